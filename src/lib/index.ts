@@ -1,0 +1,19 @@
+// Ground floor: values, text, files. Knows nothing about memory.
+export { type AtomicWriteOptions, resolveLinks, syncDirectory, writeFileAtomic } from "./atomic-write.ts";
+export { type Clock, systemClock } from "./clock.ts";
+export { describeCause, errnoCode, HermesError } from "./errors.ts";
+export { sha256 } from "./hash.ts";
+export { randomHex } from "./ids.ts";
+export { err, ok, type Result } from "./result.ts";
+export {
+  codePointLength,
+  groupThousands,
+  hasLoneSurrogate,
+  isWhitespaceUnit,
+  normalizeNewlines,
+  percentOf,
+  preview,
+  pyStrip,
+  takeCodePoints,
+} from "./text.ts";
+export type { TextModel } from "./text-model.ts";

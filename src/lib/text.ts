@@ -1,0 +1,74 @@
+// Text as the Python programs that share our files see it: lengths and cuts in code points, Python's strip.
+
+const STRIPPED = new Set<number>([
+  0x09, 0x0a, 0x0b, 0x0c, 0x0d, 0x1c, 0x1d, 0x1e, 0x1f, 0x20, 0x85, 0xa0, 0x1680, 0x2000, 0x2001, 0x2002,
+  0x2003, 0x2004, 0x2005, 0x2006, 0x2007, 0x2008, 0x2009, 0x200a, 0x2028, 0x2029, 0x202f, 0x205f, 0x3000,
+]);
+
+/** Whitespace in Python's sense. Differs from JS: no U+FEFF, but U+001C-001F and U+0085. All are BMP characters. */
+export function isWhitespaceUnit(unit: number): boolean {
+  return STRIPPED.has(unit);
+}
+
+export function codePointLength(text: string): number {
+  let length = text.length;
+  for (let i = 0; i < text.length - 1; i += 1) {
+    if (isPairAt(text, i)) {
+      length -= 1;
+      i += 1;
+    }
+  }
+  return length;
+}
+
+/** The first `count` code points. Never cuts a surrogate pair. */
+export function takeCodePoints(text: string, count: number): string {
+  if (text.length <= count) return text;
+  let index = 0;
+  for (let taken = 0; taken < count && index < text.length; taken += 1)
+    index += isPairAt(text, index) ? 2 : 1;
+  return text.slice(0, index);
+}
+
+/** `takeCodePoints`, with `...` behind it when something was cut. */
+export function preview(text: string, count: number): string {
+  const head = takeCodePoints(text, count);
+  return head.length < text.length ? `${head}...` : text;
+}
+
+/** Python's `str.strip()`. `String.trim` would eat a byte order mark that the scanner has to see. */
+export function pyStrip(text: string): string {
+  let start = 0;
+  let end = text.length;
+  while (start < end && isWhitespaceUnit(text.charCodeAt(start))) start += 1;
+  while (end > start && isWhitespaceUnit(text.charCodeAt(end - 1))) end -= 1;
+  return text.slice(start, end);
+}
+
+/** CRLF and lone CR become LF, as Python's text mode reads them. */
+export function normalizeNewlines(text: string): string {
+  return text.includes("\r") ? text.replace(/\r\n?/g, "\n") : text;
+}
+
+/** `12345` -> `12,345`, whatever the locale. */
+export function groupThousands(value: number): string {
+  return String(value).replace(/\B(?=(\d{3})+$)/g, ",");
+}
+
+/** Whole percent of a limit: truncated, at most 100, 0 for a limit of 0. The order of the operations is part of the format. */
+export function percentOf(current: number, limit: number): number {
+  if (limit <= 0) return 0;
+  return Math.min(100, Math.trunc((current / limit) * 100));
+}
+
+/** True when the text has half a surrogate pair, which no UTF-8 file can hold. */
+export function hasLoneSurrogate(text: string): boolean {
+  return !text.isWellFormed();
+}
+
+function isPairAt(text: string, index: number): boolean {
+  const high = text.charCodeAt(index);
+  if (high < 0xd800 || high > 0xdbff) return false;
+  const low = text.charCodeAt(index + 1);
+  return low >= 0xdc00 && low <= 0xdfff;
+}
