@@ -2,8 +2,16 @@
 export { type AtomicWriteOptions, resolveLinks, syncDirectory, writeFileAtomic } from "./atomic-write.ts";
 export { type Clock, systemClock } from "./clock.ts";
 export { describeCause, errnoCode, HermesError } from "./errors.ts";
+export {
+  type LockBusy,
+  type LockOptions,
+  tryWithFileLocks,
+  withFileLockSync,
+  withFileLocks,
+} from "./file-lock.ts";
 export { sha256 } from "./hash.ts";
 export { randomHex } from "./ids.ts";
+export { type AppendedTo, appendJsonLines, type JsonLines, parseJsonLines, readJsonLines } from "./jsonl.ts";
 export { err, ok, type Result } from "./result.ts";
 export {
   codePointLength,

@@ -1,0 +1,175 @@
+// Writes that wait for a person's word: one private JSON file each, in the form the Python original uses.
+import { mkdirSync, readdirSync, readFileSync, renameSync, statSync, unlinkSync } from "node:fs";
+import { join } from "node:path";
+import {
+  describeCause,
+  err,
+  errnoCode,
+  ok,
+  type Result,
+  randomHex,
+  writeFileAtomic,
+} from "../../lib/index.ts";
+import type { MemoryError } from "../types.ts";
+
+export type PendingPayload = {
+  readonly action: string;
+  readonly target: string;
+  readonly content: string | null;
+  readonly old_text: string | null;
+};
+
+export type PendingRecord = {
+  readonly id: string;
+  readonly subsystem: "memory";
+  readonly action: string;
+  readonly summary: string;
+  readonly origin: string;
+  readonly created_at: number;
+  readonly payload: PendingPayload;
+};
+
+/** Eight hex digits and nothing else: an id is part of a path. */
+export function isPendingId(id: string): boolean {
+  return /^[0-9a-f]{8}$/.test(id);
+}
+
+export function stagePending(
+  directory: string,
+  draft: Omit<PendingRecord, "id" | "subsystem" | "created_at">,
+  now: Date,
+): Result<PendingRecord, MemoryError> {
+  const id = randomHex(4);
+  const { action, summary, origin, payload } = draft;
+  const record: PendingRecord = {
+    id,
+    subsystem: "memory",
+    action,
+    summary,
+    origin,
+    created_at: now.getTime() / 1000,
+    payload,
+  };
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    writeFileAtomic(join(directory, `${id}.json`), `${JSON.stringify(record, null, 2)}\n`, {
+      tempName: `${id}.json.tmp`,
+    });
+    return ok(record);
+  } catch (cause) {
+    return err({
+      kind: "io",
+      message: `The write could not be staged in ${directory}: ${describeCause(cause)}. Nothing was saved.`,
+    });
+  }
+}
+
+/** Oldest first. Files that make no sense are named in `skipped`. */
+export function readPendingWrites(directory: string): { records: PendingRecord[]; skipped: string[] } {
+  recoverClaims(directory);
+  const records: PendingRecord[] = [];
+  const skipped: string[] = [];
+  for (const name of directoryNames(directory).filter((each) => each.endsWith(".json"))) {
+    const record = isPendingId(name.slice(0, -5)) ? readRecord(join(directory, name)) : undefined;
+    if (record && `${record.id}.json` === name) records.push(record);
+    else skipped.push(name);
+  }
+  return { records: records.sort((a, b) => a.created_at - b.created_at || (a.id < b.id ? -1 : 1)), skipped };
+}
+
+export type Claim = { readonly record: PendingRecord; finish(): void; giveBack(): void };
+
+/** Renames the file to this process's name, so that of two approvers only one can act on it. */
+export function claimPending(directory: string, id: string): Result<Claim, MemoryError> {
+  const unknown: MemoryError = { kind: "no_match", message: `No pending memory write with id '${id}'.` };
+  if (!isPendingId(id)) return err(unknown);
+  recoverClaims(directory);
+  const path = join(directory, `${id}.json`);
+  const claimed = `${path}.claim-${process.pid}`;
+  try {
+    renameSync(path, claimed);
+  } catch (cause) {
+    if (errnoCode(cause) === "ENOENT") return err(unknown);
+    return err({ kind: "io", message: `Cannot open pending write '${id}': ${describeCause(cause)}.` });
+  }
+  const record = readRecord(claimed);
+  const giveBack = (): void => renameSync(claimed, path);
+  if (!record) {
+    giveBack();
+    return err({ kind: "io", message: `Pending write '${id}' is damaged. Look at ${path}, or reject it.` });
+  }
+  return ok({ record, finish: () => unlinkSync(claimed), giveBack });
+}
+
+export function rejectPending(directory: string, id: string): Result<void, MemoryError> {
+  const missing: MemoryError = { kind: "no_match", message: `No pending memory write with id '${id}'.` };
+  if (!isPendingId(id)) return err(missing);
+  recoverClaims(directory);
+  try {
+    unlinkSync(join(directory, `${id}.json`));
+    return ok(undefined);
+  } catch (cause) {
+    if (errnoCode(cause) === "ENOENT") return err(missing);
+    return err({ kind: "io", message: `Cannot delete pending write '${id}': ${describeCause(cause)}.` });
+  }
+}
+
+const CLAIM = /^([0-9a-f]{8}\.json)\.claim-(\d+)$/;
+// Process numbers of another container on the same volume mean nothing here, so a fresh claim is left alone.
+const CLAIM_GRACE_MS = 5000;
+
+/** Gives back what an approver that died was holding. */
+function recoverClaims(directory: string): void {
+  for (const name of directoryNames(directory)) {
+    const [, original, pid] = CLAIM.exec(name) ?? [];
+    if (!original || !pid || isAlive(Number(pid))) continue;
+    try {
+      const path = join(directory, name);
+      if (Date.now() - statSync(path).ctimeMs > CLAIM_GRACE_MS) renameSync(path, join(directory, original));
+    } catch {
+      // Another process recovered it first.
+    }
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (cause) {
+    return errnoCode(cause) === "EPERM";
+  }
+}
+
+function directoryNames(directory: string): string[] {
+  try {
+    return readdirSync(directory);
+  } catch {
+    return []; // nothing was ever staged here
+  }
+}
+
+function readRecord(path: string): PendingRecord | undefined {
+  try {
+    const value = JSON.parse(readFileSync(path, "utf8")) as Record<string, unknown>;
+    const payload = value.payload as Record<string, unknown>;
+    const text = (field: unknown): string | null => (typeof field === "string" ? field : null);
+    if (typeof value.id !== "string" || typeof payload !== "object" || payload === null) return undefined;
+    return {
+      id: value.id,
+      subsystem: "memory",
+      action: String(value.action),
+      summary: String(value.summary ?? ""),
+      origin: String(value.origin ?? ""),
+      created_at: typeof value.created_at === "number" ? value.created_at : 0,
+      payload: {
+        action: String(payload.action),
+        target: String(payload.target ?? "memory"),
+        content: text(payload.content),
+        old_text: text(payload.old_text),
+      },
+    };
+  } catch {
+    return undefined;
+  }
+}

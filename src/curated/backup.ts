@@ -1,0 +1,47 @@
+// Copies of a file we refuse to touch: byte for byte, private, one per distinct content.
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import { sha256, writeFileAtomic } from "../lib/index.ts";
+
+/** `<file>.bak.<unix seconds>`, as an absolute path. Content that is backed up already is not copied again. */
+export function backUp(file: string, bytes: Uint8Array, now: Date): string {
+  const wanted = sha256(bytes);
+  const existing = listBackups(file).find((path) => hashOf(path) === wanted);
+  if (existing) return existing;
+  let seconds = Math.floor(now.getTime() / 1000);
+  while (existsSync(backupPath(file, seconds))) seconds += 1; // another content, backed up in the same second
+  const path = backupPath(file, seconds);
+  writeFileAtomic(path, bytes, { mode: 0o600 });
+  return path;
+}
+
+/** All backups of a file, oldest first. */
+export function listBackups(file: string): string[] {
+  const prefix = `${basename(file)}.bak.`;
+  const isBackup = (name: string): boolean =>
+    name.startsWith(prefix) && /^\d+$/.test(name.slice(prefix.length));
+  return directoryNames(dirname(file))
+    .filter(isBackup)
+    .sort((a, b) => Number(a.slice(prefix.length)) - Number(b.slice(prefix.length)))
+    .map((name) => resolve(join(dirname(file), name)));
+}
+
+function backupPath(file: string, seconds: number): string {
+  return resolve(`${file}.bak.${seconds}`);
+}
+
+function directoryNames(directory: string): string[] {
+  try {
+    return readdirSync(directory);
+  } catch {
+    return []; // no directory, so no backups either
+  }
+}
+
+function hashOf(path: string): string | undefined {
+  try {
+    return sha256(readFileSync(path));
+  } catch {
+    return undefined; // unreadable: then it cannot serve as a backup, and a new one is made
+  }
+}

@@ -1,0 +1,69 @@
+// What a new text must pass before the file is even looked at.
+import { err, hasLoneSurrogate, normalizeNewlines, ok, pyStrip, type Result } from "../lib/index.ts";
+import { scanThreats, threatMessage } from "../security/index.ts";
+import { breaksFormat } from "./format.ts";
+import type { MemoryError, MemoryOp } from "./types.ts";
+
+export type ScanOptions = { readonly allow: readonly string[] };
+
+/** Strips the arguments and refuses what may not be stored. The order of the checks is part of the tool's interface. */
+export function checkOp(op: MemoryOp, options: ScanOptions): Result<MemoryOp, MemoryError> {
+  switch (op.action) {
+    case "add": {
+      const content = clean(op.content);
+      if (content === "") return err({ kind: "empty", message: "Content cannot be empty." });
+      const problem = problemWith(content, options);
+      return problem ? err(problem) : ok({ action: "add", content });
+    }
+    case "replace": {
+      const oldText = clean(op.oldText);
+      const content = clean(op.content);
+      if (oldText === "") return err({ kind: "empty", message: "old_text cannot be empty." });
+      if (content === "") {
+        return err({
+          kind: "empty",
+          message: "new_content cannot be empty. Use 'remove' to delete entries.",
+        });
+      }
+      const problem = problemWith(content, options);
+      return problem ? err(problem) : ok({ action: "replace", oldText, content });
+    }
+    case "remove": {
+      const oldText = clean(op.oldText);
+      if (oldText === "") return err({ kind: "empty", message: "old_text cannot be empty." });
+      return ok({ action: "remove", oldText });
+    }
+    default: {
+      const action = String((op satisfies never as { action?: unknown } | undefined)?.action);
+      return err({ kind: "bad_action", message: `Unknown action '${action}'. Use: add, replace, remove` });
+    }
+  }
+}
+
+/** Why this text may not become an entry, or nothing. */
+export function problemWith(content: string, { allow }: ScanOptions): MemoryError | undefined {
+  if (hasLoneSurrogate(content)) {
+    return invalid(
+      "it holds half of a surrogate pair, which cannot be stored as UTF-8. Send complete characters.",
+    );
+  }
+  if (content.includes("\0")) return invalid("it holds a NUL character. Send plain text.");
+  if (breaksFormat(content)) {
+    return invalid(
+      "it holds a line with only '§', which separates entries in the file. Add each part as its own entry.",
+    );
+  }
+  const findings = scanThreats(content, "strict", { allow });
+  const first = findings[0];
+  if (!first) return undefined;
+  return { kind: "blocked", message: threatMessage(first), ids: findings.map(({ id }) => id) };
+}
+
+/** As the text will be read back: Python's text mode turns every line end into LF. */
+function clean(text: string): string {
+  return pyStrip(normalizeNewlines(text));
+}
+
+function invalid(why: string): MemoryError {
+  return { kind: "invalid_content", message: `This text cannot be an entry: ${why}` };
+}

@@ -1,0 +1,149 @@
+// Answers "what about this text?": stored, blocked, archived, waiting, removed, refused; by whom and since when.
+import { normalizeNewlines, pyStrip, sha256 } from "../lib/index.ts";
+import { scanThreats } from "../security/index.ts";
+import { readPendingWrites } from "./approval/pending.ts";
+import { readArchive } from "./archive.ts";
+import type { ScanOptions } from "./content-check.ts";
+import type { Replay } from "./journal/replay.ts";
+import { readMemoryFile } from "./memory-file.ts";
+import { isPinned } from "./pins.ts";
+import type { TargetStore } from "./target-store.ts";
+import type { MemoryTarget, WriteOrigin } from "./types.ts";
+
+type Actor = { readonly origin: WriteOrigin; readonly session?: string; readonly change: string };
+
+export type Explanation = {
+  readonly text: string;
+  readonly stored: readonly ({
+    readonly target: MemoryTarget;
+    readonly entry: string;
+    readonly position: number;
+    readonly pinned: boolean;
+    /** Findings that keep this entry out of the prompt. */
+    readonly blocked_ids: readonly string[];
+    readonly since?: string;
+  } & Partial<Actor>)[];
+  /** What the scanner says about the text itself, as it would at a write. */
+  readonly blocked_ids: readonly string[];
+  readonly refused: readonly {
+    target: MemoryTarget;
+    time: string;
+    error: string;
+    ids: readonly string[];
+    origin: WriteOrigin;
+  }[];
+  readonly archived: readonly {
+    target: MemoryTarget;
+    id: string;
+    entry: string;
+    since: string;
+    origin: WriteOrigin;
+  }[];
+  readonly pending: readonly { id: string; action: string; summary: string; since: string; origin: string }[];
+  readonly removed: readonly ({
+    target: MemoryTarget;
+    entry: string;
+    time: string;
+    action: string;
+    replaced_by?: string;
+  } & Actor)[];
+};
+
+/** Entries are found by a substring, letter case aside; a refused text only by its exact words, for only its hash is kept. */
+export function explain(
+  text: string,
+  stores: readonly TargetStore[],
+  scan: ScanOptions,
+  options: { pendingDirectory?: string },
+): Explanation {
+  const asked = pyStrip(normalizeNewlines(text));
+  const needle = asked.toLowerCase();
+  const matches = (entry: string): boolean => needle !== "" && entry.toLowerCase().includes(needle);
+  const found = stores.map((store) => explainTarget(store, asked, matches, scan));
+  const pending = options.pendingDirectory ? readPendingWrites(options.pendingDirectory).records : [];
+  return {
+    text: asked,
+    stored: found.flatMap(({ stored }) => stored),
+    blocked_ids: scanThreats(asked, "strict", scan).map(({ id }) => id),
+    refused: found.flatMap(({ refused }) => refused),
+    archived: found.flatMap(({ archived }) => archived),
+    pending: pending
+      .filter(({ payload }) => matches(payload.content ?? "") || matches(payload.old_text ?? ""))
+      .map(({ id, action, summary, created_at, origin }) => ({
+        id,
+        action,
+        summary,
+        since: new Date(created_at * 1000).toISOString(),
+        origin,
+      })),
+    removed: found.flatMap(({ removed }) => removed),
+  };
+}
+
+function explainTarget(
+  store: TargetStore,
+  asked: string,
+  matches: (entry: string) => boolean,
+  scan: ScanOptions,
+): Pick<Explanation, "stored" | "refused" | "archived" | "removed"> {
+  const { target, entries, journal, paths } = store;
+  const file = readMemoryFile(paths.file);
+  const replay = journal.replay(file.kind === "unreadable" ? null : file.hash);
+  const pins = store.readPins();
+  const stored = entries.flatMap((entry, index) => {
+    if (!matches(entry)) return [];
+    const known = replay.known.get(entry);
+    return [
+      {
+        target,
+        entry,
+        position: index + 1,
+        pinned: isPinned(pins, target, entry),
+        blocked_ids: scanThreats(entry, "strict", scan).map(({ id }) => id),
+        ...(known ? { since: known.since, ...actor(known) } : {}),
+      },
+    ];
+  });
+  const hash = sha256(asked);
+  return {
+    stored,
+    refused: replay.refusals
+      .filter((refusal) => refusal.sha256 === hash)
+      .map(({ time, error, ids, origin }) => ({ target, time, error, ids, origin })),
+    archived: readArchive(paths.archive)
+      .filter(({ text }) => matches(text) && !entries.includes(text))
+      .map(({ id, text, time, origin }) => ({ target, id, entry: text, since: time, origin })),
+    removed: removals(replay, target, (entry) => matches(entry) && !entries.includes(entry)),
+  };
+}
+
+/** The last time each text went, newest first. */
+function removals(
+  replay: Replay,
+  target: MemoryTarget,
+  isAsked: (entry: string) => boolean,
+): Explanation["removed"] {
+  const last = new Map<string, Explanation["removed"][number]>();
+  for (const change of replay.changes) {
+    if (change.status === "aborted") continue;
+    for (const { before, after } of change.changes) {
+      if (before === null || !isAsked(before)) continue;
+      const wasArchived = change.archived?.includes(before) ?? false;
+      const action = wasArchived ? "archive" : change.action;
+      const replacement = after === null ? {} : { replaced_by: after };
+      last.set(before, {
+        target,
+        entry: before,
+        time: change.time,
+        action,
+        ...actor(change),
+        ...replacement,
+      });
+    }
+  }
+  return [...last.values()].reverse();
+}
+
+function actor({ origin, sessionId, id }: { origin: WriteOrigin; sessionId?: string; id: string }): Actor {
+  return { origin, change: id, ...(sessionId === undefined ? {} : { session: sessionId }) };
+}

@@ -1,0 +1,37 @@
+// L1, curated memory: two bounded files, one tool, a journal of every change.
+export { approvePending } from "./approval/approve.ts";
+export type { ApprovalCallback } from "./approval/gate.ts";
+export {
+  isPendingId,
+  type PendingPayload,
+  type PendingRecord,
+  readPendingWrites,
+  rejectPending,
+} from "./approval/pending.ts";
+export type { ArchivedEntry } from "./archive.ts";
+export { listBackups } from "./backup.ts";
+export { formatFraction, formatUsage } from "./budget.ts";
+export type { Change } from "./change.ts";
+export type { Explanation } from "./explain.ts";
+export type { Forgotten } from "./forget.ts";
+export { ENTRY_DELIMITER, fileNameOf, formatEntries, parseEntries } from "./format.ts";
+export type { HistoryLine } from "./history.ts";
+export { lockPaths, targetPaths } from "./paths.ts";
+export type { BlockedEntry } from "./snapshot.ts";
+export { listTemps } from "./stale-temps.ts";
+export { MemoryStore, type MemoryStoreOptions } from "./store.ts";
+export { type MemoryToolContext, memoryTool } from "./tool.ts";
+export { memoryToolPreview } from "./tool-preview.ts";
+export { memoryToolSchema } from "./tool-schema.ts";
+export {
+  DEFAULT_MEMORY_CHAR_LIMIT,
+  DEFAULT_USER_CHAR_LIMIT,
+  MEMORY_TARGETS,
+  type MemoryError,
+  type MemoryErrorKind,
+  type MemoryOp,
+  type MemoryOpOutcome,
+  type MemoryTarget,
+  type WriteMeta,
+  type WriteOrigin,
+} from "./types.ts";

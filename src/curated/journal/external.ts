@@ -1,0 +1,39 @@
+// Turns "the file is not what the journal says" into a line that tells what somebody else did.
+import type { Change } from "../change.ts";
+import { isInStep, type Journal } from "./journal.ts";
+import type { ChangeRecord } from "./record.ts";
+
+export const FIRST_SEEN = "first seen";
+
+// A line longer than this would hold a pasted document, not memory. Then only the fact is noted.
+const MAX_TEXT_UNITS = 256 * 1024;
+
+/** Nothing when the journal already knows this content. */
+export function externalRecord(
+  journal: Journal,
+  hash: string | null,
+  entries: readonly string[],
+  head: Pick<ChangeRecord, "id" | "time" | "origin">,
+): ChangeRecord | undefined {
+  const tail = journal.tail();
+  if (isInStep(tail, hash)) return undefined;
+  const previous = tail ? journal.replay(hash).entries : [];
+  const base = {
+    kind: "change",
+    ...head,
+    ...(tail ? {} : { reason: FIRST_SEEN }),
+    action: "external",
+    fileBefore: tail?.fileAfter ?? null,
+    fileAfter: hash,
+  } as const;
+  const size = [...entries, ...(previous ?? [])].reduce((sum, entry) => sum + entry.length, 0);
+  if (size > MAX_TEXT_UNITS) return { ...base, changes: [], isIncomplete: true };
+  return { ...base, changes: previous ? difference(previous, entries) : [], entries };
+}
+
+/** Removals from the end forward, then additions in order: applied one after the other they lead from one list to the other. */
+function difference(previous: readonly string[], next: readonly string[]): Change[] {
+  const gone = previous.flatMap((before, at) => (next.includes(before) ? [] : [{ at, before, after: null }]));
+  const come = next.flatMap((after, at) => (previous.includes(after) ? [] : [{ at, before: null, after }]));
+  return [...gone.reverse(), ...come];
+}

@@ -1,0 +1,207 @@
+// The lines of a journal: what they hold, how they are written and read back.
+import type { Change } from "../change.ts";
+import type { MemoryErrorKind, WriteOrigin } from "../types.ts";
+
+export type ChangeAction =
+  | "add"
+  | "replace"
+  | "remove"
+  | "group" // several operations as one change
+  | "restore" // an archived entry came back
+  | "undo"
+  | "reset"
+  | "forget"
+  | "external";
+
+type Head = {
+  readonly id: string;
+  readonly time: string;
+  readonly origin: WriteOrigin;
+  readonly sessionId?: string;
+  readonly reason?: string;
+};
+
+export type ChangeRecord = Head & {
+  readonly kind: "change";
+  readonly action: ChangeAction;
+  readonly changes: readonly Change[];
+  /** SHA-256 of the file's bytes before and after; null where there was no file. */
+  readonly fileBefore: string | null;
+  readonly fileAfter: string | null;
+  /** The whole list afterwards, where the changes alone do not tell it. */
+  readonly entries?: readonly string[];
+  /** Texts moved to the archive by this change. */
+  readonly archived?: readonly string[];
+  /** Id of the change this one takes back. */
+  readonly undoes?: string;
+  /** True when texts of this line were erased or were too long to keep; it can no longer be undone. */
+  readonly isIncomplete?: true;
+};
+
+/** A write that was turned down. Never its text. */
+export type RefusalRecord = Head & {
+  readonly kind: "refusal";
+  readonly action: string;
+  readonly error: MemoryErrorKind;
+  readonly ids: readonly string[];
+  readonly length: number;
+  readonly sha256: string;
+};
+
+export type KnownEntry = {
+  readonly text: string;
+  readonly since: string;
+  readonly id: string;
+  readonly origin: WriteOrigin;
+  readonly sessionId?: string;
+};
+
+/** Stands at the top of a compacted journal for everything that was dropped before it. */
+export type CheckpointRecord = Head & {
+  readonly kind: "checkpoint";
+  readonly known: readonly KnownEntry[];
+  readonly fileAfter: string | null;
+  readonly dropped: number;
+  /** True when the list at this point was not known. */
+  readonly isIncomplete?: true;
+};
+
+export type JournalRecord = ChangeRecord | RefusalRecord | CheckpointRecord;
+
+const VERSION = 1;
+
+/** Wire form. A single change lies flat in the line, which reads well in a pager and with jq. */
+export function encodeRecord(record: JournalRecord): Record<string, unknown> {
+  const head = {
+    v: VERSION,
+    id: record.id,
+    time: record.time,
+    kind: record.kind,
+    ...("action" in record ? { action: record.action } : {}),
+    origin: record.origin,
+    ...(record.sessionId === undefined ? {} : { session: record.sessionId }),
+    ...(record.reason === undefined ? {} : { reason: record.reason }),
+  };
+  switch (record.kind) {
+    case "change": {
+      const [only, ...more] = record.changes;
+      return {
+        ...head,
+        ...(only && more.length === 0 ? only : { changes: record.changes }),
+        file_before: record.fileBefore,
+        file_after: record.fileAfter,
+        ...(record.entries === undefined ? {} : { entries: record.entries }),
+        ...(record.archived === undefined ? {} : { archived: record.archived }),
+        ...(record.undoes === undefined ? {} : { undoes: record.undoes }),
+        ...(record.isIncomplete ? { incomplete: true } : {}),
+      };
+    }
+    case "refusal": {
+      const { error, ids, length, sha256 } = record;
+      return { ...head, error, ids, length, sha256 };
+    }
+    case "checkpoint": {
+      const known = record.known.map(({ sessionId, ...rest }) =>
+        sessionId === undefined ? rest : { ...rest, session: sessionId },
+      );
+      const { fileAfter, dropped, isIncomplete } = record;
+      return {
+        ...head,
+        known,
+        file_after: fileAfter,
+        dropped,
+        ...(isIncomplete ? { incomplete: true } : {}),
+      };
+    }
+    default:
+      return record satisfies never;
+  }
+}
+
+/** Undefined for a line that is no record of ours: reading forgives. */
+export function decodeRecord(value: unknown): JournalRecord | undefined {
+  if (!isObject(value) || typeof value.id !== "string" || typeof value.time !== "string") return undefined;
+  const head: Head = {
+    id: value.id,
+    time: value.time,
+    origin: (typeof value.origin === "string" ? value.origin : "external") as WriteOrigin,
+    ...(typeof value.session === "string" ? { sessionId: value.session } : {}),
+    ...(typeof value.reason === "string" ? { reason: value.reason } : {}),
+  };
+  if (value.kind === "change") return decodeChange(head, value);
+  if (value.kind === "refusal") return decodeRefusal(head, value);
+  if (value.kind === "checkpoint") return decodeCheckpoint(head, value);
+  return undefined;
+}
+
+function decodeChange(head: Head, value: Record<string, unknown>): ChangeRecord | undefined {
+  const listed = Array.isArray(value.changes) ? value.changes : "at" in value ? [value] : [];
+  const changes = listed.flatMap((item) => decodeStep(item) ?? []);
+  if (changes.length !== listed.length || typeof value.action !== "string") return undefined;
+  return {
+    ...head,
+    kind: "change",
+    action: value.action as ChangeAction,
+    changes,
+    fileBefore: stringOrNull(value.file_before),
+    fileAfter: stringOrNull(value.file_after),
+    ...(isStringList(value.entries) ? { entries: value.entries } : {}),
+    ...(isStringList(value.archived) ? { archived: value.archived } : {}),
+    ...(typeof value.undoes === "string" ? { undoes: value.undoes } : {}),
+    ...(value.incomplete === true ? { isIncomplete: true as const } : {}),
+  };
+}
+
+function decodeStep(value: unknown): Change | undefined {
+  if (!isObject(value) || typeof value.at !== "number") return undefined;
+  return { at: value.at, before: stringOrNull(value.before), after: stringOrNull(value.after) };
+}
+
+function decodeRefusal(head: Head, value: Record<string, unknown>): RefusalRecord {
+  return {
+    ...head,
+    kind: "refusal",
+    action: String(value.action),
+    error: String(value.error) as MemoryErrorKind,
+    ids: isStringList(value.ids) ? value.ids : [],
+    length: typeof value.length === "number" ? value.length : 0,
+    sha256: String(value.sha256),
+  };
+}
+
+function decodeCheckpoint(head: Head, value: Record<string, unknown>): CheckpointRecord {
+  const listed: unknown[] = Array.isArray(value.known) ? value.known : [];
+  const known = listed.flatMap((item): KnownEntry[] => {
+    if (!isObject(item) || typeof item.text !== "string") return [];
+    return [
+      {
+        text: item.text,
+        since: String(item.since),
+        id: String(item.id),
+        origin: String(item.origin) as WriteOrigin,
+        ...(typeof item.session === "string" ? { sessionId: item.session } : {}),
+      },
+    ];
+  });
+  const dropped = typeof value.dropped === "number" ? value.dropped : 0;
+  return {
+    ...head,
+    kind: "checkpoint",
+    known,
+    fileAfter: stringOrNull(value.file_after),
+    dropped,
+    ...(value.incomplete === true ? { isIncomplete: true as const } : {}),
+  };
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isStringList(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === "string");
+}
+
+function stringOrNull(value: unknown): string | null {
+  return typeof value === "string" ? value : null;
+}

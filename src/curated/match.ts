@@ -1,0 +1,20 @@
+// Finds the one entry a short piece of text stands for.
+import { err, ok, preview, type Result } from "../lib/index.ts";
+import type { MemoryError } from "./types.ts";
+
+const PREVIEW_CHARS = 80;
+
+/** Index of the entry that contains `needle`. Several matches are fine only when their texts are identical. */
+export function findEntry(entries: readonly string[], needle: string): Result<number, MemoryError> {
+  const found = entries.flatMap((entry, index) => (entry.includes(needle) ? [{ entry, index }] : []));
+  const first = found[0];
+  if (!first) return err({ kind: "no_match", message: `No entry matched '${needle}'.` });
+  if (found.some(({ entry }) => entry !== first.entry)) {
+    return err({
+      kind: "ambiguous",
+      message: `Multiple entries matched '${needle}'. Be more specific.`,
+      matches: found.map(({ entry }) => preview(entry, PREVIEW_CHARS)),
+    });
+  }
+  return ok(first.index);
+}

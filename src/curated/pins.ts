@@ -1,0 +1,47 @@
+// Pins: entries the overflow never moves, remembered by the SHA-256 of their text.
+import { readFileSync } from "node:fs";
+import { errnoCode, sha256, writeFileAtomic } from "../lib/index.ts";
+import { MEMORY_TARGETS, type MemoryTarget } from "./types.ts";
+
+export type Pins = Readonly<Record<MemoryTarget, ReadonlySet<string>>>;
+
+/** A missing file has no pins. One that cannot be understood throws: guessing could move what somebody pinned. */
+export function readPins(path: string): Pins {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (cause) {
+    if (errnoCode(cause) === "ENOENT") return { memory: new Set(), user: new Set() };
+    throw cause;
+  }
+  const value = parse(text);
+  if (!value) throw new Error(`${path} is damaged. Delete it to unpin everything, or mend the JSON.`);
+  return value;
+}
+
+export function isPinned(pins: Pins, target: MemoryTarget, entry: string): boolean {
+  return pins[target].size > 0 && pins[target].has(sha256(entry));
+}
+
+export function withPin(pins: Pins, target: MemoryTarget, entry: string, isOn: boolean): Pins {
+  const next = new Set(pins[target]);
+  if (isOn) next.add(sha256(entry));
+  else next.delete(sha256(entry));
+  return { ...pins, [target]: next };
+}
+
+export function writePins(path: string, pins: Pins): void {
+  const value = Object.fromEntries(MEMORY_TARGETS.map((target) => [target, [...pins[target]].sort()]));
+  writeFileAtomic(path, `${JSON.stringify(value, null, 2)}\n`);
+}
+
+function parse(text: string): Pins | undefined {
+  try {
+    const value = JSON.parse(text) as Record<string, unknown>;
+    const set = (list: unknown): Set<string> =>
+      new Set(Array.isArray(list) ? list.filter((item) => typeof item === "string") : []);
+    return { memory: set(value.memory), user: set(value.user) };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,392 @@
+// MemoryStore: an agent's two curated files. Bound to its directory for life, so a write never lands in another profile.
+import { mkdirSync } from "node:fs";
+import { resolve } from "node:path";
+import { type Clock, err, ok, type Result, systemClock, writeFileAtomic } from "../lib/index.ts";
+import { type ArchivedEntry, readArchive } from "./archive.ts";
+import { measure, usageWarning } from "./budget.ts";
+import { checkOp, type ScanOptions } from "./content-check.ts";
+import { type Explanation, explain } from "./explain.ts";
+import { eraseEverywhere, type Forgotten, findTraces } from "./forget.ts";
+import { type HistoryLine, historyOf } from "./history.ts";
+import type { ReplayedChange } from "./journal/replay.ts";
+import { findEntry } from "./match.ts";
+import { readMemoryFile } from "./memory-file.ts";
+import { isPinned, withPin } from "./pins.ts";
+import { planOps } from "./plan-ops.ts";
+import { planReset, planRestore } from "./plan-others.ts";
+import { type BlockedEntry, buildSnapshot, type Snapshot } from "./snapshot.ts";
+import { type Committed, type Plan, type PlanInput, TargetStore } from "./target-store.ts";
+import {
+  DEFAULT_MEMORY_CHAR_LIMIT,
+  DEFAULT_USER_CHAR_LIMIT,
+  MEMORY_TARGETS,
+  type MemoryError,
+  type MemoryOp,
+  type MemoryOpOutcome,
+  type MemoryTarget,
+  type WriteMeta,
+} from "./types.ts";
+import { newestUndoable, planUndo } from "./undo.ts";
+
+export type MemoryStoreOptions = {
+  readonly dir: string;
+  readonly memoryCharLimit?: number;
+  readonly userCharLimit?: number;
+  /** Targets that config switched off: their writes are refused, their blocks not rendered. */
+  readonly disabled?: readonly MemoryTarget[];
+  readonly overflow?: "refuse" | "archive";
+  /** Ids of the threat scanner that are never reported. */
+  readonly scanAllow?: readonly string[];
+  readonly historyMaxBytes?: number;
+  readonly historyKeep?: number;
+  readonly lockTimeoutMs?: number;
+  readonly clock?: Clock;
+  /** Replaces a file; for tests of failing disks. */
+  readonly writeFile?: typeof writeFileAtomic;
+};
+
+const DEFAULT_LOCK_TIMEOUT_MS = 10_000;
+const DEFAULT_HISTORY_MAX_BYTES = 1024 * 1024;
+const DEFAULT_HISTORY_KEEP = 200;
+
+/** Refusals worth a line in the journal. The others are typing mistakes. */
+const NOTED_REFUSALS: ReadonlySet<string> = new Set(["blocked", "drift", "over_limit", "denied"]);
+
+export class MemoryStore {
+  readonly dir: string;
+  readonly #targets: Readonly<Record<MemoryTarget, TargetStore>>;
+  readonly #disabled: ReadonlySet<MemoryTarget>;
+  readonly #overflow: "refuse" | "archive";
+  readonly #scan: ScanOptions;
+  readonly #warnings: string[] = [];
+  #snapshots: Readonly<Partial<Record<MemoryTarget, Snapshot>>> = {};
+
+  constructor(options: MemoryStoreOptions) {
+    this.dir = resolve(options.dir);
+    this.#disabled = new Set(options.disabled);
+    this.#overflow = options.overflow ?? "refuse";
+    this.#scan = { allow: options.scanAllow ?? [] };
+    const limits = {
+      memory: options.memoryCharLimit ?? DEFAULT_MEMORY_CHAR_LIMIT,
+      user: options.userCharLimit ?? DEFAULT_USER_CHAR_LIMIT,
+    };
+    const make = (target: MemoryTarget): TargetStore =>
+      new TargetStore({
+        dir: this.dir,
+        target,
+        limit: limits[target],
+        lockTimeoutMs: options.lockTimeoutMs ?? DEFAULT_LOCK_TIMEOUT_MS,
+        journal: {
+          maxBytes: options.historyMaxBytes ?? DEFAULT_HISTORY_MAX_BYTES,
+          keepChanges: options.historyKeep ?? DEFAULT_HISTORY_KEEP,
+        },
+        clock: options.clock ?? systemClock,
+        write: options.writeFile ?? writeFileAtomic,
+        warn: (line) => this.#warnings.push(line),
+      });
+    this.#targets = { memory: make("memory"), user: make("user") };
+  }
+
+  /** One line each: files that could not be read, entries kept out of the prompt, work done without a lock. */
+  get warnings(): readonly string[] {
+    return this.#warnings;
+  }
+
+  /** Reads both files and freezes the blocks for the prompt. Takes no lock and works on a read-only home. */
+  async load(): Promise<Result<void, MemoryError>> {
+    this.#warnings.length = 0;
+    makeDirectoryIfPossible(this.dir);
+    for (const target of MEMORY_TARGETS) this.#targets[target].load();
+    this.#snapshots = Object.fromEntries(MEMORY_TARGETS.map((target) => [target, this.#freeze(target)]));
+    return ok(undefined);
+  }
+
+  /** The block as it was at load; undefined when there is nothing to show. */
+  renderSnapshot(target: MemoryTarget): string | undefined {
+    return this.#snapshots[target]?.block;
+  }
+
+  /** Entries that the prompt shows as a placeholder, with the findings. As of the last load. */
+  blockedEntries(target: MemoryTarget): readonly BlockedEntry[] {
+    return this.#snapshots[target]?.blocked ?? [];
+  }
+
+  entries(target: MemoryTarget): readonly string[] {
+    return this.#targets[target]?.entries ?? [];
+  }
+
+  isEnabled(target: MemoryTarget): boolean {
+    return !this.#disabled.has(target);
+  }
+
+  usage(target: MemoryTarget): { readonly used: number; readonly limit: number; readonly warning?: string } {
+    const { entries, limit } = this.#targets[target];
+    const budget = measure(entries, limit);
+    const warning = usageWarning(budget);
+    return { ...budget, ...(warning === undefined ? {} : { warning }) };
+  }
+
+  apply(
+    target: MemoryTarget,
+    op: MemoryOp,
+    meta: WriteMeta = {},
+  ): Promise<Result<MemoryOpOutcome, MemoryError>> {
+    return this.applyAll(target, [op], meta);
+  }
+
+  /** All or nothing; the budget is checked on the final list; one line in the journal. */
+  async applyAll(
+    target: MemoryTarget,
+    ops: readonly MemoryOp[],
+    meta: WriteMeta = {},
+  ): Promise<Result<MemoryOpOutcome, MemoryError>> {
+    const store = this.#find(target);
+    if (!store.ok) return store;
+    if (ops.length === 0) return err({ kind: "empty", message: "No operations were given." });
+    const checked: MemoryOp[] = [];
+    for (const op of ops) {
+      const outcome = checkOp(op, this.#scan);
+      if (!outcome.ok) return this.#refuse(store.value, ops, outcome.error, meta);
+      checked.push(outcome.value);
+    }
+    const context = { target, limit: store.value.limit, overflow: this.#overflow };
+    const outcome = await this.#transact(
+      store.value,
+      ({ entries, pins }) => planOps(entries, checked, context, pins),
+      meta,
+    );
+    return outcome.ok ? outcome : this.#refuse(store.value, checked, outcome.error, meta);
+  }
+
+  /** What the store would say about this operation, as far as that can be told without the file. */
+  check(op: MemoryOp): MemoryError | undefined {
+    const outcome = checkOp(op, this.#scan);
+    return outcome.ok ? undefined : outcome.error;
+  }
+
+  /** Leaves a trace of a write that somebody turned down. */
+  async noteRefusal(
+    target: MemoryTarget,
+    op: MemoryOp,
+    error: MemoryError,
+    meta: WriteMeta = {},
+  ): Promise<void> {
+    await this.#targets[target].recordRefusal(op.action, error, textOf([op]), meta);
+  }
+
+  /** Newest first. */
+  history(options: { target?: MemoryTarget; limit?: number } = {}): HistoryLine[] {
+    const targets = options.target ? [options.target] : MEMORY_TARGETS;
+    const lines = targets.flatMap((target) => historyOf(this.#targets[target]));
+    return lines
+      .sort((a, b) => (a.time < b.time ? 1 : a.time > b.time ? -1 : 0))
+      .slice(0, options.limit ?? lines.length);
+  }
+
+  /** What `undo` would take back: the change with this id, or the newest one that can be. */
+  undoCandidate(
+    options: { id?: string; target?: MemoryTarget } = {},
+  ): (ReplayedChange & { target: MemoryTarget }) | undefined {
+    const targets = options.target ? [options.target] : MEMORY_TARGETS;
+    const found = targets.flatMap((target) => {
+      const { changes } = this.#replay(target);
+      const change =
+        options.id === undefined ? newestUndoable(changes) : changes.find(({ id }) => id === options.id);
+      return change ? [{ ...change, target }] : [];
+    });
+    return found.sort((a, b) => (a.time < b.time ? 1 : -1))[0];
+  }
+
+  async undo(
+    options: { id?: string; target?: MemoryTarget } = {},
+    meta: WriteMeta = {},
+  ): Promise<Result<MemoryOpOutcome, MemoryError>> {
+    const candidate = this.undoCandidate(options);
+    if (!candidate) {
+      const message =
+        options.id === undefined
+          ? "There is no change to take back."
+          : `No change has the id '${options.id}'. List them with 'hermes memory history'.`;
+      return err({ kind: "no_match", message });
+    }
+    const store = this.#targets[candidate.target];
+    return this.#transact(
+      store,
+      ({ entries, hash }) => {
+        // Looked up again under the lock: another process may have taken it back a moment ago.
+        const change = store.journal.replay(hash).changes.find(({ id }) => id === candidate.id) ?? candidate;
+        return planUndo(entries, change, store.limit, this.#scan);
+      },
+      meta,
+    );
+  }
+
+  /** Where a text is, was, or was refused. `pendingDirectory` is searched too when given. */
+  explain(text: string, options: { pendingDirectory?: string } = {}): Explanation {
+    return explain(
+      text,
+      MEMORY_TARGETS.map((target) => this.#targets[target]),
+      this.#scan,
+      options,
+    );
+  }
+
+  /** What `forget` would erase. */
+  traces(text: string, options: { pendingDirectory?: string } = {}): Forgotten {
+    return findTraces(
+      text,
+      MEMORY_TARGETS.map((target) => this.#targets[target]),
+      options.pendingDirectory,
+    );
+  }
+
+  /** Erases every trace of a text from this directory, and from the pending writes when their directory is given. */
+  forget(
+    text: string,
+    options: { pendingDirectory?: string; meta?: WriteMeta } = {},
+  ): Promise<Result<Forgotten, MemoryError>> {
+    return eraseEverywhere(
+      text,
+      MEMORY_TARGETS.map((target) => this.#targets[target]),
+      options,
+    );
+  }
+
+  /** Archived entries that are not in the file, oldest first. */
+  archived(target?: MemoryTarget): (ArchivedEntry & { readonly target: MemoryTarget })[] {
+    return (target ? [target] : MEMORY_TARGETS).flatMap((each) => {
+      const { entries, paths } = this.#targets[each];
+      const waiting = readArchive(paths.archive).filter(({ text }) => !entries.includes(text));
+      return waiting.map((entry) => ({ ...entry, target: each }));
+    });
+  }
+
+  /** Brings an archived entry back to the end of its file. */
+  async restore(id: string, meta: WriteMeta = {}): Promise<Result<MemoryOpOutcome, MemoryError>> {
+    const entry = this.archived().find((each) => each.id === id);
+    if (!entry) {
+      return err({
+        kind: "no_match",
+        message: `No archived entry has the id '${id}'. List them with 'hermes memory archive list'.`,
+      });
+    }
+    const store = this.#find(entry.target);
+    if (!store.ok) return store;
+    return this.#transact(
+      store.value,
+      ({ entries }) => planRestore(entries, entry, store.value.limit, this.#scan),
+      meta,
+    );
+  }
+
+  isPinned(target: MemoryTarget, entry: string): boolean {
+    return isPinned(this.#targets[target].readPins(), target, entry);
+  }
+
+  /** Pins or unpins the one entry that contains `text`. Returns that entry. */
+  pin(target: MemoryTarget, text: string, isOn = true): Promise<Result<string, MemoryError>> {
+    const store = this.#targets[target];
+    return store.exclusively(() => {
+      const file = readMemoryFile(store.paths.file);
+      if (file.kind === "unreadable")
+        return err({ kind: "io", message: `Cannot read ${store.paths.file}: ${file.reason}.` });
+      store.load();
+      const found = findEntry(store.entries, text);
+      if (!found.ok) return found;
+      const entry = store.entries[found.value] as string;
+      const changed = store.changePins((pins) => withPin(pins, target, entry, isOn));
+      return changed.ok ? ok(entry) : changed;
+    });
+  }
+
+  /** Deletes the file of a target. Its journal stays, so `undo` brings the entries back. */
+  reset(target: MemoryTarget, meta: WriteMeta = {}): Promise<Result<MemoryOpOutcome, MemoryError>> {
+    return this.#transact(this.#targets[target], ({ entries, hash }) => planReset(entries, hash), meta);
+  }
+
+  #find(target: MemoryTarget): Result<TargetStore, MemoryError> {
+    if (!MEMORY_TARGETS.includes(target)) {
+      return err({
+        kind: "bad_target",
+        message: `Invalid target '${String(target)}'. Use 'memory' or 'user'.`,
+      });
+    }
+    if (this.#disabled.has(target)) {
+      const key = target === "user" ? "memory.user_profile_enabled" : "memory.memory_enabled";
+      return err({
+        kind: "disabled",
+        message: `The target '${target}' is switched off. Set ${key} to true to write to it.`,
+      });
+    }
+    return ok(this.#targets[target]);
+  }
+
+  async #transact(
+    store: TargetStore,
+    planner: (input: PlanInput) => Result<Plan, MemoryError>,
+    meta: WriteMeta,
+  ): Promise<Result<MemoryOpOutcome, MemoryError>> {
+    const committed = await store.transact(planner, meta);
+    return committed.ok ? ok(outcomeOf(store, committed.value)) : committed;
+  }
+
+  async #refuse(
+    store: TargetStore,
+    ops: readonly MemoryOp[],
+    error: MemoryError,
+    meta: WriteMeta,
+  ): Promise<Result<never, MemoryError>> {
+    if (NOTED_REFUSALS.has(error.kind)) {
+      const action = ops.length === 1 ? (ops[0] as MemoryOp).action : "group";
+      await store.recordRefusal(action, error, textOf(ops), meta);
+    }
+    return err(error);
+  }
+
+  #replay(target: MemoryTarget): { changes: readonly ReplayedChange[] } {
+    const { paths, journal } = this.#targets[target];
+    const file = readMemoryFile(paths.file);
+    return journal.replay(file.kind === "unreadable" ? null : file.hash);
+  }
+
+  #freeze(target: MemoryTarget): Snapshot {
+    if (this.#disabled.has(target)) return { block: undefined, blocked: [] };
+    const { entries, limit } = this.#targets[target];
+    const snapshot = buildSnapshot(target, entries, limit, this.#scan);
+    for (const { index, ids } of snapshot.blocked) {
+      this.#warnings.push(
+        `Entry ${index + 1} of target '${target}' is kept out of the prompt: ${ids.join(", ")}.`,
+      );
+    }
+    return snapshot;
+  }
+}
+
+function outcomeOf(store: TargetStore, { plan, changeId }: Committed): MemoryOpOutcome {
+  const budget = measure(plan.entries, store.limit);
+  const warning = usageWarning(budget);
+  return {
+    target: store.target,
+    message: plan.message,
+    entries: [...plan.entries],
+    entryCount: plan.entries.length,
+    usedChars: budget.used,
+    charLimit: budget.limit,
+    ...(warning === undefined ? {} : { warning }),
+    ...(plan.archive?.length ? { archived: [...plan.archive] } : {}),
+    ...(changeId === undefined ? {} : { changeId }),
+  };
+}
+
+/** What a refused write was about; only its length and hash are kept. */
+function textOf(ops: readonly MemoryOp[]): string {
+  return ops.map((op) => ("content" in op ? op.content : op.oldText)).join("\n§\n");
+}
+
+function makeDirectoryIfPossible(dir: string): void {
+  try {
+    mkdirSync(dir, { recursive: true, mode: 0o700 });
+  } catch {
+    // A read-only home: reading still works, and the first write will say what is wrong.
+  }
+}

@@ -1,0 +1,329 @@
+// One curated file and everything beside it: read, planned, journalled and replaced in one stretch under the target's lock.
+import { mkdirSync, unlinkSync } from "node:fs";
+import { dirname } from "node:path";
+import {
+  type Clock,
+  codePointLength,
+  describeCause,
+  err,
+  ok,
+  type Result,
+  randomHex,
+  resolveLinks,
+  sha256,
+  syncDirectory,
+  tryWithFileLocks,
+  withFileLockSync,
+  withFileLocks,
+  type writeFileAtomic,
+} from "../lib/index.ts";
+import { addToArchive, takeFromArchive } from "./archive.ts";
+import type { Change } from "./change.ts";
+import { findDrift } from "./drift.ts";
+import { driftError, ioError, lockedError, refuseUnreadable } from "./file-errors.ts";
+import { fileNameOf, formatEntries, parseEntries, withoutDuplicates } from "./format.ts";
+import { externalRecord } from "./journal/external.ts";
+import { isInStep, Journal, type JournalLimits } from "./journal/journal.ts";
+import type { ChangeAction, ChangeRecord } from "./journal/record.ts";
+import { currentIdentity, type MemoryFile, readMemoryFile } from "./memory-file.ts";
+import { lockPaths, pinsPath, type TargetPaths, targetPaths } from "./paths.ts";
+import { isPinned, type Pins, readPins, withPin, writePins } from "./pins.ts";
+import { removeStaleTemps } from "./stale-temps.ts";
+import type { MemoryError, MemoryTarget, WriteMeta } from "./types.ts";
+
+export type TargetOptions = {
+  readonly dir: string;
+  readonly target: MemoryTarget;
+  readonly limit: number;
+  readonly lockTimeoutMs: number;
+  readonly journal: JournalLimits;
+  readonly clock: Clock;
+  /** Replaces the file. Tests hand in one that fails. */
+  readonly write: typeof writeFileAtomic;
+  readonly warn: (line: string) => void;
+};
+
+type ReadableFile = Exclude<MemoryFile, { kind: "unreadable" }>;
+
+/** What a planner may look at: the list as it is on disk, and more on demand. */
+export type PlanInput = {
+  readonly entries: readonly string[];
+  readonly hash: string | null;
+  readonly pins: () => Pins;
+};
+
+/** What shall become of the file. No changes: nothing is written. */
+export type Plan = {
+  readonly action: ChangeAction;
+  readonly entries: readonly string[];
+  readonly changes: readonly Change[];
+  readonly message: string;
+  readonly archive?: readonly string[];
+  readonly undoes?: string;
+  /** The file itself goes, not only its entries. */
+  readonly isFileRemoved?: boolean;
+};
+
+export type Committed = { readonly plan: Plan; readonly changeId?: string };
+
+const REDO_LIMIT = 5;
+const PINS_WAIT_MS = 500;
+const REFUSAL_WAIT_MS = 250;
+
+/** Another program replaced the file after we read it, without taking the lock. */
+class ChangedUnderneath extends Error {}
+
+export class TargetStore {
+  readonly target: MemoryTarget;
+  readonly limit: number;
+  readonly paths: TargetPaths;
+  readonly journal: Journal;
+  readonly #options: TargetOptions;
+  #entries: readonly string[] = [];
+  #hasCleaned = false;
+
+  constructor(options: TargetOptions) {
+    this.#options = options;
+    this.target = options.target;
+    this.limit = options.limit;
+    this.paths = targetPaths(options.dir, options.target);
+    this.journal = new Journal(this.paths.journal, options.journal);
+  }
+
+  /** Live: as of the last load or write of this store. */
+  get entries(): readonly string[] {
+    return this.#entries;
+  }
+
+  /** Takes no lock. An unreadable file gives no entries and one warning. */
+  load(): void {
+    const file = readMemoryFile(this.paths.file);
+    if (file.kind === "unreadable") {
+      this.#entries = [];
+      this.#options.warn(
+        `${fileNameOf(this.target)} could not be read (${file.reason}); it will not be written until it can.`,
+      );
+      return;
+    }
+    this.#entries = entriesOf(file);
+    this.#noteExternalWhenFree(file);
+  }
+
+  /** Reads, lets `planner` decide, writes. All of it under the lock, in one synchronous stretch. */
+  transact(
+    planner: (input: PlanInput) => Result<Plan, MemoryError>,
+    meta: WriteMeta,
+  ): Promise<Result<Committed, MemoryError>> {
+    return this.exclusively(() => this.#commitPlan(planner, meta));
+  }
+
+  /** Runs synchronous work under this target's lock. System errors become `io`. */
+  async exclusively<T>(
+    work: () => Result<T, MemoryError>,
+    timeoutMs = this.#options.lockTimeoutMs,
+  ): Promise<Result<T, MemoryError>> {
+    try {
+      mkdirSync(this.#options.dir, { recursive: true, mode: 0o700 });
+      const options = { timeoutMs, onUnsupported: this.#warnUnlocked };
+      const outcome = await withFileLocks(lockPaths(this.paths.file), options, work);
+      return outcome.ok ? outcome.value : err(lockedError(this.paths.file, outcome.error));
+    } catch (cause) {
+      return err(ioError(this.paths.file, cause));
+    }
+  }
+
+  /** A refusal leaves a trace, without its text. Never delays the answer for long, never fails it. */
+  async recordRefusal(action: string, error: MemoryError, text: string, meta: WriteMeta): Promise<void> {
+    const append = (): Result<void, MemoryError> => {
+      this.journal.append({
+        kind: "refusal",
+        ...this.#recordHead(meta),
+        action,
+        error: error.kind,
+        ids: error.kind === "blocked" ? error.ids : [],
+        length: codePointLength(text),
+        sha256: sha256(text),
+      });
+      return ok(undefined);
+    };
+    const compacting = (): Result<void, MemoryError> => {
+      append();
+      const file = readMemoryFile(this.paths.file);
+      if (file.kind !== "unreadable") this.journal.compactIfLarge(file.hash, this.#options.clock.now());
+      return ok(undefined);
+    };
+    const outcome = await this.exclusively(
+      compacting,
+      Math.min(REFUSAL_WAIT_MS, this.#options.lockTimeoutMs),
+    );
+    if (outcome.ok || outcome.error.kind !== "locked") return;
+    // One write of one line does not mix with another's; only a compaction at this very moment could drop it.
+    try {
+      append();
+    } catch (cause) {
+      this.#options.warn(`A refused write was not noted in the journal: ${describeCause(cause)}.`);
+    }
+  }
+
+  /** Call under the lock. */
+  changePins(change: (pins: Pins) => Pins): Result<void, MemoryError> {
+    const path = pinsPath(this.#options.dir);
+    const options = { timeoutMs: PINS_WAIT_MS, onUnsupported: this.#warnUnlocked };
+    const outcome = withFileLockSync(`${path}.lock`, options, () => writePins(path, change(readPins(path))));
+    return outcome.ok ? ok(undefined) : err(lockedError(path, outcome.error));
+  }
+
+  readPins(): Pins {
+    return readPins(pinsPath(this.#options.dir));
+  }
+
+  /** Call under the lock: notes what others did to the file since the journal's last line. */
+  noteExternal(file: ReadableFile): void {
+    const record = externalRecord(
+      this.journal,
+      file.hash,
+      entriesOf(file),
+      this.#recordHead({ origin: "external" }),
+    );
+    if (record) this.journal.append(record);
+  }
+
+  #commitPlan(
+    planner: (input: PlanInput) => Result<Plan, MemoryError>,
+    meta: WriteMeta,
+  ): Result<Committed, MemoryError> {
+    this.#cleanOnce();
+    for (let attempt = 0; attempt < REDO_LIMIT; attempt += 1) {
+      const file = readMemoryFile(this.paths.file);
+      if (file.kind === "unreadable")
+        return err(refuseUnreadable(this.paths.file, file, this.#options.clock.now()));
+      this.#entries = entriesOf(file);
+      const drift = this.#isOwnWork(file) ? undefined : findDrift(file.text, this.limit);
+      if (drift && file.kind === "text")
+        return err(driftError(this.paths.file, file.bytes, drift, this.#options.clock.now()));
+      this.noteExternal(file);
+      const planned = planner({ entries: this.#entries, hash: file.hash, pins: () => this.readPins() });
+      if (!planned.ok) return planned;
+      const plan = planned.value;
+      if (plan.changes.length === 0 && !plan.isFileRemoved) return ok({ plan });
+      try {
+        return ok({ plan, changeId: this.#write(file, plan, meta) });
+      } catch (cause) {
+        if (!(cause instanceof ChangedUnderneath)) throw cause;
+      }
+    }
+    const cause = new Error("another program keeps changing it without taking the lock");
+    return err(ioError(this.paths.file, cause));
+  }
+
+  #write(file: ReadableFile, plan: Plan, meta: WriteMeta): string {
+    const text = formatEntries(plan.entries);
+    const record: ChangeRecord = {
+      kind: "change",
+      ...this.#recordHead(meta),
+      action: plan.action,
+      changes: plan.changes,
+      fileBefore: file.hash,
+      fileAfter: plan.isFileRemoved ? null : sha256(text),
+      ...(plan.archive?.length ? { archived: plan.archive } : {}),
+      ...(plan.undoes === undefined ? {} : { undoes: plan.undoes }),
+    };
+    // The last steps before the file changes. Readers take no lock, so they may only ever see a complete file; what is
+    // noted here for a change that then does not happen is recognised by its hashes.
+    const beforeReplace = (): void => {
+      if (currentIdentity(this.paths.file) !== file.identity) throw new ChangedUnderneath();
+      if (plan.archive?.length) addToArchive(this.paths.archive, plan.archive, record);
+      this.#carryPins(plan.changes);
+      this.journal.append(record);
+    };
+    if (plan.isFileRemoved) {
+      beforeReplace();
+      const real = resolveLinks(this.paths.file);
+      unlinkSync(real);
+      syncDirectory(dirname(real));
+    } else {
+      const tempName = `${this.paths.tempPrefix}${randomHex(6)}.tmp`;
+      this.#options.write(this.paths.file, text, { tempName, beforeReplace });
+    }
+    this.#entries = plan.entries;
+    this.#afterCommit(record, plan);
+    return record.id;
+  }
+
+  /** The change is on disk; trouble with the tidying behind it is a warning, not a failure. */
+  #afterCommit(record: ChangeRecord, plan: Plan): void {
+    try {
+      if (plan.action === "restore" || plan.action === "undo") {
+        takeFromArchive(this.paths.archive, plan.entries, record.time);
+      }
+      this.journal.compactIfLarge(record.fileAfter, this.#options.clock.now());
+    } catch (cause) {
+      this.#options.warn(`Saved, but tidying up behind it failed: ${describeCause(cause)}.`);
+    }
+  }
+
+  /** A pinned entry that is exchanged hands its pin on. The old hash stays, for an undo. */
+  #carryPins(changes: readonly Change[]): void {
+    const exchanged = changes.filter(({ before, after }) => before !== null && after !== null);
+    if (exchanged.length === 0) return;
+    const pins = this.readPins();
+    const handed = exchanged.flatMap(({ before, after }) =>
+      before !== null && after !== null && isPinned(pins, this.target, before) ? [after] : [],
+    );
+    if (handed.length === 0) return;
+    const outcome = this.changePins((now) =>
+      handed.reduce((all, text) => withPin(all, this.target, text, true), now),
+    );
+    if (!outcome.ok) throw new Error(outcome.error.message);
+  }
+
+  #isOwnWork(file: ReadableFile): boolean {
+    const tail = this.journal.tail();
+    return tail !== undefined && tail.origin !== "external" && tail.fileAfter === file.hash;
+  }
+
+  #noteExternalWhenFree(seen: ReadableFile): void {
+    try {
+      const tail = this.journal.tail();
+      if (isInStep(tail, seen.hash)) return;
+      tryWithFileLocks(lockPaths(this.paths.file), {}, () => {
+        const file = readMemoryFile(this.paths.file);
+        if (file.kind !== "unreadable") this.noteExternal(file);
+      });
+    } catch {
+      // A read-only home, or no room for a line: reading memory must work all the same. The next write notes it.
+    }
+  }
+
+  #cleanOnce(): void {
+    if (this.#hasCleaned) return;
+    this.#hasCleaned = true;
+    removeStaleTemps(
+      dirname(resolveLinks(this.paths.file)),
+      this.paths.tempPrefix,
+      this.#options.clock.now(),
+    );
+  }
+
+  readonly #warnUnlocked = (reason: string): void => {
+    this.#options.warn(`File locks do not work here (${reason}); writing without them.`);
+  };
+
+  #recordHead({
+    origin = "tool",
+    sessionId,
+    reason,
+  }: WriteMeta): Pick<ChangeRecord, "id" | "time" | "origin" | "sessionId" | "reason"> {
+    return {
+      id: randomHex(4),
+      time: this.#options.clock.now().toISOString(),
+      origin,
+      ...(sessionId === undefined ? {} : { sessionId }),
+      ...(reason === undefined ? {} : { reason }),
+    };
+  }
+}
+
+function entriesOf(file: ReadableFile): string[] {
+  return withoutDuplicates(parseEntries(file.text));
+}

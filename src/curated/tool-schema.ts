@@ -1,0 +1,34 @@
+// What a language model is told about the `memory` tool. A plain object schema: strict backends refuse anything cleverer.
+
+export const memoryToolSchema = {
+  name: "memory",
+  description: [
+    "Keep durable facts that should survive this session. What you save is injected into the system prompt of later sessions, so keep it compact.",
+    "",
+    "Save without being asked when: the user corrects you or asks you to remember something; states a preference or a personal detail; you discover a fact about the environment, a project convention, an API quirk, or anything else that will still hold next month.",
+    "Preferences and corrections matter most, then facts about the environment, then procedures. The best memory is the one that spares the user from repeating themselves.",
+    "Do NOT save task progress, outcomes, work logs or TODO lists: past conversations are found with session_search. A new technique belongs in a skill.",
+    "",
+    "Targets: 'memory' holds your own notes (environment, conventions, lessons learned); 'user' holds who the user is (name, role, preferences, manner of speaking).",
+    "Actions: 'add' a new entry; 'replace' the entry that contains old_text; 'remove' the entry that contains old_text. old_text is a short piece that occurs in one entry only.",
+    "Skip trivia, facts that are easy to find again, raw dumps and temporary task state.",
+  ].join("\n"),
+  parameters: {
+    type: "object",
+    properties: {
+      action: { type: "string", enum: ["add", "replace", "remove"], description: "What to do." },
+      target: {
+        type: "string",
+        enum: ["memory", "user"],
+        description: "Which store: your notes, or the user's profile.",
+      },
+      content: { type: "string", description: "The entry's text. Needed by 'add' and 'replace'." },
+      old_text: {
+        type: "string",
+        description:
+          "A short piece of text that identifies one existing entry. Needed by 'replace' and 'remove'.",
+      },
+    },
+    required: ["action", "target"],
+  },
+} as const;

@@ -1,0 +1,70 @@
+// The words of curated memory: what can be asked, what comes back, what can go wrong.
+
+export type MemoryTarget = "memory" | "user";
+
+export const MEMORY_TARGETS: readonly MemoryTarget[] = ["memory", "user"];
+
+export const DEFAULT_MEMORY_CHAR_LIMIT = 2200;
+export const DEFAULT_USER_CHAR_LIMIT = 1375;
+
+export type MemoryOp =
+  | { readonly action: "add"; readonly content: string }
+  | { readonly action: "replace"; readonly oldText: string; readonly content: string }
+  | { readonly action: "remove"; readonly oldText: string };
+
+/** Who changed memory. `external` is a program or a person that wrote the file without us. */
+export type WriteOrigin = "cli" | "tool" | "review" | "curator" | "migration" | "approval" | "external";
+
+export type WriteMeta = {
+  readonly origin?: WriteOrigin;
+  readonly sessionId?: string;
+  readonly reason?: string;
+};
+
+export type MemoryOpOutcome = {
+  readonly target: MemoryTarget;
+  readonly message: string;
+  readonly entries: readonly string[];
+  readonly entryCount: number;
+  readonly usedChars: number;
+  readonly charLimit: number;
+  /** Present from 80 % usage on. */
+  readonly warning?: string;
+  /** Entries that had to move to the archive to make room. */
+  readonly archived?: readonly string[];
+  /** Id of the journal line, when something was written. */
+  readonly changeId?: string;
+};
+
+export type MemoryError =
+  | { readonly kind: "blocked"; readonly message: string; readonly ids: readonly string[] }
+  | {
+      readonly kind: "drift";
+      readonly message: string;
+      readonly backup: string;
+      readonly remediation: string;
+    }
+  | { readonly kind: "ambiguous"; readonly message: string; readonly matches: readonly string[] }
+  | {
+      readonly kind: "over_limit";
+      readonly message: string;
+      readonly currentEntries: readonly string[];
+      readonly usedChars: number;
+      readonly charLimit: number;
+    }
+  | {
+      readonly kind:
+        | "empty"
+        | "no_match"
+        | "bad_target"
+        | "bad_action"
+        | "missing_arg"
+        | "invalid_content"
+        | "denied"
+        | "io"
+        | "locked"
+        | "disabled";
+      readonly message: string;
+    };
+
+export type MemoryErrorKind = MemoryError["kind"];

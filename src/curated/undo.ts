@@ -1,0 +1,79 @@
+// Takes one recorded change back, if the list still allows it.
+import { err, ok, preview, type Result } from "../lib/index.ts";
+import { applyChange, type Change, checkBudget } from "./change.ts";
+import { problemWith, type ScanOptions } from "./content-check.ts";
+import { FIRST_SEEN } from "./journal/external.ts";
+import type { ReplayedChange } from "./journal/replay.ts";
+import type { Plan } from "./target-store.ts";
+import type { MemoryError } from "./types.ts";
+
+/** The change a bare `undo` means: the newest that took effect and is not taken back yet. Undos themselves do not count. */
+export function newestUndoable(changes: readonly ReplayedChange[]): ReplayedChange | undefined {
+  return changes.findLast(
+    (change) => change.action !== "undo" && change.changes.length > 0 && whyNotUndoable(change) === undefined,
+  );
+}
+
+export function whyNotUndoable(change: ReplayedChange): string | undefined {
+  if (change.status === "aborted")
+    return "it never took effect (the process died before the file was written)";
+  if (change.undoneBy !== undefined) return `it was taken back already, by ${change.undoneBy}`;
+  if (change.isIncomplete) return "its text is no longer kept";
+  if (change.action === "forget") return "forgotten text is erased everywhere";
+  if (change.reason === FIRST_SEEN) return "it only notes what the file held when it was first seen";
+  if (change.changes.length === 0) return "it changed no entry";
+  return undefined;
+}
+
+/** Texts that come back are scanned again: what was fine once need not be fine now. */
+export function planUndo(
+  entries: readonly string[],
+  change: ReplayedChange,
+  limit: number,
+  scan: ScanOptions,
+): Result<Plan, MemoryError> {
+  const reason = whyNotUndoable(change);
+  if (reason) return err(refusal(change, reason));
+  let list = entries;
+  const changes: Change[] = [];
+  for (const done of change.changes.toReversed()) {
+    const step = invert(list, done);
+    if (!step.ok) return err(refusal(change, step.error));
+    const problem = step.value.after === null ? undefined : problemWith(step.value.after, scan);
+    if (problem) return err(problem);
+    list = applyChange(list, step.value);
+    changes.push(step.value);
+  }
+  const plan: Plan = {
+    action: "undo",
+    entries: list,
+    changes,
+    undoes: change.id,
+    message: `Took back ${change.action} ${change.id}.`,
+  };
+  const tooMuch = checkBudget(entries, plan, undefined, limit);
+  return tooMuch ? err(tooMuch) : ok(plan);
+}
+
+function invert(list: readonly string[], { at, before, after }: Change): Result<Change, string> {
+  if (after === null) {
+    if (before === null) throw new Error("a change without before and after");
+    if (list.includes(before)) return err(`${quote(before)} is stored again`);
+    return ok({ at: Math.min(at, list.length), before: null, after: before });
+  }
+  const index = list.indexOf(after);
+  if (index < 0) return err(`${quote(after)} is not in memory any more`);
+  if (before !== null && list.includes(before)) return err(`${quote(before)} is stored again`);
+  return ok({ at: index, before: after, after: before });
+}
+
+function refusal(change: ReplayedChange, why: string): MemoryError {
+  return {
+    kind: "no_match",
+    message: `Cannot take back ${change.action} ${change.id}: ${why}. 'hermes memory history' lists the changes.`,
+  };
+}
+
+function quote(text: string): string {
+  return `'${preview(text, 40)}'`;
+}

@@ -1,0 +1,32 @@
+// The library's door: every public name, one by one.
+export {
+  type ApprovalCallback,
+  type ArchivedEntry,
+  approvePending,
+  type BlockedEntry,
+  type Change,
+  DEFAULT_MEMORY_CHAR_LIMIT,
+  DEFAULT_USER_CHAR_LIMIT,
+  ENTRY_DELIMITER,
+  type Explanation,
+  type Forgotten,
+  type HistoryLine,
+  type MemoryError,
+  type MemoryErrorKind,
+  type MemoryOp,
+  type MemoryOpOutcome,
+  MemoryStore,
+  type MemoryStoreOptions,
+  type MemoryTarget,
+  type MemoryToolContext,
+  memoryTool,
+  memoryToolPreview,
+  memoryToolSchema,
+  type PendingRecord,
+  readPendingWrites,
+  rejectPending,
+  type WriteMeta,
+  type WriteOrigin,
+} from "./curated/index.ts";
+export { type Clock, HermesError, type Result, type TextModel } from "./lib/index.ts";
+export { scanThreats, type ThreatFinding, type ThreatScope } from "./security/index.ts";

@@ -1,0 +1,87 @@
+// The system calls behind a file lock, reached through koffi. Loaded at the first lock, not at start-up.
+import { closeSync, openSync } from "node:fs";
+import { createRequire } from "node:module";
+import { constants } from "node:os";
+
+export type LockAttempt =
+  | { readonly kind: "held"; readonly release: () => void }
+  | { readonly kind: "busy" }
+  | { readonly kind: "unsupported"; readonly reason: string };
+
+export type LockCalls = { tryLock(path: string): LockAttempt };
+
+type Koffi = typeof import("koffi");
+
+/** Throws when koffi has no build for this platform. */
+export function loadLockCalls(): LockCalls {
+  const koffi = createRequire(import.meta.url)("koffi") as Koffi;
+  return process.platform === "win32" ? windowsCalls(koffi) : unixCalls(koffi);
+}
+
+const LOCK_EX = 2;
+const LOCK_NB = 4;
+
+function unixCalls(koffi: Koffi): LockCalls {
+  const flock = koffi.load(null).func("int flock(int fd, int operation)");
+  return {
+    tryLock(path) {
+      const fd = openSync(path, "a", 0o600);
+      for (;;) {
+        if (flock(fd, LOCK_EX | LOCK_NB) === 0) return { kind: "held", release: () => closeSync(fd) };
+        const errno = koffi.errno();
+        if (errno === constants.errno.EINTR) continue;
+        closeSync(fd);
+        if (errno === constants.errno.EWOULDBLOCK || errno === constants.errno.EAGAIN)
+          return { kind: "busy" };
+        // ENOLCK, ENOSYS, EOPNOTSUPP: a file system without locks, such as some network mounts.
+        return { kind: "unsupported", reason: `flock failed with errno ${errno} on ${path}` };
+      }
+    },
+  };
+}
+
+const GENERIC_READ_WRITE = 0xc0000000;
+const SHARE_ALL = 0x7;
+const OPEN_ALWAYS = 4;
+const FILE_ATTRIBUTE_NORMAL = 0x80;
+const LOCKFILE_EXCLUSIVE_NOW = 0x3;
+const ERROR_LOCK_VIOLATION = 33;
+const ERROR_IO_PENDING = 997;
+
+/** One byte at offset 0, the byte Python's msvcrt.locking takes in these files. */
+function windowsCalls(koffi: Koffi): LockCalls {
+  const kernel = koffi.load("kernel32.dll");
+  const createFile = kernel.func(
+    "intptr_t __stdcall CreateFileW(str16 name, uint32_t access, uint32_t share, void *security, uint32_t creation, uint32_t flags, intptr_t template)",
+  );
+  const lockFile = kernel.func(
+    "int __stdcall LockFileEx(intptr_t file, uint32_t flags, uint32_t reserved, uint32_t low, uint32_t high, void *overlapped)",
+  );
+  const closeHandle = kernel.func("int __stdcall CloseHandle(intptr_t handle)");
+  const lastError = kernel.func("uint32_t __stdcall GetLastError()");
+  return {
+    tryLock(path) {
+      const file = createFile(
+        path,
+        GENERIC_READ_WRITE,
+        SHARE_ALL,
+        null,
+        OPEN_ALWAYS,
+        FILE_ATTRIBUTE_NORMAL,
+        0,
+      );
+      if (file === -1 || file === -1n) {
+        const code = lastError() === 5 ? "EACCES" : "EIO";
+        throw Object.assign(new Error(`${code}: cannot open lock file '${path}'`), { code });
+      }
+      const overlapped = Buffer.alloc(32); // an OVERLAPPED with offset 0
+      if (lockFile(file, LOCKFILE_EXCLUSIVE_NOW, 0, 1, 0, overlapped) !== 0) {
+        return { kind: "held", release: () => closeHandle(file) };
+      }
+      const code = lastError();
+      closeHandle(file);
+      if (code === ERROR_LOCK_VIOLATION || code === ERROR_IO_PENDING) return { kind: "busy" };
+      return { kind: "unsupported", reason: `LockFileEx failed with error ${code} on ${path}` };
+    },
+  };
+}
