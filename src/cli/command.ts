@@ -1,0 +1,93 @@
+// What a command is: a line of data for help, completion and parsing, and a body that is loaded when it runs.
+import type { MemoryConfig } from "../config/index.ts";
+import type { SelectedHome } from "../home.ts";
+
+export type FlagSpec = {
+  readonly kind: "boolean" | "text" | "integer";
+  readonly summary: string;
+  readonly short?: string;
+  /** What a text flag may be. */
+  readonly choices?: readonly string[];
+  /** Shown in help for text and integer flags: `--limit <n>`. */
+  readonly placeholder?: string;
+  readonly minimum?: number;
+};
+
+export type ArgumentSpec = {
+  readonly name: string;
+  readonly summary: string;
+  readonly isOptional?: boolean;
+  readonly choices?: readonly string[];
+};
+
+export type CommandInput = {
+  /** By name; a missing optional argument is absent. */
+  readonly args: Readonly<Record<string, string>>;
+  readonly flags: Readonly<Record<string, string | number | boolean>>;
+};
+
+export type CommandSpec = {
+  /** Words as they are typed: `memory archive list`. */
+  readonly name: string;
+  readonly summary: string;
+  readonly arguments?: readonly ArgumentSpec[];
+  readonly flags?: Readonly<Record<string, FlagSpec>>;
+  readonly examples?: readonly string[];
+  readonly isHidden?: boolean;
+  readonly load: () => Promise<CommandBody>;
+};
+
+export type CommandBody = (
+  input: CommandInput,
+  context: CommandContext,
+) => Promise<CommandOutcome> | CommandOutcome;
+
+/** `--json` prints `json`; a person gets `lines`. Notes go to stderr either way. */
+export type CommandOutcome = {
+  readonly json: unknown;
+  readonly lines: readonly string[];
+  readonly notes?: readonly string[];
+  readonly exitCode?: 0 | 1;
+};
+
+export type CommandContext = {
+  readonly home: SelectedHome;
+  readonly isJson: boolean;
+  readonly io: Terminal;
+  /** Read when asked for, once. A broken config ends the command with its error. */
+  readonly memoryConfig: () => Promise<MemoryConfig>;
+};
+
+export type Terminal = {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly isInteractive: boolean;
+  readonly paint: Paint;
+  out(text: string): void;
+  note(text: string): void;
+  /** Everything that was piped in. */
+  readInput(): Promise<string>;
+  /** Puts a question to the person at the terminal. False where there is none. */
+  confirm(question: string): Promise<boolean>;
+};
+
+export type Style = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";
+export type Paint = (style: Style, text: string) => string;
+
+/** Ends a command with a message. Exit code 1 unless it is the usage that was wrong (2). */
+export class CommandFailure extends Error {
+  readonly exitCode: 1 | 2;
+  /** What `--json` prints beside `success: false` and `error`. */
+  readonly details: Readonly<Record<string, unknown>>;
+  readonly hint: string | undefined;
+
+  constructor(
+    message: string,
+    options: { exitCode?: 1 | 2; hint?: string; details?: Readonly<Record<string, unknown>> } = {},
+  ) {
+    super(message);
+    this.name = "CommandFailure";
+    this.exitCode = options.exitCode ?? 1;
+    this.hint = options.hint;
+    this.details = options.details ?? {};
+  }
+}

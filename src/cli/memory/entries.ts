@@ -1,0 +1,107 @@
+// show, add, replace, remove.
+import {
+  formatUsage,
+  type MemoryOp,
+  type MemoryOpOutcome,
+  type MemoryStore,
+  type MemoryTarget,
+} from "../../curated/index.ts";
+import type { CommandBody, CommandContext, CommandInput, CommandOutcome } from "../command.ts";
+import { openStore, targetFlag, targetsFlag, unwrap } from "./open.ts";
+
+const TITLES: Record<MemoryTarget, string> = {
+  memory: "MEMORY.md  the agent's notes",
+  user: "USER.md  the user's profile",
+};
+
+export const show: CommandBody = async (input, context) => {
+  const store = await openStore(input, context);
+  const targets = targetsFlag(input);
+  if (input.flags.prompt === true) {
+    const blocks = targets.flatMap((target) => store.renderSnapshot(target) ?? []);
+    return {
+      json: Object.fromEntries(targets.map((target) => [target, store.renderSnapshot(target) ?? null])),
+      lines: [blocks.join("\n\n")],
+      notes: store.warnings,
+    };
+  }
+  return {
+    json: Object.fromEntries(targets.map((target) => [target, describe(store, target)])),
+    lines: targets.flatMap((target, index) => [
+      ...(index > 0 ? [""] : []),
+      ...render(store, target, context),
+    ]),
+    notes: store.warnings,
+  };
+};
+
+export const add: CommandBody = async (input, context) => {
+  const text = input.args.text === "-" ? await context.io.readInput() : (input.args.text ?? "");
+  return change(input, context, { action: "add", content: text });
+};
+
+async function change(input: CommandInput, context: CommandContext, op: MemoryOp): Promise<CommandOutcome> {
+  const store = await openStore(input, context);
+  const reason = typeof input.flags.reason === "string" ? { reason: input.flags.reason } : {};
+  const outcome = unwrap(await store.apply(targetFlag(input), op, { origin: "cli", ...reason }));
+  return changed(outcome, store, context);
+}
+
+/** How a committed change is told. */
+export function changed(
+  outcome: MemoryOpOutcome,
+  store: MemoryStore,
+  context: CommandContext,
+): CommandOutcome {
+  const { target, message, entries, entryCount, usedChars, charLimit, warning, archived, changeId } = outcome;
+  const usage = formatUsage({ used: usedChars, limit: charLimit });
+  return {
+    json: {
+      success: true,
+      target,
+      entries,
+      usage,
+      entry_count: entryCount,
+      message,
+      ...(warning === undefined ? {} : { warning }),
+      ...(archived === undefined ? {} : { archived }),
+      ...(changeId === undefined ? {} : { change_id: changeId }),
+    },
+    lines: [
+      `${message}  ${context.io.paint("dim", `${target} ${usage}${changeId ? `, change ${changeId}` : ""}`)}`,
+    ],
+    notes: [...store.warnings, ...(warning === undefined ? [] : [`warning: ${warning}`])],
+  };
+}
+
+function describe(store: MemoryStore, target: MemoryTarget): object {
+  const { used, limit } = store.usage(target);
+  const blocked = new Map(store.blockedEntries(target).map(({ index, ids }) => [index, ids]));
+  return {
+    entries: store.entries(target).map((text, index) => ({
+      text,
+      pinned: store.isPinned(target, text),
+      ...(blocked.has(index) ? { blocked_ids: blocked.get(index) } : {}),
+    })),
+    usage: formatUsage({ used, limit }),
+    used_chars: used,
+    char_limit: limit,
+    enabled: store.isEnabled(target),
+  };
+}
+
+function render(store: MemoryStore, target: MemoryTarget, { io }: CommandContext): string[] {
+  const blocked = new Map(store.blockedEntries(target).map(({ index, ids }) => [index, ids]));
+  const off = store.isEnabled(target) ? "" : io.paint("yellow", "  (switched off)");
+  const head = `${io.paint("bold", TITLES[target])}  ${io.paint("dim", formatUsage(store.usage(target)))}${off}`;
+  const entries = store.entries(target).map((text, index) => {
+    const marks = [
+      ...(store.isPinned(target, text) ? [io.paint("cyan", "pinned")] : []),
+      ...(blocked.has(index) ? [io.paint("red", `blocked: ${blocked.get(index)?.join(", ")}`)] : []),
+    ];
+    const number = String(index + 1).padStart(3);
+    const body = text.replaceAll("\n", "\n     ");
+    return `${number}. ${body}${marks.length > 0 ? `  [${marks.join("; ")}]` : ""}`;
+  });
+  return [head, ...(entries.length > 0 ? entries : [io.paint("dim", "  (empty)")])];
+}

@@ -1,0 +1,211 @@
+// Turns the table of commands into a parser, runs the one that was asked for, and renders what comes of it.
+import { Argument, Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import type { ConfigError, MemoryConfig } from "../config/index.ts";
+import { loadMemoryConfig } from "../config/index.ts";
+import { type HomeContext, type SelectedHome, selectHome } from "../home.ts";
+import { HermesError } from "../lib/index.ts";
+import { VERSION } from "../version.ts";
+import {
+  type ArgumentSpec,
+  type CommandContext,
+  CommandFailure,
+  type CommandInput,
+  type CommandSpec,
+  type FlagSpec,
+  type Terminal,
+} from "./command.ts";
+import { GROUPS } from "./groups.ts";
+
+const EXIT_USAGE = 2;
+
+/** Runs one command line. Returns the exit code. */
+export async function runCommandLine(
+  argv: readonly string[],
+  io: Terminal,
+  system: HomeContext,
+): Promise<number> {
+  const isJson = argv.includes("--json");
+  let exitCode = 0;
+  const run = async (spec: CommandSpec, input: CommandInput, profile: string | undefined): Promise<void> => {
+    const home = chooseHome(system, profile);
+    if (home.notice) io.note(`${home.notice}\n`);
+    const body = await spec.load();
+    const outcome = await body(input, contextFor(home, isJson, io));
+    for (const note of outcome.notes ?? []) io.note(`${note}\n`);
+    if (isJson) io.out(`${JSON.stringify(outcome.json, null, 2)}\n`);
+    else if (outcome.lines.length > 0) io.out(`${outcome.lines.join("\n")}\n`);
+    exitCode = outcome.exitCode ?? 0;
+  };
+  try {
+    const program = await buildProgram(argv, io, run);
+    if (isBareGroup(program, argv)) return 0;
+    await program.parseAsync([...argv], { from: "user" });
+    return exitCode;
+  } catch (cause) {
+    return renderFailure(cause, isJson, io);
+  }
+}
+
+type Run = (spec: CommandSpec, input: CommandInput, profile: string | undefined) => Promise<void>;
+
+/** Only the group that was asked for brings its commands along; the others are a line in the help. */
+async function buildProgram(argv: readonly string[], io: Terminal, run: Run): Promise<Command> {
+  const program = configure(new Command("hermes"), io)
+    .description("Memory for agents: curated notes that survive sessions, with history and undo.")
+    .version(VERSION, "-V, --version", "print the version")
+    .option("-p, --profile <name>", "work in this profile instead of the active one");
+  const asked = wordsOf(argv)[0];
+  for (const group of GROUPS) {
+    if (group.name === asked || group.isCommand) {
+      for (const spec of await group.load()) addCommand(program, spec, io, run);
+      if (!group.isCommand) commandAt(program, [group.name], io).description(group.summary);
+    } else {
+      commandAt(program, [group.name], io).description(group.summary);
+    }
+  }
+  return program;
+}
+
+/** `hermes` or `hermes memory` alone: not a mistake but a question, answered with the help. */
+function isBareGroup(program: Command, argv: readonly string[]): boolean {
+  if (argv.some((word) => /^(-h|--help|-V|--version)$/.test(word))) return false;
+  let command = program;
+  for (const word of wordsOf(argv)) {
+    const next = command.commands.find((each) => each.name() === word);
+    if (!next) return false;
+    command = next;
+  }
+  if (command.commands.length === 0) return false;
+  command.outputHelp();
+  return true;
+}
+
+function addCommand(program: Command, spec: CommandSpec, io: Terminal, run: Run): void {
+  const command = commandAt(program, spec.name.split(" "), io).description(spec.summary);
+  for (const argument of spec.arguments ?? []) command.addArgument(toArgument(argument));
+  for (const [name, flag] of Object.entries(spec.flags ?? {})) command.addOption(toOption(name, flag));
+  command.option("--json", "print the result as JSON");
+  if (spec.examples?.length) {
+    command.addHelpText("after", `\nExamples:\n${spec.examples.map((line) => `  ${line}`).join("\n")}`);
+  }
+  command.action(async (...given: unknown[]) => {
+    const values = given.slice(0, spec.arguments?.length ?? 0);
+    const args = Object.fromEntries(
+      (spec.arguments ?? []).flatMap(({ name }, index) =>
+        values[index] === undefined ? [] : [[name, String(values[index])]],
+      ),
+    );
+    const flags = command.opts<Record<string, string | number | boolean>>();
+    await run(spec, { args, flags }, program.opts<{ profile?: string }>().profile);
+  });
+}
+
+/** The command at this path, made on the way where it is missing. */
+function commandAt(program: Command, words: readonly string[], io: Terminal): Command {
+  return words.reduce((parent, word) => {
+    const existing = parent.commands.find((each) => each.name() === word);
+    if (existing) return existing;
+    const made = configure(new Command(word), io);
+    parent.addCommand(made);
+    return made;
+  }, program);
+}
+
+function configure(command: Command, io: Terminal): Command {
+  return command
+    .exitOverride()
+    .showSuggestionAfterError(true)
+    .configureOutput({ writeOut: (text) => io.out(text), writeErr: (text) => io.note(text) })
+    .allowExcessArguments(false);
+}
+
+function toArgument({ name, summary, isOptional, choices }: ArgumentSpec): Argument {
+  const argument = new Argument(isOptional ? `[${name}]` : `<${name}>`, summary);
+  return choices ? argument.choices([...choices]) : argument;
+}
+
+function toOption(name: string, flag: FlagSpec): Option {
+  const short = flag.short ? `-${flag.short}, ` : "";
+  const value =
+    flag.kind === "boolean" ? "" : ` <${flag.placeholder ?? (flag.kind === "integer" ? "n" : "text")}>`;
+  const option = new Option(`${short}--${name}${value}`, flag.summary);
+  if (flag.choices) option.choices([...flag.choices]);
+  if (flag.kind === "integer") option.argParser((text) => wholeNumber(text, flag.minimum ?? 0));
+  option.attributeName = () => name; // flags keep the name they are typed with
+  return option;
+}
+
+function wholeNumber(text: string, minimum: number): number {
+  const value = Number(text);
+  if (!/^\d+$/.test(text) || !Number.isSafeInteger(value) || value < minimum) {
+    throw new InvalidArgumentError(`Give a whole number of at least ${minimum}.`);
+  }
+  return value;
+}
+
+function wordsOf(argv: readonly string[]): string[] {
+  const words: string[] = [];
+  for (let i = 0; i < argv.length; i += 1) {
+    const word = argv[i] as string;
+    if (word === "-p" || word === "--profile") i += 1;
+    else if (!word.startsWith("-")) words.push(word);
+  }
+  return words;
+}
+
+function chooseHome(system: HomeContext, profile: string | undefined): SelectedHome {
+  const selected = selectHome(system, profile === undefined ? {} : { profile });
+  if (!selected.ok)
+    throw new CommandFailure(selected.error.message, { details: { kind: selected.error.kind } });
+  return selected.value;
+}
+
+function contextFor(home: SelectedHome, isJson: boolean, io: Terminal): CommandContext {
+  let config: Promise<MemoryConfig> | undefined;
+  return {
+    home,
+    isJson,
+    io,
+    memoryConfig: () => {
+      config ??= loadMemoryConfig(home.home).then((loaded) =>
+        loaded.ok ? loaded.value : failConfig(loaded.error),
+      );
+      return config;
+    },
+  };
+}
+
+export function failConfig(error: ConfigError): never {
+  throw new CommandFailure(error.message, { details: { kind: error.kind, issues: error.issues } });
+}
+
+/** The one place where a failed command turns into text and an exit code. */
+function renderFailure(cause: unknown, isJson: boolean, io: Terminal): number {
+  if (cause instanceof CommanderError) {
+    if (cause.exitCode !== 0 && isJson) printFailure(cause.message, { kind: "usage" }, io);
+    return cause.exitCode === 0 ? 0 : EXIT_USAGE; // the text is out already
+  }
+  const message = cause instanceof Error ? cause.message : String(cause);
+  const { hint, details } = detailsOf(cause);
+  if (isJson) {
+    printFailure(message, { ...details, ...(hint === undefined ? {} : { hint }) }, io);
+  } else {
+    io.note(`${io.paint("red", "error:")} ${message}\n`);
+    if (hint !== undefined) io.note(`${hint}\n`);
+    if (cause instanceof Error && io.env.HERMES_DEBUG) io.note(`${cause.stack}\n`);
+  }
+  return cause instanceof CommandFailure ? cause.exitCode : 1;
+}
+
+function printFailure(message: string, details: Readonly<Record<string, unknown>>, io: Terminal): void {
+  io.out(`${JSON.stringify({ success: false, error: message, ...details }, null, 2)}\n`);
+}
+
+function detailsOf(cause: unknown): { hint: string | undefined; details: Readonly<Record<string, unknown>> } {
+  if (cause instanceof CommandFailure) return { hint: cause.hint, details: cause.details };
+  if (cause instanceof HermesError) return { hint: cause.hint, details: { kind: cause.code } };
+  return {
+    hint: "This should not happen. Set HERMES_DEBUG=1 to see where it comes from.",
+    details: { kind: "internal" },
+  };
+}

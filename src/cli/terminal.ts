@@ -1,0 +1,47 @@
+// The terminal as commands see it: results on stdout, everything else on stderr, colour only where somebody looks.
+import type { Paint, Style, Terminal } from "./command.ts";
+
+const CODES: Record<Style, readonly [number, number]> = {
+  bold: [1, 22],
+  dim: [2, 22],
+  red: [31, 39],
+  green: [32, 39],
+  yellow: [33, 39],
+  cyan: [36, 39],
+};
+
+export function systemTerminal(): Terminal {
+  const { stdin, stdout, stderr, env } = process;
+  const isInteractive = Boolean(stdin.isTTY && stderr.isTTY);
+  return {
+    env,
+    isInteractive,
+    paint: painter(Boolean(stdout.isTTY) && !env.NO_COLOR && env.TERM !== "dumb"),
+    out: (text) => void stdout.write(text),
+    note: (text) => void stderr.write(text),
+    readInput: async () => {
+      const chunks: Buffer[] = [];
+      for await (const chunk of stdin) chunks.push(Buffer.from(chunk as Uint8Array));
+      return Buffer.concat(chunks).toString("utf8");
+    },
+    confirm: async (question) => {
+      if (!isInteractive) return false;
+      const { createInterface } = await import("node:readline/promises");
+      const prompt = createInterface({ input: stdin, output: stderr });
+      try {
+        const answer = await prompt.question(`${question} Type 'yes' to go on: `);
+        return answer.trim().toLowerCase() === "yes";
+      } finally {
+        prompt.close();
+      }
+    },
+  };
+}
+
+export function painter(isOn: boolean): Paint {
+  if (!isOn) return (_style, text) => text;
+  return (style, text) => {
+    const [on, off] = CODES[style];
+    return `\u001b[${on}m${text}\u001b[${off}m`;
+  };
+}
