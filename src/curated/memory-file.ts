@@ -1,4 +1,5 @@
 // Reads one curated file. Only "does not exist" counts as empty: every other failure must stop the write that follows.
+import { isUtf8 } from "node:buffer";
 import { type BigIntStats, closeSync, fstatSync, openSync, readFileSync, statSync } from "node:fs";
 import { describeCause, errnoCode, normalizeNewlines, sha256 } from "../lib/index.ts";
 
@@ -17,7 +18,6 @@ export type MemoryFile =
   | { readonly kind: "unreadable"; readonly reason: string; readonly bytes?: Uint8Array };
 
 const MISSING = { kind: "missing", identity: "missing", hash: null, text: "" } as const;
-const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** `text` has LF line ends; `hash` is of the bytes on disk. */
 export function readMemoryFile(path: string): MemoryFile {
@@ -36,17 +36,10 @@ export function readMemoryFile(path: string): MemoryFile {
     if (errnoCode(cause) === "EISDIR") return { kind: "unreadable", reason: "it is a directory" };
     return { kind: "unreadable", reason: describeCause(cause) };
   }
-  try {
-    return {
-      kind: "text",
-      identity,
-      hash: sha256(bytes),
-      text: normalizeNewlines(utf8.decode(bytes)),
-      bytes,
-    };
-  } catch {
-    return { kind: "unreadable", reason: "it is not valid UTF-8", bytes };
-  }
+  if (!isUtf8(bytes)) return { kind: "unreadable", reason: "it is not valid UTF-8", bytes };
+  // A byte order mark stays in the text: the scanner has to see it.
+  const text = normalizeNewlines(bytes.toString("utf8"));
+  return { kind: "text", identity, hash: sha256(bytes), text, bytes };
 }
 
 /** The identity the path has now, to be compared with the one that was read. */
