@@ -215,6 +215,7 @@ describe("redaction", () => {
       "123456:AA",
       `token${" ".repeat(500)}`,
       "-----BEGIN PRIVATE KEY-----",
+      '-----BEGIN PRIVATE KEY-----"',
       "https://",
       "token: ",
       "\\",

@@ -30,16 +30,14 @@ export function isWordClass(symbol: number): boolean {
   return symbol >= WORD && symbol <= LAST_WORD;
 }
 
-/** Writes the class of every unit of the text; true when the text is ASCII only. */
-export function classify(text: string, classes: Uint8Array): boolean {
-  let isAscii = true;
+/** Writes the class of every unit of the text. */
+export function classify(text: string, classes: Uint8Array): void {
   for (let i = 0; i < text.length; i += 1) {
     const unit = text.charCodeAt(i);
     if (unit < 128) {
       classes[i] = ASCII[unit] as number;
       continue;
     }
-    isAscii = false;
     const codePoint = text.codePointAt(i) as number;
     classes[i] = classOf(codePoint);
     if (codePoint > 0xffff) {
@@ -47,7 +45,6 @@ export function classify(text: string, classes: Uint8Array): boolean {
       classes[i] = CONTINUATION;
     }
   }
-  return isAscii;
 }
 
 /** Class of a character that a pattern spells out. Throws for one that shares its class with others. */

@@ -3,6 +3,7 @@ import { classify } from "./alphabet.ts";
 import { findInvisible, INVISIBLE_IDS, invisibleName } from "./invisible.ts";
 import { findMatches, threatMatchers } from "./matcher.ts";
 import { THREAT_PATTERNS, type ThreatScope } from "./patterns.ts";
+import { mayMatch } from "./signs.ts";
 
 export type { ThreatScope } from "./patterns.ts";
 
@@ -35,9 +36,12 @@ export function scanThreats(
     throw new TypeError(`Unknown threat scope '${scope}'. Use one of: ${[...SCOPES.keys()].join(", ")}.`);
   if (text.length === 0) return [];
   const isAllowed = (id: string): boolean => options.allow?.includes(id) ?? false;
+  const findings: ThreatFinding[] = isAscii(text)
+    ? []
+    : findInvisible(text).filter(({ id }) => !isAllowed(id));
+  if (!mayMatch(text)) return findings;
   const classes = buffer(text.length);
-  const isAscii = classify(text, classes);
-  const findings: ThreatFinding[] = isAscii ? [] : findInvisible(text).filter(({ id }) => !isAllowed(id));
+  classify(text, classes);
   const { literals, matchers } = threatMatchers();
   const wanted = matchers.filter(({ id, scope: of }) => included.includes(of) && !isAllowed(id));
   findings.push(...findMatches(wanted, literals, classes));
@@ -58,6 +62,10 @@ export function threatMessage(finding: ThreatFinding): string {
 /** True for ids that a scan can report; for checking allow-lists. */
 export function isThreatId(id: string): boolean {
   return THREAT_IDS.includes(id) || INVISIBLE_IDS.includes(id);
+}
+
+function isAscii(text: string): boolean {
+  return !/[^\0-\x7f]/.test(text);
 }
 
 const KEPT_UNITS = 65_536; // covers every memory entry and most context files

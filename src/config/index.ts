@@ -1,0 +1,28 @@
+// The door to settings. Importing it loads neither zod nor yaml.
+export type { ConfigError, ConfigIssue } from "./config-error.ts";
+export { configPath } from "./config-file.ts";
+export {
+  type CheckOptions,
+  type ConfigChange,
+  type ConfigCheck,
+  type ConfigValue,
+  checkConfig,
+  getConfigValue,
+  setConfigValue,
+  type UnknownKey,
+  unsetConfigValue,
+} from "./edit.ts";
+export {
+  type EnvChange,
+  type EnvFile,
+  type EnvFileError,
+  envFilePath,
+  readEnvFile,
+  removeEnvValue,
+  setEnvValue,
+} from "./env-file.ts";
+export { CONFIG_KEYS, type ConfigKey } from "./keys.ts";
+export { loadConfig, loadMemoryConfig } from "./load.ts";
+export { DEFAULT_MEMORY_CONFIG, type MemoryConfig } from "./memory-config.ts";
+export { nearest } from "./nearest.ts";
+export type { HermesConfig, NotificationLevel } from "./schema.ts";

@@ -1,0 +1,107 @@
+// Every key of config.yaml this program reads: default, what is allowed, what it does. `get`, `check` and the reference
+// page work from this table; a test holds it against the schema and the page.
+import { DEFAULT_MEMORY_CONFIG as memory } from "./memory-config.ts";
+
+export type KeyKind = "boolean" | "approval" | "number" | "choice" | "text" | "list" | "unused";
+
+export type ConfigKey = {
+  /** Dotted path; `*` stands for any one name. */
+  readonly key: string;
+  readonly kind: KeyKind;
+  /** Undefined: no value unless one is given. */
+  readonly default: unknown;
+  readonly meaning: string;
+};
+
+function key(path: string, kind: KeyKind, standard: unknown, meaning: string): ConfigKey {
+  return { key: path, kind, default: standard, meaning };
+}
+
+export const CONFIG_KEYS: readonly ConfigKey[] = [
+  key("memory.memory_enabled", "boolean", memory.memoryEnabled, "Keep the agent's own notes (MEMORY.md)."),
+  key(
+    "memory.user_profile_enabled",
+    "boolean",
+    memory.userProfileEnabled,
+    "Keep notes about the user (USER.md).",
+  ),
+  key(
+    "memory.memory_char_limit",
+    "number",
+    memory.memoryCharLimit,
+    "Size of MEMORY.md in characters (code points).",
+  ),
+  key(
+    "memory.user_char_limit",
+    "number",
+    memory.userCharLimit,
+    "Size of USER.md in characters (code points).",
+  ),
+  key(
+    "memory.write_approval",
+    "approval",
+    memory.writeApproval,
+    "Ask before a memory write, or stage it for review.",
+  ),
+  key("memory.provider", "text", memory.provider, "Name of the external memory provider; empty for none."),
+  key(
+    "memory.nudge_interval",
+    "number",
+    memory.nudgeInterval,
+    "Turns between two reminders to save; 0 for none.",
+  ),
+  key(
+    "memory.overflow",
+    "choice",
+    memory.overflow,
+    "When a file is full: refuse the write, or archive old entries.",
+  ),
+  key("memory.scan_allow", "list", memory.scanAllow, "Ids of threat patterns that are let through."),
+  key("memory.history_max_bytes", "number", memory.historyMaxBytes, "Size at which a journal is compacted."),
+  key(
+    "memory.history_keep",
+    "number",
+    memory.historyKeep,
+    "Newest changes that stay undoable after compaction.",
+  ),
+  key(
+    "memory.lock_timeout_seconds",
+    "number",
+    memory.lockTimeoutSeconds,
+    "Longest wait for another process.",
+  ),
+  key(
+    "memory.recall_max_chars",
+    "number",
+    memory.recallMaxChars,
+    "Most characters of provider recall in one turn.",
+  ),
+  key(
+    "memory.flush_min_turns",
+    "unused",
+    undefined,
+    "Accepted because sample files carry it; nothing reads it.",
+  ),
+  key("skills.write_approval", "approval", false, "Stage skill changes for review."),
+  key("context_file_max_chars", "number", 20_000, "Most characters taken from one context file."),
+  key("display.memory_notifications", "choice", "on", "Show memory changes: off, on or verbose."),
+  key("display.platforms.*.memory_notifications", "choice", undefined, "The same for one platform."),
+  key("logging.memory_monitor.enabled", "boolean", true, "Log the gateway's process memory."),
+  key("logging.memory_monitor.interval_seconds", "number", 300, "Seconds between two such lines."),
+];
+
+/** The table row of a dotted key, wildcards resolved. */
+export function findConfigKey(path: readonly string[]): ConfigKey | undefined {
+  return CONFIG_KEYS.find((candidate) => {
+    const parts = candidate.key.split(".");
+    return parts.length === path.length && parts.every((part, i) => part === "*" || part === path[i]);
+  });
+}
+
+/** True for `memory`, `display.platforms`, ...: paths that hold known keys. */
+export function isKnownSection(path: readonly string[]): boolean {
+  return CONFIG_KEYS.some((candidate) => {
+    const parts = candidate.key.split(".");
+    return parts.length > path.length && path.every((part, i) => parts[i] === "*" || part === parts[i]);
+  });
+}

@@ -1,0 +1,52 @@
+// The `memory:` settings as the rest of the program sees them. Loads neither zod nor yaml: `hermes memory show` has to
+// start about as fast as node itself.
+
+export type MemoryConfig = {
+  readonly memoryEnabled: boolean;
+  readonly userProfileEnabled: boolean;
+  readonly memoryCharLimit: number;
+  readonly userCharLimit: number;
+  readonly writeApproval: boolean;
+  readonly provider: string;
+  readonly nudgeInterval: number;
+  readonly overflow: "refuse" | "archive";
+  readonly scanAllow: readonly string[];
+  readonly historyMaxBytes: number;
+  readonly historyKeep: number;
+  readonly lockTimeoutSeconds: number;
+  readonly recallMaxChars: number;
+};
+
+export const DEFAULT_MEMORY_CONFIG: MemoryConfig = Object.freeze({
+  memoryEnabled: true,
+  userProfileEnabled: true,
+  memoryCharLimit: 2200,
+  userCharLimit: 1375,
+  writeApproval: false,
+  provider: "",
+  nudgeInterval: 10,
+  overflow: "refuse",
+  scanAllow: Object.freeze([]),
+  historyMaxBytes: 1_048_576,
+  historyKeep: 200,
+  lockTimeoutSeconds: 10,
+  recallMaxChars: 16_000,
+});
+
+export type WholeNumberBounds = { readonly min: number; readonly max: number };
+
+/** Settings that are whole numbers, by their name in the file. The quick reader and the schema share these bounds. */
+export const WHOLE_NUMBERS = {
+  memory_char_limit: { min: 0, max: Number.MAX_SAFE_INTEGER },
+  user_char_limit: { min: 0, max: Number.MAX_SAFE_INTEGER },
+  nudge_interval: { min: 0, max: Number.MAX_SAFE_INTEGER },
+  history_max_bytes: { min: 65_536, max: Number.MAX_SAFE_INTEGER }, // less would compact after every few changes
+  history_keep: { min: 1, max: Number.MAX_SAFE_INTEGER },
+  recall_max_chars: { min: 0, max: Number.MAX_SAFE_INTEGER },
+} as const satisfies Record<string, WholeNumberBounds>;
+
+/** Longest wait for another process: past ten minutes a caller has given up anyway. */
+export const MAX_LOCK_TIMEOUT_SECONDS = 600;
+
+/** The words that switch `write_approval` on, besides `true`. Every other text means off, as in the reference. */
+export const APPROVAL_WORDS: readonly string[] = ["on", "true", "yes", "1", "approve", "enabled"];

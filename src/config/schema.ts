@@ -1,0 +1,161 @@
+// The shape of config.yaml, and the one place where its names become ours. Unknown keys pass: the file is shared with
+// programs that have settings of their own. A key without a value counts as not set.
+import * as z from "zod";
+import {
+  APPROVAL_WORDS,
+  DEFAULT_MEMORY_CONFIG,
+  MAX_LOCK_TIMEOUT_SECONDS,
+  type MemoryConfig,
+  WHOLE_NUMBERS,
+  type WholeNumberBounds,
+} from "./memory-config.ts";
+
+export type NotificationLevel = "off" | "on" | "verbose";
+
+export type HermesConfig = {
+  readonly memory: MemoryConfig;
+  readonly skills: { readonly writeApproval: boolean };
+  readonly contextFileMaxChars: number;
+  readonly display: {
+    readonly memoryNotifications: NotificationLevel;
+    readonly platforms: Readonly<Record<string, { readonly memoryNotifications?: NotificationLevel }>>;
+  };
+  readonly logging: {
+    readonly memoryMonitor: { readonly enabled: boolean; readonly intervalSeconds: number };
+  };
+  /** The whole file as it is, for rooms with keys of their own. */
+  readonly raw: Readonly<Record<string, unknown>>;
+};
+
+const SECTION = "must be a section with keys of its own";
+const BOOLEAN = "must be true or false";
+const NOTIFICATIONS = "must be off, on or verbose";
+const SCAN_ALLOW = "must be a list of threat ids, such as [hermes_env]";
+const LOCK_TIMEOUT = `must be a number above 0 and at most ${MAX_LOCK_TIMEOUT_SECONDS}`;
+const INTERVAL = "must be a number above 0";
+
+// YAML 1.1, which the reference reads, has these words for booleans; 1.2 hands them over as text.
+const booleanWords = z.stringbool({ truthy: ["true", "yes", "on"], falsy: ["false", "no", "off"] });
+
+function boolean(standard: boolean) {
+  return z
+    .union([z.boolean(), booleanWords], BOOLEAN)
+    .nullish()
+    .transform((value) => value ?? standard);
+}
+
+function wholeNumber(bounds: WholeNumberBounds, standard: number) {
+  const message = `must be a whole number of at least ${bounds.min}`;
+  const number = z.int(message).min(bounds.min, message).max(bounds.max, message);
+  return number.nullish().transform((value) => value ?? standard);
+}
+
+const approval = z.unknown().transform((value) => (value == null ? undefined : isApprovalOn(value)));
+
+/** Anything but `true` and the known words means off, as in the reference; `check` tells what looks like a mistake. */
+export function isApprovalOn(value: unknown): boolean {
+  if (typeof value === "boolean") return value;
+  return typeof value === "string" && APPROVAL_WORDS.includes(value.trim().toLowerCase());
+}
+
+const notifications = z.preprocess(
+  (value) => (typeof value === "boolean" ? (value ? "on" : "off") : value), // `on` and `off` read as YAML 1.1
+  z.enum(["off", "on", "verbose"], NOTIFICATIONS).nullish(),
+);
+
+const standard = DEFAULT_MEMORY_CONFIG;
+
+export const memorySection = z
+  .looseObject(
+    {
+      memory_enabled: boolean(standard.memoryEnabled),
+      user_profile_enabled: boolean(standard.userProfileEnabled),
+      memory_char_limit: wholeNumber(WHOLE_NUMBERS.memory_char_limit, standard.memoryCharLimit),
+      user_char_limit: wholeNumber(WHOLE_NUMBERS.user_char_limit, standard.userCharLimit),
+      write_approval: approval.optional(),
+      provider: z.string('must be a provider\'s name, or "" for none').nullish(),
+      nudge_interval: wholeNumber(WHOLE_NUMBERS.nudge_interval, standard.nudgeInterval),
+      overflow: z.enum(["refuse", "archive"], "must be refuse or archive").nullish(),
+      scan_allow: z.array(z.string(SCAN_ALLOW), SCAN_ALLOW).nullish(),
+      history_max_bytes: wholeNumber(WHOLE_NUMBERS.history_max_bytes, standard.historyMaxBytes),
+      history_keep: wholeNumber(WHOLE_NUMBERS.history_keep, standard.historyKeep),
+      lock_timeout_seconds: z
+        .number(LOCK_TIMEOUT)
+        .gt(0, LOCK_TIMEOUT)
+        .max(MAX_LOCK_TIMEOUT_SECONDS, LOCK_TIMEOUT)
+        .nullish(),
+      recall_max_chars: wholeNumber(WHOLE_NUMBERS.recall_max_chars, standard.recallMaxChars),
+    },
+    SECTION,
+  )
+  .transform((section): MemoryConfig => {
+    return {
+      memoryEnabled: section.memory_enabled,
+      userProfileEnabled: section.user_profile_enabled,
+      memoryCharLimit: section.memory_char_limit,
+      userCharLimit: section.user_char_limit,
+      writeApproval: section.write_approval ?? isOldApproval(section.write_mode),
+      provider: section.provider ?? standard.provider,
+      nudgeInterval: section.nudge_interval,
+      overflow: section.overflow ?? standard.overflow,
+      scanAllow: section.scan_allow ?? standard.scanAllow,
+      historyMaxBytes: section.history_max_bytes,
+      historyKeep: section.history_keep,
+      lockTimeoutSeconds: section.lock_timeout_seconds ?? standard.lockTimeoutSeconds,
+      recallMaxChars: section.recall_max_chars,
+    };
+  });
+
+/** Before version 29 the gate was `write_mode: approve`. A file nobody has migrated yet keeps its gate. */
+function isOldApproval(writeMode: unknown): boolean {
+  return typeof writeMode === "string" && writeMode.trim().toLowerCase() === "approve";
+}
+
+const skillsSection = z
+  .looseObject({ write_approval: approval.optional() }, SECTION)
+  .transform((section) => ({ writeApproval: section.write_approval ?? false }));
+
+const contextFileMaxChars = wholeNumber({ min: 1, max: Number.MAX_SAFE_INTEGER }, 20_000);
+
+const platform = z.looseObject({ memory_notifications: notifications.optional() }, SECTION).nullish();
+
+const displaySection = z
+  .looseObject(
+    {
+      memory_notifications: notifications.optional(),
+      platforms: z.record(z.string(), platform, SECTION).nullish(),
+    },
+    SECTION,
+  )
+  .transform((section) => ({
+    memoryNotifications: section.memory_notifications ?? "on",
+    platforms: Object.fromEntries(
+      Object.entries(section.platforms ?? {}).map(([name, value]) => {
+        const level = value?.memory_notifications;
+        return [name, level == null ? {} : { memoryNotifications: level }];
+      }),
+    ),
+  }));
+
+const monitorSection = z.looseObject(
+  { enabled: boolean(true), interval_seconds: z.number(INTERVAL).gt(0, INTERVAL).nullish() },
+  SECTION,
+);
+
+const loggingSection = z
+  .looseObject({ memory_monitor: monitorSection.nullish() }, SECTION)
+  .transform(({ memory_monitor: monitor }) => ({
+    memoryMonitor: {
+      enabled: monitor?.enabled ?? true,
+      intervalSeconds: monitor?.interval_seconds ?? 300,
+    },
+  }));
+
+/** Sections are parsed one by one, so that a mistake in one does not hide the mistakes in the next. */
+export const SECTIONS = {
+  memory: memorySection,
+  skills: skillsSection,
+  context_file_max_chars: contextFileMaxChars,
+  display: displaySection,
+  logging: loggingSection,
+} as const;

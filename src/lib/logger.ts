@@ -1,0 +1,111 @@
+// One JSON line per event, appended to a file. A log must never disturb what it describes: nothing is printed, nothing
+// is thrown, and what could not be written is counted.
+import { appendFileSync, mkdirSync, renameSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import { type Clock, systemClock } from "./clock.ts";
+
+export type LogLevel = "debug" | "info" | "warn" | "error";
+export type LogFields = Readonly<Record<string, unknown>>;
+
+export interface Logger {
+  debug(message: string, fields?: LogFields): void;
+  info(message: string, fields?: LogFields): void;
+  warn(message: string, fields?: LogFields): void;
+  error(message: string, fields?: LogFields): void;
+  /** Lines that could not be written. */
+  readonly dropped: number;
+}
+
+export type LoggerOptions = {
+  readonly path: string;
+  /** Least level that is written, default `info`. */
+  readonly level?: LogLevel;
+  /** Masks secrets in a text. Comes in from outside because this floor knows no secrets. */
+  readonly redact?: (text: string) => string;
+  readonly clock?: Clock;
+  /** Size at which the file becomes `<path>.1`. Default 5 MB. */
+  readonly maxBytes?: number;
+};
+
+const LEVELS: readonly LogLevel[] = ["debug", "info", "warn", "error"];
+const DEFAULT_MAX_BYTES = 5 * 1024 * 1024;
+const MAX_DEPTH = 6; // deeper fields are data dumps, not log fields; this also ends cycles
+
+export const silentLogger: Logger = {
+  debug() {},
+  info() {},
+  warn() {},
+  error() {},
+  dropped: 0,
+};
+
+export function createLogger(options: LoggerOptions): Logger {
+  const least = LEVELS.indexOf(options.level ?? "info");
+  const clock = options.clock ?? systemClock;
+  const redact = options.redact ?? ((text: string) => text);
+  let dropped = 0;
+
+  function write(level: LogLevel, message: string, fields: LogFields | undefined): void {
+    if (LEVELS.indexOf(level) < least) return;
+    try {
+      const event = { time: clock.now().toISOString(), level, message: redact(message) };
+      const line = toLine(event, fields, redact);
+      append(options.path, line, options.maxBytes ?? DEFAULT_MAX_BYTES);
+    } catch {
+      dropped += 1; // counted for `doctor`; there is no better place to report a log that cannot be written
+    }
+  }
+
+  return {
+    debug: (message, fields) => write("debug", message, fields),
+    info: (message, fields) => write("info", message, fields),
+    warn: (message, fields) => write("warn", message, fields),
+    error: (message, fields) => write("error", message, fields),
+    get dropped() {
+      return dropped;
+    },
+  };
+}
+
+function toLine(event: object, fields: LogFields | undefined, redact: (text: string) => string): string {
+  if (fields === undefined) return `${JSON.stringify(event)}\n`;
+  const whole = { ...event, fields: plain(fields, redact, 0) };
+  // Twice: single texts above, then the line, where a field's name ("password") gives its value away.
+  const line = redact(JSON.stringify(whole));
+  return `${isJson(line) ? line : JSON.stringify({ ...event, fields: "[left out by redaction]" })}\n`;
+}
+
+function plain(value: unknown, redact: (text: string) => string, depth: number): unknown {
+  if (typeof value === "string") return redact(value);
+  if (typeof value === "bigint" || typeof value === "symbol" || typeof value === "function")
+    return String(value);
+  if (typeof value !== "object" || value === null) return value;
+  if (depth >= MAX_DEPTH) return "[deeper]";
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? "Invalid Date" : value.toISOString();
+  if (Array.isArray(value)) return value.map((item) => plain(item, redact, depth + 1));
+  const source = value instanceof Error ? describe(value) : value;
+  return Object.fromEntries(
+    Object.entries(source).map(([key, item]) => [redact(key), plain(item, redact, depth + 1)]),
+  );
+}
+
+function describe(error: Error): object {
+  return { ...error, name: error.name, message: error.message, stack: error.stack, cause: error.cause };
+}
+
+function isJson(line: string): boolean {
+  try {
+    JSON.parse(line);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function append(path: string, line: string, maxBytes: number): void {
+  const size = statSync(path, { throwIfNoEntry: false })?.size;
+  if (size === undefined) mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  // Other processes append to the same file: whoever crosses the limit moves it, the next writer starts a new one.
+  else if (size > 0 && size + Buffer.byteLength(line) > maxBytes) renameSync(path, `${path}.1`);
+  appendFileSync(path, line, { mode: 0o600 });
+}

@@ -1,0 +1,11 @@
+// What keeps dangerous text out of prompts and secrets out of logs.
+export { createRedactor, redactSecrets } from "./redaction.ts";
+export {
+  isThreatId,
+  scanThreats,
+  THREAT_IDS,
+  type ThreatFinding,
+  type ThreatScanOptions,
+  type ThreatScope,
+  threatMessage,
+} from "./threats/scan.ts";

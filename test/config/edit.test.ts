@@ -1,0 +1,315 @@
+import { chmodSync, existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { parse } from "yaml";
+import {
+  checkConfig,
+  getConfigValue,
+  loadConfig,
+  setConfigValue,
+  unsetConfigValue,
+} from "../../src/config/index.ts";
+import { tempHome } from "./support.ts";
+
+const SAMPLE = `# settings of the house
+model:   "big one"   # chosen in May
+memory:
+  # keep it small
+  memory_char_limit: 3000   # was 2200
+  provider: ''
+
+  scan_allow:
+    - hermes_env   # our docs name it
+    - ssh_access
+  custom: {a: 1}
+# the end of memory
+display: {memory_notifications: verbose}
+list:
+- one
+-   two
+`;
+
+async function edited(text: string, key: string, value: string): Promise<string> {
+  using temp = tempHome();
+  temp.writeConfig(text);
+  const outcome = await setConfigValue(temp.home, key, value);
+  if (!outcome.ok) throw new Error(outcome.error.message);
+  return temp.readConfig();
+}
+
+describe("getting a value", () => {
+  it("tells what the file says, the default, or that there is neither", async () => {
+    using temp = tempHome();
+    temp.writeConfig(SAMPLE);
+    const get = async (key: string) => {
+      const value = await getConfigValue(temp.home, key);
+      return value.ok ? value.value : value.error;
+    };
+    expect(await get("memory.memory_char_limit")).toMatchObject({ source: "file", value: 3000 });
+    expect(await get("memory.custom.a")).toMatchObject({ source: "file", value: 1 });
+    expect(await get("memory.user_char_limit")).toMatchObject({ source: "default", value: 1375 });
+    expect(await get("memory.nothing")).toEqual({ source: "unset", key: "memory.nothing" });
+    expect(await get("__proto__.x")).toMatchObject({ source: "unset" });
+    expect(await get("memory..x")).toMatchObject({ kind: "invalid" });
+  });
+});
+
+describe("setting a value", () => {
+  it("creates a private file when there is none", async () => {
+    using temp = tempHome();
+    const outcome = await setConfigValue(temp.home, "memory.memory_char_limit", "4000");
+    expect(outcome).toMatchObject({ ok: true, value: { value: 4000, changed: true, path: temp.configFile } });
+    expect(temp.readConfig()).toBe("memory:\n  memory_char_limit: 4000\n");
+    expect(statSync(temp.configFile).mode & 0o777).toBe(0o600);
+    expect(readdirSync(temp.home)).toEqual(["config.yaml"]);
+  });
+
+  it("changes one value and no other byte", async () => {
+    expect(await edited(SAMPLE, "memory.memory_char_limit", "5")).toBe(SAMPLE.replace("3000", "5"));
+    expect(await edited(SAMPLE, "memory.provider", "mem0")).toBe(SAMPLE.replace("''", "mem0"));
+    expect(await edited(SAMPLE, "model", "small")).toBe(SAMPLE.replace('"big one"', "small"));
+    expect(await edited(SAMPLE, "memory.custom.a", "7")).toBe(SAMPLE.replace("{a: 1}", "{a: 7}"));
+    const crlf = SAMPLE.replaceAll("\n", "\r\n");
+    expect(await edited(crlf, "memory.memory_char_limit", "5")).toBe(crlf.replace("3000", "5"));
+    expect(await edited(crlf, "memory.nudge_interval", "5")).toContain("\r\n  nudge_interval: 5\r\n");
+  });
+
+  it("adds keys at the end of their section, and sections at the end of the file", async () => {
+    expect(await edited(SAMPLE, "memory.nudge_interval", "3")).toBe(
+      SAMPLE.replace("  custom: {a: 1}\n", "  custom: {a: 1}\n  nudge_interval: 3\n"),
+    );
+    expect(await edited(SAMPLE, "logging.memory_monitor.enabled", "off")).toBe(
+      `${SAMPLE}logging:\n  memory_monitor:\n    enabled: false\n`,
+    );
+    expect(await edited("# only a comment", "memory.provider", "mem0")).toBe(
+      "# only a comment\nmemory:\n  provider: mem0\n",
+    );
+    expect(await edited("memory: # soon\nx: 1\n", "memory.provider", "mem0")).toBe(
+      "memory: # soon\n  provider: mem0\nx: 1\n",
+    );
+    expect(await edited("memory:\n  provider:\nx: 1\n", "memory.provider", "mem0")).toBe(
+      "memory:\n  provider: mem0\nx: 1\n",
+    );
+  });
+
+  it("replaces lists and adds into flow mappings, comments kept", async () => {
+    const list = await edited(SAMPLE, "memory.scan_allow", "[a, b]");
+    expect(parse(list).memory.scan_allow).toEqual(["a", "b"]);
+    expect(list).toContain("# the end of memory");
+    const flow = await edited(SAMPLE, "display.platforms.slack.memory_notifications", "off");
+    expect(parse(flow).display).toEqual({
+      memory_notifications: "verbose",
+      platforms: { slack: { memory_notifications: "off" } },
+    });
+    for (const comment of SAMPLE.match(/#.*/g) ?? []) expect(flow).toContain(comment);
+  });
+
+  it("stores words for switches as booleans and quotes what YAML 1.1 would misread", async () => {
+    expect(await edited("", "memory.write_approval", "on")).toContain("write_approval: true");
+    expect(await edited("", "memory.write_approval", "1")).toContain("write_approval: true");
+    expect(await edited("", "memory.memory_enabled", "No")).toContain("memory_enabled: false");
+    expect(await edited("", "display.memory_notifications", "off")).toContain('memory_notifications: "off"');
+    expect(await edited("", "memory.provider", "")).toContain('provider: ""');
+    expect(await edited("", "memory.provider", "7")).toContain('provider: "7"');
+  });
+
+  it("keeps the mode of an existing file", async () => {
+    using temp = tempHome();
+    temp.writeConfig("a: 1\n");
+    chmodSync(temp.configFile, 0o640);
+    await setConfigValue(temp.home, "a", "2");
+    expect(statSync(temp.configFile).mode & 0o777).toBe(0o640);
+  });
+
+  it("notes keys nobody here reads", async () => {
+    using temp = tempHome();
+    expect(await setConfigValue(temp.home, "model.default", "x")).toMatchObject({
+      ok: true,
+      value: { note: expect.stringContaining("model.default") },
+    });
+    const known = await setConfigValue(temp.home, "memory.provider", "x");
+    expect(known.ok && known.value.note).toBeUndefined();
+  });
+
+  it.each([
+    ["memory.memory_char_limit", "lots", "must be a whole number of at least 0"],
+    ["memory.write_approval", "maybe", "must be true or false"],
+    ["memory.overflow", "drop", "must be refuse or archive"],
+    ["memory.scan_allow", "hermes_env", "must be a list of threat ids"],
+    ["memory", "5", "must be a section"],
+    ["memory.memory_char_limit.x", "1", "is not a section"],
+    ["memory.memory_char_limit", "[1", "is not a YAML value"],
+    ["memory.", "1", "is not a key"],
+    ["", "1", "is not a key"],
+  ])("refuses %s = %s and writes nothing", async (key, value, message) => {
+    using temp = tempHome();
+    temp.writeConfig(SAMPLE);
+    const outcome = await setConfigValue(temp.home, key, value);
+    expect(outcome).toMatchObject({ ok: false, error: { kind: "invalid" } });
+    expect(!outcome.ok && outcome.error.message).toContain(message);
+    expect(temp.readConfig()).toBe(SAMPLE);
+  });
+
+  it("repairs one of several mistakes, but does not touch a file it cannot read", async () => {
+    using temp = tempHome();
+    temp.writeConfig("memory:\n  memory_char_limit: lots\n  history_keep: none\n");
+    expect((await setConfigValue(temp.home, "memory.memory_char_limit", "9")).ok).toBe(true);
+    temp.writeConfig("memory: [\n");
+    expect(await setConfigValue(temp.home, "a", "1")).toMatchObject({ error: { kind: "syntax" } });
+    expect(temp.readConfig()).toBe("memory: [\n");
+    using other = tempHome();
+    mkdirSync(other.configFile);
+    expect(await setConfigValue(other.home, "a", "1")).toMatchObject({ error: { kind: "unreadable" } });
+  });
+
+  it("asks for a hand when an anchor is in the way", async () => {
+    using temp = tempHome();
+    const text = "a: &x 1\nb: *x\n";
+    temp.writeConfig(text);
+    expect(await setConfigValue(temp.home, "a", "2")).toMatchObject({
+      ok: false,
+      error: { kind: "invalid" },
+    });
+    expect(temp.readConfig()).toBe(text);
+  });
+
+  it("gives back every value, keeps the rest, and unset takes it away again", async () => {
+    const part = fc.constantFrom("memory", "other", "deep", "on", "7", "with space", "ä");
+    const scalar = fc.oneof(
+      fc.string({ unit: "grapheme" }),
+      fc.integer(),
+      fc.boolean(),
+      fc.constantFrom("yes", "null", "#", "- a", "a: b", "\u0085", ""),
+    );
+    const value = fc.oneof(
+      scalar,
+      fc.array(scalar, { maxLength: 3 }),
+      fc.dictionary(fc.constantFrom("k", "on"), scalar),
+    );
+    const key = fc
+      .array(part, { minLength: 1, maxLength: 3 })
+      .filter((parts) => parts.length > 1 || parts[0] !== "memory");
+    const start = fc.constantFrom(
+      "",
+      SAMPLE,
+      "other: {}\n",
+      "deep:\n  deep:\n    x: 1\n\nz: 2 # c",
+      "memory:\n# c\n",
+      "\ufeffa: 1\n",
+      "on: # c\n",
+    );
+    await fc.assert(
+      fc.asyncProperty(start, key, value, async (text, path, wanted) => {
+        using temp = tempHome();
+        temp.writeConfig(text);
+        const before = await loadConfig(temp.home);
+        const outcome = await setConfigValue(temp.home, path.join("."), JSON.stringify(wanted));
+        expect(outcome).toMatchObject({ ok: true });
+        const got = await getConfigValue(temp.home, path.join("."));
+        expect(got.ok && got.value).toMatchObject({ source: "file", value: wanted });
+        for (const comment of text.match(/# .*/g) ?? []) expect(temp.readConfig()).toContain(comment);
+        expect((await unsetConfigValue(temp.home, path.join("."))).ok).toBe(true);
+        const after = await loadConfig(temp.home);
+        const rest = (loaded: typeof before) =>
+          loaded.ok ? (loaded.value.raw.list ?? loaded.value.raw.z) : undefined;
+        expect(rest(after)).toEqual(rest(before));
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+describe("unsetting a value", () => {
+  it("removes the line only", async () => {
+    using temp = tempHome();
+    temp.writeConfig(SAMPLE);
+    expect(await unsetConfigValue(temp.home, "memory.memory_char_limit")).toMatchObject({
+      ok: true,
+      value: { changed: true, previous: 3000 },
+    });
+    expect(temp.readConfig()).toBe(SAMPLE.replace("  memory_char_limit: 3000   # was 2200\n", ""));
+    await unsetConfigValue(temp.home, "memory.scan_allow");
+    expect(parse(temp.readConfig()).memory).toEqual({ provider: "", custom: { a: 1 } });
+  });
+
+  it("leaves an emptied section, and a file without the key or no file at all, alone", async () => {
+    using temp = tempHome();
+    temp.writeConfig("memory:\n  provider: x\nz: 1\n");
+    await unsetConfigValue(temp.home, "memory.provider");
+    expect(temp.readConfig()).toBe("memory:\nz: 1\n");
+    expect(await unsetConfigValue(temp.home, "memory.provider")).toMatchObject({ value: { changed: false } });
+    using empty = tempHome();
+    expect(await unsetConfigValue(empty.home, "memory.provider")).toMatchObject({
+      value: { changed: false },
+    });
+    expect(existsSync(empty.configFile)).toBe(false);
+  });
+});
+
+describe("checking", () => {
+  it("finds nothing in a missing file and in a good one", async () => {
+    using temp = tempHome();
+    const clean = { errors: [], warnings: [], unknownKeys: [] };
+    expect(await checkConfig(temp.home)).toEqual({ path: temp.configFile, exists: false, ...clean });
+    temp.writeConfig(
+      "memory:\n  provider: mem0\n  mem0: {mode: tools}\n  flush_min_turns: 6\ndisplay:\n  platforms:\n    slack: {memory_notifications: off}\n",
+    );
+    expect(await checkConfig(temp.home)).toEqual({ path: temp.configFile, exists: true, ...clean });
+  });
+
+  it("lists every mistake with its line", async () => {
+    using temp = tempHome();
+    temp.writeConfig("memory:\n  history_keep: 0\n  overflow: drop\ncontext_file_max_chars: x\n");
+    const check = await checkConfig(temp.home);
+    expect(check.errors.map(({ key, line }) => [key, line])).toEqual([
+      ["memory.overflow", 3],
+      ["memory.history_keep", 2],
+      ["context_file_max_chars", 4],
+    ]);
+  });
+
+  it("warns of what counts as false, of old names and of unknown threat ids", async () => {
+    using temp = tempHome();
+    temp.writeConfig(
+      "memory:\n  write_approval: maybe\n  write_mode: approve\n  scan_allow: [known, unknown]\nskills:\n  write_approval: 1\n",
+    );
+    const check = await checkConfig(temp.home, { isThreatId: (id) => id === "known" });
+    expect(check.errors).toEqual([]);
+    expect(check.warnings.map(({ key, line }) => [key, line])).toEqual([
+      ["memory.write_approval", 2],
+      ["skills.write_approval", 6],
+      ["memory.write_mode", 3],
+      ["memory.scan_allow", 4],
+    ]);
+    expect((await checkConfig(temp.home)).warnings).toHaveLength(3);
+  });
+
+  it("lists unknown keys and suggests what was probably meant", async () => {
+    using temp = tempHome();
+    temp.writeConfig(
+      "memori:\n  x: 1\nmemory:\n  memory_char_limt: 5\n  nudge_intreval: 3\n  zebra: 1\nuser_char_limit: 7\nmodel: x\ndisplay:\n  platforms:\n    slack: {memory_notification: off}\n",
+    );
+    expect((await checkConfig(temp.home)).unknownKeys).toEqual([
+      { key: "memori", line: 1, suggestion: "memory" },
+      { key: "memory.memory_char_limt", line: 4, suggestion: "memory.memory_char_limit" },
+      { key: "memory.nudge_intreval", line: 5, suggestion: "memory.nudge_interval" },
+      { key: "memory.zebra", line: 6 },
+      { key: "user_char_limit", line: 7, suggestion: "memory.user_char_limit" },
+      { key: "model", line: 8 },
+      {
+        key: "display.platforms.slack.memory_notification",
+        line: 11,
+        suggestion: "display.platforms.slack.memory_notifications",
+      },
+    ]);
+  });
+
+  it("reports a file that cannot be read or parsed as an error", async () => {
+    using temp = tempHome();
+    temp.writeConfig("a: 1\nb: [\n");
+    expect((await checkConfig(temp.home)).errors[0]).toMatchObject({ line: expect.any(Number) });
+    using other = tempHome();
+    mkdirSync(other.configFile);
+    expect((await checkConfig(other.home)).errors).toHaveLength(1);
+  });
+});

@@ -1,0 +1,134 @@
+// The package as users get it: packed, installed elsewhere without a network, started, imported and type-checked.
+import { execFileSync, spawnSync } from "node:child_process";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, dirname, join, resolve } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { VERSION } from "../src/version.ts";
+
+const root = resolve(import.meta.dirname, "..");
+const folder = mkdtempSync(join(tmpdir(), "hermes-package-"));
+const project = join(folder, "project");
+let reason = "";
+
+beforeAll(() => {
+  npm(root, ["pack", "--pack-destination", folder]);
+  const tarball = readdirSync(folder).find((name) => name.endsWith(".tgz")) as string;
+  mkdirSync(project);
+  writeFileSync(
+    join(project, "package.json"),
+    JSON.stringify({ name: "consumer", private: true, type: "module" }),
+  );
+  try {
+    npm(project, [
+      "install",
+      "--offline",
+      "--no-audit",
+      "--no-fund",
+      "--ignore-scripts",
+      join(folder, tarball),
+    ]);
+  } catch (cause) {
+    reason = `npm could not install from its cache: ${String((cause as { stderr?: unknown }).stderr ?? cause).slice(0, 300)}`;
+    console.warn(`${reason}\nThe tests of the installed package are skipped.`);
+  }
+}, 180_000);
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+describe("the packed package", () => {
+  it("holds what it needs and nothing of the workshop", () => {
+    const tarball = readdirSync(folder).find((name) => name.endsWith(".tgz")) as string;
+    const names = execFileSync("tar", ["-tzf", join(folder, tarball)], { encoding: "utf8" });
+    for (const name of [
+      "package/dist/hermes.js",
+      "package/dist/index.js",
+      "package/dist/types/index.d.ts",
+      "package/LICENSE",
+    ]) {
+      expect(names).toContain(name);
+    }
+    expect(names).not.toMatch(/package\/(src|test|bench|scripts)\//);
+  });
+
+  it("starts as `hermes` and says its version", (context) => {
+    if (reason) context.skip(reason);
+    const { stdout, status } = run(process.execPath, [bin(), "--version"]);
+    expect({ stdout, status }).toEqual({ stdout: `${VERSION}\n`, status: 0 });
+  });
+
+  it("remembers and shows an entry", (context) => {
+    if (reason) context.skip(reason);
+    expect(run(process.execPath, [bin(), "memory", "add", "The kiln fires at 1240"]).status).toBe(0);
+    expect(run(process.execPath, [bin(), "memory", "show"]).stdout).toContain("The kiln fires at 1240");
+    expect(run(process.execPath, [bin(), "config", "check"]).status).toBe(0);
+  });
+
+  it("can be imported, and its types hold", (context) => {
+    if (reason) context.skip(reason);
+    const script = `
+      import { MemoryStore, memoryTool, scanThreats, type MemoryOpOutcome } from "hermes-memory";
+      const store = new MemoryStore({ dir: ${JSON.stringify(join(folder, "imported"))} });
+      await store.load();
+      const outcome = await store.apply("user", { action: "add", content: "Prefers tea" });
+      const value: MemoryOpOutcome | undefined = outcome.ok ? outcome.value : undefined;
+      const answer: object = await memoryTool(store, { action: "remove", target: "user", old_text: "tea" });
+      console.log(JSON.stringify([value?.message, answer, scanThreats("plain", "all")]));
+    `;
+    writeFileSync(join(project, "use.ts"), script);
+    const { stdout } = run(process.execPath, ["use.ts"]);
+    expect(JSON.parse(stdout)).toMatchObject([
+      "Entry added.",
+      { success: true, message: "Entry removed." },
+      [],
+    ]);
+    const flags = ["--noEmit", "--strict", "--module", "nodenext", "--target", "es2024", "--types", ""];
+    const check = run(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), ...flags, "use.ts"]);
+    // `console` is no part of the language library, and the consumer has no @types/node: that one complaint is expected.
+    expect(check.stdout.split("\n").filter((line) => line !== "" && !line.includes("'console'"))).toEqual([]);
+  });
+
+  it("says in one line that an older Node is too old", () => {
+    const launcher = readFileSync(join(root, "dist", "hermes.js"), "utf8");
+    const old = launcher.replace("process.versions.node;", '"20.11.0";');
+    expect(old).not.toBe(launcher);
+    writeFileSync(join(folder, "old.mjs"), old);
+    const { status, stderr, stdout } = run(process.execPath, [join(folder, "old.mjs"), "--version"]);
+    expect({ status, stdout }).toEqual({ status: 1, stdout: "" });
+    expect(stderr).toMatch(/^hermes needs Node 24 or newer; this is Node 20\.11\.0\..*\n$/);
+  });
+});
+
+function bin(): string {
+  return join(project, "node_modules", "hermes-memory", "dist", "hermes.js");
+}
+
+function run(
+  command: string,
+  args: readonly string[],
+): { stdout: string; stderr: string; status: number | null } {
+  const env = { ...process.env, HERMES_HOME: join(folder, "home") };
+  const { stdout, stderr, status } = spawnSync(command, args, { cwd: project, env, encoding: "utf8" });
+  return { stdout, stderr, status };
+}
+
+/** The npm that runs these tests, on the Node that runs them. */
+function npm(cwd: string, args: readonly string[]): void {
+  const path = `${dirname(process.execPath)}${delimiter}${process.env.PATH ?? ""}`;
+  const script = process.env.npm_execpath;
+  const [command, prefix] = script && existsSync(script) ? [process.execPath, [script]] : ["npm", []];
+  execFileSync(command, [...prefix, ...args], {
+    cwd,
+    env: { ...process.env, PATH: path },
+    stdio: "pipe",
+    encoding: "utf8",
+  });
+}
