@@ -24,7 +24,12 @@ const plainBuiltins: Plugin = {
 // The one form in which the bundler writes such an import when white space is minified.
 const BUILTIN_IMPORT = /\bimport\s*(?:\{([^{}]*)\}|(\w+))\s*from\s*"(node:[\w/]+)";/g;
 
-function takeBuiltin(_line: string, names: string | undefined, whole: string | undefined, name: string): string {
+function takeBuiltin(
+  _line: string,
+  names: string | undefined,
+  whole: string | undefined,
+  name: string,
+): string {
   const binding = names === undefined ? whole : `{${names.replaceAll(" as ", ":")}}`;
   return `const ${binding}=process.getBuiltinModule("${name}");`;
 }

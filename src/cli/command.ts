@@ -34,6 +34,8 @@ export type CommandSpec = {
   readonly flags?: Readonly<Record<string, FlagSpec>>;
   readonly examples?: readonly string[];
   readonly isHidden?: boolean;
+  /** Runs in the default profile when the active one is gone: it is how one gets out of that. */
+  readonly worksWithoutProfile?: boolean;
   readonly load: () => Promise<CommandBody>;
 };
 

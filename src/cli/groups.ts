@@ -1,4 +1,4 @@
-// The command groups. A group's commands are loaded when it is asked for.
+// The command groups. A group's commands are loaded when it is asked for; until then it is a line in the help.
 import type { CommandSpec } from "./command.ts";
 
 export type Group = {
@@ -14,5 +14,33 @@ export const GROUPS: readonly Group[] = [
     name: "memory",
     summary: "show, edit, explain and undo what an agent remembers",
     load: async () => (await import("./memory/commands.ts")).memoryCommands,
+  },
+  {
+    name: "profile",
+    summary: "keep several homes side by side and switch between them",
+    load: async () => (await import("./profile.ts")).profileCommands,
+  },
+  {
+    name: "config",
+    summary: "read, change and check config.yaml",
+    load: async () => (await import("./config.ts")).configCommands,
+  },
+  {
+    name: "status",
+    summary: "show home, profile, memory usage and the last change",
+    isCommand: true,
+    load: async () => (await import("./status.ts")).statusCommands,
+  },
+  {
+    name: "doctor",
+    summary: "check runtime, home, settings and memory files",
+    isCommand: true,
+    load: async () => (await import("./doctor/command.ts")).doctorCommands,
+  },
+  {
+    name: "completion",
+    summary: "print a completion script for bash, zsh or fish",
+    isCommand: true,
+    load: async () => (await import("./completion/command.ts")).completionCommands,
   },
 ];

@@ -2,7 +2,7 @@
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import type { ConfigError, MemoryConfig } from "../config/index.ts";
 import { loadMemoryConfig } from "../config/index.ts";
-import { type HomeContext, type SelectedHome, selectHome } from "../home.ts";
+import { DEFAULT_PROFILE, type HomeContext, type SelectedHome, selectHome } from "../home.ts";
 import { HermesError } from "../lib/index.ts";
 import { VERSION } from "../version.ts";
 import {
@@ -27,7 +27,7 @@ export async function runCommandLine(
   const isJson = argv.includes("--json");
   let exitCode = 0;
   const run = async (spec: CommandSpec, input: CommandInput, profile: string | undefined): Promise<void> => {
-    const home = chooseHome(system, profile);
+    const home = chooseHome(system, profile, spec);
     if (home.notice) io.note(`${home.notice}\n`);
     const body = await spec.load();
     const outcome = await body(input, contextFor(home, isJson, io));
@@ -54,14 +54,12 @@ async function buildProgram(argv: readonly string[], io: Terminal, run: Run): Pr
     .description("Memory for agents: curated notes that survive sessions, with history and undo.")
     .version(VERSION, "-V, --version", "print the version")
     .option("-p, --profile <name>", "work in this profile instead of the active one");
-  const asked = wordsOf(argv)[0];
+  const [first, second] = wordsOf(argv);
+  const asked = first === "help" ? second : first;
   for (const group of GROUPS) {
-    if (group.name === asked || group.isCommand) {
-      for (const spec of await group.load()) addCommand(program, spec, io, run);
-      if (!group.isCommand) commandAt(program, [group.name], io).description(group.summary);
-    } else {
+    if (group.name === asked) for (const spec of await group.load()) addCommand(program, spec, io, run);
+    if (group.name !== asked || !group.isCommand)
       commandAt(program, [group.name], io).description(group.summary);
-    }
   }
   return program;
 }
@@ -153,11 +151,15 @@ function wordsOf(argv: readonly string[]): string[] {
   return words;
 }
 
-function chooseHome(system: HomeContext, profile: string | undefined): SelectedHome {
+function chooseHome(system: HomeContext, profile: string | undefined, spec: CommandSpec): SelectedHome {
   const selected = selectHome(system, profile === undefined ? {} : { profile });
-  if (!selected.ok)
-    throw new CommandFailure(selected.error.message, { details: { kind: selected.error.kind } });
-  return selected.value;
+  if (selected.ok) return selected.value;
+  const { kind, message } = selected.error;
+  if (spec.worksWithoutProfile && profile === undefined) {
+    const standard = selectHome(system, { profile: DEFAULT_PROFILE });
+    if (standard.ok) return { ...standard.value, notice: message };
+  }
+  throw new CommandFailure(message, { details: { kind } });
 }
 
 function contextFor(home: SelectedHome, isJson: boolean, io: Terminal): CommandContext {

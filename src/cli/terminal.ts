@@ -29,7 +29,9 @@ export function systemTerminal(): Terminal {
       const { createInterface } = await import("node:readline/promises");
       const prompt = createInterface({ input: stdin, output: stderr });
       try {
-        const answer = await prompt.question(`${question} Type 'yes' to go on: `);
+        // The end of input answers nothing, and `question` alone would wait for ever.
+        const ended = new Promise<string>((resolve) => prompt.once("close", () => resolve("")));
+        const answer = await Promise.race([prompt.question(`${question} Type 'yes' to go on: `), ended]);
         return answer.trim().toLowerCase() === "yes";
       } finally {
         prompt.close();

@@ -15,7 +15,7 @@ type ArchiveLine = ArchivedEntry | { readonly restored: string; readonly time: s
 /** Oldest first, without what has been restored since. */
 export function readArchive(path: string): ArchivedEntry[] {
   const waiting = new Map<string, ArchivedEntry>();
-  for (const line of readLines(path)) {
+  for (const line of readLines(path).lines) {
     if ("restored" in line) waiting.delete(line.restored);
     else waiting.set(line.id, line);
   }
@@ -49,17 +49,18 @@ export function takeFromArchive(path: string, texts: readonly string[], time: st
     );
 }
 
-/** Rewrites the archive without the entries that match. Returns how many went. */
+/** Rewrites the archive without the entries that match and without torn lines. Returns how many entries went. */
 export function eraseFromArchive(path: string, matches: (text: string) => boolean): number {
-  const lines = readLines(path);
+  const { lines, damaged } = readLines(path);
   const kept = lines.filter((line) => "restored" in line || !matches(line.text));
-  if (kept.length === lines.length) return 0;
+  if (kept.length === lines.length && damaged === 0) return 0;
   writeFileAtomic(path, kept.map((line) => `${JSON.stringify(encode(line))}\n`).join(""));
   return lines.length - kept.length;
 }
 
-function readLines(path: string): ArchiveLine[] {
-  return readJsonLines(path).values.flatMap((value): ArchiveLine[] => {
+function readLines(path: string): { lines: ArchiveLine[]; damaged: number } {
+  const { values, damaged } = readJsonLines(path);
+  const lines = values.flatMap((value): ArchiveLine[] => {
     if (typeof value !== "object" || value === null) return [];
     const line = value as Record<string, unknown>;
     const time = String(line.time);
@@ -68,6 +69,7 @@ function readLines(path: string): ArchiveLine[] {
     const session = typeof line.session === "string" ? { sessionId: line.session } : {};
     return [{ id: line.id, time, text: line.text, origin: String(line.origin) as WriteOrigin, ...session }];
   });
+  return { lines, damaged };
 }
 
 function encode(line: ArchiveLine): Record<string, unknown> {

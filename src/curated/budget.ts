@@ -1,15 +1,13 @@
 // Character budget of one curated file, in code points: the unit every program sharing these files agrees on.
 import { codePointLength, groupThousands, percentOf } from "../lib/index.ts";
-import { ENTRY_DELIMITER } from "./format.ts";
+import { formatEntries } from "./format.ts";
 
 export type Budget = { readonly used: number; readonly limit: number };
 
 const WARN_FROM_PERCENT = 80;
-const DELIMITER_LENGTH = codePointLength(ENTRY_DELIMITER);
 
 export function measure(entries: readonly string[], limit: number): Budget {
-  const texts = entries.reduce((sum, entry) => sum + codePointLength(entry), 0);
-  return { used: texts + Math.max(0, entries.length - 1) * DELIMITER_LENGTH, limit };
+  return { used: codePointLength(formatEntries(entries)), limit };
 }
 
 export function isOver(budget: Budget): boolean {

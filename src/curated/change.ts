@@ -41,9 +41,10 @@ export function checkBudget(
   op: MemoryOp | undefined,
   limit: number,
 ): MemoryError | undefined {
-  const current = measure(before, limit);
   const total = measure(next.entries, limit);
-  if (!isOver(total) || total.used < current.used || next.changes.length === 0) return undefined;
+  if (!isOver(total) || next.changes.length === 0) return undefined;
+  const current = measure(before, limit);
+  if (total.used < current.used) return undefined;
   return {
     kind: "over_limit",
     message: overLimitMessage(current, total, op),

@@ -10,14 +10,14 @@ export type ScanOptions = { readonly allow: readonly string[] };
 export function checkOp(op: MemoryOp, options: ScanOptions): Result<MemoryOp, MemoryError> {
   switch (op.action) {
     case "add": {
-      const content = clean(op.content);
+      const content = cleanText(op.content);
       if (content === "") return err({ kind: "empty", message: "Content cannot be empty." });
       const problem = problemWith(content, options);
       return problem ? err(problem) : ok({ action: "add", content });
     }
     case "replace": {
-      const oldText = clean(op.oldText);
-      const content = clean(op.content);
+      const oldText = cleanText(op.oldText);
+      const content = cleanText(op.content);
       if (oldText === "") return err({ kind: "empty", message: "old_text cannot be empty." });
       if (content === "") {
         return err({
@@ -29,7 +29,7 @@ export function checkOp(op: MemoryOp, options: ScanOptions): Result<MemoryOp, Me
       return problem ? err(problem) : ok({ action: "replace", oldText, content });
     }
     case "remove": {
-      const oldText = clean(op.oldText);
+      const oldText = cleanText(op.oldText);
       if (oldText === "") return err({ kind: "empty", message: "old_text cannot be empty." });
       return ok({ action: "remove", oldText });
     }
@@ -60,7 +60,7 @@ export function problemWith(content: string, { allow }: ScanOptions): MemoryErro
 }
 
 /** As the text will be read back: Python's text mode turns every line end into LF. */
-function clean(text: string): string {
+export function cleanText(text: string): string {
   return pyStrip(normalizeNewlines(text));
 }
 

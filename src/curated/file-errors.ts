@@ -1,14 +1,17 @@
 // The errors that concern a whole file. Each says what happened, why, and what to do.
 import { basename } from "node:path";
-import { describeCause, groupThousands, type LockBusy } from "../lib/index.ts";
+import { describeCause, groupThousands, HermesError, type LockBusy } from "../lib/index.ts";
 import { backUp } from "./backup.ts";
 import type { Drift } from "./drift.ts";
 import type { MemoryError } from "./types.ts";
 
 export function ioError(file: string, cause: unknown): MemoryError {
+  const failed = `Failed to write memory file ${file}: ${describeCause(cause)}`;
+  // An error with advice of its own knows better what state the file is in.
+  if (cause instanceof HermesError && cause.hint) return { kind: "io", message: `${failed} ${cause.hint}` };
   return {
     kind: "io",
-    message: `Failed to write memory file ${file}: ${describeCause(cause)}. Nothing was changed; 'hermes doctor' checks disk and permissions.`,
+    message: `${failed}. Nothing was changed; 'hermes doctor' checks disk and permissions.`,
   };
 }
 

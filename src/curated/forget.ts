@@ -1,6 +1,6 @@
 // Erases a text wherever this memory keeps one: file, journal, archive, backups, pins, leftovers, pending writes.
 import { readFileSync, unlinkSync } from "node:fs";
-import { basename, dirname } from "node:path";
+import { basename, dirname, join } from "node:path";
 import {
   err,
   normalizeNewlines,
@@ -12,10 +12,11 @@ import {
   sha256,
   writeFileAtomic,
 } from "../lib/index.ts";
-import { type PendingRecord, readPendingWrites, rejectPending } from "./approval/pending.ts";
+import { listPendingFiles, readPendingWrites } from "./approval/pending.ts";
 import { eraseFromArchive, readArchive } from "./archive.ts";
 import { listBackups } from "./backup.ts";
 import { formatEntries, parseEntries, withoutDuplicates } from "./format.ts";
+import type { Journal } from "./journal/journal.ts";
 import type { ChangeRecord, JournalRecord } from "./journal/record.ts";
 import { readMemoryFile } from "./memory-file.ts";
 import { withPin } from "./pins.ts";
@@ -31,8 +32,12 @@ export type Forgotten = {
   readonly pending: number;
 };
 
-/** Stands where a text was. */
-const GONE = "[forgotten]";
+/** What may stand where a text was: the first that does not hold the text itself. */
+const STAND_INS = ["[forgotten]", "[…]", "[*]"] as const;
+
+function standIn(needle: string): string {
+  return STAND_INS.find((each) => !each.includes(needle)) ?? "";
+}
 
 /** Every entry that contains `text` goes whole. Can be repeated: each place is cleaned on its own. */
 export async function eraseEverywhere(
@@ -67,15 +72,14 @@ export function findTraces(
   pendingDirectory?: string,
 ): Forgotten {
   const needle = pyStrip(normalizeNewlines(text));
-  const has = (value: string): boolean => needle !== "" && value.includes(needle);
-  const records = stores.flatMap(({ journal }) => journal.read().records);
+  if (needle === "") return { entries: [], journalLines: 0, archived: 0, backups: 0, pending: 0 };
+  const has = (value: string): boolean => value.includes(needle);
   return {
     entries: stores.flatMap(({ target, entries }) => entries.filter(has).map((entry) => ({ target, entry }))),
-    journalLines: records.filter((record) => scrub(record, needle) !== record).length,
+    journalLines: stores.reduce((sum, { journal }) => sum + scrubJournal(journal, needle).lines, 0),
     archived: stores.flatMap(({ paths }) => readArchive(paths.archive)).filter((entry) => has(entry.text))
       .length,
-    backups: stores.flatMap(({ paths }) => listBackups(paths.file)).filter((path) => erased(path, needle))
-      .length,
+    backups: stores.flatMap(listCopies).filter((path) => erased(path, needle)).length,
     pending: pendingDirectory ? pendingWith(pendingDirectory, needle).length : 0,
   };
 }
@@ -98,18 +102,16 @@ function eraseFromTarget(
   const gone = before.filter((entry) => entry.includes(needle));
   const text = formatEntries(after);
   const isFileChanged = gone.length > 0;
-  const { records } = journal.read();
-  const scrubbed = records.flatMap((record) => scrub(record, needle) ?? []);
-  const journalLines = records.length - records.filter((record) => scrub(record, needle) === record).length;
+  const { records: scrubbed, lines: journalLines } = scrubJournal(journal, needle);
   const archived = eraseFromArchive(paths.archive, (entry) => entry.includes(needle));
-  const backups = listBackups(paths.file).filter((path) => eraseInBackup(path, needle)).length;
-  removeLeftovers(store);
+  const backups = listCopies(store).filter((path) => eraseInCopy(path, needle)).length;
+  removeLeftovers(store, needle);
   if (isFileChanged || journalLines > 0) {
+    const reason =
+      meta.reason === undefined ? {} : { reason: meta.reason.replaceAll(needle, standIn(needle)) };
     const line: ChangeRecord = {
       kind: "change",
-      id: randomHex(4),
-      time: new Date().toISOString(),
-      origin: meta.origin ?? "cli",
+      ...store.recordHead({ ...meta, origin: meta.origin ?? "cli", ...reason }),
       action: "forget",
       changes: [],
       entries: after,
@@ -129,10 +131,19 @@ function eraseFromTarget(
   return ok({ entries: gone.map((entry) => ({ target, entry })), journalLines, archived, backups });
 }
 
+/** What stays of a journal, and how many of its lines held the text. A torn line cannot be mended, so it goes whole. */
+function scrubJournal(journal: Journal, needle: string): { records: JournalRecord[]; lines: number } {
+  const { records, damaged } = journal.read();
+  const kept = records.flatMap((record) => scrub(record, needle) ?? []);
+  const changed = records.filter((record) => scrub(record, needle) !== record).length;
+  const torn = damaged > 0 && changed === 0 && holds(journal.path, needle) ? damaged : 0;
+  return { records: kept, lines: changed + torn };
+}
+
 /** The same record when it holds nothing of the text; undefined when nothing of it may stay. */
 function scrub(record: JournalRecord, needle: string): JournalRecord | undefined {
   const has = (value: string | null | undefined): boolean => value?.includes(needle) ?? false;
-  const clean = (value: string): string => (has(value) ? GONE : value);
+  const clean = (value: string): string => (has(value) ? standIn(needle) : value);
   if (record.kind === "refusal")
     return record.sha256 === sha256(needle) || has(record.reason) ? undefined : record;
   if (record.kind === "checkpoint") {
@@ -159,43 +170,62 @@ function scrub(record: JournalRecord, needle: string): JournalRecord | undefined
   };
 }
 
-/** Only the text goes; whatever else the backup was made for stays. */
-function eraseInBackup(path: string, needle: string): boolean {
+/** Whole files we keep for somebody: backups, and what could not be written in place. */
+function listCopies({ paths }: TargetStore): string[] {
+  const directory = dirname(resolveLinks(paths.file));
+  return [...listBackups(paths.file), ...listTemps(directory, paths.tempPrefix, ".rescue")];
+}
+
+/** Only the text goes; whatever else the copy was made for stays. */
+function eraseInCopy(path: string, needle: string): boolean {
   const without = erased(path, needle);
   if (!without) return false;
   writeFileAtomic(path, without);
   return true;
 }
 
-/** Bytes without the text, with LF or CRLF line ends; undefined when it is not in there. */
+/** Bytes without the text, whatever its line ends; undefined when it is not in there. */
 function erased(path: string, needle: string): Uint8Array | undefined {
   const bytes = readFileSync(path).toString("latin1"); // one character per byte, so that any bytes survive
-  const forms = [needle, needle.replaceAll("\n", "\r\n")].map((form) =>
-    Buffer.from(form, "utf8").toString("latin1"),
-  );
-  const cleaned = forms.reduce((text, form) => text.replaceAll(form, GONE), bytes);
+  const latin1 = (text: string): string => Buffer.from(text, "utf8").toString("latin1");
+  const pattern = latin1(needle)
+    .split("\n")
+    .map((line) => line.replace(/[.*+?^${}()|[\]\\/-]/g, "\\$&"))
+    .join("(?:\\r\\n|\\r|\\n)");
+  const cleaned = bytes.replace(new RegExp(pattern, "g"), () => latin1(standIn(needle)));
   return cleaned === bytes ? undefined : Buffer.from(cleaned, "latin1");
 }
 
+/** True when the text is in there as it is, or as JSON spells it. */
+function holds(path: string, needle: string): boolean {
+  return [needle, JSON.stringify(needle).slice(1, -1)].some((form) => erased(path, form) !== undefined);
+}
+
 /** Temporary files of killed writers. We hold the lock, so nobody is using them. */
-function removeLeftovers({ paths }: TargetStore): void {
-  const real = resolveLinks(paths.file);
+function removeLeftovers({ paths }: TargetStore, needle: string): void {
+  const directory = dirname(resolveLinks(paths.file));
+  // The Python original's do not tell their target; one of them may be in use, and then holds what must not be written.
+  const foreign = listTemps(directory, ".mem_").filter((path) => erased(path, needle));
   const temps = [
-    ...listTemps(dirname(real), paths.tempPrefix),
+    ...listTemps(directory, paths.tempPrefix),
+    ...foreign,
     ...[paths.journal, paths.archive].flatMap((path) => listTemps(dirname(path), `.${basename(path)}.`)),
     ...listTemps(dirname(paths.file), `.${basename(paths.file)}.bak.`),
   ];
-  for (const temp of temps) unlinkSync(temp);
+  for (const temp of new Set(temps)) unlinkSync(temp);
 }
 
 function erasePending(directory: string, needle: string): number {
   const hits = pendingWith(directory, needle);
-  for (const { id } of hits) rejectPending(directory, id);
+  for (const path of hits) unlinkSync(path);
   return hits.length;
 }
 
-function pendingWith(directory: string, needle: string): PendingRecord[] {
-  return readPendingWrites(directory).records.filter(({ payload, summary }) =>
+/** Read where that is possible, because JSON may spell a text in several ways; else as bytes. */
+function pendingWith(directory: string, needle: string): string[] {
+  const records = readPendingWrites(directory).records.filter(({ payload, summary }) =>
     [payload.content, payload.old_text, summary].some((value) => value?.includes(needle)),
   );
+  const read = new Set(records.map(({ id }) => join(directory, `${id}.json`)));
+  return listPendingFiles(directory).filter((path) => read.has(path) || holds(path, needle));
 }

@@ -23,10 +23,20 @@ export function formatEntries(entries: readonly string[]): string {
 
 /** Exact text, first occurrence stays. */
 export function withoutDuplicates(entries: readonly string[]): string[] {
-  return [...new Set(entries)];
+  // Comparing beats hashing for lists of ordinary length: texts differ in length or in their first letters.
+  if (entries.length > 64) return [...new Set(entries)];
+  return entries.filter((entry, index) => entries.indexOf(entry) === index);
 }
 
 /** True when an entry with this text would come back as something else once other entries stand around it. */
 export function breaksFormat(content: string): boolean {
   return content.includes(ENTRY_DELIMITER) || content.endsWith("\n§");
+}
+
+/**
+ * True when a file with these entries gives them back. One that ends with a lone section sign does not, unless it is the
+ * last: we refuse to write such a text, but a file may hold one already.
+ */
+export function survivesReading(entries: readonly string[]): boolean {
+  return entries.every((entry, index) => index === entries.length - 1 || !entry.endsWith("\n§"));
 }

@@ -1,5 +1,5 @@
 // Where the parts of one memory directory live.
-import { basename, dirname, join } from "node:path";
+import { join, resolve } from "node:path";
 import { resolveLinks } from "../lib/index.ts";
 import { fileNameOf } from "./format.ts";
 import type { MemoryTarget } from "./types.ts";
@@ -25,14 +25,19 @@ export function pinsPath(dir: string): string {
   return join(dir, ".pins.json");
 }
 
+/** Where a target's file really is, and the locks to take before touching it. */
+export type LockedFile = { readonly real: string; readonly locks: readonly string[] };
+
 /**
- * The locks of one target, in the order they are taken: the one beside the file, which the Python original also takes,
- * and, when the file is a link, the one beside the real file, which other homes linking to it take too.
+ * Locks are taken in this order: the one beside the file, which the Python original also takes, and, when the file is a
+ * link, the one beside the real file, which other homes linking to it take too.
  */
-export function lockPaths(file: string): string[] {
-  // Both are written the long way round: a home reached through a link must not look like two files, because a second
-  // lock on the same file would wait for the first.
-  const own = `${join(resolveLinks(dirname(file)), basename(file))}.lock`;
-  const real = `${resolveLinks(file)}.lock`;
-  return own === real ? [own] : [own, real];
+export function lockedFile(file: string): LockedFile {
+  const own = `${resolve(file)}.lock`;
+  const real = resolveLinks(file);
+  return { real, locks: own === `${real}.lock` ? [own] : [own, `${real}.lock`] };
+}
+
+export function lockPaths(file: string): readonly string[] {
+  return lockedFile(file).locks;
 }

@@ -37,11 +37,17 @@ export function writePins(path: string, pins: Pins): void {
 
 function parse(text: string): Pins | undefined {
   try {
-    const value = JSON.parse(text) as Record<string, unknown>;
-    const set = (list: unknown): Set<string> =>
-      new Set(Array.isArray(list) ? list.filter((item) => typeof item === "string") : []);
-    return { memory: set(value.memory), user: set(value.user) };
+    const value: unknown = JSON.parse(text);
+    if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
+    const { memory = [], user = [] } = value as Record<string, unknown>;
+    return isHashList(memory) && isHashList(user)
+      ? { memory: new Set(memory), user: new Set(user) }
+      : undefined;
   } catch {
     return undefined;
   }
+}
+
+function isHashList(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === "string");
 }

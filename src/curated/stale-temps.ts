@@ -5,9 +5,9 @@ import { join } from "node:path";
 // A writer needs milliseconds. Where locks do not work, another one may be at it right now.
 const STALE_AFTER_MS = 60_000;
 
-export function listTemps(directory: string, prefix: string): string[] {
+export function listTemps(directory: string, prefix: string, suffix = ".tmp"): string[] {
   try {
-    const names = readdirSync(directory).filter((name) => name.startsWith(prefix) && name.endsWith(".tmp"));
+    const names = readdirSync(directory).filter((name) => name.startsWith(prefix) && name.endsWith(suffix));
     return names.map((name) => join(directory, name));
   } catch {
     return []; // no directory, so nothing was left in it

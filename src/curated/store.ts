@@ -4,16 +4,18 @@ import { resolve } from "node:path";
 import { type Clock, err, ok, type Result, systemClock, writeFileAtomic } from "../lib/index.ts";
 import { type ArchivedEntry, readArchive } from "./archive.ts";
 import { measure, usageWarning } from "./budget.ts";
-import { checkOp, type ScanOptions } from "./content-check.ts";
+import { checkOp, cleanText, type ScanOptions } from "./content-check.ts";
 import { type Explanation, explain } from "./explain.ts";
 import { eraseEverywhere, type Forgotten, findTraces } from "./forget.ts";
+import { formatEntries } from "./format.ts";
 import { type HistoryLine, historyOf } from "./history.ts";
 import type { ReplayedChange } from "./journal/replay.ts";
 import { findEntry } from "./match.ts";
 import { readMemoryFile } from "./memory-file.ts";
 import { isPinned, withPin } from "./pins.ts";
-import { planOps } from "./plan-ops.ts";
+import { atStep, planOps } from "./plan-ops.ts";
 import { planReset, planRestore } from "./plan-others.ts";
+import { findPurgeable, type Purged, purgeTarget } from "./purge.ts";
 import { type BlockedEntry, buildSnapshot, type Snapshot } from "./snapshot.ts";
 import { type Committed, type Plan, type PlanInput, TargetStore } from "./target-store.ts";
 import {
@@ -144,9 +146,12 @@ export class MemoryStore {
     if (!store.ok) return store;
     if (ops.length === 0) return err({ kind: "empty", message: "No operations were given." });
     const checked: MemoryOp[] = [];
-    for (const op of ops) {
+    for (const [index, op] of ops.entries()) {
       const outcome = checkOp(op, this.#scan);
-      if (!outcome.ok) return this.#refuse(store.value, ops, outcome.error, meta);
+      if (!outcome.ok) {
+        const error = ops.length === 1 ? outcome.error : atStep(outcome.error, index);
+        return this.#refuse(store.value, ops, error, meta);
+      }
       checked.push(outcome.value);
     }
     const context = { target, limit: store.value.limit, overflow: this.#overflow };
@@ -179,6 +184,7 @@ export class MemoryStore {
     const targets = options.target ? [options.target] : MEMORY_TARGETS;
     const lines = targets.flatMap((target) => historyOf(this.#targets[target]));
     return lines
+      .reverse() // for lines of the same millisecond, which the sort leaves as they are
       .sort((a, b) => (a.time < b.time ? 1 : a.time > b.time ? -1 : 0))
       .slice(0, options.limit ?? lines.length);
   }
@@ -209,13 +215,18 @@ export class MemoryStore {
           : `No change has the id '${options.id}'. List them with 'hermes memory history'.`;
       return err({ kind: "no_match", message });
     }
-    const store = this.#targets[candidate.target];
+    const found = this.#find(candidate.target);
+    if (!found.ok) return found;
+    const store = found.value;
     return this.#transact(
       store,
       ({ entries, hash }) => {
         // Looked up again under the lock: another process may have taken it back a moment ago.
-        const change = store.journal.replay(hash).changes.find(({ id }) => id === candidate.id) ?? candidate;
-        return planUndo(entries, change, store.limit, this.#scan);
+        const { changes } = store.journal.replay(hash);
+        const change = changes.find(({ id }) => id === candidate.id) ?? candidate;
+        const revived =
+          change.undoes === undefined ? undefined : changes.find(({ id }) => id === change.undoes);
+        return planUndo(entries, change, { limit: store.limit, scan: this.#scan, moved: revived?.archived });
       },
       meta,
     );
@@ -286,12 +297,15 @@ export class MemoryStore {
   /** Pins or unpins the one entry that contains `text`. Returns that entry. */
   pin(target: MemoryTarget, text: string, isOn = true): Promise<Result<string, MemoryError>> {
     const store = this.#targets[target];
+    const needle = cleanText(text);
+    if (needle === "")
+      return Promise.resolve(err({ kind: "empty", message: "The text of the entry cannot be empty." }));
     return store.exclusively(() => {
       const file = readMemoryFile(store.paths.file);
       if (file.kind === "unreadable")
         return err({ kind: "io", message: `Cannot read ${store.paths.file}: ${file.reason}.` });
       store.load();
-      const found = findEntry(store.entries, text);
+      const found = findEntry(store.entries, needle);
       if (!found.ok) return found;
       const entry = store.entries[found.value] as string;
       const changed = store.changePins((pins) => withPin(pins, target, entry, isOn));
@@ -302,6 +316,19 @@ export class MemoryStore {
   /** Deletes the file of a target. Its journal stays, so `undo` brings the entries back. */
   reset(target: MemoryTarget, meta: WriteMeta = {}): Promise<Result<MemoryOpOutcome, MemoryError>> {
     return this.#transact(this.#targets[target], ({ entries, hash }) => planReset(entries, hash), meta);
+  }
+
+  /** What `purge` would delete. */
+  purgeable(target: MemoryTarget, options: { pendingDirectory?: string } = {}): Purged {
+    return findPurgeable(this.#targets[target], options.pendingDirectory);
+  }
+
+  /** Deletes the file of a target and everything kept about it. Nothing brings it back. */
+  purge(
+    target: MemoryTarget,
+    options: { pendingDirectory?: string } = {},
+  ): Promise<Result<Purged, MemoryError>> {
+    return purgeTarget(this.#targets[target], options.pendingDirectory);
   }
 
   #find(target: MemoryTarget): Result<TargetStore, MemoryError> {
@@ -378,9 +405,9 @@ function outcomeOf(store: TargetStore, { plan, changeId }: Committed): MemoryOpO
   };
 }
 
-/** What a refused write was about; only its length and hash are kept. */
+/** What a refused write was about, stripped as `explain` strips what it is asked; only its length and hash are kept. */
 function textOf(ops: readonly MemoryOp[]): string {
-  return ops.map((op) => ("content" in op ? op.content : op.oldText)).join("\n§\n");
+  return formatEntries(ops.map((op) => cleanText("content" in op ? op.content : op.oldText)));
 }
 
 function makeDirectoryIfPossible(dir: string): void {

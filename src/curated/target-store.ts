@@ -6,10 +6,10 @@ import {
   codePointLength,
   describeCause,
   err,
+  type LockBusy,
   ok,
   type Result,
   randomHex,
-  resolveLinks,
   sha256,
   syncDirectory,
   tryWithFileLocks,
@@ -21,12 +21,12 @@ import { addToArchive, takeFromArchive } from "./archive.ts";
 import type { Change } from "./change.ts";
 import { findDrift } from "./drift.ts";
 import { driftError, ioError, lockedError, refuseUnreadable } from "./file-errors.ts";
-import { fileNameOf, formatEntries, parseEntries, withoutDuplicates } from "./format.ts";
+import { fileNameOf, formatEntries, parseEntries, survivesReading, withoutDuplicates } from "./format.ts";
 import { externalRecord } from "./journal/external.ts";
-import { isInStep, Journal, type JournalLimits } from "./journal/journal.ts";
+import { isInStep, Journal, type JournalLimits, type JournalTail } from "./journal/journal.ts";
 import type { ChangeAction, ChangeRecord } from "./journal/record.ts";
-import { currentIdentity, type MemoryFile, readMemoryFile } from "./memory-file.ts";
-import { lockPaths, pinsPath, type TargetPaths, targetPaths } from "./paths.ts";
+import { currentIdentity, type KnownContent, type MemoryFile, readMemoryFile } from "./memory-file.ts";
+import { lockedFile, pinsPath, type TargetPaths, targetPaths } from "./paths.ts";
 import { isPinned, type Pins, readPins, withPin, writePins } from "./pins.ts";
 import { removeStaleTemps } from "./stale-temps.ts";
 import type { MemoryError, MemoryTarget, WriteMeta } from "./types.ts";
@@ -80,6 +80,10 @@ export class TargetStore {
   readonly journal: Journal;
   readonly #options: TargetOptions;
   #entries: readonly string[] = [];
+  /** What this store wrote last. A file that still holds it need not be hashed and taken apart again. */
+  #written: (KnownContent & { readonly entries: readonly string[] }) | undefined;
+  /** The end of the link chain, as found when the lock was last taken. */
+  #real: string;
   #hasCleaned = false;
 
   constructor(options: TargetOptions) {
@@ -87,6 +91,7 @@ export class TargetStore {
     this.target = options.target;
     this.limit = options.limit;
     this.paths = targetPaths(options.dir, options.target);
+    this.#real = this.paths.file;
     this.journal = new Journal(this.paths.journal, options.journal);
   }
 
@@ -123,13 +128,32 @@ export class TargetStore {
     timeoutMs = this.#options.lockTimeoutMs,
   ): Promise<Result<T, MemoryError>> {
     try {
-      mkdirSync(this.#options.dir, { recursive: true, mode: 0o700 });
-      const options = { timeoutMs, onUnsupported: this.#warnUnlocked };
-      const outcome = await withFileLocks(lockPaths(this.paths.file), options, work);
+      const outcome = await this.#whenLocked(timeoutMs, work);
       return outcome.ok ? outcome.value : err(lockedError(this.paths.file, outcome.error));
     } catch (cause) {
       return err(ioError(this.paths.file, cause));
     }
+  }
+
+  /** Starts over when the file, a link, was turned elsewhere during the wait: other locks guard it then. */
+  async #whenLocked<T>(timeoutMs: number, work: () => T): Promise<Result<T, LockBusy>> {
+    const options = { timeoutMs, onUnsupported: this.#warnUnlocked };
+    for (;;) {
+      const locks = this.#locks();
+      const real = this.#real;
+      const outcome = await withFileLocks(locks, options, () => {
+        this.#locks();
+        return this.#real === real ? { done: work() } : undefined;
+      });
+      if (!outcome.ok) return outcome;
+      if (outcome.value) return ok(outcome.value.done);
+    }
+  }
+
+  #locks(): readonly string[] {
+    const { real, locks } = lockedFile(this.paths.file);
+    this.#real = real;
+    return locks;
   }
 
   /** A refusal leaves a trace, without its text. Never delays the answer for long, never fails it. */
@@ -137,7 +161,7 @@ export class TargetStore {
     const append = (): Result<void, MemoryError> => {
       this.journal.append({
         kind: "refusal",
-        ...this.#recordHead(meta),
+        ...this.recordHead(meta),
         action,
         error: error.kind,
         ids: error.kind === "blocked" ? error.ids : [],
@@ -183,7 +207,7 @@ export class TargetStore {
       this.journal,
       file.hash,
       entriesOf(file),
-      this.#recordHead({ origin: "external" }),
+      this.recordHead({ origin: "external" }),
     );
     if (record) this.journal.append(record);
   }
@@ -194,14 +218,16 @@ export class TargetStore {
   ): Result<Committed, MemoryError> {
     this.#cleanOnce();
     for (let attempt = 0; attempt < REDO_LIMIT; attempt += 1) {
-      const file = readMemoryFile(this.paths.file);
+      const file = readMemoryFile(this.paths.file, this.#written);
       if (file.kind === "unreadable")
         return err(refuseUnreadable(this.paths.file, file, this.#options.clock.now()));
-      this.#entries = entriesOf(file);
-      const drift = this.#isOwnWork(file) ? undefined : findDrift(file.text, this.limit);
+      this.#entries =
+        file.hash !== null && file.hash === this.#written?.hash ? this.#written.entries : entriesOf(file);
+      const tail = this.journal.tail();
+      const drift = isOwnWork(tail, file.hash) ? undefined : findDrift(file.text, this.limit);
       if (drift && file.kind === "text")
         return err(driftError(this.paths.file, file.bytes, drift, this.#options.clock.now()));
-      this.noteExternal(file);
+      if (!isInStep(tail, file.hash)) this.noteExternal(file);
       const planned = planner({ entries: this.#entries, hash: file.hash, pins: () => this.readPins() });
       if (!planned.ok) return planned;
       const plan = planned.value;
@@ -218,13 +244,15 @@ export class TargetStore {
 
   #write(file: ReadableFile, plan: Plan, meta: WriteMeta): string {
     const text = formatEntries(plan.entries);
+    const bytes = Buffer.from(text, "utf8");
+    const hash = sha256(bytes);
     const record: ChangeRecord = {
       kind: "change",
-      ...this.#recordHead(meta),
+      ...this.recordHead(meta),
       action: plan.action,
       changes: plan.changes,
       fileBefore: file.hash,
-      fileAfter: plan.isFileRemoved ? null : sha256(text),
+      fileAfter: plan.isFileRemoved ? null : hash,
       ...(plan.archive?.length ? { archived: plan.archive } : {}),
       ...(plan.undoes === undefined ? {} : { undoes: plan.undoes }),
     };
@@ -238,14 +266,17 @@ export class TargetStore {
     };
     if (plan.isFileRemoved) {
       beforeReplace();
-      const real = resolveLinks(this.paths.file);
-      unlinkSync(real);
-      syncDirectory(dirname(real));
+      unlinkSync(this.#real);
+      syncDirectory(dirname(this.#real));
     } else {
+      // Taking the lock made the directory, except where there are no locks.
+      if (file.kind === "missing") mkdirSync(dirname(this.#real), { recursive: true, mode: 0o700 });
       const tempName = `${this.paths.tempPrefix}${randomHex(6)}.tmp`;
-      this.#options.write(this.paths.file, text, { tempName, beforeReplace });
+      const resolved = { previous: file.kind === "text" ? file.owner : undefined };
+      this.#options.write(this.#real, bytes, { tempName, beforeReplace, resolved });
     }
     this.#entries = plan.entries;
+    this.#written = survivesReading(plan.entries) ? { bytes, hash, text, entries: plan.entries } : undefined;
     this.#afterCommit(record, plan);
     return record.id;
   }
@@ -277,16 +308,10 @@ export class TargetStore {
     if (!outcome.ok) throw new Error(outcome.error.message);
   }
 
-  #isOwnWork(file: ReadableFile): boolean {
-    const tail = this.journal.tail();
-    return tail !== undefined && tail.origin !== "external" && tail.fileAfter === file.hash;
-  }
-
   #noteExternalWhenFree(seen: ReadableFile): void {
     try {
-      const tail = this.journal.tail();
-      if (isInStep(tail, seen.hash)) return;
-      tryWithFileLocks(lockPaths(this.paths.file), {}, () => {
+      if (isInStep(this.journal.tail(), seen.hash)) return;
+      tryWithFileLocks(this.#locks(), {}, () => {
         const file = readMemoryFile(this.paths.file);
         if (file.kind !== "unreadable") this.noteExternal(file);
       });
@@ -298,18 +323,15 @@ export class TargetStore {
   #cleanOnce(): void {
     if (this.#hasCleaned) return;
     this.#hasCleaned = true;
-    removeStaleTemps(
-      dirname(resolveLinks(this.paths.file)),
-      this.paths.tempPrefix,
-      this.#options.clock.now(),
-    );
+    removeStaleTemps(dirname(this.#real), this.paths.tempPrefix, this.#options.clock.now());
   }
 
   readonly #warnUnlocked = (reason: string): void => {
     this.#options.warn(`File locks do not work here (${reason}); writing without them.`);
   };
 
-  #recordHead({
+  /** What every line about this target begins with. */
+  recordHead({
     origin = "tool",
     sessionId,
     reason,
@@ -322,6 +344,11 @@ export class TargetStore {
       ...(reason === undefined ? {} : { reason }),
     };
   }
+}
+
+/** The file is exactly what one of our programs wrote last. Then it holds nothing a rewrite could destroy. */
+function isOwnWork(tail: JournalTail | undefined, hash: string | null): boolean {
+  return tail !== undefined && tail.origin !== "external" && tail.fileAfter === hash;
 }
 
 function entriesOf(file: ReadableFile): string[] {

@@ -1,6 +1,6 @@
 // The `memory` tool: untyped arguments in, the tool's JSON out. Never throws, never touches a home it was not given.
 import { join } from "node:path";
-import { err, ok, type Result } from "../lib/index.ts";
+import { err, ok, preview, type Result } from "../lib/index.ts";
 import { type ApprovalCallback, passGate, payloadOf, summarise } from "./approval/gate.ts";
 import { stagePending } from "./approval/pending.ts";
 import type { MemoryStore } from "./store.ts";
@@ -39,8 +39,9 @@ export async function memoryTool(
     ...(context.sessionId === undefined ? {} : { sessionId: context.sessionId }),
   };
   const isOn = context.writeApproval ?? false;
-  const problem = isOn ? store.check(op) : undefined; // nobody is asked about what would be refused anyway
-  const decision = problem
+  // Nobody is asked about what would be refused anyway.
+  const isHopeless = isOn && (!store.isEnabled(target) || store.check(op) !== undefined);
+  const decision = isHopeless
     ? "write"
     : await passGate(target, op, { isOn, isBackground: meta.origin === "review", approve: context.approve });
   if (decision === "stage") return stage(target, op, context);
@@ -71,6 +72,8 @@ function stage(target: MemoryTarget, op: MemoryOp, context: MemoryToolContext): 
   const record = stagePending(join(context.home, "pending", "memory"), draft, new Date());
   return record.ok ? staged(record.value.id) : refusedCall(record.error.message);
 }
+
+const SHOWN_CHARS = 80;
 
 type Call = { readonly target: MemoryTarget; readonly op: MemoryOp };
 
@@ -121,7 +124,12 @@ function isTarget(value: unknown): value is MemoryTarget {
 }
 
 function show(value: unknown): string {
-  return typeof value === "string" ? value : (JSON.stringify(value) ?? "undefined");
+  if (typeof value === "string") return value;
+  try {
+    return preview(JSON.stringify(value) ?? "undefined", SHOWN_CHARS);
+  } catch {
+    return String(value); // a bigint, or a value that holds itself
+  }
 }
 
 function journalOrigin(origin: MemoryToolContext["origin"]): WriteOrigin {

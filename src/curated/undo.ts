@@ -25,12 +25,14 @@ export function whyNotUndoable(change: ReplayedChange): string | undefined {
   return undefined;
 }
 
-/** Texts that come back are scanned again: what was fine once need not be fine now. */
+/**
+ * Texts that come back are scanned again: what was fine once need not be fine now. `moved` are the texts that the change
+ * brought to life again had moved to the archive; they go back there.
+ */
 export function planUndo(
   entries: readonly string[],
   change: ReplayedChange,
-  limit: number,
-  scan: ScanOptions,
+  { limit, scan, moved = [] }: { limit: number; scan: ScanOptions; moved?: readonly string[] | undefined },
 ): Result<Plan, MemoryError> {
   const reason = whyNotUndoable(change);
   if (reason) return err(refusal(change, reason));
@@ -44,10 +46,12 @@ export function planUndo(
     list = applyChange(list, step.value);
     changes.push(step.value);
   }
+  const archive = moved.filter((text) => entries.includes(text) && !list.includes(text));
   const plan: Plan = {
     action: "undo",
     entries: list,
     changes,
+    archive,
     undoes: change.id,
     message: `Took back ${change.action} ${change.id}.`,
   };

@@ -4,7 +4,6 @@ import {
   closeSync,
   fchmodSync,
   fchownSync,
-  fstatSync,
   fsyncSync,
   ftruncateSync,
   lstatSync,
@@ -12,7 +11,6 @@ import {
   readlinkSync,
   realpathSync,
   renameSync,
-  statSync,
   unlinkSync,
   writeSync,
 } from "node:fs";
@@ -27,9 +25,14 @@ export type AtomicWriteOptions = {
   readonly forceMode?: number;
   /** Runs when the new content is safe on disk and the old one still in place. Throwing cancels the write. */
   readonly beforeReplace?: () => void;
+  /** The caller has followed the links of `path` and knows what is there; spares a look. */
+  readonly resolved?: { readonly previous: FileOwner | undefined };
   /** File name of the temporary file, without directory. */
   readonly tempName?: string;
 };
+
+/** What a replaced file hands on to its successor. */
+export type FileOwner = { readonly mode: number; readonly uid: number; readonly gid: number };
 
 /** Returns the path that was written: the end of the link chain when `path` is a symbolic link. */
 export function writeFileAtomic(
@@ -37,10 +40,9 @@ export function writeFileAtomic(
   data: string | Uint8Array,
   options: AtomicWriteOptions = {},
 ): string {
-  const target = resolveLinks(path);
+  const { target, previous } = options.resolved ? { target: path, ...options.resolved } : followLinks(path);
   const directory = dirname(target);
   const temp = join(directory, options.tempName ?? `.${basename(target)}.${randomHex(6)}.tmp`);
-  const previous = statOrUndefined(target);
   const fd = openSync(temp, "wx", 0o600);
   try {
     try {
@@ -63,15 +65,16 @@ export function writeFileAtomic(
 
 /** Follows symbolic links to the path a write has to land on, which need not exist yet. */
 export function resolveLinks(path: string): string {
+  return followLinks(path).target;
+}
+
+function followLinks(path: string): { target: string; previous: FileOwner | undefined } {
   let current = resolve(path);
   for (let hops = 0; hops < 40; hops += 1) {
-    try {
-      if (!lstatSync(current).isSymbolicLink()) return realpathSync(current);
-    } catch (cause) {
-      if (errnoCode(cause) !== "ENOENT") throw cause;
-      return current; // not there yet, or a dangling link's target
-    }
-    current = resolve(dirname(current), readlinkSync(current));
+    const stats = lstatSync(current, { throwIfNoEntry: false }); // missing: not there yet, or a dangling link's target
+    if (!stats?.isSymbolicLink()) return { target: current, previous: stats };
+    // The link may climb (`../x`), and does so from where its directory really is.
+    current = resolve(realpathSync(dirname(current)), readlinkSync(current));
   }
   throw Object.assign(new Error(`too many symbolic links: ${path}`), { code: "ELOOP" });
 }
@@ -101,10 +104,22 @@ function replace(temp: string, target: string, data: string | Uint8Array): void 
     try {
       overwrite(target, data);
     } catch (inner) {
-      const message = `Writing ${target} in place failed half-way; the whole new content is in ${temp}.`;
-      throw new HermesError("overwrite-failed", message, { hint: `Copy ${temp} over it.`, cause: inner });
+      const copy = keepForRescue(temp);
+      const message = `Writing ${target} in place failed half-way; the whole new content is in ${copy}.`;
+      throw new HermesError("overwrite-failed", message, { hint: `Copy ${copy} over it.`, cause: inner });
     }
     unlinkSync(temp);
+  }
+}
+
+/** A name that no tidying up after killed writers takes for a leftover. */
+function keepForRescue(temp: string): string {
+  const copy = `${temp.replace(/\.tmp$/, "")}.rescue`;
+  try {
+    renameSync(temp, copy);
+    return copy;
+  } catch {
+    return temp; // still whole, if under a worse name
   }
 }
 
@@ -126,26 +141,17 @@ function writeAll(fd: number, data: string | Uint8Array): number {
   return written;
 }
 
-function adopt(
-  fd: number,
-  previous: { mode: number; uid: number; gid: number } | undefined,
-  options: AtomicWriteOptions,
-): void {
+function adopt(fd: number, previous: FileOwner | undefined, options: AtomicWriteOptions): void {
   const mode = options.forceMode ?? (previous ? previous.mode & 0o7777 : (options.mode ?? 0o600));
   if (mode !== 0o600) fchmodSync(fd, mode);
   if (previous && process.platform !== "win32") {
-    const own = fstatSync(fd);
-    if (own.uid === previous.uid && own.gid === previous.gid) return;
+    if (process.geteuid?.() === previous.uid && process.getegid?.() === previous.gid) return;
     try {
       fchownSync(fd, previous.uid, previous.gid);
     } catch {
       // Only root may give a file away. The content is right; the owner becomes the one who wrote.
     }
   }
-}
-
-function statOrUndefined(path: string): { mode: number; uid: number; gid: number } | undefined {
-  return statSync(path, { throwIfNoEntry: false });
 }
 
 function removeQuietly(path: string): void {

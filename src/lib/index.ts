@@ -1,5 +1,11 @@
 // Ground floor: values, text, files. Knows nothing about memory.
-export { type AtomicWriteOptions, resolveLinks, syncDirectory, writeFileAtomic } from "./atomic-write.ts";
+export {
+  type AtomicWriteOptions,
+  type FileOwner,
+  resolveLinks,
+  syncDirectory,
+  writeFileAtomic,
+} from "./atomic-write.ts";
 export { type Clock, systemClock } from "./clock.ts";
 export { describeCause, errnoCode, HermesError } from "./errors.ts";
 export {
@@ -11,7 +17,15 @@ export {
 } from "./file-lock.ts";
 export { sha256 } from "./hash.ts";
 export { randomHex } from "./ids.ts";
-export { type AppendedTo, appendJsonLines, type JsonLines, parseJsonLines, readJsonLines } from "./jsonl.ts";
+export {
+  type AppendOptions,
+  appendJsonLines,
+  type FileVersion,
+  type JsonLines,
+  parseJsonLines,
+  readJsonLines,
+  versionOf,
+} from "./jsonl.ts";
 export { err, ok, type Result } from "./result.ts";
 export {
   codePointLength,

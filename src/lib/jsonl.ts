@@ -41,31 +41,41 @@ export function parseJsonLines(text: string): JsonLines {
   return { values, damaged };
 }
 
-export type AppendedTo = { readonly identity: string; readonly size: number };
+/** Changes whenever the file grows or is replaced. */
+export type FileVersion = string;
 
-/**
- * Appends in one write, so that lines of several processes do not mix. `isDurable` waits until they are on disk.
- * Returns what the file was afterwards.
- */
+export type AppendOptions = {
+  /** Waits until the lines are on disk. */
+  readonly isDurable?: boolean;
+  /** The version after which the file is known to end with a whole line; spares a look at its last byte. */
+  readonly knownWhole?: FileVersion | undefined;
+};
+
+/** Appends in one write, so that lines of several processes do not mix. Returns what the file is afterwards. */
 export function appendJsonLines(
   path: string,
   values: readonly unknown[],
-  options: { isDurable?: boolean } = {},
-): AppendedTo {
+  options: AppendOptions = {},
+): { version: FileVersion; size: number } {
   const fd = openForAppend(path);
   try {
-    const { size } = fstatSync(fd);
+    const stats = fstatSync(fd);
     const lines = values.map((value) => `${JSON.stringify(value)}\n`).join("");
-    const data = Buffer.from(endsInsideLine(fd, size) ? `\n${lines}` : lines);
+    const isTorn = versionOf(stats) !== options.knownWhole && endsInsideLine(fd, stats.size);
+    const data = Buffer.from(isTorn ? `\n${lines}` : lines);
     const written = writeSync(fd, data);
     if (written < data.length)
       throw Object.assign(new Error(`ENOSPC: short write to ${path}`), { code: "ENOSPC" });
     if (options.isDurable) fsyncSync(fd);
-    const after = fstatSync(fd);
-    return { identity: `${after.dev}:${after.ino}`, size: after.size };
+    const size = stats.size + data.length;
+    return { version: versionOf({ dev: stats.dev, ino: stats.ino, size }), size };
   } finally {
     closeSync(fd);
   }
+}
+
+export function versionOf({ dev, ino, size }: { dev: number; ino: number; size: number }): FileVersion {
+  return `${dev}:${ino}:${size}`;
 }
 
 function openForAppend(path: string): number {

@@ -1,7 +1,9 @@
 // The system calls behind a file lock, reached through koffi. Loaded at the first lock, not at start-up.
-import { closeSync, openSync } from "node:fs";
+import { closeSync, mkdirSync, openSync } from "node:fs";
 import { createRequire } from "node:module";
 import { constants } from "node:os";
+import { dirname } from "node:path";
+import { errnoCode } from "./errors.ts";
 
 export type LockAttempt =
   | { readonly kind: "held"; readonly release: () => void }
@@ -25,7 +27,7 @@ function unixCalls(koffi: Koffi): LockCalls {
   const flock = koffi.load(null).func("int flock(int fd, int operation)");
   return {
     tryLock(path) {
-      const fd = openSync(path, "a", 0o600);
+      const fd = openLockFile(path);
       for (;;) {
         if (flock(fd, LOCK_EX | LOCK_NB) === 0) return { kind: "held", release: () => closeSync(fd) };
         const errno = koffi.errno();
@@ -38,6 +40,17 @@ function unixCalls(koffi: Koffi): LockCalls {
       }
     },
   };
+}
+
+/** Makes the directory where it is missing: what a lock protects may be about to come into being. */
+function openLockFile(path: string): number {
+  try {
+    return openSync(path, "a", 0o600);
+  } catch (cause) {
+    if (errnoCode(cause) !== "ENOENT") throw cause;
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    return openSync(path, "a", 0o600);
+  }
 }
 
 const GENERIC_READ_WRITE = 0xc0000000;

@@ -5,12 +5,15 @@ const STRIPPED = new Set<number>([
   0x2003, 0x2004, 0x2005, 0x2006, 0x2007, 0x2008, 0x2009, 0x200a, 0x2028, 0x2029, 0x202f, 0x205f, 0x3000,
 ]);
 
+const HIGH_SURROGATE = /[\ud800-\udbff]/;
+
 /** Whitespace in Python's sense. Differs from JS: no U+FEFF, but U+001C-001F and U+0085. All are BMP characters. */
 export function isWhitespaceUnit(unit: number): boolean {
   return STRIPPED.has(unit);
 }
 
 export function codePointLength(text: string): number {
+  if (!HIGH_SURROGATE.test(text)) return text.length;
   let length = text.length;
   for (let i = 0; i < text.length - 1; i += 1) {
     if (isPairAt(text, i)) {

@@ -1,5 +1,5 @@
 // The `hermes memory` commands as data. Bodies are loaded when they run.
-import type { CommandSpec, FlagSpec } from "../command.ts";
+import type { ArgumentSpec, CommandSpec, FlagSpec } from "../command.ts";
 
 const target: FlagSpec = {
   kind: "text",
@@ -15,6 +15,13 @@ const dir: FlagSpec = {
   summary: "work on this memory directory instead of the home's",
 };
 
+const reason: FlagSpec = { kind: "text", summary: "why; kept in the history" };
+const yes: FlagSpec = { kind: "boolean", short: "y", summary: "do it without asking" };
+const full: FlagSpec = { kind: "boolean", summary: "print whole texts" };
+
+const oldText: ArgumentSpec = { name: "old_text", summary: "a part of the entry that no other entry has" };
+const pendingId: ArgumentSpec = { name: "id", summary: "an id from 'hermes memory pending', or 'all'" };
+
 export const memoryCommands: readonly CommandSpec[] = [
   {
     name: "memory show",
@@ -22,7 +29,7 @@ export const memoryCommands: readonly CommandSpec[] = [
     flags: {
       target,
       dir,
-      prompt: { kind: "boolean", summary: "print the exact blocks a system prompt gets" },
+      prompt: { kind: "boolean", summary: "print the blocks a system prompt gets (--json: to the byte)" },
     },
     examples: ["hermes memory show", "hermes memory show --target user --json"],
     load: async () => (await import("./entries.ts")).show,
@@ -31,11 +38,145 @@ export const memoryCommands: readonly CommandSpec[] = [
     name: "memory add",
     summary: "remember a text ('-' reads it from standard input)",
     arguments: [{ name: "text", summary: "the new entry" }],
-    flags: { target, dir, reason: { kind: "text", summary: "why; kept in the history" } },
+    flags: { target, dir, reason },
     examples: [
       "hermes memory add 'Deploys go through make ship'",
       "hermes memory add --target user 'Prefers metric units'",
+      "hermes memory add -- '- a text that starts with a dash'",
     ],
     load: async () => (await import("./entries.ts")).add,
+  },
+  {
+    name: "memory replace",
+    summary: "exchange an entry for another text ('-' reads it from standard input)",
+    arguments: [oldText, { name: "text", summary: "the new text of the entry" }],
+    flags: { target, dir, reason },
+    examples: ["hermes memory replace 'make ship' 'Deploys go through make release'"],
+    load: async () => (await import("./entries.ts")).replace,
+  },
+  {
+    name: "memory remove",
+    summary: "remove an entry; 'undo' brings it back",
+    arguments: [oldText],
+    flags: { target, dir, reason },
+    examples: ["hermes memory remove 'make ship' --reason 'moved to the new pipeline'"],
+    load: async () => (await import("./entries.ts")).remove,
+  },
+  {
+    name: "memory history",
+    summary: "list what changed, when and by whom, newest first",
+    flags: {
+      target,
+      dir,
+      limit: { kind: "integer", minimum: 1, summary: "how many changes to list (20)" },
+      full,
+    },
+    examples: ["hermes memory history", "hermes memory history --target user --limit 5 --full"],
+    load: async () => (await import("./history.ts")).history,
+  },
+  {
+    name: "memory undo",
+    summary: "take back a change: the newest, or the one with this id",
+    arguments: [{ name: "id", summary: "an id from 'hermes memory history'", isOptional: true }],
+    flags: { target, dir, full },
+    examples: ["hermes memory undo", "hermes memory undo 1a2b3c4d"],
+    load: async () => (await import("./history.ts")).undo,
+  },
+  {
+    name: "memory explain",
+    summary:
+      "tell whether a text is stored, blocked, archived, waiting, removed or refused, by whom and since when",
+    arguments: [{ name: "text", summary: "an entry or a part of one ('-' reads standard input)" }],
+    flags: { dir },
+    examples: ["hermes memory explain 'make ship'"],
+    load: async () => (await import("./explain.ts")).explain,
+  },
+  {
+    name: "memory pin",
+    summary: "keep an entry from ever being archived",
+    arguments: [{ name: "text", summary: "a part of the entry that no other entry has" }],
+    flags: { target, dir },
+    examples: ["hermes memory pin 'metric units' --target user"],
+    load: async () => (await import("./archive.ts")).pin,
+  },
+  {
+    name: "memory unpin",
+    summary: "let a pinned entry be archived again",
+    arguments: [{ name: "text", summary: "a part of the entry that no other entry has" }],
+    flags: { target, dir },
+    load: async () => (await import("./archive.ts")).unpin,
+  },
+  {
+    name: "memory archive list",
+    summary: "list the entries that had to make room",
+    flags: { target, dir, full },
+    load: async () => (await import("./archive.ts")).list,
+  },
+  {
+    name: "memory archive search",
+    summary: "find archived entries that have all of these words",
+    arguments: [{ name: "words", summary: "in quotes when there are several; letter case does not matter" }],
+    flags: { target, dir, full },
+    examples: ["hermes memory archive search 'harbour crane'"],
+    load: async () => (await import("./archive.ts")).search,
+  },
+  {
+    name: "memory archive restore",
+    summary: "bring an archived entry back",
+    arguments: [{ name: "id", summary: "an id from 'hermes memory archive list'" }],
+    flags: { dir },
+    examples: ["hermes memory archive restore 1a2b3c4d"],
+    load: async () => (await import("./archive.ts")).restore,
+  },
+  {
+    name: "memory forget",
+    summary: "erase a text from file, journal, archive, backups and staged writes, for good",
+    arguments: [{ name: "text", summary: "every entry that holds it goes whole ('-' reads standard input)" }],
+    flags: { dir, yes },
+    examples: ["hermes memory forget 'the text'", "hermes memory forget - --yes < secret.txt"],
+    load: async () => (await import("./forget.ts")).forget,
+  },
+  {
+    name: "memory pending",
+    summary: "list the writes that wait for approval",
+    load: async () => (await import("./approval.ts")).pending,
+  },
+  {
+    name: "memory approve",
+    summary: "save a staged write, or all of them",
+    arguments: [pendingId],
+    examples: ["hermes memory approve 1a2b3c4d", "hermes memory approve all"],
+    load: async () => (await import("./approval.ts")).approve,
+  },
+  {
+    name: "memory reject",
+    summary: "drop a staged write, or all of them",
+    arguments: [pendingId],
+    examples: ["hermes memory reject 1a2b3c4d", "hermes memory reject all"],
+    load: async () => (await import("./approval.ts")).reject,
+  },
+  {
+    name: "memory reset",
+    summary: "delete the memory files; 'undo' brings them back unless --purge is given",
+    flags: {
+      target: { ...target, summary: "'memory', 'user' or 'all' (all)", choices: ["all", "memory", "user"] },
+      dir,
+      yes,
+      purge: { kind: "boolean", summary: "also delete history, archive, backups, pins and staged writes" },
+    },
+    examples: ["hermes memory reset", "hermes memory reset --target user --yes"],
+    load: async () => (await import("./reset.ts")).reset,
+  },
+  {
+    name: "memory status",
+    summary: "show usage, sizes, pins, archive, journal and approval",
+    flags: { dir },
+    load: async () => (await import("./status.ts")).status,
+  },
+  {
+    name: "memory path",
+    summary: "print the memory directory",
+    flags: { dir },
+    load: async () => (await import("./status.ts")).path,
   },
 ];

@@ -7,7 +7,8 @@ import {
   type MemoryTarget,
 } from "../../curated/index.ts";
 import type { CommandBody, CommandContext, CommandInput, CommandOutcome } from "../command.ts";
-import { openStore, targetFlag, targetsFlag, unwrap } from "./open.ts";
+import { openStore, type PinView, targetFlag, targetsFlag, textArgument, unwrap, viewPins } from "./open.ts";
+import { indented, printable } from "./printing.ts";
 
 const TITLES: Record<MemoryTarget, string> = {
   memory: "MEMORY.md  the agent's notes",
@@ -21,24 +22,33 @@ export const show: CommandBody = async (input, context) => {
     const blocks = targets.flatMap((target) => store.renderSnapshot(target) ?? []);
     return {
       json: Object.fromEntries(targets.map((target) => [target, store.renderSnapshot(target) ?? null])),
-      lines: [blocks.join("\n\n")],
+      lines: blocks.length > 0 ? [printable(blocks.join("\n\n"))] : [],
       notes: store.warnings,
     };
   }
+  const pins = viewPins(store);
   return {
-    json: Object.fromEntries(targets.map((target) => [target, describe(store, target)])),
+    json: Object.fromEntries(targets.map((target) => [target, describe(store, target, pins)])),
     lines: targets.flatMap((target, index) => [
       ...(index > 0 ? [""] : []),
-      ...render(store, target, context),
+      ...render(store, target, pins, context),
     ]),
-    notes: store.warnings,
+    notes: [...store.warnings, ...pins.notes],
   };
 };
 
 export const add: CommandBody = async (input, context) => {
-  const text = input.args.text === "-" ? await context.io.readInput() : (input.args.text ?? "");
-  return change(input, context, { action: "add", content: text });
+  const content = await textArgument(input, context, "text");
+  return change(input, context, { action: "add", content });
 };
+
+export const replace: CommandBody = async (input, context) => {
+  const content = await textArgument(input, context, "text");
+  return change(input, context, { action: "replace", oldText: input.args.old_text ?? "", content });
+};
+
+export const remove: CommandBody = async (input, context) =>
+  change(input, context, { action: "remove", oldText: input.args.old_text ?? "" });
 
 async function change(input: CommandInput, context: CommandContext, op: MemoryOp): Promise<CommandOutcome> {
   const store = await openStore(input, context);
@@ -74,13 +84,13 @@ export function changed(
   };
 }
 
-function describe(store: MemoryStore, target: MemoryTarget): object {
+function describe(store: MemoryStore, target: MemoryTarget, pins: PinView): object {
   const { used, limit } = store.usage(target);
   const blocked = new Map(store.blockedEntries(target).map(({ index, ids }) => [index, ids]));
   return {
     entries: store.entries(target).map((text, index) => ({
       text,
-      pinned: store.isPinned(target, text),
+      pinned: pins.isPinned(target, text),
       ...(blocked.has(index) ? { blocked_ids: blocked.get(index) } : {}),
     })),
     usage: formatUsage({ used, limit }),
@@ -90,18 +100,17 @@ function describe(store: MemoryStore, target: MemoryTarget): object {
   };
 }
 
-function render(store: MemoryStore, target: MemoryTarget, { io }: CommandContext): string[] {
+function render(store: MemoryStore, target: MemoryTarget, pins: PinView, { io }: CommandContext): string[] {
   const blocked = new Map(store.blockedEntries(target).map(({ index, ids }) => [index, ids]));
   const off = store.isEnabled(target) ? "" : io.paint("yellow", "  (switched off)");
   const head = `${io.paint("bold", TITLES[target])}  ${io.paint("dim", formatUsage(store.usage(target)))}${off}`;
   const entries = store.entries(target).map((text, index) => {
     const marks = [
-      ...(store.isPinned(target, text) ? [io.paint("cyan", "pinned")] : []),
+      ...(pins.isPinned(target, text) ? [io.paint("cyan", "pinned")] : []),
       ...(blocked.has(index) ? [io.paint("red", `blocked: ${blocked.get(index)?.join(", ")}`)] : []),
     ];
     const number = String(index + 1).padStart(3);
-    const body = text.replaceAll("\n", "\n     ");
-    return `${number}. ${body}${marks.length > 0 ? `  [${marks.join("; ")}]` : ""}`;
+    return `${number}. ${indented(text, 5)}${marks.length > 0 ? `  [${marks.join("; ")}]` : ""}`;
   });
   return [head, ...(entries.length > 0 ? entries : [io.paint("dim", "  (empty)")])];
 }

@@ -1,8 +1,10 @@
-// What every memory command starts with: the store of the chosen home, set up from its config.
+// What every memory command starts with: the store of the chosen home, set up from its config, and its arguments.
+import { join, resolve } from "node:path";
 import { MEMORY_TARGETS, type MemoryError, MemoryStore, type MemoryTarget } from "../../curated/index.ts";
-import { memoriesDirectory } from "../../home.ts";
-import type { Result } from "../../lib/index.ts";
+import { memoriesDirectory, pendingDirectory } from "../../home.ts";
+import { describeCause, normalizeNewlines, pyStrip, type Result } from "../../lib/index.ts";
 import { type CommandContext, CommandFailure, type CommandInput } from "../command.ts";
+import { commandFailure } from "./failure.ts";
 
 export async function openStore(input: CommandInput, context: CommandContext): Promise<MemoryStore> {
   const config = await context.memoryConfig();
@@ -11,7 +13,7 @@ export async function openStore(input: CommandInput, context: CommandContext): P
     ...(config.userProfileEnabled ? [] : (["user"] as const)),
   ];
   const store = new MemoryStore({
-    dir: typeof input.flags.dir === "string" ? input.flags.dir : memoriesDirectory(context.home.home),
+    dir: memoryDirectory(input, context),
     memoryCharLimit: config.memoryCharLimit,
     userCharLimit: config.userCharLimit,
     disabled,
@@ -25,6 +27,21 @@ export async function openStore(input: CommandInput, context: CommandContext): P
   return store;
 }
 
+export function memoryDirectory(input: CommandInput, context: CommandContext): string {
+  const { dir } = input.flags;
+  return resolve(typeof dir === "string" ? dir : memoriesDirectory(context.home.home));
+}
+
+/** Where the home keeps staged writes. */
+export function stagedWrites(context: CommandContext): string {
+  return join(pendingDirectory(context.home.home), "memory");
+}
+
+/** Staged writes belong to a home. A directory named with --dir has none, and the home's are left alone. */
+export function stagedWritesOf(input: CommandInput, context: CommandContext): { pendingDirectory?: string } {
+  return input.flags.dir === undefined ? { pendingDirectory: stagedWrites(context) } : {};
+}
+
 /** The target a write goes to. */
 export function targetFlag(input: CommandInput): MemoryTarget {
   return input.flags.target === "user" ? "user" : "memory";
@@ -35,8 +52,48 @@ export function targetsFlag(input: CommandInput): readonly MemoryTarget[] {
   return input.flags.target === undefined ? MEMORY_TARGETS : [targetFlag(input)];
 }
 
-export function unwrap<T>(result: Result<T, MemoryError>): T {
+/** A text as the store would keep it: LF line ends, nothing around it. What a refusal leaves behind is the hash of this. */
+export function asStored(text: string): string {
+  return pyStrip(normalizeNewlines(text));
+}
+
+/** An argument that may be '-' for standard input. */
+export async function textArgument(
+  input: CommandInput,
+  context: CommandContext,
+  name: string,
+): Promise<string> {
+  const given = input.args[name] ?? "";
+  return asStored(given === "-" ? await context.io.readInput() : given);
+}
+
+/** For commands that would take an empty text to mean everything, or nothing. */
+export async function wantedText(
+  input: CommandInput,
+  context: CommandContext,
+  name: string,
+): Promise<string> {
+  const text = await textArgument(input, context, name);
+  if (text !== "") return text;
+  throw new CommandFailure(`The ${name} cannot be empty.`, { exitCode: 2, details: { kind: "empty" } });
+}
+
+export function unwrap<T>(result: Result<T, MemoryError>, hint?: string): T {
   if (result.ok) return result.value;
-  const { message, ...details } = result.error;
-  throw new CommandFailure(message, { details });
+  throw commandFailure(result.error, hint);
+}
+
+export type PinView = {
+  readonly isPinned: (target: MemoryTarget, entry: string) => boolean;
+  readonly notes: readonly string[];
+};
+
+/** Pins for commands that only look. Reading forgives: a damaged pin file costs a note, not the command. */
+export function viewPins(store: MemoryStore): PinView {
+  try {
+    store.isPinned("memory", ""); // reads the file
+    return { isPinned: (target, entry) => store.isPinned(target, entry), notes: [] };
+  } catch (cause) {
+    return { isPinned: () => false, notes: [`Pins are not shown. ${describeCause(cause)}`] };
+  }
 }

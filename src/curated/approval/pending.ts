@@ -93,12 +93,21 @@ export function claimPending(directory: string, id: string): Result<Claim, Memor
     return err({ kind: "io", message: `Cannot open pending write '${id}': ${describeCause(cause)}.` });
   }
   const record = readRecord(claimed);
-  const giveBack = (): void => renameSync(claimed, path);
+  const giveBack = (): void => unlessGone(() => renameSync(claimed, path));
   if (!record) {
     giveBack();
     return err({ kind: "io", message: `Pending write '${id}' is damaged. Look at ${path}, or reject it.` });
   }
-  return ok({ record, finish: () => unlinkSync(claimed), giveBack });
+  return ok({ record, finish: () => unlessGone(() => unlinkSync(claimed)), giveBack });
+}
+
+/** Somebody who forgets a text takes its pending write away even from an approver. */
+function unlessGone(step: () => void): void {
+  try {
+    step();
+  } catch (cause) {
+    if (errnoCode(cause) !== "ENOENT") throw cause;
+  }
 }
 
 export function rejectPending(directory: string, id: string): Result<void, MemoryError> {
@@ -112,6 +121,14 @@ export function rejectPending(directory: string, id: string): Result<void, Memor
     if (errnoCode(cause) === "ENOENT") return err(missing);
     return err({ kind: "io", message: `Cannot delete pending write '${id}': ${describeCause(cause)}.` });
   }
+}
+
+/** Every file of staged writes, also half-written, claimed and damaged ones. */
+export function listPendingFiles(directory: string): string[] {
+  const names = directoryNames(directory).filter((name) =>
+    /^[0-9a-f]{8}\.json(\.tmp|\.claim-\d+)?$/.test(name),
+  );
+  return names.map((name) => join(directory, name));
 }
 
 const CLAIM = /^([0-9a-f]{8}\.json)\.claim-(\d+)$/;

@@ -2,9 +2,10 @@
 import { closeSync, fstatSync, openSync, readSync, statSync } from "node:fs";
 import {
   appendJsonLines,
-  errnoCode,
+  type FileVersion,
   parseJsonLines,
   readJsonLines,
+  versionOf,
   writeFileAtomic,
 } from "../../lib/index.ts";
 import type { WriteOrigin } from "../types.ts";
@@ -26,36 +27,33 @@ const FIRST_WINDOW_BYTES = 8192;
 export class Journal {
   readonly path: string;
   readonly #limits: JournalLimits;
-  #cached: { key: string; tail: JournalTail | undefined } | undefined;
+  #cached: { version: FileVersion; tail: JournalTail | undefined } | undefined;
+
+  #afterAppend: FileVersion | undefined;
+  #appendedSize = 0;
 
   constructor(path: string, limits: JournalLimits) {
     this.path = path;
     this.#limits = limits;
   }
 
-  /** Cheap: reads the end of the file only, and only when it grew since the last look. */
+  /** Cheap: looks into the file only when it changed since the last look, and then only at its end. */
   tail(): JournalTail | undefined {
-    let fd: number;
-    try {
-      fd = openSync(this.path, "r");
-    } catch (cause) {
-      if (errnoCode(cause) === "ENOENT") return undefined;
-      throw cause;
-    }
-    try {
-      const stats = fstatSync(fd);
-      const key = `${stats.dev}:${stats.ino}:${stats.size}`;
-      if (this.#cached?.key !== key) this.#cached = { key, tail: readTail(fd, stats.size) };
-      return this.#cached.tail;
-    } finally {
-      closeSync(fd);
-    }
+    const stats = statSync(this.path, { throwIfNoEntry: false });
+    if (!stats) return undefined;
+    const version = versionOf(stats);
+    if (this.#cached?.version !== version) this.#cached = { version, tail: readTail(this.path) };
+    return this.#cached.tail;
   }
 
   append(record: JournalRecord): void {
-    const file = appendJsonLines(this.path, [encodeRecord(record)]);
+    const { version, size } = appendJsonLines(this.path, [encodeRecord(record)], {
+      knownWhole: this.#afterAppend,
+    });
     const tail = tailOf(record);
-    if (tail) this.#cached = { key: `${file.identity}:${file.size}`, tail };
+    this.#afterAppend = version;
+    this.#appendedSize = size;
+    this.#cached = tail ? { version, tail } : undefined;
   }
 
   read(): { records: readonly JournalRecord[]; damaged: number } {
@@ -74,10 +72,9 @@ export class Journal {
     writeFileAtomic(this.path, lines.join(""), { mode: 0o600 });
   }
 
-  /** Call under the lock, after a committed change. Returns how many lines were dropped. */
+  /** Call under the lock, after an append. Returns how many lines were dropped. */
   compactIfLarge(currentHash: string | null, now: Date): number {
-    const size = statSync(this.path, { throwIfNoEntry: false })?.size ?? 0;
-    if (size <= this.#limits.maxBytes) return 0;
+    if (this.#appendedSize <= this.#limits.maxBytes) return 0;
     const { records } = this.read();
     const compacted = compactRecords(records, currentHash, this.#limits.keepChanges, now);
     // When the changes to keep are themselves larger than the cap, a rewrite for each new line would cost more than it frees.
@@ -96,22 +93,35 @@ export function isInStep(tail: JournalTail | undefined, hash: string | null): bo
 
 function tailOf(record: JournalRecord): JournalTail | undefined {
   if (record.kind === "refusal") return undefined;
+  // Forgetting that found its text in the journal only says nothing about who wrote the file.
+  if (record.kind === "change" && record.action === "forget" && record.fileBefore === record.fileAfter)
+    return undefined;
   const fileBefore = record.kind === "change" ? record.fileBefore : record.fileAfter;
   return { fileBefore, fileAfter: record.fileAfter, origin: record.origin };
 }
 
-function readTail(fd: number, size: number): JournalTail | undefined {
-  for (let window = FIRST_WINDOW_BYTES; ; window *= 8) {
-    const length = Math.min(window, size);
-    const bytes = Buffer.alloc(length);
-    readSync(fd, bytes, 0, length, size - length);
-    // Unless it starts the file, the first piece is probably half a line; it then fails to parse and is passed over.
-    const { values } = parseJsonLines(bytes.toString("utf8"));
-    for (const value of values.toReversed()) {
-      const record = decodeRecord(value);
-      const tail = record && tailOf(record);
-      if (tail) return tail;
+function readTail(path: string): JournalTail | undefined {
+  const fd = openSync(path, "r");
+  try {
+    const { size } = fstatSync(fd);
+    for (let window = FIRST_WINDOW_BYTES; ; window *= 8) {
+      const length = Math.min(window, size);
+      const bytes = Buffer.alloc(length);
+      readSync(fd, bytes, 0, length, size - length);
+      const tail = lastTailIn(bytes.toString("utf8"));
+      if (tail || length === size) return tail;
     }
-    if (length === size) return undefined;
+  } finally {
+    closeSync(fd);
   }
+}
+
+/** Unless the text starts the file, its first piece is probably half a line; that fails to parse and is passed over. */
+function lastTailIn(text: string): JournalTail | undefined {
+  for (const value of parseJsonLines(text).values.toReversed()) {
+    const record = decodeRecord(value);
+    const tail = record && tailOf(record);
+    if (tail) return tail;
+  }
+  return undefined;
 }

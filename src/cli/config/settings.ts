@@ -1,0 +1,108 @@
+// The settings that apply, under the names they have in config.yaml, and how they are written on a terminal.
+import { CONFIG_KEYS, type ConfigKey, type HermesConfig, nearest } from "../../config/index.ts";
+import type { Paint } from "../command.ts";
+
+export type Setting = { readonly key: string; readonly value: unknown; readonly isDefault: boolean };
+
+/** Every known key with the value it has now. Keys that hold nothing unless somebody sets them appear when set. */
+export function effectiveSettings(config: HermesConfig): Setting[] {
+  return CONFIG_KEYS.filter(({ kind }) => kind !== "unused").flatMap(({ key }): Setting[] => {
+    const [before, after] = key.split(".*.");
+    const names = after === undefined ? [""] : Object.keys(asRecord(at(config, camelPath(before ?? ""))));
+    return names.flatMap((name): Setting[] => {
+      const path =
+        after === undefined ? key.split(".") : [...(before ?? "").split("."), name, ...after.split(".")];
+      const value = at(
+        config,
+        path.map((part) => (part === name ? part : camel(part))),
+      );
+      if (value === undefined) return [];
+      return [{ key: path.join("."), value, isDefault: at(config.raw, path) == null }];
+    });
+  });
+}
+
+export function toNested(settings: readonly Setting[]): Record<string, unknown> {
+  const root: Record<string, unknown> = {};
+  for (const { key, value } of settings) {
+    const parts = key.split(".");
+    const last = parts.pop() ?? "";
+    let holder = root;
+    for (const part of parts) {
+      if (!Object.hasOwn(holder, part)) holder[part] = {};
+      holder = holder[part] as Record<string, unknown>;
+    }
+    holder[last] = value;
+  }
+  return root;
+}
+
+/** As it could stand in config.yaml; what stands there only by default is marked. */
+export function yamlLines(settings: readonly Setting[], paint: Paint): string[] {
+  const lines: string[] = [];
+  let open: readonly string[] = [];
+  for (const { key, value, isDefault } of settings) {
+    const parts = key.split(".");
+    const sections = parts.slice(0, -1);
+    const shared = sections.findIndex((part, depth) => part !== open[depth]);
+    for (let depth = shared === -1 ? sections.length : shared; depth < sections.length; depth += 1)
+      lines.push(`${"  ".repeat(depth)}${sections[depth]}:`);
+    open = sections;
+    const mark = isDefault ? paint("dim", "  # default") : "";
+    lines.push(`${"  ".repeat(sections.length)}${parts.at(-1)}: ${yamlScalar(value)}${mark}`);
+  }
+  return lines;
+}
+
+/** A single value on a line of its own: text bare, the rest as YAML's flow style has it. */
+export function scalar(value: unknown): string {
+  return typeof value === "string" && value !== "" ? value : yamlScalar(value);
+}
+
+export function isSection(key: string): boolean {
+  return CONFIG_KEYS.some((known) => known.key.startsWith(`${key}.`));
+}
+
+export function knownKey(key: string): ConfigKey | undefined {
+  const parts = key.split(".");
+  return CONFIG_KEYS.find((known) => {
+    const wanted = known.key.split(".");
+    return wanted.length === parts.length && wanted.every((part, i) => part === "*" || part === parts[i]);
+  });
+}
+
+/** A known key that is spelled nearly the same, or the same in some section. */
+export function similarKey(key: string): string | undefined {
+  const known = CONFIG_KEYS.map((each) => each.key).filter((each) => !each.includes("*"));
+  const last = key.slice(key.lastIndexOf(".") + 1);
+  return nearest(key, known) ?? known.find((each) => each.endsWith(`.${last}`));
+}
+
+function yamlScalar(value: unknown): string {
+  const isPlain =
+    typeof value === "string" &&
+    /^[A-Za-z][\w-]*$/.test(value) &&
+    !/^(on|off|yes|no|true|false|null|y|n)$/i.test(value);
+  return isPlain ? value : (JSON.stringify(value) ?? "null");
+}
+
+function camelPath(key: string): string[] {
+  return key.split(".").map(camel);
+}
+
+function camel(name: string): string {
+  return name.replace(/_([a-z])/g, (_all, letter: string) => letter.toUpperCase());
+}
+
+function at(value: unknown, path: readonly string[]): unknown {
+  let current = value;
+  for (const part of path) {
+    const holder = asRecord(current);
+    current = Object.hasOwn(holder, part) ? holder[part] : undefined;
+  }
+  return current;
+}
+
+function asRecord(value: unknown): Record<string, unknown> {
+  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+}

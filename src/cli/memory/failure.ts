@@ -1,0 +1,41 @@
+// What the store refused, as the command line tells it: a sentence, what helps, and the fields of the memory tool.
+import { formatFraction, type MemoryError } from "../../curated/index.ts";
+import { CommandFailure } from "../command.ts";
+import { oneLine, printable } from "./printing.ts";
+
+export function commandFailure(error: MemoryError, extraHint?: string): CommandFailure {
+  const hint = [hintOf(error), extraHint].filter((line) => line !== undefined).join("\n");
+  return new CommandFailure(printable(error.message), {
+    exitCode: error.kind === "empty" ? 2 : 1, // an argument without text is a wrong call, not a failed one
+    details: { kind: error.kind, ...detailsOf(error) },
+    ...(hint === "" ? {} : { hint }),
+  });
+}
+
+function detailsOf(error: MemoryError): Record<string, unknown> {
+  switch (error.kind) {
+    case "blocked":
+      return { ids: error.ids };
+    case "ambiguous":
+      return { matches: error.matches };
+    case "over_limit":
+      return {
+        current_entries: error.currentEntries,
+        usage: formatFraction({ used: error.usedChars, limit: error.charLimit }),
+      };
+    case "drift":
+      return { drift_backup: error.backup, remediation: error.remediation };
+    default:
+      return {};
+  }
+}
+
+function hintOf(error: MemoryError): string | undefined {
+  if (error.kind === "ambiguous") return listed(error.matches);
+  if (error.kind === "over_limit") return listed(error.currentEntries);
+  return error.kind === "drift" ? printable(error.remediation) : undefined;
+}
+
+function listed(entries: readonly string[]): string {
+  return entries.map((entry) => `  ${oneLine(entry)}`).join("\n");
+}

@@ -1,0 +1,57 @@
+// forget: erases a text from every place this memory keeps one.
+import { type Forgotten, fileNameOf } from "../../curated/index.ts";
+import type { CommandBody } from "../command.ts";
+import { declined } from "./confirm.ts";
+import { openStore, stagedWritesOf, unwrap, wantedText } from "./open.ts";
+import { counted, oneLine } from "./printing.ts";
+
+export const forget: CommandBody = async (input, context) => {
+  const text = await wantedText(input, context, "text");
+  const store = await openStore(input, context);
+  const options = stagedWritesOf(input, context);
+  const traces = store.traces(text, options);
+  if (isNothing(traces)) {
+    return {
+      json: { success: true, ...toJson(traces) },
+      lines: ["No trace of this text. (Letter case counts.)"],
+      notes: store.warnings,
+    };
+  }
+  const refused = await declined(
+    {
+      list: ["This goes for good, and cannot be taken back:", ...places(traces)],
+      question: "Forget it everywhere?",
+      json: toJson(traces),
+    },
+    input,
+    context,
+  );
+  if (refused) return refused;
+  const forgotten = unwrap(await store.forget(text, { ...options, meta: { origin: "cli" } }));
+  return {
+    json: { success: true, ...toJson(forgotten) },
+    lines: ["Forgotten:", ...places(forgotten)],
+    notes: store.warnings,
+  };
+};
+
+function isNothing({ entries, journalLines, archived, backups, pending }: Forgotten): boolean {
+  return entries.length + journalLines + archived + backups + pending === 0;
+}
+
+function toJson({ entries, journalLines, archived, backups, pending }: Forgotten): Record<string, unknown> {
+  return { entries, journal_lines: journalLines, archived, backups, pending };
+}
+
+function places({ entries, journalLines, archived, backups, pending }: Forgotten): string[] {
+  const counts = [
+    [journalLines, "line of the journal", "lines of the journal"],
+    [archived, "archived entry", "archived entries"],
+    [backups, "backup, the text in it", "backups, the text in them"],
+    [pending, "staged write", "staged writes"],
+  ] as const;
+  return [
+    ...entries.map(({ target, entry }) => `  ${fileNameOf(target)}: ${oneLine(entry)}`),
+    ...counts.flatMap(([count, one, many]) => (count === 0 ? [] : [`  ${counted(count, one, many)}`])),
+  ];
+}

@@ -1,0 +1,138 @@
+// reset: deletes the curated files; with --purge also everything that was kept about them.
+import { statSync } from "node:fs";
+import { isAbsolute, relative } from "node:path";
+import {
+  fileNameOf,
+  MEMORY_TARGETS,
+  type MemoryStore,
+  type MemoryTarget,
+  targetPaths,
+} from "../../curated/index.ts";
+import { groupThousands } from "../../lib/index.ts";
+import type { CommandBody, CommandContext, CommandInput, CommandOutcome } from "../command.ts";
+import { declined } from "./confirm.ts";
+import { openStore, stagedWritesOf, unwrap } from "./open.ts";
+import { counted } from "./printing.ts";
+
+const STUCK = "'hermes memory reset --purge' deletes it as it is, with its history.";
+
+export const reset: CommandBody = async (input, context) => {
+  const store = await openStore(input, context);
+  const asked = MEMORY_TARGETS.filter((target) => [undefined, "all", target].includes(targetOf(input)));
+  return input.flags.purge === true
+    ? purgeAll(store, asked, input, context)
+    : resetAll(store, asked, input, context);
+};
+
+async function resetAll(
+  store: MemoryStore,
+  asked: readonly MemoryTarget[],
+  input: CommandInput,
+  context: CommandContext,
+): Promise<CommandOutcome> {
+  const files = asked.flatMap((target) => {
+    const bytes = statSync(targetPaths(store.dir, target).file, { throwIfNoEntry: false })?.size;
+    return bytes === undefined ? [] : [{ target, name: fileNameOf(target), bytes }];
+  });
+  if (files.length === 0) return nothingThere(store);
+  const list = files.map(({ name, bytes }) => `  ${name}  ${bytesText(bytes)}`);
+  const refused = await declined(
+    {
+      list: [`To be deleted in ${store.dir}:`, ...list],
+      question: "Delete?",
+      json: { files: files.map(({ name, bytes }) => ({ name, bytes })) },
+    },
+    input,
+    context,
+  );
+  if (refused) return refused;
+  const done: { name: string; bytes: number; changeId?: string }[] = [];
+  for (const { target, name, bytes } of files) {
+    const hadEntries = store.entries(target).length > 0;
+    const outcome = unwrap(await store.reset(target, { origin: "cli" }), STUCK);
+    const undo = hadEntries && outcome.changeId !== undefined ? { changeId: outcome.changeId } : {};
+    done.push({ name, bytes, ...undo });
+  }
+  return {
+    json: {
+      success: true,
+      deleted: done.map(({ name }) => name),
+      changes: done.flatMap(({ changeId }) => changeId ?? []),
+    },
+    lines: done.map(({ name, bytes, changeId }) => {
+      const back = changeId === undefined ? "" : ` 'hermes memory undo ${changeId}' brings it back.`;
+      return `Deleted ${name} (${bytesText(bytes)}).${back}`;
+    }),
+    notes: store.warnings,
+  };
+}
+
+async function purgeAll(
+  store: MemoryStore,
+  asked: readonly MemoryTarget[],
+  input: CommandInput,
+  context: CommandContext,
+): Promise<CommandOutcome> {
+  const options = stagedWritesOf(input, context);
+  const found = asked
+    .map((target) => ({ target, ...store.purgeable(target, options) }))
+    .filter(({ files, pins, pending }) => files.length + pins + pending > 0);
+  if (found.length === 0) return nothingThere(store);
+  const list = found.flatMap((each) => linesOf(each, store.dir));
+  const refused = await declined(
+    {
+      list: [`To be deleted in ${store.dir}, for good:`, ...list],
+      question: "Delete all of it?",
+      json: { targets: found },
+    },
+    input,
+    context,
+  );
+  if (refused) return refused;
+  const purged = [];
+  for (const { target } of found) {
+    purged.push({ target, ...unwrap(await store.purge(target, options)) });
+  }
+  return {
+    json: {
+      success: true,
+      deleted: purged.flatMap(({ files }) => files.map(({ path }) => nameIn(store.dir, path))),
+      pins: purged.reduce((sum, { pins }) => sum + pins, 0),
+      pending: purged.reduce((sum, { pending }) => sum + pending, 0),
+    },
+    lines: ["Deleted for good:", ...purged.flatMap((each) => linesOf(each, store.dir))],
+    notes: store.warnings,
+  };
+}
+
+type Purgeable = ReturnType<MemoryStore["purgeable"]> & { readonly target: MemoryTarget };
+
+function linesOf({ target, files, pins, pending }: Purgeable, dir: string): string[] {
+  return [
+    ...files.map(({ path, bytes }) => `  ${nameIn(dir, path)}  ${bytesText(bytes)}`),
+    ...(pins > 0 ? [`  ${counted(pins, "pin")} of ${fileNameOf(target)}`] : []),
+    ...(pending > 0 ? [`  ${counted(pending, "staged write")} for ${fileNameOf(target)}`] : []),
+  ];
+}
+
+/** Short, unless the file lies elsewhere, behind a link. */
+function nameIn(dir: string, path: string): string {
+  const short = relative(dir, path);
+  return short.startsWith("..") || isAbsolute(short) ? path : short;
+}
+
+function targetOf(input: CommandInput): string | undefined {
+  return typeof input.flags.target === "string" ? input.flags.target : undefined;
+}
+
+function nothingThere(store: MemoryStore): CommandOutcome {
+  return {
+    json: { success: true, deleted: [] },
+    lines: ["Nothing to delete: there is no memory here yet."],
+    notes: store.warnings,
+  };
+}
+
+function bytesText(bytes: number): string {
+  return `${groupThousands(bytes)} ${bytes === 1 ? "byte" : "bytes"}`;
+}

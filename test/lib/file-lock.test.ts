@@ -1,0 +1,154 @@
+// Kernel locks between processes: one holder at a time, gone with the holder, never waited for without end.
+import { existsSync, mkdirSync, statSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { tryWithFileLocks, withFileLockSync, withFileLocks } from "../../src/lib/index.ts";
+import { type Child, startChild, startScript } from "../fakes/child.ts";
+import { hasPython, PYTHON_HOLDS } from "../fakes/python-writer.ts";
+import { tempDirectory } from "../fakes/temp-directory.ts";
+
+async function holder(...paths: string[]): Promise<Child> {
+  const child = startScript("lock-holder.ts", paths);
+  expect(await child.nextLine()).toBe("held");
+  return child;
+}
+
+describe("a lock", () => {
+  it("gives back what the work returned", async () => {
+    const path = join(tempDirectory(), "a.lock");
+    expect(await withFileLocks([path], { timeoutMs: 100 }, () => 42)).toEqual({ ok: true, value: 42 });
+    expect(withFileLockSync(path, { timeoutMs: 100 }, () => "x")).toEqual({ ok: true, value: "x" });
+    expect(existsSync(path)).toBe(true); // never deleted: another process may be about to open it
+  });
+
+  it("is let go when the work throws", async () => {
+    const path = join(tempDirectory(), "a.lock");
+    const fail = (): never => {
+      throw new Error("broken");
+    };
+    await expect(withFileLocks([path], { timeoutMs: 100 }, fail)).rejects.toThrow("broken");
+    expect(tryWithFileLocks([path], {}, () => 1)).toEqual({ ok: true, value: 1 });
+  });
+
+  it("excludes another process until that one lets go", async () => {
+    const path = join(tempDirectory(), "a.lock");
+    const other = await holder(path);
+    expect(tryWithFileLocks([path], {}, () => 1)).toEqual({
+      ok: false,
+      error: { kind: "locked", path, waitedMs: 0 },
+    });
+    const waiting = withFileLocks([path], { timeoutMs: 20_000 }, () => "mine");
+    other.closeInput();
+    expect(await waiting).toEqual({ ok: true, value: "mine" });
+  });
+
+  it("of a killed process is free at once", async () => {
+    const path = join(tempDirectory(), "a.lock");
+    const other = await holder(path);
+    await other.kill();
+    expect(tryWithFileLocks([path], {}, () => 1)).toEqual({ ok: true, value: 1 });
+  });
+
+  it("is waited for no longer than asked, and the answer says how long that was", async () => {
+    const path = join(tempDirectory(), "a.lock");
+    await holder(path);
+    const waited = await withFileLocks([path], { timeoutMs: 60 }, () => 1);
+    const blocked = withFileLockSync(path, { timeoutMs: 30 }, () => 1);
+    for (const [outcome, timeoutMs] of [
+      [waited, 60],
+      [blocked, 30],
+    ] as const) {
+      if (outcome.ok) throw new Error("got a lock that was held");
+      expect(outcome.error).toMatchObject({ kind: "locked", path });
+      expect(outcome.error.waitedMs).toBeGreaterThanOrEqual(timeoutMs);
+    }
+  });
+
+  it("asked for with no patience at all answers without a second try", async () => {
+    const path = join(tempDirectory(), "a.lock");
+    await holder(path);
+    expect(await withFileLocks([path], { timeoutMs: 0 }, () => 1)).toMatchObject({ ok: false });
+  });
+
+  it("cannot be taken twice from inside its own work", () => {
+    const path = join(tempDirectory(), "a.lock");
+    const inner = tryWithFileLocks([path], {}, () => tryWithFileLocks([path], {}, () => 1));
+    expect(inner).toMatchObject({ ok: true, value: { ok: false } });
+  });
+
+  it("makes its directory, for what it protects may be about to come into being", () => {
+    const path = join(tempDirectory(), "not", "yet", "a.lock");
+    expect(tryWithFileLocks([path], {}, () => 1)).toEqual({ ok: true, value: 1 });
+    expect(statSync(join(path, "..")).mode & 0o777).toBe(0o700);
+  });
+
+  it("that cannot be opened is a system error, and the work is not done", () => {
+    const path = join(tempDirectory(), "a.lock");
+    mkdirSync(path);
+    let isDone = false;
+    const work = (): void => {
+      isDone = true;
+    };
+    expect(() => tryWithFileLocks([path], {}, work)).toThrow(/EISDIR/);
+    expect(isDone).toBe(false);
+  });
+
+  it.skipIf(!hasPython)("is the lock that Python's fcntl.flock takes", async () => {
+    const path = join(tempDirectory(), "a.lock");
+    const python = startChild("python3", ["-c", PYTHON_HOLDS, path]);
+    expect(await python.nextLine()).toBe("held");
+    expect(tryWithFileLocks([path], {}, () => 1)).toMatchObject({ ok: false });
+    python.closeInput();
+    expect(await withFileLocks([path], { timeoutMs: 20_000 }, () => 1)).toEqual({ ok: true, value: 1 });
+  });
+});
+
+describe("several locks", () => {
+  it("are all taken or none", async () => {
+    const dir = tempDirectory();
+    const [first, second] = [join(dir, "1.lock"), join(dir, "2.lock")];
+    await holder(second);
+    expect(tryWithFileLocks([first, second], {}, () => 1)).toMatchObject({ error: { path: second } });
+    expect(tryWithFileLocks([first], {}, () => 1)).toMatchObject({ ok: true });
+  });
+
+  it("named twice are taken once", () => {
+    const path = join(tempDirectory(), "a.lock");
+    expect(tryWithFileLocks([path, path], {}, () => 1)).toMatchObject({ ok: true });
+  });
+
+  it("asked for in opposite orders do not wait for each other for ever", async () => {
+    const dir = tempDirectory();
+    const [first, second] = [join(dir, "1.lock"), join(dir, "2.lock")];
+    const one = withFileLocks([first, second], { timeoutMs: 20_000 }, () => 1);
+    const two = withFileLocks([second, first], { timeoutMs: 20_000 }, () => 2);
+    expect(await Promise.all([one, two])).toEqual([
+      { ok: true, value: 1 },
+      { ok: true, value: 2 },
+    ]);
+  });
+
+  it("on one file reached by two paths count as one holder too many", () => {
+    const dir = tempDirectory();
+    mkdirSync(join(dir, "real"));
+    symlinkSync("real", join(dir, "alias"));
+    const paths = [join(dir, "real", "a.lock"), join(dir, "alias", "a.lock")];
+    expect(tryWithFileLocks(paths, {}, () => 1)).toMatchObject({ ok: false });
+  });
+});
+
+describe("a platform without locks", () => {
+  it("gets its work done all the same, with one warning for the whole process", async () => {
+    const child = startScript("unlocked-process.ts", [tempDirectory()], ["--import", hook("no-koffi.ts")]);
+    const [line] = await child.rest();
+    expect(JSON.parse(line!)).toEqual({
+      values: [1, 2, 3],
+      warnings: 1,
+      reason: expect.stringMatching(/koffi/),
+    });
+  });
+});
+
+function hook(name: string): string {
+  return new URL(`../fakes/${name}`, import.meta.url).href;
+}
