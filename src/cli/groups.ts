@@ -4,6 +4,8 @@ import type { CommandSpec } from "./command.ts";
 export type Group = {
   readonly name: string;
   readonly summary: string;
+  /** Groups within the group, by their full name. */
+  readonly subgroups?: Readonly<Record<string, string>>;
   /** True when the group is itself one command at the top level. */
   readonly isCommand?: boolean;
   readonly load: () => Promise<readonly CommandSpec[]>;
@@ -13,6 +15,7 @@ export const GROUPS: readonly Group[] = [
   {
     name: "memory",
     summary: "show, edit, explain and undo what an agent remembers",
+    subgroups: { "memory archive": "find and bring back entries that made room for newer ones" },
     load: async () => (await import("./memory/commands.ts")).memoryCommands,
   },
   {

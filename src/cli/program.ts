@@ -20,11 +20,11 @@ const EXIT_USAGE = 2;
 
 /** Runs one command line. Returns the exit code. */
 export async function runCommandLine(
-  argv: readonly string[],
+  words: readonly string[],
   io: Terminal,
   system: HomeContext,
 ): Promise<number> {
-  const isJson = argv.includes("--json");
+  const { argv, isJson } = takeJsonFlag(words);
   let exitCode = 0;
   const run = async (spec: CommandSpec, input: CommandInput, profile: string | undefined): Promise<void> => {
     const home = chooseHome(system, profile, spec);
@@ -46,6 +46,13 @@ export async function runCommandLine(
   }
 }
 
+/** `--json` may stand anywhere, also before the command; behind `--` it is a text like any other. */
+function takeJsonFlag(words: readonly string[]): { argv: readonly string[]; isJson: boolean } {
+  const end = words.includes("--") ? words.indexOf("--") : words.length;
+  const argv = words.filter((word, index) => word !== "--json" || index >= end);
+  return { argv, isJson: argv.length < words.length };
+}
+
 type Run = (spec: CommandSpec, input: CommandInput, profile: string | undefined) => Promise<void>;
 
 /** Only the group that was asked for brings its commands along; the others are a line in the help. */
@@ -60,6 +67,9 @@ async function buildProgram(argv: readonly string[], io: Terminal, run: Run): Pr
     if (group.name === asked) for (const spec of await group.load()) addCommand(program, spec, io, run);
     if (group.name !== asked || !group.isCommand)
       commandAt(program, [group.name], io).description(group.summary);
+    if (group.name === asked)
+      for (const [name, summary] of Object.entries(group.subgroups ?? {}))
+        commandAt(program, name.split(" "), io).description(summary);
   }
   return program;
 }
@@ -82,7 +92,7 @@ function addCommand(program: Command, spec: CommandSpec, io: Terminal, run: Run)
   const command = commandAt(program, spec.name.split(" "), io).description(spec.summary);
   for (const argument of spec.arguments ?? []) command.addArgument(toArgument(argument));
   for (const [name, flag] of Object.entries(spec.flags ?? {})) command.addOption(toOption(name, flag));
-  command.option("--json", "print the result as JSON");
+  command.option("--json", "print the result as JSON"); // for the help; it is taken out before parsing
   if (spec.examples?.length) {
     command.addHelpText("after", `\nExamples:\n${spec.examples.map((line) => `  ${line}`).join("\n")}`);
   }

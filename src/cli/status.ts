@@ -1,7 +1,13 @@
 // `hermes status`: where memory is and how full. Only looks: on a machine without a home it leaves none behind.
 import { dirname, join, resolve } from "node:path";
 import { DEFAULT_MEMORY_CONFIG, loadMemoryConfig, type MemoryConfig } from "../config/index.ts";
-import { formatFraction, type HistoryLine, MEMORY_TARGETS, MemoryStore } from "../curated/index.ts";
+import {
+  formatFraction,
+  type HistoryLine,
+  lookAtPending,
+  MEMORY_TARGETS,
+  MemoryStore,
+} from "../curated/index.ts";
 import { memoriesDirectory, pendingDirectory } from "../home.ts";
 import { percentOf } from "../lib/index.ts";
 import { VERSION } from "../version.ts";
@@ -9,7 +15,6 @@ import type { CommandBody, CommandSpec, Paint } from "./command.ts";
 import { isDirectory } from "./doctor/files.ts";
 import { count } from "./doctor/finding.ts";
 import { lookAtTarget, type TargetLook } from "./doctor/look.ts";
-import { lookAtPending } from "./doctor/look-pending.ts";
 import { localTime } from "./memory/printing.ts";
 
 export const statusCommands: readonly CommandSpec[] = [
@@ -75,7 +80,7 @@ function lastChange(looks: readonly TargetLook[]): HistoryLine | undefined {
 /** Undefined when this user may not look. */
 function countPending(directory: string): number | undefined {
   try {
-    return lookAtPending(directory, new Date()).waiting;
+    return lookAtPending(directory).records.length;
   } catch {
     return undefined;
   }

@@ -28,6 +28,7 @@ export function systemTerminal(): Terminal {
       if (!isInteractive) return false;
       const { createInterface } = await import("node:readline/promises");
       const prompt = createInterface({ input: stdin, output: stderr });
+      prompt.once("SIGINT", () => process.kill(process.pid, "SIGINT")); // the prompt swallows it otherwise
       try {
         // The end of input answers nothing, and `question` alone would wait for ever.
         const ended = new Promise<string>((resolve) => prompt.once("close", () => resolve("")));

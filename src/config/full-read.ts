@@ -21,7 +21,9 @@ export const YAML_OPTIONS = { merge: true, compat: "yaml-1.1", logLevel: "error"
 export function parseConfigText(text: string, path: string): Result<ParsedConfig, ConfigError> {
   const lines = new LineCounter();
   const document = parseDocument(text, { ...YAML_OPTIONS, lineCounter: lines });
-  const issues = document.errors.map((error): ConfigIssue => {
+  // After another error the parser may stumble over its own state and report that too; it says nothing to anybody.
+  const errors = document.errors.filter(({ code }, index) => index === 0 || code !== "RESOURCE_EXHAUSTION");
+  const issues = errors.map((error): ConfigIssue => {
     // The library's message goes on with an excerpt of the file, where a secret might stand.
     const message = error.message.replace(/ at line \d+, column \d+:?[\s\S]*$/, "");
     return { key: "", message, line: lines.linePos(error.pos[0]).line };

@@ -1,7 +1,7 @@
 // Answers "what about this text?": stored, blocked, archived, waiting, removed, refused; by whom and since when.
 import { normalizeNewlines, pyStrip, sha256 } from "../lib/index.ts";
 import { scanThreats } from "../security/index.ts";
-import { readPendingWrites } from "./approval/pending.ts";
+import { lookAtPending } from "./approval/pending.ts";
 import { readArchive } from "./archive.ts";
 import type { ScanOptions } from "./content-check.ts";
 import type { Replay } from "./journal/replay.ts";
@@ -60,7 +60,7 @@ export function explain(
   const needle = asked.toLowerCase();
   const matches = (entry: string): boolean => needle !== "" && entry.toLowerCase().includes(needle);
   const found = stores.map((store) => explainTarget(store, asked, matches, scan));
-  const pending = options.pendingDirectory ? readPendingWrites(options.pendingDirectory).records : [];
+  const pending = options.pendingDirectory ? lookAtPending(options.pendingDirectory).records : [];
   return {
     text: asked,
     stored: found.flatMap(({ stored }) => stored),

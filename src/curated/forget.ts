@@ -12,7 +12,8 @@ import {
   sha256,
   writeFileAtomic,
 } from "../lib/index.ts";
-import { listPendingFiles, readPendingWrites } from "./approval/pending.ts";
+import { readPendingWrites } from "./approval/claims.ts";
+import { listPendingFiles } from "./approval/pending.ts";
 import { eraseFromArchive, readArchive } from "./archive.ts";
 import { listBackups } from "./backup.ts";
 import { formatEntries, parseEntries, withoutDuplicates } from "./format.ts";

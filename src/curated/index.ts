@@ -1,12 +1,12 @@
 // L1, curated memory: two bounded files, one tool, a journal of every change.
 export { approvePending } from "./approval/approve.ts";
+export { readPendingWrites, rejectPending, staleClaims } from "./approval/claims.ts";
 export type { ApprovalCallback } from "./approval/gate.ts";
 export {
   isPendingId,
+  lookAtPending,
   type PendingPayload,
   type PendingRecord,
-  readPendingWrites,
-  rejectPending,
 } from "./approval/pending.ts";
 export type { ArchivedEntry } from "./archive.ts";
 export { listBackups } from "./backup.ts";

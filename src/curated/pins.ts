@@ -1,6 +1,6 @@
 // Pins: entries the overflow never moves, remembered by the SHA-256 of their text.
 import { readFileSync } from "node:fs";
-import { errnoCode, sha256, writeFileAtomic } from "../lib/index.ts";
+import { errnoCode, HermesError, sha256, writeFileAtomic } from "../lib/index.ts";
 import { MEMORY_TARGETS, type MemoryTarget } from "./types.ts";
 
 export type Pins = Readonly<Record<MemoryTarget, ReadonlySet<string>>>;
@@ -15,7 +15,12 @@ export function readPins(path: string): Pins {
     throw cause;
   }
   const value = parse(text);
-  if (!value) throw new Error(`${path} is damaged. Delete it to unpin everything, or mend the JSON.`);
+  if (!value) {
+    const hint = "Mend the JSON, or delete the file to unpin everything.";
+    throw new HermesError("pins-damaged", `The pins in ${path} cannot be read: the file is damaged.`, {
+      hint,
+    });
+  }
   return value;
 }
 

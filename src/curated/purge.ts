@@ -2,7 +2,7 @@
 import { existsSync, statSync, unlinkSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { describeCause, err, ok, type Result, resolveLinks, syncDirectory } from "../lib/index.ts";
-import { readPendingWrites, rejectPending } from "./approval/pending.ts";
+import { readPendingWrites, rejectPending } from "./approval/claims.ts";
 import { listBackups } from "./backup.ts";
 import { listTemps } from "./stale-temps.ts";
 import type { TargetStore } from "./target-store.ts";
@@ -70,6 +70,7 @@ function pathsOf({ paths }: TargetStore): string[] {
     ...beside,
     ...listBackups(paths.file),
     ...listTemps(dirname(real), paths.tempPrefix),
+    ...listTemps(dirname(real), paths.tempPrefix, ".rescue"),
     ...listTemps(dirname(paths.file), `.${basename(paths.file)}.bak.`),
   ].filter((path) => existsSync(path));
 }

@@ -135,9 +135,10 @@ export class TargetStore {
     }
   }
 
-  /** Starts over when the file, a link, was turned elsewhere during the wait: other locks guard it then. */
   async #whenLocked<T>(timeoutMs: number, work: () => T): Promise<Result<T, LockBusy>> {
     const options = { timeoutMs, onUnsupported: this.#warnUnlocked };
+    const atOnce = tryWithFileLocks(this.#locks(), options, work);
+    if (atOnce.ok) return atOnce;
     for (;;) {
       const locks = this.#locks();
       const real = this.#real;
@@ -147,6 +148,7 @@ export class TargetStore {
       });
       if (!outcome.ok) return outcome;
       if (outcome.value) return ok(outcome.value.done);
+      // The file is a link that was turned elsewhere during the wait: other locks guard it now.
     }
   }
 

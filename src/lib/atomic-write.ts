@@ -4,6 +4,7 @@ import {
   closeSync,
   fchmodSync,
   fchownSync,
+  fstatSync,
   fsyncSync,
   ftruncateSync,
   lstatSync,
@@ -145,7 +146,8 @@ function adopt(fd: number, previous: FileOwner | undefined, options: AtomicWrite
   const mode = options.forceMode ?? (previous ? previous.mode & 0o7777 : (options.mode ?? 0o600));
   if (mode !== 0o600) fchmodSync(fd, mode);
   if (previous && process.platform !== "win32") {
-    if (process.geteuid?.() === previous.uid && process.getegid?.() === previous.gid) return;
+    const own = fstatSync(fd); // not the process's: a directory may hand its own group on
+    if (own.uid === previous.uid && own.gid === previous.gid) return;
     try {
       fchownSync(fd, previous.uid, previous.gid);
     } catch {

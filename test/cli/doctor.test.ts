@@ -13,7 +13,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import type { Finding } from "../../src/cli/doctor/finding.ts";
-import { lookAtPending } from "../../src/cli/doctor/look-pending.ts";
+import { lookAtPending, staleClaims } from "../../src/curated/index.ts";
 import { tryWithFileLocks } from "../../src/lib/index.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
 import { runHermes } from "./run.ts";
@@ -193,8 +193,9 @@ describe("hermes doctor", () => {
     writeFileSync(join(pending, claim), "{}");
     writeFileSync(join(pending, `89abcdef.json.claim-${process.pid}`), "{}");
     const later = new Date(Date.now() + 6000);
-    expect(lookAtPending(pending, new Date()).staleClaims).toEqual([]);
-    expect(lookAtPending(pending, later)).toEqual({ waiting: 0, skipped: [], staleClaims: [claim] });
+    expect(staleClaims(pending)).toEqual([]);
+    expect(staleClaims(pending, later)).toEqual([claim]);
+    expect(lookAtPending(pending)).toEqual({ records: [], skipped: [] });
     expect(existsSync(join(pending, claim))).toBe(true);
   });
 

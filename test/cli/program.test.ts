@@ -47,7 +47,7 @@ describe("the command line", () => {
     expect((await runHermes(["help", "doctor"], { home })).stdout).toBe(asked.stdout);
   });
 
-  it.each(GROUPS.filter(({ name }) => name !== "memory"))("shows examples for $name", async ({ load }) => {
+  it.each([...GROUPS])("shows examples for $name", async ({ load }) => {
     const specs = await load();
     expect(specs.filter(({ examples }) => !examples?.length).map(({ name }) => name)).toEqual([]);
   });
@@ -67,6 +67,20 @@ describe("the command line", () => {
     const missing = await runHermes(["--profile", "nobody", "status"], { home });
     expect({ code: missing.code, stdout: missing.stdout }).toEqual({ code: 1, stdout: "" });
     expect(missing.stderr).toContain("hermes profile create nobody");
+  });
+
+  it("takes --json anywhere, but leaves one behind '--' to the text", async () => {
+    const home = tempDirectory();
+    const before = await runHermes(["--json", "memory", "add", "one"], { home });
+    expect(JSON.parse(before.stdout)).toMatchObject({ success: true, entries: ["one"] });
+    const literal = await runHermes(["memory", "add", "--", "--json"], { home });
+    expect(literal.stdout).toMatch(/^Entry added\./);
+    expect(readFileSync(join(home, "memories", "MEMORY.md"), "utf8")).toBe("one\n§\n--json");
+  });
+
+  it("tells what a group within a group is for", async () => {
+    const { stdout } = await runHermes(["memory", "--help"], { home: tempDirectory() });
+    expect(stdout).toMatch(/^ {2}archive +find and bring back/m);
   });
 
   it("gives failures the same shape in JSON", async () => {

@@ -1,6 +1,8 @@
 // A journal that grew too large: old lines become one, the newest stay undoable.
 import { readdirSync, statSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { compactRecords } from "../../src/curated/journal/compact.ts";
+import { replayJournal } from "../../src/curated/journal/replay.ts";
 import { addAll, done, MemoryHome, refused, tickingClock } from "../fakes/memory-home.ts";
 
 const LIMITS = { memoryCharLimit: 100_000, historyMaxBytes: 3000, historyKeep: 6 };
@@ -120,5 +122,37 @@ describe("compaction", () => {
     const store = await home.open({ ...LIMITS, historyMaxBytes: 10, historyKeep: 100 });
     await addAll(store, ["one", "two", "three"]);
     expect(home.journal()).toHaveLength(3);
+  });
+
+  it("does not claim to know a list it never saw", () => {
+    const head = { kind: "change", time: "2026-01-01T00:00:00Z" } as const;
+    const records = [
+      {
+        ...head,
+        id: "00000001",
+        origin: "external",
+        action: "external",
+        changes: [],
+        fileBefore: null,
+        fileAfter: "h1",
+        isIncomplete: true,
+      },
+      {
+        ...head,
+        id: "00000002",
+        origin: "tool",
+        action: "add",
+        changes: [{ at: 1, before: null, after: "x" }],
+        fileBefore: "h1",
+        fileAfter: "h2",
+      },
+    ] as const;
+    const compacted = compactRecords(records, "h2", 1, new Date("2026-02-02T00:00:00Z"));
+    expect(compacted).toMatchObject([
+      { kind: "checkpoint", dropped: 1, fileAfter: "h1" },
+      { id: "00000002" },
+    ]);
+    expect(replayJournal(records, "h2").entries).toBeUndefined();
+    expect(replayJournal(compacted, "h2").entries).toBeUndefined();
   });
 });

@@ -2,7 +2,8 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { claimPending, isPendingId } from "../../src/curated/approval/pending.ts";
+import { claimPending } from "../../src/curated/approval/claims.ts";
+import { isPendingId } from "../../src/curated/approval/pending.ts";
 import { approvePending, memoryTool, readPendingWrites, rejectPending } from "../../src/index.ts";
 import { startScript } from "../fakes/child.ts";
 import { done, MemoryHome, refused } from "../fakes/memory-home.ts";
@@ -85,7 +86,7 @@ describe("the list", () => {
       writeFileSync(join(home.pending, name), text);
     const { records, skipped } = readPendingWrites(home.pending);
     expect(records.map(({ id }) => id)).toEqual(["bbbbbbbb", "cccccccc", "aaaaaaaa"]);
-    expect(skipped.sort()).toEqual(["11111111.json", "dddddddd.json", "eeeeeeee.json", "readme.json"]);
+    expect([...skipped].sort()).toEqual(["11111111.json", "dddddddd.json", "eeeeeeee.json", "readme.json"]);
   });
 });
 

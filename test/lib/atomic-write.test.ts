@@ -65,6 +65,18 @@ describe("an existing file", () => {
   });
 });
 
+describe("an existing file in a directory that hands its group on", () => {
+  it.skipIf(process.getuid?.() !== 0)("keeps its own group", () => {
+    const dir = tempDirectory();
+    const path = join(dir, "ours");
+    writeFileSync(path, "old");
+    execFileSync("chgrp", ["4321", dir]);
+    chmodSync(dir, 0o2770);
+    writeFileAtomic(path, "new");
+    expect(statSync(path).gid).toBe(process.getgid?.());
+  });
+});
+
 describe("a symbolic link", () => {
   it("stays a link, and its target gets the content", () => {
     const dir = tempDirectory();

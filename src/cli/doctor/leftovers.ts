@@ -1,25 +1,28 @@
 // Work that waits, and what a killed process left lying about.
 import { dirname, join } from "node:path";
-import { listTemps, MEMORY_TARGETS, targetPaths } from "../../curated/index.ts";
+import { listTemps, lookAtPending, MEMORY_TARGETS, staleClaims, targetPaths } from "../../curated/index.ts";
 import { memoriesDirectory, pendingDirectory } from "../../home.ts";
 import { resolveLinks } from "../../lib/index.ts";
 import { namesIn, statOf } from "./files.ts";
 import { count, type Finding, fine, warn } from "./finding.ts";
-import { lookAtPending } from "./look-pending.ts";
 import type { Patient } from "./run.ts";
 
 export function checkPending({ home }: Patient): Finding[] {
   const directory = join(pendingDirectory(home), "memory");
-  const { waiting, skipped, staleClaims } = lookAtPending(directory, new Date());
+  const { records, skipped } = lookAtPending(directory);
+  const stale = staleClaims(directory);
   const findings = [
-    fine("pending", `${count(waiting, "write waits", "writes wait").replace(/^0/, "No")} for approval.`),
+    fine(
+      "pending",
+      `${count(records.length, "write waits", "writes wait").replace(/^0/, "No")} for approval.`,
+    ),
   ];
   if (skipped.length > 0) {
     const told = `${count(skipped.length, "file")} without a usable write in ${directory}: ${shortList(skipped)}.`;
     findings.push(warn("pending", told, "Look at them and delete them; nothing will read them."));
   }
-  if (staleClaims.length > 0) {
-    const told = `${count(staleClaims.length, "write")} held by an approver that is gone: ${shortList(staleClaims)}.`;
+  if (stale.length > 0) {
+    const told = `${count(stale.length, "write")} held by an approver that is gone: ${shortList(stale)}.`;
     findings.push(warn("pending", told, "'hermes memory pending' gives back what was held."));
   }
   return findings;

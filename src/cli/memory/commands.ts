@@ -104,12 +104,14 @@ export const memoryCommands: readonly CommandSpec[] = [
     summary: "let a pinned entry be archived again",
     arguments: [{ name: "text", summary: "a part of the entry that no other entry has" }],
     flags: { target, dir },
+    examples: ["hermes memory unpin 'metric units' --target user"],
     load: async () => (await import("./archive.ts")).unpin,
   },
   {
     name: "memory archive list",
     summary: "list the entries that had to make room",
     flags: { target, dir, full },
+    examples: ["hermes memory archive list", "hermes memory archive list --target user --full"],
     load: async () => (await import("./archive.ts")).list,
   },
   {
@@ -139,6 +141,7 @@ export const memoryCommands: readonly CommandSpec[] = [
   {
     name: "memory pending",
     summary: "list the writes that wait for approval",
+    examples: ["hermes memory pending", "hermes memory pending --json"],
     load: async () => (await import("./approval.ts")).pending,
   },
   {
@@ -171,12 +174,14 @@ export const memoryCommands: readonly CommandSpec[] = [
     name: "memory status",
     summary: "show usage, sizes, pins, archive, journal and approval",
     flags: { dir },
+    examples: ["hermes memory status", "hermes memory status --json"],
     load: async () => (await import("./status.ts")).status,
   },
   {
     name: "memory path",
     summary: "print the memory directory",
     flags: { dir },
+    examples: ["hermes memory path", 'cd "$(hermes memory path)"'],
     load: async () => (await import("./status.ts")).path,
   },
 ];

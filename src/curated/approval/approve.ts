@@ -2,7 +2,8 @@
 import { err, type Result } from "../../lib/index.ts";
 import type { MemoryStore } from "../store.ts";
 import type { MemoryError, MemoryOp, MemoryOpOutcome, MemoryTarget } from "../types.ts";
-import { claimPending, type PendingPayload } from "./pending.ts";
+import { claimPending } from "./claims.ts";
+import type { PendingPayload } from "./pending.ts";
 
 /** The record goes when its write is committed; after a failure it waits on. */
 export async function approvePending(

@@ -1,15 +1,7 @@
 // Writes that wait for a person's word: one private JSON file each, in the form the Python original uses.
-import { mkdirSync, readdirSync, readFileSync, renameSync, statSync, unlinkSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import {
-  describeCause,
-  err,
-  errnoCode,
-  ok,
-  type Result,
-  randomHex,
-  writeFileAtomic,
-} from "../../lib/index.ts";
+import { describeCause, err, ok, type Result, randomHex, writeFileAtomic } from "../../lib/index.ts";
 import type { MemoryError } from "../types.ts";
 
 export type PendingPayload = {
@@ -64,9 +56,15 @@ export function stagePending(
   }
 }
 
-/** Oldest first. Files that make no sense are named in `skipped`. */
-export function readPendingWrites(directory: string): { records: PendingRecord[]; skipped: string[] } {
-  recoverClaims(directory);
+export type PendingWrites = {
+  /** Oldest first. */
+  readonly records: readonly PendingRecord[];
+  /** Names of files that make no sense. */
+  readonly skipped: readonly string[];
+};
+
+/** Changes nothing: what a dead approver still holds stays where it is. */
+export function lookAtPending(directory: string): PendingWrites {
   const records: PendingRecord[] = [];
   const skipped: string[] = [];
   for (const name of directoryNames(directory).filter((each) => each.endsWith(".json"))) {
@@ -77,52 +75,6 @@ export function readPendingWrites(directory: string): { records: PendingRecord[]
   return { records: records.sort((a, b) => a.created_at - b.created_at || (a.id < b.id ? -1 : 1)), skipped };
 }
 
-export type Claim = { readonly record: PendingRecord; finish(): void; giveBack(): void };
-
-/** Renames the file to this process's name, so that of two approvers only one can act on it. */
-export function claimPending(directory: string, id: string): Result<Claim, MemoryError> {
-  const unknown: MemoryError = { kind: "no_match", message: `No pending memory write with id '${id}'.` };
-  if (!isPendingId(id)) return err(unknown);
-  recoverClaims(directory);
-  const path = join(directory, `${id}.json`);
-  const claimed = `${path}.claim-${process.pid}`;
-  try {
-    renameSync(path, claimed);
-  } catch (cause) {
-    if (errnoCode(cause) === "ENOENT") return err(unknown);
-    return err({ kind: "io", message: `Cannot open pending write '${id}': ${describeCause(cause)}.` });
-  }
-  const record = readRecord(claimed);
-  const giveBack = (): void => unlessGone(() => renameSync(claimed, path));
-  if (!record) {
-    giveBack();
-    return err({ kind: "io", message: `Pending write '${id}' is damaged. Look at ${path}, or reject it.` });
-  }
-  return ok({ record, finish: () => unlessGone(() => unlinkSync(claimed)), giveBack });
-}
-
-/** Somebody who forgets a text takes its pending write away even from an approver. */
-function unlessGone(step: () => void): void {
-  try {
-    step();
-  } catch (cause) {
-    if (errnoCode(cause) !== "ENOENT") throw cause;
-  }
-}
-
-export function rejectPending(directory: string, id: string): Result<void, MemoryError> {
-  const missing: MemoryError = { kind: "no_match", message: `No pending memory write with id '${id}'.` };
-  if (!isPendingId(id)) return err(missing);
-  recoverClaims(directory);
-  try {
-    unlinkSync(join(directory, `${id}.json`));
-    return ok(undefined);
-  } catch (cause) {
-    if (errnoCode(cause) === "ENOENT") return err(missing);
-    return err({ kind: "io", message: `Cannot delete pending write '${id}': ${describeCause(cause)}.` });
-  }
-}
-
 /** Every file of staged writes, also half-written, claimed and damaged ones. */
 export function listPendingFiles(directory: string): string[] {
   const names = directoryNames(directory).filter((name) =>
@@ -131,34 +83,7 @@ export function listPendingFiles(directory: string): string[] {
   return names.map((name) => join(directory, name));
 }
 
-const CLAIM = /^([0-9a-f]{8}\.json)\.claim-(\d+)$/;
-// Process numbers of another container on the same volume mean nothing here, so a fresh claim is left alone.
-const CLAIM_GRACE_MS = 5000;
-
-/** Gives back what an approver that died was holding. */
-function recoverClaims(directory: string): void {
-  for (const name of directoryNames(directory)) {
-    const [, original, pid] = CLAIM.exec(name) ?? [];
-    if (!original || !pid || isAlive(Number(pid))) continue;
-    try {
-      const path = join(directory, name);
-      if (Date.now() - statSync(path).ctimeMs > CLAIM_GRACE_MS) renameSync(path, join(directory, original));
-    } catch {
-      // Another process recovered it first.
-    }
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (cause) {
-    return errnoCode(cause) === "EPERM";
-  }
-}
-
-function directoryNames(directory: string): string[] {
+export function directoryNames(directory: string): string[] {
   try {
     return readdirSync(directory);
   } catch {
@@ -166,7 +91,7 @@ function directoryNames(directory: string): string[] {
   }
 }
 
-function readRecord(path: string): PendingRecord | undefined {
+export function readRecord(path: string): PendingRecord | undefined {
   try {
     const value = JSON.parse(readFileSync(path, "utf8")) as Record<string, unknown>;
     const payload = value.payload as Record<string, unknown>;

@@ -1,0 +1,96 @@
+// Who may act on a pending write: one approver at a time, and none for ever.
+import { renameSync, statSync, unlinkSync } from "node:fs";
+import { join } from "node:path";
+import { describeCause, err, errnoCode, ok, type Result } from "../../lib/index.ts";
+import type { MemoryError } from "../types.ts";
+import {
+  directoryNames,
+  isPendingId,
+  lookAtPending,
+  type PendingRecord,
+  type PendingWrites,
+  readRecord,
+} from "./pending.ts";
+
+/** What waits for a decision, what a dead approver held included. */
+export function readPendingWrites(directory: string): PendingWrites {
+  recoverClaims(directory);
+  return lookAtPending(directory);
+}
+
+export type Claim = { readonly record: PendingRecord; finish(): void; giveBack(): void };
+
+/** Renames the file to this process's name, so that of two approvers only one can act on it. */
+export function claimPending(directory: string, id: string): Result<Claim, MemoryError> {
+  const unknown: MemoryError = { kind: "no_match", message: `No pending memory write with id '${id}'.` };
+  if (!isPendingId(id)) return err(unknown);
+  recoverClaims(directory);
+  const path = join(directory, `${id}.json`);
+  const claimed = `${path}.claim-${process.pid}`;
+  try {
+    renameSync(path, claimed);
+  } catch (cause) {
+    if (errnoCode(cause) === "ENOENT") return err(unknown);
+    return err({ kind: "io", message: `Cannot open pending write '${id}': ${describeCause(cause)}.` });
+  }
+  const record = readRecord(claimed);
+  const giveBack = (): void => unlessGone(() => renameSync(claimed, path));
+  if (!record) {
+    giveBack();
+    return err({ kind: "io", message: `Pending write '${id}' is damaged. Look at ${path}, or reject it.` });
+  }
+  return ok({ record, finish: () => unlessGone(() => unlinkSync(claimed)), giveBack });
+}
+
+/** Somebody who forgets a text takes its pending write away even from an approver. */
+function unlessGone(step: () => void): void {
+  try {
+    step();
+  } catch (cause) {
+    if (errnoCode(cause) !== "ENOENT") throw cause;
+  }
+}
+
+export function rejectPending(directory: string, id: string): Result<void, MemoryError> {
+  const missing: MemoryError = { kind: "no_match", message: `No pending memory write with id '${id}'.` };
+  if (!isPendingId(id)) return err(missing);
+  recoverClaims(directory);
+  try {
+    unlinkSync(join(directory, `${id}.json`));
+    return ok(undefined);
+  } catch (cause) {
+    if (errnoCode(cause) === "ENOENT") return err(missing);
+    return err({ kind: "io", message: `Cannot delete pending write '${id}': ${describeCause(cause)}.` });
+  }
+}
+
+const CLAIM = /^([0-9a-f]{8}\.json)\.claim-(\d+)$/;
+// Process numbers of another container on the same volume mean nothing here, so a fresh claim is left alone.
+const CLAIM_GRACE_MS = 5000;
+
+/** Names of writes that an approver took and, being dead, will not bring back. */
+export function staleClaims(directory: string, now = new Date()): string[] {
+  return directoryNames(directory).filter((name) => {
+    const [, , pid] = CLAIM.exec(name) ?? [];
+    if (!pid || isAlive(Number(pid))) return false;
+    const stats = statSync(join(directory, name), { throwIfNoEntry: false });
+    return stats !== undefined && now.getTime() - stats.ctimeMs > CLAIM_GRACE_MS;
+  });
+}
+
+/** Gives back what an approver that died was holding. */
+function recoverClaims(directory: string): void {
+  for (const name of staleClaims(directory)) {
+    const [, original = name] = CLAIM.exec(name) ?? [];
+    unlessGone(() => renameSync(join(directory, name), join(directory, original))); // another process may be faster
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (cause) {
+    return errnoCode(cause) === "EPERM";
+  }
+}

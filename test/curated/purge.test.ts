@@ -1,0 +1,62 @@
+// Purging a target: everything kept for it goes, the other target stays.
+import { existsSync, readdirSync, writeFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { memoryTool } from "../../src/index.ts";
+import { addAll, done, MemoryHome, refused } from "../fakes/memory-home.ts";
+
+describe("a purge", () => {
+  it("leaves no trace of the target's texts, and the other target as it was", async () => {
+    const home = new MemoryHome();
+    const store = await home.open({ memoryCharLimit: 30, overflow: "archive" });
+    await addAll(store, ["purge me one", "purge me two", "purge me three"]);
+    done(await store.pin("memory", "three"));
+    await addAll(store, ["stays"], "user");
+    for (const [content, target] of [
+      ["purge me too", "memory"],
+      ["stays staged", "user"],
+    ])
+      await memoryTool(store, { action: "add", target, content }, { home: home.home, writeApproval: true });
+    writeFileSync(home.path("MEMORY.md.bak.1700000000"), "purge me, says a backup");
+    writeFileSync(home.path(".mem_memory_0123456789ab.tmp"), "purge me, says a leftover");
+    writeFileSync(home.path(".mem_memory_0123456789ab.rescue"), "purge me, says a rescued copy");
+    const planned = store.purgeable("memory", { pendingDirectory: home.pending });
+    expect(done(await store.purge("memory", { pendingDirectory: home.pending }))).toEqual(planned);
+    expect(planned).toMatchObject({ pins: 1, pending: 1 });
+    expect(home.filesWith("purge me")).toEqual([]);
+    expect([store.entries("memory"), store.history({ target: "memory" }), store.archived()]).toEqual([
+      [],
+      [],
+      [],
+    ]);
+    expect([home.text("user"), store.history({ target: "user" }).length]).toEqual(["stays", 1]);
+    expect(home.filesWith("stays staged")).toHaveLength(1);
+  });
+
+  it("starts a new journal with the next write", async () => {
+    const home = new MemoryHome();
+    const store = await home.open();
+    await addAll(store, ["old"]);
+    done(await store.purge("memory"));
+    expect(existsSync(home.path("MEMORY.md.lock"))).toBe(true); // somebody may be waiting on it
+    await addAll(store, ["new"]);
+    expect(home.journal()).toMatchObject([{ after: "new", file_before: null }]);
+    done(await store.undo());
+    refused(await store.undo(), "no_match");
+  });
+
+  it("of nothing deletes nothing", async () => {
+    const home = new MemoryHome();
+    const store = await home.open();
+    expect(done(await store.purge("user"))).toEqual({ files: [], pins: 0, pending: 0 });
+    expect(readdirSync(home.dir)).toEqual(["USER.md.lock"]);
+  });
+
+  it("also clears a file that can no longer be read", async () => {
+    const home = new MemoryHome();
+    await home.open();
+    home.write(Buffer.from([0xff, 0xfe]));
+    const store = await home.open();
+    done(await store.purge("memory"));
+    await addAll(store, ["fresh"]);
+  });
+});
