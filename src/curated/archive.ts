@@ -26,7 +26,7 @@ export function readArchive(path: string): ArchivedEntry[] {
 export function addToArchive(
   path: string,
   texts: readonly string[],
-  meta: { time: string; origin: WriteOrigin; sessionId?: string },
+  meta: { time: string; origin: WriteOrigin; sessionId?: string | undefined },
 ): void {
   const lines = texts.map((text) => ({
     id: randomHex(4),

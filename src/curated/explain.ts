@@ -4,7 +4,7 @@ import { scanThreats } from "../security/index.ts";
 import { lookAtPending } from "./approval/pending.ts";
 import { readArchive } from "./archive.ts";
 import type { ScanOptions } from "./content-check.ts";
-import type { Replay } from "./journal/replay.ts";
+import type { Replay, ReplayedChange } from "./journal/replay.ts";
 import { readMemoryFile } from "./memory-file.ts";
 import { isPinned } from "./pins.ts";
 import type { TargetStore } from "./target-store.ts";
@@ -144,6 +144,6 @@ function removals(
   return [...last.values()].reverse();
 }
 
-function actor({ origin, sessionId, id }: { origin: WriteOrigin; sessionId?: string; id: string }): Actor {
+function actor({ origin, sessionId, id }: Pick<ReplayedChange, "origin" | "sessionId" | "id">): Actor {
   return { origin, change: id, ...(sessionId === undefined ? {} : { session: sessionId }) };
 }

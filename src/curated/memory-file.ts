@@ -3,23 +3,19 @@ import { isUtf8 } from "node:buffer";
 import {
   closeSync,
   constants,
+  existsSync,
   fstatSync,
   openSync,
   readFileSync,
   readSync,
   type Stats,
-  statSync,
 } from "node:fs";
 import { describeCause, errnoCode, type FileOwner, normalizeNewlines, sha256 } from "../lib/index.ts";
 
-/** What a file was when it was read. Another writer that takes no lock is noticed by comparing two of these. */
-export type FileIdentity = string;
-
 export type MemoryFile =
-  | { readonly kind: "missing"; readonly identity: FileIdentity; readonly hash: null; readonly text: "" }
+  | { readonly kind: "missing"; readonly hash: null; readonly text: "" }
   | {
       readonly kind: "text";
-      readonly identity: FileIdentity;
       readonly hash: string;
       readonly text: string;
       readonly bytes: Uint8Array;
@@ -27,47 +23,92 @@ export type MemoryFile =
     }
   | { readonly kind: "unreadable"; readonly reason: string; readonly bytes?: Uint8Array };
 
-const MISSING = { kind: "missing", identity: "missing", hash: null, text: "" } as const;
+const MISSING = { kind: "missing", hash: null, text: "" } as const;
+const NOT_A_FILE = { kind: "unreadable", reason: "it is not a regular file" } as const;
 // A pipe in the file's place would otherwise be waited for without end. Windows has no such flag and no such pipes.
-const READ_WITHOUT_WAITING = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
+const WITHOUT_WAITING = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
+// Noting the time of reading makes the file's inode dirty, and the fsync that follows slower.
+const WITHOUT_TRACE = WITHOUT_WAITING | (constants.O_NOATIME ?? 0);
 
 /** Content that was hashed and decoded before. */
 export type KnownContent = { readonly bytes: Uint8Array; readonly hash: string; readonly text: string };
 
 /** `text` has LF line ends; `hash` is of the bytes on disk. Both are spared when the bytes are those in `known`. */
 export function readMemoryFile(path: string, known?: KnownContent): MemoryFile {
-  let bytes: Buffer;
-  let stats: Stats;
+  using opened = openMemoryFile(path, known);
+  return opened.file;
+}
+
+/** A file that was read and is still open, so that a change by somebody who takes no lock can be noticed. */
+export type OpenMemoryFile = Disposable & {
+  readonly file: MemoryFile;
+  /** True as long as the path holds what was read. */
+  isUnchanged(): boolean;
+};
+
+/** Thrown instead of following a symbolic link, when that was asked for. */
+export class FileIsLink extends Error {}
+
+/** Windows cannot refuse to follow a link. */
+export const canRefuseLinks = constants.O_NOFOLLOW !== undefined;
+
+export function openMemoryFile(
+  path: string,
+  known?: KnownContent,
+  options: { isLinkRefused?: boolean } = {},
+): OpenMemoryFile {
+  let fd: number | undefined;
   try {
-    const fd = openSync(path, READ_WITHOUT_WAITING);
-    try {
-      stats = fstatSync(fd);
-      if (!stats.isFile() && !stats.isDirectory())
-        return { kind: "unreadable", reason: "it is not a regular file" };
-      bytes = readAll(fd, stats.size);
-    } finally {
-      closeSync(fd);
-    }
+    fd = openQuietly(path, options.isLinkRefused ? constants.O_NOFOLLOW : 0);
+    const stats = fstatSync(fd);
+    const file = stats.isFile() || stats.isDirectory() ? contentOf(fd, stats, known) : NOT_A_FILE;
+    return opened(file, fd, stats);
   } catch (cause) {
-    if (errnoCode(cause) === "ENOENT") return MISSING;
-    if (errnoCode(cause) === "EISDIR") return { kind: "unreadable", reason: "it is a directory" };
-    return { kind: "unreadable", reason: describeCause(cause) };
+    if (options.isLinkRefused && errnoCode(cause) === "ELOOP") throw new FileIsLink();
+    const file = failureOf(cause);
+    return {
+      file,
+      isUnchanged: () => !existsSync(path),
+      [Symbol.dispose]: () => fd !== undefined && closeSync(fd),
+    };
   }
-  const identity = identityOf(stats);
-  if (known && bytes.equals(known.bytes)) return { kind: "text", identity, ...known, owner: stats };
+}
+
+function opened(file: MemoryFile, fd: number, before: Stats): OpenMemoryFile {
+  const isUnchanged = (): boolean => {
+    // A rename over the path, or of the file itself, shows in the number of links or in the time of the inode's change.
+    const now = fstatSync(fd);
+    const isSameInode = now.nlink === before.nlink && now.ctimeMs === before.ctimeMs;
+    return isSameInode && now.size === before.size && now.mtimeMs === before.mtimeMs;
+  };
+  return { file, isUnchanged, [Symbol.dispose]: () => closeSync(fd) };
+}
+
+function contentOf(fd: number, stats: Stats, known: KnownContent | undefined): MemoryFile {
+  const bytes = readAll(fd, stats.size);
+  if (known && bytes.equals(known.bytes)) return { kind: "text", ...known, owner: stats };
   if (!isUtf8(bytes)) return { kind: "unreadable", reason: "it is not valid UTF-8", bytes };
   // A byte order mark stays in the text: the scanner has to see it.
   const text = normalizeNewlines(bytes.toString("utf8"));
-  return { kind: "text", identity, hash: sha256(bytes), text, bytes, owner: stats };
+  return { kind: "text", hash: sha256(bytes), text, bytes, owner: stats };
 }
 
-/** The identity the path has now, to be compared with the one that was read. */
-export function currentIdentity(path: string): FileIdentity {
-  const stats = statSync(path, { throwIfNoEntry: false });
-  return stats ? identityOf(stats) : MISSING.identity;
+function failureOf(cause: unknown): MemoryFile {
+  if (errnoCode(cause) === "ENOENT") return MISSING;
+  if (errnoCode(cause) === "EISDIR") return { kind: "unreadable", reason: "it is a directory" };
+  return { kind: "unreadable", reason: describeCause(cause) };
 }
 
-/** As long as the file said it is; what is appended meanwhile is noticed by its identity before anything is written. */
+function openQuietly(path: string, flags: number): number {
+  try {
+    return openSync(path, WITHOUT_TRACE | flags);
+  } catch (cause) {
+    if (errnoCode(cause) !== "EPERM") throw cause;
+    return openSync(path, WITHOUT_WAITING | flags); // leaving no trace is a right of the owner
+  }
+}
+
+/** As long as the file said it is; what is appended meanwhile is noticed before anything is written. */
 function readAll(fd: number, size: number): Buffer {
   if (size === 0) return readFileSync(fd); // some file systems give no sizes; taking such a file for empty would lose it
   const bytes = Buffer.allocUnsafe(size);
@@ -78,8 +119,4 @@ function readAll(fd: number, size: number): Buffer {
     length += count;
   }
   return bytes;
-}
-
-function identityOf(stats: Stats): FileIdentity {
-  return `${stats.dev}:${stats.ino}:${stats.size}:${stats.mtimeMs}`;
 }

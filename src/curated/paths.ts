@@ -33,9 +33,9 @@ export type LockedFile = { readonly real: string; readonly locks: readonly strin
  * link, the one beside the real file, which other homes linking to it take too.
  */
 export function lockedFile(file: string): LockedFile {
-  const own = `${resolve(file)}.lock`;
-  const real = resolveLinks(file);
-  return { real, locks: own === `${real}.lock` ? [own] : [own, `${real}.lock`] };
+  const path = resolve(file);
+  const real = resolveLinks(path);
+  return { real, locks: real === path ? [`${path}.lock`] : [`${path}.lock`, `${real}.lock`] };
 }
 
 export function lockPaths(file: string): readonly string[] {

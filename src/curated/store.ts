@@ -17,7 +17,7 @@ import { atStep, planOps } from "./plan-ops.ts";
 import { planReset, planRestore } from "./plan-others.ts";
 import { findPurgeable, type Purged, purgeTarget } from "./purge.ts";
 import { type BlockedEntry, buildSnapshot, type Snapshot } from "./snapshot.ts";
-import { type Committed, type Plan, type PlanInput, TargetStore } from "./target-store.ts";
+import { type Committed, type Planner, TargetStore } from "./target-store.ts";
 import {
   DEFAULT_MEMORY_CHAR_LIMIT,
   DEFAULT_USER_CHAR_LIMIT,
@@ -350,7 +350,7 @@ export class MemoryStore {
 
   async #transact(
     store: TargetStore,
-    planner: (input: PlanInput) => Result<Plan, MemoryError>,
+    planner: Planner,
     meta: WriteMeta,
   ): Promise<Result<MemoryOpOutcome, MemoryError>> {
     const committed = await store.transact(planner, meta);
@@ -392,17 +392,18 @@ export class MemoryStore {
 function outcomeOf(store: TargetStore, { plan, changeId }: Committed): MemoryOpOutcome {
   const budget = measure(plan.entries, store.limit);
   const warning = usageWarning(budget);
-  return {
+  const outcome: { -readonly [K in keyof MemoryOpOutcome]: MemoryOpOutcome[K] } = {
     target: store.target,
     message: plan.message,
-    entries: [...plan.entries],
+    entries: plan.entries.slice(),
     entryCount: plan.entries.length,
     usedChars: budget.used,
     charLimit: budget.limit,
-    ...(warning === undefined ? {} : { warning }),
-    ...(plan.archive?.length ? { archived: [...plan.archive] } : {}),
-    ...(changeId === undefined ? {} : { changeId }),
   };
+  if (warning !== undefined) outcome.warning = warning;
+  if (plan.archive?.length) outcome.archived = plan.archive;
+  if (changeId !== undefined) outcome.changeId = changeId;
+  return outcome;
 }
 
 /** What a refused write was about, stripped as `explain` strips what it is asked; only its length and hash are kept. */

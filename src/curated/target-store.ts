@@ -7,6 +7,7 @@ import {
   describeCause,
   err,
   type LockBusy,
+  type LockOptions,
   ok,
   type Result,
   randomHex,
@@ -23,9 +24,22 @@ import { findDrift } from "./drift.ts";
 import { driftError, ioError, lockedError, refuseUnreadable } from "./file-errors.ts";
 import { fileNameOf, formatEntries, parseEntries, survivesReading, withoutDuplicates } from "./format.ts";
 import { externalRecord } from "./journal/external.ts";
-import { isInStep, Journal, type JournalLimits, type JournalTail } from "./journal/journal.ts";
+import {
+  isInStep,
+  Journal,
+  type JournalLimits,
+  type JournalPen,
+  type JournalTail,
+} from "./journal/journal.ts";
 import type { ChangeAction, ChangeRecord } from "./journal/record.ts";
-import { currentIdentity, type KnownContent, type MemoryFile, readMemoryFile } from "./memory-file.ts";
+import {
+  canRefuseLinks,
+  FileIsLink,
+  type KnownContent,
+  type MemoryFile,
+  openMemoryFile,
+  readMemoryFile,
+} from "./memory-file.ts";
 import { lockedFile, pinsPath, type TargetPaths, targetPaths } from "./paths.ts";
 import { isPinned, type Pins, readPins, withPin, writePins } from "./pins.ts";
 import { removeStaleTemps } from "./stale-temps.ts";
@@ -63,6 +77,8 @@ export type Plan = {
   /** The file itself goes, not only its entries. */
   readonly isFileRemoved?: boolean;
 };
+
+export type Planner = (input: PlanInput) => Result<Plan, MemoryError>;
 
 export type Committed = { readonly plan: Plan; readonly changeId?: string };
 
@@ -115,11 +131,22 @@ export class TargetStore {
   }
 
   /** Reads, lets `planner` decide, writes. All of it under the lock, in one synchronous stretch. */
-  transact(
-    planner: (input: PlanInput) => Result<Plan, MemoryError>,
-    meta: WriteMeta,
-  ): Promise<Result<Committed, MemoryError>> {
-    return this.exclusively(() => this.#commitPlan(planner, meta));
+  transact(planner: Planner, meta: WriteMeta): Promise<Result<Committed, MemoryError>> {
+    const plain = canRefuseLinks ? this.#tryPlain(planner, meta) : undefined;
+    return plain ? Promise.resolve(plain) : this.exclusively(() => this.#commitPlan(planner, meta));
+  }
+
+  /** The common case, with the fewest looks at the disk: the lock is free and the file no link. Undefined when it is not so. */
+  #tryPlain(planner: Planner, meta: WriteMeta): Result<Committed, MemoryError> | undefined {
+    this.#real = this.paths.file;
+    try {
+      const outcome = tryWithFileLocks([`${this.#real}.lock`], { onUnsupported: this.#warnUnlocked }, () =>
+        this.#commitPlan(planner, meta, { isLinkRefused: true }),
+      );
+      return outcome.ok ? outcome.value : undefined;
+    } catch (cause) {
+      return cause instanceof FileIsLink ? undefined : err(ioError(this.paths.file, cause));
+    }
   }
 
   /** Runs synchronous work under this target's lock. System errors become `io`. */
@@ -128,17 +155,17 @@ export class TargetStore {
     timeoutMs = this.#options.lockTimeoutMs,
   ): Promise<Result<T, MemoryError>> {
     try {
-      const outcome = await this.#whenLocked(timeoutMs, work);
+      const options = { timeoutMs, onUnsupported: this.#warnUnlocked };
+      const atOnce = tryWithFileLocks(this.#locks(), options, work);
+      const outcome = atOnce.ok ? atOnce : await this.#whenFree(options, work);
       return outcome.ok ? outcome.value : err(lockedError(this.paths.file, outcome.error));
     } catch (cause) {
       return err(ioError(this.paths.file, cause));
     }
   }
 
-  async #whenLocked<T>(timeoutMs: number, work: () => T): Promise<Result<T, LockBusy>> {
-    const options = { timeoutMs, onUnsupported: this.#warnUnlocked };
-    const atOnce = tryWithFileLocks(this.#locks(), options, work);
-    if (atOnce.ok) return atOnce;
+  /** Starts over when the file, a link, was turned elsewhere during the wait: other locks guard it then. */
+  async #whenFree<T>(options: LockOptions, work: () => T): Promise<Result<T, LockBusy>> {
     for (;;) {
       const locks = this.#locks();
       const real = this.#real;
@@ -148,7 +175,6 @@ export class TargetStore {
       });
       if (!outcome.ok) return outcome;
       if (outcome.value) return ok(outcome.value.done);
-      // The file is a link that was turned elsewhere during the wait: other locks guard it now.
     }
   }
 
@@ -175,7 +201,7 @@ export class TargetStore {
     const compacting = (): Result<void, MemoryError> => {
       append();
       const file = readMemoryFile(this.paths.file);
-      if (file.kind !== "unreadable") this.journal.compactIfLarge(file.hash, this.#options.clock.now());
+      if (file.kind !== "unreadable") this.journal.compactIfLarge(file.hash, this.#options.clock);
       return ok(undefined);
     };
     const outcome = await this.exclusively(
@@ -204,38 +230,44 @@ export class TargetStore {
   }
 
   /** Call under the lock: notes what others did to the file since the journal's last line. */
-  noteExternal(file: ReadableFile): void {
+  noteExternal(file: ReadableFile, pen: Pick<JournalPen, "append"> = this.journal): void {
     const record = externalRecord(
       this.journal,
       file.hash,
       entriesOf(file),
       this.recordHead({ origin: "external" }),
     );
-    if (record) this.journal.append(record);
+    if (record) pen.append(record);
   }
 
   #commitPlan(
-    planner: (input: PlanInput) => Result<Plan, MemoryError>,
+    planner: Planner,
     meta: WriteMeta,
+    options: { isLinkRefused?: boolean } = {},
   ): Result<Committed, MemoryError> {
     this.#cleanOnce();
     for (let attempt = 0; attempt < REDO_LIMIT; attempt += 1) {
-      const file = readMemoryFile(this.paths.file, this.#written);
+      using opened = openMemoryFile(this.paths.file, this.#written, options);
+      const { file } = opened;
       if (file.kind === "unreadable")
         return err(refuseUnreadable(this.paths.file, file, this.#options.clock.now()));
       this.#entries =
         file.hash !== null && file.hash === this.#written?.hash ? this.#written.entries : entriesOf(file);
-      const tail = this.journal.tail();
+      using pen = this.journal.takePen();
+      const { tail } = pen;
       const drift = isOwnWork(tail, file.hash) ? undefined : findDrift(file.text, this.limit);
       if (drift && file.kind === "text")
         return err(driftError(this.paths.file, file.bytes, drift, this.#options.clock.now()));
-      if (!isInStep(tail, file.hash)) this.noteExternal(file);
+      if (!isInStep(tail, file.hash)) this.noteExternal(file, pen);
       const planned = planner({ entries: this.#entries, hash: file.hash, pins: () => this.readPins() });
       if (!planned.ok) return planned;
       const plan = planned.value;
       if (plan.changes.length === 0 && !plan.isFileRemoved) return ok({ plan });
       try {
-        return ok({ plan, changeId: this.#write(file, plan, meta) });
+        const assertUnchanged = (): void => {
+          if (!opened.isUnchanged()) throw new ChangedUnderneath();
+        };
+        return ok({ plan, changeId: this.#write(file, plan, meta, { pen, assertUnchanged }) });
       } catch (cause) {
         if (!(cause instanceof ChangedUnderneath)) throw cause;
       }
@@ -244,27 +276,36 @@ export class TargetStore {
     return err(ioError(this.paths.file, cause));
   }
 
-  #write(file: ReadableFile, plan: Plan, meta: WriteMeta): string {
+  #write(
+    file: ReadableFile,
+    plan: Plan,
+    meta: WriteMeta,
+    { pen, assertUnchanged }: { pen: JournalPen; assertUnchanged: () => void },
+  ): string {
     const text = formatEntries(plan.entries);
     const bytes = Buffer.from(text, "utf8");
     const hash = sha256(bytes);
     const record: ChangeRecord = {
       kind: "change",
-      ...this.recordHead(meta),
+      id: randomHex(4),
+      time: this.#options.clock.now().toISOString(),
+      origin: meta.origin ?? "tool",
+      sessionId: meta.sessionId,
+      reason: meta.reason,
       action: plan.action,
       changes: plan.changes,
       fileBefore: file.hash,
       fileAfter: plan.isFileRemoved ? null : hash,
-      ...(plan.archive?.length ? { archived: plan.archive } : {}),
-      ...(plan.undoes === undefined ? {} : { undoes: plan.undoes }),
+      archived: plan.archive?.length ? plan.archive : undefined,
+      undoes: plan.undoes,
     };
     // The last steps before the file changes. Readers take no lock, so they may only ever see a complete file; what is
     // noted here for a change that then does not happen is recognised by its hashes.
     const beforeReplace = (): void => {
-      if (currentIdentity(this.paths.file) !== file.identity) throw new ChangedUnderneath();
+      assertUnchanged();
       if (plan.archive?.length) addToArchive(this.paths.archive, plan.archive, record);
       this.#carryPins(plan.changes);
-      this.journal.append(record);
+      pen.append(record);
     };
     if (plan.isFileRemoved) {
       beforeReplace();
@@ -273,7 +314,7 @@ export class TargetStore {
     } else {
       // Taking the lock made the directory, except where there are no locks.
       if (file.kind === "missing") mkdirSync(dirname(this.#real), { recursive: true, mode: 0o700 });
-      const tempName = `${this.paths.tempPrefix}${randomHex(6)}.tmp`;
+      const tempName = `${this.paths.tempPrefix}${record.id}.tmp`;
       const resolved = { previous: file.kind === "text" ? file.owner : undefined };
       this.#options.write(this.#real, bytes, { tempName, beforeReplace, resolved });
     }
@@ -289,7 +330,7 @@ export class TargetStore {
       if (plan.action === "restore" || plan.action === "undo") {
         takeFromArchive(this.paths.archive, plan.entries, record.time);
       }
-      this.journal.compactIfLarge(record.fileAfter, this.#options.clock.now());
+      this.journal.compactIfLarge(record.fileAfter, this.#options.clock);
     } catch (cause) {
       this.#options.warn(`Saved, but tidying up behind it failed: ${describeCause(cause)}.`);
     }
@@ -342,8 +383,8 @@ export class TargetStore {
       id: randomHex(4),
       time: this.#options.clock.now().toISOString(),
       origin,
-      ...(sessionId === undefined ? {} : { sessionId }),
-      ...(reason === undefined ? {} : { reason }),
+      sessionId,
+      reason,
     };
   }
 }

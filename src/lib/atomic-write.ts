@@ -16,8 +16,9 @@ import {
   writeSync,
 } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { errnoCode, HermesError } from "./errors.ts";
+import { describeCause, errnoCode, HermesError } from "./errors.ts";
 import { randomHex } from "./ids.ts";
+import { keptDirectory } from "./kept-files.ts";
 
 export type AtomicWriteOptions = {
   /** Mode of a file that did not exist. An existing file keeps its own. Default 0600. */
@@ -60,7 +61,13 @@ export function writeFileAtomic(
     if (!isOnlyCopy) removeQuietly(temp);
     throw cause;
   }
-  syncDirectory(directory);
+  try {
+    syncDirectory(directory);
+  } catch (cause) {
+    const message = `${target} was replaced, but its directory could not be synced: ${describeCause(cause)}.`;
+    const hint = "The change is there, but may not survive a power cut. Check the disk.";
+    throw new HermesError("not-synced", message, { hint, cause });
+  }
   return target;
 }
 
@@ -80,17 +87,16 @@ function followLinks(path: string): { target: string; previous: FileOwner | unde
   throw Object.assign(new Error(`too many symbolic links: ${path}`), { code: "ELOOP" });
 }
 
+const UNSYNCABLE: ReadonlySet<string> = new Set(["EACCES", "EPERM", "EINVAL", "ENOTSUP"]);
+
 /** Makes a rename or a new file in this directory survive a power cut. */
 export function syncDirectory(directory: string): void {
   if (process.platform === "win32") return; // directories cannot be opened there; NTFS journals the rename
-  const fd = openSync(directory, "r");
   try {
-    fsyncSync(fd);
+    fsyncSync(keptDirectory(directory));
   } catch (cause) {
-    // Some network file systems refuse fsync on a directory; the rename itself has happened.
-    if (errnoCode(cause) !== "EINVAL" && errnoCode(cause) !== "ENOTSUP") throw cause;
-  } finally {
-    closeSync(fd);
+    // A directory that may be written but not read, or a network file system that cannot sync one: the rename is done.
+    if (!UNSYNCABLE.has(errnoCode(cause) ?? "")) throw cause;
   }
 }
 

@@ -20,6 +20,8 @@ export { randomHex } from "./ids.ts";
 export {
   type AppendOptions,
   appendJsonLines,
+  appendToOpen,
+  type FileState,
   type FileVersion,
   type JsonLines,
   parseJsonLines,

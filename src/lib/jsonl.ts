@@ -51,30 +51,42 @@ export type AppendOptions = {
   readonly knownWhole?: FileVersion | undefined;
 };
 
-/** Appends in one write, so that lines of several processes do not mix. Returns what the file is afterwards. */
+export type Appended = { readonly version: FileVersion; readonly size: number };
+
+/** Appends to a file, made where it is missing with its directory. Returns what the file is afterwards. */
 export function appendJsonLines(
   path: string,
   values: readonly unknown[],
   options: AppendOptions = {},
-): { version: FileVersion; size: number } {
+): Appended {
   const fd = openForAppend(path);
   try {
-    const stats = fstatSync(fd);
-    const lines = values.map((value) => `${JSON.stringify(value)}\n`).join("");
-    const isTorn = versionOf(stats) !== options.knownWhole && endsInsideLine(fd, stats.size);
-    const data = Buffer.from(isTorn ? `\n${lines}` : lines);
-    const written = writeSync(fd, data);
-    if (written < data.length)
-      throw Object.assign(new Error(`ENOSPC: short write to ${path}`), { code: "ENOSPC" });
-    if (options.isDurable) fsyncSync(fd);
-    const size = stats.size + data.length;
-    return { version: versionOf({ dev: stats.dev, ino: stats.ino, size }), size };
+    return appendToOpen(fd, fstatSync(fd), values, options);
   } finally {
     closeSync(fd);
   }
 }
 
-export function versionOf({ dev, ino, size }: { dev: number; ino: number; size: number }): FileVersion {
+/** The same for a file that is open for reading and appending. One write, so that lines of several processes do not mix. */
+export function appendToOpen(
+  fd: number,
+  { dev, ino, size }: FileState,
+  values: readonly unknown[],
+  options: AppendOptions = {},
+): Appended {
+  const lines = values.map((value) => `${JSON.stringify(value)}\n`).join("");
+  const isTorn = versionOf({ dev, ino, size }) !== options.knownWhole && endsInsideLine(fd, size);
+  const data = Buffer.from(isTorn ? `\n${lines}` : lines, "utf8");
+  const written = writeSync(fd, data);
+  if (written < data.length)
+    throw Object.assign(new Error("ENOSPC: a line was cut short"), { code: "ENOSPC" });
+  if (options.isDurable) fsyncSync(fd);
+  return { version: versionOf({ dev, ino, size: size + written }), size: size + written };
+}
+
+export type FileState = { readonly dev: number; readonly ino: number; readonly size: number };
+
+export function versionOf({ dev, ino, size }: FileState): FileVersion {
   return `${dev}:${ino}:${size}`;
 }
 

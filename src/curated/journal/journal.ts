@@ -1,7 +1,10 @@
 // The journal of one target on disk: appended to under the target's lock, never rewritten except to compact or to forget.
-import { closeSync, fstatSync, openSync, readSync, statSync } from "node:fs";
+import { closeSync, constants, fstatSync, mkdirSync, openSync, readSync } from "node:fs";
+import { dirname } from "node:path";
 import {
-  appendJsonLines,
+  appendToOpen,
+  type Clock,
+  errnoCode,
   type FileVersion,
   parseJsonLines,
   readJsonLines,
@@ -22,7 +25,14 @@ export type JournalTail = {
   readonly origin: WriteOrigin;
 };
 
+/** The journal, opened. Dispose of it in the same synchronous stretch. */
+export type JournalPen = Disposable & {
+  readonly tail: JournalTail | undefined;
+  append(record: JournalRecord): void;
+};
+
 const FIRST_WINDOW_BYTES = 8192;
+const APPENDING = constants.O_RDWR | constants.O_APPEND;
 
 export class Journal {
   readonly path: string;
@@ -39,17 +49,42 @@ export class Journal {
 
   /** Cheap: looks into the file only when it changed since the last look, and then only at its end. */
   tail(): JournalTail | undefined {
-    const stats = statSync(this.path, { throwIfNoEntry: false });
-    if (!stats) return undefined;
-    const version = versionOf(stats);
-    if (this.#cached?.version !== version) this.#cached = { version, tail: readTail(this.path) };
-    return this.#cached.tail;
+    const fd = openIfThere(this.path, constants.O_RDONLY);
+    if (fd === undefined) return undefined;
+    try {
+      return this.#tailOf(versionOf(fstatSync(fd)), fd);
+    } finally {
+      closeSync(fd);
+    }
   }
 
   append(record: JournalRecord): void {
-    const { version, size } = appendJsonLines(this.path, [encodeRecord(record)], {
-      knownWhole: this.#afterAppend,
-    });
+    using pen = this.takePen();
+    pen.append(record);
+  }
+
+  /** One opening for one change, under the target's lock: what the last line says, and a way to add the next. */
+  takePen(): JournalPen {
+    let fd = openIfThere(this.path);
+    let state = fd === undefined ? undefined : fstatSync(fd);
+    const tail = fd !== undefined && state ? this.#tailOf(versionOf(state), fd) : undefined;
+    const append = (record: JournalRecord): void => {
+      fd ??= makeFile(this.path);
+      state ??= fstatSync(fd);
+      const options = { knownWhole: this.#afterAppend };
+      const { version, size } = appendToOpen(fd, state, [encodeRecord(record)], options);
+      this.#noteAppended(record, version, size);
+      state = undefined; // it grew; a second line would have to look again
+    };
+    return { tail, append, [Symbol.dispose]: () => fd !== undefined && closeSync(fd) };
+  }
+
+  #tailOf(version: FileVersion, fd: number): JournalTail | undefined {
+    if (this.#cached?.version !== version) this.#cached = { version, tail: readTail(fd) };
+    return this.#cached.tail;
+  }
+
+  #noteAppended(record: JournalRecord, version: FileVersion, size: number): void {
     const tail = tailOf(record);
     this.#afterAppend = version;
     this.#appendedSize = size;
@@ -73,10 +108,10 @@ export class Journal {
   }
 
   /** Call under the lock, after an append. Returns how many lines were dropped. */
-  compactIfLarge(currentHash: string | null, now: Date): number {
+  compactIfLarge(currentHash: string | null, clock: Clock): number {
     if (this.#appendedSize <= this.#limits.maxBytes) return 0;
     const { records } = this.read();
-    const compacted = compactRecords(records, currentHash, this.#limits.keepChanges, now);
+    const compacted = compactRecords(records, currentHash, this.#limits.keepChanges, clock.now());
     // When the changes to keep are themselves larger than the cap, a rewrite for each new line would cost more than it frees.
     if (records.length - compacted.length < Math.max(1, this.#limits.keepChanges / 2)) return 0;
     this.rewrite(compacted);
@@ -100,20 +135,29 @@ function tailOf(record: JournalRecord): JournalTail | undefined {
   return { fileBefore, fileAfter: record.fileAfter, origin: record.origin };
 }
 
-function readTail(path: string): JournalTail | undefined {
-  const fd = openSync(path, "r");
-  try {
-    const { size } = fstatSync(fd);
-    for (let window = FIRST_WINDOW_BYTES; ; window *= 8) {
-      const length = Math.min(window, size);
-      const bytes = Buffer.alloc(length);
-      readSync(fd, bytes, 0, length, size - length);
-      const tail = lastTailIn(bytes.toString("utf8"));
-      if (tail || length === size) return tail;
-    }
-  } finally {
-    closeSync(fd);
+function readTail(fd: number): JournalTail | undefined {
+  const { size } = fstatSync(fd);
+  for (let window = FIRST_WINDOW_BYTES; ; window *= 8) {
+    const length = Math.min(window, size);
+    const bytes = Buffer.alloc(length);
+    readSync(fd, bytes, 0, length, size - length);
+    const tail = lastTailIn(bytes.toString("utf8"));
+    if (tail || length === size) return tail;
   }
+}
+
+function openIfThere(path: string, flags = APPENDING): number | undefined {
+  try {
+    return openSync(path, flags);
+  } catch (cause) {
+    if (errnoCode(cause) === "ENOENT") return undefined;
+    throw cause;
+  }
+}
+
+function makeFile(path: string): number {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  return openSync(path, "a+", 0o600);
 }
 
 /** Unless the text starts the file, its first piece is probably half a line; that fails to parse and is passed over. */

@@ -17,8 +17,8 @@ type Head = {
   readonly id: string;
   readonly time: string;
   readonly origin: WriteOrigin;
-  readonly sessionId?: string;
-  readonly reason?: string;
+  readonly sessionId?: string | undefined;
+  readonly reason?: string | undefined;
 };
 
 export type ChangeRecord = Head & {
@@ -31,9 +31,9 @@ export type ChangeRecord = Head & {
   /** The whole list afterwards, where the changes alone do not tell it. */
   readonly entries?: readonly string[];
   /** Texts moved to the archive by this change. */
-  readonly archived?: readonly string[];
+  readonly archived?: readonly string[] | undefined;
   /** Id of the change this one takes back. */
-  readonly undoes?: string;
+  readonly undoes?: string | undefined;
   /** True when texts of this line were erased or were too long to keep; it can no longer be undone. */
   readonly isIncomplete?: true;
 };
@@ -70,48 +70,43 @@ export type JournalRecord = ChangeRecord | RefusalRecord | CheckpointRecord;
 
 const VERSION = 1;
 
-/** Wire form. A single change lies flat in the line, which reads well in a pager and with jq. */
+/** Wire form; fields that are undefined do not get written. A single change lies flat, which reads well in a pager and with jq. */
 export function encodeRecord(record: JournalRecord): Record<string, unknown> {
-  const head = {
-    v: VERSION,
-    id: record.id,
-    time: record.time,
-    kind: record.kind,
-    ...("action" in record ? { action: record.action } : {}),
-    origin: record.origin,
-    ...(record.sessionId === undefined ? {} : { session: record.sessionId }),
-    ...(record.reason === undefined ? {} : { reason: record.reason }),
-  };
+  const { id, time, kind, origin, sessionId: session, reason } = record;
   switch (record.kind) {
     case "change": {
-      const [only, ...more] = record.changes;
+      const { action, changes, fileBefore, fileAfter, entries, archived, undoes, isIncomplete } = record;
+      const only = changes.length === 1 ? changes[0] : undefined;
       return {
-        ...head,
-        ...(only && more.length === 0 ? only : { changes: record.changes }),
-        file_before: record.fileBefore,
-        file_after: record.fileAfter,
-        ...(record.entries === undefined ? {} : { entries: record.entries }),
-        ...(record.archived === undefined ? {} : { archived: record.archived }),
-        ...(record.undoes === undefined ? {} : { undoes: record.undoes }),
-        ...(record.isIncomplete ? { incomplete: true } : {}),
+        v: VERSION,
+        id,
+        time,
+        kind,
+        action,
+        origin,
+        session,
+        reason,
+        at: only?.at,
+        before: only?.before,
+        after: only?.after,
+        changes: only ? undefined : changes,
+        file_before: fileBefore,
+        file_after: fileAfter,
+        entries,
+        archived,
+        undoes,
+        incomplete: isIncomplete,
       };
     }
     case "refusal": {
-      const { error, ids, length, sha256 } = record;
-      return { ...head, error, ids, length, sha256 };
+      const { action, error, ids, length, sha256 } = record;
+      return { v: VERSION, id, time, kind, action, origin, session, reason, error, ids, length, sha256 };
     }
     case "checkpoint": {
-      const known = record.known.map(({ sessionId, ...rest }) =>
-        sessionId === undefined ? rest : { ...rest, session: sessionId },
-      );
       const { fileAfter, dropped, isIncomplete } = record;
-      return {
-        ...head,
-        known,
-        file_after: fileAfter,
-        dropped,
-        ...(isIncomplete ? { incomplete: true } : {}),
-      };
+      const known = record.known.map(({ sessionId, ...rest }) => ({ ...rest, session: sessionId }));
+      const rest = { known, file_after: fileAfter, dropped, incomplete: isIncomplete };
+      return { v: VERSION, id, time, kind, origin, session, reason, ...rest };
     }
     default:
       return record satisfies never;
