@@ -90,7 +90,20 @@ describe("the packed package", () => {
       { success: true, message: "Entry removed." },
       [],
     ]);
-    const flags = ["--noEmit", "--strict", "--module", "nodenext", "--target", "es2024", "--types", ""];
+    // Disposable comes with @types/node, which a consumer on Node 24 has; this one does without.
+    const lib = "es2024,esnext.disposable";
+    const flags = [
+      "--noEmit",
+      "--strict",
+      "--module",
+      "nodenext",
+      "--target",
+      "es2024",
+      "--lib",
+      lib,
+      "--types",
+      "",
+    ];
     const check = run(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), ...flags, "use.ts"]);
     // `console` is no part of the language library, and the consumer has no @types/node: that one complaint is expected.
     expect(check.stdout.split("\n").filter((line) => line !== "" && !line.includes("'console'"))).toEqual([]);

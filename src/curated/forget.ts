@@ -19,7 +19,7 @@ import { listBackups } from "./backup.ts";
 import { formatEntries, parseEntries, withoutDuplicates } from "./format.ts";
 import type { Journal } from "./journal/journal.ts";
 import type { ChangeRecord, JournalRecord } from "./journal/record.ts";
-import { readMemoryFile } from "./memory-file.ts";
+import { openMemoryFile } from "./memory-file.ts";
 import { withPin } from "./pins.ts";
 import { listTemps } from "./stale-temps.ts";
 import type { TargetStore } from "./target-store.ts";
@@ -91,7 +91,8 @@ function eraseFromTarget(
   meta: WriteMeta,
 ): Result<Omit<Forgotten, "pending">, MemoryError> {
   const { paths, target, journal } = store;
-  const file = readMemoryFile(paths.file);
+  using opened = openMemoryFile(paths.file);
+  const { file } = opened;
   if (file.kind === "unreadable") {
     return err({
       kind: "io",
@@ -122,7 +123,10 @@ function eraseFromTarget(
     journal.rewrite([...scrubbed, line]);
   }
   if (isFileChanged) {
-    writeFileAtomic(paths.file, text, { tempName: `${paths.tempPrefix}${randomHex(6)}.tmp` });
+    const beforeReplace = (): void => {
+      if (!opened.isUnchanged()) throw new Error("another program changed it meanwhile; forget it again");
+    };
+    writeFileAtomic(paths.file, text, { tempName: `${paths.tempPrefix}${randomHex(6)}.tmp`, beforeReplace });
     const unpinned = store.changePins((pins) =>
       gone.reduce((all, entry) => withPin(all, target, entry, false), pins),
     );

@@ -29,7 +29,7 @@ export type HistoryLine = {
 /** Oldest first. */
 export function historyOf(store: TargetStore): HistoryLine[] {
   const file = readMemoryFile(store.paths.file);
-  const { changes, refusals } = store.journal.replay(file.kind === "unreadable" ? null : file.hash);
+  const { changes, refusals, order } = store.journal.replay(file.kind === "unreadable" ? null : file.hash);
   const { target } = store;
   const done = changes.map(
     ({
@@ -73,5 +73,5 @@ export function historyOf(store: TargetStore): HistoryLine[] {
       refusal: { error, ids, length, sha256 },
     }),
   );
-  return [...done, ...refused].sort((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : 0));
+  return [...done, ...refused].sort((a, b) => (order.get(a.id) ?? 0) - (order.get(b.id) ?? 0));
 }

@@ -17,7 +17,7 @@ import { atStep, planOps } from "./plan-ops.ts";
 import { planReset, planRestore } from "./plan-others.ts";
 import { findPurgeable, type Purged, purgeTarget } from "./purge.ts";
 import { type BlockedEntry, buildSnapshot, type Snapshot } from "./snapshot.ts";
-import { type Committed, type Planner, TargetStore } from "./target-store.ts";
+import { type CommitOptions, type Committed, type Planner, TargetStore } from "./target-store.ts";
 import {
   DEFAULT_MEMORY_CHAR_LIMIT,
   DEFAULT_USER_CHAR_LIMIT,
@@ -150,7 +150,7 @@ export class MemoryStore {
       const outcome = checkOp(op, this.#scan);
       if (!outcome.ok) {
         const error = ops.length === 1 ? outcome.error : atStep(outcome.error, index);
-        return this.#refuse(store.value, ops, error, meta);
+        return this.#refuse(store.value, ops, error, meta, [op]);
       }
       checked.push(outcome.value);
     }
@@ -315,7 +315,8 @@ export class MemoryStore {
 
   /** Deletes the file of a target. Its journal stays, so `undo` brings the entries back. */
   reset(target: MemoryTarget, meta: WriteMeta = {}): Promise<Result<MemoryOpOutcome, MemoryError>> {
-    return this.#transact(this.#targets[target], ({ entries, hash }) => planReset(entries, hash), meta);
+    const plan: Planner = ({ entries, hash }) => planReset(entries, hash);
+    return this.#transact(this.#targets[target], plan, meta, { isDriftAccepted: true });
   }
 
   /** What `purge` would delete. */
@@ -352,8 +353,9 @@ export class MemoryStore {
     store: TargetStore,
     planner: Planner,
     meta: WriteMeta,
+    options: CommitOptions = {},
   ): Promise<Result<MemoryOpOutcome, MemoryError>> {
-    const committed = await store.transact(planner, meta);
+    const committed = await store.transact(planner, meta, options);
     return committed.ok ? ok(outcomeOf(store, committed.value)) : committed;
   }
 
@@ -362,10 +364,11 @@ export class MemoryStore {
     ops: readonly MemoryOp[],
     error: MemoryError,
     meta: WriteMeta,
+    culprits = ops,
   ): Promise<Result<never, MemoryError>> {
     if (NOTED_REFUSALS.has(error.kind)) {
       const action = ops.length === 1 ? (ops[0] as MemoryOp).action : "group";
-      await store.recordRefusal(action, error, textOf(ops), meta);
+      await store.recordRefusal(action, error, textOf(culprits), meta);
     }
     return err(error);
   }

@@ -19,6 +19,7 @@ import {
   type writeFileAtomic,
 } from "../lib/index.ts";
 import { addToArchive, takeFromArchive } from "./archive.ts";
+import { backUp } from "./backup.ts";
 import type { Change } from "./change.ts";
 import { findDrift } from "./drift.ts";
 import { driftError, ioError, lockedError, refuseUnreadable } from "./file-errors.ts";
@@ -80,6 +81,9 @@ export type Plan = {
 
 export type Planner = (input: PlanInput) => Result<Plan, MemoryError>;
 
+/** `isDriftAccepted`: a drifted file is backed up and worked on, because all of it is to go. */
+export type CommitOptions = { readonly isDriftAccepted?: boolean };
+
 export type Committed = { readonly plan: Plan; readonly changeId?: string };
 
 const REDO_LIMIT = 5;
@@ -131,17 +135,25 @@ export class TargetStore {
   }
 
   /** Reads, lets `planner` decide, writes. All of it under the lock, in one synchronous stretch. */
-  transact(planner: Planner, meta: WriteMeta): Promise<Result<Committed, MemoryError>> {
-    const plain = canRefuseLinks ? this.#tryPlain(planner, meta) : undefined;
-    return plain ? Promise.resolve(plain) : this.exclusively(() => this.#commitPlan(planner, meta));
+  transact(
+    planner: Planner,
+    meta: WriteMeta,
+    options: CommitOptions = {},
+  ): Promise<Result<Committed, MemoryError>> {
+    const plain = canRefuseLinks ? this.#tryPlain(planner, meta, options) : undefined;
+    return plain ? Promise.resolve(plain) : this.exclusively(() => this.#commitPlan(planner, meta, options));
   }
 
   /** The common case, with the fewest looks at the disk: the lock is free and the file no link. Undefined when it is not so. */
-  #tryPlain(planner: Planner, meta: WriteMeta): Result<Committed, MemoryError> | undefined {
+  #tryPlain(
+    planner: Planner,
+    meta: WriteMeta,
+    options: CommitOptions,
+  ): Result<Committed, MemoryError> | undefined {
     this.#real = this.paths.file;
     try {
       const outcome = tryWithFileLocks([`${this.#real}.lock`], { onUnsupported: this.#warnUnlocked }, () =>
-        this.#commitPlan(planner, meta, { isLinkRefused: true }),
+        this.#commitPlan(planner, meta, { ...options, isLinkRefused: true }),
       );
       return outcome.ok ? outcome.value : undefined;
     } catch (cause) {
@@ -208,10 +220,11 @@ export class TargetStore {
       compacting,
       Math.min(REFUSAL_WAIT_MS, this.#options.lockTimeoutMs),
     );
-    if (outcome.ok || outcome.error.kind !== "locked") return;
-    // One write of one line does not mix with another's; only a compaction at this very moment could drop it.
+    if (outcome.ok) return;
     try {
-      append();
+      // One write of one line does not mix with another's; only a compaction at this very moment could drop it.
+      if (outcome.error.kind === "locked") append();
+      else this.#options.warn(`A refused write was not noted in the journal. ${outcome.error.message}`);
     } catch (cause) {
       this.#options.warn(`A refused write was not noted in the journal: ${describeCause(cause)}.`);
     }
@@ -243,7 +256,7 @@ export class TargetStore {
   #commitPlan(
     planner: Planner,
     meta: WriteMeta,
-    options: { isLinkRefused?: boolean } = {},
+    options: CommitOptions & { isLinkRefused?: boolean },
   ): Result<Committed, MemoryError> {
     this.#cleanOnce();
     for (let attempt = 0; attempt < REDO_LIMIT; attempt += 1) {
@@ -256,8 +269,11 @@ export class TargetStore {
       using pen = this.journal.takePen();
       const { tail } = pen;
       const drift = isOwnWork(tail, file.hash) ? undefined : findDrift(file.text, this.limit);
-      if (drift && file.kind === "text")
-        return err(driftError(this.paths.file, file.bytes, drift, this.#options.clock.now()));
+      if (drift && file.kind === "text") {
+        const now = this.#options.clock.now();
+        if (!options.isDriftAccepted) return err(driftError(this.paths.file, file.bytes, drift, now));
+        backUp(this.paths.file, file.bytes, now);
+      }
       if (!isInStep(tail, file.hash)) this.noteExternal(file, pen);
       const planned = planner({ entries: this.#entries, hash: file.hash, pins: () => this.readPins() });
       if (!planned.ok) return planned;

@@ -1,6 +1,7 @@
 // Where we answer otherwise than the Python original on purpose: one test for each kind of difference.
-import { mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { listBackups } from "../../src/curated/backup.ts";
 import { placeholder } from "../../src/curated/snapshot.ts";
 import { approvePending, memoryTool, rejectPending, scanThreats } from "../../src/index.ts";
 import { addAll, done, MemoryHome, refused } from "../fakes/memory-home.ts";
@@ -166,6 +167,18 @@ describe("weak spots of the original that are mended", () => {
     expect(await memoryTool(store, { action: "add", target: "user", content: "x" })).toMatchObject({
       success: false,
     });
+  });
+
+  it("a reset deletes a drifted file too, after backing it up", async () => {
+    const home = new MemoryHome();
+    const store = await home.open({ memoryCharLimit: 10 });
+    writeFileSync(home.path("MEMORY.md"), "pasted in by hand, far too long");
+    refused(await store.apply("memory", { action: "add", content: "x" }), "drift");
+    done(await store.reset("memory"));
+    expect(existsSync(home.path("MEMORY.md"))).toBe(false);
+    expect(listBackups(home.path("MEMORY.md")).map((path) => readFileSync(path, "utf8"))).toEqual([
+      "pasted in by hand, far too long",
+    ]);
   });
 
   it("a reset takes the lock, can be undone, and says when there is nothing to delete", async () => {

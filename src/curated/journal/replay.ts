@@ -12,6 +12,8 @@ export type ReplayedChange = ChangeRecord & {
 export type Replay = {
   readonly changes: readonly ReplayedChange[];
   readonly refusals: readonly RefusalRecord[];
+  /** Place of each record in the journal, by id: the one order that several lines of a millisecond have. */
+  readonly order: ReadonlyMap<string, number>;
   /** The list after the last line that took effect; undefined when the journal cannot tell. */
   readonly entries: readonly string[] | undefined;
   /** Since when, and through whom, each text of that list is in it. */
@@ -50,7 +52,8 @@ export function replayJournal(records: readonly JournalRecord[], currentHash: st
     last.status = "aborted";
     state = previous;
   }
-  return { changes: markUndone(changes), refusals, entries: state.entries, known: state.known };
+  const order = new Map(records.map(({ id }, index) => [id, index]));
+  return { changes: markUndone(changes), refusals, order, entries: state.entries, known: state.known };
 }
 
 /** The file still was what it had been before this line, so its rename never happened. */
