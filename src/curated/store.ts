@@ -1,7 +1,7 @@
 // MemoryStore: an agent's two curated files. Bound to its directory for life, so a write never lands in another profile.
 import { mkdirSync } from "node:fs";
 import { resolve } from "node:path";
-import { type Clock, err, ok, type Result, systemClock, writeFileAtomic } from "../lib/index.ts";
+import { err, ok, type Result } from "../lib/index.ts";
 import { type ArchivedEntry, readArchive } from "./archive.ts";
 import { measure, usageWarning } from "./budget.ts";
 import { checkOp, cleanText, type ScanOptions } from "./content-check.ts";
@@ -10,17 +10,17 @@ import { eraseEverywhere, type Forgotten, findTraces } from "./forget.ts";
 import { formatEntries } from "./format.ts";
 import { type HistoryLine, historyOf } from "./history.ts";
 import type { ReplayedChange } from "./journal/replay.ts";
-import { findEntry } from "./match.ts";
 import { readMemoryFile } from "./memory-file.ts";
-import { isPinned, withPin } from "./pins.ts";
+import { outcomeOf } from "./outcome.ts";
+import { pinEntry } from "./pin-entry.ts";
+import { isPinned } from "./pins.ts";
 import { atStep, planOps } from "./plan-ops.ts";
 import { planReset, planRestore } from "./plan-others.ts";
 import { findPurgeable, type Purged, purgeTarget } from "./purge.ts";
 import { type BlockedEntry, buildSnapshot, type Snapshot } from "./snapshot.ts";
-import { type CommitOptions, type Committed, type Planner, TargetStore } from "./target-store.ts";
+import { type MemoryStoreOptions, targetOptions } from "./store-options.ts";
+import { type CommitOptions, type Planner, TargetStore } from "./target-store.ts";
 import {
-  DEFAULT_MEMORY_CHAR_LIMIT,
-  DEFAULT_USER_CHAR_LIMIT,
   MEMORY_TARGETS,
   type MemoryError,
   type MemoryOp,
@@ -28,28 +28,7 @@ import {
   type MemoryTarget,
   type WriteMeta,
 } from "./types.ts";
-import { newestUndoable, planUndo } from "./undo.ts";
-
-export type MemoryStoreOptions = {
-  readonly dir: string;
-  readonly memoryCharLimit?: number;
-  readonly userCharLimit?: number;
-  /** Targets that config switched off: their writes are refused, their blocks not rendered. */
-  readonly disabled?: readonly MemoryTarget[];
-  readonly overflow?: "refuse" | "archive";
-  /** Ids of the threat scanner that are never reported. */
-  readonly scanAllow?: readonly string[];
-  readonly historyMaxBytes?: number;
-  readonly historyKeep?: number;
-  readonly lockTimeoutMs?: number;
-  readonly clock?: Clock;
-  /** Replaces a file; for tests of failing disks. */
-  readonly writeFile?: typeof writeFileAtomic;
-};
-
-const DEFAULT_LOCK_TIMEOUT_MS = 10_000;
-const DEFAULT_HISTORY_MAX_BYTES = 1024 * 1024;
-const DEFAULT_HISTORY_KEEP = 200;
+import { newestUndoable, undoPlanner } from "./undo.ts";
 
 /** Refusals worth a line in the journal. The others are typing mistakes. */
 const NOTED_REFUSALS: ReadonlySet<string> = new Set(["blocked", "drift", "over_limit", "denied"]);
@@ -68,24 +47,8 @@ export class MemoryStore {
     this.#disabled = new Set(options.disabled);
     this.#overflow = options.overflow ?? "refuse";
     this.#scan = { allow: options.scanAllow ?? [] };
-    const limits = {
-      memory: options.memoryCharLimit ?? DEFAULT_MEMORY_CHAR_LIMIT,
-      user: options.userCharLimit ?? DEFAULT_USER_CHAR_LIMIT,
-    };
     const make = (target: MemoryTarget): TargetStore =>
-      new TargetStore({
-        dir: this.dir,
-        target,
-        limit: limits[target],
-        lockTimeoutMs: options.lockTimeoutMs ?? DEFAULT_LOCK_TIMEOUT_MS,
-        journal: {
-          maxBytes: options.historyMaxBytes ?? DEFAULT_HISTORY_MAX_BYTES,
-          keepChanges: options.historyKeep ?? DEFAULT_HISTORY_KEEP,
-        },
-        clock: options.clock ?? systemClock,
-        write: options.writeFile ?? writeFileAtomic,
-        warn: (line) => this.#warnings.push(line),
-      });
+      new TargetStore(targetOptions(options, target, (line) => this.#warnings.push(line)));
     this.#targets = { memory: make("memory"), user: make("user") };
   }
 
@@ -114,7 +77,7 @@ export class MemoryStore {
   }
 
   entries(target: MemoryTarget): readonly string[] {
-    return this.#targets[target]?.entries ?? [];
+    return this.#targets[target]?.entries.slice() ?? [];
   }
 
   isEnabled(target: MemoryTarget): boolean {
@@ -217,38 +180,17 @@ export class MemoryStore {
     }
     const found = this.#find(candidate.target);
     if (!found.ok) return found;
-    const store = found.value;
-    return this.#transact(
-      store,
-      ({ entries, hash }) => {
-        // Looked up again under the lock: another process may have taken it back a moment ago.
-        const { changes } = store.journal.replay(hash);
-        const change = changes.find(({ id }) => id === candidate.id) ?? candidate;
-        const revived =
-          change.undoes === undefined ? undefined : changes.find(({ id }) => id === change.undoes);
-        return planUndo(entries, change, { limit: store.limit, scan: this.#scan, moved: revived?.archived });
-      },
-      meta,
-    );
+    return this.#transact(found.value, undoPlanner(found.value, candidate, this.#scan), meta);
   }
 
   /** Where a text is, was, or was refused. `pendingDirectory` is searched too when given. */
   explain(text: string, options: { pendingDirectory?: string } = {}): Explanation {
-    return explain(
-      text,
-      MEMORY_TARGETS.map((target) => this.#targets[target]),
-      this.#scan,
-      options,
-    );
+    return explain(text, this.#all(), this.#scan, options);
   }
 
   /** What `forget` would erase. */
   traces(text: string, options: { pendingDirectory?: string } = {}): Forgotten {
-    return findTraces(
-      text,
-      MEMORY_TARGETS.map((target) => this.#targets[target]),
-      options.pendingDirectory,
-    );
+    return findTraces(text, this.#all(), options.pendingDirectory);
   }
 
   /** Erases every trace of a text from this directory, and from the pending writes when their directory is given. */
@@ -256,11 +198,7 @@ export class MemoryStore {
     text: string,
     options: { pendingDirectory?: string; meta?: WriteMeta } = {},
   ): Promise<Result<Forgotten, MemoryError>> {
-    return eraseEverywhere(
-      text,
-      MEMORY_TARGETS.map((target) => this.#targets[target]),
-      options,
-    );
+    return eraseEverywhere(text, this.#all(), options);
   }
 
   /** Archived entries that are not in the file, oldest first. */
@@ -296,21 +234,7 @@ export class MemoryStore {
 
   /** Pins or unpins the one entry that contains `text`. Returns that entry. */
   pin(target: MemoryTarget, text: string, isOn = true): Promise<Result<string, MemoryError>> {
-    const store = this.#targets[target];
-    const needle = cleanText(text);
-    if (needle === "")
-      return Promise.resolve(err({ kind: "empty", message: "The text of the entry cannot be empty." }));
-    return store.exclusively(() => {
-      const file = readMemoryFile(store.paths.file);
-      if (file.kind === "unreadable")
-        return err({ kind: "io", message: `Cannot read ${store.paths.file}: ${file.reason}.` });
-      store.load();
-      const found = findEntry(store.entries, needle);
-      if (!found.ok) return found;
-      const entry = store.entries[found.value] as string;
-      const changed = store.changePins((pins) => withPin(pins, target, entry, isOn));
-      return changed.ok ? ok(entry) : changed;
-    });
+    return pinEntry(this.#targets[target], text, isOn);
   }
 
   /** Deletes the file of a target. Its journal stays, so `undo` brings the entries back. */
@@ -330,6 +254,10 @@ export class MemoryStore {
     options: { pendingDirectory?: string } = {},
   ): Promise<Result<Purged, MemoryError>> {
     return purgeTarget(this.#targets[target], options.pendingDirectory);
+  }
+
+  #all(): readonly TargetStore[] {
+    return MEMORY_TARGETS.map((target) => this.#targets[target]);
   }
 
   #find(target: MemoryTarget): Result<TargetStore, MemoryError> {
@@ -390,23 +318,6 @@ export class MemoryStore {
     }
     return snapshot;
   }
-}
-
-function outcomeOf(store: TargetStore, { plan, changeId }: Committed): MemoryOpOutcome {
-  const budget = measure(plan.entries, store.limit);
-  const warning = usageWarning(budget);
-  const outcome: { -readonly [K in keyof MemoryOpOutcome]: MemoryOpOutcome[K] } = {
-    target: store.target,
-    message: plan.message,
-    entries: plan.entries.slice(),
-    entryCount: plan.entries.length,
-    usedChars: budget.used,
-    charLimit: budget.limit,
-  };
-  if (warning !== undefined) outcome.warning = warning;
-  if (plan.archive?.length) outcome.archived = plan.archive;
-  if (changeId !== undefined) outcome.changeId = changeId;
-  return outcome;
 }
 
 /** What a refused write was about, stripped as `explain` strips what it is asked; only its length and hash are kept. */

@@ -3,19 +3,14 @@ import { mkdirSync, unlinkSync } from "node:fs";
 import { dirname } from "node:path";
 import {
   type Clock,
-  codePointLength,
   describeCause,
   err,
-  type LockBusy,
-  type LockOptions,
   ok,
   type Result,
   randomHex,
   sha256,
   syncDirectory,
-  tryWithFileLocks,
   withFileLockSync,
-  withFileLocks,
   type writeFileAtomic,
 } from "../lib/index.ts";
 import { addToArchive, takeFromArchive } from "./archive.ts";
@@ -32,18 +27,12 @@ import {
   type JournalPen,
   type JournalTail,
 } from "./journal/journal.ts";
-import type { ChangeAction, ChangeRecord } from "./journal/record.ts";
-import {
-  canRefuseLinks,
-  FileIsLink,
-  type KnownContent,
-  type MemoryFile,
-  openMemoryFile,
-  readMemoryFile,
-} from "./memory-file.ts";
-import { lockedFile, pinsPath, type TargetPaths, targetPaths } from "./paths.ts";
+import { type ChangeAction, type ChangeRecord, refusalRecord } from "./journal/record.ts";
+import { type KnownContent, type MemoryFile, openMemoryFile, readMemoryFile } from "./memory-file.ts";
+import { pinsPath, type TargetPaths, targetPaths } from "./paths.ts";
 import { isPinned, type Pins, readPins, withPin, writePins } from "./pins.ts";
 import { removeStaleTemps } from "./stale-temps.ts";
+import { TargetLock } from "./target-lock.ts";
 import type { MemoryError, MemoryTarget, WriteMeta } from "./types.ts";
 
 export type TargetOptions = {
@@ -102,8 +91,7 @@ export class TargetStore {
   #entries: readonly string[] = [];
   /** What this store wrote last. A file that still holds it need not be hashed and taken apart again. */
   #written: (KnownContent & { readonly entries: readonly string[] }) | undefined;
-  /** The end of the link chain, as found when the lock was last taken. */
-  #real: string;
+  readonly #lock: TargetLock;
   #hasCleaned = false;
 
   constructor(options: TargetOptions) {
@@ -111,7 +99,7 @@ export class TargetStore {
     this.target = options.target;
     this.limit = options.limit;
     this.paths = targetPaths(options.dir, options.target);
-    this.#real = this.paths.file;
+    this.#lock = new TargetLock(this.paths.file, options.warn);
     this.journal = new Journal(this.paths.journal, options.journal);
   }
 
@@ -140,91 +128,34 @@ export class TargetStore {
     meta: WriteMeta,
     options: CommitOptions = {},
   ): Promise<Result<Committed, MemoryError>> {
-    const plain = canRefuseLinks ? this.#tryPlain(planner, meta, options) : undefined;
+    const plain = this.#lock.tryPlain(() =>
+      this.#commitPlan(planner, meta, { ...options, isLinkRefused: true }),
+    );
     return plain ? Promise.resolve(plain) : this.exclusively(() => this.#commitPlan(planner, meta, options));
   }
 
-  /** The common case, with the fewest looks at the disk: the lock is free and the file no link. Undefined when it is not so. */
-  #tryPlain(
-    planner: Planner,
-    meta: WriteMeta,
-    options: CommitOptions,
-  ): Result<Committed, MemoryError> | undefined {
-    this.#real = this.paths.file;
-    try {
-      const outcome = tryWithFileLocks([`${this.#real}.lock`], { onUnsupported: this.#warnUnlocked }, () =>
-        this.#commitPlan(planner, meta, { ...options, isLinkRefused: true }),
-      );
-      return outcome.ok ? outcome.value : undefined;
-    } catch (cause) {
-      return cause instanceof FileIsLink ? undefined : err(ioError(this.paths.file, cause));
-    }
-  }
-
   /** Runs synchronous work under this target's lock. System errors become `io`. */
-  async exclusively<T>(
-    work: () => Result<T, MemoryError>,
-    timeoutMs = this.#options.lockTimeoutMs,
-  ): Promise<Result<T, MemoryError>> {
-    try {
-      const options = { timeoutMs, onUnsupported: this.#warnUnlocked };
-      const atOnce = tryWithFileLocks(this.#locks(), options, work);
-      const outcome = atOnce.ok ? atOnce : await this.#whenFree(options, work);
-      return outcome.ok ? outcome.value : err(lockedError(this.paths.file, outcome.error));
-    } catch (cause) {
-      return err(ioError(this.paths.file, cause));
-    }
-  }
-
-  /** Starts over when the file, a link, was turned elsewhere during the wait: other locks guard it then. */
-  async #whenFree<T>(options: LockOptions, work: () => T): Promise<Result<T, LockBusy>> {
-    for (;;) {
-      const locks = this.#locks();
-      const real = this.#real;
-      const outcome = await withFileLocks(locks, options, () => {
-        this.#locks();
-        return this.#real === real ? { done: work() } : undefined;
-      });
-      if (!outcome.ok) return outcome;
-      if (outcome.value) return ok(outcome.value.done);
-    }
-  }
-
-  #locks(): readonly string[] {
-    const { real, locks } = lockedFile(this.paths.file);
-    this.#real = real;
-    return locks;
+  exclusively<T>(work: () => Result<T, MemoryError>): Promise<Result<T, MemoryError>> {
+    return this.#lock.hold(work, this.#options.lockTimeoutMs);
   }
 
   /** A refusal leaves a trace, without its text. Never delays the answer for long, never fails it. */
   async recordRefusal(action: string, error: MemoryError, text: string, meta: WriteMeta): Promise<void> {
-    const append = (): Result<void, MemoryError> => {
-      this.journal.append({
-        kind: "refusal",
-        ...this.recordHead(meta),
-        action,
-        error: error.kind,
-        ids: error.kind === "blocked" ? error.ids : [],
-        length: codePointLength(text),
-        sha256: sha256(text),
-      });
-      return ok(undefined);
-    };
-    const compacting = (): Result<void, MemoryError> => {
-      append();
-      const file = readMemoryFile(this.paths.file);
-      if (file.kind !== "unreadable") this.journal.compactIfLarge(file.hash, this.#options.clock);
-      return ok(undefined);
-    };
-    const outcome = await this.exclusively(
-      compacting,
+    const record = refusalRecord(this.recordHead(meta), action, error, text);
+    const noted = await this.#lock.hold(
+      () => {
+        this.journal.append(record);
+        const file = readMemoryFile(this.paths.file);
+        if (file.kind !== "unreadable") this.journal.compactIfLarge(file.hash, this.#options.clock);
+        return ok(undefined);
+      },
       Math.min(REFUSAL_WAIT_MS, this.#options.lockTimeoutMs),
     );
-    if (outcome.ok) return;
+    if (noted.ok) return;
     try {
       // One write of one line does not mix with another's; only a compaction at this very moment could drop it.
-      if (outcome.error.kind === "locked") append();
-      else this.#options.warn(`A refused write was not noted in the journal. ${outcome.error.message}`);
+      if (noted.error.kind === "locked") this.journal.append(record);
+      else this.#options.warn(`A refused write was not noted in the journal. ${noted.error.message}`);
     } catch (cause) {
       this.#options.warn(`A refused write was not noted in the journal: ${describeCause(cause)}.`);
     }
@@ -233,7 +164,7 @@ export class TargetStore {
   /** Call under the lock. */
   changePins(change: (pins: Pins) => Pins): Result<void, MemoryError> {
     const path = pinsPath(this.#options.dir);
-    const options = { timeoutMs: PINS_WAIT_MS, onUnsupported: this.#warnUnlocked };
+    const options = { timeoutMs: PINS_WAIT_MS, onUnsupported: this.#lock.warnUnlocked };
     const outcome = withFileLockSync(`${path}.lock`, options, () => writePins(path, change(readPins(path))));
     return outcome.ok ? ok(undefined) : err(lockedError(path, outcome.error));
   }
@@ -325,14 +256,14 @@ export class TargetStore {
     };
     if (plan.isFileRemoved) {
       beforeReplace();
-      unlinkSync(this.#real);
-      syncDirectory(dirname(this.#real));
+      unlinkSync(this.#lock.real);
+      syncDirectory(dirname(this.#lock.real));
     } else {
       // Taking the lock made the directory, except where there are no locks.
-      if (file.kind === "missing") mkdirSync(dirname(this.#real), { recursive: true, mode: 0o700 });
+      if (file.kind === "missing") mkdirSync(dirname(this.#lock.real), { recursive: true, mode: 0o700 });
       const tempName = `${this.paths.tempPrefix}${record.id}.tmp`;
       const resolved = { previous: file.kind === "text" ? file.owner : undefined };
-      this.#options.write(this.#real, bytes, { tempName, beforeReplace, resolved });
+      this.#options.write(this.#lock.real, bytes, { tempName, beforeReplace, resolved });
     }
     this.#entries = plan.entries;
     this.#written = survivesReading(plan.entries) ? { bytes, hash, text, entries: plan.entries } : undefined;
@@ -370,7 +301,7 @@ export class TargetStore {
   #noteExternalWhenFree(seen: ReadableFile): void {
     try {
       if (isInStep(this.journal.tail(), seen.hash)) return;
-      tryWithFileLocks(this.#locks(), {}, () => {
+      this.#lock.tryHold(() => {
         const file = readMemoryFile(this.paths.file);
         if (file.kind !== "unreadable") this.noteExternal(file);
       });
@@ -382,12 +313,8 @@ export class TargetStore {
   #cleanOnce(): void {
     if (this.#hasCleaned) return;
     this.#hasCleaned = true;
-    removeStaleTemps(dirname(this.#real), this.paths.tempPrefix, this.#options.clock.now());
+    removeStaleTemps(dirname(this.#lock.real), this.paths.tempPrefix, this.#options.clock.now());
   }
-
-  readonly #warnUnlocked = (reason: string): void => {
-    this.#options.warn(`File locks do not work here (${reason}); writing without them.`);
-  };
 
   /** What every line about this target begins with. */
   recordHead({

@@ -4,7 +4,7 @@ import { applyChange, type Change, checkBudget } from "./change.ts";
 import { problemWith, type ScanOptions } from "./content-check.ts";
 import { FIRST_SEEN } from "./journal/external.ts";
 import type { ReplayedChange } from "./journal/replay.ts";
-import type { Plan } from "./target-store.ts";
+import type { Plan, Planner, TargetStore } from "./target-store.ts";
 import type { MemoryError } from "./types.ts";
 
 /** The change a bare `undo` means: the newest that took effect and is not taken back yet. Undos themselves do not count. */
@@ -23,6 +23,16 @@ export function whyNotUndoable(change: ReplayedChange): string | undefined {
   if (change.reason === FIRST_SEEN) return "it only notes what the file held when it was first seen";
   if (change.changes.length === 0) return "it changed no entry";
   return undefined;
+}
+
+/** Looks the change up again under the lock: another process may have taken it back a moment ago. */
+export function undoPlanner(store: TargetStore, candidate: ReplayedChange, scan: ScanOptions): Planner {
+  return ({ entries, hash }) => {
+    const { changes } = store.journal.replay(hash);
+    const change = changes.find(({ id }) => id === candidate.id) ?? candidate;
+    const revived = change.undoes === undefined ? undefined : changes.find(({ id }) => id === change.undoes);
+    return planUndo(entries, change, { limit: store.limit, scan, moved: revived?.archived });
+  };
 }
 
 /**

@@ -178,7 +178,7 @@ const ROWS: Readonly<Record<string, Row>> = {
   },
   hermes_env: {
     caught: ["~/.hermes/.env", "$home/.HERMES/.environment"],
-    missed: ["/root/.hermes/.env", "~/.hermes/_env"],
+    missed: ["/srv/.hermes/.env", "~/.hermes/_env"],
   },
   agent_config_mod: {
     caught: ["modify .cursorrules", "add to the file claude.mdx", "Overwrite \n AGENTS.md"],

@@ -1,6 +1,7 @@
 // The lines of a journal: what they hold, how they are written and read back.
+import { codePointLength, sha256 } from "../../lib/index.ts";
 import type { Change } from "../change.ts";
-import type { MemoryErrorKind, WriteOrigin } from "../types.ts";
+import type { MemoryError, MemoryErrorKind, WriteOrigin } from "../types.ts";
 
 export type ChangeAction =
   | "add"
@@ -67,6 +68,19 @@ export type CheckpointRecord = Head & {
 };
 
 export type JournalRecord = ChangeRecord | RefusalRecord | CheckpointRecord;
+
+/** What may be kept of a refused text: findings, length and hash. */
+export function refusalRecord(head: Head, action: string, error: MemoryError, text: string): RefusalRecord {
+  return {
+    kind: "refusal",
+    ...head,
+    action,
+    error: error.kind,
+    ids: error.kind === "blocked" ? error.ids : [],
+    length: codePointLength(text),
+    sha256: sha256(text),
+  };
+}
 
 const VERSION = 1;
 

@@ -1,0 +1,21 @@
+// What a committed change comes back as.
+import { measure, usageWarning } from "./budget.ts";
+import type { Committed, TargetStore } from "./target-store.ts";
+import type { MemoryOpOutcome } from "./types.ts";
+
+export function outcomeOf(store: TargetStore, { plan, changeId }: Committed): MemoryOpOutcome {
+  const budget = measure(plan.entries, store.limit);
+  const warning = usageWarning(budget);
+  const outcome: { -readonly [K in keyof MemoryOpOutcome]: MemoryOpOutcome[K] } = {
+    target: store.target,
+    message: plan.message,
+    entries: plan.entries.slice(),
+    entryCount: plan.entries.length,
+    usedChars: budget.used,
+    charLimit: budget.limit,
+  };
+  if (warning !== undefined) outcome.warning = warning;
+  if (plan.archive?.length) outcome.archived = plan.archive;
+  if (changeId !== undefined) outcome.changeId = changeId;
+  return outcome;
+}
