@@ -125,6 +125,11 @@ export function memoriesDirectory(home: string): string {
   return join(home, "memories");
 }
 
+/** Ours alone: the original keeps logs of its own beside it. */
+export function logPath(home: string): string {
+  return join(home, "logs", "hermes-memory.log");
+}
+
 export function pendingDirectory(home: string): string {
   return join(home, "pending");
 }

@@ -1,4 +1,6 @@
 // The library's door: every public name, one by one.
+
+export { type ConfigError, loadMemoryConfig, type MemoryConfig } from "./config/index.ts";
 export {
   type ApprovalCallback,
   type ArchivedEntry,
@@ -19,14 +21,28 @@ export {
   type MemoryStoreOptions,
   type MemoryTarget,
   type MemoryToolContext,
+  type MemoryUser,
   memoryTool,
   memoryToolPreview,
   memoryToolSchema,
+  openMemoryStore,
   type PendingRecord,
   readPendingWrites,
   rejectPending,
   type WriteMeta,
   type WriteOrigin,
 } from "./curated/index.ts";
+export {
+  memoriesDirectory,
+  resolveHome,
+  systemHomeContext,
+  userMemoriesDirectory,
+} from "./home.ts";
 export { type Clock, HermesError, type Result, type TextModel } from "./lib/index.ts";
-export { scanThreats, type ThreatFinding, type ThreatScope } from "./security/index.ts";
+export {
+  redactSecrets,
+  scanThreats,
+  THREAT_IDS,
+  type ThreatFinding,
+  type ThreatScope,
+} from "./security/index.ts";

@@ -1,9 +1,8 @@
 // Turns the table of commands into a parser, runs the one that was asked for, and renders what comes of it.
-import { Argument, Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { Argument, Command, InvalidArgumentError, Option } from "commander";
 import type { ConfigError, MemoryConfig } from "../config/index.ts";
 import { loadMemoryConfig } from "../config/index.ts";
 import { DEFAULT_PROFILE, type HomeContext, type SelectedHome, selectHome } from "../home.ts";
-import { HermesError } from "../lib/index.ts";
 import { VERSION } from "../version.ts";
 import {
   type ArgumentSpec,
@@ -14,9 +13,8 @@ import {
   type FlagSpec,
   type Terminal,
 } from "./command.ts";
+import { logFailure, renderFailure } from "./failure.ts";
 import { GROUPS } from "./groups.ts";
-
-const EXIT_USAGE = 2;
 
 /** Runs one command line. Returns the exit code. */
 export async function runCommandLine(
@@ -42,6 +40,7 @@ export async function runCommandLine(
     await program.parseAsync([...argv], { from: "user" });
     return exitCode;
   } catch (cause) {
+    await logFailure(cause, system);
     return renderFailure(cause, isJson, io);
   }
 }
@@ -189,35 +188,4 @@ function contextFor(home: SelectedHome, isJson: boolean, io: Terminal): CommandC
 
 export function failConfig(error: ConfigError): never {
   throw new CommandFailure(error.message, { details: { kind: error.kind, issues: error.issues } });
-}
-
-/** The one place where a failed command turns into text and an exit code. */
-function renderFailure(cause: unknown, isJson: boolean, io: Terminal): number {
-  if (cause instanceof CommanderError) {
-    if (cause.exitCode !== 0 && isJson) printFailure(cause.message, { kind: "usage" }, io);
-    return cause.exitCode === 0 ? 0 : EXIT_USAGE; // the text is out already
-  }
-  const message = cause instanceof Error ? cause.message : String(cause);
-  const { hint, details } = detailsOf(cause);
-  if (isJson) {
-    printFailure(message, { ...details, ...(hint === undefined ? {} : { hint }) }, io);
-  } else {
-    io.note(`${io.paint("red", "error:")} ${message}\n`);
-    if (hint !== undefined) io.note(`${hint}\n`);
-    if (cause instanceof Error && io.env.HERMES_DEBUG) io.note(`${cause.stack}\n`);
-  }
-  return cause instanceof CommandFailure ? cause.exitCode : 1;
-}
-
-function printFailure(message: string, details: Readonly<Record<string, unknown>>, io: Terminal): void {
-  io.out(`${JSON.stringify({ success: false, error: message, ...details }, null, 2)}\n`);
-}
-
-function detailsOf(cause: unknown): { hint: string | undefined; details: Readonly<Record<string, unknown>> } {
-  if (cause instanceof CommandFailure) return { hint: cause.hint, details: cause.details };
-  if (cause instanceof HermesError) return { hint: cause.hint, details: { kind: cause.code } };
-  return {
-    hint: "This should not happen. Set HERMES_DEBUG=1 to see where it comes from.",
-    details: { kind: "internal" },
-  };
 }

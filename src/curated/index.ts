@@ -16,6 +16,7 @@ export { type Drift, findDrift } from "./drift.ts";
 export type { Explanation } from "./explain.ts";
 export type { Forgotten } from "./forget.ts";
 export { ENTRY_DELIMITER, fileNameOf, formatEntries, parseEntries, withoutDuplicates } from "./format.ts";
+export { type MemoryUser, openMemoryStore, storeOptionsFrom } from "./from-config.ts";
 export type { HistoryLine } from "./history.ts";
 export { Journal } from "./journal/journal.ts";
 export { type MemoryFile, readMemoryFile } from "./memory-file.ts";

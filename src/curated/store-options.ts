@@ -17,6 +17,8 @@ export type MemoryStoreOptions = {
   readonly historyKeep?: number;
   readonly lockTimeoutMs?: number;
   readonly clock?: Clock;
+  /** Gets every line that goes to `warnings`, for a log. Never a memory text. */
+  readonly log?: (line: string) => void;
   /** Replaces a file; for tests of failing disks. */
   readonly writeFile?: typeof writeFileAtomic;
 };

@@ -40,6 +40,7 @@ export class MemoryStore {
   readonly #overflow: "refuse" | "archive";
   readonly #scan: ScanOptions;
   readonly #warnings: string[] = [];
+  readonly #warn: (line: string) => void;
   #snapshots: Readonly<Partial<Record<MemoryTarget, Snapshot>>> = {};
 
   constructor(options: MemoryStoreOptions) {
@@ -47,8 +48,12 @@ export class MemoryStore {
     this.#disabled = new Set(options.disabled);
     this.#overflow = options.overflow ?? "refuse";
     this.#scan = { allow: options.scanAllow ?? [] };
+    this.#warn = (line) => {
+      this.#warnings.push(line);
+      options.log?.(line);
+    };
     const make = (target: MemoryTarget): TargetStore =>
-      new TargetStore(targetOptions(options, target, (line) => this.#warnings.push(line)));
+      new TargetStore(targetOptions(options, target, this.#warn));
     this.#targets = { memory: make("memory"), user: make("user") };
   }
 
@@ -312,9 +317,7 @@ export class MemoryStore {
     const { entries, limit } = this.#targets[target];
     const snapshot = buildSnapshot(target, entries, limit, this.#scan);
     for (const { index, ids } of snapshot.blocked) {
-      this.#warnings.push(
-        `Entry ${index + 1} of target '${target}' is kept out of the prompt: ${ids.join(", ")}.`,
-      );
+      this.#warn(`Entry ${index + 1} of target '${target}' is kept out of the prompt: ${ids.join(", ")}.`);
     }
     return snapshot;
   }

@@ -1,8 +1,10 @@
 import { spawnSync } from "node:child_process";
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
+import { CommandFailure } from "../../src/cli/command.ts";
+import { logFailure } from "../../src/cli/failure.ts";
 import { GROUPS } from "../../src/cli/groups.ts";
 import { VERSION } from "../../src/version.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
@@ -141,5 +143,34 @@ describe("the command line", () => {
     expect(files.filter((file) => /src\/cli\/(profile|config|status|doctor|completion)/.test(file))).toEqual(
       [],
     );
+  });
+});
+
+describe("a failure that is nobody's fault", () => {
+  it("is kept in a private log in the home, without secrets, and never on stdout", async () => {
+    const home = tempDirectory();
+    const token = `ghp_${"a1B2".repeat(9)}`;
+    await logFailure(new Error(`the disk said ${token}`), {
+      env: { HERMES_HOME: home },
+      platform: "linux",
+      userHome: home,
+    });
+    const text = readFileSync(join(home, "logs", "hermes-memory.log"), "utf8");
+    expect(JSON.parse(text)).toMatchObject({
+      level: "error",
+      message: expect.stringContaining("the disk said"),
+    });
+    expect(text).not.toContain(token);
+    expect(statSync(join(home, "logs", "hermes-memory.log")).mode & 0o777).toBe(0o600);
+  });
+
+  it("makes no home, and a wrong flag or a refusal is not logged", async () => {
+    const home = join(tempDirectory(), "none");
+    const system = { env: { HERMES_HOME: home }, platform: "linux", userHome: home } as const;
+    await logFailure(new Error("x"), system);
+    expect(existsSync(home)).toBe(false);
+    mkdirSync(home);
+    await logFailure(new CommandFailure("refused"), system);
+    expect(readdirSync(home)).toEqual([]);
   });
 });

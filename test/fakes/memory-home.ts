@@ -100,7 +100,7 @@ export async function addAll(
 }
 
 /** The value, or a failing test that says why there is none. */
-export function done<T>(outcome: Result<T, MemoryError>): T {
+export function done<T>(outcome: Result<T, { readonly kind: string; readonly message: string }>): T {
   if (outcome.ok) return outcome.value;
   throw new Error(`expected success, got ${outcome.error.kind}: ${outcome.error.message}`);
 }

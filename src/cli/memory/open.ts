@@ -1,6 +1,12 @@
 // What every memory command starts with: the store of the chosen home, set up from its config, and its arguments.
 import { join, resolve } from "node:path";
-import { MEMORY_TARGETS, type MemoryError, MemoryStore, type MemoryTarget } from "../../curated/index.ts";
+import {
+  MEMORY_TARGETS,
+  type MemoryError,
+  MemoryStore,
+  type MemoryTarget,
+  storeOptionsFrom,
+} from "../../curated/index.ts";
 import { memoriesDirectory, pendingDirectory } from "../../home.ts";
 import { describeCause, normalizeNewlines, pyStrip, type Result } from "../../lib/index.ts";
 import { type CommandContext, CommandFailure, type CommandInput } from "../command.ts";
@@ -8,21 +14,7 @@ import { commandFailure } from "./failure.ts";
 
 export async function openStore(input: CommandInput, context: CommandContext): Promise<MemoryStore> {
   const config = await context.memoryConfig();
-  const disabled: MemoryTarget[] = [
-    ...(config.memoryEnabled ? [] : (["memory"] as const)),
-    ...(config.userProfileEnabled ? [] : (["user"] as const)),
-  ];
-  const store = new MemoryStore({
-    dir: memoryDirectory(input, context),
-    memoryCharLimit: config.memoryCharLimit,
-    userCharLimit: config.userCharLimit,
-    disabled,
-    overflow: config.overflow,
-    scanAllow: config.scanAllow,
-    historyMaxBytes: config.historyMaxBytes,
-    historyKeep: config.historyKeep,
-    lockTimeoutMs: config.lockTimeoutSeconds * 1000,
-  });
+  const store = new MemoryStore(storeOptionsFrom(config, memoryDirectory(input, context)));
   unwrap(await store.load());
   return store;
 }

@@ -1,0 +1,51 @@
+// The reference of all commands in Markdown, made from the table the command line itself is made from.
+import type { CommandSpec } from "../src/cli/command.ts";
+import { GROUPS } from "../src/cli/groups.ts";
+
+export async function commandReference(): Promise<string> {
+  const sections = await Promise.all(
+    GROUPS.map(async ({ name, summary, load }) => {
+      const commands = (await load()).filter(({ isHidden }) => !isHidden);
+      return [`## hermes ${name}`, "", `${sentence(summary)}`, "", ...commands.flatMap(describe)].join("\n");
+    }),
+  );
+  return [
+    "# Commands",
+    "",
+    "<!-- Made by `npm run docs` from src/cli; a test compares the two. -->",
+    "",
+    "Every command takes `--json` (the result as JSON on stdout), `-p, --profile <name>` and `--help`. Exit codes: 0 done, also when nothing was found; 1 failed; 2 wrong usage; 130 interrupted. Results go to stdout, everything else to stderr.",
+    "",
+    ...sections,
+  ].join("\n");
+}
+
+function describe({ name, summary, arguments: args = [], flags = {}, examples = [] }: CommandSpec): string[] {
+  const usage = args.map((each) => (each.isOptional ? `[${each.name}]` : `<${each.name}>`));
+  const rows = [
+    ...args.map((each) => `| \`${each.name}\` | ${sentence(withChoices(each.summary, each.choices))} |`),
+    ...Object.entries(flags).map(([flag, { short, kind, placeholder, summary: text, choices }]) => {
+      const value = kind === "boolean" ? "" : ` <${placeholder ?? (kind === "integer" ? "n" : "text")}>`;
+      return `| \`${short ? `-${short}, ` : ""}--${flag}${value}\` | ${sentence(withChoices(text, choices))} |`;
+    }),
+  ];
+  return [
+    `### ${["hermes", name, ...usage].join(" ").replaceAll("<", "\\<")}`,
+    "",
+    sentence(summary),
+    "",
+    ...(rows.length > 0 ? ["| argument or flag | meaning |", "|---|---|", ...rows, ""] : []),
+    ...(examples.length > 0 ? ["```sh", ...examples, "```", ""] : []),
+  ];
+}
+
+function withChoices(text: string, choices: readonly string[] | undefined): string {
+  return choices ? `${text}. One of: ${choices.join(", ")}` : text;
+}
+
+function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`.replaceAll(
+    "|",
+    "\\|",
+  );
+}

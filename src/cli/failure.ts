@@ -1,0 +1,52 @@
+// What becomes of a failed command: text or JSON, an exit code, and a line in the log when it was not the user's doing.
+import { existsSync } from "node:fs";
+import { CommanderError } from "commander";
+import { type HomeContext, logPath, resolveHome } from "../home.ts";
+import { HermesError } from "../lib/index.ts";
+import { CommandFailure, type Terminal } from "./command.ts";
+
+const EXIT_USAGE = 2;
+
+/** The one place where a failed command turns into text and an exit code. */
+export function renderFailure(cause: unknown, isJson: boolean, io: Terminal): number {
+  if (cause instanceof CommanderError) {
+    if (cause.exitCode !== 0 && isJson) printFailure(cause.message, { kind: "usage" }, io);
+    return cause.exitCode === 0 ? 0 : EXIT_USAGE; // the text is out already
+  }
+  const message = cause instanceof Error ? cause.message : String(cause);
+  const { hint, details } = detailsOf(cause);
+  if (isJson) {
+    printFailure(message, { ...details, ...(hint === undefined ? {} : { hint }) }, io);
+  } else {
+    io.note(`${io.paint("red", "error:")} ${message}\n`);
+    if (hint !== undefined) io.note(`${hint}\n`);
+    if (cause instanceof Error && io.env.HERMES_DEBUG) io.note(`${cause.stack}\n`);
+  }
+  return cause instanceof CommandFailure ? cause.exitCode : 1;
+}
+
+function printFailure(message: string, details: Readonly<Record<string, unknown>>, io: Terminal): void {
+  io.out(`${JSON.stringify({ success: false, error: message, ...details }, null, 2)}\n`);
+}
+
+function detailsOf(cause: unknown): { hint: string | undefined; details: Readonly<Record<string, unknown>> } {
+  if (cause instanceof CommandFailure) return { hint: cause.hint, details: cause.details };
+  if (cause instanceof HermesError) return { hint: cause.hint, details: { kind: cause.code } };
+  return {
+    hint: "This should not happen. The log in the home has the details; HERMES_DEBUG=1 prints them here.",
+    details: { kind: "internal" },
+  };
+}
+
+/** A broken disk or a broken program is worth a line; a refused write or a wrong flag is not. Makes no home. */
+export async function logFailure(cause: unknown, system: HomeContext): Promise<void> {
+  if (cause instanceof CommandFailure || cause instanceof CommanderError) return;
+  const { home } = resolveHome(system);
+  if (!existsSync(home)) return;
+  const [{ createLogger }, { redactSecrets }] = await Promise.all([
+    import("../lib/logger.ts"),
+    import("../security/index.ts"),
+  ]);
+  const message = cause instanceof Error ? cause.message : String(cause);
+  createLogger({ path: logPath(home), redact: redactSecrets }).error(message, { cause });
+}

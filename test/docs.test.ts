@@ -1,0 +1,26 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { describe, expect, it } from "vitest";
+import { commandReference } from "../scripts/command-reference.ts";
+
+const root = resolve(import.meta.dirname, "..");
+const pages = [
+  "README.md",
+  "AGENTS.md",
+  "CHANGELOG.md",
+  ...readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".md"))
+    .map((name) => join("docs", name)),
+];
+
+describe("the documentation", () => {
+  it("lists the commands as they are (npm run docs writes the page)", async () => {
+    expect(readFileSync(join(root, "docs", "commands.md"), "utf8")).toBe(await commandReference());
+  });
+
+  it.each(pages)("%s links only to what exists", (page) => {
+    const text = readFileSync(join(root, page), "utf8");
+    const links = [...text.matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)].map((match) => match[1] as string);
+    expect(links.filter((link) => !existsSync(resolve(root, dirname(page), link)))).toEqual([]);
+  });
+});
