@@ -11,7 +11,7 @@ import {
 import { memoriesDirectory, pendingDirectory } from "../home.ts";
 import { percentOf } from "../lib/index.ts";
 import { VERSION } from "../version.ts";
-import type { CommandBody, CommandSpec, Paint } from "./command.ts";
+import type { CommandBody, CommandSpec, Paint, Terminal } from "./command.ts";
 import { isDirectory } from "./doctor/files.ts";
 import { count } from "./doctor/finding.ts";
 import { lookAtTarget, type TargetLook } from "./doctor/look.ts";
@@ -57,7 +57,7 @@ const status: CommandBody = async (_input, { home: selected, io }) => {
         "changed",
         last ? `${localTime(last.time)}  ${last.action} in ${last.target}, ${last.id}` : "never",
       ),
-      ...(steps.length > 0 ? ["", "Next steps", ...steps.map((step) => `  ${step}`)] : []),
+      ...(steps.length > 0 ? ["", "Next steps", ...steps.map((step) => `  ${asTyped(step, io.env)}`)] : []),
     ],
     notes: problem === undefined ? [] : [`warning: ${problem} The defaults are shown.`],
   };
@@ -138,6 +138,11 @@ function nextSteps(
         ]
       : []),
   ];
+}
+
+/** `npm start` shows this in a checkout, where there is no `hermes` to type yet. */
+function asTyped(step: string, env: Terminal["env"]): string {
+  return env.npm_lifecycle_event === "start" ? step.replace(/^hermes/, "npm run -s hermes --") : step;
 }
 
 function isEnabled({ target }: TargetLook, config: MemoryConfig): boolean {

@@ -16,7 +16,7 @@ export function systemTerminal(): Terminal {
   return {
     env,
     isInteractive,
-    paint: painter(Boolean(stdout.isTTY) && !env.NO_COLOR && env.TERM !== "dumb"),
+    paint: painter(wantsColour(env, Boolean(stdout.isTTY))),
     out: (text) => void stdout.write(text),
     note: (text) => void stderr.write(text),
     readInput: async () => {
@@ -39,6 +39,13 @@ export function systemTerminal(): Terminal {
       }
     },
   };
+}
+
+/** On a terminal, unless somebody objects; elsewhere only when somebody insists. */
+export function wantsColour(env: Terminal["env"], isTerminal: boolean): boolean {
+  if (env.NO_COLOR) return false;
+  if (env.FORCE_COLOR && env.FORCE_COLOR !== "0") return true;
+  return isTerminal && env.TERM !== "dumb";
 }
 
 export function painter(isOn: boolean): Paint {
