@@ -70,6 +70,7 @@ function draw(lines: readonly string[]): string {
   );
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${Math.ceil(width)}" height="${lines.length * line + 28}" font-family="ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="14" fill="#d6dbe4">`,
+    "<title>hermes memory show, history, explain and undo in a terminal</title>",
     '<rect width="100%" height="100%" rx="8" fill="#171b24"/>',
     ...rows,
     "</svg>",

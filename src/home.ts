@@ -7,7 +7,8 @@ import { describeCause, err, HermesError, ok, pyStrip, type Result, sha256 } fro
 
 export type HomeContext = {
   readonly env: Readonly<Record<string, string | undefined>>;
-  readonly platform: NodeJS.Platform;
+  /** As `process.platform` has it. */
+  readonly platform: string;
   readonly userHome: string;
 };
 
@@ -130,8 +131,9 @@ export function logPath(home: string): string {
   return join(home, "logs", "hermes-memory.log");
 }
 
-export function pendingDirectory(home: string): string {
-  return join(home, "pending");
+/** Memory writes that wait for approval. */
+export function pendingWritesDirectory(home: string): string {
+  return join(home, "pending", "memory");
 }
 
 /** The hash is over the raw names, so two users never share a scope however their platform is spelled. */

@@ -27,13 +27,18 @@ export {
   memoryToolSchema,
   openMemoryStore,
   type PendingRecord,
+  type PendingWrites,
+  type Purged,
+  type ReplayedChange,
   readPendingWrites,
   rejectPending,
   type WriteMeta,
   type WriteOrigin,
 } from "./curated/index.ts";
 export {
+  type HomeContext,
   memoriesDirectory,
+  pendingWritesDirectory,
   resolveHome,
   systemHomeContext,
   userMemoriesDirectory,

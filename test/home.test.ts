@@ -9,7 +9,7 @@ import {
   type HomeContext,
   memoriesDirectory,
   parseProfileName,
-  pendingDirectory,
+  pendingWritesDirectory,
   profileHome,
   resolveHome,
   rootOf,
@@ -211,7 +211,7 @@ describe("selectHome", () => {
 describe("directories of a home", () => {
   it("have fixed places", () => {
     expect(memoriesDirectory("/h")).toBe("/h/memories");
-    expect(pendingDirectory("/h")).toBe("/h/pending");
+    expect(pendingWritesDirectory("/h")).toBe("/h/pending/memory");
   });
 
   it("give each user a scope of platform and hash", () => {

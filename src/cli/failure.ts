@@ -1,8 +1,8 @@
 // What becomes of a failed command: text or JSON, an exit code, and a line in the log when it was not the user's doing.
 import { existsSync } from "node:fs";
 import { CommanderError } from "commander";
-import { type HomeContext, logPath, resolveHome } from "../home.ts";
-import { HermesError } from "../lib/index.ts";
+import { logPath } from "../home.ts";
+import { errnoCode, HermesError } from "../lib/index.ts";
 import { CommandFailure, type Terminal } from "./command.ts";
 
 const EXIT_USAGE = 2;
@@ -10,7 +10,8 @@ const EXIT_USAGE = 2;
 /** The one place where a failed command turns into text and an exit code. */
 export function renderFailure(cause: unknown, isJson: boolean, io: Terminal): number {
   if (cause instanceof CommanderError) {
-    if (cause.exitCode !== 0 && isJson) printFailure(cause.message, { kind: "usage" }, io);
+    if (cause.exitCode !== 0 && isJson)
+      printFailure(cause.message.replace(/^error: /, ""), { kind: "usage" }, io);
     return cause.exitCode === 0 ? 0 : EXIT_USAGE; // the text is out already
   }
   const message = cause instanceof Error ? cause.message : String(cause);
@@ -32,6 +33,8 @@ function printFailure(message: string, details: Readonly<Record<string, unknown>
 function detailsOf(cause: unknown): { hint: string | undefined; details: Readonly<Record<string, unknown>> } {
   if (cause instanceof CommandFailure) return { hint: cause.hint, details: cause.details };
   if (cause instanceof HermesError) return { hint: cause.hint, details: { kind: cause.code } };
+  if (errnoCode(cause) !== undefined)
+    return { hint: "'hermes doctor' checks disk and permissions.", details: { kind: "io" } };
   return {
     hint: "This should not happen. The log in the home has the details; HERMES_DEBUG=1 prints them here.",
     details: { kind: "internal" },
@@ -39,10 +42,8 @@ function detailsOf(cause: unknown): { hint: string | undefined; details: Readonl
 }
 
 /** A broken disk or a broken program is worth a line; a refused write or a wrong flag is not. Makes no home. */
-export async function logFailure(cause: unknown, system: HomeContext): Promise<void> {
-  if (cause instanceof CommandFailure || cause instanceof CommanderError) return;
-  const { home } = resolveHome(system);
-  if (!existsSync(home)) return;
+export async function logFailure(cause: unknown, home: string): Promise<void> {
+  if (cause instanceof CommandFailure || cause instanceof CommanderError || !existsSync(home)) return;
   const [{ createLogger }, { redactSecrets }] = await Promise.all([
     import("../lib/logger.ts"),
     import("../security/index.ts"),

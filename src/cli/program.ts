@@ -2,7 +2,7 @@
 import { Argument, Command, InvalidArgumentError, Option } from "commander";
 import type { ConfigError, MemoryConfig } from "../config/index.ts";
 import { loadMemoryConfig } from "../config/index.ts";
-import { DEFAULT_PROFILE, type HomeContext, type SelectedHome, selectHome } from "../home.ts";
+import { DEFAULT_PROFILE, type HomeContext, resolveHome, type SelectedHome, selectHome } from "../home.ts";
 import { VERSION } from "../version.ts";
 import {
   type ArgumentSpec,
@@ -22,10 +22,16 @@ export async function runCommandLine(
   io: Terminal,
   system: HomeContext,
 ): Promise<number> {
-  const { argv, isJson } = takeJsonFlag(words);
+  const { argv, isJson } = takeJsonFlag(askedForHelp(words));
+  if (isJson && argv.length === 1 && /^(-V|--version)$/.test(argv[0] ?? "")) {
+    io.out(`${JSON.stringify({ version: VERSION })}\n`);
+    return 0;
+  }
   let exitCode = 0;
+  let chosen = resolveHome(system).home;
   const run = async (spec: CommandSpec, input: CommandInput, profile: string | undefined): Promise<void> => {
     const home = chooseHome(system, profile, spec);
+    chosen = home.home;
     if (home.notice) io.note(`${home.notice}\n`);
     const body = await spec.load();
     const outcome = await body(input, contextFor(home, isJson, io));
@@ -40,9 +46,14 @@ export async function runCommandLine(
     await program.parseAsync([...argv], { from: "user" });
     return exitCode;
   } catch (cause) {
-    await logFailure(cause, system);
+    await logFailure(cause, chosen);
     return renderFailure(cause, isJson, io);
   }
+}
+
+/** `help memory add` is `memory add --help`. */
+function askedForHelp(words: readonly string[]): readonly string[] {
+  return words[0] === "help" ? [...words.slice(1), "--help"] : words;
 }
 
 /** `--json` may stand anywhere, also before the command; behind `--` it is a text like any other. */
@@ -60,8 +71,7 @@ async function buildProgram(argv: readonly string[], io: Terminal, run: Run): Pr
     .description("Memory for agents: curated notes that survive sessions, with history and undo.")
     .version(VERSION, "-V, --version", "print the version")
     .option("-p, --profile <name>", "work in this profile instead of the active one");
-  const [first, second] = wordsOf(argv);
-  const asked = first === "help" ? second : first;
+  const [asked] = wordsOf(argv);
   for (const group of GROUPS) {
     if (group.name === asked) for (const spec of await group.load()) addCommand(program, spec, io, run);
     if (group.name !== asked || !group.isCommand)
@@ -122,6 +132,7 @@ function configure(command: Command, io: Terminal): Command {
   return command
     .exitOverride()
     .showSuggestionAfterError(true)
+    .showHelpAfterError("Add --help to see what there is. A text that starts with '-' goes behind '--'.")
     .configureOutput({ writeOut: (text) => io.out(text), writeErr: (text) => io.note(text) })
     .allowExcessArguments(false);
 }
@@ -187,5 +198,8 @@ function contextFor(home: SelectedHome, isJson: boolean, io: Terminal): CommandC
 }
 
 export function failConfig(error: ConfigError): never {
-  throw new CommandFailure(error.message, { details: { kind: error.kind, issues: error.issues } });
+  throw new CommandFailure(error.message, {
+    hint: `The file is ${error.path}; 'hermes config check' lists everything that is wrong with it.`,
+    details: { kind: error.kind, issues: error.issues },
+  });
 }

@@ -1,5 +1,5 @@
 // `hermes status`: where memory is and how full. Only looks: on a machine without a home it leaves none behind.
-import { dirname, join, resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import { DEFAULT_MEMORY_CONFIG, loadMemoryConfig, type MemoryConfig } from "../config/index.ts";
 import {
   formatFraction,
@@ -8,7 +8,7 @@ import {
   MEMORY_TARGETS,
   MemoryStore,
 } from "../curated/index.ts";
-import { memoriesDirectory, pendingDirectory } from "../home.ts";
+import { memoriesDirectory, pendingWritesDirectory } from "../home.ts";
 import { percentOf } from "../lib/index.ts";
 import { VERSION } from "../version.ts";
 import type { CommandBody, CommandSpec, Paint, Terminal } from "./command.ts";
@@ -32,7 +32,7 @@ const status: CommandBody = async (_input, { home: selected, io }) => {
   const config = loaded.ok ? loaded.value : DEFAULT_MEMORY_CONFIG;
   const looks = MEMORY_TARGETS.map((target) => lookAtTarget(memoriesDirectory(home), target, config));
   const isThere = isDirectory(home);
-  const pending = countPending(join(pendingDirectory(home), "memory"));
+  const pending = countPending(pendingWritesDirectory(home));
   const last = lastChange(looks);
   const problem = loaded.ok ? undefined : loaded.error.message;
   const steps = nextSteps(looks, pending, problem !== undefined);

@@ -1,5 +1,6 @@
 // The terminal as commands see it: results on stdout, everything else on stderr, colour only where somebody looks.
-import type { Paint, Style, Terminal } from "./command.ts";
+import { isUtf8 } from "node:buffer";
+import { CommandFailure, type Paint, type Style, type Terminal } from "./command.ts";
 
 const CODES: Record<Style, readonly [number, number]> = {
   bold: [1, 22],
@@ -22,7 +23,10 @@ export function systemTerminal(): Terminal {
     readInput: async () => {
       const chunks: Buffer[] = [];
       for await (const chunk of stdin) chunks.push(Buffer.from(chunk as Uint8Array));
-      return Buffer.concat(chunks).toString("utf8");
+      const bytes = Buffer.concat(chunks);
+      if (!isUtf8(bytes))
+        throw new CommandFailure("What was piped in is not valid UTF-8 text.", { exitCode: 2 });
+      return bytes.toString("utf8");
     },
     confirm: async (question) => {
       if (!isInteractive) return false;

@@ -23,6 +23,6 @@ export {
 } from "./env-file.ts";
 export { CONFIG_KEYS, type ConfigKey } from "./keys.ts";
 export { loadConfig, loadMemoryConfig } from "./load.ts";
-export { DEFAULT_MEMORY_CONFIG, type MemoryConfig } from "./memory-config.ts";
+export { DEFAULT_MEMORY_CONFIG, isApprovalOn, type MemoryConfig } from "./memory-config.ts";
 export { nearest } from "./nearest.ts";
 export type { HermesConfig, NotificationLevel } from "./schema.ts";

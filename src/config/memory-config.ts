@@ -50,3 +50,9 @@ export const MAX_LOCK_TIMEOUT_SECONDS = 600;
 
 /** The words that switch `write_approval` on, besides `true`. Every other text means off, as in the reference. */
 export const APPROVAL_WORDS: readonly string[] = ["on", "true", "yes", "1", "approve", "enabled"];
+
+/** Booleans count as they are, the words above count as on, everything else as off. */
+export function isApprovalOn(value: unknown): boolean {
+  if (typeof value === "boolean") return value;
+  return typeof value === "string" && APPROVAL_WORDS.includes(value.trim().toLowerCase());
+}

@@ -1,5 +1,6 @@
 // The archive of one target: entries that had to make room. Appended to; an entry leaves it by a line that says so.
-import { appendJsonLines, randomHex, readJsonLines, writeFileAtomic } from "../lib/index.ts";
+import { appendJsonLines, randomHex, readJsonLines } from "../lib/index.ts";
+import { isTime, isToken } from "./journal/record.ts";
 import type { WriteOrigin } from "./types.ts";
 
 export type ArchivedEntry = {
@@ -15,7 +16,7 @@ type ArchiveLine = ArchivedEntry | { readonly restored: string; readonly time: s
 /** Oldest first, without what has been restored since. */
 export function readArchive(path: string): ArchivedEntry[] {
   const waiting = new Map<string, ArchivedEntry>();
-  for (const line of readLines(path).lines) {
+  for (const line of readLines(path)) {
     if ("restored" in line) waiting.delete(line.restored);
     else waiting.set(line.id, line);
   }
@@ -49,31 +50,22 @@ export function takeFromArchive(path: string, texts: readonly string[], time: st
     );
 }
 
-/** Rewrites the archive without the entries that match and without torn lines. Returns how many entries went. */
-export function eraseFromArchive(path: string, matches: (text: string) => boolean): number {
-  const { lines, damaged } = readLines(path);
-  const kept = lines.filter((line) => "restored" in line || !matches(line.text));
-  if (kept.length === lines.length && damaged === 0) return 0;
-  writeFileAtomic(path, kept.map((line) => `${JSON.stringify(encode(line))}\n`).join(""));
-  return lines.length - kept.length;
-}
-
-function readLines(path: string): { lines: ArchiveLine[]; damaged: number } {
-  const { values, damaged } = readJsonLines(path);
-  const lines = values.flatMap((value): ArchiveLine[] => {
+function readLines(path: string): ArchiveLine[] {
+  return readJsonLines(path).values.flatMap((value): ArchiveLine[] => {
     if (typeof value !== "object" || value === null) return [];
     const line = value as Record<string, unknown>;
-    const time = String(line.time);
+    const time = isTime(line.time) ? line.time : new Date(0).toISOString();
     if (typeof line.restored === "string") return [{ restored: line.restored, time }];
-    if (typeof line.id !== "string" || typeof line.text !== "string") return [];
+    if (!isToken(line.id) || typeof line.text !== "string") return [];
     const session = typeof line.session === "string" ? { sessionId: line.session } : {};
-    return [{ id: line.id, time, text: line.text, origin: String(line.origin) as WriteOrigin, ...session }];
+    return [
+      {
+        id: line.id,
+        time,
+        text: line.text,
+        origin: (isToken(line.origin) ? line.origin : "tool") as WriteOrigin,
+        ...session,
+      },
+    ];
   });
-  return { lines, damaged };
-}
-
-function encode(line: ArchiveLine): Record<string, unknown> {
-  if ("restored" in line) return { ...line };
-  const { sessionId, ...rest } = line;
-  return sessionId === undefined ? rest : { ...rest, session: sessionId };
 }

@@ -1,12 +1,12 @@
 // Copies of a file we refuse to touch: byte for byte, private, one per distinct content.
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { sha256, writeFileAtomic } from "../lib/index.ts";
+import { namesIn, sha256, writeFileAtomic } from "../lib/index.ts";
 
 /** `<file>.bak.<unix seconds>`, as an absolute path. Content that is backed up already is not copied again. */
 export function backUp(file: string, bytes: Uint8Array, now: Date): string {
   const wanted = sha256(bytes);
-  const existing = listBackups(file).find((path) => hashOf(path) === wanted);
+  const existing = knownBackups(file).find((path) => hashOf(path) === wanted);
   if (existing) return existing;
   let seconds = Math.floor(now.getTime() / 1000);
   while (existsSync(backupPath(file, seconds))) seconds += 1; // another content, backed up in the same second
@@ -20,7 +20,7 @@ export function listBackups(file: string): string[] {
   const prefix = `${basename(file)}.bak.`;
   const isBackup = (name: string): boolean =>
     name.startsWith(prefix) && /^\d+$/.test(name.slice(prefix.length));
-  return directoryNames(dirname(file))
+  return namesIn(dirname(file))
     .filter(isBackup)
     .sort((a, b) => Number(a.slice(prefix.length)) - Number(b.slice(prefix.length)))
     .map((name) => resolve(join(dirname(file), name)));
@@ -30,11 +30,12 @@ function backupPath(file: string, seconds: number): string {
   return resolve(`${file}.bak.${seconds}`);
 }
 
-function directoryNames(directory: string): string[] {
+/** For finding an equal one. Where that is not possible, one copy too many is the better mistake. */
+function knownBackups(file: string): string[] {
   try {
-    return readdirSync(directory);
+    return listBackups(file);
   } catch {
-    return []; // no directory, so no backups either
+    return [];
   }
 }
 

@@ -8,6 +8,8 @@ export type ScanOptions = { readonly allow: readonly string[] };
 
 /** Strips the arguments and refuses what may not be stored. The order of the checks is part of the tool's interface. */
 export function checkOp(op: MemoryOp, options: ScanOptions): Result<MemoryOp, MemoryError> {
+  const malformed = shapeProblem(op);
+  if (malformed) return err(malformed);
   switch (op.action) {
     case "add": {
       const content = cleanText(op.content);
@@ -33,11 +35,36 @@ export function checkOp(op: MemoryOp, options: ScanOptions): Result<MemoryOp, Me
       if (oldText === "") return err({ kind: "empty", message: "old_text cannot be empty." });
       return ok({ action: "remove", oldText });
     }
-    default: {
-      const action = String((op satisfies never as { action?: unknown } | undefined)?.action);
-      return err({ kind: "bad_action", message: `Unknown action '${action}'. Use: add, replace, remove` });
-    }
+    default:
+      return op satisfies never;
   }
+}
+
+const NEEDED: Readonly<Record<string, readonly string[]>> = {
+  add: ["content"],
+  replace: ["oldText", "content"],
+  remove: ["oldText"],
+};
+
+/** Callers without types: an action that does not exist, an argument that is missing or is no text. */
+function shapeProblem(op: MemoryOp | null | undefined): MemoryError | undefined {
+  const given: Record<string, unknown> = { ...op };
+  const needed = NEEDED[String(given.action)];
+  if (!needed)
+    return {
+      kind: "bad_action",
+      message: `Unknown action '${String(given.action)}'. Use: add, replace, remove`,
+    };
+  for (const name of needed) {
+    if (given[name] === undefined || given[name] === null)
+      return { kind: "missing_arg", message: `${name} is required for '${given.action}' action.` };
+    if (typeof given[name] !== "string")
+      return {
+        kind: "invalid_content",
+        message: `${name} must be a string, but is a ${typeof given[name]}.`,
+      };
+  }
+  return undefined;
 }
 
 /** Why this text may not become an entry, or nothing. */

@@ -1,11 +1,10 @@
 // Answers "what about this text?": stored, blocked, archived, waiting, removed, refused; by whom and since when.
-import { normalizeNewlines, pyStrip, sha256 } from "../lib/index.ts";
+import { sha256 } from "../lib/index.ts";
 import { scanThreats } from "../security/index.ts";
 import { lookAtPending } from "./approval/pending.ts";
 import { readArchive } from "./archive.ts";
-import type { ScanOptions } from "./content-check.ts";
+import { cleanText, type ScanOptions } from "./content-check.ts";
 import type { Replay, ReplayedChange } from "./journal/replay.ts";
-import { readMemoryFile } from "./memory-file.ts";
 import { isPinned } from "./pins.ts";
 import type { TargetStore } from "./target-store.ts";
 import type { MemoryTarget, WriteOrigin } from "./types.ts";
@@ -56,7 +55,7 @@ export function explain(
   scan: ScanOptions,
   options: { pendingDirectory?: string },
 ): Explanation {
-  const asked = pyStrip(normalizeNewlines(text));
+  const asked = cleanText(text);
   const needle = asked.toLowerCase();
   const matches = (entry: string): boolean => needle !== "" && entry.toLowerCase().includes(needle);
   const found = stores.map((store) => explainTarget(store, asked, matches, scan));
@@ -86,10 +85,9 @@ function explainTarget(
   matches: (entry: string) => boolean,
   scan: ScanOptions,
 ): Pick<Explanation, "stored" | "refused" | "archived" | "removed"> {
-  const { target, entries, journal, paths } = store;
-  const file = readMemoryFile(paths.file);
-  const replay = journal.replay(file.kind === "unreadable" ? null : file.hash);
-  const pins = store.readPins();
+  const { target, entries, paths } = store;
+  const replay = store.replay();
+  const isKept = pinsOf(store);
   const stored = entries.flatMap((entry, index) => {
     if (!matches(entry)) return [];
     const known = replay.known.get(entry);
@@ -98,7 +96,7 @@ function explainTarget(
         target,
         entry,
         position: index + 1,
-        pinned: isPinned(pins, target, entry),
+        pinned: isKept(entry),
         blocked_ids: scanThreats(entry, "strict", scan).map(({ id }) => id),
         ...(known ? { since: known.since, ...actor(known) } : {}),
       },
@@ -115,6 +113,16 @@ function explainTarget(
       .map(({ id, text, time, origin }) => ({ target, id, entry: text, since: time, origin })),
     removed: removals(replay, target, (entry) => matches(entry) && !entries.includes(entry)),
   };
+}
+
+/** Reading forgives: a damaged pin file must not hide where a text is. */
+function pinsOf(store: TargetStore): (entry: string) => boolean {
+  try {
+    const pins = store.readPins();
+    return (entry) => isPinned(pins, store.target, entry);
+  } catch {
+    return () => false;
+  }
 }
 
 /** The last time each text went, newest first. */

@@ -58,7 +58,10 @@ function describeDrift(drift: Drift): string {
         "Either text was put in without separators, or the limit was lowered in config.yaml."
       );
     case "unparsed_append":
-      return "a program that does not know its format appended to it, so a rewrite could mix up entries.";
+      return (
+        "a blank line stands before a '§' but none after it, as when something is appended without reading the file. " +
+        "If it is only a blank line, delete it."
+      );
     default:
       return drift satisfies never;
   }

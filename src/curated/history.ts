@@ -1,6 +1,5 @@
 // The journal of one target as people and programs read it.
 import type { Change } from "./change.ts";
-import { readMemoryFile } from "./memory-file.ts";
 import type { TargetStore } from "./target-store.ts";
 import type { MemoryTarget, WriteOrigin } from "./types.ts";
 
@@ -28,8 +27,7 @@ export type HistoryLine = {
 
 /** Oldest first. */
 export function historyOf(store: TargetStore): HistoryLine[] {
-  const file = readMemoryFile(store.paths.file);
-  const { changes, refusals, order } = store.journal.replay(file.kind === "unreadable" ? null : file.hash);
+  const { changes, refusals, order } = store.replay();
   const { target } = store;
   const done = changes.map(
     ({

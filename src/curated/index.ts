@@ -7,6 +7,7 @@ export {
   lookAtPending,
   type PendingPayload,
   type PendingRecord,
+  type PendingWrites,
 } from "./approval/pending.ts";
 export type { ArchivedEntry } from "./archive.ts";
 export { listBackups } from "./backup.ts";
@@ -14,16 +15,18 @@ export { formatFraction, formatUsage, measure, usageWarning } from "./budget.ts"
 export type { Change } from "./change.ts";
 export { type Drift, findDrift } from "./drift.ts";
 export type { Explanation } from "./explain.ts";
-export type { Forgotten } from "./forget.ts";
+export type { Forgotten } from "./forget/forget.ts";
 export { ENTRY_DELIMITER, fileNameOf, formatEntries, parseEntries, withoutDuplicates } from "./format.ts";
 export { type MemoryUser, openMemoryStore, storeOptionsFrom } from "./from-config.ts";
 export type { HistoryLine } from "./history.ts";
 export { Journal } from "./journal/journal.ts";
+export type { ReplayedChange } from "./journal/replay.ts";
 export { type MemoryFile, readMemoryFile } from "./memory-file.ts";
 export { lockPaths, pinsPath, type TargetPaths, targetPaths } from "./paths.ts";
 export { readPins } from "./pins.ts";
+export type { Purged } from "./purge.ts";
 export { type BlockedEntry, buildSnapshot } from "./snapshot.ts";
-export { listTemps } from "./stale-temps.ts";
+export { listTemps, STALE_AFTER_MS } from "./stale-temps.ts";
 export { MemoryStore } from "./store.ts";
 export type { MemoryStoreOptions } from "./store-options.ts";
 export { type MemoryToolContext, memoryTool } from "./tool.ts";

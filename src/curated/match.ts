@@ -3,16 +3,18 @@ import { err, ok, preview, type Result } from "../lib/index.ts";
 import type { MemoryError } from "./types.ts";
 
 const PREVIEW_CHARS = 80;
+const ECHO_CHARS = 1000; // nobody needs ten megabytes back
 
 /** Index of the entry that contains `needle`. Several matches are fine only when their texts are identical. */
 export function findEntry(entries: readonly string[], needle: string): Result<number, MemoryError> {
   const found = entries.flatMap((entry, index) => (entry.includes(needle) ? [{ entry, index }] : []));
   const first = found[0];
-  if (!first) return err({ kind: "no_match", message: `No entry matched '${needle}'.` });
+  const asked = preview(needle, ECHO_CHARS);
+  if (!first) return err({ kind: "no_match", message: `No entry matched '${asked}'.` });
   if (found.some(({ entry }) => entry !== first.entry)) {
     return err({
       kind: "ambiguous",
-      message: `Multiple entries matched '${needle}'. Be more specific.`,
+      message: `Multiple entries matched '${asked}'. Be more specific.`,
       matches: found.map(({ entry }) => preview(entry, PREVIEW_CHARS)),
     });
   }

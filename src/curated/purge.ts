@@ -1,7 +1,7 @@
 // Deletes everything kept for one target: the file, its journal, archive and backups, its pins and staged writes.
 import { existsSync, statSync, unlinkSync } from "node:fs";
 import { basename, dirname } from "node:path";
-import { describeCause, err, ok, type Result, resolveLinks, syncDirectory } from "../lib/index.ts";
+import { describeCause, ok, type Result, resolveLinks, syncDirectory } from "../lib/index.ts";
 import { readPendingWrites, rejectPending } from "./approval/claims.ts";
 import { listBackups } from "./backup.ts";
 import { listTemps } from "./stale-temps.ts";
@@ -39,16 +39,9 @@ export function purgeTarget(
     }
     // The curated file is the first of them: were the journal gone before it, the next reader would write one anew.
     for (const { path } of found.files) {
-      try {
-        if (path === store.paths.journal) store.journal.rewrite([]); // drops what this store remembers of its end
-        unlinkSync(path);
-        syncDirectory(dirname(path));
-      } catch (cause) {
-        return err({
-          kind: "io",
-          message: `The purge stopped at ${path}: ${describeCause(cause)}. What came before it is gone; mend this and repeat it.`,
-        });
-      }
+      if (path === store.paths.journal) store.journal.rewrite([]); // drops what this store remembers of its end
+      unlinkSync(path);
+      syncDirectory(dirname(path));
     }
     for (const id of stagedFor(store, pendingDirectory)) {
       const rejected = rejectPending(pendingDirectory as string, id);
@@ -56,7 +49,14 @@ export function purgeTarget(
     }
     store.load();
     return ok(found);
-  });
+  }, stopped);
+}
+
+function stopped(cause: unknown): MemoryError {
+  return {
+    kind: "io",
+    message: `The purge stopped: ${describeCause(cause)}. What came before it is gone; mend this and repeat it.`,
+  };
 }
 
 function pathsOf({ paths }: TargetStore): string[] {

@@ -1,25 +1,29 @@
 // Temporary files that a killed writer left behind.
-import { readdirSync, statSync, unlinkSync } from "node:fs";
+import { statSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
+import { namesIn } from "../lib/index.ts";
 
 // A writer needs milliseconds. Where locks do not work, another one may be at it right now.
-const STALE_AFTER_MS = 60_000;
+export const STALE_AFTER_MS = 60_000;
 
 export function listTemps(directory: string, prefix: string, suffix = ".tmp"): string[] {
+  const names = namesIn(directory).filter((name) => name.startsWith(prefix) && name.endsWith(suffix));
+  return names.map((name) => join(directory, name));
+}
+
+/** Tidying up never stops a write. */
+export function removeStaleTemps(directory: string, prefix: string, now: Date): void {
   try {
-    const names = readdirSync(directory).filter((name) => name.startsWith(prefix) && name.endsWith(suffix));
-    return names.map((name) => join(directory, name));
+    for (const path of listTemps(directory, prefix)) removeIfStale(path, now);
   } catch {
-    return []; // no directory, so nothing was left in it
+    // A directory that may be written but not listed keeps its leftovers.
   }
 }
 
-export function removeStaleTemps(directory: string, prefix: string, now: Date): void {
-  for (const path of listTemps(directory, prefix)) {
-    try {
-      if (now.getTime() - statSync(path).mtimeMs > STALE_AFTER_MS) unlinkSync(path);
-    } catch {
-      // Somebody else was faster.
-    }
+function removeIfStale(path: string, now: Date): void {
+  try {
+    if (now.getTime() - statSync(path).mtimeMs > STALE_AFTER_MS) unlinkSync(path);
+  } catch {
+    // Somebody else was faster.
   }
 }

@@ -27,11 +27,24 @@ const DEFAULT_LOCK_TIMEOUT_MS = 10_000;
 const DEFAULT_HISTORY_MAX_BYTES = 1024 * 1024;
 const DEFAULT_HISTORY_KEEP = 200;
 
+const NUMBERS = [
+  "memoryCharLimit",
+  "userCharLimit",
+  "historyMaxBytes",
+  "historyKeep",
+  "lockTimeoutMs",
+] as const;
+
 export function targetOptions(
   options: MemoryStoreOptions,
   target: MemoryTarget,
   warn: (line: string) => void,
 ): TargetOptions {
+  for (const name of NUMBERS) {
+    const value = options[name];
+    if (value === undefined || (Number.isFinite(value) && value >= 0)) continue;
+    throw new TypeError(`MemoryStore: ${name} must be a number of at least 0, but is ${String(value)}.`);
+  }
   return {
     dir: resolve(options.dir),
     target,

@@ -1,16 +1,15 @@
 // MemoryStore: an agent's two curated files. Bound to its directory for life, so a write never lands in another profile.
 import { mkdirSync } from "node:fs";
 import { resolve } from "node:path";
-import { err, ok, type Result } from "../lib/index.ts";
+import { describeCause, err, ok, type Result } from "../lib/index.ts";
 import { type ArchivedEntry, readArchive } from "./archive.ts";
 import { measure, usageWarning } from "./budget.ts";
 import { checkOp, cleanText, type ScanOptions } from "./content-check.ts";
 import { type Explanation, explain } from "./explain.ts";
-import { eraseEverywhere, type Forgotten, findTraces } from "./forget.ts";
+import { eraseEverywhere, type Forgotten, findTraces } from "./forget/forget.ts";
 import { formatEntries } from "./format.ts";
 import { type HistoryLine, historyOf } from "./history.ts";
 import type { ReplayedChange } from "./journal/replay.ts";
-import { readMemoryFile } from "./memory-file.ts";
 import { outcomeOf } from "./outcome.ts";
 import { pinEntry } from "./pin-entry.ts";
 import { isPinned } from "./pins.ts";
@@ -62,7 +61,7 @@ export class MemoryStore {
     return this.#warnings;
   }
 
-  /** Reads both files and freezes the blocks for the prompt. Takes no lock and works on a read-only home. */
+  /** Reads both files and freezes the blocks for the prompt. Waits for no lock and works on a read-only home. */
   async load(): Promise<Result<void, MemoryError>> {
     this.#warnings.length = 0;
     makeDirectoryIfPossible(this.dir);
@@ -109,6 +108,7 @@ export class MemoryStore {
     target: MemoryTarget,
     ops: readonly MemoryOp[],
     meta: WriteMeta = {},
+    options: Pick<CommitOptions, "guard"> = {},
   ): Promise<Result<MemoryOpOutcome, MemoryError>> {
     const store = this.#find(target);
     if (!store.ok) return store;
@@ -127,6 +127,7 @@ export class MemoryStore {
       store.value,
       ({ entries, pins }) => planOps(entries, checked, context, pins),
       meta,
+      options,
     );
     return outcome.ok ? outcome : this.#refuse(store.value, checked, outcome.error, meta);
   }
@@ -163,7 +164,7 @@ export class MemoryStore {
   ): (ReplayedChange & { target: MemoryTarget }) | undefined {
     const targets = options.target ? [options.target] : MEMORY_TARGETS;
     const found = targets.flatMap((target) => {
-      const { changes } = this.#replay(target);
+      const { changes } = this.#targets[target].replay();
       const change =
         options.id === undefined ? newestUndoable(changes) : changes.find(({ id }) => id === options.id);
       return change ? [{ ...change, target }] : [];
@@ -175,7 +176,12 @@ export class MemoryStore {
     options: { id?: string; target?: MemoryTarget } = {},
     meta: WriteMeta = {},
   ): Promise<Result<MemoryOpOutcome, MemoryError>> {
-    const candidate = this.undoCandidate(options);
+    let candidate: ReturnType<typeof this.undoCandidate>;
+    try {
+      candidate = this.undoCandidate(options);
+    } catch (cause) {
+      return err(unreadableHistory(cause));
+    }
     if (!candidate) {
       const message =
         options.id === undefined
@@ -195,7 +201,7 @@ export class MemoryStore {
 
   /** What `forget` would erase. */
   traces(text: string, options: { pendingDirectory?: string } = {}): Forgotten {
-    return findTraces(text, this.#all(), options.pendingDirectory);
+    return findTraces(text, this.#all(), options);
   }
 
   /** Erases every trace of a text from this directory, and from the pending writes when their directory is given. */
@@ -217,18 +223,24 @@ export class MemoryStore {
 
   /** Brings an archived entry back to the end of its file. */
   async restore(id: string, meta: WriteMeta = {}): Promise<Result<MemoryOpOutcome, MemoryError>> {
-    const entry = this.archived().find((each) => each.id === id);
+    let entry: ReturnType<typeof this.archived>[number] | undefined;
+    try {
+      entry = this.archived().find((each) => each.id === id);
+    } catch (cause) {
+      return err(unreadableHistory(cause));
+    }
     if (!entry) {
       return err({
         kind: "no_match",
         message: `No archived entry has the id '${id}'. List them with 'hermes memory archive list'.`,
       });
     }
-    const store = this.#find(entry.target);
+    const found = entry;
+    const store = this.#find(found.target);
     if (!store.ok) return store;
     return this.#transact(
       store.value,
-      ({ entries }) => planRestore(entries, entry, store.value.limit, this.#scan),
+      ({ entries }) => planRestore(entries, found, store.value.limit, this.#scan),
       meta,
     );
   }
@@ -239,13 +251,16 @@ export class MemoryStore {
 
   /** Pins or unpins the one entry that contains `text`. Returns that entry. */
   pin(target: MemoryTarget, text: string, isOn = true): Promise<Result<string, MemoryError>> {
-    return pinEntry(this.#targets[target], text, isOn);
+    const store = this.#any(target);
+    return store.ok ? pinEntry(store.value, text, isOn) : Promise.resolve(store);
   }
 
   /** Deletes the file of a target. Its journal stays, so `undo` brings the entries back. */
   reset(target: MemoryTarget, meta: WriteMeta = {}): Promise<Result<MemoryOpOutcome, MemoryError>> {
-    const plan: Planner = ({ entries, hash }) => planReset(entries, hash);
-    return this.#transact(this.#targets[target], plan, meta, { isDriftAccepted: true });
+    const store = this.#any(target);
+    if (!store.ok) return Promise.resolve(store);
+    const plan: Planner = ({ entries, hash }) => planReset(entries, hash, store.value.limit, this.#scan);
+    return this.#transact(store.value, plan, meta, { isDriftAccepted: true });
   }
 
   /** What `purge` would delete. */
@@ -258,20 +273,26 @@ export class MemoryStore {
     target: MemoryTarget,
     options: { pendingDirectory?: string } = {},
   ): Promise<Result<Purged, MemoryError>> {
-    return purgeTarget(this.#targets[target], options.pendingDirectory);
+    const store = this.#any(target);
+    return store.ok ? purgeTarget(store.value, options.pendingDirectory) : Promise.resolve(store);
   }
 
   #all(): readonly TargetStore[] {
     return MEMORY_TARGETS.map((target) => this.#targets[target]);
   }
 
+  /** For what is no ordinary write: also a target that is switched off. */
+  #any(target: MemoryTarget): Result<TargetStore, MemoryError> {
+    if (MEMORY_TARGETS.includes(target)) return ok(this.#targets[target]);
+    return err({
+      kind: "bad_target",
+      message: `Invalid target '${String(target)}'. Use 'memory' or 'user'.`,
+    });
+  }
+
   #find(target: MemoryTarget): Result<TargetStore, MemoryError> {
-    if (!MEMORY_TARGETS.includes(target)) {
-      return err({
-        kind: "bad_target",
-        message: `Invalid target '${String(target)}'. Use 'memory' or 'user'.`,
-      });
-    }
+    const found = this.#any(target);
+    if (!found.ok) return found;
     if (this.#disabled.has(target)) {
       const key = target === "user" ? "memory.user_profile_enabled" : "memory.memory_enabled";
       return err({
@@ -306,12 +327,6 @@ export class MemoryStore {
     return err(error);
   }
 
-  #replay(target: MemoryTarget): { changes: readonly ReplayedChange[] } {
-    const { paths, journal } = this.#targets[target];
-    const file = readMemoryFile(paths.file);
-    return journal.replay(file.kind === "unreadable" ? null : file.hash);
-  }
-
   #freeze(target: MemoryTarget): Snapshot {
     if (this.#disabled.has(target)) return { block: undefined, blocked: [] };
     const { entries, limit } = this.#targets[target];
@@ -321,6 +336,11 @@ export class MemoryStore {
     }
     return snapshot;
   }
+}
+
+function unreadableHistory(cause: unknown): MemoryError {
+  const message = `What was kept about memory could not be read: ${describeCause(cause)}. Nothing was changed; 'hermes doctor' looks at it.`;
+  return { kind: "io", message };
 }
 
 /** What a refused write was about, stripped as `explain` strips what it is asked; only its length and hash are kept. */

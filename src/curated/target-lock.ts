@@ -34,14 +34,18 @@ export class TargetLock {
   };
 
   /** Runs synchronous work under the lock, waiting for it if need be. System errors become `io`. */
-  async hold<T>(work: () => Result<T, MemoryError>, timeoutMs: number): Promise<Result<T, MemoryError>> {
+  async hold<T>(
+    work: () => Result<T, MemoryError>,
+    timeoutMs: number,
+    describeFailure = (cause: unknown): MemoryError => ioError(this.#file, cause),
+  ): Promise<Result<T, MemoryError>> {
     try {
       const options = { timeoutMs, onUnsupported: this.warnUnlocked };
       const atOnce = tryWithFileLocks(this.#paths(), options, work);
       const outcome = atOnce.ok ? atOnce : await this.#whenFree(options, work);
       return outcome.ok ? outcome.value : err(lockedError(this.#file, outcome.error));
     } catch (cause) {
-      return err(ioError(this.#file, cause));
+      return err(describeFailure(cause));
     }
   }
 

@@ -19,7 +19,7 @@ import type { Change } from "./change.ts";
 import { findDrift } from "./drift.ts";
 import { driftError, ioError, lockedError, refuseUnreadable } from "./file-errors.ts";
 import { fileNameOf, formatEntries, parseEntries, survivesReading, withoutDuplicates } from "./format.ts";
-import { externalRecord } from "./journal/external.ts";
+import { difference, externalRecord } from "./journal/external.ts";
 import {
   isInStep,
   Journal,
@@ -28,6 +28,7 @@ import {
   type JournalTail,
 } from "./journal/journal.ts";
 import { type ChangeAction, type ChangeRecord, refusalRecord } from "./journal/record.ts";
+import { type Replay, replayJournal } from "./journal/replay.ts";
 import { type KnownContent, type MemoryFile, openMemoryFile, readMemoryFile } from "./memory-file.ts";
 import { pinsPath, type TargetPaths, targetPaths } from "./paths.ts";
 import { isPinned, type Pins, readPins, withPin, writePins } from "./pins.ts";
@@ -66,12 +67,18 @@ export type Plan = {
   readonly undoes?: string;
   /** The file itself goes, not only its entries. */
   readonly isFileRemoved?: boolean;
+  /** A copy is kept of the file that goes. */
+  readonly isBackedUp?: boolean;
 };
 
 export type Planner = (input: PlanInput) => Result<Plan, MemoryError>;
 
-/** `isDriftAccepted`: a drifted file is backed up and worked on, because all of it is to go. */
-export type CommitOptions = { readonly isDriftAccepted?: boolean };
+export type CommitOptions = {
+  /** A drifted file is backed up and worked on, because all of it is to go. */
+  readonly isDriftAccepted?: boolean;
+  /** Asked under the lock, before anything else. What it returns refuses the write. */
+  readonly guard?: () => MemoryError | undefined;
+};
 
 export type Committed = { readonly plan: Plan; readonly changeId?: string };
 
@@ -108,7 +115,7 @@ export class TargetStore {
     return this.#entries;
   }
 
-  /** Takes no lock. An unreadable file gives no entries and one warning. */
+  /** Waits for no lock. An unreadable file gives no entries and one warning. */
   load(): void {
     const file = readMemoryFile(this.paths.file);
     if (file.kind === "unreadable") {
@@ -135,8 +142,19 @@ export class TargetStore {
   }
 
   /** Runs synchronous work under this target's lock. System errors become `io`. */
-  exclusively<T>(work: () => Result<T, MemoryError>): Promise<Result<T, MemoryError>> {
-    return this.#lock.hold(work, this.#options.lockTimeoutMs);
+  exclusively<T>(
+    work: () => Result<T, MemoryError>,
+    describeFailure?: (cause: unknown) => MemoryError,
+  ): Promise<Result<T, MemoryError>> {
+    return this.#lock.hold(work, this.#options.lockTimeoutMs, describeFailure);
+  }
+
+  /** What the journal tells, judged by the file as it is now. */
+  replay(): Replay {
+    // The journal first: a change committed in between is then missing from both, not half there.
+    const { records } = this.journal.read();
+    const file = readMemoryFile(this.paths.file);
+    return replayJournal(records, file.kind === "unreadable" ? undefined : file.hash);
   }
 
   /** A refusal leaves a trace, without its text. Never delays the answer for long, never fails it. */
@@ -146,7 +164,8 @@ export class TargetStore {
       () => {
         this.journal.append(record);
         const file = readMemoryFile(this.paths.file);
-        if (file.kind !== "unreadable") this.journal.compactIfLarge(file.hash, this.#options.clock);
+        const hash = file.kind === "unreadable" ? (this.journal.tail()?.fileAfter ?? null) : file.hash;
+        this.journal.compactIfLarge(hash, this.#options.clock);
         return ok(undefined);
       },
       Math.min(REFUSAL_WAIT_MS, this.#options.lockTimeoutMs),
@@ -189,10 +208,12 @@ export class TargetStore {
     meta: WriteMeta,
     options: CommitOptions & { isLinkRefused?: boolean },
   ): Result<Committed, MemoryError> {
-    this.#cleanOnce();
     for (let attempt = 0; attempt < REDO_LIMIT; attempt += 1) {
       using opened = openMemoryFile(this.paths.file, this.#written, options);
       const { file } = opened;
+      const objection = options.guard?.();
+      if (objection) return err(objection);
+      this.#cleanOnce();
       if (file.kind === "unreadable")
         return err(refuseUnreadable(this.paths.file, file, this.#options.clock.now()));
       this.#entries =
@@ -240,7 +261,7 @@ export class TargetStore {
       sessionId: meta.sessionId,
       reason: meta.reason,
       action: plan.action,
-      changes: plan.changes,
+      ...stepsOf(this.#entries, plan.entries, plan.changes, text),
       fileBefore: file.hash,
       fileAfter: plan.isFileRemoved ? null : hash,
       archived: plan.archive?.length ? plan.archive : undefined,
@@ -252,9 +273,12 @@ export class TargetStore {
       assertUnchanged();
       if (plan.archive?.length) addToArchive(this.paths.archive, plan.archive, record);
       this.#carryPins(plan.changes);
-      pen.append(record);
+      // A file that goes leaves its text in this line only.
+      pen.append(record, { isDurable: plan.isFileRemoved ?? false });
     };
     if (plan.isFileRemoved) {
+      if (plan.isBackedUp && file.kind === "text")
+        backUp(this.paths.file, file.bytes, this.#options.clock.now());
       beforeReplace();
       unlinkSync(this.#lock.real);
       syncDirectory(dirname(this.#lock.real));
@@ -303,7 +327,9 @@ export class TargetStore {
       if (isInStep(this.journal.tail(), seen.hash)) return;
       this.#lock.tryHold(() => {
         const file = readMemoryFile(this.paths.file);
-        if (file.kind !== "unreadable") this.noteExternal(file);
+        if (file.kind === "unreadable") return;
+        this.noteExternal(file);
+        this.journal.compactIfLarge(file.hash, this.#options.clock);
       });
     } catch {
       // A read-only home, or no room for a line: reading memory must work all the same. The next write notes it.
@@ -332,9 +358,21 @@ export class TargetStore {
   }
 }
 
+/** What the journal says happened. Where the list will be read back otherwise than it was written, it says that instead. */
+function stepsOf(
+  before: readonly string[],
+  after: readonly string[],
+  changes: readonly Change[],
+  text: string,
+): Pick<ChangeRecord, "changes" | "entries"> {
+  if (survivesReading(after)) return { changes };
+  const entries = withoutDuplicates(parseEntries(text));
+  return { changes: difference(before, entries), entries };
+}
+
 /** The file is exactly what one of our programs wrote last. Then it holds nothing a rewrite could destroy. */
 function isOwnWork(tail: JournalTail | undefined, hash: string | null): boolean {
-  return tail !== undefined && tail.origin !== "external" && tail.fileAfter === hash;
+  return tail?.isOurs === true && tail.fileAfter === hash;
 }
 
 function entriesOf(file: ReadableFile): string[] {

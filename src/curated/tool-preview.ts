@@ -3,10 +3,15 @@ import { preview } from "../lib/index.ts";
 
 export function memoryToolPreview(args: unknown): string {
   const given = typeof args === "object" && args !== null ? (args as Record<string, unknown>) : {};
-  const target = String(given.target ?? "memory");
-  const oldText = given.old_text ? `"${preview(String(given.old_text), 20)}"` : '"<missing old_text>"';
-  if (given.action === "add") return `+${target}: "${preview(String(given.content ?? ""), 25)}"`;
+  const target = shown(given.target ?? "memory", 25);
+  const oldText = given.old_text ? `"${shown(given.old_text, 20)}"` : '"<missing old_text>"';
+  if (given.action === "add") return `+${target}: "${shown(given.content ?? "", 25)}"`;
   if (given.action === "replace") return `~${target}: ${oldText}`;
   if (given.action === "remove") return `-${target}: ${oldText}`;
-  return `${String(given.action)} ${target}`;
+  return `${shown(given.action, 25)} ${target}`;
+}
+
+/** On one line, and without what would move a terminal's cursor. */
+function shown(value: unknown, chars: number): string {
+  return preview(String(value).replace(/[\x00-\x1f\x7f-\x9f]+/g, " "), chars);
 }

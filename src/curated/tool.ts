@@ -1,5 +1,6 @@
 // The `memory` tool: untyped arguments in, the tool's JSON out. Never throws, never touches a home it was not given.
-import { join } from "node:path";
+import { isApprovalOn } from "../config/index.ts";
+import { pendingWritesDirectory } from "../home.ts";
 import { err, ok, preview, type Result } from "../lib/index.ts";
 import { type ApprovalCallback, passGate, payloadOf, summarise } from "./approval/gate.ts";
 import { stagePending } from "./approval/pending.ts";
@@ -16,8 +17,8 @@ import {
 export type MemoryToolContext = {
   /** Where staged writes go (`<home>/pending/memory`). */
   readonly home?: string;
-  /** Config `memory.write_approval`. */
-  readonly writeApproval?: boolean;
+  /** Config `memory.write_approval`: a boolean, or one of the words that mean yes. */
+  readonly writeApproval?: boolean | string;
   /** Asks the person in front of the screen, where there is one. */
   readonly approve?: ApprovalCallback;
   readonly origin?: WriteOrigin | "assistant_tool" | "background_review" | "foreground";
@@ -38,7 +39,7 @@ export async function memoryTool(
     origin: journalOrigin(context.origin),
     ...(context.sessionId === undefined ? {} : { sessionId: context.sessionId }),
   };
-  const isOn = context.writeApproval ?? false;
+  const isOn = isApprovalOn(context.writeApproval);
   // Nobody is asked about what would be refused anyway.
   const isHopeless = isOn && (!store.isEnabled(target) || store.check(op) !== undefined);
   const decision = isHopeless
@@ -69,7 +70,7 @@ function stage(target: MemoryTarget, op: MemoryOp, context: MemoryToolContext): 
     origin: recordOrigin(context.origin),
     payload: payloadOf(target, op),
   };
-  const record = stagePending(join(context.home, "pending", "memory"), draft, new Date());
+  const record = stagePending(pendingWritesDirectory(context.home), draft, new Date());
   return record.ok ? staged(record.value.id) : refusedCall(record.error.message);
 }
 
@@ -84,10 +85,7 @@ function parseCall(args: unknown): Result<Call, MemoryError> {
   if (!isTarget(target)) {
     return err({ kind: "bad_target", message: `Invalid target '${show(target)}'. Use 'memory' or 'user'.` });
   }
-  for (const [name, value] of [
-    ["content", content],
-    ["old_text", old_text],
-  ] as const) {
+  for (const [name, value] of usedBy(action, content, old_text)) {
     if (value !== undefined && value !== null && typeof value !== "string") {
       return err({ kind: "invalid_content", message: `${name} must be a string, but is ${show(value)}.` });
     }
@@ -113,6 +111,18 @@ function parseCall(args: unknown): Result<Call, MemoryError> {
         message: `Unknown action '${show(action)}'. Use: add, replace, remove`,
       });
   }
+}
+
+/** An argument that an action does not use is nobody's business. */
+function usedBy(action: unknown, content: unknown, oldText: unknown): (readonly [string, unknown])[] {
+  if (action === "add") return [["content", content]];
+  if (action === "remove") return [["old_text", oldText]];
+  return action === "replace"
+    ? [
+        ["old_text", oldText],
+        ["content", content],
+      ]
+    : [];
 }
 
 function missing(message: string): Result<never, MemoryError> {

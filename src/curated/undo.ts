@@ -29,9 +29,13 @@ export function whyNotUndoable(change: ReplayedChange): string | undefined {
 export function undoPlanner(store: TargetStore, candidate: ReplayedChange, scan: ScanOptions): Planner {
   return ({ entries, hash }) => {
     const { changes } = store.journal.replay(hash);
-    const change = changes.find(({ id }) => id === candidate.id) ?? candidate;
+    const change = changes.find(({ id }) => id === candidate.id);
+    if (!change) return err(refusal(candidate, "it is not in the journal any more"));
     const revived = change.undoes === undefined ? undefined : changes.find(({ id }) => id === change.undoes);
-    return planUndo(entries, change, { limit: store.limit, scan, moved: revived?.archived });
+    // What came out of the archive goes back there, and so does what a change brought to life again had moved there.
+    const moved =
+      change.action === "restore" ? change.changes.flatMap(({ after }) => after ?? []) : revived?.archived;
+    return planUndo(entries, change, { limit: store.limit, scan, moved });
   };
 }
 

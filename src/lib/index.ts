@@ -7,6 +7,7 @@ export {
   writeFileAtomic,
 } from "./atomic-write.ts";
 export { type Clock, systemClock } from "./clock.ts";
+export { namesIn } from "./directory.ts";
 export { describeCause, errnoCode, HermesError } from "./errors.ts";
 export {
   type LockBusy,

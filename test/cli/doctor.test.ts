@@ -191,7 +191,7 @@ describe("hermes doctor", () => {
     const { pending } = freshHome();
     const claim = "0123abcd.json.claim-4000000"; // no such process: numbers end well below
     writeFileSync(join(pending, claim), "{}");
-    writeFileSync(join(pending, `89abcdef.json.claim-${process.pid}`), "{}");
+    writeFileSync(join(pending, `89abcdef.json.claim-${process.ppid}`), "{}");
     const later = new Date(Date.now() + 6000);
     expect(staleClaims(pending)).toEqual([]);
     expect(staleClaims(pending, later)).toEqual([claim]);

@@ -87,6 +87,7 @@ describe("hermes memory forget", () => {
       journal_lines: 3,
       archived: 1,
       backups: 1,
+      leftovers: 0,
       pending: 1,
     });
     expect(everything(home)).not.toContain(SECRET);

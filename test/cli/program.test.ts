@@ -80,6 +80,27 @@ describe("the command line", () => {
     expect(readFileSync(join(home, "memories", "MEMORY.md"), "utf8")).toBe("one\n§\n--json");
   });
 
+  it("answers --version and help of a command in every spelling", async () => {
+    const home = tempDirectory();
+    expect(JSON.parse((await runHermes(["--version", "--json"], { home })).stdout)).toEqual({
+      version: VERSION,
+    });
+    expect((await runHermes(["help", "memory", "add"], { home })).stdout).toContain(
+      "Usage: hermes memory add",
+    );
+    const unknown = await runHermes(["memory", "add", "-x"], { home });
+    expect(unknown.stderr).toContain("goes behind '--'");
+  });
+
+  it("refuses piped input that is no text", async () => {
+    const home = tempDirectory();
+    const { code, stderr } = await runHermes(["memory", "add", "-"], {
+      home,
+      input: Buffer.from([0x63, 0xe9]),
+    });
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining("not valid UTF-8") });
+  });
+
   it("tells what a group within a group is for", async () => {
     const { stdout } = await runHermes(["memory", "--help"], { home: tempDirectory() });
     expect(stdout).toMatch(/^ {2}archive +find and bring back/m);
@@ -150,11 +171,7 @@ describe("a failure that is nobody's fault", () => {
   it("is kept in a private log in the home, without secrets, and never on stdout", async () => {
     const home = tempDirectory();
     const token = `ghp_${"a1B2".repeat(9)}`;
-    await logFailure(new Error(`the disk said ${token}`), {
-      env: { HERMES_HOME: home },
-      platform: "linux",
-      userHome: home,
-    });
+    await logFailure(new Error(`the disk said ${token}`), home);
     const text = readFileSync(join(home, "logs", "hermes-memory.log"), "utf8");
     expect(JSON.parse(text)).toMatchObject({
       level: "error",
@@ -166,11 +183,10 @@ describe("a failure that is nobody's fault", () => {
 
   it("makes no home, and a wrong flag or a refusal is not logged", async () => {
     const home = join(tempDirectory(), "none");
-    const system = { env: { HERMES_HOME: home }, platform: "linux", userHome: home } as const;
-    await logFailure(new Error("x"), system);
+    await logFailure(new Error("x"), home);
     expect(existsSync(home)).toBe(false);
     mkdirSync(home);
-    await logFailure(new CommandFailure("refused"), system);
+    await logFailure(new CommandFailure("refused"), home);
     expect(readdirSync(home)).toEqual([]);
   });
 });

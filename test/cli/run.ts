@@ -7,7 +7,7 @@ import { painter } from "../../src/cli/terminal.ts";
 export type RunOptions = {
   readonly home: string;
   /** Piped to standard input; without it there is nothing to read. */
-  readonly input?: string;
+  readonly input?: string | Uint8Array;
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
 };
@@ -72,7 +72,7 @@ export async function runHere(
     note: (text: string) => {
       stderr += text;
     },
-    readInput: async () => options.input ?? "",
+    readInput: async () => String(options.input ?? ""),
     confirm: async (question: string) => {
       questions.push(question);
       return answers.shift() ?? false;

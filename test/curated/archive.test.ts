@@ -207,3 +207,14 @@ describe("a pin", () => {
     },
   );
 });
+
+it("undoing a restore puts the entry back where it was found", async () => {
+  const home = new MemoryHome();
+  const store = await home.open({ overflow: "archive", memoryCharLimit: 10 });
+  await addAll(store, ["aaaaaa", "bbbbbb"]);
+  done(await store.apply("memory", { action: "remove", oldText: "bbb" }));
+  done(await store.restore(store.archived()[0]?.id ?? ""));
+  done(await store.undo());
+  expect(store.entries("memory")).toEqual([]);
+  expect(store.archived().map(({ text }) => text)).toEqual(["aaaaaa"]);
+});

@@ -194,7 +194,14 @@ describe("forgetting", () => {
     const store = await home.open();
     await addAll(store, ["one"]);
     const forgotten = done(await store.forget("elsewhere"));
-    expect(forgotten).toEqual({ entries: [], journalLines: 0, archived: 0, backups: 0, pending: 0 });
+    expect(forgotten).toEqual({
+      entries: [],
+      journalLines: 0,
+      archived: 0,
+      backups: 0,
+      leftovers: 0,
+      pending: 0,
+    });
     expect([home.text(), home.journal().length]).toEqual(["one", 1]);
   });
 
@@ -213,7 +220,7 @@ describe("forgetting", () => {
     const home = await homeFull();
     const store = await home.open();
     refused(await store.forget(" \n"), "empty");
-    const none = { entries: [], journalLines: 0, archived: 0, backups: 0, pending: 0 };
+    const none = { entries: [], journalLines: 0, archived: 0, backups: 0, leftovers: 0, pending: 0 };
     expect(store.traces("  ", { pendingDirectory: home.pending })).toEqual(none);
   });
 

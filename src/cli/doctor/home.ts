@@ -1,7 +1,7 @@
 // The home directory: there, writable, private, with room to write; and the profile that was chosen.
 import { accessSync, constants, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { memoriesDirectory, pendingDirectory, readActiveProfile } from "../../home.ts";
+import { memoriesDirectory, pendingWritesDirectory, readActiveProfile } from "../../home.ts";
 import { describeCause, randomHex } from "../../lib/index.ts";
 import { listProfiles } from "../../profiles.ts";
 import { isDirectory, statOf } from "./files.ts";
@@ -22,7 +22,7 @@ export function checkHome({ home }: Patient): Finding[] {
   if (stats === undefined) return [futureHome(home)];
   if (!stats.isDirectory())
     return [fail("home", `${home} is not a directory.`, "Move it away, or set HERMES_HOME.")];
-  const directories = [home, memoriesDirectory(home), pendingDirectory(home)].filter(isDirectory);
+  const directories = [home, memoriesDirectory(home), pendingWritesDirectory(home)].filter(isDirectory);
   return directories.map((directory) => {
     const trouble = writeProbe(directory);
     if (trouble === undefined) return fine("home", `${directory} can be written.`);
@@ -52,8 +52,8 @@ export function checkModes({ home, env }: Patient): Finding[] {
     memories,
     join(memories, ".history"),
     join(memories, ".archive"),
-    pendingDirectory(home),
-    join(pendingDirectory(home), "memory"),
+    dirname(pendingWritesDirectory(home)),
+    pendingWritesDirectory(home),
   ].filter(isDirectory);
   const chosen = /^(0o)?[0-7]{1,4}$/.test(env.HERMES_HOME_MODE?.trim() ?? "") ? env.HERMES_HOME_MODE : "700";
   const allowed = Number.parseInt(chosen?.trim().replace("0o", "") ?? "700", 8);

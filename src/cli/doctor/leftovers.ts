@@ -1,14 +1,21 @@
 // Work that waits, and what a killed process left lying about.
 import { dirname, join } from "node:path";
-import { listTemps, lookAtPending, MEMORY_TARGETS, staleClaims, targetPaths } from "../../curated/index.ts";
-import { memoriesDirectory, pendingDirectory } from "../../home.ts";
+import {
+  listTemps,
+  lookAtPending,
+  MEMORY_TARGETS,
+  STALE_AFTER_MS,
+  staleClaims,
+  targetPaths,
+} from "../../curated/index.ts";
+import { memoriesDirectory, pendingWritesDirectory } from "../../home.ts";
 import { resolveLinks } from "../../lib/index.ts";
 import { namesIn, statOf } from "./files.ts";
 import { count, type Finding, fine, warn } from "./finding.ts";
 import type { Patient } from "./run.ts";
 
 export function checkPending({ home }: Patient): Finding[] {
-  const directory = join(pendingDirectory(home), "memory");
+  const directory = pendingWritesDirectory(home);
   const { records, skipped } = lookAtPending(directory);
   const stale = staleClaims(directory);
   const findings = [
@@ -28,12 +35,9 @@ export function checkPending({ home }: Patient): Finding[] {
   return findings;
 }
 
-// A writer needs milliseconds; a younger file may belong to one that is at work.
-const STALE_AFTER_MS = 60_000;
-
 export function checkTemps({ home, root }: Patient): Finding[] {
   const places = writtenPlaces(home);
-  const pending = join(pendingDirectory(home), "memory");
+  const pending = pendingWritesDirectory(home);
   const files = [...places.flatMap((place) => listTemps(place, ".")), ...listTemps(pending, "")];
   const profiles = join(root, "profiles");
   const halves = namesIn(profiles).filter((name) => name.startsWith(".creating-"));

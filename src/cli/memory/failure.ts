@@ -33,7 +33,10 @@ function detailsOf(error: MemoryError): Record<string, unknown> {
 function hintOf(error: MemoryError): string | undefined {
   if (error.kind === "ambiguous") return listed(error.matches);
   if (error.kind === "over_limit") return listed(error.currentEntries);
-  return error.kind === "drift" ? printable(error.remediation) : undefined;
+  if (error.kind === "drift") return printable(error.remediation);
+  if (error.kind === "no_match" && error.message.startsWith("No entry matched"))
+    return "'hermes memory show' lists the entries; letter case counts.";
+  return undefined;
 }
 
 function listed(entries: readonly string[]): string {

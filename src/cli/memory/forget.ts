@@ -35,19 +35,20 @@ export const forget: CommandBody = async (input, context) => {
   };
 };
 
-function isNothing({ entries, journalLines, archived, backups, pending }: Forgotten): boolean {
-  return entries.length + journalLines + archived + backups + pending === 0;
+function isNothing({ entries, journalLines, archived, backups, leftovers, pending }: Forgotten): boolean {
+  return entries.length + journalLines + archived + backups + leftovers + pending === 0;
 }
 
-function toJson({ entries, journalLines, archived, backups, pending }: Forgotten): Record<string, unknown> {
-  return { entries, journal_lines: journalLines, archived, backups, pending };
+function toJson({ entries, journalLines, ...counts }: Forgotten): Record<string, unknown> {
+  return { entries, journal_lines: journalLines, ...counts };
 }
 
-function places({ entries, journalLines, archived, backups, pending }: Forgotten): string[] {
+function places({ entries, journalLines, archived, backups, leftovers, pending }: Forgotten): string[] {
   const counts = [
     [journalLines, "line of the journal", "lines of the journal"],
     [archived, "archived entry", "archived entries"],
     [backups, "backup, the text in it", "backups, the text in them"],
+    [leftovers, "file a killed process left", "files killed processes left"],
     [pending, "staged write", "staged writes"],
   ] as const;
   return [

@@ -1,5 +1,5 @@
 // What every memory command starts with: the store of the chosen home, set up from its config, and its arguments.
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
 import {
   MEMORY_TARGETS,
   type MemoryError,
@@ -7,7 +7,7 @@ import {
   type MemoryTarget,
   storeOptionsFrom,
 } from "../../curated/index.ts";
-import { memoriesDirectory, pendingDirectory } from "../../home.ts";
+import { memoriesDirectory, pendingWritesDirectory } from "../../home.ts";
 import { describeCause, normalizeNewlines, pyStrip, type Result } from "../../lib/index.ts";
 import { type CommandContext, CommandFailure, type CommandInput } from "../command.ts";
 import { commandFailure } from "./failure.ts";
@@ -26,7 +26,7 @@ export function memoryDirectory(input: CommandInput, context: CommandContext): s
 
 /** Where the home keeps staged writes. */
 export function stagedWrites(context: CommandContext): string {
-  return join(pendingDirectory(context.home.home), "memory");
+  return pendingWritesDirectory(context.home.home);
 }
 
 /** Staged writes belong to a home. A directory named with --dir has none, and the home's are left alone. */

@@ -49,7 +49,8 @@ async function resetAll(
   const done: { name: string; bytes: number; changeId?: string }[] = [];
   for (const { target, name, bytes } of files) {
     const hadEntries = store.entries(target).length > 0;
-    const outcome = unwrap(await store.reset(target, { origin: "cli" }), STUCK);
+    const result = await store.reset(target, { origin: "cli" });
+    const outcome = unwrap(result, !result.ok && result.error.kind === "io" ? STUCK : undefined);
     const undo = hadEntries && outcome.changeId !== undefined ? { changeId: outcome.changeId } : {};
     done.push({ name, bytes, ...undo });
   }

@@ -1,5 +1,5 @@
 // Replays a staged write. The gate is behind it; scan, drift check and budget are not.
-import { err, type Result } from "../../lib/index.ts";
+import { describeCause, err, ok, type Result } from "../../lib/index.ts";
 import type { MemoryStore } from "../store.ts";
 import type { MemoryError, MemoryOp, MemoryOpOutcome, MemoryTarget } from "../types.ts";
 import { claimPending } from "./claims.ts";
@@ -22,9 +22,23 @@ export async function approvePending(
     });
   }
   const target = claim.value.record.payload.target as MemoryTarget; // the store checks it
-  const outcome = await store.apply(target, op, { origin: "approval", reason: `approved ${id}` });
-  if (outcome.ok) claim.value.finish();
-  else claim.value.giveBack();
+  const guard = (): MemoryError | undefined =>
+    claim.value.isStillHeld()
+      ? undefined
+      : {
+          kind: "no_match",
+          message: `Pending memory write '${id}' was taken away while it was being approved.`,
+        };
+  const meta = { origin: "approval", reason: `approved ${id}` } as const;
+  const outcome = await store.applyAll(target, [op], meta, { guard });
+  try {
+    if (outcome.ok) claim.value.finish();
+    else claim.value.giveBack();
+  } catch (cause) {
+    if (!outcome.ok) return outcome;
+    const warning = `Saved, but its pending record could not be removed: ${describeCause(cause)}.`;
+    return ok({ ...outcome.value, warning });
+  }
   return outcome;
 }
 

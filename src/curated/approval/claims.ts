@@ -1,16 +1,9 @@
 // Who may act on a pending write: one approver at a time, and none for ever.
-import { renameSync, statSync, unlinkSync } from "node:fs";
+import { existsSync, renameSync, statSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
-import { describeCause, err, errnoCode, ok, type Result } from "../../lib/index.ts";
+import { describeCause, err, errnoCode, namesIn, ok, type Result } from "../../lib/index.ts";
 import type { MemoryError } from "../types.ts";
-import {
-  directoryNames,
-  isPendingId,
-  lookAtPending,
-  type PendingRecord,
-  type PendingWrites,
-  readRecord,
-} from "./pending.ts";
+import { isPendingId, lookAtPending, type PendingRecord, type PendingWrites, readRecord } from "./pending.ts";
 
 /** What waits for a decision, what a dead approver held included. */
 export function readPendingWrites(directory: string): PendingWrites {
@@ -18,7 +11,13 @@ export function readPendingWrites(directory: string): PendingWrites {
   return lookAtPending(directory);
 }
 
-export type Claim = { readonly record: PendingRecord; finish(): void; giveBack(): void };
+export type Claim = {
+  readonly record: PendingRecord;
+  /** False once somebody forgot the text of the write while it was in hand. */
+  isStillHeld(): boolean;
+  finish(): void;
+  giveBack(): void;
+};
 
 /** Renames the file to this process's name, so that of two approvers only one can act on it. */
 export function claimPending(directory: string, id: string): Result<Claim, MemoryError> {
@@ -33,13 +32,23 @@ export function claimPending(directory: string, id: string): Result<Claim, Memor
     if (errnoCode(cause) === "ENOENT") return err(unknown);
     return err({ kind: "io", message: `Cannot open pending write '${id}': ${describeCause(cause)}.` });
   }
+  held.add(claimed);
   const record = readRecord(claimed);
-  const giveBack = (): void => unlessGone(() => renameSync(claimed, path));
+  const letGo = (step: () => void): void => {
+    held.delete(claimed);
+    unlessGone(step);
+  };
+  const giveBack = (): void => letGo(() => renameSync(claimed, path));
   if (!record) {
     giveBack();
     return err({ kind: "io", message: `Pending write '${id}' is damaged. Look at ${path}, or reject it.` });
   }
-  return ok({ record, finish: () => unlessGone(() => unlinkSync(claimed)), giveBack });
+  return ok({
+    record,
+    isStillHeld: () => existsSync(claimed),
+    finish: () => letGo(() => unlinkSync(claimed)),
+    giveBack,
+  });
 }
 
 /** Somebody who forgets a text takes its pending write away even from an approver. */
@@ -67,14 +76,21 @@ export function rejectPending(directory: string, id: string): Result<void, Memor
 const CLAIM = /^([0-9a-f]{8}\.json)\.claim-(\d+)$/;
 // Process numbers of another container on the same volume mean nothing here, so a fresh claim is left alone.
 const CLAIM_GRACE_MS = 5000;
+// An approval waits for a lock, ten minutes at the very most.
+const LONGEST_CLAIM_MS = 15 * 60_000;
+/** What this process holds now. */
+const held = new Set<string>();
 
 /** Names of writes that an approver took and, being dead, will not bring back. */
 export function staleClaims(directory: string, now = new Date()): string[] {
-  return directoryNames(directory).filter((name) => {
+  return namesIn(directory).filter((name) => {
     const [, , pid] = CLAIM.exec(name) ?? [];
-    if (!pid || isAlive(Number(pid))) return false;
-    const stats = statSync(join(directory, name), { throwIfNoEntry: false });
-    return stats !== undefined && now.getTime() - stats.ctimeMs > CLAIM_GRACE_MS;
+    const path = join(directory, name);
+    const stats = pid ? statSync(path, { throwIfNoEntry: false }) : undefined;
+    if (!pid || !stats || held.has(path)) return false;
+    // In a container that was started again, another process may have the number the dead one had.
+    const mostMs = isAlive(Number(pid)) && Number(pid) !== process.pid ? LONGEST_CLAIM_MS : CLAIM_GRACE_MS;
+    return now.getTime() - stats.ctimeMs > mostMs;
   });
 }
 

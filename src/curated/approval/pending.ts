@@ -1,7 +1,7 @@
 // Writes that wait for a person's word: one private JSON file each, in the form the Python original uses.
-import { mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { describeCause, err, ok, type Result, randomHex, writeFileAtomic } from "../../lib/index.ts";
+import { describeCause, err, namesIn, ok, type Result, randomHex, writeFileAtomic } from "../../lib/index.ts";
 import type { MemoryError } from "../types.ts";
 
 export type PendingPayload = {
@@ -67,7 +67,7 @@ export type PendingWrites = {
 export function lookAtPending(directory: string): PendingWrites {
   const records: PendingRecord[] = [];
   const skipped: string[] = [];
-  for (const name of directoryNames(directory).filter((each) => each.endsWith(".json"))) {
+  for (const name of namesIn(directory).filter((each) => each.endsWith(".json"))) {
     const record = isPendingId(name.slice(0, -5)) ? readRecord(join(directory, name)) : undefined;
     if (record && `${record.id}.json` === name) records.push(record);
     else skipped.push(name);
@@ -77,18 +77,8 @@ export function lookAtPending(directory: string): PendingWrites {
 
 /** Every file of staged writes, also half-written, claimed and damaged ones. */
 export function listPendingFiles(directory: string): string[] {
-  const names = directoryNames(directory).filter((name) =>
-    /^[0-9a-f]{8}\.json(\.tmp|\.claim-\d+)?$/.test(name),
-  );
+  const names = namesIn(directory).filter((name) => /^[0-9a-f]{8}\.json(\.tmp|\.claim-\d+)?$/.test(name));
   return names.map((name) => join(directory, name));
-}
-
-export function directoryNames(directory: string): string[] {
-  try {
-    return readdirSync(directory);
-  } catch {
-    return []; // nothing was ever staged here
-  }
 }
 
 export function readRecord(path: string): PendingRecord | undefined {
@@ -103,7 +93,7 @@ export function readRecord(path: string): PendingRecord | undefined {
       action: String(value.action),
       summary: String(value.summary ?? ""),
       origin: String(value.origin ?? ""),
-      created_at: typeof value.created_at === "number" ? value.created_at : 0,
+      created_at: isTime(value.created_at) ? value.created_at : 0,
       payload: {
         action: String(payload.action),
         target: String(payload.target ?? "memory"),
@@ -114,4 +104,9 @@ export function readRecord(path: string): PendingRecord | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Seconds that a date can hold. */
+function isTime(value: unknown): value is number {
+  return typeof value === "number" && Math.abs(value) <= 8.64e12;
 }

@@ -31,9 +31,10 @@ export function externalRecord(
   return { ...base, changes: previous ? difference(previous, entries) : [], entries };
 }
 
-/** Removals from the end forward, then additions in order: applied one after the other they lead from one list to the other. */
-function difference(previous: readonly string[], next: readonly string[]): Change[] {
-  const gone = previous.flatMap((before, at) => (next.includes(before) ? [] : [{ at, before, after: null }]));
-  const come = next.flatMap((after, at) => (previous.includes(after) ? [] : [{ at, before: null, after }]));
+/** Removals from the end forward, then additions in order. A mere change of order shows in the list that goes with them. */
+export function difference(previous: readonly string[], next: readonly string[]): Change[] {
+  const [old, young] = [new Set(previous), new Set(next)];
+  const gone = previous.flatMap((before, at) => (young.has(before) ? [] : [{ at, before, after: null }]));
+  const come = next.flatMap((after, at) => (old.has(after) ? [] : [{ at, before: null, after }]));
   return [...gone.reverse(), ...come];
 }

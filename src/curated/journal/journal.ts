@@ -4,14 +4,16 @@ import { dirname } from "node:path";
 import {
   appendToOpen,
   type Clock,
+  describeCause,
   errnoCode,
   type FileVersion,
+  HermesError,
+  type JsonLines,
   parseJsonLines,
   readJsonLines,
   versionOf,
   writeFileAtomic,
 } from "../../lib/index.ts";
-import type { WriteOrigin } from "../types.ts";
 import { compactRecords } from "./compact.ts";
 import { decodeRecord, encodeRecord, type JournalRecord } from "./record.ts";
 import { type Replay, replayJournal } from "./replay.ts";
@@ -22,13 +24,17 @@ export type JournalLimits = { readonly maxBytes: number; readonly keepChanges: n
 export type JournalTail = {
   readonly fileBefore: string | null;
   readonly fileAfter: string | null;
-  readonly origin: WriteOrigin;
+  /** The line notes afterwards what somebody else did. */
+  readonly isExternal: boolean;
+  /** The whole file was put together by us. Forgetting may cut a text out of somebody else's. */
+  readonly isOurs: boolean;
 };
 
 /** The journal, opened. Dispose of it in the same synchronous stretch. */
 export type JournalPen = Disposable & {
   readonly tail: JournalTail | undefined;
-  append(record: JournalRecord): void;
+  /** `isDurable`: on disk before this returns. */
+  append(record: JournalRecord, options?: { isDurable?: boolean }): void;
 };
 
 const FIRST_WINDOW_BYTES = 8192;
@@ -41,6 +47,8 @@ export class Journal {
 
   #afterAppend: FileVersion | undefined;
   #appendedSize = 0;
+  /** Size at which compacting was last found not to be worth it. */
+  #declinedSize = 0;
 
   constructor(path: string, limits: JournalLimits) {
     this.path = path;
@@ -68,10 +76,10 @@ export class Journal {
     let fd = openIfThere(this.path);
     let state = fd === undefined ? undefined : fstatSync(fd);
     const tail = fd !== undefined && state ? this.#tailOf(versionOf(state), fd) : undefined;
-    const append = (record: JournalRecord): void => {
+    const append: JournalPen["append"] = (record, { isDurable = false } = {}) => {
       fd ??= makeFile(this.path);
       state ??= fstatSync(fd);
-      const options = { knownWhole: this.#afterAppend };
+      const options = { knownWhole: this.#afterAppend, isDurable };
       const { version, size } = appendToOpen(fd, state, [encodeRecord(record)], options);
       this.#noteAppended(record, version, size);
       state = undefined; // it grew; a second line would have to look again
@@ -92,9 +100,18 @@ export class Journal {
   }
 
   read(): { records: readonly JournalRecord[]; damaged: number } {
-    const { values, damaged } = readJsonLines(this.path);
+    const { values, damaged } = this.#readLines();
     const records = values.flatMap((value) => decodeRecord(value) ?? []);
     return { records, damaged: damaged + values.length - records.length };
+  }
+
+  #readLines(): JsonLines {
+    try {
+      return readJsonLines(this.path);
+    } catch (cause) {
+      const message = `The journal ${this.path} cannot be read: ${describeCause(cause)}.`;
+      throw new HermesError("journal-unreadable", message, { hint: "'hermes doctor' looks at it.", cause });
+    }
   }
 
   replay(currentHash: string | null): Replay {
@@ -102,18 +119,25 @@ export class Journal {
   }
 
   rewrite(records: readonly JournalRecord[]): void {
+    this.rewriteLines(records.map((record) => JSON.stringify(encodeRecord(record))));
+  }
+
+  rewriteLines(lines: readonly string[]): void {
     this.#cached = undefined;
-    const lines = records.map((record) => `${JSON.stringify(encodeRecord(record))}\n`);
-    writeFileAtomic(this.path, lines.join(""), { mode: 0o600 });
+    this.#declinedSize = 0;
+    writeFileAtomic(this.path, lines.map((line) => `${line}\n`).join(""), { mode: 0o600 });
   }
 
   /** Call under the lock, after an append. Returns how many lines were dropped. */
   compactIfLarge(currentHash: string | null, clock: Clock): number {
-    if (this.#appendedSize <= this.#limits.maxBytes) return 0;
+    if (this.#appendedSize <= Math.max(this.#limits.maxBytes, this.#declinedSize * 1.2)) return 0;
     const { records } = this.read();
     const compacted = compactRecords(records, currentHash, this.#limits.keepChanges, clock.now());
     // When the changes to keep are themselves larger than the cap, a rewrite for each new line would cost more than it frees.
-    if (records.length - compacted.length < Math.max(1, this.#limits.keepChanges / 2)) return 0;
+    if (records.length - compacted.length < Math.max(1, this.#limits.keepChanges / 2)) {
+      this.#declinedSize = this.#appendedSize;
+      return 0;
+    }
     this.rewrite(compacted);
     return records.length - compacted.length;
   }
@@ -123,7 +147,7 @@ export class Journal {
 export function isInStep(tail: JournalTail | undefined, hash: string | null): boolean {
   if (!tail) return hash === null;
   // What others did is noted afterwards, so such a line cannot have been cut off before its change.
-  return tail.fileAfter === hash || (tail.origin !== "external" && tail.fileBefore === hash);
+  return tail.fileAfter === hash || (!tail.isExternal && tail.fileBefore === hash);
 }
 
 function tailOf(record: JournalRecord): JournalTail | undefined {
@@ -132,7 +156,9 @@ function tailOf(record: JournalRecord): JournalTail | undefined {
   if (record.kind === "change" && record.action === "forget" && record.fileBefore === record.fileAfter)
     return undefined;
   const fileBefore = record.kind === "change" ? record.fileBefore : record.fileAfter;
-  return { fileBefore, fileAfter: record.fileAfter, origin: record.origin };
+  const isExternal = record.kind === "change" && record.action === "external";
+  const isOurs = record.kind === "change" && record.action !== "external" && record.action !== "forget";
+  return { fileBefore, fileAfter: record.fileAfter, isExternal, isOurs };
 }
 
 function readTail(fd: number): JournalTail | undefined {

@@ -129,11 +129,11 @@ export function encodeRecord(record: JournalRecord): Record<string, unknown> {
 
 /** Undefined for a line that is no record of ours: reading forgives. */
 export function decodeRecord(value: unknown): JournalRecord | undefined {
-  if (!isObject(value) || typeof value.id !== "string" || typeof value.time !== "string") return undefined;
+  if (!isObject(value) || !isToken(value.id) || !isTime(value.time)) return undefined;
   const head: Head = {
     id: value.id,
     time: value.time,
-    origin: (typeof value.origin === "string" ? value.origin : "external") as WriteOrigin,
+    origin: (isToken(value.origin) ? value.origin : "external") as WriteOrigin,
     ...(typeof value.session === "string" ? { sessionId: value.session } : {}),
     ...(typeof value.reason === "string" ? { reason: value.reason } : {}),
   };
@@ -146,7 +146,7 @@ export function decodeRecord(value: unknown): JournalRecord | undefined {
 function decodeChange(head: Head, value: Record<string, unknown>): ChangeRecord | undefined {
   const listed = Array.isArray(value.changes) ? value.changes : "at" in value ? [value] : [];
   const changes = listed.flatMap((item) => decodeStep(item) ?? []);
-  if (changes.length !== listed.length || typeof value.action !== "string") return undefined;
+  if (changes.length !== listed.length || !isToken(value.action)) return undefined;
   return {
     ...head,
     kind: "change",
@@ -170,9 +170,9 @@ function decodeRefusal(head: Head, value: Record<string, unknown>): RefusalRecor
   return {
     ...head,
     kind: "refusal",
-    action: String(value.action),
-    error: String(value.error) as MemoryErrorKind,
-    ids: isStringList(value.ids) ? value.ids : [],
+    action: isToken(value.action) ? value.action : "unknown",
+    error: (isToken(value.error) ? value.error : "io") as MemoryErrorKind,
+    ids: isStringList(value.ids) ? value.ids.filter(isToken) : [],
     length: typeof value.length === "number" ? value.length : 0,
     sha256: String(value.sha256),
   };
@@ -185,9 +185,9 @@ function decodeCheckpoint(head: Head, value: Record<string, unknown>): Checkpoin
     return [
       {
         text: item.text,
-        since: String(item.since),
-        id: String(item.id),
-        origin: String(item.origin) as WriteOrigin,
+        since: isTime(item.since) ? item.since : head.time,
+        id: isToken(item.id) ? item.id : head.id,
+        origin: (isToken(item.origin) ? item.origin : "external") as WriteOrigin,
         ...(typeof item.session === "string" ? { sessionId: item.session } : {}),
       },
     ];
@@ -201,6 +201,15 @@ function decodeCheckpoint(head: Head, value: Record<string, unknown>): Checkpoin
     dropped,
     ...(value.incomplete === true ? { isIncomplete: true as const } : {}),
   };
+}
+
+/** A name without anything a terminal or a path could take amiss. Newer programs may use names we do not know. */
+export function isToken(value: unknown): value is string {
+  return typeof value === "string" && /^[\w.+:-]{1,80}$/.test(value);
+}
+
+export function isTime(value: unknown): value is string {
+  return isToken(value) && !Number.isNaN(Date.parse(value));
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -20,13 +20,16 @@ export type Replay = {
   readonly known: ReadonlyMap<string, KnownEntry>;
 };
 
-type State = { entries: readonly string[] | undefined; known: Map<string, KnownEntry>; hash: string | null };
+type State = { entries: readonly string[] | undefined; known: Map<string, KnownEntry> };
 
-/** `currentHash` is that of the file now; it decides about the last line. */
-export function replayJournal(records: readonly JournalRecord[], currentHash: string | null): Replay {
+/** `currentHash` is that of the file now; it decides about the last line. Undefined when the file cannot be read. */
+export function replayJournal(
+  records: readonly JournalRecord[],
+  currentHash: string | null | undefined,
+): Replay {
   const changes: { record: ChangeRecord; status: "committed" | "aborted" }[] = [];
   const refusals: RefusalRecord[] = [];
-  let state: State = { entries: [], known: new Map(), hash: null };
+  let state: State = { entries: [], known: new Map() };
   let previous = state; // before the latest change, in case it turns out to have been cut off
   for (const record of records) {
     if (record.kind === "refusal") {
@@ -34,7 +37,7 @@ export function replayJournal(records: readonly JournalRecord[], currentHash: st
     } else if (record.kind === "checkpoint") {
       const known = new Map(record.known.map((entry) => [entry.text, entry]));
       const entries = record.isIncomplete ? undefined : record.known.map(({ text }) => text);
-      state = { entries, known, hash: record.fileAfter };
+      state = { entries, known };
       previous = state;
     } else {
       const last = changes.at(-1);
@@ -48,7 +51,7 @@ export function replayJournal(records: readonly JournalRecord[], currentHash: st
     }
   }
   const last = changes.at(-1);
-  if (last && wasCutOff(last.record, currentHash)) {
+  if (last && currentHash !== undefined && wasCutOff(last.record, currentHash)) {
     last.status = "aborted";
     state = previous;
   }
@@ -75,7 +78,7 @@ function step(state: State, record: ChangeRecord): State {
   const base = record.isIncomplete ? undefined : state.entries;
   const entries = record.entries ?? (base && record.changes.reduce<readonly string[]>(applyChange, base));
   for (const text of record.entries ?? []) if (!known.has(text)) note(text);
-  return { entries, known, hash: record.fileAfter };
+  return { entries, known };
 }
 
 function markUndone(

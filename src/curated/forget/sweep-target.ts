@@ -1,0 +1,144 @@
+// One target and all its traces of a text. Call it under the lock, unless it is a dry run.
+import { readFileSync, unlinkSync } from "node:fs";
+import { basename, dirname } from "node:path";
+import { randomHex, resolveLinks, sha256, writeFileAtomic } from "../../lib/index.ts";
+import { listBackups } from "../backup.ts";
+import { findDrift } from "../drift.ts";
+import { formatEntries, parseEntries, withoutDuplicates } from "../format.ts";
+import { encodeRecord } from "../journal/record.ts";
+import { type OpenMemoryFile, openMemoryFile } from "../memory-file.ts";
+import { withPin } from "../pins.ts";
+import { listTemps } from "../stale-temps.ts";
+import type { TargetStore } from "../target-store.ts";
+import type { WriteMeta } from "../types.ts";
+import type { Forgotten } from "./forget.ts";
+import type { Needle } from "./needle.ts";
+import { scrubArchive, scrubJournal } from "./scrub-lines.ts";
+
+export type Sweep = { readonly isDryRun: true } | { readonly isDryRun: false; readonly meta: WriteMeta };
+
+export function sweepTarget(store: TargetStore, needle: Needle, sweep: Sweep): Forgotten {
+  const { paths, target, journal } = store;
+  using opened = openMemoryFile(paths.file);
+  const file = fileWithout(opened, store, needle);
+  const lines = scrubJournal(paths.journal, needle);
+  const archive = scrubArchive(paths.archive, needle);
+  const copies = listCopies(store).filter((path) => needle.cutFrom(readFileSync(path)));
+  const leftovers = listLeftovers(store, needle);
+  const hitLeftovers = leftovers.filter((path) => needle.isInRaw(readIfThere(path))).length;
+  if (!sweep.isDryRun) {
+    if (archive.hits > 0) writeLines(paths.archive, archive.lines);
+    // Only the text goes from a copy; whatever else it was made for stays.
+    for (const path of copies) writeFileAtomic(path, needle.cutFrom(readFileSync(path)) ?? "");
+    for (const path of leftovers) unlinkSync(path);
+    if (file || lines.hits > 0)
+      journal.rewriteLines([...lines.lines, forgetLine(store, opened, file, needle, sweep.meta)]);
+    if (file) replaceFile(store, opened, file);
+  }
+  return {
+    entries: (file?.gone ?? []).map((entry) => ({ target, entry })),
+    journalLines: lines.hits,
+    archived: archive.hits,
+    backups: copies.length,
+    leftovers: hitLeftovers,
+    pending: 0,
+  };
+}
+
+type NewFile = {
+  readonly bytes: Uint8Array;
+  readonly entries: readonly string[];
+  readonly gone: readonly string[];
+};
+
+/**
+ * Entries that hold the text go whole. From a file that has drifted only the text itself is cut: what looks like one entry
+ * there may be somebody's whole document. Undefined when the file does not hold it.
+ */
+function fileWithout({ file }: OpenMemoryFile, store: TargetStore, needle: Needle): NewFile | undefined {
+  if (file.kind === "unreadable") {
+    const message = `${store.paths.file} could not be read (${file.reason})`;
+    throw new Error(message);
+  }
+  if (file.kind === "missing") return undefined;
+  const entries = withoutDuplicates(parseEntries(file.text));
+  const gone = entries.filter(needle.isIn);
+  if (gone.length === 0) return undefined;
+  const cut = findDrift(file.text, store.limit) ? needle.cutFrom(file.bytes) : undefined;
+  if (cut) return { bytes: cut, entries: parseEntries(Buffer.from(cut).toString("utf8")), gone };
+  const kept = entries.filter((entry) => !needle.isIn(entry));
+  return { bytes: Buffer.from(formatEntries(kept), "utf8"), entries: kept, gone };
+}
+
+/** Says that something was forgotten, not what. Carries the whole list, because the lines before it no longer tell it. */
+function forgetLine(
+  store: TargetStore,
+  { file }: OpenMemoryFile,
+  next: NewFile | undefined,
+  needle: Needle,
+  meta: WriteMeta,
+): string {
+  const before = file.kind === "text" ? file.hash : null;
+  const reason = meta.reason?.replaceAll(needle.text, needle.standIn);
+  return JSON.stringify(
+    encodeRecord({
+      kind: "change",
+      ...store.recordHead({
+        ...meta,
+        origin: meta.origin ?? "cli",
+        ...(reason === undefined ? {} : { reason }),
+      }),
+      action: "forget",
+      changes: [],
+      entries: next?.entries ?? (file.kind === "text" ? withoutDuplicates(parseEntries(file.text)) : []),
+      fileBefore: before,
+      fileAfter: next ? sha256(next.bytes) : before,
+    }),
+  );
+}
+
+function replaceFile(store: TargetStore, opened: OpenMemoryFile, { bytes, gone }: NewFile): void {
+  const beforeReplace = (): void => {
+    if (!opened.isUnchanged()) throw new Error("another program changed the file meanwhile");
+  };
+  const tempName = `${store.paths.tempPrefix}${randomHex(6)}.tmp`;
+  writeFileAtomic(store.paths.file, bytes, { tempName, beforeReplace });
+  const unpinned = store.changePins((pins) =>
+    gone.reduce((all, entry) => withPin(all, store.target, entry, false), pins),
+  );
+  if (!unpinned.ok) throw new Error(unpinned.error.message);
+}
+
+function listCopies({ paths }: TargetStore): string[] {
+  const directory = dirname(resolveLinks(paths.file));
+  return [...listBackups(paths.file), ...listTemps(directory, paths.tempPrefix, ".rescue")];
+}
+
+/** Temporary files of killed writers. Under the lock nobody is using them. */
+function listLeftovers({ paths, target }: TargetStore, needle: Needle): string[] {
+  const directory = dirname(resolveLinks(paths.file));
+  return [
+    ...listTemps(directory, paths.tempPrefix),
+    ...(target === "memory" ? foreignTemps(directory, needle) : []),
+    ...[paths.journal, paths.archive].flatMap((path) => listTemps(dirname(path), `.${basename(path)}.`)),
+    ...listTemps(dirname(paths.file), `.${basename(paths.file)}.bak.`),
+  ];
+}
+
+/** The Python original's do not tell their target; one of them may be in use, and then holds what must not be written. */
+function foreignTemps(directory: string, needle: Needle): string[] {
+  const isOurs = (path: string): boolean => /^\.mem_(memory|user)_/.test(basename(path));
+  return listTemps(directory, ".mem_").filter((path) => !isOurs(path) && needle.isInRaw(readIfThere(path)));
+}
+
+function readIfThere(path: string): Uint8Array {
+  try {
+    return readFileSync(path);
+  } catch {
+    return new Uint8Array(); // a writer that is alive took it away
+  }
+}
+
+function writeLines(path: string, lines: readonly string[]): void {
+  writeFileAtomic(path, lines.map((line) => `${line}\n`).join(""));
+}
