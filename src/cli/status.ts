@@ -13,9 +13,8 @@ import { percentOf } from "../lib/index.ts";
 import { VERSION } from "../version.ts";
 import type { CommandBody, CommandSpec, Paint, Terminal } from "./command.ts";
 import { isDirectory } from "./doctor/files.ts";
-import { count } from "./doctor/finding.ts";
 import { lookAtTarget, type TargetLook } from "./doctor/look.ts";
-import { localTime } from "./memory/printing.ts";
+import { counted, localTime } from "./printing.ts";
 
 export const statusCommands: readonly CommandSpec[] = [
   {
@@ -88,7 +87,7 @@ function countPending(directory: string): number | undefined {
 
 function pendingText(pending: number | undefined, paint: Paint): string {
   if (pending === undefined) return paint("red", "cannot be read");
-  return pending === 0 ? "none" : paint("yellow", `${count(pending, "write")} to approve`);
+  return pending === 0 ? "none" : paint("yellow", `${counted(pending, "write")} to approve`);
 }
 
 function pick({ id, time, target, action, origin }: HistoryLine): object {
@@ -114,7 +113,7 @@ function usage(look: TargetLook, config: MemoryConfig, paint: Paint): string {
   const filled = look.used === 0 ? 0 : Math.max(1, Math.floor((percent / 100) * BAR_WIDTH));
   const bar = `[${"#".repeat(filled)}${"-".repeat(BAR_WIDTH - filled)}]`;
   const style = percent >= 100 ? "red" : percent >= 80 ? "yellow" : "green";
-  const entries = look.entries.length === 0 ? "empty" : count(look.entries.length, "entry", "entries");
+  const entries = look.entries.length === 0 ? "empty" : counted(look.entries.length, "entry", "entries");
   const off = isEnabled(look, config) ? "" : paint("yellow", ", switched off");
   return `${paint(style, bar)} ${formatFraction(look)}  ${paint("dim", entries)}${off}`;
 }

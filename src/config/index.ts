@@ -21,7 +21,7 @@ export {
   removeEnvValue,
   setEnvValue,
 } from "./env-file.ts";
-export { CONFIG_KEYS, type ConfigKey } from "./keys.ts";
+export { CONFIG_KEYS, type ConfigKey, findConfigKey, isKnownSection } from "./keys.ts";
 export { loadConfig, loadMemoryConfig } from "./load.ts";
 export { DEFAULT_MEMORY_CONFIG, isApprovalOn, type MemoryConfig } from "./memory-config.ts";
 export { nearest } from "./nearest.ts";

@@ -1,5 +1,5 @@
 // L1, curated memory: two bounded files, one tool, a journal of every change.
-export { approvePending } from "./approval/approve.ts";
+export { approvePending, pendingOperation } from "./approval/approve.ts";
 export { readPendingWrites, rejectPending, staleClaims } from "./approval/claims.ts";
 export type { ApprovalCallback } from "./approval/gate.ts";
 export {

@@ -157,7 +157,8 @@ function adopt(fd: number, previous: FileOwner | undefined, options: AtomicWrite
     try {
       fchownSync(fd, previous.uid, previous.gid);
     } catch {
-      // Only root may give a file away. The content is right; the owner becomes the one who wrote.
+      // Only root may give a file away: it becomes the writer's. What its group was allowed is not for the writer's group.
+      if (own.gid !== previous.gid) fchmodSync(fd, mode & ~0o070);
     }
   }
 }

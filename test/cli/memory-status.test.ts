@@ -3,7 +3,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { memoryCommands } from "../../src/cli/memory/commands.ts";
-import { localTime, oneLine, printable } from "../../src/cli/memory/printing.ts";
+import { localTime, oneLine, printable } from "../../src/cli/printing.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
 import { runHere, runHermes, runJson } from "./run.ts";
 

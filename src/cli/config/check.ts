@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { type ConfigIssue, checkConfig, type UnknownKey } from "../../config/index.ts";
 import { isThreatId } from "../../security/index.ts";
 import type { CommandBody } from "../command.ts";
-import { printable } from "../memory/printing.ts";
+import { printable } from "../printing.ts";
 
 export const check: CommandBody = async (_input, { home, io }) => {
   const found = await checkConfig(home.home, { isThreatId });

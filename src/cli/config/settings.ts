@@ -1,5 +1,5 @@
 // The settings that apply, under the names they have in config.yaml, and how they are written on a terminal.
-import { CONFIG_KEYS, type ConfigKey, type HermesConfig, nearest } from "../../config/index.ts";
+import { CONFIG_KEYS, type HermesConfig, nearest } from "../../config/index.ts";
 import type { Paint } from "../command.ts";
 
 export type Setting = { readonly key: string; readonly value: unknown; readonly isDefault: boolean };
@@ -57,18 +57,6 @@ export function yamlLines(settings: readonly Setting[], paint: Paint): string[] 
 /** A single value on a line of its own: text bare, the rest as YAML's flow style has it. */
 export function scalar(value: unknown): string {
   return typeof value === "string" && value !== "" ? value : yamlScalar(value);
-}
-
-export function isSection(key: string): boolean {
-  return CONFIG_KEYS.some((known) => known.key.startsWith(`${key}.`));
-}
-
-export function knownKey(key: string): ConfigKey | undefined {
-  const parts = key.split(".");
-  return CONFIG_KEYS.find((known) => {
-    const wanted = known.key.split(".");
-    return wanted.length === parts.length && wanted.every((part, i) => part === "*" || part === parts[i]);
-  });
 }
 
 /** A known key that is spelled nearly the same, or the same in some section. */

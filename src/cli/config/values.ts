@@ -4,32 +4,26 @@ import { resolve } from "node:path";
 import {
   type ConfigError,
   configPath,
+  findConfigKey,
   getConfigValue,
+  isKnownSection,
   loadConfig,
   setConfigValue,
   unsetConfigValue,
 } from "../../config/index.ts";
 import type { Result } from "../../lib/index.ts";
 import { type CommandBody, type CommandContext, CommandFailure, type CommandOutcome } from "../command.ts";
-import {
-  effectiveSettings,
-  isSection,
-  knownKey,
-  scalar,
-  similarKey,
-  toNested,
-  yamlLines,
-} from "./settings.ts";
+import { effectiveSettings, scalar, similarKey, toNested, yamlLines } from "./settings.ts";
 
 const CHECK = "Look at every mistake with 'hermes config check'.";
 
 export const get: CommandBody = async ({ args }, context) => {
   const { key } = args;
-  if (key === undefined || isSection(key)) return getSection(key, context);
+  if (key === undefined || isKnownSection(key.split("."))) return getSection(key, context);
   const { home } = context.home;
   const found = unwrap(await getConfigValue(home, key), CHECK);
   if (found.source === "unset") {
-    if (knownKey(key) === undefined) throw unknownKey(key);
+    if (findConfigKey(key.split(".")) === undefined) throw unknownKey(key);
     return { json: { key, value: null, source: "unset" }, lines: [], notes: [`${key} is not set.`] };
   }
   const { source, value } = found;
@@ -95,7 +89,7 @@ export const unset: CommandBody = async ({ args }, { home }) => {
   const change = unwrap(await unsetConfigValue(home.home, args.key ?? ""));
   const { key, changed } = change;
   const previous = presentable(key, change.previous) ?? null;
-  const standard = knownKey(key)?.default;
+  const standard = findConfigKey(key.split("."))?.default;
   const rest = standard === undefined ? "" : ` The default is ${scalar(standard)}.`;
   return {
     json: { success: true, key, previous, changed, path: resolve(change.path) },

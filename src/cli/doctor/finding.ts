@@ -38,10 +38,6 @@ export function quoted(path: string): string {
   return /^[\w./:@+-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }
 
-export function count(number: number, one: string, many = `${one}s`): string {
-  return `${number} ${number === 1 ? one : many}`;
-}
-
 /** `4.1 kB`; in steps of 1024, as the limits in config.yaml are. */
 export function bytes(size: number): string {
   const units = ["B", "kB", "MB", "GB", "TB"];

@@ -9,8 +9,9 @@ import {
 } from "../../curated/index.ts";
 import { memoriesDirectory } from "../../home.ts";
 import { describeCause, errnoCode, readJsonLines } from "../../lib/index.ts";
+import { counted } from "../printing.ts";
 import { statOf } from "./files.ts";
-import { bytes, count, type Finding, fail, fine, guarded, quoted, warn } from "./finding.ts";
+import { bytes, type Finding, fail, fine, guarded, quoted, warn } from "./finding.ts";
 import { lookAtTarget } from "./look.ts";
 import type { Patient } from "./run.ts";
 
@@ -34,14 +35,14 @@ function journalOf({ home, config }: Patient, target: MemoryTarget): Finding[] {
   const aborted = changes.filter(({ status }) => status === "aborted").length;
   // A line without its change is what a killed process leaves; replaying passes it over, so it is told, not complained about.
   const told = [
-    count(changes.length, "change"),
+    counted(changes.length, "change"),
     ...(aborted > 0 ? [`${aborted} of them cut off by a crash and without effect`] : []),
-    ...(refusals.length > 0 ? [count(refusals.length, "refusal")] : []),
+    ...(refusals.length > 0 ? [counted(refusals.length, "refusal")] : []),
     bytes(size),
   ];
   const findings = [fine("journal", `Journal of '${target}': ${told.join(", ")}.`)];
   if (damaged > 0) {
-    const message = `Journal of '${target}': ${count(damaged, "line")} cannot be read and ${damaged === 1 ? "is" : "are"} passed over.`;
+    const message = `Journal of '${target}': ${counted(damaged, "line")} cannot be read and ${damaged === 1 ? "is" : "are"} passed over.`;
     const remedy = `Changes in such lines cannot be undone or explained; the rest works. Look at ${quoted(path)}.`;
     findings.push(warn("journal", message, remedy));
   }
@@ -57,7 +58,7 @@ function archiveOf({ home }: Patient, target: MemoryTarget): Finding[] {
   const { archive: path } = targetPaths(memoriesDirectory(home), target);
   const { damaged } = readJsonLines(path);
   if (damaged === 0) return [];
-  const message = `Archive of '${target}': ${count(damaged, "line")} cannot be read; what they held cannot be restored.`;
+  const message = `Archive of '${target}': ${counted(damaged, "line")} cannot be read; what they held cannot be restored.`;
   return [warn("archive", message, `Mend or remove the damaged lines of ${quoted(path)}.`)];
 }
 
@@ -67,7 +68,7 @@ export function checkPins({ home }: Patient): Finding[] {
   try {
     const pins = readPins(path);
     const pinned = MEMORY_TARGETS.reduce((sum, target) => sum + pins[target].size, 0);
-    return [fine("pins", `The pin file is readable (${count(pinned, "pin")}).`)];
+    return [fine("pins", `The pin file is readable (${counted(pinned, "pin")}).`)];
   } catch (cause) {
     const remedy = "Mend the JSON, or delete the file to unpin everything.";
     const reason = errnoCode(cause) === undefined ? "it is damaged" : describeCause(cause);

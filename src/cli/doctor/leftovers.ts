@@ -10,8 +10,9 @@ import {
 } from "../../curated/index.ts";
 import { memoriesDirectory, pendingWritesDirectory } from "../../home.ts";
 import { resolveLinks } from "../../lib/index.ts";
+import { counted } from "../printing.ts";
 import { namesIn, statOf } from "./files.ts";
-import { count, type Finding, fine, warn } from "./finding.ts";
+import { type Finding, fine, warn } from "./finding.ts";
 import type { Patient } from "./run.ts";
 
 export function checkPending({ home }: Patient): Finding[] {
@@ -21,15 +22,15 @@ export function checkPending({ home }: Patient): Finding[] {
   const findings = [
     fine(
       "pending",
-      `${count(records.length, "write waits", "writes wait").replace(/^0/, "No")} for approval.`,
+      `${counted(records.length, "write waits", "writes wait").replace(/^0/, "No")} for approval.`,
     ),
   ];
   if (skipped.length > 0) {
-    const told = `${count(skipped.length, "file")} without a usable write in ${directory}: ${shortList(skipped)}.`;
+    const told = `${counted(skipped.length, "file")} without a usable write in ${directory}: ${shortList(skipped)}.`;
     findings.push(warn("pending", told, "Look at them and delete them; nothing will read them."));
   }
   if (stale.length > 0) {
-    const told = `${count(stale.length, "write")} held by an approver that is gone: ${shortList(stale)}.`;
+    const told = `${counted(stale.length, "write")} held by an approver that is gone: ${shortList(stale)}.`;
     findings.push(warn("pending", told, "'hermes memory pending' gives back what was held."));
   }
   return findings;
@@ -49,7 +50,7 @@ export function checkTemps({ home, root }: Patient): Finding[] {
     return warn("rescue", `A write in place broke off; ${path} has its whole content.`, remedy);
   });
   if (stale.length === 0) return [...findings, fine("temp-files", "No leftover temporary files.")];
-  const message = `${count(stale.length, "leftover")} of a process that was killed: ${shortList(stale)}.`;
+  const message = `${counted(stale.length, "leftover")} of a process that was killed: ${shortList(stale)}.`;
   return [...findings, warn("temp-files", message, "Delete them when no other process is at work.")];
 }
 

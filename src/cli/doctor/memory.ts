@@ -11,8 +11,9 @@ import {
 } from "../../curated/index.ts";
 import { memoriesDirectory } from "../../home.ts";
 import { groupThousands } from "../../lib/index.ts";
+import { counted } from "../printing.ts";
 import { isDirectory, namesIn } from "./files.ts";
-import { count, type Finding, fail, fine, warn } from "./finding.ts";
+import { type Finding, fail, fine, warn } from "./finding.ts";
 import { lookAtTarget, type TargetLook } from "./look.ts";
 import type { Patient } from "./run.ts";
 
@@ -31,7 +32,7 @@ export function checkUserScopes({ home, config }: Patient): Finding[] {
       .map((finding) => ({ ...finding, message: `users/${scope}: ${finding.message}` })),
   );
   return [
-    fine("user-scopes", `${count(scopes.length, "user has", "users have")} memory of their own.`),
+    fine("user-scopes", `${counted(scopes.length, "user has", "users have")} memory of their own.`),
     ...wrong,
   ];
 }
@@ -46,7 +47,9 @@ export function checkBackups({ home }: Patient): Finding[] {
     return [fine("backups", "No backups: no write was ever refused because of drift.")];
   const taken = new Date(newest.at * 1000);
   const when = Number.isNaN(taken.getTime()) ? "" : `, taken ${taken.toISOString()}`;
-  return [fine("backups", `${count(newestFirst.length, "backup")}; newest ${basename(newest.path)}${when}.`)];
+  return [
+    fine("backups", `${counted(newestFirst.length, "backup")}; newest ${basename(newest.path)}${when}.`),
+  ];
 }
 
 function findingsIn(directory: string, config: Patient["config"]): Finding[] {
@@ -65,7 +68,7 @@ function findingsOf(look: TargetLook, scanAllow: readonly string[], isOn: boolea
   const budget = { used, limit };
   const state = isOn ? "" : " (switched off in config.yaml)";
   const size = look.exists
-    ? `${count(entries.length, "entry", "entries")}, ${formatFraction(budget)} chars`
+    ? `${counted(entries.length, "entry", "entries")}, ${formatFraction(budget)} chars`
     : "not there yet";
   const findings = [fine("memory-file", `${name}: ${size}${state}`)];
   if (drift !== undefined)

@@ -2,9 +2,9 @@
 import { resolve } from "node:path";
 import { DEFAULT_MEMORY_CONFIG, loadMemoryConfig, type MemoryConfig } from "../../config/index.ts";
 import type { CommandBody, CommandContext, Paint, Style } from "../command.ts";
-import { printable } from "../memory/printing.ts";
+import { counted, printable } from "../printing.ts";
 import { isDirectory } from "./files.ts";
-import { count, type Finding, guarded } from "./finding.ts";
+import { type Finding, guarded } from "./finding.ts";
 import { checkDisk, checkHome, checkModes, checkProfile } from "./home.ts";
 import { checkJournals, checkPins } from "./journal.ts";
 import { checkPending, checkTemps } from "./leftovers.ts";
@@ -86,7 +86,7 @@ function summary(findings: readonly Finding[]): string {
   const warned = findings.filter(({ status }) => status === "warn").length;
   const parts = [
     ...(failed > 0 ? [`${failed} failed`] : []),
-    ...(warned > 0 ? [count(warned, "warning")] : []),
+    ...(warned > 0 ? [counted(warned, "warning")] : []),
   ];
-  return `${count(findings.length, "finding")}: ${parts.length > 0 ? parts.join(", ") : "all is well"}.`;
+  return `${counted(findings.length, "finding")}: ${parts.length > 0 ? parts.join(", ") : "all is well"}.`;
 }

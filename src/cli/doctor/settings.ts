@@ -2,8 +2,9 @@
 import { checkConfig, configPath, envFilePath, readEnvFile } from "../../config/index.ts";
 import { isThreatId } from "../../security/index.ts";
 import { problem, unread } from "../config/check.ts";
+import { counted } from "../printing.ts";
 import { statOf } from "./files.ts";
-import { count, type Finding, fail, fine, quoted, warn } from "./finding.ts";
+import { type Finding, fail, fine, quoted, warn } from "./finding.ts";
 import type { Patient } from "./run.ts";
 
 export async function checkSettings({ home }: Patient): Promise<Finding[]> {
@@ -37,6 +38,6 @@ export function checkEnvFile({ home }: Patient): Finding[] {
     const lines = `${malformedLines.length === 1 ? "line" : "lines"} ${malformedLines.join(", ")}`;
     findings.push(warn("env-file", `.env: ${lines} cannot be read as NAME=value.`, `Edit ${path}.`));
   }
-  const names = count(file.value.values.size, "variable");
+  const names = counted(file.value.values.size, "variable");
   return findings.length > 0 ? findings : [fine("env-file", `.env is private and holds ${names}.`)];
 }

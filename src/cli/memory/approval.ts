@@ -2,15 +2,15 @@
 import {
   approvePending,
   MEMORY_TARGETS,
-  type MemoryOp,
   type MemoryStore,
   type PendingRecord,
+  pendingOperation,
   readPendingWrites,
   rejectPending,
 } from "../../curated/index.ts";
 import type { CommandBody, CommandOutcome } from "../command.ts";
-import { asStored, openStore, stagedWrites, unwrap } from "./open.ts";
-import { oneLine, printable } from "./printing.ts";
+import { oneLine, printable } from "../printing.ts";
+import { openStore, stagedWrites, unwrap } from "./open.ts";
 
 // A summary is cut where it is made; here it only has to stay in its line.
 const SUMMARY_CHARS = 200;
@@ -105,7 +105,7 @@ function chosen(directory: string, asked: string): Choice {
 /** So that `explain` can tell later that this text was turned down. Of the text itself only a hash is kept. */
 async function noteRejection(store: MemoryStore, record: PendingRecord | undefined): Promise<void> {
   const target = MEMORY_TARGETS.find((each) => each === record?.payload.target);
-  const op = record && operationOf(record);
+  const op = record && pendingOperation(record);
   if (!target || !op) return; // a record that makes no sense leaves none
   await store.noteRefusal(
     target,
@@ -113,14 +113,6 @@ async function noteRejection(store: MemoryStore, record: PendingRecord | undefin
     { kind: "denied", message: "rejected" },
     { origin: "cli", reason: `rejected ${record.id}` },
   );
-}
-
-function operationOf({ payload }: PendingRecord): MemoryOp | undefined {
-  const { action, content, old_text: oldText } = payload;
-  if (action === "add" && content !== null) return { action, content: asStored(content) };
-  if (action === "replace" && content !== null && oldText !== null)
-    return { action, oldText, content: asStored(content) };
-  return action === "remove" && oldText !== null ? { action, oldText: asStored(oldText) } : undefined;
 }
 
 function nothingWaits(field: string, skipped: readonly string[]): CommandOutcome {

@@ -7,9 +7,9 @@ import {
   type CommandInput,
   type CommandOutcome,
 } from "../command.ts";
+import { indented, localTime, oneLine } from "../printing.ts";
 import { changed } from "./entries.ts";
 import { openStore, targetFlag, targetsFlag, unwrap, wantedText } from "./open.ts";
-import { indented, localTime, oneLine } from "./printing.ts";
 
 type Archived = ArchivedEntry & { readonly target: MemoryTarget };
 

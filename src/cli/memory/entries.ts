@@ -7,8 +7,8 @@ import {
   type MemoryTarget,
 } from "../../curated/index.ts";
 import type { CommandBody, CommandContext, CommandInput, CommandOutcome } from "../command.ts";
+import { indented, printable } from "../printing.ts";
 import { openStore, type PinView, targetFlag, targetsFlag, textArgument, unwrap, viewPins } from "./open.ts";
-import { indented, printable } from "./printing.ts";
 
 const TITLES: Record<MemoryTarget, string> = {
   memory: "MEMORY.md  the agent's notes",

@@ -1,8 +1,8 @@
 // explain: where a text is, was, or was refused, in plain sentences.
 import { type Explanation, fileNameOf, type MemoryStore } from "../../curated/index.ts";
 import type { CommandBody } from "../command.ts";
+import { localTime, oneLine, printable } from "../printing.ts";
 import { openStore, stagedWritesOf, wantedText } from "./open.ts";
-import { localTime, oneLine, printable } from "./printing.ts";
 
 export const explain: CommandBody = async (input, context) => {
   const text = await wantedText(input, context, "text");

@@ -1,7 +1,7 @@
 // What the store refused, as the command line tells it: a sentence, what helps, and the fields of the memory tool.
 import { formatFraction, type MemoryError } from "../../curated/index.ts";
 import { CommandFailure } from "../command.ts";
-import { oneLine, printable } from "./printing.ts";
+import { oneLine, printable } from "../printing.ts";
 
 export function commandFailure(error: MemoryError, extraHint?: string): CommandFailure {
   const hint = [hintOf(error), extraHint].filter((line) => line !== undefined).join("\n");

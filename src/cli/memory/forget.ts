@@ -1,9 +1,9 @@
 // forget: erases a text from every place this memory keeps one.
 import { type Forgotten, fileNameOf } from "../../curated/index.ts";
 import type { CommandBody } from "../command.ts";
+import { counted, oneLine } from "../printing.ts";
 import { declined } from "./confirm.ts";
 import { openStore, stagedWritesOf, unwrap, wantedText } from "./open.ts";
-import { counted, oneLine } from "./printing.ts";
 
 export const forget: CommandBody = async (input, context) => {
   const text = await wantedText(input, context, "text");

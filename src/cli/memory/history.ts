@@ -1,9 +1,9 @@
 // history, undo.
 import type { HistoryLine, MemoryStore } from "../../curated/index.ts";
 import type { CommandBody, CommandContext, CommandInput } from "../command.ts";
+import { changeLine, indented, localTime, oneLine, printable } from "../printing.ts";
 import { changed } from "./entries.ts";
 import { openStore, targetFlag, unwrap } from "./open.ts";
-import { changeLine, indented, localTime, oneLine, printable } from "./printing.ts";
 
 const DEFAULT_LIMIT = 20;
 

@@ -10,9 +10,9 @@ import {
 } from "../../curated/index.ts";
 import { groupThousands } from "../../lib/index.ts";
 import type { CommandBody, CommandContext, CommandInput, CommandOutcome } from "../command.ts";
+import { counted } from "../printing.ts";
 import { declined } from "./confirm.ts";
 import { openStore, stagedWritesOf, unwrap } from "./open.ts";
-import { counted } from "./printing.ts";
 
 const STUCK = "'hermes memory reset --purge' deletes it as it is, with its history.";
 

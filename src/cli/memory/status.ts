@@ -12,8 +12,8 @@ import {
 } from "../../curated/index.ts";
 import { groupThousands } from "../../lib/index.ts";
 import type { CommandBody, CommandContext } from "../command.ts";
+import { counted, printable } from "../printing.ts";
 import { memoryDirectory, openStore, type PinView, stagedWritesOf, viewPins } from "./open.ts";
-import { counted, printable } from "./printing.ts";
 
 export const path: CommandBody = (input, context) => {
   const directory = memoryDirectory(input, context);

@@ -3,7 +3,7 @@ import { describeCause, err, ok, type Result } from "../../lib/index.ts";
 import type { MemoryStore } from "../store.ts";
 import type { MemoryError, MemoryOp, MemoryOpOutcome, MemoryTarget } from "../types.ts";
 import { claimPending } from "./claims.ts";
-import type { PendingPayload } from "./pending.ts";
+import type { PendingRecord } from "./pending.ts";
 
 /** The record goes when its write is committed; after a failure it waits on. */
 export async function approvePending(
@@ -13,7 +13,7 @@ export async function approvePending(
 ): Promise<Result<MemoryOpOutcome, MemoryError>> {
   const claim = claimPending(directory, id);
   if (!claim.ok) return claim;
-  const op = opOf(claim.value.record.payload);
+  const op = pendingOperation(claim.value.record);
   if (!op) {
     claim.value.giveBack();
     return err({
@@ -42,7 +42,9 @@ export async function approvePending(
   return outcome;
 }
 
-function opOf({ action, content, old_text }: PendingPayload): MemoryOp | undefined {
+/** The operation a record stands for; undefined when it makes no sense. */
+export function pendingOperation({ payload }: PendingRecord): MemoryOp | undefined {
+  const { action, content, old_text } = payload;
   if (action === "add" && content !== null) return { action, content };
   if (action === "replace" && content !== null && old_text !== null)
     return { action, oldText: old_text, content };

@@ -1,6 +1,6 @@
 // Stored text as a person may see it: no control character reaches the terminal, one line where a line is meant.
-import type { Change } from "../../curated/index.ts";
-import { preview } from "../../lib/index.ts";
+import type { Change } from "../curated/index.ts";
+import { preview } from "../lib/index.ts";
 
 const PREVIEW_CHARS = 60;
 // Everything a terminal obeys, C0 and C1 with ESC among them, and what reverses the reading direction. Newline and tab
