@@ -1,4 +1,5 @@
 // Where the parts of one memory directory live.
+import { statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { resolveLinks } from "../lib/index.ts";
 import { fileNameOf } from "./format.ts";
@@ -35,7 +36,10 @@ export type LockedFile = { readonly real: string; readonly locks: readonly strin
 export function lockedFile(file: string): LockedFile {
   const path = resolve(file);
   const real = resolveLinks(path);
-  return { real, locks: real === path ? [`${path}.lock`] : [`${path}.lock`, `${real}.lock`] };
+  const own = `${path}.lock`;
+  // Beside a device or a directory nobody keeps memory, and there would be no place for a lock either.
+  const hasSecond = real !== path && (statSync(real, { throwIfNoEntry: false })?.isFile() ?? true);
+  return { real, locks: hasSecond ? [own, `${real}.lock`] : [own] };
 }
 
 export function lockPaths(file: string): readonly string[] {
