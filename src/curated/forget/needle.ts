@@ -43,6 +43,5 @@ function pattern(text: string): RegExp {
 function cut(bytes: Uint8Array, where: RegExp, standIn: string): Uint8Array | undefined {
   const before = Buffer.from(bytes).toString("latin1");
   const after = before.replace(where, () => latin1(standIn));
-  // A stand-in of no length leaves nothing to compare by when the text is empty, which it never is.
   return after === before ? undefined : Buffer.from(after, "latin1");
 }

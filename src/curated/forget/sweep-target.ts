@@ -23,13 +23,16 @@ export function sweepTarget(store: TargetStore, needle: Needle, sweep: Sweep): F
   const file = fileWithout(opened, store, needle);
   const lines = scrubJournal(paths.journal, needle);
   const archive = scrubArchive(paths.archive, needle);
-  const copies = listCopies(store).filter((path) => needle.cutFrom(readFileSync(path)));
+  const copies = listCopies(store).flatMap((path) => {
+    const bytes = needle.cutFrom(readFileSync(path));
+    return bytes ? [{ path, bytes }] : [];
+  });
   const leftovers = listLeftovers(store, needle);
   const hitLeftovers = leftovers.filter((path) => needle.isInRaw(readIfThere(path))).length;
   if (!sweep.isDryRun) {
     if (archive.hits > 0) writeLines(paths.archive, archive.lines);
     // Only the text goes from a copy; whatever else it was made for stays.
-    for (const path of copies) writeFileAtomic(path, needle.cutFrom(readFileSync(path)) ?? "");
+    for (const { path, bytes } of copies) writeFileAtomic(path, bytes);
     for (const path of leftovers) unlinkSync(path);
     if (file || lines.hits > 0)
       journal.rewriteLines([...lines.lines, forgetLine(store, opened, file, needle, sweep.meta)]);
