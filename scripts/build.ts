@@ -8,7 +8,7 @@ const root = resolve(import.meta.dirname, "..");
 const dist = join(root, "dist");
 
 // Importing a built-in as a module reads every property it has, and with them streams, web crypto and more that a short
-// command never uses. Taken from the plain object it is, only the names we use get loaded: 14 of 50 ms of a start.
+// command never uses. Taken from the plain object it is, only the names we use get loaded: measured, 46 instead of 54 ms for `hermes memory show`.
 const plainBuiltins: Plugin = {
   name: "plain-builtins",
   setup({ onEnd }) {

@@ -37,42 +37,42 @@ describe("listing profiles", () => {
   });
 
   it("sorts the others, marks the active one and tells who has memory", () => {
-    put("profiles/work/memories/MEMORY.md", "note");
+    put("profiles/workshop/memories/MEMORY.md", "note");
     put("profiles/art/memories/MEMORY.md", "");
     put("profiles/.creating-x-1/config.yaml");
     put("profiles/a file");
-    put("active_profile", "work\n");
+    put("active_profile", "workshop\n");
     put("memories/USER.md", "u");
     expect(listProfiles(root).map(({ name, active, hasMemory }) => [name, active, hasMemory])).toEqual([
       ["default", false, true],
       ["art", false, false],
-      ["work", true, true],
+      ["workshop", true, true],
     ]);
   });
 });
 
 describe("creating a profile", () => {
   it("makes an empty private home", () => {
-    const created = createProfile(root, "Work");
-    const home = join(root, "profiles", "work");
-    expect(created).toEqual({ ok: true, value: { name: "work", home, copied: [] } });
+    const created = createProfile(root, "Workshop");
+    const home = join(root, "profiles", "workshop");
+    expect(created).toEqual({ ok: true, value: { name: "workshop", home, copied: [] } });
     expect(statSync(home).mode & 0o777).toBe(0o700);
     expect(readdirSync(join(home, "memories"))).toEqual([]);
-    expect(readdirSync(join(root, "profiles"))).toEqual(["work"]);
+    expect(readdirSync(join(root, "profiles"))).toEqual(["workshop"]);
   });
 
   it("refuses existing, reserved and impossible names with a way out", () => {
-    createProfile(root, "work");
-    const again = createProfile(root, "WORK");
+    createProfile(root, "workshop");
+    const again = createProfile(root, "WORKSHOP");
     expect(again).toMatchObject({ ok: false, error: { kind: "exists" } });
-    expect(!again.ok && again.error.message).toContain("hermes profile use work");
+    expect(!again.ok && again.error.message).toContain("hermes profile use workshop");
     expect(createProfile(root, "default")).toMatchObject({ error: { kind: "reserved-name" } });
     expect(createProfile(root, "sudo")).toMatchObject({ error: { kind: "reserved-name" } });
     expect(createProfile(root, "../x")).toMatchObject({ error: { kind: "invalid-name" } });
     expect(createProfile(root, "new", { clone: "all", from: "gone" })).toMatchObject({
       error: { kind: "missing-profile", name: "gone" },
     });
-    expect(readdirSync(join(root, "profiles"))).toEqual(["work"]);
+    expect(readdirSync(join(root, "profiles"))).toEqual(["workshop"]);
   });
 
   it("clones settings, curated memory and skills", () => {
@@ -130,10 +130,10 @@ describe("creating a profile", () => {
   });
 
   it("copies from the named profile", () => {
-    put("profiles/work/SOUL.md", "work soul");
+    put("profiles/workshop/SOUL.md", "workshop soul");
     put("SOUL.md", "root soul");
-    createProfile(root, "copy", { clone: "config", from: "work" });
-    expect(read("profiles/copy/SOUL.md")).toBe("work soul");
+    createProfile(root, "copy", { clone: "config", from: "workshop" });
+    expect(read("profiles/copy/SOUL.md")).toBe("workshop soul");
   });
 
   it("gives the copy files of its own where the source has links", () => {
@@ -156,10 +156,13 @@ describe("creating a profile", () => {
 
 describe("using a profile", () => {
   it("makes it the sticky one, and the default again", () => {
-    createProfile(root, "work");
-    expect(useProfile(root, "Work")).toMatchObject({ ok: true, value: { name: "work", active: true } });
+    createProfile(root, "workshop");
+    expect(useProfile(root, "Workshop")).toMatchObject({
+      ok: true,
+      value: { name: "workshop", active: true },
+    });
     const context = { env: { HERMES_HOME: root }, platform: "linux", userHome: "/nowhere" } as const;
-    expect(selectHome(context, {})).toMatchObject({ value: { profile: "work" } });
+    expect(selectHome(context, {})).toMatchObject({ value: { profile: "workshop" } });
     expect(useProfile(root, "default").ok).toBe(true);
     expect(existsSync(join(root, "active_profile"))).toBe(false);
     expect(useProfile(root, "default").ok).toBe(true);
@@ -167,10 +170,10 @@ describe("using a profile", () => {
   });
 
   it("refuses a profile that does not exist and leaves the choice as it was", () => {
-    createProfile(root, "work");
-    useProfile(root, "work");
+    createProfile(root, "workshop");
+    useProfile(root, "workshop");
     const refused = useProfile(root, "gone");
     expect(!refused.ok && refused.error.message).toContain("hermes profile create gone");
-    expect(read("active_profile")).toBe("work\n");
+    expect(read("active_profile")).toBe("workshop\n");
   });
 });

@@ -151,7 +151,7 @@ export class TargetStore {
 
   /** What the journal tells, judged by the file as it is now. */
   replay(): Replay {
-    // The journal first: a change committed in between is then missing from both, not half there.
+    // The journal first: a change committed in between then looks like a later edit, not like one that was cut off.
     const { records } = this.journal.read();
     const file = readMemoryFile(this.paths.file);
     return replayJournal(records, file.kind === "unreadable" ? undefined : file.hash);

@@ -18,7 +18,6 @@ import {
 import { basename, dirname, join, resolve } from "node:path";
 import { describeCause, errnoCode, HermesError } from "./errors.ts";
 import { randomHex } from "./ids.ts";
-import { keptDirectory } from "./kept-files.ts";
 
 export type AtomicWriteOptions = {
   /** Mode of a file that did not exist. An existing file keeps its own. Default 0600. */
@@ -93,7 +92,12 @@ const UNSYNCABLE: ReadonlySet<string> = new Set(["EACCES", "EPERM", "EINVAL", "E
 export function syncDirectory(directory: string): void {
   if (process.platform === "win32") return; // directories cannot be opened there; NTFS journals the rename
   try {
-    fsyncSync(keptDirectory(directory));
+    const fd = openSync(directory, "r");
+    try {
+      fsyncSync(fd);
+    } finally {
+      closeSync(fd);
+    }
   } catch (cause) {
     // A directory that may be written but not read, or a network file system that cannot sync one: the rename is done.
     if (!UNSYNCABLE.has(errnoCode(cause) ?? "")) throw cause;

@@ -1,9 +1,9 @@
 // The system calls behind a file lock, reached through koffi. Loaded at the first lock, not at start-up.
-import { mkdirSync } from "node:fs";
+import { closeSync, mkdirSync, openSync } from "node:fs";
 import { createRequire } from "node:module";
 import { constants } from "node:os";
 import { dirname } from "node:path";
-import { keptLockFile } from "./kept-files.ts";
+import { errnoCode } from "./errors.ts";
 
 export type LockAttempt =
   | { readonly kind: "held"; readonly release: () => void }
@@ -22,32 +22,35 @@ export function loadLockCalls(): LockCalls {
 
 const LOCK_EX = 2;
 const LOCK_NB = 4;
-const LOCK_UN = 8;
 
 function unixCalls(koffi: Koffi): LockCalls {
   const flock = koffi.load(null).func("int flock(int fd, int operation)");
-  // The kernel grants an open file the lock it has already, so this process counts for itself which ones it holds.
-  const held = new Set<string>();
   return {
     tryLock(path) {
-      if (held.has(path)) return { kind: "busy" };
-      const fd = keptLockFile(path);
-      while (flock(fd, LOCK_EX | LOCK_NB) !== 0) {
+      const fd = openLockFile(path);
+      for (;;) {
+        if (flock(fd, LOCK_EX | LOCK_NB) === 0) return { kind: "held", release: () => closeSync(fd) };
         const errno = koffi.errno();
         if (errno === constants.errno.EINTR) continue;
+        closeSync(fd);
         if (errno === constants.errno.EWOULDBLOCK || errno === constants.errno.EAGAIN)
           return { kind: "busy" };
         // ENOLCK, ENOSYS, EOPNOTSUPP: a file system without locks, such as some network mounts.
         return { kind: "unsupported", reason: `flock failed with errno ${errno} on ${path}` };
       }
-      held.add(path);
-      const release = (): void => {
-        held.delete(path);
-        flock(fd, LOCK_UN);
-      };
-      return { kind: "held", release };
     },
   };
+}
+
+/** Makes the directory where it is missing: what a lock protects may be about to come into being. */
+function openLockFile(path: string): number {
+  try {
+    return openSync(path, "a", 0o600);
+  } catch (cause) {
+    if (errnoCode(cause) !== "ENOENT") throw cause;
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    return openSync(path, "a", 0o600);
+  }
 }
 
 const GENERIC_READ_WRITE = 0xc0000000;
