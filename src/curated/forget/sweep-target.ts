@@ -1,5 +1,5 @@
 // One target and all its traces of a text. Call it under the lock, unless it is a dry run.
-import { readFileSync, unlinkSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { randomHex, resolveLinks, sha256, writeFileAtomic } from "../../lib/index.ts";
 import { listBackups } from "../backup.ts";
@@ -33,7 +33,7 @@ export function sweepTarget(store: TargetStore, needle: Needle, sweep: Sweep): F
     if (archive.hits > 0) writeLines(paths.archive, archive.lines);
     // Only the text goes from a copy; whatever else it was made for stays.
     for (const { path, bytes } of copies) writeFileAtomic(path, bytes);
-    for (const path of leftovers) unlinkSync(path);
+    for (const path of leftovers) rmSync(path, { force: true }); // a writer that is alive may take its own away first
     if (file || lines.hits > 0)
       journal.rewriteLines([...lines.lines, forgetLine(store, opened, file, needle, sweep.meta)]);
     if (file) replaceFile(store, opened, file);
