@@ -1,4 +1,5 @@
 // What keeps dangerous text out of prompts and secrets out of logs.
+export { sanitizeContext } from "./recall-fence.ts";
 export { createRedactor, redactSecrets } from "./redaction.ts";
 export {
   isThreatId,

@@ -1,0 +1,29 @@
+// What can go wrong with a session store, as codes of `HermesError`.
+import { HermesError } from "../lib/index.ts";
+
+export type SessionErrorCode =
+  | "session-db-locked" // another process kept the write lock longer than we wait
+  | "session-db-full" // no space left, or the file may not grow
+  | "session-db-damaged" // SQLite says the file is malformed
+  | "session-db-not-sqlite" // the file is something else
+  | "session-db-read-only" // opened read-only, by wish, by permission or because it is from the future
+  | "session-db-unavailable" // cannot be opened for any other reason
+  | "session-db-closed"
+  | "unknown-session"
+  | "unknown-parent"
+  | "unknown-message"
+  | "not-a-user-message"
+  | "title-too-long"
+  | "title-taken"
+  | "lock-lost"
+  | "already-continued"
+  | "bad-session-id"
+  | "bad-message";
+
+export function sessionError(
+  code: SessionErrorCode,
+  message: string,
+  options: { hint?: string; cause?: unknown } = {},
+): HermesError {
+  return new HermesError(code, message, options);
+}

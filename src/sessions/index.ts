@@ -1,0 +1,51 @@
+// L2: every conversation in a database.
+export { decodeContent, encodeContent } from "./content.ts";
+export type { SessionErrorCode } from "./errors.ts";
+export { openSessionStore, type SessionStoreOptions } from "./open.ts";
+export type {
+  ActiveSession,
+  AnchoredView,
+  ConversationMessage,
+  ExportedSession,
+  HandoffState,
+  ListedSession,
+  MessageRow,
+  MessageWindow,
+  SessionRow,
+  UserMessagePreview,
+} from "./rows.ts";
+export { checkSessionId, newSessionId } from "./session-id.ts";
+export type { RepairOptions, RepairReport } from "./sqlite/repair.ts";
+export type {
+  AutoMaintenance,
+  BranchOptions,
+  ContinueOptions,
+  Health,
+  ImportOutcome,
+  ListOptions,
+  LongWork,
+  MessageInput,
+  NewLineageSession,
+  NewMessage,
+  NewSession,
+  OptimizeOutcome,
+  Progress,
+  RewindOutcome,
+  Scope,
+  SessionFilter,
+  SessionStore,
+  StoreStats,
+  TokenUpdate,
+  UndoOutcome,
+} from "./store.ts";
+export { MAX_TITLE_CHARS, sanitizeTitle } from "./titles.ts";
+export { sessionDatabaseUnavailable } from "./unavailable.ts";
+
+/** Loaded on use, like the store itself. */
+export async function repairDatabase(
+  path: string,
+  options?: import("./sqlite/repair.ts").RepairOptions,
+): Promise<import("./sqlite/repair.ts").RepairReport> {
+  const repair = await import("./sqlite/repair.ts");
+  return repair.repairDatabase(path, options);
+}

@@ -1,0 +1,57 @@
+// What a session's model_config says about where it comes from. Three keys of that JSON object are reserved for it.
+
+export type LineageMarks = {
+  /** The session this one is a fork of. */
+  readonly branchedFrom?: string;
+  /** The session that ran this one as a subagent, or `__orphaned__`. */
+  readonly delegateFrom?: string;
+  /** The session this one continues after compaction. */
+  readonly compressedFrom?: string;
+};
+
+export const MARK_KEYS = {
+  branchedFrom: "_branched_from",
+  delegateFrom: "_delegate_from",
+  compressedFrom: "_compressed_from",
+} as const satisfies Record<keyof LineageMarks, string>;
+
+/** No marks when the text is no JSON object: one damaged row must not hide the others. */
+export function readMarks(modelConfig: string | null): LineageMarks {
+  const config = parseConfig(modelConfig) ?? {};
+  const marks: { -readonly [name in keyof LineageMarks]: LineageMarks[name] } = {};
+  for (const name of ["branchedFrom", "delegateFrom", "compressedFrom"] as const) {
+    const value = config[MARK_KEYS[name]];
+    // Any value but null counts as set, as in the queries that look at the same keys.
+    if (value !== undefined && value !== null)
+      marks[name] = typeof value === "string" ? value : JSON.stringify(value);
+  }
+  return marks;
+}
+
+/** The settings a child inherits; null when there are none. */
+export function withoutMarks(modelConfig: string | null): Record<string, unknown> | null {
+  const reserved: ReadonlySet<string> = new Set(Object.values(MARK_KEYS));
+  const entries = Object.entries(parseConfig(modelConfig) ?? {}).filter(([key]) => !reserved.has(key));
+  return entries.length === 0 ? null : Object.fromEntries(entries);
+}
+
+/** As it is stored; an empty object is NULL. */
+export function modelConfigText(config: Readonly<Record<string, unknown>> | null | undefined): string | null {
+  if (config === null || config === undefined) return null;
+  const text = JSON.stringify(config);
+  return text === "{}" ? null : text;
+}
+
+function parseConfig(modelConfig: string | null): Record<string, unknown> | null {
+  if (modelConfig === null) return null;
+  try {
+    const parsed: unknown = JSON.parse(modelConfig);
+    return isRecord(parsed) ? parsed : null;
+  } catch {
+    return null;
+  }
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

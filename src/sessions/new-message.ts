@@ -1,0 +1,164 @@
+// Turns a message as callers write it into the values of its row. The keys of `NewMessage`, of stored rows and of
+// conversation messages are all understood.
+import { decodeUtf8, encodeContent, stringForm } from "./content.ts";
+import { sessionError } from "./errors.ts";
+import type { MessageInput } from "./store.ts";
+
+export type MessageColumns = {
+  readonly role: string;
+  readonly content: string | null;
+  readonly tool_call_id: string | null;
+  readonly tool_calls: string | null;
+  readonly tool_name: string | null;
+  readonly timestamp: number;
+  readonly token_count: number | null;
+  readonly finish_reason: string | null;
+  readonly reasoning: string | null;
+  readonly reasoning_content: string | null;
+  readonly reasoning_details: string | null;
+  readonly codex_reasoning_items: string | null;
+  readonly codex_message_items: string | null;
+  readonly platform_message_id: string | null;
+  readonly observed: 0 | 1;
+  /** False when `timestamp` is `now` for want of a usable one. */
+  readonly hasOwnTimestamp: boolean;
+  readonly toolCallCount: number;
+  readonly originId: number | null;
+};
+
+/** `now` in seconds. `replace` keeps reasoning on assistant messages only, as rewriting a session always did. */
+export function toMessageColumns(
+  input: MessageInput,
+  options: { readonly now: number; readonly mode: "append" | "replace" },
+): MessageColumns {
+  const given = keysOf(input);
+  const role = textColumn(given.role) ?? "unknown";
+  const thinks = options.mode === "append" || role === "assistant";
+  const toolCalls = jsonColumn(given.toolCalls ?? given.tool_calls);
+  const timestamp = toSeconds(given.timestamp);
+  return {
+    role,
+    content: encodeContent(given.content),
+    tool_call_id: textColumn(given.toolCallId ?? given.tool_call_id),
+    tool_calls: toolCalls.text,
+    tool_name: textColumn(given.toolName ?? given.tool_name),
+    timestamp: timestamp ?? options.now,
+    token_count: toInteger(given.tokenCount ?? given.token_count),
+    finish_reason: textColumn(given.finishReason ?? given.finish_reason),
+    reasoning: thinks ? textColumn(given.reasoning) : null,
+    reasoning_content: thinks ? textColumn(given.reasoningContent ?? given.reasoning_content) : null,
+    reasoning_details: thinks ? jsonColumn(given.reasoningDetails ?? given.reasoning_details).text : null,
+    codex_reasoning_items: thinks
+      ? jsonColumn(given.codexReasoningItems ?? given.codex_reasoning_items).text
+      : null,
+    codex_message_items: thinks
+      ? jsonColumn(given.codexMessageItems ?? given.codex_message_items).text
+      : null,
+    platform_message_id: textColumn(given.platformMessageId ?? given.platform_message_id ?? given.message_id),
+    observed: given.observed ? 1 : 0,
+    hasOwnTimestamp: timestamp !== null,
+    toolCallCount: toolCalls.count,
+    originId: toInteger(given.originId ?? given.origin_id),
+  };
+}
+
+type GivenKey =
+  | "role"
+  | "content"
+  | "timestamp"
+  | "observed"
+  | "reasoning"
+  | "message_id"
+  | `tool${"Calls" | "CallId" | "Name"}`
+  | `tool_${"calls" | "call_id" | "name"}`
+  | "tokenCount"
+  | "token_count"
+  | "finishReason"
+  | "finish_reason"
+  | `reasoning${"Content" | "Details"}`
+  | `reasoning_${"content" | "details"}`
+  | `codex${"Reasoning" | "Message"}Items`
+  | `codex_${"reasoning" | "message"}_items`
+  | "platformMessageId"
+  | "platform_message_id"
+  | "originId"
+  | "origin_id";
+
+type Given = { readonly [key in GivenKey]?: unknown };
+
+// Callers without types can hand in anything, and messages often come out of JSON.
+function keysOf(input: unknown): Given {
+  if (typeof input === "object" && input !== null && !Array.isArray(input)) return input;
+  const kind = input === null ? "null" : Array.isArray(input) ? "a list" : `a ${typeof input}`;
+  throw sessionError("bad-message", `A message to store has to be an object, but this one is ${kind}.`, {
+    hint: "Pass { role, content }; several messages go to appendMany.",
+  });
+}
+
+/** U+0000 and halves of surrogate pairs become U+FFFD: these columns are indexed and compared by other programs. */
+function textColumn(value: unknown): string | null {
+  if (value === null || value === undefined) return null;
+  return toText(value).replaceAll("\u0000", "\ufffd").toWellFormed();
+}
+
+function toText(value: unknown): string {
+  if (typeof value === "string") return value;
+  if (value instanceof Uint8Array) return decodeUtf8(value);
+  return typeof value === "object" ? jsonOf(value) : String(value);
+}
+
+const EMPTY_JSON: ReadonlySet<string> = new Set(["null", '""', "[]", "{}", "0", "false"]);
+
+/** The text of a JSON column, and how many items it holds. Empty values are NULL and hold none. */
+function jsonColumn(value: unknown): { readonly text: string | null; readonly count: number } {
+  if (value === null || value === undefined) return { text: null, count: 0 };
+  if (typeof value === "string") {
+    const parsed = parseStructure(value);
+    // Raw halves of pairs inside valid JSON: written again, they become escapes.
+    if (parsed !== null)
+      return { text: value.isWellFormed() ? value : JSON.stringify(parsed), count: countOf(parsed) };
+  }
+  const text = jsonOf(value);
+  return EMPTY_JSON.has(text) ? { text: null, count: 0 } : { text, count: countOf(value) };
+}
+
+function parseStructure(text: string): object | null {
+  if (!/^\s*[[{]/.test(text)) return null;
+  try {
+    const parsed: unknown = JSON.parse(text);
+    return typeof parsed === "object" ? parsed : null;
+  } catch {
+    return null; // text that only looks like JSON is stored as a JSON string
+  }
+}
+
+function countOf(value: unknown): number {
+  return Array.isArray(value) ? value.length : 1;
+}
+
+function jsonOf(value: unknown): string {
+  try {
+    const json: string | undefined = JSON.stringify(value);
+    if (json !== undefined) return json;
+  } catch {
+    // A cycle or a bigint: its text form is what can be kept.
+  }
+  return JSON.stringify(stringForm(value));
+}
+
+const DECIMAL = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
+
+function toSeconds(value: unknown): number | null {
+  const seconds =
+    value instanceof Date
+      ? value.getTime() / 1000
+      : typeof value === "string" && DECIMAL.test(value.trim())
+        ? Number(value)
+        : value;
+  return typeof seconds === "number" && Number.isFinite(seconds) ? seconds : null;
+}
+
+function toInteger(value: unknown): number | null {
+  const number = typeof value === "bigint" ? Number(value) : value;
+  return typeof number === "number" && Number.isSafeInteger(number) ? number : null;
+}

@@ -1,0 +1,16 @@
+// Opens a session store. The backend is loaded when it is needed: SQLite costs start-up time, a server's driver more.
+import { HermesError } from "../lib/index.ts";
+import type { SqliteStoreOptions } from "./sqlite/store.ts";
+import type { SessionStore } from "./store.ts";
+
+export type SessionStoreOptions = SqliteStoreOptions | { readonly url: string; readonly schema?: string };
+
+export async function openSessionStore(options: SessionStoreOptions): Promise<SessionStore> {
+  if ("url" in options) {
+    throw new HermesError("session-backend-missing", "This version stores sessions in SQLite files only.", {
+      hint: "Pass { path } instead of { url }.",
+    });
+  }
+  const { openSqliteStore } = await import("./sqlite/store.ts");
+  return openSqliteStore(options);
+}

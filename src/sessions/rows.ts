@@ -1,0 +1,121 @@
+// Rows as every program that shares the database knows them: the column names of the tables, values decoded.
+
+export type SessionRow = {
+  readonly id: string;
+  readonly source: string;
+  readonly user_id: string | null;
+  readonly model: string | null;
+  /** JSON text as stored. `_branched_from`, `_delegate_from` and `_compressed_from` are reserved keys in it. */
+  readonly model_config: string | null;
+  readonly system_prompt: string | null;
+  readonly parent_session_id: string | null;
+  readonly started_at: number;
+  readonly ended_at: number | null;
+  readonly end_reason: string | null;
+  readonly message_count: number;
+  readonly tool_call_count: number;
+  readonly input_tokens: number;
+  readonly output_tokens: number;
+  readonly cache_read_tokens: number;
+  readonly cache_write_tokens: number;
+  readonly reasoning_tokens: number;
+  readonly cwd: string | null;
+  readonly billing_provider: string | null;
+  readonly billing_base_url: string | null;
+  readonly billing_mode: string | null;
+  readonly estimated_cost_usd: number | null;
+  readonly actual_cost_usd: number | null;
+  readonly cost_status: string | null;
+  readonly cost_source: string | null;
+  readonly pricing_version: string | null;
+  readonly title: string | null;
+  readonly api_call_count: number;
+  readonly handoff_state: string | null;
+  readonly handoff_platform: string | null;
+  readonly handoff_error: string | null;
+  readonly rewind_count: number;
+  readonly archived: number;
+};
+
+/** A session with the time of its latest message (or of its start, when it has none). */
+export type ActiveSession = SessionRow & { readonly last_active: number };
+
+/** A line of a listing. A compressed conversation shows its tip; `_lineage_root_id` then names the root. */
+export type ListedSession = ActiveSession & { readonly preview: string; readonly _lineage_root_id?: string };
+
+export type MessageRow = {
+  readonly id: number;
+  readonly session_id: string;
+  readonly role: string;
+  /** A string, null, or the value of structured content. */
+  readonly content: unknown;
+  readonly tool_call_id: string | null;
+  /** Parsed; `[]` when the stored text is no JSON. */
+  readonly tool_calls: unknown;
+  readonly tool_name: string | null;
+  readonly timestamp: number;
+  readonly token_count: number | null;
+  readonly finish_reason: string | null;
+  readonly reasoning: string | null;
+  readonly reasoning_content: string | null;
+  /** JSON text as stored, like the next two. */
+  readonly reasoning_details: string | null;
+  readonly codex_reasoning_items: string | null;
+  readonly codex_message_items: string | null;
+  readonly platform_message_id: string | null;
+  readonly observed: number;
+  readonly active: number;
+  /** Only on a row that was copied from another one (branching, compaction): the id of the first original. */
+  readonly origin_id?: number;
+};
+
+/** The same row before content and tool calls are decoded. */
+export type StoredMessageRow = Omit<MessageRow, "content" | "tool_calls" | "origin_id"> & {
+  readonly content: string | Uint8Array | null;
+  readonly tool_calls: string | null;
+  readonly origin_id: number | null;
+};
+
+/** A message as it goes back into a model's context. Absent keys are absent values. */
+export type ConversationMessage = {
+  readonly role: string;
+  readonly content: unknown;
+  readonly timestamp?: number;
+  readonly tool_call_id?: string;
+  readonly tool_name?: string;
+  readonly tool_calls?: unknown;
+  /** The platform's own id of the message. */
+  readonly message_id?: string;
+  readonly observed?: true;
+  readonly finish_reason?: string;
+  readonly reasoning?: string;
+  readonly reasoning_content?: string;
+  readonly reasoning_details?: unknown;
+  readonly codex_reasoning_items?: unknown;
+  readonly codex_message_items?: unknown;
+};
+
+export type MessageWindow = {
+  readonly window: readonly MessageRow[];
+  readonly messages_before: number;
+  readonly messages_after: number;
+};
+
+export type AnchoredView = MessageWindow & {
+  readonly bookend_start: readonly MessageRow[];
+  readonly bookend_end: readonly MessageRow[];
+};
+
+export type UserMessagePreview = {
+  readonly id: number;
+  readonly timestamp: number;
+  readonly preview: string;
+};
+
+export type ExportedSession = SessionRow & { readonly messages: readonly MessageRow[] };
+
+export type HandoffState = {
+  readonly state: string | null;
+  readonly platform: string | null;
+  readonly error: string | null;
+};

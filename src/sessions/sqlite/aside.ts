@@ -1,0 +1,52 @@
+// Runs statements that take seconds (VACUUM, checks) in a thread of their own, on a connection of their own: node:sqlite
+// is synchronous, and the event loop belongs to the agent.
+import { Worker } from "node:worker_threads";
+import { toSessionError } from "./failures.ts";
+
+export type AsideOptions = {
+  readonly path: string;
+  readonly readOnly: boolean;
+  readonly waitLimitMs?: number;
+};
+
+type Answer =
+  | { readonly rows: readonly Record<string, unknown>[] }
+  | { readonly error: { readonly message: string; readonly errcode?: number } };
+
+// As text, so that the published bundle needs no second file.
+const CODE = `
+const { parentPort, workerData } = require("node:worker_threads");
+const { DatabaseSync } = require("node:sqlite");
+const { path, readOnly, waitLimitMs, statements } = workerData;
+let db;
+for (const sql of statements) {
+  try {
+    db ??= new DatabaseSync(path, { readOnly, timeout: waitLimitMs });
+    parentPort.postMessage({ rows: db.prepare(sql).all().map((row) => ({ ...row })) });
+  } catch (error) {
+    parentPort.postMessage({ error: { message: error.message, errcode: error.errcode } });
+  }
+}
+db?.close();
+`;
+
+/** The answer to each statement in turn; one that fails does not stop the next. */
+export async function runAside(options: AsideOptions, statements: readonly string[]): Promise<Answer[]> {
+  const { path, readOnly, waitLimitMs = 15_000 } = options;
+  const worker = new Worker(CODE, { eval: true, workerData: { path, readOnly, waitLimitMs, statements } });
+  const answers: Answer[] = [];
+  worker.on("message", (answer: Answer) => answers.push(answer));
+  await new Promise<void>((resolve, reject) => {
+    worker.once("error", reject);
+    worker.once("exit", () => resolve());
+  });
+  return answers;
+}
+
+/** Like `runAside` for one statement; rejects when it fails. */
+export async function runOneAside(options: AsideOptions, sql: string): Promise<void> {
+  const [answer] = await runAside(options, [sql]);
+  if (answer !== undefined && "error" in answer) {
+    throw toSessionError(Object.assign(new Error(answer.error.message), answer.error), options.path);
+  }
+}

@@ -1,0 +1,32 @@
+// What every group of store operations works with.
+import type { Clock } from "../../lib/index.ts";
+import type { Scope } from "../store.ts";
+import type { Connection } from "./connection.ts";
+
+export type StoreContext = {
+  readonly connection: Connection;
+  readonly clock: Clock;
+  /** One line about data that could not be read as it should; never holds any of it. */
+  warn(message: string): void;
+};
+
+/** Seconds since 1970 with a fraction, as all times in the database. */
+export function seconds(clock: Clock): number {
+  return clock.now().getTime() / 1000;
+}
+
+/** The value bound to `:user`. */
+export function userOf(scope: Scope | undefined): string | null {
+  return scope?.userId ?? null;
+}
+
+/** A count from outside: whole, not negative, `fallback` when it is no number. */
+export function count(value: number | undefined, fallback: number): number {
+  if (value === undefined || Number.isNaN(value)) return fallback;
+  return Math.min(Math.max(0, Math.trunc(value)), Number.MAX_SAFE_INTEGER);
+}
+
+/** Ids that cannot exist cannot be found either; only making one is refused. */
+export function isPossibleId(id: unknown): id is string {
+  return typeof id === "string" && id !== "" && id.isWellFormed();
+}

@@ -1,0 +1,205 @@
+// Brings a writable file to the schema this program works with: tables, columns, data of older versions, our side
+// tables, the full-text index. Everything in one transaction, and no lock at all when nothing has to be done.
+import type { DatabaseSync } from "node:sqlite";
+import {
+  ANY_ZERO_BYTE,
+  BUILD,
+  COMPACT,
+  FILL_SIDE_TEXT,
+  FTS_TABLES,
+  FTS_TRIGGERS,
+  fillReferenceTable,
+  REFERENCE_TABLES,
+  REFERENCE_TRIGGERS,
+} from "./index-layout.ts";
+import {
+  type Column,
+  CREATE_TITLE_INDEX,
+  INDEXES,
+  MESSAGE_COLUMNS,
+  SCHEMA_VERSION,
+  SESSION_COLUMNS,
+  TABLES,
+  TITLE_INDEX,
+} from "./schema.ts";
+import { ACTIVITY, FILL_ACTIVITY, MESSAGE_ORDER, ORIGINS, type SchemaObject } from "./side-tables.ts";
+import { UPGRADE_STEPS } from "./upgrade.ts";
+
+/** Below it the original's index lacks the tool columns; it is thrown away and made anew, in our shape. */
+const FIRST_VERSION_WITH_TOOL_INDEX = 11;
+
+export type IndexLayout = "compact" | "reference" | "missing";
+
+/** True when `ensureSchema` would change nothing. Takes no lock. */
+export function isCurrent(db: DatabaseSync): boolean {
+  const found = readSchema(db);
+  const expected = [...Object.keys(TABLES), ...Object.keys(INDEXES), TITLE_INDEX];
+  return (
+    expected.every((name) => found.has(name)) &&
+    versionOf(db) >= SCHEMA_VERSION &&
+    missingColumns(db, "sessions", SESSION_COLUMNS).length === 0 &&
+    missingColumns(db, "messages", MESSAGE_COLUMNS).length === 0 &&
+    [...ACTIVITY, ...ORIGINS, MESSAGE_ORDER].every((object) => isAsWanted(found, object)) &&
+    indexIsCurrent(found)
+  );
+}
+
+/** To be called inside a write transaction. Returns what a user should know. */
+export function ensureSchema(db: DatabaseSync, hasFts5 = true): string[] {
+  const warnings: string[] = [];
+  for (const sql of Object.values(TABLES)) db.exec(sql);
+  addColumns(db, "sessions", SESSION_COLUMNS);
+  addColumns(db, "messages", MESSAGE_COLUMNS);
+  for (const [name, on] of Object.entries(INDEXES)) db.exec(`CREATE INDEX IF NOT EXISTS ${name} ON ${on}`);
+
+  const version = versionOf(db);
+  if (version < SCHEMA_VERSION) upgradeData(db, version);
+  warnings.push(...ensureTitleIndex(db));
+  ensureActivity(db);
+  ensureObjects(db, [...ORIGINS, MESSAGE_ORDER]);
+  if (hasFts5) ensureIndex(db, version);
+  else {
+    for (const name of FTS_TRIGGERS) db.exec(`DROP TRIGGER IF EXISTS ${name}`);
+    warnings.push("This SQLite has no FTS5: conversations are stored, but cannot be searched until it has.");
+  }
+  return warnings;
+}
+
+export function indexLayout(db: DatabaseSync): IndexLayout {
+  return layoutOf(readSchema(db));
+}
+
+export function isBeingConverted(db: DatabaseSync): boolean {
+  return readSchema(db).has(BUILD);
+}
+
+export function hasFts5(db: DatabaseSync): boolean {
+  return db.prepare("SELECT 1 FROM pragma_module_list WHERE name = 'fts5'").get() !== undefined;
+}
+
+/** 0 for a file without tables. */
+export function versionOf(db: DatabaseSync): number {
+  if (!readSchema(db).has("schema_version")) return 0;
+  const row = db.prepare("SELECT MAX(version) AS version FROM schema_version").get();
+  return typeof row?.version === "number" ? row.version : 0;
+}
+
+/** Empties the compact index and fills it again from the messages. */
+export function rebuildCompact(db: DatabaseSync): void {
+  db.exec("DELETE FROM hermes_memory_text");
+  db.exec(FILL_SIDE_TEXT);
+  for (const name of FTS_TABLES) db.exec(`INSERT INTO ${name}(${name}) VALUES('rebuild')`);
+}
+
+type Schema = ReadonlyMap<string, string>;
+
+function readSchema(db: DatabaseSync): Schema {
+  const rows = db.prepare("SELECT name, sql FROM main.sqlite_master").all();
+  return new Map(rows.map(({ name, sql }) => [String(name), String(sql ?? "")]));
+}
+
+/** Renaming a virtual table puts its name in quotes. */
+function isAsWanted(found: Schema, { name, sql }: SchemaObject): boolean {
+  return found.get(name)?.replace(/^(CREATE VIRTUAL TABLE )["']([a-z_]+)["']/, "$1$2") === sql;
+}
+
+function layoutOf(found: Schema): IndexLayout {
+  const tables = FTS_TABLES.map((name) => found.get(name));
+  if (tables.every((sql) => sql?.includes("content='hermes_memory_"))) return "compact";
+  if (tables.every((sql) => sql !== undefined && !/content\s*=/.test(sql))) return "reference";
+  return "missing";
+}
+
+function indexIsCurrent(found: Schema): boolean {
+  const layout = layoutOf(found);
+  if (layout === "missing") return false;
+  const wanted = layout === "compact" ? COMPACT : REFERENCE_TRIGGERS;
+  return wanted.every((object) => isAsWanted(found, object));
+}
+
+function missingColumns(db: DatabaseSync, name: string, columns: readonly Column[]): Column[] {
+  const present = new Set(
+    db
+      .prepare(`SELECT name FROM pragma_table_info('${name}')`)
+      .all()
+      .map((row) => row.name),
+  );
+  return columns.filter((column) => !present.has(column.name));
+}
+
+function addColumns(db: DatabaseSync, name: string, columns: readonly Column[]): void {
+  for (const column of missingColumns(db, name, columns)) {
+    db.exec(`ALTER TABLE ${name} ADD COLUMN ${column.name} ${column.declaration}`);
+  }
+}
+
+/** A newer number stays: it belongs to a newer original. */
+function upgradeData(db: DatabaseSync, version: number): void {
+  for (const step of UPGRADE_STEPS) if (version < step.version) step.run(db);
+  db.exec("DELETE FROM schema_version");
+  db.exec(`INSERT INTO schema_version(version) VALUES (${SCHEMA_VERSION})`);
+}
+
+/** Old files may hold a title twice. The first to have it keeps it. */
+function ensureTitleIndex(db: DatabaseSync): string[] {
+  if (readSchema(db).has(TITLE_INDEX)) return [];
+  const cleared = db
+    .prepare(
+      `UPDATE sessions SET title = NULL WHERE title IS NOT NULL AND EXISTS (
+         SELECT 1 FROM sessions other WHERE other.title = sessions.title
+           AND (other.started_at, other.id) < (sessions.started_at, sessions.id))`,
+    )
+    .run().changes;
+  db.exec(CREATE_TITLE_INDEX);
+  if (Number(cleared) === 0) return [];
+  return [`${cleared} session(s) had a title that an older session has too; the newer ones lost it.`];
+}
+
+function ensureActivity(db: DatabaseSync): void {
+  const found = readSchema(db);
+  if (ACTIVITY.every((object) => isAsWanted(found, object))) return;
+  // Without all of its triggers it may have missed something.
+  replaceObjects(db, ACTIVITY);
+  db.exec(FILL_ACTIVITY);
+}
+
+function ensureObjects(db: DatabaseSync, objects: readonly SchemaObject[]): void {
+  const found = readSchema(db);
+  for (const object of objects) if (!isAsWanted(found, object)) db.exec(object.sql);
+}
+
+function ensureIndex(db: DatabaseSync, version: number): void {
+  const found = readSchema(db);
+  if (version >= FIRST_VERSION_WITH_TOOL_INDEX && indexIsCurrent(found)) return;
+  for (const name of FTS_TRIGGERS) db.exec(`DROP TRIGGER IF EXISTS ${name}`);
+  const layout = version < FIRST_VERSION_WITH_TOOL_INDEX ? "missing" : layoutOf(found);
+  if (layout === "reference") takeOverReferenceIndex(db);
+  else makeCompactIndex(db);
+}
+
+/** From nothing, or from an index whose triggers were others for a while, so that it may have missed something. */
+function makeCompactIndex(db: DatabaseSync): void {
+  replaceObjects(db, COMPACT);
+  rebuildCompact(db);
+}
+
+/**
+ * The original's triggers hand zero bytes to the tokenizers, of which its SQLite and ours make different tokens; rows
+ * indexed that way could not be deleted any more. Dropping the tables needs no agreement about what is in them.
+ */
+function takeOverReferenceIndex(db: DatabaseSync): void {
+  if (db.prepare(ANY_ZERO_BYTE).get() !== undefined) {
+    for (const name of FTS_TABLES) {
+      db.exec(`DROP TABLE ${name}`);
+      db.exec(REFERENCE_TABLES[name]);
+      db.exec(fillReferenceTable(name));
+    }
+  }
+  for (const { sql } of REFERENCE_TRIGGERS) db.exec(sql);
+}
+
+function replaceObjects(db: DatabaseSync, objects: readonly SchemaObject[]): void {
+  for (const { type, name } of [...objects].reverse())
+    db.exec(`DROP ${type.toUpperCase()} IF EXISTS ${name}`);
+  for (const { sql } of objects) db.exec(sql);
+}

@@ -1,0 +1,78 @@
+// What SQLite's error codes mean to whoever called the store.
+import { describeCause, HermesError } from "../../lib/index.ts";
+import { sessionError } from "../errors.ts";
+
+const BUSY = 5;
+const LOCKED = 6;
+const READ_ONLY = 8;
+const IO = 10;
+const CORRUPT = 11;
+const FULL = 13;
+const NOT_A_DATABASE = 26;
+const FOREIGN_KEY = 787;
+
+/** The extended result code of an error that came from SQLite. */
+export function sqliteCode(cause: unknown): number | undefined {
+  if (typeof cause !== "object" || cause === null || !("errcode" in cause)) return undefined;
+  return typeof cause.errcode === "number" ? cause.errcode : undefined;
+}
+
+export function isBusy(cause: unknown): boolean {
+  const code = primaryCode(cause);
+  return code === BUSY || code === LOCKED;
+}
+
+export function isForeignKeyFailure(cause: unknown): boolean {
+  return sqliteCode(cause) === FOREIGN_KEY;
+}
+
+/** Leaves what is no SQLite error as it is: those are ours already, or programming errors. */
+export function toSessionError(cause: unknown, path: string): unknown {
+  if (cause instanceof HermesError) return cause;
+  const text = describeCause(cause);
+  switch (primaryCode(cause)) {
+    case undefined:
+      return cause;
+    case BUSY:
+    case LOCKED:
+      return sessionError("session-db-locked", `${path} is locked by another process: ${text}.`, {
+        hint: "Nothing was written. Wait for the other process or close it, then try again.",
+        cause,
+      });
+    case READ_ONLY:
+      return sessionError("session-db-read-only", `${path} cannot be written: ${text}.`, {
+        hint: "Check the permissions of the file and its folder, or use a copy.",
+        cause,
+      });
+    case FULL:
+      return sessionError("session-db-full", `${path} cannot grow: ${text}.`, {
+        hint: "Nothing of this step was written. Free some space and try again.",
+        cause,
+      });
+    case IO:
+      return sessionError("session-db-unavailable", `Reading or writing ${path} failed: ${text}.`, {
+        hint: "Check the disk (space, quota, network mount) and try again. Nothing of this step was written.",
+        cause,
+      });
+    case CORRUPT:
+      return sessionError("session-db-damaged", `${path} is damaged: ${text}.`, {
+        hint: "Run 'hermes sessions repair'; it makes a backup first.",
+        cause,
+      });
+    case NOT_A_DATABASE:
+      return sessionError("session-db-not-sqlite", `${path} is not a SQLite database.`, {
+        hint: "Nothing was changed. Move the file away, or point HERMES_HOME at another folder.",
+        cause,
+      });
+    default:
+      return sessionError("session-db-unavailable", `${path} cannot be used: ${text}.`, {
+        hint: "Check that the path is a file in a folder you may write to, or run 'hermes sessions repair'.",
+        cause,
+      });
+  }
+}
+
+function primaryCode(cause: unknown): number | undefined {
+  const code = sqliteCode(cause);
+  return code === undefined ? undefined : code & 0xff;
+}

@@ -1,0 +1,129 @@
+// The full-text index in its two shapes. `compact` is ours: external content, so no text is stored twice. `reference` is
+// what the original makes: each index with a copy of all text. Either way the six triggers bear the original's names,
+// because it counts them, and creates those that are missing.
+import { hasZero, isUnspaced, needsSideText, plainText, referenceText, sideText } from "./index-text.ts";
+import { type SchemaObject, table, trigger, view } from "./side-tables.ts";
+
+export const FTS_TABLES = ["messages_fts", "messages_fts_trigram"] as const;
+export type FtsTable = (typeof FTS_TABLES)[number];
+
+export const FTS_TRIGGERS = FTS_TABLES.flatMap((name) =>
+  ["insert", "delete", "update"].map((event) => `${name}_${event}`),
+);
+
+/** Says how far the building of a compact index has come; exists only while one is being built. */
+export const BUILD = "hermes_memory_build";
+
+const INDEXED = "content, tool_name, tool_calls";
+
+export const SIDE_TEXT: SchemaObject = table(
+  "hermes_memory_text",
+  "message_id INTEGER PRIMARY KEY, text TEXT NOT NULL",
+);
+
+export const FILL_SIDE_TEXT = `
+  INSERT INTO hermes_memory_text(message_id, text) SELECT m.id, ${sideText("m")} FROM messages m WHERE ${needsSideText("m")}
+`;
+
+/** What FTS5 reads when it needs a row's text. The two blanks give the last characters of a text trigrams of their own. */
+export const INDEX_VIEWS: readonly SchemaObject[] = [
+  view(
+    "hermes_memory_words",
+    `SELECT m.id AS id, COALESCE(t.text, ${plainText("m")}) AS content FROM messages m LEFT JOIN hermes_memory_text t ON t.message_id = m.id`,
+  ),
+  view(
+    "hermes_memory_trigrams",
+    `SELECT id, content || '  ' AS content FROM hermes_memory_words WHERE ${isUnspaced("content")}`,
+  ),
+];
+
+/** `words` and `trigrams` are the names of the tables, so that a second pair can be built beside the first. */
+export function compactTables(words: string, trigrams: string): readonly SchemaObject[] {
+  return [
+    {
+      type: "table",
+      name: words,
+      sql: `CREATE VIRTUAL TABLE ${words} USING fts5(content, content='hermes_memory_words', content_rowid='id', tokenize='unicode61 remove_diacritics 2')`,
+    },
+    {
+      type: "table",
+      name: trigrams,
+      sql: `CREATE VIRTUAL TABLE ${trigrams} USING fts5(content, content='hermes_memory_trigrams', content_rowid='id', tokenize='trigram')`,
+    },
+  ];
+}
+
+/** Statements of a trigger body (or, with a row alias, of a filling query) that index the row `new`. */
+export function indexNewRow(words: string, trigrams: string): string {
+  return (
+    `INSERT INTO hermes_memory_text(message_id, text) SELECT new.id, ${sideText("new")} WHERE ${needsSideText("new")}; ` +
+    `INSERT INTO ${words}(rowid, content) SELECT id, content FROM hermes_memory_words WHERE id = new.id; ` +
+    `INSERT INTO ${trigrams}(rowid, content) SELECT id, content FROM hermes_memory_trigrams WHERE id = new.id;`
+  );
+}
+
+/** FTS5 takes a row out of an external index only when it is told exactly the text that went in. */
+export function unindexOldRow(words: string, trigrams: string): string {
+  const text = `COALESCE((SELECT text FROM hermes_memory_text WHERE message_id = old.id), ${plainText("old")})`;
+  return (
+    `INSERT INTO ${words}(${words}, rowid, content) SELECT 'delete', old.id, ${text}; ` +
+    `INSERT INTO ${trigrams}(${trigrams}, rowid, content) SELECT 'delete', old.id, t || '  ' FROM (SELECT ${text} AS t) WHERE ${isUnspaced("t")}; ` +
+    "DELETE FROM hermes_memory_text WHERE message_id = old.id;"
+  );
+}
+
+/**
+ * SQLite does not promise an order among triggers of one event, and both indexes need the side text. So one trigger
+ * does the work of both, and the other only bears its name.
+ */
+export const COMPACT_TRIGGERS: readonly SchemaObject[] = [
+  trigger(
+    "messages_fts_insert",
+    "AFTER INSERT ON messages",
+    indexNewRow("messages_fts", "messages_fts_trigram"),
+  ),
+  trigger(
+    "messages_fts_delete",
+    "AFTER DELETE ON messages",
+    unindexOldRow("messages_fts", "messages_fts_trigram"),
+  ),
+  trigger(
+    "messages_fts_update",
+    `AFTER UPDATE OF ${INDEXED} ON messages`,
+    `${unindexOldRow("messages_fts", "messages_fts_trigram")} ${indexNewRow("messages_fts", "messages_fts_trigram")}`,
+  ),
+  trigger("messages_fts_trigram_insert", "AFTER INSERT ON messages WHEN 0", "SELECT 1;"),
+  trigger("messages_fts_trigram_delete", "AFTER DELETE ON messages WHEN 0", "SELECT 1;"),
+  trigger("messages_fts_trigram_update", `AFTER UPDATE OF ${INDEXED} ON messages WHEN 0`, "SELECT 1;"),
+];
+
+export const COMPACT: readonly SchemaObject[] = [
+  SIDE_TEXT,
+  ...INDEX_VIEWS,
+  ...compactTables("messages_fts", "messages_fts_trigram"),
+  ...COMPACT_TRIGGERS,
+];
+
+export const REFERENCE_TRIGGERS: readonly SchemaObject[] = FTS_TABLES.flatMap((name) => {
+  const insert = `INSERT INTO ${name}(rowid, content) VALUES (new.id, ${referenceText("new")});`;
+  const remove = `DELETE FROM ${name} WHERE rowid = old.id;`;
+  return [
+    trigger(`${name}_insert`, "AFTER INSERT ON messages", insert),
+    trigger(`${name}_delete`, "AFTER DELETE ON messages", remove),
+    trigger(`${name}_update`, `AFTER UPDATE OF ${INDEXED} ON messages`, `${remove} ${insert}`),
+  ];
+});
+
+export const REFERENCE_TABLES: Readonly<Record<FtsTable, string>> = {
+  messages_fts: "CREATE VIRTUAL TABLE messages_fts USING fts5(\n    content\n)",
+  messages_fts_trigram:
+    "CREATE VIRTUAL TABLE messages_fts_trigram USING fts5(\n    content,\n    tokenize='trigram'\n)",
+};
+
+export function fillReferenceTable(name: FtsTable): string {
+  return `INSERT INTO ${name}(rowid, content) SELECT m.id, ${referenceText("m")} FROM messages m ORDER BY m.id`;
+}
+
+export const ANY_ZERO_BYTE = `
+  SELECT 1 FROM messages WHERE ${hasZero("content")} OR ${hasZero("tool_name")} OR ${hasZero("tool_calls")} LIMIT 1
+`;

@@ -1,0 +1,38 @@
+// How sessions hang together, as SQL conditions. `child` and `parent` are table aliases.
+
+/** A reserved key of model_config. Text that is no JSON has none. */
+export function mark(session: string, key: "_branched_from" | "_delegate_from" | "_compressed_from"): string {
+  return `CASE WHEN json_valid(${session}.model_config) THEN json_extract(${session}.model_config, '$.${key}') END`;
+}
+
+export function isBranch(child: string, parent: string): string {
+  const endedAsBranch = `(${parent}.end_reason = 'branched' AND ${child}.started_at >= ${parent}.ended_at)`;
+  return `(${mark(child, "_branched_from")} IS NOT NULL OR COALESCE(${endedAsBranch}, 0))`;
+}
+
+/**
+ * The original goes by end reason and clock alone, so a clock step or a reopened parent cuts its chain. Our own rows
+ * carry a mark as well.
+ */
+export function isContinuation(child: string, parent: string): string {
+  const endedAsCompressed = `(${parent}.end_reason = 'compression' AND ${child}.started_at >= ${parent}.ended_at)`;
+  return (
+    `((COALESCE(${mark(child, "_compressed_from")} = ${parent}.id, 0) OR COALESCE(${endedAsCompressed}, 0)) ` +
+    `AND ${mark(child, "_branched_from")} IS NULL AND ${mark(child, "_delegate_from")} IS NULL)`
+  );
+}
+
+/** Roots and branches: what a person would call a conversation. A row whose parent is gone counts as a root. */
+export function isListable(session: string): string {
+  const branchOfParent = `EXISTS (SELECT 1 FROM sessions p WHERE p.id = ${session}.parent_session_id AND ${isBranch(session, "p")})`;
+  const parentIsGone = `NOT EXISTS (SELECT 1 FROM sessions p WHERE p.id = ${session}.parent_session_id)`;
+  return (
+    `(${mark(session, "_delegate_from")} IS NULL AND ` +
+    `(${session}.parent_session_id IS NULL OR ${branchOfParent} OR ${parentIsGone}))`
+  );
+}
+
+/** `:user` NULL means everybody. */
+export function isVisible(session: string): string {
+  return `(:user IS NULL OR ${session}.user_id = :user)`;
+}

@@ -1,0 +1,228 @@
+// Listings. Each walks an index in the order asked for and stops when it has enough rows, so a page costs as much in a
+// database of a million messages as in a small one.
+import { decodeContent } from "../content.ts";
+import { sessionPreview } from "../previews.ts";
+import type { ActiveSession, ListedSession, SessionRow } from "../rows.ts";
+import type { ListOptions, Scope, SessionStore } from "../store.ts";
+import type { Connection } from "./connection.ts";
+import { count, type StoreContext, userOf } from "./context.ts";
+import { tipOf } from "./lineage.ts";
+import { isContinuation, isListable, isVisible } from "./lineage-sql.ts";
+import { columnList, SESSION_COLUMNS } from "./schema.ts";
+import { findSession, SESSION_FIELDS, sessionFilter } from "./sessions.ts";
+
+const FIELDS = columnList(SESSION_COLUMNS, "s.");
+
+/** Up along continuations: the row a conversation is listed under. */
+const ROOT_OF = (id: string) => `(
+  WITH RECURSIVE up(id, depth) AS (
+    SELECT ${id}, 0
+    UNION ALL
+    SELECT p.id, up.depth + 1 FROM up JOIN sessions c ON c.id = up.id JOIN sessions p ON p.id = c.parent_session_id
+    WHERE up.depth < 100 AND ${isContinuation("c", "p")} AND ${isVisible("p")}
+  )
+  SELECT id FROM up ORDER BY depth DESC LIMIT 1)`;
+
+/** Down along continuations: every session of the conversation, the root included. */
+const CHAIN = `
+  WITH RECURSIVE chain(id, depth) AS (
+    SELECT :root, 0
+    UNION ALL
+    SELECT c.id, chain.depth + 1 FROM chain JOIN sessions p ON p.id = chain.id
+      JOIN sessions c ON c.parent_session_id = p.id
+    WHERE chain.depth < 100 AND ${isContinuation("c", "p")} AND ${isVisible("c")}
+  )
+  SELECT DISTINCT id FROM chain
+`;
+
+const LAST_ACTIVE = "SELECT last_active FROM hermes_memory_activity WHERE session_id = :id";
+const FIRST_USER_MESSAGE = `
+  SELECT content FROM messages WHERE session_id = :id AND role = 'user' AND content IS NOT NULL AND active = 1
+  ORDER BY timestamp, id LIMIT 1
+`;
+const RECENT = (conditions: string) => `
+  SELECT ${FIELDS}, a.last_active FROM hermes_memory_activity a JOIN sessions s ON s.id = a.session_id
+  WHERE ${isVisible("s")} ${conditions} ORDER BY a.last_active DESC, s.started_at DESC, s.id DESC
+`;
+const CRON_RUNS = `
+  SELECT ${SESSION_FIELDS} FROM sessions s WHERE source = 'cron' AND id >= :from AND id < :to AND ${isVisible("s")}
+  ORDER BY started_at DESC, id DESC LIMIT :limit OFFSET :offset
+`;
+const SET_ARCHIVED = "UPDATE sessions SET archived = :archived WHERE id = :id AND archived <> :archived";
+
+export type ListingOperations = Pick<
+  SessionStore,
+  "listSessionsRich" | "searchSessions" | "searchSessionsById" | "listCronJobRuns" | "setSessionArchived"
+>;
+
+export function listingOperations(context: StoreContext): ListingOperations {
+  const { connection } = context;
+  return {
+    listSessionsRich: (options = {}) => connection.read(() => listRich(context, options)),
+    searchSessions: (options = {}) => connection.read(() => searchSessions(connection, options)),
+    searchSessionsById: (query, options = {}) => connection.read(() => searchById(context, query, options)),
+    listCronJobRuns: (jobId, options = {}) =>
+      connection.read(() => {
+        const values = {
+          from: `cron_${jobId}_`,
+          to: `cron_${jobId}\``, // the character after "_"
+          user: userOf(options),
+          limit: count(options.limit, 20),
+          offset: count(options.offset, 0),
+        };
+        return connection.all<SessionRow>(CRON_RUNS, values).map((row) => describe(context, row));
+      }),
+    setSessionArchived: (id, archived) =>
+      connection.write(() => {
+        if (findSession(connection, id) === null) return false;
+        const root = connection.get<{ root: string }>(`SELECT ${ROOT_OF(":id")} AS root`, { id, user: null });
+        const chain = connection.all<{ id: string }>(CHAIN, { root: root?.root ?? id, user: null });
+        const changes = chain.map((row) =>
+          connection.run(SET_ARCHIVED, { id: row.id, archived: archived ? 1 : 0 }),
+        );
+        return changes.some((change) => change.changes > 0);
+      }),
+  };
+}
+
+/** Raw rows of every kind, by activity. */
+export function searchSessions(
+  connection: Connection,
+  options: Scope & { readonly source?: string; readonly limit?: number; readonly offset?: number },
+): ActiveSession[] {
+  const source = options.source === undefined ? "" : "AND s.source = :source";
+  const values = {
+    user: userOf(options),
+    limit: count(options.limit, 20),
+    offset: count(options.offset, 0),
+    ...(options.source === undefined ? {} : { source: options.source }),
+  };
+  const sql = `${RECENT(`${source} ${ofUser(options)}`)} LIMIT :limit OFFSET :offset`;
+  return connection.all<ActiveSession>(sql, values).map((row) => ({ ...row }));
+}
+
+function listRich(context: StoreContext, options: ListOptions): ListedSession[] {
+  const { connection } = context;
+  const limit = count(options.limit, 20);
+  const offset = count(options.offset, 0);
+  if (limit === 0) return [];
+  const roots = options.orderByLastActive
+    ? rootsByActivity(connection, options, limit + offset)
+    : rootsByStart(connection, options, limit + offset);
+  const listed = roots.slice(offset, offset + limit).map((row) => describe(context, row));
+  if (options.includeChildren || options.projectCompressionTips === false) return listed;
+  return listed.map((row) => showTip(context, row, options));
+}
+
+function rootsByStart(connection: Connection, options: ListOptions, enough: number): SessionRow[] {
+  const { where, values } = sessionFilter(options, "s");
+  const listable = options.includeChildren ? "" : `AND ${isListable("s")}`;
+  const sql = `
+    SELECT ${FIELDS} FROM sessions s WHERE ${where} ${listable} ORDER BY s.started_at DESC, s.id DESC LIMIT :enough
+  `;
+  return connection.all<SessionRow>(sql, { ...values, enough });
+}
+
+/**
+ * The newest activity of a conversation may be in any session of its chain, so the walk goes over sessions and asks each
+ * for its root. Conversations active at the same instant are put in order before any is cut off.
+ */
+function rootsByActivity(connection: Connection, options: ListOptions, enough: number): SessionRow[] {
+  const { where, values } = sessionFilter(options, "s");
+  const listable = options.includeChildren ? "" : `AND ${isListable("s")}`;
+  const root = options.includeChildren
+    ? "a.session_id"
+    : `CASE WHEN x.parent_session_id IS NULL THEN x.id ELSE ${ROOT_OF("x.id")} END`;
+  const sql = `
+    SELECT ${FIELDS}, a.last_active AS chain_active
+    FROM hermes_memory_activity a JOIN sessions x ON x.id = a.session_id JOIN sessions s ON s.id = ${root}
+    WHERE ${where} ${listable} ${ofUser(options)} ORDER BY a.last_active DESC, a.session_id DESC
+  `;
+  const query = options.idQuery === undefined ? "" : options.idQuery.toLowerCase();
+  const found = new Map<string, SessionRow & { readonly chain_active: number }>();
+  let last = Number.NaN;
+  for (const row of connection.iterate<SessionRow & { readonly chain_active: number }>(sql, values)) {
+    if (found.size >= enough && row.chain_active !== last) break;
+    if (found.has(row.id)) continue;
+    if (query !== "" && !chainHasId(connection, row.id, query, options)) continue;
+    found.set(row.id, row);
+    last = row.chain_active;
+  }
+  return [...found.values()]
+    .sort((a, b) => b.chain_active - a.chain_active || b.started_at - a.started_at || (a.id < b.id ? 1 : -1))
+    .map(({ chain_active: _active, ...row }) => row);
+}
+
+/** Lets SQLite take the index that is ordered within a user. */
+function ofUser(scope: Scope): string {
+  return scope.userId === undefined ? "" : "AND a.user_id = :user";
+}
+
+function chainHasId(connection: Connection, root: string, query: string, scope: Scope): boolean {
+  const chain = connection.all<{ id: string }>(CHAIN, { root, user: userOf(scope) });
+  return chain.some(({ id }) => asciiLower(id).includes(asciiLower(query)));
+}
+
+function describe({ connection, warn }: StoreContext, row: SessionRow): ListedSession {
+  const { id, started_at } = row;
+  const last = connection.get<{ last_active: number }>(LAST_ACTIVE, { id })?.last_active ?? started_at;
+  const first = connection.get<{ content: string | Uint8Array }>(FIRST_USER_MESSAGE, { id });
+  const preview = first === undefined ? "" : sessionPreview(decodeContent(first.content, warn));
+  return { ...row, preview, last_active: last };
+}
+
+const TAKEN_FROM_TIP = [
+  "id",
+  "ended_at",
+  "end_reason",
+  "message_count",
+  "tool_call_count",
+  "title",
+  "last_active",
+  "preview",
+  "model",
+  "system_prompt",
+  "cwd",
+] as const;
+
+/** A compressed conversation is listed as its root, but shows where it stands now. */
+function showTip(context: StoreContext, row: ListedSession, scope: Scope): ListedSession {
+  const tip = tipOf(context.connection, row.id, scope);
+  const session = tip === row.id ? null : findSession(context.connection, tip, scope);
+  if (session === null) return row;
+  const described = describe(context, session);
+  const taken = Object.fromEntries(TAKEN_FROM_TIP.map((key) => [key, described[key]]));
+  return { ...row, ...taken, _lineage_root_id: row.id };
+}
+
+function searchById(
+  context: StoreContext,
+  query: string,
+  options: Scope & { readonly limit?: number; readonly includeArchived?: boolean },
+): ListedSession[] {
+  const text = asciiLower(query.trim());
+  const limit = count(options.limit, 20);
+  if (text === "" || limit === 0) return [];
+  const { includeArchived = true, ...scope } = options;
+  const found = listRich(context, {
+    ...scope,
+    includeArchived,
+    orderByLastActive: true,
+    idQuery: text,
+    limit: Number.MAX_SAFE_INTEGER,
+  });
+  const rank = (row: ListedSession): number => {
+    const ids = [row.id, row._lineage_root_id ?? row.id].map(asciiLower);
+    if (ids.includes(text)) return 0;
+    return ids.some((id) => id.startsWith(text)) ? 1 : 2;
+  };
+  return found
+    .map((row) => ({ row, rank: rank(row) }))
+    .sort((a, b) => a.rank - b.rank)
+    .map(({ row }) => row)
+    .slice(0, limit);
+}
+
+function asciiLower(text: string): string {
+  return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+}

@@ -1,0 +1,182 @@
+// Housekeeping: merging the index, giving space back, what is done once a day, health.
+import { statSync } from "node:fs";
+import { describeCause } from "../../lib/index.ts";
+import type { Health, SessionStore } from "../store.ts";
+import { runAside, runOneAside } from "./aside.ts";
+import type { Connection } from "./connection.ts";
+import { type StoreContext, seconds } from "./context.ts";
+import type { DeletionOperations } from "./deletion.ts";
+import { indexLayout, isBeingConverted } from "./ensure-schema.ts";
+import { FTS_TABLES } from "./index-layout.ts";
+import { readMeta, setMeta } from "./sessions.ts";
+import { HIDE_ORPHANS } from "./upgrade.ts";
+
+const DAY_SECONDS = 86_400;
+const LAST_AUTO_PRUNE = "last_auto_prune";
+const GHOSTS_PRUNED = "ghost_session_prune_v1";
+const ORPHANS_FINALIZED = "orphaned_compression_finalize_v1";
+/** How many index pages one step may write; between steps others get their turn. */
+const PAGES_PER_MERGE = 250;
+
+const GHOSTS = `
+  DELETE FROM sessions WHERE source = 'tui' AND title IS NULL AND ended_at IS NOT NULL AND started_at < :before
+    AND NOT EXISTS (SELECT 1 FROM messages WHERE session_id = sessions.id)
+    AND NOT EXISTS (SELECT 1 FROM sessions c WHERE c.parent_session_id = sessions.id)
+`;
+const FINALIZE_ORPHANS = `
+  UPDATE sessions SET ended_at = :now, end_reason = 'orphaned_compression'
+  WHERE api_call_count = 0 AND ended_at IS NULL AND started_at < :before
+    AND EXISTS (SELECT 1 FROM sessions p WHERE p.id = sessions.parent_session_id AND p.end_reason = 'compression')
+    AND EXISTS (SELECT 1 FROM messages WHERE session_id = sessions.id)
+`;
+const TOTALS = `
+  SELECT (SELECT COUNT(*) FROM sessions WHERE archived = 0) AS sessions,
+    (SELECT COUNT(*) FROM sessions WHERE archived <> 0) AS archived, (SELECT COUNT(*) FROM messages) AS messages
+`;
+const SOURCES = `
+  SELECT source, COUNT(*) AS sessions FROM sessions WHERE archived = 0 GROUP BY source ORDER BY sessions DESC, source
+`;
+
+export type MaintenanceOperations = Pick<
+  SessionStore,
+  | "pruneEmptyGhostSessions"
+  | "finalizeOrphanedCompressionSessions"
+  | "maybeAutoPruneAndVacuum"
+  | "optimizeFts"
+  | "vacuum"
+  | "checkHealth"
+  | "hideOrphanedDelegates"
+  | "stats"
+>;
+
+export function maintenanceOperations(
+  { connection, clock }: StoreContext,
+  { pruneSessions }: Pick<DeletionOperations, "pruneSessions">,
+): MaintenanceOperations {
+  /** Once in the life of a file. */
+  const once = (key: string, sql: string, values: Record<string, number>) =>
+    connection.write(() => {
+      if (readMeta(connection, key) !== null) return 0;
+      const { changes } = connection.run(sql, values);
+      setMeta(connection, key, "1");
+      return changes;
+    });
+  const vacuum = async () => {
+    const merged = await mergeIndexes(connection);
+    await giveSpaceBack(connection);
+    return merged;
+  };
+  return {
+    async pruneEmptyGhostSessions() {
+      return once(GHOSTS_PRUNED, GHOSTS, { before: seconds(clock) - DAY_SECONDS });
+    },
+    async finalizeOrphanedCompressionSessions() {
+      const now = seconds(clock);
+      return once(ORPHANS_FINALIZED, FINALIZE_ORPHANS, { now, before: now - 7 * DAY_SECONDS });
+    },
+    async maybeAutoPruneAndVacuum(options = {}) {
+      const { retentionDays = 90, minIntervalHours = 24, sessionsDir } = options;
+      try {
+        const now = seconds(clock);
+        const last = await connection.read(() =>
+          Number.parseFloat(readMeta(connection, LAST_AUTO_PRUNE) ?? ""),
+        );
+        const isDue = Number.isNaN(last) || now - last >= minIntervalHours * 3600;
+        if (!isDue) return { skipped: true, pruned: 0, vacuumed: false };
+        const folder = sessionsDir === undefined ? {} : { sessionsDir };
+        const pruned = await pruneSessions({ olderThanDays: retentionDays, ...folder });
+        const vacuumed = pruned > 0 && options.vacuum !== false;
+        if (vacuumed) await vacuum();
+        await connection.write(() => setMeta(connection, LAST_AUTO_PRUNE, String(now)));
+        return { skipped: false, pruned, vacuumed };
+      } catch (cause) {
+        return { skipped: false, pruned: 0, vacuumed: false, error: describeCause(cause) };
+      }
+    },
+    optimizeFts: () => mergeIndexes(connection),
+    vacuum,
+    checkHealth: () => checkHealth(connection),
+    hideOrphanedDelegates: () => connection.write(() => connection.run(HIDE_ORPHANS).changes),
+    stats: () =>
+      connection.read(() => {
+        const totals = connection.get<{ sessions: number; archived: number; messages: number }>(TOTALS);
+        const sources = connection
+          .all<{ source: string; sessions: number }>(SOURCES)
+          .map((row) => ({ ...row }));
+        const index = isBeingConverted(connection.db) ? "converting" : indexLayout(connection.db);
+        return {
+          sessions: totals?.sessions ?? 0,
+          archived: totals?.archived ?? 0,
+          messages: totals?.messages ?? 0,
+          sources,
+          bytes: fileBytes(connection.path),
+          index,
+        };
+      }),
+  };
+}
+
+/** The database with its log. */
+export function fileBytes(path: string): number {
+  const size = (file: string) => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+  return size(path) + size(`${path}-wal`);
+}
+
+/** Merges each index into one piece, a few pages at a time. How many indexes there are. */
+export async function mergeIndexes(connection: Connection, signal?: AbortSignal): Promise<number> {
+  const tables = FTS_TABLES.filter((name) => hasTable(connection, name));
+  for (const table of tables) {
+    const merge = `INSERT INTO ${table}(${table}, rank) VALUES('merge', :pages)`;
+    let pages = -PAGES_PER_MERGE; // negative once: begin to merge everything, not only what is due
+    for (let isDone = false; !isDone && !signal?.aborted; pages = PAGES_PER_MERGE) {
+      isDone = await connection.write(() => {
+        const before = totalChanges(connection);
+        connection.run(merge, { pages });
+        return totalChanges(connection) - before < 2; // FTS5's own sign that nothing is left to merge
+      });
+    }
+  }
+  return tables.length;
+}
+
+export async function giveSpaceBack(connection: Connection): Promise<void> {
+  const { path } = connection;
+  await connection.outside(() => connection.get("PRAGMA wal_checkpoint(TRUNCATE)"));
+  await runOneAside({ path, readOnly: false }, "VACUUM");
+  await connection.outside(() => connection.get("PRAGMA wal_checkpoint(TRUNCATE)"));
+}
+
+/** Rank 1 compares the index with the text word by word; the weaker checks miss real damage. */
+async function checkHealth(connection: Connection): Promise<Health> {
+  const { path, readOnlyBecause } = connection;
+  const readOnly = readOnlyBecause !== undefined;
+  const tables = readOnly ? [] : FTS_TABLES.filter((name) => hasTable(connection, name));
+  const checks = tables.map((name) => `INSERT INTO ${name}(${name}, rank) VALUES('integrity-check', 1)`);
+  const [pages, keys, ...indexes] = await runAside({ path, readOnly }, [
+    "PRAGMA integrity_check(20)",
+    "PRAGMA foreign_key_check",
+    ...checks,
+  ]);
+  const problems: string[] = [];
+  if (pages !== undefined && "error" in pages) problems.push(pages.error.message);
+  else
+    for (const row of pages?.rows ?? [])
+      if (row.integrity_check !== "ok") problems.push(String(row.integrity_check));
+  if (keys !== undefined && "rows" in keys && keys.rows.length > 0)
+    problems.push(`${keys.rows.length} row(s) name a session that does not exist`);
+  for (const [at, answer] of indexes.entries())
+    if ("error" in answer)
+      problems.push(`${tables[at]}: the search index does not match the messages (${answer.error.message})`);
+  return { ok: problems.length === 0, problems };
+}
+
+function hasTable(connection: Connection, name: string): boolean {
+  return (
+    connection.get("SELECT 1 FROM main.sqlite_master WHERE type = 'table' AND name = :name", { name }) !==
+    undefined
+  );
+}
+
+function totalChanges(connection: Connection): number {
+  return connection.get<{ number: number }>("SELECT total_changes() AS number")?.number ?? 0;
+}

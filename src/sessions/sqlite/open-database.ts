@@ -1,0 +1,178 @@
+// From a path to a connection that can be worked with: created, upgraded, repaired once if need be, or read-only.
+import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, statSync } from "node:fs";
+import { basename, dirname } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { pathToFileURL } from "node:url";
+import { describeCause, errnoCode } from "../../lib/index.ts";
+import { sessionError } from "../errors.ts";
+import { rememberOpenFailure } from "../unavailable.ts";
+import { BUSY_TIMEOUT_MS, Connection } from "./connection.ts";
+import { ensureSchema, hasFts5, isCurrent, versionOf } from "./ensure-schema.ts";
+import { sqliteCode, toSessionError } from "./failures.ts";
+import { setJournalMode } from "./journal-mode.ts";
+import { isMalformed, repairDatabase } from "./repair.ts";
+import { MESSAGE_COLUMNS, SCHEMA_VERSION, SESSION_COLUMNS } from "./schema.ts";
+import { standIns } from "./stand-ins.ts";
+
+export type OpenOptions = {
+  readonly path: string;
+  readonly readOnly?: boolean;
+  /** How long to wait for a lock of another process. Default 15 seconds. */
+  readonly waitLimitMs?: number;
+};
+
+export type OpenedDatabase = { readonly connection: Connection; readonly warnings: readonly string[] };
+
+export async function openDatabase(options: OpenOptions): Promise<OpenedDatabase> {
+  try {
+    return options.readOnly
+      ? openReadOnly(options, "it was opened read-only", [])
+      : await openWritable(options);
+  } catch (cause) {
+    const error = toSessionError(cause, options.path);
+    rememberOpenFailure(error);
+    throw error;
+  }
+}
+
+const repaired = new Set<string>();
+
+async function openWritable(options: OpenOptions): Promise<OpenedDatabase> {
+  try {
+    return await openAndPrepare(options);
+  } catch (cause) {
+    const root = cause instanceof Error && cause.cause !== undefined ? cause.cause : cause;
+    if (!isMalformed(root) || repaired.has(options.path)) throw cause;
+    repaired.add(options.path); // once per process: a file that breaks again has another cause
+    const report = await repairDatabase(options.path);
+    if (!report.repaired) throw cause;
+    const opened = await openAndPrepare(options);
+    const note = `${options.path} was damaged and has been repaired (${report.strategy}). The damaged file is kept as ${report.backup_path}.`;
+    return { ...opened, warnings: [note, ...opened.warnings] };
+  }
+}
+
+async function openAndPrepare(options: OpenOptions): Promise<OpenedDatabase> {
+  const { path } = options;
+  createFile(path);
+  if (!isWritable(path)) {
+    const reason = "the file or its folder is read-only";
+    return openReadOnly(options, reason, [`${path} is open for reading only: ${reason}.`]);
+  }
+  const warnings: string[] = [];
+  const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, enableForeignKeyConstraints: true });
+  const connection = new Connection({ db, ...limits(options), path });
+  try {
+    const obstacle = await connection.outside(() => obstacleOfNewerVersion(db));
+    if (obstacle !== undefined) {
+      db.close();
+      const note = `${path} was made by a newer program (${obstacle}) and is open for reading only. Update hermes-memory to write to it.`;
+      return openReadOnly(options, obstacle, [note]);
+    }
+    const label = basename(path);
+    const warn = (message: string) => warnings.push(message);
+    await connection.outside(() => setJournalMode(db, { label, path, warn }));
+    db.exec("PRAGMA synchronous = FULL");
+    db.exec("PRAGMA wal_autocheckpoint = 0"); // the connection has a cadence of its own
+    if (!(await connection.outside(() => isCurrent(db)))) {
+      // Whoever waited for the lock may find the work done by the other one, so it is looked at again inside.
+      const notes = await connection.write(() => (isCurrent(db) ? [] : ensureSchema(db, hasFts5(db))));
+      warnings.push(...notes);
+    }
+    return { connection, warnings };
+  } catch (cause) {
+    if (db.isOpen) db.close();
+    throw cause;
+  }
+}
+
+/** Only the owner may read conversations. SQLite gives the log files the mode of the database. */
+function createFile(path: string): void {
+  if (existsSync(path)) return;
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    closeSync(openSync(path, "wx", 0o600));
+  } catch (cause) {
+    if (errnoCode(cause) === "EEXIST" && existsSync(path)) return;
+    throw sessionError("session-db-unavailable", `Cannot create ${path}: ${describeCause(cause)}.`, {
+      hint: "Check that the folder exists and may be written to, or set HERMES_HOME.",
+      cause,
+    });
+  }
+}
+
+/** Writing needs the folder as well: that is where SQLite keeps its log. */
+function isWritable(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK);
+    accessSync(dirname(path), constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Why we must not write to a file of a later version: it has columns we would leave empty and may not. */
+function obstacleOfNewerVersion(db: DatabaseSync): string | undefined {
+  const version = versionOf(db);
+  if (version <= SCHEMA_VERSION) return undefined;
+  for (const [table, columns] of [
+    ["sessions", SESSION_COLUMNS] as const,
+    ["messages", MESSAGE_COLUMNS] as const,
+  ]) {
+    const found = db
+      .prepare(`SELECT name, "notnull" AS required, dflt_value FROM pragma_table_info('${table}')`)
+      .all();
+    const known = new Set(columns.map(({ name }) => name));
+    const missing = columns.find(({ name }) => !found.some((column) => column.name === name));
+    if (missing) return `schema version ${version} has no ${table}.${missing.name}`;
+    const strange = found.find(
+      (column) => !known.has(String(column.name)) && column.required === 1 && column.dflt_value === null,
+    );
+    if (strange) return `schema version ${version} wants a value in ${table}.${strange.name}`;
+  }
+  return undefined;
+}
+
+function openReadOnly(options: OpenOptions, reason: string, warnings: readonly string[]): OpenedDatabase {
+  const { path } = options;
+  if (!existsSync(path)) {
+    throw sessionError("session-db-unavailable", `${path} does not exist.`, {
+      hint: "Nothing has been stored there yet. Open it without `readOnly` to create it.",
+    });
+  }
+  const db = connectReadOnly(path);
+  try {
+    // Temporary objects live in memory and hide tables of the same name: older files look like current ones.
+    db.exec("PRAGMA temp_store = MEMORY");
+    for (const sql of standIns(db)) db.exec(sql);
+    const connection = new Connection({ db, path, readOnlyBecause: reason, ...limits(options) });
+    return { connection, warnings };
+  } catch (cause) {
+    db.close();
+    throw cause;
+  }
+}
+
+const CANNOT_OPEN = 14;
+
+/** A file in WAL mode wants its log beside it. Where none can be made and none is there, the file alone is complete. */
+function connectReadOnly(path: string): DatabaseSync {
+  const db = new DatabaseSync(path, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
+  try {
+    db.prepare("SELECT 1 FROM sqlite_master LIMIT 1").get();
+    return db;
+  } catch (cause) {
+    db.close();
+    const code = sqliteCode(cause) ?? 0;
+    const hasLog = (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
+    if ((code & 0xff) !== CANNOT_OPEN || hasLog || !statSync(path).isFile()) throw cause;
+  }
+  const address = pathToFileURL(path);
+  address.searchParams.set("immutable", "1");
+  return new DatabaseSync(address, { readOnly: true });
+}
+
+function limits({ waitLimitMs }: OpenOptions): { waitLimitMs?: number } {
+  return waitLimitMs === undefined ? {} : { waitLimitMs };
+}

@@ -1,0 +1,141 @@
+// Turns the original's index into the compact one while everybody goes on working. A second pair of index tables is built
+// beside the first, a piece per transaction, and remembers how far it got; then one transaction puts it in its place.
+import type { LongWork, OptimizeOutcome, SessionStore } from "../store.ts";
+import type { Connection } from "./connection.ts";
+import type { StoreContext } from "./context.ts";
+import { indexLayout, isBeingConverted } from "./ensure-schema.ts";
+import {
+  BUILD,
+  COMPACT_TRIGGERS,
+  compactTables,
+  FTS_TABLES,
+  FTS_TRIGGERS,
+  INDEX_VIEWS,
+  indexNewRow,
+  SIDE_TEXT,
+  unindexOldRow,
+} from "./index-layout.ts";
+import { needsSideText, sideText } from "./index-text.ts";
+import { fileBytes, giveSpaceBack, mergeIndexes } from "./maintenance.ts";
+import { table, trigger } from "./side-tables.ts";
+
+const NEW_WORDS = "hermes_memory_new_words";
+const NEW_TRIGRAMS = "hermes_memory_new_trigrams";
+/** Small enough for a fraction of a second each, also with long messages. */
+const ROWS_PER_STEP = 200;
+const BYTES_PER_STEP = 1_000_000;
+
+const BUILT = `(SELECT built FROM ${BUILD})`;
+
+// What is already in the new pair has to follow changes; what is not yet will be read later.
+const BUILD_OBJECTS = [
+  table(BUILD, "built INTEGER NOT NULL"),
+  ...compactTables(NEW_WORDS, NEW_TRIGRAMS),
+  trigger(
+    "hermes_memory_build_delete",
+    `AFTER DELETE ON messages WHEN old.id <= ${BUILT}`,
+    unindexOldRow(NEW_WORDS, NEW_TRIGRAMS),
+  ),
+  trigger(
+    "hermes_memory_build_update",
+    `AFTER UPDATE OF content, tool_name, tool_calls ON messages WHEN old.id <= ${BUILT}`,
+    `${unindexOldRow(NEW_WORDS, NEW_TRIGRAMS)} ${indexNewRow(NEW_WORDS, NEW_TRIGRAMS)}`,
+  ),
+];
+
+const RANGE = "id > :from AND id <= :to";
+const FILL_TEXT = `
+  INSERT INTO hermes_memory_text(message_id, text)
+  SELECT m.id, ${sideText("m")} FROM messages m WHERE m.id > :from AND m.id <= :to AND ${needsSideText("m")}
+`;
+const FILL_WORDS = `INSERT INTO ${NEW_WORDS}(rowid, content) SELECT id, content FROM hermes_memory_words WHERE ${RANGE}`;
+const FILL_TRIGRAMS = `
+  INSERT INTO ${NEW_TRIGRAMS}(rowid, content) SELECT id, content FROM hermes_memory_trigrams WHERE ${RANGE}
+`;
+const NEXT_ROWS = `
+  SELECT id, COALESCE(length(content), 0) + COALESCE(length(tool_calls), 0) AS size FROM messages
+  WHERE id > :from ORDER BY id LIMIT ${ROWS_PER_STEP}
+`;
+
+export type OptimizeOperations = Pick<SessionStore, "optimize">;
+
+export function optimizeOperations({ connection }: StoreContext): OptimizeOperations {
+  return {
+    async optimize(work = {}): Promise<OptimizeOutcome> {
+      const bytesBefore = fileBytes(connection.path);
+      const outcome = (converted: boolean, finished: boolean): OptimizeOutcome => ({
+        bytesBefore,
+        bytesAfter: fileBytes(connection.path),
+        converted,
+        finished,
+      });
+      const needsConversion = await connection.read(() => indexLayout(connection.db) !== "compact");
+      if (needsConversion && !(await convert(connection, work))) return outcome(false, false);
+      work.onProgress?.({ step: "merging the index", done: 0, total: 1 });
+      await mergeIndexes(connection, work.signal);
+      if (work.signal?.aborted) return outcome(needsConversion, false);
+      work.onProgress?.({ step: "giving space back", done: 0, total: 1 });
+      await giveSpaceBack(connection);
+      return outcome(needsConversion, true);
+    },
+  };
+}
+
+/** False when the signal stopped it. */
+async function convert(connection: Connection, { onProgress, signal }: LongWork): Promise<boolean> {
+  await connection.write(() => begin(connection));
+  const total = await connection.read(
+    () => connection.get<{ last: number | null }>("SELECT MAX(id) AS last FROM messages")?.last ?? 0,
+  );
+  for (;;) {
+    if (signal?.aborted) return false;
+    // The last step, when nothing is left to add, changes the tables over in the same transaction.
+    const built = await connection.write(() => {
+      if (indexLayout(connection.db) === "compact") return null; // another process was faster
+      const from = connection.get<{ built: number }>(`SELECT built FROM ${BUILD}`)?.built ?? 0;
+      const to = endOfStep(connection, from);
+      if (to === null) {
+        takeOver(connection);
+        return null;
+      }
+      for (const sql of [FILL_TEXT, FILL_WORDS, FILL_TRIGRAMS]) connection.run(sql, { from, to });
+      connection.run(`UPDATE ${BUILD} SET built = :to`, { to });
+      return to;
+    });
+    if (built === null) return true;
+    onProgress?.({ step: "building the compact index", done: Math.min(built, total), total });
+  }
+}
+
+function begin(connection: Connection): void {
+  const { db } = connection;
+  if (isBeingConverted(db) || indexLayout(db) === "compact") return;
+  for (const name of ["hermes_memory_trigrams", "hermes_memory_words"])
+    db.exec(`DROP VIEW IF EXISTS ${name}`);
+  db.exec("DROP TABLE IF EXISTS hermes_memory_text");
+  for (const { sql } of [SIDE_TEXT, ...INDEX_VIEWS, ...BUILD_OBJECTS]) db.exec(sql);
+  db.exec(`INSERT INTO ${BUILD}(built) VALUES (0)`);
+}
+
+/** The last id of the next piece, or null when there is none. */
+function endOfStep(connection: Connection, from: number): number | null {
+  let end: number | null = null;
+  let bytes = 0;
+  for (const row of connection.iterate<{ id: number; size: number }>(NEXT_ROWS, { from })) {
+    if (end !== null && bytes + row.size > BYTES_PER_STEP) break;
+    end = row.id;
+    bytes += row.size;
+  }
+  return end;
+}
+
+function takeOver(connection: Connection): void {
+  const { db } = connection;
+  for (const name of [...FTS_TRIGGERS, "hermes_memory_build_delete", "hermes_memory_build_update"])
+    db.exec(`DROP TRIGGER IF EXISTS ${name}`);
+  for (const name of FTS_TABLES) db.exec(`DROP TABLE IF EXISTS ${name}`);
+  db.exec(`ALTER TABLE ${NEW_WORDS} RENAME TO messages_fts`);
+  db.exec(`ALTER TABLE ${NEW_TRIGRAMS} RENAME TO messages_fts_trigram`);
+  db.exec(`DROP TABLE ${BUILD}`);
+  for (const { sql } of COMPACT_TRIGGERS) db.exec(sql);
+}

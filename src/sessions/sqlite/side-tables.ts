@@ -1,0 +1,91 @@
+// Our own tables in the shared file. The original leaves unknown tables alone, and the triggers here mention nothing but
+// our tables and its two, so they also work where its SQLite has no FTS5.
+
+/** An object of the schema, its SQL exactly as sqlite_master will repeat it. */
+export type SchemaObject = {
+  readonly type: "table" | "index" | "trigger" | "view";
+  readonly name: string;
+  readonly sql: string;
+};
+
+const LATEST = (session: string) =>
+  `COALESCE((SELECT MAX(timestamp) FROM messages WHERE session_id = ${session}), (SELECT started_at FROM sessions WHERE id = ${session}))`;
+
+const REFRESH = (session: string) =>
+  `UPDATE hermes_memory_activity SET last_active = ${LATEST(session)} WHERE session_id = ${session};`;
+
+/** When something last happened in each session, in order: a listing by activity reads as many rows as it shows. */
+export const ACTIVITY: readonly SchemaObject[] = [
+  table(
+    "hermes_memory_activity",
+    "session_id TEXT PRIMARY KEY, last_active REAL NOT NULL, user_id TEXT",
+    " WITHOUT ROWID",
+  ),
+  index("hermes_memory_activity_order", "hermes_memory_activity(last_active DESC, session_id DESC)"),
+  index(
+    "hermes_memory_activity_user",
+    "hermes_memory_activity(user_id, last_active DESC, session_id DESC) WHERE user_id IS NOT NULL",
+  ),
+  trigger(
+    "hermes_memory_session_insert",
+    "AFTER INSERT ON sessions",
+    "INSERT INTO hermes_memory_activity(session_id, last_active, user_id) VALUES (new.id, new.started_at, new.user_id);",
+  ),
+  trigger(
+    "hermes_memory_session_update",
+    "AFTER UPDATE OF started_at, user_id ON sessions",
+    `UPDATE hermes_memory_activity SET user_id = new.user_id, last_active = ${LATEST("new.id")} WHERE session_id = new.id;`,
+  ),
+  trigger(
+    "hermes_memory_session_delete",
+    "AFTER DELETE ON sessions",
+    "DELETE FROM hermes_memory_activity WHERE session_id = old.id;",
+  ),
+  trigger("hermes_memory_message_insert", "AFTER INSERT ON messages", REFRESH("new.session_id")),
+  trigger(
+    "hermes_memory_message_update",
+    "AFTER UPDATE OF timestamp, session_id ON messages",
+    `${REFRESH("old.session_id")} ${REFRESH("new.session_id")}`,
+  ),
+  trigger(
+    "hermes_memory_message_delete",
+    "AFTER DELETE ON messages WHEN old.timestamp >= (SELECT last_active FROM hermes_memory_activity WHERE session_id = old.session_id)",
+    REFRESH("old.session_id"),
+  ),
+];
+
+export const FILL_ACTIVITY = `
+  INSERT INTO hermes_memory_activity(session_id, last_active, user_id)
+  SELECT s.id, COALESCE((SELECT MAX(timestamp) FROM messages WHERE session_id = s.id), s.started_at), s.user_id
+  FROM sessions s
+`;
+
+/** Which row a copied row was copied from: the first one, never a copy. */
+export const ORIGINS: readonly SchemaObject[] = [
+  table("hermes_memory_origin", "message_id INTEGER PRIMARY KEY, origin_id INTEGER NOT NULL"),
+  index("hermes_memory_origin_copies", "hermes_memory_origin(origin_id)"),
+  trigger(
+    "hermes_memory_origin_delete",
+    "AFTER DELETE ON messages",
+    "DELETE FROM hermes_memory_origin WHERE message_id = old.id;",
+  ),
+];
+
+/** Messages of a session in the order of their ids: without it, every scroll sorts the whole session. */
+export const MESSAGE_ORDER: SchemaObject = index("hermes_memory_message_order", "messages(session_id)");
+
+export function table(name: string, columns: string, suffix = ""): SchemaObject {
+  return { type: "table", name, sql: `CREATE TABLE ${name} (${columns})${suffix}` };
+}
+
+export function index(name: string, on: string): SchemaObject {
+  return { type: "index", name, sql: `CREATE INDEX ${name} ON ${on}` };
+}
+
+export function view(name: string, select: string): SchemaObject {
+  return { type: "view", name, sql: `CREATE VIEW ${name} AS ${select}` };
+}
+
+export function trigger(name: string, when: string, body: string): SchemaObject {
+  return { type: "trigger", name, sql: `CREATE TRIGGER ${name} ${when} BEGIN ${body} END` };
+}

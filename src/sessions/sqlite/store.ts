@@ -1,0 +1,52 @@
+// The SQLite backend: the groups of operations put together.
+import { type Clock, systemClock } from "../../lib/index.ts";
+import type { SessionStore } from "../store.ts";
+import type { StoreContext } from "./context.ts";
+import { deletionOperations } from "./deletion.ts";
+import { exportOperations } from "./export-import.ts";
+import { handoffOperations } from "./handoff.ts";
+import { lineageOperations } from "./lineage.ts";
+import { listingOperations } from "./listing.ts";
+import { lockOperations } from "./locks.ts";
+import { maintenanceOperations } from "./maintenance.ts";
+import { messageOperations } from "./messages.ts";
+import { type OpenOptions, openDatabase } from "./open-database.ts";
+import { optimizeOperations } from "./optimize.ts";
+import { rewindOperations } from "./rewind.ts";
+import { sessionOperations } from "./sessions.ts";
+import { titleOperations } from "./titles.ts";
+import { windowOperations } from "./windows.ts";
+
+export type SqliteStoreOptions = OpenOptions & {
+  readonly clock?: Clock;
+  /** Told, in one line without any content, about data that could not be read as it should. */
+  readonly onWarning?: (message: string) => void;
+};
+
+export async function openSqliteStore(options: SqliteStoreOptions): Promise<SessionStore> {
+  const { connection, warnings } = await openDatabase(options);
+  const warn = options.onWarning ?? (() => {});
+  const context: StoreContext = { connection, clock: options.clock ?? systemClock, warn };
+  const deletion = deletionOperations(context);
+  const close = async () => connection.close();
+  return {
+    location: connection.path,
+    readOnly: connection.readOnlyBecause !== undefined,
+    warnings,
+    close,
+    [Symbol.asyncDispose]: close,
+    ...sessionOperations(context),
+    ...messageOperations(context),
+    ...windowOperations(context),
+    ...rewindOperations(context),
+    ...titleOperations(context),
+    ...lineageOperations(context),
+    ...lockOperations(context),
+    ...listingOperations(context),
+    ...deletion,
+    ...maintenanceOperations(context, deletion),
+    ...optimizeOperations(context),
+    ...handoffOperations(context),
+    ...exportOperations(context),
+  };
+}

@@ -1,0 +1,354 @@
+// The session store: every conversation, durably. One contract, several backends, one conformance suite
+// (test/contracts/session-store.ts).
+//
+// Every method rejects with a `HermesError` when the database cannot be used (`session-db-locked`, `session-db-full`,
+// `session-db-damaged`, `session-db-read-only`, ...) and when the arguments make no sense; the codes are in errors.ts.
+// A read with `userId` sees the sessions of that user only: those of others, and those without an owner, do not exist.
+import type {
+  ActiveSession,
+  AnchoredView,
+  ConversationMessage,
+  ExportedSession,
+  HandoffState,
+  ListedSession,
+  MessageRow,
+  MessageWindow,
+  SessionRow,
+  UserMessagePreview,
+} from "./rows.ts";
+
+export type Scope = { readonly userId?: string | undefined };
+export type Page = { readonly limit?: number; readonly offset?: number };
+
+export type NewSession = {
+  readonly source?: string;
+  readonly model?: string | null;
+  /** An empty object is stored as NULL. */
+  readonly modelConfig?: Readonly<Record<string, unknown>> | null;
+  readonly systemPrompt?: string | null;
+  /** Default with a parent: the parent's, so that nothing of a user's leaves the user's sight. */
+  readonly userId?: string | null;
+  readonly parentSessionId?: string | null;
+  /** Default with a parent: the parent's. */
+  readonly cwd?: string | null;
+  /** Seconds since 1970. Default: now. */
+  readonly startedAt?: number;
+};
+
+/** A message to store. The keys of stored rows and of conversation messages (`tool_calls`, ...) work as well. */
+export type NewMessage = {
+  readonly role?: string;
+  readonly content?: unknown;
+  readonly toolName?: string | null;
+  readonly toolCalls?: unknown;
+  readonly toolCallId?: string | null;
+  readonly tokenCount?: number | null;
+  readonly finishReason?: string | null;
+  readonly reasoning?: string | null;
+  readonly reasoningContent?: string | null;
+  readonly reasoningDetails?: unknown;
+  readonly codexReasoningItems?: unknown;
+  readonly codexMessageItems?: unknown;
+  readonly platformMessageId?: string | null;
+  readonly observed?: boolean;
+  /** Seconds, numeric text or a Date. Default: now. */
+  readonly timestamp?: number | string | Date | null;
+  /** The row this one is a copy of. */
+  readonly originId?: number | null;
+};
+
+export type MessageInput = NewMessage | Partial<MessageRow> | ConversationMessage;
+
+export type TokenUpdate = {
+  readonly inputTokens?: number;
+  readonly outputTokens?: number;
+  readonly cacheReadTokens?: number;
+  readonly cacheWriteTokens?: number;
+  readonly reasoningTokens?: number;
+  readonly apiCallCount?: number;
+  readonly estimatedCostUsd?: number | null;
+  readonly actualCostUsd?: number | null;
+  /** Last writer wins, like the next two. */
+  readonly costStatus?: string | null;
+  readonly costSource?: string | null;
+  readonly pricingVersion?: string | null;
+  /** First writer wins, like the next three. */
+  readonly model?: string | null;
+  readonly billingProvider?: string | null;
+  readonly billingBaseUrl?: string | null;
+  readonly billingMode?: string | null;
+  /** Set the counters instead of adding to them. */
+  readonly absolute?: boolean;
+};
+
+export type SessionFilter = Scope & {
+  readonly source?: string;
+  readonly excludeSources?: readonly string[];
+  readonly minMessageCount?: number;
+  readonly includeArchived?: boolean;
+  /** Wins over `includeArchived`. */
+  readonly archivedOnly?: boolean;
+};
+
+export type ListOptions = SessionFilter &
+  Page & {
+    readonly includeChildren?: boolean;
+    readonly projectCompressionTips?: boolean;
+    readonly orderByLastActive?: boolean;
+    /** Part of an id of the conversation; only with `orderByLastActive`. */
+    readonly idQuery?: string;
+  };
+
+export type ContinueOptions = {
+  /** Default: a new id. */
+  readonly id?: string;
+  readonly systemPrompt?: string | null;
+  readonly model?: string | null;
+  readonly messages?: readonly MessageInput[];
+  /** When given, the compression lock must still be held by it, or nothing happens. */
+  readonly lockHolder?: string;
+};
+
+export type BranchOptions = {
+  readonly id?: string;
+  /** Default: the next free title of the parent's lineage. */
+  readonly title?: string;
+  /** Copy up to and including this message. Default: all. */
+  readonly untilMessageId?: number;
+  /** End the parent with this reason; default: it stays as it is. */
+  readonly endParent?: string;
+};
+
+export type NewLineageSession = {
+  readonly id: string;
+  readonly title: string | null;
+  readonly messageIds: readonly number[];
+};
+
+export type RewindOutcome = {
+  readonly rewound_count: number;
+  /** As it was before. */
+  readonly target_message: MessageRow;
+  readonly new_head_id: number | null;
+};
+
+export type UndoOutcome = {
+  readonly rewound_count: number;
+  readonly turns_undone: number;
+  readonly target_text: string;
+};
+
+export type AutoMaintenance = {
+  readonly skipped: boolean;
+  readonly pruned: number;
+  readonly vacuumed: boolean;
+  readonly error?: string;
+};
+
+export type StoreStats = {
+  /** Without archived ones. */
+  readonly sessions: number;
+  readonly archived: number;
+  readonly messages: number;
+  readonly sources: readonly { readonly source: string; readonly sessions: number }[];
+  readonly bytes: number;
+  /** `reference`: the index as the Python original made it; `hermes sessions optimize` turns it into `compact`. */
+  readonly index: "compact" | "reference" | "converting" | "missing";
+};
+
+export type Progress = { readonly step: string; readonly done: number; readonly total: number };
+export type LongWork = { readonly onProgress?: (progress: Progress) => void; readonly signal?: AbortSignal };
+
+export type OptimizeOutcome = {
+  readonly bytesBefore: number;
+  readonly bytesAfter: number;
+  /** False when the index was compact already. */
+  readonly converted: boolean;
+  /** False when the signal stopped the work; the next call goes on where this one stopped. */
+  readonly finished: boolean;
+};
+
+export type Health = { readonly ok: boolean; readonly problems: readonly string[] };
+
+export type ImportOutcome = {
+  readonly imported: number;
+  readonly messages: number;
+  /** Sessions that were left alone, and why. */
+  readonly skipped: readonly { readonly id: string; readonly reason: string }[];
+  /** Titles that were taken and got a number. */
+  readonly renamed: readonly { readonly id: string; readonly title: string | null }[];
+};
+
+export interface SessionStore extends AsyncDisposable {
+  /** A file path, or the address of a server without its password. */
+  readonly location: string;
+  readonly readOnly: boolean;
+  /** What opening had to work around. */
+  readonly warnings: readonly string[];
+  close(): Promise<void>;
+
+  // Sessions
+  /** An existing row is left as it is. Rejects with `unknown-parent`. */
+  createSession(id: string, options?: NewSession): Promise<string>;
+  /** `createSession` with source `unknown`. */
+  ensureSession(id: string, options?: NewSession): Promise<string>;
+  /** The first reason wins. */
+  endSession(id: string, reason: string): Promise<void>;
+  reopenSession(id: string): Promise<void>;
+  updateSessionCwd(id: string, cwd: string): Promise<void>;
+  updateSessionMeta(
+    id: string,
+    modelConfig: Readonly<Record<string, unknown>> | string | null,
+    options?: { model?: string | null },
+  ): Promise<void>;
+  updateSystemPrompt(id: string, prompt: string | null): Promise<void>;
+  updateSessionModel(id: string, model: string | null): Promise<void>;
+  updateTokenCounts(id: string, update: TokenUpdate): Promise<void>;
+  getSession(id: string, scope?: Scope): Promise<SessionRow | null>;
+  sessionCount(options?: SessionFilter & { readonly excludeChildren?: boolean }): Promise<number>;
+  getMeta(key: string): Promise<string | null>;
+  setMeta(key: string, value: string): Promise<void>;
+
+  // Messages
+  /** Resolves when the message is on disk and indexed. Rejects with `unknown-session`. */
+  appendMessage(sessionId: string, message: MessageInput): Promise<number>;
+  /** All of them or none, in one transaction. */
+  appendMany(sessionId: string, messages: readonly MessageInput[]): Promise<number[]>;
+  replaceMessages(sessionId: string, messages: readonly MessageInput[]): Promise<void>;
+  clearMessages(sessionId: string): Promise<void>;
+  getMessages(
+    sessionId: string,
+    options?: Scope & { readonly includeInactive?: boolean },
+  ): Promise<MessageRow[]>;
+  getMessagesAround(
+    sessionId: string,
+    messageId: number,
+    options?: Scope & { readonly window?: number },
+  ): Promise<MessageWindow>;
+  getAnchoredView(
+    sessionId: string,
+    messageId: number,
+    options?: Scope & {
+      readonly window?: number;
+      readonly bookend?: number;
+      readonly keepRoles?: readonly string[] | null;
+    },
+  ): Promise<AnchoredView>;
+  getMessagesAsConversation(
+    sessionId: string,
+    options?: Scope & { readonly includeAncestors?: boolean; readonly includeInactive?: boolean },
+  ): Promise<ConversationMessage[]>;
+  listRecentUserMessages(
+    sessionId: string,
+    options?: Scope & { readonly limit?: number; readonly includeInactive?: boolean },
+  ): Promise<UserMessagePreview[]>;
+  /** Of one session, or of all. Counts rewound rows too. */
+  messageCount(sessionId?: string, scope?: Scope): Promise<number>;
+  /** Rejects with `unknown-message` or `not-a-user-message`. */
+  rewindToMessage(sessionId: string, messageId: number): Promise<RewindOutcome>;
+  restoreRewound(sessionId: string, sinceId: number): Promise<number>;
+  /** Null when there is no user message to go back to. */
+  undoTurns(sessionId: string, turns?: number): Promise<UndoOutcome | null>;
+
+  // Titles
+  /** False for an unknown session. Rejects with `title-too-long` or `title-taken`. */
+  setSessionTitle(id: string, title: string | null): Promise<boolean>;
+  getSessionTitle(id: string, scope?: Scope): Promise<string | null>;
+  getNextTitleInLineage(base: string): Promise<string>;
+  resolveSessionByTitle(title: string, scope?: Scope): Promise<string | null>;
+
+  // Lineage
+  getCompressionTip(id: string, scope?: Scope): Promise<string>;
+  /** The root over every kind of parent, as the search tool groups hits. */
+  getLineageRoot(id: string, scope?: Scope): Promise<string>;
+  resolveResumeSessionId<T extends string | null | undefined>(id: T, scope?: Scope): Promise<T | string>;
+  /** An exact id or a unique beginning of one. */
+  resolveSessionId(text: string, scope?: Scope): Promise<string | null>;
+  /** Ends the parent with `compression` and starts its continuation, in one transaction. Rejects with `lock-lost`, `already-continued`. */
+  continueSession(parentId: string, options?: ContinueOptions): Promise<NewLineageSession>;
+  /** A fork with copies of the parent's active messages, in one transaction. */
+  branchSession(parentId: string, options?: BranchOptions): Promise<NewLineageSession>;
+  /** `ttl` in seconds, 300 unless told. */
+  tryAcquireCompressionLock(
+    sessionId: string,
+    holder: string,
+    options?: { readonly ttl?: number } | number,
+  ): Promise<boolean>;
+  /** Prolongs a lock that is still ours; false when it is not. */
+  renewCompressionLock(
+    sessionId: string,
+    holder: string,
+    options?: { readonly ttl?: number } | number,
+  ): Promise<boolean>;
+  releaseCompressionLock(sessionId: string, holder: string): Promise<void>;
+  getCompressionLockHolder(sessionId: string): Promise<string | null>;
+
+  // Listing
+  listSessionsRich(options?: ListOptions): Promise<ListedSession[]>;
+  searchSessions(options?: Scope & Page & { readonly source?: string }): Promise<ActiveSession[]>;
+  searchSessionsById(
+    query: string,
+    options?: Scope & { readonly limit?: number; readonly includeArchived?: boolean },
+  ): Promise<ListedSession[]>;
+  listCronJobRuns(jobId: string, options?: Scope & Page): Promise<ListedSession[]>;
+  /** The whole chain of continuations follows. True when any row changed. */
+  setSessionArchived(id: string, archived: boolean): Promise<boolean>;
+
+  // Delete and maintenance. `sessionsDir`: also remove the transcript files the original kept there.
+  deleteSession(id: string, options?: { readonly sessionsDir?: string }): Promise<boolean>;
+  deleteSessions(ids: readonly unknown[], options?: { readonly sessionsDir?: string }): Promise<number>;
+  deleteSessionIfEmpty(id: string): Promise<boolean>;
+  deleteEmptySessions(): Promise<number>;
+  countEmptySessions(): Promise<number>;
+  pruneSessions(options?: {
+    readonly olderThanDays?: number;
+    readonly source?: string;
+    readonly sessionsDir?: string;
+  }): Promise<number>;
+  /** What `pruneSessions` would remove. */
+  listPrunable(options?: {
+    readonly olderThanDays?: number;
+    readonly source?: string;
+  }): Promise<SessionRow[]>;
+  pruneEmptyGhostSessions(): Promise<number>;
+  finalizeOrphanedCompressionSessions(): Promise<number>;
+  /** Never rejects. */
+  maybeAutoPruneAndVacuum(options?: {
+    readonly retentionDays?: number;
+    readonly minIntervalHours?: number;
+    readonly vacuum?: boolean;
+    readonly sessionsDir?: string;
+  }): Promise<AutoMaintenance>;
+  /** Merges each full-text index; the number of indexes. */
+  optimizeFts(): Promise<number>;
+  /** `optimizeFts`, then gives free space back to the file system. */
+  vacuum(): Promise<number>;
+  /** Turns the original's index into the compact one. Interruptible; the old index serves until the new one is whole. */
+  optimize(work?: LongWork): Promise<OptimizeOutcome>;
+  checkHealth(): Promise<Health>;
+  /** Hides untitled short sessions that look like runs of subagents, as the original's upgrade does. How many. */
+  hideOrphanedDelegates(): Promise<number>;
+  stats(): Promise<StoreStats>;
+
+  // Handoff between platforms
+  requestHandoff(id: string, platform: string): Promise<boolean>;
+  claimHandoff(id: string): Promise<boolean>;
+  completeHandoff(id: string): Promise<void>;
+  failHandoff(id: string, error: string): Promise<void>;
+  getHandoffState(id: string, scope?: Scope): Promise<HandoffState | null>;
+  listPendingHandoffs(): Promise<SessionRow[]>;
+
+  // Export and import
+  exportSession(
+    id: string,
+    options?: Scope & { readonly includeInactive?: boolean },
+  ): Promise<ExportedSession | null>;
+  exportAll(
+    options?: Scope & { readonly source?: string; readonly includeInactive?: boolean },
+  ): Promise<(ExportedSession & { readonly last_active: number })[]>;
+  /** Each session in one transaction; one that exists is left alone. */
+  importSessions(
+    sessions: AsyncIterable<ExportedSession> | Iterable<ExportedSession>,
+    work?: LongWork,
+  ): Promise<ImportOutcome>;
+}

@@ -1,0 +1,42 @@
+// What every backend of the session store promises. Nothing here knows how or where the rows are kept.
+import { describe } from "vitest";
+import { conversationContract } from "./session-store/conversation.ts";
+import { deletionContract } from "./session-store/deletion.ts";
+import { exportImportContract } from "./session-store/export-import.ts";
+import { handoffContract } from "./session-store/handoff.ts";
+import { lineageContract } from "./session-store/lineage.ts";
+import { listingContract } from "./session-store/listing.ts";
+import { locksContract } from "./session-store/locks.ts";
+import { maintenanceContract } from "./session-store/maintenance.ts";
+import { messagesContract } from "./session-store/messages.ts";
+import { propertiesContract } from "./session-store/properties.ts";
+import { rewindContract } from "./session-store/rewind.ts";
+import { scopingContract } from "./session-store/scoping.ts";
+import { sessionsContract } from "./session-store/sessions.ts";
+import { splittingContract } from "./session-store/splitting.ts";
+import type { Harness } from "./session-store/support.ts";
+import { titlesContract } from "./session-store/titles.ts";
+import { windowsContract } from "./session-store/windows.ts";
+
+export type { Harness } from "./session-store/support.ts";
+
+export function sessionStoreContract(backend: string, harness: Harness): void {
+  describe(`session store on ${backend}`, () => {
+    describe("sessions", () => sessionsContract(harness));
+    describe("messages", () => messagesContract(harness));
+    describe("windows", () => windowsContract(harness));
+    describe("conversations", () => conversationContract(harness));
+    describe("rewinding", () => rewindContract(harness));
+    describe("titles", () => titlesContract(harness));
+    describe("lineage", () => lineageContract(harness));
+    describe("continuing and branching", () => splittingContract(harness));
+    describe("listing", () => listingContract(harness));
+    describe("deleting and pruning", () => deletionContract(harness));
+    describe("maintenance", () => maintenanceContract(harness));
+    describe("compression locks", () => locksContract(harness));
+    describe("handoff", () => handoffContract(harness));
+    describe("export and import", () => exportImportContract(harness));
+    describe("users", () => scopingContract(harness));
+    describe("any sequence of calls", () => propertiesContract(harness));
+  });
+}

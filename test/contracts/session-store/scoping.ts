@@ -1,0 +1,207 @@
+// One store, several users: a read with a user's id sees that user's sessions and no others.
+import { expect, it } from "vitest";
+import type { SessionStore } from "../../../src/sessions/store.ts";
+import { type Harness, idsOf, ManualClock, nth, talk } from "./support.ts";
+
+/** Every read that takes a user, once for a session that is theirs and once for another: what a stranger gets. */
+type Read = {
+  readonly name: string;
+  readonly read: (store: SessionStore, target: Target, userId: string | undefined) => Promise<unknown>;
+  readonly forStrangers: (target: Target) => unknown;
+};
+type Target = { readonly id: string; readonly title: string; readonly message: number; readonly job: string };
+
+const NO_WINDOW = { window: [], messages_before: 0, messages_after: 0 };
+
+const READS: readonly Read[] = [
+  byId("getSession", (store, { id }, userId) => store.getSession(id, { userId }), null),
+  byId("getMessages", (store, { id }, userId) => store.getMessages(id, { userId }), []),
+  byId(
+    "getMessages with rewound rows",
+    (store, { id }, userId) => store.getMessages(id, { userId, includeInactive: true }),
+    [],
+  ),
+  byId(
+    "getMessagesAround",
+    (store, { id, message }, userId) => store.getMessagesAround(id, message, { userId }),
+    NO_WINDOW,
+  ),
+  byId(
+    "getAnchoredView",
+    (store, { id, message }, userId) => store.getAnchoredView(id, message, { userId }),
+    {
+      ...NO_WINDOW,
+      bookend_start: [],
+      bookend_end: [],
+    },
+  ),
+  byId(
+    "getMessagesAsConversation",
+    (store, { id }, userId) => store.getMessagesAsConversation(id, { userId }),
+    [],
+  ),
+  byId(
+    "getMessagesAsConversation with ancestors",
+    (store, { id }, userId) => store.getMessagesAsConversation(id, { userId, includeAncestors: true }),
+    [],
+  ),
+  byId("listRecentUserMessages", (store, { id }, userId) => store.listRecentUserMessages(id, { userId }), []),
+  byId("messageCount of a session", (store, { id }, userId) => store.messageCount(id, { userId }), 0),
+  byId("messageCount of all", (store, _target, userId) => store.messageCount(undefined, { userId }), 0),
+  byId("getSessionTitle", (store, { id }, userId) => store.getSessionTitle(id, { userId }), null),
+  byId(
+    "resolveSessionByTitle",
+    (store, { title }, userId) => store.resolveSessionByTitle(title, { userId }),
+    null,
+  ),
+  byId("resolveSessionId exactly", (store, { id }, userId) => store.resolveSessionId(id, { userId }), null),
+  byId(
+    "resolveSessionId by a beginning",
+    (store, { id }, userId) => store.resolveSessionId(id.slice(0, -1), { userId }),
+    null,
+  ),
+  byId("getHandoffState", (store, { id }, userId) => store.getHandoffState(id, { userId }), null),
+  byId("exportSession", (store, { id }, userId) => store.exportSession(id, { userId }), null),
+  byId("exportAll", (store, _target, userId) => store.exportAll({ userId }), []),
+  byId("sessionCount", (store, _target, userId) => store.sessionCount({ userId, includeArchived: true }), 0),
+  byId("listSessionsRich", (store, _target, userId) => store.listSessionsRich({ userId }), []),
+  byId(
+    "listSessionsRich by activity, with children",
+    (store, _target, userId) =>
+      store.listSessionsRich({ userId, orderByLastActive: true, includeChildren: true }),
+    [],
+  ),
+  byId(
+    "listSessionsRich with an id",
+    (store, { id }, userId) => store.listSessionsRich({ userId, orderByLastActive: true, idQuery: id }),
+    [],
+  ),
+  byId("searchSessions", (store, _target, userId) => store.searchSessions({ userId }), []),
+  byId("searchSessionsById", (store, { id }, userId) => store.searchSessionsById(id, { userId }), []),
+  byId("listCronJobRuns", (store, { job }, userId) => store.listCronJobRuns(job, { userId }), []),
+];
+
+/** Reads that answer with the id they were asked for when they know nothing about it. */
+const WALKS: readonly Read[] = [
+  {
+    name: "getCompressionTip",
+    read: (store, { id }, userId) => store.getCompressionTip(id, { userId }),
+    forStrangers: ({ id }) => id,
+  },
+  {
+    name: "getLineageRoot",
+    read: (store, { id }, userId) => store.getLineageRoot(id, { userId }),
+    forStrangers: ({ id }) => id,
+  },
+  {
+    name: "resolveResumeSessionId",
+    read: (store, { id }, userId) => store.resolveResumeSessionId(id, { userId }),
+    forStrangers: ({ id }) => id,
+  },
+];
+
+export function scopingContract({ open }: Harness): void {
+  it.each(READS)("$name shows a session to its user and to no other", async ({ read, forStrangers }) => {
+    await using store = await open();
+    const target = await owned(store, "ann");
+    expect(await read(store, target, "ben")).toEqual(forStrangers(target));
+    expect(await read(store, target, "")).toEqual(forStrangers(target));
+    expect(await read(store, target, "ann")).not.toEqual(forStrangers(target));
+    expect(await read(store, target, "ann")).toEqual(await read(store, target, undefined));
+  });
+
+  it.each(READS)("$name hides a session without owner from every user", async ({ read, forStrangers }) => {
+    await using store = await open();
+    const target = await owned(store, null);
+    expect(await read(store, target, "ann")).toEqual(forStrangers(target));
+    expect(await read(store, target, undefined)).not.toEqual(forStrangers(target));
+  });
+
+  it.each(WALKS)("$name does not walk through another user's sessions", async ({ read, forStrangers }) => {
+    const clock = new ManualClock();
+    await using store = await open({ clock });
+    for (const [id, user] of Object.entries({ first: "ann", second: "ben", third: "ann" })) {
+      const parentSessionId = { first: null, second: "first", third: "second" }[id] ?? null;
+      await store.createSession(id, { source: "cli", userId: user, parentSessionId });
+      await store.endSession(id, "compression");
+      clock.advance(60);
+    }
+    await talk(store, "second", ["a secret of ben"]);
+    await talk(store, "third", ["hello"]);
+    for (const id of ["first", "second", "third"]) {
+      const target = { id, title: "", message: 0, job: "" };
+      expect(await read(store, target, "ann")).toEqual(forStrangers(target));
+    }
+  });
+
+  it.each(WALKS)("$name walks a user's own lineage", async ({ read }) => {
+    await using store = await open();
+    await store.createSession("first", { source: "cli", userId: "ann" });
+    await store.continueSession("first", { id: "second" });
+    await talk(store, "second", ["hello"]);
+    for (const id of ["first", "second"]) {
+      const target = { id, title: "", message: 0, job: "" };
+      expect(await read(store, target, "ann")).toEqual(await read(store, target, undefined));
+    }
+  });
+
+  it("a conversation does not show an ancestor's messages that belong to another user", async () => {
+    await using store = await open();
+    await store.createSession("root", { source: "cli", userId: "ben" });
+    await talk(store, "root", ["a secret of ben", "noted"]);
+    await store.createSession("child", { source: "cli", userId: "ann", parentSessionId: "root" });
+    await talk(store, "child", ["hello"]);
+    const seen = await store.getMessagesAsConversation("child", { userId: "ann", includeAncestors: true });
+    expect(seen.map(({ content }) => content)).toEqual(["hello"]);
+  });
+
+  it("a listing does not show the face of a tip that belongs to another user", async () => {
+    const clock = new ManualClock();
+    await using store = await open({ clock });
+    await store.createSession("root", { source: "cli", userId: "ann" });
+    await store.endSession("root", "compression");
+    clock.advance(60);
+    await store.createSession("tip", { source: "cli", userId: "ben", parentSessionId: "root" });
+    await talk(store, "tip", ["a secret of ben"]);
+    for (const orderByLastActive of [false, true]) {
+      const rows = await store.listSessionsRich({ userId: "ann", orderByLastActive });
+      expect(idsOf(rows)).toEqual(["root"]);
+      expect(nth(rows, 0).preview).toBe("");
+    }
+    expect(idsOf(await store.searchSessionsById("tip", { userId: "ann" }))).toEqual([]);
+  });
+
+  it("a beginning that two users share resolves for each to their own", async () => {
+    await using store = await open();
+    await store.createSession("2026_a", { source: "cli", userId: "ann" });
+    await store.createSession("2026_b", { source: "cli", userId: "ben" });
+    expect(await store.resolveSessionId("2026", { userId: "ann" })).toBe("2026_a");
+    expect(await store.resolveSessionId("2026", { userId: "ben" })).toBe("2026_b");
+    expect(await store.resolveSessionId("2026")).toBeNull();
+  });
+
+  it("limits count a user's own sessions only", async () => {
+    await using store = await open();
+    await store.createSession("mine", { source: "cli", userId: "ann", startedAt: 1 });
+    for (let index = 0; index < 30; index += 1) {
+      await store.createSession(`other ${index}`, { source: "cli", userId: "ben" });
+    }
+    const page = { userId: "ann", limit: 1 };
+    expect(idsOf(await store.listSessionsRich(page))).toEqual(["mine"]);
+    expect(idsOf(await store.listSessionsRich({ ...page, orderByLastActive: true }))).toEqual(["mine"]);
+    expect(idsOf(await store.searchSessions(page))).toEqual(["mine"]);
+  });
+}
+
+function byId(name: string, read: Read["read"], forStrangers: unknown): Read {
+  return { name, read, forStrangers: () => forStrangers };
+}
+
+async function owned(store: SessionStore, userId: string | null): Promise<Target> {
+  const id = "cron_j1_20260101_010000";
+  await store.createSession(id, { source: "cron", userId });
+  await store.setSessionTitle(id, "Private");
+  await store.requestHandoff(id, "telegram");
+  const [message] = await talk(store, id, ["a secret", "kept"]);
+  return { id, title: "Private", message: message ?? -1, job: "j1" };
+}

@@ -1,0 +1,253 @@
+// Messages of every shape become the same columns.
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { toMessageRow } from "../../src/sessions/conversation.ts";
+import { type MessageColumns, toMessageColumns } from "../../src/sessions/new-message.ts";
+import type { MessageInput } from "../../src/sessions/store.ts";
+
+const NOW = 1_700_000_000.25;
+const append = (input: object) => toMessageColumns(input as MessageInput, { now: NOW, mode: "append" });
+const replace = (input: object) => toMessageColumns(input as MessageInput, { now: NOW, mode: "replace" });
+
+const NOTHING: MessageColumns = {
+  role: "unknown",
+  content: null,
+  tool_call_id: null,
+  tool_calls: null,
+  tool_name: null,
+  timestamp: NOW,
+  token_count: null,
+  finish_reason: null,
+  reasoning: null,
+  reasoning_content: null,
+  reasoning_details: null,
+  codex_reasoning_items: null,
+  codex_message_items: null,
+  platform_message_id: null,
+  observed: 0,
+  hasOwnTimestamp: false,
+  toolCallCount: 0,
+  originId: null,
+};
+
+describe("keys", () => {
+  const columns = {
+    ...NOTHING,
+    role: "assistant",
+    content: "hello",
+    tool_call_id: "call_1",
+    tool_calls: '[{"id":"call_1"},{"id":"call_2"}]',
+    tool_name: "terminal",
+    timestamp: 12.5,
+    token_count: 7,
+    finish_reason: "stop",
+    reasoning: "because",
+    reasoning_content: "",
+    reasoning_details: '[{"type":"step"}]',
+    codex_reasoning_items: '[{"id":"rs_1"}]',
+    codex_message_items: '{"id":"msg_1"}',
+    platform_message_id: "m-9",
+    observed: 1,
+    hasOwnTimestamp: true,
+    toolCallCount: 2,
+    originId: 41,
+  };
+
+  it("of a new message are understood", () => {
+    const message = {
+      role: "assistant",
+      content: "hello",
+      toolCallId: "call_1",
+      toolCalls: [{ id: "call_1" }, { id: "call_2" }],
+      toolName: "terminal",
+      timestamp: 12.5,
+      tokenCount: 7,
+      finishReason: "stop",
+      reasoning: "because",
+      reasoningContent: "",
+      reasoningDetails: [{ type: "step" }],
+      codexReasoningItems: [{ id: "rs_1" }],
+      codexMessageItems: { id: "msg_1" },
+      platformMessageId: "m-9",
+      observed: true,
+      originId: 41,
+    };
+    expect(append(message)).toEqual(columns);
+    expect(replace(message)).toEqual(columns);
+  });
+
+  it("of a stored row are understood, so that a copy equals it", () => {
+    const stored = { ...columns, id: 3, session_id: "s", active: 1, origin_id: 41 };
+    const { hasOwnTimestamp: _, toolCallCount: __, originId: ___, ...row } = stored;
+    expect(append(toMessageRow(row))).toEqual(columns);
+    expect(append(row)).toEqual(columns);
+  });
+
+  it("of a conversation message are understood", () => {
+    const message = {
+      role: "assistant",
+      content: "hello",
+      timestamp: 12.5,
+      tool_calls: [{ id: "call_1" }],
+      message_id: "m-9",
+      observed: true,
+      reasoning_details: [{ type: "step" }],
+    };
+    expect(append(message)).toMatchObject({
+      tool_calls: '[{"id":"call_1"}]',
+      toolCallCount: 1,
+      platform_message_id: "m-9",
+      observed: 1,
+      reasoning_details: '[{"type":"step"}]',
+    });
+  });
+
+  it("that are missing leave their columns empty", () => {
+    expect(append({})).toEqual(NOTHING);
+  });
+});
+
+describe("reasoning", () => {
+  const message = {
+    reasoning: "r",
+    reasoningContent: "c",
+    reasoningDetails: [1],
+    codexReasoningItems: [2],
+    codexMessageItems: [3],
+  };
+  const kept = {
+    reasoning: "r",
+    reasoning_content: "c",
+    reasoning_details: "[1]",
+    codex_reasoning_items: "[2]",
+    codex_message_items: "[3]",
+  };
+
+  it("of anybody is stored when a message is appended", () => {
+    expect(append({ role: "user", ...message })).toMatchObject(kept);
+  });
+
+  it("is the assistant's alone when a session is written anew", () => {
+    expect(replace({ role: "assistant", ...message })).toMatchObject(kept);
+    expect(replace({ role: "tool", finishReason: "stop", ...message })).toEqual({
+      ...NOTHING,
+      role: "tool",
+      finish_reason: "stop",
+    });
+  });
+});
+
+describe("JSON columns", () => {
+  it.each([[null], [undefined], [""], [[]], [{}], [0], [false], [Number.NaN]])(
+    "%j is stored as NULL and counts nothing",
+    (toolCalls) => {
+      expect(append({ toolCalls })).toMatchObject({ tool_calls: null, toolCallCount: 0 });
+    },
+  );
+
+  it.each([
+    [[1, 2, 3], "[1,2,3]", 3],
+    [{ name: "f" }, '{"name":"f"}', 1],
+    [true, "true", 1],
+    ['[ {"id": 12345678901234567890} ]', '[ {"id": 12345678901234567890} ]', 1],
+    ["[1, 2]", "[1, 2]", 2],
+    ['{"a": 1}', '{"a": 1}', 1],
+    ["[1, 2", '"[1, 2"', 1],
+    ["plain", '"plain"', 1],
+    ["7", '"7"', 1],
+    [["釉薬\u0000\ud83d"], '["釉薬\\u0000\\ud83d"]', 1],
+    ['["\ud83d"]', '["\\ud83d"]', 1],
+  ])("%j is stored as %j", (toolCalls, text, count) => {
+    expect(append({ toolCalls })).toMatchObject({ tool_calls: text, toolCallCount: count });
+  });
+
+  it("keep what JSON cannot write as text", () => {
+    const cycle: unknown[] = ["kiln"];
+    cycle.push(cycle);
+    expect(JSON.parse(append({ toolCalls: cycle }).tool_calls ?? "")).toContain("kiln");
+  });
+});
+
+describe("timestamps", () => {
+  it.each([
+    [12.5, 12.5],
+    [0, 0],
+    [-3, -3],
+    ["1700000000.5", 1_700_000_000.5],
+    [" 1e3 ", 1000],
+    [new Date(1500), 1.5],
+  ])("%j is its own time", (timestamp, seconds) => {
+    expect(append({ timestamp })).toMatchObject({ timestamp: seconds, hasOwnTimestamp: true });
+  });
+
+  it.each([
+    null,
+    undefined,
+    "",
+    "soon",
+    "0x10",
+    "1e999",
+    Number.NaN,
+    Number.POSITIVE_INFINITY,
+    new Date(Number.NaN),
+    true,
+    {},
+  ])("%j means now", (timestamp) => {
+    expect(append({ timestamp })).toMatchObject({ timestamp: NOW, hasOwnTimestamp: false });
+  });
+});
+
+describe("text columns", () => {
+  it("hold text whatever they are given", () => {
+    expect(
+      append({ role: 5, toolName: ["a"], toolCallId: 12n, finishReason: Buffer.from("stop") }),
+    ).toMatchObject({
+      role: "5",
+      tool_name: '["a"]',
+      tool_call_id: "12",
+      finish_reason: "stop",
+    });
+  });
+
+  it("never hold what a database cannot keep", () => {
+    const nasty = fc.string({ unit: fc.constantFrom("\u0000", "\ud83d", "\ude00", "a", "😀") });
+    fc.assert(
+      fc.property(nasty, (text) => {
+        const { tool_name, reasoning } = append({ toolName: text, reasoning: text });
+        expect(tool_name).toBe(text.toWellFormed().replaceAll("\u0000", "\ufffd"));
+        expect(reasoning).toBe(tool_name);
+      }),
+    );
+  });
+
+  it("do not lose U+0000 in content, which has an escape for it", () => {
+    expect(append({ content: "a\u0000b" }).content).toBe('\u0000json:"a\\u0000b"');
+  });
+});
+
+describe("numbers", () => {
+  it.each([
+    [5, 5],
+    [0, 0],
+    [6n, 6],
+    [1.5, null],
+    ["7", null],
+    [Number.NaN, null],
+    [null, null],
+  ])("%o tokens are stored as %j", (tokenCount, stored) => {
+    expect(append({ tokenCount }).token_count).toBe(stored);
+  });
+});
+
+describe("what is no message", () => {
+  it.each([
+    [null, "null"],
+    [undefined, "undefined"],
+    ["hello", "string"],
+    [[{ role: "user" }], "list"],
+  ])("%j is refused with its kind", (input, kind) => {
+    expect(() => append(input as unknown as object)).toThrow(
+      expect.objectContaining({ code: "bad-message", message: expect.stringContaining(kind) }),
+    );
+  });
+});

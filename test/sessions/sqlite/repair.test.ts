@@ -1,0 +1,432 @@
+import {
+  copyFileSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  statSync,
+  symlinkSync,
+} from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { describe, expect, it } from "vitest";
+import { openSessionStore } from "../../../src/sessions/index.ts";
+import { toSessionError } from "../../../src/sessions/sqlite/failures.ts";
+import { isMalformed, isNotSqlite, repairDatabase } from "../../../src/sessions/sqlite/repair.ts";
+import {
+  duplicateSchemaRow,
+  overwritePages,
+  spoilDeclaration,
+  spoilIndexContent,
+  writeNoDatabase,
+} from "../../fakes/broken-database.ts";
+import { makeOldDatabase } from "../../fakes/old-database.ts";
+import { tempDirectory } from "../../fakes/temp-directory.ts";
+
+const SESSIONS = 7;
+const MESSAGES = 11;
+const NOW = new Date(2026, 1, 3, 4, 5, 6);
+
+function oldFile(): string {
+  const path = join(tempDirectory(), "state.db");
+  makeOldDatabase(path, 15, (db) => {
+    db.exec("CREATE TABLE harbour_notes (note TEXT); INSERT INTO harbour_notes VALUES ('kept')");
+    db.exec(
+      "CREATE TABLE messages_fts_notes (note TEXT); INSERT INTO messages_fts_notes VALUES ('kept, too')",
+    );
+  });
+  return path;
+}
+
+/** A file in our own layout. */
+async function ownFile(): Promise<string> {
+  const path = join(tempDirectory(), "state.db");
+  await using store = await openSessionStore({ path });
+  await store.createSession("one", { source: "cli" });
+  await store.appendMessage("one", { role: "user", content: "the quartzwharf crane" });
+  await store.appendMessage("one", { role: "user", content: [{ type: "text", text: "velvetanchor" }] });
+  await store.appendMessage("one", { role: "user", content: "琥珀灯塔" });
+  return path;
+}
+
+function failureOf(path: string): unknown {
+  using db = new DatabaseSync(path);
+  try {
+    db.prepare("SELECT count(*) FROM sessions").get();
+  } catch (cause) {
+    return cause;
+  }
+  return undefined;
+}
+
+function rows(path: string, sql: string): unknown[] {
+  using db = new DatabaseSync(path);
+  return db
+    .prepare(sql)
+    .all()
+    .map((row) => ({ ...row }));
+}
+
+function names(path: string, pattern: string): string[] {
+  const found = rows(path, `SELECT name FROM sqlite_master WHERE name GLOB '${pattern}' ORDER BY name`);
+  return found.map((row) => (row as { name: string }).name);
+}
+
+function namesBeside(path: string): string[] {
+  return readdirSync(join(path, "..")).filter((name) => !/-(?:wal|shm)$/.test(name));
+}
+
+function expectAllRows(path: string): void {
+  expect(rows(path, "SELECT count(*) AS n FROM sessions")).toEqual([{ n: SESSIONS }]);
+  expect(rows(path, "SELECT count(*) AS n FROM messages")).toEqual([{ n: MESSAGES }]);
+  expect(rows(path, "SELECT note FROM harbour_notes")).toEqual([{ note: "kept" }]);
+  expect(rows(path, "SELECT note FROM messages_fts_notes")).toEqual([{ note: "kept, too" }]);
+}
+
+function expectSoundIndex(path: string): void {
+  using db = new DatabaseSync(path);
+  for (const table of ["messages_fts", "messages_fts_trigram"])
+    db.exec(`INSERT INTO ${table}(${table}, rank) VALUES('integrity-check', 1)`);
+  expect(
+    db
+      .prepare("PRAGMA integrity_check")
+      .all()
+      .map((row) => row.integrity_check),
+  ).toEqual(["ok"]);
+}
+
+describe("repairing a database", () => {
+  it("leaves a sound file alone and says that it is sound", async () => {
+    const path = oldFile();
+    const before = readFileSync(path);
+    expect(await repairDatabase(path)).toEqual({
+      repaired: true,
+      strategy: "dedup_schema",
+      backup_path: null,
+      error: null,
+      sessions: SESSIONS,
+      healthy: true,
+    });
+    expect(readFileSync(path)).toEqual(before);
+    expect(namesBeside(path)).toEqual(["state.db"]);
+  });
+
+  it.each(["messages_fts", "sessions", "messages_fts_insert", "idx_sessions_source"])(
+    "removes a second schema row of %s and keeps sessions, messages and search",
+    async (name) => {
+      const path = oldFile();
+      duplicateSchemaRow(path, name);
+      expect(failureOf(path)).toMatchObject({
+        message: expect.stringContaining("malformed database schema"),
+      });
+      expect(await repairDatabase(path, { now: NOW })).toEqual({
+        repaired: true,
+        strategy: "dedup_schema",
+        backup_path: `${realpathSync(path)}.malformed-backup-20260203_040506`,
+        error: null,
+        sessions: SESSIONS,
+        healthy: true,
+      });
+      expectAllRows(path);
+      const hits = rows(path, "SELECT rowid AS id FROM messages_fts WHERE messages_fts MATCH 'quartzwharf'");
+      expect(hits).toEqual([{ id: 1 }]);
+      expect(names(path, "messages_fts_*_insert")).toEqual(["messages_fts_trigram_insert"]);
+    },
+  );
+
+  it.each(["messages_fts", "messages_fts_trigram_config", "messages_fts_update"])(
+    "drops the search index when the schema row of %s is nonsense, and the next open builds it anew",
+    async (name) => {
+      const path = oldFile();
+      spoilDeclaration(path, name);
+      expect(isMalformed(failureOf(path))).toBe(true);
+      expect(await repairDatabase(path)).toMatchObject({ repaired: true, strategy: "drop_fts_rebuild" });
+      expectAllRows(path);
+      expect(names(path, "messages_fts*")).toEqual(["messages_fts_notes"]);
+      await (await openSessionStore({ path })).close();
+      expectAllRows(path);
+      expectSoundIndex(path);
+      for (const word of ["quartzwharf", "mossbridge", "velvetanchor"])
+        expect(rows(path, `SELECT rowid FROM messages_fts WHERE messages_fts MATCH '${word}'`)).toHaveLength(
+          1,
+        );
+    },
+  );
+
+  it.each(["messages_fts_data", "messages_fts_config", "idx_messages_session"])(
+    "gives up the pages of %s, which can be made anew, when they are damaged",
+    async (name) => {
+      const path = oldFile();
+      overwritePages(path, name);
+      expect(await repairDatabase(path, { checkOnly: true })).toMatchObject({ healthy: false });
+      expect(await repairDatabase(path)).toMatchObject({ repaired: true, strategy: "drop_fts_rebuild" });
+      expectAllRows(path);
+      await (await openSessionStore({ path })).close();
+      expectSoundIndex(path);
+      expect(names(path, "idx_messages_session")).toHaveLength(1);
+    },
+  );
+
+  it("keeps our own tables and views, and the store works with them afterwards", async () => {
+    const path = await ownFile();
+    const own = names(path, "hermes_memory_*");
+    const activity = rows(path, "SELECT * FROM hermes_memory_activity");
+    expect(own.length).toBeGreaterThan(5);
+    spoilDeclaration(path, "messages_fts");
+    expect(await repairDatabase(path)).toMatchObject({
+      repaired: true,
+      strategy: "drop_fts_rebuild",
+      sessions: 1,
+    });
+    expect(names(path, "hermes_memory_*")).toEqual(own);
+    expect(rows(path, "SELECT * FROM hermes_memory_activity")).toEqual(activity);
+    await using store = await openSessionStore({ path });
+    expect((await store.stats()).index).toBe("compact");
+    await store.appendMessage("one", { role: "user", content: "mossbridge" });
+    expect(await store.messageCount("one")).toBe(4);
+    expect(await store.checkHealth()).toEqual({ ok: true, problems: [] });
+    for (const word of ["quartzwharf", "velvetanchor", "mossbridge"])
+      expect(rows(path, `SELECT rowid FROM messages_fts WHERE messages_fts MATCH '${word}'`)).toHaveLength(1);
+    expect(
+      rows(path, "SELECT rowid FROM messages_fts_trigram WHERE messages_fts_trigram MATCH '琥珀灯'"),
+    ).toHaveLength(1);
+  });
+
+  it.each([
+    ["the index in use", "messages_fts_data"],
+    ["the index being built", "hermes_memory_new_words_data"],
+  ])("starts with a new index when %s breaks in the middle of a conversion", async (_what, table) => {
+    const path = oldFile();
+    {
+      await using store = await openSessionStore({ path });
+      const stop = new AbortController();
+      await store.optimize({ signal: stop.signal, onProgress: () => stop.abort() });
+      expect((await store.stats()).index).toBe("converting");
+    }
+    overwritePages(path, table);
+    expect(await repairDatabase(path)).toMatchObject({ repaired: true, strategy: "drop_fts_rebuild" });
+    expectAllRows(path);
+    await using store = await openSessionStore({ path });
+    expect((await store.stats()).index).toBe("compact");
+    using db = new DatabaseSync(path);
+    db.exec("UPDATE messages SET content = 'mossbridge' WHERE id IN (1, 11)");
+    expectSoundIndex(path);
+  });
+
+  it("keeps what is only in the log of a program that was killed", async () => {
+    const path = oldFile();
+    const crashed = join(tempDirectory(), "state.db");
+    using db = new DatabaseSync(path, { defensive: false });
+    db.exec("PRAGMA wal_autocheckpoint = 0; PRAGMA writable_schema = ON");
+    db.exec("INSERT INTO sessions (id, source, started_at) VALUES ('late', 'cli', 9000)");
+    db.exec("INSERT INTO sqlite_master SELECT * FROM sqlite_master WHERE name = 'messages_fts'");
+    for (const suffix of ["", "-wal"]) copyFileSync(path + suffix, crashed + suffix);
+    const report = await repairDatabase(crashed);
+    expect(report).toMatchObject({ repaired: true, strategy: "dedup_schema", sessions: SESSIONS + 1 });
+    expect(rows(crashed, "SELECT id FROM sessions WHERE id = 'late'")).toEqual([{ id: "late" }]);
+    expect(readFileSync(`${report.backup_path}-wal`)).toEqual(readFileSync(`${path}-wal`));
+  });
+
+  it.each([
+    ["the schema row of messages is nonsense", (path: string) => spoilDeclaration(path, "messages")],
+    ["the pages of messages are damaged", (path: string) => overwritePages(path, "messages")],
+  ])("changes no byte and keeps a copy when %s", async (_what, destroy) => {
+    const path = oldFile();
+    destroy(path);
+    const before = readFileSync(path);
+    const report = await repairDatabase(path, { now: NOW });
+    expect(report).toMatchObject({ repaired: false, strategy: null, healthy: false });
+    expect(report.error).toMatch(/cannot be repaired.*malformed.*left as it was/);
+    expect(readFileSync(path)).toEqual(before);
+    expect(readFileSync(String(report.backup_path))).toEqual(before);
+    expect(namesBeside(path)).toEqual(["state.db", "state.db.malformed-backup-20260203_040506"]);
+  });
+
+  it("keeps a backup that only its owner can read, and never writes over one", async () => {
+    const path = oldFile();
+    const backups: string[] = [];
+    for (const name of ["messages_fts", "sessions", "messages"]) {
+      duplicateSchemaRow(path, name);
+      backups.push(String((await repairDatabase(path, { now: NOW })).backup_path));
+    }
+    const base = `${realpathSync(path)}.malformed-backup-20260203_040506`;
+    expect(backups).toEqual([base, `${base}_2`, `${base}_3`]);
+    for (const backup of backups) {
+      expect(statSync(backup).mode & 0o777).toBe(0o600);
+      expect(isMalformed(failureOf(backup))).toBe(true);
+    }
+  });
+
+  it("keeps no backup when told so", async () => {
+    const path = oldFile();
+    duplicateSchemaRow(path, "messages_fts");
+    expect(await repairDatabase(path, { backup: false })).toMatchObject({
+      repaired: true,
+      backup_path: null,
+    });
+    expect(namesBeside(path)).toEqual(["state.db"]);
+  });
+
+  it("only looks when told so", async () => {
+    const path = oldFile();
+    expect(await repairDatabase(path, { checkOnly: true })).toMatchObject({
+      healthy: true,
+      repaired: false,
+      error: null,
+    });
+    duplicateSchemaRow(path, "messages_fts");
+    const before = readFileSync(path);
+    const report = await repairDatabase(path, { checkOnly: true });
+    expect(report).toMatchObject({ healthy: false, repaired: false, strategy: null, backup_path: null });
+    expect(report.error).toContain("malformed database schema (messages_fts)");
+    expect(readFileSync(path)).toEqual(before);
+    expect(namesBeside(path)).toEqual(["state.db"]);
+  });
+
+  it("does not take an index that contradicts itself for a damaged file, and rebuilds it", async () => {
+    const path = oldFile();
+    spoilIndexContent(path);
+    const complaints = rows(path, "PRAGMA integrity_check");
+    expect(complaints).toEqual([{ integrity_check: expect.stringContaining("FTS5") }]);
+    expect(await repairDatabase(path, { checkOnly: true })).toMatchObject({ healthy: true });
+    expect(await repairDatabase(path)).toMatchObject({ repaired: true, healthy: true, backup_path: null });
+    expectSoundIndex(path);
+  });
+
+  it("rebuilds an index that does not fit the messages", async () => {
+    const path = await ownFile();
+    using db = new DatabaseSync(path);
+    db.exec("DROP TRIGGER messages_fts_update; UPDATE messages SET content = 'mossbridge' WHERE id = 1");
+    expect(await repairDatabase(path)).toMatchObject({ repaired: true, healthy: true, backup_path: null });
+    expectSoundIndex(path);
+    expect(rows(path, "SELECT rowid FROM messages_fts WHERE messages_fts MATCH 'mossbridge'")).toHaveLength(
+      1,
+    );
+  });
+
+  it("does not touch a file that is no database", async () => {
+    const path = join(tempDirectory(), "state.db");
+    writeNoDatabase(path);
+    const before = readFileSync(path);
+    const report = await repairDatabase(path);
+    expect(report).toMatchObject({
+      repaired: false,
+      backup_path: null,
+      error: `${path}: file is not a database`,
+    });
+    expect(readFileSync(path)).toEqual(before);
+    expect(namesBeside(path)).toEqual(["state.db"]);
+  });
+
+  it("does not touch the database of another program", async () => {
+    const path = join(tempDirectory(), "places.sqlite");
+    using db = new DatabaseSync(path);
+    db.exec("CREATE TABLE places (url TEXT)");
+    const report = await repairDatabase(path);
+    expect(report).toMatchObject({ repaired: false, backup_path: null });
+    expect(report.error).toContain("no session database");
+  });
+
+  it("reports a file that is not there, and a folder, without throwing", async () => {
+    const directory = tempDirectory();
+    const missing = join(directory, "none.db");
+    expect(await repairDatabase(missing)).toEqual({
+      repaired: false,
+      strategy: null,
+      backup_path: null,
+      error: `${missing} does not exist`,
+    });
+    mkdirSync(join(directory, "folder"));
+    expect(await repairDatabase(join(directory, "folder"))).toMatchObject({
+      repaired: false,
+      strategy: null,
+    });
+    expect(readdirSync(directory)).toEqual(["folder"]);
+  });
+
+  it("repairs the file behind a link, where its log is", async () => {
+    const path = oldFile();
+    const link = join(tempDirectory(), "linked.db");
+    symlinkSync(path, link);
+    duplicateSchemaRow(path, "messages_fts");
+    const report = await repairDatabase(link, { now: NOW });
+    expect(report).toMatchObject({
+      repaired: true,
+      backup_path: expect.stringContaining(realpathSync(path)),
+    });
+    expect(statSync(link, { throwIfNoEntry: true }).ino).toBe(statSync(path).ino);
+    expectAllRows(link);
+  });
+
+  it("leaves the file as it is when another connection does not let go of it", async () => {
+    const path = oldFile();
+    duplicateSchemaRow(path, "messages_fts");
+    const before = readFileSync(path);
+    using holder = new DatabaseSync(path);
+    holder.exec("BEGIN IMMEDIATE");
+    const report = await repairDatabase(path);
+    expect(report).toMatchObject({ repaired: false, error: expect.stringContaining("locked") });
+    expect(readFileSync(path)).toEqual(before);
+    expect(isMalformed(failureOf(String(report.backup_path)))).toBe(true);
+  });
+});
+
+describe("what an error says about a file", () => {
+  it("tells a malformed file, and one that is no database, also behind our own errors", () => {
+    const malformed = oldFile();
+    duplicateSchemaRow(malformed, "sessions");
+    const foreign = join(tempDirectory(), "state.db");
+    writeNoDatabase(foreign);
+    for (const wrap of [(cause: unknown) => cause, (cause: unknown) => toSessionError(cause, "state.db")]) {
+      expect(isMalformed(wrap(failureOf(malformed)))).toBe(true);
+      expect(isNotSqlite(wrap(failureOf(malformed)))).toBe(false);
+      expect(isMalformed(wrap(failureOf(foreign)))).toBe(false);
+      expect(isNotSqlite(wrap(failureOf(foreign)))).toBe(true);
+    }
+    for (const other of [new Error("disk I/O error"), undefined, null, "malformed"]) {
+      expect(isMalformed(other)).toBe(false);
+      expect(isNotSqlite(other)).toBe(false);
+    }
+  });
+});
+
+describe("opening a damaged database", () => {
+  it("repairs it, says so, and shows everything that was in it", async () => {
+    const path = oldFile();
+    duplicateSchemaRow(path, "messages_fts");
+    await using store = await openSessionStore({ path });
+    expect(store.readOnly).toBe(false);
+    expect(store.warnings.join("\n")).toMatch(/repaired.*malformed-backup-/);
+    expect(await store.messageCount()).toBe(MESSAGES);
+    expectAllRows(path);
+  });
+
+  it("tries once per process, then reports the damage and leaves the file alone", async () => {
+    const path = oldFile();
+    spoilDeclaration(path, "messages");
+    const before = readFileSync(path);
+    for (let time = 0; time < 3; time += 1)
+      await expect(openSessionStore({ path })).rejects.toMatchObject({ code: "session-db-damaged" });
+    expect(readFileSync(path)).toEqual(before);
+    expect(namesBeside(path).filter((name) => name.includes("malformed-backup"))).toHaveLength(1);
+  });
+
+  it("refuses a file that is no database, without touching it", async () => {
+    const path = join(tempDirectory(), "state.db");
+    writeNoDatabase(path);
+    const before = readFileSync(path);
+    await expect(openSessionStore({ path })).rejects.toMatchObject({ code: "session-db-not-sqlite" });
+    expect(readFileSync(path)).toEqual(before);
+    expect(namesBeside(path)).toEqual(["state.db"]);
+  });
+
+  it("does not mind an index that contradicts itself", async () => {
+    const path = await ownFile();
+    spoilIndexContent(path);
+    await using store = await openSessionStore({ path });
+    expect(store.warnings).toEqual([]);
+    expect(await store.getMessages("one")).toHaveLength(3);
+    expect(await store.deleteSession("one")).toBe(true);
+    expect(await store.messageCount()).toBe(0);
+  });
+});

@@ -1,0 +1,378 @@
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { describe, expect, it } from "vitest";
+import { openSessionStore } from "../../../src/sessions/index.ts";
+import { startScript } from "../../fakes/child.ts";
+import { makeOldDatabase, OLD_TITLE, OLD_VERSIONS, type OldVersion } from "../../fakes/old-database.ts";
+import { tempDirectory } from "../../fakes/temp-directory.ts";
+
+const hasPython = spawnSync("python3", ["-c", "import sqlite3"]).status === 0;
+const FTS_TABLES = ["messages_fts", "messages_fts_trigram"];
+const FIRST_WITH_TOOL_INDEX = 11;
+
+type Row = Readonly<Record<string, unknown>>;
+
+function newPath(): string {
+  return join(tempDirectory(), "state.db");
+}
+
+function oldFile(version: OldVersion, change?: (db: DatabaseSync) => void) {
+  const path = newPath();
+  return { path, ...makeOldDatabase(path, version, change) };
+}
+
+/** Opens the file as a store once, and closes it. */
+async function upgrade(path: string): Promise<readonly string[]> {
+  await using store = await openSessionStore({ path });
+  return store.warnings;
+}
+
+function read(path: string, sql: string): Row[] {
+  using db = new DatabaseSync(path, { readOnly: true });
+  return db
+    .prepare(sql)
+    .all()
+    .map((row) => ({ ...row }));
+}
+
+function column(path: string, sql: string): unknown[] {
+  return read(path, sql).map((row) => Object.values(row)[0]);
+}
+
+/** What a table's columns are, whatever their order. */
+function columnsOf(path: string, table: string): Row[] {
+  return read(
+    path,
+    `SELECT name, type, "notnull", dflt_value, pk FROM pragma_table_info('${table}') ORDER BY name`,
+  );
+}
+
+/** Schema and content, without the pages of the search index. */
+function dump(path: string): Row {
+  const tables = column(
+    path,
+    "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0 AND name NOT GLOB 'messages_fts*' ORDER BY name",
+  );
+  return {
+    schema: read(path, "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY rowid"),
+    content: tables.map((table) => [table, read(path, `SELECT * FROM "${String(table)}"`)]),
+    words: FTS_TABLES.map((table) => column(path, `SELECT rowid FROM ${table} ORDER BY rowid`)),
+  };
+}
+
+function expectSoundIndex(path: string): void {
+  using db = new DatabaseSync(path);
+  for (const table of FTS_TABLES)
+    db.exec(`INSERT INTO ${table}(${table}, rank) VALUES('integrity-check', 1)`);
+}
+
+/** Complaints of the SQLite that Python, and so the original, has. */
+const PYTHON_CHECKS = `
+import sqlite3, sys
+for path in sys.argv[1:]:
+    db = sqlite3.connect(path, isolation_level=None)
+    for table in ("messages_fts", "messages_fts_trigram"):
+        try:
+            db.execute(f"INSERT INTO {table}({table}, rank) VALUES('integrity-check', 1)")
+        except sqlite3.DatabaseError as error:
+            print(path, table, error)
+    print("checked")
+`;
+
+function complaintsOfPython(paths: readonly string[]): string[] {
+  const { stdout, stderr, status } = spawnSync("python3", ["-c", PYTHON_CHECKS, ...paths], {
+    encoding: "utf8",
+  });
+  if (status !== 0) throw new Error(stderr);
+  const lines = stdout.trim().split("\n");
+  expect(lines.filter((line) => line === "checked")).toHaveLength(paths.length);
+  return lines.filter((line) => line !== "checked");
+}
+
+describe.each(OLD_VERSIONS)("opening a database of schema version %i", (version) => {
+  it("brings it to version 16 with the tables, columns, indexes and triggers of a new one", async () => {
+    const { path } = oldFile(version);
+    const fresh = newPath();
+    await upgrade(fresh);
+    expect(await upgrade(path)).toEqual([]);
+    expect(column(path, "SELECT version FROM schema_version")).toEqual([16]);
+    for (const table of ["sessions", "messages", "state_meta", "compression_locks"])
+      expect(columnsOf(path, table)).toEqual(columnsOf(fresh, table));
+    const objects =
+      "SELECT name FROM sqlite_master WHERE name GLOB 'idx_*' OR type = 'trigger' ORDER BY name";
+    expect(column(path, objects)).toEqual(column(fresh, objects));
+    const triggers = column(path, "SELECT name FROM sqlite_master WHERE type = 'trigger'");
+    expect(triggers.filter((name) => String(name).startsWith("messages_fts"))).toHaveLength(6);
+  });
+
+  it("keeps every message and every word of it", async () => {
+    const { path, messages } = oldFile(version);
+    {
+      await using store = await openSessionStore({ path });
+      for (const session of new Set(messages.map((message) => message.session))) {
+        const expected = messages.filter((message) => message.session === session);
+        const found = await store.getMessages(session);
+        expect(found.map(({ id, role, content }) => ({ id, session, role, content }))).toEqual(expected);
+      }
+    }
+    const hits = (table: string, word: string) =>
+      column(path, `SELECT rowid FROM ${table} WHERE ${table} MATCH '"${word}"'`);
+    expect(hits("messages_fts", "quartzwharf")).toEqual([1]);
+    expect(hits("messages_fts", "mossbridge")).toEqual([6]); // inside the arguments of a tool call
+    expect(hits("messages_fts", "grep")).toEqual([6, 7]);
+    expect(hits("messages_fts_trigram", "琥珀灯塔")).toEqual([3]);
+    if (version >= 7) expect(hits("messages_fts", "velvetanchor")).toEqual([11]);
+    expectSoundIndex(path);
+  });
+
+  it("marks delegates, and neither branches, continuations nor short conversations that used a tool", async () => {
+    const { path, root, continuation, toolRoot, delegates, branchParent, branch } = oldFile(version);
+    await using store = await openSessionStore({ path });
+    const config = async (id: string) => JSON.parse((await store.getSession(id))?.model_config ?? "{}");
+    for (const { id, parent } of delegates)
+      expect(await config(id)).toMatchObject({ _delegate_from: parent });
+    expect(await config(delegates[1]?.id ?? "")).toMatchObject({ depth: 1 });
+    for (const id of [root, continuation, toolRoot, branchParent, branch])
+      expect(await config(id)).not.toHaveProperty("_delegate_from");
+    const listed = await store.listSessionsRich({ limit: 50 });
+    expect(listed.map(({ id }) => id).sort()).toEqual([continuation, toolRoot, branchParent, branch].sort());
+  });
+
+  it("changes nothing when it is opened a second time", async () => {
+    const { path } = oldFile(version);
+    await upgrade(path);
+    const before = dump(path);
+    expect(await upgrade(path)).toEqual([]);
+    expect(dump(path)).toEqual(before);
+  });
+
+  it(`${version < FIRST_WITH_TOOL_INDEX ? "gives it our" : "leaves it its"} index`, async () => {
+    const { path } = oldFile(version);
+    {
+      await using store = await openSessionStore({ path });
+      expect((await store.stats()).index).toBe(version < FIRST_WITH_TOOL_INDEX ? "compact" : "reference");
+    }
+    const declarations = column(
+      path,
+      "SELECT sql FROM sqlite_master WHERE name IN ('messages_fts', 'messages_fts_trigram')",
+    );
+    const views = column(
+      path,
+      "SELECT name FROM sqlite_master WHERE type = 'view' AND name GLOB 'hermes_memory_*'",
+    );
+    expect(declarations).toHaveLength(2);
+    for (const sql of declarations) {
+      if (version < FIRST_WITH_TOOL_INDEX) expect(sql).toMatch(/content\s*=\s*'?hermes_memory_/);
+      else expect(sql).not.toMatch(/content\s*=/);
+    }
+    expect(views.length > 0).toBe(version < FIRST_WITH_TOOL_INDEX);
+  });
+});
+
+describe("upgrading", () => {
+  it.skipIf(!hasPython)("leaves indexes that the original's SQLite finds sound as well", async () => {
+    const paths = OLD_VERSIONS.map((version) => oldFile(version).path);
+    for (const path of paths) await upgrade(path);
+    expect(complaintsOfPython(paths)).toEqual([]);
+  });
+
+  it.skipIf(!hasPython)(
+    "makes rows deletable that the original's SQLite indexed up to a zero byte",
+    async () => {
+      const { path, continuation } = oldFile(15);
+      const script = `
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+for content in ('\\0json:[{"type": "text", "text": "opalgate"}]', "before\\0after"):
+    db.execute("INSERT INTO messages (session_id, role, content, timestamp) VALUES (?, 'user', ?, 9)", (sys.argv[2], content))
+`;
+      expect(spawnSync("python3", ["-c", script, path, continuation]).status).toBe(0);
+      {
+        await using store = await openSessionStore({ path });
+        expect(column(path, "SELECT rowid FROM messages_fts WHERE messages_fts MATCH 'opalgate'")).toEqual([
+          12,
+        ]);
+        await store.clearMessages(continuation);
+        expect(await store.getMessages(continuation, { includeInactive: true })).toEqual([]);
+      }
+      expectSoundIndex(path);
+      expect(complaintsOfPython([path])).toEqual([]);
+      expect(column(path, "SELECT rowid FROM messages_fts WHERE messages_fts MATCH 'opalgate'")).toEqual([]);
+    },
+  );
+
+  it("turns the index of the original into ours when asked to", async () => {
+    const { path } = oldFile(12);
+    {
+      await using store = await openSessionStore({ path });
+      expect(await store.optimize()).toMatchObject({ converted: true, finished: true });
+      expect((await store.stats()).index).toBe("compact");
+    }
+    expectSoundIndex(path);
+    const before = dump(path);
+    expect(await upgrade(path)).toEqual([]);
+    expect(dump(path)).toEqual(before);
+  });
+
+  it.each([1, 10, 15] as const)(
+    "succeeds in two processes that open a file of version %i at the same moment",
+    async (version) => {
+      const { path, messages } = oldFile(version);
+      const children = [startScript("open-store.ts", [path]), startScript("open-store.ts", [path])];
+      for (const child of children) expect(await child.nextLine()).toBe("ready");
+      for (const child of children) child.say("go");
+      for (const child of children) {
+        const lines = await child.rest();
+        expect(lines.map((line) => JSON.parse(line))).toEqual([
+          { readOnly: false, warnings: [], messages: messages.length },
+        ]);
+      }
+      expect(column(path, "SELECT version FROM schema_version")).toEqual([16]);
+      expectSoundIndex(path);
+    },
+  );
+
+  it("does not wait for a writer when there is nothing to upgrade", async () => {
+    const { path } = oldFile(9);
+    await upgrade(path);
+    using writer = new DatabaseSync(path);
+    writer.exec("BEGIN IMMEDIATE");
+    await using store = await openSessionStore({ path });
+    expect(await store.sessionCount()).toBeGreaterThan(0);
+  });
+
+  it("lets the session that started first keep a title several have, and says so once", async () => {
+    const twice = (db: DatabaseSync) => {
+      const add = db.prepare("INSERT INTO sessions (id, source, started_at, title) VALUES (?, 'cli', ?, ?)");
+      add.run("earlier", 500, OLD_TITLE);
+      add.run("later", 7000, OLD_TITLE);
+    };
+    const { path, root, continuation } = oldFile(3, twice);
+    await using store = await openSessionStore({ path });
+    expect(store.warnings).toHaveLength(1);
+    expect(store.warnings[0]).toMatch(/2 session.*title/);
+    expect(await store.getSessionTitle("earlier")).toBe(OLD_TITLE);
+    for (const id of [root, "later"]) expect(await store.getSessionTitle(id)).toBeNull();
+    expect(await store.getSessionTitle(continuation)).toBe(`${OLD_TITLE} #2`);
+    expect(await store.setSessionTitle("later", "another")).toBe(true);
+  });
+
+  it("heals a version 7 that lacks reasoning_content", async () => {
+    const { path, root } = oldFile(7, (db) => db.exec("ALTER TABLE messages DROP COLUMN reasoning_content"));
+    await using store = await openSessionStore({ path });
+    await store.appendMessage(root, { role: "assistant", content: "so", reasoningContent: "because" });
+    expect((await store.getMessages(root)).map((message) => message.reasoning_content)).toEqual([
+      null,
+      null,
+      "because",
+    ]);
+  });
+
+  it("shows rows whose active flag was never set", async () => {
+    const { path, root } = oldFile(11, (db) => db.exec("ALTER TABLE messages ADD COLUMN active INTEGER"));
+    await using store = await openSessionStore({ path });
+    expect((await store.getMessages(root)).map((message) => message.active)).toEqual([1, 1]);
+  });
+
+  it.each([1, 8, 15] as const)("keeps what others keep in a file of version %i", async (version) => {
+    const { path } = oldFile(version, (db) =>
+      db.exec(`
+        CREATE TABLE telegram_dm_topic_mode (chat_id TEXT PRIMARY KEY, enabled INTEGER DEFAULT 1);
+        INSERT INTO telegram_dm_topic_mode VALUES ('42', 0);
+        CREATE INDEX harbour_index ON telegram_dm_topic_mode(enabled);
+        CREATE VIEW harbour_view AS SELECT chat_id FROM telegram_dm_topic_mode;
+        CREATE TRIGGER harbour_trigger AFTER DELETE ON telegram_dm_topic_mode BEGIN SELECT 1; END;
+        ALTER TABLE sessions ADD COLUMN harbour_mood TEXT;
+        UPDATE sessions SET harbour_mood = 'calm';
+      `),
+    );
+    await upgrade(path);
+    const foreign =
+      "SELECT name FROM sqlite_master WHERE name GLOB 'harbour*' OR name GLOB 'telegram*' ORDER BY name";
+    expect(column(path, foreign)).toEqual([
+      "harbour_index",
+      "harbour_trigger",
+      "harbour_view",
+      "telegram_dm_topic_mode",
+    ]);
+    expect(read(path, "SELECT * FROM telegram_dm_topic_mode")).toEqual([{ chat_id: "42", enabled: 0 }]);
+    expect(column(path, "SELECT DISTINCT harbour_mood FROM sessions")).toEqual(["calm"]);
+  });
+
+  it("creates no table for Telegram", async () => {
+    const { path } = oldFile(15);
+    await upgrade(path);
+    expect(column(path, "SELECT name FROM sqlite_master WHERE name GLOB '*telegram*'")).toEqual([]);
+  });
+
+  it.each([1, 15] as const)(
+    "is not stopped by a model_config in version %i that is no JSON",
+    async (version) => {
+      const broken = '{"depth": 1';
+      const { path, toolRoot, delegates } = oldFile(version, (db) => {
+        db.prepare("UPDATE sessions SET model_config = ? WHERE source = 'subagent' OR started_at = 3000").run(
+          broken,
+        );
+      });
+      await using store = await openSessionStore({ path });
+      expect(column(path, "SELECT version FROM schema_version")).toEqual([16]);
+      for (const id of [toolRoot, delegates[0]?.id ?? ""])
+        expect((await store.getSession(id))?.model_config).toBe(broken);
+      expect((await store.getSession(delegates[1]?.id ?? ""))?.model_config).toContain("_delegate_from");
+      expect((await store.listSessionsRich({ limit: 50 })).map(({ id }) => id)).toContain(toolRoot);
+      expect(await store.deleteSession(toolRoot)).toBe(true);
+    },
+  );
+});
+
+describe("a database of a later version", () => {
+  /** As a later original might have left it. */
+  async function laterFile(sql: string): Promise<string> {
+    const path = newPath();
+    {
+      await using store = await openSessionStore({ path });
+      await store.createSession("one", { source: "cli" });
+    }
+    using db = new DatabaseSync(path);
+    db.exec(`UPDATE schema_version SET version = 17; ${sql}`);
+    return path;
+  }
+
+  it.each(["mood TEXT", "mood TEXT NOT NULL DEFAULT 'calm'"])(
+    "stays writable with an unknown column (%s), and keeps its number",
+    async (declaration) => {
+      const path = await laterFile(`ALTER TABLE messages ADD COLUMN ${declaration}`);
+      await using store = await openSessionStore({ path });
+      expect([store.readOnly, store.warnings]).toEqual([false, []]);
+      await store.appendMessage("one", { role: "user", content: "hello" });
+      expect(await store.messageCount("one")).toBe(1);
+      expect(column(path, "SELECT version FROM schema_version")).toEqual([17]);
+    },
+  );
+
+  it.each([
+    ["wants a value we do not know", "ALTER TABLE messages ADD COLUMN mood TEXT NOT NULL", "mood"],
+    ["lacks a column we use", "ALTER TABLE sessions DROP COLUMN rewind_count", "rewind_count"],
+  ])("is open for reading only, with a warning, when it %s", async (_what, sql, named) => {
+    const path = await laterFile(sql);
+    const before = dump(path);
+    {
+      await using store = await openSessionStore({ path });
+      expect(store.readOnly).toBe(true);
+      expect(store.warnings).toHaveLength(1);
+      expect(store.warnings[0]).toContain("17");
+      expect(store.warnings[0]).toContain(named);
+      expect(await store.getSession("one")).toMatchObject({ id: "one", rewind_count: 0 });
+      expect(await store.listSessionsRich()).toHaveLength(1);
+      const refused = { code: "session-db-read-only" };
+      await expect(store.appendMessage("one", { role: "user", content: "hello" })).rejects.toMatchObject(
+        refused,
+      );
+      await expect(store.createSession("two")).rejects.toMatchObject(refused);
+      await expect(store.deleteSession("one")).rejects.toMatchObject(refused);
+      await expect(store.setMeta("a", "b")).rejects.toMatchObject(refused);
+    }
+    expect(dump(path)).toEqual(before);
+  });
+});

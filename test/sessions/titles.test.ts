@@ -1,0 +1,146 @@
+// Titles are one clean line of at most a hundred characters, numbered along a lineage.
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  baseOfTitle,
+  MAX_TITLE_CHARS,
+  nextTitle,
+  numberOfTitle,
+  sanitizeTitle,
+} from "../../src/sessions/titles.ts";
+
+const unit = fc.constantFrom(
+  "a",
+  "#",
+  " #",
+  " ",
+  "2",
+  "10",
+  "😀",
+  "\ud83d",
+  "\t",
+  "\u0000",
+  "\u200b",
+  "\u2028",
+  "\u00a0",
+);
+const roughTitle = fc.string({ unit, maxLength: 60 });
+const cleanTitle = roughTitle.map((title) => sanitizeTitle(title)).filter((title) => title !== null);
+
+describe("a clean title", () => {
+  it.each([
+    ["a\tb\nc", "a b c"],
+    ["a\u000bb", "ab"],
+    ["a\u2028b", "ab"],
+    ["a\u00a0b", "a b"],
+    ["a\u180eb", "a\u180eb"],
+    ["a\u0085b", "a b"],
+    ["  \u200b ", null],
+    ["half \ud83d", "half \ufffd"],
+    ["", null],
+    [null, null],
+    [undefined, null],
+  ])("of %j is %j", (title, clean) => {
+    expect(sanitizeTitle(title)).toBe(clean);
+  });
+
+  it("may have a hundred characters of any plane, not one more", () => {
+    expect(sanitizeTitle(` ${"😀".repeat(100)} `)).toBe("😀".repeat(100));
+    expect(() => sanitizeTitle("😀".repeat(101))).toThrow(
+      expect.objectContaining({ code: "title-too-long", message: "Title too long (101 chars, max 100)" }),
+    );
+  });
+
+  it("is clean already when it is cleaned again", () => {
+    fc.assert(
+      fc.property(cleanTitle, (title) => {
+        expect(sanitizeTitle(title)).toBe(title);
+        expect(title.isWellFormed()).toBe(true);
+      }),
+    );
+  });
+});
+
+describe("numbers", () => {
+  it("are taken off once", () => {
+    expect(["kiln", "kiln #2", "kiln #2 #3", "kiln #", "kiln#2", "#5", "kiln #2b"].map(baseOfTitle)).toEqual([
+      "kiln",
+      "kiln",
+      "kiln #2",
+      "kiln #",
+      "kiln#2",
+      "#5",
+      "kiln #2b",
+    ]);
+  });
+
+  it("belong to exactly their base", () => {
+    const numbers = ["kiln", "kiln #2", "kiln #010", "kiln #2 #3", "kiln #abc", "Kiln #2", "other", "kiln #"];
+    expect(numbers.map((title) => numberOfTitle("kiln", title))).toEqual([
+      1,
+      2,
+      10,
+      null,
+      null,
+      null,
+      null,
+      null,
+    ]);
+  });
+
+  it("too long to count with are part of the name", () => {
+    const title = `kiln #${"9".repeat(40)}`;
+    expect(baseOfTitle(title)).toBe(title);
+    expect(nextTitle(title, [title])).toBe(`${title} #2`);
+  });
+});
+
+describe("the next title", () => {
+  const proj = ["proj", "proj #2", "proj #10", "proj #abc", "proj #3 #4"];
+
+  it.each([
+    ["proj", proj, "proj #11"],
+    ["proj #2", proj, "proj #11"],
+    ["proj #7", proj, "proj #11"],
+    ["proj #3 #4", ["proj #3 #4"], "proj #3 #5"],
+    ["new #5", [], "new"],
+    ["x #", [], "x #"],
+    ["only", ["only #4"], "only #5"],
+    ["odd", ["odd #abc"], "odd #2"],
+  ])("of %j beside %j is %j", (base, existing, next) => {
+    expect(nextTitle(base, existing)).toBe(next);
+  });
+
+  it("finds room for the number in a title that has none, between characters and without a blank before it", () => {
+    expect(nextTitle("x".repeat(100), ["x".repeat(100)])).toBe(`${"x".repeat(97)} #2`);
+    const faces = "😀".repeat(100);
+    expect(nextTitle(faces, [faces])).toBe(`${"😀".repeat(97)} #2`);
+    const spaced = `${"x".repeat(96)} yyy`;
+    expect(nextTitle(spaced, [spaced])).toBe(`${"x".repeat(96)} #2`);
+  });
+
+  it("gives a free and valid title however often it is asked, taken ones asked again", () => {
+    const bases = fc.oneof(
+      cleanTitle,
+      fc.constantFrom("x".repeat(100), "😀".repeat(99), `${"y".repeat(95)} #99`),
+    );
+    fc.assert(
+      fc.property(bases, fc.integer({ min: 1, max: 12 }), (base, times) => {
+        const titles = new Set([base]);
+        for (let i = 0; i < times; i += 1) {
+          let next = nextTitle(base, lineOf(base, titles));
+          while (titles.has(next)) next = nextTitle(next, lineOf(next, titles));
+          expect(sanitizeTitle(next)).toBe(next);
+          expect([...next].length).toBeLessThanOrEqual(MAX_TITLE_CHARS);
+          titles.add(next);
+        }
+        expect(titles.size).toBe(times + 1);
+      }),
+    );
+  });
+});
+
+function lineOf(base: string, titles: Iterable<string>): string[] {
+  const stem = baseOfTitle(base);
+  return [...titles].filter((title) => title === stem || title.startsWith(`${stem} #`));
+}
