@@ -21,7 +21,10 @@ export async function commandReference(): Promise<string> {
 }
 
 function describe({ name, summary, arguments: args = [], flags = {}, examples = [] }: CommandSpec): string[] {
-  const usage = args.map((each) => (each.isOptional ? `[${each.name}]` : `<${each.name}>`));
+  const usage = args.map(({ name: argument, isOptional, isVariadic }) => {
+    const shown = isVariadic ? `${argument}...` : argument;
+    return isOptional ? `[${shown}]` : `<${shown}>`;
+  });
   const rows = [
     ...args.map((each) => `| \`${each.name}\` | ${sentence(withChoices(each.summary, each.choices))} |`),
     ...Object.entries(flags).map(([flag, { short, kind, placeholder, summary: text, choices }]) => {

@@ -126,6 +126,11 @@ export function memoriesDirectory(home: string): string {
   return join(home, "memories");
 }
 
+/** Every conversation; the Python original uses the same file. */
+export function sessionDatabasePath(home: string): string {
+  return join(home, "state.db");
+}
+
 /** Ours alone: the original keeps logs of its own beside it. */
 export function logPath(home: string): string {
   return join(home, "logs", "hermes-memory.log");

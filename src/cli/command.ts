@@ -1,6 +1,7 @@
 // What a command is: a line of data for help, completion and parsing, and a body that is loaded when it runs.
 import type { MemoryConfig } from "../config/index.ts";
 import type { SelectedHome } from "../home.ts";
+import type { Screen } from "./screen.ts";
 
 export type FlagSpec = {
   readonly kind: "boolean" | "text" | "integer";
@@ -17,12 +18,15 @@ export type ArgumentSpec = {
   readonly name: string;
   readonly summary: string;
   readonly isOptional?: boolean;
+  /** Takes every word that is left; only for the last argument. */
+  readonly isVariadic?: boolean;
   readonly choices?: readonly string[];
 };
 
 export type CommandInput = {
-  /** By name; a missing optional argument is absent. */
+  /** By name; a missing optional argument is absent, and a variadic one is in `rest`. */
   readonly args: Readonly<Record<string, string>>;
+  readonly rest: readonly string[];
   readonly flags: Readonly<Record<string, string | number | boolean>>;
 };
 
@@ -44,12 +48,13 @@ export type CommandBody = (
   context: CommandContext,
 ) => Promise<CommandOutcome> | CommandOutcome;
 
-/** `--json` prints `json`; a person gets `lines`. Notes go to stderr either way. */
+/** `--json` prints `json` (undefined: nothing); a person gets `lines`. Notes go to stderr either way. */
 export type CommandOutcome = {
   readonly json: unknown;
   readonly lines: readonly string[];
   readonly notes?: readonly string[];
-  readonly exitCode?: 0 | 1;
+  /** 130: the user stopped it. */
+  readonly exitCode?: 0 | 1 | 130;
 };
 
 export type CommandContext = {
@@ -64,12 +69,22 @@ export type Terminal = {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly isInteractive: boolean;
   readonly paint: Paint;
+  /** Columns of the terminal that notes go to; undefined when they go elsewhere. */
+  readonly noteColumns: number | undefined;
+  /** Where a person can be shown something to choose from; undefined where nothing can be drawn. */
+  readonly screen: Screen | undefined;
   out(text: string): void;
   note(text: string): void;
+  /** Resolves when stdout has taken what was printed, so that long output does not pile up in memory. */
+  drained(): Promise<void>;
   /** Everything that was piped in. */
   readInput(): Promise<string>;
-  /** Puts a question to the person at the terminal. False where there is none. */
-  confirm(question: string): Promise<boolean>;
+  /** The same, piece by piece. */
+  inputChunks(): AsyncIterable<Uint8Array>;
+  /** Puts a question to the person at the terminal. False where there is none. `short`: 'y' is enough. */
+  confirm(question: string, options?: { readonly short?: boolean }): Promise<boolean>;
+  /** Ctrl-C aborts the signal instead of ending the process; a second one ends it. */
+  untilInterrupted<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>;
 };
 
 export type Style = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";

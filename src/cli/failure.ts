@@ -4,6 +4,7 @@ import { CommanderError } from "commander";
 import { logPath } from "../home.ts";
 import { errnoCode, HermesError } from "../lib/index.ts";
 import { CommandFailure, type Terminal } from "./command.ts";
+import { printable } from "./printing.ts";
 
 const EXIT_USAGE = 2;
 
@@ -19,8 +20,8 @@ export function renderFailure(cause: unknown, isJson: boolean, io: Terminal): nu
   if (isJson) {
     printFailure(message, { ...details, ...(hint === undefined ? {} : { hint }) }, io);
   } else {
-    io.note(`${io.paint("red", "error:")} ${message}\n`);
-    if (hint !== undefined) io.note(`${hint}\n`);
+    io.note(`${io.paint("red", "error:")} ${printable(message)}\n`); // it may quote what is stored
+    if (hint !== undefined) io.note(`${printable(hint)}\n`);
     if (cause instanceof Error && io.env.HERMES_DEBUG) io.note(`${cause.stack}\n`);
   }
   return cause instanceof CommandFailure ? cause.exitCode : 1;

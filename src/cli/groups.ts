@@ -19,6 +19,11 @@ export const GROUPS: readonly Group[] = [
     load: async () => (await import("./memory/commands.ts")).memoryCommands,
   },
   {
+    name: "sessions",
+    summary: "list, read, export, tidy and repair stored conversations",
+    load: async () => (await import("./sessions/commands.ts")).sessionsCommands,
+  },
+  {
     name: "profile",
     summary: "keep several homes side by side and switch between them",
     load: async () => (await import("./profile.ts")).profileCommands,

@@ -3,13 +3,12 @@ import { systemHomeContext } from "../home.ts";
 import { runCommandLine } from "./program.ts";
 import { systemTerminal } from "./terminal.ts";
 
-const EXIT_INTERRUPTED = 130;
-
-process.on("SIGINT", () => process.exit(EXIT_INTERRUPTED));
+const terminal = systemTerminal();
+process.on("SIGINT", terminal.interrupt);
 // A reader such as `head` may close the pipe early; that is its right.
 process.stdout.on("error", (cause: NodeJS.ErrnoException) => {
   if (cause.code !== "EPIPE") throw cause;
   process.exit(0);
 });
 
-process.exitCode = await runCommandLine(process.argv.slice(2), systemTerminal(), systemHomeContext());
+process.exitCode = await runCommandLine(process.argv.slice(2), terminal, systemHomeContext());

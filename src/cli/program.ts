@@ -36,8 +36,9 @@ export async function runCommandLine(
     const body = await spec.load();
     const outcome = await body(input, contextFor(home, isJson, io));
     for (const note of outcome.notes ?? []) io.note(`${note}\n`);
-    if (isJson) io.out(`${JSON.stringify(outcome.json, null, 2)}\n`);
-    else if (outcome.lines.length > 0) io.out(`${outcome.lines.join("\n")}\n`);
+    if (!isJson) {
+      if (outcome.lines.length > 0) io.out(`${outcome.lines.join("\n")}\n`);
+    } else if (outcome.json !== undefined) io.out(`${JSON.stringify(outcome.json, null, 2)}\n`);
     exitCode = outcome.exitCode ?? 0;
   };
   try {
@@ -109,11 +110,12 @@ function addCommand(program: Command, spec: CommandSpec, io: Terminal, run: Run)
     const values = given.slice(0, spec.arguments?.length ?? 0);
     const args = Object.fromEntries(
       (spec.arguments ?? []).flatMap(({ name }, index) =>
-        values[index] === undefined ? [] : [[name, String(values[index])]],
+        values[index] === undefined || Array.isArray(values[index]) ? [] : [[name, String(values[index])]],
       ),
     );
+    const rest = values.flatMap((value) => (Array.isArray(value) ? value.map(String) : []));
     const flags = command.opts<Record<string, string | number | boolean>>();
-    await run(spec, { args, flags }, program.opts<{ profile?: string }>().profile);
+    await run(spec, { args, rest, flags }, program.opts<{ profile?: string }>().profile);
   });
 }
 
@@ -137,8 +139,9 @@ function configure(command: Command, io: Terminal): Command {
     .allowExcessArguments(false);
 }
 
-function toArgument({ name, summary, isOptional, choices }: ArgumentSpec): Argument {
-  const argument = new Argument(isOptional ? `[${name}]` : `<${name}>`, summary);
+function toArgument({ name, summary, isOptional, isVariadic, choices }: ArgumentSpec): Argument {
+  const shown = isVariadic ? `${name}...` : name;
+  const argument = new Argument(isOptional ? `[${shown}]` : `<${shown}>`, summary);
   return choices ? argument.choices([...choices]) : argument;
 }
 
@@ -150,6 +153,7 @@ function toOption(name: string, flag: FlagSpec): Option {
   if (flag.choices) option.choices([...flag.choices]);
   if (flag.kind === "integer") option.argParser((text) => wholeNumber(text, flag.minimum ?? 0));
   option.attributeName = () => name; // flags keep the name they are typed with
+  option.negate = false; // so does `--no-backup`, which is a flag of its own and true when it is given
   return option;
 }
 

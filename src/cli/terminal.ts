@@ -1,6 +1,8 @@
 // The terminal as commands see it: results on stdout, everything else on stderr, colour only where somebody looks.
 import { isUtf8 } from "node:buffer";
+import { once } from "node:events";
 import { CommandFailure, type Paint, type Style, type Terminal } from "./command.ts";
+import type { Screen } from "./screen.ts";
 
 const CODES: Record<Style, readonly [number, number]> = {
   bold: [1, 22],
@@ -11,15 +13,24 @@ const CODES: Record<Style, readonly [number, number]> = {
   cyan: [36, 39],
 };
 
-export function systemTerminal(): Terminal {
+const EXIT_INTERRUPTED = 130;
+
+/** `interrupt` is what Ctrl-C does: it stops work that can be stopped, or ends the process. */
+export function systemTerminal(): Terminal & { readonly interrupt: () => void } {
   const { stdin, stdout, stderr, env } = process;
   const isInteractive = Boolean(stdin.isTTY && stderr.isTTY);
+  let stoppable: AbortController | undefined;
   return {
     env,
     isInteractive,
     paint: painter(wantsColour(env, Boolean(stdout.isTTY))),
+    noteColumns: stderr.isTTY ? stderr.columns : undefined,
+    screen: isInteractive && env.TERM !== "dumb" ? lazyScreen : undefined,
     out: (text) => void stdout.write(text),
     note: (text) => void stderr.write(text),
+    drained: async () => {
+      if (stdout.writableNeedDrain) await once(stdout, "drain");
+    },
     readInput: async () => {
       const chunks: Buffer[] = [];
       for await (const chunk of stdin) chunks.push(Buffer.from(chunk as Uint8Array));
@@ -28,7 +39,20 @@ export function systemTerminal(): Terminal {
         throw new CommandFailure("What was piped in is not valid UTF-8 text.", { exitCode: 2 });
       return bytes.toString("utf8");
     },
-    confirm: async (question) => {
+    inputChunks: () => stdin,
+    interrupt: () => {
+      if (stoppable === undefined || stoppable.signal.aborted) process.exit(EXIT_INTERRUPTED);
+      stoppable.abort();
+    },
+    untilInterrupted: async (work) => {
+      stoppable = new AbortController();
+      try {
+        return await work(stoppable.signal);
+      } finally {
+        stoppable = undefined;
+      }
+    },
+    confirm: async (question, { short = false } = {}) => {
       if (!isInteractive) return false;
       const { createInterface } = await import("node:readline/promises");
       const prompt = createInterface({ input: stdin, output: stderr });
@@ -36,14 +60,20 @@ export function systemTerminal(): Terminal {
       try {
         // The end of input answers nothing, and `question` alone would wait for ever.
         const ended = new Promise<string>((resolve) => prompt.once("close", () => resolve("")));
-        const answer = await Promise.race([prompt.question(`${question} Type 'yes' to go on: `), ended]);
-        return answer.trim().toLowerCase() === "yes";
+        const asked = `${question} ${short ? "[y/N]" : "Type 'yes' to go on:"} `;
+        const answer = (await Promise.race([prompt.question(asked), ended])).trim().toLowerCase();
+        return answer === "yes" || (short && answer === "y");
       } finally {
         prompt.close();
       }
     },
   };
 }
+
+const lazyScreen: Screen = {
+  size: () => ({ columns: process.stderr.columns, rows: process.stderr.rows }),
+  open: async (onEvent) => (await import("./screen.ts")).openScreen(onEvent),
+};
 
 /** On a terminal, unless somebody objects; elsewhere only when somebody insists. */
 export function wantsColour(env: Terminal["env"], isTerminal: boolean): boolean {

@@ -62,18 +62,22 @@ export function toHermesConfig(
   const contextFileMaxChars = parseSection("context_file_max_chars", parsed);
   const display = parseSection("display", parsed);
   const logging = parseSection("logging", parsed);
-  if (memory.ok && skills.ok && contextFileMaxChars.ok && display.ok && logging.ok) {
+  const sessions = parseSection("sessions", parsed);
+  if (memory.ok && skills.ok && contextFileMaxChars.ok && display.ok && logging.ok && sessions.ok) {
     return ok({
       memory: memory.value,
       skills: skills.value,
       contextFileMaxChars: contextFileMaxChars.value,
       display: display.value,
       logging: logging.value,
+      sessions: sessions.value,
       raw: parsed.raw,
     });
   }
   return err(
-    [memory, skills, contextFileMaxChars, display, logging].flatMap((part) => (part.ok ? [] : part.error)),
+    [memory, skills, contextFileMaxChars, display, logging, sessions].flatMap((part) =>
+      part.ok ? [] : part.error,
+    ),
   );
 }
 

@@ -88,6 +88,10 @@ export const CONFIG_KEYS: readonly ConfigKey[] = [
   key("display.platforms.*.memory_notifications", "choice", undefined, "The same for one platform."),
   key("logging.memory_monitor.enabled", "boolean", true, "Log the gateway's process memory."),
   key("logging.memory_monitor.interval_seconds", "number", 300, "Seconds between two such lines."),
+  key("sessions.auto_prune", "boolean", false, "Remove old sessions when a program starts."),
+  key("sessions.retention_days", "number", 90, "How old a session must be to be removed then."),
+  key("sessions.vacuum_after_prune", "boolean", true, "Give the space of removed sessions back."),
+  key("sessions.min_interval_hours", "number", 24, "Hours between two such clean-ups."),
 ];
 
 /** The table row of a dotted key, wildcards resolved. */

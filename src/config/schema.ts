@@ -23,8 +23,17 @@ export type HermesConfig = {
   readonly logging: {
     readonly memoryMonitor: { readonly enabled: boolean; readonly intervalSeconds: number };
   };
+  readonly sessions: SessionsConfig;
   /** The whole file as it is, for rooms with keys of their own. */
   readonly raw: Readonly<Record<string, unknown>>;
+};
+
+/** Housekeeping of the session database when a program starts. */
+export type SessionsConfig = {
+  readonly autoPrune: boolean;
+  readonly retentionDays: number;
+  readonly vacuumAfterPrune: boolean;
+  readonly minIntervalHours: number;
 };
 
 const SECTION = "must be a section with keys of its own";
@@ -151,6 +160,27 @@ const loggingSection = z
     },
   }));
 
+const AT_LEAST_0 = { min: 0, max: Number.MAX_SAFE_INTEGER };
+
+const sessionsSection = z
+  .looseObject(
+    {
+      auto_prune: boolean(false),
+      retention_days: wholeNumber(AT_LEAST_0, 90),
+      vacuum_after_prune: boolean(true),
+      min_interval_hours: wholeNumber(AT_LEAST_0, 24),
+    },
+    SECTION,
+  )
+  .transform(
+    (section): SessionsConfig => ({
+      autoPrune: section.auto_prune,
+      retentionDays: section.retention_days,
+      vacuumAfterPrune: section.vacuum_after_prune,
+      minIntervalHours: section.min_interval_hours,
+    }),
+  );
+
 /** Sections are parsed one by one, so that a mistake in one does not hide the mistakes in the next. */
 export const SECTIONS = {
   memory: memorySection,
@@ -158,4 +188,5 @@ export const SECTIONS = {
   context_file_max_chars: contextFileMaxChars,
   display: displaySection,
   logging: loggingSection,
+  sessions: sessionsSection,
 } as const;

@@ -1,6 +1,8 @@
 // L2: every conversation in a database.
 export { decodeContent, encodeContent } from "./content.ts";
 export type { SessionErrorCode } from "./errors.ts";
+export { type LineageMarks, readMarks } from "./lineage-marks.ts";
+export { type Maintained, type MaintenanceSettings, maintainSessions } from "./maintain.ts";
 export { openSessionStore, type SessionStoreOptions } from "./open.ts";
 export type {
   ActiveSession,

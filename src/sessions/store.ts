@@ -291,6 +291,12 @@ export interface SessionStore extends AsyncDisposable {
     options?: Scope & { readonly limit?: number; readonly includeArchived?: boolean },
   ): Promise<ListedSession[]>;
   listCronJobRuns(jobId: string, options?: Scope & Page): Promise<ListedSession[]>;
+  /** Ids alone, most recently active first: of every kind, or of those that begin with `prefix`. */
+  listSessionIds(
+    options?: Scope & { readonly prefix?: string; readonly source?: string; readonly limit?: number },
+  ): Promise<string[]>;
+  /** The subagent runs that go when these sessions are deleted, runs of runs included. */
+  listDelegates(ids: readonly string[], scope?: Scope): Promise<string[]>;
   /** The whole chain of continuations follows. True when any row changed. */
   setSessionArchived(id: string, archived: boolean): Promise<boolean>;
 
@@ -324,7 +330,7 @@ export interface SessionStore extends AsyncDisposable {
   /** `optimizeFts`, then gives free space back to the file system. */
   vacuum(): Promise<number>;
   /** Turns the original's index into the compact one. Interruptible; the old index serves until the new one is whole. */
-  optimize(work?: LongWork): Promise<OptimizeOutcome>;
+  optimize(work?: LongWork & { readonly vacuum?: boolean }): Promise<OptimizeOutcome>;
   checkHealth(): Promise<Health>;
   /** Hides untitled short sessions that look like runs of subagents, as the original's upgrade does. How many. */
   hideOrphanedDelegates(): Promise<number>;
@@ -343,6 +349,10 @@ export interface SessionStore extends AsyncDisposable {
     id: string,
     options?: Scope & { readonly includeInactive?: boolean },
   ): Promise<ExportedSession | null>;
+  /** One session after the other, most recently active first, without holding them all in memory. */
+  exportEach(
+    options?: Scope & { readonly source?: string; readonly includeInactive?: boolean },
+  ): AsyncIterable<ExportedSession & { readonly last_active: number }>;
   exportAll(
     options?: Scope & { readonly source?: string; readonly includeInactive?: boolean },
   ): Promise<(ExportedSession & { readonly last_active: number })[]>;

@@ -1,7 +1,9 @@
 // Runs the command line in a home of the test's own: in a child process, or here, where a person can be played.
 import { spawn } from "node:child_process";
+import { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { runCommandLine } from "../../src/cli/program.ts";
+import type { Screen } from "../../src/cli/screen.ts";
 import { painter } from "../../src/cli/terminal.ts";
 
 export type RunOptions = {
@@ -50,6 +52,12 @@ export async function runJson(args: readonly string[], options: RunOptions): Pro
 export type PlayedOptions = RunOptions & {
   /** What the person at the terminal says to each question. Without it there is no terminal. */
   readonly answers?: readonly boolean[];
+  /** What the person sees and presses when something is drawn. */
+  readonly screen?: Screen;
+  /** Ctrl-C is pressed before anything starts that it could stop. */
+  readonly isInterrupted?: boolean;
+  /** Width of the terminal notes go to. */
+  readonly noteColumns?: number;
 };
 
 /** The same command line in this process, with a played terminal. Questions are kept beside stderr. */
@@ -66,6 +74,12 @@ export async function runHere(
     env,
     isInteractive: options.answers !== undefined,
     paint: painter(false),
+    noteColumns: options.noteColumns,
+    screen: options.screen,
+    drained: async () => {},
+    inputChunks: () => Readable.from([Buffer.from(options.input ?? "")]),
+    untilInterrupted: <T>(work: (signal: AbortSignal) => Promise<T>) =>
+      work(options.isInterrupted ? AbortSignal.abort() : new AbortController().signal),
     out: (text: string) => {
       stdout += text;
     },

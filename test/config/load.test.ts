@@ -30,6 +30,7 @@ describe("loading config.yaml", () => {
         contextFileMaxChars: 20_000,
         display: { memoryNotifications: "on", platforms: {} },
         logging: { memoryMonitor: { enabled: true, intervalSeconds: 300 } },
+        sessions: { autoPrune: false, retentionDays: 90, vacuumAfterPrune: true, minIntervalHours: 24 },
         raw: {},
       },
     });

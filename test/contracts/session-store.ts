@@ -10,6 +10,7 @@ import { locksContract } from "./session-store/locks.ts";
 import { maintenanceContract } from "./session-store/maintenance.ts";
 import { messagesContract } from "./session-store/messages.ts";
 import { propertiesContract } from "./session-store/properties.ts";
+import { replacingContract } from "./session-store/replacing.ts";
 import { rewindContract } from "./session-store/rewind.ts";
 import { scopingContract } from "./session-store/scoping.ts";
 import { sessionsContract } from "./session-store/sessions.ts";
@@ -24,6 +25,7 @@ export function sessionStoreContract(backend: string, harness: Harness): void {
   describe(`session store on ${backend}`, () => {
     describe("sessions", () => sessionsContract(harness));
     describe("messages", () => messagesContract(harness));
+    describe("replacing messages", () => replacingContract(harness));
     describe("windows", () => windowsContract(harness));
     describe("conversations", () => conversationContract(harness));
     describe("rewinding", () => rewindContract(harness));

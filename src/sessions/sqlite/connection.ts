@@ -28,7 +28,7 @@ export class Connection {
   readonly db: DatabaseSync;
   readonly path: string;
   readonly readOnlyBecause: string | undefined;
-  readonly #waitLimitMs: number;
+  readonly waitLimitMs: number;
   readonly #statements = new Map<string, StatementSync>();
   #isClosed = false;
   #writes = 0;
@@ -38,7 +38,7 @@ export class Connection {
     this.db = options.db;
     this.path = options.path;
     this.readOnlyBecause = options.readOnlyBecause;
-    this.#waitLimitMs = options.waitLimitMs ?? WAIT_LIMIT_MS;
+    this.waitLimitMs = options.waitLimitMs ?? WAIT_LIMIT_MS;
   }
 
   // Rows have no prototype when they come from SQLite; whoever hands them out copies them.
@@ -67,15 +67,19 @@ export class Connection {
 
   /** One transaction. `work` may run more than once, so it must not change anything outside the database. */
   async write<T>(work: () => T): Promise<T> {
-    if (this.readOnlyBecause !== undefined) {
-      throw sessionError("session-db-read-only", `${this.path} cannot be written: ${this.readOnlyBecause}.`, {
-        hint: "Open it without `readOnly`, use a copy, or update hermes-memory.",
-      });
-    }
+    this.refuseIfReadOnly();
     const value = await this.#attempt("BEGIN IMMEDIATE", work);
     this.#writes += 1;
     if (this.#writes % WRITES_BETWEEN_LOOKS === 0) setImmediate(() => this.#checkpointLongLog());
     return value;
+  }
+
+  /** For work that writes through another connection; `write` asks by itself. */
+  refuseIfReadOnly(): void {
+    if (this.readOnlyBecause === undefined) return;
+    throw sessionError("session-db-read-only", `${this.path} cannot be written: ${this.readOnlyBecause}.`, {
+      hint: "Open it without `readOnly`, use a copy, or update hermes-memory.",
+    });
   }
 
   /** For statements that cannot run inside a transaction. */
@@ -123,7 +127,7 @@ export class Connection {
         return work();
       } catch (cause) {
         const waited = performance.now() - start;
-        if (!isBusy(cause) || waited >= this.#waitLimitMs) throw toSessionError(cause, this.path);
+        if (!isBusy(cause) || waited >= this.waitLimitMs) throw toSessionError(cause, this.path);
       }
       await sleep(20 + Math.random() * 130);
       this.#lastTurn = performance.now();

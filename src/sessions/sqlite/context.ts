@@ -26,6 +26,11 @@ export function count(value: number | undefined, fallback: number): number {
   return Math.min(Math.max(0, Math.trunc(value)), Number.MAX_SAFE_INTEGER);
 }
 
+/** A quantity from outside; null when it is no number that can be stored or added to. */
+export function finite(value: number | null | undefined): number | null {
+  return value !== undefined && Number.isFinite(value) ? value : null;
+}
+
 /** Ids that cannot exist cannot be found either; only making one is refused. */
 export function isPossibleId(id: unknown): id is string {
   return typeof id === "string" && id !== "" && id.isWellFormed();

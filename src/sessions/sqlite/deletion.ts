@@ -1,9 +1,9 @@
 // Deleting sessions with everything that hangs on them.
 import type { SessionRow } from "../rows.ts";
-import type { SessionStore } from "../store.ts";
+import type { Scope, SessionStore } from "../store.ts";
 import type { Connection } from "./connection.ts";
-import { type StoreContext, seconds } from "./context.ts";
-import { mark } from "./lineage-sql.ts";
+import { type StoreContext, seconds, userOf } from "./context.ts";
+import { isVisible, mark } from "./lineage-sql.ts";
 import { SESSION_FIELDS } from "./sessions.ts";
 import { removeTranscripts } from "./transcripts.ts";
 
@@ -12,7 +12,7 @@ const DEFAULT_RETENTION_DAYS = 90;
 
 /** Runs of subagents have no life of their own; the LIKE spares reading the JSON of all other rows. */
 const DELEGATES = `
-  SELECT s.id FROM sessions s WHERE s.model_config LIKE '%_delegate_from%' AND ${mark("s", "_delegate_from")} IS NOT NULL
+  SELECT s.id FROM sessions s WHERE ${isVisible("s")} AND s.model_config LIKE '%_delegate_from%' AND ${mark("s", "_delegate_from")} IS NOT NULL
     AND (${mark("s", "_delegate_from")} = :id OR s.parent_session_id = :id)
 `;
 const EXISTS = "SELECT 1 FROM sessions WHERE id = :id";
@@ -27,6 +27,8 @@ const DELETE_IF_EMPTY = `
     AND NOT EXISTS (SELECT 1 FROM sessions c WHERE c.parent_session_id = :id)
 `;
 const EMPTY = "message_count = 0 AND ended_at IS NOT NULL AND archived = 0";
+const STILL_PRUNABLE =
+  "SELECT 1 FROM sessions WHERE id = :id AND started_at < :before AND ended_at IS NOT NULL";
 const PRUNABLE = `
   SELECT ${SESSION_FIELDS} FROM sessions WHERE started_at < :before AND ended_at IS NOT NULL
     AND (:source IS NULL OR source = :source) ORDER BY started_at, id
@@ -41,6 +43,7 @@ export type DeletionOperations = Pick<
   | "countEmptySessions"
   | "pruneSessions"
   | "listPrunable"
+  | "listDelegates"
 >;
 
 export function deletionOperations({ connection, clock }: StoreContext): DeletionOperations {
@@ -50,10 +53,11 @@ export function deletionOperations({ connection, clock }: StoreContext): Deletio
     if (sessionsDir !== undefined) removeTranscripts(sessionsDir, gone);
     return gone.length > 0;
   };
-  const prunable = (options: { readonly olderThanDays?: number; readonly source?: string }) => {
-    const before = seconds(clock) - (options.olderThanDays ?? DEFAULT_RETENTION_DAYS) * DAY_SECONDS;
-    return connection.all<SessionRow>(PRUNABLE, { before, source: options.source ?? null });
-  };
+  // Taken literally, a negative age would remove everything that has ended.
+  const cutoff = (days: number | undefined) =>
+    seconds(clock) - (days !== undefined && days >= 0 ? days : DEFAULT_RETENTION_DAYS) * DAY_SECONDS;
+  const prunable = (before: number, source: string | undefined) =>
+    connection.all<SessionRow>(PRUNABLE, { before, source: source ?? null });
   return {
     deleteSession: (id, options = {}) => remove(id, options.sessionsDir),
     async deleteSessions(ids, options = {}) {
@@ -80,25 +84,45 @@ export function deletionOperations({ connection, clock }: StoreContext): Deletio
             ?.number ?? 0,
       ),
     async pruneSessions(options = {}) {
-      const rows = await connection.read(() => prunable(options));
+      const before = cutoff(options.olderThanDays);
+      const rows = await connection.read(() => prunable(before, options.source));
       let pruned = 0;
-      // One transaction each: thousands at once would keep every other program waiting.
-      for (const { id } of rows) if (await remove(id, options.sessionsDir)) pruned += 1;
+      // One transaction each: thousands at once would keep every other program waiting. Meanwhile a session may have
+      // been taken up again, so each is looked at once more.
+      for (const { id } of rows) {
+        const gone = await connection.write(() =>
+          connection.get(STILL_PRUNABLE, { id, before }) === undefined ? [] : deleteTree(connection, id),
+        );
+        if (options.sessionsDir !== undefined) removeTranscripts(options.sessionsDir, gone);
+        if (gone.length > 0) pruned += 1;
+      }
       return pruned;
     },
-    listPrunable: (options = {}) => connection.read(() => prunable(options).map((row) => ({ ...row }))),
+    listPrunable: (options = {}) =>
+      connection.read(() =>
+        prunable(cutoff(options.olderThanDays), options.source).map((row) => ({ ...row })),
+      ),
+    listDelegates: (ids, scope) =>
+      connection.read(() => withDelegates(connection, ids, scope).filter((id) => !ids.includes(id))),
   };
 }
 
 /** Inside a transaction: the session and, transitively, its delegates. Every id that went. */
 function deleteTree(connection: Connection, id: string): string[] {
   if (connection.get(EXISTS, { id }) === undefined) return [];
-  const doomed = new Set([id]);
-  for (const each of doomed) {
-    for (const delegate of connection.all<{ id: string }>(DELEGATES, { id: each })) doomed.add(delegate.id);
-  }
+  const doomed = withDelegates(connection, [id]);
   for (const each of doomed) deleteOne(connection, each);
-  return [...doomed];
+  return doomed;
+}
+
+function withDelegates(connection: Connection, ids: readonly string[], scope?: Scope): string[] {
+  const found = new Set(ids);
+  for (const id of found) {
+    // The set grows while it is walked.
+    const delegates = connection.all<{ id: string }>(DELEGATES, { id, user: userOf(scope) });
+    for (const delegate of delegates) found.add(delegate.id);
+  }
+  return [...found];
 }
 
 function deleteOne(connection: Connection, id: string): void {

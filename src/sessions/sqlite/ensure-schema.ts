@@ -4,6 +4,8 @@ import type { DatabaseSync } from "node:sqlite";
 import {
   ANY_ZERO_BYTE,
   BUILD,
+  BUILD_OBJECTS,
+  BUILD_TRIGGERS,
   COMPACT,
   FILL_SIDE_TEXT,
   FTS_TABLES,
@@ -22,7 +24,7 @@ import {
   TABLES,
   TITLE_INDEX,
 } from "./schema.ts";
-import { ACTIVITY, FILL_ACTIVITY, MESSAGE_ORDER, ORIGINS, type SchemaObject } from "./side-tables.ts";
+import { ACTIVITY, FILL_ACTIVITY, ORIGINS, type SchemaObject } from "./side-tables.ts";
 import { UPGRADE_STEPS } from "./upgrade.ts";
 
 /** Below it the original's index lacks the tool columns; it is thrown away and made anew, in our shape. */
@@ -39,7 +41,7 @@ export function isCurrent(db: DatabaseSync): boolean {
     versionOf(db) >= SCHEMA_VERSION &&
     missingColumns(db, "sessions", SESSION_COLUMNS).length === 0 &&
     missingColumns(db, "messages", MESSAGE_COLUMNS).length === 0 &&
-    [...ACTIVITY, ...ORIGINS, MESSAGE_ORDER].every((object) => isAsWanted(found, object)) &&
+    [...ACTIVITY, ...ORIGINS].every((object) => isAsWanted(found, object)) &&
     indexIsCurrent(found)
   );
 }
@@ -56,10 +58,11 @@ export function ensureSchema(db: DatabaseSync, hasFts5 = true): string[] {
   if (version < SCHEMA_VERSION) upgradeData(db, version);
   warnings.push(...ensureTitleIndex(db));
   ensureActivity(db);
-  ensureObjects(db, [...ORIGINS, MESSAGE_ORDER]);
+  ensureObjects(db, ORIGINS);
   if (hasFts5) ensureIndex(db, version);
   else {
-    for (const name of FTS_TRIGGERS) db.exec(`DROP TRIGGER IF EXISTS ${name}`);
+    const triggers = [...FTS_TRIGGERS, ...BUILD_TRIGGERS.map(({ name }) => name)];
+    for (const name of triggers) db.exec(`DROP TRIGGER IF EXISTS ${name}`);
     warnings.push("This SQLite has no FTS5: conversations are stored, but cannot be searched until it has.");
   }
   return warnings;
@@ -71,6 +74,14 @@ export function indexLayout(db: DatabaseSync): IndexLayout {
 
 export function isBeingConverted(db: DatabaseSync): boolean {
   return readSchema(db).has(BUILD);
+}
+
+/** Begins to build a compact index beside another one, or leaves the beginning that is there if it can be gone on with. */
+export function ensureBuild(db: DatabaseSync): void {
+  const found = readSchema(db);
+  if (BUILD_OBJECTS.every((object) => isAsWanted(found, object))) return;
+  replaceObjects(db, BUILD_OBJECTS);
+  db.exec(`INSERT INTO ${BUILD}(built) SELECT COALESCE(MIN(id), 1) - 1 FROM messages`);
 }
 
 export function hasFts5(db: DatabaseSync): boolean {
@@ -165,7 +176,13 @@ function ensureActivity(db: DatabaseSync): void {
 
 function ensureObjects(db: DatabaseSync, objects: readonly SchemaObject[]): void {
   const found = readSchema(db);
-  for (const object of objects) if (!isAsWanted(found, object)) db.exec(object.sql);
+  for (const object of objects) {
+    if (isAsWanted(found, object)) continue;
+    // A table keeps its rows, whoever declared it; everything else can be made anew.
+    if (object.type === "table" && found.has(object.name)) continue;
+    db.exec(`DROP ${object.type.toUpperCase()} IF EXISTS ${object.name}`);
+    db.exec(object.sql);
+  }
 }
 
 function ensureIndex(db: DatabaseSync, version: number): void {
@@ -173,22 +190,25 @@ function ensureIndex(db: DatabaseSync, version: number): void {
   if (version >= FIRST_VERSION_WITH_TOOL_INDEX && indexIsCurrent(found)) return;
   for (const name of FTS_TRIGGERS) db.exec(`DROP TRIGGER IF EXISTS ${name}`);
   const layout = version < FIRST_VERSION_WITH_TOOL_INDEX ? "missing" : layoutOf(found);
-  if (layout === "reference") takeOverReferenceIndex(db);
+  const missedNothing = FTS_TRIGGERS.every((name) => found.has(name));
+  if (layout === "reference") takeOverReferenceIndex(db, missedNothing);
   else makeCompactIndex(db);
 }
 
 /** From nothing, or from an index whose triggers were others for a while, so that it may have missed something. */
 function makeCompactIndex(db: DatabaseSync): void {
+  dropObjects(db, BUILD_OBJECTS); // a conversion that was under way has nothing left to convert
   replaceObjects(db, COMPACT);
   rebuildCompact(db);
 }
 
 /**
  * The original's triggers hand zero bytes to the tokenizers, of which its SQLite and ours make different tokens; rows
- * indexed that way could not be deleted any more. Dropping the tables needs no agreement about what is in them.
+ * indexed that way could not be deleted any more. Dropping the tables needs no agreement about what is in them. The
+ * same goes for an index that was without triggers for a while.
  */
-function takeOverReferenceIndex(db: DatabaseSync): void {
-  if (db.prepare(ANY_ZERO_BYTE).get() !== undefined) {
+function takeOverReferenceIndex(db: DatabaseSync, missedNothing: boolean): void {
+  if (!missedNothing || db.prepare(ANY_ZERO_BYTE).get() !== undefined) {
     for (const name of FTS_TABLES) {
       db.exec(`DROP TABLE ${name}`);
       db.exec(REFERENCE_TABLES[name]);
@@ -199,7 +219,11 @@ function takeOverReferenceIndex(db: DatabaseSync): void {
 }
 
 function replaceObjects(db: DatabaseSync, objects: readonly SchemaObject[]): void {
+  dropObjects(db, objects);
+  for (const { sql } of objects) db.exec(sql);
+}
+
+function dropObjects(db: DatabaseSync, objects: readonly SchemaObject[]): void {
   for (const { type, name } of [...objects].reverse())
     db.exec(`DROP ${type.toUpperCase()} IF EXISTS ${name}`);
-  for (const { sql } of objects) db.exec(sql);
 }

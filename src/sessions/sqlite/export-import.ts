@@ -7,7 +7,7 @@ import type { ImportOutcome, LongWork, Scope, SessionStore } from "../store.ts";
 import { sanitizeTitle } from "../titles.ts";
 import type { Connection } from "./connection.ts";
 import { type StoreContext, seconds } from "./context.ts";
-import { searchSessions } from "./listing.ts";
+import { lastActive, listIds } from "./listing.ts";
 import { decodeRows, INSERT_ORIGIN, readMessages } from "./messages.ts";
 import { MESSAGE_COLUMNS, SESSION_COLUMNS } from "./schema.ts";
 import { findSession } from "./sessions.ts";
@@ -25,7 +25,11 @@ const LINK_PARENT = `
   WHERE id = :id AND parent_session_id IS NULL AND EXISTS (SELECT 1 FROM sessions WHERE id = :parent)
 `;
 
-export type ExportOperations = Pick<SessionStore, "exportSession" | "exportAll" | "importSessions">;
+export type ExportOperations = Pick<
+  SessionStore,
+  "exportSession" | "exportEach" | "exportAll" | "importSessions"
+>;
+type ActiveExport = ExportedSession & { readonly last_active: number };
 type ExportOptions = Scope & { readonly includeInactive?: boolean };
 
 export function exportOperations({ connection, clock, warn }: StoreContext): ExportOperations {
@@ -33,19 +37,28 @@ export function exportOperations({ connection, clock, warn }: StoreContext): Exp
     ...row,
     messages: decodeRows(readMessages(connection, row.id, options), warn),
   });
+  async function* exportEach(options: ExportOptions & { readonly source?: string } = {}) {
+    // Ids first: a session that becomes active meanwhile is not met twice, and one that goes is left out.
+    for (const id of await connection.read(() => listIds(connection, { ...options, limit: MAX_EXPORTED }))) {
+      const found = await connection.read((): ActiveExport | null => {
+        const session = findSession(connection, id, options);
+        return session && { ...exported(session, options), last_active: lastActive(connection, session) };
+      });
+      if (found !== null) yield found;
+    }
+  }
   return {
     exportSession: (id, options = {}) =>
       connection.read(() => {
         const session = findSession(connection, id, options);
         return session === null ? null : exported(session, options);
       }),
-    exportAll: (options = {}) =>
-      connection.read(() =>
-        searchSessions(connection, { ...options, limit: MAX_EXPORTED, offset: 0 }).map((row) => ({
-          ...exported(row, options),
-          last_active: row.last_active,
-        })),
-      ),
+    exportEach,
+    async exportAll(options = {}) {
+      const all: ActiveExport[] = [];
+      for await (const session of exportEach(options)) all.push(session);
+      return all;
+    },
     async importSessions(sessions, work = {}) {
       return importAll(connection, sessions, work, seconds(clock));
     },

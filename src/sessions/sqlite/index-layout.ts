@@ -104,6 +104,41 @@ export const COMPACT: readonly SchemaObject[] = [
   ...COMPACT_TRIGGERS,
 ];
 
+/** The names of the compact tables while they are built. */
+export const NEW_WORDS = "hermes_memory_new_words";
+export const NEW_TRIGRAMS = "hermes_memory_new_trigrams";
+
+const ROW_IS_BUILT = (row: "new" | "old") => `WHEN ${row}.id <= (SELECT built FROM ${BUILD})`;
+
+// What is already in the new pair has to follow changes; what is not yet will be read later. Ids can come back: an
+// import keeps those of a session that was deleted.
+export const BUILD_TRIGGERS: readonly SchemaObject[] = [
+  trigger(
+    `${BUILD}_insert`,
+    `AFTER INSERT ON messages ${ROW_IS_BUILT("new")}`,
+    indexNewRow(NEW_WORDS, NEW_TRIGRAMS),
+  ),
+  trigger(
+    `${BUILD}_delete`,
+    `AFTER DELETE ON messages ${ROW_IS_BUILT("old")}`,
+    unindexOldRow(NEW_WORDS, NEW_TRIGRAMS),
+  ),
+  trigger(
+    `${BUILD}_update`,
+    `AFTER UPDATE OF ${INDEXED} ON messages ${ROW_IS_BUILT("old")}`,
+    `${unindexOldRow(NEW_WORDS, NEW_TRIGRAMS)} ${indexNewRow(NEW_WORDS, NEW_TRIGRAMS)}`,
+  ),
+];
+
+/** Everything a conversion works with until it is done. */
+export const BUILD_OBJECTS: readonly SchemaObject[] = [
+  SIDE_TEXT,
+  ...INDEX_VIEWS,
+  table(BUILD, "built INTEGER NOT NULL"),
+  ...compactTables(NEW_WORDS, NEW_TRIGRAMS),
+  ...BUILD_TRIGGERS,
+];
+
 export const REFERENCE_TRIGGERS: readonly SchemaObject[] = FTS_TABLES.flatMap((name) => {
   const insert = `INSERT INTO ${name}(rowid, content) VALUES (new.id, ${referenceText("new")});`;
   const remove = `DELETE FROM ${name} WHERE rowid = old.id;`;

@@ -73,12 +73,17 @@ function cutAtZero(value: string): string {
 
 /** JSON text that is none is indexed as it stands. */
 function jsonWords(json: string): string {
-  const withoutZero = `replace(${json}, '\\u0000', ' ')`;
-  return `(CASE WHEN json_valid(${withoutZero}) THEN ${atoms(withoutZero)} ELSE ${cutAtZero(json)} END)`;
+  const readable = withoutZero(json);
+  return `(CASE WHEN json_valid(${readable}) THEN ${atoms(readable)} ELSE ${cutAtZero(json)} END)`;
+}
+
+/** Escaped zeros become blanks. Escaped backslashes are spelled out first: what follows one of them is no escape. */
+function withoutZero(json: string): string {
+  return `replace(replace(${json}, '\\\\', '\\u005c'), '\\u0000', ' ')`;
 }
 
 function atoms(json: string): string {
-  const decoded = `(SELECT group_concat(b.atom, ' ') FROM json_tree(a.atom) b WHERE ${isWord("b")})`;
+  const decoded = `(SELECT group_concat(b.atom, ' ') FROM json_tree(${withoutZero("a.atom")}) b WHERE ${isWord("b")})`;
   const word = `CASE WHEN a.key = 'arguments' AND a.type = 'text' AND json_valid(a.atom) THEN ${decoded} ELSE a.atom END`;
   return (
     `(SELECT group_concat(${word}, ' ') FROM json_tree(${json}) a ` +

@@ -44,6 +44,12 @@ const RECENT = (conditions: string) => `
   SELECT ${FIELDS}, a.last_active FROM hermes_memory_activity a JOIN sessions s ON s.id = a.session_id
   WHERE ${isVisible("s")} ${conditions} ORDER BY a.last_active DESC, s.started_at DESC, s.id DESC
 `;
+const IDS = `
+  SELECT s.id FROM hermes_memory_activity a JOIN sessions s ON s.id = a.session_id
+  WHERE ${isVisible("s")} AND (:source IS NULL OR s.source = :source)
+    AND (:prefix IS NULL OR (s.id >= :prefix AND s.id < :prefix || char(0x10ffff)))
+  ORDER BY a.last_active DESC, s.started_at DESC, s.id DESC LIMIT :limit
+`;
 const CRON_RUNS = `
   SELECT ${SESSION_FIELDS} FROM sessions s WHERE source = 'cron' AND id >= :from AND id < :to AND ${isVisible("s")}
   ORDER BY started_at DESC, id DESC LIMIT :limit OFFSET :offset
@@ -52,13 +58,19 @@ const SET_ARCHIVED = "UPDATE sessions SET archived = :archived WHERE id = :id AN
 
 export type ListingOperations = Pick<
   SessionStore,
-  "listSessionsRich" | "searchSessions" | "searchSessionsById" | "listCronJobRuns" | "setSessionArchived"
+  | "listSessionsRich"
+  | "listSessionIds"
+  | "searchSessions"
+  | "searchSessionsById"
+  | "listCronJobRuns"
+  | "setSessionArchived"
 >;
 
 export function listingOperations(context: StoreContext): ListingOperations {
   const { connection } = context;
   return {
     listSessionsRich: (options = {}) => connection.read(() => listRich(context, options)),
+    listSessionIds: (options = {}) => connection.read(() => listIds(connection, options)),
     searchSessions: (options = {}) => connection.read(() => searchSessions(connection, options)),
     searchSessionsById: (query, options = {}) => connection.read(() => searchById(context, query, options)),
     listCronJobRuns: (jobId, options = {}) =>
@@ -85,8 +97,22 @@ export function listingOperations(context: StoreContext): ListingOperations {
   };
 }
 
+export function listIds(
+  connection: Connection,
+  options: Scope & { readonly prefix?: string; readonly source?: string; readonly limit?: number },
+): string[] {
+  const limit = options.limit === undefined ? Number.MAX_SAFE_INTEGER : count(options.limit, 0);
+  const { source = null, prefix = null } = options;
+  const rows = connection.all<{ id: string }>(IDS, { user: userOf(options), source, prefix, limit });
+  return rows.map((row) => row.id);
+}
+
+export function lastActive(connection: Connection, { id, started_at }: SessionRow): number {
+  return connection.get<{ last_active: number }>(LAST_ACTIVE, { id })?.last_active ?? started_at;
+}
+
 /** Raw rows of every kind, by activity. */
-export function searchSessions(
+function searchSessions(
   connection: Connection,
   options: Scope & { readonly source?: string; readonly limit?: number; readonly offset?: number },
 ): ActiveSession[] {
@@ -164,11 +190,9 @@ function chainHasId(connection: Connection, root: string, query: string, scope: 
 }
 
 function describe({ connection, warn }: StoreContext, row: SessionRow): ListedSession {
-  const { id, started_at } = row;
-  const last = connection.get<{ last_active: number }>(LAST_ACTIVE, { id })?.last_active ?? started_at;
-  const first = connection.get<{ content: string | Uint8Array }>(FIRST_USER_MESSAGE, { id });
+  const first = connection.get<{ content: string | Uint8Array }>(FIRST_USER_MESSAGE, { id: row.id });
   const preview = first === undefined ? "" : sessionPreview(decodeContent(first.content, warn));
-  return { ...row, preview, last_active: last };
+  return { ...row, preview, last_active: lastActive(connection, row) };
 }
 
 const TAKEN_FROM_TIP = [

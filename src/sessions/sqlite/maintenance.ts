@@ -7,6 +7,7 @@ import type { Connection } from "./connection.ts";
 import { type StoreContext, seconds } from "./context.ts";
 import type { DeletionOperations } from "./deletion.ts";
 import { indexLayout, isBeingConverted } from "./ensure-schema.ts";
+import { isBusy, toSessionError } from "./failures.ts";
 import { FTS_TABLES } from "./index-layout.ts";
 import { readMeta, setMeta } from "./sessions.ts";
 import { HIDE_ORPHANS } from "./upgrade.ts";
@@ -81,7 +82,8 @@ export function maintenanceOperations(
         const last = await connection.read(() =>
           Number.parseFloat(readMeta(connection, LAST_AUTO_PRUNE) ?? ""),
         );
-        const isDue = Number.isNaN(last) || now - last >= minIntervalHours * 3600;
+        // A time in the future was written by a clock that has been set back since.
+        const isDue = Number.isNaN(last) || last > now || now - last >= minIntervalHours * 3600;
         if (!isDue) return { skipped: true, pruned: 0, vacuumed: false };
         const folder = sessionsDir === undefined ? {} : { sessionsDir };
         const pruned = await pruneSessions({ olderThanDays: retentionDays, ...folder });
@@ -124,7 +126,8 @@ export function fileBytes(path: string): number {
 
 /** Merges each index into one piece, a few pages at a time. How many indexes there are. */
 export async function mergeIndexes(connection: Connection, signal?: AbortSignal): Promise<number> {
-  const tables = FTS_TABLES.filter((name) => hasTable(connection, name));
+  connection.refuseIfReadOnly();
+  const tables = await connection.read(() => FTS_TABLES.filter((name) => hasTable(connection, name)));
   for (const table of tables) {
     const merge = `INSERT INTO ${table}(${table}, rank) VALUES('merge', :pages)`;
     let pages = -PAGES_PER_MERGE; // negative once: begin to merge everything, not only what is due
@@ -140,23 +143,30 @@ export async function mergeIndexes(connection: Connection, signal?: AbortSignal)
 }
 
 export async function giveSpaceBack(connection: Connection): Promise<void> {
-  const { path } = connection;
+  connection.refuseIfReadOnly();
+  const { path, waitLimitMs } = connection;
   await connection.outside(() => connection.get("PRAGMA wal_checkpoint(TRUNCATE)"));
-  await runOneAside({ path, readOnly: false }, "VACUUM");
+  await runOneAside({ path, readOnly: false, waitLimitMs }, "VACUUM");
   await connection.outside(() => connection.get("PRAGMA wal_checkpoint(TRUNCATE)"));
 }
 
 /** Rank 1 compares the index with the text word by word; the weaker checks miss real damage. */
 async function checkHealth(connection: Connection): Promise<Health> {
-  const { path, readOnlyBecause } = connection;
+  const { path, readOnlyBecause, waitLimitMs } = connection;
   const readOnly = readOnlyBecause !== undefined;
-  const tables = readOnly ? [] : FTS_TABLES.filter((name) => hasTable(connection, name));
+  const present = await connection.read(() => FTS_TABLES.filter((name) => hasTable(connection, name)));
+  const tables = readOnly ? [] : present;
   const checks = tables.map((name) => `INSERT INTO ${name}(${name}, rank) VALUES('integrity-check', 1)`);
-  const [pages, keys, ...indexes] = await runAside({ path, readOnly }, [
+  const answers = await runAside({ path, readOnly, waitLimitMs }, [
     "PRAGMA integrity_check(20)",
     "PRAGMA foreign_key_check",
     ...checks,
   ]);
+  // A file that is busy is not a damaged one.
+  for (const answer of answers)
+    if ("error" in answer && isBusy(answer.error))
+      throw toSessionError(Object.assign(new Error(answer.error.message), answer.error), path);
+  const [pages, keys, ...indexes] = answers;
   const problems: string[] = [];
   if (pages !== undefined && "error" in pages) problems.push(pages.error.message);
   else

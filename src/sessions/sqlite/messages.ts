@@ -159,7 +159,8 @@ export function appendColumns(
 ): number[] {
   if (messages.length === 0) return [];
   // A clock that was set back must not put a new message before an old one when the conversation is replayed.
-  let latest = connection.get<{ latest: number | null }>(LATEST_TIME, { session })?.latest ?? 0;
+  const found = connection.get<{ latest: unknown }>(LATEST_TIME, { session })?.latest;
+  let latest = typeof found === "number" ? found : 0; // other programs may have stored text
   const ids = messages.map((message) => {
     const timestamp = message.hasOwnTimestamp ? message.timestamp : Math.max(message.timestamp, latest);
     latest = Math.max(latest, timestamp);

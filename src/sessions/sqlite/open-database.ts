@@ -1,5 +1,14 @@
 // From a path to a connection that can be worked with: created, upgraded, repaired once if need be, or read-only.
-import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, statSync } from "node:fs";
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  openSync,
+  realpathSync,
+  statSync,
+} from "node:fs";
 import { basename, dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
@@ -41,14 +50,38 @@ async function openWritable(options: OpenOptions): Promise<OpenedDatabase> {
   try {
     return await openAndPrepare(options);
   } catch (cause) {
-    const root = cause instanceof Error && cause.cause !== undefined ? cause.cause : cause;
-    if (!isMalformed(root) || repaired.has(options.path)) throw cause;
-    repaired.add(options.path); // once per process: a file that breaks again has another cause
+    const file = realFile(options.path);
+    if (!isDamage(cause) || repaired.has(file)) throw cause;
+    repaired.add(file); // once per process: a file that breaks again has another cause
     const report = await repairDatabase(options.path);
-    if (!report.repaired) throw cause;
+    if (!report.repaired) {
+      throw sessionError(
+        "session-db-damaged",
+        `${options.path} is damaged and could not be repaired: ${report.error}`,
+        {
+          hint: "The file was left as it was. Restore it from a backup, or move it away to start anew.",
+          cause,
+        },
+      );
+    }
     const opened = await openAndPrepare(options);
-    const note = `${options.path} was damaged and has been repaired (${report.strategy}). The damaged file is kept as ${report.backup_path}.`;
+    const kept = report.backup_path === null ? "" : ` The damaged file is kept as ${report.backup_path}.`;
+    const note = `${options.path} was damaged and has been repaired (${report.strategy}).${kept}`;
     return { ...opened, warnings: [note, ...opened.warnings] };
+  }
+}
+
+/** A broken table of the index shows in other words than a broken schema, and is mended by the same means. */
+function isDamage(cause: unknown): boolean {
+  const root = cause instanceof Error && cause.cause !== undefined ? cause.cause : cause;
+  return isMalformed(root) || /vtable constructor failed: messages_fts/.test(describeCause(root));
+}
+
+function realFile(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
   }
 }
 

@@ -3,45 +3,22 @@
 import type { LongWork, OptimizeOutcome, SessionStore } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import type { StoreContext } from "./context.ts";
-import { indexLayout, isBeingConverted } from "./ensure-schema.ts";
+import { ensureBuild, indexLayout } from "./ensure-schema.ts";
 import {
   BUILD,
+  BUILD_TRIGGERS,
   COMPACT_TRIGGERS,
-  compactTables,
   FTS_TABLES,
   FTS_TRIGGERS,
-  INDEX_VIEWS,
-  indexNewRow,
-  SIDE_TEXT,
-  unindexOldRow,
+  NEW_TRIGRAMS,
+  NEW_WORDS,
 } from "./index-layout.ts";
 import { needsSideText, sideText } from "./index-text.ts";
 import { fileBytes, giveSpaceBack, mergeIndexes } from "./maintenance.ts";
-import { table, trigger } from "./side-tables.ts";
 
-const NEW_WORDS = "hermes_memory_new_words";
-const NEW_TRIGRAMS = "hermes_memory_new_trigrams";
 /** Small enough for a fraction of a second each, also with long messages. */
 const ROWS_PER_STEP = 200;
 const BYTES_PER_STEP = 1_000_000;
-
-const BUILT = `(SELECT built FROM ${BUILD})`;
-
-// What is already in the new pair has to follow changes; what is not yet will be read later.
-const BUILD_OBJECTS = [
-  table(BUILD, "built INTEGER NOT NULL"),
-  ...compactTables(NEW_WORDS, NEW_TRIGRAMS),
-  trigger(
-    "hermes_memory_build_delete",
-    `AFTER DELETE ON messages WHEN old.id <= ${BUILT}`,
-    unindexOldRow(NEW_WORDS, NEW_TRIGRAMS),
-  ),
-  trigger(
-    "hermes_memory_build_update",
-    `AFTER UPDATE OF content, tool_name, tool_calls ON messages WHEN old.id <= ${BUILT}`,
-    `${unindexOldRow(NEW_WORDS, NEW_TRIGRAMS)} ${indexNewRow(NEW_WORDS, NEW_TRIGRAMS)}`,
-  ),
-];
 
 const RANGE = "id > :from AND id <= :to";
 const FILL_TEXT = `
@@ -52,8 +29,9 @@ const FILL_WORDS = `INSERT INTO ${NEW_WORDS}(rowid, content) SELECT id, content 
 const FILL_TRIGRAMS = `
   INSERT INTO ${NEW_TRIGRAMS}(rowid, content) SELECT id, content FROM hermes_memory_trigrams WHERE ${RANGE}
 `;
+// Bytes, because the length of a text ends at its first zero, and structured content begins with one.
 const NEXT_ROWS = `
-  SELECT id, COALESCE(length(content), 0) + COALESCE(length(tool_calls), 0) AS size FROM messages
+  SELECT id, COALESCE(octet_length(content), 0) + COALESCE(octet_length(tool_calls), 0) AS size FROM messages
   WHERE id > :from ORDER BY id LIMIT ${ROWS_PER_STEP}
 `;
 
@@ -74,8 +52,10 @@ export function optimizeOperations({ connection }: StoreContext): OptimizeOperat
       work.onProgress?.({ step: "merging the index", done: 0, total: 1 });
       await mergeIndexes(connection, work.signal);
       if (work.signal?.aborted) return outcome(needsConversion, false);
-      work.onProgress?.({ step: "giving space back", done: 0, total: 1 });
-      await giveSpaceBack(connection);
+      if (work.vacuum !== false) {
+        work.onProgress?.({ step: "giving space back", done: 0, total: 1 });
+        await giveSpaceBack(connection);
+      }
       return outcome(needsConversion, true);
     },
   };
@@ -109,12 +89,7 @@ async function convert(connection: Connection, { onProgress, signal }: LongWork)
 
 function begin(connection: Connection): void {
   const { db } = connection;
-  if (isBeingConverted(db) || indexLayout(db) === "compact") return;
-  for (const name of ["hermes_memory_trigrams", "hermes_memory_words"])
-    db.exec(`DROP VIEW IF EXISTS ${name}`);
-  db.exec("DROP TABLE IF EXISTS hermes_memory_text");
-  for (const { sql } of [SIDE_TEXT, ...INDEX_VIEWS, ...BUILD_OBJECTS]) db.exec(sql);
-  db.exec(`INSERT INTO ${BUILD}(built) VALUES (0)`);
+  if (indexLayout(db) !== "compact") ensureBuild(db);
 }
 
 /** The last id of the next piece, or null when there is none. */
@@ -131,11 +106,17 @@ function endOfStep(connection: Connection, from: number): number | null {
 
 function takeOver(connection: Connection): void {
   const { db } = connection;
-  for (const name of [...FTS_TRIGGERS, "hermes_memory_build_delete", "hermes_memory_build_update"])
-    db.exec(`DROP TRIGGER IF EXISTS ${name}`);
+  const triggers = [...FTS_TRIGGERS, ...BUILD_TRIGGERS.map(({ name }) => name)];
+  for (const name of triggers) db.exec(`DROP TRIGGER IF EXISTS ${name}`);
   for (const name of FTS_TABLES) db.exec(`DROP TABLE IF EXISTS ${name}`);
-  db.exec(`ALTER TABLE ${NEW_WORDS} RENAME TO messages_fts`);
-  db.exec(`ALTER TABLE ${NEW_TRIGRAMS} RENAME TO messages_fts_trigram`);
+  // Without it, renaming fails when somebody else's view in the file names a table that is gone.
+  db.exec("PRAGMA legacy_alter_table = ON");
+  try {
+    db.exec(`ALTER TABLE ${NEW_WORDS} RENAME TO messages_fts`);
+    db.exec(`ALTER TABLE ${NEW_TRIGRAMS} RENAME TO messages_fts_trigram`);
+  } finally {
+    db.exec("PRAGMA legacy_alter_table = OFF");
+  }
   db.exec(`DROP TABLE ${BUILD}`);
   for (const { sql } of COMPACT_TRIGGERS) db.exec(sql);
 }

@@ -74,13 +74,18 @@ async function attempt(path: string, options: RepairOptions): Promise<RepairRepo
   if (found.kind === "unusable" || options.checkOnly)
     return report({ error: `${path}: ${found.problem}`, healthy: false });
 
-  const backup = options.backup === false ? null : await keepCopy(file, options.now ?? new Date());
+  let backup: string | null = null;
+  let outcome: RepairReport;
   try {
-    return { ...(await heal(path, file)), backup_path: backup };
+    if (options.backup !== false) backup = await keepCopy(file, options.now ?? new Date());
+    outcome = await heal(path, file);
   } catch (cause) {
-    const error = `${path} was not repaired: ${describeCause(cause)}`;
-    return report({ error, backup_path: backup, healthy: false });
+    outcome = report({ error: `${path} was not repaired: ${describeCause(cause)}`, healthy: false });
   }
+  // Programs that open a damaged file at the same time get into each other's way; one of them may have healed it.
+  const after = outcome.repaired ? undefined : await look(file);
+  if (after?.kind === "healthy") outcome = healthy(after, true, "dedup_schema");
+  return { ...outcome, backup_path: backup };
 }
 
 async function heal(path: string, file: string): Promise<RepairReport> {
@@ -321,30 +326,46 @@ async function keepCopy(file: string, now: Date): Promise<string> {
   for (let number = 1; ; number += 1) {
     const candidate = number === 1 ? name : `${name}_${number}`;
     if (PARTS.some((suffix) => existsSync(candidate + suffix))) continue;
-    await copyDatabase(file, candidate);
+    try {
+      await copyDatabase(file, candidate);
+    } catch (cause) {
+      if (errnoCode(cause) === "EEXIST") continue; // another process took the name just now
+      throw cause;
+    }
     syncDirectory(dirname(file));
     return candidate;
   }
 }
 
-const COPY_ATTEMPTS = 5;
+const COPY_ATTEMPTS = 20;
 
 /** All parts as they were at one moment: when another program wrote meanwhile, the copy is made again. */
 async function copyDatabase(from: string, to: string): Promise<void> {
   for (let attempt = 1; attempt <= COPY_ATTEMPTS; attempt += 1) {
     const before = fingerprint(from);
-    await copyBytes(rawDescriptor(from), to);
-    for (const suffix of LOGS) await copyLog(from + suffix, to + suffix);
-    if (fingerprint(from) === before) return;
-    for (const suffix of PARTS) rmSync(to + suffix, { force: true });
+    await copyBytes(rawDescriptor(from), to); // fails, and leaves it alone, when there is such a file
+    try {
+      for (const suffix of LOGS) await copyLog(from + suffix, to + suffix);
+      if (fingerprint(from) === before) return;
+    } catch (cause) {
+      removeParts(to);
+      throw cause;
+    }
+    removeParts(to);
+    await aMoment();
   }
   throw new Error("another program keeps writing to it; close that program and try again");
+}
+
+function removeParts(file: string): void {
+  for (const suffix of PARTS) rmSync(file + suffix, { force: true });
 }
 
 function fingerprint(file: string): string {
   return PARTS.map((suffix) => {
     const stats = statSync(file + suffix, { bigint: true, throwIfNoEntry: false });
-    return stats === undefined ? "-" : `${stats.ino} ${stats.size} ${stats.mtimeNs}`;
+    // An empty log comes and goes with every reader.
+    return stats === undefined || stats.size === 0n ? "-" : `${stats.ino} ${stats.size} ${stats.mtimeNs}`;
   }).join("; ");
 }
 
@@ -372,6 +393,9 @@ async function copyBytes(source: number, to: string): Promise<void> {
       await setImmediate(); // a large file is copied without keeping others waiting
     }
     fsyncSync(target);
+  } catch (cause) {
+    rmSync(to, { force: true }); // half a copy is none
+    throw cause;
   } finally {
     closeSync(target);
   }
@@ -395,8 +419,12 @@ async function patiently<T>(work: () => T): Promise<T> {
     } catch (cause) {
       if (!isBusy(cause) || attempt === BUSY_ATTEMPTS) throw cause;
     }
-    await setTimeout(20 + Math.random() * 130);
+    await aMoment();
   }
+}
+
+function aMoment(): Promise<void> {
+  return setTimeout(20 + Math.random() * 130);
 }
 
 function report(parts: Partial<RepairReport>): RepairReport {

@@ -5,7 +5,7 @@ import { sessionError } from "../errors.ts";
 import type { StoredMessageRow } from "../rows.ts";
 import type { RewindOutcome, SessionStore } from "../store.ts";
 import type { Connection } from "./connection.ts";
-import type { StoreContext } from "./context.ts";
+import { count, type StoreContext } from "./context.ts";
 import { MESSAGE_FIELDS, MESSAGE_SOURCE } from "./messages.ts";
 
 const FIND = `SELECT ${MESSAGE_FIELDS} FROM ${MESSAGE_SOURCE} WHERE m.session_id = :session AND m.id = :id`;
@@ -26,7 +26,7 @@ export function rewindOperations({ connection, warn }: StoreContext): RewindOper
       connection.write(() => connection.run(ACTIVATE, { session, id }).changes),
     undoTurns: (session, turns = 1) =>
       connection.write(() => {
-        const wanted = Math.max(1, Number.isFinite(turns) ? Math.trunc(turns) : 1);
+        const wanted = Math.max(1, count(turns, 1));
         const found = connection.all<{ id: number }>(NEWEST_TURNS, { session, turns: wanted });
         const oldest = found.at(-1);
         if (oldest === undefined) return null;

@@ -5,7 +5,7 @@ import type { SessionRow } from "../rows.ts";
 import { checkSessionId } from "../session-id.ts";
 import type { NewSession, Scope, SessionFilter, SessionStore, TokenUpdate } from "../store.ts";
 import type { Connection } from "./connection.ts";
-import { count, type StoreContext, seconds, userOf } from "./context.ts";
+import { count, finite, type StoreContext, seconds, userOf } from "./context.ts";
 import { isForeignKeyFailure } from "./failures.ts";
 import { isListable, isVisible } from "./lineage-sql.ts";
 import { columnList, SESSION_COLUMNS } from "./schema.ts";
@@ -90,9 +90,9 @@ export function sessionOperations({ connection, clock }: StoreContext): SessionO
     async updateSessionCwd(id, cwd) {
       if (id !== "" && cwd !== "") await change(SET_CWD, { id, cwd });
     },
-    updateSessionMeta(id, modelConfig, { model = null } = {}) {
+    async updateSessionMeta(id, modelConfig, { model = null } = {}) {
       const config = typeof modelConfig === "string" ? modelConfig : modelConfigText(modelConfig);
-      return change(SET_META, { id, config, model });
+      await change(SET_META, { id, config, model });
     },
     updateSystemPrompt: (id, prompt) => change(SET_PROMPT, { id, prompt }),
     updateSessionModel: (id, model) => change(SET_MODEL, { id, model }),
@@ -130,7 +130,7 @@ export function insertSession(connection: Connection, id: string, options: NewSe
       user: options.userId ?? null,
       parent,
       cwd: options.cwd ?? null,
-      started: options.startedAt ?? now,
+      started: finite(options.startedAt) ?? now,
     });
     return id;
   } catch (cause) {
@@ -183,14 +183,14 @@ export function sessionFilter(
 function tokenValues(id: string, update: TokenUpdate) {
   return {
     id,
-    input: update.inputTokens ?? 0,
-    output: update.outputTokens ?? 0,
-    cacheRead: update.cacheReadTokens ?? 0,
-    cacheWrite: update.cacheWriteTokens ?? 0,
-    reasoning: update.reasoningTokens ?? 0,
-    calls: update.apiCallCount ?? 0,
-    estimated: update.estimatedCostUsd ?? null,
-    actual: update.actualCostUsd ?? null,
+    input: finite(update.inputTokens) ?? 0,
+    output: finite(update.outputTokens) ?? 0,
+    cacheRead: finite(update.cacheReadTokens) ?? 0,
+    cacheWrite: finite(update.cacheWriteTokens) ?? 0,
+    reasoning: finite(update.reasoningTokens) ?? 0,
+    calls: finite(update.apiCallCount) ?? 0,
+    estimated: finite(update.estimatedCostUsd),
+    actual: finite(update.actualCostUsd),
     costStatus: update.costStatus ?? null,
     costSource: update.costSource ?? null,
     pricing: update.pricingVersion ?? null,

@@ -71,9 +71,6 @@ export const ORIGINS: readonly SchemaObject[] = [
   ),
 ];
 
-/** Messages of a session in the order of their ids: without it, every scroll sorts the whole session. */
-export const MESSAGE_ORDER: SchemaObject = index("hermes_memory_message_order", "messages(session_id)");
-
 export function table(name: string, columns: string, suffix = ""): SchemaObject {
   return { type: "table", name, sql: `CREATE TABLE ${name} (${columns})${suffix}` };
 }

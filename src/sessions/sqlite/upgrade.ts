@@ -45,6 +45,7 @@ export const HIDE_ORPHANS = `
     AND (model_config IS NULL OR json_valid(model_config))
     AND ${mark("sessions", "_delegate_from")} IS NULL
     AND ${mark("sessions", "_branched_from")} IS NULL
+    AND ${mark("sessions", "_compressed_from")} IS NULL
     AND message_count <= 25
     AND EXISTS (SELECT 1 FROM messages m WHERE m.session_id = sessions.id AND m.role = 'tool')
     AND NOT EXISTS (SELECT 1 FROM sessions c WHERE c.parent_session_id = sessions.id)

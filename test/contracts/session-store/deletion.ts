@@ -21,6 +21,20 @@ export function deletionContract({ open }: Harness): void {
     expect(await contents(store, "b")).toEqual(["two"]);
   });
 
+  it("the goal and the lock of a deleted session go with it", async () => {
+    await using store = await open();
+    for (const id of ["a", "b"]) {
+      await store.createSession(id, { source: "cli" });
+      await store.setMeta(`goal:${id}`, "{}");
+      await store.tryAcquireCompressionLock(id, "h1");
+    }
+    await store.deleteSession("a");
+    expect(await store.getMeta("goal:a")).toBeNull();
+    expect(await store.getCompressionLockHolder("a")).toBeNull();
+    expect(await store.getMeta("goal:b")).toBe("{}");
+    expect(await store.getCompressionLockHolder("b")).toBe("h1");
+  });
+
   it("delegates go along, however deep, by mark or by parent", async () => {
     await using store = await open();
     await family(store);

@@ -1,6 +1,6 @@
 // Continuing a conversation after compression and branching it off: one step each, whole or not at all.
 import { expect, it } from "vitest";
-import type { NewMessage, SessionStore } from "../../../src/sessions/store.ts";
+import type { SessionStore } from "../../../src/sessions/store.ts";
 import {
   configOf,
   contents,
@@ -13,16 +13,10 @@ import {
   nth,
   row,
   talk,
+  UNREADABLE,
 } from "./support.ts";
 
 const MADE_ID = /^\d{8}_\d{6}_[0-9a-f]{6}$/;
-
-const BROKEN: NewMessage = {
-  role: "user",
-  get content(): unknown {
-    throw new Error("this content cannot be read");
-  },
-};
 
 export function splittingContract({ open }: Harness): void {
   it("continuing ends the parent and starts a child that takes over what it was", async () => {
@@ -142,7 +136,7 @@ export function splittingContract({ open }: Harness): void {
     await using store = await open();
     await parent(store);
     const good = { role: "user", content: "[summary]" };
-    await expect(store.continueSession("p", { id: "x", messages: [good, BROKEN] })).rejects.toThrow();
+    await expect(store.continueSession("p", { id: "x", messages: [good, UNREADABLE] })).rejects.toThrow();
     await expect(store.continueSession("p", { id: "a/b" })).rejects.toMatchObject({ code: "bad-session-id" });
     await store.createSession("taken", { source: "cli" });
     await expect(store.continueSession("p", { id: "taken" })).rejects.toThrow();

@@ -2,7 +2,7 @@
 import { expect } from "vitest";
 import type { Clock } from "../../../src/lib/index.ts";
 import type { MessageRow, SessionRow } from "../../../src/sessions/rows.ts";
-import type { SessionStore } from "../../../src/sessions/store.ts";
+import type { NewMessage, SessionStore } from "../../../src/sessions/store.ts";
 
 export type Harness = {
   /** A fresh, empty store each time, gone after the test. */
@@ -39,6 +39,14 @@ export class ManualClock implements Clock {
     this.#seconds += seconds;
   }
 }
+
+/** A message that cannot be read to its end: whoever stores it meets the failure in mid-work. */
+export const UNREADABLE: NewMessage = {
+  role: "user",
+  get content(): unknown {
+    throw new Error("this content cannot be read");
+  },
+};
 
 export async function expectCode(promise: Promise<unknown>, code: string): Promise<void> {
   await expect(promise).rejects.toMatchObject({ name: "HermesError", code });

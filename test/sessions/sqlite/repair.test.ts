@@ -20,6 +20,7 @@ import {
   spoilIndexContent,
   writeNoDatabase,
 } from "../../fakes/broken-database.ts";
+import { startScript } from "../../fakes/child.ts";
 import { makeOldDatabase } from "../../fakes/old-database.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
 
@@ -399,6 +400,24 @@ describe("opening a damaged database", () => {
     expect(store.warnings.join("\n")).toMatch(/repaired.*malformed-backup-/);
     expect(await store.messageCount()).toBe(MESSAGES);
     expectAllRows(path);
+  });
+
+  it.each([
+    ["a second schema row", (path: string) => duplicateSchemaRow(path, "messages_fts")],
+    ["a schema row that is nonsense", (path: string) => spoilDeclaration(path, "messages_fts")],
+  ])("works in three processes at the same moment (%s)", async (_what, damage) => {
+    const path = oldFile();
+    damage(path);
+    const children = [1, 2, 3].map(() => startScript("open-store.ts", [path]));
+    for (const child of children) expect(await child.nextLine()).toBe("ready");
+    for (const child of children) child.say("go");
+    for (const child of children) {
+      const [line = ""] = await child.rest();
+      expect(JSON.parse(line)).toMatchObject({ readOnly: false, messages: MESSAGES });
+    }
+    expectAllRows(path);
+    expectSoundIndex(path);
+    expect(namesBeside(path).filter((name) => name.includes(".repair-"))).toEqual([]);
   });
 
   it("tries once per process, then reports the damage and leaves the file alone", async () => {

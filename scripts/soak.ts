@@ -1,0 +1,12 @@
+// Runs the durability tests at their full size, which takes many minutes. `npm test` runs them small.
+import { spawnSync } from "node:child_process";
+import { resolve } from "node:path";
+
+const root = resolve(import.meta.dirname, "..");
+const vitest = resolve(root, "node_modules/vitest/vitest.mjs");
+const { status } = spawnSync(
+  process.execPath,
+  [vitest, "run", "test/sessions/sqlite/durability.test.ts", "--disable-console-intercept=true"],
+  { cwd: root, stdio: "inherit", env: { ...process.env, HERMES_SOAK: "1" } },
+);
+process.exitCode = status ?? 1;

@@ -1,0 +1,168 @@
+// The `hermes sessions` commands as data. Bodies are loaded when they run.
+import type { ArgumentSpec, CommandSpec, FlagSpec } from "../command.ts";
+
+const id: ArgumentSpec = {
+  name: "id",
+  summary: "an id from 'hermes sessions list', or a beginning that fits one",
+};
+
+const source: FlagSpec = {
+  kind: "text",
+  placeholder: "source",
+  summary: "only sessions from there: cli, telegram, cron, ...",
+};
+const yes: FlagSpec = { kind: "boolean", short: "y", summary: "do it without asking" };
+const verbose: FlagSpec = { kind: "boolean", summary: "tell how far it is, also without a terminal" };
+
+export const sessionsCommands: readonly CommandSpec[] = [
+  {
+    name: "sessions list",
+    summary: "list conversations, newest first",
+    flags: {
+      source,
+      limit: { kind: "integer", minimum: 1, summary: "how many to list (20)" },
+      all: { kind: "boolean", summary: "archived ones too" },
+      archived: { kind: "boolean", summary: "archived ones only" },
+      "by-activity": { kind: "boolean", summary: "order by the latest message instead of the start" },
+    },
+    examples: ["hermes sessions list", "hermes sessions list --source telegram --by-activity --json"],
+    load: async () => (await import("./list.ts")).list,
+  },
+  {
+    name: "sessions browse",
+    summary: "choose a conversation by typing parts of it, and print how it begins",
+    flags: {
+      source,
+      limit: { kind: "integer", minimum: 1, summary: "how many to choose from (500)" },
+    },
+    examples: [
+      "hermes sessions browse",
+      "hermes sessions browse --source cli",
+      "echo 1 | hermes sessions browse",
+    ],
+    load: async () => (await import("./browse.ts")).browse,
+  },
+  {
+    name: "sessions show",
+    summary: "print a conversation",
+    arguments: [id],
+    flags: {
+      limit: { kind: "integer", minimum: 1, summary: "only this many messages from its beginning" },
+      all: { kind: "boolean", summary: "rewound messages too" },
+      full: { kind: "boolean", summary: "do not cut long tool output" },
+    },
+    examples: ["hermes sessions show 20260114_0930", "hermes sessions show 20260114_0930 --limit 10 --json"],
+    load: async () => (await import("./show.ts")).show,
+  },
+  {
+    name: "sessions export",
+    summary: "write conversations as JSONL, one session per line",
+    arguments: [{ name: "out", summary: "the file to write, private to you; '-' writes to stdout" }],
+    flags: {
+      source,
+      "session-id": {
+        kind: "text",
+        placeholder: "id",
+        summary: "only this session; a unique beginning will do",
+      },
+      all: { kind: "boolean", summary: "rewound messages too" },
+      force: { kind: "boolean", summary: "replace a file that exists" },
+      verbose,
+    },
+    examples: [
+      "hermes sessions export backup.jsonl",
+      "hermes sessions export - --source cli | gzip > cli.jsonl.gz",
+      "hermes sessions export one.jsonl --session-id 20260114_0930",
+    ],
+    load: async () => (await import("./export.ts")).exportSessions,
+  },
+  {
+    name: "sessions import",
+    summary: "bring in what 'export' wrote; sessions that exist are left alone",
+    arguments: [{ name: "file", summary: "the JSONL file; '-' reads standard input" }],
+    flags: { verbose },
+    examples: ["hermes sessions import backup.jsonl", "zcat cli.jsonl.gz | hermes sessions import -"],
+    load: async () => (await import("./import.ts")).importSessions,
+  },
+  {
+    name: "sessions rename",
+    summary: "give a session a title",
+    arguments: [id, { name: "title", summary: "the words of the title", isVariadic: true }],
+    examples: ["hermes sessions rename 20260114_0930 Harbour crane"],
+    load: async () => (await import("./change.ts")).rename,
+  },
+  {
+    name: "sessions archive",
+    summary: "hide a conversation from the lists; nothing is deleted",
+    arguments: [id],
+    flags: { undo: { kind: "boolean", summary: "bring it back into the lists" } },
+    examples: ["hermes sessions archive 20260114_0930", "hermes sessions archive 20260114_0930 --undo"],
+    load: async () => (await import("./change.ts")).archive,
+  },
+  {
+    name: "sessions delete",
+    summary: "delete sessions with their messages and delegate runs, for good",
+    arguments: [{ ...id, isVariadic: true }],
+    flags: { yes },
+    examples: [
+      "hermes sessions delete 20260114_0930",
+      "hermes sessions delete 20260114_0930 cron_backup_2026 --yes",
+    ],
+    load: async () => (await import("./delete.ts")).remove,
+  },
+  {
+    name: "sessions prune",
+    summary: "delete sessions that ended and are old, for good",
+    flags: {
+      "older-than": {
+        kind: "integer",
+        placeholder: "days",
+        summary: "started more than so many days ago (90)",
+      },
+      source,
+      yes,
+      "dry-run": { kind: "boolean", summary: "only list what would go" },
+    },
+    examples: [
+      "hermes sessions prune --dry-run",
+      "hermes sessions prune --older-than 30 --source cron --yes",
+    ],
+    load: async () => (await import("./prune.ts")).prune,
+  },
+  {
+    name: "sessions optimize",
+    summary: "make the search index compact and give free space back",
+    flags: {
+      "no-vacuum": { kind: "boolean", summary: "leave free space in the file" },
+      verbose,
+    },
+    examples: ["hermes sessions optimize", "hermes sessions optimize --no-vacuum --verbose"],
+    load: async () => (await import("./optimize.ts")).optimize,
+  },
+  {
+    name: "sessions repair",
+    summary: "repair a damaged database file, keeping a copy of it",
+    flags: {
+      "check-only": { kind: "boolean", summary: "only look for problems; exit code 1 when there are any" },
+      "no-backup": { kind: "boolean", summary: "keep no copy" },
+      "hide-orphans": {
+        kind: "boolean",
+        summary: "also hide short untitled sessions that look like runs of subagents",
+      },
+    },
+    examples: ["hermes sessions repair --check-only", "hermes sessions repair"],
+    load: async () => (await import("./repair.ts")).repair,
+  },
+  {
+    name: "sessions stats",
+    summary: "count sessions and messages, and tell the size of the database",
+    examples: ["hermes sessions stats", "hermes sessions stats --json"],
+    load: async () => (await import("./stats.ts")).stats,
+  },
+  {
+    name: "sessions path",
+    summary: "print where the database is",
+    examples: ["hermes sessions path", 'ls -l "$(hermes sessions path)"'],
+    load: async () => (await import("./stats.ts")).path,
+  },
+];

@@ -1,0 +1,47 @@
+// optimize.
+import type { CommandBody } from "../command.ts";
+import { noDatabaseNote, openExisting } from "./open-store.ts";
+import { progressDisplay } from "./progress.ts";
+import { megabytes } from "./table.ts";
+
+export const optimize: CommandBody = async (input, context) => {
+  await using store = await openExisting(context, "write");
+  if (!store)
+    return {
+      json: { success: true, exists: false },
+      lines: ["Nothing to optimize."],
+      notes: [noDatabaseNote(context)],
+    };
+  const isVacuum = input.flags["no-vacuum"] !== true;
+  const progress = progressDisplay(context.io, { isVerbose: input.flags.verbose === true });
+  const { bytes: before } = await store.stats();
+  const done = await context.io.untilInterrupted(async (signal) => {
+    try {
+      const work = { signal, onProgress: progress.show, vacuum: isVacuum };
+      const { finished, converted } = await store.optimize(work);
+      // Merged already; asked once more, it only counts.
+      return finished ? { converted, indexes: await store.optimizeFts() } : undefined;
+    } finally {
+      progress.clear();
+    }
+  });
+  if (done === undefined) {
+    return {
+      json: { success: false, kind: "interrupted" },
+      lines: [],
+      notes: ["Stopped. The next 'hermes sessions optimize' goes on where this one stopped."],
+      exitCode: 130,
+    };
+  }
+  const after = (await store.stats()).bytes;
+  const reclaimed = Math.max(0, before - after);
+  const sizes = { bytes_before: before, bytes_after: after, bytes_reclaimed: reclaimed };
+  return {
+    json: { success: true, indexes: done.indexes, converted: done.converted, ...sizes },
+    lines: [
+      ...(done.converted ? ["Made the search index compact."] : []),
+      `Optimized ${done.indexes} FTS index(es).`,
+      `Database size: ${megabytes(before)} MB -> ${megabytes(after)} MB (reclaimed ${megabytes(reclaimed)} MB)`,
+    ],
+  };
+};

@@ -1,0 +1,44 @@
+// stats, path.
+import type { StoreStats } from "../../sessions/index.ts";
+import type { CommandBody } from "../command.ts";
+import { databasePath, noDatabaseNote, openExisting } from "./open-store.ts";
+import { flat, megabytes } from "./table.ts";
+
+const NOTHING: StoreStats = {
+  sessions: 0,
+  archived: 0,
+  messages: 0,
+  sources: [],
+  bytes: 0,
+  index: "missing",
+};
+
+const INDEXES: Record<StoreStats["index"], string> = {
+  compact: "compact",
+  reference: "as the original makes it; 'hermes sessions optimize' makes it compact",
+  converting: "half-way to compact; 'hermes sessions optimize' goes on",
+  missing: "none: this file cannot be searched",
+};
+
+export const stats: CommandBody = async (_input, context) => {
+  await using store = await openExisting(context, "read");
+  const counts = store ? await store.stats() : NOTHING;
+  const { sessions, archived, messages, sources, bytes, index } = counts;
+  return {
+    json: { path: databasePath(context), exists: store !== undefined, ...counts },
+    lines: [
+      `Total sessions: ${sessions}`,
+      ...(archived > 0 ? [`Archived sessions: ${archived}`] : []),
+      `Total messages: ${messages}`,
+      ...sources.map((each) => `  ${flat(each.source)}: ${each.sessions} sessions`),
+      `Database size: ${megabytes(bytes)} MB`,
+      ...(store ? [`Search index: ${INDEXES[index]}`] : []),
+    ],
+    notes: store ? [] : [noDatabaseNote(context)],
+  };
+};
+
+export const path: CommandBody = (_input, context) => {
+  const location = databasePath(context);
+  return { json: { path: location }, lines: [location] };
+};

@@ -1,0 +1,105 @@
+// One call of each method of the session store, so that a promise about all of them can be tested on all of them. A
+// method added to the contract and not added here fails the type check.
+import type { SessionStore } from "../../src/sessions/index.ts";
+
+type Method = Exclude<keyof SessionStore, "location" | "readOnly" | "warnings" | "close" | symbol>;
+
+/** Where the calls go: a session, and a message of it with role `user`. */
+export type Aim = { readonly session: string; readonly message: number };
+export type Call = (store: SessionStore, aim: Aim) => Promise<unknown>;
+
+export const READS = {
+  getSession: (store, { session }) => store.getSession(session),
+  sessionCount: (store) => store.sessionCount({ excludeChildren: true, excludeSources: ["tool"] }),
+  getMeta: (store) => store.getMeta("key"),
+  getMessages: (store, { session }) => store.getMessages(session, { includeInactive: true }),
+  getMessagesAround: (store, { session, message }) => store.getMessagesAround(session, message),
+  getAnchoredView: (store, { session, message }) => store.getAnchoredView(session, message),
+  getMessagesAsConversation: (store, { session }) =>
+    store.getMessagesAsConversation(session, { includeAncestors: true }),
+  listRecentUserMessages: (store, { session }) => store.listRecentUserMessages(session),
+  messageCount: (store, { session }) => store.messageCount(session),
+  getSessionTitle: (store, { session }) => store.getSessionTitle(session),
+  getNextTitleInLineage: (store) => store.getNextTitleInLineage("harbour"),
+  resolveSessionByTitle: (store) => store.resolveSessionByTitle("harbour"),
+  getCompressionTip: (store, { session }) => store.getCompressionTip(session),
+  getLineageRoot: (store, { session }) => store.getLineageRoot(session),
+  resolveResumeSessionId: (store, { session }) => store.resolveResumeSessionId(session),
+  resolveSessionId: (store, { session }) => store.resolveSessionId(session),
+  getCompressionLockHolder: (store, { session }) => store.getCompressionLockHolder(session),
+  listSessionsRich: async (store) => [
+    await store.listSessionsRich({ includeArchived: true }),
+    await store.listSessionsRich({ orderByLastActive: true, idQuery: "a" }),
+    await store.listSessionsRich({ orderByLastActive: true, includeChildren: true }),
+  ],
+  listSessionIds: (store, { session }) => store.listSessionIds({ prefix: session }),
+  listDelegates: (store, { session }) => store.listDelegates([session]),
+  searchSessions: (store) => store.searchSessions(),
+  searchSessionsById: (store, { session }) => store.searchSessionsById(session),
+  listCronJobRuns: (store) => store.listCronJobRuns("job"),
+  countEmptySessions: (store) => store.countEmptySessions(),
+  listPrunable: (store) => store.listPrunable(),
+  checkHealth: (store) => store.checkHealth(),
+  stats: (store) => store.stats(),
+  getHandoffState: (store, { session }) => store.getHandoffState(session),
+  listPendingHandoffs: (store) => store.listPendingHandoffs(),
+  exportSession: (store, { session }) => store.exportSession(session, { includeInactive: true }),
+  exportEach: async (store) => {
+    for await (const _session of store.exportEach());
+  },
+  exportAll: (store) => store.exportAll({ includeInactive: true }),
+} as const satisfies Partial<Record<Method, Call>>;
+
+export const WRITES: Readonly<Record<Exclude<Method, keyof typeof READS>, Call>> = {
+  createSession: (store) => store.createSession("another", { source: "cli" }),
+  ensureSession: (store) => store.ensureSession("another"),
+  endSession: (store, { session }) => store.endSession(session, "new_session"),
+  reopenSession: (store, { session }) => store.reopenSession(session),
+  updateSessionCwd: (store, { session }) => store.updateSessionCwd(session, "elsewhere"),
+  updateSessionMeta: (store, { session }) => store.updateSessionMeta(session, { colour: "red" }),
+  updateSystemPrompt: (store, { session }) => store.updateSystemPrompt(session, "prompt"),
+  updateSessionModel: (store, { session }) => store.updateSessionModel(session, "model"),
+  updateTokenCounts: (store, { session }) => store.updateTokenCounts(session, { inputTokens: 1 }),
+  setMeta: (store) => store.setMeta("key", "value"),
+  appendMessage: (store, { session }) => store.appendMessage(session, { role: "user", content: "more" }),
+  appendMany: (store, { session }) => store.appendMany(session, [{ role: "user", content: "more" }]),
+  replaceMessages: (store, { session }) =>
+    store.replaceMessages(session, [{ role: "user", content: "other" }]),
+  clearMessages: (store, { session }) => store.clearMessages(session),
+  rewindToMessage: (store, { session, message }) => store.rewindToMessage(session, message),
+  restoreRewound: (store, { session, message }) => store.restoreRewound(session, message),
+  undoTurns: (store, { session }) => store.undoTurns(session),
+  setSessionTitle: (store, { session }) => store.setSessionTitle(session, "another title"),
+  continueSession: (store, { session }) => store.continueSession(session),
+  branchSession: (store, { session }) => store.branchSession(session),
+  tryAcquireCompressionLock: (store, { session }) => store.tryAcquireCompressionLock(session, "me"),
+  renewCompressionLock: (store, { session }) => store.renewCompressionLock(session, "me"),
+  releaseCompressionLock: (store, { session }) => store.releaseCompressionLock(session, "me"),
+  setSessionArchived: (store, { session }) => store.setSessionArchived(session, true),
+  deleteSession: (store, { session }) => store.deleteSession(session),
+  deleteSessions: (store, { session }) => store.deleteSessions([session]),
+  deleteSessionIfEmpty: (store, { session }) => store.deleteSessionIfEmpty(session),
+  deleteEmptySessions: (store) => store.deleteEmptySessions(),
+  pruneSessions: (store) => store.pruneSessions({ olderThanDays: 1 }),
+  pruneEmptyGhostSessions: (store) => store.pruneEmptyGhostSessions(),
+  finalizeOrphanedCompressionSessions: (store) => store.finalizeOrphanedCompressionSessions(),
+  maybeAutoPruneAndVacuum: (store) => store.maybeAutoPruneAndVacuum(),
+  optimizeFts: (store) => store.optimizeFts(),
+  vacuum: (store) => store.vacuum(),
+  optimize: (store) => store.optimize(),
+  hideOrphanedDelegates: (store) => store.hideOrphanedDelegates(),
+  requestHandoff: (store, { session }) => store.requestHandoff(session, "telegram"),
+  claimHandoff: (store, { session }) => store.claimHandoff(session),
+  completeHandoff: (store, { session }) => store.completeHandoff(session),
+  failHandoff: (store, { session }) => store.failHandoff(session, "no answer"),
+  importSessions: (store) => store.importSessions([]),
+};
+
+/** What became of a call: its value, the code of its error, or the error itself where it has none. */
+export async function outcomeOf(call: Promise<unknown>): Promise<unknown> {
+  try {
+    return { value: await call };
+  } catch (cause) {
+    return cause instanceof Error && "code" in cause && cause.name === "HermesError" ? cause.code : cause;
+  }
+}

@@ -1,0 +1,376 @@
+// When something last happened in each session: kept by triggers, read by listings.
+import { DatabaseSync } from "node:sqlite";
+import fc from "fast-check";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { openSessionStore, type SessionRow, type SessionStore } from "../../../src/sessions/index.ts";
+import { execute, hasPythonSqlite, newPath, openPython, query, type Row } from "../../fakes/session-index.ts";
+
+const NOW = 1_770_000_000;
+const IDS = ["a", "b", "c"];
+
+/** What the table says, and what it should say. */
+function activity(path: string): { kept: Row[]; expected: Row[] } {
+  return {
+    kept: query(
+      path,
+      "SELECT session_id, last_active, user_id FROM hermes_memory_activity ORDER BY session_id",
+    ),
+    expected: query(
+      path,
+      `SELECT id AS session_id, user_id,
+         COALESCE((SELECT MAX(timestamp) FROM messages WHERE session_id = sessions.id), started_at) AS last_active
+       FROM sessions ORDER BY id`,
+    ).map(({ session_id, last_active, user_id }) => ({ session_id, last_active, user_id })),
+  };
+}
+
+function expectKept(path: string): void {
+  const { kept, expected } = activity(path);
+  expect(kept).toEqual(expected);
+}
+
+describe("the time of the latest message", () => {
+  const session = fc.constantFrom(...IDS);
+  const time = fc.integer({ min: NOW - 5, max: NOW + 5 });
+  const messages = fc.array(fc.record({ role: fc.constantFrom("user", "assistant"), timestamp: time }), {
+    maxLength: 4,
+  });
+  type Work = (store: SessionStore, python: Python | undefined) => Promise<unknown>;
+  type Python = ReturnType<typeof openPython>;
+  const ids = async (store: SessionStore, id: string) =>
+    (await store.getMessages(id, { includeInactive: true })).filter(({ role }) => role === "user");
+
+  const work: fc.Arbitrary<Work> = fc.oneof(
+    fc.tuple(session, messages).map(
+      ([id, list]): Work =>
+        (store) =>
+          store.appendMany(id, list),
+    ),
+    fc.tuple(session, messages).map(
+      ([id, list]): Work =>
+        (store) =>
+          store.replaceMessages(id, list),
+    ),
+    session.map(
+      (id): Work =>
+        (store) =>
+          store.clearMessages(id),
+    ),
+    session.map(
+      (id): Work =>
+        async (store) => {
+          await store.deleteSession(id);
+          await store.createSession(id, { source: "cli", startedAt: NOW });
+        },
+    ),
+    session.map(
+      (id): Work =>
+        async (store) => {
+          const [first] = await ids(store, id);
+          if (first !== undefined) await store.rewindToMessage(id, first.id);
+        },
+    ),
+    session.map(
+      (id): Work =>
+        async (store) => {
+          const { id: child } = await store.branchSession(id);
+          await store.deleteSession(child);
+        },
+    ),
+    fc.tuple(session, time, fc.constantFrom("INSERT", "DELETE", "MOVE", "RETIME", "OWNER")).map(
+      ([id, at, kind]): Work =>
+        async (_store, python) => {
+          const values = [id, at];
+          const sql = {
+            INSERT:
+              "INSERT INTO messages(session_id, role, content, timestamp) VALUES (?, 'user', 'hello', ?)",
+            DELETE: "DELETE FROM messages WHERE session_id = ? AND timestamp >= ?",
+            MOVE: "UPDATE messages SET session_id = ? WHERE timestamp = ?",
+            RETIME: "UPDATE messages SET timestamp = timestamp - 3 WHERE session_id = ? AND timestamp <= ?",
+            OWNER: "UPDATE sessions SET user_id = 'owner of ' || ?, started_at = ?",
+          }[kind];
+          await python?.run({ sql: sql ?? "", values });
+        },
+    ),
+  );
+
+  it("is what the messages say after any work of ours and of Python's", async () => {
+    const path = newPath();
+    await using store = await openSessionStore({ path });
+    for (const id of IDS) await store.createSession(id, { source: "cli", startedAt: NOW });
+    const python = hasPythonSqlite ? openPython(path) : undefined;
+    const property = fc.asyncProperty(fc.array(work, { minLength: 3, maxLength: 12 }), async (list) => {
+      for (const each of list) {
+        await each(store, python);
+        expectKept(path);
+      }
+    });
+    await fc.assert(property, { numRuns: 12 });
+    expect(activity(path).kept).toHaveLength(IDS.length);
+  }, 60_000);
+
+  it("is worked out anew for a file that lost one of the triggers", async () => {
+    const path = newPath();
+    {
+      await using store = await openSessionStore({ path });
+      await store.createSession("a", { source: "cli", startedAt: NOW });
+    }
+    execute(path, "DROP TRIGGER hermes_memory_message_insert");
+    execute(path, `INSERT INTO messages(session_id, role, timestamp) VALUES ('a', 'user', ${NOW + 9})`);
+    await using store = await openSessionStore({ path });
+    expectKept(path);
+    expect(await store.searchSessions()).toMatchObject([{ id: "a", last_active: NOW + 9 }]);
+  });
+});
+
+// ---- listing, against the plainest reading of the rules ----
+
+type Tree = readonly {
+  readonly parent: number | null;
+  readonly kind:
+    | "continuation"
+    | "marked continuation"
+    | "branch"
+    | "ended as branch"
+    | "delegate"
+    | "untagged";
+  readonly startedAt: number;
+  readonly user: string | null;
+  readonly times: readonly number[];
+  readonly archived: boolean;
+}[];
+
+const small = fc.integer({ min: 0, max: 6 });
+const tree: fc.Arbitrary<Tree> = fc
+  .array(
+    fc.record({
+      parent: fc.option(fc.nat(20), { freq: 3 }),
+      kind: fc.constantFrom(
+        "continuation" as const,
+        "continuation" as const,
+        "marked continuation" as const,
+        "branch" as const,
+        "ended as branch" as const,
+        "delegate" as const,
+        "untagged" as const,
+      ),
+      startedAt: small,
+      user: fc.constantFrom(null, "ann", "bob"),
+      times: fc.array(small, { maxLength: 2 }),
+      archived: fc.nat(5).map((number) => number === 0),
+    }),
+    { minLength: 1, maxLength: 14 },
+  )
+  .map((list) =>
+    // A parent comes before its children, so that there are no cycles.
+    list.map((each, at) => ({ ...each, parent: each.parent === null || at === 0 ? null : each.parent % at })),
+  );
+
+const idOf = (at: number) => `s${String(at).padStart(2, "0")}`;
+
+function write(path: string, list: Tree): void {
+  using db = new DatabaseSync(path);
+  db.exec(
+    "PRAGMA synchronous = OFF; BEGIN; DELETE FROM messages; UPDATE sessions SET parent_session_id = NULL",
+  );
+  db.exec("DELETE FROM sessions");
+  const add = db.prepare(
+    "INSERT INTO sessions(id, source, user_id, parent_session_id, started_at, archived, model_config) VALUES (?, 'cli', ?, ?, ?, ?, ?)",
+  );
+  const end = db.prepare("UPDATE sessions SET end_reason = ?, ended_at = ? WHERE id = ?");
+  const say = db.prepare(
+    "INSERT INTO messages(session_id, role, content, timestamp) VALUES (?, 'user', 'x', ?)",
+  );
+  for (const [at, { parent, kind, startedAt, user, times, archived }] of list.entries()) {
+    const mark = {
+      "marked continuation": "_compressed_from",
+      branch: "_branched_from",
+      delegate: "_delegate_from",
+    }[kind as string];
+    const config = parent === null || mark === undefined ? null : JSON.stringify({ [mark]: idOf(parent) });
+    add.run(idOf(at), user, parent === null ? null : idOf(parent), startedAt, archived ? 1 : 0, config);
+    if (parent !== null && kind === "continuation") end.run("compression", 3, idOf(parent));
+    if (parent !== null && kind === "ended as branch") end.run("branched", 3, idOf(parent));
+    for (const time of times) say.run(idOf(at), time);
+  }
+  db.exec("COMMIT");
+}
+
+type Session = SessionRow & { readonly times: readonly number[] };
+
+class Reference {
+  readonly #rows: readonly Session[];
+
+  constructor(path: string, user: string | undefined) {
+    const rows = query(path, "SELECT * FROM sessions") as unknown as SessionRow[];
+    const times = query(path, "SELECT session_id, timestamp FROM messages");
+    this.#rows = rows
+      .filter((row) => user === undefined || row.user_id === user)
+      .map((row) => ({
+        ...row,
+        times: times
+          .filter(({ session_id }) => session_id === row.id)
+          .map(({ timestamp }) => Number(timestamp)),
+      }));
+    this.#all = new Map(rows.map((row) => [row.id, row]));
+  }
+  readonly #all: ReadonlyMap<string, SessionRow>;
+
+  list(options: { byActivity: boolean; limit: number; offset: number }): string[] {
+    const listed = this.#rows.filter((row) => row.archived === 0 && this.#isListable(row));
+    const active = (row: Session) => (options.byActivity ? this.#latest(row) : row.started_at);
+    return listed
+      .sort((a, b) => active(b) - active(a) || b.started_at - a.started_at || (a.id < b.id ? 1 : -1))
+      .slice(options.offset, options.offset + options.limit)
+      .map(({ id }) => id);
+  }
+
+  #isListable(row: SessionRow): boolean {
+    if (mark(row, "_delegate_from") !== undefined) return false;
+    const parent = row.parent_session_id === null ? undefined : this.#all.get(row.parent_session_id);
+    if (parent === undefined || mark(row, "_branched_from") !== undefined) return true;
+    return (
+      parent.end_reason === "branched" && row.started_at >= (parent.ended_at ?? Number.POSITIVE_INFINITY)
+    );
+  }
+
+  #continues(child: SessionRow, parent: SessionRow): boolean {
+    if (child.parent_session_id !== parent.id) return false;
+    if (mark(child, "_branched_from") !== undefined || mark(child, "_delegate_from") !== undefined)
+      return false;
+    if (mark(child, "_compressed_from") === parent.id) return true;
+    return (
+      parent.end_reason === "compression" && child.started_at >= (parent.ended_at ?? Number.POSITIVE_INFINITY)
+    );
+  }
+
+  /** Over the whole conversation. */
+  #latest(row: Session): number {
+    const own = row.times.length === 0 ? row.started_at : Math.max(...row.times);
+    const next = this.#rows.filter((child) => this.#continues(child, row));
+    return Math.max(own, ...next.map((child) => this.#latest(child)));
+  }
+}
+
+function mark(row: SessionRow, key: string): string | undefined {
+  return row.model_config === null
+    ? undefined
+    : (JSON.parse(row.model_config) as Record<string, string>)[key];
+}
+
+describe("a listing", () => {
+  it("shows what the rules say, in the order they say, page by page", async () => {
+    const path = newPath();
+    await using store = await openSessionStore({ path });
+    const page = { limit: fc.integer({ min: 1, max: 5 }), offset: fc.integer({ min: 0, max: 4 }) };
+    const user = fc.constantFrom(undefined, "ann", "bob");
+    const property = fc.asyncProperty(
+      tree,
+      fc.record({ ...page, user, byActivity: fc.boolean() }),
+      async (list, { limit, offset, user: userId, byActivity }) => {
+        write(path, list);
+        const rows = await store.listSessionsRich({ limit, offset, userId, orderByLastActive: byActivity });
+        const shown = rows.map((row) => row._lineage_root_id ?? row.id);
+        expect(shown).toEqual(new Reference(path, userId).list({ byActivity, limit, offset }));
+      },
+    );
+    await fc.assert(property, { numRuns: 150 });
+  }, 60_000);
+});
+
+// ---- cost ----
+
+/** Every statement that SQLite is asked to prepare from now on. */
+function watchStatements(): Set<string> {
+  const seen = new Set<string>();
+  const prepare = DatabaseSync.prototype.prepare;
+  const spy = vi.spyOn(DatabaseSync.prototype, "prepare").mockImplementation(function (
+    this: DatabaseSync,
+    sql: string,
+    ...rest: []
+  ) {
+    if (/\bSELECT\b/i.test(sql) && !/sqlite_master|EXPLAIN/.test(sql)) seen.add(sql);
+    return prepare.call(this, sql, ...rest);
+  });
+  onTestFinished(() => spy.mockRestore());
+  return seen;
+}
+
+/** Of one user, two messages each; every tenth is a run of a cron job, every fifth has a parent. */
+function manySessions(path: string, sessions: number): void {
+  execute(
+    path,
+    `PRAGMA synchronous = OFF;
+     WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${sessions})
+     INSERT INTO sessions(id, source, started_at, user_id)
+     SELECT printf(CASE i % 10 WHEN 0 THEN 'cron_job_%06d' ELSE 's%06d' END, i), CASE i % 10 WHEN 0 THEN 'cron' ELSE 'cli' END, i, 'ann' FROM n;
+     UPDATE sessions SET parent_session_id = printf('s%06d', started_at - 1) WHERE started_at % 5 = 3;
+     INSERT INTO messages(session_id, role, content, timestamp) SELECT id, 'user', 'hello', started_at + 1 FROM sessions;
+     INSERT INTO messages(session_id, role, content, timestamp) SELECT id, 'user', 'again', started_at + 2 FROM sessions`,
+  );
+}
+
+const READS: Readonly<Record<string, (store: SessionStore) => Promise<unknown>>> = {
+  "the listing by activity": (store) => store.listSessionsRich({ orderByLastActive: true }),
+  "the listing of one user by activity": (store) =>
+    store.listSessionsRich({ orderByLastActive: true, userId: "ann" }),
+  "the listing by start": (store) => store.listSessionsRich(),
+  "the raw listing": (store) => store.searchSessions(),
+  "the window around a message": (store) => store.getMessagesAround("s000001", 2),
+  "the anchored view": (store) => store.getAnchoredView("s000001", 2),
+  "the messages of a session": (store) => store.getMessages("s000001"),
+  "the runs of a cron job": (store) => store.listCronJobRuns("job"),
+};
+
+/** Steps of a plan that go through a whole table, or sort more than a page. Walking an index in its order is no scan: the reader stops. */
+function expensive(plan: readonly string[]): string[] {
+  return plan.filter(
+    (step) =>
+      (/^SCAN (?!.*USING (COVERING )?INDEX)/.test(step) &&
+        !/^SCAN (up|chain|CONSTANT ROW|json_each)/.test(step)) ||
+      /AUTOMATIC/.test(step),
+  );
+}
+
+describe.each([false, true])("with statistics for the planner: %s", (hasStatistics) => {
+  it.each(Object.entries(READS))("%s goes through no table", async (_name, read) => {
+    const path = newPath();
+    await (await openSessionStore({ path })).close();
+    manySessions(path, 3_000);
+    if (hasStatistics) execute(path, "ANALYZE");
+    const seen = watchStatements();
+    {
+      await using other = await openSessionStore({ path });
+      seen.clear();
+      await read(other);
+    }
+    expect(seen.size).toBeGreaterThan(0);
+    using db = new DatabaseSync(path);
+    for (const sql of seen) {
+      const plan = db
+        .prepare(`EXPLAIN QUERY PLAN ${sql}`)
+        .all()
+        .map((row) => String(row.detail));
+      expect(expensive(plan), sql).toEqual([]);
+    }
+  });
+});
+
+it("lists twenty sessions of forty thousand about as fast as of two thousand", async () => {
+  const cost = async (sessions: number): Promise<number> => {
+    const path = newPath();
+    await using store = await openSessionStore({ path });
+    manySessions(path, sessions);
+    const times: number[] = [];
+    for (let round = 0; round < 30; round += 1) {
+      const start = performance.now();
+      await store.listSessionsRich({ orderByLastActive: true, limit: 20 });
+      await store.listSessionsRich({ orderByLastActive: true, limit: 20, userId: "ann" });
+      await store.listSessionsRich({ limit: 20 });
+      times.push(performance.now() - start);
+    }
+    return times.sort((a, b) => a - b)[10] ?? Number.NaN;
+  };
+  const few = await cost(2_000);
+  expect(await cost(40_000)).toBeLessThan(few * 5); // in step with the number of sessions it would be 20
+}, 60_000);
