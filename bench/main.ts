@@ -1,10 +1,19 @@
-// `npm run -s bench -- <name> [--flag value]`: runs one benchmark and prints its figures as one JSON line, last.
-type Benchmark = { run(flags: Readonly<Record<string, string>>): Promise<Record<string, unknown>> };
+// `npm run -s bench -- <name> [--flag value...]`: runs one benchmark and prints its figures as one JSON line, last.
+import { HermesError } from "../src/lib/index.ts";
+
+/** A flag with several values has the last of them in `flags`, all of them in `lists`. */
+type Benchmark = {
+  run(
+    flags: Readonly<Record<string, string>>,
+    lists: Readonly<Record<string, readonly string[]>>,
+  ): Promise<Record<string, unknown>>;
+};
 
 const BENCHMARKS: Readonly<Record<string, () => Promise<Benchmark>>> = {
   curated: () => import("./curated.ts"),
   scanner: () => import("./scanner.ts"),
   startup: () => import("./startup.ts"),
+  store: () => import("./store.ts"),
 };
 
 const [name = "", ...rest] = process.argv.slice(2);
@@ -13,19 +22,27 @@ if (!benchmark) {
   console.error(`Unknown benchmark '${name}'. There are: ${Object.keys(BENCHMARKS).join(", ")}.`);
   process.exit(2);
 }
-const figures = await (await benchmark()).run(parseFlags(rest));
-console.log(JSON.stringify(figures));
+const lists = parseFlags(rest);
+const flags = Object.fromEntries(
+  Object.entries(lists).map(([key, values]) => [key, values.at(-1) ?? "true"]),
+);
+try {
+  console.log(JSON.stringify(await (await benchmark()).run(flags, lists)));
+} catch (error) {
+  if (!(error instanceof HermesError)) throw error;
+  console.error([error.message, error.hint].filter(Boolean).join(" "));
+  process.exitCode = 1;
+}
 
-function parseFlags(words: readonly string[]): Record<string, string> {
-  const flags: Record<string, string> = {};
-  for (let i = 0; i < words.length; i += 1) {
-    const [key = "", inline] = (words[i] as string).replace(/^--/, "").split("=", 2);
-    const next = words[i + 1];
-    if (inline !== undefined) flags[key] = inline;
-    else if (next !== undefined && !next.startsWith("--")) {
-      flags[key] = next;
-      i += 1;
-    } else flags[key] = "true";
+function parseFlags(words: readonly string[]): Record<string, string[]> {
+  const found: Record<string, string[]> = {};
+  let values: string[] = [];
+  for (const word of words) {
+    if (word.startsWith("--")) {
+      const [key = "", inline] = word.slice(2).split("=", 2);
+      values = found[key] ??= [];
+      if (inline !== undefined) values.push(inline);
+    } else values.push(word);
   }
-  return flags;
+  return found;
 }
