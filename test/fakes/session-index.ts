@@ -61,7 +61,10 @@ export function termsOf(path: string, table: FtsTable): string[] {
   return dumpTerms(db, table);
 }
 
-/** The same, of a copy whose index was made anew from the messages. */
+/**
+ * The same, of a copy whose index was made anew from the messages. Who stored a row decides whether its words stand
+ * there without the Han between them, so that is left as it is.
+ */
 export function termsOfRebuilt(path: string, table: FtsTable): string[] {
   const copy = newPath();
   {
@@ -69,7 +72,13 @@ export function termsOfRebuilt(path: string, table: FtsTable): string[] {
     db.prepare("VACUUM INTO ?").run(copy);
   }
   using db = new DatabaseSync(copy);
+  db.exec("CREATE TABLE kept AS SELECT message_id, words FROM hermes_memory_text WHERE words IS NOT NULL");
   rebuildCompact(db);
+  db.exec("UPDATE hermes_memory_text SET words = NULL");
+  db.exec(
+    "INSERT INTO hermes_memory_text(message_id, words) SELECT message_id, words FROM kept WHERE 1 ON CONFLICT(message_id) DO UPDATE SET words = excluded.words",
+  );
+  for (const name of FTS_TABLES) db.exec(`INSERT INTO ${name}(${name}) VALUES('rebuild')`);
   return dumpTerms(db, table);
 }
 

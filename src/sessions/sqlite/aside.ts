@@ -4,7 +4,8 @@ import { Worker } from "node:worker_threads";
 import { toSessionError } from "./failures.ts";
 
 export type AsideOptions = {
-  readonly path: string;
+  /** A path, or a `file:` address. */
+  readonly address: string;
   readonly readOnly: boolean;
   readonly waitLimitMs?: number;
 };
@@ -17,11 +18,11 @@ type Answer =
 const CODE = `
 const { parentPort, workerData } = require("node:worker_threads");
 const { DatabaseSync } = require("node:sqlite");
-const { path, readOnly, waitLimitMs, statements } = workerData;
+const { address, readOnly, waitLimitMs, statements } = workerData;
 let db;
 for (const sql of statements) {
   try {
-    db ??= new DatabaseSync(path, { readOnly, timeout: waitLimitMs });
+    db ??= new DatabaseSync(address, { readOnly, timeout: waitLimitMs });
     parentPort.postMessage({ rows: db.prepare(sql).all().map((row) => ({ ...row })) });
   } catch (error) {
     parentPort.postMessage({ error: { message: error.message, errcode: error.errcode } });
@@ -32,8 +33,8 @@ db?.close();
 
 /** The answer to each statement in turn; one that fails does not stop the next. */
 export async function runAside(options: AsideOptions, statements: readonly string[]): Promise<Answer[]> {
-  const { path, readOnly, waitLimitMs = 15_000 } = options;
-  const worker = new Worker(CODE, { eval: true, workerData: { path, readOnly, waitLimitMs, statements } });
+  const { address, readOnly, waitLimitMs = 15_000 } = options;
+  const worker = new Worker(CODE, { eval: true, workerData: { address, readOnly, waitLimitMs, statements } });
   const answers: Answer[] = [];
   worker.on("message", (answer: Answer) => answers.push(answer));
   await new Promise<void>((resolve, reject) => {
@@ -47,6 +48,6 @@ export async function runAside(options: AsideOptions, statements: readonly strin
 export async function runOneAside(options: AsideOptions, sql: string): Promise<void> {
   const [answer] = await runAside(options, [sql]);
   if (answer !== undefined && "error" in answer) {
-    throw toSessionError(Object.assign(new Error(answer.error.message), answer.error), options.path);
+    throw toSessionError(Object.assign(new Error(answer.error.message), answer.error), options.address);
   }
 }

@@ -1,5 +1,6 @@
 // One SQLite connection: cached statements, transactions with a bounded wait, checkpoints.
 // node:sqlite is synchronous, so waiting for another process happens between attempts, with the event loop free.
+import { statSync } from "node:fs";
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { sessionError } from "../errors.ts";
@@ -19,44 +20,51 @@ export type Values = Readonly<Record<string, SQLInputValue>>;
 export type ConnectionOptions = {
   readonly db: DatabaseSync;
   readonly path: string;
+  /** What another connection to the same file is opened with; the path unless the file needs special treatment. */
+  readonly address?: string;
   /** Why writes are refused; undefined when they are not. */
   readonly readOnlyBecause?: string;
   readonly waitLimitMs?: number;
 };
 
 export class Connection {
+  // Of the process, not of a connection: a loop that opens, reads and closes has to let others in as well.
+  static #lastTurn = performance.now();
   readonly db: DatabaseSync;
   readonly path: string;
+  readonly address: string;
   readonly readOnlyBecause: string | undefined;
   readonly waitLimitMs: number;
   readonly #statements = new Map<string, StatementSync>();
+  readonly #file: string | undefined;
   #isClosed = false;
   #writes = 0;
-  #lastTurn = performance.now();
 
   constructor(options: ConnectionOptions) {
     this.db = options.db;
     this.path = options.path;
+    this.address = options.address ?? options.path;
+    this.#file = fileAt(options.path);
     this.readOnlyBecause = options.readOnlyBecause;
     this.waitLimitMs = options.waitLimitMs ?? WAIT_LIMIT_MS;
   }
 
   // Rows have no prototype when they come from SQLite; whoever hands them out copies them.
   all<Row>(sql: string, values: Values = {}): Row[] {
-    return this.#statement(sql).all(values) as Row[];
+    return this.#statement(sql).all(matchable(values)) as Row[];
   }
 
   get<Row>(sql: string, values: Values = {}): Row | undefined {
-    return this.#statement(sql).get(values) as Row | undefined;
+    return this.#statement(sql).get(matchable(values)) as Row | undefined;
   }
 
   /** Lazily: stopping the loop stops the query. */
   iterate<Row>(sql: string, values: Values = {}): IterableIterator<Row> {
-    return this.#statement(sql).iterate(values) as IterableIterator<Row>;
+    return this.#statement(sql).iterate(matchable(values)) as IterableIterator<Row>;
   }
 
   run(sql: string, values: Values = {}): { changes: number; lastId: number } {
-    const { changes, lastInsertRowid } = this.#statement(sql).run(values);
+    const { changes, lastInsertRowid } = this.#statement(sql).run(matchable(values));
     return { changes: Number(changes), lastId: Number(lastInsertRowid) };
   }
 
@@ -123,6 +131,7 @@ export class Connection {
           hint: "Open it again with openSessionStore.",
         });
       }
+      this.#refuseIfReplaced();
       try {
         return work();
       } catch (cause) {
@@ -130,14 +139,25 @@ export class Connection {
         if (!isBusy(cause) || waited >= this.waitLimitMs) throw toSessionError(cause, this.path);
       }
       await sleep(20 + Math.random() * 130);
-      this.#lastTurn = performance.now();
+      Connection.#lastTurn = performance.now();
     }
   }
 
+  /**
+   * Whoever restores a backup over an open database leaves us with the old file in hand, and with a log that the next
+   * one to open the new file would take for its own. So nothing more goes into it.
+   */
+  #refuseIfReplaced(): void {
+    if (fileAt(this.path) === this.#file) return;
+    throw sessionError("session-db-unavailable", `${this.path} was replaced or removed while it was open.`, {
+      hint: "Close this store and open it again. Nothing of this step was stored.",
+    });
+  }
+
   async #letOthersIn(): Promise<void> {
-    if (performance.now() - this.#lastTurn < TURN_MS) return;
+    if (performance.now() - Connection.#lastTurn < TURN_MS) return;
     await nextTurn();
-    this.#lastTurn = performance.now();
+    Connection.#lastTurn = performance.now();
   }
 
   #checkpointLongLog(): void {
@@ -162,4 +182,21 @@ export class Connection {
     this.#statements.set(sql, statement);
     return statement;
   }
+}
+
+/**
+ * Half a surrogate pair becomes U+FFFD on its way into SQLite, and that may be the id of another session. A zero is in
+ * no id.
+ */
+function matchable(values: Values): Values {
+  for (const key of ["id", "session", "session_id"]) {
+    const id = values[key];
+    if (typeof id === "string" && !id.isWellFormed()) return { ...values, [key]: "\0" };
+  }
+  return values;
+}
+
+function fileAt(path: string): string | undefined {
+  const found = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return found && `${found.dev}:${found.ino}`;
 }

@@ -64,7 +64,7 @@ export function deletionOperations({ connection, clock }: StoreContext): Deletio
       const wanted = [...new Set(ids.filter((id): id is string => typeof id === "string"))];
       const { asked, gone } = await connection.write(() => {
         // Counted before anything goes, because a delegate may be among them.
-        const known = wanted.filter((id) => connection.get(EXISTS, { id }) !== undefined);
+        const known = wanted.filter((id) => exists(connection, id));
         return { asked: known.length, gone: known.flatMap((id) => deleteTree(connection, id)) };
       });
       if (options.sessionsDir !== undefined) removeTranscripts(options.sessionsDir, gone);
@@ -109,10 +109,14 @@ export function deletionOperations({ connection, clock }: StoreContext): Deletio
 
 /** Inside a transaction: the session and, transitively, its delegates. Every id that went. */
 function deleteTree(connection: Connection, id: string): string[] {
-  if (connection.get(EXISTS, { id }) === undefined) return [];
+  if (!exists(connection, id)) return [];
   const doomed = withDelegates(connection, [id]);
   for (const each of doomed) deleteOne(connection, each);
   return doomed;
+}
+
+function exists(connection: Connection, id: string): boolean {
+  return connection.get(EXISTS, { id }) !== undefined;
 }
 
 function withDelegates(connection: Connection, ids: readonly string[], scope?: Scope): string[] {

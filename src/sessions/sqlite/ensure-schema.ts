@@ -7,13 +7,17 @@ import {
   BUILD_OBJECTS,
   BUILD_TRIGGERS,
   COMPACT,
-  FILL_SIDE_TEXT,
   FTS_TABLES,
   FTS_TRIGGERS,
   fillReferenceTable,
+  fillSideText,
+  NEW_TRIGRAMS,
+  NEW_WORDS,
   REFERENCE_TABLES,
   REFERENCE_TRIGGERS,
+  tuneMerging,
 } from "./index-layout.ts";
+import { fillWords } from "./index-words.ts";
 import {
   type Column,
   CREATE_TITLE_INDEX,
@@ -81,6 +85,7 @@ export function ensureBuild(db: DatabaseSync): void {
   const found = readSchema(db);
   if (BUILD_OBJECTS.every((object) => isAsWanted(found, object))) return;
   replaceObjects(db, BUILD_OBJECTS);
+  for (const name of [NEW_WORDS, NEW_TRIGRAMS]) db.exec(tuneMerging(name));
   db.exec(`INSERT INTO ${BUILD}(built) SELECT COALESCE(MIN(id), 1) - 1 FROM messages`);
 }
 
@@ -98,7 +103,8 @@ export function versionOf(db: DatabaseSync): number {
 /** Empties the compact index and fills it again from the messages. */
 export function rebuildCompact(db: DatabaseSync): void {
   db.exec("DELETE FROM hermes_memory_text");
-  db.exec(FILL_SIDE_TEXT);
+  db.exec(fillSideText("1"));
+  fillWords(db, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
   for (const name of FTS_TABLES) db.exec(`INSERT INTO ${name}(${name}) VALUES('rebuild')`);
 }
 
@@ -199,6 +205,7 @@ function ensureIndex(db: DatabaseSync, version: number): void {
 function makeCompactIndex(db: DatabaseSync): void {
   dropObjects(db, BUILD_OBJECTS); // a conversion that was under way has nothing left to convert
   replaceObjects(db, COMPACT);
+  for (const name of FTS_TABLES) db.exec(tuneMerging(name));
   rebuildCompact(db);
 }
 

@@ -8,15 +8,14 @@ import { sanitizeTitle } from "../titles.ts";
 import type { Connection } from "./connection.ts";
 import { type StoreContext, seconds } from "./context.ts";
 import { lastActive, listIds } from "./listing.ts";
-import { decodeRows, INSERT_ORIGIN, readMessages } from "./messages.ts";
-import { MESSAGE_COLUMNS, SESSION_COLUMNS } from "./schema.ts";
+import { decodeRows, insertMessage, readMessages } from "./messages.ts";
+import { SESSION_COLUMNS } from "./schema.ts";
 import { findSession } from "./sessions.ts";
 import { nextTitleInLineage } from "./titles.ts";
 
 const MAX_EXPORTED = 100_000;
 
 const INSERT_SESSION = insertInto("sessions", SESSION_COLUMNS);
-const INSERT_MESSAGE = insertInto("messages", MESSAGE_COLUMNS);
 const TITLE_TAKEN = "SELECT 1 FROM sessions WHERE title = :title";
 const MESSAGE_EXISTS = "SELECT 1 FROM messages WHERE id = :id";
 const SET_ORIGIN = "UPDATE hermes_memory_origin SET origin_id = :origin WHERE message_id = :id";
@@ -126,14 +125,10 @@ function importOne(connection: Connection, session: ExportedSession, now: number
   const origins = new Map<number, number>();
   for (const message of session.messages) {
     const columns = toMessageColumns(message, { now, mode: "append" });
-    const { hasOwnTimestamp: _own, toolCallCount: _calls, originId, ...own } = columns;
-    const active = message.active === 0 ? 0 : 1;
-    const values = { ...own, session_id: id, active, id: keepIds ? message.id : null };
-    const { lastId } = connection.run(INSERT_MESSAGE, values);
-    if (Number.isSafeInteger(message.id) && message.id !== lastId) newIds.set(message.id, lastId);
-    if (originId === null) continue;
-    origins.set(lastId, originId);
-    connection.run(INSERT_ORIGIN, { id: lastId, origin: originId });
+    const kept = { active: message.active === 0 ? 0 : 1, ...(keepIds ? { id: message.id } : {}) } as const;
+    const stored = insertMessage(connection, id, columns, kept);
+    if (Number.isSafeInteger(message.id) && message.id !== stored) newIds.set(message.id, stored);
+    if (columns.originId !== null) origins.set(stored, columns.originId);
   }
   return { title, newIds, origins };
 }

@@ -23,23 +23,31 @@ const LONGEST_WORD = 256;
 const SILENT_KEYS = "('type', 'id', 'call_id')";
 
 /** A row without JSON and without zero bytes: what it says, and which tool said it. */
-export function plainText(row: string): string {
+function plainText(row: string): string {
   const content = `COALESCE(${row}.content, '')`;
   return `CASE WHEN COALESCE(${row}.tool_name, '') = '' THEN ${content} ELSE ${content} || ' ' || ${row}.tool_name END`;
 }
 
-/** Whether the text has to be worked out of the row, and then kept in a side table, instead of being read off it. */
+/** Whether something has to be worked out of the row, and then kept in the side table, to know its text. */
 export function needsSideText(row: string): string {
-  return `(${row}.tool_calls IS NOT NULL OR typeof(${row}.content) = 'blob' OR ${hasZero(`${row}.content`)} OR ${hasZero(`${row}.tool_name`)})`;
+  return `(${row}.tool_calls IS NOT NULL OR ${isUnreadable(row)})`;
 }
 
-/** The words of a row with JSON in it: its strings and numbers, arguments of tool calls decoded, no encoded data. */
+/** Values for the columns `text` and `extra` of the side table: the whole text, or what follows the plain one. */
 export function sideText(row: string): string {
+  const calls = `COALESCE(${jsonWords(`${row}.tool_calls`)}, '')`;
   const structured = `CAST(substr(CAST(${row}.content AS BLOB), 7) AS TEXT)`;
   const content = `CASE WHEN ${isStructured(row)} THEN ${jsonWords(structured)} ELSE ${cutAtZero(`${row}.content`)} END`;
-  return [content, cutAtZero(`${row}.tool_name`), jsonWords(`${row}.tool_calls`)]
+  const whole = [content, cutAtZero(`${row}.tool_name`), calls]
     .map((part) => `COALESCE(${part}, '')`)
     .join(" || ' ' || ");
+  return `CASE WHEN ${isUnreadable(row)} THEN ${whole} END, CASE WHEN NOT ${isUnreadable(row)} THEN ${calls} END`;
+}
+
+/** The text of a row; `side` is the alias of its row in the side table, all NULL when there is none. */
+export function wholeText(row: string, side: string): string {
+  const plain = plainText(row);
+  return `COALESCE(${side}.text, CASE WHEN ${side}.extra IS NULL THEN ${plain} ELSE ${plain} || ' ' || ${side}.extra END)`;
 }
 
 /** The text of the original's own index, without what its tokenizer and ours read differently. */
@@ -58,6 +66,11 @@ export function isUnspaced(text: string): string {
 
 export function hasZero(value: string): string {
   return `COALESCE(instr(CAST(${value} AS BLOB), x'00'), 0) > 0`;
+}
+
+/** JSON, bytes, or text with a zero byte in it. */
+function isUnreadable(row: string): string {
+  return `(typeof(${row}.content) = 'blob' OR ${hasZero(`${row}.content`)} OR ${hasZero(`${row}.tool_name`)})`;
 }
 
 function isStructured(row: string): string {

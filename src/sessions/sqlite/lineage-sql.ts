@@ -5,8 +5,11 @@ export function mark(session: string, key: "_branched_from" | "_delegate_from" |
   return `CASE WHEN json_valid(${session}.model_config) THEN json_extract(${session}.model_config, '$.${key}') END`;
 }
 
+/** A mark goes before what the parent's end suggests: it may have been ended in another way since. */
 export function isBranch(child: string, parent: string): string {
-  const endedAsBranch = `(${parent}.end_reason = 'branched' AND ${child}.started_at >= ${parent}.ended_at)`;
+  const endedAsBranch =
+    `(${parent}.end_reason = 'branched' AND ${child}.started_at >= ${parent}.ended_at ` +
+    `AND ${mark(child, "_compressed_from")} IS NULL)`;
   return `(${mark(child, "_branched_from")} IS NOT NULL OR COALESCE(${endedAsBranch}, 0))`;
 }
 

@@ -202,6 +202,11 @@ function copyMessages(
   { untilMessageId }: BranchOptions,
 ): number[] {
   const until = untilMessageId ?? Number.MAX_SAFE_INTEGER;
+  if (!Number.isSafeInteger(until)) {
+    throw sessionError("unknown-message", `There is no message ${until} to branch at.`, {
+      hint: "Leave untilMessageId out to copy everything.",
+    });
+  }
   const rows = connection.all<{ id: number; calls: number }>(ROWS_TO_COPY, { from, until });
   const ids = rows.map(({ id }) => {
     const { lastId } = connection.run(COPY_ROW, { id, to });

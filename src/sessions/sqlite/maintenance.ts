@@ -144,20 +144,20 @@ export async function mergeIndexes(connection: Connection, signal?: AbortSignal)
 
 export async function giveSpaceBack(connection: Connection): Promise<void> {
   connection.refuseIfReadOnly();
-  const { path, waitLimitMs } = connection;
+  const { address, waitLimitMs } = connection;
   await connection.outside(() => connection.get("PRAGMA wal_checkpoint(TRUNCATE)"));
-  await runOneAside({ path, readOnly: false, waitLimitMs }, "VACUUM");
+  await runOneAside({ address, readOnly: false, waitLimitMs }, "VACUUM");
   await connection.outside(() => connection.get("PRAGMA wal_checkpoint(TRUNCATE)"));
 }
 
 /** Rank 1 compares the index with the text word by word; the weaker checks miss real damage. */
 async function checkHealth(connection: Connection): Promise<Health> {
-  const { path, readOnlyBecause, waitLimitMs } = connection;
+  const { path, address, readOnlyBecause, waitLimitMs } = connection;
   const readOnly = readOnlyBecause !== undefined;
   const present = await connection.read(() => FTS_TABLES.filter((name) => hasTable(connection, name)));
   const tables = readOnly ? [] : present;
   const checks = tables.map((name) => `INSERT INTO ${name}(${name}, rank) VALUES('integrity-check', 1)`);
-  const answers = await runAside({ path, readOnly, waitLimitMs }, [
+  const answers = await runAside({ address, readOnly, waitLimitMs }, [
     "PRAGMA integrity_check(20)",
     "PRAGMA foreign_key_check",
     ...checks,

@@ -10,6 +10,7 @@ import type { MessageInput, Scope, SessionStore } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { count, type StoreContext, seconds, userOf } from "./context.ts";
 import { isForeignKeyFailure } from "./failures.ts";
+import { PUT_WORDS, readableText, wordsBetweenRuns } from "./index-words.ts";
 import { readAncestry } from "./lineage.ts";
 import { isVisible } from "./lineage-sql.ts";
 import { columnList, MESSAGE_COLUMNS } from "./schema.ts";
@@ -33,10 +34,16 @@ const COUNT_OF_SESSION = `
   SELECT COUNT(*) AS number FROM messages m WHERE m.session_id = :session AND (:user IS NULL OR ${OF_VISIBLE_SESSION})
 `;
 
-const WRITTEN = MESSAGE_COLUMNS.map(({ name }) => name).filter((name) => name !== "id" && name !== "active");
+const WRITTEN = MESSAGE_COLUMNS.map(({ name }) => name);
 const INSERT = `
   INSERT INTO messages (${WRITTEN.join(", ")}) VALUES (${WRITTEN.map((name) => `:${name}`).join(", ")})
 `;
+// What the next message would get by itself. Nobody else can take it: the transaction holds the write lock.
+const NEXT_ID = `
+  SELECT MAX(COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'messages'), 0),
+    COALESCE((SELECT MAX(id) FROM messages), 0)) + 1 AS id
+`;
+const HAS_SIDE_TEXT = "SELECT 1 FROM main.sqlite_master WHERE type = 'table' AND name = 'hermes_memory_text'";
 const LATEST_TIME = "SELECT MAX(timestamp) AS latest FROM messages WHERE session_id = :session";
 export const INSERT_ORIGIN = `
   INSERT INTO hermes_memory_origin (message_id, origin_id)
@@ -171,12 +178,20 @@ export function appendColumns(
   return ids;
 }
 
-export function insertMessage(connection: Connection, session: string, message: MessageColumns): number {
+/** `kept` is for rows that come with an id or a flag from another database. */
+export function insertMessage(
+  connection: Connection,
+  session: string,
+  message: MessageColumns,
+  kept: { readonly id?: number; readonly active?: 0 | 1 } = {},
+): number {
   const { hasOwnTimestamp: _own, toolCallCount: _calls, originId, ...columns } = message;
+  const { active = 1 } = kept;
   try {
-    const { lastId: id } = connection.run(INSERT, { ...columns, session_id: session });
-    if (originId !== null) connection.run(INSERT_ORIGIN, { id, origin: originId });
-    return id;
+    const id = putWords(connection, columns, kept.id ?? null);
+    const { lastId } = connection.run(INSERT, { ...columns, session_id: session, id, active });
+    if (originId !== null) connection.run(INSERT_ORIGIN, { id: lastId, origin: originId });
+    return lastId;
   } catch (cause) {
     if (!isForeignKeyFailure(cause)) throw cause;
     throw sessionError("unknown-session", `There is no session '${session}' to store a message in.`, {
@@ -184,6 +199,20 @@ export function insertMessage(connection: Connection, session: string, message: 
       cause,
     });
   }
+}
+
+/** The index is filled while the row is inserted, so its words have to be there before. The id to use, if it matters. */
+function putWords(
+  connection: Connection,
+  columns: Parameters<typeof readableText>[0],
+  given: number | null,
+): number | null {
+  const text = readableText(columns);
+  const words = text === null ? null : wordsBetweenRuns(text);
+  if (words === null || connection.get(HAS_SIDE_TEXT) === undefined) return given;
+  const id = given ?? connection.get<{ id: number }>(NEXT_ID)?.id ?? 1;
+  connection.run(PUT_WORDS, { id, words });
+  return id;
 }
 
 /** Messages of a rewritten session: those without a time follow the one before. */

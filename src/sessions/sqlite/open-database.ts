@@ -167,22 +167,46 @@ function obstacleOfNewerVersion(db: DatabaseSync): string | undefined {
   return undefined;
 }
 
-function openReadOnly(options: OpenOptions, reason: string, warnings: readonly string[]): OpenedDatabase {
+async function openReadOnly(
+  options: OpenOptions,
+  reason: string,
+  warnings: readonly string[],
+): Promise<OpenedDatabase> {
   const { path } = options;
-  if (!existsSync(path)) {
-    throw sessionError("session-db-unavailable", `${path} does not exist.`, {
+  const file = statSync(path, { throwIfNoEntry: false });
+  if (!file?.isFile()) {
+    const what = file === undefined ? "does not exist" : "is not a file";
+    throw sessionError("session-db-unavailable", `${path} ${what}.`, {
       hint: "Nothing has been stored there yet. Open it without `readOnly` to create it.",
     });
   }
-  const db = connectReadOnly(path);
+  let address = path;
+  const open = () => new DatabaseSync(address, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
+  let db = open();
+  const connect = () => new Connection({ db, path, address, readOnlyBecause: reason, ...limits(options) });
+  let connection = connect();
   try {
+    await connection.outside(() => {
+      try {
+        db.prepare("SELECT 1 FROM sqlite_master LIMIT 1").get();
+      } catch (cause) {
+        if (!lacksItsLog(cause, path)) throw cause;
+        address = immutableAddress(path);
+      }
+    });
+    if (address !== path) {
+      db.close();
+      db = open();
+      connection = connect();
+    }
     // Temporary objects live in memory and hide tables of the same name: older files look like current ones.
-    db.exec("PRAGMA temp_store = MEMORY");
-    for (const sql of standIns(db)) db.exec(sql);
-    const connection = new Connection({ db, path, readOnlyBecause: reason, ...limits(options) });
+    await connection.outside(() => {
+      db.exec("PRAGMA temp_store = MEMORY");
+      for (const sql of standIns(db)) db.exec(sql);
+    });
     return { connection, warnings };
   } catch (cause) {
-    db.close();
+    if (db.isOpen) db.close();
     throw cause;
   }
 }
@@ -190,20 +214,16 @@ function openReadOnly(options: OpenOptions, reason: string, warnings: readonly s
 const CANNOT_OPEN = 14;
 
 /** A file in WAL mode wants its log beside it. Where none can be made and none is there, the file alone is complete. */
-function connectReadOnly(path: string): DatabaseSync {
-  const db = new DatabaseSync(path, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
-  try {
-    db.prepare("SELECT 1 FROM sqlite_master LIMIT 1").get();
-    return db;
-  } catch (cause) {
-    db.close();
-    const code = sqliteCode(cause) ?? 0;
-    const hasLog = (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
-    if ((code & 0xff) !== CANNOT_OPEN || hasLog || !statSync(path).isFile()) throw cause;
-  }
+function lacksItsLog(cause: unknown, path: string): boolean {
+  const code = sqliteCode(cause) ?? 0;
+  const hasLog = (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
+  return (code & 0xff) === CANNOT_OPEN && !hasLog;
+}
+
+function immutableAddress(path: string): string {
   const address = pathToFileURL(path);
   address.searchParams.set("immutable", "1");
-  return new DatabaseSync(address, { readOnly: true });
+  return address.href;
 }
 
 function limits({ waitLimitMs }: OpenOptions): { waitLimitMs?: number } {

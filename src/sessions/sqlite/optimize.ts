@@ -10,10 +10,11 @@ import {
   COMPACT_TRIGGERS,
   FTS_TABLES,
   FTS_TRIGGERS,
+  fillSideText,
   NEW_TRIGRAMS,
   NEW_WORDS,
 } from "./index-layout.ts";
-import { needsSideText, sideText } from "./index-text.ts";
+import { fillWords } from "./index-words.ts";
 import { fileBytes, giveSpaceBack, mergeIndexes } from "./maintenance.ts";
 
 /** Small enough for a fraction of a second each, also with long messages. */
@@ -21,10 +22,7 @@ const ROWS_PER_STEP = 200;
 const BYTES_PER_STEP = 1_000_000;
 
 const RANGE = "id > :from AND id <= :to";
-const FILL_TEXT = `
-  INSERT INTO hermes_memory_text(message_id, text)
-  SELECT m.id, ${sideText("m")} FROM messages m WHERE m.id > :from AND m.id <= :to AND ${needsSideText("m")}
-`;
+const FILL_TEXT = fillSideText("m.id > :from AND m.id <= :to");
 const FILL_WORDS = `INSERT INTO ${NEW_WORDS}(rowid, content) SELECT id, content FROM hermes_memory_words WHERE ${RANGE}`;
 const FILL_TRIGRAMS = `
   INSERT INTO ${NEW_TRIGRAMS}(rowid, content) SELECT id, content FROM hermes_memory_trigrams WHERE ${RANGE}
@@ -78,7 +76,9 @@ async function convert(connection: Connection, { onProgress, signal }: LongWork)
         takeOver(connection);
         return null;
       }
-      for (const sql of [FILL_TEXT, FILL_WORDS, FILL_TRIGRAMS]) connection.run(sql, { from, to });
+      connection.run(FILL_TEXT, { from, to });
+      fillWords(connection.db, from, to);
+      for (const sql of [FILL_WORDS, FILL_TRIGRAMS]) connection.run(sql, { from, to });
       connection.run(`UPDATE ${BUILD} SET built = :to`, { to });
       return to;
     });

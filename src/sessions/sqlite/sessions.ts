@@ -163,7 +163,8 @@ export function sessionFilter(
   const values: Record<string, string | number | null> = { user: userOf(filter) };
   const conditions = [isVisible(alias)];
   if (filter.source !== undefined) {
-    conditions.push(`${alias}.source = :source`);
+    // The plus keeps SQLite from collecting and sorting all sessions of the source: listings walk in their own order.
+    conditions.push(`+${alias}.source = :source`);
     values.source = filter.source;
   }
   if (filter.excludeSources !== undefined && filter.excludeSources.length > 0) {

@@ -230,7 +230,9 @@ class Reference {
     const parent = row.parent_session_id === null ? undefined : this.#all.get(row.parent_session_id);
     if (parent === undefined || mark(row, "_branched_from") !== undefined) return true;
     return (
-      parent.end_reason === "branched" && row.started_at >= (parent.ended_at ?? Number.POSITIVE_INFINITY)
+      mark(row, "_compressed_from") === undefined &&
+      parent.end_reason === "branched" &&
+      row.started_at >= (parent.ended_at ?? Number.POSITIVE_INFINITY)
     );
   }
 

@@ -206,7 +206,40 @@ describe("a new file", () => {
     await compactFile(path);
     const names = query(path, "SELECT name FROM sqlite_master WHERE name GLOB 'messages_fts*_content'");
     expect(names).toEqual([]);
+    const none = { text: null, extra: null, words: "" };
+    expect(query(path, "SELECT text, extra, words FROM hermes_memory_text")).toEqual([none]); // of the Chinese row
+  });
+
+  it("finds a word between Chinese ones, and no phrase that reaches over them", async () => {
+    const path = newPath();
+    await using store = await openSessionStore({ path });
+    await store.createSession("one", { source: "cli" });
+    await store.appendMany("one", [
+      { content: "昨天部署docker服务，日志在 /var/log 里" },
+      { content: "docker compose服务" },
+      { role: "tool", content: "完成", toolName: "terminal" },
+    ]);
+    expect(matches(path, "messages_fts", "docker")).toEqual([1, 2]);
+    expect(matches(path, "messages_fts", '"docker compose"')).toEqual([2]);
+    expect(matches(path, "messages_fts", '"docker var"')).toEqual([]);
+    expect(matches(path, "messages_fts", '"var log"')).toEqual([1]);
+    expect(matches(path, "messages_fts", "terminal")).toEqual([3]);
+    expect(matches(path, "messages_fts_trigram", '"部署docker服务"')).toEqual([1]);
+    expect(complaints(path)).toEqual([]);
+    execute(path, "UPDATE messages SET content = '昨天docker服务' WHERE id = 2");
+    await store.clearMessages("one");
     expect(query(path, "SELECT * FROM hermes_memory_text")).toEqual([]);
+    expect(complaints(path)).toEqual([]);
+  });
+
+  it("gives rows of the original the same words when it is converted", async () => {
+    const path = newPath();
+    makeReferenceFile(path, [{ session: "one", content: "昨天部署docker服务" }]);
+    await using store = await openSessionStore({ path });
+    expect(matches(path, "messages_fts", "docker")).toEqual([]);
+    await store.optimize();
+    expect(matches(path, "messages_fts", "docker")).toEqual([1]);
+    expect(complaints(path)).toEqual([]);
   });
 
   it("keeps the words of a row with JSON in a table of ours, and drops them with the row", async () => {
@@ -214,11 +247,13 @@ describe("a new file", () => {
     await compactFile(path);
     await using store = await openSessionStore({ path });
     await store.appendMessage("one", { role: "user", content: [{ type: "text", text: "velvet" }] });
+    const kept = () => query(path, "SELECT text, extra FROM hermes_memory_text WHERE message_id = 3");
     expect(matches(path, "messages_fts", "velvet")).toEqual([3]);
-    expect(query(path, "SELECT message_id FROM hermes_memory_text")).toEqual([{ message_id: 3 }]);
+    expect(kept()).toEqual([{ text: "velvet  ", extra: null }]);
     execute(path, "UPDATE messages SET content = 'plain' WHERE id = 3");
-    expect(query(path, "SELECT message_id FROM hermes_memory_text")).toEqual([]);
+    expect(kept()).toEqual([]);
     execute(path, `UPDATE messages SET tool_calls = '["fern"]' WHERE id = 3`);
+    expect(kept()).toEqual([{ text: null, extra: "fern" }]);
     expect(matches(path, "messages_fts", "plain fern")).toEqual([3]);
     await store.clearMessages("one");
     expect(query(path, "SELECT message_id FROM hermes_memory_text")).toEqual([]);

@@ -261,7 +261,6 @@ describe("half of our schema", () => {
     "DROP TRIGGER hermes_memory_origin_delete",
     "DROP INDEX hermes_memory_origin_copies",
     "DROP TABLE hermes_memory_origin",
-    "DROP INDEX hermes_memory_message_order",
     "DROP INDEX hermes_memory_activity_user",
     "DROP TRIGGER hermes_memory_session_insert",
     "DROP TABLE hermes_memory_activity",
@@ -299,8 +298,8 @@ describe("half of our schema", () => {
     }
     execute(
       path,
-      `DROP INDEX hermes_memory_message_order;
-       CREATE INDEX hermes_memory_message_order ON messages(session_id, id);
+      `DROP INDEX hermes_memory_origin_copies;
+       CREATE INDEX hermes_memory_origin_copies ON hermes_memory_origin(origin_id, message_id);
        DROP TRIGGER hermes_memory_origin_delete;
        CREATE TRIGGER hermes_memory_origin_delete AFTER DELETE ON messages BEGIN SELECT 1; END;
        ALTER TABLE hermes_memory_origin ADD COLUMN note TEXT`,
