@@ -1,4 +1,5 @@
 // `hermes status`: where memory is and how full. Only looks: on a machine without a home it leaves none behind.
+import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { DEFAULT_MEMORY_CONFIG, loadMemoryConfig, type MemoryConfig } from "../config/index.ts";
 import {
@@ -8,13 +9,14 @@ import {
   MEMORY_TARGETS,
   MemoryStore,
 } from "../curated/index.ts";
-import { memoriesDirectory, pendingWritesDirectory } from "../home.ts";
-import { percentOf } from "../lib/index.ts";
+import { memoriesDirectory, pendingWritesDirectory, sessionDatabasePath } from "../home.ts";
+import { describeCause, groupThousands, percentOf } from "../lib/index.ts";
+import { openSessionStore } from "../sessions/index.ts";
 import { VERSION } from "../version.ts";
 import type { CommandBody, CommandSpec, Paint, Terminal } from "./command.ts";
 import { isDirectory } from "./doctor/files.ts";
 import { lookAtTarget, type TargetLook } from "./doctor/look.ts";
-import { counted, localTime } from "./printing.ts";
+import { counted, localTime, printable } from "./printing.ts";
 
 export const statusCommands: readonly CommandSpec[] = [
   {
@@ -33,6 +35,7 @@ const status: CommandBody = async (_input, { home: selected, io }) => {
   const isThere = isDirectory(home);
   const pending = countPending(pendingWritesDirectory(home));
   const last = lastChange(looks);
+  const sessions = await lookAtSessions(sessionDatabasePath(home));
   const problem = loaded.ok ? undefined : loaded.error.message;
   const steps = nextSteps(looks, pending, problem !== undefined);
   return {
@@ -44,6 +47,7 @@ const status: CommandBody = async (_input, { home: selected, io }) => {
       targets: Object.fromEntries(looks.map((look) => [look.target, describe(look, config)])),
       pending: pending ?? null,
       last_change: last ? pick(last) : null,
+      sessions,
       ...(problem === undefined ? {} : { config_error: problem }),
     },
     lines: [
@@ -56,6 +60,7 @@ const status: CommandBody = async (_input, { home: selected, io }) => {
         "changed",
         last ? `${localTime(last.time)}  ${last.action} in ${last.target}, ${last.id}` : "never",
       ),
+      row("sessions", sessionsText(sessions, io.paint)),
       ...(steps.length > 0 ? ["", "Next steps", ...steps.map((step) => `  ${asTyped(step, io.env)}`)] : []),
     ],
     notes: problem === undefined ? [] : [`warning: ${problem} The defaults are shown.`],
@@ -74,6 +79,29 @@ function lastChange(looks: readonly TargetLook[]): HistoryLine | undefined {
     }
   });
   return newest.sort((a, b) => (a.time < b.time ? 1 : -1))[0];
+}
+
+type SessionsLook =
+  | { readonly count: number; readonly messages: number; readonly bytes: number }
+  | { readonly error: string };
+
+/** Null when there is no database yet. One that cannot be opened costs this line, not the overview. */
+async function lookAtSessions(path: string): Promise<SessionsLook | null> {
+  if (!existsSync(path)) return null;
+  try {
+    await using store = await openSessionStore({ path, readOnly: true });
+    const { sessions, archived, messages, bytes } = await store.stats();
+    return { count: sessions + archived, messages, bytes };
+  } catch (cause) {
+    return { error: describeCause(cause) };
+  }
+}
+
+function sessionsText(sessions: SessionsLook | null, paint: Paint): string {
+  if (sessions === null) return "none";
+  if ("error" in sessions) return paint("red", printable(sessions.error));
+  const { count, messages, bytes } = sessions;
+  return `${groupThousands(count)}, ${groupThousands(messages)} messages, ${(bytes / 2 ** 20).toFixed(1)} MB`;
 }
 
 /** Undefined when this user may not look. */

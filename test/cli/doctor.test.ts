@@ -15,6 +15,7 @@ import { describe, expect, it } from "vitest";
 import type { Finding } from "../../src/cli/doctor/finding.ts";
 import { lookAtPending, staleClaims } from "../../src/curated/index.ts";
 import { tryWithFileLocks } from "../../src/lib/index.ts";
+import { openSessionStore } from "../../src/sessions/index.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
 import { runHermes } from "./run.ts";
 
@@ -56,6 +57,25 @@ function photograph(directory: string): unknown[] {
       return statSync(path).isFile() ? [path, mode, mtimeMs, readFileSync(path, "base64")] : [path, mode];
     });
 }
+
+describe("hermes doctor about the session database", () => {
+  it("knows a sound one, one that others can read, and one that is something else", async () => {
+    const { home } = freshHome();
+    const path = join(home, "state.db");
+    expect((await examine(home)).text).toContain("no session database yet");
+    {
+      await using store = await openSessionStore({ path });
+      await store.createSession("one", { source: "cli" });
+    }
+    expect(statuses((await examine(home)).findings, "sessions")).toEqual(["ok"]);
+    chmodSync(path, 0o644);
+    expect(statuses((await examine(home)).findings, "sessions")).toEqual(["ok", "warn"]);
+    writeFileSync(path, "something else entirely, and quite a lot of it".repeat(20));
+    const { findings, ok } = await examine(home);
+    expect(ok).toBe(false);
+    expect(findings.find(({ check }) => check === "sessions")).toMatchObject({ status: "fail" });
+  });
+});
 
 describe("hermes doctor", () => {
   it("is content with a machine that has no home, and makes none", async () => {

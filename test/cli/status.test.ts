@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { openSessionStore } from "../../src/sessions/index.ts";
 import { VERSION } from "../../src/version.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
 import { runHermes, runJson } from "./run.ts";
@@ -46,6 +47,21 @@ describe("hermes status", () => {
       pending: 0,
       last_change: { id: added.change_id, target: "memory", action: "add", origin: "cli" },
     });
+  });
+
+  it("counts what is in the session database, and says so when it cannot be opened", async () => {
+    const home = tempDirectory();
+    {
+      await using store = await openSessionStore({ path: join(home, "state.db") });
+      await store.createSession("one", { source: "cli" });
+      await store.appendMany("one", [{ content: "a" }, { content: "b" }]);
+    }
+    expect((await runHermes(["status"], { home })).stdout).toMatch(/sessions 1, 2 messages, \d\.\d MB\n/);
+    expect(await runJson(["status"], { home })).toMatchObject({ sessions: { count: 1, messages: 2 } });
+    writeFileSync(join(home, "state.db"), "something else entirely, and quite a lot of it".repeat(20));
+    const { stdout, code } = await runHermes(["status"], { home });
+    expect(code).toBe(0);
+    expect(stdout).toContain("is not a SQLite database");
   });
 
   it("leaves no trace in a home it looks at", async () => {

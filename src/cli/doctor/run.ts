@@ -11,6 +11,7 @@ import { checkPending, checkTemps } from "./leftovers.ts";
 import { checkLocks } from "./locks.ts";
 import { checkBackups, checkMemoryFiles, checkUserScopes } from "./memory.ts";
 import { checkNode, checkSqlite } from "./runtime.ts";
+import { checkSessions } from "./sessions.ts";
 import { checkEnvFile, checkSettings } from "./settings.ts";
 
 /** What the checks look at. Paths are absolute. */
@@ -67,6 +68,7 @@ const INSIDE = [
   ["pins", checkPins],
   ["pending", checkPending],
   ["temp-files", checkTemps],
+  ["sessions", checkSessions],
 ] as const;
 
 const MARKS: Record<Finding["status"], readonly [Style, string]> = {

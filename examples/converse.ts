@@ -1,0 +1,46 @@
+// Conversations that last: what an agent stores as it talks, how a long one goes on after compaction, and reading it back.
+// Run it in a checkout: node examples/converse.ts   (in your project: import from "hermes-memory")
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { newSessionId, openSessionStore } from "../src/index.ts";
+
+const home = mkdtempSync(join(tmpdir(), "hermes-example-")); // a real agent uses the user's home: ~/.hermes
+
+{
+  await using store = await openSessionStore({ path: join(home, "state.db") });
+
+  // 1. A session, and what is said in it. Each append is on disk and in the search index when it resolves.
+  const id = await store.createSession(newSessionId(new Date()), {
+    source: "cli",
+    userId: "ana",
+    cwd: "/srv/kiln",
+  });
+  await store.setSessionTitle(id, "Kiln firmware");
+  await store.appendMessage(id, { role: "user", content: "Why does the kiln stop at 1150 degrees?" });
+  const call = { name: "read_file", arguments: JSON.stringify({ path: "src/limits.ts" }) };
+  await store.appendMany(id, [
+    { role: "assistant", content: "", toolCalls: [{ id: "c1", type: "function", function: call }] },
+    { role: "tool", content: "export const MAX = 1150;", toolName: "read_file", toolCallId: "c1" },
+    { role: "assistant", content: "The limit in src/limits.ts is 1150.", finishReason: "stop" },
+  ]);
+
+  // 2. A turn that went wrong is taken back, and can be restored.
+  await store.appendMessage(id, { role: "user", content: "Delete everything" });
+  console.log("undone:", await store.undoTurns(id));
+
+  // 3. The context is full: the old session ends and its continuation starts, in one transaction.
+  const summary = { role: "user", content: "[Earlier: the limit is MAX in src/limits.ts]" };
+  const next = await store.continueSession(id, { messages: [summary] });
+  console.log("continues as:", next.title);
+
+  // 4. The conversation is one line in a listing, and reads as one from its beginning.
+  const [listed] = await store.listSessionsRich({ orderByLastActive: true, userId: "ana" });
+  console.log("listed:", listed?.title, "-", listed?.preview);
+  const whole = await store.getMessagesAsConversation(next.id, { includeAncestors: true });
+  for (const { role, content } of whole) console.log(`${role}: ${content}`);
+
+  // 5. Nobody else sees it.
+  console.log("for somebody else:", await store.listSessionsRich({ userId: "ben" }));
+}
+rmSync(home, { recursive: true });
