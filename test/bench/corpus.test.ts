@@ -2,7 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { type CorpusMessage, generateCorpus, readCorpus, sourceOf } from "../../bench/corpus.ts";
+import { type CorpusMessage, generateCorpus, readCorpus, sourceOf } from "../../bench/corpus/index.ts";
 import { codePointLength } from "../../src/lib/index.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
 

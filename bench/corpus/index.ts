@@ -1,0 +1,5 @@
+// Agent conversations to fill a session store with: made up from a seed, or read from JSONL files.
+export { generateCorpus } from "./generate.ts";
+export { type CorpusMessage, contentText, textBytesOf } from "./message.ts";
+export { readCorpus } from "./read.ts";
+export { sourceOf } from "./source.ts";

@@ -1,0 +1,34 @@
+// What made-up texts consist of: frequent words, and the names, paths and numbers between them.
+import { hex, pick, type Random, zipf } from "./random.ts";
+import { CHINESE, ENGLISH } from "./words.ts";
+
+export type Tokens = ReturnType<typeof tokensFrom>;
+
+export function tokensFrom(random: Random) {
+  const word = zipf(ENGLISH, random);
+  const hanWord = zipf(CHINESE, random);
+  const number = () => String(Math.floor(10 ** (random() * 5)));
+  const path = () =>
+    `${pick(["src", "test", "docs", "~/projects", "/var/log", "/usr/lib"], random)}/${word()}/${word()}_${word()}.${pick(FILE_ENDINGS, random)}`;
+  const name = () => {
+    const second = word();
+    return random() < 0.5 ? `${word()}_${second}` : `${word()}${capital(second)}`;
+  };
+  /** What a search is often for and what fills an index: tokens that occur once or a few times. */
+  const rare = () => {
+    const kind = random();
+    if (kind < 0.35) return name();
+    if (kind < 0.55) return path();
+    if (kind < 0.8) return number();
+    if (kind < 0.9) return `v${number()}.${Math.floor(random() * 20)}`;
+    return hex(random, 8);
+  };
+  const words = (count: number) => Array.from({ length: count }, () => (random() < 0.05 ? rare() : word()));
+  return { word, hanWord, number, path, name, rare, words };
+}
+
+const FILE_ENDINGS = ["ts", "py", "md", "json", "log", "rs", "go", "yaml"];
+
+export function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

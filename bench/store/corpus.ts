@@ -1,0 +1,49 @@
+// Which messages a run is over: the generated ones, or those of the files it was given.
+import { basename } from "node:path";
+import { HermesError } from "../../src/lib/index.ts";
+import { type CorpusMessage, generateCorpus, readCorpus } from "../corpus/index.ts";
+import { progress } from "./progress.ts";
+
+export type Corpus = {
+  readonly name: string;
+  /** How many messages `messages` yields. */
+  readonly size: number;
+  /** From the beginning, at each call. */
+  messages(): Iterable<CorpusMessage> | AsyncIterable<CorpusMessage>;
+};
+
+export async function chooseCorpus(
+  flags: Readonly<Record<string, string>>,
+  files: readonly string[] | undefined,
+): Promise<Corpus> {
+  const wanted = wholeNumber("messages", flags.messages ?? "100000");
+  if (files === undefined) {
+    const seed = wholeNumber("seed", flags.seed ?? "1");
+    return { name: `seed ${seed}`, size: wanted, messages: () => generateCorpus({ messages: wanted, seed }) };
+  }
+  if (files.length === 0) throw new HermesError("usage", "--corpus needs at least one file.");
+  progress("reading the corpus");
+  let size = 0;
+  for await (const _ of readCorpus(files)) {
+    size += 1;
+    if (size === wanted) break;
+  }
+  if (size === 0) throw new HermesError("usage", `There is no message in ${files.join(", ")}.`);
+  return { name: files.map((file) => basename(file)).join(", "), size, messages: () => readCorpus(files) };
+}
+
+/** Exactly `size` of them, even where the files hold more. */
+export async function* messagesOf(corpus: Corpus): AsyncGenerator<CorpusMessage> {
+  let left = corpus.size;
+  for await (const message of corpus.messages()) {
+    yield message;
+    left -= 1;
+    if (left === 0) return;
+  }
+}
+
+function wholeNumber(flag: string, text: string): number {
+  const number = Number(text);
+  if (Number.isSafeInteger(number) && number > 0) return number;
+  throw new HermesError("usage", `--${flag} takes a whole number above 0, not '${text}'.`);
+}

@@ -1,0 +1,77 @@
+// Filling a target in three phases: load, append in batches, append one by one. The last two are measured.
+import { type Batch, inBatches, wholeBatches } from "./batches.ts";
+import type { Corpus } from "./corpus.ts";
+import { type Intake, intakeFrom, type Totals } from "./intake.ts";
+import { progress } from "./progress.ts";
+import type { Target } from "./target.ts";
+import { measureAppends, type Speed } from "./timing.ts";
+
+export type Filled = Totals & {
+  readonly loaded: number;
+  readonly append: Speed;
+  readonly appendMany20: Speed;
+};
+
+/** Every phase opens the target anew and ends with closing it, so that each one pays for the checkpoints it causes. */
+export async function fill<Input>(
+  open: () => Promise<Target<Input>> | Target<Input>,
+  corpus: Corpus,
+  label: string,
+): Promise<Filled> {
+  const plan = planFor(corpus.size);
+  const intake = intakeFrom<Input>(corpus);
+  await load(await open(), intake, { count: plan.load, label });
+  const { appendMany20, rest } = await appendInBatches(await open(), intake, plan.many);
+  progress(`${label}: appendMany measured`);
+  const append = await appendOneByOne(await open(), intake, { count: plan.one, before: rest });
+  progress(`${label}: append measured`);
+  return { ...intake.totals(), loaded: plan.load, append, appendMany20 };
+}
+
+/**
+ * How many messages each phase gets. The database has nearly all of its size before anything is measured. An eighth goes
+ * to the batches, because about a fifth of that is left over as batches that are not full.
+ */
+function planFor(size: number): { load: number; many: number; one: number } {
+  const one = Math.min(Math.max(2_000, Math.ceil(size / 10)), Math.ceil(size / 4));
+  const many = Math.min(Math.max(12_500, Math.ceil(size / 8)), Math.floor(size / 2));
+  return { load: size - many - one, many, one };
+}
+
+async function load<Input>(
+  target: Target<Input>,
+  intake: Intake<Input>,
+  { count, label }: { count: number; label: string },
+): Promise<void> {
+  for (let loaded = 0; loaded < count; ) {
+    const step = Math.min(5_000, count - loaded);
+    for (const [id, inputs] of await intake.take(target, step))
+      for (const batch of inBatches(inputs)) await target.appendMany(id, batch);
+    loaded += step;
+    progress(`${label}: ${loaded} of ${count} messages loaded`);
+  }
+  await target.close();
+}
+
+async function appendInBatches<Input>(
+  target: Target<Input>,
+  intake: Intake<Input>,
+  count: number,
+): Promise<{ appendMany20: Speed; rest: readonly Batch<Input>[] }> {
+  const { whole, rest } = wholeBatches(await intake.take(target, count));
+  const appendMany20 = await measureAppends(whole, (id, batch) => target.appendMany(id, batch), target);
+  return { appendMany20, rest };
+}
+
+/** What the phase before left over is written first, unmeasured. */
+async function appendOneByOne<Input>(
+  target: Target<Input>,
+  intake: Intake<Input>,
+  { count, before }: { count: number; before: readonly Batch<Input>[] },
+): Promise<Speed> {
+  for (const [id, batch] of before) await target.appendMany(id, batch);
+  const singles = [...(await intake.take(target, count))].flatMap(([id, inputs]) =>
+    inputs.map((input): Batch<Input> => [id, [input]]),
+  );
+  return measureAppends(singles, (id, [input]) => input && target.appendOne(id, input), target);
+}

@@ -1,0 +1,55 @@
+// How long calls take, one by one and all together.
+import { quantile, round } from "../statistics.ts";
+import type { Batch } from "./batches.ts";
+import type { Target } from "./target.ts";
+
+export type Milliseconds = { readonly p50_ms: number; readonly p95_ms: number };
+
+export type Speed = Milliseconds & {
+  readonly messages: number;
+  readonly calls: number;
+  readonly per_s: number;
+  readonly per_cpu_s: number;
+};
+
+/** Closing the target counts too. */
+export async function measureAppends<Input>(
+  batches: readonly Batch<Input>[],
+  append: (sessionId: string, inputs: readonly Input[]) => unknown,
+  target: Target<Input>,
+): Promise<Speed> {
+  const times: number[] = [];
+  const cpuBefore = process.cpuUsage();
+  const startedAt = performance.now();
+  for (const [id, batch] of batches) {
+    const calledAt = performance.now();
+    await append(id, batch);
+    times.push(performance.now() - calledAt);
+  }
+  await target.close();
+  const seconds = (performance.now() - startedAt) / 1000;
+  const cpu = process.cpuUsage(cpuBefore);
+  const messages = batches.reduce((sum, [, batch]) => sum + batch.length, 0);
+  return {
+    messages,
+    calls: times.length,
+    per_s: round(messages / seconds, 0),
+    per_cpu_s: round(messages / ((cpu.user + cpu.system) / 1e6), 0),
+    ...percentiles(times),
+  };
+}
+
+/** Five calls to warm up, then `count` measured ones. */
+export async function repeat(count: number, call: (i: number) => Promise<unknown>): Promise<Milliseconds> {
+  const times: number[] = [];
+  for (let i = -5; i < count; i += 1) {
+    const calledAt = performance.now();
+    await call(i + 5);
+    if (i >= 0) times.push(performance.now() - calledAt);
+  }
+  return percentiles(times);
+}
+
+function percentiles(times: readonly number[]): Milliseconds {
+  return { p50_ms: round(quantile(times, 0.5), 3), p95_ms: round(quantile(times, 0.95), 3) };
+}
