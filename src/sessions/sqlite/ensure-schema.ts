@@ -2,7 +2,6 @@
 // tables, the full-text index. Everything in one transaction, and no lock at all when nothing has to be done.
 import type { DatabaseSync } from "node:sqlite";
 import {
-  ANY_ZERO_BYTE,
   BUILD,
   BUILD_OBJECTS,
   BUILD_TRIGGERS,
@@ -29,6 +28,7 @@ import {
   TITLE_INDEX,
 } from "./schema.ts";
 import { ACTIVITY, FILL_ACTIVITY, ORIGINS, type SchemaObject } from "./side-tables.ts";
+import { messagesWithZeros, takeOverRows } from "./take-over.ts";
 import { UPGRADE_STEPS } from "./upgrade.ts";
 
 /** Below it the original's index lacks the tool columns; it is thrown away and made anew, in our shape. */
@@ -59,16 +59,17 @@ export function ensureSchema(db: DatabaseSync, hasFts5 = true): string[] {
   for (const [name, on] of Object.entries(INDEXES)) db.exec(`CREATE INDEX IF NOT EXISTS ${name} ON ${on}`);
 
   const version = versionOf(db);
-  if (version < SCHEMA_VERSION) upgradeData(db, version);
-  warnings.push(...ensureTitleIndex(db));
-  ensureActivity(db);
-  ensureObjects(db, ORIGINS);
+  // Before any row is touched: the original's triggers index a row again whatever changes in it.
   if (hasFts5) ensureIndex(db, version);
   else {
     const triggers = [...FTS_TRIGGERS, ...BUILD_TRIGGERS.map(({ name }) => name)];
     for (const name of triggers) db.exec(`DROP TRIGGER IF EXISTS ${name}`);
     warnings.push("This SQLite has no FTS5: conversations are stored, but cannot be searched until it has.");
   }
+  if (version < SCHEMA_VERSION) upgradeData(db, version);
+  warnings.push(...ensureTitleIndex(db));
+  ensureActivity(db);
+  ensureObjects(db, ORIGINS);
   return warnings;
 }
 
@@ -210,17 +211,17 @@ function makeCompactIndex(db: DatabaseSync): void {
 }
 
 /**
- * The original's triggers hand zero bytes to the tokenizers, of which its SQLite and ours make different tokens; rows
- * indexed that way could not be deleted any more. Dropping the tables needs no agreement about what is in them. The
- * same goes for an index that was without triggers for a while.
+ * Rows that the original's triggers indexed with zero bytes could not be deleted any more. Where they cannot be indexed
+ * again one by one, or rows were missed because there were no triggers for a while, the table is filled anew: dropping
+ * it needs no agreement about what is in it.
  */
 function takeOverReferenceIndex(db: DatabaseSync, missedNothing: boolean): void {
-  if (!missedNothing || db.prepare(ANY_ZERO_BYTE).get() !== undefined) {
-    for (const name of FTS_TABLES) {
-      db.exec(`DROP TABLE ${name}`);
-      db.exec(REFERENCE_TABLES[name]);
-      db.exec(fillReferenceTable(name));
-    }
+  const ids = missedNothing ? messagesWithZeros(db) : [];
+  for (const name of FTS_TABLES) {
+    if (missedNothing && takeOverRows(db, name, ids)) continue;
+    db.exec(`DROP TABLE ${name}`);
+    db.exec(REFERENCE_TABLES[name]);
+    db.exec(fillReferenceTable(name));
   }
   for (const { sql } of REFERENCE_TRIGGERS) db.exec(sql);
 }
