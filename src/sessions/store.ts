@@ -168,7 +168,12 @@ export type OptimizeOutcome = {
   readonly finished: boolean;
 };
 
-export type Health = { readonly ok: boolean; readonly problems: readonly string[] };
+export type Health = {
+  readonly ok: boolean;
+  readonly problems: readonly string[];
+  /** False when the search index could not be compared with the messages: that takes a file that may be written. */
+  readonly indexChecked: boolean;
+};
 
 export type ImportOutcome = {
   readonly imported: number;

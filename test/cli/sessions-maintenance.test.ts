@@ -1,7 +1,10 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";
+import { openSessionStore } from "../../src/sessions/index.ts";
 import { duplicateSchemaRow, writeNoDatabase } from "../fakes/broken-database.ts";
 import { makeOldDatabase } from "../fakes/old-database.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
@@ -80,7 +83,7 @@ describe("hermes sessions optimize", () => {
     expect((await runHermes(["sessions", "optimize"], { home })).stdout).toContain(
       "Made the search index compact.",
     );
-    expect(await withStore(home, (store) => store.checkHealth())).toEqual({ ok: true, problems: [] });
+    expect(await withStore(home, (store) => store.checkHealth())).toMatchObject({ ok: true, problems: [] });
   });
 });
 
@@ -105,6 +108,27 @@ describe("hermes sessions repair", () => {
     const { stdout, code } = await runHermes(["sessions", "repair"], { home });
     expect({ stdout, code }).toEqual({ stdout: "The database is sound: 5 sessions.\n", code: 0 });
     expect(readdirSync(home)).toEqual(before);
+  });
+
+  it("--check-only finds an index that has lost a message", async () => {
+    const home = tempDirectory();
+    const path = join(home, "state.db");
+    {
+      await using store = await openSessionStore({ path });
+      await store.createSession("one", { source: "cli" });
+      await store.appendMany("one", [{ content: "the harbour crane" }, { content: "is blue" }]);
+    }
+    {
+      using db = new DatabaseSync(path);
+      db.exec(
+        "INSERT INTO messages_fts(messages_fts, rowid, content) VALUES('delete', 1, 'the harbour crane')",
+      );
+    }
+    const checked = await runHermes(["sessions", "repair", "--check-only"], { home });
+    expect(checked.code).toBe(1);
+    expect(checked.stdout).toContain("the search index does not match the messages");
+    expect((await runHermes(["sessions", "repair"], { home })).code).toBe(0);
+    expect((await runHermes(["sessions", "repair", "--check-only"], { home })).code).toBe(0);
   });
 
   it("reports a broken schema without touching it, then repairs it and keeps a copy", async () => {

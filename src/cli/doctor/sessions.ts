@@ -14,12 +14,12 @@ export async function checkSessions({ home }: Patient): Promise<Finding[]> {
   try {
     await using store = await openSessionStore({ path, readOnly: true });
     const { sessions, archived, messages, bytes: size, index } = await store.stats();
-    const { problems } = await store.checkHealth();
+    const { problems, indexChecked } = await store.checkHealth();
     if (problems.length > 0) {
       const remedy = "Run 'hermes sessions repair'; it keeps a copy of the file.";
       return problems.map((problem) => fail("sessions", `${path}: ${problem}.`, remedy));
     }
-    const found = fine("sessions", `${sessions + archived} sessions, ${messages} messages, ${bytes(size)}.`);
+    const found = fine("sessions", `${sessions + archived} sessions, ${messages} messages, ${bytes(size)}${indexChecked ? "" : "; the search index was not compared with them"}.`);
     return [found, ...aboutIndex(index), ...aboutMode(path)];
   } catch (cause) {
     const hint = cause instanceof HermesError ? cause.hint : undefined;

@@ -10,7 +10,7 @@ export type AsideOptions = {
   readonly waitLimitMs?: number;
 };
 
-type Answer =
+export type Answer =
   | { readonly rows: readonly Record<string, unknown>[] }
   | { readonly error: { readonly message: string; readonly errcode?: number } };
 
@@ -34,13 +34,17 @@ db?.close();
 /** The answer to each statement in turn; one that fails does not stop the next. */
 export async function runAside(options: AsideOptions, statements: readonly string[]): Promise<Answer[]> {
   const { address, readOnly, waitLimitMs = 15_000 } = options;
-  const worker = new Worker(CODE, { eval: true, workerData: { address, readOnly, waitLimitMs, statements } });
+  const workerData = { address, readOnly, waitLimitMs, statements };
+  // Without the flags of this process: one of them might make the code above a module.
+  const worker = new Worker(CODE, { eval: true, execArgv: ["--no-warnings"], workerData });
   const answers: Answer[] = [];
   worker.on("message", (answer: Answer) => answers.push(answer));
   await new Promise<void>((resolve, reject) => {
     worker.once("error", reject);
     worker.once("exit", () => resolve());
   });
+  if (answers.length < statements.length)
+    throw new Error("The thread that worked on the database ended early.");
   return answers;
 }
 

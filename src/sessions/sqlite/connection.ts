@@ -97,7 +97,8 @@ export class Connection {
 
   close(): void {
     if (this.#isClosed) return;
-    if (this.readOnlyBecause === undefined) this.#checkpoint("TRUNCATE");
+    // The log goes by its name: after a replacement it may be another process's, with commits of its own in it.
+    if (this.readOnlyBecause === undefined && !this.#isReplaced()) this.#checkpoint("TRUNCATE");
     this.#isClosed = true;
     this.#statements.clear();
     this.db.close();
@@ -148,10 +149,14 @@ export class Connection {
    * one to open the new file would take for its own. So nothing more goes into it.
    */
   #refuseIfReplaced(): void {
-    if (fileAt(this.path) === this.#file) return;
+    if (!this.#isReplaced()) return;
     throw sessionError("session-db-unavailable", `${this.path} was replaced or removed while it was open.`, {
       hint: "Close this store and open it again. Nothing of this step was stored.",
     });
+  }
+
+  #isReplaced(): boolean {
+    return fileAt(this.path) !== this.#file;
   }
 
   async #letOthersIn(): Promise<void> {
@@ -161,7 +166,7 @@ export class Connection {
   }
 
   #checkpointLongLog(): void {
-    if (this.#isClosed) return;
+    if (this.#isClosed || this.#isReplaced()) return;
     // NOOP only counts. A SQLite that does not know it yet takes it for PASSIVE, which is harmless.
     const state = this.#checkpoint("NOOP");
     if (state !== undefined && state.log - state.checkpointed >= LONG_LOG_PAGES) this.#checkpoint("PASSIVE");

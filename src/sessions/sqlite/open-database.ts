@@ -9,7 +9,7 @@ import {
   realpathSync,
   statSync,
 } from "node:fs";
-import { basename, dirname } from "node:path";
+import { basename, dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import { describeCause, errnoCode } from "../../lib/index.ts";
@@ -32,7 +32,9 @@ export type OpenOptions = {
 
 export type OpenedDatabase = { readonly connection: Connection; readonly warnings: readonly string[] };
 
-export async function openDatabase(options: OpenOptions): Promise<OpenedDatabase> {
+export async function openDatabase(given: OpenOptions): Promise<OpenedDatabase> {
+  // The path is used again later, by which time the working folder may be another.
+  const options = { ...given, path: resolve(given.path) };
   try {
     return options.readOnly
       ? openReadOnly(options, "it was opened read-only", [])
@@ -88,7 +90,7 @@ function realFile(path: string): string {
 async function openAndPrepare(options: OpenOptions): Promise<OpenedDatabase> {
   const { path } = options;
   createFile(path);
-  if (!isWritable(path)) {
+  if (!isWritableFile(path)) {
     const reason = "the file or its folder is read-only";
     return openReadOnly(options, reason, [`${path} is open for reading only: ${reason}.`]);
   }
@@ -135,10 +137,10 @@ function createFile(path: string): void {
 }
 
 /** Writing needs the folder as well: that is where SQLite keeps its log. */
-function isWritable(path: string): boolean {
+export function isWritableFile(path: string): boolean {
   try {
     accessSync(path, constants.W_OK);
-    accessSync(dirname(path), constants.W_OK);
+    accessSync(dirname(realFile(path)), constants.W_OK);
     return true;
   } catch {
     return false;

@@ -226,7 +226,7 @@ describe("a message of 50 MB", () => {
     expect(row?.content === content).toBe(true); // not toBe: nobody wants to see the difference
     expect(hits(path, "heronloft")).toEqual([id]);
     expect((await store.listSessionsRich())[0]?.preview).toBe(`${content.slice(0, 60).trimEnd()}...`);
-    expect(await store.checkHealth()).toEqual({ ok: true, problems: [] });
+    expect(await store.checkHealth()).toMatchObject({ ok: true, problems: [] });
     expect(await store.deleteSession("a")).toBe(true);
     expect(hits(path, "heronloft")).toEqual([]);
   });
@@ -246,7 +246,7 @@ describe("a message of 50 MB", () => {
     const [row] = await store.getMessages("a");
     expect(JSON.stringify(row?.content) === JSON.stringify(content)).toBe(true);
     expect(hits(path, "heronloft")).toEqual([id]);
-    expect(await store.checkHealth()).toEqual({ ok: true, problems: [] });
+    expect(await store.checkHealth()).toMatchObject({ ok: true, problems: [] });
   });
 });
 
@@ -273,7 +273,7 @@ describe("the files of a database", () => {
     await expectSettled(store);
     await store.close();
     await using again = await openSessionStore({ path });
-    expect(await again.checkHealth()).toEqual({ ok: true, problems: [] });
+    expect(await again.checkHealth()).toMatchObject({ ok: true, problems: [] });
   });
 
   it("a folder deleted under an open store never makes a call hang", async () => {
@@ -295,8 +295,25 @@ describe("the files of a database", () => {
     await expectSettled(store);
     await store.close();
     await using again = await openSessionStore({ path });
-    expect(await again.checkHealth()).toEqual({ ok: true, problems: [] });
+    expect(await again.checkHealth()).toMatchObject({ ok: true, problems: [] });
     expect(await again.messageCount("a")).toBe(30);
+  });
+
+  it("closing a store whose file was replaced leaves what others wrote to the new one", async () => {
+    const path = await ownFile(3);
+    const restored = await ownFile(30);
+    const stale = await openSessionStore({ path });
+    await stale.appendMessage("a", { role: "user", content: "before" });
+    for (const suffix of ["-wal", "-shm"]) rmSync(path + suffix);
+    renameSync(restored, path);
+    const child = startScript("append-and-stay.ts", [path, "a", "after the restore"]);
+    expect(await child.nextLine()).toBe("stored");
+    await stale.close();
+    child.say("close");
+    await child.rest();
+    await using again = await openSessionStore({ path });
+    expect(await again.messageCount("a")).toBe(31);
+    expect((await again.getMessages("a")).at(-1)?.content).toBe("after the restore");
   });
 
   async function expectSettled(store: SessionStore): Promise<void> {
