@@ -16,10 +16,12 @@ export async function chooseCorpus(
   flags: Readonly<Record<string, string>>,
   files: readonly string[] | undefined,
 ): Promise<Corpus> {
-  const wanted = wholeNumber("messages", flags.messages ?? "100000");
+  // All of a corpus that was given; of the generated one, which has no end, the size the yardstick was taken at.
+  const wanted = flags.messages === undefined ? undefined : wholeNumber("messages", flags.messages);
   if (files === undefined) {
+    const size = wanted ?? 100_000;
     const seed = wholeNumber("seed", flags.seed ?? "1");
-    return { name: `seed ${seed}`, size: wanted, messages: () => generateCorpus({ messages: wanted, seed }) };
+    return { name: `seed ${seed}`, size, messages: () => generateCorpus({ messages: size, seed }) };
   }
   if (files.length === 0) throw new HermesError("usage", "--corpus needs at least one file.");
   progress("reading the corpus");
