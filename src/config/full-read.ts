@@ -63,7 +63,18 @@ export function toHermesConfig(
   const display = parseSection("display", parsed);
   const logging = parseSection("logging", parsed);
   const sessions = parseSection("sessions", parsed);
-  if (memory.ok && skills.ok && contextFileMaxChars.ok && display.ok && logging.ok && sessions.ok) {
+  const sessionSearch = parseSection("session_search", parsed);
+  const auxiliary = parseSection("auxiliary", parsed);
+  if (
+    memory.ok &&
+    skills.ok &&
+    contextFileMaxChars.ok &&
+    display.ok &&
+    logging.ok &&
+    sessions.ok &&
+    sessionSearch.ok &&
+    auxiliary.ok
+  ) {
     return ok({
       memory: memory.value,
       skills: skills.value,
@@ -71,14 +82,13 @@ export function toHermesConfig(
       display: display.value,
       logging: logging.value,
       sessions: sessions.value,
+      sessionSearch: sessionSearch.value,
+      auxiliary: auxiliary.value,
       raw: parsed.raw,
     });
   }
-  return err(
-    [memory, skills, contextFileMaxChars, display, logging, sessions].flatMap((part) =>
-      part.ok ? [] : part.error,
-    ),
-  );
+  const parts = [memory, skills, contextFileMaxChars, display, logging, sessions, sessionSearch, auxiliary];
+  return err(parts.flatMap((part) => (part.ok ? [] : part.error)));
 }
 
 export function isRecord(value: unknown): value is Record<string, unknown> {

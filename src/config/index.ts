@@ -25,4 +25,10 @@ export { CONFIG_KEYS, type ConfigKey, findConfigKey, isKnownSection } from "./ke
 export { loadConfig, loadMemoryConfig } from "./load.ts";
 export { DEFAULT_MEMORY_CONFIG, isApprovalOn, type MemoryConfig } from "./memory-config.ts";
 export { nearest } from "./nearest.ts";
-export type { HermesConfig, NotificationLevel } from "./schema.ts";
+export type {
+  AuxiliaryModelConfig,
+  HermesConfig,
+  NotificationLevel,
+  SessionSearchConfig,
+  SummarizeMode,
+} from "./schema.ts";

@@ -2,7 +2,7 @@
 // page work from this table; a test holds it against the schema and the page.
 import { DEFAULT_MEMORY_CONFIG as memory } from "./memory-config.ts";
 
-export type KeyKind = "boolean" | "approval" | "number" | "choice" | "text" | "list" | "unused";
+export type KeyKind = "boolean" | "approval" | "number" | "choice" | "text" | "list" | "section" | "unused";
 
 export type ConfigKey = {
   /** Dotted path; `*` stands for any one name. */
@@ -92,6 +92,43 @@ export const CONFIG_KEYS: readonly ConfigKey[] = [
   key("sessions.retention_days", "number", 90, "How old a session must be to be removed then."),
   key("sessions.vacuum_after_prune", "boolean", true, "Give the space of removed sessions back."),
   key("sessions.min_interval_hours", "number", 24, "Hours between two such clean-ups."),
+  key(
+    "session_search.summarize",
+    "choice",
+    "off",
+    "Written recaps of past sessions: never, when the agent asks, or for every search.",
+  ),
+  key("session_search.summary_timeout", "number", 90, "Seconds for all recaps of one search together."),
+  key("session_search.cross_profile", "boolean", true, "Let the agent read sessions of other profiles."),
+  key(
+    "session_search.max_message_chars",
+    "number",
+    0,
+    "Most characters of one message in a search result; 0 for no such limit.",
+  ),
+  key(
+    "session_search.max_result_chars",
+    "number",
+    60_000,
+    "Most characters of all messages in a search result together.",
+  ),
+  key(
+    "auxiliary.session_search.provider",
+    "text",
+    "auto",
+    "Model provider for recaps; auto for the agent's own.",
+  ),
+  key("auxiliary.session_search.model", "text", "", "Model for recaps; empty for the provider's usual one."),
+  key("auxiliary.session_search.base_url", "text", "", "Address of a model server of your own."),
+  key("auxiliary.session_search.api_key", "text", "", "Its key; better kept in .env."),
+  key("auxiliary.session_search.timeout", "number", 30, "Seconds for one recap."),
+  key("auxiliary.session_search.extra_body", "section", {}, "More fields for each request to the model."),
+  key(
+    "auxiliary.session_search.max_concurrency",
+    "number",
+    3,
+    "How many recaps are written at the same time.",
+  ),
 ];
 
 /** The table row of a dotted key, wildcards resolved. */

@@ -24,6 +24,8 @@ export type HermesConfig = {
     readonly memoryMonitor: { readonly enabled: boolean; readonly intervalSeconds: number };
   };
   readonly sessions: SessionsConfig;
+  readonly sessionSearch: SessionSearchConfig;
+  readonly auxiliary: { readonly sessionSearch: AuxiliaryModelConfig };
   /** The whole file as it is, for rooms with keys of their own. */
   readonly raw: Readonly<Record<string, unknown>>;
 };
@@ -36,12 +38,37 @@ export type SessionsConfig = {
   readonly minIntervalHours: number;
 };
 
+export type SummarizeMode = "off" | "on_request" | "always";
+
+/** The `session_search` tool. */
+export type SessionSearchConfig = {
+  readonly summarize: SummarizeMode;
+  /** Seconds, for all summaries of one call. */
+  readonly summaryTimeout: number;
+  readonly crossProfile: boolean;
+  readonly maxMessageChars: number;
+  readonly maxResultChars: number;
+};
+
+/** Which model does a small piece of work beside the conversation, and how long it may take. */
+export type AuxiliaryModelConfig = {
+  readonly provider: string;
+  readonly model: string;
+  readonly baseUrl: string;
+  readonly apiKey: string;
+  /** Seconds, for one call. */
+  readonly timeout: number;
+  readonly extraBody: Readonly<Record<string, unknown>>;
+  readonly maxConcurrency: number;
+};
+
 const SECTION = "must be a section with keys of its own";
 const BOOLEAN = "must be true or false";
 const NOTIFICATIONS = "must be off, on or verbose";
 const SCAN_ALLOW = "must be a list of threat ids, such as [hermes_env]";
 const LOCK_TIMEOUT = `must be a number above 0 and at most ${MAX_LOCK_TIMEOUT_SECONDS}`;
 const INTERVAL = "must be a number above 0";
+const TEXT = "must be text";
 
 // YAML 1.1, which the reference reads, has these words for booleans; 1.2 hands them over as text.
 const booleanWords = z.stringbool({ truthy: ["true", "yes", "on"], falsy: ["false", "no", "off"] });
@@ -181,6 +208,79 @@ const sessionsSection = z
     }),
   );
 
+function seconds(standard: number) {
+  return z
+    .number(INTERVAL)
+    .gt(0, INTERVAL)
+    .nullish()
+    .transform((value) => value ?? standard);
+}
+
+function text(standard: string) {
+  return z
+    .string(TEXT)
+    .nullish()
+    .transform((value) => value ?? standard);
+}
+
+const SUMMARIZE = "must be off, on_request or always";
+
+const sessionSearchSection = z
+  .looseObject(
+    {
+      summarize: z.preprocess(
+        (value) => (value === false ? "off" : value), // `off` reads as YAML 1.1
+        z.enum(["off", "on_request", "always"], SUMMARIZE).nullish(),
+      ),
+      summary_timeout: seconds(90),
+      cross_profile: boolean(true),
+      max_message_chars: wholeNumber(AT_LEAST_0, 0),
+      max_result_chars: wholeNumber({ min: 1000, max: Number.MAX_SAFE_INTEGER }, 60_000),
+    },
+    SECTION,
+  )
+  .transform(
+    (section): SessionSearchConfig => ({
+      summarize: section.summarize ?? "off",
+      summaryTimeout: section.summary_timeout,
+      crossProfile: section.cross_profile,
+      maxMessageChars: section.max_message_chars,
+      maxResultChars: section.max_result_chars,
+    }),
+  );
+
+const auxiliaryModel = z
+  .looseObject(
+    {
+      provider: text("auto"),
+      model: text(""),
+      base_url: text(""),
+      api_key: z.coerce.string().nullish(), // never refused, because a refusal would show it
+      timeout: seconds(30),
+      extra_body: z.record(z.string(), z.unknown(), SECTION).nullish(),
+      max_concurrency: wholeNumber({ min: 1, max: Number.MAX_SAFE_INTEGER }, 3),
+    },
+    SECTION,
+  )
+  .transform(
+    (section): AuxiliaryModelConfig => ({
+      provider: section.provider,
+      model: section.model,
+      baseUrl: section.base_url,
+      apiKey: section.api_key ?? "",
+      timeout: section.timeout,
+      extraBody: section.extra_body ?? {},
+      maxConcurrency: Math.min(section.max_concurrency, MAX_CONCURRENCY),
+    }),
+  );
+
+// More calls at once are what a model's server takes for abuse.
+const MAX_CONCURRENCY = 5;
+
+const auxiliarySection = z
+  .looseObject({ session_search: z.preprocess((value) => value ?? {}, auxiliaryModel) }, SECTION)
+  .transform((section) => ({ sessionSearch: section.session_search }));
+
 /** Sections are parsed one by one, so that a mistake in one does not hide the mistakes in the next. */
 export const SECTIONS = {
   memory: memorySection,
@@ -189,4 +289,6 @@ export const SECTIONS = {
   display: displaySection,
   logging: loggingSection,
   sessions: sessionsSection,
+  session_search: sessionSearchSection,
+  auxiliary: auxiliarySection,
 } as const;

@@ -18,6 +18,7 @@ export type SessionErrorCode =
   | "lock-lost"
   | "already-continued"
   | "bad-session-id"
+  | "bad-user-id"
   | "bad-message";
 
 export function sessionError(

@@ -16,6 +16,29 @@ export type {
   SessionRow,
   UserMessagePreview,
 } from "./rows.ts";
+export { sanitizeFtsQuery } from "./search/sanitize.ts";
+export { parseMoment } from "./search/time.ts";
+export type {
+  EmptyReason,
+  SearchAnswer,
+  SearchFilters,
+  SearchHit,
+  SearchOptions,
+  SearchRow,
+  SearchStage,
+} from "./search/types.ts";
+export { sessionSearchPreview } from "./search-tool/preview.ts";
+export {
+  type SessionSearchSchemaOptions,
+  sessionSearchSchema,
+  sessionSearchToolSchema,
+} from "./search-tool/schema.ts";
+export {
+  DEFAULT_SESSION_SEARCH_SETTINGS,
+  type SessionSearchSettings,
+  sessionSearchSettings,
+} from "./search-tool/settings.ts";
+export { type SessionSearchContext, sessionSearchTool } from "./search-tool/tool.ts";
 export { checkSessionId, newSessionId } from "./session-id.ts";
 export type { RepairOptions, RepairReport } from "./sqlite/repair.ts";
 export type {

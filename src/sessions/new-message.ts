@@ -47,13 +47,9 @@ export function toMessageColumns(
     finish_reason: textColumn(given.finishReason ?? given.finish_reason),
     reasoning: thinks ? textColumn(given.reasoning) : null,
     reasoning_content: thinks ? textColumn(given.reasoningContent ?? given.reasoning_content) : null,
-    reasoning_details: thinks ? jsonColumn(given.reasoningDetails ?? given.reasoning_details).text : null,
-    codex_reasoning_items: thinks
-      ? jsonColumn(given.codexReasoningItems ?? given.codex_reasoning_items).text
-      : null,
-    codex_message_items: thinks
-      ? jsonColumn(given.codexMessageItems ?? given.codex_message_items).text
-      : null,
+    reasoning_details: thinks ? jsonText(given.reasoningDetails, given.reasoning_details) : null,
+    codex_reasoning_items: thinks ? jsonText(given.codexReasoningItems, given.codex_reasoning_items) : null,
+    codex_message_items: thinks ? jsonText(given.codexMessageItems, given.codex_message_items) : null,
     platform_message_id: textColumn(given.platformMessageId ?? given.platform_message_id ?? given.message_id),
     observed: given.observed ? 1 : 0,
     hasOwnTimestamp: timestamp !== null,
@@ -122,13 +118,25 @@ function jsonColumn(value: unknown): { readonly text: string | null; readonly co
   return EMPTY_JSON.has(text) ? { text: null, count: 0 } : { text, count: countOf(value) };
 }
 
+/** Rows have these columns as the text they are stored as, so text under a row's key that is JSON is that text. */
+function jsonText(value: unknown, ofRow: unknown): string | null {
+  if (value !== null && value !== undefined) return jsonColumn(value).text;
+  const isStored = typeof ofRow === "string" && ofRow.isWellFormed() && parseJson(ofRow) !== undefined;
+  return isStored ? ofRow : jsonColumn(ofRow).text;
+}
+
 function parseStructure(text: string): object | null {
   if (!/^\s*[[{]/.test(text)) return null;
+  const parsed = parseJson(text);
+  return typeof parsed === "object" ? parsed : null;
+}
+
+/** Undefined for text that is no JSON, or only looks like it: that is stored as a JSON string. */
+function parseJson(text: string): unknown {
   try {
-    const parsed: unknown = JSON.parse(text);
-    return typeof parsed === "object" ? parsed : null;
+    return JSON.parse(text);
   } catch {
-    return null; // text that only looks like JSON is stored as a JSON string
+    return undefined;
   }
 }
 

@@ -1,6 +1,6 @@
 // Opens a session store. The backend is loaded when it is needed: SQLite costs start-up time, a server's driver more.
 import { HermesError } from "../lib/index.ts";
-import type { SqliteStoreOptions } from "./sqlite/store.ts";
+import type { SqliteStoreOptions } from "./sqlite/options.ts";
 import type { SessionStore } from "./store.ts";
 
 export type SessionStoreOptions = SqliteStoreOptions | { readonly url: string; readonly schema?: string };

@@ -16,6 +16,7 @@ import type {
   SessionRow,
   UserMessagePreview,
 } from "./rows.ts";
+import type { SearchAnswer, SearchOptions, SearchRow } from "./search/types.ts";
 
 export type Scope = { readonly userId?: string | undefined };
 export type Page = { readonly limit?: number; readonly offset?: number };
@@ -53,18 +54,24 @@ export type NewMessage = {
   readonly observed?: boolean;
   /** Seconds, numeric text or a Date. Default: now. */
   readonly timestamp?: number | string | Date | null;
-  /** The row this one is a copy of. */
+  /** The row this one is a copy of. A stored row of another session that is handed in counts as a copy by itself. */
   readonly originId?: number | null;
 };
 
 export type MessageInput = NewMessage | Partial<MessageRow> | ConversationMessage;
 
+/** The counters have the names of their columns, or the short ones the original's callers use. */
 export type TokenUpdate = {
   readonly inputTokens?: number;
   readonly outputTokens?: number;
   readonly cacheReadTokens?: number;
   readonly cacheWriteTokens?: number;
   readonly reasoningTokens?: number;
+  readonly input?: number;
+  readonly output?: number;
+  readonly cacheRead?: number;
+  readonly cacheWrite?: number;
+  readonly reasoning?: number;
   readonly apiCallCount?: number;
   readonly estimatedCostUsd?: number | null;
   readonly actualCostUsd?: number | null;
@@ -266,6 +273,8 @@ export interface SessionStore extends AsyncDisposable {
   getCompressionTip(id: string, scope?: Scope): Promise<string>;
   /** The root over every kind of parent, as the search tool groups hits. */
   getLineageRoot(id: string, scope?: Scope): Promise<string>;
+  /** Every session connected with this one by parents of any kind, in both directions. */
+  listLineage(id: string, scope?: Scope): Promise<string[]>;
   resolveResumeSessionId<T extends string | null | undefined>(id: T, scope?: Scope): Promise<T | string>;
   /** An exact id or a unique beginning of one. */
   resolveSessionId(text: string, scope?: Scope): Promise<string | null>;
@@ -304,6 +313,12 @@ export interface SessionStore extends AsyncDisposable {
   listDelegates(ids: readonly string[], scope?: Scope): Promise<string[]>;
   /** The whole chain of continuations follows. True when any row changed. */
   setSessionArchived(id: string, archived: boolean): Promise<boolean>;
+
+  // Search
+  /** The messages that answer a query, best first, with how they were found. Never rejects because of the query's text. */
+  search(query: string, options?: SearchOptions): Promise<SearchAnswer>;
+  /** The same, as the original's rows. */
+  searchMessages(query: string, options?: SearchOptions): Promise<SearchRow[]>;
 
   // Delete and maintenance. `sessionsDir`: also remove the transcript files the original kept there.
   deleteSession(id: string, options?: { readonly sessionsDir?: string }): Promise<boolean>;

@@ -8,13 +8,18 @@ export const MAX_TITLE_CHARS = 100;
 /** The title as it is stored; null when nothing visible is left. Throws `title-too-long`. */
 export function sanitizeTitle(title: string | null | undefined): string | null {
   if (!title) return null;
-  const clean = collapseWhitespace(title.replace(INVISIBLE, "").toWellFormed());
+  const clean = cleaned(title);
   const length = codePointLength(clean);
   if (length > MAX_TITLE_CHARS)
     throw sessionError("title-too-long", `Title too long (${length} chars, max ${MAX_TITLE_CHARS})`, {
       hint: `Shorten it to ${MAX_TITLE_CHARS} characters.`,
     });
   return clean === "" ? null : clean;
+}
+
+/** `sanitizeTitle` for a title nobody can be asked about: what is too long is cut. */
+export function fittingTitle(title: string): string | null {
+  return sanitizeTitle(cutTo(cleaned(title), MAX_TITLE_CHARS));
 }
 
 /** The title without one number at its end. */
@@ -49,6 +54,10 @@ const INVISIBLE =
 
 // Fifteen digits are exact in a number; a longer row of digits is part of the name.
 const NUMBERED = /^(.+) #(\d{1,15})$/su;
+
+function cleaned(title: string): string {
+  return collapseWhitespace(title.replace(INVISIBLE, "").toWellFormed());
+}
 
 function cutTo(text: string, count: number): string {
   return codePointLength(text) <= count ? text : pyStrip(takeCodePoints(text, count));

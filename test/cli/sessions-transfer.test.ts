@@ -1,5 +1,8 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import {
   existsSync,
+  linkSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -7,11 +10,15 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { basename, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { openSessionStore } from "../../src/sessions/index.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
 import { runHere, runHermes, runJson } from "./run.ts";
 import { CHINESE, CRANE, databaseOf, homeWithSessions, PLAIN, withStore } from "./sessions-home.ts";
+
+const MAIN = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 
 type Exported = { id: string; title: string | null; messages: { content: string; active: number }[] };
 
@@ -98,6 +105,41 @@ describe("hermes sessions export", () => {
     expect(readdirSync(folder).sort()).toEqual(["directory", "kept.jsonl", "link.jsonl"]);
   });
 
+  it("never writes over the database, whatever it is called and however it is forced", async () => {
+    const home = await homeWithSessions();
+    const database = databaseOf(home);
+    const folder = tempDirectory();
+    symlinkSync(database, join(folder, "link.jsonl"));
+    linkSync(database, join(folder, "same.jsonl"));
+    symlinkSync(home, join(folder, "home"));
+    const names = [database, `${database}-wal`, `${database}-shm`, `${database}-journal`]
+      .concat(
+        ["link.jsonl", "same.jsonl", "home/state.db", "home/state.db-wal"].map((name) => join(folder, name)),
+      )
+      .concat(join(home, "..", basename(home), "state.db"));
+    await using open = await openSessionStore({ path: database }); // so that its log is there too
+    const { ino } = statSync(database);
+    for (const name of names) {
+      for (const flags of [[], ["--force"]]) {
+        const { code, stderr } = await runHere(["sessions", "export", name, ...flags], { home });
+        expect({ code, stderr }, name).toEqual({
+          code: 1,
+          stderr: expect.stringContaining("belongs to the session database"),
+        });
+      }
+    }
+    expect(statSync(database).ino).toBe(ino);
+    expect(await open.sessionCount({ includeArchived: true })).toBe(5);
+    expect(readdirSync(folder).sort()).toEqual(["home", "link.jsonl", "same.jsonl"]);
+  });
+
+  it("makes no file under the name of a database that is still to come", async () => {
+    const home = tempDirectory();
+    const { code } = await runHere(["sessions", "export", databaseOf(home)], { home });
+    expect(code).toBe(1);
+    expect(readdirSync(home)).toEqual([]);
+  });
+
   it("leaves nothing behind when it is interrupted", async () => {
     const home = await homeWithSessions();
     const folder = tempDirectory();
@@ -161,7 +203,7 @@ describe("hermes sessions import", () => {
     expect(stdout).toContain("Imported 4 sessions with 6 messages.\nSkipped 1 session:\n");
     expect(stdout).toContain(`  ${PLAIN}  `);
     expect(stdout).toMatch(
-      /Renamed 1 session whose title was taken:\n {2}20260101_090000_aaaaaa {2}Harbour crane #2\n/,
+      /Renamed 1 session whose title was taken or too long:\n {2}20260101_090000_aaaaaa {2}Harbour crane #2\n/,
     );
     expect(await runJson(["sessions", "import", "-"], { home, input: text })).toMatchObject({
       success: true,
@@ -201,6 +243,35 @@ describe("hermes sessions import", () => {
     expect(folder).toMatchObject({ code: 1, stderr: expect.stringContaining("it is a directory") });
     expect(existsSync(home)).toBe(false);
   });
+
+  it("stops at the first Ctrl-C while it waits for input, and tells what it has", async () => {
+    const [first = ""] = (await exported()).split("\n");
+    const home = tempDirectory();
+    const child = spawn(process.execPath, [MAIN, "sessions", "import", "-"], {
+      env: { PATH: process.env.PATH, HERMES_HOME: home },
+      stdio: "pipe",
+    });
+    onTestFinished(() => void child.kill("SIGKILL"));
+    const output = { stdout: "", stderr: "" };
+    for (const name of ["stdout", "stderr"] as const)
+      child[name].setEncoding("utf8").on("data", (text: string) => {
+        output[name] += text;
+      });
+    const ended = once(child, "close");
+    child.stdin.write(`${first}\n`); // and no end: whoever writes may still have more to say
+    await expect
+      .poll(
+        async () => existsSync(databaseOf(home)) && (await withStore(home, (store) => store.sessionCount())),
+        { timeout: 20_000 },
+      )
+      .toBe(1);
+    child.kill("SIGINT");
+    expect(await ended).toEqual([130, null]);
+    expect(output).toEqual({
+      stdout: expect.stringMatching(/^Imported 1 session with \d+ messages?\.\n$/),
+      stderr: expect.stringContaining("goes on where this stopped"),
+    });
+  }, 30_000);
 
   it("stops when it is interrupted, and says that it can go on", async () => {
     const home = tempDirectory();

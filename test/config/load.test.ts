@@ -31,6 +31,24 @@ describe("loading config.yaml", () => {
         display: { memoryNotifications: "on", platforms: {} },
         logging: { memoryMonitor: { enabled: true, intervalSeconds: 300 } },
         sessions: { autoPrune: false, retentionDays: 90, vacuumAfterPrune: true, minIntervalHours: 24 },
+        sessionSearch: {
+          summarize: "off",
+          summaryTimeout: 90,
+          crossProfile: true,
+          maxMessageChars: 0,
+          maxResultChars: 60_000,
+        },
+        auxiliary: {
+          sessionSearch: {
+            provider: "auto",
+            model: "",
+            baseUrl: "",
+            apiKey: "",
+            timeout: 30,
+            extraBody: {},
+            maxConcurrency: 3,
+          },
+        },
         raw: {},
       },
     });
@@ -102,6 +120,67 @@ logging: {memory_monitor: {enabled: no, interval_seconds: 0.5}}
         logging: { memoryMonitor: { enabled: false, intervalSeconds: 0.5 } },
       },
     });
+  });
+
+  it("reads the sections of session search", async () => {
+    const { config } = await loadText(`session_search:
+  summarize: on_request
+  summary_timeout: 12.5
+  cross_profile: no
+  max_message_chars: 400
+  max_result_chars: 1000
+auxiliary:
+  vision: {model: eyes}
+  session_search:
+    provider: openrouter
+    model: small
+    base_url: http://localhost:1234/v1
+    api_key: 12345
+    timeout: 5
+    extra_body: {seed: 7}
+    max_concurrency: 50
+`);
+    expect(config).toMatchObject({
+      ok: true,
+      value: {
+        sessionSearch: {
+          summarize: "on_request",
+          summaryTimeout: 12.5,
+          crossProfile: false,
+          maxMessageChars: 400,
+          maxResultChars: 1000,
+        },
+        auxiliary: {
+          sessionSearch: {
+            provider: "openrouter",
+            model: "small",
+            baseUrl: "http://localhost:1234/v1",
+            apiKey: "12345",
+            timeout: 5,
+            extraBody: { seed: 7 },
+            maxConcurrency: 5,
+          },
+        },
+      },
+    });
+  });
+
+  it("counts an empty auxiliary section, and off without quotes, as the default", async () => {
+    for (const text of [
+      "auxiliary:\n",
+      "auxiliary:\n  session_search:\n",
+      "session_search: {summarize: off}\n",
+      "session_search: {summarize: false}\n",
+    ]) {
+      const { config } = await loadText(text);
+      expect(config, text).toMatchObject({
+        ok: true,
+        value: {
+          sessionSearch: { summarize: "off" },
+          auxiliary: { sessionSearch: { provider: "auto", apiKey: "" } },
+        },
+      });
+    }
   });
 
   it("takes the boolean words of YAML 1.1, merge keys and fractions of a second", async () => {
@@ -198,6 +277,24 @@ describe("a config that cannot be used", () => {
       "logging: {memory_monitor: {interval_seconds: 0}}",
       "logging.memory_monitor.interval_seconds must be a number above 0",
     ],
+    [
+      "session_search: {summarize: sometimes}",
+      'session_search.summarize must be off, on_request or always, but is "sometimes"',
+    ],
+    [
+      "session_search: {max_result_chars: 10}",
+      "session_search.max_result_chars must be a whole number of at least 1000, but is 10",
+    ],
+    ["session_search: {summary_timeout: 0}", "session_search.summary_timeout must be a number above 0"],
+    [
+      "auxiliary: {session_search: {timeout: soon}}",
+      'auxiliary.session_search.timeout must be a number above 0, but is "soon"',
+    ],
+    [
+      "auxiliary: {session_search: {extra_body: 5}}",
+      "auxiliary.session_search.extra_body must be a section with keys of its own, but is 5",
+    ],
+    ["auxiliary: {session_search: []}", "auxiliary.session_search must be a section with keys of its own"],
     ["context_file_max_chars: 0", "context_file_max_chars must be a whole number of at least 1, but is 0"],
     ["- a\n- b", "must hold keys and values"],
     ["just text", 'must hold keys and values, but is "just text"'],

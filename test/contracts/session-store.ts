@@ -13,6 +13,7 @@ import { propertiesContract } from "./session-store/properties.ts";
 import { replacingContract } from "./session-store/replacing.ts";
 import { rewindContract } from "./session-store/rewind.ts";
 import { scopingContract } from "./session-store/scoping.ts";
+import { searchContract } from "./session-store/search.ts";
 import { sessionsContract } from "./session-store/sessions.ts";
 import { splittingContract } from "./session-store/splitting.ts";
 import type { Harness } from "./session-store/support.ts";
@@ -38,6 +39,7 @@ export function sessionStoreContract(backend: string, harness: Harness): void {
     describe("compression locks", () => locksContract(harness));
     describe("handoff", () => handoffContract(harness));
     describe("export and import", () => exportImportContract(harness));
+    describe("search", () => searchContract(harness));
     describe("users", () => scopingContract(harness));
     describe("any sequence of calls", () => propertiesContract(harness));
   });

@@ -19,7 +19,10 @@ export async function checkSessions({ home }: Patient): Promise<Finding[]> {
       const remedy = "Run 'hermes sessions repair'; it keeps a copy of the file.";
       return problems.map((problem) => fail("sessions", `${path}: ${problem}.`, remedy));
     }
-    const found = fine("sessions", `${sessions + archived} sessions, ${messages} messages, ${bytes(size)}${indexChecked ? "" : "; the search index was not compared with them"}.`);
+    const found = fine(
+      "sessions",
+      `${sessions + archived} sessions, ${messages} messages, ${bytes(size)}${indexChecked ? "" : "; the search index was not compared with them"}.`,
+    );
     return [found, ...aboutIndex(index), ...aboutMode(path)];
   } catch (cause) {
     const hint = cause instanceof HermesError ? cause.hint : undefined;

@@ -4,7 +4,7 @@ import type { CommandBody, CommandContext, CommandInput, CommandOutcome } from "
 import { counted, printable } from "../printing.ts";
 import { findSession, notFoundAnywhere } from "./find-session.ts";
 import { sourceFlag, textFlag } from "./flags.ts";
-import { noDatabaseNote, openExisting } from "./open-store.ts";
+import { databasePath, noDatabaseNote, openExisting } from "./open-store.ts";
 import { openOutputFile } from "./output-file.ts";
 import { progressDisplay } from "./progress.ts";
 
@@ -26,7 +26,8 @@ export const exportSessions: CommandBody = async (input, context) => {
       // stdout holds the sessions and nothing else.
       return { json: undefined, lines: [], notes, exitCode: written === undefined ? 130 : 0 };
     }
-    await using file = await openOutputFile(out, { isForced: input.flags.force === true });
+    const database = databasePath(context);
+    await using file = await openOutputFile(out, { isForced: input.flags.force === true, database });
     const written = await writeAll(wanted, {
       input,
       context,

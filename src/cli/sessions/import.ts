@@ -1,5 +1,6 @@
 // import: the lines of an export, one session at a time.
 import { type FileHandle, open } from "node:fs/promises";
+import { Readable } from "node:stream";
 import { describeCause, HermesError } from "../../lib/index.ts";
 import type { ExportedSession, ImportOutcome } from "../../sessions/index.ts";
 import { type CommandBody, CommandFailure, type CommandOutcome } from "../command.ts";
@@ -50,7 +51,7 @@ class Reading {
 
   async *read(signal: AbortSignal): AsyncGenerator<ExportedSession> {
     try {
-      for await (const line of linesOf(this.#chunks)) {
+      for await (const line of linesOf(untilAborted(this.#chunks, signal))) {
         if (signal.aborted) return;
         if (line.bytes.length === 0) continue;
         this.line = line.number;
@@ -67,6 +68,30 @@ class Reading {
       this.line = cause.line;
       this.trouble = cause.message;
     }
+  }
+}
+
+/** Ends at once when the signal comes, also while nothing does: a person at a pipe that is idle wants out too. */
+async function* untilAborted(
+  chunks: AsyncIterable<Uint8Array>,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  const { promise: aborted, resolve } = Promise.withResolvers<undefined>();
+  const stop = (): void => resolve(undefined);
+  signal.addEventListener("abort", stop, { once: true });
+  const source = chunks[Symbol.asyncIterator]();
+  try {
+    while (!signal.aborted) {
+      const next = source.next();
+      const read = await Promise.race([next, aborted]);
+      if (read === undefined) next.catch(() => {}); // given up; what becomes of it does not matter
+      if (read === undefined || read.done) return;
+      yield read.value;
+    }
+  } finally {
+    signal.removeEventListener("abort", stop);
+    // An open stream would keep the process alive, waiting for what nobody reads.
+    if (chunks instanceof Readable) chunks.destroy();
   }
 }
 
@@ -127,7 +152,9 @@ function told(outcome: ImportOutcome & { isStopped: boolean }): CommandOutcome {
       `Imported ${counted(imported, "session")} with ${counted(messages, "message")}.`,
       ...(skipped.length > 0 ? [`Skipped ${counted(skipped.length, "session")}:`] : []),
       ...list(skipped.map(({ id, reason }) => `  ${flat(id)}  ${flat(reason)}`)),
-      ...(renamed.length > 0 ? [`Renamed ${counted(renamed.length, "session")} whose title was taken:`] : []),
+      ...(renamed.length > 0
+        ? [`Renamed ${counted(renamed.length, "session")} whose title was taken or too long:`]
+        : []),
       ...list(renamed.map(({ id, title }) => `  ${flat(id)}  ${flat(title ?? "(no title)")}`)),
     ],
     notes: isStopped ? ["Stopped. Importing the file again goes on where this stopped."] : [],

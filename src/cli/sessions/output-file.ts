@@ -1,4 +1,5 @@
 // A private file that is written piece by piece and appears under its name when it is whole.
+import { statSync } from "node:fs";
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { errnoCode, HermesError, randomHex, resolveLinks, syncDirectory } from "../../lib/index.ts";
@@ -12,8 +13,19 @@ export type OutputFile = AsyncDisposable & {
   finish(): Promise<void>;
 };
 
-export async function openOutputFile(name: string, { isForced }: { isForced: boolean }): Promise<OutputFile> {
+export type OutputOptions = {
+  /** Replaces a file that is there. */
+  readonly isForced: boolean;
+  /** The database: neither it nor a file that SQLite keeps beside it is ever replaced, forced or not. */
+  readonly database: string;
+};
+
+export async function openOutputFile(
+  name: string,
+  { isForced, database }: OutputOptions,
+): Promise<OutputFile> {
   const target = resolveLinks(resolve(name));
+  refuseDatabase(name, target, database);
   refuseWhatIsThere(name, target, isForced);
   const temp = join(dirname(target), `.${basename(target)}.${randomHex(6)}.tmp`);
   let file: FileHandle | undefined = await create(temp, name);
@@ -28,6 +40,7 @@ export async function openOutputFile(name: string, { isForced }: { isForced: boo
     finish: async () => {
       await file?.sync();
       await close();
+      refuseDatabase(name, target, database);
       refuseWhatIsThere(name, target, isForced); // somebody may have made one meanwhile
       await rename(temp, target);
       syncDirectory(dirname(target));
@@ -37,6 +50,32 @@ export async function openOutputFile(name: string, { isForced }: { isForced: boo
       await rm(temp, { force: true });
     },
   };
+}
+
+const BESIDE_DATABASE = ["", "-wal", "-shm", "-journal"];
+
+/** By the file itself, since it can have other names, and by name, since it may not be there yet. */
+function refuseDatabase(name: string, target: string, database: string): void {
+  const there = fileAt(target);
+  const real = resolveLinks(resolve(database));
+  const isOfDatabase = BESIDE_DATABASE.map((suffix) => real + suffix).some(
+    (path) => placeOf(path) === placeOf(target) || (there !== undefined && fileAt(path) === there),
+  );
+  if (!isOfDatabase) return;
+  throw new CommandFailure(
+    `${printable(name)} belongs to the session database itself. Name another file, or '-' for stdout.`,
+    { details: { kind: "is-database" } },
+  );
+}
+
+function fileAt(path: string): string | undefined {
+  const there = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return there && `${there.dev}:${there.ino}`;
+}
+
+/** The directory by what it is, since it can have other names too. */
+function placeOf(path: string): string {
+  return `${fileAt(dirname(path)) ?? dirname(path)}/${basename(path)}`;
 }
 
 function refuseWhatIsThere(name: string, target: string, isForced: boolean): void {

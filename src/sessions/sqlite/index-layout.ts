@@ -1,7 +1,7 @@
 // The full-text index in its two shapes. `compact` is ours: external content, so no text is stored twice. `reference` is
 // what the original makes: each index with a copy of all text. Either way the six triggers bear the original's names,
 // because it counts them, and creates those that are missing.
-import { hasZero, isUnspaced, needsSideText, referenceText, sideText, wholeText } from "./index-text.ts";
+import { isUnspaced, needsSideText, referenceText, sideText, wholeText } from "./index-text.ts";
 import { type SchemaObject, table, trigger, view } from "./side-tables.ts";
 
 export const FTS_TABLES = ["messages_fts", "messages_fts_trigram"] as const;
@@ -179,7 +179,3 @@ export const REFERENCE_TABLES: Readonly<Record<FtsTable, string>> = {
 export function fillReferenceTable(name: FtsTable): string {
   return `INSERT INTO ${name}(rowid, content) SELECT m.id, ${referenceText("m")} FROM messages m ORDER BY m.id`;
 }
-
-export const ANY_ZERO_BYTE = `
-  SELECT 1 FROM messages WHERE ${hasZero("content")} OR ${hasZero("tool_name")} OR ${hasZero("tool_calls")} LIMIT 1
-`;

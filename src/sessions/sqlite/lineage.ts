@@ -1,9 +1,8 @@
 // Which session goes on where: tips, roots, resuming, continuing after compaction, branching.
 import { joinLineage } from "../conversation.ts";
 import { sessionError } from "../errors.ts";
-import { MARK_KEYS, withoutMarks } from "../lineage-marks.ts";
-import { toMessageColumns } from "../new-message.ts";
-import type { ConversationMessage, SessionRow } from "../rows.ts";
+import { MARK_KEYS, readMarks, withoutMarks } from "../lineage-marks.ts";
+import type { ConversationMessage, SessionRow, StoredMessageRow } from "../rows.ts";
 import { checkSessionId, newSessionId } from "../session-id.ts";
 import type { BranchOptions, ContinueOptions, NewLineageSession, Scope, SessionStore } from "../store.ts";
 import { sanitizeTitle } from "../titles.ts";
@@ -14,9 +13,11 @@ import { lockHolder } from "./locks.ts";
 import {
   ADD_TO_COUNTERS,
   appendColumns,
+  copyWords,
   INSERT_ORIGIN,
   type ReadOptions,
   readInTimeOrder,
+  toAppend,
 } from "./messages.ts";
 import { columnList, MESSAGE_COLUMNS } from "./schema.ts";
 import { findSession, insertSession } from "./sessions.ts";
@@ -53,6 +54,15 @@ const ANCESTORS = `
   SELECT id FROM up ORDER BY depth DESC
 `;
 
+const DESCENDANTS = `
+  WITH RECURSIVE down(id) AS (
+    SELECT id FROM sessions s WHERE id = :id AND ${isVisible("s")}
+    UNION
+    SELECT c.id FROM down JOIN sessions c ON c.parent_session_id = down.id WHERE ${isVisible("c")}
+  )
+  SELECT id FROM down
+`;
+
 const NEXT_TO_RESUME = `
   SELECT id, EXISTS (SELECT 1 FROM messages WHERE session_id = s.id) AS has_messages FROM sessions s
   WHERE parent_session_id = :id AND ${isVisible("s")} ORDER BY started_at DESC, id DESC LIMIT 1
@@ -71,12 +81,15 @@ const ROWS_TO_COPY = `
   FROM messages WHERE session_id = :from AND active = 1 AND id <= :until ORDER BY id
 `;
 const COPIED = columnList(MESSAGE_COLUMNS.filter(({ name }) => name !== "id" && name !== "session_id"));
-const COPY_ROW = `INSERT INTO messages (session_id, ${COPIED}) SELECT :to, ${COPIED} FROM messages WHERE id = :id`;
+const COPY_ROW = `
+  INSERT INTO messages (id, session_id, ${COPIED}) SELECT :copy, :to, ${COPIED} FROM messages WHERE id = :id
+`;
 
 export type LineageOperations = Pick<
   SessionStore,
   | "getCompressionTip"
   | "getLineageRoot"
+  | "listLineage"
   | "resolveResumeSessionId"
   | "resolveSessionId"
   | "continueSession"
@@ -87,6 +100,12 @@ export function lineageOperations({ connection, clock }: StoreContext): LineageO
   return {
     getCompressionTip: (id, scope) => connection.read(() => tipOf(connection, id, scope)),
     getLineageRoot: (id, scope) => connection.read(() => ancestorsOf(connection, id, scope)[0] ?? id),
+    listLineage: (id, scope) =>
+      connection.read(() => {
+        const root = ancestorsOf(connection, id, scope)[0] ?? id;
+        const rows = connection.all<{ id: string }>(DESCENDANTS, { id: root, user: userOf(scope) });
+        return rows.length === 0 ? [id] : rows.map((row) => row.id);
+      }),
     async resolveResumeSessionId(id, scope) {
       return isPossibleId(id) ? connection.read(() => resumable(connection, id, scope)) : id;
     },
@@ -102,9 +121,7 @@ export function lineageOperations({ connection, clock }: StoreContext): LineageO
     async continueSession(parentId, options = {}) {
       const now = clock.now();
       const id = checkSessionId(options.id ?? newSessionId(now));
-      const columns = (options.messages ?? []).map((message) =>
-        toMessageColumns(message, { now: now.getTime() / 1000, mode: "append" }),
-      );
+      const columns = (options.messages ?? []).map((message) => toAppend(message, id, now.getTime() / 1000));
       return connection.write((): NewLineageSession => {
         const at = seconds(clock);
         const parent = requireSession(connection, parentId);
@@ -149,10 +166,27 @@ export function readAncestry(
   options: ReadOptions,
   warn: (message: string) => void,
 ): ConversationMessage[] {
-  const segments = ancestorsOf(connection, id, options).map((session) =>
-    readInTimeOrder(connection, session, options),
-  );
-  return joinLineage(segments, warn);
+  const segments = ancestorsOf(connection, id, options).map((session) => ({
+    isBranch:
+      readMarks(findSession(connection, session, options)?.model_config ?? null).branchedFrom !== undefined,
+    rows: readInTimeOrder(connection, session, options),
+  }));
+  const shown = segments.map(({ rows }, at) => {
+    const child = segments[at + 1];
+    return child?.isBranch ? upToFork(rows, child.rows) : rows;
+  });
+  return joinLineage(shown, warn);
+}
+
+/** What was said in the parent after a branch left it is not part of the branch. */
+function upToFork(
+  rows: readonly StoredMessageRow[],
+  branch: readonly StoredMessageRow[],
+): readonly StoredMessageRow[] {
+  const own = new Map(rows.map((row) => [row.origin_id ?? row.id, row.id]));
+  const copied = branch.flatMap((row) => own.get(row.origin_id ?? -1) ?? []);
+  const fork = Math.max(...copied);
+  return copied.length === 0 ? rows : rows.filter((row) => row.id <= fork);
 }
 
 /** Compaction can leave an empty session whose child holds the messages; a person resuming it means the child. */
@@ -209,7 +243,7 @@ function copyMessages(
   }
   const rows = connection.all<{ id: number; calls: number }>(ROWS_TO_COPY, { from, until });
   const ids = rows.map(({ id }) => {
-    const { lastId } = connection.run(COPY_ROW, { id, to });
+    const { lastId } = connection.run(COPY_ROW, { id, to, copy: copyWords(connection, id) });
     connection.run(INSERT_ORIGIN, { id: lastId, origin: id });
     return lastId;
   });

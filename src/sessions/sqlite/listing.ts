@@ -8,10 +8,11 @@ import type { Connection } from "./connection.ts";
 import { count, type StoreContext, userOf } from "./context.ts";
 import { tipOf } from "./lineage.ts";
 import { isContinuation, isListable, isVisible } from "./lineage-sql.ts";
-import { columnList, SESSION_COLUMNS } from "./schema.ts";
+import { readableFields } from "./readable-fields.ts";
+import { SESSION_COLUMNS } from "./schema.ts";
 import { findSession, SESSION_FIELDS, sessionFilter } from "./sessions.ts";
 
-const FIELDS = columnList(SESSION_COLUMNS, "s.");
+const FIELDS = readableFields(SESSION_COLUMNS, "s.");
 
 /** Up along continuations: the row a conversation is listed under. */
 const ROOT_OF = (id: string) => `(
@@ -34,6 +35,42 @@ const CHAIN = `
   )
   SELECT DISTINCT id FROM chain
 `;
+
+/** How an id is compared with what was asked for. SQLite's `lower` knows ASCII alone, as the rule wants it. */
+const FITS = {
+  whole: "lower(h.session_id) = :query",
+  beginning: "instr(lower(h.session_id), :query) = 1",
+  part: "instr(lower(h.session_id), :query) > 0",
+} as const;
+type Fit = keyof typeof FITS;
+
+/** Read off the activity alone: sessions are looked at only where an id fits and has relatives. */
+const HITS_WITH_RELATIVES = (fit: Fit) => `
+  SELECT h.session_id AS id FROM hermes_memory_activity h
+  WHERE ${FITS[fit]} AND (:user IS NULL OR h.user_id = :user) AND (
+    h.session_id IN (SELECT id FROM sessions WHERE parent_session_id > '')
+    OR h.session_id IN (SELECT parent_session_id FROM sessions WHERE parent_session_id > ''))
+`;
+
+/** Sessions whose id does not fit, but that of another one of their conversation does. */
+const RELATIVES = (fit: Fit) => `(
+  WITH RECURSIVE family(id) AS (
+    SELECT ${ROOT_OF("hit.id")} FROM (${HITS_WITH_RELATIVES(fit)}) hit
+    UNION
+    SELECT c.id FROM family JOIN sessions p ON p.id = family.id JOIN sessions c ON c.parent_session_id = p.id
+    WHERE ${isContinuation("c", "p")} AND ${isVisible("c")}
+  )
+  SELECT id FROM family)`;
+
+/** Sessions that go on in one whose id fits. */
+const FORERUNNERS = (fit: Fit) => `(
+  WITH RECURSIVE back(id) AS (
+    SELECT hit.id FROM (${HITS_WITH_RELATIVES(fit)}) hit
+    UNION
+    SELECT p.id FROM back JOIN sessions c ON c.id = back.id JOIN sessions p ON p.id = c.parent_session_id
+    WHERE ${isContinuation("c", "p")} AND ${isVisible("p")}
+  )
+  SELECT id FROM back)`;
 
 const LAST_ACTIVE = "SELECT last_active FROM hermes_memory_activity WHERE session_id = :id";
 const FIRST_USER_MESSAGE = `
@@ -123,7 +160,7 @@ function searchSessions(
     offset: count(options.offset, 0),
     ...(options.source === undefined ? {} : { source: options.source }),
   };
-  const sql = `${RECENT(`${source} ${ofUser(options)}`)} LIMIT :limit OFFSET :offset`;
+  const sql = `${RECENT(`${source} ${ofUser(options, "a")}`)} LIMIT :limit OFFSET :offset`;
   return connection.all<ActiveSession>(sql, values).map((row) => ({ ...row }));
 }
 
@@ -132,61 +169,97 @@ function listRich(context: StoreContext, options: ListOptions): ListedSession[] 
   const limit = count(options.limit, 20);
   const offset = count(options.offset, 0);
   if (limit === 0) return [];
-  const roots = options.orderByLastActive
-    ? rootsByActivity(connection, options, limit + offset)
-    : rootsByStart(connection, options, limit + offset);
-  const listed = roots.slice(offset, offset + limit).map((row) => describe(context, row));
+  const enough = limit + offset;
+  if (!options.orderByLastActive) {
+    const roots = rootsByStart(connection, options, enough);
+    return roots.slice(offset).map((row) => present(context, row, options));
+  }
+  const query = asciiLower(options.idQuery ?? "");
+  const wanted = query === "" ? undefined : ({ query, fit: "part" } as const);
+  const ids = rootsByActivity(connection, options, enough, wanted).slice(offset, enough);
+  return readRoots(context, ids, options);
+}
+
+/** Only what is shown is read in full. */
+function readRoots(context: StoreContext, ids: readonly string[], options: ListOptions): ListedSession[] {
+  const rows = ids.map((id) => findSession(context.connection, id, options));
+  return rows.flatMap((row) => (row === null ? [] : [present(context, row, options)]));
+}
+
+function present(context: StoreContext, row: SessionRow, options: ListOptions): ListedSession {
+  const listed = describe(context, row);
   if (options.includeChildren || options.projectCompressionTips === false) return listed;
-  return listed.map((row) => showTip(context, row, options));
+  return showTip(context, listed, options);
 }
 
 function rootsByStart(connection: Connection, options: ListOptions, enough: number): SessionRow[] {
   const { where, values } = sessionFilter(options, "s");
   const listable = options.includeChildren ? "" : `AND ${isListable("s")}`;
   const sql = `
-    SELECT ${FIELDS} FROM sessions s WHERE ${where} ${listable} ORDER BY s.started_at DESC, s.id DESC LIMIT :enough
+    SELECT ${FIELDS} FROM sessions s WHERE s.id IS NOT NULL AND ${where} ${listable}
+    ORDER BY s.started_at DESC, s.id DESC LIMIT :enough
   `;
   return connection.all<SessionRow>(sql, { ...values, enough });
 }
+
+/** Which ids of a conversation are wanted; `query` in lower case. */
+type Wanted = {
+  readonly query: string;
+  readonly fit: Fit;
+  /** A closer look at a root that fits. */
+  readonly accepts?: (root: string) => boolean;
+};
 
 /**
  * The newest activity of a conversation may be in any session of its chain, so the walk goes over sessions and asks each
  * for its root. Conversations active at the same instant are put in order before any is cut off.
  */
-function rootsByActivity(connection: Connection, options: ListOptions, enough: number): SessionRow[] {
+function rootsByActivity(
+  connection: Connection,
+  options: ListOptions,
+  enough: number,
+  wanted?: Wanted,
+): string[] {
   const { where, values } = sessionFilter(options, "s");
   const listable = options.includeChildren ? "" : `AND ${isListable("s")}`;
   const root = options.includeChildren
-    ? "a.session_id"
+    ? "h.session_id"
     : `CASE WHEN x.parent_session_id IS NULL THEN x.id ELSE ${ROOT_OF("x.id")} END`;
   const sql = `
-    SELECT ${FIELDS}, a.last_active AS chain_active
-    FROM hermes_memory_activity a JOIN sessions x ON x.id = a.session_id JOIN sessions s ON s.id = ${root}
-    WHERE ${where} ${listable} ${ofUser(options)} ORDER BY a.last_active DESC, a.session_id DESC
+    SELECT s.id, s.started_at, h.last_active
+    FROM hermes_memory_activity h JOIN sessions x ON x.id = h.session_id JOIN sessions s ON s.id = ${root}
+    WHERE ${where} ${listable} ${ofUser(options, "h")} ${wanted ? hasWantedId(wanted, options) : ""}
+    ORDER BY h.last_active DESC, h.session_id DESC
   `;
-  const query = options.idQuery === undefined ? "" : options.idQuery.toLowerCase();
-  const found = new Map<string, SessionRow & { readonly chain_active: number }>();
+  type Root = { readonly id: string; readonly started_at: number; readonly last_active: number };
+  const found = new Map<string, Root>();
+  const refused = new Set<string>();
   let last = Number.NaN;
-  for (const row of connection.iterate<SessionRow & { readonly chain_active: number }>(sql, values)) {
-    if (found.size >= enough && row.chain_active !== last) break;
-    if (found.has(row.id)) continue;
-    if (query !== "" && !chainHasId(connection, row.id, query, options)) continue;
+  const bound = wanted === undefined ? values : { ...values, query: wanted.query };
+  for (const row of connection.iterate<Root>(sql, bound)) {
+    if (found.size >= enough && row.last_active !== last) break;
+    if (found.has(row.id) || refused.has(row.id)) continue;
+    if (wanted?.accepts?.(row.id) === false) {
+      refused.add(row.id);
+      continue;
+    }
     found.set(row.id, row);
-    last = row.chain_active;
+    last = row.last_active;
   }
   return [...found.values()]
-    .sort((a, b) => b.chain_active - a.chain_active || b.started_at - a.started_at || (a.id < b.id ? 1 : -1))
-    .map(({ chain_active: _active, ...row }) => row);
+    .sort((a, b) => b.last_active - a.last_active || b.started_at - a.started_at || (a.id < b.id ? 1 : -1))
+    .map(({ id }) => id);
+}
+
+/** The plus keeps SQLite from looking up each of them and sorting: the walk goes in its own order. */
+function hasWantedId({ fit }: Wanted, { includeChildren }: ListOptions): string {
+  const others = includeChildren ? FORERUNNERS(fit) : RELATIVES(fit);
+  return `AND (${FITS[fit]} OR +h.session_id IN ${others})`;
 }
 
 /** Lets SQLite take the index that is ordered within a user. */
-function ofUser(scope: Scope): string {
-  return scope.userId === undefined ? "" : "AND a.user_id = :user";
-}
-
-function chainHasId(connection: Connection, root: string, query: string, scope: Scope): boolean {
-  const chain = connection.all<{ id: string }>(CHAIN, { root, user: userOf(scope) });
-  return chain.some(({ id }) => asciiLower(id).includes(asciiLower(query)));
+function ofUser(scope: Scope, activity: string): string {
+  return userOf(scope) === null ? "" : `AND ${activity}.user_id = :user`;
 }
 
 function describe({ connection, warn }: StoreContext, row: SessionRow): ListedSession {
@@ -228,23 +301,22 @@ function searchById(
   const limit = count(options.limit, 20);
   if (text === "" || limit === 0) return [];
   const { includeArchived = true, ...scope } = options;
-  const found = listRich(context, {
-    ...scope,
-    includeArchived,
-    orderByLastActive: true,
-    idQuery: text,
-    limit: Number.MAX_SAFE_INTEGER,
-  });
-  const rank = (row: ListedSession): number => {
-    const ids = [row.id, row._lineage_root_id ?? row.id].map(asciiLower);
-    if (ids.includes(text)) return 0;
-    return ids.some((id) => id.startsWith(text)) ? 1 : 2;
-  };
-  return found
-    .map((row) => ({ row, rank: rank(row) }))
-    .sort((a, b) => a.rank - b.rank)
-    .map(({ row }) => row)
-    .slice(0, limit);
+  const filter: ListOptions = { ...scope, includeArchived };
+  const { connection } = context;
+  /** What a row of the listing goes by: its own id and that of its tip. An id in between counts as a part of either. */
+  const goesBy = (fits: (id: string) => boolean) => (root: string) =>
+    fits(asciiLower(root)) || fits(asciiLower(tipOf(connection, root, scope)));
+  const ways: readonly Wanted[] = [
+    { query: text, fit: "whole", accepts: goesBy((id) => id === text) },
+    { query: text, fit: "beginning", accepts: goesBy((id) => id.startsWith(text)) },
+    { query: text, fit: "part" },
+  ];
+  const winners = new Set<string>();
+  for (const way of ways) {
+    if (winners.size >= limit) break;
+    for (const id of rootsByActivity(connection, filter, limit, way)) winners.add(id);
+  }
+  return readRoots(context, [...winners].slice(0, limit), filter);
 }
 
 function asciiLower(text: string): string {

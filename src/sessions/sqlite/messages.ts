@@ -13,9 +13,10 @@ import { isForeignKeyFailure } from "./failures.ts";
 import { PUT_WORDS, readableText, wordsBetweenRuns } from "./index-words.ts";
 import { readAncestry } from "./lineage.ts";
 import { isVisible } from "./lineage-sql.ts";
-import { columnList, MESSAGE_COLUMNS } from "./schema.ts";
+import { LARGEST, readable, readableFields, withinReach } from "./readable-fields.ts";
+import { MESSAGE_COLUMNS } from "./schema.ts";
 
-export const MESSAGE_FIELDS = `${columnList(MESSAGE_COLUMNS, "m.")}, o.origin_id`;
+export const MESSAGE_FIELDS = `${readableFields(MESSAGE_COLUMNS, "m.")}, ${readable("o.origin_id", "origin_id")}`;
 export const MESSAGE_SOURCE = "messages m LEFT JOIN hermes_memory_origin o ON o.message_id = m.id";
 
 const OF_VISIBLE_SESSION = `EXISTS (SELECT 1 FROM sessions s WHERE s.id = m.session_id AND ${isVisible("s")})`;
@@ -38,20 +39,24 @@ const WRITTEN = MESSAGE_COLUMNS.map(({ name }) => name);
 const INSERT = `
   INSERT INTO messages (${WRITTEN.join(", ")}) VALUES (${WRITTEN.map((name) => `:${name}`).join(", ")})
 `;
-// What the next message would get by itself. Nobody else can take it: the transaction holds the write lock.
+// What the next message would get by itself. Nobody else can take it: the transaction holds the write lock. None when
+// another program has used up all ids that can be read.
 const NEXT_ID = `
-  SELECT MAX(COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'messages'), 0),
-    COALESCE((SELECT MAX(id) FROM messages), 0)) + 1 AS id
+  SELECT id FROM (
+    SELECT MAX(COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'messages'), 0),
+      COALESCE((SELECT MAX(id) FROM messages), 0)) + 1 AS id)
+  WHERE id <= ${LARGEST}
 `;
 const HAS_SIDE_TEXT = "SELECT 1 FROM main.sqlite_master WHERE type = 'table' AND name = 'hermes_memory_text'";
+const WORDS_OF = "SELECT words FROM hermes_memory_text WHERE message_id = :id AND words IS NOT NULL";
 const LATEST_TIME = "SELECT MAX(timestamp) AS latest FROM messages WHERE session_id = :session";
 export const INSERT_ORIGIN = `
   INSERT INTO hermes_memory_origin (message_id, origin_id)
   SELECT :id, COALESCE((SELECT origin_id FROM hermes_memory_origin WHERE message_id = :origin), :origin)
 `;
 export const ADD_TO_COUNTERS = `
-  UPDATE sessions SET message_count = COALESCE(message_count, 0) + :messages,
-    tool_call_count = COALESCE(tool_call_count, 0) + :calls WHERE id = :session
+  UPDATE sessions SET message_count = ${withinReach("COALESCE(message_count, 0) + :messages")},
+    tool_call_count = ${withinReach("COALESCE(tool_call_count, 0) + :calls")} WHERE id = :session
 `;
 const SET_COUNTERS =
   "UPDATE sessions SET message_count = :messages, tool_call_count = :calls WHERE id = :session";
@@ -75,10 +80,9 @@ export type MessageOperations = Pick<
 export function messageOperations({ connection, clock, warn }: StoreContext): MessageOperations {
   const appendAll = (sessionId: string, messages: readonly MessageInput[]) => {
     const now = seconds(clock);
-    const columns = messages.map((message) => toMessageColumns(message, { now, mode: "append" }));
+    const columns = messages.map((message) => toAppend(message, sessionId, now));
     return connection.write(() => appendColumns(connection, sessionId, columns));
   };
-  const toRows = (rows: readonly StoredMessageRow[]) => rows.map((row) => toMessageRow(row, warn));
   return {
     async appendMessage(sessionId, message) {
       const [id] = await appendAll(sessionId, [message]);
@@ -103,7 +107,7 @@ export function messageOperations({ connection, clock, warn }: StoreContext): Me
       });
     },
     getMessages: (sessionId, options = {}) =>
-      connection.read(() => toRows(readMessages(connection, sessionId, options))),
+      connection.read(() => decodeRows(readMessages(connection, sessionId, options), warn)),
     getMessagesAsConversation: (sessionId, options = {}) =>
       connection.read(() =>
         options.includeAncestors
@@ -165,17 +169,48 @@ export function appendColumns(
   messages: readonly MessageColumns[],
 ): number[] {
   if (messages.length === 0) return [];
-  // A clock that was set back must not put a new message before an old one when the conversation is replayed.
   const found = connection.get<{ latest: unknown }>(LATEST_TIME, { session })?.latest;
-  let latest = typeof found === "number" ? found : 0; // other programs may have stored text
-  const ids = messages.map((message) => {
-    const timestamp = message.hasOwnTimestamp ? message.timestamp : Math.max(message.timestamp, latest);
-    latest = Math.max(latest, timestamp);
-    return insertMessage(connection, session, { ...message, timestamp });
-  });
+  const times = timesOf(messages, typeof found === "number" ? found : 0); // other programs may have stored text
+  const ids = messages.map((message, at) =>
+    insertMessage(connection, session, { ...message, timestamp: times[at] ?? message.timestamp }),
+  );
   const calls = messages.reduce((sum, { toolCallCount }) => sum + toolCallCount, 0);
   connection.run(ADD_TO_COUNTERS, { session, messages: messages.length, calls });
   return ids;
+}
+
+/** A stored row of another session that is handed in as it is becomes a copy of it. */
+export function toAppend(message: MessageInput, session: string, now: number): MessageColumns {
+  const columns = toMessageColumns(message, { now, mode: "append" });
+  if (columns.originId !== null || !("id" in message) || !("session_id" in message)) return columns;
+  const isCopy = Number.isSafeInteger(message.id) && message.session_id !== session;
+  return isCopy ? { ...columns, originId: message.id as number } : columns;
+}
+
+/** How far a clock may have been set back. What is stored for a time beyond that was put there on purpose. */
+const CLOCK_STEP_SECONDS = 30 * 86_400;
+
+/**
+ * Conversations are replayed in order of time. A message without a time of its own must therefore not be earlier than
+ * what is stored (a clock may have been set back), and not later than the next one of its list that has one (a summary
+ * that stands before the messages it leaves in place).
+ */
+function timesOf(messages: readonly MessageColumns[], stored: number): number[] {
+  const following: number[] = [];
+  let next = Number.POSITIVE_INFINITY;
+  for (const { hasOwnTimestamp, timestamp } of messages.toReversed()) {
+    following.unshift(next);
+    if (hasOwnTimestamp) next = Math.min(next, timestamp);
+  }
+  let latest = stored;
+  return messages.map(({ hasOwnTimestamp, timestamp }, at) => {
+    const isStep = latest > timestamp && latest - timestamp <= CLOCK_STEP_SECONDS;
+    const time = hasOwnTimestamp
+      ? timestamp
+      : Math.min(isStep ? latest : timestamp, following[at] ?? Number.POSITIVE_INFINITY);
+    latest = Math.max(latest, time);
+    return time;
+  });
 }
 
 /** `kept` is for rows that come with an id or a flag from another database. */
@@ -201,6 +236,13 @@ export function insertMessage(
   }
 }
 
+/** Before row `from` is copied: what its copy is indexed by. The id the copy has to get, if it matters. */
+export function copyWords(connection: Connection, from: number): number | null {
+  if (connection.get(HAS_SIDE_TEXT) === undefined) return null;
+  const words = connection.get<{ words: string }>(WORDS_OF, { id: from })?.words;
+  return words === undefined ? null : putWordsFor(connection, words, null);
+}
+
 /** The index is filled while the row is inserted, so its words have to be there before. The id to use, if it matters. */
 function putWords(
   connection: Connection,
@@ -210,8 +252,12 @@ function putWords(
   const text = readableText(columns);
   const words = text === null ? null : wordsBetweenRuns(text);
   if (words === null || connection.get(HAS_SIDE_TEXT) === undefined) return given;
-  const id = given ?? connection.get<{ id: number }>(NEXT_ID)?.id ?? 1;
-  connection.run(PUT_WORDS, { id, words });
+  return putWordsFor(connection, words, given);
+}
+
+function putWordsFor(connection: Connection, words: string, given: number | null): number | null {
+  const id = given ?? connection.get<{ id: number }>(NEXT_ID)?.id ?? null;
+  if (id !== null) connection.run(PUT_WORDS, { id, words });
   return id;
 }
 

@@ -19,16 +19,10 @@ import { BUSY_TIMEOUT_MS, Connection } from "./connection.ts";
 import { ensureSchema, hasFts5, isCurrent, versionOf } from "./ensure-schema.ts";
 import { sqliteCode, toSessionError } from "./failures.ts";
 import { setJournalMode } from "./journal-mode.ts";
+import type { OpenOptions } from "./options.ts";
 import { isMalformed, repairDatabase } from "./repair.ts";
 import { MESSAGE_COLUMNS, SCHEMA_VERSION, SESSION_COLUMNS } from "./schema.ts";
 import { standIns } from "./stand-ins.ts";
-
-export type OpenOptions = {
-  readonly path: string;
-  readonly readOnly?: boolean;
-  /** How long to wait for a lock of another process. Default 15 seconds. */
-  readonly waitLimitMs?: number;
-};
 
 export type OpenedDatabase = { readonly connection: Connection; readonly warnings: readonly string[] };
 
@@ -177,8 +171,8 @@ async function openReadOnly(
   const { path } = options;
   const file = statSync(path, { throwIfNoEntry: false });
   if (!file?.isFile()) {
-    const what = file === undefined ? "does not exist" : "is not a file";
-    throw sessionError("session-db-unavailable", `${path} ${what}.`, {
+    if (file !== undefined) throw sessionError("session-db-unavailable", `${path} is not a file.`);
+    throw sessionError("session-db-unavailable", `${path} does not exist.`, {
       hint: "Nothing has been stored there yet. Open it without `readOnly` to create it.",
     });
   }
@@ -213,13 +207,14 @@ async function openReadOnly(
   }
 }
 
-const CANNOT_OPEN = 14;
+/** What SQLite says when it may not make the files of a log: it depends on what it tried first. */
+const CANNOT_MAKE_LOG: readonly number[] = [8, 14];
 
 /** A file in WAL mode wants its log beside it. Where none can be made and none is there, the file alone is complete. */
 function lacksItsLog(cause: unknown, path: string): boolean {
   const code = sqliteCode(cause) ?? 0;
   const hasLog = (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
-  return (code & 0xff) === CANNOT_OPEN && !hasLog;
+  return CANNOT_MAKE_LOG.includes(code & 0xff) && !hasLog;
 }
 
 function immutableAddress(path: string): string {

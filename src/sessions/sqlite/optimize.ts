@@ -22,6 +22,11 @@ const ROWS_PER_STEP = 200;
 const BYTES_PER_STEP = 1_000_000;
 
 const RANGE = "id > :from AND id <= :to";
+// Rows not built yet have no trigger that keeps their words in step: they may have changed since, or be gone, and their
+// ids may have come back. All of it is worked out anew.
+const CLEAR_TEXT = "DELETE FROM hermes_memory_text WHERE message_id > :from AND message_id <= :to";
+const CLEAR_LEFT_BEHIND =
+  "DELETE FROM hermes_memory_text WHERE NOT EXISTS (SELECT 1 FROM messages WHERE id = message_id)";
 const FILL_TEXT = fillSideText("m.id > :from AND m.id <= :to");
 const FILL_WORDS = `INSERT INTO ${NEW_WORDS}(rowid, content) SELECT id, content FROM hermes_memory_words WHERE ${RANGE}`;
 const FILL_TRIGRAMS = `
@@ -76,7 +81,7 @@ async function convert(connection: Connection, { onProgress, signal }: LongWork)
         takeOver(connection);
         return null;
       }
-      connection.run(FILL_TEXT, { from, to });
+      for (const sql of [CLEAR_TEXT, FILL_TEXT]) connection.run(sql, { from, to });
       fillWords(connection.db, from, to);
       for (const sql of [FILL_WORDS, FILL_TRIGRAMS]) connection.run(sql, { from, to });
       connection.run(`UPDATE ${BUILD} SET built = :to`, { to });
@@ -118,5 +123,6 @@ function takeOver(connection: Connection): void {
     db.exec("PRAGMA legacy_alter_table = OFF");
   }
   db.exec(`DROP TABLE ${BUILD}`);
+  db.exec(CLEAR_LEFT_BEHIND);
   for (const { sql } of COMPACT_TRIGGERS) db.exec(sql);
 }

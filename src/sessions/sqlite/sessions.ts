@@ -5,12 +5,13 @@ import type { SessionRow } from "../rows.ts";
 import { checkSessionId } from "../session-id.ts";
 import type { NewSession, Scope, SessionFilter, SessionStore, TokenUpdate } from "../store.ts";
 import type { Connection } from "./connection.ts";
-import { count, finite, type StoreContext, seconds, userOf } from "./context.ts";
+import { count, finite, type StoreContext, seconds, userOf, userText } from "./context.ts";
 import { isForeignKeyFailure } from "./failures.ts";
 import { isListable, isVisible } from "./lineage-sql.ts";
-import { columnList, SESSION_COLUMNS } from "./schema.ts";
+import { LARGEST, readableFields, withinReach } from "./readable-fields.ts";
+import { SESSION_COLUMNS } from "./schema.ts";
 
-export const SESSION_FIELDS = columnList(SESSION_COLUMNS);
+export const SESSION_FIELDS = readableFields(SESSION_COLUMNS);
 
 /** Children keep the owner and the folder of their parent unless told otherwise. */
 const INSERT_SESSION = `
@@ -37,13 +38,13 @@ const FILLED_ONCE = `
   cost_status = COALESCE(:costStatus, cost_status), cost_source = COALESCE(:costSource, cost_source),
   pricing_version = COALESCE(:pricing, pricing_version)
 `;
+const ADD = (column: string, value: string) =>
+  `${column} = ${withinReach(`COALESCE(${column}, 0) + ${value}`)}`;
 const ADD_TOKENS = `
   UPDATE sessions SET
-    input_tokens = COALESCE(input_tokens, 0) + :input, output_tokens = COALESCE(output_tokens, 0) + :output,
-    cache_read_tokens = COALESCE(cache_read_tokens, 0) + :cacheRead,
-    cache_write_tokens = COALESCE(cache_write_tokens, 0) + :cacheWrite,
-    reasoning_tokens = COALESCE(reasoning_tokens, 0) + :reasoning,
-    api_call_count = COALESCE(api_call_count, 0) + :calls,
+    ${ADD("input_tokens", ":input")}, ${ADD("output_tokens", ":output")},
+    ${ADD("cache_read_tokens", ":cacheRead")}, ${ADD("cache_write_tokens", ":cacheWrite")},
+    ${ADD("reasoning_tokens", ":reasoning")}, ${ADD("api_call_count", ":calls")},
     estimated_cost_usd = COALESCE(estimated_cost_usd, 0) + COALESCE(:estimated, 0),
     actual_cost_usd = CASE WHEN :actual IS NULL THEN actual_cost_usd ELSE COALESCE(actual_cost_usd, 0) + :actual END,
     ${FILLED_ONCE}
@@ -88,7 +89,7 @@ export function sessionOperations({ connection, clock }: StoreContext): SessionO
     endSession: (id, reason) => change(END, { id, reason, now: seconds(clock) }),
     reopenSession: (id) => change(REOPEN, { id }),
     async updateSessionCwd(id, cwd) {
-      if (id !== "" && cwd !== "") await change(SET_CWD, { id, cwd });
+      if (id && cwd) await change(SET_CWD, { id, cwd });
     },
     async updateSessionMeta(id, modelConfig, { model = null } = {}) {
       const config = typeof modelConfig === "string" ? modelConfig : modelConfigText(modelConfig);
@@ -127,7 +128,7 @@ export function insertSession(connection: Connection, id: string, options: NewSe
       model: options.model ?? null,
       config: modelConfigText(options.modelConfig),
       prompt: options.systemPrompt ?? null,
-      user: options.userId ?? null,
+      user: options.userId === undefined || options.userId === null ? null : userText(options.userId),
       parent,
       cwd: options.cwd ?? null,
       started: finite(options.startedAt) ?? now,
@@ -181,15 +182,21 @@ export function sessionFilter(
   return { where: conditions.join(" AND "), values };
 }
 
+/** The nearest whole number that can be read back; null for what is no number. */
+export function safeInteger(value: number | null | undefined): number | null {
+  const number = finite(value);
+  return number === null ? null : Math.max(-LARGEST, Math.min(LARGEST, Math.trunc(number)));
+}
+
 function tokenValues(id: string, update: TokenUpdate) {
   return {
     id,
-    input: finite(update.inputTokens) ?? 0,
-    output: finite(update.outputTokens) ?? 0,
-    cacheRead: finite(update.cacheReadTokens) ?? 0,
-    cacheWrite: finite(update.cacheWriteTokens) ?? 0,
-    reasoning: finite(update.reasoningTokens) ?? 0,
-    calls: finite(update.apiCallCount) ?? 0,
+    input: safeInteger(update.inputTokens ?? update.input) ?? 0,
+    output: safeInteger(update.outputTokens ?? update.output) ?? 0,
+    cacheRead: safeInteger(update.cacheReadTokens ?? update.cacheRead) ?? 0,
+    cacheWrite: safeInteger(update.cacheWriteTokens ?? update.cacheWrite) ?? 0,
+    reasoning: safeInteger(update.reasoningTokens ?? update.reasoning) ?? 0,
+    calls: safeInteger(update.apiCallCount) ?? 0,
     estimated: finite(update.estimatedCostUsd),
     actual: finite(update.actualCostUsd),
     costStatus: update.costStatus ?? null,

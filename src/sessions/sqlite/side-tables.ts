@@ -28,7 +28,8 @@ export const ACTIVITY: readonly SchemaObject[] = [
   ),
   trigger(
     "hermes_memory_session_insert",
-    "AFTER INSERT ON sessions",
+    // Other programs can leave a row without an id: a primary key of text allows it.
+    "AFTER INSERT ON sessions WHEN new.id IS NOT NULL",
     "INSERT INTO hermes_memory_activity(session_id, last_active, user_id) VALUES (new.id, new.started_at, new.user_id);",
   ),
   trigger(
@@ -57,7 +58,7 @@ export const ACTIVITY: readonly SchemaObject[] = [
 export const FILL_ACTIVITY = `
   INSERT INTO hermes_memory_activity(session_id, last_active, user_id)
   SELECT s.id, COALESCE((SELECT MAX(timestamp) FROM messages WHERE session_id = s.id), s.started_at), s.user_id
-  FROM sessions s
+  FROM sessions s WHERE s.id IS NOT NULL
 `;
 
 /** Which row a copied row was copied from: the first one, never a copy. */

@@ -1,5 +1,5 @@
 // The SQLite backend: the groups of operations put together.
-import { type Clock, systemClock } from "../../lib/index.ts";
+import { systemClock } from "../../lib/index.ts";
 import type { SessionStore } from "../store.ts";
 import type { StoreContext } from "./context.ts";
 import { deletionOperations } from "./deletion.ts";
@@ -10,18 +10,14 @@ import { listingOperations } from "./listing.ts";
 import { lockOperations } from "./locks.ts";
 import { maintenanceOperations } from "./maintenance.ts";
 import { messageOperations } from "./messages.ts";
-import { type OpenOptions, openDatabase } from "./open-database.ts";
+import { openDatabase } from "./open-database.ts";
 import { optimizeOperations } from "./optimize.ts";
+import type { SqliteStoreOptions } from "./options.ts";
 import { rewindOperations } from "./rewind.ts";
+import { searchOperations } from "./search/search.ts";
 import { sessionOperations } from "./sessions.ts";
 import { titleOperations } from "./titles.ts";
 import { windowOperations } from "./windows.ts";
-
-export type SqliteStoreOptions = OpenOptions & {
-  readonly clock?: Clock;
-  /** Told, in one line without any content, about data that could not be read as it should. */
-  readonly onWarning?: (message: string) => void;
-};
 
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<SessionStore> {
   const { connection, warnings } = await openDatabase(options);
@@ -43,6 +39,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sess
     ...lineageOperations(context),
     ...lockOperations(context),
     ...listingOperations(context),
+    ...searchOperations(context),
     ...deletion,
     ...maintenanceOperations(context, deletion),
     ...optimizeOperations(context),

@@ -11,15 +11,29 @@ const ANCHOR = `
   SELECT m.active FROM messages m JOIN sessions s ON s.id = m.session_id
   WHERE m.id = :id AND m.session_id = :session AND ${isVisible("s")}
 `;
-// Answered from an index alone, whatever the messages weigh. Rewound rows are shown only around one of them.
-const IDS = "SELECT id FROM messages WHERE session_id = :session AND (:all OR active = 1) ORDER BY id";
+const SHOWN = "session_id = :session AND (:all OR active = 1)"; // rewound rows only around one of them
+// Answered from an index alone, whatever the messages weigh.
+const IDS = `SELECT id FROM messages WHERE ${SHOWN} ORDER BY id`;
+// A long session is mostly written in one go, so what stands around a message has the ids around it.
+const NEAR = 256;
+const NEAR_BEFORE = `
+  SELECT id FROM messages NOT INDEXED WHERE id < :id AND id >= :id - ${NEAR} AND ${SHOWN} ORDER BY id DESC LIMIT :size
+`;
+const NEAR_AFTER = `
+  SELECT id FROM messages NOT INDEXED WHERE id > :id AND id <= :id + ${NEAR} AND ${SHOWN} ORDER BY id LIMIT :size
+`;
+const LONG_SESSION = 500;
+const IS_LONG = `SELECT 1 FROM sessions WHERE id = :session AND message_count > ${LONG_SESSION}`;
+const ENDS = 60;
+const EARLIEST = `SELECT id FROM messages WHERE ${SHOWN} ORDER BY timestamp, id LIMIT ${ENDS}`;
+const LATEST = `SELECT id FROM messages WHERE ${SHOWN} ORDER BY timestamp DESC, id DESC LIMIT ${ENDS}`;
 const ROW = `SELECT ${MESSAGE_FIELDS} FROM ${MESSAGE_SOURCE} WHERE m.id = :id`;
 const WORTH_SHOWING = `
   SELECT 1 FROM messages WHERE id = :id AND (:roles IS NULL OR role IN (SELECT value FROM json_each(:roles)))
     AND content <> ''
 `;
 
-/** The ids of a session with the bounds of a window in them. */
+/** The ids of a session, or of a long one only those that matter, with the bounds of a window in them. */
 type Place = {
   readonly ids: readonly number[];
   readonly anchor: number;
@@ -72,10 +86,40 @@ function findPlace(
   if (!Number.isSafeInteger(id)) return undefined; // callers pass on what a model wrote
   const found = connection.get<{ active: number }>(ANCHOR, { session, id, user: userOf(scope) });
   if (found === undefined) return undefined;
-  const rows = connection.all<{ id: number }>(IDS, { session, all: found.active === 0 ? 1 : 0 });
-  const ids = rows.map((row) => row.id);
+  const all = found.active === 0 ? 1 : 0;
+  const isLong = connection.get(IS_LONG, { session }) !== undefined;
+  const near = isLong ? placeInLongSession(connection, session, id, size, all) : undefined;
+  if (near !== undefined) return near;
+  const ids = idsOf(connection, IDS, { session, all });
   const anchor = ids.indexOf(id);
   return { ids, anchor, start: Math.max(0, anchor - size), end: Math.min(ids.length, anchor + size + 1) };
+}
+
+/** Undefined near the ends of the session, or where it is mixed with others: then all of its ids have to be read. */
+function placeInLongSession(
+  connection: Connection,
+  session: string,
+  id: number,
+  size: number,
+  all: 0 | 1,
+): Place | undefined {
+  const before = idsOf(connection, NEAR_BEFORE, { session, id, size, all }).reverse();
+  const after = idsOf(connection, NEAR_AFTER, { session, id, size, all });
+  if (before.length < size || after.length < size) return undefined;
+  const [first = id, last = id] = [before[0], after.at(-1)];
+  const head = idsOf(connection, EARLIEST, { session, all }).filter((each) => each < first);
+  const tail = idsOf(connection, LATEST, { session, all }).filter((each) => each > last);
+  if (head.length < ENDS || tail.length < ENDS) return undefined;
+  const ids = [...head.sort(ascending), ...before, id, ...after, ...tail.sort(ascending)];
+  return { ids, anchor: head.length + size, start: head.length, end: head.length + 2 * size + 1 };
+}
+
+function idsOf(connection: Connection, sql: string, values: Record<string, string | number>): number[] {
+  return connection.all<{ id: number }>(sql, values).map((row) => row.id);
+}
+
+function ascending(a: number, b: number): number {
+  return a - b;
 }
 
 function countsOf({ anchor, start, end }: Place) {

@@ -67,6 +67,31 @@ export function deletionContract({ open }: Harness): void {
     expect(await store.deleteSessions([])).toBe(0);
   });
 
+  it("deleting hundreds counts a delegate that was asked for, wherever in the list it stands", async () => {
+    await using store = await open();
+    const ids = Array.from({ length: 120 }, (_, at) => `s${at}`);
+    for (const id of ids) await store.createSession(id, { source: "cli" });
+    await store.createSession("run", { source: "cli", modelConfig: { _delegate_from: "s0" } });
+    await store.createSession("unasked", { source: "cli", modelConfig: { _delegate_from: "run" } });
+    await store.createSession("other", { source: "cli" });
+    expect(await store.deleteSessions([...ids, "run", "nope"])).toBe(121);
+    expect(idsOf(await store.searchSessions())).toEqual(["other"]);
+  });
+
+  it("the files of hundreds go with them", async () => {
+    await using store = await open();
+    const dir = tempDirectory();
+    const ids = Array.from({ length: 60 }, (_, at) => `20260101_000000_${at}`);
+    for (const id of ids) {
+      await store.createSession(id, { source: "cli" });
+      writeFileSync(join(dir, `${id}.json`), "x");
+      writeFileSync(join(dir, `request_dump_${id}_2026_a.json`), "x");
+    }
+    writeFileSync(join(dir, "request_dump_20260101_000000_.json"), "x");
+    await store.deleteSessions(ids, { sessionsDir: dir });
+    expect(readdirSync(dir)).toEqual(["request_dump_20260101_000000_.json"]);
+  });
+
   it("a session is deleted as empty only without title, messages and children", async () => {
     await using store = await open();
     for (const id of ["empty", "titled", "talked", "rewound", "parent"]) {
@@ -98,6 +123,20 @@ export function deletionContract({ open }: Harness): void {
     expect(await store.countEmptySessions()).toBe(0);
     expect(idsOf(await store.searchSessions()).sort()).toEqual(["archived", "child", "live", "used"]);
     expect(await row(store, "child")).toMatchObject({ parent_session_id: null });
+  });
+
+  it("a session with messages is not empty, whatever its counter says", async () => {
+    await using store = await open();
+    await store.createSession("a", { source: "cli" });
+    await talk(store, "a", ["hello"]);
+    await store.endSession("a", "cli_close");
+    const exported = await store.exportSession("a");
+    await using other = await open();
+    await other.importSessions(exported === null ? [] : [{ ...exported, message_count: 0 }]);
+    expect(await row(other, "a")).toMatchObject({ message_count: 0 });
+    expect(await other.countEmptySessions()).toBe(0);
+    expect(await other.deleteEmptySessions()).toBe(0);
+    expect(await contents(other, "a")).toEqual(["hello"]);
   });
 
   it("pruning removes what ended and started long ago, archived or not, and nothing live", async () => {

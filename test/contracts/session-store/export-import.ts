@@ -171,7 +171,14 @@ export function exportImportContract({ open }: Harness): void {
     await using store = await open();
     await store.createSession("a", { source: "cli" });
     const good = nth(await store.exportAll(), 0);
-    const odd = [null, "text", 7, {}, { ...good, id: "b", messages: [null] }] as unknown as ExportedSession[];
+    const odd = [
+      null,
+      "text",
+      7,
+      {},
+      { ...good, id: "b", messages: [null] },
+      { ...good, id: "c", messages: [[]] },
+    ] as unknown as ExportedSession[];
     await using other = await open();
     const outcome = await other.importSessions([...odd, good]);
     expect(outcome.imported).toBe(1);
@@ -196,6 +203,101 @@ export function exportImportContract({ open }: Harness): void {
       const originals = messageIds(await other.getMessages("root"));
       expect((await other.getMessages("fork")).map(({ origin_id }) => origin_id)).toEqual(originals);
     }
+  });
+
+  it.each([2 ** 48, Number.MAX_SAFE_INTEGER])(
+    "a message id of %d is not kept, so that later messages stay readable",
+    async (id) => {
+      await using store = await open();
+      const message = { id, role: "user", content: "far out", timestamp: NOW };
+      const sent = { id: "a", source: "cli", started_at: NOW, messages: [message] } as unknown;
+      expect(await store.importSessions([sent as ExportedSession])).toMatchObject({ imported: 1 });
+      const next = await store.appendMessage("a", { role: "user", content: "next" });
+      const rows = await store.getMessages("a");
+      expect(rows.map(({ content }) => content)).toEqual(["far out", "next"]);
+      expect(nth(rows, 1).id).toBe(next);
+      expect(next).toBeLessThan(2 ** 48);
+    },
+  );
+
+  it("counters beyond what can be read are the highest that can", async () => {
+    await using store = await open();
+    await store.createSession("a", { source: "cli" });
+    const good = nth(await store.exportAll(), 0);
+    await using other = await open();
+    await other.importSessions([{ ...good, input_tokens: 1e18, output_tokens: -1e300, api_call_count: 3 }]);
+    expect(await row(other, "a")).toMatchObject({
+      input_tokens: Number.MAX_SAFE_INTEGER,
+      output_tokens: -Number.MAX_SAFE_INTEGER,
+      api_call_count: 3,
+    });
+  });
+
+  it("counters that the file does not have are counted, and what it has is kept", async () => {
+    await using store = await open();
+    await store.createSession("a", { source: "cli" });
+    await talk(store, "a", ["one", "two"]);
+    await store.appendMessage("a", { role: "assistant", content: "", toolCalls: [{ id: "1" }, { id: "2" }] });
+    await store.endSession("a", "cli_close");
+    const { message_count: _m, tool_call_count: _t, ...bare } = nth(await store.exportAll(), 0);
+    await using other = await open();
+    await other.importSessions([
+      bare as unknown as ExportedSession,
+      { ...bare, id: "b", message_count: 9, tool_call_count: 8 },
+    ]);
+    expect(await row(other, "a")).toMatchObject({ message_count: 3, tool_call_count: 2 });
+    expect(await row(other, "b")).toMatchObject({ message_count: 9, tool_call_count: 8 });
+    expect(await other.deleteEmptySessions()).toBe(0);
+  });
+
+  it.each([0, 1, 2, 3, 4])(
+    "an import that ends after %d sessions loses no link once the rest has come",
+    async (early) => {
+      await using store = await open();
+      await rich(store);
+      const all = await store.exportAll({ includeInactive: true });
+      for (const order of [all, [...all].reverse()]) {
+        await using other = await open();
+        // Their ids are taken here, so every message of the file moves.
+        await other.createSession("busy", { source: "cli" });
+        await talk(other, "busy", Array(30).fill("x"));
+        await expect(other.importSessions(failing(order.slice(0, early)))).rejects.toThrow("torn off");
+        await other.importSessions(order);
+        for (const { id, parent_session_id } of all)
+          expect(await row(other, id)).toMatchObject({ parent_session_id });
+        const originals = messageIds(await other.getMessages("root"));
+        expect((await other.getMessages("fork")).map(({ origin_id }) => origin_id)).toEqual(originals);
+      }
+    },
+  );
+
+  it("a link is there as soon as both of its ends are", async () => {
+    await using store = await open();
+    await rich(store);
+    const all = await store.exportAll();
+    const only = (...ids: string[]) => ids.flatMap((id) => all.filter((each) => each.id === id));
+    for (const order of [only("root", "next"), only("next", "root")]) {
+      await using other = await open();
+      await expect(other.importSessions(failing(order))).rejects.toThrow("torn off");
+      expect(await row(other, "next")).toMatchObject({ parent_session_id: "root" });
+    }
+  });
+
+  it("a title that is too long is cut, and the outcome says so", async () => {
+    await using store = await open();
+    await store.createSession("a", { source: "cli" });
+    const good = nth(await store.exportAll(), 0);
+    await using other = await open();
+    const title = `${"kiln ".repeat(40)}end`;
+    const cut = title.slice(0, 99);
+    expect(await other.importSessions([{ ...good, title }])).toMatchObject({
+      imported: 1,
+      skipped: [],
+      renamed: [{ id: "a", title: cut }],
+    });
+    expect(await other.getSessionTitle("a")).toBe(cut);
+    expect(await other.importSessions([{ ...good, id: "b", title }])).toMatchObject({ imported: 1 });
+    expect(await other.getSessionTitle("b")).toMatch(/^kiln .* #2$/);
   });
 
   it("an import reports its progress", async () => {
@@ -251,6 +353,11 @@ export function exportImportContract({ open }: Harness): void {
 /** As it comes out of a file. */
 function written<T>(value: T): T {
   return JSON.parse(JSON.stringify(value)) as T;
+}
+
+async function* failing(sessions: readonly ExportedSession[]): AsyncGenerator<ExportedSession> {
+  yield* sessions;
+  throw new Error("torn off");
 }
 
 async function* later(sessions: readonly ExportedSession[]): AsyncGenerator<ExportedSession> {

@@ -288,6 +288,28 @@ export function listingContract({ open }: Harness): void {
     ]);
   });
 
+  it("an id in the middle of a chain ranks as a part, however well it fits", async () => {
+    const clock = new ManualClock();
+    await using store = await open({ clock });
+    await handMadeChain(store, clock, ["first", "abc", "last"]);
+    await store.createSession("abc-1", { source: "cli", startedAt: NOW - DAY });
+    await store.createSession("x-abc", { source: "cli", startedAt: NOW - 2 * DAY });
+    expect(idsOf(await store.searchSessionsById("abc"))).toEqual(["abc-1", "last", "x-abc"]);
+    expect(idsOf(await store.searchSessionsById("LAST"))).toEqual(["last"]);
+  });
+
+  it("with children an id query shows every session that goes on in one whose id fits", async () => {
+    const clock = new ManualClock();
+    await using store = await open({ clock });
+    await handMadeChain(store, clock, ["first", "second", "third"]);
+    await store.createSession("apart", { source: "cli" });
+    const list = (idQuery: string) =>
+      store.listSessionsRich({ orderByLastActive: true, includeChildren: true, idQuery });
+    expect(idsOf(await list("second"))).toEqual(["second", "first"]);
+    expect(idsOf(await list("IR"))).toEqual(["third", "second", "first"]);
+    expect(await list("zzz")).toEqual([]);
+  });
+
   it("a search by id finds the tip by the root's id, and archived sessions unless told", async () => {
     const clock = new ManualClock();
     await using store = await open({ clock });

@@ -38,6 +38,39 @@ export function replacingContract({ open }: Harness): void {
     expect(await row(store, "s1")).toMatchObject({ message_count: 4, tool_call_count: 1 });
   });
 
+  it.each(['"thought"', '"\\"quoted\\""', "5", "true", '[{"x": 1}]', '{"a":"b"}'])(
+    "the JSON text %s stays the text it is, however often a session is rewritten from its rows",
+    async (json) => {
+      await using store = await open();
+      await store.createSession("s1", { source: "cli" });
+      const thoughts = { reasoning_details: json, codex_reasoning_items: json, codex_message_items: json };
+      await store.appendMessage("s1", { role: "assistant", content: "x", ...thoughts });
+      for (let round = 0; round < 3; round += 1) {
+        const rows = await store.getMessages("s1");
+        expect(rows).toMatchObject([thoughts]);
+        await store.replaceMessages("s1", rows);
+      }
+      const exported = await store.exportSession("s1");
+      await using other = await open();
+      await other.importSessions(exported === null ? [] : [exported]);
+      expect(await other.getMessages("s1")).toMatchObject([thoughts]);
+      expect(await other.getMessagesAsConversation("s1")).toMatchObject([
+        { reasoning_details: JSON.parse(json) },
+      ]);
+    },
+  );
+
+  it("text that is given as a value of its own becomes a JSON string", async () => {
+    await using store = await open();
+    await store.createSession("s1", { source: "cli" });
+    await store.appendMessage("s1", { role: "assistant", content: "x", reasoningDetails: "5" });
+    await store.appendMessage("s1", { role: "assistant", content: "x", reasoning_details: "a thought" });
+    expect(await store.getMessages("s1")).toMatchObject([
+      { reasoning_details: '"5"' },
+      { reasoning_details: '"a thought"' },
+    ]);
+  });
+
   it("replaced messages without a time get rising ones, so that their order stays", async () => {
     const clock = new ManualClock();
     await using store = await open({ clock });

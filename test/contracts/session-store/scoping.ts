@@ -78,6 +78,17 @@ const READS: readonly Read[] = [
   ),
   byId("searchSessions", (store, _target, userId) => store.searchSessions({ userId }), []),
   byId("searchSessionsById", (store, { id }, userId) => store.searchSessionsById(id, { userId }), []),
+  byId("searchMessages", (store, _target, userId) => store.searchMessages("secret", { userId }), []),
+  byId(
+    "search for characters",
+    async (store, _target, userId) => (await store.search("密", { userId })).hits,
+    [],
+  ),
+  byId("search", (store, _target, userId) => store.search("secrets", { userId }), {
+    hits: [],
+    stage: "none",
+    empty: "no-match",
+  }),
   byId("listCronJobRuns", (store, { job }, userId) => store.listCronJobRuns(job, { userId }), []),
 ];
 
@@ -92,6 +103,11 @@ const WALKS: readonly Read[] = [
     name: "getLineageRoot",
     read: (store, { id }, userId) => store.getLineageRoot(id, { userId }),
     forStrangers: ({ id }) => id,
+  },
+  {
+    name: "listLineage",
+    read: async (store, { id }, userId) => [...(await store.listLineage(id, { userId }))].sort(),
+    forStrangers: ({ id }) => [id],
   },
   {
     name: "resolveResumeSessionId",
@@ -180,6 +196,26 @@ export function scopingContract({ open }: Harness): void {
     expect(await store.resolveSessionId("2026")).toBeNull();
   });
 
+  it.each(READS)(
+    "$name with null for a user, from a caller that has lost its user, is refused",
+    async ({ read }) => {
+      await using store = await open();
+      const target = await owned(store, "ann");
+      const nobody = null as unknown as undefined;
+      await expect((async () => read(store, target, nobody))()).rejects.toMatchObject({
+        code: "bad-user-id",
+      });
+    },
+  );
+
+  it("a user may be a number, as platforms count them", async () => {
+    await using store = await open();
+    const userId = 12345 as unknown as string;
+    await store.createSession("numbered", { source: "telegram", userId });
+    expect(await store.getSession("numbered", { userId: "12345" })).toMatchObject({ user_id: "12345" });
+    expect(await store.getSession("numbered", { userId })).not.toBeNull();
+  });
+
   it("limits count a user's own sessions only", async () => {
     await using store = await open();
     await store.createSession("mine", { source: "cli", userId: "ann", startedAt: 1 });
@@ -202,6 +238,6 @@ async function owned(store: SessionStore, userId: string | null): Promise<Target
   await store.createSession(id, { source: "cron", userId });
   await store.setSessionTitle(id, "Private");
   await store.requestHandoff(id, "telegram");
-  const [message] = await talk(store, id, ["a secret", "kept"]);
+  const [message] = await talk(store, id, ["a secret 秘密", "kept"]);
   return { id, title: "Private", message: message ?? -1, job: "j1" };
 }

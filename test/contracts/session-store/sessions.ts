@@ -10,6 +10,32 @@ const COLUMNS = [
 ].flatMap((line) => line.split(" "));
 
 export function sessionsContract({ open, reopen }: Harness): void {
+  it("token counts may have the short names of the original's parameters", async () => {
+    await using store = await open();
+    await store.updateTokenCounts("a", { input: 10, output: 5, cacheRead: 1, cacheWrite: 2, reasoning: 3 });
+    expect(await store.getSession("a")).toMatchObject({
+      input_tokens: 10,
+      output_tokens: 5,
+      cache_read_tokens: 1,
+      cache_write_tokens: 2,
+      reasoning_tokens: 3,
+    });
+  });
+
+  it("counters stop at the highest number that can be read back", async () => {
+    await using store = await open();
+    const most = Number.MAX_SAFE_INTEGER;
+    await store.updateTokenCounts("s1", { inputTokens: 1e18, outputTokens: most, reasoningTokens: 2 });
+    await store.updateTokenCounts("s1", { inputTokens: most, outputTokens: 5, reasoningTokens: 3 });
+    expect(await row(store, "s1")).toMatchObject({
+      input_tokens: most,
+      output_tokens: most,
+      reasoning_tokens: 5,
+    });
+    await store.updateTokenCounts("s1", { inputTokens: -1e300, apiCallCount: 1e18, absolute: true });
+    expect(await row(store, "s1")).toMatchObject({ input_tokens: -most, api_call_count: most });
+  });
+
   it("gives back what a session was created with, and zeros and nulls for the rest", async () => {
     await using store = await open({ clock: new ManualClock() });
     const created = await store.createSession("s1", {

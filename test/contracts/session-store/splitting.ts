@@ -19,6 +19,40 @@ import {
 const MADE_ID = /^\d{8}_\d{6}_[0-9a-f]{6}$/;
 
 export function splittingContract({ open }: Harness): void {
+  it("what is carried over is replayed in the order it was given, and shown once with its ancestors", async () => {
+    await using store = await open();
+    await store.createSession("before", { source: "cli" });
+    const talk = ["t1", "re t1", "t2", "re t2"].map((content, at) => ({
+      role: at % 2 === 0 ? "user" : "assistant",
+      content,
+      timestamp: 1000 + at,
+    }));
+    await store.appendMany("before", talk);
+    const tail = (await store.getMessages("before")).slice(-2);
+    const { id } = await store.continueSession("before", {
+      messages: [{ role: "user", content: "[summary]" }, ...tail],
+    });
+    const said = async (includeAncestors: boolean) =>
+      (await store.getMessagesAsConversation(id, { includeAncestors })).map(({ content }) => content);
+    expect(await said(false)).toEqual(["[summary]", "t2", "re t2"]);
+    expect(await said(true)).toEqual(["t1", "re t1", "t2", "re t2", "[summary]"]);
+  });
+
+  it("a branch with its ancestors leaves out what its parent said later", async () => {
+    await using store = await open();
+    await store.createSession("trunk", { source: "cli" });
+    const ids = await store.appendMany("trunk", [
+      { content: "one" },
+      { content: "two" },
+      { content: "three" },
+    ]);
+    const { id } = await store.branchSession("trunk", { untilMessageId: ids[1] as number });
+    await store.appendMessage("trunk", { content: "four" });
+    await store.appendMessage(id, { content: "instead" });
+    const whole = await store.getMessagesAsConversation(id, { includeAncestors: true });
+    expect(whole.map(({ content }) => content)).toEqual(["one", "two", "instead"]);
+  });
+
   it("continuing ends the parent and starts a child that takes over what it was", async () => {
     const clock = new ManualClock();
     await using store = await open({ clock });

@@ -23,6 +23,32 @@ export function windowsContract({ open }: Harness): void {
     expect(view).toMatchObject({ messages_before: anchor - first, messages_after: last - anchor });
   });
 
+  it("is the same in a session of a thousand messages, beside another one that is written at the same time", async () => {
+    await using store = await open();
+    for (const id of ["long", "other"]) await store.createSession(id, { source: "cli" });
+    for (let round = 0; round < 12; round += 1) {
+      await store.appendMany(
+        "long",
+        Array.from({ length: 60 }, (_, at) => ({
+          role: at % 2 === 0 ? "user" : "assistant",
+          content: `${at}`,
+        })),
+      );
+      if (round > 8)
+        for (let at = 0; at < 20; at += 1) await store.appendMessage("other", { content: "between" });
+    }
+    const ids = (await store.getMessages("long")).map(({ id }) => id);
+    const idsIn = (rows: readonly { readonly id: number }[]) => rows.map(({ id }) => id);
+    for (const at of [0, 4, 59, 66, 70, 300, 540, 600, 650, 715, 719]) {
+      const view = await store.getAnchoredView("long", ids[at] as number, { window: 5 });
+      const start = Math.max(0, at - 5);
+      expect(idsIn(view.window)).toEqual(ids.slice(start, at + 6));
+      expect(view).toMatchObject({ messages_before: at - start, messages_after: Math.min(5, 719 - at) });
+      expect(idsIn(view.bookend_start)).toEqual(ids.slice(0, start).slice(0, 3));
+      expect(idsIn(view.bookend_end)).toEqual(ids.slice(at + 6).slice(-3));
+    }
+  });
+
   it("the window is five on each side unless told", async () => {
     await using store = await open();
     const ids = await numbered(store, 20);

@@ -2,7 +2,12 @@
 import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { openSessionStore, type SessionRow, type SessionStore } from "../../../src/sessions/index.ts";
+import {
+  type ListedSession,
+  openSessionStore,
+  type SessionRow,
+  type SessionStore,
+} from "../../../src/sessions/index.ts";
 import { execute, hasPythonSqlite, newPath, openPython, query, type Row } from "../../fakes/session-index.ts";
 
 const NOW = 1_770_000_000;
@@ -216,8 +221,14 @@ class Reference {
   }
   readonly #all: ReadonlyMap<string, SessionRow>;
 
-  list(options: { byActivity: boolean; limit: number; offset: number }): string[] {
-    const listed = this.#rows.filter((row) => row.archived === 0 && this.#isListable(row));
+  list(options: { byActivity: boolean; limit: number; offset: number; idQuery?: string }): string[] {
+    const { idQuery = "" } = options;
+    const listed = this.#rows.filter(
+      (row) =>
+        row.archived === 0 &&
+        this.#isListable(row) &&
+        this.#chain(row).some(({ id }) => id.includes(idQuery)),
+    );
     const active = (row: Session) => (options.byActivity ? this.#latest(row) : row.started_at);
     return listed
       .sort((a, b) => active(b) - active(a) || b.started_at - a.started_at || (a.id < b.id ? 1 : -1))
@@ -246,11 +257,15 @@ class Reference {
     );
   }
 
-  /** Over the whole conversation. */
-  #latest(row: Session): number {
-    const own = row.times.length === 0 ? row.started_at : Math.max(...row.times);
+  /** The whole conversation from here on. */
+  #chain(row: Session): Session[] {
     const next = this.#rows.filter((child) => this.#continues(child, row));
-    return Math.max(own, ...next.map((child) => this.#latest(child)));
+    return [row, ...next.flatMap((child) => this.#chain(child))];
+  }
+
+  #latest(row: Session): number {
+    const own = ({ times, started_at }: Session) => (times.length === 0 ? started_at : Math.max(...times));
+    return Math.max(...this.#chain(row).map(own));
   }
 }
 
@@ -278,6 +293,51 @@ describe("a listing", () => {
     );
     await fc.assert(property, { numRuns: 150 });
   }, 60_000);
+
+  it("by a part of an id shows the conversations that have it", async () => {
+    const path = newPath();
+    await using store = await openSessionStore({ path });
+    const user = fc.constantFrom(undefined, "ann", "bob");
+    const digits = fc.constantFrom("0", "1", "3", "s0", "S1", "s05", "nothing");
+    const property = fc.asyncProperty(tree, user, digits, async (list, userId, idQuery) => {
+      write(path, list);
+      const shown = (rows: readonly ListedSession[]) => rows.map((row) => row._lineage_root_id ?? row.id);
+      const all = { byActivity: true, limit: 99, offset: 0, idQuery: idQuery.toLowerCase() };
+      const expected = new Reference(path, userId).list(all);
+      for (const limit of [2, 99])
+        expect(
+          shown(await store.listSessionsRich({ orderByLastActive: true, idQuery, limit, userId })),
+        ).toEqual(expected.slice(0, limit));
+      const found = await store.searchSessionsById(idQuery, { includeArchived: false, userId });
+      expect(shown(found).sort()).toEqual([...expected].sort());
+      const rank = (row: ListedSession) => {
+        const ids = [row.id, row._lineage_root_id ?? row.id];
+        const fits = (test: (id: string) => boolean) => ids.some(test);
+        if (fits((id) => id === all.idQuery)) return 0;
+        return fits((id) => id.startsWith(all.idQuery)) ? 1 : 2;
+      };
+      const places = found.map((row) => [rank(row), expected.indexOf(row._lineage_root_id ?? row.id)]);
+      expect(places).toEqual([...places].sort(([a = 0, b = 0], [c = 0, d = 0]) => a - c || b - d));
+      const first = await store.searchSessionsById(idQuery, { includeArchived: false, userId, limit: 2 });
+      expect(shown(first)).toEqual(shown(found).slice(0, 2));
+    });
+    await fc.assert(property, { numRuns: 100 });
+  }, 60_000);
+
+  it("by a part of an id reads no session that it does not show", async () => {
+    const path = newPath();
+    const warnings: string[] = [];
+    await using store = await openSessionStore({ path, onWarning: (text) => void warnings.push(text) });
+    manySessions(path, 60);
+    // What cannot be decoded is reported by whoever reads it.
+    execute(path, "UPDATE messages SET content = char(0) || 'json:{broken'");
+    expect(await store.searchSessionsById("s0000", { limit: 3 })).toHaveLength(3);
+    expect(warnings).toHaveLength(3);
+    expect(
+      await store.listSessionsRich({ orderByLastActive: true, idQuery: "s", limit: 2, offset: 3 }),
+    ).toHaveLength(2);
+    expect(warnings).toHaveLength(5);
+  });
 });
 
 // ---- cost ----

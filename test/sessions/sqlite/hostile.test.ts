@@ -124,6 +124,72 @@ describe("numbers", () => {
   });
 });
 
+describe("rows of other programs", () => {
+  it("with integers that no number holds are read as the nearest one", async () => {
+    await using store = await open();
+    await store.createSession("a", { source: "cli" });
+    await store.appendMessage("a", { role: "user", content: "x" });
+    const counters = ["message_count", "tool_call_count", "input_tokens", "output_tokens", "api_call_count"];
+    const set = [...counters, "rewind_count"].map((name) => `${name} = 9223372036854775807`);
+    meddle(store, `UPDATE sessions SET ${set.join(", ")}, reasoning_tokens = -9223372036854775807 - 1`);
+    meddle(store, "UPDATE messages SET token_count = 9223372036854775807, observed = 9007199254740993");
+    meddle(store, "INSERT INTO hermes_memory_origin(message_id, origin_id) VALUES (1, 9223372036854775807)");
+    const most = Number.MAX_SAFE_INTEGER;
+    expect(await store.getSession("a")).toMatchObject({
+      message_count: most,
+      input_tokens: most,
+      rewind_count: most,
+      reasoning_tokens: -most,
+    });
+    expect(await store.getMessages("a")).toMatchObject([{ token_count: most, origin_id: most }]);
+    await expectReadable(store, "a");
+    await store.appendMessage("a", { role: "user", content: "y" });
+    await store.updateTokenCounts("a", { inputTokens: 7 });
+    expect(await store.getSession("a")).toMatchObject({ message_count: most, input_tokens: most });
+  });
+
+  it("with text and fractions in columns of integers are read as they are", async () => {
+    await using store = await open();
+    await store.createSession("a", { source: "cli" });
+    meddle(store, "UPDATE sessions SET message_count = 'many', input_tokens = 2.5, output_tokens = NULL");
+    expect(await store.getSession("a")).toMatchObject({
+      message_count: "many",
+      input_tokens: 2.5,
+      output_tokens: null,
+    });
+  });
+
+  it("whose ids are used up to the last readable one can still be read and added to", async () => {
+    await using store = await open();
+    await store.createSession("a", { source: "cli" });
+    meddle(
+      store,
+      "INSERT INTO messages(id, session_id, role, content, timestamp) VALUES (9007199254740993, 'a', 'user', 'far', 1)",
+    );
+    await store.appendMessage("a", { role: "user", content: "部署docker服务" });
+    expect((await store.getMessages("a")).map(({ content }) => content)).toEqual(["far", "部署docker服务"]);
+  });
+
+  it("without an id are no sessions, and leave the file usable", async () => {
+    await using store = await open();
+    const insert = "INSERT INTO sessions(id, source, started_at, ended_at) VALUES (NULL, 'cli', 1, 2)";
+    meddle(store, insert);
+    await store.createSession("a", { source: "cli" });
+    // Everything that is worked out anew when a file is opened.
+    for (const name of ["session_insert", "message_insert"])
+      meddle(store, `DROP TRIGGER hermes_memory_${name}`);
+    await using again = await openSessionStore({ path: store.location });
+    for (const orderByLastActive of [true, false])
+      expect(await again.listSessionsRich({ orderByLastActive })).toMatchObject([{ id: "a" }]);
+    expect(await again.searchSessions()).toMatchObject([{ id: "a" }]);
+    expect(await again.listPrunable()).toEqual([]);
+    expect(await again.pruneSessions()).toBe(0);
+    expect(await again.countEmptySessions()).toBe(0);
+    meddle(again, insert);
+    await expectReadable(again, "a");
+  });
+});
+
 describe("ids of sessions", () => {
   const REFUSED = ["", "../x", "a/b", "/etc/passwd", "a\u0000b", "\ud800", "x".repeat(513)];
   const ODD = [

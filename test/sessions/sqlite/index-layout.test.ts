@@ -232,6 +232,26 @@ describe("a new file", () => {
     expect(complaints(path)).toEqual([]);
   });
 
+  it("finds the words of a row in its copies too", async () => {
+    const path = newPath();
+    await using store = await openSessionStore({ path });
+    await store.createSession("one", { source: "cli" });
+    const own = await store.appendMany("one", [
+      { role: "user", content: "昨天部署docker服务" },
+      { role: "user", content: "plain" },
+      { role: "assistant", content: "好", toolCalls: [{ function: { name: "docker", arguments: "{}" } }] },
+      { role: "user", content: "再试docker一次" },
+    ]);
+    const { messageIds } = await store.branchSession("one", { id: "two" });
+    expect(messageIds).toHaveLength(4);
+    const found = [...own, ...messageIds].filter((_, at) => at % 4 !== 1);
+    expect(matches(path, "messages_fts", "docker")).toEqual(found);
+    expect(complaints(path)).toEqual([]);
+    await store.deleteSession("two");
+    expect(matches(path, "messages_fts", "docker")).toEqual(own.filter((_, at) => at !== 1));
+    expect(complaints(path)).toEqual([]);
+  });
+
   it("gives rows of the original the same words when it is converted", async () => {
     const path = newPath();
     makeReferenceFile(path, [{ session: "one", content: "昨天部署docker服务" }]);

@@ -218,6 +218,45 @@ describe("a conversion", () => {
     await expectConverted(path);
   });
 
+  it("forgets the words of rows that changed or went before it came to them", async () => {
+    const path = referenceFile();
+    await using store = await openSessionStore({ path });
+    await convertSteps(store, 1);
+    await store.createSession("late", { source: "cli" });
+    const content = (word: string) => `昨天部署${word}服务`;
+    const words = ["docker", "velvet", "anchor", "quartz"];
+    const ids = await store.appendMany(
+      "late",
+      words.map((word) => ({ role: "user", content: content(word) })),
+    );
+    const [changed = 0, called = 0, back = 0, gone = 0] = ids;
+    const withCalls = `tool_calls = '["fern"]'`;
+    execute(path, `UPDATE messages SET content = '${content("hinge")}' WHERE id = ${changed}`);
+    execute(path, `UPDATE messages SET ${withCalls} WHERE id = ${called}`);
+    execute(path, `DELETE FROM messages WHERE id IN (${back}, ${gone})`);
+    execute(
+      path,
+      `INSERT INTO messages(id, session_id, role, content, timestamp, tool_calls) VALUES (${back}, 'late', 'user', 'plain', 9, '["moss"]')`,
+    );
+    expect(await store.optimize()).toMatchObject({ converted: true, finished: true });
+    expect(matches(path, "messages_fts", "hinge").at(-1)).toBe(changed);
+    for (const word of ["docker", "fern", "plain"])
+      expect(matches(path, "messages_fts", word), word).toEqual(
+        { docker: [], fern: [called], plain: [back] }[word],
+      );
+    const orphans =
+      "SELECT message_id FROM hermes_memory_text WHERE message_id NOT IN (SELECT id FROM messages)";
+    expect(query(path, orphans)).toEqual([]);
+    await expectConverted(path);
+    // An id that comes back afterwards is indexed by what it says now.
+    execute(
+      path,
+      `INSERT INTO messages(id, session_id, role, content, timestamp, tool_calls) VALUES (${gone}, 'late', 'user', 'again', 9, '["opal"]')`,
+    );
+    expect(matches(path, "messages_fts", "again opal")).toEqual([gone]);
+    await expectConverted(path);
+  });
+
   it("takes few rows at a time when they are long", async () => {
     const path = newPath();
     const text = "velvet anchor ".repeat(25_000);

@@ -1,0 +1,168 @@
+// What a model wrote becomes one of four requests. Numbers are forgiven and clamped; a filter that cannot be understood
+// is refused, because an answer without it would look like an answer with it.
+import { err, ok, preview, pyStrip, type Result } from "../../lib/index.ts";
+import { parseMoment } from "../search/time.ts";
+
+/** Where to look: everywhere but here, only here, or both. */
+export type Reach = "others" | "lineage" | "all";
+
+export type SessionFilters = {
+  readonly sources?: readonly string[];
+  /** Seconds since 1970. */
+  readonly after?: number;
+  readonly before?: number;
+};
+
+export type ScrollRequest = {
+  readonly mode: "scroll";
+  readonly sessionId: string;
+  /** Undefined when it was no whole number. */
+  readonly anchor: number | undefined;
+  readonly window: number;
+  readonly reach: Reach;
+};
+export type ReadRequest = { readonly mode: "read"; readonly sessionId: string };
+export type BrowseRequest = {
+  readonly mode: "browse";
+  readonly limit: number;
+  readonly reach: Reach;
+  readonly filters: SessionFilters;
+};
+export type DiscoverRequest = {
+  readonly mode: "discover";
+  readonly query: string;
+  readonly limit: number;
+  readonly sort: string | undefined;
+  /** Undefined when none were named. */
+  readonly roles: readonly string[] | undefined;
+  readonly reach: Reach;
+  readonly filters: SessionFilters;
+  readonly summarize: boolean | undefined;
+};
+export type SearchRequest = ScrollRequest | ReadRequest | BrowseRequest | DiscoverRequest;
+export type SearchCall = { readonly profile: string | undefined; readonly request: SearchRequest };
+
+export function parseCall(args: unknown, now: Date): Result<SearchCall, string> {
+  const given = isRecord(args) ? args : {};
+  const place = placeOf(given);
+  if (!place.ok) return place;
+  const { sessionId, profile } = place.value;
+  const request = sessionId === undefined ? searchRequest(given, now) : sessionRequest(given, sessionId);
+  return request.ok ? ok({ profile, request: request.value }) : request;
+}
+
+/** A value from outside in an error message: recognisable, and never a whole page. */
+export function shown(value: unknown): string {
+  const text = typeof value === "string" ? value : (JSON.stringify(value) ?? String(value));
+  return preview(text, MAX_SHOWN_CHARS);
+}
+
+const MAX_SHOWN_CHARS = 512; // no id is longer, so ids always appear whole
+const LINK_PREFIX = "@session:";
+
+type Given = Readonly<Record<string, unknown>>;
+type Place = { readonly sessionId: string | undefined; readonly profile: string | undefined };
+
+function placeOf(given: Given): Result<Place, string> {
+  const profile = text(given.profile);
+  const id = typeof given.session_id === "number" ? String(given.session_id) : given.session_id;
+  if (id !== undefined && id !== null && typeof id !== "string")
+    return err(`session_id must be a string, but is ${shown(id)}`);
+  const whole = text(id);
+  if (whole === undefined) return ok({ sessionId: undefined, profile });
+  const link = whole.startsWith(LINK_PREFIX) ? whole.slice(LINK_PREFIX.length) : whole;
+  const slash = link.indexOf("/");
+  const sessionId = link.slice(slash + 1);
+  if (slash < 0 || sessionId === "") return ok({ sessionId: link, profile });
+  return ok({ sessionId, profile: profile ?? text(link.slice(0, slash)) });
+}
+
+function sessionRequest(given: Given, sessionId: string): Result<SearchRequest, string> {
+  if (given.around_message_id === undefined || given.around_message_id === null)
+    return ok({ mode: "read", sessionId });
+  const reach = parseReach(given.scope);
+  if (!reach.ok) return reach;
+  return ok({
+    mode: "scroll",
+    sessionId,
+    anchor: wholeNumber(given.around_message_id),
+    window: clamp(wholeNumber(given.window) ?? 5, 1, 20),
+    reach: reach.value,
+  });
+}
+
+function searchRequest(given: Given, now: Date): Result<SearchRequest, string> {
+  const reach = parseReach(given.scope);
+  if (!reach.ok) return reach;
+  const filters = parseFilters(given, now);
+  if (!filters.ok) return filters;
+  const common = {
+    limit: clamp(wholeNumber(given.limit) ?? 3, 1, 10),
+    reach: reach.value,
+    filters: filters.value,
+  };
+  const query = text(given.query);
+  if (query === undefined) return ok({ mode: "browse", ...common });
+  return ok({
+    mode: "discover",
+    query,
+    ...common,
+    sort: typeof given.sort === "string" ? given.sort : undefined,
+    roles: names(given.role_filter),
+    summarize: typeof given.summarize === "boolean" ? given.summarize : undefined,
+  });
+}
+
+function parseFilters(given: Given, now: Date): Result<SessionFilters, string> {
+  const sources = names(given.source);
+  const bounds: { after?: number; before?: number } = {};
+  for (const name of ["after", "before"] as const) {
+    const value = given[name];
+    if (value === undefined || value === null || value === "") continue;
+    const moment =
+      typeof value === "string" || typeof value === "number" ? parseMoment(value, now) : undefined;
+    if (moment === undefined) {
+      return err(
+        `${name} is no time that can be understood: ${shown(value)}. Use a date (2026-01-31), a date with time, or an age such as 12h, 7d, 3mo.`,
+      );
+    }
+    bounds[name] = moment;
+  }
+  return ok({ ...(sources === undefined ? {} : { sources }), ...bounds });
+}
+
+function parseReach(value: unknown): Result<Reach, string> {
+  if (value === undefined || value === null || value === "") return ok("others");
+  const word = typeof value === "string" ? pyStrip(value).toLowerCase() : undefined;
+  if (word === "others" || word === "lineage" || word === "all") return ok(word);
+  return err(`scope must be others, lineage or all, but is ${shown(value)}`);
+}
+
+/** A comma list, or a list; undefined when nothing is in it. */
+function names(value: unknown): string[] | undefined {
+  const parts = Array.isArray(value) ? value : typeof value === "string" ? value.split(",") : [];
+  const found = parts.map(text).filter((part) => part !== undefined);
+  return found.length === 0 ? undefined : found;
+}
+
+/** Trimmed; undefined when it is blank or no text. */
+function text(value: unknown): string | undefined {
+  const trimmed = typeof value === "string" ? pyStrip(value) : "";
+  return trimmed === "" ? undefined : trimmed;
+}
+
+/** Python's `int()`: fractions are cut off, numerals count, anything else is nothing. */
+function wholeNumber(value: unknown): number | undefined {
+  if (typeof value === "boolean") return Number(value);
+  const isNumeral = typeof value === "string" && /^[+-]?\d+$/.test(pyStrip(value));
+  const number = typeof value === "number" ? Math.trunc(value) : isNumeral ? Number(value) : Number.NaN;
+  return Number.isFinite(number) ? number : undefined;
+}
+
+function clamp(value: number, least: number, most: number): number {
+  return Math.min(Math.max(value, least), most);
+}
+
+function isRecord(value: unknown): value is Given {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

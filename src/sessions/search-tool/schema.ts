@@ -1,0 +1,93 @@
+// What a language model is told about the `session_search` tool. A plain object schema: strict backends refuse anything
+// cleverer.
+
+export type SessionSearchSchemaOptions = {
+  /** Config `session_search.summarize` is not `off`, and a model for it exists. */
+  readonly summarize?: boolean;
+};
+
+export type ToolSchema = {
+  readonly name: string;
+  readonly description: string;
+  readonly parameters: {
+    readonly type: "object";
+    readonly properties: Readonly<Record<string, object>>;
+    readonly required: readonly string[];
+  };
+};
+
+export function sessionSearchSchema({ summarize = false }: SessionSearchSchemaOptions = {}): ToolSchema {
+  return {
+    name: "session_search",
+    description: [...DESCRIPTION, "", summarize ? WITH_SUMMARIES : WITHOUT_SUMMARIES].join("\n"),
+    parameters: {
+      type: "object",
+      properties: summarize ? { ...PROPERTIES, summarize: SUMMARIZE } : PROPERTIES,
+      required: [],
+    },
+  };
+}
+
+const DESCRIPTION = [
+  "Search and read past conversations: everything said in earlier sessions is stored, word for word.",
+  "",
+  "Use it, unasked, before you ask the user to repeat something: when they refer to earlier work ('as we did last time', 'that bug', 'where were we?'), name a person, project or decision you do not know, or when an earlier solution would help. If in doubt, search first.",
+  "",
+  "Four shapes, chosen by the arguments you pass:",
+  "1. DISCOVERY: query. Finds the best message of each conversation. Each result has session_id, when, source, model, title, snippet (matches between >>> and <<<), match_message_id, messages (the match with up to 5 messages on each side; the match has anchor: true), bookend_start and bookend_end (how the session began and ended), messages_before and messages_after. parent_session_id names the first session of the conversation when that is another one. stage says how it was found: exact, strict (all words) or widened (some words, or other forms of them).",
+  "2. SCROLL: session_id and around_message_id. Shows the messages around one, all roles included. To scroll FORWARD pass the last id you see, to scroll BACKWARD the first; that boundary message comes again. Fewer messages than window in messages_before or messages_after mean that the session begins or ends there.",
+  "3. READ: session_id alone. Shows the session from its beginning; of a long one the first 20 and the last 10 messages.",
+  "4. BROWSE: no query and no session_id. Lists recent sessions with title, source, times, message_count and preview.",
+  "",
+  'Query syntax: plain words or a question are enough (all words are tried first, then some of them and other forms). For exact control: OR between words, "quoted phrase", NOT to exclude, AND, and a prefix with * (deploy*). Several short queries find more than one long one.',
+  "A link of the form @session:<profile>/<id> is read by passing session_id='<profile>/<id>'.",
+  "The current conversation is left out, because you have it before you. When earlier parts of it were compacted away, pass scope='lineage' to search them.",
+  "Long messages are cut to keep the answer small and then carry content_truncated: true.",
+];
+
+const WITHOUT_SUMMARIES = "No LLM is involved: what you get are the stored messages themselves.";
+const WITH_SUMMARIES =
+  "DISCOVERY and the other shapes give the stored messages themselves. With summarize: true a query gives a recap of each matching conversation instead, written by a model, with message ids as [#id]: scroll there for the exact words.";
+
+const PROPERTIES = {
+  query: { type: "string", description: "DISCOVERY: what to look for. Leave it out to browse or read." },
+  limit: { type: "integer", description: "How many sessions, 1 to 10. Default 3." },
+  sort: {
+    type: "string",
+    enum: ["newest", "oldest"],
+    description: "DISCOVERY: order by time instead of by relevance.",
+  },
+  session_id: { type: "string", description: "SCROLL and READ: the session, also as <profile>/<id>." },
+  around_message_id: { type: "integer", description: "SCROLL: the message to look around." },
+  window: { type: "integer", description: "SCROLL: messages on each side, 1 to 20. Default 5." },
+  role_filter: {
+    type: "string",
+    description:
+      "DISCOVERY: comma-separated roles to search. Default user,assistant, then every role when that finds nothing.",
+  },
+  scope: {
+    type: "string",
+    enum: ["others", "lineage", "all"],
+    description:
+      "others (default): everything but the current conversation. lineage: only the current conversation, without what you still have before you. all: both.",
+  },
+  after: {
+    type: "string",
+    description: "Only from this moment on: a date, a date with time, or an age such as 12h, 7d, 3mo.",
+  },
+  before: { type: "string", description: "Only before this moment; written like after." },
+  source: {
+    type: "string",
+    description:
+      "Only sessions of these sources, comma-separated: cli, telegram, cron, ... Naming subagent or tool shows those otherwise hidden runs.",
+  },
+  profile: { type: "string", description: "Look in the database of another profile (read-only)." },
+} as const;
+
+const SUMMARIZE = {
+  type: "boolean",
+  description: "DISCOVERY: give a written recap of each matching session instead of its messages.",
+} as const;
+
+/** Without summaries, as it is by default. */
+export const sessionSearchToolSchema: ToolSchema = sessionSearchSchema();

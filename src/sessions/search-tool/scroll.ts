@@ -1,0 +1,73 @@
+// Scroll: the messages around one message.
+import type { MessageWindow, SessionRow } from "../rows.ts";
+import { type ScrollRequest, shown } from "./arguments.ts";
+import { cutterFor } from "./payload.ts";
+import type { Lookup } from "./port.ts";
+import { type Failure, failure, notFound, sessionMeta, toToolMessage } from "./shapes.ts";
+
+/** The order of these checks is part of the tool's interface. */
+export async function scroll(lookup: Lookup, request: ScrollRequest): Promise<object> {
+  const { anchor, sessionId } = request;
+  if (anchor === undefined) return failure("scroll requires integer around_message_id");
+  const refusal = refuseOwn(lookup, request, anchor);
+  if (refusal !== undefined) return refusal;
+  const session = await lookup.store.getSession(sessionId, lookup.scope);
+  if (session === null) return notFound(sessionId);
+  const found = await locate(lookup, session, anchor, request.window);
+  if (found === undefined)
+    return failure(`around_message_id ${anchor} not in session_id ${shown(sessionId)}`);
+  return toAnswer(lookup, request, anchor, found);
+}
+
+function refuseOwn({ current }: Lookup, request: ScrollRequest, anchor: number): Failure | undefined {
+  if (!current?.lineage.has(request.sessionId)) return undefined;
+  const isLive = current.liveMessageIds?.has(anchor);
+  if (request.reach !== "others" && !isLive) return undefined;
+  const rejected = "scroll rejected: anchor lives in the current session lineage";
+  if (isLive === false)
+    return failure(`${rejected}, but no longer in your context. Pass scope='lineage' to read it.`);
+  return failure(`${rejected} (already in your active context)`);
+}
+
+type Found = { readonly session: SessionRow; readonly window: MessageWindow };
+
+/** In the session named, or in another one of its lineage: a model that keeps the id of the root means the whole of it. */
+async function locate(
+  { store, scope }: Lookup,
+  session: SessionRow,
+  anchor: number,
+  size: number,
+): Promise<Found | undefined> {
+  const options = { ...scope, window: size };
+  const window = await store.getMessagesAround(session.id, anchor, options);
+  if (window.window.length > 0) return { session, window };
+  for (const id of await store.listLineage(session.id, scope)) {
+    if (id === session.id) continue;
+    const elsewhere = await store.getMessagesAround(id, anchor, options);
+    const owner = elsewhere.window.length > 0 ? await store.getSession(id, scope) : null;
+    if (owner !== null) return { session: owner, window: elsewhere };
+  }
+  return undefined;
+}
+
+function toAnswer(lookup: Lookup, request: ScrollRequest, anchor: number, found: Found): object {
+  const { session, window } = found;
+  const messages = window.window.map((row) => toToolMessage(row, anchor));
+  const cut = cutterFor(messages, lookup.settings);
+  return {
+    success: true,
+    mode: "scroll",
+    session_id: session.id,
+    around_message_id: anchor,
+    session_meta: sessionMeta(session),
+    window: request.window,
+    messages: messages.map((message) => cut(message)),
+    messages_before: window.messages_before,
+    messages_after: window.messages_after,
+    ...(session.id === request.sessionId
+      ? {}
+      : {
+          warning: `around_message_id ${anchor} lives in ${session.id} (child of ${request.sessionId}); rebound transparently`,
+        }),
+  };
+}

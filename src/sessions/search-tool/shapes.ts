@@ -1,0 +1,89 @@
+// The pieces of the tool's JSON that several modes share. Other programs read these names.
+import { HermesError, pyStrip } from "../../lib/index.ts";
+import type { MessageRow, SessionRow } from "../rows.ts";
+import { shown } from "./arguments.ts";
+
+export type ToolMessage = {
+  readonly id: number;
+  readonly role: string;
+  readonly content: unknown;
+  readonly timestamp: number;
+  readonly tool_name?: string;
+  readonly tool_calls?: unknown;
+  readonly tool_call_id?: string;
+  readonly anchor?: true;
+  /** Something was cut off to keep the answer small. */
+  readonly content_truncated?: true;
+};
+
+export type Failure = { readonly error: string; readonly success: false };
+
+export function failure(error: string): Failure {
+  return { error, success: false };
+}
+
+export function notFound(sessionId: string): Failure {
+  return failure(`session_id not found: ${shown(sessionId)}`);
+}
+
+/** A caught error as one sentence or two: what happened and, where it is known, what to do. */
+export function explain(cause: unknown): string {
+  if (!(cause instanceof Error)) return String(cause);
+  const hint = cause instanceof HermesError ? cause.hint : undefined;
+  return hint === undefined ? cause.message : `${cause.message} ${hint}`;
+}
+
+export function toToolMessage(row: MessageRow, anchorId?: number): ToolMessage {
+  return {
+    id: row.id,
+    role: row.role,
+    content: row.content,
+    timestamp: row.timestamp,
+    ...(row.tool_name ? { tool_name: row.tool_name } : {}),
+    ...(isFilled(row.tool_calls) ? { tool_calls: row.tool_calls } : {}),
+    ...(row.tool_call_id ? { tool_call_id: row.tool_call_id } : {}),
+    ...(row.id === anchorId ? { anchor: true } : {}),
+  };
+}
+
+export function sessionMeta(session: SessionRow): object {
+  const { source, model, title } = session;
+  return { when: when(session.started_at), source, model, title };
+}
+
+/** `January 31, 2026 at 09:45 AM`, in local time. */
+export function when(value: unknown): string {
+  if (value === null || value === undefined) return "unknown";
+  const seconds = typeof value === "string" && NUMERAL.test(pyStrip(value)) ? Number(value) : value;
+  if (typeof seconds !== "number") return String(value);
+  const date = new Date(seconds * 1000);
+  if (Number.isNaN(date.getTime())) return String(value);
+  const hour = date.getHours();
+  const day = `${MONTHS[date.getMonth()]} ${padded(date.getDate())}, ${date.getFullYear()}`;
+  const time = `${padded(hour % 12 === 0 ? 12 : hour % 12)}:${padded(date.getMinutes())}`;
+  return `${day} at ${time} ${hour < 12 ? "AM" : "PM"}`;
+}
+
+const NUMERAL = /^[+-]?(\d+\.?\d*|\.\d+)$/;
+const MONTHS = [
+  "January",
+  "February",
+  "March",
+  "April",
+  "May",
+  "June",
+  "July",
+  "August",
+  "September",
+  "October",
+  "November",
+  "December",
+] as const;
+
+function padded(value: number): string {
+  return String(value).padStart(2, "0");
+}
+
+function isFilled(value: unknown): boolean {
+  return Array.isArray(value) ? value.length > 0 : Boolean(value);
+}

@@ -1,0 +1,220 @@
+// What was typed, taken apart: either an expression meant literally (quotes, operators, stars) or plain words. Nothing
+// that can be typed is an error.
+import { takeCodePoints } from "../../lib/index.ts";
+import { UNSPACED_SCRIPTS } from "../sqlite/index-text.ts";
+import { tokenize } from "./tokens.ts";
+
+export type Phrase = { readonly op: "phrase"; readonly words: readonly string[]; readonly isPrefix: boolean };
+
+export type Expression =
+  | Phrase
+  | { readonly op: "and" | "or"; readonly parts: readonly Expression[] }
+  | { readonly op: "not"; readonly left: Expression; readonly right: Expression };
+
+/** Several words stand next to each other in the text; `text` is what was typed for them. */
+export type PlainTerm = { readonly words: readonly string[]; readonly text: string };
+
+export type ParsedQuery =
+  | { readonly kind: "blank" }
+  | { readonly kind: "explicit"; readonly expression: Expression }
+  | { readonly kind: "plain"; readonly terms: readonly PlainTerm[] };
+
+/** More than anybody asks for. What a pasted page holds beyond this is not searched for. */
+const MOST_TERMS = 64;
+const MOST_WORDS_IN_PHRASE = 64;
+/** Of a word in a script without blanks, which may be a whole page. */
+const MOST_CHARACTERS_IN_WORD = 256;
+const MOST_CHARACTERS = 32_768;
+
+export function parseQuery(query: string): ParsedQuery {
+  const lexemes = withoutIdleOperators(lex(query.slice(0, MOST_CHARACTERS)));
+  const terms = lexemes.filter((lexeme) => lexeme.kind === "term");
+  if (terms.length === 0) return { kind: "blank" };
+  const isExplicit = lexemes.some(
+    (lexeme) => lexeme.kind === "operator" || lexeme.isQuoted || lexeme.isPrefix,
+  );
+  if (isExplicit) return { kind: "explicit", expression: toExpression(lexemes) };
+  return { kind: "plain", terms: terms.map(({ words, text }) => ({ words, text })) };
+}
+
+/** For FTS5, every word in quotes and every group in parentheses: nothing in it is left to precedence. */
+export function toMatch(expression: Expression): string {
+  switch (expression.op) {
+    case "phrase":
+      return expression.words.map(quote).join(" + ") + (expression.isPrefix ? " *" : "");
+    case "and":
+    case "or":
+      return expression.parts.map(toOperand).join(expression.op === "and" ? " AND " : " OR ");
+    case "not":
+      return `${toOperand(expression.left)} NOT ${toOperand(expression.right)}`;
+    default:
+      return expression satisfies never;
+  }
+}
+
+/** Whether some of it is in a script written without blanks, where words cannot be told apart. */
+export function containsUnspaced(text: string): boolean {
+  return UNSPACED.test(text);
+}
+
+type Term = PlainTerm & { readonly kind: "term"; readonly isQuoted: boolean; readonly isPrefix: boolean };
+type Operator = { readonly kind: "operator"; readonly name: "AND" | "OR" | "NOT" };
+type Lexeme = Term | Operator;
+
+const UNSPACED = new RegExp(
+  `[${UNSPACED_SCRIPTS.map(([from, to]) => `${toEscape(from)}-${toEscape(to)}`).join("")}]`,
+  "u",
+);
+// A phrase, a lone quote, or a piece without quotes. The star belongs to what it touches.
+const PIECE = /"([^"]*)"(\*?)|"|([^"]+)/g;
+const BLANKS = /[\s\x00-\x20\x85+{}():^]+/;
+const STARRED = /[^*]+\**/g;
+const SIGN = /^[\p{P}\p{S}\p{Z}\p{C}]$/u;
+
+function lex(query: string): Lexeme[] {
+  const lexemes: Lexeme[] = [];
+  let termCount = 0;
+  const add = (lexeme: Lexeme | undefined) => {
+    if (lexeme === undefined || termCount >= MOST_TERMS) return;
+    lexemes.push(lexeme);
+    if (lexeme.kind === "term") termCount += 1;
+  };
+  for (const [, phrase, star, bare] of query.matchAll(PIECE)) {
+    if (phrase !== undefined)
+      add(toTerm(phrase.replaceAll("\0", " "), { isQuoted: true, isStarred: star === "*" }));
+    for (const word of bare?.split(BLANKS) ?? []) {
+      for (const lexeme of toLexemes(word)) add(lexeme);
+      if (termCount >= MOST_TERMS) break;
+    }
+    if (termCount >= MOST_TERMS) break;
+  }
+  return withCjkOperators(lexemes);
+}
+
+/** A star ends a word: `de*ploy` is `de*` and `ploy`. One with nothing in front of it means nothing. */
+function toLexemes(word: string): (Lexeme | undefined)[] {
+  if (word === "AND" || word === "OR" || word === "NOT") return [{ kind: "operator", name: word }];
+  return Array.from(word.matchAll(STARRED), ([starred]) => {
+    const text = starred.replaceAll("*", "");
+    return toTerm(text, { isQuoted: false, isStarred: text.length < starred.length });
+  });
+}
+
+function toTerm(
+  typed: string,
+  { isQuoted, isStarred }: { readonly isQuoted: boolean; readonly isStarred: boolean },
+): Term | undefined {
+  if (containsUnspaced(typed)) {
+    const text = takeCodePoints(withoutOuterSigns(typed), MOST_CHARACTERS_IN_WORD);
+    return text === "" ? undefined : { kind: "term", words: [text], text, isQuoted, isPrefix: false };
+  }
+  const tokens = tokenize(typed);
+  const last = tokens.at(-1);
+  if (last === undefined) return undefined;
+  const words = tokens.slice(0, MOST_WORDS_IN_PHRASE).map(({ term }) => term);
+  // `src/*` asks for anything below `src`, not for words that begin with it.
+  const isPrefix = isStarred && last.end === typed.length && tokens.length <= MOST_WORDS_IN_PHRASE;
+  return { kind: "term", words, text: typed, isQuoted, isPrefix };
+}
+
+/** By hand: a pattern that looks for signs up to the end begins anew at every sign. */
+function withoutOuterSigns(text: string): string {
+  const characters = [...text];
+  let start = 0;
+  let end = characters.length;
+  while (start < end && SIGN.test(characters[start] ?? "")) start += 1;
+  while (end > start && SIGN.test(characters[end - 1] ?? "")) end -= 1;
+  return characters.slice(start, end).join("");
+}
+
+const LOWER_CASE_OPERATORS: ReadonlyMap<string, Operator["name"]> = new Map([
+  ["and", "AND"],
+  ["or", "OR"],
+  ["not", "NOT"],
+]);
+
+/** Between two words of a script without blanks, `or` is hardly a word to look for. */
+function withCjkOperators(lexemes: readonly Lexeme[]): Lexeme[] {
+  return lexemes.map((lexeme, index) => {
+    if (lexeme.kind !== "term" || lexeme.isQuoted || lexeme.isPrefix) return lexeme;
+    const name = LOWER_CASE_OPERATORS.get(lexeme.text);
+    if (name === undefined || !isUnspacedTerm(lexemes[index - 1]) || !isUnspacedTerm(lexemes[index + 1]))
+      return lexeme;
+    return { kind: "operator", name };
+  });
+}
+
+function isUnspacedTerm(lexeme: Lexeme | undefined): boolean {
+  return lexeme?.kind === "term" && containsUnspaced(lexeme.text);
+}
+
+/** Operators stand between terms. Of several in a row NOT counts, because people write AND NOT; else the first. */
+function withoutIdleOperators(lexemes: readonly Lexeme[]): Lexeme[] {
+  const kept: Lexeme[] = [];
+  let waiting: Operator | undefined;
+  for (const lexeme of lexemes) {
+    if (lexeme.kind === "operator") {
+      if (waiting === undefined || lexeme.name === "NOT") waiting = lexeme;
+      continue;
+    }
+    if (waiting !== undefined && kept.length > 0) kept.push(waiting);
+    waiting = undefined;
+    kept.push(lexeme);
+  }
+  return kept;
+}
+
+/** FTS5's precedence, the loosest first: OR, AND, NOT, and words side by side. */
+function toExpression(lexemes: readonly Lexeme[]): Expression {
+  const alternatives = splitAt(lexemes, "OR").map((alternative) => {
+    const parts = splitAt(alternative, "AND").map((part) => {
+      const [wanted = [], ...unwanted] = splitAt(part, "NOT").map(toAdjacent);
+      const left = combine("and", wanted);
+      if (unwanted.length === 0) return left;
+      // `a NOT b NOT c` is `(a NOT b) NOT c`; written this way a long chain is not a deep one.
+      return {
+        op: "not" as const,
+        left,
+        right: combine(
+          "or",
+          unwanted.map((each) => combine("and", each)),
+        ),
+      };
+    });
+    return combine("and", parts);
+  });
+  return combine("or", alternatives);
+}
+
+function splitAt(lexemes: readonly Lexeme[], name: Operator["name"]): Lexeme[][] {
+  const parts: Lexeme[][] = [[]];
+  for (const lexeme of lexemes) {
+    if (lexeme.kind === "operator" && lexeme.name === name) parts.push([]);
+    else parts.at(-1)?.push(lexeme);
+  }
+  return parts;
+}
+
+function toAdjacent(lexemes: readonly Lexeme[]): Phrase[] {
+  return lexemes.flatMap((lexeme) =>
+    lexeme.kind === "term" ? [{ op: "phrase", words: lexeme.words, isPrefix: lexeme.isPrefix }] : [],
+  );
+}
+
+function combine(op: "and" | "or", parts: readonly Expression[]): Expression {
+  const [only] = parts;
+  if (only !== undefined && parts.length === 1) return only;
+  return { op, parts: parts.flatMap((part) => (part.op === op ? part.parts : [part])) };
+}
+
+function toOperand(expression: Expression): string {
+  return expression.op === "phrase" ? toMatch(expression) : `(${toMatch(expression)})`;
+}
+
+function quote(word: string): string {
+  return `"${word.replaceAll('"', '""')}"`;
+}
+
+function toEscape(codePoint: number): string {
+  return `\\u{${codePoint.toString(16)}}`;
+}

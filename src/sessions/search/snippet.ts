@@ -1,0 +1,223 @@
+// The place in a text that shows best why it was found. For words this is the window FTS5's `snippet()` picks and the way
+// it draws it; it is done here because not every text that is shown is one that FTS5 has matched.
+import { type Token, tokenize } from "./tokens.ts";
+
+const OPEN = ">>>";
+const CLOSE = "<<<";
+const CUT = "...";
+
+const WINDOW_TOKENS = 40;
+const SCORE_OF_FIRST = 1000;
+const SCORE_OF_REPEAT = 1;
+const SCORE_OF_TEXT_START = 120;
+const SCORE_OF_SENTENCE_START = 100;
+
+/** `isMatch` gets folded words; `phrases` are folded words that count, and are marked, only next to each other. */
+export function makeSnippet(
+  text: string,
+  isMatch: (term: string) => boolean,
+  phrases: readonly (readonly string[])[] = [],
+): string {
+  const tokens = tokenize(text);
+  const matches = findMatches(tokens, isMatch, phrases);
+  return drawWindow(text, tokens, matches, chooseStart(text, tokens, matches));
+}
+
+const WINDOW_CHARACTERS = 120;
+const CHARACTERS_BEFORE = 40;
+
+/** For scripts without blanks: the window with most of the needles, the first of several, whatever their case. */
+export function makeSubstringSnippet(text: string, needles: readonly string[]): string {
+  const found = findSubstrings(text, needles);
+  const first = found[bestSubstring(found)]?.start ?? 0;
+  let start = Math.max(0, Math.min(first - CHARACTERS_BEFORE, text.length - WINDOW_CHARACTERS));
+  if (isInsidePair(text, start)) start -= 1;
+  let end = Math.min(text.length, start + WINDOW_CHARACTERS);
+  if (isInsidePair(text, end)) end += 1;
+  let drawn = start > 0 ? CUT : "";
+  let at = start;
+  for (const range of merge(found)) {
+    const from = Math.max(range.start, start);
+    const to = Math.min(range.end, end);
+    if (from >= to) continue;
+    drawn += `${text.slice(at, from)}${OPEN}${text.slice(from, to)}${CLOSE}`;
+    at = to;
+  }
+  return `${drawn}${text.slice(at, end)}${end < text.length ? CUT : ""}`;
+}
+
+/** Where something asked for is: in tokens for words, in UTF-16 units for substrings. `end` is the one after the last. */
+type Match = { readonly start: number; readonly end: number; readonly asked: number };
+
+function findMatches(
+  tokens: readonly Token[],
+  isMatch: (term: string) => boolean,
+  phrases: readonly (readonly string[])[],
+): Match[] {
+  const numbers = new Map<string, number | undefined>();
+  let next = phrases.length;
+  const numberOf = (term: string): number | undefined => {
+    if (!numbers.has(term)) {
+      numbers.set(term, isMatch(term) ? next : undefined);
+      next += 1;
+    }
+    return numbers.get(term);
+  };
+  const byFirstWord = Map.groupBy(phrases.entries(), ([, words]) => words[0]);
+  return tokens.flatMap(({ term }, start) => {
+    const matches: Match[] = [];
+    for (const [asked, words] of byFirstWord.get(term) ?? []) {
+      const isHere = words.every((word, index) => tokens[start + index]?.term === word);
+      if (isHere) matches.push({ start, end: start + words.length, asked });
+    }
+    const asked = numberOf(term);
+    if (asked !== undefined) matches.push({ start, end: start + 1, asked });
+    return matches;
+  });
+}
+
+/** The first token of the window. */
+function chooseStart(text: string, tokens: readonly Token[], matches: readonly Match[]): number {
+  let best = 0;
+  let bestScore = 0;
+  let sentence = 0;
+  let scanned = 0;
+  let firstInSentence = 0;
+  let tried = -1;
+  for (let i = 0; i < matches.length; i += 1) {
+    const at = matches[i]?.start ?? 0;
+    const window = scoreWindow(matches, i, at);
+    if (window.score > bestScore) {
+      bestScore = window.score;
+      best = centre(at, window.end, tokens.length);
+    }
+    if (tokens.length <= WINDOW_TOKENS) continue;
+    for (; scanned < at; scanned += 1) if (startsSentence(text, tokens, scanned + 1)) sentence = scanned + 1;
+    if (sentence >= at || sentence === tried) continue;
+    tried = sentence;
+    while ((matches[firstInSentence]?.start ?? at) < sentence) firstInSentence += 1;
+    const bonus = sentence === 0 ? SCORE_OF_TEXT_START : SCORE_OF_SENTENCE_START;
+    const score = scoreWindow(matches, firstInSentence, sentence).score + bonus;
+    if (score > bestScore) {
+      bestScore = score;
+      best = sentence;
+    }
+  }
+  return best;
+}
+
+/** `end` is where the last match that begins in the window ends. */
+function scoreWindow(matches: readonly Match[], from: number, start: number): { score: number; end: number } {
+  const seen = new Set<number>();
+  let score = 0;
+  let end = 0;
+  for (let i = from; i < matches.length; i += 1) {
+    const match = matches[i];
+    if (match === undefined || match.start >= start + WINDOW_TOKENS) break;
+    score += seen.has(match.asked) ? SCORE_OF_REPEAT : SCORE_OF_FIRST;
+    seen.add(match.asked);
+    end = match.end;
+  }
+  return { score, end };
+}
+
+function centre(first: number, end: number, tokenCount: number): number {
+  const start = first - Math.trunc((WINDOW_TOKENS - (end - first)) / 2);
+  return Math.max(0, Math.min(start, tokenCount - WINDOW_TOKENS));
+}
+
+/** Right after a full stop or a colon, with a blank between. */
+function startsSentence(text: string, tokens: readonly Token[], index: number): boolean {
+  const start = tokens[index]?.start ?? 0;
+  let at = start - 1;
+  while (at >= 0 && isBlank(text.charCodeAt(at))) at -= 1;
+  return at < start - 1 && (text[at] === "." || text[at] === ":");
+}
+
+function isBlank(unit: number): boolean {
+  return unit === 0x20 || unit === 0x09 || unit === 0x0a || unit === 0x0d;
+}
+
+function drawWindow(
+  text: string,
+  tokens: readonly Token[],
+  matches: readonly Match[],
+  start: number,
+): string {
+  const end = Math.min(tokens.length, start + WINDOW_TOKENS);
+  let drawn = start > 0 ? CUT : "";
+  let at = start > 0 ? (tokens[start]?.start ?? 0) : 0;
+  for (const match of merge(matches)) {
+    // A phrase of which only the end is in the window is no match to see.
+    if (match.start < start || match.start >= end) continue;
+    const from = tokens[match.start]?.start ?? at;
+    const to = tokens[Math.min(match.end, end) - 1]?.end ?? from;
+    drawn += `${text.slice(at, from)}${OPEN}${text.slice(from, to)}${CLOSE}`;
+    at = to;
+  }
+  if (end >= tokens.length) return drawn + text.slice(at);
+  return `${drawn}${text.slice(at, tokens[end - 1]?.end ?? at)}${CUT}`;
+}
+
+/** Matches that share a word are drawn as one. They come in the order of their starts. */
+function merge(matches: readonly Match[]): { readonly start: number; readonly end: number }[] {
+  const merged: { start: number; end: number }[] = [];
+  for (const { start, end } of matches) {
+    const last = merged.at(-1);
+    if (last !== undefined && start < last.end) last.end = Math.max(last.end, end);
+    else merged.push({ start, end });
+  }
+  return merged;
+}
+
+function findSubstrings(text: string, needles: readonly string[]): Match[] {
+  const lower = lowerCase(text);
+  const found = needles.flatMap((needle, asked) => {
+    const wanted = lowerCase(needle);
+    const matches: Match[] = [];
+    if (wanted === "") return matches;
+    for (let at = lower.indexOf(wanted); at >= 0; at = lower.indexOf(wanted, at + wanted.length)) {
+      matches.push({ start: at, end: at + wanted.length, asked });
+    }
+    return matches;
+  });
+  return found.sort((a, b) => a.start - b.start || b.end - a.end);
+}
+
+/** The index of the match after which most needles follow within the window. */
+function bestSubstring(found: readonly Match[]): number {
+  let best = 0;
+  let most = 0;
+  let until = 0;
+  const inside = new Map<number, number>();
+  for (let i = 0; i < found.length; i += 1) {
+    const limit = (found[i]?.start ?? 0) + WINDOW_CHARACTERS - CHARACTERS_BEFORE;
+    for (; (found[until]?.end ?? Number.POSITIVE_INFINITY) <= limit || until === i; until += 1) {
+      const asked = found[until]?.asked ?? -1;
+      inside.set(asked, (inside.get(asked) ?? 0) + 1);
+    }
+    if (inside.size > most) {
+      most = inside.size;
+      best = i;
+    }
+    const leaving = found[i]?.asked ?? -1;
+    const left = (inside.get(leaving) ?? 1) - 1;
+    if (left > 0) inside.set(leaving, left);
+    else inside.delete(leaving);
+  }
+  return best;
+}
+
+/** Keeps every character in its place, also the few whose lower case is longer. */
+function lowerCase(text: string): string {
+  const lower = text.toLowerCase();
+  if (lower.length === text.length) return lower;
+  return Array.from(text, (character) => {
+    const small = character.toLowerCase();
+    return small.length === character.length ? small : character;
+  }).join("");
+}
+
+function isInsidePair(text: string, index: number): boolean {
+  return (text.charCodeAt(index) & 0xfc00) === 0xdc00 && (text.charCodeAt(index - 1) & 0xfc00) === 0xd800;
+}

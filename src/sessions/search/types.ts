@@ -1,0 +1,68 @@
+// What a search over messages takes and gives.
+import type { Page, Scope } from "../store.ts";
+
+/** All of them hold at once, on every route, before anything is cut off. */
+export type SearchFilters = Scope & {
+  /** An empty list matches nothing. */
+  readonly sourceFilter?: readonly string[];
+  readonly excludeSources?: readonly string[];
+  readonly roleFilter?: readonly string[];
+  /** Seconds since 1970: from this moment on. */
+  readonly after?: number;
+  /** Seconds since 1970: up to, but not including, this moment. */
+  readonly before?: number;
+  /** Only in these sessions. */
+  readonly sessionIds?: readonly string[];
+  readonly excludeSessionIds?: readonly string[];
+  readonly excludeMessageIds?: readonly number[];
+  readonly includeInactive?: boolean;
+};
+
+export type SearchOptions = SearchFilters &
+  Page & {
+    /** `newest` or `oldest`; anything else is by relevance. */
+    readonly sort?: string | undefined;
+    /** The best message of each lineage instead of every message. */
+    readonly perLineage?: boolean;
+  };
+
+/** A message as the original's search shows it. */
+export type SearchRow = {
+  readonly id: number;
+  readonly session_id: string;
+  readonly role: string;
+  /** The place of the match, `>>>` before and `<<<` after each matched word. */
+  readonly snippet: string;
+  readonly timestamp: number;
+  readonly tool_name: string | null;
+  readonly source: string;
+  readonly model: string | null;
+  readonly session_started: number;
+  /** The message before, the message itself and the one after, each cut to 200 characters. */
+  readonly context: readonly { readonly role: string; readonly content: string }[];
+};
+
+export type SearchHit = SearchRow & {
+  /** Comparable within one answer only. */
+  readonly score: number;
+  /** The words of the query, or forms of them, that were found. */
+  readonly matched: readonly string[];
+  /** The root of the session over every kind of parent. */
+  readonly lineage_root: string;
+};
+
+/**
+ * `exact`: the query had quotes, operators or a star, and was taken at its word. `strict`: every word of a plain query.
+ * `widened`: any of its words, or forms of them. `none`: nothing was found, or nothing was asked.
+ */
+export type SearchStage = "exact" | "strict" | "widened" | "none";
+
+/** Why there is nothing to show: nothing asked, nothing found, or found only where the filters forbid to look. */
+export type EmptyReason = "blank" | "no-match" | "hidden-sources" | "excluded-sessions" | "filtered";
+
+export type SearchAnswer = {
+  readonly hits: readonly SearchHit[];
+  readonly stage: SearchStage;
+  /** Only when there are no hits. */
+  readonly empty?: EmptyReason;
+};

@@ -1,0 +1,169 @@
+// Sessions that come from another database, each in one transaction.
+import { describeCause } from "../../lib/index.ts";
+import { type MessageColumns, toMessageColumns } from "../new-message.ts";
+import type { ExportedSession, MessageRow } from "../rows.ts";
+import { checkSessionId } from "../session-id.ts";
+import type { ImportOutcome, LongWork } from "../store.ts";
+import { fittingTitle } from "../titles.ts";
+import type { Connection } from "./connection.ts";
+import { finite } from "./context.ts";
+import { ImportLinks, type Pairing, pairWithStored } from "./import-links.ts";
+import { insertMessage } from "./messages.ts";
+import { columnList, SESSION_COLUMNS } from "./schema.ts";
+import { findSession, safeInteger } from "./sessions.ts";
+import { nextTitleInLineage } from "./titles.ts";
+
+/** The next message gets a higher id than all before, so one out of reach would put every later one there. */
+const LARGEST_KEPT_ID = 2 ** 48;
+
+const INSERT_SESSION = `
+  INSERT INTO sessions (${columnList(SESSION_COLUMNS)}) VALUES (${columnList(SESSION_COLUMNS, ":")})
+`;
+const TITLE_TAKEN = "SELECT 1 FROM sessions WHERE title = :title";
+const MESSAGE_EXISTS = "SELECT 1 FROM messages WHERE id = :id";
+
+export async function importAll(
+  connection: Connection,
+  sessions: AsyncIterable<ExportedSession> | Iterable<ExportedSession>,
+  { onProgress, signal }: LongWork,
+  now: number,
+): Promise<ImportOutcome> {
+  const skipped: { id: string; reason: string }[] = [];
+  const renamed: { id: string; title: string | null }[] = [];
+  const links = new ImportLinks(connection);
+  await connection.write(() => {}); // a store that takes no writes says so before anything is read
+  let imported = 0;
+  let messages = 0;
+  for await (const session of sessions) {
+    if (signal?.aborted) break;
+    const problem = whatIsWrongWith(session);
+    if (problem !== undefined) {
+      skipped.push({ id: nameOf(session), reason: problem });
+      continue;
+    }
+    const { id } = session;
+    const done = await connection.write(() => importOne(connection, session, now, links));
+    links.remember(session, done);
+    if (done.kind === "exists") {
+      skipped.push({ id, reason: "a session with this id exists" });
+      continue;
+    }
+    if (done.title !== (session.title ?? null)) renamed.push({ id, title: done.title });
+    imported += 1;
+    messages += session.messages.length;
+    onProgress?.({ step: "importing", done: imported, total: 0 });
+  }
+  return { imported, messages, skipped, renamed };
+}
+
+type Imported = Pairing &
+  ({ readonly kind: "exists" } | { readonly kind: "imported"; readonly title: string | null });
+
+function importOne(
+  connection: Connection,
+  session: ExportedSession,
+  now: number,
+  links: ImportLinks,
+): Imported {
+  const { id } = session;
+  if (findSession(connection, id) !== null) {
+    const pairing = pairWithStored(connection, session);
+    links.link(session, pairing);
+    return { kind: "exists", ...pairing };
+  }
+  const columns = session.messages.map((message) => toMessageColumns(message, { now, mode: "append" }));
+  const title = freeTitle(connection, session.title);
+  const values = sessionValues(session, columns, now);
+  connection.run(INSERT_SESSION, { ...values, id, title, parent_session_id: null });
+  const pairing = insertMessages(connection, session, columns, links);
+  links.link(session, pairing);
+  return { kind: "imported", title, ...pairing };
+}
+
+function insertMessages(
+  connection: Connection,
+  { id, messages }: ExportedSession,
+  columns: readonly MessageColumns[],
+  links: ImportLinks,
+): Pairing {
+  const keepsIds = canKeepIds(connection, messages);
+  const moved = new Map<number, number>();
+  const origins = new Map<number, number>();
+  for (const [at, column] of columns.entries()) {
+    const { id: given, active } = messages[at] ?? {};
+    const originId = column.originId === null ? null : links.placeOf(column.originId);
+    const stored = insertMessage(
+      connection,
+      id,
+      { ...column, originId },
+      { active: active === 0 ? 0 : 1, ...(keepsIds && given !== undefined ? { id: given } : {}) },
+    );
+    if (given !== undefined && Number.isSafeInteger(given) && given !== stored) moved.set(given, stored);
+    if (column.originId !== null) origins.set(stored, column.originId);
+  }
+  return { moved, origins };
+}
+
+/** One odd object in a file of many must not stop the others. */
+function whatIsWrongWith(session: ExportedSession): string | undefined {
+  if (!isObject(session)) return "it is no object";
+  if (!Array.isArray(session.messages)) return "it has no list of messages";
+  if (!session.messages.every(isObject)) return "one of its messages is no object";
+  try {
+    checkSessionId(session.id);
+    return undefined;
+  } catch (cause) {
+    return describeCause(cause);
+  }
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function nameOf(session: unknown): string {
+  const hasId = typeof session === "object" && session !== null && "id" in session;
+  return hasId && typeof session.id === "string" ? session.id : "(without id)";
+}
+
+/** Ids order a session, so either all of its messages keep theirs or none does. */
+function canKeepIds(connection: Connection, messages: readonly Pick<MessageRow, "id">[]): boolean {
+  let last = 0;
+  for (const { id } of messages) {
+    if (!Number.isSafeInteger(id) || id <= last || id >= LARGEST_KEPT_ID) return false;
+    if (connection.get(MESSAGE_EXISTS, { id }) !== undefined) return false;
+    last = id;
+  }
+  return true;
+}
+
+function freeTitle(connection: Connection, title: unknown): string | null {
+  const clean = typeof title === "string" ? fittingTitle(title) : null;
+  if (clean === null || connection.get(TITLE_TAKEN, { title: clean }) === undefined) return clean;
+  return nextTitleInLineage(connection, clean);
+}
+
+/** Values of other kinds than their column's become the column's default; counters that are missing are counted. */
+function sessionValues(
+  session: ExportedSession,
+  messages: readonly MessageColumns[],
+  now: number,
+): Record<string, string | number | null> {
+  const given: Record<string, unknown> = { ...session };
+  const values: Record<string, string | number | null> = {};
+  for (const { name, declaration } of SESSION_COLUMNS)
+    values[name] = columnValue(given[name], declaration.split(" ")[0] ?? "");
+  values.source ??= "unknown";
+  values.started_at ??= now;
+  values.message_count ??= messages.length;
+  values.tool_call_count ??= messages.reduce((sum, { toolCallCount }) => sum + toolCallCount, 0);
+  for (const { name, declaration } of SESSION_COLUMNS)
+    if (declaration.includes("DEFAULT 0")) values[name] ??= 0;
+  return values;
+}
+
+function columnValue(value: unknown, type: string): string | number | null {
+  if (type === "TEXT") return typeof value === "string" ? value : null;
+  if (typeof value !== "number") return null;
+  return type === "INTEGER" ? safeInteger(value) : finite(value);
+}

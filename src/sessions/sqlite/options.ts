@@ -1,0 +1,15 @@
+// How a SQLite store is opened. Apart from everything else, so that the published types need none of Node's.
+import type { Clock } from "../../lib/index.ts";
+
+export type OpenOptions = {
+  readonly path: string;
+  readonly readOnly?: boolean;
+  /** How long to wait for a lock of another process. Default 15 seconds. */
+  readonly waitLimitMs?: number;
+};
+
+export type SqliteStoreOptions = OpenOptions & {
+  readonly clock?: Clock;
+  /** Told, in one line without any content, about data that could not be read as it should. */
+  readonly onWarning?: (message: string) => void;
+};

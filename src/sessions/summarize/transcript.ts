@@ -1,0 +1,55 @@
+// A conversation as text for a model that sums it up. Every block begins with the id of its message, to be cited.
+import { codePointLength, pyStrip, takeCodePoints } from "../../lib/index.ts";
+import { sanitizeContext } from "../../security/index.ts";
+import { contentText } from "../content.ts";
+import type { MessageRow } from "../rows.ts";
+
+export function formatTranscript(rows: readonly MessageRow[]): string {
+  return rows.flatMap((row) => blocksOf(row).map((block) => `${mark(row.id)} ${block}`)).join("\n\n");
+}
+
+/** How a message is cited. */
+export function mark(id: number): string {
+  return `[#${id}]`;
+}
+
+const MAX_TOOL_CHARS = 500;
+const KEPT_TOOL_CHARS = 250; // at each end
+
+function blocksOf(row: MessageRow): string[] {
+  const text = textOf(row);
+  const said = text === "" ? [] : [text];
+  switch (row.role) {
+    case "tool":
+      return said.map((output) => `[TOOL:${row.tool_name ?? "unknown"}]: ${shortened(output)}`);
+    case "assistant": {
+      const called = calledTools(row.tool_calls);
+      const blocks = called.length === 0 ? said : [`[Called: ${called.join(", ")}]`, ...said];
+      return blocks.map((block) => `[ASSISTANT]: ${block}`);
+    }
+    default:
+      return said.map((block) => `[${row.role.toUpperCase()}]: ${block}`);
+  }
+}
+
+/** Memory that was recalled into a message at the time is not part of what was said. */
+function textOf({ role, content }: MessageRow): string {
+  const text = content === null ? "" : contentText(content);
+  return role === "user" || role === "assistant" ? pyStrip(sanitizeContext(text)) : text;
+}
+
+function shortened(text: string): string {
+  if (codePointLength(text) <= MAX_TOOL_CHARS) return text;
+  const tail = [...text.slice(-2 * KEPT_TOOL_CHARS)].slice(-KEPT_TOOL_CHARS).join("");
+  return `${takeCodePoints(text, KEPT_TOOL_CHARS)}\n...[truncated]...\n${tail}`;
+}
+
+function calledTools(calls: unknown): string[] {
+  return Array.isArray(calls) ? calls.map(nameOf).filter((name) => name !== "") : [];
+}
+
+function nameOf(call: unknown): string {
+  if (typeof call !== "object" || call === null) return "";
+  if ("name" in call && typeof call.name === "string") return call.name;
+  return "function" in call ? nameOf(call.function) : "";
+}

@@ -1,0 +1,353 @@
+// Searching messages: what is typed finds what was said, in any script.
+import { describe, expect, it } from "vitest";
+import { searchFiltersContract } from "./search-filters.ts";
+import { hostileSearchContract } from "./search-hostile.ts";
+import { searchOrderContract } from "./search-order.ts";
+import { answerTexts, library, textsFound } from "./search-support.ts";
+import { type Harness, nth } from "./support.ts";
+
+/** A query, and a message that has to be found by it. */
+const TYPED: readonly (readonly [query: string, message: string])[] = [
+  ["hello world", "world, it said, hello"],
+  ["C++", "written in C++ by hand"],
+  ["c++ templates", "C++ templates are slow to compile"],
+  ['"unterminated', "an unterminated string"],
+  ['"a b" c"d', "first a b, then c, last d"],
+  ["(problem", "the problem (as I see it) is heat"],
+  ["{test}", "use {test} as the name"],
+  ["a^b", "a^b is a power"],
+  ["TODO: fix", "TODO: fix the hinge"],
+  ["error:timeout", "error:timeout after 30 s"],
+  ["foo***", "fooled again"],
+  ["* foo", "foo is not a name"],
+  ["foo *", "foo is not a name"],
+  ["foo * bar", "foo and then bar"],
+  ["*deploy", "deploy on Friday"],
+  ["a* b* c", "an ape became c"],
+  ["de*ploy", "the design was a ploy"],
+  ["hello AND", "hello there"],
+  ["OR world", "the world"],
+  ["android", "an android phone"],
+  ["nothing", "nothing was lost"],
+  ["chat-send", "chat-send was called"],
+  ["my-app.config.ts", "look into my-app.config.ts first"],
+  ["P2.2", "milestone P2.2 is done"],
+  ["sp_new", "call sp_new twice"],
+  ["__init__", "def __init__(self)"],
+  ["_private", "the _private field"],
+  ["foo_", "foo_ ends so"],
+  ["chat-sen*", "chat-sender was called"],
+  ["v1.2*", "v1.20 is out"],
+  ["chat-send OR deploy-prod", "run deploy-prod"],
+  ['"my chat-send thing"', "it is my chat-send thing"],
+  ['x"y-z"w', "x y-z w"],
+  ['"one" "two" three-four', "two three-four one"],
+  ["naïve-bayes", "a NAIVE-Bayes classifier"],
+  ["(a OR b) AND c", "b with c"],
+  ["NEAR(a b)", "near here a is b"],
+  ["content:foo", "the content is foo"],
+  ['a:"b c"', "a b c"],
+  ['not"x"', "not x but y"],
+  ["a+b", "a+b=c"],
+  ["+a +b", "b a"],
+  ["1.5", "waited 1.5 s"],
+  ["1_000", "costs 1_000"],
+  ["foo\tAND\tbar", "bar foo"],
+  ["a AND OR b", "a b"],
+  ["AND OR a", "a"],
+  ["a AND OR", "a"],
+  ["foo AND NOT bar", "foo alone"],
+  ["NOT NOT lantern", "a lantern"],
+  ["and-x", "and-x is a flag"],
+  ["-flag", "with -flag set"],
+  ["--verbose", "run it --verbose"],
+  ["foo-", "foo- bar"],
+  ["a--b", "a--b"],
+  ["a..b", "the range a..b"],
+  [".env", "put it into .env"],
+  ["a.b.", "see a.b."],
+  ["http://x.y/z", "open http://x.y/z please"],
+  ["https://docs.example.org/guide?page=2#top", "it says so at https://docs.example.org/guide?page=2#top"],
+  ["maria@studio.example", "write to maria@studio.example today"],
+  ["path/to/file.py", "in path/to/file.py, line 3"],
+  ["it's", "it's raining"],
+  ["it’s", "it’s raining"],
+  ["what?", "what? no"],
+  ["100%", "100% wool"],
+  ["a,b", "a,b,c"],
+  ["#123", "closes #123"],
+  ["a=b", "set a=b"],
+  ["[x]", "- [x] done"],
+  ["<tag>", "a <tag> in it"],
+  ["$HOME/.env", "source $HOME/.env"],
+  ["a|b", "either a|b"],
+  ["foo & bar", "foo & bar"],
+  ["!x", "if !x then"],
+  ["C:\\Users\\me\\notes.txt", "saved as C:\\Users\\me\\notes.txt"],
+  ["cafe", "at the Café"],
+  ["ÜBERGABE", "die Übergabe"],
+  ["straße", "in der Straße"],
+  ["привет", "Привет, мир"],
+];
+
+const UNSPACED: readonly (readonly [query: string, found: string, message: string])[] = [
+  ["one character", "记", "我们的记忆系统"],
+  ["the last character", "统", "我们的记忆系统"],
+  ["two characters", "记忆", "我们的记忆系统"],
+  ["the last two characters", "系统", "我们的记忆系统"],
+  ["four characters", "记忆系统", "我们的记忆系统"],
+  ["a star behind them", "记忆系统*", "我们的记忆系统"],
+  ["a sentence of them", "釉料数据库的备份策略", "今天讨论釉料数据库的备份策略。"],
+  ["a number and a sign before them", "100%完成", "任务100%完成了"],
+  ["Latin letters that touch them", "Agent通信", "这是Agent通信协议"],
+  ["Latin letters in another case", "AGENT通信协议", "这是Agent通信协议"],
+  ["a Latin word beside them", "docker 通信协议", "用 docker 测试通信协议"],
+  ["two Latin letters beside them", "do 通信协议", "用 docker 测试通信协议"],
+  ["either of two", "广西 OR 桂林", "去桂林"],
+  ["either of two, in lower case", "记忆系统 or 断裂连接", "断裂连接了"],
+  ["either of two, one a beginning of a Latin word", "deploy* OR 通信协议", "deployment tomorrow"],
+  ["a rare one beyond the first plane", "𠮷野", "在𠮷野家吃饭"],
+  ["Hiragana", "こんにちは", "皆さん、こんにちは。"],
+  ["Katakana", "サーバー", "新しいサーバーを設定"],
+  ["Katakana of half width", "ｻｰﾊﾞ", "新しいｻｰﾊﾞを設定"],
+  ["a Korean word with an ending", "안녕", "안녕하세요 여러분"],
+  ["one Korean syllable", "창", "큰 창고"],
+  ["a part of a Thai word", "ภาษา", "เรียนภาษาไทย"],
+  ["quotes around them", '"通信协议"', "测试通信协议"],
+];
+
+export function searchContract(harness: Harness): void {
+  describe("what is typed", () => typedContract(harness));
+  describe("words and questions", () => wordsContract(harness));
+  describe("scripts without blanks", () => unspacedContract(harness));
+  describe("tools and structured content", () => structuredContract(harness));
+  describe("filters", () => searchFiltersContract(harness));
+  describe("order and pages", () => searchOrderContract(harness));
+  describe("whatever is typed", () => hostileSearchContract(harness));
+}
+
+function typedContract({ open }: Harness): void {
+  it.each(TYPED)("%j finds what it names", async (query, message) => {
+    await using store = await open();
+    await library(store, ["unrelated talk", message, "yet more of it, elsewhere"]);
+    const { hits } = await store.search(query);
+    expect(hits.map(({ id }) => id)).toEqual([2]);
+    expect(nth(hits, 0).snippet).toContain(">>>");
+  });
+
+  it.each(["", "   ", '""', "***", "*", "AND", "NOT", "OR OR OR", "\0", "?!", "-"])(
+    "%j asks for nothing",
+    async (query) => {
+      await using store = await open();
+      await library(store, ["anything at all", "AND so on"]);
+      expect(await store.search(query)).toEqual({ hits: [], stage: "none", empty: "blank" });
+      expect(await store.searchMessages(query)).toEqual([]);
+    },
+  );
+
+  it("a phrase in quotes is found in its order and side by side", async () => {
+    await using store = await open();
+    await library(store, ["cobalt celadon bowl", "celadon cobalt bowl", "cobalt and celadon"]);
+    expect(await answerTexts(store, '"cobalt celadon"')).toEqual({
+      stage: "exact",
+      texts: ["cobalt celadon bowl"],
+    });
+  });
+
+  it("NOT leaves out, OR adds, words side by side are both wanted", async () => {
+    await using store = await open();
+    await library(store, ["one", "two", "one two", "one two three", "three"]);
+    expect(await textsFound(store, "one NOT two")).toEqual(["one"]);
+    expect(await textsFound(store, "one NOT two three")).toEqual(["one", "one two"]);
+    expect(await textsFound(store, "one OR two three")).toEqual(["one", "one two", "one two three"]);
+    expect(await textsFound(store, "two AND three")).toEqual(["one two three"]);
+    expect(await textsFound(store, "one AND two NOT three")).toEqual(["one two"]);
+    expect(await textsFound(store, '"one" "two" "three"')).toEqual(["one two three"]);
+  });
+
+  it.each(["alpha AND beta AND gamma", '"alpha" "beta" "gamma"', "alpha beta*", '"alpha beta"'])(
+    "%s is not widened when nothing holds all of it",
+    async (query) => {
+      await using store = await open();
+      await library(store, ["alpha", "gamma"]);
+      expect(await store.search(query)).toEqual({ hits: [], stage: "none", empty: "no-match" });
+    },
+  );
+
+  it("a star stands for any ending, and for none", async () => {
+    await using store = await open();
+    await library(store, ["configure", "configuration", "config", "confide"]);
+    expect(await textsFound(store, "config*")).toEqual(["config", "configuration", "configure"]);
+    expect(await textsFound(store, "configurat*")).toEqual(["configuration"]);
+  });
+
+  it("a phrase with a star is marked as a whole", async () => {
+    await using store = await open();
+    await library(store, ["the chat is chat-sender, not chatter"]);
+    const { hits } = await store.search("chat-sen*");
+    expect(nth(hits, 0).snippet.trimEnd()).toBe("the chat is >>>chat-sender<<<, not chatter");
+  });
+}
+
+function wordsContract({ open }: Harness): void {
+  it("messages with every word come before those with some, and the answer says which it is", async () => {
+    await using store = await open();
+    await library(store, ["the crane is blue", "a blue door", "the crane at the harbour is blue"]);
+    const strict = await answerTexts(store, "blue harbour crane");
+    expect(strict.stage).toBe("strict");
+    expect(strict.texts[0]).toBe("the crane at the harbour is blue");
+    expect(await answerTexts(store, "blue submarine")).toMatchObject({ stage: "widened" });
+    expect((await answerTexts(store, "blue submarine")).texts).toHaveLength(3);
+  });
+
+  it.each(["run", "running", "ran", "runs"])(
+    "%s finds every form of the verb, its own first",
+    async (query) => {
+      await using store = await open();
+      await library(store, ["we ran home", "they run fast", "she was running", "he runs", "a runway"]);
+      const { texts, stage } = await answerTexts(store, query);
+      expect(stage).toBe("strict");
+      expect(texts[0]).toMatch(new RegExp(`\\b${query}\\b`));
+      expect([...texts].sort()).toEqual(["he runs", "she was running", "they run fast", "we ran home"]);
+    },
+  );
+
+  it("a word that only occurs in another form is found", async () => {
+    await using store = await open();
+    await library(store, ["the batteries were charged", "nothing else"]);
+    expect(await answerTexts(store, "battery")).toEqual({
+      stage: "widened",
+      texts: ["the batteries were charged"],
+    });
+  });
+
+  it("a question finds the message that answers it", async () => {
+    await using store = await open();
+    await library(store, [
+      "The weather was fine on Sunday.",
+      "Maria adopted a greyhound called Pepper in spring.",
+      "What is the plan for the weekend?",
+      "When will it be done, and by whom?",
+    ]);
+    const { texts } = await answerTexts(store, "What is the name of Maria's dog, the greyhound?");
+    expect(texts[0]).toBe("Maria adopted a greyhound called Pepper in spring.");
+  });
+
+  it("a title in quotes does not make a question literal", async () => {
+    await using store = await open();
+    await library(store, ['Ana finished reading "The Waves" in May', "Ana likes waves", "a quiet day"]);
+    const { texts } = await answerTexts(store, 'When did Ana read "The Waves"?');
+    expect(texts[0]).toBe('Ana finished reading "The Waves" in May');
+  });
+
+  it("a slip of the finger in a word nobody wrote is forgiven", async () => {
+    await using store = await open();
+    await library(store, ["the thermocouple is broken", "a couple of things"]);
+    for (const query of ["thermocuple", "thermocouplee", "thermocoulpe", "thermokouple"])
+      expect(await textsFound(store, query)).toEqual(["the thermocouple is broken"]);
+  });
+
+  it("a word that somebody wrote is not taken for a slip", async () => {
+    await using store = await open();
+    await library(store, ["a stable roof", "a staple roof"]);
+    expect(await textsFound(store, "stable")).toEqual(["a stable roof"]);
+  });
+
+  it("common words alone are looked for when nothing else was asked", async () => {
+    await using store = await open();
+    await library(store, ["to be or not to be", "seen"]);
+    expect(await textsFound(store, "to be or not to be")).toEqual(["to be or not to be"]);
+  });
+
+  it("the words that were found are named", async () => {
+    await using store = await open();
+    await library(store, ["the crane is blue"]);
+    const { hits } = await store.search("blue submarine cranes");
+    expect(nth(hits, 0).matched).toEqual(["blue", "cranes"]);
+  });
+}
+
+function unspacedContract({ open }: Harness): void {
+  it.each(UNSPACED)("%s: %s is found", async (_what, query, message) => {
+    await using store = await open();
+    await library(store, ["nothing of it here", message, "另外一句话", "別の話", "다른 이야기"]);
+    const { hits } = await store.search(query);
+    expect(hits.map(({ id }) => id)).toEqual([2]);
+    expect(nth(hits, 0).snippet).toContain(">>>");
+  });
+
+  it("AND, NOT and words side by side mean what they mean elsewhere", async () => {
+    await using store = await open();
+    await library(store, ["广西旅游", "广西桂林", "桂林米粉", "docker 广西", "docker alone"]);
+    expect(await answerTexts(store, "广西 AND 桂林")).toEqual({ stage: "exact", texts: ["广西桂林"] });
+    expect(await textsFound(store, "广西 NOT 桂林")).toEqual(["docker 广西", "广西旅游"]);
+    expect(await textsFound(store, "docker NOT 广西")).toEqual(["docker alone"]);
+    expect(await textsFound(store, "广西 NOT docker")).toEqual(["广西旅游", "广西桂林"]);
+    expect(await answerTexts(store, "广西 桂林")).toEqual({ stage: "strict", texts: ["广西桂林"] });
+    expect((await answerTexts(store, "旅游 米粉")).stage).toBe("widened");
+    expect(await textsFound(store, "旅游 米粉")).toEqual(["广西旅游", "桂林米粉"]);
+  });
+
+  it("a phrase of them in quotes is found as it stands", async () => {
+    await using store = await open();
+    await library(store, ["记忆 系统", "记忆系统", "系统 记忆"]);
+    expect(await textsFound(store, '"记忆 系统"')).toEqual(["记忆 系统"]);
+  });
+
+  it("a Latin word between them is found as a word", async () => {
+    await using store = await open();
+    await library(store, ["我们用docker部署服务", "没有"]);
+    expect(await textsFound(store, "docker")).toEqual(["我们用docker部署服务"]);
+  });
+
+  it("an emoji beside a word does no harm", async () => {
+    await using store = await open();
+    await library(store, ["the kiln 🏺 is hot 🎉", "cold"]);
+    for (const query of ["kiln 🏺", "🎉 kiln", "kiln🫠"])
+      expect(await textsFound(store, query)).toEqual(["the kiln 🏺 is hot 🎉"]);
+  });
+}
+
+function structuredContract({ open }: Harness): void {
+  it.each(["read_file", "path", "settings.yaml", "deep", "42"])(
+    "%s in a tool call is found although nothing was said",
+    async (query) => {
+      await using store = await open();
+      await library(store, ["unrelated"]);
+      const call = {
+        name: "read_file",
+        arguments: JSON.stringify({ path: "settings.yaml", n: { deep: 42 } }),
+      };
+      const toolCalls = [{ id: "call_1", type: "function", function: call }];
+      const id = await store.appendMessage("a", { role: "assistant", content: null, toolCalls });
+      const { hits } = await store.search(query);
+      if (query === "path" || query === "deep") return; // names of arguments may be indexed or not
+      expect(hits.map((hit) => hit.id)).toEqual([id]);
+    },
+  );
+
+  it("the name of the tool that answered is found and shown", async () => {
+    await using store = await open();
+    await library(store, ["unrelated"]);
+    await store.appendMessage("a", { role: "tool", content: "done", toolName: "browser_click" });
+    const { hits } = await store.search("browser_click");
+    expect(hits).toMatchObject([{ role: "tool", tool_name: "browser_click" }]);
+  });
+
+  it("the text parts of structured content are found, its media is not", async () => {
+    await using store = await open();
+    await library(store, ["unrelated"]);
+    const content = [
+      { type: "text", text: "a sketch of the harbour" },
+      { type: "image_url", image_url: { url: "data:image/png;base64,aGFyYm91cg" } },
+    ];
+    const id = await store.appendMessage("a", { role: "user", content });
+    const { hits } = await store.search("harbour sketch");
+    expect(hits.map((hit) => hit.id)).toEqual([id]);
+    expect(nth(hits, 0).context.at(-1)).toEqual({
+      role: "user",
+      content: expect.stringContaining("harbour"),
+    });
+    expect(await textsFound(store, "aGFyYm91cg")).toEqual([]);
+  });
+}

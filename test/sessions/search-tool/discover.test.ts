@@ -1,0 +1,313 @@
+import { describe, expect, it } from "vitest";
+import { HermesError } from "../../../src/lib/index.ts";
+import type { SessionStore } from "../../../src/sessions/index.ts";
+import { sessionSearchTool } from "../../../src/sessions/search-tool/tool.ts";
+import { type Answer, column, openHome, talk } from "./support.ts";
+
+const many = (count: number, text = "filler") =>
+  Array.from({ length: count }, (_, index) => `${text} ${index}`);
+
+describe("discover", () => {
+  it("shows where a session answers the query, how it began and how it ended", async () => {
+    const { store, ask } = await openHome();
+    const texts = many(30);
+    texts[14] = "the cobalt glaze";
+    const ids = await talk(store, "a", texts, { model: "m1" });
+    await store.setSessionTitle("a", "Glazes");
+    const answer = await ask({ query: "cobalt" });
+    expect(answer).toEqual({
+      success: true,
+      mode: "discover",
+      query: "cobalt",
+      results: [expect.anything()],
+      count: 1,
+      sessions_searched: 1,
+      stage: "strict",
+    });
+    const [result] = answer.results as [Answer];
+    expect(Object.keys(result)).toEqual([
+      "session_id",
+      "when",
+      "source",
+      "model",
+      "title",
+      "matched_role",
+      "match_message_id",
+      "snippet",
+      "bookend_start",
+      "messages",
+      "bookend_end",
+      "messages_before",
+      "messages_after",
+    ]);
+    expect(result).toMatchObject({
+      session_id: "a",
+      source: "cli",
+      model: "m1",
+      title: "Glazes",
+      matched_role: "user",
+      match_message_id: ids[14],
+      snippet: expect.stringContaining("the >>>cobalt<<< glaze"),
+      messages_before: 5,
+      messages_after: 5,
+    });
+    expect(column(result.messages, "id")).toEqual(ids.slice(9, 20));
+    expect(result.messages.filter((message) => "anchor" in message)).toEqual([
+      { id: ids[14], role: "user", content: "the cobalt glaze", timestamp: expect.any(Number), anchor: true },
+    ]);
+    expect(result.bookend_start).toMatchObject(ids.slice(0, 3).map((id) => ({ id })));
+    expect(result.bookend_end).toMatchObject(ids.slice(-3).map((id) => ({ id })));
+  });
+
+  it("names the root of the lineage and takes source, title and time from it", async () => {
+    const { store, ask } = await openHome();
+    await talk(store, "root", ["nothing"], { source: "telegram", model: "m1" });
+    await store.setSessionTitle("root", "The start");
+    const child = await store.continueSession("root", {
+      id: "child",
+      messages: [{ role: "user", content: "the kiln" }],
+    });
+    const { results } = await ask({ query: "kiln" });
+    expect(results).toMatchObject([
+      { session_id: "child", parent_session_id: "root", source: "telegram", model: "m1", title: "The start" },
+    ]);
+    expect(results[0]).toMatchObject({ match_message_id: child.messageIds[0] });
+  });
+
+  it("says unknown where neither root nor hit has a model", async () => {
+    const { store, ask } = await openHome();
+    await talk(store, "a", ["the kiln"]);
+    expect((await ask({ query: "kiln" })).results).toMatchObject([{ model: "unknown", title: null }]);
+  });
+
+  it("asks for one message of each lineage, user and assistant only, without hidden sources", async () => {
+    const { store, home } = await openHome();
+    const asked: object[] = [];
+    await talk(store, "a", ["the kiln"]);
+    const args = {
+      query: " kiln ",
+      limit: 2,
+      sort: "newest",
+      source: "cli, telegram",
+      after: "2020-01-01",
+      before: 2e9,
+    };
+    const listening: SessionStore = {
+      ...store,
+      search: (query, options) => {
+        asked.push({ query, options });
+        return store.search(query, options);
+      },
+    };
+    await sessionSearchTool(listening, args, { home, currentSessionId: "now" });
+    expect(asked).toEqual([
+      {
+        query: "kiln",
+        options: {
+          userId: undefined,
+          excludeSessionIds: ["now"],
+          excludeSources: ["subagent", "tool"],
+          sourceFilter: ["cli", "telegram"],
+          after: new Date(2020, 0, 1).getTime() / 1000,
+          before: 2e9,
+          sort: "newest",
+          perLineage: true,
+          limit: 2,
+          roleFilter: ["user", "assistant"],
+        },
+      },
+    ]);
+  });
+
+  it("finds what only a tool printed, when nobody said it", async () => {
+    const { store, ask } = await openHome();
+    await talk(store, "a", ["run it"]);
+    await store.appendMessage("a", { role: "tool", toolName: "terminal", content: "EADDRINUSE 8080" });
+    expect((await ask({ query: "EADDRINUSE" })).results).toMatchObject([{ matched_role: "tool" }]);
+    expect(await ask({ query: "EADDRINUSE", role_filter: "user" })).toMatchObject({ count: 0 });
+    await talk(store, "b", ["what is EADDRINUSE?"]);
+    expect(column((await ask({ query: "EADDRINUSE" })).results, "session_id")).toEqual(["b"]);
+  });
+
+  it("drops a result whose message went away, and shows the others", async () => {
+    const { store } = await openHome();
+    await talk(store, "a", ["the kiln"]);
+    await talk(store, "b", ["the kiln"]);
+    await talk(store, "c", ["the kiln"]);
+    const flaky = {
+      ...store,
+      getAnchoredView: async (...args: Parameters<typeof store.getAnchoredView>) => {
+        if (args[0] === "a") throw new Error("gone");
+        if (args[0] === "b")
+          return { window: [], messages_before: 0, messages_after: 0, bookend_start: [], bookend_end: [] };
+        return store.getAnchoredView(...args);
+      },
+    };
+    const answer = await sessionSearchTool(flaky, { query: "kiln" });
+    expect(answer).toMatchObject({ count: 1, sessions_searched: 3, results: [{ session_id: "c" }] });
+  });
+
+  it("does not repeat a page that was pasted as the query", async () => {
+    const { ask } = await openHome();
+    const { query } = await ask({ query: `${"word ".repeat(50_000)}` });
+    expect(String(query).length).toBeLessThan(1100);
+  });
+});
+
+describe("the size of what is shown", () => {
+  it("is bounded for all results together, and the match stays in sight", async () => {
+    const { store, ask } = await openHome();
+    for (const id of ["a", "b", "c"])
+      await talk(
+        store,
+        id,
+        many(12, "x".repeat(50_000)).with(6, `${"y".repeat(90_000)} needle ${"z".repeat(90_000)}`),
+      );
+    const { results } = (await ask({ query: "needle" })) as unknown as { results: Answer[] };
+    expect(JSON.stringify(results).length).toBeLessThan(70_000);
+    const anchors = results.flatMap(({ messages }) => messages.filter(({ anchor }) => anchor));
+    expect(anchors).toHaveLength(3);
+    for (const anchor of anchors) {
+      expect(anchor.content_truncated).toBe(true);
+      expect(anchor.content).toContain("needle");
+    }
+  });
+
+  it("follows the settings", async () => {
+    const { store, ask } = await openHome();
+    await talk(store, "a", ["kiln ".repeat(1000), "short"]);
+    const sizes = async (settings: object) => {
+      const { results } = await ask({ query: "kiln" }, { settings });
+      return (results[0] as Answer).messages.map(({ content }) => String(content).length);
+    };
+    expect(await sizes({})).toEqual([5000, 5]);
+    expect(await sizes({ maxMessageChars: 300 })).toEqual([300, 5]);
+    expect((await sizes({ maxResultChars: 1000 }))[0]).toBeLessThan(1000);
+  });
+});
+
+describe("scope", () => {
+  it("leaves out the current lineage, whichever of its sessions is the current one", async () => {
+    const { store, ask } = await openHome();
+    await talk(store, "root", ["the kiln"]);
+    await store.continueSession("root", { id: "next", messages: [{ role: "user", content: "kiln again" }] });
+    await store.branchSession("root", { id: "fork" });
+    await talk(store, "elsewhere", ["a kiln too"]);
+    for (const currentSessionId of ["root", "next", "fork"]) {
+      const { results } = await ask({ query: "kiln" }, { currentSessionId });
+      expect(column(results, "session_id"), currentSessionId).toEqual(["elsewhere"]);
+    }
+  });
+
+  it("reaches earlier turns of the current conversation, without those that are still live", async () => {
+    const { store, ask } = await openHome();
+    const old = await talk(store, "root", [...many(20), "the kiln was blue", ...many(20)]);
+    const { messageIds } = await store.continueSession("root", {
+      id: "next",
+      messages: [{ role: "user", content: "which kiln?" }],
+    });
+    await talk(store, "elsewhere", ["a kiln too"]);
+    const context = { currentSessionId: "next", liveMessageIds: messageIds };
+    const own = await ask({ query: "kiln", scope: "lineage" }, context);
+    expect(column(own.results, "match_message_id")).toEqual([old[20]]);
+    const all = await ask({ query: "kiln", scope: "all" }, context);
+    expect(column(all.results, "session_id")).toEqual(["elsewhere", "root"]);
+    const withoutLiveList = await ask({ query: "kiln", scope: "lineage" }, { currentSessionId: "next" });
+    expect(column(withoutLiveList.results, "match_message_id")).toEqual([...messageIds, old[20]]);
+  });
+
+  it("shows several places of the current conversation, but none twice", async () => {
+    const { store, ask } = await openHome();
+    const texts = many(40);
+    for (const at of [3, 4, 30]) texts[at] = `kiln ${at}`;
+    const ids = await talk(store, "root", texts);
+    await store.branchSession("root", { id: "zz-copy" });
+    const { results } = await ask({ query: "kiln", scope: "lineage" }, { currentSessionId: "root" });
+    const [first, second, ...more] = column(results, "match_message_id").sort(
+      (a, b) => Number(a) - Number(b),
+    );
+    expect([ids[3], ids[4]]).toContain(first);
+    expect([second, ...more]).toEqual([ids[30]]);
+  });
+
+  it("takes a live message for live under the id it was copied from, too", async () => {
+    const { store, ask } = await openHome();
+    const [original] = await talk(store, "root", ["the kiln"]);
+    const { messageIds } = await store.continueSession("root", {
+      id: "next",
+      messages: [{ role: "user", content: "the kiln", originId: original ?? 0 }],
+    });
+    const context = { currentSessionId: "next", liveMessageIds: messageIds };
+    expect(await ask({ query: "kiln", scope: "lineage" }, context)).toMatchObject({ count: 0 });
+  });
+
+  it("cannot be the current conversation where there is none", async () => {
+    const { ask } = await openHome();
+    for (const args of [{ query: "kiln", scope: "lineage" }, { scope: "lineage" }])
+      expect(await ask(args)).toEqual({
+        success: false,
+        error: expect.stringContaining("there is none here"),
+      });
+  });
+});
+
+describe("an empty answer", () => {
+  it("says that nothing was found in words other programs know, and what to try", async () => {
+    const { ask } = await openHome();
+    expect(await ask({ query: "zzz" })).toEqual({
+      success: true,
+      mode: "discover",
+      query: "zzz",
+      results: [],
+      count: 0,
+      stage: "none",
+      message: "No matching sessions found.",
+      hint: expect.stringContaining("fewer words"),
+    });
+    expect((await ask({ query: '"zzz yyy"' })).hint).toContain("taken literally");
+    expect((await ask({ query: "???" })).hint).toContain("no words");
+  });
+
+  it("says when the matches are in the current conversation, and names scope", async () => {
+    const { store, ask } = await openHome();
+    await talk(store, "now", ["the kiln"]);
+    expect(await ask({ query: "kiln" }, { currentSessionId: "now" })).toMatchObject({
+      results: [],
+      count: 0,
+      sessions_searched: 0,
+      message: expect.stringMatching(/only in the current conversation.*scope='lineage'/),
+    });
+  });
+
+  it("says when the matches are in hidden sources, and shows them when they are asked for", async () => {
+    const { store, ask } = await openHome();
+    await talk(store, "sub", ["the kiln"], { source: "subagent" });
+    expect(await ask({ query: "kiln" })).toMatchObject({
+      count: 0,
+      message: expect.stringMatching(/^No matching sessions found\..*hidden sources \(subagent, tool\)/),
+      hint: expect.stringContaining("source='subagent,tool'"),
+    });
+    expect(await ask({ query: "kiln", source: "subagent" })).toMatchObject({ count: 1 });
+  });
+
+  it("says when the matches are outside the filters, and which those were", async () => {
+    const { store, ask } = await openHome();
+    await talk(store, "a", ["the kiln"]);
+    expect(await ask({ query: "kiln", before: "2000-01-01", source: "cli" })).toMatchObject({
+      count: 0,
+      message: expect.stringContaining("outside the filters"),
+      hint: "Leave out or widen source, before.",
+    });
+  });
+});
+
+it("a database that fails gives the tool's error, with what to do", async () => {
+  const { store } = await openHome();
+  await talk(store, "a", ["the kiln"]);
+  const locked = new HermesError("session-db-locked", "The database is locked.", { hint: "Try again." });
+  const fails = () => Promise.reject(locked);
+  for (const broken of [{ search: fails }, { getAnchoredView: fails }, { listLineage: fails }])
+    expect(
+      await sessionSearchTool({ ...store, ...broken }, { query: "kiln" }, { currentSessionId: "now" }),
+    ).toEqual({ error: "Search failed: The database is locked. Try again.", success: false });
+});

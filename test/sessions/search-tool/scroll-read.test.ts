@@ -1,0 +1,167 @@
+import { describe, expect, it } from "vitest";
+import { sessionSearchTool } from "../../../src/sessions/search-tool/tool.ts";
+import { column, openHome, talk } from "./support.ts";
+
+const many = (count: number) => Array.from({ length: count }, (_, index) => `message ${index}`);
+
+describe("scroll", () => {
+  it("shows the messages around one, all roles included", async () => {
+    const { store, ask } = await openHome();
+    const ids = await talk(store, "a", many(10), { model: "m1" });
+    const tool = await store.appendMessage("a", { role: "tool", toolName: "ls", content: "files" });
+    const answer = await ask({ session_id: "a", around_message_id: ids[9], window: 2, query: "ignored" });
+    expect(answer).toEqual({
+      success: true,
+      mode: "scroll",
+      session_id: "a",
+      around_message_id: ids[9],
+      session_meta: { when: expect.any(String), source: "cli", model: "m1", title: null },
+      window: 2,
+      messages: [
+        { id: ids[7], role: "assistant", content: "message 7", timestamp: expect.any(Number) },
+        { id: ids[8], role: "user", content: "message 8", timestamp: expect.any(Number) },
+        { id: ids[9], role: "assistant", content: "message 9", timestamp: expect.any(Number), anchor: true },
+        { id: tool, role: "tool", content: "files", timestamp: expect.any(Number), tool_name: "ls" },
+      ],
+      messages_before: 2,
+      messages_after: 1,
+    });
+  });
+
+  it("goes on from the last id, which comes again", async () => {
+    const { store, ask } = await openHome();
+    const ids = await talk(store, "a", many(12));
+    const first = await ask({ session_id: "a", around_message_id: ids[5], window: 3 });
+    const next = await ask({ session_id: "a", around_message_id: first.messages.at(-1)?.id, window: 3 });
+    expect(column(next.messages, "id")).toEqual(ids.slice(5, 12));
+    expect(next).toMatchObject({ messages_before: 3, messages_after: 3 });
+  });
+
+  it("finds a message in another session of the lineage and says so", async () => {
+    const { store, ask } = await openHome();
+    await talk(store, "root", many(3));
+    const { messageIds } = await store.continueSession("root", {
+      id: "next",
+      messages: [{ role: "user", content: "later" }],
+    });
+    const [id] = messageIds;
+    const answer = await ask({ session_id: "root", around_message_id: id });
+    expect(answer).toMatchObject({
+      session_id: "next",
+      messages: [{ id, anchor: true }],
+      warning: `around_message_id ${id} lives in next (child of root); rebound transparently`,
+    });
+  });
+
+  it("checks the anchor, the lineage, the session and the message, in this order", async () => {
+    const { store, ask } = await openHome();
+    const [own] = await talk(store, "now", ["mine"]);
+    const [foreign] = await talk(store, "a", ["other"]);
+    const error = async (args: object, context = {}) => (await ask(args, context)).error;
+    const current = { currentSessionId: "now" };
+    expect(await error({ session_id: "now", around_message_id: "abc" }, current)).toBe(
+      "scroll requires integer around_message_id",
+    );
+    expect(await error({ session_id: "now", around_message_id: 999 }, current)).toBe(
+      "scroll rejected: anchor lives in the current session lineage (already in your active context)",
+    );
+    expect(await error({ session_id: "nope", around_message_id: foreign }, current)).toBe(
+      "session_id not found: nope",
+    );
+    expect(await error({ session_id: "a", around_message_id: own })).toBe(
+      `around_message_id ${own} not in session_id a`,
+    );
+    expect(await error({ session_id: "a", around_message_id: 1e300 })).toContain("not in session_id a");
+  });
+
+  it("lets an agent read its own compacted turns, but not what it still sees", async () => {
+    const { store, ask } = await openHome();
+    const [old] = await talk(store, "root", ["old"]);
+    const { messageIds } = await store.continueSession("root", {
+      id: "now",
+      messages: [{ role: "user", content: "new" }],
+    });
+    const context = { currentSessionId: "now", liveMessageIds: messageIds };
+    const scrollTo = (id: unknown, scope?: string) =>
+      ask({ session_id: "root", around_message_id: id, ...(scope ? { scope } : {}) }, context);
+    expect(await scrollTo(old, "lineage")).toMatchObject({ success: true, messages: [{ content: "old" }] });
+    expect(await scrollTo(old, "all")).toMatchObject({ success: true });
+    expect((await scrollTo(old)).error).toContain("Pass scope='lineage'");
+    expect((await scrollTo(messageIds[0], "lineage")).error).toContain("already in your active context");
+  });
+
+  it("is bounded in size", async () => {
+    const { store, ask } = await openHome();
+    const ids = await talk(store, "a", Array(20).fill("long ".repeat(5000)));
+    const { messages } = await ask({ session_id: "a", around_message_id: ids[10], window: 20 });
+    expect(messages).toHaveLength(20);
+    expect(JSON.stringify(messages).length).toBeLessThan(65_000);
+  });
+
+  it("gives the tool's error when the database fails", async () => {
+    const { store } = await openHome();
+    await talk(store, "a", ["x"]);
+    const broken = { ...store, getMessagesAround: () => Promise.reject(new Error("disk I/O error")) };
+    expect(await sessionSearchTool(broken, { session_id: "a", around_message_id: 1 })).toEqual({
+      error: "failed to load messages: disk I/O error",
+      success: false,
+    });
+  });
+});
+
+describe("read", () => {
+  it("gives a whole session", async () => {
+    const { store, ask } = await openHome();
+    const ids = await talk(store, "a", many(30));
+    const answer = await ask({ session_id: "a" });
+    expect(answer).toMatchObject({
+      success: true,
+      mode: "read",
+      session_id: "a",
+      session_meta: { source: "cli" },
+      message_count: 30,
+      truncated: false,
+    });
+    expect(column(answer.messages, "id")).toEqual(ids);
+    expect(answer).not.toHaveProperty("message");
+    expect(answer).not.toHaveProperty("profile");
+  });
+
+  it("leaves out the middle of a long one and says how to see it", async () => {
+    const { store, ask } = await openHome();
+    const ids = await talk(store, "a", many(50));
+    const answer = await ask({ session_id: "a" });
+    expect(answer).toMatchObject({ message_count: 50, truncated: true });
+    expect(column(answer.messages, "id")).toEqual([...ids.slice(0, 20), ...ids.slice(-10)]);
+    expect(answer.message).toMatch(/50 messages.*around_message_id/);
+  });
+
+  it("shows active messages only, and works for the current session", async () => {
+    const { store, ask } = await openHome();
+    const ids = await talk(store, "a", many(6));
+    await store.rewindToMessage("a", ids[4] ?? 0);
+    const answer = await ask({ session_id: "a" }, { currentSessionId: "a" });
+    expect(answer).toMatchObject({ message_count: 4 });
+    expect(column(answer.messages, "id")).toEqual(ids.slice(0, 4));
+  });
+
+  it("says when there is no such session", async () => {
+    const { ask } = await openHome();
+    expect(await ask({ session_id: "nope" })).toEqual({
+      error: "session_id not found: nope",
+      success: false,
+    });
+    const long = await ask({ session_id: "x".repeat(100_000) });
+    expect(String(long.error).length).toBeLessThan(1000);
+  });
+
+  it("gives the tool's error when the database fails", async () => {
+    const { store } = await openHome();
+    await talk(store, "a", ["x"]);
+    const broken = { ...store, getMessages: () => Promise.reject(new Error("disk I/O error")) };
+    expect(await sessionSearchTool(broken, { session_id: "a" })).toEqual({
+      error: "failed to load session: disk I/O error",
+      success: false,
+    });
+  });
+});
