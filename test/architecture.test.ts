@@ -13,7 +13,8 @@ const FLOORS: readonly (readonly string[])[] = [
   ["curated", "providers", "sessions", "skills"],
   ["prompt", "context", "models"],
   ["agent", "curator", "migrate"],
-  ["cli", "mcp", "gateway", "index"],
+  ["mcp", "gateway"],
+  ["cli", "index"],
 ];
 
 type Edge = { readonly file: string; readonly target: string; readonly from: string; readonly to: string };

@@ -6,7 +6,7 @@ export type Group = {
   readonly summary: string;
   /** Groups within the group, by their full name. */
   readonly subgroups?: Readonly<Record<string, string>>;
-  /** True when the group is itself one command at the top level. */
+  /** True when the group's own name is a command; it may have commands below it all the same. */
   readonly isCommand?: boolean;
   readonly load: () => Promise<readonly CommandSpec[]>;
 };
@@ -22,6 +22,12 @@ export const GROUPS: readonly Group[] = [
     name: "sessions",
     summary: "list, read, export, tidy and repair stored conversations",
     load: async () => (await import("./sessions/commands.ts")).sessionsCommands,
+  },
+  {
+    name: "mcp",
+    summary: "serve memory and past sessions to Claude Code, Codex, Cursor and other MCP clients",
+    isCommand: true,
+    load: async () => (await import("./mcp/commands.ts")).mcpCommands,
   },
   {
     name: "profile",

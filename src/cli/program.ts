@@ -87,8 +87,11 @@ async function buildProgram(argv: readonly string[], io: Terminal, run: Run): Pr
 /** `hermes` or `hermes memory` alone: not a mistake but a question, answered with the help. */
 function isBareGroup(program: Command, argv: readonly string[]): boolean {
   if (argv.some((word) => /^(-h|--help|-V|--version)$/.test(word))) return false;
+  const words = wordsOf(argv);
+  if (words.length === 1 && GROUPS.some(({ name, isCommand }) => isCommand && name === words[0]))
+    return false;
   let command = program;
-  for (const word of wordsOf(argv)) {
+  for (const word of words) {
     const next = command.commands.find((each) => each.name() === word);
     if (!next) return false;
     command = next;

@@ -55,6 +55,46 @@ export const sessionsCommands: readonly CommandSpec[] = [
     load: async () => (await import("./show.ts")).show,
   },
   {
+    name: "sessions search",
+    summary: "find what was said, by words, phrases or a plain question",
+    arguments: [
+      {
+        name: "query",
+        summary: "words in any order; '\"a phrase\"', AND, OR, NOT and config* are taken at their word",
+        isVariadic: true,
+      },
+    ],
+    flags: {
+      limit: { kind: "integer", minimum: 1, summary: "how many hits to show (10)" },
+      source: { ...source, summary: `${source.summary}; several with commas` },
+      role: {
+        kind: "text",
+        placeholder: "role",
+        summary: "only what these said: user, assistant, tool; several with commas",
+      },
+      after: { kind: "text", placeholder: "time", summary: "from then on: 2026-01-31, 12h, 7d, yesterday" },
+      before: { kind: "text", placeholder: "time", summary: "until then" },
+      session: {
+        kind: "text",
+        placeholder: "id",
+        summary: "only in this session; a unique beginning will do",
+      },
+      sort: {
+        kind: "text",
+        choices: ["newest", "oldest"],
+        summary: "by time instead of by how well they match",
+      },
+      "per-session": { kind: "boolean", summary: "only the best hit of each conversation" },
+      all: { kind: "boolean", summary: "runs of subagents and tools too" },
+    },
+    examples: [
+      "hermes sessions search blue crane",
+      "hermes sessions search '\"blue crane\" OR harbour*' --after 7d --role user",
+      "hermes sessions search what did we decide about the crane --per-session --json",
+    ],
+    load: async () => (await import("./search.ts")).search,
+  },
+  {
     name: "sessions export",
     summary: "write conversations as JSONL, one session per line",
     arguments: [{ name: "out", summary: "the file to write, private to you; '-' writes to stdout" }],
