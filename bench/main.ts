@@ -1,17 +1,20 @@
 // `npm run -s bench -- <name> [--flag value...]`: runs one benchmark and prints its figures as one JSON line, last.
 import { HermesError } from "../src/lib/index.ts";
 
-/** A flag with several values has the last of them in `flags`, all of them in `lists`. */
+/** A flag with several values has the last of them in `flags`, all of them in `lists`. `words` stand before any flag. */
 type Benchmark = {
   run(
     flags: Readonly<Record<string, string>>,
     lists: Readonly<Record<string, readonly string[]>>,
+    words: readonly string[],
   ): Promise<Record<string, unknown>>;
 };
 
 const BENCHMARKS: Readonly<Record<string, () => Promise<Benchmark>>> = {
   curated: () => import("./curated.ts"),
+  recall: () => import("./recall.ts"),
   scanner: () => import("./scanner.ts"),
+  search: () => import("./search.ts"),
   startup: () => import("./startup.ts"),
   store: () => import("./store.ts"),
 };
@@ -22,27 +25,28 @@ if (!benchmark) {
   console.error(`Unknown benchmark '${name}'. There are: ${Object.keys(BENCHMARKS).join(", ")}.`);
   process.exit(2);
 }
-const lists = parseFlags(rest);
+const { words, lists } = parseWords(rest);
 const flags = Object.fromEntries(
   Object.entries(lists).map(([key, values]) => [key, values.at(-1) ?? "true"]),
 );
 try {
-  console.log(JSON.stringify(await (await benchmark()).run(flags, lists)));
+  console.log(JSON.stringify(await (await benchmark()).run(flags, lists, words)));
 } catch (error) {
   if (!(error instanceof HermesError)) throw error;
   console.error([error.message, error.hint].filter(Boolean).join(" "));
   process.exitCode = 1;
 }
 
-function parseFlags(words: readonly string[]): Record<string, string[]> {
+function parseWords(given: readonly string[]): { words: string[]; lists: Record<string, string[]> } {
   const found: Record<string, string[]> = {};
-  let values: string[] = [];
-  for (const word of words) {
+  const before: string[] = [];
+  let values = before;
+  for (const word of given) {
     if (word.startsWith("--")) {
       const [key = "", inline] = word.slice(2).split("=", 2);
       values = found[key] ??= [];
       if (inline !== undefined) values.push(inline);
     } else values.push(word);
   }
-  return found;
+  return { words: before, lists: found };
 }

@@ -1,0 +1,32 @@
+// Searching at real sizes, by kind of query: messages directly and conversations through the tool, beside what the
+// Python original needs. Then the same in a session of thousands of messages.
+import { openSessionStore } from "../src/sessions/index.ts";
+import { readBaseline } from "./search/baseline.ts";
+import { openDatabase } from "./search/database.ts";
+import { longSessionSize, measureLongSession } from "./search/long-session.ts";
+import { measureDiscover, measureSearch, warmUp } from "./search/measure.ts";
+import { deriveQueries } from "./search/queries.ts";
+import { readQueries } from "./search/query-file.ts";
+import { report } from "./search/report.ts";
+import { progress } from "./store/progress.ts";
+
+export async function run(
+  flags: Readonly<Record<string, string>>,
+  lists: Readonly<Record<string, readonly string[]>>,
+): Promise<Record<string, unknown>> {
+  const given = flags.queries === undefined ? undefined : readQueries(flags.queries);
+  const baseline = flags.baseline === undefined ? undefined : readBaseline(flags.baseline);
+  const longSession = longSessionSize(flags);
+  using database = await openDatabase(flags, lists.corpus);
+  progress("choosing queries");
+  const queries = given ?? deriveQueries(database.path);
+  await using store = await openSessionStore({ path: database.path });
+  const messages = await store.messageCount();
+  await warmUp(store, queries);
+  const search = await measureSearch(store, queries);
+  const discover = await measureDiscover(store, queries);
+  return report({
+    ...{ corpus: database.corpus, messages, baseline, search, discover },
+    longSession: await measureLongSession(store, longSession),
+  });
+}

@@ -1,0 +1,89 @@
+// How long queries take. Each is run three times; the first run, which loads what the others find loaded, is left out.
+import { type SessionStore, sessionSearchTool } from "../../src/sessions/index.ts";
+import { HIDDEN_SOURCES } from "../../src/sessions/search-tool/port.ts";
+import { quantile, round } from "../statistics.ts";
+import { progress } from "../store/progress.ts";
+import type { Queries } from "./query-file.ts";
+import { foundSessions } from "./tool-answer.ts";
+
+export type Timed = {
+  readonly p50_ms: number;
+  readonly p95_ms: number;
+  readonly cpu_p50_ms: number;
+  readonly cpu_p95_ms: number;
+  readonly queries: number;
+  /** How many of them found something. */
+  readonly answered: number;
+};
+
+export type ByKind = Readonly<Record<string, Timed>>;
+
+const RUNS = 3;
+
+export function measureSearch(store: SessionStore, queries: Queries): Promise<ByKind> {
+  return measureKinds("search", queries, (query) => search(store, query));
+}
+
+export function measureDiscover(store: SessionStore, queries: Queries): Promise<ByKind> {
+  return measureKinds("discover", queries, (query) => discover(store, query));
+}
+
+/** The compiler has seen every path before anything is measured. */
+export async function warmUp(store: SessionStore, queries: Queries): Promise<void> {
+  for (const list of Object.values(queries))
+    for (const query of list.slice(0, 5)) {
+      await search(store, query);
+      await discover(store, query);
+    }
+}
+
+/** How many conversations were found. */
+export async function discover(store: SessionStore, query: string): Promise<number> {
+  return foundSessions(await sessionSearchTool(store, { query, limit: 3 })).length;
+}
+
+async function search(store: SessionStore, query: string): Promise<number> {
+  return (await store.searchMessages(query, { limit: 20, excludeSources: HIDDEN_SOURCES })).length;
+}
+
+/** `call` returns how much it found. */
+export async function measure<T>(items: readonly T[], call: (item: T) => Promise<number>): Promise<Timed> {
+  const times: number[] = [];
+  const cpuTimes: number[] = [];
+  let answered = 0;
+  for (const item of items) {
+    let found = 0;
+    for (let run = 0; run < RUNS; run += 1) {
+      const cpuBefore = process.cpuUsage();
+      const calledAt = performance.now();
+      found = await call(item);
+      const ms = performance.now() - calledAt;
+      const cpu = process.cpuUsage(cpuBefore);
+      if (run === 0) continue;
+      times.push(ms);
+      cpuTimes.push((cpu.user + cpu.system) / 1000);
+    }
+    if (found > 0) answered += 1;
+  }
+  return {
+    p50_ms: round(quantile(times, 0.5), 3),
+    p95_ms: round(quantile(times, 0.95), 3),
+    cpu_p50_ms: round(quantile(cpuTimes, 0.5), 3),
+    cpu_p95_ms: round(quantile(cpuTimes, 0.95), 3),
+    queries: items.length,
+    answered,
+  };
+}
+
+async function measureKinds(
+  name: string,
+  queries: Queries,
+  call: (query: string) => Promise<number>,
+): Promise<ByKind> {
+  const byKind: Record<string, Timed> = {};
+  for (const [kind, list] of Object.entries(queries)) {
+    byKind[kind] = await measure(list, call);
+    progress(`${name}.${kind}: ${JSON.stringify(byKind[kind])}`);
+  }
+  return byKind;
+}
