@@ -1,6 +1,7 @@
 // What a model wrote becomes one of four requests. Numbers are forgiven and clamped; a filter that cannot be understood
 // is refused, because an answer without it would look like an answer with it.
 import { err, ok, preview, pyStrip, type Result } from "../../lib/index.ts";
+import { stringForm } from "../content.ts";
 import { parseMoment } from "../search/time.ts";
 
 /** Where to look: everywhere but here, only here, or both. */
@@ -53,8 +54,16 @@ export function parseCall(args: unknown, now: Date): Result<SearchCall, string> 
 
 /** A value from outside in an error message: recognisable, and never a whole page. */
 export function shown(value: unknown): string {
-  const text = typeof value === "string" ? value : (JSON.stringify(value) ?? String(value));
+  const text = typeof value === "string" ? value : jsonForm(value);
   return preview(text, MAX_SHOWN_CHARS);
+}
+
+function jsonForm(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? String(value);
+  } catch {
+    return stringForm(value); // a cycle or a bigint
+  }
 }
 
 const MAX_SHOWN_CHARS = 512; // no id is longer, so ids always appear whole
@@ -64,6 +73,8 @@ type Given = Readonly<Record<string, unknown>>;
 type Place = { readonly sessionId: string | undefined; readonly profile: string | undefined };
 
 function placeOf(given: Given): Result<Place, string> {
+  if (!isAbsent(given.profile) && typeof given.profile !== "string")
+    return err(`profile must be a string, but is ${shown(given.profile)}`);
   const profile = text(given.profile);
   const id = typeof given.session_id === "number" ? String(given.session_id) : given.session_id;
   if (id !== undefined && id !== null && typeof id !== "string")
@@ -114,6 +125,9 @@ function searchRequest(given: Given, now: Date): Result<SearchRequest, string> {
 }
 
 function parseFilters(given: Given, now: Date): Result<SessionFilters, string> {
+  for (const name of ["source", "role_filter"])
+    if (!isAbsent(given[name]) && typeof given[name] !== "string" && !Array.isArray(given[name]))
+      return err(`${name} must be a name or several with commas between them, but is ${shown(given[name])}`);
   const sources = names(given.source);
   const bounds: { after?: number; before?: number } = {};
   for (const name of ["after", "before"] as const) {
@@ -161,6 +175,10 @@ function wholeNumber(value: unknown): number | undefined {
 
 function clamp(value: number, least: number, most: number): number {
   return Math.min(Math.max(value, least), most);
+}
+
+function isAbsent(value: unknown): boolean {
+  return value === undefined || value === null;
 }
 
 function isRecord(value: unknown): value is Given {

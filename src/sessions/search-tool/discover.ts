@@ -7,7 +7,7 @@ import { emptyAnswer } from "./empty-answer.ts";
 import { cutterFor } from "./payload.ts";
 import { hiddenSources, type Lookup } from "./port.ts";
 import { type Bounds, boundsOf } from "./reach.ts";
-import { failure, toToolMessage, when } from "./shapes.ts";
+import { failure, label, toToolMessage, when } from "./shapes.ts";
 
 export async function discover(lookup: Lookup, request: DiscoverRequest): Promise<object> {
   const bounds = await boundsOf(lookup, request.reach);
@@ -49,8 +49,8 @@ export function originOf(hit: SearchHit, root: SessionRow | null): Origin {
   return {
     session_id: hit.session_id,
     when: when(root?.started_at ?? hit.session_started),
-    source: root?.source || hit.source || "unknown",
-    model: root?.model || hit.model || "unknown",
+    source: label(root?.source || hit.source || "unknown"),
+    model: label(root?.model || hit.model || "unknown"),
     title: root?.title || null,
   };
 }
@@ -73,8 +73,9 @@ async function find(lookup: Lookup, request: DiscoverRequest, bounds: Bounds): P
   };
   const answer = await store.search(request.query, { ...options, roleFilter: request.roles ?? DIALOGUE });
   if (answer.hits.length > 0 || request.roles !== undefined) return answer;
-  // Said by nobody, but perhaps printed by a tool. What is in the current conversation was said, so that stands.
-  return answer.empty === "excluded-sessions" ? answer : store.search(request.query, options);
+  // Said by nobody elsewhere, but perhaps printed by a tool: the question itself is in the current conversation.
+  const printed = await store.search(request.query, options);
+  return printed.hits.length > 0 ? printed : answer;
 }
 
 type Place = { readonly hit: SearchHit; readonly view: AnchoredView; readonly root: SessionRow | null };

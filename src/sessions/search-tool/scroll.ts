@@ -40,14 +40,19 @@ async function locate(
 ): Promise<Found | undefined> {
   const options = { ...scope, window: size };
   const window = await store.getMessagesAround(session.id, anchor, options);
-  if (window.window.length > 0) return { session, window };
+  if (window.window.length > 0) return isShown(window, anchor) ? { session, window } : undefined;
   for (const id of await store.listLineage(session.id, scope)) {
     if (id === session.id) continue;
     const elsewhere = await store.getMessagesAround(id, anchor, options);
-    const owner = elsewhere.window.length > 0 ? await store.getSession(id, scope) : null;
+    const owner = isShown(elsewhere, anchor) ? await store.getSession(id, scope) : null;
     if (owner !== null) return { session: owner, window: elsewhere };
   }
   return undefined;
+}
+
+/** What the user took back is not read to the model, also not to one that remembers its id. */
+function isShown({ window }: MessageWindow, anchor: number): boolean {
+  return window.some((row) => row.id === anchor && row.active !== 0);
 }
 
 function toAnswer(lookup: Lookup, request: ScrollRequest, anchor: number, found: Found): object {

@@ -1,5 +1,5 @@
 // The pieces of the tool's JSON that several modes share. Other programs read these names.
-import { HermesError, pyStrip } from "../../lib/index.ts";
+import { HermesError, preview, pyStrip } from "../../lib/index.ts";
 import type { MessageRow, SessionRow } from "../rows.ts";
 import { shown } from "./arguments.ts";
 
@@ -39,16 +39,23 @@ export function toToolMessage(row: MessageRow, anchorId?: number): ToolMessage {
     role: row.role,
     content: row.content,
     timestamp: row.timestamp,
-    ...(row.tool_name ? { tool_name: row.tool_name } : {}),
+    ...(row.tool_name ? { tool_name: label(row.tool_name) } : {}),
     ...(isFilled(row.tool_calls) ? { tool_calls: row.tool_calls } : {}),
-    ...(row.tool_call_id ? { tool_call_id: row.tool_call_id } : {}),
+    ...(row.tool_call_id ? { tool_call_id: label(row.tool_call_id) } : {}),
     ...(row.id === anchorId ? { anchor: true } : {}),
   };
 }
 
+/** Names are short; one that is not was put there by mistake, and must not fill an answer. */
+export function label(name: string): string {
+  return preview(name, MAX_LABEL_CHARS);
+}
+
+const MAX_LABEL_CHARS = 256;
+
 export function sessionMeta(session: SessionRow): object {
   const { source, model, title } = session;
-  return { when: when(session.started_at), source, model, title };
+  return { when: when(session.started_at), source: label(source), model: model && label(model), title };
 }
 
 /** `January 31, 2026 at 09:45 AM`, in local time. */

@@ -39,8 +39,9 @@ export type SessionSearchContext = {
 export async function sessionSearchTool(
   store: SessionStore | undefined,
   args: unknown,
-  context: SessionSearchContext = {},
+  given: SessionSearchContext = {},
 ): Promise<object> {
+  const context: SessionSearchContext = given ?? {};
   let doing = "session_search failed";
   try {
     const call = parseCall(args, (context.clock ?? systemClock).now());
@@ -150,9 +151,10 @@ async function currentConversation(
   store: SearchableStore,
   { currentSessionId: id, userId, liveMessageIds }: SessionSearchContext,
 ): Promise<CurrentConversation | undefined> {
-  if (id === undefined || id === "") return undefined;
+  if (typeof id !== "string" || id === "") return undefined; // callers without types pass null for none
   const lineage = new Set([id, ...(await store.listLineage(id, { userId }))]);
-  return { id, lineage, liveMessageIds: liveMessageIds && new Set(liveMessageIds) };
+  const live = Array.isArray(liveMessageIds) ? liveMessageIds.filter(Number.isSafeInteger) : undefined;
+  return { id, lineage, liveMessageIds: live && new Set(live) };
 }
 
 function settingsOf(context: SessionSearchContext): SessionSearchSettings {

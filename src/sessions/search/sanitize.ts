@@ -12,6 +12,7 @@ const PHRASE_OR_CHAIN = /"|[\p{L}\p{N}_]+(?:[.-][\p{L}\p{N}_]+)*/gu;
 
 /** What comes out is not always something FTS5 accepts; `parseQuery` is for what has to be found. */
 export function sanitizeFtsQuery(query: string): string {
+  if (typeof query !== "string") return ""; // callers without types
   const phrases = query.match(QUOTED) ?? [];
   const bare = query
     .split(QUOTED)

@@ -106,7 +106,7 @@ const WALKS: readonly Read[] = [
   },
   {
     name: "listLineage",
-    read: async (store, { id }, userId) => [...(await store.listLineage(id, { userId }))].sort(),
+    read: async (store, { id }, userId) => (await store.listLineage(id, { userId })).sort(),
     forStrangers: ({ id }) => [id],
   },
   {
@@ -159,6 +159,31 @@ export function scopingContract({ open }: Harness): void {
       const target = { id, title: "", message: 0, job: "" };
       expect(await read(store, target, "ann")).toEqual(await read(store, target, undefined));
     }
+  });
+
+  it("a hit does not name a root, or show a neighbour, that belongs to another user", async () => {
+    await using store = await open();
+    await store.createSession("root", { source: "cli", userId: "ben" });
+    await talk(store, "root", ["a secret of ben"]);
+    await store.createSession("child", { source: "cli", userId: "ann", parentSessionId: "root" });
+    await talk(store, "child", ["a secret of ann"]);
+    const { hits } = await store.search("secret", { userId: "ann" });
+    expect(hits).toMatchObject([
+      { session_id: "child", lineage_root: "child", context: [{ content: "a secret of ann" }] },
+    ]);
+  });
+
+  it("words of other users do not show in the answer to a user", async () => {
+    await using store = await open();
+    await store.createSession("theirs", { source: "cli", userId: "ben" });
+    await talk(store, "theirs", ["the thermocouples are ours", "灯塔"]);
+    for (const query of ["thermocouple", "thermocuple", "thermo*", "灯", "灯塔", '"are ours"'])
+      for (const more of [{}, { excludeSources: ["tool"] }, { excludeSessionIds: ["theirs"] }, { after: 0 }])
+        expect(await store.search(query, { userId: "ann", ...more })).toEqual({
+          hits: [],
+          stage: "none",
+          empty: "no-match",
+        });
   });
 
   it("a conversation does not show an ancestor's messages that belong to another user", async () => {

@@ -141,8 +141,8 @@ export function searchFiltersContract({ open }: Harness): void {
     const all = [shown, hidden].sort();
     expect(await idsFound(store, "lantern", { sourceFilter: [] })).toEqual([]);
     expect(await idsFound(store, "lantern", { sessionIds: [] })).toEqual([]);
-    const open_ = { excludeSources: [], roleFilter: [], excludeSessionIds: [], excludeMessageIds: [] };
-    expect((await idsFound(store, "lantern", open_)).sort()).toEqual(all);
+    const none = { excludeSources: [], roleFilter: [], excludeSessionIds: [], excludeMessageIds: [] };
+    expect((await idsFound(store, "lantern", none)).sort()).toEqual(all);
   });
 
   it("filters are all met at once", async () => {

@@ -85,7 +85,6 @@ describe("profile and id in one", () => {
     [{ session_id: "other/" }, [undefined, "other/"]],
     [{ session_id: "a", profile: " other " }, ["other", "a"]],
     [{ session_id: "a", profile: "  " }, [undefined, "a"]],
-    [{ session_id: "a", profile: 5 }, [undefined, "a"]],
     [{ session_id: " a " }, [undefined, "a"]],
     [{ session_id: "@session:other/a" }, ["other", "a"]],
     [{ session_id: "x/y/z" }, ["x", "y/z"]],
@@ -107,6 +106,11 @@ describe("filters", () => {
     });
   });
 
+  it("refuses what has no JSON in words too", () => {
+    const call = parseCall({ query: "x", scope: 5n }, now);
+    expect(!call.ok && call.error).toContain("scope must be others, lineage or all, but is 5");
+  });
+
   it("reads times as dates, ages and seconds", () => {
     expect(requestOf({ after: "7d", before: 1_700_000_000 })).toMatchObject({
       filters: { after: now.getTime() / 1000 - 7 * 86_400, before: 1_700_000_000 },
@@ -119,6 +123,9 @@ describe("filters", () => {
     [{ query: "x", scope: "mine" }, "scope must be others, lineage or all, but is mine"],
     [{ session_id: "a", around_message_id: 1, scope: 3 }, "scope must be others, lineage or all, but is 3"],
     [{ session_id: ["a"] }, 'session_id must be a string, but is ["a"]'],
+    [{ session_id: "a", profile: 5 }, "profile must be a string, but is 5"],
+    [{ query: "x", source: 5 }, "source must be a name or several"],
+    [{ query: "x", role_filter: {} }, "role_filter must be a name or several"],
   ])("refuses %j, because an answer without it would mislead", (args, message) => {
     const call = parseCall(args, now);
     expect(!call.ok && call.error).toContain(message);

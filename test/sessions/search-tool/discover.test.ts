@@ -8,6 +8,24 @@ const many = (count: number, text = "filler") =>
   Array.from({ length: count }, (_, index) => `${text} ${index}`);
 
 describe("discover", () => {
+  it("finds what a tool printed elsewhere, though the question itself holds the word", async () => {
+    const { store, ask } = await openHome();
+    await talk(store, "past", ["run it"]);
+    const printed = await store.appendMessage("past", { role: "tool", content: "ERR_ZANZIBAR happened" });
+    await talk(store, "now", ["where did we see err_zanzibar?"]);
+    const answer = await ask({ query: "err_zanzibar" }, { currentSessionId: "now" });
+    expect(column(answer.results, "match_message_id")).toEqual([printed]);
+  });
+
+  it("takes null for no conversation, and odd live ids for none", async () => {
+    const { ask, store } = await openHome();
+    await talk(store, "a", ["a zanzibar chest"]);
+    const none = null as unknown as undefined;
+    expect(await ask({ query: "zanzibar" }, { currentSessionId: none })).toMatchObject({ count: 1 });
+    const context = { currentSessionId: "b", liveMessageIds: [Number.NaN] };
+    expect(await ask({ query: "zanzibar", scope: "all" }, context)).toMatchObject({ count: 1 });
+  });
+
   it("shows where a session answers the query, how it began and how it ended", async () => {
     const { store, ask } = await openHome();
     const texts = many(30);

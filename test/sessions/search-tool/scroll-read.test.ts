@@ -28,6 +28,18 @@ describe("scroll", () => {
     });
   });
 
+  it("does not read out what was taken back, also to one who knows its id", async () => {
+    const { store, ask } = await openHome();
+    const ids = await talk(store, "a", many(6));
+    await store.rewindToMessage("a", ids[4] ?? 0);
+    for (const id of ids.slice(4)) {
+      expect(await ask({ session_id: "a", around_message_id: id })).toEqual({
+        error: `around_message_id ${id} not in session_id a`,
+        success: false,
+      });
+    }
+  });
+
   it("goes on from the last id, which comes again", async () => {
     const { store, ask } = await openHome();
     const ids = await talk(store, "a", many(12));

@@ -1,5 +1,5 @@
 // The parts of a text a query asks for, and the messages that hold them.
-import { containsUnspaced, type Expression, type Phrase } from "../../search/query.ts";
+import { containsUnspaced, type Expression, type Phrase, toMatch } from "../../search/query.ts";
 import type { Connection } from "../connection.ts";
 import type { Conditions } from "./filters.ts";
 import { type Direction, type FoundRow, findRows, rowsOf } from "./rows.ts";
@@ -55,6 +55,7 @@ export function partsOf(search: Search, expression: Expression): Parts {
   const parts = new Map(needles.map((needle) => [keyOf(needle), partOf(search, needle, most)]));
   addRowsWithAll(search, expression, parts);
   const rows = new Map([...parts.values()].flatMap((part) => [...part.rows]));
+  for (const row of rowsWithout(search, expression, parts)) rows.set(row.id, row);
   if ([...parts.values()].some(({ isComplete }) => !isComplete)) completeTexts(search, rows);
   const sign = search.direction === "newest" ? -1 : 1;
   return {
@@ -114,7 +115,7 @@ function addRowsWithAll(
   parts: ReadonlyMap<string, Part>,
 ): void {
   const phrases = expression.op === "and" ? expression.parts.filter((part) => part.op === "phrase") : [];
-  const long = phrases.map(needleOf).filter((needle) => !isShort(needle) && containsUnspaced(needle.text));
+  const long = phrases.map(needleOf).filter(isInTrigrams);
   if (long.length < 2 || long.every((needle) => parts.get(keyOf(needle))?.isComplete)) return;
   const match = long.map(({ text }) => quote(text)).join(" AND ");
   const rows = findRows(connection, "messages_fts_trigram", match, conditions, {
@@ -124,10 +125,26 @@ function addRowsWithAll(
   for (const row of rows) for (const needle of long) parts.get(keyOf(needle))?.rows.set(row.id, row);
 }
 
+/** Nor may the newest of a part be all that is left when another part is excluded. */
+function rowsWithout(
+  { connection, conditions, direction }: Search,
+  expression: Expression,
+  parts: ReadonlyMap<string, Part>,
+): FoundRow[] {
+  const isComplete = [...parts.values()].every((part) => part.isComplete);
+  if (expression.op !== "not" || isComplete || !needlesOf(expression, "all").every(isInTrigrams)) return [];
+  const limit = ROWS_PER_PART;
+  return findRows(connection, "messages_fts_trigram", toMatch(expression), conditions, { limit, direction });
+}
+
 /** The word index leaves out what is written without blanks. */
 function completeTexts({ connection, conditions }: Search, rows: Map<number, FoundRow>): void {
   const ids = [...rows.values()].filter(({ text }) => !containsUnspaced(text)).map(({ id }) => id);
   for (const row of rowsOf(connection, ids, conditions, ids.length)) rows.set(row.id, row);
+}
+
+function isInTrigrams(needle: Needle): boolean {
+  return !isShort(needle) && containsUnspaced(needle.text);
 }
 
 function isShort({ text }: Needle): boolean {

@@ -13,11 +13,11 @@ import { makeSnippet } from "../../search/snippet.ts";
 import type { SearchAnswer, SearchOptions, SearchStage } from "../../search/types.ts";
 import type { SessionStore } from "../../store.ts";
 import type { StoreContext } from "../context.ts";
-import { indexLayout } from "../ensure-schema.ts";
 import { type Illustrate, pageOf, type Scored, toHits } from "./answer.ts";
 import { whyEmpty } from "./empty.ts";
 import { toConditions } from "./filters.ts";
 import { neighboursOf } from "./neighbours.ts";
+import { spellOut } from "./prefixes.ts";
 import { directionOf, type FoundRow, findRows, highestId, isInOrderOfTime, matchesAnything } from "./rows.ts";
 import {
   exactly,
@@ -40,6 +40,8 @@ const ROWS_WITH_ALL = 80;
 /** Small enough to rank every message. */
 const SMALL_DATABASE = 5000;
 
+const HAS_INDEX = "SELECT 1 FROM main.sqlite_master WHERE type = 'table' AND name = :name";
+
 export type SearchOperations = Pick<SessionStore, "search" | "searchMessages">;
 
 export function searchOperations(context: StoreContext): SearchOperations {
@@ -59,13 +61,16 @@ function answer(context: StoreContext, query: string, options: SearchOptions): S
   const { connection } = context;
   const parsed = parseQuery(query);
   if (parsed.kind === "blank") return { hits: [], stage: "none", empty: "blank" };
-  if (indexLayout(connection.db) === "missing") return { hits: [], stage: "none", empty: "no-match" };
   openVocabulary(connection);
   // What is excluded counts too: `docker NOT 通信` cannot be asked of the word index.
   const isUnspaced =
     parsed.kind === "plain"
       ? parsed.terms.some(({ text }) => containsUnspaced(text))
       : containsUnspaced(toMatch(parsed.expression));
+  // Read-only files of old versions lack one or both of the indexes.
+  const index = isUnspaced ? "messages_fts_trigram" : "messages_fts";
+  if (connection.get(HAS_INDEX, { name: index }) === undefined)
+    return { hits: [], stage: "none", empty: "no-match" };
   if (isUnspaced) return searchUnspaced(context, parsed, options);
   if (parsed.kind === "plain") return searchTerms(context, query, parsed.terms, options);
   const exact = searchExpression(context, parsed.expression, options);
@@ -111,10 +116,14 @@ function searchExpression(
   const terms = termsOf(expression);
   const match = toMatch(expression);
   const limit = rowsWanted(options, 1, highestId(connection));
-  const rows = findRows(connection, "messages_fts", match, conditions, {
-    limit,
-    direction: directionOf(options),
-  });
+  const direction = directionOf(options);
+  const find = (wanted: string) =>
+    findRows(connection, "messages_fts", wanted, conditions, { limit, direction });
+  const spelled = spellOut(connection, expression);
+  const some = find(toMatch(spelled.expression));
+  // In order of time, some of the words would not do: the newest message may hold another one.
+  const isEnough = spelled.isComplete || (some.length === limit && !isInOrderOfTime(options));
+  const rows = isEnough ? some : find(match);
   const scored = score(
     context,
     rows,

@@ -45,6 +45,15 @@ export function wordExists(connection: Connection, word: string): boolean {
   return connection.get<{ term: string }>(NEXT_WORD, { from: word })?.term === word;
 }
 
+/** The words that begin like this, and whether these are all. */
+export function wordsWithBeginning(
+  connection: Connection,
+  text: string,
+): { readonly words: readonly string[]; readonly isComplete: boolean } {
+  const words = wordsBeginning(connection, text);
+  return { words, isComplete: words.length < MOST_SEEKS };
+}
+
 /** Messages with one or two characters somewhere in them; `most` occurrences are looked at. */
 export function idsOfTrigrams(
   connection: Connection,
@@ -73,6 +82,7 @@ export function latestTexts(
   return connection.all<{ id: number }>(sql, { ...values, walked, limit }).map((row) => row.id);
 }
 
+/** In order; at most `MOST_SEEKS` of them. */
 function wordsBeginning(connection: Connection, text: string): string[] {
   const found: string[] = [];
   let from = text;
