@@ -21,10 +21,11 @@ const BEFORE_MAY = new Set([
   "this",
 ]);
 const WORD = /[a-z]+|\d+/g;
+const ORDINAL = /\b(\d{1,2})(?:st|nd|rd|th)\b/g;
 
 /** `years`: those a date without a year may mean, newest first. */
 export function namedTimes(query: string, years: readonly number[]): TimeSpan[] {
-  const words = query.toLowerCase().match(WORD) ?? [];
+  const words = query.toLowerCase().replace(ORDINAL, "$1 ").match(WORD) ?? [];
   const spans = words.flatMap((word, at) => {
     const month = MONTHS.indexOf(word);
     return month < 0 || !isMonth(words, at) ? [] : monthSpans(words, at, month, years);
@@ -48,11 +49,7 @@ function monthSpans(
 ): TimeSpan[] {
   const [before = "", twoBefore = ""] = [words[at - 1], words[at - 2]];
   const after = words[at + 1] ?? "";
-  const dayBefore = isDay(before)
-    ? before
-    : /^(st|nd|rd|th|of)$/.test(before) && isDay(twoBefore)
-      ? twoBefore
-      : "";
+  const dayBefore = isDay(before) ? before : before === "of" && isDay(twoBefore) ? twoBefore : "";
   const day = dayBefore !== "" ? dayBefore : isDay(after) ? after : "";
   const year = [words[at + 1], words[at + 2], words[at + 3]].find(
     (word) => word !== undefined && isYear(word),

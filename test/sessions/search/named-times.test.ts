@@ -20,6 +20,7 @@ describe("a question names", () => {
     ["on May 25, 2023", [day(2023, 5, 25)]],
     ["on the 25 of May 2023", [day(2023, 5, 25)]],
     ["on the 25th May 2023", [day(2023, 5, 25)]],
+    ["on the 25th of May 2023", [day(2023, 5, 25)]],
     ["on May 25th, 2023", [day(2023, 5, 25)]],
     ["on 31 December 2023", [day(2023, 12, 31)]],
     ["in June", YEARS.map((year) => month(year, 6))],
