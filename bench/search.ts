@@ -1,12 +1,13 @@
 // Searching at real sizes, by kind of query: messages directly and conversations through the tool, beside what the
 // Python original needs. Then the same in a session of thousands of messages.
+import { execFileSync } from "node:child_process";
+import { join } from "node:path";
 import { openSessionStore } from "../src/sessions/index.ts";
 import { readBaseline } from "./search/baseline.ts";
 import { openDatabase } from "./search/database.ts";
 import { longSessionSize, measureLongSession } from "./search/long-session.ts";
 import { measureDiscover, measureSearch, warmUp } from "./search/measure.ts";
-import { deriveQueries } from "./search/queries.ts";
-import { readQueries } from "./search/query-file.ts";
+import { type Queries, readQueries } from "./search/query-file.ts";
 import { report } from "./search/report.ts";
 import { progress } from "./store/progress.ts";
 
@@ -19,7 +20,7 @@ export async function run(
   const longSession = longSessionSize(flags);
   using database = await openDatabase(flags, lists.corpus);
   progress("choosing queries");
-  const queries = given ?? deriveQueries(database.path);
+  const queries = given ?? derivedQueries(database.path);
   await using store = await openSessionStore({ path: database.path });
   const messages = await store.messageCount();
   await warmUp(store, queries);
@@ -29,4 +30,10 @@ export async function run(
     ...{ corpus: database.corpus, messages, baseline, search, discover },
     longSession: await measureLongSession(store, longSession),
   });
+}
+
+function derivedQueries(path: string): Queries {
+  const script = join(import.meta.dirname, "search/derive.ts");
+  const printed = execFileSync(process.execPath, [script, path], { encoding: "utf8", maxBuffer: 2 ** 26 });
+  return JSON.parse(printed) as Queries;
 }

@@ -10,7 +10,7 @@ export type Needle = { readonly text: string; readonly isPrefix: boolean };
 /** How many rows of one part are looked at, from the end that is shown first. */
 const ROWS_PER_PART = 1500;
 /** With a single part nothing has to be found in common, so those that are shown and some to rank them with will do. */
-const ROWS_OF_ONLY_PART = 260;
+const ROWS_OF_ONLY_PART = 180;
 /** Occurrences of one or two characters that are looked at: in order of trigrams, not of time. */
 const OCCURRENCES = 4000;
 /** Under a filter many of them may be somebody else's. */
