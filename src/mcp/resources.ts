@@ -1,7 +1,7 @@
 // The resources of the server: the memory blocks, the list of recent sessions, and each session as text.
 import type { ReadResourceResult, Resource, ResourceTemplate } from "@modelcontextprotocol/sdk/types.js";
 import { MEMORY_TARGETS } from "../curated/index.ts";
-import type { ListedSession, SessionStore } from "../sessions/index.ts";
+import { HIDDEN_SOURCES, type ListedSession, type SessionStore } from "../sessions/index.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { enabledTargets, readBlocks } from "./memory.ts";
 import { resourceNotFound } from "./refusal.ts";
@@ -9,8 +9,6 @@ import { conversationText } from "./session-text.ts";
 
 const SESSIONS = "hermes://sessions";
 const RECENT_SESSIONS = 50;
-/** Runs of tools and subagents are nobody's conversation. */
-const HIDDEN_SOURCES = ["subagent", "tool"];
 
 const MEMORY_RESOURCES: Readonly<Record<(typeof MEMORY_TARGETS)[number], Resource>> = {
   memory: {

@@ -27,6 +27,7 @@ export type {
   SearchRow,
   SearchStage,
 } from "./search/types.ts";
+export { HIDDEN_SOURCES } from "./search-tool/port.ts";
 export { sessionSearchPreview } from "./search-tool/preview.ts";
 export {
   type SessionSearchSchemaOptions,

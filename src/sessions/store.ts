@@ -187,7 +187,7 @@ export type ImportOutcome = {
   readonly messages: number;
   /** Sessions that were left alone, and why. */
   readonly skipped: readonly { readonly id: string; readonly reason: string }[];
-  /** Titles that were taken and got a number. */
+  /** Titles that were taken and got a number, or were too long and were cut. */
   readonly renamed: readonly { readonly id: string; readonly title: string | null }[];
 };
 

@@ -1,6 +1,7 @@
 // search.
 import { systemClock } from "../../lib/index.ts";
 import {
+  HIDDEN_SOURCES,
   parseMoment,
   type SearchAnswer,
   type SearchOptions,
@@ -15,8 +16,6 @@ import { emptyReason, whatToTry } from "./search-empty.ts";
 import { hitLines, type NamedHit } from "./search-hits.ts";
 
 const DEFAULT_LIMIT = 10;
-/** What agents and tools say to each other. */
-const HIDDEN_SOURCES = ["subagent", "tool"];
 
 export const search: CommandBody = async (input, context) => {
   const query = input.rest.join(" ");

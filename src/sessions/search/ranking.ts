@@ -27,7 +27,7 @@ export type RankingInput = {
 /** Seconds; the end is not part of it. */
 export type TimeSpan = { readonly from: number; readonly to: number };
 
-// Tuned on half of the LoCoMo conversations (bench/recall.ts); the other half is what figures are given for. Messages are
+// Tuned on five conversations of LoCoMo (bench/recall.ts), so figures for those flatter it a little. Messages are
 // short, so a word counts once more or less (K1), and their length matters less than in prose (B).
 const K1 = 0.9;
 const B = 0.4;
