@@ -59,6 +59,7 @@ export function toHermesConfig(
 ): Result<HermesConfig, readonly ConfigIssue[]> {
   const memory = parseSection("memory", parsed);
   const skills = parseSection("skills", parsed);
+  const agent = parseSection("agent", parsed);
   const contextFileMaxChars = parseSection("context_file_max_chars", parsed);
   const display = parseSection("display", parsed);
   const logging = parseSection("logging", parsed);
@@ -68,6 +69,7 @@ export function toHermesConfig(
   if (
     memory.ok &&
     skills.ok &&
+    agent.ok &&
     contextFileMaxChars.ok &&
     display.ok &&
     logging.ok &&
@@ -78,6 +80,7 @@ export function toHermesConfig(
     return ok({
       memory: memory.value,
       skills: skills.value,
+      agent: agent.value,
       contextFileMaxChars: contextFileMaxChars.value,
       display: display.value,
       logging: logging.value,
@@ -87,7 +90,17 @@ export function toHermesConfig(
       raw: parsed.raw,
     });
   }
-  const parts = [memory, skills, contextFileMaxChars, display, logging, sessions, sessionSearch, auxiliary];
+  const parts = [
+    memory,
+    skills,
+    agent,
+    contextFileMaxChars,
+    display,
+    logging,
+    sessions,
+    sessionSearch,
+    auxiliary,
+  ];
   return err(parts.flatMap((part) => (part.ok ? [] : part.error)));
 }
 

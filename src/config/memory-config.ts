@@ -15,6 +15,11 @@ export type MemoryConfig = {
   readonly historyKeep: number;
   readonly lockTimeoutSeconds: number;
   readonly recallMaxChars: number;
+  /** For turn start and recall together; 0 for no limit. */
+  readonly prefetchTimeoutS: number;
+  /** How many turns a recall that came too late stays usable. */
+  readonly prefetchMaxAgeTurns: number;
+  readonly mirrorRemove: boolean;
 };
 
 export const DEFAULT_MEMORY_CONFIG: MemoryConfig = Object.freeze({
@@ -31,6 +36,9 @@ export const DEFAULT_MEMORY_CONFIG: MemoryConfig = Object.freeze({
   historyKeep: 200,
   lockTimeoutSeconds: 10,
   recallMaxChars: 16_000,
+  prefetchTimeoutS: 3,
+  prefetchMaxAgeTurns: 2,
+  mirrorRemove: true,
 });
 
 export type WholeNumberBounds = { readonly min: number; readonly max: number };
@@ -43,10 +51,14 @@ export const WHOLE_NUMBERS = {
   history_max_bytes: { min: 65_536, max: Number.MAX_SAFE_INTEGER }, // less would compact after every few changes
   history_keep: { min: 1, max: Number.MAX_SAFE_INTEGER },
   recall_max_chars: { min: 0, max: Number.MAX_SAFE_INTEGER },
+  prefetch_max_age_turns: { min: 0, max: Number.MAX_SAFE_INTEGER },
 } as const satisfies Record<string, WholeNumberBounds>;
 
 /** Longest wait for another process: past ten minutes a caller has given up anyway. */
 export const MAX_LOCK_TIMEOUT_SECONDS = 600;
+
+/** A turn that waits longer than this for recall has lost its user. */
+export const MAX_PREFETCH_TIMEOUT_SECONDS = 120;
 
 /** The words that switch `write_approval` on, besides `true`. Every other text means off, as in the reference. */
 export const APPROVAL_WORDS: readonly string[] = ["on", "true", "yes", "1", "approve", "enabled"];

@@ -3,6 +3,7 @@
 import {
   DEFAULT_MEMORY_CONFIG,
   MAX_LOCK_TIMEOUT_SECONDS,
+  MAX_PREFETCH_TIMEOUT_SECONDS,
   type MemoryConfig,
   WHOLE_NUMBERS,
   type WholeNumberBounds,
@@ -55,6 +56,11 @@ function readSection(section: ReadonlyMap<string, PlainValue>): MemoryConfig {
       wholeNumber(value, { min: 1, max: MAX_LOCK_TIMEOUT_SECONDS }),
     ),
     recallMaxChars: number("recall_max_chars", standard.recallMaxChars),
+    prefetchTimeoutS: read("prefetch_timeout_s", standard.prefetchTimeoutS, (value) =>
+      wholeNumber(value, { min: 0, max: MAX_PREFETCH_TIMEOUT_SECONDS }),
+    ),
+    prefetchMaxAgeTurns: number("prefetch_max_age_turns", standard.prefetchMaxAgeTurns),
+    mirrorRemove: read("mirror_remove", standard.mirrorRemove, boolean),
   };
 }
 

@@ -5,6 +5,7 @@ import {
   APPROVAL_WORDS,
   DEFAULT_MEMORY_CONFIG,
   MAX_LOCK_TIMEOUT_SECONDS,
+  MAX_PREFETCH_TIMEOUT_SECONDS,
   type MemoryConfig,
   WHOLE_NUMBERS,
   type WholeNumberBounds,
@@ -15,6 +16,7 @@ export type NotificationLevel = "off" | "on" | "verbose";
 export type HermesConfig = {
   readonly memory: MemoryConfig;
   readonly skills: { readonly writeApproval: boolean };
+  readonly agent: { readonly disabledToolsets: readonly string[] };
   readonly contextFileMaxChars: number;
   readonly display: {
     readonly memoryNotifications: NotificationLevel;
@@ -67,6 +69,7 @@ const BOOLEAN = "must be true or false";
 const NOTIFICATIONS = "must be off, on or verbose";
 const SCAN_ALLOW = "must be a list of threat ids, such as [hermes_env]";
 const LOCK_TIMEOUT = `must be a number above 0 and at most ${MAX_LOCK_TIMEOUT_SECONDS}`;
+const PREFETCH_TIMEOUT = `must be a number from 0 (no limit) to ${MAX_PREFETCH_TIMEOUT_SECONDS}`;
 const INTERVAL = "must be a number above 0";
 const TEXT = "must be text";
 
@@ -121,6 +124,13 @@ export const memorySection = z
         .max(MAX_LOCK_TIMEOUT_SECONDS, LOCK_TIMEOUT)
         .nullish(),
       recall_max_chars: wholeNumber(WHOLE_NUMBERS.recall_max_chars, standard.recallMaxChars),
+      prefetch_timeout_s: z
+        .number(PREFETCH_TIMEOUT)
+        .min(0, PREFETCH_TIMEOUT)
+        .max(MAX_PREFETCH_TIMEOUT_SECONDS, PREFETCH_TIMEOUT)
+        .nullish(),
+      prefetch_max_age_turns: wholeNumber(WHOLE_NUMBERS.prefetch_max_age_turns, standard.prefetchMaxAgeTurns),
+      mirror_remove: boolean(standard.mirrorRemove),
     },
     SECTION,
   )
@@ -139,6 +149,9 @@ export const memorySection = z
       historyKeep: section.history_keep,
       lockTimeoutSeconds: section.lock_timeout_seconds ?? standard.lockTimeoutSeconds,
       recallMaxChars: section.recall_max_chars,
+      prefetchTimeoutS: section.prefetch_timeout_s ?? standard.prefetchTimeoutS,
+      prefetchMaxAgeTurns: section.prefetch_max_age_turns,
+      mirrorRemove: section.mirror_remove,
     };
   });
 
@@ -150,6 +163,12 @@ function isOldApproval(writeMode: unknown): boolean {
 const skillsSection = z
   .looseObject({ write_approval: approval.optional() }, SECTION)
   .transform((section) => ({ writeApproval: section.write_approval ?? false }));
+
+const TOOLSETS = "must be a list of toolset names, such as [memory]";
+
+const agentSection = z
+  .looseObject({ disabled_toolsets: z.array(z.string(TOOLSETS), TOOLSETS).nullish() }, SECTION)
+  .transform((section) => ({ disabledToolsets: section.disabled_toolsets ?? [] }));
 
 const contextFileMaxChars = wholeNumber({ min: 1, max: Number.MAX_SAFE_INTEGER }, 20_000);
 
@@ -285,6 +304,7 @@ const auxiliarySection = z
 export const SECTIONS = {
   memory: memorySection,
   skills: skillsSection,
+  agent: agentSection,
   context_file_max_chars: contextFileMaxChars,
   display: displaySection,
   logging: loggingSection,

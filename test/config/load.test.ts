@@ -27,6 +27,7 @@ describe("loading config.yaml", () => {
       value: {
         memory: DEFAULT_MEMORY_CONFIG,
         skills: { writeApproval: false },
+        agent: { disabledToolsets: [] },
         contextFileMaxChars: 20_000,
         display: { memoryNotifications: "on", platforms: {} },
         logging: { memoryMonitor: { enabled: true, intervalSeconds: 300 } },
@@ -76,6 +77,9 @@ memory:
   history_keep: 1
   lock_timeout_seconds: 600
   recall_max_chars: 100
+  prefetch_timeout_s: 0
+  prefetch_max_age_turns: 1
+  mirror_remove: false
 `;
     const expected = {
       memoryEnabled: false,
@@ -91,6 +95,9 @@ memory:
       historyKeep: 1,
       lockTimeoutSeconds: 600,
       recallMaxChars: 100,
+      prefetchTimeoutS: 0,
+      prefetchMaxAgeTurns: 1,
+      mirrorRemove: false,
     };
     expect(quickReadMemoryConfig(text)).toEqual(expected);
     const { memory, config } = await loadText(text);
@@ -101,6 +108,7 @@ memory:
   it("reads the other sections", async () => {
     const { config } = await loadText(`context_file_max_chars: 100
 skills: {write_approval: approve}
+agent: {disabled_toolsets: [memory]}
 display:
   memory_notifications: off
   platforms:
@@ -113,6 +121,7 @@ logging: {memory_monitor: {enabled: no, interval_seconds: 0.5}}
       value: {
         contextFileMaxChars: 100,
         skills: { writeApproval: true },
+        agent: { disabledToolsets: ["memory"] },
         display: {
           memoryNotifications: "off",
           platforms: { telegram: { memoryNotifications: "verbose" }, slack: {} },

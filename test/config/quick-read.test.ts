@@ -31,6 +31,9 @@ const memoryKey = fc.constantFrom(
   ],
   ...[
     "recall_max_chars",
+    "prefetch_timeout_s",
+    "prefetch_max_age_turns",
+    "mirror_remove",
     "flush_min_turns",
     "write_mode",
     "mem0",
