@@ -33,6 +33,16 @@ export function readEnvFile(path: string): Result<EnvFile, EnvFileError> {
   return ok({ values: toValues(bindings), malformedLines });
 }
 
+/**
+ * Puts what `.env` of the home holds where programs look for it. What the process was started with goes first. A file that cannot be
+ * read gives nothing; `hermes doctor` tells about it.
+ */
+export function useEnvFile(home: string, env: Record<string, string | undefined> = process.env): void {
+  const file = readEnvFile(envFilePath(home));
+  if (!file.ok) return;
+  for (const [name, value] of file.value.values) env[name] ||= value;
+}
+
 export function setEnvValue(path: string, name: string, value: string): Result<EnvChange, EnvFileError> {
   if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) {
     const message = `'${name}' cannot be the name of a variable. Use letters, digits and '_', not starting with a digit.`;

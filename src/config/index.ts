@@ -20,6 +20,7 @@ export {
   readEnvFile,
   removeEnvValue,
   setEnvValue,
+  useEnvFile,
 } from "./env-file.ts";
 export { CONFIG_KEYS, type ConfigKey, findConfigKey, isKnownSection } from "./keys.ts";
 export { loadConfig, loadMemoryConfig } from "./load.ts";

@@ -33,6 +33,7 @@ export { type MemoryToolContext, memoryTool } from "./tool.ts";
 export { memoryToolPreview } from "./tool-preview.ts";
 export { memoryToolSchema } from "./tool-schema.ts";
 export {
+  type CommittedWrite,
   DEFAULT_MEMORY_CHAR_LIMIT,
   DEFAULT_USER_CHAR_LIMIT,
   MEMORY_TARGETS,

@@ -4,9 +4,11 @@ import { pendingWritesDirectory } from "../home.ts";
 import { err, ok, preview, type Result } from "../lib/index.ts";
 import { type ApprovalCallback, passGate, payloadOf, summarise } from "./approval/gate.ts";
 import { stagePending } from "./approval/pending.ts";
+import { announce } from "./committed-write.ts";
 import type { MemoryStore } from "./store.ts";
 import { failure, outcomeJson, refusedCall, staged } from "./tool-result.ts";
 import {
+  type CommittedWrite,
   MEMORY_TARGETS,
   type MemoryError,
   type MemoryOp,
@@ -23,6 +25,8 @@ export type MemoryToolContext = {
   readonly approve?: ApprovalCallback;
   readonly origin?: WriteOrigin | "assistant_tool" | "background_review" | "foreground";
   readonly sessionId?: string;
+  /** Told about a write once it is on disk: not about refused, staged or duplicate ones. */
+  readonly onCommitted?: (write: CommittedWrite) => void;
 };
 
 export async function memoryTool(
@@ -55,6 +59,7 @@ export async function memoryTool(
     return refusedCall(denied.message);
   }
   const outcome = await store.apply(target, op, meta);
+  if (outcome.ok) announce({ target, op }, outcome.value, context.onCommitted);
   return outcome.ok ? outcomeJson(outcome.value) : failure(outcome.error);
 }
 

@@ -36,6 +36,13 @@ export type MemoryOpOutcome = {
   readonly changeId?: string;
 };
 
+/** A write that changed a file. Whoever mirrors memory elsewhere mirrors these and nothing else. */
+export type CommittedWrite = {
+  readonly target: MemoryTarget;
+  readonly op: MemoryOp;
+  readonly changeId: string;
+};
+
 export type MemoryError =
   | { readonly kind: "blocked"; readonly message: string; readonly ids: readonly string[] }
   | {

@@ -10,3 +10,4 @@ export {
   type ThreatScope,
   threatMessage,
 } from "./threats/scan.ts";
+export { fenceUntrusted } from "./untrusted.ts";

@@ -1,5 +1,6 @@
 // Replays a staged write. The gate is behind it; scan, drift check and budget are not.
 import { describeCause, err, ok, type Result } from "../../lib/index.ts";
+import { announce, type CommitListener } from "../committed-write.ts";
 import type { MemoryStore } from "../store.ts";
 import type { MemoryError, MemoryOp, MemoryOpOutcome, MemoryTarget } from "../types.ts";
 import { claimPending } from "./claims.ts";
@@ -10,6 +11,7 @@ export async function approvePending(
   store: MemoryStore,
   directory: string,
   id: string,
+  options: { readonly onCommitted?: CommitListener } = {},
 ): Promise<Result<MemoryOpOutcome, MemoryError>> {
   const claim = claimPending(directory, id);
   if (!claim.ok) return claim;
@@ -31,6 +33,7 @@ export async function approvePending(
         };
   const meta = { origin: "approval", reason: `approved ${id}` } as const;
   const outcome = await store.applyAll(target, [op], meta, { guard });
+  if (outcome.ok) announce({ target, op }, outcome.value, options.onCommitted);
   try {
     if (outcome.ok) claim.value.finish();
     else claim.value.giveBack();
