@@ -1,0 +1,40 @@
+// The providers that come with the program. Their manifests are data, because the published package is one bundle and has
+// no plugin folders; their code is imported when one of them is loaded.
+import { VERSION } from "../../version.ts";
+import type { MemoryProvider } from "../contract.ts";
+import type { PluginManifest } from "./found.ts";
+import { EMPTY_MANIFEST } from "./manifest.ts";
+
+export type BundledProvider = {
+  readonly name: string;
+  readonly manifest: PluginManifest;
+  /** Gives the factory; every call of that makes a fresh instance. */
+  readonly load: () => Promise<() => MemoryProvider>;
+  /** Commands of its own: a module with the exports that `cli.ts` of a user's plugin would have. */
+  readonly loadCommands?: () => Promise<object>;
+};
+
+export const BUNDLED_PROVIDERS: readonly BundledProvider[] = [
+  {
+    name: "byterover",
+    manifest: manifest("byterover", "Knowledge tree kept by the ByteRover command line (brv).", {
+      externalDependencies: [
+        { name: "brv", install: "npm install -g byterover-cli", check: "brv --version" },
+      ],
+    }),
+    load: async () => (await import("../bundled/byterover/index.ts")).createByteroverProvider,
+  },
+  {
+    name: "holographic",
+    manifest: manifest("holographic", "Local fact store with entities, trust and vector queries."),
+    load: async () => (await import("../bundled/holographic/index.ts")).createHolographicProvider,
+  },
+];
+
+function manifest(
+  name: string,
+  description: string,
+  more: Partial<Pick<PluginManifest, "externalDependencies" | "npmDependencies">> = {},
+): PluginManifest {
+  return { ...EMPTY_MANIFEST, name, description, version: VERSION, ...more };
+}

@@ -1,0 +1,73 @@
+// Commands that the active provider adds to the command line. Only its `cli` file is imported, not the provider.
+import { err, ok, type Result } from "../../lib/index.ts";
+import { runAsProvider } from "../manager/stray-errors.ts";
+import { findModule } from "./entry-file.ts";
+import { runForeign } from "./foreign-code.ts";
+import { importFile, LOAD_TIMEOUT_MS, type LoadOptions } from "./load.ts";
+import { type LookedUp, lookUp } from "./scan.ts";
+
+export type ProviderCommand = {
+  readonly name: string;
+  readonly help: string;
+  readonly description: string;
+  /** Hands the plugin the command object, to add its own subcommands to. May throw. */
+  readonly setup: (command: unknown) => void;
+  readonly handler?: (args: unknown) => unknown;
+};
+
+/** At most one of the two. Neither: the provider has no commands. */
+export type ProviderCommands = { readonly command?: ProviderCommand; readonly warning?: string };
+
+/** `activeName` is what `activeProviderName` made of config; "" has no commands. */
+export async function loadProviderCommands(
+  home: string,
+  activeName: string,
+  options: LoadOptions = {},
+): Promise<ProviderCommands> {
+  const looked = await lookUp(home, activeName);
+  const importCommands = looked && importerOf(looked);
+  if (looked === undefined || importCommands === undefined) return {};
+  const module = await runForeign({ timeoutMs: LOAD_TIMEOUT_MS, ...options }, importCommands);
+  const read = module.ok
+    ? readCommand(looked, module.value, options)
+    : err(`Loading them ${module.error.message}`);
+  if (!read.ok) return { warning: `The commands of '${activeName}' are not available. ${read.error}.` };
+  return read.value === undefined ? {} : { command: read.value };
+}
+
+function importerOf(looked: LookedUp): (() => Promise<unknown>) | undefined {
+  if ("bundled" in looked) return looked.bundled.loadCommands;
+  const { directory, problem } = looked.found;
+  const path = directory === undefined || problem !== undefined ? undefined : findModule(directory, "cli");
+  return path === undefined ? undefined : () => importFile(path);
+}
+
+function readCommand(
+  { found }: LookedUp,
+  module: unknown,
+  { onStray = () => {} }: LoadOptions,
+): Result<ProviderCommand | undefined, string> {
+  const exports = module as Readonly<Record<string, unknown>>;
+  const register = exports.registerCli ?? exports.register_cli;
+  if (register === undefined) return ok(undefined);
+  if (typeof register !== "function") return err("Its registerCli is no function");
+  const handler = handlerOf(found.name, exports);
+  const { description } = found.manifest;
+  return ok({
+    name: found.name,
+    help: description === "" ? `Manage ${found.name} memory plugin` : description,
+    description,
+    setup: (command) => void runAsProvider({ onStray }, () => register(command)),
+    ...(handler === undefined ? {} : { handler }),
+  });
+}
+
+/** `<name>_command`; plugins that began as a copy of the first provider with commands still use its name. */
+function handlerOf(
+  name: string,
+  exports: Readonly<Record<string, unknown>>,
+): ((args: unknown) => unknown) | undefined {
+  const names = [`${name}_command`, `${name.replace(/[^A-Za-z0-9_]/g, "_")}_command`, "honcho_command"];
+  const handler = names.map((candidate) => exports[candidate]).find((value) => typeof value === "function");
+  return handler === undefined ? undefined : (args) => (handler as (args: unknown) => unknown)(args);
+}

@@ -1,0 +1,102 @@
+// `plugin.yaml`: what a plugin says about itself. It was written by somebody else, so whatever cannot be used is left out.
+import { readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { describeCause, errnoCode, pyStrip } from "../../lib/index.ts";
+import type { ExternalDependency, PluginManifest } from "./found.ts";
+
+export const MANIFEST_FILE = "plugin.yaml";
+
+export const EMPTY_MANIFEST: PluginManifest = {
+  name: "",
+  version: "",
+  description: "",
+  kind: "",
+  npmDependencies: [],
+  pipDependencies: [],
+  externalDependencies: [],
+};
+
+export type ReadManifest = { readonly manifest: PluginManifest; readonly warning?: string };
+
+/** Some hundred lines are a long manifest. A file of this size is something else. */
+const MAX_BYTES = 256 * 1024;
+
+export async function readManifest(directory: string): Promise<ReadManifest> {
+  const path = join(directory, MANIFEST_FILE);
+  try {
+    const stats = statSync(path); // before opening: reading a pipe would wait for ever
+    if (!stats.isFile()) return empty(`${path} is not a file`);
+    if (stats.size > MAX_BYTES) return empty(`${path} is larger than ${MAX_BYTES} bytes`);
+    return await parseManifest(readFileSync(path, "utf8"), path);
+  } catch (cause) {
+    if (errnoCode(cause) === "ENOENT") return empty(`There is no ${path}`);
+    return empty(`Cannot read ${path}: ${describeCause(cause)}`);
+  }
+}
+
+/** `path` only names the file in the warning. The YAML library is loaded here and not before. */
+export async function parseManifest(text: string, path: string): Promise<ReadManifest> {
+  const { parseDocument } = await import("yaml");
+  try {
+    // Every scalar stays text: `version: 1.10` is no number. Of a key given twice the last counts, as in Python.
+    const document = parseDocument(text.replace(/^\ufeff/, ""), {
+      schema: "failsafe",
+      uniqueKeys: false,
+      logLevel: "error",
+    });
+    const [mistake] = document.errors;
+    if (mistake) return empty(`Cannot read ${path}: ${firstLine(mistake.message)}`);
+    const content: unknown = document.toJS();
+    if (content === null || content === undefined) return empty(`${path} is empty`);
+    if (!isRecord(content)) return empty(`${path} does not hold keys and values`);
+    return { manifest: toManifest(content) };
+  } catch (cause) {
+    return empty(`Cannot read ${path}: ${firstLine(describeCause(cause))}`); // such as aliases without end
+  }
+}
+
+function toManifest(content: Readonly<Record<string, unknown>>): PluginManifest {
+  return {
+    name: text(content.name),
+    version: text(content.version),
+    description: text(content.description),
+    kind: text(content.kind).toLowerCase(),
+    npmDependencies: texts(content.npm_dependencies),
+    pipDependencies: texts(content.pip_dependencies),
+    externalDependencies: list(content.external_dependencies).flatMap(toExternalDependency),
+  };
+}
+
+function toExternalDependency(value: unknown): readonly ExternalDependency[] {
+  if (!isRecord(value)) return [];
+  const dependency = { name: text(value.name), install: text(value.install), check: text(value.check) };
+  return dependency.name === "" ? [] : [dependency];
+}
+
+function text(value: unknown): string {
+  return typeof value === "string" ? pyStrip(value) : "";
+}
+
+function texts(value: unknown): readonly string[] {
+  return list(value)
+    .map(text)
+    .filter((item) => item !== "");
+}
+
+function list(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The library's messages go on with an excerpt of the file. */
+function firstLine(message: string): string {
+  return (message.split("\n")[0] ?? "").replace(/:$/, "");
+}
+
+function empty(reason: string): ReadManifest {
+  const warning = `${reason}. The plugin goes without a description, and its dependencies are not known.`;
+  return { manifest: EMPTY_MANIFEST, warning };
+}

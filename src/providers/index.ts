@@ -1,0 +1,83 @@
+// External memory: the contract, the manager, the fence, finding and setting up providers. Bundled providers and plugins
+// are loaded when they are asked for.
+export {
+  type Awaitable,
+  type CallOptions,
+  type ConfigField,
+  type DelegationOptions,
+  type InitializeOptions,
+  type MemoryProvider,
+  type MemoryWriteMetadata,
+  type PostSetupOptions,
+  PROVIDER_CONTRACT,
+  type ProviderMessage,
+  type RecallOptions,
+  type SelfTestReport,
+  type SessionSwitchOptions,
+  type SyncOptions,
+  type ToolSchema,
+  type TurnStartOptions,
+} from "./contract.ts";
+export { checkAvailability } from "./discovery/availability.ts";
+export {
+  loadProviderCommands,
+  type ProviderCommand,
+  type ProviderCommands,
+} from "./discovery/cli-commands.ts";
+export { runForeign } from "./discovery/foreign-code.ts";
+export type {
+  Availability,
+  ExternalDependency,
+  FoundProvider,
+  FoundProviders,
+  LoadedProvider,
+  LoadFailure,
+  PluginManifest,
+} from "./discovery/found.ts";
+export { loadProvider } from "./discovery/load.ts";
+export { activeProviderName, isProviderName } from "./discovery/names.ts";
+export { findProvider, findProviders, pluginsDirectory } from "./discovery/scan.ts";
+export { buildMemoryContextBlock, injectRecall } from "./fence/block.ts";
+export { StreamingContextScrubber } from "./fence/scrubber.ts";
+export { type Activation, type ActivationRequest, activateProvider } from "./manager/activate.ts";
+export { flattenContent } from "./manager/flatten-content.ts";
+export type { HookCounts, ProviderHealth } from "./manager/health.ts";
+export { readProviderHealth, recordAvailability } from "./manager/health-file.ts";
+export { MemoryManager } from "./manager/manager.ts";
+export type {
+  FinishedTurn,
+  InitializeAllOptions,
+  MemoryManagerOptions,
+  SwitchOptions,
+} from "./manager/options.ts";
+export { type FunctionTool, isGateOpen, type ToolGate, toolsToInject } from "./manager/tool-gate.ts";
+export { type WriteProvenance, writeMetadata } from "./manager/write-metadata.ts";
+export {
+  type Collected,
+  collectAnswers,
+  type EnvAnswer,
+  type Existing,
+  type SplitAnswers,
+  splitAnswers,
+} from "./setup/answers.ts";
+export {
+  checkExternal,
+  type ExternalCheck,
+  type InstallFailure,
+  installPackages,
+  missingPackages,
+} from "./setup/dependencies.ts";
+export { currentSettings, readExisting } from "./setup/existing.ts";
+export {
+  type Answers,
+  checkAnswer,
+  defaultAnswer,
+  isAsked,
+  labelOf,
+  maskSecret,
+  preselected,
+  setupHint,
+  variableOf,
+} from "./setup/fields.ts";
+export { fieldsOf, type ReadFields } from "./setup/read-fields.ts";
+export { deactivate, type SetupOutcome, type SetupStep, type SetupWrite, saveSetup } from "./setup/save.ts";

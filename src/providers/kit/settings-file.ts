@@ -1,0 +1,51 @@
+// `<home>/<provider>.json`: the settings of one provider that are not secret. Other programs keep keys of their own there.
+import { mkdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { describeCause, err, errnoCode, ok, type Result, writeFileAtomic } from "../../lib/index.ts";
+
+export type Settings = {
+  readonly values: Readonly<Record<string, unknown>>;
+  /** Why the file could not be used, in one sentence; the values are empty then. A missing file is no problem. */
+  readonly problem?: string;
+};
+
+/** Reading forgives: whoever asks always gets values to work with. */
+export function readSettings(home: string, fileName: string): Settings {
+  const path = join(home, fileName);
+  try {
+    const value: unknown = JSON.parse(readFileSync(path, "utf8").replace(/^\ufeff/, ""));
+    if (isRecord(value)) return { values: value };
+    return { values: {}, problem: `${path} holds no JSON object. Its settings are not used.` };
+  } catch (cause) {
+    if (errnoCode(cause) === "ENOENT") return { values: {} };
+    return {
+      values: {},
+      problem: `${path} cannot be read: ${describeCause(cause)}. Its settings are not used.`,
+    };
+  }
+}
+
+/** Sets these keys and keeps all others; undefined removes a key. A file that cannot be read is not written over. */
+export function writeSettings(
+  home: string,
+  fileName: string,
+  changes: Readonly<Record<string, unknown>>,
+): Result<string, string> {
+  const path = join(home, fileName);
+  const before = readSettings(home, fileName);
+  if (before.problem !== undefined)
+    return err(`${before.problem} Nothing was saved. Repair the file or move it away.`);
+  const values = Object.fromEntries(
+    Object.entries({ ...before.values, ...changes }).filter(([, value]) => value !== undefined),
+  );
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    return ok(writeFileAtomic(path, `${JSON.stringify(values, null, 2)}\n`, { forceMode: 0o600 }));
+  } catch (cause) {
+    return err(`${path} cannot be written: ${describeCause(cause)}. Nothing was saved.`);
+  }
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

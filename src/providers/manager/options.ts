@@ -1,0 +1,49 @@
+// What a manager is made with, and the calls it takes. Option keys are spelled as the contract spells them.
+import type { Clock } from "../../lib/index.ts";
+import type { Logger } from "../../lib/logger.ts";
+import type { InitializeOptions, ProviderMessage } from "../contract.ts";
+import type { Deadlines } from "./deadlines.ts";
+
+export type MemoryManagerOptions = {
+  /** Given to providers as `hermes_home`; also where counters are kept. */
+  readonly home?: string;
+  /** The name config selects the external provider by, when that is not its own: counters are kept under it. */
+  readonly selectedAs?: string;
+  readonly log?: Logger;
+  readonly clock?: Clock;
+  /** Tool names no provider may take. Default: the agent's own. */
+  readonly coreToolNames?: ReadonlySet<string>;
+  /** Config `memory.recall_max_chars`. */
+  readonly recallMaxChars?: number;
+  /** Config `memory.prefetch_timeout_s`; 0 for no limit. */
+  readonly prefetchTimeoutS?: number;
+  /** Config `memory.prefetch_max_age_turns`. */
+  readonly prefetchMaxAgeTurns?: number;
+  /** Config `memory.mirror_remove`. */
+  readonly mirrorRemove?: boolean;
+  /** For tests that cannot wait. */
+  readonly deadlinesMs?: Partial<Deadlines>;
+};
+
+export type InitializeAllOptions = Omit<InitializeOptions, "hermes_home" | "signal"> & {
+  readonly hermes_home?: string;
+};
+
+/** A turn as it ended. */
+export type FinishedTurn = {
+  readonly session_id: string;
+  /** Contents as the model API has them: text, or a list of parts. */
+  readonly user: unknown;
+  readonly assistant: unknown;
+  readonly messages?: readonly ProviderMessage[];
+  readonly interrupted?: boolean;
+  readonly failed?: boolean;
+};
+
+export type SwitchOptions = {
+  readonly parent_session_id?: string;
+  readonly reset?: boolean;
+  /** Told to providers only when true. */
+  readonly rewound?: boolean;
+  readonly reason?: string;
+};

@@ -1,0 +1,94 @@
+// What a provider says, made fit for a prompt: cut to its share, its fences taken off, dangerous paragraphs taken out.
+// Memory is untrusted input: somebody else may have written what a provider recalls.
+import { takeCodePoints } from "../../lib/index.ts";
+import { scanThreats } from "../../security/index.ts";
+import { unwrapRecall } from "../fence/block.ts";
+
+export type PromptText = {
+  readonly text: string;
+  readonly wasCut: boolean;
+  readonly wasFenced: boolean;
+  readonly blockedParagraphs: number;
+};
+
+/**
+ * `maxChars` counts code points of the provider's own text; the notes that stand for blocked paragraphs come on top. Half a surrogate
+ * pair becomes U+FFFD: some model servers refuse a request that has one.
+ */
+export function toPromptText(raw: string, maxChars: number): PromptText {
+  const head = shortened(raw, maxChars);
+  const unwrapped = unwrapRecall(head.toWellFormed());
+  const cut = takeCodePoints(unwrapped.text, maxChars);
+  const { text, blocked } = withoutThreats(cut);
+  return {
+    text,
+    wasCut: head !== raw || cut.length < unwrapped.text.length,
+    wasFenced: unwrapped.wasFenced,
+    blockedParagraphs: blocked,
+  };
+}
+
+// Written out, because `trim` takes U+FEFF for a blank and U+0085 for none.
+const NOT_BLANK = /[^\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]/;
+
+/** Nothing but whitespace in Python's sense. Quick also for texts of many megabytes. */
+export function isBlank(text: string): boolean {
+  return !NOT_BLANK.test(text);
+}
+
+/** Room for a fence and its note around the text. */
+const FENCE_CHARS = 1_000;
+const CLOSE_TAG = /<\/\s*memory-context\s*>\s*$/i;
+
+/** Only the part that can matter of a text that may be 100 MB long; a block that is cut keeps its end, so that it counts as one. */
+function shortened(raw: string, maxChars: number): string {
+  const most = maxChars * 2 + FENCE_CHARS;
+  if (raw.length <= most) return raw;
+  const end = CLOSE_TAG.test(raw.slice(-64)) ? "</memory-context>" : "";
+  return raw.slice(0, most) + end;
+}
+
+function withoutThreats(text: string): { readonly text: string; readonly blocked: number } {
+  // Odd places hold the blank lines between the paragraphs.
+  const pieces = text.split(/(\n[^\S\n]*\n\s*)/);
+  const blocked = new Set<number>();
+  const block = (index: number, ids: readonly string[]): void => {
+    pieces[index] = blocked.size < MAX_NOTES ? blockedNote(ids) : "";
+    blocked.add(index);
+  };
+  for (const [index, piece] of pieces.entries()) {
+    const ids = scanThreats(piece, "context").map(({ id }) => id);
+    if (ids.length > 0) block(index, ids);
+  }
+  // A payload may also be spread over paragraphs. Text that has one again and again was made to, and goes whole.
+  for (let round = 0; ; round += 1) {
+    const [finding] = scanThreats(pieces.join(""), "context");
+    if (finding === undefined) break;
+    if (round === MAX_ROUNDS) return { text: blockedNote([finding.id]), blocked: blocked.size + 1 };
+    let start = 0;
+    let changed = false;
+    for (const [index, piece] of pieces.entries()) {
+      const end = start + piece.length;
+      const touches = start < finding.end && end > finding.start;
+      if (touches && index % 2 === 0 && piece !== "" && !blocked.has(index)) {
+        block(index, [finding.id]);
+        changed = true;
+      }
+      start = end;
+    }
+    if (!changed) return { text: blockedNote([finding.id]), blocked: blocked.size + 1 };
+  }
+  return { text: pieces.join(""), blocked: blocked.size };
+}
+
+const MAX_ROUNDS = 20;
+/** Further blocked paragraphs go without a note: a note is longer than many a paragraph, and thousands would fill the prompt. */
+const MAX_NOTES = 20;
+const MAX_NAMED = 5;
+
+/** Matches no threat pattern itself. */
+function blockedNote(ids: readonly string[]): string {
+  const more = ids.length > MAX_NAMED ? ` and ${ids.length - MAX_NAMED} more` : "";
+  const named = ids.slice(0, MAX_NAMED).join(", ");
+  return `[BLOCKED: a paragraph of recalled memory was left out. Threat pattern(s): ${named}${more}.]`;
+}

@@ -1,0 +1,90 @@
+// Which provider answers which tool. Built anew after initialisation, because a provider chooses its tools there.
+import type { ToolSchema } from "../contract.ts";
+import type { Registered } from "./registered.ts";
+
+export type ToolOffer = { readonly registered: Registered; readonly schemas: readonly ToolSchema[] };
+
+export type ToolIndex = {
+  readonly schemas: readonly ToolSchema[];
+  readonly owners: ReadonlyMap<string, Registered>;
+  /** What was not taken, and why. */
+  readonly refusals: readonly ToolRefusal[];
+};
+
+export type ToolRefusal = { readonly provider: string; readonly message: string };
+
+export function indexTools(offers: readonly ToolOffer[], coreNames: ReadonlySet<string>): ToolIndex {
+  const schemas: ToolSchema[] = [];
+  const owners = new Map<string, Registered>();
+  const refusals: ToolRefusal[] = [];
+  for (const { registered, schemas: offered } of offers) {
+    const provider = registered.name;
+    for (const schema of offered) {
+      const { name } = schema;
+      const owner = owners.get(name);
+      if (coreNames.has(name)) {
+        const message = `The memory provider '${provider}' offers a tool named '${name}', which belongs to the agent. It is left out.`;
+        refusals.push({ provider, message });
+      } else if (owner) {
+        const message = `The memory provider '${provider}' offers the tool '${name}', which '${owner.name}' already has. The first one keeps it.`;
+        refusals.push({ provider, message });
+      } else {
+        owners.set(name, registered);
+        schemas.push(schema);
+      }
+    }
+  }
+  return { schemas, owners, refusals };
+}
+
+export type ReadSchemas = {
+  readonly schemas: readonly ToolSchema[];
+  /** Reads on after the provider's name. */
+  readonly problem?: string;
+};
+
+/**
+ * What is usable of a plugin's answer: named objects, copied as JSON, because that is how they go into every request of the agent.
+ * What cannot be copied would make all of them fail. A missing description or parameter list is made up for.
+ */
+export function readToolSchemas(answer: unknown): ReadSchemas {
+  const schemas: ToolSchema[] = [];
+  let unreadable = 0;
+  try {
+    if (!Array.isArray(answer)) return { schemas, problem: "lists its tools as something that is no list" };
+    for (const item of [...answer]) {
+      const plain = asPlainObject(item);
+      if (plain === "unreadable") unreadable += 1;
+      else if (plain && typeof plain.name === "string" && plain.name !== "")
+        schemas.push(complete(plain.name, plain));
+    }
+  } catch {
+    return { schemas: [], problem: "has a list of tools that cannot be read" };
+  }
+  return unreadable === 0
+    ? { schemas }
+    : { schemas, problem: `offers ${unreadable} tool(s) that are no JSON` };
+}
+
+function asPlainObject(item: unknown): Readonly<Record<string, unknown>> | "unreadable" | undefined {
+  if (typeof item !== "object" || item === null) return undefined;
+  try {
+    const plain: unknown = JSON.parse(JSON.stringify(item));
+    return typeof plain === "object" && plain !== null ? (plain as Record<string, unknown>) : undefined;
+  } catch {
+    return "unreadable"; // members that throw, cycles
+  }
+}
+
+function complete(name: string, plain: Readonly<Record<string, unknown>>): ToolSchema {
+  const { description, parameters } = plain;
+  return {
+    ...plain,
+    name,
+    description: typeof description === "string" ? description : "",
+    parameters:
+      typeof parameters === "object" && parameters !== null
+        ? (parameters as ToolSchema["parameters"])
+        : { type: "object", properties: {} },
+  };
+}

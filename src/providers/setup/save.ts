@@ -1,0 +1,106 @@
+// Writing down what setup found out. Settings and secrets come first and the provider is switched on last: the reference
+// activates first, and a failed save then leaves a provider on that cannot work. Here the old one stays until all is saved.
+
+import type { ConfigChange, ConfigError } from "../../config/index.ts";
+import { configPath, envFilePath, setConfigValue, setEnvValue } from "../../config/index.ts";
+import { describeCause, err, HermesError, ok, type Result } from "../../lib/index.ts";
+import { redactSecrets } from "../../security/index.ts";
+import type { MemoryProvider } from "../contract.ts";
+import { runForeign } from "../discovery/foreign-code.ts";
+import type { EnvAnswer, SplitAnswers } from "./answers.ts";
+
+export type SetupToSave = SplitAnswers & {
+  readonly home: string;
+  /** The name config selects it by. */
+  readonly name: string;
+  readonly provider: MemoryProvider;
+};
+
+export type SetupStep = "settings" | "secrets" | "activation";
+
+export type SetupOutcome = {
+  readonly activated: boolean;
+  readonly written: readonly SetupWrite[];
+  readonly failed: readonly { readonly step: SetupStep; readonly message: string }[];
+  /** Keys of settings that are kept nowhere, because the provider has no `saveConfig`. */
+  readonly unsaved: readonly string[];
+};
+
+export type SetupWrite =
+  | { readonly step: "settings"; readonly keys: readonly string[] }
+  | { readonly step: "secrets"; readonly path: string; readonly variables: readonly string[] }
+  | { readonly step: "activation"; readonly path: string };
+
+const SAVE_TIMEOUT_MS = 10_000;
+
+/** Never rejects. Settings and secrets are both tried, so that a second attempt has less to ask for. */
+export async function saveSetup(
+  setup: SetupToSave,
+  options: { readonly timeoutMs?: number } = {},
+): Promise<SetupOutcome> {
+  const written: SetupWrite[] = [];
+  const failed: { step: SetupStep; message: string }[] = [];
+
+  const keys = Object.keys(setup.settings);
+  const keepsSettings = setup.provider.saveConfig != null;
+  if (keys.length > 0 && keepsSettings) {
+    const saved = await saveSettings(setup, options.timeoutMs ?? SAVE_TIMEOUT_MS);
+    if (saved.ok) written.push({ step: "settings", keys });
+    else failed.push({ step: "settings", message: saved.error });
+  }
+  const secrets = setup.secrets.map((answer) => ({ answer, outcome: saveSecret(setup.home, answer) }));
+  const variables = secrets.filter(({ outcome }) => outcome.ok).map(({ answer }) => answer.variable);
+  if (variables.length > 0) written.push({ step: "secrets", path: envFilePath(setup.home), variables });
+  for (const { outcome } of secrets)
+    if (!outcome.ok) failed.push({ step: "secrets", message: outcome.error });
+
+  const inEnvironment = new Set(setup.secrets.map(({ key }) => key));
+  const unsaved = keepsSettings ? [] : keys.filter((key) => !inEnvironment.has(key));
+  if (failed.length > 0) return { activated: false, written, failed, unsaved };
+
+  const activation = await activate(setup.home, setup.name);
+  if (activation.ok) written.push({ step: "activation", path: configPath(setup.home) });
+  else failed.push({ step: "activation", message: activation.error });
+  return { activated: activation.ok, written, failed, unsaved };
+}
+
+/** Built-in memory only. The provider's settings and data stay. */
+export function deactivate(home: string): Promise<Result<ConfigChange, ConfigError>> {
+  return setConfigValue(home, "memory.provider", "");
+}
+
+async function saveSettings(
+  { provider, name, settings, home }: SetupToSave,
+  timeoutMs: number,
+): Promise<Result<void, string>> {
+  const saved = await runForeign({ timeoutMs }, () => provider.saveConfig?.(settings, home));
+  return saved.ok
+    ? ok(undefined)
+    : err(`The settings of '${name}' are not saved: it ${saved.error.message}.`);
+}
+
+function saveSecret(home: string, { variable, value }: EnvAnswer): Result<void, string> {
+  // Other programs that read `.env` disagree about values of several lines.
+  if (/[\r\n]/.test(value))
+    return err(`${variable} is not saved: a value in .env has one line. Enter it without line breaks.`);
+  try {
+    const set = setEnvValue(envFilePath(home), variable, value);
+    return set.ok ? ok(undefined) : err(`${variable} is not saved. ${set.error.message}`);
+  } catch (cause) {
+    return err(`${variable} is not saved. ${explain(cause)}`);
+  }
+}
+
+async function activate(home: string, name: string): Promise<Result<void, string>> {
+  try {
+    const set = await setConfigValue(home, "memory.provider", name);
+    return set.ok ? ok(undefined) : err(`'${name}' is not switched on. ${set.error.message}`);
+  } catch (cause) {
+    return err(`'${name}' is not switched on. ${explain(cause)}`);
+  }
+}
+
+function explain(cause: unknown): string {
+  const hint = cause instanceof HermesError && cause.hint !== undefined ? ` ${cause.hint}` : "";
+  return redactSecrets(describeCause(cause)) + hint;
+}

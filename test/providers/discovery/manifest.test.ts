@@ -1,0 +1,93 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { EMPTY_MANIFEST, parseManifest, readManifest } from "../../../src/providers/discovery/manifest.ts";
+import { tempDirectory } from "../../fakes/temp-directory.ts";
+
+const parse = (text: string) => parseManifest(text, "plugin.yaml");
+
+describe("plugin.yaml", () => {
+  it("gives every field that is read, with a byte order mark before it", async () => {
+    const text = `\ufeffname: notes
+version: 1.10
+description: Keeps notes
+kind: Exclusive
+hooks: [on_session_end]
+npm_dependencies: [left-pad@^1, "@scope/pkg"]
+pip_dependencies:
+  - requests>=2
+external_dependencies:
+  - {name: brv, install: npm install -g byterover-cli, check: brv --version}
+`;
+    expect(await parse(text)).toEqual({
+      manifest: {
+        name: "notes",
+        version: "1.10",
+        description: "Keeps notes",
+        kind: "exclusive",
+        npmDependencies: ["left-pad@^1", "@scope/pkg"],
+        pipDependencies: ["requests>=2"],
+        externalDependencies: [
+          { name: "brv", install: "npm install -g byterover-cli", check: "brv --version" },
+        ],
+      },
+    });
+  });
+
+  it("leaves out what has the wrong type and keeps the rest", async () => {
+    const text = `name: [a]
+description: {a: b}
+npm_dependencies: left-pad
+pip_dependencies: [requests, [nested], {a: b}, ""]
+external_dependencies: [brv, {install: x}, {name: only}]
+version: 2
+`;
+    const { manifest, warning } = await parse(text);
+    expect(warning).toBeUndefined();
+    expect(manifest).toEqual({
+      ...EMPTY_MANIFEST,
+      version: "2",
+      pipDependencies: ["requests"],
+      externalDependencies: [{ name: "only", install: "", check: "" }],
+    });
+  });
+
+  it.each([
+    ["a broken text", "name: [never closed\nother: }"],
+    ["a list", "- a\n- b"],
+    ["a word", "hello"],
+    ["nothing", "\n# only a comment\n"],
+    [
+      "aliases without end",
+      `a: &a [x,x,x,x,x,x,x,x,x]\n${[..."bcdefgh"].map((to, i) => `${to}: &${to} [${`*${"abcdefg"[i]},`.repeat(9)}]`).join("\n")}\n`,
+    ],
+  ])("%s is an empty manifest and a warning without an excerpt", async (_what, text) => {
+    const { manifest, warning } = await parse(text);
+    expect(manifest).toEqual(EMPTY_MANIFEST);
+    expect(warning).toMatch(/plugin\.yaml.*dependencies are not known\.$/);
+  });
+
+  it("a key given twice counts as given last", async () => {
+    expect((await parse("name: a\nname: b")).manifest.name).toBe("b");
+  });
+});
+
+describe("reading it", () => {
+  it("says when it is not there", async () => {
+    const { manifest, warning } = await readManifest(tempDirectory());
+    expect(manifest).toEqual(EMPTY_MANIFEST);
+    expect(warning).toMatch(/^There is no .*plugin\.yaml\./);
+  });
+
+  it("refuses a directory and an enormous file", async () => {
+    const one = tempDirectory();
+    mkdirSync(join(one, "plugin.yaml"));
+    expect((await readManifest(one)).warning).toMatch(/is not a file/);
+    const other = tempDirectory();
+    writeFileSync(join(other, "plugin.yaml"), `# ${"x".repeat(300_000)}\nname: a\n`);
+    expect(await readManifest(other)).toMatchObject({
+      manifest: { name: "" },
+      warning: expect.stringMatching(/larger than/),
+    });
+  });
+});

@@ -1,0 +1,76 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { Breaker } from "../../../src/providers/kit/breaker.ts";
+
+describe("breaker", () => {
+  let nowMs = 0;
+  let breaker: Breaker;
+
+  beforeEach(() => {
+    nowMs = Date.UTC(2026, 5, 1);
+    breaker = new Breaker({ failures: 2, openMs: 120_000, clock: { now: () => new Date(nowMs) } });
+  });
+
+  it("lets everything through as long as failures do not follow each other", () => {
+    breaker.failed();
+    breaker.succeeded();
+    breaker.failed();
+    expect(breaker.state).toBe("closed");
+    expect([breaker.tryEnter(), breaker.tryEnter()]).toEqual([true, true]);
+  });
+
+  it("opens after the given number of failures in a row and stays open for the given time", () => {
+    breaker.failed();
+    breaker.failed();
+    expect(breaker.state).toBe("open");
+    nowMs += 119_999;
+    expect(breaker.tryEnter()).toBe(false);
+    nowMs += 1;
+    expect(breaker.tryEnter()).toBe(true);
+  });
+
+  it("allows one try when the time is over, and closes when it succeeds", () => {
+    openAndWait();
+    expect(breaker.state).toBe("half-open");
+    expect([breaker.tryEnter(), breaker.tryEnter()]).toEqual([true, false]);
+    breaker.succeeded();
+    expect(breaker.state).toBe("closed");
+    expect(breaker.tryEnter()).toBe(true);
+  });
+
+  it("opens again for the whole time when the one try fails", () => {
+    openAndWait();
+    breaker.tryEnter();
+    breaker.failed();
+    nowMs += 119_999;
+    expect(breaker.tryEnter()).toBe(false);
+    nowMs += 1;
+    expect(breaker.tryEnter()).toBe(true);
+  });
+
+  it("gives the one try to the next caller when it was called off", () => {
+    openAndWait();
+    breaker.tryEnter();
+    breaker.abandoned();
+    expect(breaker.tryEnter()).toBe(true);
+  });
+
+  it("takes a try nobody reported on for lost after the same time", () => {
+    openAndWait();
+    breaker.tryEnter();
+    nowMs += 120_000;
+    expect([breaker.tryEnter(), breaker.tryEnter()]).toEqual([true, false]);
+  });
+
+  it("does not stay open for hours when the clock is set back", () => {
+    breaker.failed();
+    breaker.failed();
+    nowMs -= 3_600_000;
+    expect(breaker.tryEnter()).toBe(true);
+  });
+
+  function openAndWait(): void {
+    breaker.failed();
+    breaker.failed();
+    nowMs += 120_000;
+  }
+});

@@ -1,0 +1,84 @@
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { readSettings, writeSettings } from "../../../src/providers/kit/settings-file.ts";
+import { tempDirectory } from "../../fakes/temp-directory.ts";
+
+const FILE = "some.json";
+
+describe("settings file", () => {
+  it("reads nothing, without a problem, where there is no file", () => {
+    expect(readSettings(tempDirectory(), FILE)).toEqual({ values: {} });
+  });
+
+  it("reads an object, a byte order mark before it or not", () => {
+    const home = tempDirectory();
+    writeFileSync(join(home, FILE), '\ufeff{"mode":"tools","deep":{"a":[1]}}');
+    expect(readSettings(home, FILE)).toEqual({ values: { mode: "tools", deep: { a: [1] } } });
+  });
+
+  it.each([
+    ["half an object", '{"mode":'],
+    ["an empty file", ""],
+    ["a list", "[1]"],
+    ["null", "null"],
+    ["a text", '"mode"'],
+  ])("reads nothing from %s and says why", (_what, text) => {
+    const home = tempDirectory();
+    writeFileSync(join(home, FILE), text);
+    const { values, problem } = readSettings(home, FILE);
+    expect(values).toEqual({});
+    expect(problem).toContain(join(home, FILE));
+  });
+
+  it("says that a directory is in the way", () => {
+    const home = tempDirectory();
+    mkdirSync(join(home, FILE));
+    expect(readSettings(home, FILE).problem).toMatch(/cannot be read/);
+    expect(writeSettings(home, FILE, { mode: "tools" }).ok).toBe(false);
+  });
+
+  it("writes a file only its owner can read, and leaves nothing beside it", () => {
+    const home = join(tempDirectory(), "not", "there", "yet");
+    expect(writeSettings(home, FILE, { mode: "tools", limit: 5 })).toEqual({
+      ok: true,
+      value: join(home, FILE),
+    });
+    expect(statSync(join(home, FILE)).mode & 0o777).toBe(0o600);
+    expect(readdirSync(home)).toEqual([FILE]);
+    expect(readSettings(home, FILE)).toEqual({ values: { mode: "tools", limit: 5 } });
+  });
+
+  it("keeps keys it does not know, removes the ones set to undefined, and takes rights away", () => {
+    const home = tempDirectory();
+    const path = join(home, FILE);
+    writeFileSync(path, '{"theirs":{"x":1},"mode":"hybrid","old":true}');
+    chmodSync(path, 0o644);
+    writeSettings(home, FILE, { mode: "tools", old: undefined });
+    expect(JSON.parse(readFileSync(path, "utf8"))).toEqual({ theirs: { x: 1 }, mode: "tools" });
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+  });
+
+  it("does not write over a file it cannot read", () => {
+    const home = tempDirectory();
+    writeFileSync(join(home, FILE), "{ mode: tools }");
+    const written = writeSettings(home, FILE, { mode: "tools" });
+    expect(written).toMatchObject({ ok: false, error: expect.stringContaining("Nothing was saved") });
+    expect(readFileSync(join(home, FILE), "utf8")).toBe("{ mode: tools }");
+  });
+
+  it("reports a place where nothing can be written", () => {
+    const home = join(tempDirectory(), "file");
+    writeFileSync(home, "");
+    expect(writeSettings(home, FILE, {})).toMatchObject({ ok: false });
+    expect(existsSync(join(home, FILE))).toBe(false);
+  });
+});
