@@ -1,0 +1,242 @@
+// ByteRover as a memory provider: recall is asked for while the turn waits, what is to be remembered goes to a queue.
+import { existsSync, lstatSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { type Clock, codePointLength, HermesError, pyStrip } from "../../../lib/index.ts";
+import { type Logger, silentLogger } from "../../../lib/logger.ts";
+import type {
+  CallOptions,
+  ConfigField,
+  InitializeOptions,
+  MemoryProvider,
+  PostSetupOptions,
+  ProviderMessage,
+  RecallOptions,
+  SelfTestReport,
+  ToolSchema,
+} from "../../contract.ts";
+import { PROVIDER_CONTRACT } from "../../contract.ts";
+import { Breaker } from "../../kit/breaker.ts";
+import { hasContext, hasTools, modeSentence } from "../../kit/mode.ts";
+import { type JobOutcome, SerialQueue } from "../../kit/serial-queue.ts";
+import { readSettings } from "../../kit/settings-file.ts";
+import { BinaryFinder, type BinaryFinderOptions, type Environment, INSTALL_HINT } from "./binary.ts";
+import { BrvClient } from "./client.ts";
+import { queryCommand, queueCurateCommand, searchCommand } from "./command.ts";
+import { LIMITS, type Limits, QUERY_MIN_CHARS } from "./limits.ts";
+import { mirrorNote, preCompressNote, turnNote } from "./notes.ts";
+import { queryRecall, searchRecall } from "./recall.ts";
+import { testByterover } from "./self-test.ts";
+import { type ByteroverSettings, CONFIG_FIELDS, readByteroverSettings, SETTINGS_FILE } from "./settings.ts";
+import { saveSettings, setUpByterover } from "./setup.ts";
+import { answerTool, TOOL_SCHEMAS } from "./tools.ts";
+
+/** Where `brv` is looked for, and the environment it gets to see: by default those of the process. */
+export type ByteroverOptions = Partial<Pick<BinaryFinderOptions, "env" | "userHome" | "systemPlaces">> & {
+  readonly clock?: Clock;
+  readonly logger?: Logger;
+  readonly limits?: Partial<Limits>;
+};
+
+/** What `initialize` finds out. */
+type Started = {
+  readonly client: BrvClient;
+  readonly directory: string;
+  readonly settings: ByteroverSettings;
+  readonly problem: string | undefined;
+  /** Only the agent the user talks to leaves traces by itself. */
+  readonly isWriting: boolean;
+};
+
+const SHUTDOWN_DRAIN_MS = 2_000;
+
+export class ByteroverProvider implements MemoryProvider {
+  readonly contract = PROVIDER_CONTRACT;
+  readonly name = "byterover";
+  readonly #env: Environment;
+  readonly #limits: Limits;
+  readonly #log: Logger;
+  readonly #finder: BinaryFinder;
+  readonly #breaker: Breaker;
+  readonly #queue: SerialQueue;
+  /** Ends every call that still runs at shutdown. */
+  readonly #closing = new AbortController();
+  #started: Started | undefined;
+
+  constructor({ clock, logger, limits, ...places }: ByteroverOptions = {}) {
+    this.#env = places.env ?? process.env;
+    this.#limits = { ...LIMITS, ...limits };
+    this.#log = logger ?? silentLogger;
+    const { recheckMs, breakerFailures, breakerMs, queueLength, queueMs } = this.#limits;
+    const timed = clock === undefined ? {} : { clock };
+    this.#finder = new BinaryFinder({ userHome: homedir(), ...places, env: this.#env, recheckMs, ...timed });
+    this.#breaker = new Breaker({ failures: breakerFailures, openMs: breakerMs, ...timed });
+    // The child has the same limit and says more when it is over; the queue's own is for a child that cannot be ended.
+    this.#queue = new SerialQueue({ maxLength: queueLength, deadlineMs: queueMs + this.#limits.graceMs });
+  }
+
+  isAvailable(): boolean {
+    return this.#finder.look() !== undefined;
+  }
+
+  unavailableReason(): string {
+    return `There is no program 'brv', neither on PATH nor where its installer puts it. ${INSTALL_HINT}`;
+  }
+
+  initialize(_sessionId: string, { hermes_home, agent_context = "primary" }: InitializeOptions): void {
+    const { values, problem } = readSettings(hermes_home, SETTINGS_FILE);
+    if (problem !== undefined) this.#log.warn(problem, { provider: this.name });
+    const directory = join(hermes_home, "byterover");
+    this.#started = {
+      client: this.#client(directory),
+      directory,
+      settings: readByteroverSettings(values),
+      problem,
+      isWriting: agent_context === "primary",
+    };
+  }
+
+  systemPromptBlock(): string {
+    if (this.#started === undefined || this.#finder.find() === undefined) return "";
+    const { mode } = this.#started.settings;
+    const tools = hasTools(mode)
+      ? " brv_query searches what is known, brv_curate stores something worth keeping, brv_status tells its state."
+      : "";
+    return `# ByteRover Memory\nActive: a knowledge tree that outlives conversations.${tools} ${modeSentence(mode)}`;
+  }
+
+  /** Rejects when brv fails; after a few failures in a row it is left alone for a while, and there is no recall. */
+  async prefetch(query: string, { signal }: RecallOptions): Promise<string> {
+    const started = this.#started;
+    if (started === undefined || !hasContext(started.settings.mode)) return "";
+    if (codePointLength(pyStrip(query)) < QUERY_MIN_CHARS) return "";
+    // Without a tree of its own, brv would search one of a directory above, which is none of ours.
+    if (!hasTree(started.directory) || !this.#breaker.tryEnter()) return "";
+    const { client, settings } = started;
+    const isSearch = settings.prefetchCommand === "search";
+    const command = isSearch
+      ? searchCommand(query, settings.searchLimit, this.#limits)
+      : queryCommand(query, this.#limits.prefetchMs, this.#limits);
+    const reply = await client.call(command, { signal: this.#untilClosed(signal) });
+    if (!reply.ok) {
+      if (reply.error.kind === "aborted") this.#breaker.abandoned();
+      else this.#breaker.failed();
+      throw new HermesError("byterover-failed", reply.error.message);
+    }
+    this.#breaker.succeeded();
+    const render = isSearch ? searchRecall : queryRecall;
+    return render(reply.value, settings.maxChars);
+  }
+
+  async syncTurn(user: string, assistant: string): Promise<void> {
+    await this.#remember(turnNote(user, assistant));
+  }
+
+  async onMemoryWrite(action: string, target: string, content: string): Promise<void> {
+    await this.#remember(mirrorNote(action, target, content));
+  }
+
+  /** The note is queued; compression does not wait for it, and gets nothing back. */
+  onPreCompress(messages: readonly ProviderMessage[]): string {
+    this.#remember(preCompressNote(messages)).catch((cause: unknown) => {
+      this.#log.warn("What was about to be summarised did not reach ByteRover.", {
+        provider: this.name,
+        cause,
+      });
+    });
+    return "";
+  }
+
+  getToolSchemas(): readonly ToolSchema[] {
+    return hasTools(this.#started?.settings.mode ?? "hybrid") ? TOOL_SCHEMAS : [];
+  }
+
+  async handleToolCall(
+    name: string,
+    args: Readonly<Record<string, unknown>>,
+    { signal }: CallOptions = {},
+  ): Promise<string> {
+    if (this.#started === undefined) return JSON.stringify({ error: "ByteRover has not been started." });
+    const rules = { signal: this.#untilClosed(signal) };
+    return JSON.stringify(await answerTool(name, args, { ...this.#started, limits: this.#limits }, rules));
+  }
+
+  async shutdown({ signal }: CallOptions = {}): Promise<void> {
+    const left = await this.#queue.drain(SHUTDOWN_DRAIN_MS, signal);
+    this.#queue.close();
+    this.#closing.abort(new DOMException("ByteRover is shut down.", "AbortError"));
+    this.#started = undefined;
+    if (left > 0) this.#log.warn("Notes for ByteRover were lost at shutdown.", { provider: this.name, left });
+  }
+
+  getConfigSchema(): readonly ConfigField[] {
+    return CONFIG_FIELDS;
+  }
+
+  saveConfig(values: Readonly<Record<string, string>>, hermesHome: string): void {
+    saveSettings(values, hermesHome);
+  }
+
+  async postSetup(
+    hermesHome: string,
+    _config: Readonly<Record<string, unknown>>,
+    options: PostSetupOptions,
+  ): Promise<void> {
+    const client = this.#client(join(hermesHome, "byterover"));
+    await setUpByterover(hermesHome, options, {
+      client,
+      finder: this.#finder,
+      env: this.#env,
+      limits: this.#limits,
+    });
+  }
+
+  async selfTest(signal: AbortSignal): Promise<SelfTestReport> {
+    if (this.#started === undefined) throw new HermesError("byterover-failed", "It has not been started.");
+    return await testByterover(this.#started.client, this.#limits, signal);
+  }
+
+  /** Rejects when the note did not reach brv. */
+  async #remember(note: string | undefined): Promise<void> {
+    if (note === undefined || this.#started?.isWriting !== true) return;
+    const { client } = this.#started;
+    const outcome = await this.#queue.push(async (signal) => {
+      const reply = await client.call(queueCurateCommand(note, this.#limits), { signal, isBackground: true });
+      if (!reply.ok) throw new HermesError("byterover-failed", reply.error.message);
+    });
+    if (outcome.kind !== "done") throw lost(outcome);
+  }
+
+  #client(directory: string): BrvClient {
+    return new BrvClient({ finder: this.#finder, directory, env: this.#env, limits: this.#limits });
+  }
+
+  #untilClosed(signal: AbortSignal | undefined): AbortSignal {
+    return signal === undefined ? this.#closing.signal : AbortSignal.any([signal, this.#closing.signal]);
+  }
+}
+
+/** `.brv` is a directory with a config once brv has made a tree, or a file that points to one elsewhere. */
+function hasTree(directory: string): boolean {
+  const path = join(directory, ".brv");
+  if (lstatSync(path, { throwIfNoEntry: false })?.isFile() === true) return true;
+  return existsSync(join(path, "config.json"));
+}
+
+function lost(outcome: Exclude<JobOutcome, { kind: "done" }>): unknown {
+  switch (outcome.kind) {
+    case "failed":
+      return outcome.cause;
+    case "timed-out":
+      return new HermesError("byterover-failed", `brv timed out after ${outcome.afterMs / 1000}s`);
+    case "dropped":
+      return new HermesError(
+        "byterover-failed",
+        outcome.reason === "full"
+          ? "Too many notes wait for brv already; this one is lost"
+          : "ByteRover was shut down before the note was stored",
+      );
+    default:
+      return outcome satisfies never;
+  }
+}

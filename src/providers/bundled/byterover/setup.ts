@@ -1,0 +1,137 @@
+// `hermes memory setup byterover`. A flow of its own, because of the API key: brv reads no variable, so a key in `.env`
+// would do nothing. It is handed to `brv login` once, which keeps it in brv's own store, and written nowhere by us.
+import { join } from "node:path";
+import { envFilePath, readEnvFile, setConfigValue } from "../../../config/index.ts";
+import { HermesError, pyStrip } from "../../../lib/index.ts";
+import type { ConfigField, PostSetupOptions } from "../../contract.ts";
+import { readSettings, writeSettings } from "../../kit/settings-file.ts";
+import { type BinaryFinder, type Environment, NOT_FOUND } from "./binary.ts";
+import type { BrvClient } from "./client.ts";
+import { loginCommand } from "./command.ts";
+import type { Limits } from "./limits.ts";
+import {
+  API_KEY_FIELD,
+  API_KEY_VARIABLE,
+  CONFIG_FIELDS,
+  checkSetting,
+  readByteroverSettings,
+  SETTINGS_FILE,
+} from "./settings.ts";
+import { modelLine, readModelProvider } from "./status.ts";
+
+export type SetupContext = {
+  readonly client: BrvClient;
+  readonly finder: BinaryFinder;
+  readonly env: Environment;
+  readonly limits: Limits;
+};
+
+type Values = Readonly<Record<string, string>>;
+
+/** Asked at the terminal; the others have defaults that hardly anybody changes and can be given as `--set`. */
+const ASKED = ["mode", "prefetch_command"];
+
+export async function setUpByterover(
+  home: string,
+  options: PostSetupOptions,
+  { client, finder, env, limits }: SetupContext,
+): Promise<void> {
+  const { ask, print, values } = options;
+  const unknown = Object.keys(values).filter((key) => !CONFIG_FIELDS.some((field) => field.key === key));
+  if (unknown.length > 0) throw refusal(unknown[0] ?? "", "is no setting of ByteRover");
+  const isInstalled = finder.look() !== undefined;
+  if (!isInstalled) print(`${NOT_FOUND} (until then ByteRover stays silent)`);
+
+  const settings = await collectSettings(home, options);
+  const key = pyStrip(values[API_KEY_FIELD] ?? ((await askForKey(ask, print)) || knownKey(home, env)));
+  saveSettings(settings, home);
+
+  if (key !== "" && isInstalled) {
+    const login = await client.call(loginCommand(key, limits));
+    print(login.ok ? "brv is logged in." : `brv login failed: ${withoutKey(login.error.message, key)}.`);
+  } else if (key !== "") print("The API key was not used. Run 'brv login' once brv is installed.");
+
+  const activated = await setConfigValue(home, "memory.provider", "byterover");
+  if (!activated.ok) throw new HermesError("config-not-saved", activated.error.message);
+  print(`The settings are in ${join(home, SETTINGS_FILE)}.`);
+  if (!isInstalled) return;
+  const model = await readModelProvider(client, limits);
+  print(model.ok ? modelLine(model.value) : `brv does not answer yet: ${model.error.message}.`);
+}
+
+/** For setup and for whoever calls `saveConfig`: all are good, or none is saved. */
+export function saveSettings(values: Values, home: string): void {
+  const checked = Object.entries(values).map(([key, text]) => {
+    const value = checkSetting(key, text);
+    if (!value.ok) throw refusal(key, value.error);
+    return [key, value.value] as const;
+  });
+  const written = writeSettings(home, SETTINGS_FILE, Object.fromEntries(checked));
+  if (!written.ok) throw new HermesError("settings-not-saved", written.error);
+}
+
+/** What is given counts; the rest is asked for, or kept as it is. */
+async function collectSettings(home: string, { ask, print, values }: PostSetupOptions): Promise<Values> {
+  const current = currentAnswers(home);
+  const settings: Record<string, string> = {};
+  for (const field of CONFIG_FIELDS) {
+    if (field.secret === true) continue;
+    const given = values[field.key];
+    const standard = current[field.key] ?? field.default ?? "";
+    if (given !== undefined) settings[field.key] = given;
+    else if (ask !== undefined && ASKED.includes(field.key))
+      settings[field.key] = await askFor(field, standard, ask, print);
+    else settings[field.key] = standard;
+  }
+  return settings;
+}
+
+async function askFor(
+  field: ConfigField,
+  standard: string,
+  ask: NonNullable<PostSetupOptions["ask"]>,
+  print: PostSetupOptions["print"],
+): Promise<string> {
+  for (;;) {
+    const answer = pyStrip(await ask(field.description ?? field.key, { default: standard })) || standard;
+    const checked = checkSetting(field.key, answer);
+    if (checked.ok) return answer;
+    print(`${field.key} ${checked.error}.`);
+  }
+}
+
+async function askForKey(ask: PostSetupOptions["ask"], print: PostSetupOptions["print"]): Promise<string> {
+  const field = CONFIG_FIELDS.find(({ key }) => key === API_KEY_FIELD);
+  if (ask === undefined || field === undefined) return "";
+  print(
+    `A key is made at ${field.url}. It is given to 'brv login' on its command line, where other users of this`,
+  );
+  print("machine can see it for a moment; 'brv login' in a terminal of your own uses the browser instead.");
+  return pyStrip(await ask(field.description ?? field.key, { secret: true }));
+}
+
+/** A key that somebody left where the Python edition asks for it. */
+function knownKey(home: string, env: Environment): string {
+  const file = readEnvFile(envFilePath(home));
+  return env[API_KEY_VARIABLE] ?? (file.ok ? file.value.values.get(API_KEY_VARIABLE) : undefined) ?? "";
+}
+
+/** Settings in force, spelled as answers. */
+function currentAnswers(home: string): Values {
+  const now = readByteroverSettings(readSettings(home, SETTINGS_FILE).values);
+  return {
+    mode: now.mode,
+    prefetch_command: now.prefetchCommand,
+    search_limit: String(now.searchLimit),
+    max_chars: String(now.maxChars),
+    query_timeout: String(now.queryTimeoutSeconds),
+  };
+}
+
+function withoutKey(message: string, key: string): string {
+  return message.replaceAll(key, "[the key]");
+}
+
+function refusal(key: string, reason: string): HermesError {
+  return new HermesError("bad-setting", `${key} ${reason}. Nothing was saved.`);
+}
