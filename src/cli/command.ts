@@ -12,6 +12,8 @@ export type FlagSpec = {
   /** Shown in help for text and integer flags: `--limit <n>`. */
   readonly placeholder?: string;
   readonly minimum?: number;
+  /** A text flag that may be given several times; its value is then the list of texts. */
+  readonly isRepeatable?: boolean;
 };
 
 export type ArgumentSpec = {
@@ -27,8 +29,11 @@ export type CommandInput = {
   /** By name; a missing optional argument is absent, and a variadic one is in `rest`. */
   readonly args: Readonly<Record<string, string>>;
   readonly rest: readonly string[];
-  readonly flags: Readonly<Record<string, string | number | boolean>>;
+  readonly flags: Readonly<Record<string, FlagValue>>;
 };
+
+/** A list for a flag that may be given several times. */
+export type FlagValue = string | number | boolean | readonly string[];
 
 export type CommandSpec = {
   /** Words as they are typed: `memory archive list`. */
@@ -83,12 +88,27 @@ export type Terminal = {
   inputChunks(): AsyncIterable<Uint8Array>;
   /** Puts a question to the person at the terminal. False where there is none. `short`: 'y' is enough. */
   confirm(question: string, options?: { readonly short?: boolean }): Promise<boolean>;
+  /** Puts a question to the person at the terminal; what they type is an answer, also nothing. Throws `Cancelled`. */
+  ask(question: string, options?: { readonly isSecret?: boolean }): Promise<string>;
+  /** Code that is not ours has run: what it left open must not keep the process from ending. */
+  endWithoutWaiting(): void;
   /** Ctrl-C aborts the signal instead of ending the process; a second one ends it. */
   untilInterrupted<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>;
 };
 
 export type Style = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";
 export type Paint = (style: Style, text: string) => string;
+
+/** The person left instead of answering: with Ctrl-C, or by ending the input. */
+export class Cancelled extends Error {
+  readonly by: "interrupt" | "end";
+
+  constructor(by: "interrupt" | "end") {
+    super(by === "interrupt" ? "Interrupted." : "The input ended before the answer.");
+    this.name = "Cancelled";
+    this.by = by;
+  }
+}
 
 /** Ends a command with a message. Exit code 1 unless it is the usage that was wrong (2). */
 export class CommandFailure extends Error {

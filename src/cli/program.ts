@@ -1,5 +1,5 @@
 // Turns the table of commands into a parser, runs the one that was asked for, and renders what comes of it.
-import { Argument, Command, InvalidArgumentError, Option } from "commander";
+import { Argument, Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import type { ConfigError, MemoryConfig } from "../config/index.ts";
 import { loadMemoryConfig } from "../config/index.ts";
 import { DEFAULT_PROFILE, type HomeContext, resolveHome, type SelectedHome, selectHome } from "../home.ts";
@@ -43,6 +43,8 @@ export async function runCommandLine(
   };
   try {
     const program = await buildProgram(argv, io, run);
+    const own = await providerGroup(program, argv, { io, system });
+    if (own !== undefined) return await runOwn(program, askedForHelp(words), own);
     if (isBareGroup(program, argv)) return 0;
     await program.parseAsync([...argv], { from: "user" });
     return exitCode;
@@ -84,6 +86,37 @@ async function buildProgram(argv: readonly string[], io: Terminal, run: Run): Pr
   return program;
 }
 
+type ProviderGroup = { readonly name: string; readonly hasHandler: boolean };
+
+/** A first word that is none of ours may be the active provider's. */
+async function providerGroup(
+  program: Command,
+  argv: readonly string[],
+  { io, system }: { readonly io: Terminal; readonly system: HomeContext },
+): Promise<ProviderGroup | undefined> {
+  const [asked] = wordsOf(argv);
+  if (asked === undefined || GROUPS.some(({ name }) => name === asked)) return undefined;
+  const profile = profileIn(argv);
+  const selected = selectHome(system, profile === undefined ? {} : { profile });
+  if (!selected.ok) return undefined;
+  const { addOwnCommands } = await import("./provider-commands.ts");
+  const makeCommand = (name: string): Command => commandAt(program, [name], io);
+  const own = await addOwnCommands({ home: selected.value.home, asked, io, makeCommand });
+  return own && { name: asked, ...own };
+}
+
+/** With every word as it was typed: `--json` is the plugin's to understand. */
+async function runOwn(program: Command, words: readonly string[], own: ProviderGroup): Promise<number> {
+  if (!own.hasHandler && isBareGroup(program, words)) return 0;
+  try {
+    await program.parseAsync([...words], { from: "user" });
+    return Number(process.exitCode ?? 0);
+  } catch (cause) {
+    if (cause instanceof CommanderError) throw cause;
+    throw (await import("./provider-commands.ts")).ownCommandFailure(own.name, cause);
+  }
+}
+
 /** `hermes` or `hermes memory` alone: not a mistake but a question, answered with the help. */
 function isBareGroup(program: Command, argv: readonly string[]): boolean {
   if (argv.some((word) => /^(-h|--help|-V|--version)$/.test(word))) return false;
@@ -117,7 +150,7 @@ function addCommand(program: Command, spec: CommandSpec, io: Terminal, run: Run)
       ),
     );
     const rest = values.flatMap((value) => (Array.isArray(value) ? value.map(String) : []));
-    const flags = command.opts<Record<string, string | number | boolean>>();
+    const flags = command.opts<CommandInput["flags"]>();
     await run(spec, { args, rest, flags }, program.opts<{ profile?: string }>().profile);
   });
 }
@@ -154,6 +187,8 @@ function toOption(name: string, flag: FlagSpec): Option {
     flag.kind === "boolean" ? "" : ` <${flag.placeholder ?? (flag.kind === "integer" ? "n" : "text")}>`;
   const option = new Option(`${short}--${name}${value}`, flag.summary);
   if (flag.choices) option.choices([...flag.choices]);
+  if (flag.isRepeatable)
+    option.argParser((text, before: readonly string[] | undefined) => [...(before ?? []), text]);
   if (flag.kind === "integer") option.argParser((text) => wholeNumber(text, flag.minimum ?? 0));
   option.attributeName = () => name; // flags keep the name they are typed with
   option.negate = false; // so does `--no-backup`, which is a flag of its own and true when it is given
@@ -176,6 +211,15 @@ function wordsOf(argv: readonly string[]): string[] {
     else if (!word.startsWith("-")) words.push(word);
   }
   return words;
+}
+
+/** The value of the flag, however it is spelled; commander itself reads it later. */
+function profileIn(argv: readonly string[]): string | undefined {
+  const at = argv.findIndex((word) => word.startsWith("-p") || /^--profile(=|$)/.test(word));
+  const word = argv[at];
+  if (word === undefined) return undefined;
+  if (word === "-p" || word === "--profile") return argv[at + 1];
+  return word.replace(/^--profile=|^-p=?/, "");
 }
 
 function chooseHome(system: HomeContext, profile: string | undefined, spec: CommandSpec): SelectedHome {

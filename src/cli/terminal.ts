@@ -1,7 +1,7 @@
 // The terminal as commands see it: results on stdout, everything else on stderr, colour only where somebody looks.
 import { isUtf8 } from "node:buffer";
 import { once } from "node:events";
-import { CommandFailure, type Paint, type Style, type Terminal } from "./command.ts";
+import { Cancelled, CommandFailure, type Paint, type Style, type Terminal } from "./command.ts";
 import type { Screen } from "./screen.ts";
 
 const CODES: Record<Style, readonly [number, number]> = {
@@ -14,6 +14,8 @@ const CODES: Record<Style, readonly [number, number]> = {
 };
 
 const EXIT_INTERRUPTED = 130;
+/** What a provider may still need to close by itself after a command that ran it. */
+const GRACE_MS = 1000;
 
 /** `interrupt` is what Ctrl-C does: it stops work that can be stopped, or ends the process. */
 export function systemTerminal(): Terminal & { readonly interrupt: () => void } {
@@ -52,6 +54,12 @@ export function systemTerminal(): Terminal & { readonly interrupt: () => void } 
         stoppable = undefined;
       }
     },
+    ask: async (question, options = {}) => {
+      if (!isInteractive) throw new Cancelled("end");
+      return (await import("./prompts/ask.ts")).askAtTerminal(question, options);
+    },
+    // Unreferenced: it only ever fires when something else keeps the process alive.
+    endWithoutWaiting: () => void setTimeout(() => process.exit(), GRACE_MS).unref(),
     confirm: async (question, { short = false } = {}) => {
       if (!isInteractive) return false;
       const { createInterface } = await import("node:readline/promises");

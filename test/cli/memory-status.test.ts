@@ -59,6 +59,9 @@ describe("hermes memory status and path", () => {
       pending: 0,
       overflow: "archive",
       provider: "honcho",
+      provider_status: { name: "honcho", installed: false, settings: {}, availability: null, health: null },
+      providers: expect.any(Array),
+      provider_warnings: [],
     });
     const { stdout, stderr, code } = await runHermes(["memory", "status"], { home });
     expect(code).toBe(0);

@@ -2,6 +2,7 @@
 import { spawn } from "node:child_process";
 import { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
+import { Cancelled } from "../../src/cli/command.ts";
 import { runCommandLine } from "../../src/cli/program.ts";
 import type { Screen } from "../../src/cli/screen.ts";
 import { painter } from "../../src/cli/terminal.ts";
@@ -52,6 +53,8 @@ export async function runJson(args: readonly string[], options: RunOptions): Pro
 export type PlayedOptions = RunOptions & {
   /** What the person at the terminal says to each question. Without it there is no terminal. */
   readonly answers?: readonly boolean[];
+  /** What the person types at each prompt; after the last one they leave. */
+  readonly typed?: readonly string[];
   /** What the person sees and presses when something is drawn. */
   readonly screen?: Screen;
   /** Ctrl-C is pressed before anything starts that it could stop. */
@@ -67,12 +70,13 @@ export async function runHere(
 ): Promise<RunOutcome & { readonly questions: readonly string[] }> {
   const env: Record<string, string> = { HERMES_HOME: options.home, ...options.env };
   const answers = [...(options.answers ?? [])];
+  const typed = [...(options.typed ?? [])];
   const questions: string[] = [];
   let stdout = "";
   let stderr = "";
   const terminal = {
     env,
-    isInteractive: options.answers !== undefined,
+    isInteractive: options.answers !== undefined || options.typed !== undefined,
     paint: painter(false),
     noteColumns: options.noteColumns,
     screen: options.screen,
@@ -87,6 +91,13 @@ export async function runHere(
       stderr += text;
     },
     readInput: async () => String(options.input ?? ""),
+    ask: async (question: string) => {
+      questions.push(question);
+      const answer = typed.shift();
+      if (answer === undefined) throw new Cancelled("end");
+      return answer;
+    },
+    endWithoutWaiting: () => {},
     confirm: async (question: string) => {
       questions.push(question);
       return answers.shift() ?? false;

@@ -10,6 +10,7 @@ import { checkJournals, checkPins } from "./journal.ts";
 import { checkPending, checkTemps } from "./leftovers.ts";
 import { checkLocks } from "./locks.ts";
 import { checkBackups, checkMemoryFiles, checkUserScopes } from "./memory.ts";
+import { checkProvider } from "./providers.ts";
 import { checkNode, checkSqlite } from "./runtime.ts";
 import { checkSessions } from "./sessions.ts";
 import { checkEnvFile, checkSettings } from "./settings.ts";
@@ -69,6 +70,7 @@ const INSIDE = [
   ["pending", checkPending],
   ["temp-files", checkTemps],
   ["sessions", checkSessions],
+  ["provider", checkProvider],
 ] as const;
 
 const MARKS: Record<Finding["status"], readonly [Style, string]> = {

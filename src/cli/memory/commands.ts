@@ -172,10 +172,62 @@ export const memoryCommands: readonly CommandSpec[] = [
   },
   {
     name: "memory status",
-    summary: "show usage, sizes, pins, archive, journal and approval",
+    summary: "show usage, sizes, pins, archive, journal, approval and the external provider",
     flags: { dir },
     examples: ["hermes memory status", "hermes memory status --json"],
     load: async () => (await import("./status.ts")).status,
+  },
+  {
+    name: "memory setup",
+    summary: "choose an external memory provider, set it up and switch it on",
+    arguments: [
+      {
+        name: "provider",
+        summary: "its name, or 'none'; a list to choose from without it",
+        isOptional: true,
+      },
+    ],
+    flags: {
+      set: {
+        kind: "text",
+        placeholder: "key=value",
+        isRepeatable: true,
+        summary: "answer a question beforehand; may be given several times",
+      },
+      yes: { ...yes, summary: "ask nothing: take the defaults, install the packages it needs" },
+    },
+    examples: [
+      "hermes memory setup",
+      "hermes memory setup holographic --yes",
+      "hermes memory setup holographic --set auto_extract=true --set default_trust=0.6 --yes",
+    ],
+    load: async () => (await import("./provider/setup.ts")).setup,
+  },
+  {
+    name: "memory off",
+    summary: "use the built-in memory alone; what the provider has stored stays",
+    examples: ["hermes memory off"],
+    load: async () => (await import("./provider/off.ts")).off,
+  },
+  {
+    name: "memory providers",
+    summary: "list the external memory providers, bundled and in the plugins folder",
+    examples: ["hermes memory providers", "hermes memory providers --json"],
+    load: async () => (await import("./provider/list.ts")).providers,
+  },
+  {
+    name: "memory test",
+    summary: "let a provider write, recall and clean up, and tell how long that takes",
+    arguments: [{ name: "provider", summary: "its name; the active one without it", isOptional: true }],
+    examples: ["hermes memory test", "hermes memory test holographic --json"],
+    load: async () => (await import("./provider/test.ts")).test,
+  },
+  {
+    name: "memory recall",
+    summary: "print what the active provider adds to a prompt for a text",
+    arguments: [{ name: "text", summary: "as a user would type it ('-' reads standard input)" }],
+    examples: ["hermes memory recall 'how do we deploy?'"],
+    load: async () => (await import("./provider/recall.ts")).recall,
   },
   {
     name: "memory path",

@@ -14,6 +14,8 @@ import { groupThousands } from "../../lib/index.ts";
 import type { CommandBody, CommandContext } from "../command.ts";
 import { counted, printable } from "../printing.ts";
 import { memoryDirectory, openStore, type PinView, stagedWritesOf, viewPins } from "./open.ts";
+import { providerStatus } from "./provider/status.ts";
+import { statusLines } from "./provider/status-lines.ts";
 
 export const path: CommandBody = (input, context) => {
   const directory = memoryDirectory(input, context);
@@ -28,7 +30,7 @@ export const status: CommandBody = async (input, context) => {
   const pending = pendingDirectory === undefined ? null : readPendingWrites(pendingDirectory).records.length;
   const targets = MEMORY_TARGETS.map((target) => describe(store, target, pins));
   const { home, profile } = context.home;
-  const provider = config.provider === "" ? null : config.provider;
+  const external = await providerStatus(context);
   return {
     json: {
       home,
@@ -38,7 +40,10 @@ export const status: CommandBody = async (input, context) => {
       write_approval: config.writeApproval,
       pending,
       overflow: config.overflow,
-      provider,
+      provider: external.active?.name ?? null,
+      provider_status: external.active,
+      providers: external.providers,
+      provider_warnings: external.warnings,
     },
     lines: [
       ...row("home", home),
@@ -49,9 +54,9 @@ export const status: CommandBody = async (input, context) => {
       ...row("write approval", config.writeApproval ? "on" : "off"),
       ...(pending === null ? [] : row("pending writes", String(pending))),
       ...row("when full", config.overflow === "archive" ? "archive (the oldest makes room)" : "refuse"),
-      ...row("provider", printable(provider ?? "none")),
+      ...statusLines(external, context.io.paint),
     ],
-    notes: [...store.warnings, ...pins.notes],
+    notes: [...store.warnings, ...pins.notes, ...external.warnings.map(printable)],
   };
 };
 
