@@ -1,0 +1,95 @@
+import { describe, expect, it } from "vitest";
+import {
+  cacheSavings,
+  costOf,
+  findPrices,
+  frozenSnapshotSavings,
+  type ModelPrices,
+  NO_USAGE,
+} from "../../src/models/index.ts";
+
+const prices: ModelPrices = {
+  source: "config",
+  at: () => ({ input: 3, output: 15, cacheRead: 0.3, cacheWrite: 3.75, cacheWrite1h: 6 }),
+};
+
+describe("prices", () => {
+  it("come from the catalogue, with steps for long prompts", async () => {
+    const found = await findPrices({ model: "gemini-2.5-pro", provider: "google" });
+    expect(found?.source).toBe("catalogue");
+    const short = found?.at(10_000);
+    const long = found?.at(300_000);
+    expect(short?.input).toBeGreaterThan(0);
+    expect(long?.input).toBeGreaterThan(short?.input ?? 0);
+    expect(short?.cacheRead).toBeLessThan(short?.input ?? 0);
+  });
+
+  it("know Claude's price for writing to a cache", async () => {
+    const found = (await findPrices({ model: "claude-sonnet-4-5", provider: "anthropic" }))?.at(1000);
+    expect(found?.cacheWrite).toBeGreaterThan(found?.input ?? 0);
+    expect(found?.cacheWrite1h).toBeGreaterThan(found?.cacheWrite ?? 0);
+  });
+
+  it("find a model behind a gateway's name for it", async () => {
+    expect(await findPrices({ model: "anthropic/claude-sonnet-4.5", provider: "openrouter" })).toBeDefined();
+  });
+
+  it("are what config says, before anything else", async () => {
+    const overrides = { "claude-sonnet-4-5": { input: 1, output: 2 } };
+    const found = await findPrices({ model: "claude-sonnet-4-5", provider: "anthropic", overrides });
+    expect(found?.source).toBe("config");
+    expect(found?.at(1)).toEqual({ input: 1, output: 2, cacheRead: 1, cacheWrite: 1, cacheWrite1h: 1 });
+  });
+
+  it("are not made up for a model nobody knows", async () => {
+    expect(await findPrices({ model: "my-own-finetune", provider: "ollama" })).toBeUndefined();
+    expect(await findPrices({ model: "constructor", overrides: {} })).toBeUndefined();
+  });
+
+  it("make a cost", () => {
+    const usage = {
+      input: 1_000_000,
+      cacheRead: 1_000_000,
+      cacheWrite: 1_000_000,
+      output: 1_000_000,
+      reasoning: 0,
+    };
+    expect(costOf(usage, prices.at(0))).toBeCloseTo(3 + 0.3 + 3.75 + 15, 10);
+    expect(costOf(usage, prices.at(0), "1h")).toBeCloseTo(3 + 0.3 + 6 + 15, 10);
+  });
+});
+
+describe("what caching saved", () => {
+  const write = { ...NO_USAGE, input: 100, cacheWrite: 20_000 };
+  const read = { ...NO_USAGE, input: 100, cacheRead: 20_000, cacheWrite: 500 };
+
+  it("is reads at the difference of prices, less what writing cost more", () => {
+    // 2 x 20,000 x (3 - 0.3) - (20,000 + 2 x 500) x (3.75 - 3), in millionths
+    const { saved, hitRate } = cacheSavings([write, read, read], prices);
+    expect(saved).toBeCloseTo((108_000 - 15_750) / 1e6, 12);
+    expect(hitRate).toBeCloseTo(40_000 / 61_300, 12);
+  });
+
+  it("equals the cost of the same calls without a cache less what they did cost", () => {
+    const calls = [write, read, read];
+    const bare = calls.map((call) => ({ ...NO_USAGE, input: call.input + call.cacheRead + call.cacheWrite }));
+    const sum = (list: readonly (typeof NO_USAGE)[]) =>
+      list.reduce((all, call) => all + costOf(call, prices.at(0)), 0);
+    expect(cacheSavings(calls, prices).saved).toBeCloseTo(sum(bare) - sum(calls), 12);
+  });
+
+  it("is negative when nothing was ever read", () => {
+    expect(cacheSavings([write], prices).saved).toBeLessThan(0);
+    expect(cacheSavings([], prices)).toEqual({ hitRate: 0, saved: 0 });
+  });
+
+  it("a memory write without the frozen snapshot writes the prefix again", () => {
+    // After the write, call 1 would have written its 20,000 tokens at 3.75 instead of reading them at 0.3.
+    expect(frozenSnapshotSavings([write, read, read], [1], prices)).toBeCloseTo((20_000 * 3.45) / 1e6, 12);
+    expect(frozenSnapshotSavings([write, read, read], [1, 1, 2, 9], prices)).toBeCloseTo(
+      (40_000 * 3.45) / 1e6,
+      12,
+    );
+    expect(frozenSnapshotSavings([write, read], [1], prices, "1h")).toBeCloseTo((20_000 * 5.7) / 1e6, 12);
+  });
+});
