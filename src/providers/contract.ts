@@ -3,7 +3,8 @@
 //
 // Who calls, who waits, who stops it: the manager is the only caller. It awaits every member, sync or async, catches
 // whatever is thrown, and stops waiting at the deadline named beside the member. Where there is an options object, its
-// `signal` is aborted at that moment. A member that blocks the event loop blocks everything: heavy work goes into a worker.
+// `signal` is aborted at that moment, and at shutdown. `onTurnStart` and `prefetch` are left out while an earlier call hangs.
+// A member that blocks the event loop blocks everything: heavy work goes into a worker.
 
 /** The version of this contract. A provider without `contract` is taken for version 1. */
 export const PROVIDER_CONTRACT = 1;

@@ -28,9 +28,8 @@ export async function runForeign<T>(
 ): Promise<Result<T, ForeignFailure>> {
   const sink = { onStray: rules.onStray ?? (() => {}) };
   try {
-    const timed = await withDeadline<T>({ ms: rules.timeoutMs }, (signal) =>
-      runAsProvider(sink, async () => await work(signal)),
-    );
+    // The deadline inside: what listens to its signal is the plugin's too.
+    const timed = await runAsProvider(sink, () => withDeadline<T>({ ms: rules.timeoutMs }, work));
     if (timed.kind === "done") return ok(timed.value);
     return err({ kind: "late", message: `did not finish within ${rules.timeoutMs / 1000} s` });
   } catch (cause) {

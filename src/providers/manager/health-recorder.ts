@@ -15,7 +15,6 @@ type Open = {
   dropped_tasks: number;
   stray_errors: number;
   last_error?: NonNullable<HealthDelta["last_error"]>;
-  availability?: NonNullable<HealthDelta["availability"]>;
 };
 
 export type CallRecord = {
@@ -70,12 +69,6 @@ export class HealthRecorder {
     const open = this.#of(provider);
     open.stray_errors += 1;
     this.#note(open, "stray", message);
-  }
-
-  availability(provider: string, found: { readonly available: boolean; readonly reason?: string }): void {
-    const checked_at = this.#clock.now().toISOString();
-    this.#of(provider).availability = { ...found, checked_at, checked_by: "activation" };
-    this.#writeSoon();
   }
 
   /** Adds what was counted to the files. What cannot be written now stays counted. */

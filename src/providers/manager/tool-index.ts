@@ -1,4 +1,6 @@
 // Which provider answers which tool. Built anew after initialisation, because a provider chooses its tools there.
+import { preview } from "../../lib/index.ts";
+import { scanThreats } from "../../security/index.ts";
 import type { ToolSchema } from "../contract.ts";
 import type { Registered } from "./registered.ts";
 
@@ -22,7 +24,11 @@ export function indexTools(offers: readonly ToolOffer[], coreNames: ReadonlySet<
     for (const schema of offered) {
       const { name } = schema;
       const owner = owners.get(name);
-      if (coreNames.has(name)) {
+      const flaw = flawOf(schema);
+      if (flaw !== undefined) {
+        const message = `The memory provider '${provider}' offers a tool ${flaw}. It is left out.`;
+        refusals.push({ provider, message });
+      } else if (coreNames.has(name)) {
         const message = `The memory provider '${provider}' offers a tool named '${name}', which belongs to the agent. It is left out.`;
         refusals.push({ provider, message });
       } else if (owner) {
@@ -35,6 +41,17 @@ export function indexTools(offers: readonly ToolOffer[], coreNames: ReadonlySet<
     }
   }
   return { schemas, owners, refusals };
+}
+
+/** What model APIs take; one name outside makes them refuse the whole request. */
+const TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/;
+
+/** A schema goes into every request word for word, so it is looked at like any other text of a provider. */
+function flawOf(schema: ToolSchema): string | undefined {
+  if (!TOOL_NAME.test(schema.name))
+    return `named ${JSON.stringify(preview(schema.name, 40))}; use up to 64 letters, digits, '_' and '-'`;
+  const [finding] = scanThreats(JSON.stringify(schema), "context");
+  return finding && `'${schema.name}' whose schema matches the threat pattern '${finding.id}'`;
 }
 
 export type ReadSchemas = {

@@ -1,0 +1,102 @@
+// From config to a running provider: the settings arrive, and nothing on the way can stop the agent.
+import { describe, expect, it } from "vitest";
+import { DEFAULT_MEMORY_CONFIG, type MemoryConfig } from "../../../src/config/index.ts";
+import { type Activation, activateProvider } from "../../../src/providers/manager/activate.ts";
+import { readProviderHealth } from "../../../src/providers/manager/health-file.ts";
+import { registeringPlugin, writePlugin } from "../../fakes/plugins.ts";
+import { recordingLogger } from "../../fakes/providers.ts";
+import { tempDirectory } from "../../fakes/temp-directory.ts";
+
+async function activate(
+  plugin: { readonly name?: string; readonly more?: string } | string,
+  config: Partial<MemoryConfig> = {},
+) {
+  const home = tempDirectory();
+  const source = typeof plugin === "string" ? plugin : registeringPlugin(plugin);
+  writePlugin(home, "notes", { "index.mjs": source });
+  const log = recordingLogger();
+  const activation = await activateProvider({
+    home,
+    config: { ...DEFAULT_MEMORY_CONFIG, provider: "notes", ...config },
+    sessionId: "s1",
+    options: { platform: "telegram", user_id: "u1" },
+    log,
+  });
+  return { home, log, activation };
+}
+
+function managerOf(activation: Activation) {
+  if (activation.kind !== "active") throw new Error(`expected an active provider, got ${activation.kind}`);
+  return activation.manager;
+}
+
+describe("an activated provider", () => {
+  it("was initialised with the home, the session and who is there", async () => {
+    const { home, activation } = await activate({
+      more: "initialize(id, { signal, ...rest }) { this.got = [id, rest]; } systemPromptBlock() { return JSON.stringify(this.got); }",
+    });
+    const manager = managerOf(activation);
+    const known = { platform: "telegram", agent_context: "primary", user_id: "u1", hermes_home: home };
+    expect(JSON.parse(await manager.buildSystemPrompt())).toEqual(["s1", known]);
+    await manager.shutdownAll();
+  });
+
+  it("is counted under the name of its directory, whatever it calls itself", async () => {
+    const { home, activation } = await activate({ name: "Sample" });
+    await managerOf(activation).shutdownAll();
+    expect(readProviderHealth(home, "notes")).toMatchObject({
+      availability: { available: true, checked_by: "activation" },
+      hooks: { initialize: { calls: 1 } },
+    });
+  });
+
+  it("works under the limits of the config", async () => {
+    const { activation } = await activate(
+      {
+        more: 'prefetch() { return "0123456789"; } onMemoryWrite(action) { this.wrote = action; } systemPromptBlock() { return String(this.wrote); }',
+      },
+      { recallMaxChars: 4, mirrorRemove: false },
+    );
+    const manager = managerOf(activation);
+    expect(await manager.prefetchAll("tea?")).toBe("0123");
+    manager.onMemoryWrite("remove", "memory", "");
+    await manager.flushPending();
+    expect(await manager.buildSystemPrompt()).toBe("unde"); // undefined, cut
+    await manager.shutdownAll();
+  });
+
+  it("is found with blanks around its name", async () => {
+    const { activation } = await activate({}, { provider: " notes " });
+    await managerOf(activation).shutdownAll();
+  });
+});
+
+describe("a provider that cannot be used", () => {
+  it.each([
+    ["is not there", "", { provider: "nowhere" }, /no memory provider 'nowhere'/],
+    ["has a name that leads elsewhere", "", { provider: "../notes" }, /cannot be the name/],
+    ["does not load", "export class MemoryProvider { syntax error", {}, /Loading 'notes' failed/],
+    ["gives no provider", "export const register = () => {}; // MemoryProvider", {}, /no memory provider/],
+    [
+      "throws when it is asked",
+      registeringPlugin({ more: 'isAvailable() { throw new Error("sk-ant-api03-abcdefghijkl is wrong"); }' }),
+      {},
+      /isAvailable\(\) failed/,
+    ],
+  ])("because it %s costs one warning, and the agent goes on", async (_what, source, config, reason) => {
+    const { log, activation } = await activate(source, config);
+    expect(activation).toMatchObject({ kind: "unavailable", reason: expect.stringMatching(reason) });
+    expect(log.at("warn")).toEqual([expect.stringContaining("is not used")]);
+    expect(JSON.stringify([log.lines, activation])).not.toContain("abcdefghijkl");
+  });
+  it("because its name can be read only once is refused, and the agent goes on", async () => {
+    const more =
+      'looks = 0; get name() { this.looks += 1; if (this.looks > 1) throw Object.create(null); return "x"; }';
+    const { log, activation } = await activate({ more });
+    expect(activation).toMatchObject({ kind: "unavailable", name: "notes" });
+    expect(log.at("warn")).toEqual([
+      expect.stringContaining("without a readable name"),
+      expect.stringContaining("is not used"),
+    ]);
+  });
+});
