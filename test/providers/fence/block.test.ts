@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { buildMemoryContextBlock, injectRecall, unwrapRecall } from "../../../src/providers/fence/block.ts";
 import { sanitizeContext } from "../../../src/security/index.ts";
-import { isInProportion, leastCpuMs } from "./cpu-time.ts";
+import { isInProportion, leastCpuMs } from "../../fakes/cpu-time.ts";
 import { streamText } from "./streams.ts";
 
 const OLD_NOTE =

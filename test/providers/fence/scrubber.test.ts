@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { buildMemoryContextBlock } from "../../../src/providers/fence/block.ts";
 import { StreamingContextScrubber } from "../../../src/providers/fence/scrubber.ts";
-import { isInProportion, leastCpuMs } from "./cpu-time.ts";
+import { isInProportion, leastCpuMs } from "../../fakes/cpu-time.ts";
 import { shownSoFar, visibleText } from "./oracle.ts";
 import { stream, streamOf, streamText } from "./streams.ts";
 
