@@ -17,6 +17,10 @@ export function estimateText(text: string): number {
 export function estimateContent(content: unknown): number {
   if (content === null || content === undefined) return 0;
   if (typeof content === "string") return estimateText(content);
+  if (isRecord(content) && content._multimodal === true)
+    return estimateContent(
+      Array.isArray(content.content) ? content.content : String(content.text_summary ?? ""),
+    );
   if (!Array.isArray(content)) return estimateText(json(content));
   let tokens = 0;
   for (const part of content) {

@@ -1,0 +1,162 @@
+// What a compaction leaves alone: the head, and a fresh tail. What lies between is summarised. Tool calls and their
+// results are never separated, and the newest user message always stays in the list word for word.
+import { pyStrip } from "../../lib/index.ts";
+import { type ContextMessage, isRecord, toolCallsOf } from "../message.ts";
+import { estimateMessage } from "../tokens.ts";
+import { isHandoff, withoutHandoff } from "./handoff.ts";
+import type { Budgets, CompressorSettings } from "./settings.ts";
+
+export type Boundaries = {
+  /** Messages before this index stay. */
+  readonly headEnd: number;
+  /** Messages from this index on stay. Equal to `headEnd` when there is nothing to summarise. */
+  readonly tailStart: number;
+  /** A user message between the two that is repeated word for word behind the summary. */
+  readonly keptUser?: number;
+};
+
+const LEAST_TAIL = 3;
+const MOST_TAIL_FLOOR = 8;
+/** A window is worth a summary from two messages and this share of the list on. */
+const LEAST_WINDOW = 2;
+const LEAST_SHARE = 0.1;
+
+type TailSettings = Pick<CompressorSettings, "protectLastN"> & {
+  /** Messages the tail has at least; by default a few, whatever they cost. */
+  readonly leastTail?: number;
+};
+
+export function findBoundaries(
+  messages: readonly ContextMessage[],
+  settings: TailSettings & Pick<CompressorSettings, "protectFirstN">,
+  budgets: Pick<Budgets, "tailTokens" | "softTailTokens">,
+): Boundaries {
+  const headEnd = findHeadEnd(messages, settings.protectFirstN);
+  const costs = messages.map(estimateMessage);
+  const cut = freshTailStart(costs, headEnd, settings, budgets);
+  // Where every message counts, a finished group in front of the tail need not come along.
+  const isInside = settings.leastTail === undefined || messages[cut]?.role === "tool";
+  const start = isInside ? alignBack(messages, cut) : cut;
+  const user = lastIndex(messages, headEnd, isUsersOwn);
+  // With nothing but strays behind it, the user's own message is the tail.
+  const fresh = skipStrays(messages, Math.max(headEnd, start)) ?? (user >= 0 ? messages.length : start);
+  const mayStartAt = anchorRule(costs, headEnd, budgets.softTailTokens);
+
+  if (user >= 0 && user < fresh && !mayStartAt(user)) {
+    // A turn so long that the anchor would take the window with it.
+    const isAlone = fresh - headEnd <= 1;
+    return isAlone ? { headEnd, tailStart: headEnd } : { headEnd, tailStart: fresh, keptUser: user };
+  }
+  const anchored = user >= 0 ? Math.min(user, fresh) : fresh;
+  const reply = alignBack(messages, lastReply(messages, headEnd));
+  return { headEnd, tailStart: reply >= headEnd && reply < anchored && mayStartAt(reply) ? reply : anchored };
+}
+
+/** Behind a leading system message and the protected ones, never inside a tool group, never including an old handoff. */
+export function findHeadEnd(messages: readonly ContextMessage[], protectFirstN: number): number {
+  let end = headSize(messages, protectFirstN);
+  while (end < messages.length && messages[end]?.role === "tool") end += 1;
+  const handoff = messages.findIndex((message, index) => index < end && isHandoff(message));
+  return Math.min(handoff < 0 ? end : handoff, messages.length);
+}
+
+export function headSize(messages: readonly ContextMessage[], protectFirstN: number): number {
+  return (messages[0]?.role === "system" ? 1 : 0) + protectFirstN;
+}
+
+/** How far back the tail reaches by its budget alone. */
+function freshTailStart(
+  costs: readonly number[],
+  headEnd: number,
+  { protectLastN, leastTail }: TailSettings,
+  { tailTokens, softTailTokens }: Pick<Budgets, "tailTokens" | "softTailTokens">,
+): number {
+  const count = costs.length;
+  const room = Math.max(0, count - headEnd - 1);
+  const floor = Math.max(LEAST_TAIL, Math.min(protectLastN, MOST_TAIL_FLOOR));
+  const usual = room > 1 ? Math.min(floor, Math.max(LEAST_TAIL, room - 2), room) : 0;
+  const least = Math.min(usual, leastTail ?? usual);
+
+  const walk = (budget: number, includesLast: boolean): { cut: number; tokens: number } => {
+    let tokens = 0;
+    for (let index = count - 1; index >= headEnd; index -= 1) {
+      const cost = costs[index] ?? 0;
+      if (tokens + cost > budget && count - index >= least)
+        return { cut: includesLast ? index : index + 1, tokens };
+      tokens += cost;
+    }
+    return { cut: headEnd, tokens };
+  };
+
+  let { cut, tokens } = walk(softTailTokens, false);
+  if (cut <= headEnd && tokens > 0 && tokens <= softTailTokens) ({ cut, tokens } = walk(tailTokens, true));
+  cut = Math.min(cut, count - least);
+  return cut <= headEnd ? Math.min(count, Math.max(count - least, headEnd + 1)) : cut;
+}
+
+/** May the tail begin as early as this? Only if it stays small enough and leaves something to summarise. */
+function anchorRule(
+  costs: readonly number[],
+  headEnd: number,
+  softTailTokens: number,
+): (index: number) => boolean {
+  const sums = [0];
+  for (const cost of costs) sums.push((sums.at(-1) ?? 0) + cost);
+  const sum = (from: number, to: number): number => (sums[to] ?? 0) - (sums[from] ?? 0);
+  return (index) =>
+    sum(index, costs.length) <= softTailTokens &&
+    index - headEnd >= LEAST_WINDOW &&
+    sum(headEnd, index) >= LEAST_SHARE * sum(0, costs.length);
+}
+
+/** A tail that would begin inside or right behind a tool group begins with the call instead. */
+function alignBack(messages: readonly ContextMessage[], cut: number): number {
+  let before = cut - 1;
+  while (before >= 0 && messages[before]?.role === "tool") before -= 1;
+  const message = messages[before];
+  return message && toolCallsOf(message).length > 0 ? before : cut;
+}
+
+/** A tail begins with no result whose call is elsewhere, no old handoff, no empty user message: they go into the summary. */
+function skipStrays(messages: readonly ContextMessage[], from: number): number | undefined {
+  const start = messages.findIndex((message, index) => {
+    if (index < from || message.role === "tool") return false;
+    return message.role === "user" ? isUsersOwn(message) : withoutHandoff(message) !== undefined;
+  });
+  return start < 0 ? undefined : start;
+}
+
+/** Not an empty message and not a handoff in the role of the user; but what he wrote behind one counts. */
+export function isUsersOwn(message: ContextMessage): boolean {
+  if (message.role !== "user") return false;
+  const content = withoutHandoff(message)?.content;
+  if (typeof content === "string") return pyStrip(content) !== "";
+  return Array.isArray(content) ? content.length > 0 : isRecord(content);
+}
+
+/** The newest assistant message that says something, or else the newest at all. */
+function lastReply(messages: readonly ContextMessage[], from: number): number {
+  const isReply = ({ role }: ContextMessage): boolean => role === "assistant";
+  const visible = lastIndex(messages, from, (message) => isReply(message) && hasText(message));
+  return visible >= 0 ? visible : lastIndex(messages, from, isReply);
+}
+
+function hasText(message: ContextMessage): boolean {
+  const content = withoutHandoff(message)?.content;
+  if (typeof content === "string") return pyStrip(content) !== "";
+  return (
+    Array.isArray(content) &&
+    content.some(
+      (part: unknown) => isRecord(part) && typeof part.text === "string" && pyStrip(part.text) !== "",
+    )
+  );
+}
+
+function lastIndex(
+  messages: readonly ContextMessage[],
+  from: number,
+  isWanted: (message: ContextMessage) => boolean,
+): number {
+  const index = messages.findLastIndex(isWanted);
+  return index >= from ? index : -1;
+}

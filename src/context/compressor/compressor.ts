@@ -1,0 +1,276 @@
+// The built-in engine: prunes old tool results, summarises what lies between head and tail, and leaves a handoff there.
+// What to do is decided in plan.ts and trigger.ts; here the models are asked and the state is kept.
+import { type Clock, systemClock, type TextModel } from "../../lib/index.ts";
+import { redactSecrets } from "../../security/index.ts";
+import {
+  type CompressOptions,
+  type ContextEngine,
+  ENGINE_CONTRACT,
+  type EngineStatus,
+  type ModelWindow,
+  type ResponseUsage,
+} from "../engine.ts";
+import type { ContextMessage } from "../message.ts";
+import type { CompressOutcome, Notice, SummaryFailure, UnchangedReason } from "../outcome.ts";
+import { SummaryModels } from "../summary/models.ts";
+import type { Redact } from "../summary/serialise.ts";
+import type { SummaryProgress } from "../summary/summarise.ts";
+import { estimateMessages } from "../tokens.ts";
+import { assemble } from "./assemble.ts";
+import * as notices from "./notices.ts";
+import { orphanResults, repairPairs } from "./pairs.ts";
+import { type Plan, planCompaction } from "./plan.ts";
+import { type Budgets, type CompressorSettings, DEFAULT_SETTINGS, deriveBudgets } from "./settings.ts";
+import { leftOut, type SummaryBody, summaryBody } from "./summary-body.ts";
+import * as trigger from "./trigger.ts";
+
+export type ContextCompressorOptions = { readonly contextLength: number } & {
+  readonly [Key in Exclude<keyof CompressorSettings, "contextLength">]?: CompressorSettings[Key] | undefined;
+} & {
+  /** Undefined: no model is configured, and every handoff is made without one. */
+  readonly summarizer: TextModel | undefined;
+  /** Asked when `summarizer` fails; usually the main model. */
+  readonly fallbackSummarizer?: TextModel | undefined;
+  /** Window of `summarizer`; the main window when it is not known. */
+  readonly summaryContextLength?: number | undefined;
+  /** For one call. */
+  readonly summaryTimeoutMs?: number | undefined;
+  readonly clock?: Clock | undefined;
+  /** Of the date in a summary; the system's when absent. */
+  readonly timeZone?: string | undefined;
+  readonly monotonicMs?: (() => number) | undefined;
+  /** What takes secrets out of everything that is summarised; the identity where that is switched off. */
+  readonly redact?: Redact | undefined;
+  readonly onProgress?: ((progress: SummaryProgress) => void) | undefined;
+};
+
+const SUMMARY_TIMEOUT_MS = 120_000;
+const LEAST_GAIN = 0.1;
+
+export class ContextCompressor implements ContextEngine {
+  readonly contract = ENGINE_CONTRACT;
+  readonly name: string = "compressor";
+  readonly #options: ContextCompressorOptions;
+  readonly #models: SummaryModels;
+  readonly #board = new notices.NoticeBoard();
+  #settings: CompressorSettings;
+  #budgets: Budgets;
+  #state = trigger.INITIAL_TRIGGER;
+  #compressionCount = 0;
+
+  constructor(options: ContextCompressorOptions) {
+    this.#options = options;
+    this.#settings = settingsFrom(options, options.contextLength);
+    this.#budgets = deriveBudgets(this.#settings);
+    this.#models = new SummaryModels({
+      summarizer: options.summarizer,
+      fallbackSummarizer: options.fallbackSummarizer,
+      timeoutMs: options.summaryTimeoutMs ?? SUMMARY_TIMEOUT_MS,
+      redact: this.#redact,
+      monotonicMs: options.monotonicMs ?? (() => performance.now()),
+    });
+  }
+
+  get lastPromptTokens(): number {
+    return this.#state.lastPromptTokens;
+  }
+  get lastCompletionTokens(): number {
+    return this.#state.lastCompletionTokens;
+  }
+  get lastTotalTokens(): number {
+    return this.#state.lastTotalTokens;
+  }
+  get thresholdTokens(): number {
+    return this.#budgets.thresholdTokens;
+  }
+  get contextLength(): number {
+    return this.#settings.contextLength;
+  }
+  get compressionCount(): number {
+    return this.#compressionCount;
+  }
+
+  updateFromResponse(usage: ResponseUsage): void {
+    this.#state = trigger.afterResponse(this.#state, usage, this.thresholdTokens);
+  }
+
+  shouldCompress(promptTokens?: number): boolean {
+    return trigger.shouldCompress(this.#state, this.thresholdTokens, promptTokens);
+  }
+
+  shouldDeferPreflightToRealUsage(roughTokens: number): boolean {
+    const { isDeferred, state } = trigger.deferToRealUsage(this.#state, this.thresholdTokens, roughTokens);
+    this.#state = state;
+    return isDeferred;
+  }
+
+  hasContentToCompress(messages: readonly ContextMessage[]): boolean {
+    const { isWorthASummary, pruned, tokensBefore, expectedTokens } = this.#plan(messages);
+    const hasContent = isWorthASummary || pruned.messages !== messages;
+    return hasContent && tokensBefore - expectedTokens >= LEAST_GAIN * tokensBefore;
+  }
+
+  async compress(
+    messages: readonly ContextMessage[],
+    options: CompressOptions = {},
+  ): Promise<CompressOutcome> {
+    options.signal?.throwIfAborted();
+    if (options.force) this.#models.wake();
+    const plan = this.#plan(messages);
+    const reason = reasonAgainst(plan);
+    if (reason !== undefined) return this.#withoutSummary(messages, plan, reason);
+
+    const body = await summaryBody(messages, plan, this.#setting(), options);
+    options.signal?.throwIfAborted();
+    if (body.method === "local" && this.#settings.abortOnSummaryFailure)
+      return this.#aborted(messages, plan, body.failure);
+    return this.#withSummary(plan, body);
+  }
+
+  onCompacted(roughTokens: number): void {
+    this.#state = trigger.afterCompaction(this.#state, roughTokens);
+  }
+
+  onSessionReset(): void {
+    this.#state = trigger.INITIAL_TRIGGER;
+    this.#compressionCount = 0;
+    this.#models.wake();
+    this.#board.clear();
+  }
+
+  updateModel({ contextLength }: ModelWindow): void {
+    this.#settings = settingsFrom(this.#options, contextLength);
+    this.#budgets = deriveBudgets(this.#settings);
+    this.#state = trigger.afterModelSwitch(this.#state);
+  }
+
+  getStatus(): EngineStatus {
+    const used = Math.max(0, this.lastPromptTokens);
+    const window = this.contextLength;
+    return {
+      last_prompt_tokens: used,
+      threshold_tokens: this.thresholdTokens,
+      context_length: window,
+      usage_percent: window > 0 ? Math.min(100, (used / window) * 100) : 0,
+      compression_count: this.#compressionCount,
+    };
+  }
+
+  #plan(messages: readonly ContextMessage[]): Plan {
+    return planCompaction(messages, this.#settings, this.#budgets);
+  }
+
+  /** What pruning and repair can do alone. The same array when that is nothing. */
+  #withoutSummary(
+    messages: readonly ContextMessage[],
+    { pruned, tooLarge, tokensBefore }: Plan,
+    reason: UnchangedReason,
+  ): CompressOutcome {
+    const before = tooLarge === undefined ? pruned.messages : messages;
+    const repaired = repairPairs(before);
+    const orphans = orphanResults(before);
+    const tokensAfter = estimateMessages(repaired);
+    if (reason === "nothing_to_gain")
+      this.#state = trigger.afterAttempt(this.#state, tokensBefore, tokensAfter);
+    return {
+      kind: repaired === messages ? "unchanged" : "pruned",
+      messages: repaired,
+      reason,
+      leftOut: orphans.length === 0 ? [] : [leftOut(orphans, "no_call")],
+      prunedResults: tooLarge === undefined ? pruned.results : 0,
+      tokensBefore,
+      tokensAfter,
+      notices: this.#tell(tooLarge ? notices.tooLargeNotice(tooLarge, this.contextLength) : undefined),
+    };
+  }
+
+  #aborted(messages: readonly ContextMessage[], plan: Plan, failure: SummaryFailure): CompressOutcome {
+    const repaired = repairPairs(messages);
+    const orphans = orphanResults(messages);
+    return {
+      kind: "aborted",
+      messages: repaired,
+      reason: "summary_failed",
+      leftOut: orphans.length === 0 ? [] : [leftOut(orphans, "no_call")],
+      prunedResults: 0,
+      tokensBefore: plan.tokensBefore,
+      tokensAfter: estimateMessages(repaired),
+      failure,
+      notices: this.#tell(notices.abortedNotice(failure)),
+    };
+  }
+
+  #withSummary({ pruned, boundaries, window, tokensBefore }: Plan, body: SummaryBody): CompressOutcome {
+    const assembled = assemble(pruned.messages, boundaries, body.text);
+    const tokensAfter = estimateMessages(assembled.messages);
+    this.#compressionCount += 1;
+    this.#state = trigger.afterAttempt(this.#state, tokensBefore, tokensAfter);
+    return {
+      kind: "compacted",
+      messages: assembled.messages,
+      summarised: window.span,
+      summaryIndex: assembled.summaryIndex,
+      summary: body.text,
+      method: body.method,
+      leftOut: body.leftOut,
+      prunedResults: pruned.results,
+      tokensBefore,
+      tokensAfter,
+      ...(body.method === "local" ? { failure: body.failure } : {}),
+      notices: this.#tell(...noticesOf(body)),
+    };
+  }
+
+  #tell(...told: readonly (Notice | undefined)[]): readonly Notice[] {
+    const all = [notices.smallWindowNotice(this.contextLength), ...told];
+    return this.#board.tell(all.filter((notice) => notice !== undefined));
+  }
+
+  #setting() {
+    const { clock, timeZone, summaryContextLength, onProgress } = this.#options;
+    return {
+      models: this.#models,
+      budgets: this.#budgets,
+      contextLength: this.contextLength,
+      summaryContextLength: summaryContextLength ?? this.contextLength,
+      clock: clock ?? systemClock,
+      timeZone,
+      redact: this.#redact,
+      onProgress,
+    };
+  }
+
+  get #redact(): Redact {
+    return this.#options.redact ?? redactSecrets;
+  }
+}
+
+function reasonAgainst(plan: Plan): UnchangedReason | undefined {
+  if (plan.tooLarge) return "message_too_large";
+  if (plan.isTooShort) return "too_short";
+  return plan.isWorthASummary ? undefined : "nothing_to_gain";
+}
+
+function noticesOf(body: SummaryBody): readonly (Notice | undefined)[] {
+  const [missing] = body.leftOut;
+  if (body.method === "local")
+    return [missing ? notices.localSummaryNotice(body.failure, missing) : undefined];
+  return [
+    body.rescuedFrom ? notices.rescuedNotice(body.rescuedFrom) : undefined,
+    missing ? notices.shortenedNotice(missing) : undefined,
+  ];
+}
+
+/** Undefined and nonsense count as not given. */
+function settingsFrom(options: ContextCompressorOptions, contextLength: number): CompressorSettings {
+  const number = (value: number | undefined, standard: number): number =>
+    value !== undefined && Number.isFinite(value) && value >= 0 ? value : standard;
+  return {
+    contextLength: Math.trunc(number(contextLength, 0)),
+    threshold: number(options.threshold, DEFAULT_SETTINGS.threshold),
+    targetRatio: number(options.targetRatio, DEFAULT_SETTINGS.targetRatio),
+    protectFirstN: Math.trunc(number(options.protectFirstN, DEFAULT_SETTINGS.protectFirstN)),
+    protectLastN: Math.trunc(number(options.protectLastN, DEFAULT_SETTINGS.protectLastN)),
+    abortOnSummaryFailure: options.abortOnSummaryFailure ?? DEFAULT_SETTINGS.abortOnSummaryFailure,
+  };
+}

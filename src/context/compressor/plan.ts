@@ -1,0 +1,122 @@
+// What a compaction of this list would do, decided before any model is asked.
+import type { ContextMessage } from "../message.ts";
+import { estimateMessage, estimateMessages, estimateText, MESSAGE_OVERHEAD_TOKENS } from "../tokens.ts";
+import { type Boundaries, findBoundaries, findHeadEnd, headSize } from "./boundaries.ts";
+import { COMPACTION_NOTE, handoffText, withoutHandoff } from "./handoff.ts";
+import { type Pruned, pruneToolResults } from "./prune.ts";
+import type { Budgets, CompressorSettings } from "./settings.ts";
+import { type SummaryWindow, windowToSummarise } from "./window.ts";
+
+export type Plan = {
+  readonly isTooShort: boolean;
+  readonly pruned: Pruned;
+  readonly boundaries: Boundaries;
+  readonly window: SummaryWindow;
+  /** Of what the new handoff replaces, the old one included. */
+  readonly windowTokens: number;
+  readonly tokensBefore: number;
+  /** After pruning, with a handoff that says nothing. */
+  readonly tokensWithoutBody: number;
+  /** After pruning, with a summary of the usual size where one is worth it. */
+  readonly expectedTokens: number;
+  /** Fewer messages or fewer tokens are to be expected from a summary. */
+  readonly isWorthASummary: boolean;
+  /** A message that would stay although it is larger than the whole window. */
+  readonly tooLarge?: TooLarge;
+};
+
+export type TooLarge = { readonly role: string; readonly tokens: number };
+
+/** Something to summarise, and a tail. */
+const LEAST_BEHIND_HEAD = 4;
+const LEAST_BEHIND_HEAD_IN_NEED = 2;
+const EXPECTED_RATIO = 0.2;
+/** The headings alone take half of this. */
+const LEAST_EXPECTED_TOKENS = 200;
+/** Prefix, end marker, role, and the note in a system message. */
+const HANDOFF_TOKENS =
+  estimateText(handoffText("")) + estimateText(COMPACTION_NOTE) + MESSAGE_OVERHEAD_TOKENS;
+
+/**
+ * Head and tail keep their number of messages as long as the list then fits. A few huge messages can make that impossible: the tail
+ * gives way where the list would stay above the threshold, the head only where the conversation could not go on otherwise. What still
+ * stays is the newest user message.
+ */
+export function planCompaction(
+  messages: readonly ContextMessage[],
+  settings: CompressorSettings,
+  budgets: Budgets,
+): Plan {
+  const usual = planWith(messages, settings, budgets);
+  if (usual.expectedTokens < budgets.thresholdTokens) return usual;
+  const shortTail = planWith(messages, { ...settings, leastTail: 1 }, budgets);
+  if (shortTail.expectedTokens < settings.contextLength * LARGEST_SHARE) return least(usual, shortTail);
+  const bare = planWith(messages, { ...settings, leastTail: 1, protectFirstN: 0 }, budgets);
+  return least(least(usual, shortTail), bare);
+}
+
+/** The rest of the window is for the system prompt, the tools and the reply. */
+const LARGEST_SHARE = 0.85;
+
+function least(a: Plan, b: Plan): Plan {
+  return b.expectedTokens < a.expectedTokens ? b : a;
+}
+
+type Protection = CompressorSettings & { readonly leastTail?: number };
+
+function planWith(messages: readonly ContextMessage[], settings: Protection, budgets: Budgets): Plan {
+  const behind = settings.leastTail === undefined ? LEAST_BEHIND_HEAD : LEAST_BEHIND_HEAD_IN_NEED;
+  const isTooShort = messages.length <= headSize(messages, settings.protectFirstN) + behind;
+  const headEnd = findHeadEnd(messages, settings.protectFirstN);
+  const pruned = isTooShort
+    ? { messages, results: 0, shortenedCalls: 0 }
+    : pruneToolResults(messages, { ...budgets, ...settings, headEnd });
+  const boundaries = isTooShort
+    ? { headEnd, tailStart: headEnd }
+    : findBoundaries(pruned.messages, settings, budgets);
+  const { tailStart, keptUser } = boundaries;
+  const window = windowToSummarise(pruned.messages, boundaries);
+
+  const windowTokens = estimateMessages(pruned.messages.slice(boundaries.headEnd, tailStart));
+  const keptTokens = estimateMessages(pruned.messages.filter((_, index) => index === keptUser));
+  const usual = Math.min(Math.trunc(windowTokens * EXPECTED_RATIO), budgets.maxSummaryTokens);
+  const summaryTokens = Math.max(LEAST_EXPECTED_TOKENS, usual);
+  const prunedTokens = estimateMessages(pruned.messages);
+  const tokensWithoutBody = prunedTokens - windowTokens + keptTokens + HANDOFF_TOKENS;
+  const withSummary = tokensWithoutBody + summaryTokens;
+  // An old handoff only makes room for the new one.
+  const summarised = pruned.messages
+    .slice(boundaries.headEnd, tailStart)
+    .filter((message) => withoutHandoff(message));
+  const removed = summarised.length - (keptUser === undefined ? 0 : 1);
+  const isWorthASummary =
+    tailStart > boundaries.headEnd && window.turns.length > 0 && (removed >= 2 || withSummary < prunedTokens);
+
+  const staying = isWorthASummary
+    ? pruned.messages.filter((_, at) => at < boundaries.headEnd || at >= tailStart || at === keptUser)
+    : pruned.messages;
+  const largest = largestOf(staying);
+  return {
+    isTooShort,
+    pruned,
+    boundaries,
+    window,
+    windowTokens,
+    tokensBefore: estimateMessages(messages),
+    tokensWithoutBody,
+    expectedTokens: isWorthASummary ? withSummary : prunedTokens,
+    isWorthASummary,
+    ...(largest && settings.contextLength > 0 && largest.tokens > settings.contextLength
+      ? { tooLarge: largest }
+      : {}),
+  };
+}
+
+function largestOf(messages: readonly ContextMessage[]): TooLarge | undefined {
+  let largest: TooLarge | undefined;
+  for (const message of messages) {
+    const tokens = estimateMessage(message);
+    if (largest === undefined || tokens > largest.tokens) largest = { role: String(message.role), tokens };
+  }
+  return largest;
+}

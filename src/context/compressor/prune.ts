@@ -1,0 +1,129 @@
+// Makes old tool traffic small without a model: repeated results, long results, long arguments. The head and the newest messages
+// stay as they are, except that a result repeated later need not be kept twice.
+import { codePointLength, takeCodePoints } from "../../lib/index.ts";
+import { answeredCall, type ContextMessage, isRecord, type ToolCall, toolCallsOf } from "../message.ts";
+import { estimateMessage, isImagePart } from "../tokens.ts";
+import { oneLiner } from "./one-liners.ts";
+import { shrinkArguments } from "./shrink-arguments.ts";
+
+export type PruneRules = {
+  readonly tailTokens: number;
+  readonly protectLastN: number;
+  /** Messages before this index stay untouched. */
+  readonly headEnd: number;
+};
+
+export type Pruned = {
+  /** The input itself when nothing changed. */
+  readonly messages: readonly ContextMessage[];
+  /** Tool results that were replaced. */
+  readonly results: number;
+  /** Assistant messages whose arguments were cut. */
+  readonly shortenedCalls: number;
+};
+
+const LONG_RESULT = 200;
+const DUPLICATE = "[Duplicate tool output — same content as a more recent call]";
+const DUPLICATE_START = "[Duplicate tool output";
+const OLD_PLACEHOLDER = "[Old tool output cleared to save context space]";
+const SCREENSHOT = "[screenshot removed to save context]";
+
+export function pruneToolResults(messages: readonly ContextMessage[], rules: PruneRules): Pruned {
+  const end = protectedFrom(messages, rules);
+  const callOf = callFinder(messages);
+  const newest = newestCopies(messages);
+  let results = 0;
+  let shortenedCalls = 0;
+  const pruned = messages.map((message, index) => {
+    if (index < rules.headEnd) return message;
+    if (message.role === "tool") {
+      const content = prunedResult(message, {
+        isRepeatedLater: (newest.get(message.content) ?? index) > index,
+        isOld: index < end,
+        call: callOf(index),
+      });
+      if (content === message.content) return message;
+      results += 1;
+      return { ...message, content };
+    }
+    const next = index < end ? withShortCalls(message) : message;
+    if (next !== message) shortenedCalls += 1;
+    return next;
+  });
+  const isChanged = results > 0 || shortenedCalls > 0;
+  return { messages: isChanged ? pruned : messages, results, shortenedCalls };
+}
+
+/** The first index of the newest messages that are left alone: a number of them, and what fits the tail's budget. */
+function protectedFrom(messages: readonly ContextMessage[], rules: PruneRules): number {
+  const count = messages.length;
+  const least = Math.min(rules.protectLastN, count);
+  let tokens = 0;
+  for (let index = count - 1; index >= 0; index -= 1) {
+    const cost = estimateMessage(messages[index] as ContextMessage);
+    if (tokens + cost > rules.tailTokens && count - index >= least) return Math.min(index, count - least);
+    tokens += cost;
+  }
+  return 0;
+}
+
+/** Last index of each long result, by its text. */
+function newestCopies(messages: readonly ContextMessage[]): ReadonlyMap<unknown, number> {
+  const newest = new Map<unknown, number>();
+  for (const [index, { role, content }] of messages.entries())
+    if (role === "tool" && typeof content === "string" && content.length >= LONG_RESULT)
+      newest.set(content, index);
+  return newest;
+}
+
+/** The call a result answers: the nearest one before it with its id, because some models use an id again. */
+function callFinder(messages: readonly ContextMessage[]): (index: number) => ToolCall | undefined {
+  const byResult = new Map<number, ToolCall>();
+  const latest = new Map<string, ToolCall>();
+  for (const [index, message] of messages.entries()) {
+    for (const call of toolCallsOf(message)) latest.set(call.id, call);
+    const id = answeredCall(message);
+    const call = id === undefined ? undefined : latest.get(id);
+    if (call) byResult.set(index, call);
+  }
+  return (index) => byResult.get(index);
+}
+
+type ResultFacts = {
+  readonly isRepeatedLater: boolean;
+  readonly isOld: boolean;
+  readonly call: ToolCall | undefined;
+};
+
+function prunedResult({ content }: ContextMessage, { isRepeatedLater, isOld, call }: ResultFacts): unknown {
+  if (typeof content === "string" && isRepeatedLater && codePointLength(content) >= LONG_RESULT)
+    return DUPLICATE;
+  if (!isOld) return content;
+  if (typeof content === "string") {
+    const isDone = content.startsWith(DUPLICATE_START) || content === OLD_PLACEHOLDER;
+    if (isDone || codePointLength(content) <= LONG_RESULT) return content;
+    const line = oneLiner(call?.name ?? "unknown", call?.arguments ?? "", content);
+    return line.length < content.length ? line : content; // long arguments make a long line
+  }
+  if (Array.isArray(content)) {
+    if (!content.some(isImagePart)) return content;
+    return content.map((part: unknown) => (isImagePart(part) ? { type: "text", text: SCREENSHOT } : part));
+  }
+  if (isRecord(content) && content._multimodal === true)
+    return `[screenshot removed] ${takeCodePoints(String(content.text_summary ?? ""), LONG_RESULT)}`;
+  return content;
+}
+
+function withShortCalls(message: ContextMessage): ContextMessage {
+  if (message.role !== "assistant" || !Array.isArray(message.tool_calls)) return message;
+  let isChanged = false;
+  const calls = message.tool_calls.map((call: unknown) => {
+    if (!isRecord(call) || !isRecord(call.function) || typeof call.function.arguments !== "string")
+      return call;
+    const shorter = shrinkArguments(call.function.arguments);
+    if (shorter === call.function.arguments) return call;
+    isChanged = true;
+    return { ...call, function: { ...call.function, arguments: shorter } };
+  });
+  return isChanged ? { ...message, tool_calls: calls } : message;
+}

@@ -1,0 +1,120 @@
+// What keeps a conversation within the model's window. The agent owns the loop; an engine decides when to compact and what
+// the list looks like afterwards. Every hook but `compress` is called on the agent's path and must be quick.
+import type { ContextMessage } from "./message.ts";
+import type { CompressOutcome } from "./outcome.ts";
+
+/** The version of this contract. An engine without `contract` is taken for version 1. */
+export const ENGINE_CONTRACT = 1;
+
+export interface ContextEngine {
+  readonly contract?: number;
+  /** Equals the value of `context.engine` that selects it. */
+  readonly name: string;
+
+  readonly lastPromptTokens: number;
+  readonly lastCompletionTokens: number;
+  readonly lastTotalTokens: number;
+  readonly thresholdTokens: number;
+  readonly contextLength: number;
+  readonly compressionCount: number;
+
+  /** After every reply of the model. Must not throw. */
+  updateFromResponse(usage: ResponseUsage): void;
+
+  /** Without an argument the prompt tokens of the last reply count. Must not throw. */
+  shouldCompress(promptTokens?: number): boolean;
+
+  /**
+   * Makes the list shorter. Never rejects for what a summariser or a strange message does: the outcome says what happened. Rejects with the
+   * signal's reason when it is aborted; the list is then as it was.
+   */
+  compress(messages: readonly ContextMessage[], options?: CompressOptions): Promise<CompressOutcome>;
+
+  /** Is the rough estimate of the next request known to be too high? Absent: no. */
+  shouldDeferPreflightToRealUsage?(roughTokens: number): boolean;
+
+  /** Would a compaction gain anything? Absent: yes. */
+  hasContentToCompress?(messages: readonly ContextMessage[]): boolean;
+
+  /** The compacted list is in use: `roughTokens` is the estimate of the request it makes. */
+  onCompacted?(roughTokens: number): void;
+
+  onSessionStart?(sessionId: string, options?: SessionStartOptions): void | Promise<void>;
+  /** A real boundary or a rotation, never per turn. */
+  onSessionEnd?(sessionId: string, messages: readonly ContextMessage[]): void | Promise<void>;
+  onSessionReset?(): void;
+  carryOverNewSessionContext?(oldSessionId: string, newSessionId: string): void | Promise<void>;
+
+  /** Bare function schemas. */
+  getToolSchemas?(): readonly EngineToolSchema[];
+  /** A JSON text. */
+  handleToolCall?(
+    name: string,
+    args: Readonly<Record<string, unknown>>,
+    messages: readonly ContextMessage[],
+  ): Promise<string> | string;
+
+  getStatus(): EngineStatus;
+
+  updateModel?(model: ModelWindow): void;
+}
+
+export type CompressOptions = {
+  /** What the caller knows or estimates that the request costs now. */
+  readonly currentTokens?: number;
+  /** What the user wants kept in detail. */
+  readonly focusTopic?: string;
+  /** Also right after a failure. */
+  readonly force?: boolean;
+  /** What memory providers want in the summary. */
+  readonly providerText?: string;
+  readonly signal?: AbortSignal;
+};
+
+/** Disjoint buckets where the host knows them; the first three are always there. */
+export type ResponseUsage = {
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  readonly totalTokens?: number;
+  readonly inputTokens?: number;
+  readonly outputTokens?: number;
+  readonly cacheReadTokens?: number;
+  readonly cacheWriteTokens?: number;
+  readonly reasoningTokens?: number;
+};
+
+export type SessionStartOptions = {
+  readonly hermesHome?: string;
+  readonly platform?: string;
+  readonly model?: string;
+  readonly contextLength?: number;
+  /** The gateway's key of the conversation. */
+  readonly conversationId?: string;
+  /** After a rotation. */
+  readonly boundaryReason?: "compression";
+  readonly oldSessionId?: string;
+  readonly carryOverContext?: boolean;
+};
+
+export type ModelWindow = {
+  readonly model: string;
+  readonly contextLength: number;
+  readonly provider?: string;
+  readonly baseUrl?: string;
+};
+
+export type EngineToolSchema = {
+  readonly name: string;
+  readonly description: string;
+  readonly parameters: Readonly<Record<string, unknown>>;
+};
+
+/** Snake case: shown by `--json` and by tools. */
+export type EngineStatus = {
+  readonly last_prompt_tokens: number;
+  readonly threshold_tokens: number;
+  readonly context_length: number;
+  /** 0 to 100; 0 when the window is not known. */
+  readonly usage_percent: number;
+  readonly compression_count: number;
+};

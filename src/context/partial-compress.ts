@@ -1,0 +1,114 @@
+// `/compress [here [N] | --keep N | topic]`: what the user asks for, which part is compacted, how the parts are joined again
+// and what the user is told.
+import { groupThousands, pyStrip } from "../lib/index.ts";
+import { withoutHandoff } from "./compressor/handoff.ts";
+import { type ContextMessage, isRecord } from "./message.ts";
+
+export type CompressCommand =
+  | { readonly kind: "full" }
+  /** Everything, with this kept in detail. */
+  | { readonly kind: "focus"; readonly topic: string }
+  /** Everything but the newest exchanges. */
+  | { readonly kind: "partial"; readonly keep: number };
+
+const DEFAULT_KEEP = 2;
+const MOST_KEEP = 100;
+
+/** With or without the command itself in front. */
+export function parseCompressCommand(text: string): CompressCommand {
+  const rest = pyStrip(pyStrip(text).replace(/^\/(?:compress|compact)(?![\w-])/i, ""));
+  if (rest === "") return { kind: "full" };
+  const partial =
+    /^(?:up\s+to\s+)?here(?:\s+(\S+))?$/i.exec(rest) ??
+    /^(?:--keep|-k)\s+(\S+)$/i.exec(rest) ??
+    /^--keep=(\S*)$/i.exec(rest);
+  return partial ? { kind: "partial", keep: keepOf(partial[1]) } : { kind: "focus", topic: rest };
+}
+
+export type SplitHistory = {
+  readonly head: readonly ContextMessage[];
+  /** Stays as it is. Empty: everything is compacted. */
+  readonly tail: readonly ContextMessage[];
+};
+
+/** The tail starts at the newest user message but `keep - 1`. A handoff is nobody's message. */
+export function splitForPartial(messages: readonly ContextMessage[], keep: number): SplitHistory {
+  const users = [...messages.keys()].filter((index) => isUserTurn(messages[index]));
+  const start = users.at(-Math.max(1, keep)) ?? users[0] ?? 0;
+  return {
+    head: start === 0 ? messages : messages.slice(0, start),
+    tail: start === 0 ? [] : messages.slice(start),
+  };
+}
+
+/** Two messages of one side at the seam become one; what cannot be put together gets a word of the other side in between. */
+export function rejoin(
+  head: readonly ContextMessage[],
+  tail: readonly ContextMessage[],
+): readonly ContextMessage[] {
+  const last = head.at(-1);
+  const [first, ...rest] = tail;
+  if (last === undefined || first === undefined) return [...head, ...tail];
+  if (last.role !== first.role || !["user", "assistant"].includes(first.role)) return [...head, ...tail];
+  const content = joinContent(last.content, first.content);
+  // Calls of the earlier message would lose their results, and keys of only one of them their meaning.
+  if (content === undefined || last.tool_calls !== undefined) return [...head, bridge(first.role), ...tail];
+  return [...head.slice(0, -1), { ...last, ...first, content }, ...rest];
+}
+
+export type CompressFigures = { readonly messages: number; readonly tokens: number };
+
+/** Snake case: other front ends read it. */
+export type CompressFeedback = {
+  readonly noop: boolean;
+  readonly headline: string;
+  readonly token_line: string;
+  readonly note: string | null;
+};
+
+export function compressFeedback(before: CompressFigures, after: CompressFigures): CompressFeedback {
+  const count = groupThousands;
+  const noop = before.messages === after.messages && before.tokens === after.tokens;
+  const tokens = (figure: number): string => `about ${count(figure)} tokens`;
+  if (noop)
+    return {
+      noop,
+      headline: `Nothing to compact: ${count(before.messages)} messages stay as they are.`,
+      token_line: `The request has ${tokens(before.tokens)}.`,
+      note: null,
+    };
+  const isDearer = after.messages < before.messages && after.tokens > before.tokens;
+  return {
+    noop,
+    headline: `Compacted ${count(before.messages)} messages to ${count(after.messages)}.`,
+    token_line: `The request had ${tokens(before.tokens)} and has ${tokens(after.tokens)}.`,
+    note: isDearer ? "Fewer messages, but more tokens: the summary is longer than what it stands for." : null,
+  };
+}
+
+function keepOf(word: string | undefined): number {
+  if (word === undefined || !/^[+-]?\d+$/.test(word)) return DEFAULT_KEEP;
+  return Math.min(MOST_KEEP, Math.max(1, Number(word)));
+}
+
+function isUserTurn(message: ContextMessage | undefined): boolean {
+  return message?.role === "user" && withoutHandoff(message) !== undefined;
+}
+
+/** Undefined when one of them is neither text nor a list of parts. */
+function joinContent(one: unknown, other: unknown): unknown {
+  if (typeof one === "string" && typeof other === "string") return `${one}\n\n${other}`;
+  const [before, behind] = [partsOf(one), partsOf(other)];
+  return before && behind ? [...before, ...behind] : undefined;
+}
+
+function partsOf(content: unknown): readonly unknown[] | undefined {
+  if (typeof content === "string") return content === "" ? [] : [{ type: "text", text: content }];
+  const isList =
+    Array.isArray(content) && content.every((part) => isRecord(part) || typeof part === "string");
+  return isList ? content : undefined;
+}
+
+function bridge(role: string): ContextMessage {
+  return { role: role === "user" ? "assistant" : "user", content: "" };
+}

@@ -1,0 +1,123 @@
+// The handoff that needs no model: what can be read off the turns themselves, under the same headings, and a plain
+// statement of what is not in it and where to find it.
+import { codePointLength, pyStrip, takeCodePoints } from "../../lib/index.ts";
+import { type ContextMessage, toolCallsOf } from "../message.ts";
+import type { LeftOut, SummaryFailure } from "../outcome.ts";
+import { pathsIn } from "./paths.ts";
+import { contentText, type Redact } from "./serialise.ts";
+import { lastCodePoints, shortenSections } from "./shorten.ts";
+
+export type LocalHandoff = {
+  /** Turns that no model has read. */
+  readonly turns: readonly ContextMessage[];
+  /** Carried over word for word as far as it fits its own limit. */
+  readonly previousSummary?: string | undefined;
+  readonly previousLimitChars: number;
+  /** Of the whole, as long as the previous summary is short. */
+  readonly limitChars: number;
+  /** Of the whole with a previous summary of any length. */
+  readonly roomChars: number;
+  readonly failure: SummaryFailure;
+  readonly leftOut: LeftOut;
+  readonly redact: Redact;
+};
+
+const HEADING_AFTER_PREVIOUS = "# Turns compacted later, without a model";
+const LEAST_CHARS = 600;
+/** So much of the common limit a previous summary may take away. */
+const MOST_SHARED_CHARS = 3_000;
+const ACTIONS = 12;
+const CALL_NAMES = 6;
+const TROUBLES = 5;
+const TROUBLE_CHARS = 500;
+const FILES = 12;
+const LAST_TURNS = 8;
+const LAST_TURN_CHARS = 700;
+const TEXT_LIMIT = 600;
+const TEXT_HEAD = 420;
+const TEXT_TAIL = 160;
+
+/** The body of a handoff. */
+export function localHandoff(handoff: LocalHandoff): string {
+  const { previousSummary, redact } = handoff;
+  const previous = previousSummary
+    ? shortenSections(redact(previousSummary), handoff.previousLimitChars)
+    : undefined;
+  const frame = previous === undefined ? "" : `${previous}\n\n${HEADING_AFTER_PREVIOUS}\n\n`;
+  const end = `\n\n## Critical Context\n${redact(statement(handoff))}`;
+  const taken = codePointLength(frame);
+  const limit = Math.min(handoff.limitChars - Math.min(taken, MOST_SHARED_CHARS), handoff.roomChars - taken);
+  // Redacted again as a whole: joining can complete a pattern that no single piece had.
+  const local = redact(sections(handoff));
+  return frame + shortenSections(local, Math.max(LEAST_CHARS, limit - codePointLength(end))) + end;
+}
+
+/** All but the last one, which is never shortened. */
+function sections({ turns, redact }: LocalHandoff): string {
+  const said = turns.map((turn) => ({ turn, text: pyStrip(redact(contentText(turn.content))) }));
+  const lastUser = said.findLast(({ turn, text }) => turn.role === "user" && text !== "");
+  const asked = lastUser ? `User asked: ${JSON.stringify(short(lastUser.text))}` : "None.";
+  const troubles = said.filter(({ turn, text }) => turn.role === "tool" && TROUBLE.test(text));
+  const list = (items: readonly string[]): string => items.map((item) => `- ${item}`).join("\n") || "None.";
+  return [
+    ["Historical Task Snapshot", asked],
+    ["Goal", "Not known: it has to be read from the task above and the messages that follow."],
+    ["Constraints & Preferences", "Not known from here; MEMORY.md and USER.md hold what was noted."],
+    ["Completed Actions", numbered(said.flatMap(action).slice(0, ACTIONS))],
+    ["Active State", "Not known; look at the files and processes themselves."],
+    ["Historical In-Progress State", asked],
+    [
+      "Blocked",
+      list(troubles.slice(-TROUBLES).map(({ text }) => oneLine(takeCodePoints(text, TROUBLE_CHARS)))),
+    ],
+    ["Key Decisions", "Not known."],
+    ["Resolved Questions", "Not known."],
+    ["Historical Pending User Asks", asked],
+    ["Relevant Files", list(pathsIn(turns, FILES).map(redact))],
+    ["Historical Remaining Work", "Not known."],
+    ["Last Dropped Turns", list(said.slice(-LAST_TURNS).map(droppedTurn))],
+  ]
+    .map(([heading, text]) => `## ${heading}\n${text}`)
+    .join("\n\n");
+}
+
+type Said = { readonly turn: ContextMessage; readonly text: string };
+
+const TROUBLE = /error|failed|exception|traceback|timeout|fatal/i;
+
+function action({ turn, text }: Said): string[] {
+  if (turn.role === "tool") return text === "" ? [] : [oneLine(short(text))];
+  if (turn.role !== "assistant") return [];
+  const names = toolCallsOf(turn).map(({ name }) => name);
+  if (names.length > 0) return [`Called tool(s): ${names.slice(0, CALL_NAMES).join(", ")}`];
+  return text === "" ? [] : [oneLine(short(text))];
+}
+
+function droppedTurn({ turn, text }: Said): string {
+  const calls = toolCallsOf(turn).map(({ name }) => name);
+  const said = text === "" && calls.length > 0 ? `called ${calls.join(", ")}` : oneLine(text);
+  return takeCodePoints(`${String(turn.role).toUpperCase()}: ${said || "(no text)"}`, LAST_TURN_CHARS);
+}
+
+function statement({ failure, leftOut: { count, firstRowId, lastRowId } }: LocalHandoff): string {
+  const rows = firstRowId === undefined ? "" : ` (rows ${firstRowId} to ${lastRowId ?? firstRowId})`;
+  const messages = count === 1 ? "1 message" : `${count} messages`;
+  return (
+    `Summary generation was unavailable (${failure.kind}: ${failure.message}). ${messages}${rows} left the context without a summary; ` +
+    "above is what could be read off them. They are still stored: look them up with session_search (scope lineage), or lcm_expand where that tool exists."
+  );
+}
+
+function numbered(items: readonly string[]): string {
+  return items.map((item, index) => `${index + 1}. ${item}`).join("\n") || "None.";
+}
+
+function short(text: string): string {
+  if (codePointLength(text) <= TEXT_LIMIT) return text;
+  return `${takeCodePoints(text, TEXT_HEAD)} ... ${lastCodePoints(text, TEXT_TAIL)}`;
+}
+
+/** Headings and list marks inside a quoted text would look like ours. */
+function oneLine(text: string): string {
+  return pyStrip(text.replace(/\s+/g, " "));
+}

@@ -1,0 +1,105 @@
+// The request for a summary: what to do, the source texts, the sections to fill. Kept in plain words; some vendors'
+// filters refuse a request that argues with what the turns might say.
+import { fenceUntrusted } from "../../security/index.ts";
+import type { Focus } from "./focus.ts";
+
+export type SummaryRequest = {
+  /** Turns as text, blocks joined by blank lines. */
+  readonly turns: string;
+  readonly previousSummary?: string | undefined;
+  readonly budgetTokens: number;
+  /** `YYYY-MM-DD`; undefined when no clock could be read. */
+  readonly today?: string | undefined;
+  readonly focus?: Focus | undefined;
+  /** What memory providers want kept. */
+  readonly providerText?: string | undefined;
+};
+
+/** Heading and what belongs under it, in order. The four that say Historical are not to be acted upon later. */
+export const SUMMARY_SECTIONS: readonly (readonly [heading: string, holds: string])[] = [
+  [
+    "## Historical Task Snapshot",
+    "The newest user input that has not been fulfilled, word for word: a task, a question, a choice that is still open, a discussion where a reply is owed. Open items only. If the user took something back (stop, undo, never mind, a new topic), quote that and let it cancel the older task. Write None. only if everything is truly resolved.",
+  ],
+  ["## Goal", "What the user wants to achieve overall."],
+  ["## Constraints & Preferences", "Preferences, style, limits and decisions of the user that still hold."],
+  [
+    "## Completed Actions",
+    "A numbered list. For each: what was done, to what, how it ended, and with which tool.",
+  ],
+  [
+    "## Active State",
+    "Working directory and branch, files that were changed, state of the tests, running processes, the environment.",
+  ],
+  ["## Historical In-Progress State", "What was under way when these turns ended."],
+  ["## Blocked", "What stands in the way, with the exact error messages."],
+  ["## Key Decisions", "What was decided, and why."],
+  ["## Resolved Questions", "Questions that were answered, with their answers."],
+  [
+    "## Historical Pending User Asks",
+    "Requests that were open when these turns ended. They may be stale and are for reference. None. if there are none.",
+  ],
+  ["## Relevant Files", "Files that were read, written or created, each with a short note."],
+  ["## Historical Remaining Work", "What was left to do. It may be stale and is for reference."],
+  [
+    "## Critical Context",
+    "Values, error messages and settings that would otherwise be lost. No credentials.",
+  ],
+];
+
+export function summaryPrompt(request: SummaryRequest): string {
+  const { previousSummary, today, focus, providerText } = request;
+  return [
+    ROLE,
+    previousSummary === undefined
+      ? `TURNS TO SUMMARIZE:\n${request.turns}`
+      : `PREVIOUS SUMMARY:\n${previousSummary}\n\nNEW TURNS TO INCORPORATE:\n${request.turns}`,
+    ...(providerText
+      ? [`NOTES OF THE MEMORY PROVIDERS:\n${fenceUntrusted(providerText, "memory providers")}`]
+      : []),
+    ...(previousSummary === undefined ? [] : [UPDATE]),
+    ...(today === undefined ? [] : [anchoring(today)]),
+    structure(request.budgetTokens),
+    ...(focus === undefined ? [] : [focusBlock(focus)]),
+  ].join("\n\n");
+}
+
+/** Room that the wording itself takes, beside the source texts. */
+export function promptOverhead(): string {
+  const focus: Focus = { kind: "named", topic: "" };
+  return summaryPrompt({ turns: "", previousSummary: "", budgetTokens: 10_000, today: "2000-01-01", focus });
+}
+
+const ROLE =
+  "Write a checkpoint of a conversation between a user and an assistant. The assistant goes on from the checkpoint without the turns it stands for, so whatever it needs has to be in there. " +
+  "The turns below are source material for it: record what was asked and what happened. " +
+  "Write in the language the user writes in. Leave passwords, keys, tokens and other secrets out: put [REDACTED] in their place and note that credentials were present. " +
+  "Answer with the structured body alone, without a greeting, an introduction or a closing remark.";
+
+const UPDATE =
+  "Bring the previous summary up to date with the new turns. Keep every fact in it that still holds. Go on with the numbering of the completed actions. " +
+  "Move work that is finished now to the completed actions and questions that are answered now to the resolved questions. " +
+  "Refresh the active state and the task snapshot so that they describe the end of the new turns. Delete something only if it is clearly obsolete.";
+
+function anchoring(today: string): string {
+  return (
+    `TEMPORAL ANCHORING: today is ${today}. Write finished actions as facts in the past tense with their date where the turns or this line tell it, ` +
+    "so that nobody takes them for something still to be done. Do not make up dates."
+  );
+}
+
+function structure(budgetTokens: number): string {
+  const sections = SUMMARY_SECTIONS.map(([heading, holds]) => `${heading}\n(${holds})`);
+  return (
+    `Aim for about ${budgetTokens} tokens. Be concrete: paths, commands, numbers, names, messages as they were. ` +
+    `Use exactly these sections in this order, and write what belongs there in place of the text in brackets:\n\n${sections.join("\n\n")}`
+  );
+}
+
+function focusBlock({ kind, topic }: Focus): string {
+  const order =
+    kind === "named"
+      ? "Keep everything about this topic in full detail; it may take about 60-70 % of the length. Compress the rest harder. Secrets stay out here too."
+      : "Take care that nothing these messages depend on gets lost. Secrets stay out here too.";
+  return `FOCUS TOPIC: "${topic}"\n${order}`;
+}

@@ -1,0 +1,155 @@
+// Makes a summary of any length of turns: in one call where they fit the model, otherwise piece by piece, where the
+// summary so far is the previous summary of the next piece.
+import { err, ok, type Result } from "../../lib/index.ts";
+import { handoffBody } from "../compressor/handoff.ts";
+import type { SummaryFailure } from "../outcome.ts";
+import { CHARS_PER_TOKEN, estimateText } from "../tokens.ts";
+import { chunkTurns } from "./chunks.ts";
+import { summaryFailure } from "./failures.ts";
+import type { Focus } from "./focus.ts";
+import type { SummaryModel, SummaryModels } from "./models.ts";
+import { promptOverhead, summaryPrompt } from "./request.ts";
+import { shortenSections } from "./shorten.ts";
+
+export type SummaryJob = {
+  /** As text, oldest first, without secrets. */
+  readonly turns: readonly string[];
+  readonly previousSummary?: string | undefined;
+  readonly budgetTokens: number;
+  readonly today?: string | undefined;
+  readonly focus?: Focus | undefined;
+  readonly providerText?: string | undefined;
+  /** How much a model can read and write in one call. */
+  readonly windowOf: (model: SummaryModel) => number;
+  readonly signal?: AbortSignal | undefined;
+  readonly onProgress?: ((progress: SummaryProgress) => void) | undefined;
+};
+
+export type SummaryProgress = { readonly turnsDone: number; readonly turnsTotal: number };
+
+export type Summarised = {
+  readonly body: string;
+  /** Turns that were cut before a model saw them, beyond the usual limits, and earlier summaries that were. */
+  readonly shortened: number;
+  /** Why the first model is not the one that wrote it. */
+  readonly rescuedFrom?: SummaryFailure;
+};
+
+export type Unsummarised = {
+  readonly failure: SummaryFailure;
+  /** Turns at the beginning that `soFar` already stands for. */
+  readonly turnsDone: number;
+  readonly soFar?: string;
+};
+
+/** Rejects only when the signal is aborted. */
+export async function summarise(
+  job: SummaryJob,
+  models: SummaryModels,
+): Promise<Result<Summarised, Unsummarised>> {
+  const available = models.available();
+  if (!available.ok) return err(unsummarised(available.error, NOTHING_DONE));
+  let state = NOTHING_DONE;
+  let failure: SummaryFailure | undefined;
+  for (const model of available.value) {
+    const folded = await fold(job, state, model, models);
+    state = folded.state;
+    if (folded.failure === undefined)
+      return ok({
+        body: state.soFar ?? "",
+        shortened: state.shortened,
+        ...(failure === undefined ? {} : { rescuedFrom: failure }),
+      });
+    failure = folded.failure;
+  }
+  return err(unsummarised(failure ?? NEVER_ASKED, state));
+}
+
+const NEVER_ASKED: SummaryFailure = { kind: "no_model", message: "No model for summaries is configured." };
+
+type FoldState = { readonly turnsDone: number; readonly soFar?: string; readonly shortened: number };
+
+const NOTHING_DONE: FoldState = { turnsDone: 0, shortened: 0 };
+
+function unsummarised(failure: SummaryFailure, { turnsDone, soFar }: FoldState): Unsummarised {
+  return soFar === undefined ? { failure, turnsDone: 0 } : { failure, turnsDone, soFar };
+}
+
+/** Goes on where another model stopped. */
+async function fold(
+  job: SummaryJob,
+  from: FoldState,
+  model: SummaryModel,
+  models: SummaryModels,
+): Promise<{ state: FoldState; failure?: SummaryFailure }> {
+  const room = planRoom(job, job.windowOf(model));
+  if (room.turnTokens < LEAST_TURN_TOKENS) {
+    const message = `Its window of ${job.windowOf(model)} tokens is too small for a summary of this conversation.`;
+    return { state: from, failure: summaryFailure("failed", message, (text) => text) };
+  }
+  const { chunks, shortenedTurns } = chunkTurns(job.turns.slice(from.turnsDone), room.turnTokens);
+  let state: FoldState = { ...from, shortened: from.shortened + shortenedTurns };
+  for (const [index, chunk] of chunks.entries()) {
+    const previous = state.soFar ?? job.previousSummary;
+    const carried = previous === undefined ? undefined : shortenSections(previous, room.previousChars);
+    const isLast = index === chunks.length - 1;
+    const prompt = summaryPrompt({
+      ...job,
+      turns: chunk.join("\n\n"),
+      previousSummary: carried,
+      budgetTokens: room.budgetTokens,
+      providerText: isLast ? room.providerText : undefined,
+    });
+    const maxOutputTokens = Math.trunc(room.budgetTokens * OUTPUT_FACTOR);
+    const answer = await models.ask(model, { prompt, maxOutputTokens, signal: job.signal });
+    if (!answer.ok) return { state, failure: answer.error };
+    state = {
+      turnsDone: state.turnsDone + chunk.length,
+      soFar: handoffBody({ role: "assistant", content: answer.value }) ?? answer.value, // some models write the frame too
+      shortened: state.shortened + (carried === previous ? 0 : 1),
+    };
+    report(job, state.turnsDone);
+  }
+  return { state };
+}
+
+/** What the model may write, compared with what it was asked for. */
+const OUTPUT_FACTOR = 1.3;
+const LEAST_TURN_TOKENS = 500;
+/** The estimate is rough, and some texts have far more tokens than letters suggest. */
+const USABLE_SHARE = 0.85;
+const BUDGET_SHARE = 0.2;
+const PREVIOUS_SHARE = 0.3;
+const PROVIDER_SHARE = 0.1;
+const PROVIDER_CHARS = 16_000;
+
+type Room = {
+  readonly budgetTokens: number;
+  readonly turnTokens: number;
+  readonly previousChars: number;
+  readonly providerText: string | undefined;
+};
+
+/** Shares one call's window between the answer, the previous summary, the providers' notes and the turns. */
+function planRoom(job: SummaryJob, window: number): Room {
+  const usable = Math.trunc(window * USABLE_SHARE);
+  const budgetTokens = Math.max(1, Math.min(job.budgetTokens, Math.trunc(usable * BUDGET_SHARE)));
+  const outputTokens = Math.trunc(budgetTokens * OUTPUT_FACTOR);
+  const previousTokens = Math.min(
+    Math.max(estimateText(job.previousSummary ?? ""), 2 * budgetTokens),
+    Math.trunc(usable * PREVIOUS_SHARE),
+  );
+  const providerChars = Math.min(PROVIDER_CHARS, Math.trunc(usable * PROVIDER_SHARE) * CHARS_PER_TOKEN);
+  const providerText = job.providerText ? shortenSections(job.providerText, providerChars) : undefined;
+  const words = estimateText(promptOverhead()) + estimateText(job.focus?.topic ?? "");
+  const turnTokens = usable - words - outputTokens - previousTokens - estimateText(providerText ?? "");
+  return { budgetTokens, turnTokens, previousChars: previousTokens * CHARS_PER_TOKEN, providerText };
+}
+
+function report({ onProgress, turns }: SummaryJob, turnsDone: number): void {
+  try {
+    onProgress?.({ turnsDone, turnsTotal: turns.length });
+  } catch {
+    // A display that fails is no reason to lose the summary.
+  }
+}

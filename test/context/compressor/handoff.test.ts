@@ -1,0 +1,131 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  COMPACTION_NOTE,
+  HANDOFF_END,
+  HANDOFF_MARKER,
+  HANDOFF_PREFIX,
+  handoffBody,
+  handoffText,
+  isHandoff,
+  withCompactionNote,
+  withoutHandoff,
+} from "../../../src/context/compressor/handoff.ts";
+
+describe("the handoff", () => {
+  it("has the markers other programs look for", () => {
+    expect(HANDOFF_MARKER).toBe("[CONTEXT COMPACTION \u2014 REFERENCE ONLY]");
+    expect(HANDOFF_END).toBe(
+      "--- END OF CONTEXT SUMMARY \u2014 respond to the message below, not the summary above ---",
+    );
+    expect(HANDOFF_PREFIX.startsWith(HANDOFF_MARKER)).toBe(true);
+    expect(HANDOFF_PREFIX.endsWith(":")).toBe(true);
+    expect(HANDOFF_PREFIX).not.toContain("\n");
+    for (const word of [
+      "background",
+      "newest user message",
+      "Historical",
+      "undo",
+      "MEMORY.md",
+      "USER.md",
+      "session_search",
+    ])
+      expect(HANDOFF_PREFIX).toContain(word);
+  });
+
+  it("gives back the body it was made of, whatever is in it", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), (text) => {
+        const body = `## Goal\n${text}.`.replaceAll(HANDOFF_END, "");
+        const written = handoffBody({ role: "user", content: handoffText(body) });
+        expect(written).toBe(body);
+      }),
+    );
+    expect(handoffBody({ role: "user", content: handoffText(`a ${HANDOFF_END} b`) })).toBe("a  b");
+  });
+
+  it.each([
+    ["ours", handoffText("the body"), "the body"],
+    ["the hyphen form", "  [CONTEXT COMPACTION - REFERENCE ONLY] notes:\nthe body", "the body"],
+    ["the old form", "[CONTEXT SUMMARY]: the body", "the body"],
+    ["merged", `${handoffText("the body")}\n\nand a question`, "the body"],
+  ])("is recognised: %s", (_, content, body) => {
+    for (const message of [
+      { role: "user", content },
+      { role: "assistant", content: [{ type: "text", text: content }] },
+    ]) {
+      expect(isHandoff(message)).toBe(true);
+      expect(handoffBody(message)).toBe(body);
+    }
+  });
+
+  it("is not seen where somebody only talks about it, nor in results", () => {
+    const quoting = `What does ${HANDOFF_MARKER} mean?`;
+    expect(isHandoff({ role: "user", content: quoting })).toBe(false);
+    expect(handoffBody({ role: "user", content: quoting })).toBeUndefined();
+    expect(isHandoff({ role: "tool", content: handoffText("x") })).toBe(false);
+    for (const content of [null, undefined, [], 17, {}, [null]])
+      expect(isHandoff({ role: "user", content })).toBe(false);
+  });
+
+  it("with the flag but without a marker is all body", () => {
+    const message = { role: "user", content: "notes of another engine", _compressed_summary: true } as const;
+    expect(handoffBody(message)).toBe("notes of another engine");
+    expect(withoutHandoff(message)).toBeUndefined();
+  });
+});
+
+describe("what the author wrote behind a handoff", () => {
+  const merged = (content: unknown) =>
+    ({ role: "user", content, _row_id: 4, _compressed_summary: true }) as const;
+
+  it("comes back as it was, blanks included", () => {
+    const content = `${handoffText("body")}\n\n  indented\n\n${HANDOFF_END} quoted `;
+    expect(withoutHandoff(merged(content))).toEqual({
+      role: "user",
+      content: `  indented\n\n${HANDOFF_END} quoted `,
+      _row_id: 4,
+    });
+  });
+
+  it("comes back from a list with its other parts", () => {
+    const image = { type: "image_url" };
+    const front = { type: "text", text: `${handoffText("body")}\n\n` };
+    expect(withoutHandoff(merged([front, image]))?.content).toEqual([image]);
+    expect(withoutHandoff(merged([front]))).toBeUndefined();
+    const inOnePart = { type: "text", text: `${handoffText("body")}\n\nand this` };
+    expect(withoutHandoff(merged([inOnePart]))?.content).toEqual([{ type: "text", text: "and this" }]);
+  });
+
+  it("is the message itself without a handoff, and a call counts as something of its own", () => {
+    const plain = { role: "user", content: "hello" };
+    expect(withoutHandoff(plain)).toBe(plain);
+    const calls = [{ id: "a", function: { name: "t", arguments: "{}" } }];
+    expect(withoutHandoff({ role: "assistant", content: handoffText("x"), tool_calls: calls })).toEqual({
+      role: "assistant",
+      content: "",
+      tool_calls: calls,
+    });
+  });
+});
+
+describe("the note in a system message", () => {
+  it("is added once, to every kind of content", () => {
+    expect(COMPACTION_NOTE.startsWith("[Note: Some earlier conversation turns have been compacted")).toBe(
+      true,
+    );
+    const part = { type: "text", text: COMPACTION_NOTE };
+    const record = { type: "text", text: "rules" };
+    for (const [content, expected] of [
+      ["rules", `rules\n\n${COMPACTION_NOTE}`],
+      ["", COMPACTION_NOTE],
+      [null, COMPACTION_NOTE],
+      [[record], [record, part]],
+      [record, [record, part]],
+    ]) {
+      const noted = withCompactionNote({ role: "system", content });
+      expect(noted.content).toEqual(expected);
+      expect(withCompactionNote(noted)).toBe(noted);
+    }
+  });
+});

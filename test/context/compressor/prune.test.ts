@@ -1,0 +1,203 @@
+import { describe, expect, it } from "vitest";
+import { oneLiner } from "../../../src/context/compressor/one-liners.ts";
+import { pruneToolResults } from "../../../src/context/compressor/prune.ts";
+import { shrinkArguments } from "../../../src/context/compressor/shrink-arguments.ts";
+import type { ContextMessage } from "../../../src/context/message.ts";
+import { frozen } from "../histories.ts";
+import { alternating, toolRounds, user } from "../lists.ts";
+
+const RULES = { tailTokens: 20_000, protectLastN: 20, headEnd: 0 };
+const DUPLICATE = "[Duplicate tool output — same content as a more recent call]";
+
+function call(id: string, name: string, given: string): ContextMessage {
+  return {
+    role: "assistant",
+    content: "",
+    tool_calls: [{ id, type: "function", function: { name, arguments: given } }],
+  };
+}
+function result(id: string, content: unknown): ContextMessage {
+  return { role: "tool", tool_call_id: id, content };
+}
+
+describe("pruning", () => {
+  it("leaves a short list and a generous budget alone, and gives the same array back", () => {
+    const short = toolRounds(10, 8000);
+    expect(pruneToolResults(short, { ...RULES, tailTokens: 10 }).messages).toBe(short);
+    const generous = toolRounds(40, 8000);
+    expect(pruneToolResults(generous, { ...RULES, tailTokens: 200_000 }).messages).toBe(generous);
+  });
+
+  it("replaces long results outside the budget and the newest messages, and does not touch its input", () => {
+    const messages = frozen([user(), ...toolRounds(40, 8000)]);
+    const pruned = pruneToolResults(messages, RULES);
+    expect(pruned.results).toBe(30);
+    expect(pruned.messages).toHaveLength(messages.length);
+    expect(pruned.messages.slice(-20)).toEqual(messages.slice(-20));
+    expect(String(pruned.messages[2]?.content)).toMatch(
+      /^\[read_file\] read src\/call_\d+\.ts from line 1 \(8,000 chars\)$/,
+    );
+  });
+
+  it("keeps short results, old placeholders and empty ones", () => {
+    const contents = ["x".repeat(200), "", null, `${"[Old tool output cleared to save context space]"}`];
+    const old = contents.flatMap((content, index) => [
+      call(`c${index}`, "t", "{}"),
+      result(`c${index}`, content),
+    ]);
+    const messages = [...old, ...alternating(30, 40)];
+    expect(pruneToolResults(messages, { ...RULES, tailTokens: 0 }).messages).toBe(messages);
+  });
+
+  it("keeps the newest of equal results, in the tail too, but none in the head is touched", () => {
+    const same = "the same long text ".repeat(20);
+    const messages = ["a", "b", "c"].flatMap((id) => [call(id, "t", "{}"), result(id, same)]);
+    expect(pruneToolResults(messages, RULES).messages.map(({ content }) => content)).toEqual([
+      "",
+      DUPLICATE,
+      "",
+      DUPLICATE,
+      "",
+      same,
+    ]);
+    const headExempt = pruneToolResults(messages, { ...RULES, headEnd: 2 });
+    expect(headExempt.messages[1]).toBe(messages[1]);
+    expect(headExempt.results).toBe(1);
+  });
+
+  it("takes screenshots out of old results", () => {
+    const image = { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } };
+    const text = { type: "text", text: "page" };
+    const old = [
+      call("a", "browser_vision", "{}"),
+      result("a", [text, image]),
+      call("b", "browser_vision", "{}"),
+      result("b", { _multimodal: true, text_summary: "s".repeat(300), content: [image] }),
+    ];
+    const { messages } = pruneToolResults([...old, ...alternating(30, 40)], { ...RULES, tailTokens: 0 });
+    expect(messages[1]?.content).toEqual([
+      text,
+      { type: "text", text: "[screenshot removed to save context]" },
+    ]);
+    expect(messages[3]?.content).toBe(`[screenshot removed] ${"s".repeat(200)}`);
+  });
+
+  it("names the call nearest before a result where ids are used again", () => {
+    const messages = [
+      call("x", "read_file", '{"path":"one"}'),
+      result("x", "1".repeat(300)),
+      call("x", "read_file", '{"path":"two"}'),
+      result("x", "2".repeat(300)),
+      result("nobody", "3".repeat(300)),
+      ...alternating(30, 40),
+    ];
+    const { messages: pruned } = pruneToolResults(messages, { ...RULES, tailTokens: 0 });
+    expect(pruned[1]?.content).toBe("[read_file] read one from line 1 (300 chars)");
+    expect(pruned[3]?.content).toBe("[read_file] read two from line 1 (300 chars)");
+    expect(pruned[4]?.content).toBe("[unknown] (300 chars result)");
+  });
+
+  it("never makes a result longer", () => {
+    const long = call("x", "read_file", JSON.stringify({ path: "p".repeat(900) }));
+    const messages = [long, result("x", "r".repeat(400)), ...alternating(30, 40)];
+    const { messages: pruned } = pruneToolResults(messages, { ...RULES, tailTokens: 0 });
+    expect(pruned[1]?.content).toBe("r".repeat(400));
+  });
+
+  it("shortens the arguments of old calls, and only there", () => {
+    const write = call("x", "write_file", JSON.stringify({ path: "a", content: "c".repeat(900) }));
+    const messages = [write, result("x", "ok"), ...alternating(30, 40), write, result("x", "ok")];
+    const pruned = pruneToolResults(messages, { ...RULES, tailTokens: 0 });
+    expect(pruned.shortenedCalls).toBe(1);
+    expect(JSON.stringify(pruned.messages[0])).toContain(`${"c".repeat(200)}...[truncated]`);
+    expect(pruned.messages[32]).toBe(write);
+  });
+});
+
+describe("one line for a result", () => {
+  const long = "x".repeat(1234);
+  it.each([
+    [
+      "terminal",
+      '{"command":"make ship"}',
+      '{"exit_code": -2}\nmore',
+      "[terminal] ran `make ship` -> exit -2, 2 lines output",
+    ],
+    [
+      "terminal",
+      `{"command":"${"c".repeat(90)}"}`,
+      "",
+      `[terminal] ran \`${"c".repeat(77)}...\` -> exit ?, 0 lines output`,
+    ],
+    ["read_file", "{}", long, "[read_file] read ? from line 1 (1,234 chars)"],
+    ["write_file", '{"path":"x"}', long, "[write_file] wrote to x (? lines)"],
+    ["search_files", "{}", '"total_count": 12', "[search_files] content search for '?' in . -> 12 matches"],
+    ["patch", '{"mode":"v4a","path":"p"}', long, "[patch] v4a in p (1,234 chars result)"],
+    [
+      "browser_navigate",
+      '{"url":"http://a.example"}',
+      long,
+      "[browser_navigate] http://a.example (1,234 chars)",
+    ],
+    ["browser_snapshot", "{}", long, "[browser_snapshot] (1,234 chars)"],
+    ["browser_other", "{}", long, "[browser_other] (1,234 chars result)"],
+    ["web_search", "{}", long, "[web_search] query='?' (1,234 chars result)"],
+    ["web_extract", '{"urls":["http://a.example"]}', long, "[web_extract] http://a.example (1,234 chars)"],
+    ["web_extract", "{}", long, "[web_extract] ? (1,234 chars)"],
+    [
+      "execute_code",
+      `{"code":"${"y".repeat(70)}"}`,
+      long,
+      `[execute_code] \`${"y".repeat(60)}...\` (1 lines output)`,
+    ],
+    ["skill_view", '{"name":"pots"}', long, "[skill_view] name=pots (1,234 chars)"],
+    ["skills_list", "{}", long, "[skills_list] name=? (1,234 chars)"],
+    [
+      "vision_analyze",
+      `{"question":"${"q".repeat(60)}"}`,
+      long,
+      `[vision_analyze] '${"q".repeat(50)}' (1,234 chars)`,
+    ],
+    ["text_to_speech", "{}", long, "[text_to_speech] generated audio (1,234 chars)"],
+    ["memory", '{"action":"add"}', long, "[memory] add on ?"],
+    ["clarify", "{}", long, "[clarify] asked user a question"],
+    ["cronjob", '{"action":"list"}', long, "[cronjob] list"],
+    ["process", '{"action":"kill","session_id":"p1"}', long, "[process] kill session=p1"],
+    [
+      "weird",
+      `{"a":"${"v".repeat(50)}","b":[1],"c":2}`,
+      long,
+      `[weird] a=${"v".repeat(40)} b=[1] (1,234 chars result)`,
+    ],
+    ["toString", "not json", long, "[toString] (1,234 chars result)"],
+    ["__proto__", "[]", long, "[__proto__] (1,234 chars result)"],
+  ])("%s %s", (tool, given, output, line) => {
+    expect(oneLiner(tool, given, output)).toBe(line);
+  });
+});
+
+describe("shorter arguments", () => {
+  it("stay JSON, keep other letters, large numbers and keys as they are", () => {
+    const text = `{"${"k".repeat(300)}":[{"b":"${"ü😀\\n".repeat(200)}"}],"n":12345678901234567890,"t":true}`;
+    const shorter = shrinkArguments(text);
+    expect(shorter).toContain('"n": 12345678901234567890, "t": true}');
+    expect(shorter).toContain("k".repeat(300));
+    const value = JSON.parse(shorter)["k".repeat(300)][0].b;
+    expect(value.startsWith("ü😀\n")).toBe(true);
+    expect([...value]).toHaveLength(200 + "...[truncated]".length);
+  });
+
+  it("are the same text when they are short, no JSON, or have nothing to cut", () => {
+    for (const text of [
+      '{"a":"b"}',
+      `path=a ${"clay ".repeat(200)}`,
+      JSON.stringify(Array.from({ length: 400 }, (_, at) => at)),
+    ])
+      expect(shrinkArguments(text)).toBe(text);
+  });
+
+  it("of megabytes of escapes are cut too", () => {
+    const shorter = shrinkArguments(`{"a":"${"\\n".repeat(3_000_000)}"}`);
+    expect(JSON.parse(shorter).a).toBe(`${"\n".repeat(200)}...[truncated]`);
+  });
+});

@@ -1,0 +1,49 @@
+// Conversations written down by their shape: turns of so many characters, tool rounds with results of so many.
+import type { ContextMessage } from "../../src/context/message.ts";
+
+let made = 0;
+
+/** Words that occur in no other message of the process, cut to the length. */
+export function filler(chars: number): string {
+  made += 1;
+  return `w${made} `.repeat(Math.ceil(chars / 3)).slice(0, chars);
+}
+
+export const system = (chars = 200): ContextMessage => ({ role: "system", content: filler(chars) });
+export const user = (chars = 60): ContextMessage => ({ role: "user", content: filler(chars) });
+export const assistant = (chars = 60): ContextMessage => ({ role: "assistant", content: filler(chars) });
+
+/** User first. */
+export function alternating(
+  count: number,
+  chars: number,
+  first: "user" | "assistant" = "user",
+): ContextMessage[] {
+  const [one, other] = first === "user" ? [user, assistant] : [assistant, user];
+  return Array.from({ length: count }, (_, index) => (index % 2 === 0 ? one(chars) : other(chars)));
+}
+
+/** One message with a call for each size, and their results. */
+export function toolGroup(...resultChars: readonly number[]): ContextMessage[] {
+  const ids = resultChars.map(() => {
+    made += 1;
+    return `call_${made}`;
+  });
+  const calls = ids.map((id) => ({
+    id,
+    type: "function",
+    function: { name: "read_file", arguments: JSON.stringify({ path: `src/${id}.ts` }) },
+  }));
+  return [
+    { role: "assistant", content: "", tool_calls: calls },
+    ...resultChars.map((chars, index) => ({
+      role: "tool",
+      tool_call_id: ids[index],
+      content: filler(chars),
+    })),
+  ];
+}
+
+export function toolRounds(count: number, chars: number): ContextMessage[] {
+  return Array.from({ length: count }, () => toolGroup(chars)).flat();
+}
