@@ -24,6 +24,11 @@ export const GROUPS: readonly Group[] = [
     load: async () => (await import("./sessions/commands.ts")).sessionsCommands,
   },
   {
+    name: "context",
+    summary: "show and choose what keeps long conversations within the model's window",
+    load: async () => (await import("./context/commands.ts")).contextCommands,
+  },
+  {
     name: "mcp",
     summary: "serve memory and past sessions to Claude Code, Codex, Cursor and other MCP clients",
     isCommand: true,

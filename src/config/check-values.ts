@@ -6,8 +6,16 @@ import { configPath, readConfigText } from "./config-file.ts";
 import type { CheckOptions, ConfigCheck, UnknownKey } from "./edit.ts";
 import { isRecord, type ParsedConfig, parseConfigText, toHermesConfig, valueAt } from "./full-read.ts";
 import { CONFIG_KEYS, findConfigKey, isKnownSection } from "./keys.ts";
+import { ignoredValues } from "./lenient-values.ts";
 import { APPROVAL_WORDS } from "./memory-config.ts";
 import { nearest } from "./nearest.ts";
+
+const OLD_NAMES: Readonly<Record<string, string>> = {
+  "memory.write_mode": "memory.write_approval",
+  "compression.summary_provider": "auxiliary.compression.provider",
+  "compression.summary_model": "auxiliary.compression.model",
+  "compression.summary_base_url": "auxiliary.compression.base_url",
+};
 
 const OFF_WORDS = ["off", "false", "no", "0", "disable", "disabled", ""];
 
@@ -23,7 +31,12 @@ export function checkValues(home: string, options: CheckOptions): ConfigCheck {
   return {
     ...nothing,
     errors: config.ok ? [] : config.error,
-    warnings: [...approvalWarnings(parsed.value), ...scanWarnings(parsed.value, options)],
+    warnings: [
+      ...approvalWarnings(parsed.value),
+      ...oldNameWarnings(parsed.value),
+      ...scanWarnings(parsed.value, options),
+      ...ignoredWarnings(parsed.value),
+    ],
     unknownKeys: unknownKeys(parsed.value, parsed.value.raw, []),
   };
 }
@@ -38,12 +51,21 @@ function approvalWarnings(parsed: ParsedConfig): ConfigIssue[] {
     if (!isClear)
       warnings.push(issue(parsed, path, `should be true or false; ${shown(value)} counts as false`));
   }
-  const oldMode = valueAt(parsed.raw, ["memory", "write_mode"]);
-  if (oldMode != null) {
-    const message = "is the old name of memory.write_approval; set that one instead and remove this";
-    warnings.push(issue(parsed, ["memory", "write_mode"], message));
-  }
   return warnings;
+}
+
+function ignoredWarnings(parsed: ParsedConfig): ConfigIssue[] {
+  return ignoredValues(parsed.raw).map(({ path, allowed, found }) =>
+    issue(parsed, path, `${allowed}; ${found} is ignored`),
+  );
+}
+
+function oldNameWarnings(parsed: ParsedConfig): ConfigIssue[] {
+  return Object.entries(OLD_NAMES).flatMap(([old, name]) => {
+    const path = old.split(".");
+    if (valueAt(parsed.raw, path) == null) return [];
+    return [issue(parsed, path, `is the old name of ${name}; set that one instead and remove this`)];
+  });
 }
 
 function isKnownWord(word: string | undefined): boolean {
@@ -63,7 +85,7 @@ function scanWarnings(parsed: ParsedConfig, options: CheckOptions): ConfigIssue[
 function unknownKeys(parsed: ParsedConfig, section: Record<string, unknown>, above: string[]): UnknownKey[] {
   return Object.entries(section).flatMap(([name, value]): UnknownKey[] => {
     const path = [...above, name];
-    if (findConfigKey(path) !== undefined || path.join(".") === "memory.write_mode") return [];
+    if (findConfigKey(path) !== undefined || Object.hasOwn(OLD_NAMES, path.join("."))) return [];
     if (isKnownSection(path)) return isRecord(value) ? unknownKeys(parsed, value, path) : [];
     const suggestion = suggest(path);
     // `memory.<provider>` holds the settings of that provider.
@@ -92,7 +114,7 @@ function suggest(path: readonly string[]): string | undefined {
   return found === undefined ? undefined : [...path.slice(0, -1), found].join(".");
 }
 
-function issue(parsed: ParsedConfig, path: string[], message: string): ConfigIssue {
+function issue(parsed: ParsedConfig, path: readonly string[], message: string): ConfigIssue {
   const line = parsed.lineOf(path);
   return { key: path.join("."), message, ...(line === undefined ? {} : { line }) };
 }

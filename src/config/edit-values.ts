@@ -15,6 +15,7 @@ import {
   YAML_OPTIONS,
 } from "./full-read.ts";
 import { type ConfigKey, findConfigKey, isKnownSection } from "./keys.ts";
+import { ignoredValues } from "./lenient-values.ts";
 import { APPROVAL_WORDS } from "./memory-config.ts";
 import { updateTextFile } from "./text-file.ts";
 import { spliceRemoval, spliceValue } from "./yaml-splice.ts";
@@ -122,9 +123,15 @@ function newIssues(parsed: ParsedConfig, wanted: RawConfig, dottedKey: string): 
   const before = toHermesConfig(parsed);
   const known = new Set(before.ok ? [] : before.error.map((issue) => issue.key));
   const after = toHermesConfig({ raw: wanted, lineOf: () => undefined });
-  if (after.ok) return [];
   const isAbout = (key: string) => key === dottedKey || key.startsWith(`${dottedKey}.`);
-  return after.error.filter((issue) => isAbout(issue.key) || !known.has(issue.key));
+  const refused = after.ok ? [] : after.error.filter(({ key }) => isAbout(key) || !known.has(key));
+  const useless = ignoredValues(wanted).map(
+    ({ path, allowed, found }): ConfigIssue => ({
+      key: path.join("."),
+      message: `${allowed}, but is ${found}`,
+    }),
+  );
+  return [...refused, ...useless.filter(({ key }) => isAbout(key))];
 }
 
 /** A copy with the value set, or the dotted path of the scalar that stands where a section is needed. */

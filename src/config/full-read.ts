@@ -2,6 +2,7 @@
 import { type Document, isMap, isPair, LineCounter, type ParsedNode, parseDocument } from "yaml";
 import type { z } from "zod";
 import { describeCause, err, ok, type Result } from "../lib/index.ts";
+import { withOldNames } from "./auxiliary-schema.ts";
 import { type ConfigError, type ConfigIssue, configError, shown } from "./config-error.ts";
 import type { MemoryConfig } from "./memory-config.ts";
 import { type HermesConfig, SECTIONS } from "./schema.ts";
@@ -57,51 +58,24 @@ export function fullReadConfig(text: string, path: string): Result<HermesConfig,
 export function toHermesConfig(
   parsed: Pick<ParsedConfig, "raw" | "lineOf">,
 ): Result<HermesConfig, readonly ConfigIssue[]> {
-  const memory = parseSection("memory", parsed);
-  const skills = parseSection("skills", parsed);
-  const agent = parseSection("agent", parsed);
-  const contextFileMaxChars = parseSection("context_file_max_chars", parsed);
-  const display = parseSection("display", parsed);
-  const logging = parseSection("logging", parsed);
-  const sessions = parseSection("sessions", parsed);
-  const sessionSearch = parseSection("session_search", parsed);
-  const auxiliary = parseSection("auxiliary", parsed);
-  if (
-    memory.ok &&
-    skills.ok &&
-    agent.ok &&
-    contextFileMaxChars.ok &&
-    display.ok &&
-    logging.ok &&
-    sessions.ok &&
-    sessionSearch.ok &&
-    auxiliary.ok
-  ) {
-    return ok({
-      memory: memory.value,
-      skills: skills.value,
-      agent: agent.value,
-      contextFileMaxChars: contextFileMaxChars.value,
-      display: display.value,
-      logging: logging.value,
-      sessions: sessions.value,
-      sessionSearch: sessionSearch.value,
-      auxiliary: auxiliary.value,
-      raw: parsed.raw,
-    });
-  }
-  const parts = [
-    memory,
-    skills,
-    agent,
+  const sections = parseSections(parsed);
+  if (!sections.ok) return sections;
+  const {
+    context_file_max_chars: contextFileMaxChars,
+    session_search: sessionSearch,
+    prompt_caching: promptCaching,
+    custom_providers: customProviders,
+    ...rest
+  } = sections.value;
+  return ok({
+    ...rest,
     contextFileMaxChars,
-    display,
-    logging,
-    sessions,
     sessionSearch,
-    auxiliary,
-  ];
-  return err(parts.flatMap((part) => (part.ok ? [] : part.error)));
+    promptCaching,
+    auxiliary: withOldNames(rest.auxiliary, parsed.raw.compression),
+    models: { ...rest.models, customProviders },
+    raw: parsed.raw,
+  });
 }
 
 export function isRecord(value: unknown): value is Record<string, unknown> {
@@ -118,12 +92,32 @@ export function valueAt(raw: unknown, path: readonly PropertyKey[]): unknown {
   return current;
 }
 
-function parseSection<K extends keyof typeof SECTIONS>(
+type SectionName = keyof typeof SECTIONS;
+type Sections = { readonly [K in SectionName]: z.output<(typeof SECTIONS)[K]> };
+
+/** All of them, or everything that is wrong with any of them. */
+function parseSections(
+  parsed: Pick<ParsedConfig, "raw" | "lineOf">,
+): Result<Sections, readonly ConfigIssue[]> {
+  const values: Partial<Record<SectionName, unknown>> = {};
+  const issues: ConfigIssue[] = [];
+  for (const name of Object.keys(SECTIONS) as SectionName[]) {
+    const section = parseSection(name, parsed);
+    if (section.ok) values[name] = section.value;
+    else issues.push(...section.error);
+  }
+  return issues.length > 0 ? err(issues) : ok(values as Sections); // without issues every section has its value
+}
+
+/** They hold no keys, so without a value they are not an empty section. */
+const KEYLESS: readonly SectionName[] = ["context_file_max_chars", "custom_providers"];
+
+function parseSection<K extends SectionName>(
   name: K,
   parsed: Pick<ParsedConfig, "raw" | "lineOf">,
 ): Result<z.output<(typeof SECTIONS)[K]>, readonly ConfigIssue[]> {
   const given = Object.hasOwn(parsed.raw, name) ? parsed.raw[name] : undefined;
-  const value = given ?? (name === "context_file_max_chars" ? undefined : {});
+  const value = given ?? (KEYLESS.includes(name) ? undefined : {});
   const outcome = SECTIONS[name].safeParse(value);
   if (outcome.success) return ok(outcome.data as z.output<(typeof SECTIONS)[K]>);
   const issues = new Map<string, ConfigIssue>(); // several rules of one key say the same sentence

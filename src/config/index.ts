@@ -1,6 +1,18 @@
 // The door to settings. Importing it loads neither zod nor yaml.
+export type {
+  AuxiliaryConfig,
+  AuxiliaryModel,
+  AuxiliaryModelConfig,
+  CompressionModelConfig,
+} from "./auxiliary-schema.ts";
 export type { ConfigError, ConfigIssue } from "./config-error.ts";
 export { configPath } from "./config-file.ts";
+export type {
+  CompressionConfig,
+  ContextConfig,
+  LosslessConfig,
+  PromptCachingConfig,
+} from "./context-schema.ts";
 export {
   type CheckOptions,
   type ConfigChange,
@@ -25,11 +37,12 @@ export {
 export { CONFIG_KEYS, type ConfigKey, findConfigKey, isKnownSection } from "./keys.ts";
 export { loadConfig, loadMemoryConfig } from "./load.ts";
 export { DEFAULT_MEMORY_CONFIG, isApprovalOn, type MemoryConfig } from "./memory-config.ts";
+export type { ConfiguredPrice, CustomProvider, ModelConfig } from "./model-schema.ts";
 export { nearest } from "./nearest.ts";
 export type {
-  AuxiliaryModelConfig,
   HermesConfig,
   NotificationLevel,
   SessionSearchConfig,
   SummarizeMode,
 } from "./schema.ts";
+export { type ReadFailure, type UpdateRules, updateTextFile } from "./text-file.ts";

@@ -1,21 +1,10 @@
 // Every key of config.yaml this program reads: default, what is allowed, what it does. `get`, `check` and the reference
 // page work from this table; a test holds it against the schema and the page.
+import { type ConfigKey, key } from "./config-key.ts";
+import { CONTEXT_KEYS } from "./context-keys.ts";
 import { DEFAULT_MEMORY_CONFIG as memory } from "./memory-config.ts";
 
-export type KeyKind = "boolean" | "approval" | "number" | "choice" | "text" | "list" | "section" | "unused";
-
-export type ConfigKey = {
-  /** Dotted path; `*` stands for any one name. */
-  readonly key: string;
-  readonly kind: KeyKind;
-  /** Undefined: no value unless one is given. */
-  readonly default: unknown;
-  readonly meaning: string;
-};
-
-function key(path: string, kind: KeyKind, standard: unknown, meaning: string): ConfigKey {
-  return { key: path, kind, default: standard, meaning };
-}
+export type { ConfigKey } from "./config-key.ts";
 
 export const CONFIG_KEYS: readonly ConfigKey[] = [
   key("memory.memory_enabled", "boolean", memory.memoryEnabled, "Keep the agent's own notes (MEMORY.md)."),
@@ -148,6 +137,7 @@ export const CONFIG_KEYS: readonly ConfigKey[] = [
     3,
     "How many recaps are written at the same time.",
   ),
+  ...CONTEXT_KEYS,
 ];
 
 /** The table row of a dotted key, wildcards resolved. */

@@ -1,6 +1,15 @@
 // The shape of config.yaml, and the one place where its names become ours. Unknown keys pass: the file is shared with
 // programs that have settings of their own. A key without a value counts as not set.
 import * as z from "zod";
+import { type AuxiliaryConfig, auxiliarySection } from "./auxiliary-schema.ts";
+import {
+  type CompressionConfig,
+  type ContextConfig,
+  compressionSection,
+  contextSection,
+  type PromptCachingConfig,
+  promptCachingSection,
+} from "./context-schema.ts";
 import {
   APPROVAL_WORDS,
   DEFAULT_MEMORY_CONFIG,
@@ -8,8 +17,16 @@ import {
   MAX_PREFETCH_TIMEOUT_SECONDS,
   type MemoryConfig,
   WHOLE_NUMBERS,
-  type WholeNumberBounds,
 } from "./memory-config.ts";
+import {
+  type ConfiguredPrice,
+  type CustomProvider,
+  customProvidersSection,
+  type ModelConfig,
+  modelSection,
+  modelsSection,
+} from "./model-schema.ts";
+import { AT_LEAST_0, AT_LEAST_1, boolean, POSITIVE, SECTION, seconds, wholeNumber } from "./schema-parts.ts";
 
 export type NotificationLevel = "off" | "on" | "verbose";
 
@@ -27,7 +44,16 @@ export type HermesConfig = {
   };
   readonly sessions: SessionsConfig;
   readonly sessionSearch: SessionSearchConfig;
-  readonly auxiliary: { readonly sessionSearch: AuxiliaryModelConfig };
+  readonly auxiliary: AuxiliaryConfig;
+  readonly context: ContextConfig;
+  readonly compression: CompressionConfig;
+  readonly promptCaching: PromptCachingConfig;
+  readonly model: ModelConfig;
+  readonly models: {
+    /** By the model's name. */
+    readonly prices: Readonly<Record<string, ConfiguredPrice>>;
+    readonly customProviders: readonly CustomProvider[];
+  };
   /** The whole file as it is, for rooms with keys of their own. */
   readonly raw: Readonly<Record<string, unknown>>;
 };
@@ -52,42 +78,10 @@ export type SessionSearchConfig = {
   readonly maxResultChars: number;
 };
 
-/** Which model does a small piece of work beside the conversation, and how long it may take. */
-export type AuxiliaryModelConfig = {
-  readonly provider: string;
-  readonly model: string;
-  readonly baseUrl: string;
-  readonly apiKey: string;
-  /** Seconds, for one call. */
-  readonly timeout: number;
-  readonly extraBody: Readonly<Record<string, unknown>>;
-  readonly maxConcurrency: number;
-};
-
-const SECTION = "must be a section with keys of its own";
-const BOOLEAN = "must be true or false";
 const NOTIFICATIONS = "must be off, on or verbose";
 const SCAN_ALLOW = "must be a list of threat ids, such as [hermes_env]";
 const LOCK_TIMEOUT = `must be a number above 0 and at most ${MAX_LOCK_TIMEOUT_SECONDS}`;
 const PREFETCH_TIMEOUT = `must be a number from 0 (no limit) to ${MAX_PREFETCH_TIMEOUT_SECONDS}`;
-const INTERVAL = "must be a number above 0";
-const TEXT = "must be text";
-
-// YAML 1.1, which the reference reads, has these words for booleans; 1.2 hands them over as text.
-const booleanWords = z.stringbool({ truthy: ["true", "yes", "on"], falsy: ["false", "no", "off"] });
-
-function boolean(standard: boolean) {
-  return z
-    .union([z.boolean(), booleanWords], BOOLEAN)
-    .nullish()
-    .transform((value) => value ?? standard);
-}
-
-function wholeNumber(bounds: WholeNumberBounds, standard: number) {
-  const message = `must be a whole number of at least ${bounds.min}`;
-  const number = z.int(message).min(bounds.min, message).max(bounds.max, message);
-  return number.nullish().transform((value) => value ?? standard);
-}
 
 const approval = z.unknown().transform((value) => (value == null ? undefined : isApprovalOn(value)));
 
@@ -170,7 +164,7 @@ const agentSection = z
   .looseObject({ disabled_toolsets: z.array(z.string(TOOLSETS), TOOLSETS).nullish() }, SECTION)
   .transform((section) => ({ disabledToolsets: section.disabled_toolsets ?? [] }));
 
-const contextFileMaxChars = wholeNumber({ min: 1, max: Number.MAX_SAFE_INTEGER }, 20_000);
+const contextFileMaxChars = wholeNumber(AT_LEAST_1, 20_000);
 
 const platform = z.looseObject({ memory_notifications: notifications.optional() }, SECTION).nullish();
 
@@ -193,7 +187,7 @@ const displaySection = z
   }));
 
 const monitorSection = z.looseObject(
-  { enabled: boolean(true), interval_seconds: z.number(INTERVAL).gt(0, INTERVAL).nullish() },
+  { enabled: boolean(true), interval_seconds: z.number(POSITIVE).gt(0, POSITIVE).nullish() },
   SECTION,
 );
 
@@ -205,8 +199,6 @@ const loggingSection = z
       intervalSeconds: monitor?.interval_seconds ?? 300,
     },
   }));
-
-const AT_LEAST_0 = { min: 0, max: Number.MAX_SAFE_INTEGER };
 
 const sessionsSection = z
   .looseObject(
@@ -226,21 +218,6 @@ const sessionsSection = z
       minIntervalHours: section.min_interval_hours,
     }),
   );
-
-function seconds(standard: number) {
-  return z
-    .number(INTERVAL)
-    .gt(0, INTERVAL)
-    .nullish()
-    .transform((value) => value ?? standard);
-}
-
-function text(standard: string) {
-  return z
-    .string(TEXT)
-    .nullish()
-    .transform((value) => value ?? standard);
-}
 
 const SUMMARIZE = "must be off, on_request or always";
 
@@ -268,38 +245,6 @@ const sessionSearchSection = z
     }),
   );
 
-const auxiliaryModel = z
-  .looseObject(
-    {
-      provider: text("auto"),
-      model: text(""),
-      base_url: text(""),
-      api_key: z.coerce.string().nullish(), // never refused, because a refusal would show it
-      timeout: seconds(30),
-      extra_body: z.record(z.string(), z.unknown(), SECTION).nullish(),
-      max_concurrency: wholeNumber({ min: 1, max: Number.MAX_SAFE_INTEGER }, 3),
-    },
-    SECTION,
-  )
-  .transform(
-    (section): AuxiliaryModelConfig => ({
-      provider: section.provider,
-      model: section.model,
-      baseUrl: section.base_url,
-      apiKey: section.api_key ?? "",
-      timeout: section.timeout,
-      extraBody: section.extra_body ?? {},
-      maxConcurrency: Math.min(section.max_concurrency, MAX_CONCURRENCY),
-    }),
-  );
-
-// More calls at once are what a model's server takes for abuse.
-const MAX_CONCURRENCY = 5;
-
-const auxiliarySection = z
-  .looseObject({ session_search: z.preprocess((value) => value ?? {}, auxiliaryModel) }, SECTION)
-  .transform((section) => ({ sessionSearch: section.session_search }));
-
 /** Sections are parsed one by one, so that a mistake in one does not hide the mistakes in the next. */
 export const SECTIONS = {
   memory: memorySection,
@@ -311,4 +256,10 @@ export const SECTIONS = {
   sessions: sessionsSection,
   session_search: sessionSearchSection,
   auxiliary: auxiliarySection,
+  context: contextSection,
+  compression: compressionSection,
+  prompt_caching: promptCachingSection,
+  model: modelSection,
+  models: modelsSection,
+  custom_providers: customProvidersSection,
 } as const;

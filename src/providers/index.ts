@@ -24,7 +24,8 @@ export {
   type ProviderCommand,
   type ProviderCommands,
 } from "./discovery/cli-commands.ts";
-export { runForeign } from "./discovery/foreign-code.ts";
+export { type EntryFile, findEntryFile } from "./discovery/entry-file.ts";
+export { describeForeign, runForeign } from "./discovery/foreign-code.ts";
 export type {
   Availability,
   ExternalDependency,
@@ -34,7 +35,8 @@ export type {
   LoadFailure,
   PluginManifest,
 } from "./discovery/found.ts";
-export { loadProvider } from "./discovery/load.ts";
+export { importFile, loadProvider } from "./discovery/load.ts";
+export { readManifest } from "./discovery/manifest.ts";
 export { activeProviderName, isProviderName } from "./discovery/names.ts";
 export { findProvider, findProviders, pluginsDirectory } from "./discovery/scan.ts";
 export { buildMemoryContextBlock, injectRecall } from "./fence/block.ts";

@@ -44,6 +44,17 @@ describe("hermes config get", () => {
     }
   });
 
+  it("shows what is set under another name, prices of a model with dots in its name, and no keys", async () => {
+    const home = homeWith(
+      "model: some/model\nauxiliary: {compression: {api_key: topsecret}}\nmodels: {prices: {my-1.5: {input: 1, output: 2, cache_read: 0.1}}}\n",
+    );
+    const { stdout } = await runHermes(["config", "get"], { home });
+    expect(stdout).toContain('model:\n  default: "some/model"\n');
+    expect(stdout).toContain('    api_key: "[hidden]"\n');
+    const { config } = (await runJson(["config", "get", "models"], { home })) as { config: unknown };
+    expect(config).toEqual({ models: { prices: { "my-1.5": { input: 1, output: 2, cache_read: 0.1 } } } });
+  });
+
   it("prints a section", async () => {
     const { stdout } = await runHermes(["config", "get", "logging"], { home: tempDirectory() });
     expect(stdout).toBe(

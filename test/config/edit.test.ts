@@ -123,9 +123,9 @@ describe("setting a value", () => {
 
   it("notes keys nobody here reads", async () => {
     using temp = tempHome();
-    expect(await setConfigValue(temp.home, "model.default", "x")).toMatchObject({
+    expect(await setConfigValue(temp.home, "terminal.shell", "x")).toMatchObject({
       ok: true,
-      value: { note: expect.stringContaining("model.default") },
+      value: { note: expect.stringContaining("terminal.shell") },
     });
     const known = await setConfigValue(temp.home, "memory.provider", "x");
     expect(known.ok && known.value.note).toBeUndefined();
@@ -287,7 +287,7 @@ describe("checking", () => {
   it("lists unknown keys and suggests what was probably meant", async () => {
     using temp = tempHome();
     temp.writeConfig(
-      "memori:\n  x: 1\nmemory:\n  memory_char_limt: 5\n  nudge_intreval: 3\n  zebra: 1\nuser_char_limit: 7\nmodel: x\ndisplay:\n  platforms:\n    slack: {memory_notification: off}\n",
+      "memori:\n  x: 1\nmemory:\n  memory_char_limt: 5\n  nudge_intreval: 3\n  zebra: 1\nuser_char_limit: 7\nterminal: x\ndisplay:\n  platforms:\n    slack: {memory_notification: off}\n",
     );
     expect((await checkConfig(temp.home)).unknownKeys).toEqual([
       { key: "memori", line: 1, suggestion: "memory" },
@@ -295,7 +295,7 @@ describe("checking", () => {
       { key: "memory.nudge_intreval", line: 5, suggestion: "memory.nudge_interval" },
       { key: "memory.zebra", line: 6 },
       { key: "user_char_limit", line: 7, suggestion: "memory.user_char_limit" },
-      { key: "model", line: 8 },
+      { key: "terminal", line: 8 },
       {
         key: "display.platforms.slack.memory_notification",
         line: 11,

@@ -33,9 +33,8 @@ describe("the table of config keys", () => {
 
   it("is what the reference page shows, default and meaning included", () => {
     for (const { key, default: standard, meaning } of CONFIG_KEYS) {
-      const row = page
-        .split("\n")
-        .find((line) => line.startsWith(`| \`${key.replace("*", "<platform>")}\` |`));
+      const written = key.replace("*", key.startsWith("models.") ? "<model>" : "<platform>");
+      const row = page.split("\n").find((line) => line.startsWith(`| \`${written}\` |`));
       expect(row, key).toBeDefined();
       expect(row).toContain(standard === undefined ? "| - |" : `\`${JSON.stringify(standard)}\``);
       expect(row).toContain(meaning);

@@ -49,7 +49,33 @@ describe("loading config.yaml", () => {
             extraBody: {},
             maxConcurrency: 3,
           },
+          compression: {
+            provider: "auto",
+            model: "",
+            baseUrl: "",
+            apiKey: "",
+            apiMode: "",
+            timeout: 120,
+            extraBody: {},
+          },
         },
+        context: {
+          engine: "compressor",
+          lcm: { leafTokens: 6000, leafSummaryTokens: 600, fanout: 6, maxDepth: 8 },
+        },
+        compression: {
+          enabled: true,
+          threshold: 0.5,
+          targetRatio: 0.2,
+          protectFirstN: 3,
+          protectLastN: 20,
+          abortOnSummaryFailure: false,
+          hygieneHardMessageLimit: 400,
+          hygieneThreshold: 0.85,
+        },
+        promptCaching: { cacheTtl: "5m" },
+        model: { default: "", provider: "", baseUrl: "", apiKey: "", apiMode: "", probeRemote: false },
+        models: { prices: {}, customProviders: [] },
         raw: {},
       },
     });
@@ -129,67 +155,6 @@ logging: {memory_monitor: {enabled: no, interval_seconds: 0.5}}
         logging: { memoryMonitor: { enabled: false, intervalSeconds: 0.5 } },
       },
     });
-  });
-
-  it("reads the sections of session search", async () => {
-    const { config } = await loadText(`session_search:
-  summarize: on_request
-  summary_timeout: 12.5
-  cross_profile: no
-  max_message_chars: 400
-  max_result_chars: 1000
-auxiliary:
-  vision: {model: eyes}
-  session_search:
-    provider: openrouter
-    model: small
-    base_url: http://localhost:1234/v1
-    api_key: 12345
-    timeout: 5
-    extra_body: {seed: 7}
-    max_concurrency: 50
-`);
-    expect(config).toMatchObject({
-      ok: true,
-      value: {
-        sessionSearch: {
-          summarize: "on_request",
-          summaryTimeout: 12.5,
-          crossProfile: false,
-          maxMessageChars: 400,
-          maxResultChars: 1000,
-        },
-        auxiliary: {
-          sessionSearch: {
-            provider: "openrouter",
-            model: "small",
-            baseUrl: "http://localhost:1234/v1",
-            apiKey: "12345",
-            timeout: 5,
-            extraBody: { seed: 7 },
-            maxConcurrency: 5,
-          },
-        },
-      },
-    });
-  });
-
-  it("counts an empty auxiliary section, and off without quotes, as the default", async () => {
-    for (const text of [
-      "auxiliary:\n",
-      "auxiliary:\n  session_search:\n",
-      "session_search: {summarize: off}\n",
-      "session_search: {summarize: false}\n",
-    ]) {
-      const { config } = await loadText(text);
-      expect(config, text).toMatchObject({
-        ok: true,
-        value: {
-          sessionSearch: { summarize: "off" },
-          auxiliary: { sessionSearch: { provider: "auto", apiKey: "" } },
-        },
-      });
-    }
   });
 
   it("takes the boolean words of YAML 1.1, merge keys and fractions of a second", async () => {

@@ -2,33 +2,45 @@
 import { CONFIG_KEYS, type HermesConfig, nearest } from "../../config/index.ts";
 import type { Paint } from "../command.ts";
 
-export type Setting = { readonly key: string; readonly value: unknown; readonly isDefault: boolean };
+export type Setting = {
+  readonly key: string;
+  /** The same in parts: a model's name may hold dots. */
+  readonly path: readonly string[];
+  readonly value: unknown;
+  readonly isDefault: boolean;
+};
 
 /** Every known key with the value it has now. Keys that hold nothing unless somebody sets them appear when set. */
 export function effectiveSettings(config: HermesConfig): Setting[] {
-  return CONFIG_KEYS.filter(({ kind }) => kind !== "unused").flatMap(({ key }): Setting[] => {
-    const [before, after] = key.split(".*.");
-    const names = after === undefined ? [""] : Object.keys(asRecord(at(config, camelPath(before ?? ""))));
-    return names.flatMap((name): Setting[] => {
-      const path =
-        after === undefined ? key.split(".") : [...(before ?? "").split("."), name, ...after.split(".")];
-      const value = at(
-        config,
-        path.map((part) => (part === name ? part : camel(part))),
-      );
-      if (value === undefined) return [];
-      return [{ key: path.join("."), value, isDefault: at(config.raw, path) == null }];
-    });
-  });
+  return CONFIG_KEYS.filter(({ kind }) => kind !== "unused").flatMap(
+    ({ key, kind, default: standard }): Setting[] => {
+      const parts = key.split(".");
+      const star = parts.indexOf("*");
+      const names = star < 0 ? [""] : Object.keys(asRecord(at(config, parts.slice(0, star).map(camel))));
+      return names.flatMap((name): Setting[] => {
+        const path = parts.map((part) => (part === "*" ? name : part));
+        const explicit = at(config.raw, path);
+        const effective = at(
+          config,
+          path.map((part, index) => (index === star ? part : camel(part))),
+        );
+        // A section is shown as the file has it: the names in it are the file's, not ours.
+        const value = kind === "section" && explicit != null ? explicit : effective;
+        if (value === undefined) return [];
+        // Set under another name, such as the short form of `model`, is set all the same.
+        const isDefault = explicit == null && JSON.stringify(value) === JSON.stringify(standard);
+        return [{ key: path.join("."), path, value, isDefault }];
+      });
+    },
+  );
 }
 
 export function toNested(settings: readonly Setting[]): Record<string, unknown> {
   const root: Record<string, unknown> = {};
-  for (const { key, value } of settings) {
-    const parts = key.split(".");
-    const last = parts.pop() ?? "";
+  for (const { path, value } of settings) {
+    const last = path.at(-1) ?? "";
     let holder = root;
-    for (const part of parts) {
+    for (const part of path.slice(0, -1)) {
       if (!Object.hasOwn(holder, part)) holder[part] = {};
       holder = holder[part] as Record<string, unknown>;
     }
@@ -41,15 +53,14 @@ export function toNested(settings: readonly Setting[]): Record<string, unknown> 
 export function yamlLines(settings: readonly Setting[], paint: Paint): string[] {
   const lines: string[] = [];
   let open: readonly string[] = [];
-  for (const { key, value, isDefault } of settings) {
-    const parts = key.split(".");
-    const sections = parts.slice(0, -1);
+  for (const { path, value, isDefault } of settings) {
+    const sections = path.slice(0, -1);
     const shared = sections.findIndex((part, depth) => part !== open[depth]);
     for (let depth = shared === -1 ? sections.length : shared; depth < sections.length; depth += 1)
       lines.push(`${"  ".repeat(depth)}${sections[depth]}:`);
     open = sections;
     const mark = isDefault ? paint("dim", "  # default") : "";
-    lines.push(`${"  ".repeat(sections.length)}${parts.at(-1)}: ${yamlScalar(value)}${mark}`);
+    lines.push(`${"  ".repeat(sections.length)}${path.at(-1)}: ${yamlScalar(value)}${mark}`);
   }
   return lines;
 }
@@ -72,10 +83,6 @@ function yamlScalar(value: unknown): string {
     /^[A-Za-z][\w-]*$/.test(value) &&
     !/^(on|off|yes|no|true|false|null|y|n)$/i.test(value);
   return isPlain ? value : (JSON.stringify(value) ?? "null");
-}
-
-function camelPath(key: string): string[] {
-  return key.split(".").map(camel);
 }
 
 function camel(name: string): string {

@@ -48,7 +48,9 @@ async function getSection(
   { home, io }: CommandContext,
 ): Promise<CommandOutcome> {
   const all = effectiveSettings(unwrap(await loadConfig(home.home), CHECK));
-  const settings = all.filter(({ key }) => section === undefined || key.startsWith(`${section}.`));
+  const settings = all
+    .filter(({ key }) => section === undefined || key.startsWith(`${section}.`))
+    .map((setting) => ({ ...setting, value: presentable(setting.key, setting.value) }));
   return {
     json: {
       path: resolve(configPath(home.home)),
@@ -107,9 +109,10 @@ export const path: CommandBody = (_input, { home }) => {
   };
 };
 
-/** What is told back of a value: not the secrets of other programs that share the file. */
+/** What is told of a value that nobody asked for by its name: no secrets, which other programs that share the file have too. */
 function presentable(key: string, value: unknown): unknown {
-  return value !== undefined && /(key|token|secret|password)$/i.test(key) ? "[hidden]" : value;
+  const isThere = value !== undefined && value !== "";
+  return isThere && /(key|token|secret|password)$/i.test(key) ? "[hidden]" : value;
 }
 
 function unknownKey(key: string): CommandFailure {
