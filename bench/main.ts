@@ -11,9 +11,12 @@ type Benchmark = {
 };
 
 const BENCHMARKS: Readonly<Record<string, () => Promise<Benchmark>>> = {
+  context: () => import("./context.ts"),
   curated: () => import("./curated.ts"),
+  holographic: () => import("./holographic.ts"),
   recall: () => import("./recall.ts"),
   scanner: () => import("./scanner.ts"),
+  scrubber: () => import("./scrubber.ts"),
   search: () => import("./search.ts"),
   startup: () => import("./startup.ts"),
   store: () => import("./store.ts"),

@@ -91,6 +91,12 @@ export const CONFIG_KEYS: readonly ConfigKey[] = [
     [],
     "Toolsets the agent never gets; memory takes the provider's tools too.",
   ),
+  key(
+    "plugins.*",
+    "section",
+    undefined,
+    "Settings of a plugin; holographic reads plugins.hermes-memory-store.",
+  ),
   key("context_file_max_chars", "number", 20_000, "Most characters taken from one context file."),
   key("display.memory_notifications", "choice", "on", "Show memory changes: off, on or verbose."),
   key("display.platforms.*.memory_notifications", "choice", undefined, "The same for one platform."),

@@ -10,6 +10,9 @@ function camelCase(name: string): string {
   return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
+/** What `*` stands for in a section. */
+const NAMES: Readonly<Record<string, string>> = { models: "<model>", plugins: "<plugin>" };
+
 describe("the table of config keys", () => {
   it("has the defaults the loader gives", async () => {
     using temp = tempHome();
@@ -33,7 +36,7 @@ describe("the table of config keys", () => {
 
   it("is what the reference page shows, default and meaning included", () => {
     for (const { key, default: standard, meaning } of CONFIG_KEYS) {
-      const written = key.replace("*", key.startsWith("models.") ? "<model>" : "<platform>");
+      const written = key.replace("*", NAMES[key.split(".")[0] ?? ""] ?? "<platform>");
       const row = page.split("\n").find((line) => line.startsWith(`| \`${written}\` |`));
       expect(row, key).toBeDefined();
       expect(row).toContain(standard === undefined ? "| - |" : `\`${JSON.stringify(standard)}\``);

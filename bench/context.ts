@@ -1,0 +1,115 @@
+// What keeping a conversation within the window costs beside the model: pruning, boundaries and assembly with a summariser that
+// answers at once, and cache markers. On a short list and on one ten times as long, because the cost has to grow with the list only.
+import { assemble } from "../src/context/compressor/assemble.ts";
+import { findBoundaries, findHeadEnd } from "../src/context/compressor/boundaries.ts";
+import { planCompaction } from "../src/context/compressor/plan.ts";
+import { pruneToolResults } from "../src/context/compressor/prune.ts";
+import {
+  applyPromptCaching,
+  ContextCompressor,
+  type ContextMessage,
+  DEFAULT_SETTINGS,
+  deriveBudgets,
+  estimateMessages,
+} from "../src/context/index.ts";
+import { HermesError } from "../src/lib/index.ts";
+import { makeHistory } from "./context/history.ts";
+import { type Growth, growth, type Work } from "./context/measure.ts";
+
+const SHORT = 2_000;
+const TIMES = 10;
+/** Ten times the messages, and some room for a list that no longer fits the processor's caches. */
+const MOST_RATIO = 13;
+const ROUNDS = 7;
+const SEED = 6;
+const WINDOW = 128_000;
+
+const SUMMARY = "## Goal\nGo on.\n\n## Critical Context\nNothing beside what follows.";
+const SETTINGS = { contextLength: WINDOW, ...DEFAULT_SETTINGS };
+const BUDGETS = deriveBudgets(SETTINGS);
+
+export async function run(flags: Readonly<Record<string, string>>): Promise<Record<string, unknown>> {
+  const count = wholeNumber(flags, "messages", SHORT);
+  const rounds = wholeNumber(flags, "rounds", ROUNDS);
+  const long = makeHistory(count * TIMES, wholeNumber(flags, "seed", SEED));
+  // Ten different short lists, not one ten times: that one would stay in the processor's caches, and the long one cannot.
+  const shorts = Array.from({ length: TIMES }, (_, part) => long.slice(part * count, (part + 1) * count));
+  const measure = async (workOn: WorkOn): Promise<Growth> => {
+    const works = shorts.map(workOn);
+    let next = 0;
+    const short: Work = () => works[next++ % TIMES]?.();
+    return growth(short, workOn(long), { times: TIMES, rounds });
+  };
+  const measured: Record<string, Growth> = {};
+  for (const [name, workOn] of Object.entries(COMPACTION)) measured[name] = await measure(workOn);
+  const caching: Record<string, Growth> = {};
+  for (const [name, workOn] of Object.entries(CACHING)) caching[name] = await measure(workOn);
+  const copy = await measure((messages) => () => messages.slice());
+  return {
+    bench: "context",
+    messages: [count, long.length],
+    tokens: [estimateMessages(shorts[0] ?? []), estimateMessages(long)],
+    after: [await after(shorts[0] ?? []), await after(long)],
+    ...measured,
+    ...caching,
+    floor: { structured_clone: await measure((messages) => () => structuredClone(messages)), copy },
+    most_ratio: Math.max(...Object.values(measured).map(({ ratio }) => ratio)),
+    meets: {
+      ...Object.fromEntries(Object.entries(measured).map(([name, { ratio }]) => [name, ratio <= MOST_RATIO])),
+      ...Object.fromEntries(Object.entries(caching).map(([name, cost]) => [name, isCheap(cost, copy)])),
+    },
+  };
+}
+
+/**
+ * Markers cost no more than the copy of the array that carries them. That copy does not grow in proportion: an array of more than
+ * 128 kB gets memory of its own from the system, which takes longer than to fill it.
+ */
+function isCheap({ ratio, long }: Growth, copy: Growth): boolean {
+  return ratio <= MOST_RATIO || long.cpu_ms <= copy.long.cpu_ms * MOST_OVER_COPY;
+}
+
+const MOST_OVER_COPY = 1.5;
+
+/** Makes ready what the work needs, and gives the work that is measured. */
+type WorkOn = (messages: readonly ContextMessage[]) => Work;
+
+const COMPACTION: Readonly<Record<string, WorkOn>> = {
+  prune: (messages) => {
+    const rules = { ...BUDGETS, ...SETTINGS, headEnd: findHeadEnd(messages, SETTINGS.protectFirstN) };
+    return () => pruneToolResults(messages, rules);
+  },
+  boundaries: (messages) => () => findBoundaries(messages, SETTINGS, BUDGETS),
+  assembly: (messages) => {
+    const { pruned, boundaries } = planCompaction(messages, SETTINGS, BUDGETS);
+    return () => assemble(pruned.messages, boundaries, SUMMARY);
+  },
+  // The three with all that is decided around them, as `compress` does it before and after the model is asked.
+  without_requests: (messages) => () => {
+    const { pruned, boundaries } = planCompaction(messages, SETTINGS, BUDGETS);
+    return assemble(pruned.messages, boundaries, SUMMARY);
+  },
+  // And the requests for the summary: secrets taken out, cut into what a model can read.
+  compress: (messages) => () => compressor().compress(messages),
+};
+
+const CACHING: Readonly<Record<string, WorkOn>> = {
+  caching_native: (messages) => () => applyPromptCaching(messages, { native: true }),
+  caching_envelope: (messages) => () => applyPromptCaching(messages),
+};
+
+function compressor(): ContextCompressor {
+  return new ContextCompressor({ contextLength: WINDOW, summarizer: { complete: async () => SUMMARY } });
+}
+
+async function after(messages: readonly ContextMessage[]): Promise<object> {
+  const { kind, messages: list, tokensAfter, prunedResults } = await compressor().compress(messages);
+  return { kind, messages: list.length, tokens: tokensAfter, pruned_results: prunedResults };
+}
+
+function wholeNumber(flags: Readonly<Record<string, string>>, name: string, standard: number): number {
+  const given = flags[name];
+  if (given === undefined) return standard;
+  if (/^[1-9]\d{0,6}$/.test(given)) return Number(given);
+  throw new HermesError("bad-flag", `--${name} takes a whole number above 0, not '${given}'.`);
+}

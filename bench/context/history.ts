@@ -1,0 +1,35 @@
+// One long conversation, made up from a seed: turns and tool rounds, results that are fetched again, now and then an image.
+import type { ContextMessage } from "../../src/context/index.ts";
+import { conversation } from "../corpus/conversation.ts";
+import { randomNumbers } from "../corpus/random.ts";
+import { textWriter } from "../corpus/text.ts";
+
+const REPEATED_SHARE = 0.1;
+const IMAGE_SHARE = 0.02;
+/** How far back a result may be fetched again from. */
+const RECENT_RESULTS = 40;
+const IMAGE = {
+  type: "image_url",
+  image_url: { url: `data:image/png;base64,${"iVBORw0KGgo".repeat(400)}` },
+};
+
+/** A shorter one is the beginning of a longer one. */
+export function makeHistory(count: number, seed: number): readonly ContextMessage[] {
+  const random = randomNumbers(seed);
+  const messages: ContextMessage[] = [{ role: "system", content: "You are a careful assistant." }];
+  const results: string[] = [];
+  for (const { finish_reason: _, ...message } of conversation(textWriter(random), random)) {
+    if (messages.length >= count) break;
+    const row = { ...message, _row_id: messages.length };
+    const { content } = message;
+    if (message.role === "tool" && typeof content === "string") {
+      const again =
+        random() < REPEATED_SHARE ? results.at(-1 - Math.floor(random() * RECENT_RESULTS)) : undefined;
+      results.push(content);
+      messages.push({ ...row, content: again ?? content });
+    } else if (message.role === "user" && random() < IMAGE_SHARE)
+      messages.push({ ...row, content: [{ type: "text", text: content }, IMAGE] });
+    else messages.push(row);
+  }
+  return messages;
+}

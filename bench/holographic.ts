@@ -1,0 +1,53 @@
+// The fact store two ways: how much of a labelled set it finds under the reference's scoring and under ours, and how fast it
+// is with 10,000 facts, against bare tables in the same run.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { HermesError } from "../src/lib/index.ts";
+import type { Settings } from "./holographic/fact-home.ts";
+import { generateFacts } from "./holographic/generate.ts";
+import { labelledFacts, labelledQuestions } from "./holographic/labelled.ts";
+import { drawQueries } from "./holographic/queries.ts";
+import { measureRecall, type RecallFigures } from "./holographic/recall.ts";
+import { report } from "./holographic/report.ts";
+import { measureSpeed } from "./holographic/speed.ts";
+import { progress } from "./store/progress.ts";
+
+/** What is compared. The original takes the query as it is for FTS5 syntax; `structural` is the store as shipped. */
+const SCORINGS: Readonly<Record<string, Settings>> = {
+  reference_raw: { scoring: "reference", fts_query: "raw" },
+  reference_safe: { scoring: "reference", fts_query: "safe" },
+  structural: {},
+};
+
+export async function run(flags: Readonly<Record<string, string>>): Promise<Record<string, unknown>> {
+  const size = wholeNumber("facts", flags.facts ?? "10000", 20);
+  const count = wholeNumber("queries", flags.queries ?? "200", 1);
+  const root = mkdtempSync(join(tmpdir(), "hermes-bench-"));
+  try {
+    const [facts, questions] = [labelledFacts(), labelledQuestions()];
+    const recall: Record<string, RecallFigures> = {};
+    for (const [name, settings] of Object.entries(SCORINGS)) {
+      recall[name] = await measureRecall(join(root, `recall-${name}`), settings, facts, questions);
+      progress(`${name}: recall ${JSON.stringify(recall[name].overall.recall)}`);
+    }
+    const generated = [...generateFacts(size, 1)];
+    const queries = drawQueries(generated, count, 2);
+    const structural = await measureSpeed(join(root, "structural"), {}, generated, queries);
+    const reference = await measureSpeed(
+      join(root, "reference"),
+      { scoring: "reference" },
+      generated,
+      queries,
+    );
+    return report({ recall, facts: size, queries: count, structural, reference });
+  } finally {
+    rmSync(root, { recursive: true, force: true });
+  }
+}
+
+function wholeNumber(flag: string, text: string, least: number): number {
+  const number = Number(text);
+  if (Number.isInteger(number) && number >= least) return number;
+  throw new HermesError("usage", `--${flag} takes a whole number from ${least} on, not '${text}'.`);
+}

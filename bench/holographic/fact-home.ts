@@ -1,0 +1,44 @@
+// A home of its own with the provider in it, used as an agent uses it: through its tools and its recall.
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createHolographicProvider } from "../../src/providers/bundled/holographic/index.ts";
+
+/** Keys of the section `plugins.hermes-memory-store`. None means: as shipped. */
+export type Settings = Readonly<Record<string, string>>;
+
+export type Answer = Readonly<Record<string, unknown>>;
+export type Row = Readonly<Record<string, unknown>>;
+
+export type FactHome = AsyncDisposable & {
+  /** One call of `fact_store`. An error in the answer is thrown: a refused call would flatter the figures. */
+  ask(action: string, args?: Readonly<Record<string, unknown>>): Promise<Answer>;
+  rows(action: string, args?: Readonly<Record<string, unknown>>): Promise<readonly Row[]>;
+  recall(query: string): Promise<string>;
+};
+
+export async function openFactHome(home: string, settings: Settings): Promise<FactHome> {
+  mkdirSync(home, { recursive: true });
+  writeFileSync(join(home, "config.yaml"), configText(settings));
+  const provider = createHolographicProvider();
+  await provider.initialize("bench", { hermes_home: home, platform: "cli", agent_context: "primary" });
+  const ask = async (action: string, args = {}) => {
+    const text = await provider.handleToolCall?.("fact_store", { action, ...args }, {});
+    const answer = JSON.parse(text ?? '{"error":"the provider has no tools"}') as Answer;
+    if (answer.error !== undefined) throw new Error(`fact_store ${action}: ${String(answer.error)}`);
+    return answer;
+  };
+  return {
+    ask,
+    rows: async (action, args) => {
+      const answer = await ask(action, args);
+      return (answer.results ?? answer.facts) as readonly Row[];
+    },
+    recall: async (query) => (await provider.prefetch?.(query, { session_id: "bench" })) ?? "",
+    [Symbol.asyncDispose]: async () => provider.shutdown?.({}),
+  };
+}
+
+function configText(settings: Settings): string {
+  const lines = Object.entries(settings).map(([key, value]) => `    ${key}: ${value}\n`);
+  return lines.length === 0 ? "" : `plugins:\n  hermes-memory-store:\n${lines.join("")}`;
+}

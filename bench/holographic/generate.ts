@@ -1,0 +1,113 @@
+// As many made-up facts as wanted, each text once: about people, projects and organisations from a pool of 500 names, a few
+// of them named far more often than the rest.
+import { pick, type Random, randomNumbers, zipf } from "../corpus/random.ts";
+import { ENGLISH } from "../corpus/words.ts";
+import { ACTIVITIES, MONTHS, ORGANISATIONS, PEOPLE, PROJECTS, THINGS } from "./names.ts";
+
+export type GeneratedFact = {
+  readonly content: string;
+  readonly category: "user_pref" | "project" | "tool" | "general";
+  readonly tags: string;
+  /** Those of the pool that the text mentions, in that order. */
+  readonly names: readonly string[];
+  /** What it is about, as a question would say it. */
+  readonly topic: string;
+};
+
+export function* generateFacts(count: number, seed: number): Generator<GeneratedFact> {
+  const draw = drawer(randomNumbers(seed));
+  const seen = new Set<string>();
+  while (seen.size < count) {
+    const fact = draw();
+    if (seen.has(fact.content)) continue;
+    seen.add(fact.content);
+    yield fact;
+  }
+}
+
+type Slots = {
+  readonly person: () => string;
+  readonly project: () => string;
+  readonly organisation: () => string;
+  readonly thing: string;
+  readonly activity: string;
+  readonly detail: string;
+};
+
+type Template = { readonly category: GeneratedFact["category"]; readonly text: (slots: Slots) => string };
+
+const TEMPLATES: readonly Template[] = [
+  { category: "user_pref", text: (s) => `${s.person()} prefers ${s.thing} for ${s.activity} ${s.detail}` },
+  { category: "user_pref", text: (s) => `User wants ${s.activity} to be done with ${s.thing} ${s.detail}` },
+  {
+    category: "user_pref",
+    text: (s) => `User and ${s.person()} agreed to leave ${s.thing} out of ${s.activity} ${s.detail}`,
+  },
+  { category: "project", text: (s) => `${s.project()} uses ${s.thing} for ${s.activity} ${s.detail}` },
+  {
+    category: "project",
+    text: (s) => `${s.person()} is responsible for ${s.activity} in ${s.project()} ${s.detail}`,
+  },
+  {
+    category: "project",
+    text: (s) => `${s.organisation()} asked for ${s.thing} in ${s.project()} ${s.detail}`,
+  },
+  { category: "project", text: (s) => `The ${s.activity} of ${s.project()} broke ${s.detail}` },
+  { category: "tool", text: (s) => `"${s.project()}" is deployed with ${s.thing} ${s.detail}` },
+  { category: "tool", text: (s) => `The notes on ${s.thing} and ${s.activity} are kept ${s.detail}` },
+  { category: "tool", text: (s) => `${s.person()} set up ${s.thing} for ${s.activity} ${s.detail}` },
+  {
+    category: "general",
+    text: (s) => `${s.person()} works at ${s.organisation()} on ${s.activity} ${s.detail}`,
+  },
+  { category: "general", text: (s) => `${s.person()} and ${s.person()} talked about ${s.thing} ${s.detail}` },
+  {
+    category: "general",
+    text: (s) => `${s.organisation()} pays for ${s.thing} and ${s.activity} ${s.detail}`,
+  },
+];
+
+function drawer(random: Random): () => GeneratedFact {
+  const person = zipf(PEOPLE, random);
+  const project = zipf(PROJECTS, random);
+  const organisation = zipf(ORGANISATIONS, random);
+  const word = zipf(ENGLISH.slice(120), random); // past the function words: names of hosts and folders
+  return () => {
+    const names: string[] = [];
+    const named = (draw: () => string) => () => {
+      const name = draw();
+      names.push(name);
+      return name;
+    };
+    const { category, text } = pick(TEMPLATES, random);
+    const [thing, activity] = [pick(THINGS, random), pick(ACTIVITIES, random)];
+    const content = text({
+      person: named(person),
+      project: named(project),
+      organisation: named(organisation),
+      thing,
+      activity,
+      detail: detail(random, word),
+    });
+    const tags = `${activity.split(" ").at(-1)},${category === "user_pref" ? "preference" : word()}`;
+    return { content, category, tags, names: [...new Set(names)], topic: activity };
+  };
+}
+
+/** What makes facts that say nearly the same differ: when, where, how much. */
+function detail(random: Random, word: () => string): string {
+  const number = (below: number) => 1 + Math.floor(random() * below);
+  return pick(
+    [
+      () => `since ${pick(MONTHS, random)} ${2015 + number(10)}`,
+      () => `on the host ${word()}-${number(40)}`,
+      () => `in the folder ${word()}/${word()}`,
+      () => `on port ${1024 + number(60_000)}`,
+      () => `because the ${word()} of ${pick(MONTHS, random)} was too slow`,
+      () =>
+        `until ${number(28)} ${pick(MONTHS, random)} ${2024 + number(4)}, for ${number(900)} euro a month`,
+      () => `whenever ${word()} and ${word()} are changed together`,
+    ],
+    random,
+  )();
+}

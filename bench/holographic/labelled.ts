@@ -1,0 +1,44 @@
+// The labelled set: 200 facts as one person might have them stored, and 100 questions with the facts that answer them.
+// Written before any scoring was looked at; changing a line to suit a scoring would take away what it is good for.
+import { readFileSync } from "node:fs";
+
+export type LabelledFact = {
+  readonly id: string;
+  readonly category: string;
+  /** Separated by commas. */
+  readonly tags: string;
+  readonly content: string;
+};
+
+/**
+ * How it is asked: `plain` as a sentence, `probe` by one name, `reason` by two names, `contradiction` by asking for all contradictions and
+ * looking for the pair.
+ */
+export type Kind = (typeof KINDS)[number];
+
+export type LabelledQuestion = {
+  readonly id: string;
+  readonly kind: Kind;
+  readonly question: string;
+  /** Of `probe` and `reason`. */
+  readonly entities?: readonly string[];
+  /** Every fact that answers it. */
+  readonly relevant: readonly string[];
+};
+
+export const KINDS = ["plain", "probe", "reason", "contradiction"] as const;
+
+export function labelledFacts(): LabelledFact[] {
+  return readLines("facts.jsonl") as LabelledFact[];
+}
+
+export function labelledQuestions(): LabelledQuestion[] {
+  return readLines("questions.jsonl") as LabelledQuestion[];
+}
+
+function readLines(name: string): unknown[] {
+  return readFileSync(new URL(name, import.meta.url), "utf8")
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+}

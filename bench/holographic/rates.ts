@@ -1,0 +1,30 @@
+// Adding, one fact per call: how many a second, at the beginning, at the end and over all.
+import { quantile, round } from "../statistics.ts";
+
+export type AddRates = {
+  readonly per_s: number;
+  /** Of the first and the last thousand, or tenth of fewer than 10,000: a cost that grows with the size shows here. */
+  readonly first_per_s: number;
+  readonly last_per_s: number;
+  /** By the processor's time instead of the clock: waiting for the disk and for other programs left out. */
+  readonly per_cpu_s: number;
+  readonly p50_ms: number;
+  readonly p95_ms: number;
+};
+
+/** `times` in milliseconds, in the order of the calls; `cpuMs` for all of them together. */
+export function addRates(times: readonly number[], cpuMs: number): AddRates {
+  const part = Math.max(1, Math.min(1000, Math.floor(times.length / 10)));
+  return {
+    per_s: perSecond(times),
+    first_per_s: perSecond(times.slice(0, part)),
+    last_per_s: perSecond(times.slice(-part)),
+    per_cpu_s: round((times.length / cpuMs) * 1000, 0),
+    p50_ms: round(quantile(times, 0.5), 3),
+    p95_ms: round(quantile(times, 0.95), 3),
+  };
+}
+
+function perSecond(times: readonly number[]): number {
+  return round((times.length / times.reduce((sum, ms) => sum + ms, 0)) * 1000, 0);
+}

@@ -1,0 +1,193 @@
+// One connection to the fact database: opening, transactions, waiting. node:sqlite is synchronous, so waiting for
+// another process happens between attempts, with the event loop free.
+import { closeSync, existsSync, mkdirSync, openSync } from "node:fs";
+import { dirname } from "node:path";
+import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
+import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
+import { describeCause, errnoCode, HermesError } from "../../../lib/index.ts";
+import { setJournalMode } from "./journal-mode.ts";
+import { ensureSchema, hasSchema } from "./schema.ts";
+
+/** How long SQLite itself may block the event loop in one attempt. */
+const BUSY_TIMEOUT_MS = 25;
+const WAIT_LIMIT_MS = 10_000;
+/** A loop of awaited calls never leaves the microtask queue by itself; after this long it lets other work in. */
+const TURN_MS = 15;
+const BUSY = 5;
+const LOCKED = 6;
+
+export type Values = Readonly<Record<string, SQLInputValue>>;
+
+export class FactDatabase {
+  readonly path: string;
+  readonly #db: DatabaseSync;
+  readonly #statements = new Map<string, StatementSync>();
+  #lastTurn = performance.now();
+
+  private constructor(path: string, db: DatabaseSync) {
+    this.path = path;
+    this.#db = db;
+  }
+
+  static async open(path: string, warn: (message: string) => void): Promise<FactDatabase> {
+    try {
+      createFile(path);
+      // The original does not enforce foreign keys, so a file of its may hold links that would fail.
+      const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, enableForeignKeyConstraints: false });
+      const opened = new FactDatabase(path, db);
+      try {
+        await opened.#patiently(() => setJournalMode(db, { path, warn }));
+        if (!(await opened.read(() => hasSchema(db)))) await opened.write(() => ensureSchema(db));
+        return opened;
+      } catch (cause) {
+        opened.close();
+        throw cause;
+      }
+    } catch (cause) {
+      throw toFactError(cause, path);
+    }
+  }
+
+  all<Row>(sql: string, values: Values = {}): Row[] {
+    return this.#statement(sql).all(values) as Row[];
+  }
+
+  get<Row>(sql: string, values: Values = {}): Row | undefined {
+    return this.#statement(sql).get(values) as Row | undefined;
+  }
+
+  run(sql: string, values: Values = {}): { changes: number; lastId: number } {
+    const { changes, lastInsertRowid } = this.#statement(sql).run(values);
+    return { changes: Number(changes), lastId: Number(lastInsertRowid) };
+  }
+
+  /** Changes when another connection has committed something. Read inside the transaction it is meant for. */
+  dataVersion(): number {
+    return this.get<{ data_version: number }>("PRAGMA data_version")?.data_version ?? 0;
+  }
+
+  /** Everything `work` reads comes from one moment. */
+  read<T>(work: () => T): Promise<T> {
+    return this.#patiently(() => this.#transaction("BEGIN", work));
+  }
+
+  /**
+   * All of `work` or nothing. It may run more than once, so what is outside the database changes in `committed`, which
+   * runs before anything else of this process can.
+   */
+  write<T>(work: () => T, committed: (value: T) => void = () => {}): Promise<T> {
+    return this.#patiently(() => {
+      const value = this.#transaction("BEGIN IMMEDIATE", work);
+      committed(value);
+      return value;
+    });
+  }
+
+  /** Like `write` for what may be left undone: false when another process is writing just now, or nothing can be written. */
+  tryWrite(work: () => void): boolean {
+    this.#refuseIfClosed();
+    try {
+      this.#transaction("BEGIN IMMEDIATE", work);
+      return true;
+    } catch (cause) {
+      if (sqliteCode(cause) !== undefined) return false;
+      throw cause;
+    }
+  }
+
+  close(): void {
+    if (this.isClosed) return;
+    this.#statements.clear();
+    this.#db.close();
+  }
+
+  get isClosed(): boolean {
+    return !this.#db.isOpen;
+  }
+
+  #transaction<T>(begin: "BEGIN" | "BEGIN IMMEDIATE", work: () => T): T {
+    this.run(begin);
+    try {
+      const value = work();
+      this.run("COMMIT");
+      return value;
+    } catch (cause) {
+      if (this.#db.isTransaction) this.run("ROLLBACK"); // a full disk makes SQLite roll back by itself
+      throw cause;
+    }
+  }
+
+  async #patiently<T>(work: () => T): Promise<T> {
+    if (performance.now() - this.#lastTurn >= TURN_MS) await this.#letOthersIn();
+    const start = performance.now();
+    for (;;) {
+      this.#refuseIfClosed();
+      try {
+        return work();
+      } catch (cause) {
+        if (!isBusy(cause) || performance.now() - start >= WAIT_LIMIT_MS) throw toFactError(cause, this.path);
+      }
+      await sleep(10 + Math.random() * 60); // uneven, or two writers would keep meeting
+      this.#lastTurn = performance.now();
+    }
+  }
+
+  async #letOthersIn(): Promise<void> {
+    await nextTurn();
+    this.#lastTurn = performance.now();
+  }
+
+  #refuseIfClosed(): void {
+    if (!this.isClosed) return;
+    throw new HermesError("facts-db-closed", `The fact database ${this.path} was closed.`, {
+      hint: "Start a new session to open it again.",
+    });
+  }
+
+  #statement(sql: string): StatementSync {
+    const known = this.#statements.get(sql);
+    if (known !== undefined) return known;
+    const statement = this.#db.prepare(sql);
+    this.#statements.set(sql, statement);
+    return statement;
+  }
+}
+
+/** Only the owner may read facts. SQLite gives its log files the mode of the database. */
+function createFile(path: string): void {
+  if (existsSync(path)) return;
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  try {
+    closeSync(openSync(path, "wx", 0o600));
+  } catch (cause) {
+    if (errnoCode(cause) !== "EEXIST") throw cause;
+  }
+}
+
+/** The extended result code of an error that came from SQLite. */
+function sqliteCode(cause: unknown): number | undefined {
+  if (typeof cause !== "object" || cause === null || !("errcode" in cause)) return undefined;
+  return typeof cause.errcode === "number" ? cause.errcode : undefined;
+}
+
+function isBusy(cause: unknown): boolean {
+  const code = (sqliteCode(cause) ?? 0) & 0xff;
+  return code === BUSY || code === LOCKED;
+}
+
+/** What is no error of SQLite or the file system stays as it is: it is ours already, or a mistake in the program. */
+function toFactError(cause: unknown, path: string): unknown {
+  if (cause instanceof HermesError) return cause;
+  if (sqliteCode(cause) === undefined && errnoCode(cause) === undefined) return cause;
+  const text = describeCause(cause);
+  if (isBusy(cause)) {
+    return new HermesError("facts-db-locked", `The fact database ${path} is locked by another process.`, {
+      hint: "Nothing was written. Wait for the other process or close it, then try again.",
+      cause,
+    });
+  }
+  return new HermesError("facts-db-unavailable", `The fact database ${path} cannot be used: ${text}.`, {
+    hint: "Check the path, its permissions and the disk; the file was left as it is.",
+    cause,
+  });
+}

@@ -1,0 +1,191 @@
+// What can be done to single facts. Each function is the inside of one transaction and says what has changed, so that
+// what is kept in memory can follow after the commit.
+import type { Banks } from "./banks.ts";
+import type { FactDatabase } from "./database.ts";
+import type { Entity, EntityDirectory } from "./directory.ts";
+import type { Encoder } from "./encoder.ts";
+import type { Mentions } from "./entities.ts";
+import { linkFact, resolveMentions, unlinkFact } from "./links.ts";
+import { readVector, vectorBytes } from "./rows.ts";
+import type { Scoring } from "./settings.ts";
+import type { IndexedFact } from "./vector-index.ts";
+
+export type FactTools = {
+  readonly db: FactDatabase;
+  readonly encoder: Encoder;
+  readonly banks: Banks;
+  readonly directory: EntityDirectory;
+  readonly scoring: Scoring;
+  readonly mentionsIn: (text: string) => Mentions;
+};
+
+/** For the memory of the process, after the commit. */
+export type FactNews = {
+  readonly entities: readonly Entity[];
+  /** With `vector` absent only the rest has changed. */
+  readonly put?: { readonly fact: IndexedFact; readonly content: string; readonly vector?: Float64Array };
+  readonly dropped?: number;
+};
+
+export const NO_NEWS: FactNews = { entities: [] };
+
+export type NewFact = {
+  readonly content: string;
+  readonly category: string;
+  readonly tags: string;
+  readonly trust: number;
+};
+
+export type Added = { readonly factId: number; readonly isNew: boolean; readonly news: FactNews };
+
+/** Content that is there already keeps its id and everything else it has. */
+export function addFact(tools: FactTools, fact: NewFact): Added {
+  const { db } = tools;
+  const existing = factIdOf(db, fact.content);
+  if (existing !== undefined) return { factId: existing, isNew: false, news: NO_NEWS };
+  const { vector, entities, news } = describe(tools, fact.content);
+  const sql = `
+    INSERT INTO facts (content, category, tags, trust_score, hrr_vector)
+    VALUES (:content, :category, :tags, :trust, :vector) RETURNING fact_id AS id, updated_at AS updatedAt
+  `;
+  const { content, category, tags, trust } = fact;
+  const row = db.get<Stamp>(sql, { content, category, tags, trust, vector: vectorBytes(vector) });
+  if (row === undefined) throw new Error("an insert returned no row");
+  linkFact(db, row.id, entities);
+  tools.banks.change({ category, added: vector });
+  const put = { fact: { id: row.id, category, trust, updatedAt: row.updatedAt }, content, vector };
+  return { factId: row.id, isNew: true, news: { entities: news, put } };
+}
+
+export type FactChange = {
+  readonly content?: string | undefined;
+  readonly trustDelta?: number | undefined;
+  readonly tags?: string | undefined;
+  readonly category?: string | undefined;
+};
+
+/** `id`: another fact has that content already. */
+export type Updated =
+  | { readonly kind: "updated"; readonly news: FactNews }
+  | { readonly kind: "unknown" }
+  | { readonly kind: "duplicate"; readonly id: number };
+
+export function updateFact(tools: FactTools, factId: number, change: FactChange): Updated {
+  const { db } = tools;
+  const before = readFact(db, factId);
+  if (before === undefined) return { kind: "unknown" };
+  const content = change.content ?? before.content;
+  const twin = change.content === undefined ? undefined : factIdOf(db, content);
+  if (twin !== undefined && twin !== factId) return { kind: "duplicate", id: twin };
+
+  const described = change.content === undefined ? undefined : describe(tools, content);
+  const after = {
+    content,
+    tags: change.tags ?? before.tags,
+    category: change.category ?? before.category,
+    trust: clamp(before.trust + (change.trustDelta ?? 0)),
+    vector: described === undefined ? before.vector : vectorBytes(described.vector),
+  };
+  const sql = `
+    UPDATE facts SET content = :content, tags = :tags, category = :category, trust_score = :trust,
+      hrr_vector = :vector, updated_at = CURRENT_TIMESTAMP
+    WHERE fact_id = :id RETURNING fact_id AS id, updated_at AS updatedAt
+  `;
+  const row = db.get<Stamp>(sql, { ...after, id: factId });
+  if (described !== undefined) {
+    unlinkFact(db, factId);
+    linkFact(db, factId, described.entities);
+  }
+  moveInBanks(tools, before, { category: after.category, vector: after.vector });
+  const fact = { id: factId, category: after.category, trust: after.trust, updatedAt: row?.updatedAt ?? "" };
+  const put = { fact, content, ...(described === undefined ? {} : { vector: described.vector }) };
+  return { kind: "updated", news: { entities: described?.news ?? [], put } };
+}
+
+/** Entities stay, as in the original. */
+export function removeFact(tools: FactTools, factId: number): FactNews | undefined {
+  const { db, banks, encoder } = tools;
+  const before = readFact(db, factId);
+  if (before === undefined) return undefined;
+  unlinkFact(db, factId);
+  db.run("DELETE FROM hermes_memory_mirrored WHERE fact_id = :factId", { factId });
+  db.run("DELETE FROM facts WHERE fact_id = :factId", { factId });
+  banks.change({ category: before.category, removed: readVector(before.vector, encoder.dim) });
+  return { entities: [], dropped: factId };
+}
+
+export type Rated = {
+  readonly oldTrust: number;
+  readonly newTrust: number;
+  readonly helpfulCount: number;
+  readonly news: FactNews;
+};
+
+const HELPFUL_STEP = 0.05;
+const UNHELPFUL_STEP = -0.1;
+
+export function rateFact({ db }: FactTools, factId: number, isHelpful: boolean): Rated | undefined {
+  const before = readFact(db, factId);
+  if (before === undefined) return undefined;
+  const newTrust = clamp(before.trust + (isHelpful ? HELPFUL_STEP : UNHELPFUL_STEP));
+  const helpfulCount = before.helpful + (isHelpful ? 1 : 0);
+  const sql = `
+    UPDATE facts SET trust_score = :trust, helpful_count = :helpful, updated_at = CURRENT_TIMESTAMP
+    WHERE fact_id = :id RETURNING fact_id AS id, updated_at AS updatedAt
+  `;
+  const row = db.get<Stamp>(sql, { trust: newTrust, helpful: helpfulCount, id: factId });
+  const fact = { id: factId, category: before.category, trust: newTrust, updatedAt: row?.updatedAt ?? "" };
+  const news = { entities: [], put: { fact, content: before.content } };
+  return { oldTrust: before.trust, newTrust, helpfulCount, news };
+}
+
+type Stamp = { readonly id: number; readonly updatedAt: string };
+
+type StoredFact = {
+  readonly content: string;
+  readonly tags: string;
+  readonly category: string;
+  readonly trust: number;
+  readonly helpful: number;
+  readonly vector: Uint8Array | null;
+};
+
+export function factIdOf(db: FactDatabase, content: string): number | undefined {
+  return db.get<{ id: number }>("SELECT fact_id AS id FROM facts WHERE content = :content", { content })?.id;
+}
+
+function readFact(db: FactDatabase, factId: number): StoredFact | undefined {
+  const sql = `
+    SELECT content, tags, category, trust_score AS trust, helpful_count AS helpful, hrr_vector AS vector
+    FROM facts WHERE fact_id = :factId
+  `;
+  return db.get<StoredFact>(sql, { factId });
+}
+
+function describe(
+  tools: FactTools,
+  content: string,
+): { vector: Float64Array; entities: readonly Entity[]; news: readonly Entity[] } {
+  const { db, directory, scoring, encoder } = tools;
+  const { entities, news } = resolveMentions(db, directory, tools.mentionsIn(content), scoring);
+  const names = entities.map(({ name }) => name);
+  return { vector: encoder.fact(content, names), entities, news };
+}
+
+/** Both banks follow when a fact moves; the original forgets the one it left. */
+function moveInBanks(
+  { banks, encoder }: FactTools,
+  before: { readonly category: string; readonly vector: Uint8Array | null },
+  after: { readonly category: string; readonly vector: Uint8Array | null },
+): void {
+  const removed = readVector(before.vector, encoder.dim);
+  const added = readVector(after.vector, encoder.dim);
+  if (before.category !== after.category) {
+    banks.change({ category: before.category, removed });
+    banks.change({ category: after.category, added });
+  } else if (before.vector !== after.vector) banks.change({ category: after.category, added, removed });
+}
+
+function clamp(trust: number): number {
+  return Math.min(1, Math.max(0, trust));
+}

@@ -1,0 +1,169 @@
+// All fact vectors in memory, for queries that look at every fact. Filled at the first such query, kept current by our
+// own writes, and compared with the file when another process has written.
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { FactDatabase } from "./database.ts";
+import type { Encoder } from "./encoder.ts";
+import { LevelMatrix } from "./matrix.ts";
+import { unbind } from "./phases.ts";
+import { readVector } from "./rows.ts";
+
+/** Rows read between two turns of the event loop: about 10 ms, and some 30 when their contents are encoded too. */
+const ROWS_PER_TURN = 256;
+/**
+ * Times in the file have whole seconds, so two changes can bear the same one. What was changed this shortly before we
+ * looked is read again when another process has written.
+ */
+const YOUNG_SECONDS = 3;
+
+export type IndexedFact = {
+  readonly id: number;
+  readonly category: string;
+  readonly trust: number;
+  readonly updatedAt: string;
+};
+
+type MetaRow = { id: number; category: string; trust: number; updatedAt: string; isYoung: number };
+
+export class VectorIndex {
+  readonly #db: FactDatabase;
+  readonly #encoder: Encoder;
+  readonly #vectors: LevelMatrix;
+  /** Fact vectors with their own content taken out; only the original's way of probing asks for them. */
+  #residuals: LevelMatrix | undefined;
+  readonly #facts: IndexedFact[] = [];
+  readonly #rowOf = new Map<number, number>();
+  readonly #young = new Set<number>();
+  /** Known to have changed, not read yet: reading may fail half-way. */
+  readonly #unread = new Set<number>();
+  #version: number | undefined;
+  #refreshing: Promise<void> | undefined;
+
+  constructor(db: FactDatabase, encoder: Encoder) {
+    this.#db = db;
+    this.#encoder = encoder;
+    this.#vectors = new LevelMatrix(encoder.dim);
+  }
+
+  get vectors(): LevelMatrix {
+    return this.#vectors;
+  }
+
+  /** One per row of the matrix. */
+  get facts(): readonly IndexedFact[] {
+    return this.#facts;
+  }
+
+  rowOf(factId: number): number | undefined {
+    return this.#rowOf.get(factId);
+  }
+
+  /** Brings the index up to date. What is in memory may be used until the next `await`. */
+  async refresh(): Promise<void> {
+    this.#refreshing ??= this.#catchUp().finally(() => {
+      this.#refreshing = undefined;
+    });
+    await this.#refreshing;
+  }
+
+  /** After our own commit. */
+  put(fact: IndexedFact, vector: Float64Array, content: string): void {
+    if (this.#version === undefined) return; // not filled yet: the first query reads everything
+    this.#set(fact, vector, content);
+    this.#young.add(fact.id);
+  }
+
+  /** After our own commit that left the vector alone. */
+  touch(factId: number, change: Partial<Omit<IndexedFact, "id">>): void {
+    const row = this.#rowOf.get(factId);
+    const fact = row === undefined ? undefined : this.#facts[row];
+    if (row !== undefined && fact !== undefined) this.#facts[row] = { ...fact, ...change };
+  }
+
+  drop(factId: number): void {
+    const row = this.#rowOf.get(factId);
+    if (row === undefined) return;
+    this.#vectors.remove(row);
+    this.#residuals?.remove(row);
+    const moved = this.#facts.pop();
+    this.#rowOf.delete(factId);
+    this.#young.delete(factId);
+    this.#unread.delete(factId);
+    if (moved === undefined || moved.id === factId) return;
+    this.#facts[row] = moved;
+    this.#rowOf.set(moved.id, row);
+  }
+
+  /** The residuals, made at the first call. */
+  async residuals(): Promise<LevelMatrix> {
+    await this.refresh();
+    if (this.#residuals !== undefined) return this.#residuals;
+    for (const { id } of [...this.#facts]) this.drop(id);
+    this.#version = undefined; // everything is read again, now with the contents
+    this.#residuals = new LevelMatrix(this.#encoder.dim);
+    await this.refresh();
+    return this.#residuals;
+  }
+
+  async #catchUp(): Promise<void> {
+    await this.#db.read(() => {
+      const version = this.#db.dataVersion();
+      if (version !== this.#version) this.#compare(this.#readMeta());
+      this.#version = version;
+    });
+    const changed = [...this.#unread];
+    for (let start = 0; start < changed.length; start += ROWS_PER_TURN) {
+      if (start > 0) await nextTurn();
+      await this.#load(changed.slice(start, start + ROWS_PER_TURN));
+    }
+  }
+
+  #readMeta(): MetaRow[] {
+    const sql = `
+      SELECT fact_id AS id, category, trust_score AS trust, updated_at AS updatedAt,
+        updated_at >= datetime('now', '-${YOUNG_SECONDS} seconds') AS isYoung
+      FROM facts WHERE length(hrr_vector) = :bytes ORDER BY fact_id
+    `;
+    return this.#db.all<MetaRow>(sql, { bytes: this.#encoder.dim * 8 });
+  }
+
+  /** Drops what is gone, takes over what needs no vector, and notes the facts whose vector has to be read. */
+  #compare(rows: readonly MetaRow[]): void {
+    const present = new Set(rows.map(({ id }) => id));
+    for (const { id } of [...this.#facts]) if (!present.has(id)) this.drop(id);
+    for (const { id, category, trust, updatedAt, isYoung } of rows) {
+      const row = this.#rowOf.get(id);
+      const known = row === undefined ? undefined : this.#facts[row];
+      if (known?.updatedAt !== updatedAt || this.#young.has(id)) this.#unread.add(id);
+      if (isYoung === 1) this.#young.add(id);
+      else this.#young.delete(id);
+      this.touch(id, { category, trust, updatedAt });
+    }
+  }
+
+  async #load(ids: readonly number[]): Promise<void> {
+    const sql = `
+      SELECT fact_id AS id, category, trust_score AS trust, updated_at AS updatedAt, content, hrr_vector AS vector
+      FROM facts WHERE fact_id IN (SELECT value FROM json_each(:ids))
+    `;
+    const rows = await this.#db.read(() =>
+      this.#db.all<IndexedFact & { content: string; vector: Uint8Array | null }>(sql, {
+        ids: JSON.stringify(ids),
+      }),
+    );
+    for (const id of ids) this.#unread.delete(id);
+    for (const { id, category, trust, updatedAt, content, vector: bytes } of rows) {
+      const vector = readVector(bytes, this.#encoder.dim);
+      if (vector === undefined) this.drop(id);
+      else this.#set({ id, category, trust, updatedAt }, vector, content);
+    }
+  }
+
+  #set(fact: IndexedFact, vector: Float64Array, content: string): void {
+    const row = this.#rowOf.get(fact.id) ?? this.#facts.length;
+    this.#facts[row] = fact;
+    this.#rowOf.set(fact.id, row);
+    this.#unread.delete(fact.id);
+    this.#vectors.set(row, vector);
+    this.#residuals?.set(row, unbind(vector, this.#encoder.content(content)));
+  }
+}
