@@ -2,8 +2,7 @@
 // none of ours, so no other command pays for it.
 import type { Command } from "commander";
 import { loadMemoryConfig, useEnvFile } from "../config/index.ts";
-import { describeCause } from "../lib/index.ts";
-import { activeProviderName, loadProviderCommands } from "../providers/index.ts";
+import { activeProviderName, describeForeign, loadProviderCommands } from "../providers/index.ts";
 import { CommandFailure, type Terminal } from "./command.ts";
 import { printable } from "./printing.ts";
 
@@ -30,7 +29,7 @@ export async function addOwnCommands(request: OwnCommandsRequest): Promise<OwnCo
   const { command: own, warning } = await loadProviderCommands(home, asked);
   if (warning !== undefined) io.note(`warning: ${printable(warning)}\n`);
   if (own === undefined) return undefined;
-  const command = makeCommand(own.name).description(own.help);
+  const command = makeCommand(own.name).description(printable(own.help));
   const { handler } = own;
   if (handler !== undefined)
     command.action(async () => void (await handler({ args: command.args, ...command.opts() })));
@@ -38,7 +37,7 @@ export async function addOwnCommands(request: OwnCommandsRequest): Promise<OwnCo
     own.setup(command);
   } catch (cause) {
     io.note(
-      `warning: ${printable(`The commands of '${asked}' are not complete: ${describeCause(cause)}.`)}\n`,
+      `warning: ${printable(`The commands of '${asked}' are not complete: ${describeForeign(cause)}.`)}\n`,
     );
   }
   return { hasHandler: handler !== undefined };
@@ -46,7 +45,7 @@ export async function addOwnCommands(request: OwnCommandsRequest): Promise<OwnCo
 
 /** A failure in there is the plugin's, not ours. */
 export function ownCommandFailure(name: string, cause: unknown): CommandFailure {
-  return new CommandFailure(`The command of the provider '${name}' failed: ${describeCause(cause)}.`, {
+  return new CommandFailure(`The command of the provider '${name}' failed: ${describeForeign(cause)}.`, {
     details: { kind: "provider-command", provider: name },
   });
 }

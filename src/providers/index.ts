@@ -35,7 +35,7 @@ export type {
   LoadFailure,
   PluginManifest,
 } from "./discovery/found.ts";
-export { importFile, loadProvider } from "./discovery/load.ts";
+export { importFile, isOwnFault, loadProvider } from "./discovery/load.ts";
 export { readManifest } from "./discovery/manifest.ts";
 export { activeProviderName, isProviderName } from "./discovery/names.ts";
 export { findProvider, findProviders, pluginsDirectory } from "./discovery/scan.ts";

@@ -108,7 +108,7 @@ describe("hermes memory status about providers", () => {
 
   it("shows settings, but nothing that looks like a secret", async () => {
     const home = homeWith(
-      "memory:\n  provider: vault\n  vault:\n    mode: cloud\n    api_key: topsecret1\n    max_tokens: 4096\n    nested: { auth_token: topsecret2, url: 'https://u:topsecret3@h/' }\n",
+      "memory:\n  provider: vault\n  vault:\n    mode: cloud\n    api_key: topsecret1\n    max_tokens: 4096\n    keywords: tea\n    nested: { auth_token: topsecret2, url: 'https://u:topsecret3@h/' }\n    apiKeys: [topsecret5]\n    auth_header: topsecret6\n    api_key_2: topsecret7\n    client_secret_value: topsecret8\n",
     );
     writeVault(home);
     writeFileSync(join(home, "vault.json"), JSON.stringify({ owner: "Ada", password: "topsecret4" }));
@@ -117,6 +117,8 @@ describe("hermes memory status about providers", () => {
     expect(settings).toMatchObject({
       mode: "cloud",
       owner: "Ada",
+      max_tokens: 4096,
+      keywords: "tea",
       api_key: "[hidden]",
       password: "[hidden]",
     });
@@ -162,6 +164,30 @@ describe("hermes memory status about providers", () => {
       message: expect.stringContaining("no key"),
       remedy: expect.stringContaining("hermes memory status"),
     });
+  });
+
+  it("remembers that a plugin failed to load, without loading it again", async () => {
+    const home = homeWith("memory:\n  provider: broken\n");
+    writeBroken(home);
+    expect((await run(home, "memory", "test")).code).toBe(1);
+    const { stdout } = await run(home, "memory", "status");
+    expect(stdout).toMatch(
+      / {2}available {5}no: Loading 'broken' failed: .*by test; 'hermes memory test' checks/,
+    );
+    expect(await providerFinding(home)).toMatchObject({ status: "warn" });
+  });
+
+  it("speaks of no availability where nothing can be loaded", async () => {
+    const home = homeWith("memory:\n  provider: snake\n");
+    writePlugin(home, "snake", { "__init__.py": "class Snake(MemoryProvider): pass\n" });
+    const { stdout } = await run(home, "memory", "status");
+    expect(stdout).toContain("  installed     It is a Python plugin");
+    expect(stdout).not.toContain("  available ");
+  });
+
+  it("sends nobody to a place outside of the plugins directory", async () => {
+    const { stdout } = await run(homeWith("memory:\n  provider: ../../elsewhere\n"), "memory", "status");
+    expect(stdout).toContain("  installed     no: no provider can have this name; choose another with");
   });
 
   it("says where to put a provider that is not there, and goes on", async () => {

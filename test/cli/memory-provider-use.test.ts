@@ -251,6 +251,25 @@ describe("commands of the active provider", () => {
     expect(stderr).toContain("warning: The commands of 'mine' are not available. Loading them failed: torn.");
   });
 
+  it("that throw anything fail alone, and what they say is told without secrets", async () => {
+    const home = homeWithCommands(`export function registerCli(command) {
+  command.command("leak").action(() => { throw new Error("401 for sk-ant-api03-abcdefghijklmnop"); });
+  command.command("odd").action(() => { throw Object.create(null); });
+  throw Object.create(null);
+}
+`);
+    const leak = await runHermes(["mine", "leak"], { home });
+    expect(leak.code).toBe(1);
+    expect(leak.stderr).toContain("warning: The commands of 'mine' are not complete: no reason given.\n");
+    expect(leak.stderr).toContain("failed: 401 for sk-ant-");
+    expect(leak.stderr).not.toContain("abcdefghijklmnop");
+    const odd = await runHermes(["mine", "odd"], { home });
+    expect([odd.code, odd.stderr.split("\n")[1]]).toEqual([
+      1,
+      "error: The command of the provider 'mine' failed: no reason given.",
+    ]);
+  });
+
   it("may be one handler for the bare name", async () => {
     const home =
       homeWithCommands(`export function register_cli(command) { command.argument("[word]").option("--loud"); }

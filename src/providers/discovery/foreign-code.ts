@@ -1,6 +1,6 @@
 // Running code that came with a plugin: bounded in time, whatever it throws turned into a sentence, and whatever it leaves
 // behind kept from ending the process. A plugin that blocks the event loop cannot be stopped from in here.
-import { err, errnoCode, ok, preview, pyStrip, type Result } from "../../lib/index.ts";
+import { err, errnoCode, ok, preview, pyStrip, type Result, takeCodePoints } from "../../lib/index.ts";
 import { redactSecrets } from "../../security/index.ts";
 import type { Awaitable } from "../contract.ts";
 import { withDeadline } from "../manager/deadlines.ts";
@@ -21,6 +21,8 @@ export type ForeignRules = {
 };
 
 const MESSAGE_CHARS = 300;
+/** More than is shown, so that no secret is cut before it is masked; less than the megabytes a plugin may throw. */
+const READ_CHARS = 4_000;
 
 export async function runForeign<T>(
   rules: ForeignRules,
@@ -47,7 +49,7 @@ export function describeForeign(cause: unknown): string {
 
 /** A text of a plugin, fit for one line of output. */
 export function oneLine(text: string): string {
-  const line = pyStrip(redactSecrets(text).replace(/\s+/g, " "));
+  const line = pyStrip(redactSecrets(takeCodePoints(text, READ_CHARS)).replace(/\s+/g, " "));
   return preview(line.replace(/[.:]$/, ""), MESSAGE_CHARS);
 }
 

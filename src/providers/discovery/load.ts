@@ -35,6 +35,11 @@ export async function loadProvider(
   return provider.ok ? ok({ found, provider: provider.value }) : err(noProvider(found, provider.error));
 }
 
+/** Its own code is at fault, which nobody can tell without running it. The other failures show from outside. */
+export function isOwnFault({ kind }: LoadFailure): boolean {
+  return kind === "import-failed" || kind === "no-provider" || kind === "wrong-contract";
+}
+
 /** A plugin's module, which Node runs at the first import and then remembers. TypeScript is stripped by Node itself. */
 export function importFile(path: string): Promise<unknown> {
   return import(/* @vite-ignore */ pathToFileURL(path).href);
@@ -69,7 +74,7 @@ function remedy(name: string, entry: string, code: string | undefined): string {
       return `Repair the plugin; 'node "${entry}"' shows the line.`;
     case "ERR_MODULE_NOT_FOUND":
     case "MODULE_NOT_FOUND":
-      return `'hermes memory setup ${name}' installs the packages that its plugin.yaml names; other files are missing from the plugin.`;
+      return `'hermes memory setup ${name} --yes' installs the packages that its plugin.yaml names; other files are missing from the plugin.`;
     case "ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING":
       return "Node runs no TypeScript inside node_modules: copy the plugin instead of linking it, or use its JavaScript.";
     case "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX":

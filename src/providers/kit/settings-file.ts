@@ -18,10 +18,9 @@ export function readSettings(home: string, fileName: string): Settings {
     return { values: {}, problem: `${path} holds no JSON object. Its settings are not used.` };
   } catch (cause) {
     if (errnoCode(cause) === "ENOENT") return { values: {} };
-    return {
-      values: {},
-      problem: `${path} cannot be read: ${describeCause(cause)}. Its settings are not used.`,
-    };
+    // The parser's own message quotes the place, and with it perhaps a key that somebody put there.
+    const reason = cause instanceof SyntaxError ? "it is not valid JSON" : describeCause(cause);
+    return { values: {}, problem: `${path} cannot be read: ${reason}. Its settings are not used.` };
   }
 }
 

@@ -5,7 +5,7 @@ import { type Logger, silentLogger } from "../../lib/logger.ts";
 import type { MemoryProvider } from "../contract.ts";
 import { checkAvailability } from "../discovery/availability.ts";
 import { describeForeign } from "../discovery/foreign-code.ts";
-import { loadProvider } from "../discovery/load.ts";
+import { isOwnFault, loadProvider } from "../discovery/load.ts";
 import { activeProviderName } from "../discovery/names.ts";
 import { recordAvailability } from "./health-file.ts";
 import { MemoryManager } from "./manager.ts";
@@ -46,7 +46,12 @@ async function attempt(
   log: Logger,
 ): Promise<Activation | string> {
   const loaded = await loadProvider(home, name);
-  if (!loaded.ok) return loaded.error.message;
+  if (!loaded.ok) {
+    const { message: reason } = loaded.error;
+    if (isOwnFault(loaded.error))
+      recordAvailability(home, name, { available: false, reason }, "activation", clock);
+    return reason;
+  }
   const { provider } = loaded.value;
   const found = await checkAvailability(provider);
   recordAvailability(home, name, found, "activation", clock);

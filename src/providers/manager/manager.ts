@@ -24,6 +24,8 @@ import { ToolRegistry } from "./tool-registry.ts";
 
 const DEFAULT_RECALL_CHARS = 16_000;
 const DEFAULT_MAX_AGE_TURNS = 2;
+/** No window holds more; cutting would leave text that is no JSON. */
+const MOST_RESULT_CHARS = 1_000_000;
 
 export class MemoryManager {
   readonly #options: MemoryManagerOptions;
@@ -55,7 +57,10 @@ export class MemoryManager {
       recallMaxChars: options.recallMaxChars ?? DEFAULT_RECALL_CHARS,
       backgroundMs: this.#deadlines.background,
     });
-    this.#recaller = new Recaller(this.#calls, options.prefetchMaxAgeTurns ?? DEFAULT_MAX_AGE_TURNS);
+    this.#recaller = new Recaller(this.#calls, {
+      maxAgeTurns: options.prefetchMaxAgeTurns ?? DEFAULT_MAX_AGE_TURNS,
+      maxChars: options.recallMaxChars ?? DEFAULT_RECALL_CHARS,
+    });
     this.#tools = new ToolRegistry({
       calls: this.#calls,
       log: this.#log,
@@ -192,6 +197,10 @@ export class MemoryManager {
       (signal) => registered.provider.handleToolCall?.(name, given, { signal }),
     );
     if (outcome.kind !== "ok") return toolError(`${failure}: ${outcome.message}`);
+    if (typeof outcome.value === "string" && outcome.value.length > MOST_RESULT_CHARS)
+      return toolError(
+        `${failure}: its answer of ${outcome.value.length} characters is too long; ask for less`,
+      );
     if (typeof outcome.value === "string") return outcome.value;
     return toolError(`${failure}: its provider answered with something that is not text`);
   }

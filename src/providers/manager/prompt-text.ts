@@ -41,11 +41,16 @@ const FENCE_CHARS = 1_000;
 const CLOSE_TAG = /<\/\s*memory-context\s*>\s*$/i;
 
 /** Only the part that can matter of a text that may be 100 MB long; a block that is cut keeps its end, so that it counts as one. */
-function shortened(raw: string, maxChars: number): string {
+export function shortened(raw: string, maxChars: number): string {
   const most = maxChars * 2 + FENCE_CHARS;
   if (raw.length <= most) return raw;
   const end = CLOSE_TAG.test(raw.slice(-64)) ? "</memory-context>" : "";
-  return raw.slice(0, most) + end;
+  return apart(raw.slice(0, most)) + end;
+}
+
+/** A copy: a slice would keep the whole text it was cut from in memory for as long as the conversation has it. */
+function apart(slice: string): string {
+  return structuredClone(slice);
 }
 
 function withoutThreats(text: string): { readonly text: string; readonly blocked: number } {

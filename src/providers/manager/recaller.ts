@@ -4,7 +4,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { LOST_CALL_MS } from "./deadlines.ts";
 import type { CallOutcome, GuardedCalls } from "./guarded-call.ts";
 import { LateRecalls } from "./late-recalls.ts";
-import { isBlank } from "./prompt-text.ts";
+import { isBlank, shortened } from "./prompt-text.ts";
 import type { Registered } from "./registered.ts";
 
 export type RecallRequest = {
@@ -18,12 +18,14 @@ export type RecallRequest = {
 export class Recaller {
   readonly #calls: GuardedCalls;
   readonly #late: LateRecalls;
+  readonly #maxChars: number;
   /** Aborted when what was asked for this session is of no use any more. */
   #session = new AbortController();
 
-  constructor(calls: GuardedCalls, maxAgeTurns: number) {
+  constructor(calls: GuardedCalls, limits: { readonly maxAgeTurns: number; readonly maxChars: number }) {
     this.#calls = calls;
-    this.#late = new LateRecalls(maxAgeTurns);
+    this.#maxChars = limits.maxChars;
+    this.#late = new LateRecalls(limits.maxAgeTurns);
   }
 
   /** The raw text for this turn, else what came late for an earlier one, else "". */
@@ -50,7 +52,7 @@ export class Recaller {
       isOneAtATime: true,
       onLate: (text: unknown) => {
         if (typeof text === "string" && !session.aborted)
-          this.#late.keep(registered.name, { sessionId, turn, text });
+          this.#late.keep(registered.name, { sessionId, turn, text: shortened(text, this.#maxChars) });
       },
     };
     const outcome: CallOutcome<unknown> = await this.#calls.call<unknown>(rules, () =>

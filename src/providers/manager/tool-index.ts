@@ -46,12 +46,33 @@ export function indexTools(offers: readonly ToolOffer[], coreNames: ReadonlySet<
 /** What model APIs take; one name outside makes them refuse the whole request. */
 const TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 
+/** Long schemas have some thousand. One of this size would crowd out the conversation. */
+const MAX_SCHEMA_CHARS = 30_000;
+
 /** A schema goes into every request word for word, so it is looked at like any other text of a provider. */
 function flawOf(schema: ToolSchema): string | undefined {
   if (!TOOL_NAME.test(schema.name))
     return `named ${JSON.stringify(preview(schema.name, 40))}; use up to 64 letters, digits, '_' and '-'`;
-  const [finding] = scanThreats(JSON.stringify(schema), "context");
+  if (JSON.stringify(schema).length > MAX_SCHEMA_CHARS)
+    return `'${schema.name}' whose schema has more than ${MAX_SCHEMA_CHARS} characters`;
+  // Its texts, not its JSON: there a line break is two characters that no pattern takes for a blank.
+  const [finding] = scanThreats(textsIn(schema).join("\n"), "context");
   return finding && `'${schema.name}' whose schema matches the threat pattern '${finding.id}'`;
+}
+
+/** Keys included: a model reads them too. */
+function textsIn(schema: ToolSchema): readonly string[] {
+  const texts: string[] = [];
+  const waiting: unknown[] = [schema]; // no recursion: a plugin decides how deep it goes
+  while (waiting.length > 0) {
+    const value = waiting.pop();
+    if (typeof value === "string") texts.push(value);
+    else if (typeof value === "object" && value !== null) {
+      texts.push(...Object.keys(value));
+      waiting.push(...Object.values(value).reverse());
+    }
+  }
+  return texts;
 }
 
 export type ReadSchemas = {

@@ -1,10 +1,9 @@
 // What an earlier setup left behind, so that a second one can offer it again. Reading forgives: what cannot be read is not there.
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { envFilePath, loadConfig, readEnvFile } from "../../config/index.ts";
 import type { Result } from "../../lib/index.ts";
 import type { ConfigField, MemoryProvider } from "../contract.ts";
 import { runForeign } from "../discovery/foreign-code.ts";
+import { readSettings } from "../kit/settings-file.ts";
 import { DEADLINES_MS } from "../manager/deadlines.ts";
 import type { Existing } from "./answers.ts";
 import { variableOf } from "./fields.ts";
@@ -36,7 +35,7 @@ export async function currentSettings(
 export async function readExisting(source: ExistingSource): Promise<Existing> {
   const { home, name, fields, env, provider } = source;
   const told = provider ? await currentSettings(provider, home) : {};
-  const file = readJson(join(home, `${name}.json`));
+  const { values: file } = readSettings(home, `${name}.json`);
   const section = await configSection(home, name);
   const dotEnv = readEnvFile(envFilePath(home));
   const settings = new Map<string, string>();
@@ -55,14 +54,6 @@ export async function readExisting(source: ExistingSource): Promise<Existing> {
       (field.secret === true ? secrets : settings).set(field.key, value);
   }
   return { settings, secrets };
-}
-
-function readJson(path: string): unknown {
-  try {
-    return JSON.parse(readFileSync(path, "utf8").replace(/^\ufeff/, ""));
-  } catch {
-    return undefined; // missing, or not what we think it is: the provider itself will tell
-  }
 }
 
 async function configSection(home: string, name: string): Promise<unknown> {

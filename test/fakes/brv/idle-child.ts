@@ -1,9 +1,11 @@
-// A process with nothing but a background child that hangs. It says the child's id and should end at once.
+// A process with nothing but a child that hangs. It says the child's id; with the child in the background it should end at
+// once, with `awaited` it leaves as an interrupted command does.
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { runChild } from "../../../src/providers/bundled/byterover/child.ts";
 
+const isAwaited = process.argv[2] === "awaited";
 const cwd = mkdtempSync(join(tmpdir(), "hermes-test-"));
 const script = "require('node:fs').writeFileSync('pid', String(process.pid)); setTimeout(() => {}, 60_000)";
 void runChild({
@@ -13,9 +15,10 @@ void runChild({
   env: {},
   timeoutMs: 600_000,
   outputBytes: 1_000,
-  isBackground: true,
+  isBackground: !isAwaited,
 });
 const pid = () => (existsSync(join(cwd, "pid")) ? readFileSync(join(cwd, "pid"), "utf8") : "");
 while (pid() === "") await new Promise((resolve) => setTimeout(resolve, 10));
 console.log(pid());
 rmSync(cwd, { recursive: true });
+if (isAwaited) process.exit(0);

@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { type ChildRun, runChild } from "../../../src/providers/bundled/byterover/child.ts";
 import { installBrv, isGone } from "../../fakes/brv.ts";
 import { startScript } from "../../fakes/child.ts";
@@ -81,6 +81,16 @@ describe("a child process", () => {
     expect(await child.rest()).toEqual([]);
     expect(isGone(pid)).toBe(false);
     process.kill(pid, "SIGKILL");
+  });
+
+  it("that somebody waits for ends with our process", async () => {
+    const child = startScript("brv/idle-child.ts", ["awaited"]);
+    const pid = Number(await child.nextLine());
+    onTestFinished(() => {
+      if (!isGone(pid)) process.kill(pid, "SIGKILL");
+    });
+    await child.rest();
+    await vi.waitFor(() => expect(isGone(pid)).toBe(true));
   });
 });
 

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { MemoryProvider } from "../../../src/providers/contract.ts";
 import { checkAvailability } from "../../../src/providers/discovery/availability.ts";
+import { describeForeign } from "../../../src/providers/discovery/foreign-code.ts";
+import { leastCpuMs } from "../../fakes/cpu-time.ts";
 
 function provider(members: Partial<MemoryProvider>): MemoryProvider {
   return { name: "x", isAvailable: () => true, initialize() {}, getToolSchemas: () => [], ...members };
@@ -55,6 +57,17 @@ describe("asking whether a provider could work", () => {
       expect(reason).toMatch(/^isAvailable\(\) failed: \w+/);
     },
   );
+
+  it("a reason of many megabytes is not read to its end, and no secret shows where it is cut", () => {
+    const secret = `${"x".repeat(290)} sk-ant-api03-${"abcdefghijklmnop".repeat(4)} `;
+    const cost = (chars: number) => {
+      const text = secret + "sk- y ".repeat(chars / 6);
+      return leastCpuMs(() => describeForeign(new Error(text)));
+    };
+    const said = describeForeign(new Error(secret + "y".repeat(1_000_000)));
+    expect([said.length < 320, said.includes("abcdef")]).toEqual([true, false]);
+    expect(cost(12_000_000)).toBeLessThan(Math.max(cost(12_000), 3) * 4);
+  });
 
   it("one that hangs is a no after the deadline, and what it says later is nothing", async () => {
     const { promise, reject } = Promise.withResolvers<boolean>();

@@ -144,7 +144,9 @@ describe("in a process of its own, where Node imports the plugins", () => {
       { name: "typed", available: true, strays: [] },
       failed(/^Loading 'syntax' failed: Unexpected token '='\. Repair.*node ".*index\.mjs"/),
       failed(/^Loading 'throwing' failed: bad token sk-ant-\*\*\*\. Repair/),
-      failed(/^Loading 'lacking' failed: Cannot find package 'not-installed'.*'hermes memory setup lacking'/),
+      failed(
+        /^Loading 'lacking' failed: Cannot find package 'not-installed'.*'hermes memory setup lacking --yes'/,
+      ),
       failed(/^Loading 'enums' failed: .*build to JavaScript/),
       { name: "common", available: true, strays: [] },
       { name: "typed", available: true, strays: [] },

@@ -139,6 +139,23 @@ describe("the mirror of the built-in memory", () => {
     await mirror?.("replace", "memory", "The van is red", { old_text: "The van is blue" });
     expect(contents(facts)).toEqual([["The van is red", "general"]]);
     await mirror?.("remove", "memory", "", { old_text: "van is" });
+    expect(contents(facts)).toEqual([["The van is red", "general"]]); // it was there before the mirror
+  });
+
+  it("never takes a fact somebody added for the mirrored one, also when the text is the same", async () => {
+    const facts = await openFacts();
+    const mirror = facts.provider.onMemoryWrite?.bind(facts.provider);
+    await facts.add("Postgres");
+    await mirror?.("add", "memory", "We use Postgres 15 in production", {});
+    await mirror?.("remove", "memory", "", { old_text: "Postgres" });
+    expect(contents(facts)).toEqual([["Postgres", "general"]]);
+  });
+
+  it("drops the old fact when the new text cannot be one", async () => {
+    const facts = await openFacts();
+    const mirror = facts.provider.onMemoryWrite?.bind(facts.provider);
+    await mirror?.("add", "memory", "Deploys run on Friday", {});
+    await mirror?.("replace", "memory", "x".repeat(2001), { old_text: "Friday" });
     expect(contents(facts)).toEqual([]);
   });
 

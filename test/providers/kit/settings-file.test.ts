@@ -39,6 +39,14 @@ describe("settings file", () => {
     expect(problem).toContain(join(home, FILE));
   });
 
+  it("does not quote a file that is no JSON: it may hold a key", () => {
+    const home = tempDirectory();
+    writeFileSync(join(home, FILE), '{"api_key": hunter2}');
+    const { problem } = readSettings(home, FILE);
+    expect(problem).toContain("JSON");
+    expect(problem).not.toMatch(/hunter/);
+  });
+
   it("says that a directory is in the way", () => {
     const home = tempDirectory();
     mkdirSync(join(home, FILE));

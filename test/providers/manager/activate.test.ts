@@ -1,4 +1,6 @@
 // From config to a running provider: the settings arrive, and nothing on the way can stop the agent.
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { DEFAULT_MEMORY_CONFIG, type MemoryConfig } from "../../../src/config/index.ts";
 import { type Activation, activateProvider } from "../../../src/providers/manager/activate.ts";
@@ -89,6 +91,18 @@ describe("a provider that cannot be used", () => {
     expect(log.at("warn")).toEqual([expect.stringContaining("is not used")]);
     expect(JSON.stringify([log.lines, activation])).not.toContain("abcdefghijkl");
   });
+
+  it("because its code fails is known to status afterwards, and a missing one leaves no trace", async () => {
+    const broken = await activate("export class MemoryProvider { syntax error");
+    expect(readProviderHealth(broken.home, "notes")?.availability).toMatchObject({
+      available: false,
+      reason: expect.stringContaining("Loading 'notes' failed"),
+      checked_by: "activation",
+    });
+    const absent = await activate("", { provider: "../notes" });
+    expect(existsSync(join(absent.home, "provider-health"))).toBe(false);
+  });
+
   it("because its name can be read only once is refused, and the agent goes on", async () => {
     const more =
       'looks = 0; get name() { this.looks += 1; if (this.looks > 1) throw Object.create(null); return "x"; }';

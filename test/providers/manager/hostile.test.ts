@@ -12,6 +12,7 @@ import {
   recordingProvider,
   THROWN,
   thenable,
+  toolSchema,
   unreadableProvider,
 } from "../../fakes/providers.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
@@ -188,5 +189,17 @@ describe("an answer that is a promise of another kind", () => {
       expect.stringContaining("failed in getToolSchemas: trap"),
       expect.stringContaining("failed in prefetch: trap"),
     ]);
+  });
+});
+
+describe("a flooding tool", () => {
+  it("is told about instead of being passed on", async () => {
+    const flood = JSON.stringify({ result: "x".repeat(2_000_000) });
+    const manager = new MemoryManager();
+    manager.addProvider(
+      provider({ getToolSchemas: () => [toolSchema("notes_find")], handleToolCall: () => flood }),
+    );
+    const answer = JSON.parse(await manager.handleToolCall("notes_find", {}));
+    expect(answer).toEqual({ error: expect.stringContaining("too long") });
   });
 });

@@ -1,4 +1,6 @@
 // What a provider says on its way into a prompt: cut, without fences, without payloads.
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { codePointLength, pyStrip } from "../../../src/lib/index.ts";
@@ -39,6 +41,18 @@ describe("the text of a provider", () => {
       wasFenced: true,
       wasCut: true,
     });
+  });
+
+  it("that is cut does not keep the rest in memory", async () => {
+    const kept: string[] = [];
+    const before = process.memoryUsage();
+    for (let time = 0; time < 8; time += 1)
+      kept.push(toPromptText(Buffer.alloc(32_000_000, "likes tea and ").toString("latin1"), 1_000).text);
+    setFlagsFromString("--expose-gc");
+    (runInNewContext("gc") as () => void)();
+    const { heapUsed, external } = process.memoryUsage();
+    expect(kept.map((text) => text.length)).toEqual(Array(8).fill(1_000));
+    expect(heapUsed + external - before.heapUsed - before.external).toBeLessThan(100_000_000);
   });
 
   it("loses fences within it, and what is in them", () => {

@@ -6,8 +6,10 @@ import { redactSecrets } from "../../../security/index.ts";
 
 export type Settings = Readonly<Record<string, unknown>>;
 
-// `recall_max_tokens` is a number of tokens, not one.
 const SECRET_NAME = /(key|token|secret|password|passwd|passphrase|credentials?|auth)$/i;
+// `api_keys`, `auth_header`, `token_2`: in doubt hidden. But `recall_max_tokens` is a number of tokens, not one.
+const SECRET_WORD =
+  /key(?!word)|token(?!iz)|secret|passw|passphrase|pwd|credential|auth(?!or)|authoriz|cookie|bearer/i;
 const HIDDEN = "[hidden]";
 
 /** From `memory.<name>` of config.yaml and `<name>.json`, the file going first; then what the provider itself told. */
@@ -20,8 +22,13 @@ export async function settingsOf(home: string, name: string, told: Settings = {}
 /** The same without secrets, at any depth. */
 export function presentable(settings: Settings): Settings {
   return Object.fromEntries(
-    Object.entries(settings).map(([key, value]) => [key, SECRET_NAME.test(key) ? HIDDEN : without(value)]),
+    Object.entries(settings).map(([key, value]) => [key, isSecret(key, value) ? HIDDEN : without(value)]),
   );
+}
+
+function isSecret(key: string, value: unknown): boolean {
+  const isCount = typeof value === "number" || typeof value === "boolean";
+  return (isCount ? SECRET_NAME : SECRET_WORD).test(key);
 }
 
 function without(value: unknown): unknown {

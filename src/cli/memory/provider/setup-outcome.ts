@@ -20,6 +20,8 @@ export type Finished =
 
 export type SetupReport = {
   readonly name: string;
+  /** Before this setup. */
+  readonly wasActive: boolean;
   readonly dependencies: Dependencies;
   readonly finished: Exclude<Finished, { readonly kind: "left" }>;
   readonly availability: Availability;
@@ -36,7 +38,7 @@ export async function checkNow(home: string, name: string): Promise<Availability
 }
 
 export function setupOutcome(report: SetupReport, io: Terminal): CommandOutcome {
-  const { name, dependencies, finished, availability } = report;
+  const { name, wasActive, dependencies, finished, availability } = report;
   const isActive = finished.kind === "own" ? finished.isActive : finished.outcome.activated;
   const failed = finished.kind === "own" ? [] : finished.outcome.failed;
   const written = finished.kind === "own" ? [] : finished.outcome.written;
@@ -60,21 +62,32 @@ export function setupOutcome(report: SetupReport, io: Terminal): CommandOutcome 
       ...(unsaved.length === 0
         ? []
         : [row("not kept", `${unsaved.join(", ")}: the provider has no place for settings`)]),
-      ...(isActive
-        ? [io.paint("green", `'${name}' is the memory provider of every session that starts from now on.`)]
-        : [io.paint("yellow", `'${name}' is not switched on.`)]),
+      activeLine(name, { isActive, wasActive: wasActive && finished.kind === "saved" }, io),
       availabilityLine(availability, io),
     ],
     notes: [
       ...(finished.kind === "own" ? [] : finished.notes),
       ...failed.map(({ message }) => `${io.paint("red", "error:")} ${printable(message)}`),
-      ...(failed.length === 0 ? [] : ["What was saved stays saved; run the setup again for the rest."]),
+      ...(failed.length === 0 || written.length === 0
+        ? []
+        : ["What was saved stays saved; run the setup again for the rest."]),
       ...(finished.kind === "own" && !isActive
         ? [`Its own setup did not switch it on. To do that: hermes config set memory.provider ${name}`]
         : []),
     ],
     exitCode: failed.length === 0 ? 0 : 1,
   };
+}
+
+function activeLine(
+  name: string,
+  { isActive, wasActive }: { readonly isActive: boolean; readonly wasActive: boolean },
+  io: Terminal,
+): string {
+  if (isActive)
+    return io.paint("green", `'${name}' is the memory provider of every session that starts from now on.`);
+  if (wasActive) return io.paint("yellow", `'${name}' was the memory provider before and still is.`);
+  return io.paint("yellow", `'${name}' is not switched on.`);
 }
 
 function availabilityLine({ available, reason }: Availability, io: Terminal): string {

@@ -31,7 +31,7 @@ import { settleDependencies } from "./setup-dependencies.ts";
 import { askFields } from "./setup-fields.ts";
 import { refuseUnknownKeys, type SetupOrder, type SetupRun, setupOrder } from "./setup-order.ts";
 import { checkNow, type Finished, setupOutcome } from "./setup-outcome.ts";
-import { findWanted, loadWanted } from "./wanted.ts";
+import { activeName, findWanted, loadWanted } from "./wanted.ts";
 
 export const setup: CommandBody = async (input, context) => {
   try {
@@ -57,12 +57,14 @@ async function runSetup(order: SetupOrder, context: CommandContext): Promise<Com
   const consent = order.isYes ? "yes" : mayAsk ? "ask" : "no";
   const dependencies = await settleDependencies(found, consent, context);
   useEnvFile(home);
-  const loaded = await loadWanted(home, name);
+  const loaded = await loadWanted(home, name, "setup");
   const run = { values: order.values, mayAsk, home };
   const finished = await (loaded.provider.postSetup ? ownSetup : schemaSetup)(loaded, run, context);
   if (finished.kind === "left")
     return cancelled(finished.by, `Cancelled. What '${name}' had saved by then stays.`);
-  return setupOutcome({ name, dependencies, finished, availability: await checkNow(home, name) }, io);
+  const wasActive = (await activeName(context)) === name;
+  const availability = await checkNow(home, name);
+  return setupOutcome({ name, wasActive, dependencies, finished, availability }, io);
 }
 
 function cancelled(by: Cancelled["by"], line: string): CommandOutcome {

@@ -1,7 +1,7 @@
 // The same on a terminal. Texts of plugins are shown, never obeyed.
 import { join } from "node:path";
 import { groupThousands } from "../../../lib/index.ts";
-import type { HookCounts, ProviderHealth } from "../../../providers/index.ts";
+import { type HookCounts, isProviderName, type ProviderHealth } from "../../../providers/index.ts";
 import type { Paint } from "../../command.ts";
 import { counted, localTime, oneLine, printable } from "../../printing.ts";
 import type { ActiveProvider, KnownAvailability, ProviderStatus, Variable } from "./status.ts";
@@ -27,7 +27,9 @@ function activeLines(active: ActiveProvider, plugins: string, paint: Paint): str
   const settings = Object.entries(active.settings);
   return [
     row("  installed", installed(active, plugins, paint)),
-    ...(active.installed ? [row("  available", availability(active.availability, paint))] : []),
+    ...(active.installed && active.problem === undefined
+      ? [row("  available", availability(active.availability, paint))]
+      : []),
     ...(active.variables ?? []).map((variable) => row("  variable", variableText(variable, paint))),
     ...settings.map(([key, value]) => row("  setting", `${shown(key)}: ${shown(asText(value))}`)),
     ...(active.health === null ? [] : healthLines(active.health, paint)),
@@ -40,7 +42,10 @@ function installed(
   paint: Paint,
 ): string {
   if (!isThere) {
-    const remedy = `put it into ${join(plugins, name)}, or choose another with 'hermes memory setup'`;
+    const place = isProviderName(name)
+      ? `put it into ${join(plugins, name)}, or`
+      : "no provider can have this name;";
+    const remedy = `${place} choose another with 'hermes memory setup'`;
     return `${paint("red", "no:")} ${printable(remedy)}`;
   }
   if (problem !== undefined) return paint("red", shown(problem));

@@ -17,6 +17,8 @@ import { loadWanted, namedOrActive } from "./wanted.ts";
 const INITIALIZE_MS = 10_000;
 const SELF_TEST_MS = 60_000;
 const SHUTDOWN_MS = 2_500;
+/** A detail may say what to do. */
+const DETAIL_CHARS = 200;
 
 type Step = { readonly name: string; readonly ms: number; readonly detail?: string };
 
@@ -35,7 +37,7 @@ export const test: CommandBody = async ({ args }, context) => {
   const name = await namedOrActive(args.provider, context);
   useEnvFile(home);
   try {
-    const { provider } = await loadWanted(home, name);
+    const { provider } = await loadWanted(home, name, "test");
     const availability = await checkAvailability(provider);
     recordAvailability(home, name, availability, "test");
     if (!availability.available) {
@@ -143,7 +145,7 @@ function stepLines(steps: readonly Step[]): string[] {
   const width = Math.max(...names.map((name) => name.length));
   return steps.map(({ ms, detail }, index) => {
     const line = `  ${(names[index] ?? "").padEnd(width)} ${String(ms).padStart(8)} ms`;
-    return detail === undefined ? line : `${line}  ${oneLine(detail)}`;
+    return detail === undefined ? line : `${line}  ${oneLine(detail, DETAIL_CHARS)}`;
   });
 }
 

@@ -5,9 +5,11 @@ import {
   type FoundProvider,
   findProvider,
   findProviders,
+  isOwnFault,
   type LoadedProvider,
   type LoadFailure,
   loadProvider,
+  recordAvailability,
 } from "../../../providers/index.ts";
 import { type CommandContext, CommandFailure } from "../../command.ts";
 
@@ -35,9 +37,16 @@ export async function findWanted(home: string, name: string): Promise<FoundProvi
   throw await loadFailure(home, name, refused.error);
 }
 
-export async function loadWanted(home: string, name: string): Promise<LoadedProvider> {
+/** A plugin that fails in its own code is remembered as such: `status` runs none of it and could not know. */
+export async function loadWanted(
+  home: string,
+  name: string,
+  askedBy: "setup" | "test",
+): Promise<LoadedProvider> {
   const loaded = await loadProvider(home, name);
   if (loaded.ok) return loaded.value;
+  if (isOwnFault(loaded.error))
+    recordAvailability(home, name, { available: false, reason: loaded.error.message }, askedBy);
   throw await loadFailure(home, name, loaded.error);
 }
 

@@ -48,6 +48,7 @@ export async function runChild(run: ChildRun): Promise<ChildEnd> {
       windowsHide: true,
     });
     if (run.isBackground === true) letGo(child);
+    else endWithUs(child);
     return await ended(child, run);
   } catch (cause) {
     return notStarted(cause);
@@ -103,6 +104,7 @@ function ended(child: Child, { timeoutMs, outputBytes, signal, isBackground }: C
     function finish(end: ChildEnd): void {
       for (const timer of timers) clearTimeout(timer);
       signal?.removeEventListener("abort", onAbort);
+      awaited.delete(child);
       child.stdout.destroy();
       child.stderr.destroy();
       resolve(end);
@@ -124,6 +126,19 @@ function killGroup(child: Child): void {
   } catch {
     child.kill("SIGKILL"); // the group is gone already, or not ours; the child itself may still be there
   }
+}
+
+/** Children somebody waits for: a group of its own hears no Ctrl-C, and with us goes who would end it in time. */
+const awaited = new Set<Child>();
+let isListening = false;
+
+function endWithUs(child: Child): void {
+  awaited.add(child);
+  if (isListening) return;
+  isListening = true;
+  process.once("exit", () => {
+    for (const each of awaited) killGroup(each);
+  });
 }
 
 function letGo(child: Child): void {

@@ -1,4 +1,5 @@
 // Tool arguments as models send them: numbers may be text, and null means absent.
+import { codePointLength } from "../../../lib/index.ts";
 
 export type Arguments = Readonly<Record<string, unknown>>;
 
@@ -30,7 +31,19 @@ export function entityList(args: Arguments): string[] {
   const { entities } = args;
   if (!Array.isArray(entities) || entities.length === 0)
     throw new ArgumentError("reason requires 'entities' list");
-  return entities.map(String);
+  if (entities.length > MOST_ENTITIES)
+    throw new ArgumentError(`'entities' may name ${MOST_ENTITIES}, but names ${entities.length}`);
+  return entities.map((entity) => entityName(String(entity)));
+}
+
+/** No name of anything is longer, and every character is hashed. */
+const MOST_NAME_CHARS = 200;
+const MOST_ENTITIES = 20;
+
+export function entityName(name: string): string {
+  if (codePointLength(name) > MOST_NAME_CHARS)
+    throw new ArgumentError(`an entity's name may have ${MOST_NAME_CHARS} characters`);
+  return name;
 }
 
 export function optionalNumber(args: Arguments, key: string): number | undefined {

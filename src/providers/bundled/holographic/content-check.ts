@@ -9,6 +9,24 @@ export type FactRefusal = {
   readonly message: string;
 };
 
+const MOST_LABEL_CHARS = { category: 64, tags: 500 } as const;
+
+/** Category and tags come back with every hit. */
+export function checkLabels(labels: {
+  readonly category?: string | undefined;
+  readonly tags?: string | undefined;
+}): Result<void, FactRefusal> {
+  for (const name of ["category", "tags"] as const) {
+    const text = labels[name] ?? "";
+    if (codePointLength(text) > MOST_LABEL_CHARS[name])
+      return err({ kind: "too-long", message: `${name} may have ${MOST_LABEL_CHARS[name]} characters` });
+    const [finding] = scanThreats(text, "strict");
+    if (finding)
+      return err({ kind: "blocked", message: `${name} was not stored: it matches ${finding.id}.` });
+  }
+  return ok(undefined);
+}
+
 /** The text as it is stored. */
 export function checkContent(text: string): Result<string, FactRefusal> {
   const content = pyStrip(text.toWellFormed());

@@ -36,7 +36,8 @@ function fromMessage(message: string): ExtractedFact[] {
   return facts;
 }
 
-const QUOTED = /"[^"]*"|“[^”]*”|`[^`]*`/g;
+/** An opening mark ends the search for the one before it, so that a row of them costs no more than its length. */
+const QUOTED = /"[^"]*"|“[^“”]*”|`[^`]*`/g;
 const IMAGINED = new RegExp(`(?<![${WORD}])(?:if|unless|suppose|imagine|pretend)(?![${WORD}])`, "iu");
 
 /** What is asked, imagined or quoted is not what the user holds. */

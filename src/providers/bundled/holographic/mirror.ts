@@ -1,7 +1,7 @@
 // Facts that copy entries of the built-in memory. A table of ours remembers which ones they are, so that a replaced or
 // removed entry is found again by the piece of text the memory tool was given.
 import type { FactDatabase } from "./database.ts";
-import { addFact, type FactNews, type FactTools, factIdOf, removeFact, updateFact } from "./facts.ts";
+import { addFact, type FactNews, type FactTools, removeFact, updateFact } from "./facts.ts";
 
 export type MirrorTarget = "memory" | "user";
 
@@ -33,21 +33,21 @@ export function applyMirror(tools: FactTools, write: MirrorWrite): FactNews[] {
 }
 
 function addMirrored(tools: FactTools, { target, trust }: MirrorWrite, content: string): FactNews {
-  const { factId, news } = addFact(tools, { content, category: mirrorCategory(target), tags: "", trust });
-  remember(tools.db, factId, target);
+  const fact = { content, category: mirrorCategory(target), tags: "", trust };
+  const { factId, isNew, news } = addFact(tools, fact);
+  if (isNew) remember(tools.db, factId, target); // a fact that was there already is somebody else's
   return news;
 }
 
-/** The fact that says exactly this, or the only mirrored one that contains it. */
+/** The mirrored fact that says exactly this, or the only one that contains it. Facts that are no mirror are left alone. */
 function findMirrored(db: FactDatabase, target: MirrorTarget, oldText: string): number | undefined {
-  const exact = factIdOf(db, oldText);
-  if (exact !== undefined) return exact;
   const sql = `
-    SELECT f.fact_id AS id FROM hermes_memory_mirrored m JOIN facts f ON f.fact_id = m.fact_id
-    WHERE m.target = :target AND instr(f.content, :oldText) > 0 LIMIT 2
+    SELECT f.fact_id AS id, f.content = :oldText AS isExact
+    FROM hermes_memory_mirrored m JOIN facts f ON f.fact_id = m.fact_id
+    WHERE m.target = :target AND instr(f.content, :oldText) > 0 ORDER BY isExact DESC, f.fact_id LIMIT 2
   `;
-  const found = db.all<{ id: number }>(sql, { target, oldText });
-  return found.length === 1 ? found[0]?.id : undefined;
+  const [first, second] = db.all<{ id: number; isExact: number }>(sql, { target, oldText });
+  return first && (first.isExact === 1 || second === undefined) ? first.id : undefined;
 }
 
 function remember(db: FactDatabase, factId: number, target: MirrorTarget): void {

@@ -1,7 +1,7 @@
 // The fact store: every operation, with what is kept in memory following each commit.
 import { type Clock, err, ok, type Result } from "../../../lib/index.ts";
 import { Banks } from "./banks.ts";
-import { checkContent, type FactRefusal } from "./content-check.ts";
+import { checkContent, checkLabels, type FactRefusal } from "./content-check.ts";
 import { type Contradiction, findContradictions } from "./contradict.ts";
 import { FactDatabase } from "./database.ts";
 import { EntityDirectory } from "./directory.ts";
@@ -71,6 +71,8 @@ export class FactStore {
     const content = checkContent(text);
     if (!content.ok) return content;
     const { category = "general", tags = "" } = options;
+    const labels = checkLabels({ category, tags });
+    if (!labels.ok) return labels;
     const fact = { content: content.value, category, tags, trust: this.#settings.defaultTrust };
     const added = await this.#write(
       () => addFact(this.#tools, fact),
@@ -83,6 +85,8 @@ export class FactStore {
   async update(factId: number, change: FactChange): Promise<Result<boolean, FactRefusal>> {
     const content = change.content === undefined ? undefined : checkContent(change.content);
     if (content?.ok === false) return content;
+    const labels = checkLabels(change);
+    if (!labels.ok) return labels;
     const updated = await this.#write(
       () => updateFact(this.#tools, factId, { ...change, content: content?.value }),
       (outcome) => (outcome.kind === "updated" ? [outcome.news] : []),
@@ -160,14 +164,17 @@ export class FactStore {
     texts: { readonly content: string | undefined; readonly oldText: string | undefined },
   ): Promise<Result<void, FactRefusal>> {
     const content = texts.content === undefined ? undefined : checkContent(texts.content);
-    if (content?.ok === false) return content;
+    const isRefused = content?.ok === false;
+    if (isRefused && texts.oldText === undefined) return content;
     const trust = this.#settings.defaultTrust;
-    const write = { target, content: content?.value, oldText: texts.oldText, trust };
+    // A new text that cannot be a fact still means that the old one no longer holds.
+    const kept = content?.ok ? content.value : undefined;
+    const write = { target, content: kept, oldText: texts.oldText, trust };
     await this.#write(
       () => applyMirror(this.#tools, write),
       (news) => news,
     );
-    return ok(undefined);
+    return isRefused ? content : ok(undefined);
   }
 
   async close(): Promise<void> {

@@ -4,6 +4,7 @@ import {
   ArgumentError,
   type Arguments,
   entityList,
+  entityName,
   missing,
   optionalInteger,
   optionalNumber,
@@ -50,7 +51,7 @@ async function runFactStore(context: ToolContext, args: Arguments): Promise<obje
       return results(await search(context, args, category));
     case "probe":
     case "related": {
-      const entity = requiredText(args, "entity");
+      const entity = entityName(requiredText(args, "entity"));
       return results(await store.query({ kind: action, entity, category, limit: limitOf(context, args) }));
     }
     case "reason": {
