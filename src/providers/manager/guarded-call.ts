@@ -78,7 +78,8 @@ export class GuardedCalls {
         this.#health.call(registered.name, hook, { outcome: "ok", ms });
         return { kind: "ok", value: answer.value };
       }
-      const message = answer.kind === "timeout" ? `no answer within ${seconds(deadlineMs)} s` : STOPPED;
+      const noAnswer = deadlineMs > 0 ? `no answer within ${seconds(deadlineMs)} s` : NO_TIME_LEFT;
+      const message = answer.kind === "timeout" ? noAnswer : STOPPED;
       this.#health.call(registered.name, hook, { outcome: "timeout", ms, message });
       if (answer.kind === "timeout") this.#say(registered, hook, message);
       return { kind: answer.kind, message };
@@ -148,6 +149,7 @@ export class GuardedCalls {
   }
 }
 
+const NO_TIME_LEFT = "no answer at once, and calls before it had used up the time of the turn";
 const STOPPED = "it had not answered when the agent shut down";
 const REASON_CHARS = 300;
 /** More than is shown, so that no secret is cut before it is masked; less than the megabytes a plugin may throw. */

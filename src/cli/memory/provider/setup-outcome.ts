@@ -91,7 +91,7 @@ function activeLine(
 }
 
 function availabilityLine({ available, reason }: Availability, io: Terminal): string {
-  if (available) return "It is available. 'hermes memory test' writes and recalls something with it.";
+  if (available) return "It is available. 'hermes memory test' tries it out.";
   return `${io.paint("yellow", "It is not available yet.")} ${printable(reason ?? "It gives no reason.")}`;
 }
 

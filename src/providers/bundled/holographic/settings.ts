@@ -100,7 +100,13 @@ const KINDS: Readonly<Record<string, Kind>> = {
 /** What the section says, without keys that are nobody's. */
 export function knownSettings(section: unknown): Readonly<Record<string, unknown>> {
   const values = isRecord(section) ? section : {};
-  return Object.fromEntries(Object.entries(values).filter(([key]) => Object.hasOwn(KINDS, key)));
+  const known = Object.entries(values).filter(([key]) => Object.hasOwn(KINDS, key));
+  return Object.fromEntries(known.map(([key, value]) => [key, asChoice(key, value)]));
+}
+
+/** `yes` and `on` are what setup calls true. */
+function asChoice(key: string, value: unknown): unknown {
+  return KINDS[key]?.kind === "boolean" ? readBoolean(value, false) : value;
 }
 
 /** A value as YAML. Numbers and booleans lose their quotes: the original takes the text "false" for true. */

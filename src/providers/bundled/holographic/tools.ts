@@ -120,7 +120,8 @@ const MOST_RESULTS = 100;
 /** The original takes any number: nothing for 0, and below it everything but the last ones. */
 function limitOf({ settings }: ToolContext, args: Arguments): number {
   const limit = optionalInteger(args, "limit") ?? DEFAULT_LIMIT;
-  return settings.scoring === "reference" ? limit : Math.min(MOST_RESULTS, Math.max(1, limit));
+  if (settings.scoring === "reference" || limit === 0) return limit;
+  return Math.min(MOST_RESULTS, Math.max(1, limit));
 }
 
 function results(found: readonly object[]): object {
