@@ -1,0 +1,67 @@
+// A whole memory provider: notes in a file, recalled by the words they share with a message. To use it, copy this folder
+// to ~/.hermes/plugins/notes and run: hermes memory setup notes
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { MemoryProvider, ToolSchema } from "../../src/index.ts"; // in your plugin: from "hermes-memory"
+import { NotesFile } from "./notes-file.ts";
+
+const parameters = { type: "object", properties: { text: { type: "string" } }, required: ["text"] };
+const TOOLS: readonly ToolSchema[] = [
+  { name: "notes_add", description: "Keep a note for later conversations.", parameters },
+  { name: "notes_find", description: "Find notes that share words with a text.", parameters },
+];
+
+export default function createNotesProvider(): MemoryProvider {
+  let notes: NotesFile | undefined;
+  let mode = "hybrid";
+  let isPrimary = false;
+  const opened = (): NotesFile => notes ?? fail("The notes are not open.");
+
+  return {
+    name: "notes",
+    isAvailable: () => true,
+    initialize(_sessionId, { hermes_home, agent_context = "primary" }) {
+      const settings = join(hermes_home, "notes.json");
+      if (existsSync(settings)) mode = JSON.parse(readFileSync(settings, "utf8")).mode;
+      isPrimary = agent_context === "primary";
+      notes = new NotesFile(join(hermes_home, "notes.jsonl"));
+    },
+    systemPromptBlock: () => "# Notes\nA notebook of your own that outlasts this conversation.",
+    prefetch: (query) => (mode === "tools" ? "" : opened().find(query).join("\n\n")),
+    syncTurn(user, assistant) {
+      const text = `Asked: ${user}\nAnswered: ${assistant}`.slice(0, 1000).toWellFormed();
+      if (isPrimary) opened().add({ from: "turn", text });
+    },
+    onMemoryWrite(action, target, content, { old_text }) {
+      if (isPrimary && old_text !== undefined) opened().remove({ from: target, text: old_text });
+      if (isPrimary && action !== "remove") opened().add({ from: target, text: content });
+    },
+    getToolSchemas: () => (mode === "context" ? [] : TOOLS),
+    handleToolCall(name, { text }) {
+      if (typeof text !== "string" || text.trim() === "") return '{"error":"text is missing"}';
+      if (name === "notes_find") return JSON.stringify({ notes: opened().find(text) });
+      opened().add({ from: "tool", text });
+      return '{"status":"added"}';
+    },
+    shutdown() {
+      notes = undefined; // nothing is left open, and nothing is written any more
+    },
+    getConfigSchema: () => [{ key: "mode", choices: ["hybrid", "context", "tools"], default: "hybrid" }],
+    saveConfig: (values, home) => writeFileSync(join(home, "notes.json"), JSON.stringify(values)),
+    selfTest() {
+      const note = { from: "self-test", text: `Written by a self test: ${crypto.randomUUID()}` };
+      const startedAt = performance.now();
+      try {
+        opened().add(note);
+        if (!opened().find(note.text).includes(note.text)) fail("A note was written, but not found again.");
+      } finally {
+        opened().remove(note);
+      }
+      return { steps: [{ name: "write, recall, clean up", ms: performance.now() - startedAt }] };
+    },
+  };
+}
+
+function fail(reason: string): never {
+  throw new Error(reason);
+}

@@ -1,0 +1,64 @@
+// External memory in an agent of your own: what a provider recalls for a turn, and what it is told about.
+// Run it in a checkout: node examples/use-provider.ts   (in your project: import from "hermes-memory")
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import {
+  buildMemoryContextBlock,
+  injectRecall,
+  MemoryManager,
+  memoryTool,
+  openMemoryStore,
+  StreamingContextScrubber,
+  writeMetadata,
+} from "../src/index.ts";
+import createNotesProvider from "./memory-plugin/index.ts";
+
+const home = mkdtempSync(join(tmpdir(), "hermes-example-")); // a real agent uses the user's home: ~/.hermes
+const session_id = "session-1";
+
+// 1. Register and start. To use whatever provider the user has set up, call activateProvider({ home, config, sessionId }).
+const manager = new MemoryManager({ home });
+manager.addProvider(createNotesProvider());
+await manager.initializeAll(session_id, { platform: "cli", agent_context: "primary" });
+console.log("system prompt:", await manager.buildSystemPrompt());
+console.log("tools:", [...manager.getAllToolNames()]);
+
+// 2. A turn is over. Handing it in costs the user nothing: a background worker stores it.
+manager.finishTurn({ session_id, user: "We fire the kiln at 1240 degrees.", assistant: "Noted." });
+await manager.flushPending(); // only because the next question follows at once
+
+// 3. The next turn: recall, in its fence, goes behind the user's message. It is for this request only, never for the transcript.
+const message = "How hot is the kiln?";
+await manager.onTurnStart(2, message);
+const recalled = await manager.prefetchAll(message, { session_id });
+console.log(`request:\n${injectRecall(message, buildMemoryContextBlock(recalled))}`);
+
+// 4. Should the model repeat the fence in its answer, the scrubber takes it out while it streams.
+const scrubber = new StreamingContextScrubber();
+const chunks = ["1240 degrees.\n<memory-", "context>\nAsked: We fire", " the kiln\n</memory-context>\n"];
+console.log("shown:", chunks.map((chunk) => scrubber.feed(chunk)).join("") + scrubber.flush());
+
+// 5. The model calls one of the provider's tools. The answer is JSON, also when something went wrong.
+console.log("tool:", await manager.handleToolCall("notes_find", { text: "kiln" }));
+console.log("tool:", await manager.handleToolCall("notes_find", {}));
+
+// 6. What is committed to the built-in memory is mirrored, and nothing else.
+const opened = await openMemoryStore({ home });
+if (!opened.ok) throw new Error(opened.error.message);
+const call = { action: "add", target: "user", content: "Owns a kiln called Vesuvius" };
+await memoryTool(opened.value, call, {
+  home,
+  onCommitted: ({ target, op }) => {
+    const content = op.action === "remove" ? "" : op.content;
+    const oldText = op.action === "add" ? undefined : op.oldText;
+    manager.onMemoryWrite(op.action, target, content, writeMetadata({ sessionId: session_id, oldText }));
+  },
+});
+
+// 7. The end. What is still queued is stored first, within five seconds.
+await manager.onSessionEnd([{ role: "user", content: message }]);
+console.log("tool:", await manager.handleToolCall("notes_find", { text: "Vesuvius" }));
+await manager.shutdownAll();
+
+rmSync(home, { recursive: true });
