@@ -119,6 +119,17 @@ describe("hermes memory test", () => {
     expect(stderr).toContain(message);
   });
 
+  it("prints what a step has to say as a whole sentence", async () => {
+    const detail =
+      "No model is connected, so nothing can be asked. Run 'mine connect' in a terminal for the free one.";
+    const home = homeWith(
+      provider(
+        `selfTest() { return { steps: [{ name: "model", ms: 1, detail: ${JSON.stringify(detail)} }] }; }`,
+      ),
+    );
+    expect((await runHermes(["memory", "test"], { home })).stdout).toContain(`  ${detail}\n`);
+  });
+
   it("closes the provider also when its test failed", async () => {
     const home = homeWith(
       provider(`selfTest() { throw new Error("no"); }

@@ -158,6 +158,7 @@ describe("hermes memory setup without a terminal", () => {
     const { code, stdout, stderr } = await runHermes(["memory", "setup", "full", "--yes"], { home });
     expect(code).toBe(1);
     expect(stderr).toContain("The settings of 'full' are not saved: it failed: no room left.");
+    expect(stderr).not.toContain("What was saved stays saved"); // nothing was
     expect(stdout).toContain("'full' is not switched on.");
     expect(existsSync(join(home, "config.yaml"))).toBe(false);
   });
