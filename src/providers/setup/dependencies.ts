@@ -20,7 +20,7 @@ export type InstallOptions = {
   readonly signal?: AbortSignal;
   readonly timeoutMs?: number;
   /** Default: that of this process. */
-  readonly env?: NodeJS.ProcessEnv;
+  readonly env?: Readonly<Record<string, string | undefined>>;
 };
 
 export type ExternalCheck =

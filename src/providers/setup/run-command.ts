@@ -5,7 +5,7 @@ import { describeCause, errnoCode } from "../../lib/index.ts";
 export type CommandRules = {
   readonly timeoutMs: number;
   readonly cwd?: string;
-  readonly env?: NodeJS.ProcessEnv;
+  readonly env?: Readonly<Record<string, string | undefined>>;
   /** Ends the process when the user stops waiting. */
   readonly signal?: AbortSignal;
 };
