@@ -1,5 +1,5 @@
-// What work costs on a short and on a long list, and how the cost grows. CPU time of this thread: a busy machine, or a garbage
-// collector on another core, does not count.
+// What work costs on a short and on a long list, and how the cost grows. In CPU time of this process, garbage collection
+// included: what a busy machine gives to others does not count.
 import { round } from "../statistics.ts";
 
 export type Work = () => unknown;
@@ -13,8 +13,13 @@ export type Growth = {
   readonly ratio: number;
 };
 
-/** CPU time is counted in coarse steps, so a sample repeats quick work for at least so long. */
-const LEAST_SAMPLE_MS = 60;
+export type Sampling = {
+  /** How many short lists make a long one. */
+  readonly times: number;
+  readonly rounds: number;
+  /** A sample repeats quick work for at least so long, so that it has its share of collected garbage. */
+  readonly sampleMs: number;
+};
 
 /**
  * The short list is worked on so much more often that both samples see equally many messages and pay their share of collected
@@ -23,9 +28,9 @@ const LEAST_SAMPLE_MS = 60;
 export async function growth(
   short: Work,
   long: Work,
-  { times, rounds }: { readonly times: number; readonly rounds: number },
+  { times, rounds, sampleMs }: Sampling,
 ): Promise<Growth> {
-  const repeats = await repeatsFor(long);
+  const repeats = await repeatsFor(long, sampleMs);
   const costs: { short: Cost[]; long: Cost[] } = { short: [], long: [] };
   for (let done = 0; done < rounds; done += 1) {
     costs.short.push(await cost(short, times * repeats));
@@ -40,17 +45,17 @@ export async function growth(
 }
 
 /** Found by doubling, which also warms up. */
-async function repeatsFor(work: Work): Promise<number> {
+async function repeatsFor(work: Work, sampleMs: number): Promise<number> {
   for (let repeats = 1; ; repeats *= 2)
-    if ((await cost(work, repeats)).cpu_ms * repeats >= LEAST_SAMPLE_MS) return repeats;
+    if ((await cost(work, repeats)).cpu_ms * repeats >= sampleMs) return repeats;
 }
 
 /** Of one run, on average. */
 async function cost(work: Work, runs: number): Promise<Cost> {
   const startedAt = performance.now();
-  const before = process.threadCpuUsage();
+  const before = process.cpuUsage();
   for (let run = 0; run < runs; run += 1) await work();
-  const { user, system } = process.threadCpuUsage(before);
+  const { user, system } = process.cpuUsage(before);
   return { cpu_ms: (user + system) / 1000 / runs, ms: (performance.now() - startedAt) / runs };
 }
 

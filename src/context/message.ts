@@ -36,7 +36,7 @@ export function toolCallsOf(message: ContextMessage): readonly ToolCall[] {
       {
         id,
         name: textOf(called.name) ?? "unknown",
-        arguments: typeof given === "string" ? given : given === undefined ? "" : JSON.stringify(given),
+        arguments: typeof given === "string" ? given : json(given),
       },
     ];
   });
@@ -55,6 +55,15 @@ export function toWire(message: ContextMessage): ContextMessage {
 
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Nothing for what no JSON can hold, and no model can have written. */
+function json(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? "";
+  } catch {
+    return "";
+  }
 }
 
 function textOf(value: unknown): string | undefined {

@@ -30,9 +30,9 @@ export function findBoundaries(
   messages: readonly ContextMessage[],
   settings: TailSettings & Pick<CompressorSettings, "protectFirstN">,
   budgets: Pick<Budgets, "tailTokens" | "softTailTokens">,
+  costs: readonly number[] = messages.map(estimateMessage),
 ): Boundaries {
   const headEnd = findHeadEnd(messages, settings.protectFirstN);
-  const costs = messages.map(estimateMessage);
   const cut = freshTailStart(costs, headEnd, settings, budgets);
   // Where every message counts, a finished group in front of the tail need not come along.
   const isInside = settings.leastTail === undefined || messages[cut]?.role === "tool";

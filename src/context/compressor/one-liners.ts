@@ -10,15 +10,18 @@ export function oneLiner(tool: string, argumentsText: string, result: string): s
   return line(parseArguments(argumentsText), result, tool);
 }
 
+const EXIT_CODE = /"exit_code"\s*:\s*(-?\d+)/;
+const TOTAL_COUNT = /"total_count"\s*:\s*(-?\d+)/;
+
 const LINES: Readonly<Record<string, Line>> = {
   terminal: (given, result) =>
-    `[terminal] ran \`${shortened(text(given.command, ""), 80)}\` -> exit ${numberIn(result, "exit_code")}, ${lineCount(result)} lines output`,
+    `[terminal] ran \`${shortened(text(given.command, ""), 80)}\` -> exit ${numberIn(result, EXIT_CODE)}, ${lineCount(result)} lines output`,
   read_file: (given, result) =>
     `[read_file] read ${text(given.path)} from line ${text(given.offset, "1")} (${size(result)} chars)`,
   write_file: (given) =>
     `[write_file] wrote to ${text(given.path)} (${typeof given.content === "string" && given.content !== "" ? lineCount(given.content) : "?"} lines)`,
   search_files: (given, result) =>
-    `[search_files] ${text(given.target, "content")} search for '${text(given.pattern)}' in ${text(given.path, ".")} -> ${numberIn(result, "total_count")} matches`,
+    `[search_files] ${text(given.target, "content")} search for '${text(given.pattern)}' in ${text(given.path, ".")} -> ${numberIn(result, TOTAL_COUNT)} matches`,
   patch: (given, result) =>
     `[patch] ${text(given.mode, "replace")} in ${text(given.path)} (${size(result)} chars result)`,
   web_search: (given, result) => `[web_search] query='${text(given.query)}' (${size(result)} chars result)`,
@@ -106,6 +109,6 @@ function lineCount(value: string): number {
   return lines;
 }
 
-function numberIn(result: string, key: string): string {
-  return new RegExp(`"${key}"\\s*:\\s*(-?\\d+)`).exec(result)?.[1] ?? "?";
+function numberIn(result: string, pattern: RegExp): string {
+  return pattern.exec(result)?.[1] ?? "?";
 }

@@ -1,8 +1,8 @@
 // What a compaction of this list would do, decided before any model is asked.
 import type { ContextMessage } from "../message.ts";
-import { estimateMessage, estimateMessages, estimateText, MESSAGE_OVERHEAD_TOKENS } from "../tokens.ts";
+import { estimateMessage, estimateText, MESSAGE_OVERHEAD_TOKENS } from "../tokens.ts";
 import { type Boundaries, findBoundaries, findHeadEnd, headSize } from "./boundaries.ts";
-import { COMPACTION_NOTE, handoffText, withoutHandoff } from "./handoff.ts";
+import { COMPACTION_NOTE, handoffText } from "./handoff.ts";
 import { type Pruned, pruneToolResults } from "./prune.ts";
 import type { Budgets, CompressorSettings } from "./settings.ts";
 import { type SummaryWindow, windowToSummarise } from "./window.ts";
@@ -71,38 +71,38 @@ function planWith(messages: readonly ContextMessage[], settings: Protection, bud
   const pruned = isTooShort
     ? { messages, results: 0, shortenedCalls: 0 }
     : pruneToolResults(messages, { ...budgets, ...settings, headEnd });
+  // Every text is read once: on a long list that is most of the work.
+  const costsBefore = messages.map(estimateMessage);
+  const costs = pruned.messages.map((message, at) =>
+    message === messages[at] ? (costsBefore[at] ?? 0) : estimateMessage(message),
+  );
   const boundaries = isTooShort
     ? { headEnd, tailStart: headEnd }
-    : findBoundaries(pruned.messages, settings, budgets);
+    : findBoundaries(pruned.messages, settings, budgets, costs);
   const { tailStart, keptUser } = boundaries;
   const window = windowToSummarise(pruned.messages, boundaries);
 
-  const windowTokens = estimateMessages(pruned.messages.slice(boundaries.headEnd, tailStart));
-  const keptTokens = estimateMessages(pruned.messages.filter((_, index) => index === keptUser));
+  const windowTokens = sum(costs.slice(boundaries.headEnd, tailStart));
+  const keptTokens = keptUser === undefined ? 0 : (costs[keptUser] ?? 0);
   const usual = Math.min(Math.trunc(windowTokens * EXPECTED_RATIO), budgets.maxSummaryTokens);
   const summaryTokens = Math.max(LEAST_EXPECTED_TOKENS, usual);
-  const prunedTokens = estimateMessages(pruned.messages);
+  const prunedTokens = sum(costs);
   const tokensWithoutBody = prunedTokens - windowTokens + keptTokens + HANDOFF_TOKENS;
   const withSummary = tokensWithoutBody + summaryTokens;
-  // An old handoff only makes room for the new one.
-  const summarised = pruned.messages
-    .slice(boundaries.headEnd, tailStart)
-    .filter((message) => withoutHandoff(message));
-  const removed = summarised.length - (keptUser === undefined ? 0 : 1);
+  const removed = window.leaving - (keptUser === undefined ? 0 : 1);
   const isWorthASummary =
     tailStart > boundaries.headEnd && window.turns.length > 0 && (removed >= 2 || withSummary < prunedTokens);
 
-  const staying = isWorthASummary
-    ? pruned.messages.filter((_, at) => at < boundaries.headEnd || at >= tailStart || at === keptUser)
-    : pruned.messages;
-  const largest = largestOf(staying);
+  const isStaying = (at: number): boolean =>
+    !isWorthASummary || at < boundaries.headEnd || at >= tailStart || at === keptUser;
+  const largest = largestOf(pruned.messages, costs, isStaying);
   return {
     isTooShort,
     pruned,
     boundaries,
     window,
     windowTokens,
-    tokensBefore: estimateMessages(messages),
+    tokensBefore: sum(costsBefore),
     tokensWithoutBody,
     expectedTokens: isWorthASummary ? withSummary : prunedTokens,
     isWorthASummary,
@@ -112,11 +112,22 @@ function planWith(messages: readonly ContextMessage[], settings: Protection, bud
   };
 }
 
-function largestOf(messages: readonly ContextMessage[]): TooLarge | undefined {
+function largestOf(
+  messages: readonly ContextMessage[],
+  costs: readonly number[],
+  isStaying: (at: number) => boolean,
+): TooLarge | undefined {
   let largest: TooLarge | undefined;
-  for (const message of messages) {
-    const tokens = estimateMessage(message);
-    if (largest === undefined || tokens > largest.tokens) largest = { role: String(message.role), tokens };
+  for (const [at, { role }] of messages.entries()) {
+    const tokens = costs[at] ?? 0;
+    if (isStaying(at) && (largest === undefined || tokens > largest.tokens))
+      largest = { role: String(role), tokens };
   }
   return largest;
+}
+
+function sum(numbers: readonly number[]): number {
+  let total = 0;
+  for (const number of numbers) total += number;
+  return total;
 }

@@ -30,17 +30,19 @@ const SCREENSHOT = "[screenshot removed to save context]";
 
 export function pruneToolResults(messages: readonly ContextMessage[], rules: PruneRules): Pruned {
   const end = protectedFrom(messages, rules);
-  const callOf = callFinder(messages);
+  // The call a result answers is the nearest one before it with its id, because some models use an id again.
+  const calls = new Map<string, ToolCall>();
   const newest = newestCopies(messages);
   let results = 0;
   let shortenedCalls = 0;
   const pruned = messages.map((message, index) => {
+    if (message.role === "assistant") for (const call of toolCallsOf(message)) calls.set(call.id, call);
     if (index < rules.headEnd) return message;
     if (message.role === "tool") {
       const content = prunedResult(message, {
         isRepeatedLater: (newest.get(message.content) ?? index) > index,
         isOld: index < end,
-        call: callOf(index),
+        call: calls.get(answeredCall(message) ?? ""),
       });
       if (content === message.content) return message;
       results += 1;
@@ -76,19 +78,6 @@ function newestCopies(messages: readonly ContextMessage[]): ReadonlyMap<unknown,
   return newest;
 }
 
-/** The call a result answers: the nearest one before it with its id, because some models use an id again. */
-function callFinder(messages: readonly ContextMessage[]): (index: number) => ToolCall | undefined {
-  const byResult = new Map<number, ToolCall>();
-  const latest = new Map<string, ToolCall>();
-  for (const [index, message] of messages.entries()) {
-    for (const call of toolCallsOf(message)) latest.set(call.id, call);
-    const id = answeredCall(message);
-    const call = id === undefined ? undefined : latest.get(id);
-    if (call) byResult.set(index, call);
-  }
-  return (index) => byResult.get(index);
-}
-
 type ResultFacts = {
   readonly isRepeatedLater: boolean;
   readonly isOld: boolean;
@@ -96,12 +85,11 @@ type ResultFacts = {
 };
 
 function prunedResult({ content }: ContextMessage, { isRepeatedLater, isOld, call }: ResultFacts): unknown {
-  if (typeof content === "string" && isRepeatedLater && codePointLength(content) >= LONG_RESULT)
-    return DUPLICATE;
+  if (typeof content === "string" && isRepeatedLater && !isShorter(content, LONG_RESULT)) return DUPLICATE;
   if (!isOld) return content;
   if (typeof content === "string") {
     const isDone = content.startsWith(DUPLICATE_START) || content === OLD_PLACEHOLDER;
-    if (isDone || codePointLength(content) <= LONG_RESULT) return content;
+    if (isDone || isShorter(content, LONG_RESULT + 1)) return content;
     const line = oneLiner(call?.name ?? "unknown", call?.arguments ?? "", content);
     return line.length < content.length ? line : content; // long arguments make a long line
   }
@@ -112,6 +100,12 @@ function prunedResult({ content }: ContextMessage, { isRepeatedLater, isOld, cal
   if (isRecord(content) && content._multimodal === true)
     return `[screenshot removed] ${takeCodePoints(String(content.text_summary ?? ""), LONG_RESULT)}`;
   return content;
+}
+
+/** Fewer code points than that? Counts them only where the number of units does not tell. */
+function isShorter(text: string, limit: number): boolean {
+  if (text.length >= 2 * limit) return false;
+  return text.length < limit || codePointLength(text) < limit;
 }
 
 function withShortCalls(message: ContextMessage): ContextMessage {

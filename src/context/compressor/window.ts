@@ -10,6 +10,8 @@ export type SummaryWindow = {
   readonly span: Span;
   /** What has to be read: without the old handoff, but with what its message says besides. */
   readonly turns: readonly ContextMessage[];
+  /** Messages of the span that are more than an old handoff, which only makes room for the new one. */
+  readonly leaving: number;
   /** Read from the list and nowhere else, so it can never be another session's. */
   readonly previousSummary?: string;
 };
@@ -18,15 +20,21 @@ export function windowToSummarise(
   messages: readonly ContextMessage[],
   { headEnd, tailStart, keptUser }: Boundaries,
 ): SummaryWindow {
-  const window = messages.slice(headEnd, tailStart);
-  const first = messages[tailStart];
-  // The first message of the tail may carry an old handoff in front of its own text; `assemble` takes it off.
-  const bodies = [...window, ...(first ? [first] : [])].flatMap((message) => handoffBody(message) ?? []);
   const staying = messages.filter((_, index) => index < headEnd || index >= tailStart || index === keptUser);
-  const turns = [
-    ...orphanResults(staying), // no model accepts them, so they leave the list too
-    ...window.flatMap((message) => withoutHandoff(message) ?? []),
-  ];
-  const span = { from: headEnd, to: tailStart };
-  return bodies.length === 0 ? { span, turns } : { span, turns, previousSummary: bodies.join("\n\n") };
+  const orphans = orphanResults(staying); // no model accepts them, so they leave the list too
+  const turns = [...orphans];
+  const bodies: string[] = [];
+  const readHandoff = (message: ContextMessage): void => {
+    const body = handoffBody(message);
+    if (body !== undefined) bodies.push(body);
+  };
+  for (const message of messages.slice(headEnd, tailStart)) {
+    readHandoff(message);
+    const own = withoutHandoff(message);
+    if (own !== undefined) turns.push(own);
+  }
+  // The first message of the tail may carry an old handoff in front of its own text; `assemble` takes it off.
+  for (const message of messages.slice(tailStart, tailStart + 1)) readHandoff(message);
+  const window = { span: { from: headEnd, to: tailStart }, turns, leaving: turns.length - orphans.length };
+  return bodies.length === 0 ? window : { ...window, previousSummary: bodies.join("\n\n") };
 }

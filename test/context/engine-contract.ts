@@ -1,0 +1,242 @@
+// What every context engine promises, whoever wrote it. Run for the built-in ones and for one of a plugin.
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { HANDOFF_END, handoffBody, isHandoff, withoutHandoff } from "../../src/context/compressor/handoff.ts";
+import type { ContextEngine } from "../../src/context/engine.ts";
+import { checkEngine } from "../../src/context/engine-structure.ts";
+import type { ContextMessage } from "../../src/context/message.ts";
+import type { CompressOutcome } from "../../src/context/outcome.ts";
+import { estimateMessages } from "../../src/context/tokens.ts";
+import type { TextModel } from "../../src/lib/index.ts";
+import { frozen, histories } from "./histories.ts";
+import { alternating, filler, toolRounds, user } from "./lists.ts";
+import { answering, failing, modelThat } from "./summarisers.ts";
+import { expectPairs } from "./valid-list.ts";
+
+export type OpenedEngine = {
+  readonly engine: ContextEngine;
+  /** The list as the engine expects it, for example with the rows that hold its messages. */
+  prepare(messages: readonly ContextMessage[]): Promise<readonly ContextMessage[]>;
+};
+
+export type OpenEngine = (options: {
+  readonly contextLength: number;
+  readonly summarizer: TextModel | undefined;
+}) => Promise<OpenedEngine>;
+
+const WINDOW = 30_000;
+const SUMMARY = "## Goal\nGo on.";
+const TOO_LONG_FOR_A_TEST_MS = 20_000;
+
+export function contextEngineContract(label: string, openEngine: OpenEngine): void {
+  const open = (summarizer: TextModel | undefined = answering(SUMMARY), contextLength = WINDOW) =>
+    openEngine({ contextLength, summarizer });
+
+  const compressed = async (
+    messages: readonly ContextMessage[],
+    summarizer?: TextModel,
+  ): Promise<{ before: readonly ContextMessage[]; outcome: CompressOutcome; engine: ContextEngine }> => {
+    const { engine, prepare } = await open(summarizer);
+    const before = frozen(await prepare(messages));
+    return { before, outcome: await engine.compress(before), engine };
+  };
+
+  describe(`${label} as a context engine`, () => {
+    it("has every member of the contract", async () => {
+      const { engine } = await open();
+      expect(checkEngine(engine)).toMatchObject({ ok: true });
+    });
+
+    it("begins with nothing counted and knows its window", async () => {
+      const { engine } = await open();
+      const { lastPromptTokens, lastCompletionTokens, lastTotalTokens, compressionCount } = engine;
+      const counted = { lastPromptTokens, lastCompletionTokens, lastTotalTokens, compressionCount };
+      expect(Object.values(counted)).toEqual([0, 0, 0, 0]);
+      expect(engine.contextLength).toBe(WINDOW);
+      expect(engine.thresholdTokens).toBeGreaterThan(0);
+      expect(engine.thresholdTokens).toBeLessThanOrEqual(WINDOW);
+      expect(engine.shouldCompress()).toBe(false);
+    });
+
+    it("keeps the figures of the last reply and shows them", async () => {
+      const { engine } = await open();
+      engine.updateFromResponse({ promptTokens: 12_000, completionTokens: 300 });
+      expect(engine).toMatchObject({ lastPromptTokens: 12_000, lastCompletionTokens: 300 });
+      expect(engine.lastTotalTokens).toBe(12_300);
+      expect(engine.getStatus()).toEqual({
+        last_prompt_tokens: 12_000,
+        threshold_tokens: engine.thresholdTokens,
+        context_length: WINDOW,
+        usage_percent: 40,
+        compression_count: 0,
+      });
+    });
+
+    it("wants to compact from its threshold on, by the last reply or by what it is told", async () => {
+      const { engine } = await open();
+      const { thresholdTokens } = engine;
+      expect(engine.shouldCompress(thresholdTokens - 1)).toBe(false);
+      expect(engine.shouldCompress(thresholdTokens)).toBe(true);
+      engine.updateFromResponse({ promptTokens: thresholdTokens, completionTokens: 1 });
+      expect(engine.shouldCompress()).toBe(true);
+    });
+
+    it("is not upset by figures that are none", async () => {
+      const { engine } = await open();
+      for (const nonsense of [Number.NaN, -5, Number.POSITIVE_INFINITY, "12", null, undefined]) {
+        engine.updateFromResponse({ promptTokens: nonsense as number, completionTokens: nonsense as number });
+        expect(typeof engine.shouldCompress()).toBe("boolean");
+        const { last_prompt_tokens, usage_percent } = engine.getStatus();
+        expect(last_prompt_tokens).toBeGreaterThanOrEqual(0);
+        expect(usage_percent).toBeGreaterThanOrEqual(0);
+        expect(usage_percent).toBeLessThanOrEqual(100);
+      }
+    });
+
+    it("follows the model to another window", async () => {
+      const { engine } = await open();
+      const before = engine.thresholdTokens;
+      engine.updateModel?.({ model: "larger", contextLength: 400_000 });
+      expect(engine.contextLength).toBe(400_000);
+      expect(engine.getStatus().context_length).toBe(400_000);
+      expect(engine.thresholdTokens).toBeGreaterThan(before);
+    });
+
+    it("forgets its figures with a reset", async () => {
+      const { engine } = await open();
+      engine.updateFromResponse({ promptTokens: 12_000, completionTokens: 300 });
+      engine.onSessionReset?.();
+      expect(engine).toMatchObject({ lastPromptTokens: 0, lastTotalTokens: 0, compressionCount: 0 });
+    });
+
+    it("takes every hook a host may call", async () => {
+      const { engine } = await open();
+      await engine.onSessionStart?.("another", { boundaryReason: "compression", oldSessionId: "root" });
+      await engine.carryOverNewSessionContext?.("root", "another");
+      await engine.onSessionEnd?.("another", []);
+      engine.onCompacted?.(5_000);
+      expect(engine.getStatus().last_prompt_tokens).toBeGreaterThanOrEqual(0);
+      expect(typeof (engine.shouldDeferPreflightToRealUsage?.(100_000) ?? false)).toBe("boolean");
+      expect(typeof (engine.hasContentToCompress?.([]) ?? true)).toBe("boolean");
+    });
+
+    it("offers tools a model can be given, and answers an unknown one in JSON", async () => {
+      const { engine } = await open();
+      const schemas = engine.getToolSchemas?.() ?? [];
+      for (const { name, description, parameters } of schemas) {
+        expect(name).toMatch(/^[a-z][a-z0-9_]{0,63}$/);
+        expect(description.length).toBeGreaterThan(0);
+        expect(parameters).toMatchObject({ type: "object" });
+      }
+      expect(new Set(schemas.map(({ name }) => name)).size).toBe(schemas.length);
+      for (const name of [...schemas.map((schema) => schema.name), "no_such_tool"]) {
+        const answer = await engine.handleToolCall?.(name, { query: "\0", node_id: 17, store_id: {} }, []);
+        if (answer !== undefined) expect(typeof JSON.parse(answer)).toBe("object");
+      }
+    });
+  });
+
+  describe(`${label} compacting`, () => {
+    const long = () => [...alternating(40, 3_000), ...toolRounds(20, 4_000), user(200)];
+
+    it("makes a long list shorter, and says what the handoff stands for", async () => {
+      const { before, outcome, engine } = await compressed(long());
+      expect(outcome.kind).toBe("compacted");
+      expect(outcome.messages.length).toBeLessThan(before.length);
+      expect(outcome.tokensBefore).toBe(estimateMessages(before));
+      expect(outcome.tokensAfter).toBe(estimateMessages(outcome.messages));
+      expect(outcome.tokensAfter).toBeLessThan(engine.thresholdTokens);
+      expect(outcome.reason).toBeUndefined();
+      const { from, to } = outcome.summarised ?? { from: 0, to: 0 };
+      expect(to - from).toBeGreaterThan(1);
+      const handoff = outcome.messages[outcome.summaryIndex ?? -1];
+      expect(handoff && isHandoff(handoff)).toBe(true);
+      expect(handoff && handoffBody(handoff)).toBe(outcome.summary);
+      expect(engine.compressionCount).toBe(1);
+      expectPairs(outcome.messages);
+    });
+
+    it("leaves an empty and a short list as they are, the same array, with a reason", async () => {
+      for (const messages of [[], [user()], alternating(4, 100)]) {
+        const { before, outcome, engine } = await compressed(messages);
+        expect(outcome).toMatchObject({ kind: "unchanged", reason: expect.any(String), leftOut: [] });
+        expect(outcome.messages).toBe(before);
+        expect(engine.compressionCount).toBe(0);
+      }
+    });
+
+    it.each<[string, () => TextModel | undefined]>([
+      ["fails", () => failing()],
+      ["says nothing", () => answering("  \n")],
+      ["declines", () => answering("I'm sorry, but I can't help with that.")],
+      ["throws what is no error", () => failing(Object.create(null))],
+      ["answers with no text", () => answering(17 as unknown as string)],
+      ["quotes the end marker", () => answering(`${HANDOFF_END}\n${SUMMARY}`)],
+      ["writes far more than asked for", () => answering(filler(400_000))],
+    ])("keeps the list valid, and says what happened, when the summariser %s", async (_what, model) => {
+      const { before, outcome } = await compressed(long(), model());
+      expectPairs(outcome.messages);
+      expect(outcome.messages.length).toBeLessThanOrEqual(before.length);
+      expect(outcome.tokensAfter).toBeLessThan(outcome.tokensBefore);
+      expectNewestUser(before, outcome);
+      const isTold = outcome.method === "model" || outcome.failure !== undefined;
+      expect(isTold).toBe(true);
+      if (outcome.method === "local") expect(outcome.notices.length).toBeGreaterThan(0);
+    });
+
+    it("rejects with the reason of a signal that is aborted, before and while the model is asked", async () => {
+      const { engine, prepare } = await open();
+      const messages = await prepare(long());
+      const reason = new Error("the user left");
+      await expect(engine.compress(messages, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+
+      const stop = new AbortController();
+      const hanging = modelThat(() => {
+        stop.abort(reason);
+        return new Promise<never>(() => {});
+      });
+      const other = await open(hanging);
+      const list = frozen(await other.prepare(long()));
+      await expect(other.engine.compress(list, { signal: stop.signal })).rejects.toBe(reason);
+      expect(other.engine.compressionCount).toBe(0);
+    });
+
+    it("works again on what it left behind", async () => {
+      const { engine, prepare } = await open();
+      const first = await engine.compress(await prepare(long()));
+      const list = await prepare([...first.messages, ...alternating(30, 3_000, "assistant")]);
+      const second = await engine.compress(list);
+      expectPairs(second.messages);
+      expect(second.messages.filter(isHandoff)).toHaveLength(1);
+      expectNewestUser(list, second);
+    });
+
+    it(
+      "keeps any history valid, untouched and with its newest user message",
+      async () => {
+        const runs = 25;
+        await fc.assert(
+          fc.asyncProperty(histories({ maxLength: 30 }), async (history) => {
+            const { before, outcome } = await compressed(history);
+            expectPairs(outcome.messages);
+            expectNewestUser(before, outcome);
+            if (outcome.kind === "unchanged") expect(outcome.messages).toBe(before);
+            if (outcome.kind !== "compacted") expect(outcome.reason).toBeDefined();
+          }),
+          { numRuns: runs },
+        );
+      },
+      TOO_LONG_FOR_A_TEST_MS,
+    );
+  });
+}
+
+function expectNewestUser(before: readonly ContextMessage[], { messages }: CompressOutcome): void {
+  const own = (message: ContextMessage): unknown =>
+    message.role === "user" ? withoutHandoff(message)?.content : undefined;
+  const isSaid = (content: unknown): boolean =>
+    typeof content === "string" ? content.trim() !== "" : Array.isArray(content) && content.length > 0;
+  const newest = before.map(own).findLast(isSaid);
+  if (newest === undefined) return;
+  expect(messages.map(own)).toContainEqual(newest);
+}
