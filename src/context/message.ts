@@ -23,6 +23,13 @@ export type ToolCall = {
   readonly arguments: string;
 };
 
+/** The same list without holes and entries that are no message at all; usually the list itself. */
+export function usableMessages(messages: readonly ContextMessage[]): readonly ContextMessage[] {
+  for (let index = 0; index < messages.length; index += 1)
+    if (!isRecord(messages[index])) return messages.filter((message) => isRecord(message));
+  return messages;
+}
+
 /** The calls a message makes. Whatever has no id or name is left out. */
 export function toolCallsOf(message: ContextMessage): readonly ToolCall[] {
   if (message.role !== "assistant" || !Array.isArray(message.tool_calls)) return [];

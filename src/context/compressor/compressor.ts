@@ -10,7 +10,7 @@ import {
   type ModelWindow,
   type ResponseUsage,
 } from "../engine.ts";
-import type { ContextMessage } from "../message.ts";
+import { type ContextMessage, usableMessages } from "../message.ts";
 import type { CompressOutcome, Notice, SummaryFailure, UnchangedReason } from "../outcome.ts";
 import { SummaryModels } from "../summary/models.ts";
 import type { Redact } from "../summary/serialise.ts";
@@ -110,12 +110,10 @@ export class ContextCompressor implements ContextEngine {
     return hasContent && tokensBefore - expectedTokens >= LEAST_GAIN * tokensBefore;
   }
 
-  async compress(
-    messages: readonly ContextMessage[],
-    options: CompressOptions = {},
-  ): Promise<CompressOutcome> {
+  async compress(given: readonly ContextMessage[], options: CompressOptions = {}): Promise<CompressOutcome> {
     options.signal?.throwIfAborted();
     if (options.force) this.#models.wake();
+    const messages = usableMessages(given);
     const plan = this.#plan(messages);
     const reason = reasonAgainst(plan);
     if (reason !== undefined) return this.#withoutSummary(messages, plan, reason);
@@ -157,7 +155,7 @@ export class ContextCompressor implements ContextEngine {
   }
 
   #plan(messages: readonly ContextMessage[]): Plan {
-    return planCompaction(messages, this.#settings, this.#budgets);
+    return planCompaction(usableMessages(messages), this.#settings, this.#budgets);
   }
 
   /** What pruning and repair can do alone. The same array when that is nothing. */

@@ -335,3 +335,14 @@ describe("the engine's figures", () => {
     expect((await compressor.compress(alternating(60, 1000))).notices).toEqual([]);
   });
 });
+
+describe("odd lists", () => {
+  it("holes and entries that are no message are left out, and the rest is compacted", async () => {
+    const messages = [system(), ...alternating(60, 4000)];
+    const odd = [...messages.slice(0, 20), null, "text", 7, ...messages.slice(20)] as ContextMessage[];
+    delete odd[30];
+    const outcome = await compressorWith().compress(odd);
+    expect(outcome.kind).toBe("compacted");
+    expect(outcome.messages.every((message) => typeof message === "object" && message !== null)).toBe(true);
+  });
+});
