@@ -3,7 +3,6 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { LosslessEngine } from "../src/context/lossless/engine.ts";
 import {
   applyPromptCaching,
   ContextCompressor,
@@ -13,6 +12,7 @@ import {
   estimateMessages,
   findPrices,
   frozenSnapshotSavings,
+  LosslessEngine,
   normalizeUsage,
   openSessionStore,
 } from "../src/index.ts";

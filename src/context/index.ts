@@ -24,6 +24,7 @@ export { findEngine, type ListedEngine, type ListedEngines, listEngines } from "
 export { type SummaryFeasibility, summaryFeasibility, type WindowFit, windowFit } from "./feasibility.ts";
 export { compressorSettings, type LosslessSettings, losslessSettings } from "./from-config.ts";
 export { type HygieneDecision, type HygieneQuestion, hygieneDecision, isStillFull } from "./hygiene.ts";
+export { LosslessEngine, type LosslessEngineOptions } from "./lossless/engine.ts";
 export { type ContextMessage, toWire } from "./message.ts";
 export type {
   CompressOutcome,

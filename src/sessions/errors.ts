@@ -19,7 +19,8 @@ export type SessionErrorCode =
   | "already-continued"
   | "bad-session-id"
   | "bad-user-id"
-  | "bad-message";
+  | "bad-message"
+  | "no-summary-nodes"; // another program keeps something else where summaries would go
 
 export function sessionError(
   code: SessionErrorCode,

@@ -11,9 +11,12 @@ export type {
   ExportedSession,
   HandoffState,
   ListedSession,
+  MessageKey,
   MessageRow,
   MessageWindow,
   SessionRow,
+  SummaryHit,
+  SummaryNode,
   UserMessagePreview,
 } from "./rows.ts";
 export { sanitizeFtsQuery } from "./search/sanitize.ts";
@@ -44,6 +47,7 @@ export { checkSessionId, newSessionId } from "./session-id.ts";
 export type { RepairOptions, RepairReport } from "./sqlite/repair.ts";
 export type {
   AutoMaintenance,
+  BetterSummary,
   BranchOptions,
   ContinueOptions,
   Health,

@@ -106,6 +106,43 @@ export type AnchoredView = MessageWindow & {
   readonly bookend_end: readonly MessageRow[];
 };
 
+/** A message without what it says. */
+export type MessageKey = {
+  readonly id: number;
+  readonly session_id: string;
+  /** The first original of a copy; null on a row that is none. */
+  readonly origin_id: number | null;
+};
+
+/** What a context engine made of messages that left the context, or of other such summaries. */
+export type SummaryNode = {
+  readonly node_id: string;
+  readonly lineage_root: string;
+  /** The session in which it was made. It goes when that one is deleted. */
+  readonly session_id: string;
+  /** 0 for a summary of messages, otherwise one more than what it is made of. */
+  readonly depth: number;
+  readonly first_message_id: number;
+  readonly last_message_id: number;
+  /** Message ids at depth 0 (of first originals, never of copies), node ids above. */
+  readonly source_ids: readonly (number | string)[];
+  readonly summary: string;
+  /** Of the summary. */
+  readonly tokens: number;
+  /** Of the messages it stands for. */
+  readonly source_tokens: number;
+  /** `model`, or `extract` for one made without a model. */
+  readonly method: string;
+  readonly created_at: number;
+};
+
+export type SummaryHit = SummaryNode & {
+  /** The place of the match, `>>>` before and `<<<` after each matched word. */
+  readonly snippet: string;
+  /** 1 when everything asked for is in it, less when only some of it is. */
+  readonly score: number;
+};
+
 export type UserMessagePreview = {
   readonly id: number;
   readonly timestamp: number;

@@ -11,9 +11,12 @@ import type {
   ExportedSession,
   HandoffState,
   ListedSession,
+  MessageKey,
   MessageRow,
   MessageWindow,
   SessionRow,
+  SummaryHit,
+  SummaryNode,
   UserMessagePreview,
 } from "./rows.ts";
 import type { SearchAnswer, SearchOptions, SearchRow } from "./search/types.ts";
@@ -131,6 +134,8 @@ export type NewLineageSession = {
   readonly title: string | null;
   readonly messageIds: readonly number[];
 };
+
+export type BetterSummary = Pick<SummaryNode, "summary" | "tokens" | "method">;
 
 export type RewindOutcome = {
   readonly rewound_count: number;
@@ -296,6 +301,29 @@ export interface SessionStore extends AsyncDisposable {
   ): Promise<boolean>;
   releaseCompressionLock(sessionId: string, holder: string): Promise<void>;
   getCompressionLockHolder(sessionId: string): Promise<string | null>;
+
+  // Summary nodes: what the lossless context engine knows about messages that left the context
+  /** The session and those it continues after compaction, root first. Branches and subagent runs begin anew. Empty for an unknown id. */
+  listContinued(id: string, scope?: Scope): Promise<string[]>;
+  /** The active messages of the sessions, session by session in the order given, each in the order of ids. */
+  listMessageKeys(sessionIds: readonly string[], scope?: Scope): Promise<MessageKey[]>;
+  /** Active messages in the order of the ids; one that is not there, or may not be seen, is left out. */
+  getMessagesById(ids: readonly number[], scope?: Scope): Promise<MessageRow[]>;
+  /**
+   * All of them or none, in one transaction. False, and nothing stored, when another writer was first: a message is covered by a
+   * leaf already, or a source belongs to another node or is gone. Rejects with `unknown-session`, `no-summary-nodes`.
+   */
+  insertSummaryNodes(nodes: readonly SummaryNode[]): Promise<boolean>;
+  /** Puts a model's text in place of one made without. False when the node is gone or has a model's text already. */
+  improveSummaryNode(nodeId: string, better: BetterSummary): Promise<boolean>;
+  /** Of these sessions, in the order they were made. */
+  listSummaryNodes(sessionIds: readonly string[], scope?: Scope): Promise<SummaryNode[]>;
+  getSummaryNode(nodeId: string, scope?: Scope): Promise<SummaryNode | null>;
+  /** Best first, then newest first. Takes the query language of `search`. */
+  searchSummaryNodes(
+    query: string,
+    options?: Scope & { readonly sessionIds?: readonly string[]; readonly limit?: number },
+  ): Promise<SummaryHit[]>;
 
   // Listing
   listSessionsRich(options?: ListOptions): Promise<ListedSession[]>;

@@ -16,6 +16,7 @@ import { scopingContract } from "./session-store/scoping.ts";
 import { searchContract } from "./session-store/search.ts";
 import { sessionsContract } from "./session-store/sessions.ts";
 import { splittingContract } from "./session-store/splitting.ts";
+import { summaryNodesContract } from "./session-store/summary-nodes.ts";
 import type { Harness } from "./session-store/support.ts";
 import { titlesContract } from "./session-store/titles.ts";
 import { windowsContract } from "./session-store/windows.ts";
@@ -36,6 +37,7 @@ export function sessionStoreContract(backend: string, harness: Harness): void {
     describe("listing", () => listingContract(harness));
     describe("deleting and pruning", () => deletionContract(harness));
     describe("maintenance", () => maintenanceContract(harness));
+    describe("summary nodes", () => summaryNodesContract(harness));
     describe("compression locks", () => locksContract(harness));
     describe("handoff", () => handoffContract(harness));
     describe("export and import", () => exportImportContract(harness));

@@ -1,6 +1,7 @@
 // One call of each method of the session store, so that a promise about all of them can be tested on all of them. A
 // method added to the contract and not added here fails the type check.
 import type { SessionStore } from "../../src/sessions/index.ts";
+import { leafOf } from "./summary-nodes.ts";
 
 type Method = Exclude<keyof SessionStore, "location" | "readOnly" | "warnings" | "close" | symbol>;
 
@@ -35,6 +36,12 @@ export const READS = {
   listSessionIds: (store, { session }) => store.listSessionIds({ prefix: session }),
   listDelegates: (store, { session }) => store.listDelegates([session]),
   listLineage: (store, { session }) => store.listLineage(session),
+  listContinued: (store, { session }) => store.listContinued(session),
+  listMessageKeys: (store, { session }) => store.listMessageKeys([session]),
+  getMessagesById: (store, { message }) => store.getMessagesById([message]),
+  listSummaryNodes: (store, { session }) => store.listSummaryNodes([session]),
+  getSummaryNode: (store) => store.getSummaryNode("lcm_1"),
+  searchSummaryNodes: (store) => store.searchSummaryNodes("harbour"),
   search: async (store) => [
     await store.search("harbour"),
     await store.search('"harbour crane" OR lamp*'),
@@ -84,6 +91,10 @@ export const WRITES: Readonly<Record<Exclude<Method, keyof typeof READS>, Call>>
   renewCompressionLock: (store, { session }) => store.renewCompressionLock(session, "me"),
   releaseCompressionLock: (store, { session }) => store.releaseCompressionLock(session, "me"),
   setSessionArchived: (store, { session }) => store.setSessionArchived(session, true),
+  insertSummaryNodes: (store, { session, message }) =>
+    store.insertSummaryNodes([leafOf(session, [message], { node_id: "lcm_2" })]),
+  improveSummaryNode: (store) =>
+    store.improveSummaryNode("lcm_1", { summary: "better", tokens: 2, method: "model" }),
   deleteSession: (store, { session }) => store.deleteSession(session),
   deleteSessions: (store, { session }) => store.deleteSessions([session]),
   deleteSessionIfEmpty: (store, { session }) => store.deleteSessionIfEmpty(session),

@@ -27,7 +27,15 @@ import {
   TABLES,
   TITLE_INDEX,
 } from "./schema.ts";
-import { ACTIVITY, FILL_ACTIVITY, ORIGINS, type SchemaObject } from "./side-tables.ts";
+import {
+  ACTIVITY,
+  FILL_ACTIVITY,
+  NODE_COLUMNS,
+  NODES_TABLE,
+  ORIGINS,
+  type SchemaObject,
+  SUMMARY_NODES,
+} from "./side-tables.ts";
 import { messagesWithZeros, takeOverRows } from "./take-over.ts";
 import { UPGRADE_STEPS } from "./upgrade.ts";
 
@@ -45,7 +53,7 @@ export function isCurrent(db: DatabaseSync): boolean {
     versionOf(db) >= SCHEMA_VERSION &&
     missingColumns(db, "sessions", SESSION_COLUMNS).length === 0 &&
     missingColumns(db, "messages", MESSAGE_COLUMNS).length === 0 &&
-    [...ACTIVITY, ...ORIGINS].every((object) => isAsWanted(found, object)) &&
+    [...ACTIVITY, ...ORIGINS, ...nodeObjects(db, found)].every((object) => isAsWanted(found, object)) &&
     indexIsCurrent(found)
   );
 }
@@ -70,6 +78,7 @@ export function ensureSchema(db: DatabaseSync, hasFts5 = true): string[] {
   warnings.push(...ensureTitleIndex(db));
   ensureActivity(db);
   ensureObjects(db, ORIGINS);
+  ensureObjects(db, nodeObjects(db, readSchema(db)));
   return warnings;
 }
 
@@ -190,6 +199,14 @@ function ensureObjects(db: DatabaseSync, objects: readonly SchemaObject[]): void
     db.exec(`DROP ${object.type.toUpperCase()} IF EXISTS ${object.name}`);
     db.exec(object.sql);
   }
+}
+
+/** None when another program keeps something else under the name: it stays as it is, and summaries are not stored here. */
+function nodeObjects(db: DatabaseSync, found: Schema): readonly SchemaObject[] {
+  const sql = found.get(NODES_TABLE);
+  if (sql === undefined) return SUMMARY_NODES;
+  const isOurs = sql.startsWith("CREATE TABLE") && missingColumns(db, NODES_TABLE, NODE_COLUMNS).length === 0;
+  return isOurs ? SUMMARY_NODES : [];
 }
 
 function ensureIndex(db: DatabaseSync, version: number): void {

@@ -1,5 +1,6 @@
 // Our own tables in the shared file. The original leaves unknown tables alone, and the triggers here mention nothing but
 // our tables and its two, so they also work where its SQLite has no FTS5.
+import type { Column } from "./schema.ts";
 
 /** An object of the schema, its SQL exactly as sqlite_master will repeat it. */
 export type SchemaObject = {
@@ -69,6 +70,38 @@ export const ORIGINS: readonly SchemaObject[] = [
     "hermes_memory_origin_delete",
     "AFTER DELETE ON messages",
     "DELETE FROM hermes_memory_origin WHERE message_id = old.id;",
+  ),
+];
+
+export const NODES_TABLE = "lcm_nodes";
+
+/** Summaries of messages, and of such summaries. The table has its name from the engine that fills it, which other programs know. */
+export const NODE_COLUMNS: readonly Column[] = [
+  { name: "node_id", declaration: "TEXT PRIMARY KEY" },
+  { name: "lineage_root", declaration: "TEXT NOT NULL" },
+  { name: "session_id", declaration: "TEXT NOT NULL" },
+  { name: "depth", declaration: "INTEGER NOT NULL" },
+  { name: "first_message_id", declaration: "INTEGER NOT NULL" },
+  { name: "last_message_id", declaration: "INTEGER NOT NULL" },
+  { name: "source_ids", declaration: "TEXT NOT NULL" },
+  { name: "summary", declaration: "TEXT NOT NULL" },
+  { name: "tokens", declaration: "INTEGER NOT NULL" },
+  { name: "source_tokens", declaration: "INTEGER NOT NULL" },
+  { name: "method", declaration: "TEXT NOT NULL" },
+  { name: "created_at", declaration: "REAL NOT NULL" },
+];
+
+/** What a summary was made of goes with the session it was made in, so the summary goes too. */
+export const SUMMARY_NODES: readonly SchemaObject[] = [
+  table(
+    NODES_TABLE,
+    `${NODE_COLUMNS.map(({ name, declaration }) => `${name} ${declaration}`).join(", ")}, UNIQUE (lineage_root, depth, first_message_id)`,
+  ),
+  index("hermes_memory_nodes_session", `${NODES_TABLE}(session_id)`),
+  trigger(
+    "hermes_memory_nodes_delete",
+    "AFTER DELETE ON sessions",
+    `DELETE FROM ${NODES_TABLE} WHERE session_id = old.id;`,
   ),
 ];
 

@@ -16,6 +16,7 @@ import type { SqliteStoreOptions } from "./options.ts";
 import { rewindOperations } from "./rewind.ts";
 import { searchOperations } from "./search/search.ts";
 import { sessionOperations } from "./sessions.ts";
+import { summaryNodeOperations } from "./summary-nodes.ts";
 import { titleOperations } from "./titles.ts";
 import { windowOperations } from "./windows.ts";
 
@@ -38,6 +39,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sess
     ...titleOperations(context),
     ...lineageOperations(context),
     ...lockOperations(context),
+    ...summaryNodeOperations(context),
     ...listingOperations(context),
     ...searchOperations(context),
     ...deletion,

@@ -1,6 +1,7 @@
 // One store, several users: a read with a user's id sees that user's sessions and no others.
 import { expect, it } from "vitest";
 import type { SessionStore } from "../../../src/sessions/store.ts";
+import { leafOf } from "../../fakes/summary-nodes.ts";
 import { type Harness, idsOf, ManualClock, nth, talk } from "./support.ts";
 
 /** Every read that takes a user, once for a session that is theirs and once for another: what a stranger gets. */
@@ -9,7 +10,13 @@ type Read = {
   readonly read: (store: SessionStore, target: Target, userId: string | undefined) => Promise<unknown>;
   readonly forStrangers: (target: Target) => unknown;
 };
-type Target = { readonly id: string; readonly title: string; readonly message: number; readonly job: string };
+type Target = {
+  readonly id: string;
+  readonly title: string;
+  readonly message: number;
+  readonly job: string;
+  readonly node: string;
+};
 
 const NO_WINDOW = { window: [], messages_before: 0, messages_after: 0 };
 
@@ -89,6 +96,12 @@ const READS: readonly Read[] = [
     stage: "none",
     empty: "no-match",
   }),
+  byId("listContinued", (store, { id }, userId) => store.listContinued(id, { userId }), []),
+  byId("listMessageKeys", (store, { id }, userId) => store.listMessageKeys([id], { userId }), []),
+  byId("getMessagesById", (store, { message }, userId) => store.getMessagesById([message], { userId }), []),
+  byId("listSummaryNodes", (store, { id }, userId) => store.listSummaryNodes([id], { userId }), []),
+  byId("getSummaryNode", (store, { node }, userId) => store.getSummaryNode(node, { userId }), null),
+  byId("searchSummaryNodes", (store, _target, userId) => store.searchSummaryNodes("secret", { userId }), []),
   byId("listCronJobRuns", (store, { job }, userId) => store.listCronJobRuns(job, { userId }), []),
 ];
 
@@ -145,7 +158,7 @@ export function scopingContract({ open }: Harness): void {
     await talk(store, "second", ["a secret of ben"]);
     await talk(store, "third", ["hello"]);
     for (const id of ["first", "second", "third"]) {
-      const target = { id, title: "", message: 0, job: "" };
+      const target = { id, title: "", message: 0, job: "", node: "" };
       expect(await read(store, target, "ann")).toEqual(forStrangers(target));
     }
   });
@@ -156,7 +169,7 @@ export function scopingContract({ open }: Harness): void {
     await store.continueSession("first", { id: "second" });
     await talk(store, "second", ["hello"]);
     for (const id of ["first", "second"]) {
-      const target = { id, title: "", message: 0, job: "" };
+      const target = { id, title: "", message: 0, job: "", node: "" };
       expect(await read(store, target, "ann")).toEqual(await read(store, target, undefined));
     }
   });
@@ -263,6 +276,8 @@ async function owned(store: SessionStore, userId: string | null): Promise<Target
   await store.createSession(id, { source: "cron", userId });
   await store.setSessionTitle(id, "Private");
   await store.requestHandoff(id, "telegram");
-  const [message] = await talk(store, id, ["a secret 秘密", "kept"]);
-  return { id, title: "Private", message: message ?? -1, job: "j1" };
+  const [message = -1] = await talk(store, id, ["a secret 秘密", "kept"]);
+  const leaf = leafOf(id, [message], { summary: "a secret was told" });
+  await store.insertSummaryNodes([leaf]);
+  return { id, title: "Private", message, job: "j1", node: leaf.node_id };
 }

@@ -1,0 +1,250 @@
+// One compaction: what has to be covered is summarised, the summaries are stored, and the list gets an overview of them. The
+// database is read at the beginning and decides at the end: whoever comes second starts again from what the first one left.
+import { randomHex } from "../../lib/index.ts";
+import type { SummaryNode } from "../../sessions/index.ts";
+import { type Assembled, assemble } from "../compressor/assemble.ts";
+import type { TooLarge } from "../compressor/plan.ts";
+import type { ContextMessage } from "../message.ts";
+import type { Span, SummaryFailure, UnchangedReason } from "../outcome.ts";
+import { estimateMessages } from "../tokens.ts";
+import { type Forest, groupsToMerge, growForest, messageCount, topNodes } from "./forest.ts";
+import { improveExcerpts } from "./improve.ts";
+import { cutIntoLeaves } from "./leaves.ts";
+import { type Lineage, loadLineage } from "./lineage.ts";
+import { type Overview, overviewOf, type Part } from "./overview.ts";
+import { type LosslessPlan, planLossless, tooLargeIn } from "./plan.ts";
+import { sourceTexts, toCovered } from "./sources.ts";
+import { leavingMessages } from "./window.ts";
+import type { Workplace } from "./workplace.ts";
+import type { Written } from "./writer.ts";
+
+export type Compaction =
+  | {
+      readonly kind: "unchanged";
+      readonly reason: UnchangedReason;
+      /** Messages that are not stored and therefore had to stay. */
+      readonly unstored: number;
+      readonly tooLarge?: TooLarge;
+    }
+  | {
+      readonly kind: "compacted";
+      readonly assembled: Assembled;
+      readonly overview: Overview;
+      readonly span: Span;
+      /** New parts that no model has summarised. */
+      readonly excerpts: readonly Part[];
+      readonly failure?: SummaryFailure;
+      readonly rescuedFrom?: SummaryFailure;
+      readonly unstored: number;
+    };
+
+/** A second writer is rare, a third one in the same minute rarer. */
+const ATTEMPTS = 4;
+/** Less than this is no overview; a very small list may grow by it. */
+const LEAST_OVERVIEW_TOKENS = 500;
+
+export async function compactLossless(
+  messages: readonly ContextMessage[],
+  place: Workplace,
+): Promise<Compaction> {
+  const drafts: Drafts = new Map();
+  const windowSettings = { ...place.settings, contextLength: place.contextLength };
+  for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
+    const lineage = await loadLineage(place.store, place.sessionId, place.scope);
+    const plan = planLossless(messages, lineage, windowSettings, place.budgets);
+    if (plan.kind === "unchanged") return unchanged(plan, tooLargeIn(messages, place.contextLength));
+    const bare = assemble(messages, plan.boundaries, "");
+    const tooLarge = tooLargeIn(bare.messages, place.contextLength);
+    if (tooLarge) return unchanged({ reason: "message_too_large", unstored: plan.unstored }, tooLarge);
+    // Decided before any model is asked, as far as it can be.
+    if (!isWorthIt(messages, bare.messages, plan)) return nothingToGain(plan);
+
+    const leaves = await writeLeaves(plan.toCover, lineage, drafts, place);
+    const improved = attempt === 1 ? await improveExcerpts(lineage, place) : [];
+    const grown = await growAbove(
+      leaves,
+      [...lineage.forest.nodes.values(), ...improved],
+      lineage,
+      drafts,
+      place,
+    );
+    const list = withOverview(messages, plan, grown, lineage, place);
+    if (!isWorthIt(messages, list.assembled.messages, plan)) return nothingToGain(plan);
+    place.signal?.throwIfAborted();
+    // Where another program split a chain in two, its root belongs to the twin as well; then a name of its own helps.
+    const [first = place.sessionId] = lineage.sessions;
+    const root = attempt < ATTEMPTS ? first : `${place.sessionId}:${randomHex(4)}`;
+    const nodes = grown.added.map(({ node }) => ({ ...node, lineage_root: root }));
+    if (nodes.length > 0 && !(await place.store.insertSummaryNodes(nodes))) continue;
+    const { headEnd: from, tailStart: to } = plan.boundaries;
+    return { kind: "compacted", ...list, ...reportOn(grown), span: { from, to }, unstored: plan.unstored };
+  }
+  return unchanged({ reason: "not_stored", unstored: 0 });
+}
+
+type Draft = { readonly node: SummaryNode; readonly written: Written };
+/** By what they are made of, so that a second attempt asks no model again. */
+type Drafts = Map<string, Draft>;
+
+type Grown = { readonly forest: Forest; readonly added: readonly Draft[] };
+
+/** Nodes above, as long as there are enough neighbours for one. Of two nodes with one id the later one counts. */
+async function growAbove(
+  leaves: readonly Draft[],
+  known: readonly SummaryNode[],
+  { positionOf }: Lineage,
+  drafts: Drafts,
+  place: Workplace,
+): Promise<Grown> {
+  const added = [...leaves];
+  const forestNow = (): Forest => growForest([...known, ...added.map(({ node }) => node)]);
+  for (let depth = 0; depth < place.settings.maxDepth; depth += 1) {
+    const groups = groupsToMerge(topNodes(forestNow(), positionOf), depth, place.settings.fanout);
+    added.push(...(await writeAbove(groups, drafts, place)));
+  }
+  return { forest: forestNow(), added };
+}
+
+async function writeLeaves(
+  toCover: readonly number[],
+  { forest, rowOf }: Lineage,
+  drafts: Drafts,
+  place: Workplace,
+): Promise<readonly Draft[]> {
+  const rowIds = toCover.flatMap((key) => rowOf(key) ?? []);
+  const isKnown = (id: string): boolean => forest.nodes.has(id);
+  const rows = await place.store.getMessagesById(rowIds, place.scope);
+  const leaves = cutIntoLeaves(
+    rows.map((row) => toCovered(row, isKnown)),
+    place.settings.leafTokens,
+  );
+  const wanted = leaves.map((leaf, at): Wanted => {
+    const messages = leaf.map(({ message }) => message);
+    return {
+      fields: {
+        depth: 0,
+        first_message_id: leaf[0]?.key ?? 0,
+        last_message_id: leaf.at(-1)?.key ?? 0,
+        source_ids: leaf.map(({ key }) => key),
+        source_tokens: leaf.reduce((sum, { tokens }) => sum + tokens, 0),
+      },
+      kind: "messages",
+      texts: sourceTexts(messages, isKnown, place.redact),
+      providerText: at === leaves.length - 1 ? place.providerText : undefined,
+    };
+  });
+  return write(wanted, drafts, place);
+}
+
+function writeAbove(
+  groups: readonly (readonly SummaryNode[])[],
+  drafts: Drafts,
+  place: Workplace,
+): Promise<readonly Draft[]> {
+  return write(
+    groups.map((group) => ({
+      fields: {
+        depth: (group[0]?.depth ?? 0) + 1,
+        first_message_id: group[0]?.first_message_id ?? 0,
+        last_message_id: group.at(-1)?.last_message_id ?? 0,
+        source_ids: group.map(({ node_id }) => node_id),
+        source_tokens: group.reduce((sum, { source_tokens }) => sum + source_tokens, 0),
+      },
+      kind: "summaries",
+      texts: group.map(({ summary }) => summary),
+      providerText: undefined,
+    })),
+    drafts,
+    place,
+  );
+}
+
+type Wanted = {
+  readonly fields: Pick<
+    SummaryNode,
+    "depth" | "first_message_id" | "last_message_id" | "source_ids" | "source_tokens"
+  >;
+  readonly kind: "messages" | "summaries";
+  readonly texts: readonly string[];
+  readonly providerText: string | undefined;
+};
+
+async function write(wanted: readonly Wanted[], drafts: Drafts, place: Workplace): Promise<readonly Draft[]> {
+  const nameOf = ({ fields }: Wanted): string => `${fields.depth}: ${fields.source_ids.join(" ")}`;
+  const missing = wanted.filter((each) => !drafts.has(nameOf(each)));
+  const written = await place.writer.writeAll(
+    missing.map(({ fields, ...source }) => ({ ...source, sourceTokens: fields.source_tokens })),
+  );
+  for (const [at, each] of missing.entries()) {
+    const text = written[at];
+    if (text) drafts.set(nameOf(each), { node: toNode(each, text, place), written: text });
+  }
+  return wanted.flatMap((each) => drafts.get(nameOf(each)) ?? []);
+}
+
+function toNode({ fields }: Wanted, { text, tokens, method }: Written, place: Workplace): SummaryNode {
+  return {
+    node_id: `lcm_${randomHex(6)}`,
+    lineage_root: place.sessionId,
+    session_id: place.sessionId,
+    ...fields,
+    summary: text,
+    tokens,
+    method,
+    created_at: place.clock.now().getTime() / 1000,
+  };
+}
+
+type CompactPlan = Extract<LosslessPlan, { kind: "compact" }>;
+
+function withOverview(
+  messages: readonly ContextMessage[],
+  { boundaries }: CompactPlan,
+  { forest }: Grown,
+  { positionOf }: Lineage,
+  { budgets, settings }: Workplace,
+): { readonly assembled: Assembled; readonly overview: Overview } {
+  const parts = topNodes(forest, positionOf).map((node) => ({ node, messages: messageCount(forest, node) }));
+  const bare = assemble(messages, boundaries, "");
+  const room = estimateMessages(messages) - estimateMessages(bare.messages);
+  const most = Math.max(budgets.maxSummaryTokens, 2 * settings.leafSummaryTokens);
+  const overview = overviewOf(parts, Math.max(LEAST_OVERVIEW_TOKENS, Math.min(most, room)));
+  return { assembled: assemble(messages, boundaries, overview.text), overview };
+}
+
+/** Several messages less are worth it in any case: somebody who asks for it wants a shorter list. */
+function isWorthIt(
+  before: readonly ContextMessage[],
+  after: readonly ContextMessage[],
+  { boundaries }: CompactPlan,
+): boolean {
+  return (
+    leavingMessages(before, boundaries).length >= 2 || estimateMessages(after) < estimateMessages(before)
+  );
+}
+
+function nothingToGain({ unstored }: CompactPlan): Compaction {
+  return unchanged({ reason: "nothing_to_gain", unstored });
+}
+
+function reportOn({ forest, added }: Grown) {
+  const excerpts = added.filter(({ written }) => written.method === "extract");
+  const failure = excerpts.find(({ written }) => written.failure)?.written.failure;
+  const rescuedFrom = added.find(({ written }) => written.method === "model" && written.failure)?.written
+    .failure;
+  return {
+    excerpts: excerpts
+      .filter(({ node }) => node.depth === 0)
+      .map(({ node }) => ({ node, messages: messageCount(forest, node) })),
+    ...(failure === undefined ? {} : { failure }),
+    ...(rescuedFrom === undefined ? {} : { rescuedFrom }),
+  };
+}
+
+function unchanged(
+  { reason, unstored }: { readonly reason: UnchangedReason; readonly unstored: number },
+  tooLarge?: TooLarge,
+): Compaction {
+  if (tooLarge === undefined) return { kind: "unchanged", reason, unstored };
+  return { kind: "unchanged", reason: "message_too_large", unstored, tooLarge };
+}

@@ -1,0 +1,269 @@
+// The lossless engine: what leaves the list is summarised in parts, and every part can be read again from the session
+// store, message by message. It keeps no copies and no state of its own about the conversation; both are in the database.
+import { type Clock, HermesError, systemClock, type TextModel } from "../../lib/index.ts";
+import { redactSecrets } from "../../security/index.ts";
+import type { MessageRow, SessionStore } from "../../sessions/index.ts";
+import { NoticeBoard } from "../compressor/notices.ts";
+import { type Budgets, DEFAULT_SETTINGS, deriveBudgets } from "../compressor/settings.ts";
+import * as trigger from "../compressor/trigger.ts";
+import {
+  type CompressOptions,
+  type ContextEngine,
+  ENGINE_CONTRACT,
+  type EngineStatus,
+  type EngineToolSchema,
+  type ModelWindow,
+  type ResponseUsage,
+} from "../engine.ts";
+import type { ContextMessage } from "../message.ts";
+import type { CompressOutcome } from "../outcome.ts";
+import { focusOf } from "../summary/focus.ts";
+import { SummaryModels } from "../summary/models.ts";
+import type { Redact } from "../summary/serialise.ts";
+import { shortenSections } from "../summary/shorten.ts";
+import { CHARS_PER_TOKEN } from "../tokens.ts";
+import { type Compaction, compactLossless } from "./compact.ts";
+import { messageKeys } from "./forest.ts";
+import { loadLineage } from "./lineage.ts";
+import { type Refusal, toOutcome } from "./report.ts";
+import { type LcmSettings, lcmSettings } from "./settings.ts";
+import { lcmTool } from "./tools/call.ts";
+import { LCM_TOOLS } from "./tools/schemas.ts";
+import { chooseWindow, leavingMessages } from "./window.ts";
+import type { Workplace } from "./workplace.ts";
+import { NodeWriter } from "./writer.ts";
+
+export type LosslessEngineOptions = {
+  readonly [Key in keyof LcmSettings]?: LcmSettings[Key] | undefined;
+} & {
+  readonly store: SessionStore;
+  /** The conversation; `onSessionStart` names the next one. */
+  readonly sessionId: string;
+  readonly contextLength: number;
+  /** Undefined: no model is configured, and every summary is an excerpt. */
+  readonly summarizer: TextModel | undefined;
+  /** Asked when `summarizer` fails; usually the main model. */
+  readonly fallbackSummarizer?: TextModel | undefined;
+  /** Window of `summarizer`; the main window when it is not known. */
+  readonly summaryContextLength?: number | undefined;
+  /** For one call. */
+  readonly summaryTimeoutMs?: number | undefined;
+  /** Whose sessions may be seen. Absent: those of the session's own user, or all when it has none. */
+  readonly userId?: string | undefined;
+  readonly clock?: Clock | undefined;
+  readonly monotonicMs?: (() => number) | undefined;
+  readonly redact?: Redact | undefined;
+};
+
+const SUMMARY_TIMEOUT_MS = 120_000;
+const LEAST_GAIN = 0.1;
+const PROVIDER_CHARS = 16_000;
+const PROVIDER_SHARE = 0.1;
+
+export class LosslessEngine implements ContextEngine {
+  readonly contract = ENGINE_CONTRACT;
+  readonly name = "lcm";
+  readonly #options: LosslessEngineOptions;
+  readonly #settings: LcmSettings;
+  readonly #models: SummaryModels;
+  readonly #board = new NoticeBoard();
+  #sessionId: string;
+  #contextLength: number;
+  #budgets: Budgets;
+  #state = trigger.INITIAL_TRIGGER;
+  #compressionCount = 0;
+
+  constructor(options: LosslessEngineOptions) {
+    this.#options = options;
+    this.#settings = lcmSettings(options);
+    this.#sessionId = options.sessionId;
+    this.#contextLength = windowOf(options.contextLength);
+    this.#budgets = this.#budgetsFor(this.#contextLength);
+    this.#models = new SummaryModels({
+      summarizer: options.summarizer,
+      fallbackSummarizer: options.fallbackSummarizer,
+      timeoutMs: options.summaryTimeoutMs ?? SUMMARY_TIMEOUT_MS,
+      redact: this.#redact,
+      monotonicMs: options.monotonicMs ?? (() => performance.now()),
+    });
+  }
+
+  get lastPromptTokens(): number {
+    return this.#state.lastPromptTokens;
+  }
+  get lastCompletionTokens(): number {
+    return this.#state.lastCompletionTokens;
+  }
+  get lastTotalTokens(): number {
+    return this.#state.lastTotalTokens;
+  }
+  get thresholdTokens(): number {
+    return this.#budgets.thresholdTokens;
+  }
+  get contextLength(): number {
+    return this.#contextLength;
+  }
+  get compressionCount(): number {
+    return this.#compressionCount;
+  }
+  /** The session whose messages are summarised now. */
+  get sessionId(): string {
+    return this.#sessionId;
+  }
+
+  updateFromResponse(usage: ResponseUsage): void {
+    this.#state = trigger.afterResponse(this.#state, usage, this.thresholdTokens);
+  }
+
+  shouldCompress(promptTokens?: number): boolean {
+    return trigger.shouldCompress(this.#state, this.thresholdTokens, promptTokens);
+  }
+
+  shouldDeferPreflightToRealUsage(roughTokens: number): boolean {
+    const { isDeferred, state } = trigger.deferToRealUsage(this.#state, this.thresholdTokens, roughTokens);
+    this.#state = state;
+    return isDeferred;
+  }
+
+  hasContentToCompress(messages: readonly ContextMessage[]): boolean {
+    const settings = { ...this.#settings, contextLength: this.#contextLength };
+    const window = chooseWindow(messages, settings, this.#budgets);
+    if (window === undefined) return false;
+    const { boundaries, expectedTokens, tokensBefore } = window;
+    const gain = tokensBefore - expectedTokens;
+    return leavingMessages(messages, boundaries).length >= 2 && gain >= LEAST_GAIN * tokensBefore;
+  }
+
+  /** The messages have to be stored first and carry their rows in `_row_id`; what does not, stays in the list. */
+  async compress(
+    messages: readonly ContextMessage[],
+    options: CompressOptions = {},
+  ): Promise<CompressOutcome> {
+    options.signal?.throwIfAborted();
+    if (options.force) this.#models.wake();
+    const compaction = await this.#compact(messages, options);
+    const outcome = toOutcome(messages, compaction, this.contextLength, this.#board);
+    if (outcome.kind === "compacted") this.#compressionCount += 1;
+    if (outcome.kind === "compacted" || outcome.reason === "nothing_to_gain")
+      this.#state = trigger.afterAttempt(this.#state, outcome.tokensBefore, outcome.tokensAfter);
+    return outcome;
+  }
+
+  onCompacted(roughTokens: number): void {
+    this.#state = trigger.afterCompaction(this.#state, roughTokens);
+  }
+
+  /** Also after a rotation. Where a conversation begins, the database knows: a continuation belongs to what it continues. */
+  onSessionStart(sessionId: string): void {
+    this.#sessionId = sessionId;
+  }
+
+  onSessionReset(): void {
+    this.#state = trigger.INITIAL_TRIGGER;
+    this.#compressionCount = 0;
+    this.#models.wake();
+    this.#board.clear();
+  }
+
+  updateModel({ contextLength }: ModelWindow): void {
+    this.#contextLength = windowOf(contextLength);
+    this.#budgets = this.#budgetsFor(this.#contextLength);
+    this.#state = trigger.afterModelSwitch(this.#state);
+  }
+
+  getToolSchemas(): readonly EngineToolSchema[] {
+    return LCM_TOOLS;
+  }
+
+  handleToolCall(
+    name: string,
+    args: Readonly<Record<string, unknown>>,
+    messages: readonly ContextMessage[] = [],
+  ): Promise<string> {
+    const { store, userId } = this.#options;
+    const { sessionId } = this;
+    return lcmTool(name, args, { store, sessionId, userId, status: this.getStatus(), live: messages });
+  }
+
+  getStatus(): EngineStatus {
+    const used = Math.max(0, this.lastPromptTokens);
+    const window = this.contextLength;
+    return {
+      last_prompt_tokens: used,
+      threshold_tokens: this.thresholdTokens,
+      context_length: window,
+      usage_percent: window > 0 ? Math.min(100, (used / window) * 100) : 0,
+      compression_count: this.#compressionCount,
+    };
+  }
+
+  /** The messages a leaf stands for, as they are stored, in order. None for a node above, or one of another conversation. */
+  async expand(nodeId: string): Promise<readonly MessageRow[]> {
+    const { store, userId } = this.#options;
+    const lineage = await loadLineage(store, this.#sessionId, { userId });
+    const node = lineage.forest.nodes.get(nodeId);
+    if (node === undefined) return [];
+    return store.getMessagesById(
+      messageKeys(node).flatMap((key) => lineage.rowOf(key) ?? []),
+      { userId },
+    );
+  }
+
+  async #compact(
+    messages: readonly ContextMessage[],
+    options: CompressOptions,
+  ): Promise<Compaction | Refusal> {
+    if (this.#options.store.readOnly) return { kind: "refused", cause: "read_only" };
+    try {
+      return await compactLossless(messages, this.#workplace(messages, options));
+    } catch (cause) {
+      options.signal?.throwIfAborted();
+      if (cause instanceof HermesError) return { kind: "refused", cause };
+      throw cause;
+    }
+  }
+
+  #workplace(
+    messages: readonly ContextMessage[],
+    { focusTopic, providerText, signal }: CompressOptions,
+  ): Workplace {
+    const { store, userId, clock, summaryContextLength } = this.#options;
+    const windowTokens = Math.min(this.contextLength, summaryContextLength ?? this.contextLength);
+    const providerChars = Math.min(
+      PROVIDER_CHARS,
+      Math.trunc(windowTokens * PROVIDER_SHARE) * CHARS_PER_TOKEN,
+    );
+    return {
+      store,
+      sessionId: this.#sessionId,
+      scope: { userId },
+      settings: this.#settings,
+      budgets: this.#budgets,
+      contextLength: this.contextLength,
+      writer: new NodeWriter({
+        models: this.#models,
+        summaryTokens: this.#settings.leafSummaryTokens,
+        windowTokens,
+        focus: focusOf(messages, focusTopic, this.#redact),
+        signal,
+      }),
+      redact: this.#redact,
+      clock: clock ?? systemClock,
+      providerText: providerText ? shortenSections(this.#redact(providerText), providerChars) : undefined,
+      signal,
+    };
+  }
+
+  #budgetsFor(contextLength: number): Budgets {
+    const { threshold, freshTailRatio: targetRatio } = this.#settings;
+    return deriveBudgets({ ...DEFAULT_SETTINGS, threshold, targetRatio, contextLength });
+  }
+
+  get #redact(): Redact {
+    return this.#options.redact ?? redactSecrets;
+  }
+}
+
+function windowOf(contextLength: number): number {
+  return Number.isFinite(contextLength) && contextLength > 0 ? Math.trunc(contextLength) : 0;
+}

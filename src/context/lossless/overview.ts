@@ -1,0 +1,65 @@
+// The body of the lossless engine's handoff: one entry for each part of the conversation that is no longer in the list.
+import { codePointLength } from "../../lib/index.ts";
+import type { SummaryNode } from "../../sessions/index.ts";
+import { handoffBody, withoutHandoff } from "../compressor/handoff.ts";
+import type { ContextMessage } from "../message.ts";
+import { cutMiddle, fairLimit } from "../summary/shorten.ts";
+import { CHARS_PER_TOKEN } from "../tokens.ts";
+
+export type Part = { readonly node: SummaryNode; readonly messages: number };
+
+export type Overview = {
+  readonly text: string;
+  /** Parts whose summary is not shown whole. */
+  readonly shortened: readonly Part[];
+};
+
+const INTRODUCTION =
+  "Earlier parts of this conversation, oldest first. Nothing of them is lost: lcm_expand with a node_id gives what a part is made of, down to the messages word for word, and lcm_grep finds words in them.";
+/** Below this a summary says nothing. */
+const LEAST_ENTRY_CHARS = 120;
+
+/** Long summaries give way first, so that every part keeps something. */
+export function overviewOf(parts: readonly Part[], limitTokens: number): Overview {
+  const headings = parts.map(heading);
+  const summaries = parts.map(({ node }) => withoutHeadings(node.summary));
+  const frame = INTRODUCTION.length + headings.reduce((sum, text) => sum + text.length + 3, 0);
+  const limit = fairLimit(summaries.map(codePointLength), limitTokens * CHARS_PER_TOKEN - frame);
+  const shown = summaries.map((summary) => cutMiddle(summary, Math.max(LEAST_ENTRY_CHARS, limit)));
+  const entries = shown.map((summary, at) => `${headings[at]}\n${summary}`);
+  return {
+    text: [INTRODUCTION, ...entries].join("\n\n"),
+    shortened: parts.filter((_, at) => shown[at] !== summaries[at]),
+  };
+}
+
+/** The nodes an overview lists. */
+export function listedNodes(body: string): readonly string[] {
+  return Array.from(body.matchAll(HEADING), ([, id = ""]) => id);
+}
+
+/** A handoff that lists nothing but parts which are known: it says nothing that a new one would not say. */
+export function isOverviewOf(message: ContextMessage, isKnown: (nodeId: string) => boolean): boolean {
+  const body = handoffBody(message);
+  if (body === undefined || !body.startsWith(INTRODUCTION)) return false;
+  const ids = listedNodes(body);
+  return ids.length > 0 && ids.every(isKnown);
+}
+
+/** Nothing else is in the message. */
+export function isPureOverview(message: ContextMessage, isKnown: (nodeId: string) => boolean): boolean {
+  return isOverviewOf(message, isKnown) && withoutHandoff(message) === undefined;
+}
+
+const HEADING = /^## \[([\w-]+)\] messages \d/gm;
+
+function heading({ node, messages }: Part): string {
+  const { node_id, first_message_id: first, last_message_id: last } = node;
+  const count = messages === 0 ? "deleted since" : messages === 1 ? "1 message" : `${messages} messages`;
+  return `## [${node_id}] messages ${first}-${last} (${count})`;
+}
+
+/** A summary that quotes an overview must not look like more parts of this one. */
+function withoutHeadings(summary: string): string {
+  return summary.replace(/^#+ (?=\[)/gm, "");
+}

@@ -1,0 +1,131 @@
+// What a compaction of the lossless engine is told as: the outcome every engine gives, and notices for the user.
+import type { HermesError } from "../../lib/index.ts";
+import {
+  localSummaryNotice,
+  type NoticeBoard,
+  rescuedNotice,
+  smallWindowNotice,
+  tooLargeNotice,
+} from "../compressor/notices.ts";
+import { orphanResults, repairPairs } from "../compressor/pairs.ts";
+import { leftOut } from "../compressor/summary-body.ts";
+import type { ContextMessage } from "../message.ts";
+import type { CompressOutcome, LeftOut, Notice } from "../outcome.ts";
+import { estimateMessages } from "../tokens.ts";
+import type { Compaction } from "./compact.ts";
+import type { Part } from "./overview.ts";
+
+/** The store takes no summaries. */
+export type Refusal = { readonly kind: "refused"; readonly cause: "read_only" | HermesError };
+
+export function toOutcome(
+  messages: readonly ContextMessage[],
+  compaction: Compaction | Refusal,
+  contextLength: number,
+  board: NoticeBoard,
+): CompressOutcome {
+  const small = smallWindowNotice(contextLength);
+  const told = noticesOf(compaction, contextLength);
+  const notices = board.tell([...(small ? [small] : []), ...told]);
+  const tokensBefore = estimateMessages(messages);
+  if (compaction.kind === "compacted") return compacted(compaction, tokensBefore, notices);
+  // A list with results that answer nothing is valid for no model; their rows stay in the store.
+  const repaired = repairPairs(messages);
+  const orphans = orphanResults(messages);
+  return {
+    kind: repaired !== messages ? "pruned" : isFailure(compaction) ? "aborted" : "unchanged",
+    messages: repaired,
+    reason: compaction.kind === "refused" ? "not_stored" : compaction.reason,
+    leftOut: orphans.length === 0 ? [] : [leftOut(orphans, "no_call")],
+    prunedResults: 0,
+    tokensBefore,
+    tokensAfter: repaired === messages ? tokensBefore : estimateMessages(repaired),
+    notices,
+  };
+}
+
+function compacted(
+  { assembled, overview, span, excerpts, failure }: Extract<Compaction, { kind: "compacted" }>,
+  tokensBefore: number,
+  notices: readonly Notice[],
+): CompressOutcome {
+  return {
+    kind: "compacted",
+    messages: assembled.messages,
+    summarised: span,
+    summaryIndex: assembled.summaryIndex,
+    summary: overview.text,
+    method: failure === undefined ? "model" : "local",
+    leftOut: [...missing(excerpts, "summary_failed"), ...missing(overview.shortened, "summary_shortened")],
+    prunedResults: 0,
+    tokensBefore,
+    tokensAfter: estimateMessages(assembled.messages),
+    ...(failure === undefined ? {} : { failure }),
+    notices,
+  };
+}
+
+function isFailure(compaction: Compaction | Refusal): boolean {
+  return compaction.kind === "refused" && compaction.cause !== "read_only";
+}
+
+function missing(parts: readonly Part[], reason: LeftOut["reason"]): readonly LeftOut[] {
+  const [first] = parts;
+  const last = parts.at(-1);
+  if (first === undefined || last === undefined) return [];
+  return [
+    {
+      count: parts.reduce((sum, { messages }) => sum + messages, 0),
+      reason,
+      firstRowId: first.node.first_message_id,
+      lastRowId: last.node.last_message_id,
+    },
+  ];
+}
+
+function noticesOf(compaction: Compaction | Refusal, contextLength: number): readonly Notice[] {
+  switch (compaction.kind) {
+    case "refused":
+      return [compaction.cause === "read_only" ? READ_ONLY : storeFailed(compaction.cause)];
+    case "unchanged":
+      if (compaction.tooLarge) return [tooLargeNotice(compaction.tooLarge, contextLength)];
+      return compaction.reason === "not_stored" ? [notStored(compaction.unstored)] : [];
+    case "compacted": {
+      const { excerpts, failure, rescuedFrom, unstored } = compaction;
+      const [summary] = missing(excerpts, "summary_failed");
+      return [
+        ...(failure && summary ? [localSummaryNotice(failure, summary)] : []),
+        ...(rescuedFrom ? [rescuedNotice(rescuedFrom)] : []),
+        ...(unstored > 0 ? [notStored(unstored)] : []),
+      ];
+    }
+    default:
+      return compaction satisfies never;
+  }
+}
+
+const READ_ONLY: Notice = {
+  cause: "lcm_read_only",
+  text: "The session database is open for reading only, so the lossless engine (lcm) cannot keep summaries and leaves the conversation as it is. Make the database writable, or set context.engine to compressor.",
+};
+
+function storeFailed(error: HermesError): Notice {
+  const hint = error.hint === undefined ? "" : ` ${error.hint}`;
+  return {
+    cause: `lcm_store_failed:${error.code}`,
+    text: `The conversation was not compacted, because its summaries could not be stored: ${error.message}${hint}`,
+  };
+}
+
+function notStored(count: number): Notice {
+  if (count === 0)
+    return {
+      cause: "lcm_conflict",
+      text: "The conversation was not compacted: other processes kept compacting it at the same time. It is tried again later.",
+    };
+  const messages = count === 1 ? "1 message is" : `${count} messages are`;
+  return {
+    cause: "lcm_not_stored",
+    text: `${messages} not in the session database yet and could not be read again once summarised, so they stay in the conversation.`,
+  };
+}

@@ -1,0 +1,135 @@
+// lcm_expand: what a summary is made of, or one message, word for word.
+import { err, ok, type Result } from "../../../lib/index.ts";
+import type { MessageRow, SummaryNode } from "../../../sessions/index.ts";
+import { childIds, childrenOf, messageCount, messageKeys } from "../forest.ts";
+import type { Lineage } from "../lineage.ts";
+import { type Args, countOf, isAbsent, numberOf, shown, textOf } from "./arguments.ts";
+import { costOf, type PageRequest, pageOf, type Source, slice } from "./pages.ts";
+import { expandNodeHint, findNode, relatedForest, unknownMessage, unknownNode, type View } from "./view.ts";
+
+const DEFAULT_TOKENS = 4_000;
+const MOST_TOKENS = 32_000;
+
+export async function expand(view: View, args: Args): Promise<Result<object, string>> {
+  const hasNode = !isAbsent(args.node_id);
+  if (hasNode === !isAbsent(args.store_id)) return err("Pass exactly one of node_id and store_id.");
+  const page = pageRequest(args);
+  if (!page.ok) return page;
+  if (!hasNode) return expandMessage(view, args.store_id, page.value);
+  const nodeId = textOf(args.node_id);
+  if (nodeId === undefined) return err(`node_id must be a text, but is ${shown(args.node_id)}.`);
+  return expandNode(view, nodeId, page.value);
+}
+
+const STANDARD = {
+  max_tokens: DEFAULT_TOKENS,
+  source_offset: 0,
+  content_offset: 0,
+  source_limit: Number.MAX_SAFE_INTEGER,
+};
+
+function pageRequest(args: Args): Result<PageRequest, string> {
+  const counts = { ...STANDARD };
+  for (const name of Object.keys(STANDARD) as (keyof typeof STANDARD)[]) {
+    const count = countOf(args, name, STANDARD[name]);
+    if (!count.ok) return count;
+    counts[name] = count.value;
+  }
+  return ok({
+    maxTokens: Math.min(Math.max(1, counts.max_tokens), MOST_TOKENS),
+    sourceOffset: counts.source_offset,
+    sourceLimit: Math.max(1, counts.source_limit),
+    contentOffset: counts.content_offset,
+  });
+}
+
+async function expandNode(view: View, nodeId: string, request: PageRequest): Promise<Result<object, string>> {
+  const found = await findNode(view, nodeId);
+  if (found === undefined) return err(unknownNode(nodeId));
+  const { node, lineage } = found;
+  const { sources, missing } =
+    node.depth === 0 ? await messagesOf(view, node, lineage) : nodesBelow(node, lineage);
+  return ok({
+    node_id: node.node_id,
+    depth: node.depth,
+    first_message_id: node.first_message_id,
+    last_message_id: node.last_message_id,
+    source_type: node.depth === 0 ? "message" : "summary",
+    total_sources: sources.length,
+    source_offset: request.sourceOffset,
+    ...pageOf(sources, request),
+    // Deleted, or taken back by the user.
+    ...(missing > 0 ? { missing_sources: missing } : {}),
+  });
+}
+
+async function expandMessage(
+  view: View,
+  given: unknown,
+  { contentOffset, maxTokens }: PageRequest,
+): Promise<Result<object, string>> {
+  const storeId = numberOf(given);
+  if (storeId === undefined) return err(`store_id must be a whole number, but is ${shown(given)}.`);
+  const { store, scope, related, lineage } = view;
+  const key = lineage.keyOf(storeId) ?? storeId;
+  const rows = await store.getMessagesById([storeId, lineage.rowOf(key) ?? storeId], scope);
+  const row = rows.find(({ session_id }) => related.has(session_id));
+  if (row === undefined) return err(unknownMessage(storeId));
+  const source = toSource(row);
+  const covering = (await relatedForest(view)).leafOf.get(row.origin_id ?? row.id);
+  const about = { covered_by: covering?.node_id ?? null };
+  if (contentOffset === 0 && costOf(source) <= maxTokens) return ok({ ...source.record, ...about });
+  const { record, next } = slice(source, contentOffset, maxTokens);
+  return ok({ ...record, ...about, ...(next === undefined ? {} : { next_content_offset: next }) });
+}
+
+type Sources = { readonly sources: readonly Source[]; readonly missing: number };
+
+async function messagesOf({ store, scope }: View, node: SummaryNode, { rowOf }: Lineage): Promise<Sources> {
+  const keys = messageKeys(node);
+  const rows = await store.getMessagesById(
+    keys.flatMap((key) => rowOf(key) ?? []),
+    scope,
+  );
+  return { sources: rows.map(toSource), missing: keys.length - rows.length };
+}
+
+function nodesBelow(node: SummaryNode, { forest }: Lineage): Sources {
+  const children = childrenOf(forest, node);
+  const sources = children.map((child): Source => {
+    const { node_id, depth, first_message_id, last_message_id, tokens, source_tokens, summary } = child;
+    const record = {
+      node_id,
+      depth,
+      first_message_id,
+      last_message_id,
+      messages: messageCount(forest, child),
+      tokens,
+      source_tokens,
+      summary,
+      expand_hint: expandNodeHint(node_id),
+    };
+    return { record, long: ["summary"], text: summary, format: "text" };
+  });
+  return { sources, missing: childIds(node).length - children.length };
+}
+
+/** The fields in which a message says something, as they are stored. */
+function toSource(row: MessageRow): Source {
+  const { content, tool_calls } = row;
+  const record = {
+    store_id: row.id,
+    session_id: row.session_id,
+    role: row.role,
+    timestamp: row.timestamp,
+    content,
+    ...(tool_calls === null ? {} : { tool_calls }),
+    ...(row.tool_call_id === null ? {} : { tool_call_id: row.tool_call_id }),
+    ...(row.tool_name === null ? {} : { tool_name: row.tool_name }),
+  };
+  const long = ["content", "tool_calls"];
+  if (typeof content === "string" && tool_calls === null)
+    return { record, long, text: content, format: "text" };
+  const text = JSON.stringify(tool_calls === null ? { content } : { content, tool_calls });
+  return { record, long, text, format: "json" };
+}

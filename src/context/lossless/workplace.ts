@@ -1,0 +1,21 @@
+// What one compaction works with.
+import type { Clock } from "../../lib/index.ts";
+import type { Scope, SessionStore } from "../../sessions/index.ts";
+import type { Budgets } from "../compressor/settings.ts";
+import type { Redact } from "../summary/serialise.ts";
+import type { LcmSettings } from "./settings.ts";
+import type { NodeWriter } from "./writer.ts";
+
+export type Workplace = {
+  readonly store: SessionStore;
+  readonly sessionId: string;
+  readonly scope: Scope;
+  readonly settings: LcmSettings;
+  readonly budgets: Budgets;
+  readonly contextLength: number;
+  readonly writer: NodeWriter;
+  readonly redact: Redact;
+  readonly clock: Clock;
+  readonly providerText: string | undefined;
+  readonly signal: AbortSignal | undefined;
+};

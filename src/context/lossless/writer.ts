@@ -1,0 +1,141 @@
+// Writes the summary of a node: by a model where one answers, otherwise as an excerpt.
+import { pyStrip } from "../../lib/index.ts";
+import type { SummaryFailure } from "../outcome.ts";
+import type { Focus } from "../summary/focus.ts";
+import type { SummaryModels } from "../summary/models.ts";
+import { cutMiddle, shortenSections } from "../summary/shorten.ts";
+import { CHARS_PER_TOKEN, estimateText } from "../tokens.ts";
+import { extractOf, extractOfSummaries } from "./extract.ts";
+import { nodePrompt, promptOverhead } from "./prompts.ts";
+
+export type Written = {
+  readonly text: string;
+  readonly tokens: number;
+  readonly method: "model" | "extract";
+  /** Why there is only an excerpt; or why another model than the first wrote it. */
+  readonly failure?: SummaryFailure;
+};
+
+export type ToWrite = {
+  readonly kind: "messages" | "summaries";
+  readonly texts: readonly string[];
+  readonly sourceTokens: number;
+  readonly providerText?: string | undefined;
+};
+
+export type WriterOptions = {
+  readonly models: SummaryModels;
+  /** How long a summary should be. */
+  readonly summaryTokens: number;
+  /** The smallest window of the models that may be asked. */
+  readonly windowTokens: number;
+  readonly focus: Focus | undefined;
+  readonly signal: AbortSignal | undefined;
+};
+
+/** More would keep the user waiting; what is left gets an excerpt now and a model's summary at a later compaction. */
+const MOST_CALLS = 100;
+/** Summaries are independent of each other, and models answer several requests at once. */
+const AT_ONCE = 4;
+/** What the model may write, compared with what it was asked for, and what of that is kept. */
+const OUTPUT_FACTOR = 1.3;
+const LONGEST_ANSWER = 2;
+/** A short part needs a short note. */
+const LEAST_SUMMARY_TOKENS = 100;
+const USABLE_SHARE = 0.85;
+const LEAST_SOURCE_TOKENS = 300;
+
+const NOTHING_SAID = "Lists of earlier parts, each of which is there on its own.";
+const TOO_MANY: SummaryFailure = {
+  kind: "cooldown",
+  message: `More than ${MOST_CALLS} summaries at once; the others follow at the next compaction.`,
+};
+
+export class NodeWriter {
+  readonly #options: WriterOptions;
+  #callsLeft = MOST_CALLS;
+
+  constructor(options: WriterOptions) {
+    this.#options = options;
+  }
+
+  /** In the order of the list. Rejects only when the signal is aborted. */
+  async writeAll(list: readonly ToWrite[]): Promise<readonly Written[]> {
+    const written: Written[] = [];
+    let next = 0;
+    const work = async (): Promise<void> => {
+      for (let at = next++; at < list.length; at = next++) {
+        const item = list[at];
+        if (item) written[at] = await this.write(item);
+      }
+    };
+    await Promise.all(Array.from({ length: Math.min(AT_ONCE, list.length) }, work));
+    return written;
+  }
+
+  async write(item: ToWrite): Promise<Written> {
+    if (item.texts.length === 0) return toWritten(NOTHING_SAID, "model");
+    const budgetTokens = this.#budget(item);
+    const answer = await this.#ask(item, budgetTokens);
+    if ("text" in answer) return answer;
+    const limit = budgetTokens * CHARS_PER_TOKEN;
+    const text =
+      item.kind === "messages" ? extractOf(item.texts, limit) : extractOfSummaries(item.texts, limit);
+    return { ...toWritten(text, "extract"), failure: answer.failure };
+  }
+
+  /** May a model be asked at all? */
+  get isReady(): boolean {
+    return this.#callsLeft > 0 && this.#options.models.available().ok;
+  }
+
+  async #ask(item: ToWrite, budgetTokens: number): Promise<Written | { readonly failure: SummaryFailure }> {
+    const { models, focus, signal } = this.#options;
+    const available = models.available();
+    if (!available.ok) return { failure: available.error };
+    if (this.#callsLeft <= 0) return { failure: TOO_MANY };
+    const room = this.#room(item, budgetTokens);
+    if (room < LEAST_SOURCE_TOKENS) return { failure: tooSmall(this.#options.windowTokens) };
+    const { kind, providerText } = item;
+    const text = cutMiddle(item.texts.join("\n\n"), room * CHARS_PER_TOKEN);
+    const prompt = nodePrompt({ kind, text, budgetTokens, focus, providerText });
+    let failure: SummaryFailure | undefined;
+    for (const model of available.value) {
+      this.#callsLeft -= 1;
+      const maxOutputTokens = Math.trunc(budgetTokens * OUTPUT_FACTOR);
+      const answer = await models.ask(model, { prompt, maxOutputTokens, signal });
+      if (answer.ok) {
+        const kept = shortenSections(answer.value, LONGEST_ANSWER * budgetTokens * CHARS_PER_TOKEN);
+        return { ...toWritten(kept, "model"), ...(failure === undefined ? {} : { failure }) };
+      }
+      failure ??= answer.error;
+    }
+    return { failure: failure ?? TOO_MANY };
+  }
+
+  #budget({ sourceTokens }: ToWrite): number {
+    const wanted = Math.max(LEAST_SUMMARY_TOKENS, Math.trunc(sourceTokens / 2));
+    return Math.min(this.#options.summaryTokens, wanted);
+  }
+
+  /** What is left of the window for the text itself. */
+  #room({ providerText }: ToWrite, budgetTokens: number): number {
+    const words = estimateText(promptOverhead()) + estimateText(this.#options.focus?.topic ?? "");
+    const output = Math.trunc(budgetTokens * OUTPUT_FACTOR);
+    const notes = estimateText(providerText ?? "");
+    return Math.trunc(this.#options.windowTokens * USABLE_SHARE) - words - output - notes;
+  }
+}
+
+function toWritten(given: string, method: Written["method"]): Written {
+  // Programs that share the database stop reading at a zero, and it cannot hold half a surrogate pair.
+  const text = pyStrip(given.replaceAll("\0", " ").toWellFormed());
+  return { text, tokens: estimateText(text), method };
+}
+
+function tooSmall(windowTokens: number): SummaryFailure {
+  return {
+    kind: "failed",
+    message: `The window of ${windowTokens} tokens is too small to summarise a part of this conversation.`,
+  };
+}

@@ -1,0 +1,214 @@
+// Summaries of messages that left a model's context, and what is needed to say which messages they stand for.
+import { toMessageRow } from "../conversation.ts";
+import { sessionError } from "../errors.ts";
+import type { MessageKey, StoredMessageRow, SummaryHit, SummaryNode } from "../rows.ts";
+import { textMatcher } from "../search/match-text.ts";
+import type { Scope, SessionStore } from "../store.ts";
+import type { Connection } from "./connection.ts";
+import { count, type StoreContext, userOf } from "./context.ts";
+import { isContinuation, isVisible } from "./lineage-sql.ts";
+import { MESSAGE_FIELDS, MESSAGE_SOURCE } from "./messages.ts";
+import { readable, readableFields } from "./readable-fields.ts";
+import { findSession } from "./sessions.ts";
+import { NODE_COLUMNS, NODES_TABLE } from "./side-tables.ts";
+
+/** More than anybody has; a search reads them one by one. */
+const MOST_SEARCHED = 5000;
+
+// The walk carries the path it came, so that a cycle of parents ends it.
+const CONTINUED = `
+  WITH RECURSIVE up(id, depth, path) AS (
+    SELECT id, 0, char(10) || id || char(10) FROM sessions s WHERE id = :id AND ${isVisible("s")}
+    UNION ALL
+    SELECT p.id, up.depth + 1, up.path || p.id || char(10)
+    FROM up JOIN sessions c ON c.id = up.id JOIN sessions p ON p.id = c.parent_session_id
+    WHERE ${isContinuation("c", "p")} AND ${isVisible("p")} AND instr(up.path, char(10) || p.id || char(10)) = 0
+  )
+  SELECT id FROM up ORDER BY depth DESC
+`;
+const KEYS = `
+  SELECT ${readable("m.id", "id")}, m.session_id, ${readable("o.origin_id", "origin_id")}
+  FROM json_each(:sessions) j JOIN sessions s ON s.id = j.value JOIN messages m ON m.session_id = s.id
+    LEFT JOIN hermes_memory_origin o ON o.message_id = m.id
+  WHERE m.active = 1 AND ${isVisible("s")} ORDER BY j.key, m.id
+`;
+const BY_IDS = `
+  SELECT ${MESSAGE_FIELDS} FROM json_each(:ids) j CROSS JOIN ${MESSAGE_SOURCE}
+  WHERE m.id = j.value AND m.active = 1
+    AND EXISTS (SELECT 1 FROM sessions s WHERE s.id = m.session_id AND ${isVisible("s")})
+  ORDER BY j.key
+`;
+
+const NODE_FIELDS = readableFields(NODE_COLUMNS, "n.");
+const NODES = `SELECT ${NODE_FIELDS} FROM ${NODES_TABLE} n JOIN sessions s ON s.id = n.session_id WHERE ${isVisible("s")}`;
+const OF_SESSIONS = `${NODES} AND n.session_id IN (SELECT value FROM json_each(:sessions))
+  ORDER BY n.created_at, n.depth, n.first_message_id, n.node_id`;
+const BY_NODE_ID = `${NODES} AND n.node_id = :node`;
+const NEWEST = `${NODES} AND (:sessions IS NULL OR n.session_id IN (SELECT value FROM json_each(:sessions)))
+  ORDER BY n.created_at DESC, n.depth DESC, n.first_message_id DESC, n.node_id LIMIT ${MOST_SEARCHED}`;
+const NAMES = NODE_COLUMNS.map(({ name }) => name);
+const INSERT = `INSERT INTO ${NODES_TABLE} (${NAMES.join(", ")}) VALUES (${NAMES.map((name) => `:${name}`).join(", ")})`;
+const IS_TAKEN = `
+  SELECT 1 FROM ${NODES_TABLE} WHERE node_id = :node_id
+    OR (lineage_root = :lineage_root AND depth = :depth AND first_message_id = :first_message_id)
+`;
+const IMPROVE = `
+  UPDATE ${NODES_TABLE} SET summary = :summary, tokens = :tokens, method = :method
+  WHERE node_id = :node AND method <> 'model'
+`;
+const PRESENT_COLUMNS = `SELECT name FROM pragma_table_info('${NODES_TABLE}')`;
+
+export type SummaryNodeOperations = Pick<
+  SessionStore,
+  | "listContinued"
+  | "listMessageKeys"
+  | "getMessagesById"
+  | "insertSummaryNodes"
+  | "improveSummaryNode"
+  | "listSummaryNodes"
+  | "getSummaryNode"
+  | "searchSummaryNodes"
+>;
+
+export function summaryNodeOperations({ connection, warn }: StoreContext): SummaryNodeOperations {
+  const nodesOf = (sql: string, values: Record<string, string | null>): SummaryNode[] =>
+    isOurTable(connection)
+      ? connection.all<StoredNode>(sql, values).flatMap((row) => toNode(row, warn) ?? [])
+      : [];
+  return {
+    listContinued: (id, scope) => connection.read(() => continued(connection, id, scope)),
+    listMessageKeys: (sessionIds, scope) =>
+      connection.read(() => {
+        const values = { sessions: JSON.stringify(sessionIds), user: userOf(scope) };
+        return connection.all<MessageKey>(KEYS, values).map((row) => ({ ...row }));
+      }),
+    getMessagesById: (ids, scope) =>
+      connection.read(() => {
+        const values = { ids: JSON.stringify(ids.filter(Number.isSafeInteger)), user: userOf(scope) };
+        return connection.all<StoredMessageRow>(BY_IDS, values).map((row) => toMessageRow(row, warn));
+      }),
+    async insertSummaryNodes(nodes) {
+      connection.refuseIfReadOnly();
+      if (nodes.length === 0) return true;
+      return connection.write(() => {
+        requireOurTable(connection);
+        const known = knownTo(connection, nodes, (sessions) =>
+          nodesOf(OF_SESSIONS, { sessions: JSON.stringify(sessions), user: null }),
+        );
+        if (!nodes.every((node) => fitsIn(known, node) && !isTaken(connection, node))) return false;
+        for (const node of nodes) connection.run(INSERT, toColumns(node));
+        return true;
+      });
+    },
+    async improveSummaryNode(node, { summary, tokens, method }) {
+      return connection.write(() => {
+        requireOurTable(connection);
+        return connection.run(IMPROVE, { node, summary, tokens, method }).changes > 0;
+      });
+    },
+    listSummaryNodes: (sessionIds, scope) =>
+      connection.read(() =>
+        nodesOf(OF_SESSIONS, { sessions: JSON.stringify(sessionIds), user: userOf(scope) }),
+      ),
+    getSummaryNode: (node, scope) =>
+      connection.read(() => nodesOf(BY_NODE_ID, { node, user: userOf(scope) })[0] ?? null),
+    searchSummaryNodes: (query, options = {}) =>
+      connection.read(() => {
+        const sessions = options.sessionIds === undefined ? null : JSON.stringify(options.sessionIds);
+        const nodes = nodesOf(NEWEST, { sessions, user: userOf(options) });
+        const match = textMatcher(String(query ?? ""));
+        const hits = nodes.flatMap((node): SummaryHit[] => {
+          const found = match?.(node.summary);
+          return found === undefined ? [] : [{ ...node, ...found }];
+        });
+        return hits.sort((a, b) => b.score - a.score).slice(0, count(options.limit, 20));
+      }),
+  };
+}
+
+function continued(connection: Connection, id: string, scope?: Scope): string[] {
+  return connection.all<{ id: string }>(CONTINUED, { id, user: userOf(scope) }).map((row) => row.id);
+}
+
+/** What the chains of sessions that new nodes belong to have already. */
+type Known = {
+  readonly covered: Set<number | string>;
+  readonly ids: Set<number | string>;
+  readonly withParent: Set<number | string>;
+};
+
+function knownTo(
+  connection: Connection,
+  nodes: readonly SummaryNode[],
+  nodesOf: (sessions: readonly string[]) => SummaryNode[],
+): Known {
+  const known: Known = { covered: new Set(), ids: new Set(), withParent: new Set() };
+  const sessions = new Set(nodes.map((node) => node.session_id));
+  for (const session of sessions) {
+    if (findSession(connection, session) === null)
+      throw sessionError("unknown-session", `There is no session '${session}' to store summaries for.`, {
+        hint: "Create it first with createSession or ensureSession.",
+      });
+    for (const node of nodesOf(continued(connection, session))) add(known, node);
+  }
+  return known;
+}
+
+/** Adds the node when it fits, so that the next one is compared with it as well. */
+function fitsIn(known: Known, node: SummaryNode): boolean {
+  const fits = node.source_ids.every((id) =>
+    node.depth === 0 ? !known.covered.has(id) : known.ids.has(id) && !known.withParent.has(id),
+  );
+  if (fits) add(known, node);
+  return fits;
+}
+
+function add({ covered, ids, withParent }: Known, { node_id, depth, source_ids }: SummaryNode): void {
+  ids.add(node_id);
+  for (const id of source_ids) (depth === 0 ? covered : withParent).add(id);
+}
+
+/** A chain that split in two without our doing has one root and two of everything. */
+function isTaken(connection: Connection, node: SummaryNode): boolean {
+  const { node_id, lineage_root, depth, first_message_id } = node;
+  return connection.get(IS_TAKEN, { node_id, lineage_root, depth, first_message_id }) !== undefined;
+}
+
+type StoredNode = Omit<SummaryNode, "source_ids"> & { readonly source_ids: string };
+
+function toColumns(node: SummaryNode): Record<string, string | number> {
+  return { ...node, source_ids: JSON.stringify(node.source_ids) };
+}
+
+/** Undefined for a row that another program left in a form no program could work with. */
+function toNode(row: StoredNode, warn: (message: string) => void): SummaryNode | undefined {
+  const sources = parseSources(row.source_ids, row.depth === 0 ? "number" : "string");
+  const isWhole = typeof row.node_id === "string" && Number.isSafeInteger(row.depth) && sources !== undefined;
+  if (isWhole) return { ...row, summary: String(row.summary), source_ids: sources };
+  warn(`The summary ${String(row.node_id)} in ${NODES_TABLE} cannot be read and is left out.`);
+  return undefined;
+}
+
+function parseSources(text: unknown, kind: "number" | "string"): (number | string)[] | undefined {
+  try {
+    const parsed: unknown = JSON.parse(String(text));
+    const isList = Array.isArray(parsed) && parsed.every((id) => typeof id === kind);
+    return isList ? (parsed as (number | string)[]) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isOurTable(connection: Connection): boolean {
+  const present = new Set(connection.all<{ name: string }>(PRESENT_COLUMNS).map(({ name }) => name));
+  return NAMES.every((name) => present.has(name));
+}
+
+function requireOurTable(connection: Connection): void {
+  if (isOurTable(connection)) return;
+  throw sessionError(
+    "no-summary-nodes",
+    `The table ${NODES_TABLE} of ${connection.path} belongs to another program.`,
+    { hint: "Rename that table to keep summaries here, or use another context engine." },
+  );
+}

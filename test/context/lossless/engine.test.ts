@@ -1,0 +1,278 @@
+// What a compaction of the lossless engine does to the list and to the database.
+import { describe, expect, it } from "vitest";
+import { HANDOFF_END, HANDOFF_MARKER, isHandoff } from "../../../src/context/compressor/handoff.ts";
+import { LosslessEngine } from "../../../src/context/lossless/engine.ts";
+import { listedNodes } from "../../../src/context/lossless/overview.ts";
+import type { ContextMessage } from "../../../src/context/message.ts";
+import { estimateMessages } from "../../../src/context/tokens.ts";
+import { alternating, assistant, system, toolGroup, toolRounds, user } from "../lists.ts";
+import { answering, modelThat } from "../summarisers.ts";
+import { expectPairs } from "../valid-list.ts";
+import { Conversation, SMALL } from "./conversation.ts";
+
+const texts = (messages: readonly ContextMessage[]) => messages.map(({ content }) => String(content));
+
+describe("the list after a compaction", () => {
+  it("is head, one overview of the parts in order of time, and the fresh tail", async () => {
+    const talk = await Conversation.begin({
+      ...SMALL,
+      summarizer: modelThat((_, call) => `summary ${call}`),
+    });
+    await using _store = talk.store;
+    const ids = await talk.say(alternating(60, 400));
+    const before = talk.live;
+    const outcome = await talk.engine.compress(before);
+    expect(outcome).toMatchObject({
+      kind: "compacted",
+      method: "model",
+      leftOut: [],
+      prunedResults: 0,
+    });
+    const { summarised: span = { from: -1, to: -1 }, messages, summaryIndex = -1, summary = "" } = outcome;
+    expect(messages.slice(0, span.from)).toEqual(before.slice(0, 3));
+    expect(texts(messages).slice(-5)).toEqual(texts(before).slice(-5));
+    expect(messages.filter(isHandoff)).toEqual([messages[summaryIndex]]);
+    const handoff = messages[summaryIndex];
+    expect(handoff?._compressed_summary).toBe(true);
+    expect(String(handoff?.content).startsWith(HANDOFF_MARKER)).toBe(true);
+    expect(String(handoff?.content)).toContain(HANDOFF_END);
+    expect(outcome.tokensAfter).toBe(estimateMessages(messages));
+    expect(outcome.tokensAfter).toBeLessThan(outcome.tokensBefore / 2);
+
+    const nodes = await talk.nodes();
+    const covered = nodes.filter(({ depth }) => depth === 0).flatMap(({ source_ids }) => source_ids);
+    expect(covered).toEqual(ids.slice(span.from, span.to));
+    const listed = listedNodes(summary).map((id) => nodes.find(({ node_id }) => node_id === id));
+    const firsts = listed.map((node) => node?.first_message_id ?? 0);
+    expect(firsts).toEqual([...firsts].sort((a, b) => a - b));
+    for (const node of listed) {
+      expect(summary).toContain(
+        `[${node?.node_id}] messages ${node?.first_message_id}-${node?.last_message_id}`,
+      );
+      expect(summary).toContain(node?.summary);
+    }
+  });
+
+  it("cuts leaves of at most the given size and puts a node above every so many neighbours", async () => {
+    const talk = await Conversation.begin({ ...SMALL, summarizer: answering("short") });
+    await using _store = talk.store;
+    await talk.say([...alternating(30, 300), ...toolRounds(30, 300), ...alternating(6, 100)]);
+    await talk.compact();
+    const nodes = await talk.nodes();
+    const leaves = nodes.filter(({ depth }) => depth === 0);
+    expect(Math.max(...leaves.map(({ source_tokens }) => source_tokens))).toBeLessThanOrEqual(
+      SMALL.leafTokens,
+    );
+    const depths = Map.groupBy(nodes, ({ depth }) => depth);
+    expect(depths.get(1)?.length).toBe(Math.floor(leaves.length / SMALL.fanout));
+    expect(depths.get(1)?.length).toBeGreaterThan(2);
+    expect(depths.get(2)?.length).toBe(Math.floor((depths.get(1)?.length ?? 0) / SMALL.fanout));
+    for (const node of nodes.filter(({ depth }) => depth > 0))
+      expect(node.source_ids).toHaveLength(SMALL.fanout);
+    const rows = new Map((await talk.store.getMessages("root")).map((row) => [row.id, row]));
+    const afterCall = leaves.map(({ first_message_id }) => rows.get(first_message_id)?.role);
+    expect(afterCall).not.toContain("tool");
+  });
+
+  it("never goes deeper than allowed", async () => {
+    const talk = await Conversation.begin({
+      ...SMALL,
+      fanout: 2,
+      maxDepth: 1,
+      summarizer: answering("short"),
+    });
+    await using _store = talk.store;
+    await talk.say(alternating(60, 400));
+    await talk.compact();
+    const depths = (await talk.nodes()).map(({ depth }) => depth);
+    expect(depths.filter((depth) => depth === 1).length).toBeGreaterThan(3);
+    expect(Math.max(...depths)).toBe(1);
+  });
+
+  it("after several compactions still has one overview, which goes back to the first message", async () => {
+    const talk = await Conversation.begin({ ...SMALL, summarizer: answering("short") });
+    await using _store = talk.store;
+    const [, , , firstLeaving] = await talk.say(alternating(40, 400));
+    for (let round = 0; round < 4; round += 1) {
+      await talk.compact();
+      await talk.say(alternating(40, 400));
+    }
+    const outcome = await talk.compact();
+    expect(outcome.messages.filter(isHandoff)).toHaveLength(1);
+    expect(outcome.summary).toContain(`messages ${firstLeaving}-`);
+    expect(talk.engine.compressionCount).toBe(5);
+    await talk.expectWhole();
+  });
+
+  it("can be compacted again in the same session, when the host does not rotate", async () => {
+    const talk = await Conversation.begin({ ...SMALL, summarizer: answering("short") });
+    await using _store = talk.store;
+    for (let round = 0; round < 3; round += 1) {
+      await talk.say([...alternating(46, 400), ...toolGroup(100).slice(0, 1), ...alternating(4, 400)]);
+      const outcome = await talk.engine.compress(talk.live);
+      expect(outcome.kind).toBe("compacted");
+      expectPairs(outcome.messages); // a call without a result has got one, which is in no database
+      expect(outcome.messages.filter(isHandoff)).toHaveLength(1);
+      talk.live = outcome.messages;
+      await talk.expectWhole();
+    }
+    await talk.expectReadable();
+  });
+
+  it("keeps the newest user message when one turn fills the window", async () => {
+    const talk = await Conversation.begin({ ...SMALL, summarizer: answering("short") });
+    await using _store = talk.store;
+    await talk.say([...alternating(4, 100), user(200), ...toolRounds(40, 600)]);
+    const asked = talk.live[4];
+    const outcome = await talk.compact();
+    expect(outcome.kind).toBe("compacted");
+    expect(texts(outcome.messages).some((text) => text.endsWith(String(asked?.content)))).toBe(true);
+    await talk.say([...toolRounds(40, 600)]);
+    await talk.compact();
+    await talk.say([user(50), ...toolRounds(40, 600)]);
+    await talk.compact();
+    await talk.expectWhole();
+    await talk.expectReadable();
+  });
+
+  it("fits again when a few huge messages fill the window, and keeps the newest user message", async () => {
+    const talk = await Conversation.begin({ ...SMALL, summarizer: answering("short") });
+    await using _store = talk.store;
+    await talk.say([...alternating(3, 9_000), ...toolRounds(3, 8_000), user(200), ...toolRounds(1, 9_000)]);
+    const outcome = await talk.compact();
+    expect(outcome.kind).toBe("compacted");
+    expect(outcome.tokensBefore).toBeGreaterThan(SMALL.contextLength);
+    expect(outcome.tokensAfter).toBeLessThan(0.85 * SMALL.contextLength);
+    await talk.expectWhole();
+    await talk.expectReadable();
+  });
+
+  it("keeps a system message in front and says there once that turns were compacted", async () => {
+    const talk = await Conversation.begin({ ...SMALL, summarizer: answering("short") });
+    await using _store = talk.store;
+    await talk.say(alternating(60, 400));
+    const [first, ...rest] = (await talk.engine.compress([system(100), ...talk.live])).messages;
+    expect(first?.role).toBe("system");
+    expect(String(first?.content)).toContain("[Note: Some earlier conversation turns have been compacted");
+    expect(rest.some(isHandoff)).toBe(true);
+  });
+
+  it("shows long summaries cut when there are many, and says so", async () => {
+    const long = "a fact that matters ".repeat(20);
+    const talk = await Conversation.begin({ ...SMALL, fanout: 500, summarizer: answering(long) });
+    await using _store = talk.store;
+    await talk.say(alternating(200, 400));
+    const outcome = await talk.compact();
+    const nodes = await talk.nodes();
+    expect(nodes.every(({ summary }) => summary === long.trim())).toBe(true);
+    expect(listedNodes(outcome.summary ?? "")).toHaveLength(nodes.length);
+    expect(outcome.leftOut).toMatchObject([
+      { reason: "summary_shortened", count: nodes.flatMap(({ source_ids }) => source_ids).length },
+    ]);
+    expect(outcome.tokensAfter).toBeLessThan(outcome.tokensBefore);
+  });
+});
+
+describe("a list that is left as it is", () => {
+  it.each([
+    ["too_short", [...alternating(7, 400)]],
+    ["message_too_large", [...alternating(20, 400), { role: "user", content: "x".repeat(40_000) }]],
+  ] as const)("%s", async (reason, messages) => {
+    const talk = await Conversation.begin({ ...SMALL, summarizer: answering("short") });
+    await using _store = talk.store;
+    await talk.say(messages);
+    const outcome = await talk.engine.compress(talk.live);
+    expect(outcome).toMatchObject({ kind: "unchanged", reason });
+    expect(outcome.messages).toBe(talk.live);
+    expect(await talk.nodes()).toEqual([]);
+  });
+
+  it("when only an overview could go", async () => {
+    const talk = await Conversation.begin({ ...SMALL, summarizer: answering("short") });
+    await using _store = talk.store;
+    await talk.say(alternating(60, 400));
+    await talk.compact();
+    const nodes = await talk.nodes();
+    const again = await talk.engine.compress(talk.live);
+    expect(again).toMatchObject({ kind: "unchanged", reason: "nothing_to_gain" });
+    expect(again.messages).toBe(talk.live);
+    expect(await talk.nodes()).toEqual(nodes);
+  });
+
+  it.each([
+    [20, 0],
+    [1_300, 1],
+  ])(
+    "when only one message of %i characters could go and its summary would be longer",
+    async (chars, calls) => {
+      const model = answering("longer than what it stands for ".repeat(100));
+      const talk = await Conversation.begin({ ...SMALL, leafSummaryTokens: 600, summarizer: model });
+      await using _store = talk.store;
+      await talk.say([...alternating(3, 40), assistant(chars), ...alternating(6, 1_000)]);
+      const outcome = await talk.engine.compress(talk.live);
+      expect(outcome).toMatchObject({ kind: "unchanged", reason: "nothing_to_gain" });
+      expect(outcome.messages).toBe(talk.live);
+      expect(model.prompts).toHaveLength(calls);
+      expect(await talk.nodes()).toEqual([]);
+    },
+  );
+
+  it("a giant message that leaves is no obstacle, and can be read again", async () => {
+    const talk = await Conversation.begin({ ...SMALL, summarizer: answering("short") });
+    await using _store = talk.store;
+    const giant = "giant ".repeat(20_000);
+    await talk.say([
+      ...alternating(10, 400),
+      user(100),
+      { role: "assistant", content: giant },
+      ...alternating(40, 400),
+    ]);
+    const outcome = await talk.compact();
+    expect(outcome.kind).toBe("compacted");
+    const leaf = (await talk.nodes()).find(({ source_tokens }) => source_tokens > 8_000);
+    expect(await talk.engine.expand(leaf?.node_id ?? "")).toMatchObject([{ content: giant }]);
+  });
+});
+
+describe("what the host reads", () => {
+  it("the figures start at nothing and follow the replies", () => {
+    const engine = new LosslessEngine({
+      store: {} as never,
+      sessionId: "s",
+      contextLength: 200_000,
+      summarizer: undefined,
+    });
+    expect(engine.name).toBe("lcm");
+    expect(engine.thresholdTokens).toBe(100_000);
+    expect(engine.getStatus()).toEqual({
+      last_prompt_tokens: 0,
+      threshold_tokens: 100_000,
+      context_length: 200_000,
+      usage_percent: 0,
+      compression_count: 0,
+    });
+    engine.updateFromResponse({ promptTokens: 120_000, completionTokens: 10 });
+    expect(engine.shouldCompress()).toBe(true);
+    expect(engine.shouldCompress(99_999)).toBe(false);
+    expect(engine.getStatus().usage_percent).toBe(60);
+    engine.onCompacted(30_000);
+    expect(engine.getStatus().last_prompt_tokens).toBe(0);
+    engine.updateModel({ model: "m", contextLength: 1_000_000 });
+    expect(engine.thresholdTokens).toBe(500_000);
+    engine.onSessionReset();
+    expect([engine.lastPromptTokens, engine.compressionCount]).toEqual([0, 0]);
+  });
+
+  it("there is content to compress from a tenth of the list on", () => {
+    const engine = new LosslessEngine({
+      ...SMALL,
+      store: {} as never,
+      sessionId: "s",
+      summarizer: undefined,
+    });
+    expect(engine.hasContentToCompress(alternating(60, 400))).toBe(true);
+    expect(engine.hasContentToCompress(alternating(6, 40))).toBe(false);
+    expect(engine.hasContentToCompress([])).toBe(false);
+    expect(engine.hasContentToCompress([...alternating(3, 400), assistant(2_000)])).toBe(false);
+  });
+});
