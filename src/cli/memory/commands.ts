@@ -230,6 +230,25 @@ export const memoryCommands: readonly CommandSpec[] = [
     load: async () => (await import("./provider/recall.ts")).recall,
   },
   {
+    name: "memory tool",
+    summary: "list the active provider's tools, or call one as a model would",
+    arguments: [
+      { name: "name", summary: "the tool; without it they are listed", isOptional: true },
+      {
+        name: "arguments",
+        summary: "key=value, or one JSON object",
+        isOptional: true,
+        isVariadic: true,
+      },
+    ],
+    examples: [
+      "hermes memory tool",
+      "hermes memory tool fact_store action=add content='The kiln is fired at 1240 degrees'",
+      'hermes memory tool fact_store \'{"action": "probe", "entity": "Maria Duarte"}\'',
+    ],
+    load: async () => (await import("./provider/tool.ts")).tool,
+  },
+  {
     name: "memory path",
     summary: "print the memory directory",
     flags: { dir },
