@@ -119,6 +119,22 @@ export {
   type Wire,
 } from "./models/index.ts";
 export {
+  buildSystemPrompt,
+  type ContextFiles,
+  type PromptFiles,
+  type PromptParts,
+  type PromptTier,
+  type PromptWarning,
+  promptHash,
+  promptMark,
+  type RestoreDecision,
+  readContextFiles,
+  readPromptFiles,
+  restoreDecision,
+  type StoredPrompt,
+  type SystemPrompt,
+} from "./prompt/index.ts";
+export {
   type Activation,
   type ActivationRequest,
   activateProvider,

@@ -29,6 +29,12 @@ export const GROUPS: readonly Group[] = [
     load: async () => (await import("./context/commands.ts")).contextCommands,
   },
   {
+    name: "prompt-size",
+    summary: "show how large the system prompt is, part by part, and what was left out of it",
+    isCommand: true,
+    load: async () => (await import("./prompt-size.ts")).promptSizeCommands,
+  },
+  {
     name: "mcp",
     summary: "serve memory and past sessions to Claude Code, Codex, Cursor and other MCP clients",
     isCommand: true,

@@ -110,7 +110,7 @@ function parseSections(
 }
 
 /** They hold no keys, so without a value they are not an empty section. */
-const KEYLESS: readonly SectionName[] = ["context_file_max_chars", "custom_providers"];
+const KEYLESS: readonly SectionName[] = ["context_file_max_chars", "timezone", "custom_providers"];
 
 function parseSection<K extends SectionName>(
   name: K,

@@ -1,4 +1,5 @@
 // The door to settings. Importing it loads neither zod nor yaml.
+export type { AgentConfig, ToolUseEnforcement } from "./agent-schema.ts";
 export type {
   AuxiliaryConfig,
   AuxiliaryModel,

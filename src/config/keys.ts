@@ -79,6 +79,12 @@ export const CONFIG_KEYS: readonly ConfigKey[] = [
   ),
   key("memory.mirror_remove", "boolean", memory.mirrorRemove, "Tell the provider about removed entries too."),
   key(
+    "memory.refresh_on_resume",
+    "boolean",
+    memory.refreshOnResume,
+    "Give a resumed session a new prompt with memory as it is now.",
+  ),
+  key(
     "memory.flush_min_turns",
     "unused",
     undefined,
@@ -91,6 +97,13 @@ export const CONFIG_KEYS: readonly ConfigKey[] = [
     [],
     "Toolsets the agent never gets; memory takes the provider's tools too.",
   ),
+  key("agent.task_completion_guidance", "boolean", true, "Ask the agent to finish what it has begun."),
+  key(
+    "agent.tool_use_enforcement",
+    "choice",
+    "auto",
+    "Insist on tool calls instead of talk about them: for models that need it, always, never, or by model name.",
+  ),
   key(
     "plugins.*",
     "section",
@@ -98,6 +111,7 @@ export const CONFIG_KEYS: readonly ConfigKey[] = [
     "Settings of a plugin; holographic reads plugins.hermes-memory-store.",
   ),
   key("context_file_max_chars", "number", 20_000, "Most characters taken from one context file."),
+  key("timezone", "text", "", "Zone of dates, such as Europe/Vienna; empty for the machine's own."),
   key("display.memory_notifications", "choice", "on", "Show memory changes: off, on or verbose."),
   key("display.platforms.*.memory_notifications", "choice", undefined, "The same for one platform."),
   key("logging.memory_monitor.enabled", "boolean", true, "Log the gateway's process memory."),

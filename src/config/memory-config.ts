@@ -20,6 +20,8 @@ export type MemoryConfig = {
   /** How many turns a recall that came too late stays usable. */
   readonly prefetchMaxAgeTurns: number;
   readonly mirrorRemove: boolean;
+  /** A resumed session gets a new prompt with memory as it is now, instead of the one it was stored with. */
+  readonly refreshOnResume: boolean;
 };
 
 export const DEFAULT_MEMORY_CONFIG: MemoryConfig = Object.freeze({
@@ -39,6 +41,7 @@ export const DEFAULT_MEMORY_CONFIG: MemoryConfig = Object.freeze({
   prefetchTimeoutS: 3,
   prefetchMaxAgeTurns: 2,
   mirrorRemove: true,
+  refreshOnResume: false,
 });
 
 export type WholeNumberBounds = { readonly min: number; readonly max: number };

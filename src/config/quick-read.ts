@@ -61,6 +61,7 @@ function readSection(section: ReadonlyMap<string, PlainValue>): MemoryConfig {
     ),
     prefetchMaxAgeTurns: number("prefetch_max_age_turns", standard.prefetchMaxAgeTurns),
     mirrorRemove: read("mirror_remove", standard.mirrorRemove, boolean),
+    refreshOnResume: read("refresh_on_resume", standard.refreshOnResume, boolean),
   };
 }
 

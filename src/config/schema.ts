@@ -1,6 +1,7 @@
 // The shape of config.yaml, and the one place where its names become ours. Unknown keys pass: the file is shared with
 // programs that have settings of their own. A key without a value counts as not set.
 import * as z from "zod";
+import { type AgentConfig, agentSection } from "./agent-schema.ts";
 import { type AuxiliaryConfig, auxiliarySection } from "./auxiliary-schema.ts";
 import {
   type CompressionConfig,
@@ -26,15 +27,26 @@ import {
   modelSection,
   modelsSection,
 } from "./model-schema.ts";
-import { AT_LEAST_0, AT_LEAST_1, boolean, POSITIVE, SECTION, seconds, wholeNumber } from "./schema-parts.ts";
+import {
+  AT_LEAST_0,
+  AT_LEAST_1,
+  boolean,
+  POSITIVE,
+  SECTION,
+  seconds,
+  text,
+  wholeNumber,
+} from "./schema-parts.ts";
 
 export type NotificationLevel = "off" | "on" | "verbose";
 
 export type HermesConfig = {
   readonly memory: MemoryConfig;
   readonly skills: { readonly writeApproval: boolean };
-  readonly agent: { readonly disabledToolsets: readonly string[] };
+  readonly agent: AgentConfig;
   readonly contextFileMaxChars: number;
+  /** IANA name of the zone dates are told in; "" for the machine's own. */
+  readonly timezone: string;
   readonly display: {
     readonly memoryNotifications: NotificationLevel;
     readonly platforms: Readonly<Record<string, { readonly memoryNotifications?: NotificationLevel }>>;
@@ -125,6 +137,7 @@ export const memorySection = z
         .nullish(),
       prefetch_max_age_turns: wholeNumber(WHOLE_NUMBERS.prefetch_max_age_turns, standard.prefetchMaxAgeTurns),
       mirror_remove: boolean(standard.mirrorRemove),
+      refresh_on_resume: boolean(standard.refreshOnResume),
     },
     SECTION,
   )
@@ -146,6 +159,7 @@ export const memorySection = z
       prefetchTimeoutS: section.prefetch_timeout_s ?? standard.prefetchTimeoutS,
       prefetchMaxAgeTurns: section.prefetch_max_age_turns,
       mirrorRemove: section.mirror_remove,
+      refreshOnResume: section.refresh_on_resume,
     };
   });
 
@@ -157,12 +171,6 @@ function isOldApproval(writeMode: unknown): boolean {
 const skillsSection = z
   .looseObject({ write_approval: approval.optional() }, SECTION)
   .transform((section) => ({ writeApproval: section.write_approval ?? false }));
-
-const TOOLSETS = "must be a list of toolset names, such as [memory]";
-
-const agentSection = z
-  .looseObject({ disabled_toolsets: z.array(z.string(TOOLSETS), TOOLSETS).nullish() }, SECTION)
-  .transform((section) => ({ disabledToolsets: section.disabled_toolsets ?? [] }));
 
 const contextFileMaxChars = wholeNumber(AT_LEAST_1, 20_000);
 
@@ -251,6 +259,7 @@ export const SECTIONS = {
   skills: skillsSection,
   agent: agentSection,
   context_file_max_chars: contextFileMaxChars,
+  timezone: text(""),
   display: displaySection,
   logging: loggingSection,
   sessions: sessionsSection,

@@ -27,8 +27,9 @@ describe("loading config.yaml", () => {
       value: {
         memory: DEFAULT_MEMORY_CONFIG,
         skills: { writeApproval: false },
-        agent: { disabledToolsets: [] },
+        agent: { disabledToolsets: [], taskCompletionGuidance: true, toolUseEnforcement: "auto" },
         contextFileMaxChars: 20_000,
+        timezone: "",
         display: { memoryNotifications: "on", platforms: {} },
         logging: { memoryMonitor: { enabled: true, intervalSeconds: 300 } },
         sessions: { autoPrune: false, retentionDays: 90, vacuumAfterPrune: true, minIntervalHours: 24 },
@@ -106,6 +107,7 @@ memory:
   prefetch_timeout_s: 0
   prefetch_max_age_turns: 1
   mirror_remove: false
+  refresh_on_resume: true
 `;
     const expected = {
       memoryEnabled: false,
@@ -124,6 +126,7 @@ memory:
       prefetchTimeoutS: 0,
       prefetchMaxAgeTurns: 1,
       mirrorRemove: false,
+      refreshOnResume: true,
     };
     expect(quickReadMemoryConfig(text)).toEqual(expected);
     const { memory, config } = await loadText(text);
@@ -134,7 +137,8 @@ memory:
   it("reads the other sections", async () => {
     const { config } = await loadText(`context_file_max_chars: 100
 skills: {write_approval: approve}
-agent: {disabled_toolsets: [memory]}
+agent: {disabled_toolsets: [memory], task_completion_guidance: no, tool_use_enforcement: [gpt, Qwen]}
+timezone: Europe/Vienna
 display:
   memory_notifications: off
   platforms:
@@ -147,7 +151,12 @@ logging: {memory_monitor: {enabled: no, interval_seconds: 0.5}}
       value: {
         contextFileMaxChars: 100,
         skills: { writeApproval: true },
-        agent: { disabledToolsets: ["memory"] },
+        agent: {
+          disabledToolsets: ["memory"],
+          taskCompletionGuidance: false,
+          toolUseEnforcement: ["gpt", "Qwen"],
+        },
+        timezone: "Europe/Vienna",
         display: {
           memoryNotifications: "off",
           platforms: { telegram: { memoryNotifications: "verbose" }, slack: {} },
@@ -155,6 +164,17 @@ logging: {memory_monitor: {enabled: no, interval_seconds: 0.5}}
         logging: { memoryMonitor: { enabled: false, intervalSeconds: 0.5 } },
       },
     });
+  });
+
+  it.each([
+    ["true", true],
+    ["'off'", false],
+    ["Auto", "auto"],
+    ["[]", []],
+    ["", "auto"],
+  ])("reads agent.tool_use_enforcement: %s", async (written, expected) => {
+    const { config } = await loadText(`agent:\n  tool_use_enforcement: ${written}\n`);
+    expect(config.ok && config.value.agent.toolUseEnforcement).toEqual(expected);
   });
 
   it("takes the boolean words of YAML 1.1, merge keys and fractions of a second", async () => {
@@ -269,6 +289,10 @@ describe("a config that cannot be used", () => {
       "auxiliary.session_search.extra_body must be a section with keys of its own, but is 5",
     ],
     ["auxiliary: {session_search: []}", "auxiliary.session_search must be a section with keys of its own"],
+    [
+      "agent: {tool_use_enforcement: sometimes}",
+      'agent.tool_use_enforcement must be auto, true, false or a list of parts of model names, such as [gpt, qwen], but is "sometimes"',
+    ],
     ["context_file_max_chars: 0", "context_file_max_chars must be a whole number of at least 1, but is 0"],
     ["- a\n- b", "must hold keys and values"],
     ["just text", 'must hold keys and values, but is "just text"'],

@@ -34,6 +34,7 @@ const memoryKey = fc.constantFrom(
     "prefetch_timeout_s",
     "prefetch_max_age_turns",
     "mirror_remove",
+    "refresh_on_resume",
     "flush_min_turns",
     "write_mode",
     "mem0",
