@@ -64,6 +64,12 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** Of a field that should be a text. Nothing for an object that cannot be one, which JSON can hold: `{"toString": 1}`. */
+export function shownText(value: unknown): string {
+  if (typeof value === "string") return value;
+  return value === undefined || value === null || typeof value === "object" ? "" : String(value);
+}
+
 /** Nothing for what no JSON can hold, and no model can have written. */
 function json(value: unknown): string {
   try {

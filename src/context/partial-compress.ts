@@ -1,7 +1,7 @@
 // `/compress [here [N] | --keep N | topic]`: what the user asks for, which part is compacted, how the parts are joined again
 // and what the user is told.
 import { groupThousands, pyStrip } from "../lib/index.ts";
-import { withoutHandoff } from "./compressor/handoff.ts";
+import { isTaskList, withoutHandoff } from "./compressor/handoff.ts";
 import { type ContextMessage, isRecord } from "./message.ts";
 
 export type CompressCommand =
@@ -92,7 +92,7 @@ function keepOf(word: string | undefined): number {
 }
 
 function isUserTurn(message: ContextMessage | undefined): boolean {
-  return message?.role === "user" && withoutHandoff(message) !== undefined;
+  return message?.role === "user" && !isTaskList(message) && withoutHandoff(message) !== undefined;
 }
 
 /** Undefined when one of them is neither text nor a list of parts. */

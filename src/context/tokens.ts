@@ -1,7 +1,7 @@
 // The one estimate of what a text costs, used wherever no model has told the real figure: a token for every four
 // characters, a flat price for an image.
 import { codePointLength } from "../lib/index.ts";
-import { type ContextMessage, isRecord, toolCallsOf } from "./message.ts";
+import { type ContextMessage, isRecord, shownText, toolCallsOf } from "./message.ts";
 
 export const CHARS_PER_TOKEN = 4;
 export const IMAGE_TOKENS = 1_600;
@@ -19,7 +19,7 @@ export function estimateContent(content: unknown): number {
   if (typeof content === "string") return estimateText(content);
   if (isRecord(content) && content._multimodal === true)
     return estimateContent(
-      Array.isArray(content.content) ? content.content : String(content.text_summary ?? ""),
+      Array.isArray(content.content) ? content.content : shownText(content.text_summary),
     );
   if (!Array.isArray(content)) return estimateText(json(content));
   let tokens = 0;
@@ -55,7 +55,7 @@ export function estimateRequest(request: {
 }
 
 export function isImagePart(part: unknown): boolean {
-  return isRecord(part) && IMAGE_TYPES.includes(String(part.type));
+  return isRecord(part) && IMAGE_TYPES.includes(shownText(part.type));
 }
 
 function json(value: unknown): string {

@@ -184,6 +184,25 @@ export function contextEngineContract(label: string, openEngine: OpenEngine): vo
       if (outcome.method === "local") expect(outcome.notices.length).toBeGreaterThan(0);
     });
 
+    it("is not upset by holes, and by fields that should be texts and cannot be", async () => {
+      const { engine, prepare } = await open();
+      const noText = { toString: 1, valueOf: 1 }; // JSON can hold it
+      const odd = [
+        null,
+        undefined,
+        17,
+        { role: noText, content: "x" },
+        { role: "user", content: [{ type: noText, text: noText }] },
+        { role: "tool", content: { _multimodal: true, text_summary: noText } },
+      ] as unknown as readonly ContextMessage[];
+      const [one, ...others] = await prepare(long());
+      const list = [one, ...odd, ...others, ...odd] as readonly ContextMessage[];
+      expect(() => engine.hasContentToCompress?.(list)).not.toThrow();
+      const { messages } = await engine.compress(list);
+      expect(messages.every((message) => typeof message === "object" && message !== null)).toBe(true);
+      expectPairs(messages);
+    });
+
     it("rejects with the reason of a signal that is aborted, before and while the model is asked", async () => {
       const { engine, prepare } = await open();
       const messages = await prepare(long());

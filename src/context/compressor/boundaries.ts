@@ -3,7 +3,7 @@
 import { pyStrip } from "../../lib/index.ts";
 import { type ContextMessage, isRecord, toolCallsOf } from "../message.ts";
 import { estimateMessage } from "../tokens.ts";
-import { isHandoff, withoutHandoff } from "./handoff.ts";
+import { isHandoff, isTaskList, withoutHandoff } from "./handoff.ts";
 import type { Budgets, CompressorSettings } from "./settings.ts";
 
 export type Boundaries = {
@@ -34,9 +34,7 @@ export function findBoundaries(
 ): Boundaries {
   const headEnd = findHeadEnd(messages, settings.protectFirstN);
   const cut = freshTailStart(costs, headEnd, settings, budgets);
-  // Where every message counts, a finished group in front of the tail need not come along.
-  const isInside = settings.leastTail === undefined || messages[cut]?.role === "tool";
-  const start = isInside ? alignBack(messages, cut) : cut;
+  const start = groupEdge(messages, cut, headEnd, settings.leastTail !== undefined);
   const user = lastIndex(messages, headEnd, isUsersOwn);
   // With nothing but strays behind it, the user's own message is the tail.
   const fresh = skipStrays(messages, Math.max(headEnd, start)) ?? (user >= 0 ? messages.length : start);
@@ -100,13 +98,29 @@ function anchorRule(
   headEnd: number,
   softTailTokens: number,
 ): (index: number) => boolean {
-  const sums = [0];
-  for (const cost of costs) sums.push((sums.at(-1) ?? 0) + cost);
-  const sum = (from: number, to: number): number => (sums[to] ?? 0) - (sums[from] ?? 0);
+  const count = costs.length;
   return (index) =>
-    sum(index, costs.length) <= softTailTokens &&
     index - headEnd >= LEAST_WINDOW &&
-    sum(headEnd, index) >= LEAST_SHARE * sum(0, costs.length);
+    sumOf(costs, index, count) <= softTailTokens &&
+    sumOf(costs, headEnd, index) >= LEAST_SHARE * sumOf(costs, 0, count);
+}
+
+/**
+ * Where a tail that was cut anywhere begins. A finished group in front of it comes along, unless every message counts or nothing would
+ * leave then; a group that begins with the window leaves whole.
+ */
+function groupEdge(
+  messages: readonly ContextMessage[],
+  cut: number,
+  headEnd: number,
+  isInNeed: boolean,
+): number {
+  const aligned = alignBack(messages, cut);
+  const isInside = messages[cut]?.role === "tool";
+  if (aligned > headEnd) return isInside || !isInNeed ? aligned : cut;
+  if (!isInside) return cut;
+  const behind = messages.findIndex(({ role }, index) => index > cut && role !== "tool");
+  return behind >= 0 && messages.length - behind >= LEAST_TAIL ? behind : aligned;
 }
 
 /** A tail that would begin inside or right behind a tool group begins with the call instead. */
@@ -126,9 +140,16 @@ function skipStrays(messages: readonly ContextMessage[], from: number): number |
   return start < 0 ? undefined : start;
 }
 
-/** Not an empty message and not a handoff in the role of the user; but what he wrote behind one counts. */
+/** Of the costs from one index up to another. */
+export function sumOf(costs: readonly number[], from = 0, to = costs.length): number {
+  let total = 0;
+  for (let index = Math.max(0, from); index < to; index += 1) total += costs[index] ?? 0;
+  return total;
+}
+
+/** Not an empty message and nothing written in the role of the user: a handoff (but what he wrote behind one counts), a task list. */
 export function isUsersOwn(message: ContextMessage): boolean {
-  if (message.role !== "user") return false;
+  if (message.role !== "user" || isTaskList(message)) return false;
   const content = withoutHandoff(message)?.content;
   if (typeof content === "string") return pyStrip(content) !== "";
   return Array.isArray(content) ? content.length > 0 : isRecord(content);

@@ -1,7 +1,7 @@
 // The message that stands for compacted turns: how it is written, and how an earlier one is recognised and read again.
 // The markers are matched by other programs and never change.
 import { pyStrip } from "../../lib/index.ts";
-import { type ContextMessage, isRecord, toolCallsOf } from "../message.ts";
+import { type ContextMessage, isRecord, shownText, toolCallsOf } from "../message.ts";
 
 export const HANDOFF_MARKER = "[CONTEXT COMPACTION — REFERENCE ONLY]";
 const HYPHEN_MARKER = "[CONTEXT COMPACTION - REFERENCE ONLY]";
@@ -17,12 +17,13 @@ export const HANDOFF_PREFIX =
   "MEMORY.md and USER.md remain authoritative. Files and other state may already reflect the work described here. " +
   "Turns that are not in it word for word can be looked up with session_search (scope lineage):";
 
+/** First line of the list; other programs match on it. */
+const TASK_LIST_START = "[Your active task list was preserved across context compression]";
 const NOTE_START = "[Note: Some earlier conversation turns have been compacted";
 export const COMPACTION_NOTE = `${NOTE_START} into a handoff message to save room. Build on it instead of doing the work again. MEMORY.md and USER.md remain authoritative.]`;
 
 export function handoffText(body: string): string {
-  // A body that quotes the end marker would be cut there when it is read again.
-  return `${HANDOFF_PREFIX}\n${body.replaceAll(HANDOFF_END, "")}\n\n${HANDOFF_END}`;
+  return `${HANDOFF_PREFIX}\n${withoutEnd(body)}\n\n${HANDOFF_END}`;
 }
 
 /** Also a message whose own text follows the handoff. */
@@ -38,7 +39,7 @@ export function handoffBody(message: ContextMessage): string | undefined {
   const text = pyStrip(firstText(message.content));
   const marker = markerOf(text);
   // Flagged, but written by something that does not know the markers: all of it may be summary.
-  const start = marker === undefined ? 0 : marker === LEGACY_MARKER ? marker.length : lineAfter(text);
+  const start = marker === undefined ? 0 : marker === LEGACY_MARKER ? marker.length : lineAfter(text, marker);
   const end = text.indexOf(HANDOFF_END, start);
   return pyStrip(text.slice(start, end < 0 ? undefined : end)) || undefined;
 }
@@ -58,6 +59,11 @@ export function withoutHandoff(message: ContextMessage): ContextMessage | undefi
   return own === "" && !hasCalls ? undefined : { ...rest, content: own };
 }
 
+/** The tasks of the moment, which the agent repeats after a compaction in the role of the user. */
+export function isTaskList(message: ContextMessage): boolean {
+  return message.role === "user" && pyStrip(firstText(message.content)).startsWith(TASK_LIST_START);
+}
+
 /** A system message that says once that turns were compacted. */
 export function withCompactionNote(message: ContextMessage): ContextMessage {
   const { content } = message;
@@ -67,18 +73,30 @@ export function withCompactionNote(message: ContextMessage): ContextMessage {
     return { ...message, content: text === "" ? COMPACTION_NOTE : `${text}\n\n${COMPACTION_NOTE}` };
   }
   const parts: readonly unknown[] = Array.isArray(content) ? content : [content];
-  const isThere = parts.some((part) => isRecord(part) && String(part.text ?? "").includes(NOTE_START));
+  const isThere = parts.some((part) => isRecord(part) && shownText(part.text).includes(NOTE_START));
   return isThere ? message : { ...message, content: [...parts, { type: "text", text: COMPACTION_NOTE }] };
 }
 
+const [SPACE, DELETE, BRACKET] = [0x20, 0x7f, 0x5b];
+
 function markerOf(text: string): string | undefined {
+  const first = text.charCodeAt(0);
+  if (first > SPACE && first < DELETE && first !== BRACKET) return undefined; // nearly every message ends here
   const start = pyStrip(text);
   return [HANDOFF_MARKER, HYPHEN_MARKER, LEGACY_MARKER].find((marker) => start.startsWith(marker));
 }
 
-function lineAfter(text: string): number {
+/** Where there is no other line, somebody wrote the marker himself, and what follows it is all he said. */
+function lineAfter(text: string, marker: string): number {
   const at = text.indexOf("\n");
-  return at < 0 ? text.length : at + 1;
+  return at < 0 ? marker.length : at + 1;
+}
+
+/** What follows an end marker looks like the user's own words. Taking one out can put together another one around it. */
+function withoutEnd(body: string): string {
+  let text = body;
+  while (text.includes(HANDOFF_END)) text = text.replaceAll(HANDOFF_END, "");
+  return text;
 }
 
 /** Behind the end marker and the blank line that was put there. */

@@ -1,5 +1,5 @@
 // Images are expensive and are sent again with every request. After a compaction only the newest ones of the user stay.
-import { type ContextMessage, isRecord } from "../message.ts";
+import { type ContextMessage, isRecord, shownText } from "../message.ts";
 import { isImagePart } from "../tokens.ts";
 
 const REMOVED = "[Attached image — stripped after compression]";
@@ -27,5 +27,5 @@ function withoutImages(content: unknown): unknown {
   if (!isRecord(content)) return content;
   return Array.isArray(content.content)
     ? withoutImages(content.content)
-    : String(content.text_summary ?? REMOVED);
+    : shownText(content.text_summary) || REMOVED;
 }

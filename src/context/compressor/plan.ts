@@ -1,7 +1,7 @@
 // What a compaction of this list would do, decided before any model is asked.
-import type { ContextMessage } from "../message.ts";
+import { type ContextMessage, shownText } from "../message.ts";
 import { estimateMessage, estimateText, MESSAGE_OVERHEAD_TOKENS } from "../tokens.ts";
-import { type Boundaries, findBoundaries, findHeadEnd, headSize } from "./boundaries.ts";
+import { type Boundaries, findBoundaries, findHeadEnd, headSize, sumOf } from "./boundaries.ts";
 import { COMPACTION_NOTE, handoffText } from "./handoff.ts";
 import { type Pruned, pruneToolResults } from "./prune.ts";
 import type { Budgets, CompressorSettings } from "./settings.ts";
@@ -82,11 +82,11 @@ function planWith(messages: readonly ContextMessage[], settings: Protection, bud
   const { tailStart, keptUser } = boundaries;
   const window = windowToSummarise(pruned.messages, boundaries);
 
-  const windowTokens = sum(costs.slice(boundaries.headEnd, tailStart));
+  const windowTokens = sumOf(costs, boundaries.headEnd, tailStart);
   const keptTokens = keptUser === undefined ? 0 : (costs[keptUser] ?? 0);
   const usual = Math.min(Math.trunc(windowTokens * EXPECTED_RATIO), budgets.maxSummaryTokens);
   const summaryTokens = Math.max(LEAST_EXPECTED_TOKENS, usual);
-  const prunedTokens = sum(costs);
+  const prunedTokens = sumOf(costs);
   const tokensWithoutBody = prunedTokens - windowTokens + keptTokens + HANDOFF_TOKENS;
   const withSummary = tokensWithoutBody + summaryTokens;
   const removed = window.leaving - (keptUser === undefined ? 0 : 1);
@@ -102,7 +102,7 @@ function planWith(messages: readonly ContextMessage[], settings: Protection, bud
     boundaries,
     window,
     windowTokens,
-    tokensBefore: sum(costsBefore),
+    tokensBefore: sumOf(costsBefore),
     tokensWithoutBody,
     expectedTokens: isWorthASummary ? withSummary : prunedTokens,
     isWorthASummary,
@@ -117,17 +117,9 @@ function largestOf(
   costs: readonly number[],
   isStaying: (at: number) => boolean,
 ): TooLarge | undefined {
-  let largest: TooLarge | undefined;
-  for (const [at, { role }] of messages.entries()) {
-    const tokens = costs[at] ?? 0;
-    if (isStaying(at) && (largest === undefined || tokens > largest.tokens))
-      largest = { role: String(role), tokens };
-  }
-  return largest;
-}
-
-function sum(numbers: readonly number[]): number {
-  let total = 0;
-  for (const number of numbers) total += number;
-  return total;
+  let largest = -1;
+  for (let at = 0; at < messages.length; at += 1)
+    if (isStaying(at) && (costs[at] ?? 0) > (costs[largest] ?? -1)) largest = at;
+  const message = messages[largest];
+  return message && { role: shownText(message.role), tokens: costs[largest] ?? 0 };
 }

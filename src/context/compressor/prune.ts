@@ -1,7 +1,14 @@
 // Makes old tool traffic small without a model: repeated results, long results, long arguments. The head and the newest messages
 // stay as they are, except that a result repeated later need not be kept twice.
 import { codePointLength, takeCodePoints } from "../../lib/index.ts";
-import { answeredCall, type ContextMessage, isRecord, type ToolCall, toolCallsOf } from "../message.ts";
+import {
+  answeredCall,
+  type ContextMessage,
+  isRecord,
+  shownText,
+  type ToolCall,
+  toolCallsOf,
+} from "../message.ts";
 import { estimateMessage, isImagePart } from "../tokens.ts";
 import { oneLiner } from "./one-liners.ts";
 import { shrinkArguments } from "./shrink-arguments.ts";
@@ -98,7 +105,7 @@ function prunedResult({ content }: ContextMessage, { isRepeatedLater, isOld, cal
     return content.map((part: unknown) => (isImagePart(part) ? { type: "text", text: SCREENSHOT } : part));
   }
   if (isRecord(content) && content._multimodal === true)
-    return `[screenshot removed] ${takeCodePoints(String(content.text_summary ?? ""), LONG_RESULT)}`;
+    return `[screenshot removed] ${takeCodePoints(shownText(content.text_summary), LONG_RESULT)}`;
   return content;
 }
 

@@ -29,8 +29,8 @@ export function windowToSummarise(
     if (body !== undefined) bodies.push(body);
   };
   for (const message of messages.slice(headEnd, tailStart)) {
-    readHandoff(message);
     const own = withoutHandoff(message);
+    if (own !== message) readHandoff(message);
     if (own !== undefined) turns.push(own);
   }
   // The first message of the tail may carry an old handoff in front of its own text; `assemble` takes it off.

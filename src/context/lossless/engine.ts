@@ -15,7 +15,7 @@ import {
   type ModelWindow,
   type ResponseUsage,
 } from "../engine.ts";
-import type { ContextMessage } from "../message.ts";
+import { type ContextMessage, usableMessages } from "../message.ts";
 import type { CompressOutcome } from "../outcome.ts";
 import { focusOf } from "../summary/focus.ts";
 import { SummaryModels } from "../summary/models.ts";
@@ -125,7 +125,8 @@ export class LosslessEngine implements ContextEngine {
     return isDeferred;
   }
 
-  hasContentToCompress(messages: readonly ContextMessage[]): boolean {
+  hasContentToCompress(given: readonly ContextMessage[]): boolean {
+    const messages = usableMessages(given);
     const settings = { ...this.#settings, contextLength: this.#contextLength };
     const window = chooseWindow(messages, settings, this.#budgets);
     if (window === undefined) return false;
@@ -135,11 +136,9 @@ export class LosslessEngine implements ContextEngine {
   }
 
   /** The messages have to be stored first and carry their rows in `_row_id`; what does not, stays in the list. */
-  async compress(
-    messages: readonly ContextMessage[],
-    options: CompressOptions = {},
-  ): Promise<CompressOutcome> {
+  async compress(given: readonly ContextMessage[], options: CompressOptions = {}): Promise<CompressOutcome> {
     options.signal?.throwIfAborted();
+    const messages = usableMessages(given);
     if (options.force) this.#models.wake();
     const compaction = await this.#compact(messages, options);
     const outcome = toOutcome(messages, compaction, this.contextLength, this.#board);

@@ -3,7 +3,7 @@ import { assemble } from "../compressor/assemble.ts";
 import type { Boundaries } from "../compressor/boundaries.ts";
 import { isHandoff } from "../compressor/handoff.ts";
 import type { Budgets } from "../compressor/settings.ts";
-import type { ContextMessage } from "../message.ts";
+import { type ContextMessage, shownText } from "../message.ts";
 import type { UnchangedReason } from "../outcome.ts";
 import { estimateMessage } from "../tokens.ts";
 import type { Lineage } from "./lineage.ts";
@@ -57,7 +57,10 @@ export function tooLargeIn(
   contextLength: number,
 ): { readonly role: string; readonly tokens: number } | undefined {
   if (contextLength <= 0) return undefined;
-  const sizes = messages.map((message) => ({ role: String(message.role), tokens: estimateMessage(message) }));
+  const sizes = messages.map((message) => ({
+    role: shownText(message.role),
+    tokens: estimateMessage(message),
+  }));
   const largest = sizes.reduce((a, b) => (b.tokens > a.tokens ? b : a), { role: "", tokens: 0 });
   return largest.tokens > contextLength ? largest : undefined;
 }

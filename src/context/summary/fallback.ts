@@ -1,7 +1,8 @@
 // The handoff that needs no model: what can be read off the turns themselves, under the same headings, and a plain
 // statement of what is not in it and where to find it.
 import { codePointLength, pyStrip, takeCodePoints } from "../../lib/index.ts";
-import { type ContextMessage, toolCallsOf } from "../message.ts";
+import { isTaskList } from "../compressor/handoff.ts";
+import { type ContextMessage, shownText, toolCallsOf } from "../message.ts";
 import type { LeftOut, SummaryFailure } from "../outcome.ts";
 import { pathsIn } from "./paths.ts";
 import { contentText, type Redact } from "./serialise.ts";
@@ -55,7 +56,9 @@ export function localHandoff(handoff: LocalHandoff): string {
 /** All but the last one, which is never shortened. */
 function sections({ turns, redact }: LocalHandoff): string {
   const said = turns.map((turn) => ({ turn, text: pyStrip(redact(contentText(turn.content))) }));
-  const lastUser = said.findLast(({ turn, text }) => turn.role === "user" && text !== "");
+  const lastUser = said.findLast(
+    ({ turn, text }) => turn.role === "user" && text !== "" && !isTaskList(turn),
+  );
   const asked = lastUser ? `User asked: ${JSON.stringify(short(lastUser.text))}` : "None.";
   const troubles = said.filter(({ turn, text }) => turn.role === "tool" && TROUBLE.test(text));
   const list = (items: readonly string[]): string => items.map((item) => `- ${item}`).join("\n") || "None.";
@@ -96,7 +99,7 @@ function action({ turn, text }: Said): string[] {
 function droppedTurn({ turn, text }: Said): string {
   const calls = toolCallsOf(turn).map(({ name }) => name);
   const said = text === "" && calls.length > 0 ? `called ${calls.join(", ")}` : oneLine(text);
-  return takeCodePoints(`${String(turn.role).toUpperCase()}: ${said || "(no text)"}`, LAST_TURN_CHARS);
+  return takeCodePoints(`${shownText(turn.role).toUpperCase()}: ${said || "(no text)"}`, LAST_TURN_CHARS);
 }
 
 function statement({ failure, leftOut: { count, firstRowId, lastRowId } }: LocalHandoff): string {

@@ -1,6 +1,6 @@
 // What a summary should not blur: what the user asked for, or else what he wrote about last.
 import { codePointLength, pyStrip, takeCodePoints } from "../../lib/index.ts";
-import { withoutHandoff } from "../compressor/handoff.ts";
+import { isTaskList, withoutHandoff } from "../compressor/handoff.ts";
 import type { ContextMessage } from "../message.ts";
 import { contentText, type Redact } from "./serialise.ts";
 
@@ -33,7 +33,7 @@ export function focusOf(
 }
 
 function usersText(message: ContextMessage | undefined, redact: Redact): string {
-  if (message?.role !== "user") return "";
+  if (message?.role !== "user" || isTaskList(message)) return "";
   const own = withoutHandoff(message);
   return own === undefined ? "" : pyStrip(redact(contentText(own.content)).replace(/\s+/g, " "));
 }

@@ -1,6 +1,6 @@
 // Turns as a summary model reads them: one labelled block each, without secrets, long ones cut in the middle.
 import { codePointLength, takeCodePoints } from "../../lib/index.ts";
-import { answeredCall, type ContextMessage, isRecord, toolCallsOf } from "../message.ts";
+import { answeredCall, type ContextMessage, isRecord, shownText, toolCallsOf } from "../message.ts";
 import { isImagePart } from "../tokens.ts";
 import { lastCodePoints } from "./shorten.ts";
 
@@ -26,7 +26,7 @@ export function serialiseTurn(message: ContextMessage, redact: Redact): string {
   const calls = toolCallsOf(message).map(
     (call) => `  ${call.name}(${shortArguments(redact(call.arguments))})`,
   );
-  const label = String(message.role ?? "unknown").toUpperCase();
+  const label = (shownText(message.role) || "unknown").toUpperCase();
   const block = `[${label}]: ${text}`;
   return calls.length === 0 ? block : `${block}\n[Tool calls:\n${calls.join("\n")}\n]`;
 }

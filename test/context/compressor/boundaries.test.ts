@@ -20,6 +20,21 @@ function unprunedBoundariesOf(messages: readonly ContextMessage[]) {
 }
 
 describe("head and tail", () => {
+  it("a tool group at the beginning of the window leaves whole when the cut falls into it or right behind it", () => {
+    // The tail takes 20,000 tokens; all behind the head is more, but not by half.
+    const rest = alternating(19, 4_000, "assistant");
+    for (const results of [[8_000, 8_000, 8_000], [4_000]]) {
+      const messages = [...alternating(3, 400), ...toolGroup(...results), ...rest];
+      const { headEnd, tailStart } = unprunedBoundariesOf(messages);
+      expect([headEnd, tailStart]).toEqual([3, 4 + results.length]);
+    }
+    // Fresh results are not given up for it.
+    expect(unprunedBoundariesOf([...alternating(3, 400), ...toolGroup(9_000, 9_000, 9_000, 9_000)])).toEqual({
+      headEnd: 3,
+      tailStart: 3,
+    });
+  });
+
   it.each<[string, ContextMessage[], number, number, number]>([
     ["system and 60 turns of 4,000", [system(), ...alternating(60, 4000)], 3, 4, 32],
     ["the same without system", alternating(60, 4000), 3, 3, 31],

@@ -148,6 +148,33 @@ describe("one long turn", () => {
   });
 });
 
+describe("the task list that an agent repeats after a compaction", () => {
+  const taskList = {
+    role: "user",
+    content: "[Your active task list was preserved across context compression]\n- [>] 1. sand (in_progress)",
+  };
+
+  it("does not stand in for what the user asked", async () => {
+    const asked = { role: "user", content: "sand the whole deck" };
+    const prompts: string[] = [];
+    const summarizer = modelThat((prompt) => {
+      prompts.push(prompt);
+      return "## Goal\nGo on.";
+    });
+    const compressor = compressorWith({ contextLength: 64_000, summarizer });
+    let list: readonly ContextMessage[] = [...alternating(4, 100), asked];
+    for (let round = 0; round < 3; round += 1) {
+      const outcome = await compressor.compress([...list, ...toolRounds(60, 4_000)]);
+      expect(outcome.kind).toBe("compacted");
+      expect(outcome.messages).toContainEqual(asked);
+      expect(outcome.messages).not.toContainEqual(taskList); // the one before is told in the summary
+      list = [...outcome.messages, taskList];
+    }
+    expect(prompts.at(-1)).toContain("- sand the whole deck");
+    expect(prompts.at(-1)).not.toContain("- [Your active task list");
+  });
+});
+
 describe("a compaction of a compaction", () => {
   it("keeps the facts of the first summary, and asks with it once", async () => {
     const model = remembering();

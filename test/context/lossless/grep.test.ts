@@ -199,6 +199,20 @@ describe("other conversations", () => {
     expect(results.map(({ store_id }) => store_id)).not.toContain(secret);
   });
 
+  it("are not searched for a session that is not stored, because nobody knows whose it is", async () => {
+    const { engine } = await Conversation.begin(talk.setting, { store: talk.store, id: "soon gone" });
+    await talk.store.deleteSession("soon gone");
+    for (const where of [
+      { session_scope: "all" },
+      { session_scope: "session", session_id: talk.sessionId },
+    ]) {
+      const answer = await engine.handleToolCall("lcm_grep", { query: "heronloft", ...where });
+      expect(JSON.parse(answer)).toEqual({ error: expect.stringContaining("not stored") });
+    }
+    const own = JSON.parse(await engine.handleToolCall("lcm_grep", { query: "heronloft" }));
+    expect(own).toMatchObject({ count: 0, results: [] });
+  });
+
   it("a session that is not its user's shows nothing and takes no summaries", async () => {
     const stranger = await Conversation.begin(
       { ...talk.setting, userId: "ben" },

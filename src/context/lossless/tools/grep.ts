@@ -46,8 +46,12 @@ async function placesOf(view: View, args: Args): Promise<Result<readonly string[
   const given = textOf(args.session_id);
   if (given !== undefined && reach.value !== "session")
     return err("session_id belongs to session_scope 'session'. Leave it out, or set that scope.");
-  if (reach.value === "all") return ok(undefined);
   if (reach.value === "current") return ok([...view.related]);
+  if (!view.isUserKnown)
+    return err(
+      "This conversation is not stored yet, so nobody knows whose it is. Only scope 'current' works.",
+    );
+  if (reach.value === "all") return ok(undefined);
   const id = given ?? view.sessionId;
   if ((await view.store.getSession(id, view.scope)) === null) return err(`There is no session '${id}'.`);
   return ok([id]);

@@ -17,6 +17,8 @@ export type ToolPlace = {
 
 export type View = ToolPlace & {
   readonly scope: Scope;
+  /** False: neither the caller nor the store says whose conversation this is, so it may not look at others. */
+  readonly isUserKnown: boolean;
   /** Over every kind of parent: also what this conversation was branched from. */
   readonly related: ReadonlySet<string>;
   readonly lineage: Lineage;
@@ -24,10 +26,12 @@ export type View = ToolPlace & {
 
 export async function openView(place: ToolPlace): Promise<View> {
   const { store, sessionId, userId } = place;
-  const owner = userId ?? (await store.getSession(sessionId))?.user_id ?? undefined;
+  const session = await store.getSession(sessionId);
+  const owner = userId ?? session?.user_id ?? undefined;
   const scope = owner === undefined ? {} : { userId: owner };
+  const isUserKnown = userId !== undefined || session !== null;
   const related = new Set(await store.listLineage(sessionId, scope));
-  return { ...place, scope, related, lineage: await loadLineage(store, sessionId, scope) };
+  return { ...place, scope, isUserKnown, related, lineage: await loadLineage(store, sessionId, scope) };
 }
 
 /** A node of this conversation or of a related one, with the messages and nodes around it. */
