@@ -2,14 +2,7 @@
 // What to do is decided in plan.ts and trigger.ts; here the models are asked and the state is kept.
 import { type Clock, systemClock, type TextModel } from "../../lib/index.ts";
 import { redactSecrets } from "../../security/index.ts";
-import {
-  type CompressOptions,
-  type ContextEngine,
-  ENGINE_CONTRACT,
-  type EngineStatus,
-  type ModelWindow,
-  type ResponseUsage,
-} from "../engine.ts";
+import type { CompressOptions, ContextEngine, ModelWindow } from "../engine.ts";
 import { type ContextMessage, usableMessages } from "../message.ts";
 import type { CompressOutcome, Notice, SummaryFailure, UnchangedReason } from "../outcome.ts";
 import { SummaryModels } from "../summary/models.ts";
@@ -22,7 +15,7 @@ import { orphanResults, repairPairs } from "./pairs.ts";
 import { type Plan, planCompaction } from "./plan.ts";
 import { type Budgets, type CompressorSettings, DEFAULT_SETTINGS, deriveBudgets } from "./settings.ts";
 import { leftOut, type SummaryBody, summaryBody } from "./summary-body.ts";
-import * as trigger from "./trigger.ts";
+import { WatchedEngine } from "./watched-engine.ts";
 
 export type ContextCompressorOptions = { readonly contextLength: number } & {
   readonly [Key in Exclude<keyof CompressorSettings, "contextLength">]?: CompressorSettings[Key] | undefined;
@@ -47,18 +40,16 @@ export type ContextCompressorOptions = { readonly contextLength: number } & {
 const SUMMARY_TIMEOUT_MS = 120_000;
 const LEAST_GAIN = 0.1;
 
-export class ContextCompressor implements ContextEngine {
-  readonly contract = ENGINE_CONTRACT;
+export class ContextCompressor extends WatchedEngine implements ContextEngine {
   readonly name: string = "compressor";
   readonly #options: ContextCompressorOptions;
   readonly #models: SummaryModels;
   readonly #board = new notices.NoticeBoard();
   #settings: CompressorSettings;
   #budgets: Budgets;
-  #state = trigger.INITIAL_TRIGGER;
-  #compressionCount = 0;
 
   constructor(options: ContextCompressorOptions) {
+    super();
     this.#options = options;
     this.#settings = settingsFrom(options, options.contextLength);
     this.#budgets = deriveBudgets(this.#settings);
@@ -71,39 +62,12 @@ export class ContextCompressor implements ContextEngine {
     });
   }
 
-  get lastPromptTokens(): number {
-    return this.#state.lastPromptTokens;
-  }
-  get lastCompletionTokens(): number {
-    return this.#state.lastCompletionTokens;
-  }
-  get lastTotalTokens(): number {
-    return this.#state.lastTotalTokens;
-  }
-  get thresholdTokens(): number {
+  override get thresholdTokens(): number {
     return this.#budgets.thresholdTokens;
   }
-  get contextLength(): number {
+  override get contextLength(): number {
     return this.#settings.contextLength;
   }
-  get compressionCount(): number {
-    return this.#compressionCount;
-  }
-
-  updateFromResponse(usage: ResponseUsage): void {
-    this.#state = trigger.afterResponse(this.#state, usage, this.thresholdTokens);
-  }
-
-  shouldCompress(promptTokens?: number): boolean {
-    return trigger.shouldCompress(this.#state, this.thresholdTokens, promptTokens);
-  }
-
-  shouldDeferPreflightToRealUsage(roughTokens: number): boolean {
-    const { isDeferred, state } = trigger.deferToRealUsage(this.#state, this.thresholdTokens, roughTokens);
-    this.#state = state;
-    return isDeferred;
-  }
-
   hasContentToCompress(messages: readonly ContextMessage[]): boolean {
     const { isWorthASummary, pruned, tokensBefore, expectedTokens } = this.#plan(messages);
     const hasContent = isWorthASummary || pruned.messages !== messages;
@@ -125,13 +89,8 @@ export class ContextCompressor implements ContextEngine {
     return this.#withSummary(plan, body);
   }
 
-  onCompacted(roughTokens: number): void {
-    this.#state = trigger.afterCompaction(this.#state, roughTokens);
-  }
-
-  onSessionReset(): void {
-    this.#state = trigger.INITIAL_TRIGGER;
-    this.#compressionCount = 0;
+  override onSessionReset(): void {
+    super.onSessionReset();
     this.#models.wake();
     this.#board.clear();
   }
@@ -139,19 +98,7 @@ export class ContextCompressor implements ContextEngine {
   updateModel({ contextLength }: ModelWindow): void {
     this.#settings = settingsFrom(this.#options, contextLength);
     this.#budgets = deriveBudgets(this.#settings);
-    this.#state = trigger.afterModelSwitch(this.#state);
-  }
-
-  getStatus(): EngineStatus {
-    const used = Math.max(0, this.lastPromptTokens);
-    const window = this.contextLength;
-    return {
-      last_prompt_tokens: used,
-      threshold_tokens: this.thresholdTokens,
-      context_length: window,
-      usage_percent: window > 0 ? Math.min(100, (used / window) * 100) : 0,
-      compression_count: this.#compressionCount,
-    };
+    this.noteModelSwitch();
   }
 
   #plan(messages: readonly ContextMessage[]): Plan {
@@ -168,8 +115,7 @@ export class ContextCompressor implements ContextEngine {
     const repaired = repairPairs(before);
     const orphans = orphanResults(before);
     const tokensAfter = estimateMessages(repaired);
-    if (reason === "nothing_to_gain")
-      this.#state = trigger.afterAttempt(this.#state, tokensBefore, tokensAfter);
+    if (reason === "nothing_to_gain") this.noteAttempt("nothing", tokensBefore, tokensAfter);
     return {
       kind: repaired === messages ? "unchanged" : "pruned",
       messages: repaired,
@@ -201,8 +147,7 @@ export class ContextCompressor implements ContextEngine {
   #withSummary({ pruned, boundaries, window, tokensBefore }: Plan, body: SummaryBody): CompressOutcome {
     const assembled = assemble(pruned.messages, boundaries, body.text);
     const tokensAfter = estimateMessages(assembled.messages);
-    this.#compressionCount += 1;
-    this.#state = trigger.afterAttempt(this.#state, tokensBefore, tokensAfter);
+    this.noteAttempt("compacted", tokensBefore, tokensAfter);
     return {
       kind: "compacted",
       messages: assembled.messages,

@@ -5,16 +5,8 @@ import { redactSecrets } from "../../security/index.ts";
 import type { MessageRow, SessionStore } from "../../sessions/index.ts";
 import { NoticeBoard } from "../compressor/notices.ts";
 import { type Budgets, DEFAULT_SETTINGS, deriveBudgets } from "../compressor/settings.ts";
-import * as trigger from "../compressor/trigger.ts";
-import {
-  type CompressOptions,
-  type ContextEngine,
-  ENGINE_CONTRACT,
-  type EngineStatus,
-  type EngineToolSchema,
-  type ModelWindow,
-  type ResponseUsage,
-} from "../engine.ts";
+import { WatchedEngine } from "../compressor/watched-engine.ts";
+import type { CompressOptions, ContextEngine, EngineToolSchema, ModelWindow } from "../engine.ts";
 import { type ContextMessage, usableMessages } from "../message.ts";
 import type { CompressOutcome } from "../outcome.ts";
 import { focusOf } from "../summary/focus.ts";
@@ -60,8 +52,7 @@ const LEAST_GAIN = 0.1;
 const PROVIDER_CHARS = 16_000;
 const PROVIDER_SHARE = 0.1;
 
-export class LosslessEngine implements ContextEngine {
-  readonly contract = ENGINE_CONTRACT;
+export class LosslessEngine extends WatchedEngine implements ContextEngine {
   readonly name = "lcm";
   readonly #options: LosslessEngineOptions;
   readonly #settings: LcmSettings;
@@ -70,10 +61,9 @@ export class LosslessEngine implements ContextEngine {
   #sessionId: string;
   #contextLength: number;
   #budgets: Budgets;
-  #state = trigger.INITIAL_TRIGGER;
-  #compressionCount = 0;
 
   constructor(options: LosslessEngineOptions) {
+    super();
     this.#options = options;
     this.#settings = lcmSettings(options);
     this.#sessionId = options.sessionId;
@@ -88,41 +78,15 @@ export class LosslessEngine implements ContextEngine {
     });
   }
 
-  get lastPromptTokens(): number {
-    return this.#state.lastPromptTokens;
-  }
-  get lastCompletionTokens(): number {
-    return this.#state.lastCompletionTokens;
-  }
-  get lastTotalTokens(): number {
-    return this.#state.lastTotalTokens;
-  }
-  get thresholdTokens(): number {
+  override get thresholdTokens(): number {
     return this.#budgets.thresholdTokens;
   }
-  get contextLength(): number {
+  override get contextLength(): number {
     return this.#contextLength;
-  }
-  get compressionCount(): number {
-    return this.#compressionCount;
   }
   /** The session whose messages are summarised now. */
   get sessionId(): string {
     return this.#sessionId;
-  }
-
-  updateFromResponse(usage: ResponseUsage): void {
-    this.#state = trigger.afterResponse(this.#state, usage, this.thresholdTokens);
-  }
-
-  shouldCompress(promptTokens?: number): boolean {
-    return trigger.shouldCompress(this.#state, this.thresholdTokens, promptTokens);
-  }
-
-  shouldDeferPreflightToRealUsage(roughTokens: number): boolean {
-    const { isDeferred, state } = trigger.deferToRealUsage(this.#state, this.thresholdTokens, roughTokens);
-    this.#state = state;
-    return isDeferred;
   }
 
   hasContentToCompress(given: readonly ContextMessage[]): boolean {
@@ -142,14 +106,10 @@ export class LosslessEngine implements ContextEngine {
     if (options.force) this.#models.wake();
     const compaction = await this.#compact(messages, options);
     const outcome = toOutcome(messages, compaction, this.contextLength, this.#board);
-    if (outcome.kind === "compacted") this.#compressionCount += 1;
-    if (outcome.kind === "compacted" || outcome.reason === "nothing_to_gain")
-      this.#state = trigger.afterAttempt(this.#state, outcome.tokensBefore, outcome.tokensAfter);
+    const { kind, reason, tokensBefore, tokensAfter } = outcome;
+    if (kind === "compacted") this.noteAttempt("compacted", tokensBefore, tokensAfter);
+    else if (reason === "nothing_to_gain") this.noteAttempt("nothing", tokensBefore, tokensAfter);
     return outcome;
-  }
-
-  onCompacted(roughTokens: number): void {
-    this.#state = trigger.afterCompaction(this.#state, roughTokens);
   }
 
   /** Also after a rotation. Where a conversation begins, the database knows: a continuation belongs to what it continues. */
@@ -157,9 +117,8 @@ export class LosslessEngine implements ContextEngine {
     this.#sessionId = sessionId;
   }
 
-  onSessionReset(): void {
-    this.#state = trigger.INITIAL_TRIGGER;
-    this.#compressionCount = 0;
+  override onSessionReset(): void {
+    super.onSessionReset();
     this.#models.wake();
     this.#board.clear();
   }
@@ -167,7 +126,7 @@ export class LosslessEngine implements ContextEngine {
   updateModel({ contextLength }: ModelWindow): void {
     this.#contextLength = windowOf(contextLength);
     this.#budgets = this.#budgetsFor(this.#contextLength);
-    this.#state = trigger.afterModelSwitch(this.#state);
+    this.noteModelSwitch();
   }
 
   getToolSchemas(): readonly EngineToolSchema[] {
@@ -182,18 +141,6 @@ export class LosslessEngine implements ContextEngine {
     const { store, userId } = this.#options;
     const { sessionId } = this;
     return lcmTool(name, args, { store, sessionId, userId, status: this.getStatus(), live: messages });
-  }
-
-  getStatus(): EngineStatus {
-    const used = Math.max(0, this.lastPromptTokens);
-    const window = this.contextLength;
-    return {
-      last_prompt_tokens: used,
-      threshold_tokens: this.thresholdTokens,
-      context_length: window,
-      usage_percent: window > 0 ? Math.min(100, (used / window) * 100) : 0,
-      compression_count: this.#compressionCount,
-    };
   }
 
   /** The messages a leaf stands for, as they are stored, in order. None for a node above, or one of another conversation. */
