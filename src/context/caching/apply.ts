@@ -35,6 +35,9 @@ export function applyPromptCaching(
   return marked;
 }
 
+/** Parts that come back to the model exactly as it sent them. */
+const THOUGHTS = ["thinking", "redacted_thinking"];
+
 /** Undefined when there is no place for a marker. */
 function withMarker(message: ContextMessage, marker: Marker, native: boolean): ContextMessage | undefined {
   const { role, content } = message;
@@ -45,6 +48,6 @@ function withMarker(message: ContextMessage, marker: Marker, native: boolean): C
     return { ...message, content: [{ type: "text", text: content, cache_control: marker }] };
   if (!Array.isArray(content)) return undefined;
   const last: unknown = content.at(-1);
-  if (!isRecord(last)) return undefined;
+  if (!isRecord(last) || THOUGHTS.includes(String(last.type))) return undefined;
   return { ...message, content: [...content.slice(0, -1), { ...last, cache_control: marker }] };
 }

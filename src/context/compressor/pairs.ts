@@ -3,13 +3,16 @@ import { answeredCall, type ContextMessage, toolCallsOf } from "../message.ts";
 
 const STUB = "[Result from earlier conversation — see context summary above]";
 
-/** Results without a call go, calls without a result get a stub, results that stand elsewhere move behind their call. */
+/**
+ * Results without a call go, calls without a result get a stub, results that stand elsewhere move behind their call, calls that cannot be
+ * answered go.
+ */
 export function repairPairs(messages: readonly ContextMessage[]): readonly ContextMessage[] {
   const groups = pair(messages);
   const repaired: ContextMessage[] = [];
   for (const [index, message] of messages.entries()) {
     if (message.role === "tool") continue;
-    repaired.push(message);
+    repaired.push(withSoundCalls(message));
     const group = groups.get(index);
     if (group === undefined) continue;
     for (const id of group.open) repaired.push({ role: "tool", content: STUB, tool_call_id: id });
@@ -18,6 +21,17 @@ export function repairPairs(messages: readonly ContextMessage[]): readonly Conte
   const isSame =
     repaired.length === messages.length && repaired.every((message, index) => message === messages[index]);
   return isSame ? messages : repaired;
+}
+
+/** Without calls that no result could ever answer: entries without an id, and lists that are none. */
+function withSoundCalls(message: ContextMessage): ContextMessage {
+  if (message.role !== "assistant" || message.tool_calls === undefined || message.tool_calls === null)
+    return message;
+  const given: readonly unknown[] = Array.isArray(message.tool_calls) ? message.tool_calls : [];
+  const sound = given.filter((call) => toolCallsOf({ role: "assistant", tool_calls: [call] }).length > 0);
+  if (sound.length > 0 && sound.length === given.length) return message;
+  const { tool_calls: _, ...rest } = message;
+  return sound.length > 0 ? { ...rest, tool_calls: sound } : { ...rest, content: message.content ?? "" };
 }
 
 /** Results that answer no call before them. */

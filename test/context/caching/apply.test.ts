@@ -59,6 +59,13 @@ describe("cache markers", () => {
     expect(parts[1]?.image_url).toBe(image.image_url);
   });
 
+  it("pass over a message that ends with a thought, which has to go back untouched", () => {
+    const thought = { role: "assistant", content: [{ type: "thinking", thinking: "hm", signature: "s" }] };
+    const marked = applyPromptCaching([{ role: "user", content: "a" }, thought], { native: true });
+    expect(marked[1]).toBe(thought);
+    expect(JSON.stringify(marked[0])).toContain("cache_control");
+  });
+
   it("carry the long time to live when it is asked for", () => {
     const [marked] = applyPromptCaching([{ role: "system", content: "s" }], { ttl: "1h" });
     expect(marked?.content).toEqual([
