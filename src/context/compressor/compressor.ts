@@ -1,11 +1,12 @@
 // The built-in engine: prunes old tool results, summarises what lies between head and tail, and leaves a handoff there.
 // What to do is decided in plan.ts and trigger.ts; here the models are asked and the state is kept.
-import { type Clock, systemClock, type TextModel } from "../../lib/index.ts";
+import { systemClock } from "../../lib/index.ts";
 import { redactSecrets } from "../../security/index.ts";
 import type { CompressOptions, ContextEngine, ModelWindow } from "../engine.ts";
 import { type ContextMessage, usableMessages } from "../message.ts";
 import type { CompressOutcome, Notice, SummaryFailure, UnchangedReason } from "../outcome.ts";
-import { SummaryModels } from "../summary/models.ts";
+import type { SummaryModels } from "../summary/models.ts";
+import { type SummaryOptions, summaryModels } from "../summary/options.ts";
 import type { Redact } from "../summary/serialise.ts";
 import type { SummaryProgress } from "../summary/summarise.ts";
 import { estimateMessages } from "../tokens.ts";
@@ -19,25 +20,12 @@ import { WatchedEngine } from "./watched-engine.ts";
 
 export type ContextCompressorOptions = { readonly contextLength: number } & {
   readonly [Key in Exclude<keyof CompressorSettings, "contextLength">]?: CompressorSettings[Key] | undefined;
-} & {
-  /** Undefined: no model is configured, and every handoff is made without one. */
-  readonly summarizer: TextModel | undefined;
-  /** Asked when `summarizer` fails; usually the main model. */
-  readonly fallbackSummarizer?: TextModel | undefined;
-  /** Window of `summarizer`; the main window when it is not known. */
-  readonly summaryContextLength?: number | undefined;
-  /** For one call. */
-  readonly summaryTimeoutMs?: number | undefined;
-  readonly clock?: Clock | undefined;
-  /** Of the date in a summary; the system's when absent. */
-  readonly timeZone?: string | undefined;
-  readonly monotonicMs?: (() => number) | undefined;
-  /** What takes secrets out of everything that is summarised; the identity where that is switched off. */
-  readonly redact?: Redact | undefined;
-  readonly onProgress?: ((progress: SummaryProgress) => void) | undefined;
-};
+} & SummaryOptions & {
+    /** Of the date in a summary; the system's when absent. */
+    readonly timeZone?: string | undefined;
+    readonly onProgress?: ((progress: SummaryProgress) => void) | undefined;
+  };
 
-const SUMMARY_TIMEOUT_MS = 120_000;
 const LEAST_GAIN = 0.1;
 
 export class ContextCompressor extends WatchedEngine implements ContextEngine {
@@ -53,13 +41,7 @@ export class ContextCompressor extends WatchedEngine implements ContextEngine {
     this.#options = options;
     this.#settings = settingsFrom(options, options.contextLength);
     this.#budgets = deriveBudgets(this.#settings);
-    this.#models = new SummaryModels({
-      summarizer: options.summarizer,
-      fallbackSummarizer: options.fallbackSummarizer,
-      timeoutMs: options.summaryTimeoutMs ?? SUMMARY_TIMEOUT_MS,
-      redact: this.#redact,
-      monotonicMs: options.monotonicMs ?? (() => performance.now()),
-    });
+    this.#models = summaryModels(options);
   }
 
   override get thresholdTokens(): number {

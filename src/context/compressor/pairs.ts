@@ -1,7 +1,8 @@
 // Every tool call is followed by its result, every result preceded by its call: model APIs refuse anything else.
 import { answeredCall, type ContextMessage, toolCallsOf } from "../message.ts";
 
-const STUB = "[Result from earlier conversation — see context summary above]";
+/** Stands for the result of a call that has none. It says nothing. */
+export const STUB = "[Result from earlier conversation — see context summary above]";
 
 /**
  * Results without a call go, calls without a result get a stub, results that stand elsewhere move behind their call, calls that cannot be

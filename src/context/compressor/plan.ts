@@ -1,8 +1,9 @@
 // What a compaction of this list would do, decided before any model is asked.
 import { type ContextMessage, shownText } from "../message.ts";
 import { estimateMessage, estimateText, MESSAGE_OVERHEAD_TOKENS } from "../tokens.ts";
-import { type Boundaries, findBoundaries, findHeadEnd, headSize, sumOf } from "./boundaries.ts";
+import { type Boundaries, findBoundaries, findHeadEnd, sumOf } from "./boundaries.ts";
 import { COMPACTION_NOTE, handoffText } from "./handoff.ts";
+import { chooseProtection, isTooShort, type Protection } from "./protection.ts";
 import { type Pruned, pruneToolResults } from "./prune.ts";
 import type { Budgets, CompressorSettings } from "./settings.ts";
 import { type SummaryWindow, windowToSummarise } from "./window.ts";
@@ -27,9 +28,6 @@ export type Plan = {
 
 export type TooLarge = { readonly role: string; readonly tokens: number };
 
-/** Something to summarise, and a tail. */
-const LEAST_BEHIND_HEAD = 4;
-const LEAST_BEHIND_HEAD_IN_NEED = 2;
 const EXPECTED_RATIO = 0.2;
 /** The headings alone take half of this. */
 const LEAST_EXPECTED_TOKENS = 200;
@@ -37,38 +35,18 @@ const LEAST_EXPECTED_TOKENS = 200;
 const HANDOFF_TOKENS =
   estimateText(handoffText("")) + estimateText(COMPACTION_NOTE) + MESSAGE_OVERHEAD_TOKENS;
 
-/**
- * Head and tail keep their number of messages as long as the list then fits. A few huge messages can make that impossible: the tail
- * gives way where the list would stay above the threshold, the head only where the conversation could not go on otherwise. What still
- * stays is the newest user message.
- */
 export function planCompaction(
   messages: readonly ContextMessage[],
   settings: CompressorSettings,
   budgets: Budgets,
 ): Plan {
-  const usual = planWith(messages, settings, budgets);
-  if (usual.expectedTokens < budgets.thresholdTokens) return usual;
-  const shortTail = planWith(messages, { ...settings, leastTail: 1 }, budgets);
-  if (shortTail.expectedTokens < settings.contextLength * LARGEST_SHARE) return least(usual, shortTail);
-  const bare = planWith(messages, { ...settings, leastTail: 1, protectFirstN: 0 }, budgets);
-  return least(least(usual, shortTail), bare);
+  return chooseProtection(settings, budgets, (protection) => planWith(messages, protection, budgets));
 }
-
-/** The rest of the window is for the system prompt, the tools and the reply. */
-const LARGEST_SHARE = 0.85;
-
-function least(a: Plan, b: Plan): Plan {
-  return b.expectedTokens < a.expectedTokens ? b : a;
-}
-
-type Protection = CompressorSettings & { readonly leastTail?: number };
 
 function planWith(messages: readonly ContextMessage[], settings: Protection, budgets: Budgets): Plan {
-  const behind = settings.leastTail === undefined ? LEAST_BEHIND_HEAD : LEAST_BEHIND_HEAD_IN_NEED;
-  const isTooShort = messages.length <= headSize(messages, settings.protectFirstN) + behind;
+  const isShort = isTooShort(messages, settings);
   const headEnd = findHeadEnd(messages, settings.protectFirstN);
-  const pruned = isTooShort
+  const pruned = isShort
     ? { messages, results: 0, shortenedCalls: 0 }
     : pruneToolResults(messages, { ...budgets, ...settings, headEnd });
   // Every text is read once: on a long list that is most of the work.
@@ -76,7 +54,7 @@ function planWith(messages: readonly ContextMessage[], settings: Protection, bud
   const costs = pruned.messages.map((message, at) =>
     message === messages[at] ? (costsBefore[at] ?? 0) : estimateMessage(message),
   );
-  const boundaries = isTooShort
+  const boundaries = isShort
     ? { headEnd, tailStart: headEnd }
     : findBoundaries(pruned.messages, settings, budgets, costs);
   const { tailStart, keptUser } = boundaries;
@@ -97,7 +75,7 @@ function planWith(messages: readonly ContextMessage[], settings: Protection, bud
     !isWorthASummary || at < boundaries.headEnd || at >= tailStart || at === keptUser;
   const largest = largestOf(pruned.messages, costs, isStaying);
   return {
-    isTooShort,
+    isTooShort: isShort,
     pruned,
     boundaries,
     window,

@@ -1,6 +1,6 @@
 // The lossless engine: what leaves the list is summarised in parts, and every part can be read again from the session
 // store, message by message. It keeps no copies and no state of its own about the conversation; both are in the database.
-import { type Clock, HermesError, systemClock, type TextModel } from "../../lib/index.ts";
+import { HermesError, systemClock } from "../../lib/index.ts";
 import { redactSecrets } from "../../security/index.ts";
 import type { MessageRow, SessionStore } from "../../sessions/index.ts";
 import { NoticeBoard } from "../compressor/notices.ts";
@@ -10,7 +10,8 @@ import type { CompressOptions, ContextEngine, EngineToolSchema, ModelWindow } fr
 import { type ContextMessage, usableMessages } from "../message.ts";
 import type { CompressOutcome } from "../outcome.ts";
 import { focusOf } from "../summary/focus.ts";
-import { SummaryModels } from "../summary/models.ts";
+import type { SummaryModels } from "../summary/models.ts";
+import { type SummaryOptions, summaryModels } from "../summary/options.ts";
 import type { Redact } from "../summary/serialise.ts";
 import { shortenSections } from "../summary/shorten.ts";
 import { CHARS_PER_TOKEN } from "../tokens.ts";
@@ -25,29 +26,17 @@ import { chooseWindow, leavingMessages } from "./window.ts";
 import type { Workplace } from "./workplace.ts";
 import { NodeWriter } from "./writer.ts";
 
-export type LosslessEngineOptions = {
+export type LosslessEngineOptions = SummaryOptions & {
   readonly [Key in keyof LcmSettings]?: LcmSettings[Key] | undefined;
 } & {
   readonly store: SessionStore;
   /** The conversation; `onSessionStart` names the next one. */
   readonly sessionId: string;
   readonly contextLength: number;
-  /** Undefined: no model is configured, and every summary is an excerpt. */
-  readonly summarizer: TextModel | undefined;
-  /** Asked when `summarizer` fails; usually the main model. */
-  readonly fallbackSummarizer?: TextModel | undefined;
-  /** Window of `summarizer`; the main window when it is not known. */
-  readonly summaryContextLength?: number | undefined;
-  /** For one call. */
-  readonly summaryTimeoutMs?: number | undefined;
   /** Whose sessions may be seen. Absent: those of the session's own user, or all when it has none. */
   readonly userId?: string | undefined;
-  readonly clock?: Clock | undefined;
-  readonly monotonicMs?: (() => number) | undefined;
-  readonly redact?: Redact | undefined;
 };
 
-const SUMMARY_TIMEOUT_MS = 120_000;
 const LEAST_GAIN = 0.1;
 const PROVIDER_CHARS = 16_000;
 const PROVIDER_SHARE = 0.1;
@@ -69,13 +58,7 @@ export class LosslessEngine extends WatchedEngine implements ContextEngine {
     this.#sessionId = options.sessionId;
     this.#contextLength = windowOf(options.contextLength);
     this.#budgets = this.#budgetsFor(this.#contextLength);
-    this.#models = new SummaryModels({
-      summarizer: options.summarizer,
-      fallbackSummarizer: options.fallbackSummarizer,
-      timeoutMs: options.summaryTimeoutMs ?? SUMMARY_TIMEOUT_MS,
-      redact: this.#redact,
-      monotonicMs: options.monotonicMs ?? (() => performance.now()),
-    });
+    this.#models = summaryModels(options);
   }
 
   override get thresholdTokens(): number {

@@ -2,6 +2,7 @@
 import { assemble } from "../compressor/assemble.ts";
 import type { Boundaries } from "../compressor/boundaries.ts";
 import { isHandoff } from "../compressor/handoff.ts";
+import { STUB } from "../compressor/pairs.ts";
 import type { Budgets } from "../compressor/settings.ts";
 import { type ContextMessage, shownText } from "../message.ts";
 import type { UnchangedReason } from "../outcome.ts";
@@ -65,13 +66,10 @@ export function tooLargeIn(
   return largest.tokens > contextLength ? largest : undefined;
 }
 
-/** Stands for the result of a call that has none, as every engine writes it (pairs.ts). It says nothing. */
-const PLACEHOLDER = "[Result from earlier conversation — see context summary above]";
-
 /** Does the database have what the message says? */
 function isStored(message: ContextMessage, lineage: Lineage): boolean {
   if (message._row_id !== undefined && lineage.keyOf(message._row_id) !== undefined) return true;
-  if (message.role === "tool" && message.content === PLACEHOLDER) return true;
+  if (message.role === "tool" && message.content === STUB) return true;
   // Made by this process, and nothing but a list of what is stored.
   const isKnown = (id: string): boolean => lineage.forest.nodes.has(id);
   return message._compressed_summary === true && isPureOverview(message, isKnown);
