@@ -1,6 +1,7 @@
-// The `agent` section: what the agent may use and what its prompt asks of it.
+// The sections `agent` and `approvals`: what the agent may use, how far it goes, what its prompt asks of it, and when a person is
+// asked.
 import * as z from "zod";
-import { boolean, SECTION } from "./schema-parts.ts";
+import { AT_LEAST_1, boolean, SECTION, wholeNumber, wholeNumberOrNone } from "./schema-parts.ts";
 
 /** `auto`: for the model families known to need it. A list: for models whose name contains one of the texts. */
 export type ToolUseEnforcement = boolean | "auto" | readonly string[];
@@ -11,6 +12,17 @@ export type AgentConfig = {
   readonly taskCompletionGuidance: boolean;
   /** Whether the prompt insists on using tools instead of describing what they would do. */
   readonly toolUseEnforcement: ToolUseEnforcement;
+  /** Model calls in one turn. */
+  readonly maxTurns: number;
+  /** Attempts for one model call; 1 means no second one. */
+  readonly apiMaxRetries: number;
+  /** Tokens of one reply; absent: what the model's server takes for it. */
+  readonly maxOutputTokens?: number;
+};
+
+export type ApprovalsConfig = {
+  /** Ask before a slash command throws conversation away. */
+  readonly destructiveSlashConfirm: boolean;
 };
 
 const TOOLSETS = "must be a list of toolset names, such as [memory]";
@@ -38,6 +50,9 @@ export const agentSection = z
       disabled_toolsets: z.array(z.string(TOOLSETS), TOOLSETS).nullish(),
       task_completion_guidance: boolean(true),
       tool_use_enforcement: enforcement.optional(),
+      max_turns: wholeNumber(AT_LEAST_1, 90),
+      api_max_retries: wholeNumber(AT_LEAST_1, 3),
+      max_output_tokens: wholeNumberOrNone(AT_LEAST_1),
     },
     SECTION,
   )
@@ -46,5 +61,12 @@ export const agentSection = z
       disabledToolsets: section.disabled_toolsets ?? [],
       taskCompletionGuidance: section.task_completion_guidance,
       toolUseEnforcement: section.tool_use_enforcement ?? "auto",
+      maxTurns: section.max_turns,
+      apiMaxRetries: section.api_max_retries,
+      ...(section.max_output_tokens == null ? {} : { maxOutputTokens: section.max_output_tokens }),
     }),
   );
+
+export const approvalsSection = z
+  .looseObject({ destructive_slash_confirm: boolean(true) }, SECTION)
+  .transform((section): ApprovalsConfig => ({ destructiveSlashConfirm: section.destructive_slash_confirm }));

@@ -1,4 +1,4 @@
-// Models for small pieces of work beside the conversation: recaps of past sessions, summaries of compacted turns.
+// Models for small pieces of work beside the conversation: recaps of past sessions, summaries of compacted turns, titles.
 import * as z from "zod";
 import { countOrNothing } from "./lenient-values.ts";
 import { AT_LEAST_1, SECTION, seconds, secret, text, wholeNumber } from "./schema-parts.ts";
@@ -25,6 +25,8 @@ export type CompressionModelConfig = AuxiliaryModel & {
 export type AuxiliaryConfig = {
   readonly sessionSearch: AuxiliaryModelConfig;
   readonly compression: CompressionModelConfig;
+  readonly titleGeneration: AuxiliaryModel;
+  readonly curator: AuxiliaryModel;
 };
 
 // More calls at once are what a model's server takes for abuse.
@@ -56,11 +58,16 @@ const compressionModel = z
     };
   });
 
+const curatorModel = z.looseObject(modelKeys(120), SECTION).transform(toModel);
+const titleModel = z.looseObject(modelKeys(30), SECTION).transform(toModel);
+
 export const auxiliarySection = z
   .looseObject(
     {
       session_search: z.preprocess((value) => value ?? {}, sessionSearchModel),
       compression: z.preprocess((value) => value ?? {}, compressionModel),
+      title_generation: z.preprocess((value) => value ?? {}, titleModel),
+      curator: z.preprocess((value) => value ?? {}, curatorModel),
     },
     SECTION,
   )
@@ -68,6 +75,8 @@ export const auxiliarySection = z
     (section): AuxiliaryConfig => ({
       sessionSearch: section.session_search,
       compression: section.compression,
+      titleGeneration: section.title_generation,
+      curator: section.curator,
     }),
   );
 

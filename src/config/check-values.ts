@@ -7,6 +7,7 @@ import type { CheckOptions, ConfigCheck, UnknownKey } from "./edit.ts";
 import { isRecord, type ParsedConfig, parseConfigText, toHermesConfig, valueAt } from "./full-read.ts";
 import { CONFIG_KEYS, findConfigKey, isKnownSection } from "./keys.ts";
 import { ignoredValues } from "./lenient-values.ts";
+import { readMcpServers } from "./mcp-servers.ts";
 import { APPROVAL_WORDS } from "./memory-config.ts";
 import { nearest } from "./nearest.ts";
 
@@ -36,6 +37,9 @@ export function checkValues(home: string, options: CheckOptions): ConfigCheck {
       ...oldNameWarnings(parsed.value),
       ...scanWarnings(parsed.value, options),
       ...ignoredWarnings(parsed.value),
+      ...readMcpServers(parsed.value.raw.mcp_servers).remarks.map(({ path, message }) =>
+        issue(parsed.value, path, message),
+      ),
     ],
     unknownKeys: unknownKeys(parsed.value, parsed.value.raw, []),
   };

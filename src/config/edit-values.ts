@@ -14,8 +14,9 @@ import {
   valueAt,
   YAML_OPTIONS,
 } from "./full-read.ts";
-import { type ConfigKey, findConfigKey, isKnownSection } from "./keys.ts";
+import { type ConfigKey, findConfigKey, isKnownSection, isWithinKey } from "./keys.ts";
 import { ignoredValues } from "./lenient-values.ts";
+import { mcpServerRemarks } from "./mcp-servers.ts";
 import { APPROVAL_WORDS } from "./memory-config.ts";
 import { updateTextFile } from "./text-file.ts";
 import { spliceRemoval, spliceValue } from "./yaml-splice.ts";
@@ -43,7 +44,7 @@ export function setValue(home: string, dottedKey: string, text: string): Result<
   const path = splitKey(dottedKey, file);
   if (!path.ok) return path;
   const known = findConfigKey(path.value);
-  const value = parseValue(text, known);
+  const value = parseValue(text, known, mayHoldSecret(path.value));
   if (!value.ok) return err(configError("invalid", file, [{ key: dottedKey, message: value.error }]));
 
   return change(home, path.value, (current, parsed) => {
@@ -54,7 +55,7 @@ export function setValue(home: string, dottedKey: string, text: string): Result<
     if (refused.length > 0) return err(configError("invalid", file, refused));
     const next = spliceValue(current, parsed, { path: path.value, value: value.value, wanted });
     if (next === undefined) return invalid(file, dottedKey, "cannot be set in this file; edit it by hand");
-    const isKnown = known !== undefined || isKnownSection(path.value);
+    const isKnown = known !== undefined || isKnownSection(path.value) || isWithinKey(path.value);
     return ok({ text: next, value: value.value, ...(isKnown ? {} : { note: unknownNote(dottedKey) }) });
   });
 }
@@ -102,7 +103,7 @@ function change(home: string, path: readonly string[], edit: Edit): Result<Confi
   });
 }
 
-function parseValue(text: string, known: ConfigKey | undefined): Result<unknown, string> {
+function parseValue(text: string, known: ConfigKey | undefined, isHidden: boolean): Result<unknown, string> {
   const word = text.trim().toLowerCase();
   if (known?.kind === "boolean" || known?.kind === "approval") {
     if (ON_WORDS.includes(word)) return ok(true);
@@ -112,10 +113,15 @@ function parseValue(text: string, known: ConfigKey | undefined): Result<unknown,
   if (text.trim() === "") return ok(""); // a shell's '' means the empty text, not YAML's null
   const document = parseDocument(text, YAML_OPTIONS);
   if (document.errors.length > 0)
-    return err(`cannot take ${shown(text)}: it is not a YAML value; put it in quotes`);
+    return err(`cannot take ${isHidden ? "this" : shown(text)}: it is not a YAML value; put it in quotes`);
   const value: unknown = document.toJS();
   const isOtherType = known?.kind === "text" && typeof value !== "string";
   return ok(isOtherType ? text.trim() : value);
+}
+
+/** An error about such a value must not repeat it. */
+function mayHoldSecret(path: readonly string[]): boolean {
+  return path[0] === "mcp_servers" || /(key|token|secret|password)$/i.test(path.at(-1) ?? "");
 }
 
 /** Mistakes the change would bring. Those that were there before do not stop someone from repairing another one. */
@@ -131,7 +137,8 @@ function newIssues(parsed: ParsedConfig, wanted: RawConfig, dottedKey: string): 
       message: `${allowed}, but is ${found}`,
     }),
   );
-  return [...refused, ...useless.filter(({ key }) => isAbout(key))];
+  const inVain = [...useless, ...mcpServerRemarks({ raw: wanted })];
+  return [...refused, ...inVain.filter(({ key }) => isAbout(key))];
 }
 
 /** A copy with the value set, or the dotted path of the scalar that stands where a section is needed. */

@@ -65,6 +65,7 @@ export function toHermesConfig(
     session_search: sessionSearch,
     prompt_caching: promptCaching,
     custom_providers: customProviders,
+    mcp_servers: mcpServers,
     ...rest
   } = sections.value;
   return ok({
@@ -72,6 +73,7 @@ export function toHermesConfig(
     contextFileMaxChars,
     sessionSearch,
     promptCaching,
+    mcpServers,
     auxiliary: withOldNames(rest.auxiliary, parsed.raw.compression),
     models: { ...rest.models, customProviders },
     raw: parsed.raw,

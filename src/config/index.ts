@@ -1,5 +1,5 @@
 // The door to settings. Importing it loads neither zod nor yaml.
-export type { AgentConfig, ToolUseEnforcement } from "./agent-schema.ts";
+export type { AgentConfig, ApprovalsConfig, ToolUseEnforcement } from "./agent-schema.ts";
 export type {
   AuxiliaryConfig,
   AuxiliaryModel,
@@ -14,6 +14,8 @@ export type {
   LosslessConfig,
   PromptCachingConfig,
 } from "./context-schema.ts";
+export type { CuratorConfig } from "./curator-schema.ts";
+export type { DelegationConfig } from "./delegation-schema.ts";
 export {
   type CheckOptions,
   type ConfigChange,
@@ -37,6 +39,7 @@ export {
 } from "./env-file.ts";
 export { CONFIG_KEYS, type ConfigKey, findConfigKey, isKnownSection } from "./keys.ts";
 export { loadConfig, loadMemoryConfig } from "./load.ts";
+export { type McpServerConfig, mcpServerRemarks } from "./mcp-servers.ts";
 export { DEFAULT_MEMORY_CONFIG, isApprovalOn, type MemoryConfig } from "./memory-config.ts";
 export type { ConfiguredPrice, CustomProvider, ModelConfig } from "./model-schema.ts";
 export { nearest } from "./nearest.ts";
@@ -44,6 +47,8 @@ export type {
   HermesConfig,
   NotificationLevel,
   SessionSearchConfig,
+  SessionsConfig,
   SummarizeMode,
 } from "./schema.ts";
+export type { SkillsConfig } from "./skills-schema.ts";
 export { type ReadFailure, type UpdateRules, updateTextFile } from "./text-file.ts";

@@ -2,7 +2,10 @@
 // page work from this table; a test holds it against the schema and the page.
 import { type ConfigKey, key } from "./config-key.ts";
 import { CONTEXT_KEYS } from "./context-keys.ts";
+import { CURATOR_KEYS, CURATOR_MODEL_KEYS } from "./curator-keys.ts";
+import { DELEGATION_KEYS } from "./delegation-keys.ts";
 import { DEFAULT_MEMORY_CONFIG as memory } from "./memory-config.ts";
+import { SKILLS_KEYS } from "./skills-keys.ts";
 
 export type { ConfigKey } from "./config-key.ts";
 
@@ -90,7 +93,8 @@ export const CONFIG_KEYS: readonly ConfigKey[] = [
     undefined,
     "Accepted because sample files carry it; nothing reads it.",
   ),
-  key("skills.write_approval", "approval", false, "Stage skill changes for review."),
+  ...SKILLS_KEYS,
+  ...CURATOR_KEYS,
   key(
     "agent.disabled_toolsets",
     "list",
@@ -104,6 +108,22 @@ export const CONFIG_KEYS: readonly ConfigKey[] = [
     "auto",
     "Insist on tool calls instead of talk about them: for models that need it, always, never, or by model name.",
   ),
+  key("agent.max_turns", "number", 90, "Model calls in one turn before the agent has to stop."),
+  key("agent.api_max_retries", "number", 3, "Attempts for one model call; 1 means no second one."),
+  key(
+    "agent.max_output_tokens",
+    "number",
+    undefined,
+    "Most tokens of one reply; up to the model's server when absent.",
+  ),
+  ...DELEGATION_KEYS,
+  key(
+    "approvals.destructive_slash_confirm",
+    "boolean",
+    true,
+    "Ask before a slash command throws conversation away.",
+  ),
+  key("mcp_servers.*", "section", undefined, "An MCP server whose tools the agent may use."),
   key(
     "plugins.*",
     "section",
@@ -113,6 +133,7 @@ export const CONFIG_KEYS: readonly ConfigKey[] = [
   key("context_file_max_chars", "number", 20_000, "Most characters taken from one context file."),
   key("timezone", "text", "", "Zone of dates, such as Europe/Vienna; empty for the machine's own."),
   key("display.memory_notifications", "choice", "on", "Show memory changes: off, on or verbose."),
+  key("display.show_reasoning", "boolean", false, "Show what a model thinks before it answers."),
   key("display.platforms.*.memory_notifications", "choice", undefined, "The same for one platform."),
   key("logging.memory_monitor.enabled", "boolean", true, "Log the gateway's process memory."),
   key("logging.memory_monitor.interval_seconds", "number", 300, "Seconds between two such lines."),
@@ -120,6 +141,12 @@ export const CONFIG_KEYS: readonly ConfigKey[] = [
   key("sessions.retention_days", "number", 90, "How old a session must be to be removed then."),
   key("sessions.vacuum_after_prune", "boolean", true, "Give the space of removed sessions back."),
   key("sessions.min_interval_hours", "number", 24, "Hours between two such clean-ups."),
+  key(
+    "sessions.write_json_snapshots",
+    "boolean",
+    false,
+    "Also write each conversation to a JSON file under sessions/.",
+  ),
   key(
     "session_search.summarize",
     "choice",
@@ -157,6 +184,7 @@ export const CONFIG_KEYS: readonly ConfigKey[] = [
     3,
     "How many recaps are written at the same time.",
   ),
+  ...CURATOR_MODEL_KEYS,
   ...CONTEXT_KEYS,
 ];
 
@@ -174,4 +202,9 @@ export function isKnownSection(path: readonly string[]): boolean {
     const parts = candidate.key.split(".");
     return parts.length > path.length && path.every((part, i) => parts[i] === "*" || part === parts[i]);
   });
+}
+
+/** True for what is inside of a section that is one key, such as `mcp_servers.lab.enabled`. */
+export function isWithinKey(path: readonly string[]): boolean {
+  return path.some((_part, length) => findConfigKey(path.slice(0, length))?.kind === "section");
 }

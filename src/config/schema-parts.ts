@@ -1,6 +1,6 @@
 // Pieces the sections of the schema are made of. A key without a value counts as not set.
 import * as z from "zod";
-import type { WholeNumberBounds } from "./memory-config.ts";
+import { isApprovalOn, type WholeNumberBounds } from "./memory-config.ts";
 
 export const SECTION = "must be a section with keys of its own";
 export const POSITIVE = "must be a number above 0";
@@ -21,9 +21,12 @@ export function boolean(standard: boolean) {
 }
 
 export function wholeNumber(bounds: WholeNumberBounds, standard: number) {
+  return wholeNumberOrNone(bounds).transform((value) => value ?? standard);
+}
+
+export function wholeNumberOrNone(bounds: WholeNumberBounds) {
   const message = `must be a whole number of at least ${bounds.min}`;
-  const number = z.int(message).min(bounds.min, message).max(bounds.max, message);
-  return number.nullish().transform((value) => value ?? standard);
+  return z.int(message).min(bounds.min, message).max(bounds.max, message).nullish();
 }
 
 export function seconds(standard: number) {
@@ -40,6 +43,9 @@ export function text(standard: string) {
     .nullish()
     .transform((value) => value ?? standard);
 }
+
+/** Anything but `true` and the known words means off, as in the reference; `check` tells what looks like a mistake. */
+export const approval = z.unknown().transform((value) => (value == null ? undefined : isApprovalOn(value)));
 
 /** Never refused, because a refusal would show it. */
 export const secret = z.coerce

@@ -1,7 +1,7 @@
 // The shape of config.yaml, and the one place where its names become ours. Unknown keys pass: the file is shared with
 // programs that have settings of their own. A key without a value counts as not set.
 import * as z from "zod";
-import { type AgentConfig, agentSection } from "./agent-schema.ts";
+import { type AgentConfig, type ApprovalsConfig, agentSection, approvalsSection } from "./agent-schema.ts";
 import { type AuxiliaryConfig, auxiliarySection } from "./auxiliary-schema.ts";
 import {
   type CompressionConfig,
@@ -11,8 +11,10 @@ import {
   type PromptCachingConfig,
   promptCachingSection,
 } from "./context-schema.ts";
+import { type CuratorConfig, curatorSection } from "./curator-schema.ts";
+import { type DelegationConfig, delegationSection } from "./delegation-schema.ts";
+import { type McpServerConfig, readMcpServers } from "./mcp-servers.ts";
 import {
-  APPROVAL_WORDS,
   DEFAULT_MEMORY_CONFIG,
   MAX_LOCK_TIMEOUT_SECONDS,
   MAX_PREFETCH_TIMEOUT_SECONDS,
@@ -30,6 +32,7 @@ import {
 import {
   AT_LEAST_0,
   AT_LEAST_1,
+  approval,
   boolean,
   POSITIVE,
   SECTION,
@@ -37,18 +40,25 @@ import {
   text,
   wholeNumber,
 } from "./schema-parts.ts";
+import { type SkillsConfig, skillsSection } from "./skills-schema.ts";
 
 export type NotificationLevel = "off" | "on" | "verbose";
 
 export type HermesConfig = {
   readonly memory: MemoryConfig;
-  readonly skills: { readonly writeApproval: boolean };
+  readonly skills: SkillsConfig;
+  readonly curator: CuratorConfig;
   readonly agent: AgentConfig;
+  readonly delegation: DelegationConfig;
+  readonly approvals: ApprovalsConfig;
+  /** Those that can be used, disabled ones included; `mcpServerRemarks` tells about the rest. */
+  readonly mcpServers: readonly McpServerConfig[];
   readonly contextFileMaxChars: number;
   /** IANA name of the zone dates are told in; "" for the machine's own. */
   readonly timezone: string;
   readonly display: {
     readonly memoryNotifications: NotificationLevel;
+    readonly showReasoning: boolean;
     readonly platforms: Readonly<Record<string, { readonly memoryNotifications?: NotificationLevel }>>;
   };
   readonly logging: {
@@ -70,12 +80,13 @@ export type HermesConfig = {
   readonly raw: Readonly<Record<string, unknown>>;
 };
 
-/** Housekeeping of the session database when a program starts. */
+/** Housekeeping of the session database when a program starts, and what is written beside it. */
 export type SessionsConfig = {
   readonly autoPrune: boolean;
   readonly retentionDays: number;
   readonly vacuumAfterPrune: boolean;
   readonly minIntervalHours: number;
+  readonly writeJsonSnapshots: boolean;
 };
 
 export type SummarizeMode = "off" | "on_request" | "always";
@@ -94,14 +105,6 @@ const NOTIFICATIONS = "must be off, on or verbose";
 const SCAN_ALLOW = "must be a list of threat ids, such as [hermes_env]";
 const LOCK_TIMEOUT = `must be a number above 0 and at most ${MAX_LOCK_TIMEOUT_SECONDS}`;
 const PREFETCH_TIMEOUT = `must be a number from 0 (no limit) to ${MAX_PREFETCH_TIMEOUT_SECONDS}`;
-
-const approval = z.unknown().transform((value) => (value == null ? undefined : isApprovalOn(value)));
-
-/** Anything but `true` and the known words means off, as in the reference; `check` tells what looks like a mistake. */
-export function isApprovalOn(value: unknown): boolean {
-  if (typeof value === "boolean") return value;
-  return typeof value === "string" && APPROVAL_WORDS.includes(value.trim().toLowerCase());
-}
 
 const notifications = z.preprocess(
   (value) => (typeof value === "boolean" ? (value ? "on" : "off") : value), // `on` and `off` read as YAML 1.1
@@ -168,10 +171,6 @@ function isOldApproval(writeMode: unknown): boolean {
   return typeof writeMode === "string" && writeMode.trim().toLowerCase() === "approve";
 }
 
-const skillsSection = z
-  .looseObject({ write_approval: approval.optional() }, SECTION)
-  .transform((section) => ({ writeApproval: section.write_approval ?? false }));
-
 const contextFileMaxChars = wholeNumber(AT_LEAST_1, 20_000);
 
 const platform = z.looseObject({ memory_notifications: notifications.optional() }, SECTION).nullish();
@@ -180,12 +179,14 @@ const displaySection = z
   .looseObject(
     {
       memory_notifications: notifications.optional(),
+      show_reasoning: boolean(false),
       platforms: z.record(z.string(), platform, SECTION).nullish(),
     },
     SECTION,
   )
   .transform((section) => ({
     memoryNotifications: section.memory_notifications ?? "on",
+    showReasoning: section.show_reasoning,
     platforms: Object.fromEntries(
       Object.entries(section.platforms ?? {}).map(([name, value]) => {
         const level = value?.memory_notifications;
@@ -215,6 +216,7 @@ const sessionsSection = z
       retention_days: wholeNumber(AT_LEAST_0, 90),
       vacuum_after_prune: boolean(true),
       min_interval_hours: wholeNumber(AT_LEAST_0, 24),
+      write_json_snapshots: boolean(false),
     },
     SECTION,
   )
@@ -224,6 +226,7 @@ const sessionsSection = z
       retentionDays: section.retention_days,
       vacuumAfterPrune: section.vacuum_after_prune,
       minIntervalHours: section.min_interval_hours,
+      writeJsonSnapshots: section.write_json_snapshots,
     }),
   );
 
@@ -257,7 +260,11 @@ const sessionSearchSection = z
 export const SECTIONS = {
   memory: memorySection,
   skills: skillsSection,
+  curator: curatorSection,
   agent: agentSection,
+  delegation: delegationSection,
+  approvals: approvalsSection,
+  mcp_servers: z.unknown().transform((value) => readMcpServers(value).servers),
   context_file_max_chars: contextFileMaxChars,
   timezone: text(""),
   display: displaySection,

@@ -68,6 +68,20 @@ export function withFileLockSync<T>(path: string, options: LockOptions, work: ()
   }
 }
 
+/** Holds a lock for longer than one piece of work: until it is let go, or the process ends. Waits for nobody. */
+export function holdFileLock(
+  path: string,
+  options: Pick<LockOptions, "onUnsupported"> = {},
+): Result<Disposable, LockBusy> {
+  const nothing: Disposable = { [Symbol.dispose]: () => {} };
+  const attempt = lockCalls(options.onUnsupported)?.tryLock(path);
+  if (attempt === undefined) return ok(nothing);
+  if (attempt.kind === "busy") return err({ kind: "locked", path, waitedMs: 0 });
+  if (attempt.kind === "held") return ok({ [Symbol.dispose]: attempt.release });
+  reportUnsupported(attempt.reason, options.onUnsupported);
+  return ok(nothing);
+}
+
 let loaded: { calls: LockCalls } | { reason: string } | undefined;
 let hasReported = false;
 

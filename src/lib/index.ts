@@ -10,6 +10,7 @@ export { type Clock, systemClock } from "./clock.ts";
 export { namesIn } from "./directory.ts";
 export { describeCause, errnoCode, HermesError } from "./errors.ts";
 export {
+  holdFileLock,
   type LockBusy,
   type LockOptions,
   tryWithFileLocks,
@@ -29,6 +30,7 @@ export {
   readJsonLines,
   versionOf,
 } from "./jsonl.ts";
+export { isRecord } from "./record.ts";
 export { err, ok, type Result } from "./result.ts";
 export {
   codePointLength,

@@ -11,7 +11,11 @@ function camelCase(name: string): string {
 }
 
 /** What `*` stands for in a section. */
-const NAMES: Readonly<Record<string, string>> = { models: "<model>", plugins: "<plugin>" };
+const NAMES: Readonly<Record<string, string>> = {
+  models: "<model>",
+  plugins: "<plugin>",
+  mcp_servers: "<server>",
+};
 
 describe("the table of config keys", () => {
   it("has the defaults the loader gives", async () => {

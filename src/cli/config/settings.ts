@@ -16,7 +16,7 @@ export function effectiveSettings(config: HermesConfig): Setting[] {
     ({ key, kind, default: standard }): Setting[] => {
       const parts = key.split(".");
       const star = parts.indexOf("*");
-      const names = star < 0 ? [""] : Object.keys(asRecord(at(config, parts.slice(0, star).map(camel))));
+      const names = star < 0 ? [""] : namesOf(config, parts.slice(0, star));
       return names.flatMap((name): Setting[] => {
         const path = parts.map((part) => (part === "*" ? name : part));
         const explicit = at(config.raw, path);
@@ -33,6 +33,12 @@ export function effectiveSettings(config: HermesConfig): Setting[] {
       });
     },
   );
+}
+
+/** What a `*` stands for. A section that the program holds as a list has its names in the file. */
+function namesOf(config: HermesConfig, path: readonly string[]): string[] {
+  const held = at(config, path.map(camel));
+  return Object.keys(asRecord(Array.isArray(held) ? at(config.raw, path) : held));
 }
 
 export function toNested(settings: readonly Setting[]): Record<string, unknown> {

@@ -13,6 +13,7 @@ import {
 } from "../../config/index.ts";
 import type { Result } from "../../lib/index.ts";
 import { type CommandBody, type CommandContext, CommandFailure, type CommandOutcome } from "../command.ts";
+import { askedFor, presentable } from "./secrets.ts";
 import { effectiveSettings, scalar, similarKey, toNested, yamlLines } from "./settings.ts";
 
 const CHECK = "Look at every mistake with 'hermes config check'.";
@@ -26,13 +27,14 @@ export const get: CommandBody = async ({ args }, context) => {
     if (findConfigKey(key.split(".")) === undefined) throw unknownKey(key);
     return { json: { key, value: null, source: "unset" }, lines: [], notes: [`${key} is not set.`] };
   }
-  const { source, value } = found;
+  const { source } = found;
   const config = await loadConfig(home);
   const counted = config.ok
     ? effectiveSettings(config.value).find((setting) => setting.key === key)
     : undefined;
   // A word in the file can mean something else than it says: `yes`, or a misspelt `treu`.
-  const isOther = counted !== undefined && JSON.stringify(counted.value) !== JSON.stringify(value);
+  const isOther = counted !== undefined && JSON.stringify(counted.value) !== JSON.stringify(found.value);
+  const value = askedFor(key.split("."), found.value);
   return {
     json: { key, value, source, ...(isOther ? { counts_as: counted.value } : {}) },
     lines: [typeof value === "string" ? value : scalar(value)],
@@ -50,7 +52,7 @@ async function getSection(
   const all = effectiveSettings(unwrap(await loadConfig(home.home), CHECK));
   const settings = all
     .filter(({ key }) => section === undefined || key.startsWith(`${section}.`))
-    .map((setting) => ({ ...setting, value: presentable(setting.key, setting.value) }));
+    .map((setting) => ({ ...setting, value: presentable(setting.path, setting.value) }));
   return {
     json: {
       path: resolve(configPath(home.home)),
@@ -64,8 +66,8 @@ async function getSection(
 export const set: CommandBody = async ({ args }, { home }) => {
   const change = unwrap(await setConfigValue(home.home, args.key ?? "", args.value ?? ""));
   const { key, changed, note } = change;
-  const value = presentable(key, change.value);
-  const previous = presentable(key, change.previous);
+  const value = presentable(key.split("."), change.value);
+  const previous = presentable(key.split("."), change.previous);
   const before = previous === undefined ? "" : ` (before: ${scalar(previous)})`;
   const suggestion = note === undefined ? undefined : similarKey(key);
   return {
@@ -90,7 +92,7 @@ export const set: CommandBody = async ({ args }, { home }) => {
 export const unset: CommandBody = async ({ args }, { home }) => {
   const change = unwrap(await unsetConfigValue(home.home, args.key ?? ""));
   const { key, changed } = change;
-  const previous = presentable(key, change.previous) ?? null;
+  const previous = presentable(key.split("."), change.previous) ?? null;
   const standard = findConfigKey(key.split("."))?.default;
   const rest = standard === undefined ? "" : ` The default is ${scalar(standard)}.`;
   return {
@@ -108,12 +110,6 @@ export const path: CommandBody = (_input, { home }) => {
     notes: exists ? [] : ["The file does not exist; the defaults apply."],
   };
 };
-
-/** What is told of a value that nobody asked for by its name: no secrets, which other programs that share the file have too. */
-function presentable(key: string, value: unknown): unknown {
-  const isThere = value !== undefined && value !== "";
-  return isThere && /(key|token|secret|password)$/i.test(key) ? "[hidden]" : value;
-}
 
 function unknownKey(key: string): CommandFailure {
   const suggestion = similarKey(key);
