@@ -16,6 +16,7 @@ export type SessionErrorCode =
   | "title-too-long"
   | "title-taken"
   | "lock-lost"
+  | "lease-lost" // another process works on the session
   | "already-continued"
   | "bad-session-id"
   | "bad-user-id"

@@ -109,10 +109,36 @@ export type ListOptions = SessionFilter &
     readonly idQuery?: string;
   };
 
+/** A system prompt this program made, with the version of what made it. */
+export type OwnPrompt = { readonly text: string; readonly version: number };
+
+/** Enough to tell whether anybody wrote to a session since the last look. */
+export type SessionMark = {
+  readonly message_count: number;
+  readonly rewind_count: number;
+  /** Of the messages that are not rewound. */
+  readonly last_message_id: number | null;
+  readonly ended_at: number | null;
+  readonly end_reason: string | null;
+};
+
+/** `ttl` in seconds, 60 unless told. */
+export type LeaseOptions = { readonly ttl?: number };
+
+export type HeldLease = {
+  readonly holder: string;
+  readonly acquired_at: number;
+  readonly expires_at: number;
+};
+
+export type LeaseOutcome = { readonly acquired: true } | ({ readonly acquired: false } & HeldLease);
+
 export type ContinueOptions = {
   /** Default: a new id. */
   readonly id?: string;
   readonly systemPrompt?: string | null;
+  /** Kept for the continuation as by `saveOwnPrompt`; goes before `systemPrompt`. */
+  readonly ownPrompt?: OwnPrompt | undefined;
   readonly model?: string | null;
   readonly messages?: readonly MessageInput[];
   /** When given, the compression lock must still be held by it, or nothing happens. */
@@ -127,6 +153,8 @@ export type BranchOptions = {
   readonly untilMessageId?: number;
   /** End the parent with this reason; default: it stays as it is. */
   readonly endParent?: string;
+  /** Default: the parent's own prompt, if it has one. */
+  readonly ownPrompt?: OwnPrompt | undefined;
 };
 
 export type NewLineageSession = {
@@ -222,6 +250,13 @@ export interface SessionStore extends AsyncDisposable {
   updateSessionModel(id: string, model: string | null): Promise<void>;
   updateTokenCounts(id: string, update: TokenUpdate): Promise<void>;
   getSession(id: string, scope?: Scope): Promise<SessionRow | null>;
+  getSessionMark(id: string, scope?: Scope): Promise<SessionMark | null>;
+  /**
+   * Kept apart from what other programs write. The session's `system_prompt` becomes the same unless it holds a text that was not
+   * saved here. Rejects with `unknown-session`.
+   */
+  saveOwnPrompt(id: string, text: string, version: number): Promise<void>;
+  getOwnPrompt(id: string, scope?: Scope): Promise<OwnPrompt | null>;
   sessionCount(options?: SessionFilter & { readonly excludeChildren?: boolean }): Promise<number>;
   getMeta(key: string): Promise<string | null>;
   setMeta(key: string, value: string): Promise<void>;
@@ -230,7 +265,14 @@ export interface SessionStore extends AsyncDisposable {
   /** Resolves when the message is on disk and indexed. Rejects with `unknown-session`. */
   appendMessage(sessionId: string, message: MessageInput): Promise<number>;
   /** All of them or none, in one transaction. */
-  appendMany(sessionId: string, messages: readonly MessageInput[]): Promise<number[]>;
+  appendMany(
+    sessionId: string,
+    messages: readonly MessageInput[],
+    options?: {
+      /** Nothing is stored when another holder has the session's lease by now: rejects with `lease-lost`. */
+      readonly leaseHolder?: string;
+    },
+  ): Promise<number[]>;
   replaceMessages(sessionId: string, messages: readonly MessageInput[]): Promise<void>;
   clearMessages(sessionId: string): Promise<void>;
   getMessages(
@@ -301,6 +343,19 @@ export interface SessionStore extends AsyncDisposable {
   ): Promise<boolean>;
   releaseCompressionLock(sessionId: string, holder: string): Promise<void>;
   getCompressionLockHolder(sessionId: string): Promise<string | null>;
+
+  // Leases: one process at a time works on a session, which need not exist yet. Where they cannot be kept, because another
+  // program uses the name of their table, everybody gets every lease, with one warning.
+  /** Takes it when it is free or has run out; its holder prolongs it. Rejects with `bad-session-id`. */
+  acquireSessionLease(sessionId: string, holder: string, options?: LeaseOptions): Promise<LeaseOutcome>;
+  /** Also after it has run out, as long as nobody else has had it since; false when it is not ours any more. */
+  renewSessionLease(sessionId: string, holder: string, options?: LeaseOptions): Promise<boolean>;
+  /** Only one's own. */
+  releaseSessionLease(sessionId: string, holder: string): Promise<void>;
+  /** Null when nobody holds it, or it has run out. */
+  getSessionLease(sessionId: string): Promise<HeldLease | null>;
+  /** Takes it away from exactly this holder, whose process is known to be gone. False when another has it by now. */
+  breakSessionLease(sessionId: string, holder: string): Promise<boolean>;
 
   // Summary nodes: what the lossless context engine knows about messages that left the context
   /** The session and those it continues after compaction, root first. Branches and subagent runs begin anew. Empty for an unknown id. */

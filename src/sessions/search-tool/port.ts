@@ -7,10 +7,12 @@ export type SearchableStore = Pick<
   | "location"
   | "getSession"
   | "getMessages"
+  | "getMessagesById"
   | "getMessagesAround"
   | "getAnchoredView"
   | "getCompressionTip"
   | "listLineage"
+  | "listMessageKeys"
   | "listSessionsRich"
   | "search"
 >;

@@ -3,7 +3,7 @@ import type { SessionRow } from "../rows.ts";
 import type { Scope, SessionStore } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { type StoreContext, seconds, userOf } from "./context.ts";
-import { isVisible, mark } from "./lineage-sql.ts";
+import { isContinuation, isVisible, mark } from "./lineage-sql.ts";
 import { SESSION_FIELDS } from "./sessions.ts";
 import { removeTranscripts } from "./transcripts.ts";
 
@@ -23,6 +23,10 @@ const DELEGATES = `
   FROM sessions s WHERE s.id IS NOT NULL AND ${isVisible("s")} AND ${IS_DELEGATE}
 `;
 const DELEGATE_CHILDREN = `SELECT s.id FROM sessions s WHERE s.parent_session_id = :id AND ${isVisible("s")} AND ${IS_DELEGATE}`;
+const CONTINUATIONS = `
+  SELECT c.id FROM sessions c JOIN sessions p ON p.id = c.parent_session_id
+  WHERE p.id = :id AND ${isContinuation("c", "p")} AND ${isVisible("c")}
+`;
 const EXISTS = "SELECT 1 FROM sessions WHERE id = :id";
 const ORPHAN_CHILDREN = "UPDATE sessions SET parent_session_id = NULL WHERE parent_session_id = :id";
 const DELETE_MESSAGES = "DELETE FROM messages WHERE session_id = :id";
@@ -198,12 +202,16 @@ function withDelegates(
   edges: Edges,
   scope?: Scope,
 ): string[] {
+  const asked = new Set(ids);
   const found = new Set(ids);
   for (const id of found) {
     // The set grows while it is walked. Runs that began after the edges were collected are children still.
     for (const delegate of edges.get(id) ?? []) found.add(delegate);
     const values = { id, user: userOf(scope) };
     for (const child of connection.all<{ id: string }>(DELEGATE_CHILDREN, values)) found.add(child.id);
+    // A run that was compacted goes on in sessions that carry no mark of their own.
+    if (asked.has(id)) continue;
+    for (const next of connection.all<{ id: string }>(CONTINUATIONS, values)) found.add(next.id);
   }
   return [...found];
 }

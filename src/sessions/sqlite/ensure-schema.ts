@@ -27,15 +27,7 @@ import {
   TABLES,
   TITLE_INDEX,
 } from "./schema.ts";
-import {
-  ACTIVITY,
-  FILL_ACTIVITY,
-  NODE_COLUMNS,
-  NODES_TABLE,
-  ORIGINS,
-  type SchemaObject,
-  SUMMARY_NODES,
-} from "./side-tables.ts";
+import { ACTIVITY, FILL_ACTIVITY, ORIGINS, OWN_TABLES, type SchemaObject } from "./side-tables.ts";
 import { messagesWithZeros, takeOverRows } from "./take-over.ts";
 import { UPGRADE_STEPS } from "./upgrade.ts";
 
@@ -53,7 +45,7 @@ export function isCurrent(db: DatabaseSync): boolean {
     versionOf(db) >= SCHEMA_VERSION &&
     missingColumns(db, "sessions", SESSION_COLUMNS).length === 0 &&
     missingColumns(db, "messages", MESSAGE_COLUMNS).length === 0 &&
-    [...ACTIVITY, ...ORIGINS, ...nodeObjects(db, found)].every((object) => isAsWanted(found, object)) &&
+    [...ACTIVITY, ...ORIGINS, ...ownObjects(db, found)].every((object) => isAsWanted(found, object)) &&
     indexIsCurrent(found)
   );
 }
@@ -78,7 +70,7 @@ export function ensureSchema(db: DatabaseSync, hasFts5 = true): string[] {
   warnings.push(...ensureTitleIndex(db));
   ensureActivity(db);
   ensureObjects(db, ORIGINS);
-  ensureObjects(db, nodeObjects(db, readSchema(db)));
+  ensureObjects(db, ownObjects(db, readSchema(db)));
   return warnings;
 }
 
@@ -201,12 +193,13 @@ function ensureObjects(db: DatabaseSync, objects: readonly SchemaObject[]): void
   }
 }
 
-/** None when another program keeps something else under the name: it stays as it is, and summaries are not stored here. */
-function nodeObjects(db: DatabaseSync, found: Schema): readonly SchemaObject[] {
-  const sql = found.get(NODES_TABLE);
-  if (sql === undefined) return SUMMARY_NODES;
-  const isOurs = sql.startsWith("CREATE TABLE") && missingColumns(db, NODES_TABLE, NODE_COLUMNS).length === 0;
-  return isOurs ? SUMMARY_NODES : [];
+/** Without those of a table whose name another program uses for something else: that stays as it is, and ours is not kept here. */
+function ownObjects(db: DatabaseSync, found: Schema): readonly SchemaObject[] {
+  return OWN_TABLES.flatMap(({ name, columns, objects }) => {
+    const sql = found.get(name);
+    const isOurs = sql?.startsWith("CREATE TABLE") && missingColumns(db, name, columns).length === 0;
+    return sql === undefined || isOurs ? objects : [];
+  });
 }
 
 function ensureIndex(db: DatabaseSync, version: number): void {

@@ -19,11 +19,13 @@ import {
   readInTimeOrder,
   toAppend,
 } from "./messages.ts";
+import { readOwnPrompt, writeOwnPrompt } from "./own-prompts.ts";
 import { columnList, MESSAGE_COLUMNS } from "./schema.ts";
 import { findSession, insertSession } from "./sessions.ts";
 import { nextTitleInLineage, writeTitle } from "./titles.ts";
 
-const MAX_CHAIN = 100;
+/** Of continuations. The original stops at 100, where a small window takes a long conversation in a few days; the rest would be out of reach. */
+export const MAX_CHAIN = 5_000;
 const MAX_RESUME_STEPS = 32;
 
 // Walks carry the path they came, so that a cycle of parents ends them.
@@ -142,7 +144,8 @@ export function lineageOperations({ connection, clock }: StoreContext): LineageO
         const parent = requireSession(connection, parentId);
         if (options.endParent !== undefined)
           connection.run(END, { id: parentId, now: at, reason: options.endParent });
-        insertChild(connection, id, parent, {}, { [MARK_KEYS.branchedFrom]: parentId }, at);
+        const ownPrompt = options.ownPrompt ?? readOwnPrompt(connection, parentId) ?? undefined;
+        insertChild(connection, id, parent, { ownPrompt }, { [MARK_KEYS.branchedFrom]: parentId }, at);
         const title = wanted ?? nextTitleInLineage(connection, parent.title ?? "branch");
         writeTitle(connection, id, title);
         return { id, title, messageIds: copyMessages(connection, parentId, id, options) };
@@ -208,7 +211,7 @@ function insertChild(
   connection: Connection,
   id: string,
   parent: SessionRow,
-  options: Pick<ContinueOptions, "model" | "systemPrompt">,
+  options: Pick<ContinueOptions, "model" | "systemPrompt" | "ownPrompt">,
   marks: Record<string, string>,
   at: number,
 ): void {
@@ -223,9 +226,11 @@ function insertChild(
   }
   const { source, model, model_config, id: parentSessionId } = parent;
   const modelConfig = { ...withoutMarks(model_config), ...marks };
-  const systemPrompt = options.systemPrompt ?? null;
+  const { ownPrompt } = options;
+  const systemPrompt = ownPrompt?.text ?? options.systemPrompt ?? null;
   const row = { source, model: options.model ?? model, modelConfig, systemPrompt, parentSessionId };
   insertSession(connection, id, row, at);
+  if (ownPrompt !== undefined) writeOwnPrompt(connection, id, ownPrompt, at);
 }
 
 /** Copies say which row they are of, so that a reader of both sessions is shown each message once. */

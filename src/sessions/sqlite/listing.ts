@@ -6,7 +6,7 @@ import type { ActiveSession, ListedSession, SessionRow } from "../rows.ts";
 import type { ListOptions, Scope, SessionStore } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { count, type StoreContext, userOf } from "./context.ts";
-import { tipOf } from "./lineage.ts";
+import { MAX_CHAIN, tipOf } from "./lineage.ts";
 import { isContinuation, isListable, isVisible } from "./lineage-sql.ts";
 import { readableFields } from "./readable-fields.ts";
 import { SESSION_COLUMNS } from "./schema.ts";
@@ -20,7 +20,7 @@ const ROOT_OF = (id: string) => `(
     SELECT ${id}, 0
     UNION ALL
     SELECT p.id, up.depth + 1 FROM up JOIN sessions c ON c.id = up.id JOIN sessions p ON p.id = c.parent_session_id
-    WHERE up.depth < 100 AND ${isContinuation("c", "p")} AND ${isVisible("p")}
+    WHERE up.depth < ${MAX_CHAIN} AND ${isContinuation("c", "p")} AND ${isVisible("p")}
   )
   SELECT id FROM up ORDER BY depth DESC LIMIT 1)`;
 
@@ -31,7 +31,7 @@ const CHAIN = `
     UNION ALL
     SELECT c.id, chain.depth + 1 FROM chain JOIN sessions p ON p.id = chain.id
       JOIN sessions c ON c.parent_session_id = p.id
-    WHERE chain.depth < 100 AND ${isContinuation("c", "p")} AND ${isVisible("c")}
+    WHERE chain.depth < ${MAX_CHAIN} AND ${isContinuation("c", "p")} AND ${isVisible("c")}
   )
   SELECT DISTINCT id FROM chain
 `;

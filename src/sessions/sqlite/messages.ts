@@ -11,6 +11,7 @@ import type { Connection } from "./connection.ts";
 import { count, type StoreContext, seconds, userOf } from "./context.ts";
 import { isForeignKeyFailure } from "./failures.ts";
 import { PUT_WORDS, readableText, wordsBetweenRuns } from "./index-words.ts";
+import { requireLease } from "./leases.ts";
 import { readAncestry } from "./lineage.ts";
 import { isVisible } from "./lineage-sql.ts";
 import { LARGEST, readable, readableFields, withinReach } from "./readable-fields.ts";
@@ -78,18 +79,21 @@ export type MessageOperations = Pick<
 >;
 
 export function messageOperations({ connection, clock, warn }: StoreContext): MessageOperations {
-  const appendAll = (sessionId: string, messages: readonly MessageInput[]) => {
+  const appendAll = (sessionId: string, messages: readonly MessageInput[], leaseHolder?: string) => {
     const now = seconds(clock);
     const columns = messages.map((message) => toAppend(message, sessionId, now));
-    return connection.write(() => appendColumns(connection, sessionId, columns));
+    return connection.write(() => {
+      if (leaseHolder !== undefined) requireLease(connection, sessionId, leaseHolder, now);
+      return appendColumns(connection, sessionId, columns);
+    });
   };
   return {
     async appendMessage(sessionId, message) {
       const [id] = await appendAll(sessionId, [message]);
       return id as number;
     },
-    async appendMany(sessionId, messages) {
-      return messages.length === 0 ? [] : appendAll(sessionId, messages);
+    async appendMany(sessionId, messages, options = {}) {
+      return messages.length === 0 ? [] : appendAll(sessionId, messages, options.leaseHolder);
     },
     async replaceMessages(sessionId, messages) {
       const columns = inSequence(messages, seconds(clock));

@@ -3,12 +3,12 @@ import { sessionError } from "../errors.ts";
 import { modelConfigText } from "../lineage-marks.ts";
 import type { SessionRow } from "../rows.ts";
 import { checkSessionId } from "../session-id.ts";
-import type { NewSession, Scope, SessionFilter, SessionStore, TokenUpdate } from "../store.ts";
+import type { NewSession, Scope, SessionFilter, SessionMark, SessionStore, TokenUpdate } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { count, finite, type StoreContext, seconds, userOf, userText } from "./context.ts";
 import { isForeignKeyFailure } from "./failures.ts";
 import { isListable, isVisible } from "./lineage-sql.ts";
-import { LARGEST, readableFields, withinReach } from "./readable-fields.ts";
+import { LARGEST, readable, readableFields, withinReach } from "./readable-fields.ts";
 import { SESSION_COLUMNS } from "./schema.ts";
 
 export const SESSION_FIELDS = readableFields(SESSION_COLUMNS);
@@ -21,6 +21,14 @@ const INSERT_SESSION = `
     COALESCE(:cwd, (SELECT cwd FROM sessions WHERE id = :parent)), :started
 `;
 const GET_SESSION = `SELECT ${SESSION_FIELDS} FROM sessions s WHERE id = :id AND ${isVisible("s")}`;
+
+// Rewound rows do not count for the last one, so that restoring them shows.
+const GET_MARK = `
+  SELECT ${readable("s.message_count", "message_count")}, ${readable("s.rewind_count", "rewind_count")},
+    s.ended_at, s.end_reason, ${readable("m.last", "last_message_id")}
+  FROM sessions s LEFT JOIN (SELECT MAX(id) AS last FROM messages WHERE session_id = :id AND active = 1) m
+  WHERE s.id = :id AND ${isVisible("s")}
+`;
 
 const END = "UPDATE sessions SET ended_at = :now, end_reason = :reason WHERE id = :id AND ended_at IS NULL";
 const REOPEN = "UPDATE sessions SET ended_at = NULL, end_reason = NULL WHERE id = :id";
@@ -70,6 +78,7 @@ export type SessionOperations = Pick<
   | "updateSessionModel"
   | "updateTokenCounts"
   | "getSession"
+  | "getSessionMark"
   | "sessionCount"
   | "getMeta"
   | "setMeta"
@@ -105,6 +114,11 @@ export function sessionOperations({ connection, clock }: StoreContext): SessionO
       });
     },
     getSession: (id, scope) => connection.read(() => findSession(connection, id, scope)),
+    getSessionMark: (id, scope) =>
+      connection.read(() => {
+        const row = connection.get<SessionMark>(GET_MARK, { id, user: userOf(scope) });
+        return row === undefined ? null : { ...row };
+      }),
     sessionCount: (options = {}) =>
       connection.read(() => {
         const { where, values } = sessionFilter(options, "s");

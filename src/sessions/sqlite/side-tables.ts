@@ -73,10 +73,16 @@ export const ORIGINS: readonly SchemaObject[] = [
   ),
 ];
 
-export const NODES_TABLE = "lcm_nodes";
+/** A table with rows nothing else can tell. One of the name that lacks our columns is another program's and stays as it is. */
+export type OwnTable = {
+  readonly name: string;
+  readonly columns: readonly Column[];
+  readonly objects: readonly SchemaObject[];
+};
 
-/** Summaries of messages, and of such summaries. The table has its name from the engine that fills it, which other programs know. */
-export const NODE_COLUMNS: readonly Column[] = [
+const NODES_TABLE = "lcm_nodes";
+
+const NODE_COLUMNS: readonly Column[] = [
   { name: "node_id", declaration: "TEXT PRIMARY KEY" },
   { name: "lineage_root", declaration: "TEXT NOT NULL" },
   { name: "session_id", declaration: "TEXT NOT NULL" },
@@ -91,19 +97,35 @@ export const NODE_COLUMNS: readonly Column[] = [
   { name: "created_at", declaration: "REAL NOT NULL" },
 ];
 
-/** What a summary was made of goes with the session it was made in, so the summary goes too. */
-export const SUMMARY_NODES: readonly SchemaObject[] = [
-  table(
-    NODES_TABLE,
-    `${NODE_COLUMNS.map(({ name, declaration }) => `${name} ${declaration}`).join(", ")}, UNIQUE (lineage_root, depth, first_message_id)`,
-  ),
-  index("hermes_memory_nodes_session", `${NODES_TABLE}(session_id)`),
-  trigger(
-    "hermes_memory_nodes_delete",
-    "AFTER DELETE ON sessions",
-    `DELETE FROM ${NODES_TABLE} WHERE session_id = old.id;`,
-  ),
-];
+/**
+ * Summaries of messages, and of such summaries. The table has its name from the engine that fills it, which other programs know.
+ * What a summary was made of goes with the session it was made in, so the summary goes too.
+ */
+export const SUMMARY_NODES: OwnTable = {
+  name: NODES_TABLE,
+  columns: NODE_COLUMNS,
+  objects: [
+    table(NODES_TABLE, `${declare(NODE_COLUMNS)}, UNIQUE (lineage_root, depth, first_message_id)`),
+    index("hermes_memory_nodes_session", `${NODES_TABLE}(session_id)`),
+    goesWithSession("hermes_memory_nodes_delete", NODES_TABLE),
+  ],
+};
+
+/** Which process works on a session. The session need not be there yet. */
+export const SESSION_LEASES = ofSessions("hermes_memory_leases", [
+  { name: "holder", declaration: "TEXT NOT NULL" },
+  { name: "acquired_at", declaration: "REAL NOT NULL" },
+  { name: "expires_at", declaration: "REAL NOT NULL" },
+]);
+
+/** The system prompt we made for a session; the one in its row may be another program's. */
+export const OWN_PROMPTS = ofSessions("hermes_memory_prompts", [
+  { name: "prompt", declaration: "TEXT NOT NULL" },
+  { name: "version", declaration: "INTEGER NOT NULL" },
+  { name: "created_at", declaration: "REAL NOT NULL" },
+]);
+
+export const OWN_TABLES: readonly OwnTable[] = [SUMMARY_NODES, SESSION_LEASES, OWN_PROMPTS];
 
 export function table(name: string, columns: string, suffix = ""): SchemaObject {
   return { type: "table", name, sql: `CREATE TABLE ${name} (${columns})${suffix}` };
@@ -119,4 +141,18 @@ export function view(name: string, select: string): SchemaObject {
 
 export function trigger(name: string, when: string, body: string): SchemaObject {
   return { type: "trigger", name, sql: `CREATE TRIGGER ${name} ${when} BEGIN ${body} END` };
+}
+
+/** One row for a session at most. */
+function ofSessions(name: string, more: readonly Column[]): OwnTable {
+  const columns = [{ name: "session_id", declaration: "TEXT PRIMARY KEY" }, ...more];
+  return { name, columns, objects: [table(name, declare(columns)), goesWithSession(`${name}_delete`, name)] };
+}
+
+function goesWithSession(name: string, from: string): SchemaObject {
+  return trigger(name, "AFTER DELETE ON sessions", `DELETE FROM ${from} WHERE session_id = old.id;`);
+}
+
+function declare(columns: readonly Column[]): string {
+  return columns.map(({ name, declaration }) => `${name} ${declaration}`).join(", ");
 }

@@ -1,13 +1,18 @@
 // What a read-only file of an older version, or one our program never wrote to, lacks: temporary views in its place.
 import type { DatabaseSync } from "node:sqlite";
 import { type Column, MESSAGE_COLUMNS, SESSION_COLUMNS } from "./schema.ts";
-import { NODE_COLUMNS, NODES_TABLE } from "./side-tables.ts";
+import { OWN_TABLES } from "./side-tables.ts";
 
 const EMPTY: Readonly<Record<string, string>> = {
   state_meta: "SELECT NULL AS key, NULL AS value WHERE 0",
   compression_locks: "SELECT NULL AS session_id, NULL AS holder, 0 AS acquired_at, 0 AS expires_at WHERE 0",
   hermes_memory_origin: "SELECT 0 AS message_id, 0 AS origin_id WHERE 0",
-  [NODES_TABLE]: `SELECT ${NODE_COLUMNS.map(({ name }) => `NULL AS ${name}`).join(", ")} WHERE 0`,
+  ...Object.fromEntries(
+    OWN_TABLES.map(({ name, columns }) => [
+      name,
+      `SELECT ${columns.map((column) => `NULL AS ${column.name}`).join(", ")} WHERE 0`,
+    ]),
+  ),
 };
 
 const ACTIVITY = `

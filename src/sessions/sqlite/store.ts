@@ -5,6 +5,7 @@ import type { StoreContext } from "./context.ts";
 import { deletionOperations } from "./deletion.ts";
 import { exportOperations } from "./export-import.ts";
 import { handoffOperations } from "./handoff.ts";
+import { leaseOperations } from "./leases.ts";
 import { lineageOperations } from "./lineage.ts";
 import { listingOperations } from "./listing.ts";
 import { lockOperations } from "./locks.ts";
@@ -13,6 +14,7 @@ import { messageOperations } from "./messages.ts";
 import { openDatabase } from "./open-database.ts";
 import { optimizeOperations } from "./optimize.ts";
 import type { SqliteStoreOptions } from "./options.ts";
+import { ownPromptOperations } from "./own-prompts.ts";
 import { rewindOperations } from "./rewind.ts";
 import { searchOperations } from "./search/search.ts";
 import { sessionOperations } from "./sessions.ts";
@@ -39,6 +41,8 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sess
     ...titleOperations(context),
     ...lineageOperations(context),
     ...lockOperations(context),
+    ...leaseOperations(context),
+    ...ownPromptOperations(context),
     ...summaryNodeOperations(context),
     ...listingOperations(context),
     ...searchOperations(context),

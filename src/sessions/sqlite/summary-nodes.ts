@@ -8,9 +8,10 @@ import type { Connection } from "./connection.ts";
 import { count, type StoreContext, userOf } from "./context.ts";
 import { isContinuation, isVisible } from "./lineage-sql.ts";
 import { MESSAGE_FIELDS, MESSAGE_SOURCE } from "./messages.ts";
+import { hasOwnTable } from "./own-tables.ts";
 import { readable, readableFields } from "./readable-fields.ts";
 import { findSession } from "./sessions.ts";
-import { NODE_COLUMNS, NODES_TABLE } from "./side-tables.ts";
+import { SUMMARY_NODES } from "./side-tables.ts";
 
 /** More than anybody has; a search reads them one by one. */
 const MOST_SEARCHED = 5000;
@@ -39,6 +40,7 @@ const BY_IDS = `
   ORDER BY j.key
 `;
 
+const { name: NODES_TABLE, columns: NODE_COLUMNS } = SUMMARY_NODES;
 const NODE_FIELDS = readableFields(NODE_COLUMNS, "n.");
 const NODES = `SELECT ${NODE_FIELDS} FROM ${NODES_TABLE} n JOIN sessions s ON s.id = n.session_id WHERE ${isVisible("s")}`;
 const OF_SESSIONS = `${NODES} AND n.session_id IN (SELECT value FROM json_each(:sessions))
@@ -56,7 +58,6 @@ const IMPROVE = `
   UPDATE ${NODES_TABLE} SET summary = :summary, tokens = :tokens, method = :method
   WHERE node_id = :node AND method <> 'model'
 `;
-const PRESENT_COLUMNS = `SELECT name FROM pragma_table_info('${NODES_TABLE}')`;
 
 export type SummaryNodeOperations = Pick<
   SessionStore,
@@ -72,7 +73,7 @@ export type SummaryNodeOperations = Pick<
 
 export function summaryNodeOperations({ connection, warn }: StoreContext): SummaryNodeOperations {
   const nodesOf = (sql: string, values: Record<string, string | null>): SummaryNode[] =>
-    isOurTable(connection)
+    hasOwnTable(connection, SUMMARY_NODES)
       ? connection.all<StoredNode>(sql, values).flatMap((row) => toNode(row, warn) ?? [])
       : [];
   return {
@@ -199,13 +200,8 @@ function parseSources(text: unknown, kind: "number" | "string"): (number | strin
   }
 }
 
-function isOurTable(connection: Connection): boolean {
-  const present = new Set(connection.all<{ name: string }>(PRESENT_COLUMNS).map(({ name }) => name));
-  return NAMES.every((name) => present.has(name));
-}
-
 function requireOurTable(connection: Connection): void {
-  if (isOurTable(connection)) return;
+  if (hasOwnTable(connection, SUMMARY_NODES)) return;
   throw sessionError(
     "no-summary-nodes",
     `The table ${NODES_TABLE} of ${connection.path} belongs to another program.`,

@@ -59,6 +59,21 @@ export function deletionContract({ open }: Harness): void {
     }
   });
 
+  it("a delegate that was compacted goes with its continuations and their delegates", async () => {
+    await using store = await open();
+    await store.createSession("p", { source: "cli" });
+    await store.createSession("run", {
+      source: "subagent",
+      parentSessionId: "p",
+      modelConfig: { _delegate_from: "p" },
+    });
+    await store.continueSession("run", { id: "run 2" });
+    await store.createSession("deep", { parentSessionId: "run 2", modelConfig: { _delegate_from: "run 2" } });
+    await store.continueSession("p", { id: "p 2" });
+    await store.deleteSession("p");
+    expect(await store.listSessionIds()).toEqual(["p 2"]);
+  });
+
   it("deleting many passes over what is unknown, repeated or no id, and does not count delegates", async () => {
     await using store = await open();
     await family(store);

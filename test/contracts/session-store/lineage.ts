@@ -4,6 +4,23 @@ import type { ExportedSession } from "../../../src/sessions/rows.ts";
 import { DAY, type Harness, HOUR, handMadeChain, ManualClock, NOW, nth, talk } from "./support.ts";
 
 export function lineageContract({ open }: Harness): void {
+  it("a conversation that was compacted more than a hundred times still has its tip, and is listed under it", async () => {
+    await using store = await open();
+    await store.createSession("0", { source: "cli" });
+    await store.appendMessage("0", { role: "user", content: "hello" });
+    for (let at = 1; at <= 130; at += 1)
+      await store.continueSession(String(at - 1), {
+        id: String(at),
+        messages: [{ role: "user", content: "on" }],
+      });
+    expect(await store.getCompressionTip("0")).toBe("130");
+    expect(await store.resolveResumeSessionId("3")).toBe("3");
+    expect(await store.getLineageRoot("130")).toBe("0");
+    const [listed, ...others] = await store.listSessionsRich({ orderByLastActive: true });
+    expect(listed).toMatchObject({ id: "130", _lineage_root_id: "0" });
+    expect(others).toEqual([]);
+  });
+
   it("the tip of a chain is its last continuation, from wherever one asks", async () => {
     const clock = new ManualClock();
     await using store = await open({ clock });

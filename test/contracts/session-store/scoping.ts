@@ -22,6 +22,8 @@ const NO_WINDOW = { window: [], messages_before: 0, messages_after: 0 };
 
 const READS: readonly Read[] = [
   byId("getSession", (store, { id }, userId) => store.getSession(id, { userId }), null),
+  byId("getSessionMark", (store, { id }, userId) => store.getSessionMark(id, { userId }), null),
+  byId("getOwnPrompt", (store, { id }, userId) => store.getOwnPrompt(id, { userId }), null),
   byId("getMessages", (store, { id }, userId) => store.getMessages(id, { userId }), []),
   byId(
     "getMessages with rewound rows",
@@ -276,6 +278,7 @@ async function owned(store: SessionStore, userId: string | null): Promise<Target
   await store.createSession(id, { source: "cron", userId });
   await store.setSessionTitle(id, "Private");
   await store.requestHandoff(id, "telegram");
+  await store.saveOwnPrompt(id, "You know a secret.", 1);
   const [message = -1] = await talk(store, id, ["a secret 秘密", "kept"]);
   const leaf = leafOf(id, [message], { summary: "a secret was told" });
   await store.insertSummaryNodes([leaf]);

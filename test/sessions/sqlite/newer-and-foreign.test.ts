@@ -261,6 +261,8 @@ describe("half of our schema", () => {
     "DROP TRIGGER hermes_memory_origin_delete",
     "DROP INDEX hermes_memory_origin_copies",
     "DROP TABLE hermes_memory_origin",
+    "DROP TRIGGER hermes_memory_leases_delete",
+    "DROP TABLE hermes_memory_prompts",
     "DROP INDEX hermes_memory_activity_user",
     "DROP TRIGGER hermes_memory_session_insert",
     "DROP TABLE hermes_memory_activity",

@@ -1,0 +1,168 @@
+// The tables of leases and of own prompts: between processes, and in files of every origin.
+import { describe, expect, it } from "vitest";
+import { openSessionStore } from "../../../src/sessions/index.ts";
+import { type Child, startScript } from "../../fakes/child.ts";
+import { outcomeOf } from "../../fakes/every-call.ts";
+import {
+  execute,
+  hasPythonSqlite,
+  makeReferenceFile,
+  newPath,
+  openPython,
+  query,
+} from "../../fakes/session-index.ts";
+
+const WITHOUT_TABLES = `
+  DROP TRIGGER hermes_memory_leases_delete; DROP TABLE hermes_memory_leases;
+  DROP TRIGGER hermes_memory_prompts_delete; DROP TABLE hermes_memory_prompts`;
+const OWN_NAMES = "SELECT name FROM sqlite_master WHERE name GLOB 'hermes_memory_[lp]*' ORDER BY name";
+
+async function ownFile(): Promise<string> {
+  const path = newPath();
+  await using store = await openSessionStore({ path });
+  await store.createSession("a", { source: "cli" });
+  return path;
+}
+
+describe("leases between processes", () => {
+  async function ask(child: Child, line: string): Promise<unknown> {
+    child.say(line);
+    return JSON.parse((await child.nextLine()) ?? "null");
+  }
+  async function start(path: string, holder: string, ttl = 60): Promise<Child> {
+    const child = startScript("leasing-process.ts", [path, holder, String(ttl)]);
+    expect(await child.nextLine()).toBe("ready");
+    return child;
+  }
+
+  it("have one winner when two take one at the same moment; the loser gets it after the release", async () => {
+    const path = await ownFile();
+    const children = await Promise.all([start(path, "h1"), start(path, "h2")]);
+    for (let round = 0; round < 10; round += 1) {
+      const outcomes = await Promise.all(children.map((child) => ask(child, "take")));
+      const won = outcomes.map((outcome) => (outcome as { acquired: boolean }).acquired);
+      expect([...won].sort()).toEqual([false, true]);
+      const [winner, loser] = won[0] ? children : [...children].reverse();
+      if (winner === undefined || loser === undefined) throw new Error("there are two");
+      expect(outcomes[won.indexOf(false)]).toMatchObject({ holder: won[0] ? "h1" : "h2" });
+      await ask(winner, "release");
+      expect(await ask(loser, "take")).toEqual({ acquired: true });
+      await ask(loser, "release");
+    }
+  });
+
+  it("outlive a killed process until they run out or are broken in its name", async () => {
+    const path = await ownFile();
+    const first = await start(path, "h1", 3600);
+    expect(await ask(first, "take")).toEqual({ acquired: true });
+    await first.kill();
+    await using store = await openSessionStore({ path });
+    expect(await store.acquireSessionLease("s1", "h2")).toMatchObject({ acquired: false, holder: "h1" });
+    expect(await store.breakSessionLease("s1", "h1")).toBe(true);
+    expect(await store.acquireSessionLease("s1", "h2")).toEqual({ acquired: true });
+  });
+});
+
+describe("a file without the tables", () => {
+  it("gets them at the next writable open, and once only", async () => {
+    const path = await ownFile();
+    execute(path, WITHOUT_TABLES);
+    {
+      await using store = await openSessionStore({ path });
+      expect(await store.acquireSessionLease("a", "h1")).toEqual({ acquired: true });
+      await store.saveOwnPrompt("a", "ours", 1);
+    }
+    const names = query(path, OWN_NAMES).map(({ name }) => name);
+    expect(names).toEqual([
+      "hermes_memory_leases",
+      "hermes_memory_leases_delete",
+      "hermes_memory_prompts",
+      "hermes_memory_prompts_delete",
+    ]);
+    const version = query(path, "PRAGMA schema_version");
+    await using store = await openSessionStore({ path });
+    expect(await store.getOwnPrompt("a")).toEqual({ text: "ours", version: 1 });
+    expect(query(path, "PRAGMA schema_version")).toEqual(version);
+  });
+
+  it("opened read-only, or made by the original alone, has no leases and no prompts and takes none", async () => {
+    const ours = await ownFile();
+    execute(ours, WITHOUT_TABLES);
+    const original = newPath();
+    makeReferenceFile(original, [{ session: "a", content: "hello" }]);
+    for (const path of [ours, original]) {
+      await using store = await openSessionStore({ path, readOnly: true });
+      expect(await store.getSessionLease("a")).toBeNull();
+      expect(await store.getOwnPrompt("a")).toBeNull();
+      expect(await store.getSessionMark("a")).toMatchObject({ rewind_count: 0, ended_at: null });
+      expect(await outcomeOf(store.acquireSessionLease("a", "h1"))).toBe("session-db-read-only");
+      expect(await outcomeOf(store.saveOwnPrompt("a", "ours", 1))).toBe("session-db-read-only");
+    }
+  });
+
+  it("of the original takes them once it may be written, and keeps the original's prompt", async () => {
+    const path = newPath();
+    makeReferenceFile(path, [{ session: "a", content: "hello" }]);
+    execute(path, "UPDATE sessions SET system_prompt = 'theirs'");
+    await using store = await openSessionStore({ path });
+    expect(await store.acquireSessionLease("a", "h1")).toEqual({ acquired: true });
+    await store.saveOwnPrompt("a", "ours", 1);
+    expect(await store.getOwnPrompt("a")).toEqual({ text: "ours", version: 1 });
+    expect((await store.getSession("a"))?.system_prompt).toBe("theirs");
+  });
+});
+
+describe("tables of these names that another program made", () => {
+  it.each([
+    "CREATE TABLE hermes_memory_leases (id INTEGER); CREATE TABLE hermes_memory_prompts (prompt TEXT)",
+    `CREATE VIEW hermes_memory_leases AS SELECT 'a' AS session_id, 'x' AS holder, 0 AS acquired_at, 9e9 AS expires_at;
+     CREATE VIEW hermes_memory_prompts AS SELECT 'a' AS session_id, 'x' AS prompt, 1 AS version, 0 AS created_at`,
+  ])(
+    "stay as they are; leases count as held, with one warning, and there are no prompts: %s",
+    async (sql) => {
+      const path = await ownFile();
+      execute(path, `${WITHOUT_TABLES}; ${sql}`);
+      const schema = () => query(path, "SELECT sql FROM sqlite_master WHERE name GLOB 'hermes_memory_[lp]*'");
+      const before = schema();
+      const warnings: string[] = [];
+      {
+        await using store = await openSessionStore({ path, onWarning: (text) => warnings.push(text) });
+        for (const holder of ["h1", "h2"]) {
+          expect(await store.acquireSessionLease("a", holder)).toEqual({ acquired: true });
+          expect(await store.renewSessionLease("a", holder)).toBe(true);
+          await store.releaseSessionLease("a", holder);
+        }
+        expect(await store.getSessionLease("a")).toBeNull();
+        expect(await store.breakSessionLease("a", "x")).toBe(false);
+        expect(warnings).toEqual([expect.stringContaining("hermes_memory_leases")]);
+        await store.saveOwnPrompt("a", "ours", 1);
+        expect(await store.getOwnPrompt("a")).toBeNull();
+        expect((await store.getSession("a"))?.system_prompt).toBe("ours");
+        await store.continueSession("a", { id: "b", ownPrompt: { text: "next", version: 1 } });
+        expect((await store.getSession("b"))?.system_prompt).toBe("next");
+        await store.branchSession("b", { id: "c" });
+        expect(await store.getOwnPrompt("c")).toBeNull();
+      }
+      await using readOnly = await openSessionStore({ path, readOnly: true });
+      expect(await readOnly.getSessionLease("a")).toBeNull();
+      expect(await readOnly.getOwnPrompt("a")).toBeNull();
+      await using store = await openSessionStore({ path });
+      expect(await store.deleteSession("c")).toBe(true);
+      expect(schema()).toEqual(before);
+    },
+  );
+});
+
+describe.skipIf(!hasPythonSqlite)("Python's SQLite", () => {
+  it("deletes lease and prompt with the session, without knowing of them", async () => {
+    const path = await ownFile();
+    await using store = await openSessionStore({ path });
+    await store.acquireSessionLease("a", "h1");
+    await store.saveOwnPrompt("a", "ours", 1);
+    const python = openPython(path);
+    await python.run({ sql: "DELETE FROM sessions WHERE id = 'a'" });
+    await python.close();
+    expect(query(path, "SELECT * FROM hermes_memory_leases")).toEqual([]);
+    expect(query(path, "SELECT * FROM hermes_memory_prompts")).toEqual([]);
+  });
+});
