@@ -58,14 +58,24 @@ const TOKEN_FAMILIES: readonly { readonly prefixes: readonly string[]; readonly 
   { prefixes: ["ya29.", "hvs.", "SG."], body: "[A-Za-z0-9_-]{8,}(?:\\.[A-Za-z0-9_-]+)?" },
 ];
 
+// Where a token can begin; in JSON text also behind an escaped line end or tab.
+const START = "(?:(?<![A-Za-z0-9])|(?<=\\\\[bfnrt]))";
+const RUN_START = "(?:(?<![A-Za-z0-9_-])|(?<=\\\\[bfnrt]))";
+
 const TOKEN = new RegExp(
-  `(?<![A-Za-z0-9])(?:${TOKEN_FAMILIES.map((family) => `(${alternatives(family.prefixes)})${family.body}`).join("|")})`,
+  `${START}(?:${TOKEN_FAMILIES.map((family) => `(${alternatives(family.prefixes)})${family.body}`).join("|")})`,
   "g",
 );
 // Anchored to the start of a run of token characters; without that a long run would be tried from each position.
-const WEB_TOKEN = /(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)?/g;
+const WEB_TOKEN = new RegExp(
+  `${RUN_START}eyJ[A-Za-z0-9_-]{6,}\\.[A-Za-z0-9_-]{4,}(?:\\.[A-Za-z0-9_-]*)?`,
+  "g",
+);
 const BOT_TOKEN = /(?<![0-9])([0-9]{6,12}):AA[A-Za-z0-9_-]{28,}/g;
-const DISCORD_TOKEN = /(?<![A-Za-z0-9_-])[MNO][A-Za-z0-9_-]{22,30}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}/g;
+const DISCORD_TOKEN = new RegExp(
+  `${RUN_START}[MNO][A-Za-z0-9_-]{22,30}\\.[A-Za-z0-9_-]{6}\\.[A-Za-z0-9_-]{27,}`,
+  "g",
+);
 const WEBHOOK =
   /(hooks\.slack\.com\/(?:services|workflows)\/|discord(?:app)?\.com\/api\/webhooks\/)[A-Za-z0-9_/-]+/g;
 const URL_PASSWORD = /(?<=:\/\/)([^\s/:@"'<>\\]{0,256}):([^\s/"'<>\\]{1,1024})@/g;

@@ -1,9 +1,9 @@
 // Results of tools that are not ours, on their way to the model: marked as data, with no way out of the marks.
 import { sanitizeContext } from "./recall-fence.ts";
 
-const TAG = "untrusted-data";
+const TAG = "untrusted_tool_result";
 // Whatever stands between the bracket and the name, blanks and invisible characters included: a model reads it as a tag.
-const TAGS = /<[^\p{L}\p{N}<>]*untrusted-data\b(?:[^<>\n]{0,200}>)?/giu;
+const TAGS = /<[^\p{L}\p{N}<>]*untrusted_tool_result\b(?:[^<>\n]{0,200}>)?/giu;
 
 /** `source` says where it comes from, such as a provider's and a tool's name. */
 export function fenceUntrusted(text: string, source: string): string {

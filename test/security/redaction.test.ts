@@ -142,6 +142,12 @@ describe("redaction", () => {
     );
   });
 
+  it("finds a key behind an escaped line end in JSON text", () => {
+    const key = "sk-ant-api03-AbC123dEf456gHi789";
+    for (const blank of ["\n", "\t", "\r\n"])
+      expect(redactSecrets(JSON.stringify({ log: `first line${blank}${key}` }))).not.toContain("AbC123");
+  });
+
   it("keeps JSON readable", () => {
     const value = fc.oneof(
       fc.string(),
