@@ -19,6 +19,8 @@ export type ActivationRequest = {
   readonly options?: InitializeAllOptions;
   readonly log?: Logger;
   readonly clock?: Clock;
+  /** Told once, in words for the user, when the provider fails or does not answer in time for the first time. */
+  readonly onTrouble?: (text: string) => void;
 };
 
 export type Activation =
@@ -42,7 +44,7 @@ export async function activateProvider(request: ActivationRequest): Promise<Acti
 /** The reason when there is nothing to use. */
 async function attempt(
   name: string,
-  { home, config, sessionId, options, clock = systemClock }: ActivationRequest,
+  { home, config, sessionId, options, onTrouble, clock = systemClock }: ActivationRequest,
   log: Logger,
 ): Promise<Activation | string> {
   const loaded = await loadProvider(home, name);
@@ -65,6 +67,7 @@ async function attempt(
     prefetchTimeoutS: config.prefetchTimeoutS,
     prefetchMaxAgeTurns: config.prefetchMaxAgeTurns,
     mirrorRemove: config.mirrorRemove,
+    onTrouble,
   });
   if (!manager.addProvider(provider)) return "the manager did not take it; the log says why.";
   await manager.initializeAll(sessionId, { platform: "cli", agent_context: "primary", ...options });

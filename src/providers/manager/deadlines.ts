@@ -18,6 +18,8 @@ export const DEADLINES_MS = {
   drain: 5_000,
   /** All providers together. With the drain, less than the 8 s a wedged provider may cost an exit. */
   shutdown: 2_500,
+  /** In place of these, for all calls of one step together, where a provider is known to hang (see patience.ts). */
+  hanging: 1_000,
 } as const;
 
 export type Deadlines = Readonly<Record<keyof typeof DEADLINES_MS, number>>;
@@ -46,6 +48,8 @@ export type Timed<T> =
 export type DeadlineRules<T> = {
   /** Infinity: wait for ever. */
   readonly ms: number;
+  /** The caller goes on after this long; the work still has its whole time. */
+  readonly waitMs?: number;
   /** The waiting alone does not keep the process alive. */
   readonly isBackground?: boolean;
   /** Ends the waiting before the deadline. */
@@ -62,22 +66,33 @@ export type DeadlineRules<T> = {
  * the asynchronous context this was called in.
  */
 export async function withDeadline<T>(
-  { ms, isBackground = false, stop, onLate = {} }: DeadlineRules<T>,
+  { ms, waitMs = ms, isBackground = false, stop, onLate = {} }: DeadlineRules<T>,
   work: (signal: AbortSignal) => T | Promise<T>,
 ): Promise<Timed<T>> {
   const controller = new AbortController();
   const { promise: expired, resolve } = Promise.withResolvers<Timed<T>>();
   let isLate = false;
-  const giveUp = (kind: "timeout" | "stopped", reason: DOMException): void => {
+  const goOn = (kind: "timeout" | "stopped"): void => {
     isLate = true;
+    timer?.unref(); // nobody waits any more
     resolve({ kind });
+  };
+  const giveUp = (kind: "timeout" | "stopped", reason: DOMException): void => {
+    forget();
+    goOn(kind);
     controller.abort(reason);
   };
   const isBounded = ms !== Number.POSITIVE_INFINITY;
   const timer = isBounded ? setTimeout(() => giveUp("timeout", passed()), ms) : undefined;
+  const impatience = waitMs < ms ? setTimeout(() => goOn("timeout"), waitMs) : undefined;
   if (isBackground) timer?.unref();
   const onStop = AsyncLocalStorage.bind(() => giveUp("stopped", unwanted()));
   stop?.addEventListener("abort", onStop, { once: true });
+  const forget = (): void => {
+    clearTimeout(timer);
+    clearTimeout(impatience);
+    stop?.removeEventListener("abort", onStop);
+  };
   const answered = (async (): Promise<Timed<T>> => {
     try {
       const value = await work(controller.signal);
@@ -87,14 +102,11 @@ export async function withDeadline<T>(
       if (!isLate) throw cause;
       onLate.failure?.(cause);
       return { kind: "timeout" };
+    } finally {
+      forget();
     }
   })();
-  try {
-    return await Promise.race([answered, expired]);
-  } finally {
-    clearTimeout(timer);
-    stop?.removeEventListener("abort", onStop);
-  }
+  return Promise.race([answered, expired]);
 }
 
 function passed(): DOMException {

@@ -4,6 +4,7 @@ import type { CallOptions, MemoryProvider } from "../contract.ts";
 import { QUEUE_LENGTH } from "./deadlines.ts";
 import type { CallRules, GuardedCalls } from "./guarded-call.ts";
 import type { HealthRecorder } from "./health-recorder.ts";
+import type { Patience, StepPatience } from "./patience.ts";
 import { isBlank, toPromptText } from "./prompt-text.ts";
 import { type Hook, hasHook, type Registered } from "./registered.ts";
 import { BackgroundWorker } from "./worker.ts";
@@ -14,6 +15,7 @@ export type FanOutRules = {
   readonly providers: readonly Registered[];
   readonly calls: GuardedCalls;
   readonly health: HealthRecorder;
+  readonly patience: Patience;
   readonly log: Logger;
   readonly recallMaxChars: number;
   readonly backgroundMs: number;
@@ -27,25 +29,32 @@ export class FanOut {
     this.#rules = rules;
   }
 
-  /** Each provider has the whole deadline. */
-  async tell(hook: Hook, deadlineMs: number, work: Work): Promise<void> {
-    for (const registered of this.#having(hook)) await this.#call({ registered, hook, deadlineMs }, work);
+  /** Each provider has the whole deadline; those that hang share what `patience` the step has. */
+  async tell(
+    hook: Hook,
+    deadlineMs: number,
+    work: Work,
+    patience: StepPatience = this.#rules.patience.forStep(),
+  ): Promise<void> {
+    for (const registered of this.#having(hook))
+      await this.#call({ registered, hook, deadlineMs, patience }, work);
   }
 
   /** All providers together have one deadline. Whoever still hangs from the last time is not asked again. */
-  async tellWithin(hook: Hook, deadlineMs: number, work: Work): Promise<void> {
+  async tellWithin(hook: Hook, deadlineMs: number, work: Work, patience: StepPatience): Promise<void> {
     const until = performance.now() + deadlineMs;
     for (const registered of this.#having(hook)) {
       const left = Math.max(0, until - performance.now());
-      await this.#call({ registered, hook, deadlineMs: left, isOneAtATime: true }, work);
+      await this.#call({ registered, hook, deadlineMs: left, isOneAtATime: true, patience }, work);
     }
   }
 
   /** What the providers answer, made safe for a prompt and joined by blank lines. */
   async collect(hook: Hook, deadlineMs: number, work: Work): Promise<string> {
     const parts: string[] = [];
+    const patience = this.#rules.patience.forStep();
     for (const registered of this.#having(hook)) {
-      const outcome = await this.#call({ registered, hook, deadlineMs }, work);
+      const outcome = await this.#call({ registered, hook, deadlineMs, patience }, work);
       const raw = outcome.kind === "ok" && typeof outcome.value === "string" ? outcome.value : "";
       parts.push(this.forPrompt(registered, hook, raw));
     }
@@ -72,8 +81,15 @@ export class FanOut {
     }
   }
 
-  drain(timeoutMs: number): Promise<boolean> {
-    return this.#worker.drain(timeoutMs);
+  /** With `patience`, only for as long as the worker gets on: in a call of a provider that hangs it will not. */
+  async drain(timeoutMs: number, patience?: StepPatience): Promise<boolean> {
+    const { providers, patience: known } = this.#rules;
+    if (patience === undefined || !providers.some(({ name }) => known.isHanging(name)))
+      return this.#worker.drain(timeoutMs);
+    const stillMs = patience.leftMs;
+    const isDone = await this.#worker.drain(timeoutMs, stillMs);
+    if (!isDone) patience.leftMs = Math.max(0, patience.leftMs - Math.min(stillMs, timeoutMs));
+    return isDone;
   }
 
   /** Takes nothing more for the background. What has not finished is counted as lost. */
@@ -83,6 +99,24 @@ export class FanOut {
     if (lost === 0) return;
     for (const { name } of providers) health.dropped(name, lost);
     log.warn(`${lost} background task(s) of memory providers did not finish before shutdown.`, { lost });
+  }
+
+  /** Last one first; all together have one deadline. */
+  async shutDown(deadlineMs: number, patience: StepPatience): Promise<void> {
+    const until = performance.now() + deadlineMs;
+    for (const registered of this.#having("shutdown").toReversed()) {
+      const startedAt = performance.now();
+      const left = Math.max(0, until - startedAt);
+      // Nothing comes after this: where the waiting ends, the call has to end too.
+      const isHanging = this.#rules.patience.isHanging(registered.name);
+      const rules = {
+        registered,
+        hook: "shutdown" as const,
+        deadlineMs: isHanging ? Math.min(left, patience.leftMs) : left,
+      };
+      await this.#call(rules, (provider, call) => provider.shutdown?.(call));
+      if (isHanging) patience.leftMs = Math.max(0, patience.leftMs - (performance.now() - startedAt));
+    }
   }
 
   forPrompt({ name }: Registered, hook: Hook, raw: string): string {

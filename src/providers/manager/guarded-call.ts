@@ -4,6 +4,7 @@ import type { LogFields, Logger } from "../../lib/logger.ts";
 import { redactSecrets } from "../../security/index.ts";
 import { LOST_CALL_MS, withDeadline } from "./deadlines.ts";
 import type { HealthRecorder } from "./health-recorder.ts";
+import type { Patience, StepPatience } from "./patience.ts";
 import type { Hook, Registered } from "./registered.ts";
 import { runAsProvider } from "./stray-errors.ts";
 
@@ -21,6 +22,16 @@ export type CallRules<T> = {
   readonly isBackground?: boolean;
   /** Not made while an earlier one still runs: a provider that hangs costs one turn its deadline, not every turn. */
   readonly isOneAtATime?: boolean;
+  /** How long all calls of this step may still be waited for when their provider hangs. Absent: the whole deadline. */
+  readonly patience?: StepPatience;
+};
+
+export type GuardedCallsRules = {
+  readonly log: Logger;
+  readonly health: HealthRecorder;
+  readonly patience: Patience;
+  /** Told once per provider, in words for the user, when a call of it fails or is not answered in time. */
+  readonly onTrouble?: ((text: string) => void) | undefined;
 };
 
 /** Hooks whose failures are errors rather than one warning: the model was waiting for an answer. */
@@ -29,14 +40,19 @@ const LOUD: readonly Hook[] = ["handleToolCall"];
 export class GuardedCalls {
   readonly #log: Logger;
   readonly #health: HealthRecorder;
+  readonly #patience: Patience;
+  readonly #onTrouble: GuardedCallsRules["onTrouble"];
+  readonly #troubled = new Set<string>();
   readonly #said = new Set<string>();
   /** Calls of the one-at-a-time kind, by provider and hook, and when they began. */
   readonly #running = new Map<string, number>();
   #stop = new AbortController();
 
-  constructor(log: Logger, health: HealthRecorder) {
+  constructor({ log, health, patience, onTrouble }: GuardedCallsRules) {
     this.#log = log;
     this.#health = health;
+    this.#patience = patience;
+    this.#onTrouble = onTrouble;
   }
 
   /** Never rejects. */
@@ -53,10 +69,13 @@ export class GuardedCalls {
       }
       this.#running.set(key, startedAt);
     }
+    const waitMs = this.#waitMs(rules);
+    const settled = this.#patience.begin(registered.name, deadlineMs);
     const settling = async (signal: AbortSignal): Promise<T> => {
       try {
         return await work(signal);
       } finally {
+        settled(signal.aborted);
         if (this.#running.get(key) === startedAt) this.#running.delete(key);
       }
     };
@@ -69,19 +88,24 @@ export class GuardedCalls {
           reason: reasonOf(cause),
         }),
     };
-    const limits = { ms: deadlineMs, isBackground, stop: this.#stop.signal, onLate: late };
+    const limits = { ms: deadlineMs, waitMs, isBackground, stop: this.#stop.signal, onLate: late };
     try {
       // The deadline is set in there too: whoever listens to the signal is the provider, also when it throws.
       const answer = await this.#asProvider(registered, () => withDeadline(limits, settling));
       const ms = performance.now() - startedAt;
+      if (rules.patience !== undefined && waitMs < deadlineMs)
+        rules.patience.leftMs = Math.max(0, rules.patience.leftMs - ms);
       if (answer.kind === "done") {
         this.#health.call(registered.name, hook, { outcome: "ok", ms });
         return { kind: "ok", value: answer.value };
       }
-      const noAnswer = deadlineMs > 0 ? `no answer within ${seconds(deadlineMs)} s` : NO_TIME_LEFT;
+      const noAnswer = waitMs > 0 ? `no answer within ${seconds(waitMs)} s` : NO_TIME_LEFT;
       const message = answer.kind === "timeout" ? noAnswer : STOPPED;
       this.#health.call(registered.name, hook, { outcome: "timeout", ms, message });
-      if (answer.kind === "timeout") this.#say(registered, hook, message);
+      if (answer.kind === "timeout") {
+        this.#say(registered, hook, message);
+        this.#trouble(registered, `does not answer (${hook}: ${message})`);
+      }
       return { kind: answer.kind, message };
     } catch (cause) {
       return this.#failed(registered, hook, { cause, ms: performance.now() - startedAt });
@@ -131,7 +155,26 @@ export class GuardedCalls {
     const message = reasonOf(cause);
     this.#health.call(registered.name, hook, { outcome: "failed", ms, message });
     this.#say(registered, hook, message);
+    this.#trouble(registered, `failed (${hook}: ${message})`);
     return { kind: "failed" as const, message };
+  }
+
+  /** No limit is what the user asked for, and stays one. */
+  #waitMs({ registered, deadlineMs, patience }: CallRules<never>): number {
+    if (patience === undefined || deadlineMs === Number.POSITIVE_INFINITY) return deadlineMs;
+    return this.#patience.isHanging(registered.name) ? Math.min(deadlineMs, patience.leftMs) : deadlineMs;
+  }
+
+  #trouble({ name }: Registered, what: string): void {
+    if (this.#troubled.has(name)) return;
+    this.#troubled.add(name);
+    try {
+      this.#onTrouble?.(
+        `The memory provider '${name}' ${what}. The conversation goes on without it; 'hermes memory status' shows more.`,
+      );
+    } catch (cause) {
+      this.#log.warn(`Whoever is told of trouble with memory providers failed: ${reasonOf(cause)}`);
+    }
   }
 
   #say(registered: Registered, hook: Hook, reason: string): void {
@@ -149,7 +192,7 @@ export class GuardedCalls {
   }
 }
 
-const NO_TIME_LEFT = "no answer at once, and calls before it had used up the time of the turn";
+const NO_TIME_LEFT = "no answer at once, and calls before it had used up the time there was";
 const STOPPED = "it had not answered when the agent shut down";
 const REASON_CHARS = 300;
 /** More than is shown, so that no secret is cut before it is masked; less than the megabytes a plugin may throw. */

@@ -12,11 +12,12 @@ import type {
 } from "../contract.ts";
 import { CORE_TOOL_NAMES } from "./core-tools.ts";
 import { type Deadlines, deadlinesOf } from "./deadlines.ts";
-import { FanOut, joinTexts } from "./fan-out.ts";
+import { FanOut, joinTexts, type Work } from "./fan-out.ts";
 import { flattenContent } from "./flatten-content.ts";
 import { type CallOutcome, GuardedCalls } from "./guarded-call.ts";
 import { HealthRecorder } from "./health-recorder.ts";
 import type { FinishedTurn, InitializeAllOptions, MemoryManagerOptions, SwitchOptions } from "./options.ts";
+import { Patience, type StepPatience } from "./patience.ts";
 import { Recaller } from "./recaller.ts";
 import { admit, BUILTIN, hasHook, type Registered } from "./registered.ts";
 import { withoutSkillScaffolding } from "./skill-scaffolding.ts";
@@ -37,9 +38,14 @@ export class MemoryManager {
   readonly #fanOut: FanOut;
   readonly #recaller: Recaller;
   readonly #tools: ToolRegistry;
+  readonly #patience: Patience;
+  /** Of the turn that begins: its start and its recall share it. */
+  #turnPatience: StepPatience | undefined;
   #turn = 0;
   #turnStartMs = 0;
   #shutdown: Promise<void> | undefined;
+  /** The last session ended with work in the queue that did not come to its end. */
+  #isStuck = false;
 
   constructor(options: MemoryManagerOptions = {}) {
     this.#options = options;
@@ -48,16 +54,23 @@ export class MemoryManager {
     this.#health = new HealthRecorder(options.home, options.clock ?? systemClock, (name) =>
       name === BUILTIN ? name : (options.selectedAs ?? name),
     );
-    this.#calls = new GuardedCalls(this.#log, this.#health);
+    this.#patience = new Patience(this.#deadlines.hanging);
+    this.#calls = new GuardedCalls({
+      log: this.#log,
+      health: this.#health,
+      patience: this.#patience,
+      onTrouble: options.onTrouble,
+    });
     this.#fanOut = new FanOut({
       providers: this.#providers,
       calls: this.#calls,
       health: this.#health,
+      patience: this.#patience,
       log: this.#log,
       recallMaxChars: options.recallMaxChars ?? DEFAULT_RECALL_CHARS,
       backgroundMs: this.#deadlines.background,
     });
-    this.#recaller = new Recaller(this.#calls, {
+    this.#recaller = new Recaller(this.#calls, this.#patience, {
       maxAgeTurns: options.prefetchMaxAgeTurns ?? DEFAULT_MAX_AGE_TURNS,
       maxChars: options.recallMaxChars ?? DEFAULT_RECALL_CHARS,
     });
@@ -109,7 +122,8 @@ export class MemoryManager {
     await this.#fanOut.tell("initialize", this.#deadlines.initialize, (provider, call) =>
       provider.initialize(sessionId, { ...known, ...call }),
     );
-    for (const registered of this.#providers) await this.#tools.refresh(registered);
+    const patience = this.#patience.forStep();
+    for (const registered of this.#providers) await this.#tools.refresh(registered, patience);
   }
 
   /** What providers say about themselves, for the system prompt. Made safe for it; no fence. */
@@ -125,9 +139,10 @@ export class MemoryManager {
     this.#turn = turn;
     const startedAt = performance.now();
     const text = typeof message === "string" ? message : "";
-    await this.#fanOut.tellWithin("onTurnStart", this.#deadlines.turnStart, (provider, call) =>
-      provider.onTurnStart?.(turn, text, { ...options, ...call }),
-    );
+    const patience = this.#patience.forStep();
+    this.#turnPatience = patience;
+    const tell: Work = (provider, call) => provider.onTurnStart?.(turn, text, { ...options, ...call });
+    await this.#fanOut.tellWithin("onTurnStart", this.#deadlines.turnStart, tell, patience);
     this.#turnStartMs = performance.now() - startedAt;
   }
 
@@ -135,9 +150,11 @@ export class MemoryManager {
   async prefetchAll(query: unknown, options: { readonly session_id?: string } = {}): Promise<string> {
     const until = performance.now() + Math.max(0, this.#deadlines.turnStart - this.#turnStartMs);
     this.#turnStartMs = 0;
+    const patience = this.#turnPatience ?? this.#patience.forStep();
+    this.#turnPatience = undefined;
     const text = withoutSkillScaffolding(query);
     if (!text || this.#isShutDown) return "";
-    const request = { query: text, sessionId: options.session_id ?? "", turn: this.#turn, until };
+    const request = { query: text, sessionId: options.session_id ?? "", turn: this.#turn, until, patience };
     const parts: string[] = [];
     for (const registered of this.#providers) {
       if (!hasHook(registered, "prefetch")) continue;
@@ -165,6 +182,7 @@ export class MemoryManager {
     if (!text) return;
     const messages = options.messages && [...options.messages]; // the agent goes on appending to its list while the worker waits
     const session_id = options.session_id ?? "";
+    this.#isStuck = false;
     this.#fanOut.later("syncTurn", (provider, call) =>
       provider.syncTurn?.(text, assistant, {
         ...call,
@@ -208,10 +226,10 @@ export class MemoryManager {
   /** Syncs that were handed in before go first. */
   async onSessionEnd(messages: readonly ProviderMessage[] = []): Promise<void> {
     if (this.#isShutDown) return;
-    await this.#fanOut.drain(this.#deadlines.drain);
-    await this.#fanOut.tell("onSessionEnd", this.#deadlines.sessionEnd, (provider, call) =>
-      provider.onSessionEnd?.([...messages], call),
-    );
+    const patience = this.#patience.forStep();
+    this.#isStuck = !(await this.#fanOut.drain(this.#deadlines.drain, patience));
+    const tell: Work = (provider, call) => provider.onSessionEnd?.([...messages], call);
+    await this.#fanOut.tell("onSessionEnd", this.#deadlines.sessionEnd, tell, patience);
   }
 
   async onSessionSwitch(newSessionId: string | null | undefined, options: SwitchOptions = {}): Promise<void> {
@@ -265,16 +283,12 @@ export class MemoryManager {
 
   async #shutDown(): Promise<void> {
     this.#recaller.forgetSession();
-    await this.#fanOut.drain(this.#deadlines.drain);
+    const patience = this.#patience.forStep();
+    // Work that did not end when the session did has had its time.
+    if (!this.#isStuck) await this.#fanOut.drain(this.#deadlines.drain, patience);
     this.#fanOut.close();
     this.#calls.stopAll(); // what still hangs may hold sockets that would keep the process alive
-    const until = performance.now() + this.#deadlines.shutdown;
-    for (const registered of this.#providers.toReversed()) {
-      if (!hasHook(registered, "shutdown")) continue;
-      const deadlineMs = Math.max(0, until - performance.now());
-      const rules = { registered, hook: "shutdown" as const, deadlineMs };
-      await this.#calls.call<unknown>(rules, (signal) => registered.provider.shutdown?.({ signal }));
-    }
+    await this.#fanOut.shutDown(this.#deadlines.shutdown, patience);
     this.#health.write();
   }
 

@@ -21,6 +21,8 @@ export type MemoryManagerOptions = {
   readonly prefetchMaxAgeTurns?: number;
   /** Config `memory.mirror_remove`. */
   readonly mirrorRemove?: boolean;
+  /** Told once per provider, in words for the user, when it fails or does not answer in time for the first time. */
+  readonly onTrouble?: ((text: string) => void) | undefined;
   /** For tests that cannot wait. */
   readonly deadlinesMs?: Partial<Deadlines>;
 };

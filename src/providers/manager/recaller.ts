@@ -4,6 +4,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { LOST_CALL_MS } from "./deadlines.ts";
 import type { CallOutcome, GuardedCalls } from "./guarded-call.ts";
 import { LateRecalls } from "./late-recalls.ts";
+import type { Patience, StepPatience } from "./patience.ts";
 import { isBlank, shortened } from "./prompt-text.ts";
 import type { Registered } from "./registered.ts";
 
@@ -13,17 +14,24 @@ export type RecallRequest = {
   readonly turn: number;
   /** When the turn goes on, by `performance.now()`. */
   readonly until: number;
+  readonly patience: StepPatience;
 };
 
 export class Recaller {
   readonly #calls: GuardedCalls;
+  readonly #patience: Patience;
   readonly #late: LateRecalls;
   readonly #maxChars: number;
   /** Aborted when what was asked for this session is of no use any more. */
   #session = new AbortController();
 
-  constructor(calls: GuardedCalls, limits: { readonly maxAgeTurns: number; readonly maxChars: number }) {
+  constructor(
+    calls: GuardedCalls,
+    patience: Patience,
+    limits: { readonly maxAgeTurns: number; readonly maxChars: number },
+  ) {
     this.#calls = calls;
+    this.#patience = patience;
     this.#maxChars = limits.maxChars;
     this.#late = new LateRecalls(limits.maxAgeTurns);
   }
@@ -44,15 +52,18 @@ export class Recaller {
   }
 
   async #ask(registered: Registered, request: RecallRequest, session: AbortSignal): Promise<string> {
-    const { query, sessionId, turn, until } = request;
+    const { query, sessionId, turn, until, patience } = request;
     const rules = {
       registered,
       hook: "prefetch" as const,
       deadlineMs: Math.max(0, until - performance.now()),
       isOneAtATime: true,
+      patience,
       onLate: (text: unknown) => {
-        if (typeof text === "string" && !session.aborted)
-          this.#late.keep(registered.name, { sessionId, turn, text: shortened(text, this.#maxChars) });
+        if (typeof text !== "string" || session.aborted) return;
+        // "" may be all that is left of a question that was given up.
+        if (!isBlank(text)) this.#patience.alive(registered.name);
+        this.#late.keep(registered.name, { sessionId, turn, text: shortened(text, this.#maxChars) });
       },
     };
     const outcome: CallOutcome<unknown> = await this.#calls.call<unknown>(rules, () =>

@@ -2,6 +2,7 @@
 import type { Logger } from "../../lib/logger.ts";
 import type { ToolSchema } from "../contract.ts";
 import type { GuardedCalls } from "./guarded-call.ts";
+import type { StepPatience } from "./patience.ts";
 import { hasHook, type Registered } from "./registered.ts";
 import { indexTools, readToolSchemas, type ToolIndex, type ToolOffer } from "./tool-index.ts";
 
@@ -46,9 +47,9 @@ export class ToolRegistry {
     this.#take(registered, outcome.kind === "ok" ? outcome.value : []);
   }
 
-  async refresh(registered: Registered): Promise<void> {
+  async refresh(registered: Registered, patience: StepPatience): Promise<void> {
     const { calls, deadlineMs } = this.#rules;
-    const rules = { registered, hook: "getToolSchemas" as const, deadlineMs };
+    const rules = { registered, hook: "getToolSchemas" as const, deadlineMs, patience };
     const outcome = await calls.call<unknown>(rules, () => registered.provider.getToolSchemas());
     this.#take(registered, outcome.kind === "ok" ? outcome.value : []);
   }

@@ -29,21 +29,24 @@ export class BackgroundWorker {
     return "queued";
   }
 
-  /** True when everything handed in before has run, false when it has not after `ms`. */
-  async drain(ms: number): Promise<boolean> {
+  /** True when everything handed in before has run, false when it has not after `ms`, or when no task ended for `stillMs`. */
+  async drain(ms: number, stillMs: number = ms): Promise<boolean> {
     const upTo = this.#handedIn;
     const isDone = (): boolean => this.#finished >= upTo || this.#isClosed;
     if (isDone()) return true;
     return new Promise<boolean>((resolve) => {
       const leave = (outcome: boolean): void => {
         clearTimeout(timer);
+        clearTimeout(stillTimer);
         this.#barriers.delete(look);
         resolve(outcome);
       };
       const look = (): void => {
         if (isDone()) leave(true);
+        else stillTimer?.refresh();
       };
       const timer = setTimeout(() => leave(false), ms);
+      const stillTimer = stillMs < ms ? setTimeout(() => leave(false), stillMs) : undefined;
       this.#barriers.add(look);
     });
   }

@@ -1,0 +1,292 @@
+// A provider that is known to hang is not waited for at length again and again. Time is moved by hand.
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { MemoryProvider } from "../../../src/providers/contract.ts";
+import { MemoryManager } from "../../../src/providers/manager/manager.ts";
+import type { MemoryManagerOptions } from "../../../src/providers/manager/options.ts";
+import { HOOKS, hangingProvider, pause, provider } from "../../fakes/providers.ts";
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const never = (): Promise<never> => new Promise(() => {});
+const EVERYWHERE = HOOKS.filter((hook) => hook !== "getToolSchemas");
+
+/** Milliseconds until it is settled, in steps of 50. */
+async function costs(work: Promise<unknown>): Promise<number> {
+  let isSettled = false;
+  void work.finally(() => {
+    isSettled = true;
+  });
+  await vi.advanceTimersByTimeAsync(0);
+  for (let waited = 0; ; waited += 50) {
+    if (isSettled) return waited;
+    if (waited > 200_000) throw new Error("It never ends.");
+    await vi.advanceTimersByTimeAsync(50);
+  }
+}
+
+function managerOf(member: MemoryProvider, options: MemoryManagerOptions = {}): MemoryManager {
+  const manager = new MemoryManager(options);
+  manager.addProvider(member);
+  return manager;
+}
+
+/** As a turn calls it. */
+async function turn(manager: MemoryManager, number = 1): Promise<void> {
+  await manager.onTurnStart(number, "tea?");
+  await manager.prefetchAll("tea?", { session_id: "s1" });
+  manager.finishTurn({ session_id: "s1", user: "tea?", assistant: "yes" });
+}
+
+async function leave(manager: MemoryManager): Promise<void> {
+  await manager.onSessionEnd([]);
+  await manager.shutdownAll();
+}
+
+function takes(ms: number): () => Promise<void> {
+  return () => new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/** Gives up when it is told to, as a client does whose server hangs. */
+function obedient(_first: unknown, options: { readonly signal?: AbortSignal }): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    options.signal?.addEventListener("abort", () => reject(options.signal?.reason), { once: true });
+  });
+}
+
+describe("a provider that was noticed to hang", () => {
+  it("costs the way out two seconds, also minutes later", async () => {
+    const manager = managerOf(hangingProvider(EVERYWHERE));
+    await costs(turn(manager));
+    expect(await costs(leave(manager))).toBeLessThanOrEqual(2_050);
+
+    const idle = managerOf(hangingProvider(EVERYWHERE));
+    await costs(turn(idle));
+    await vi.advanceTimersByTimeAsync(600_000);
+    expect(await costs(leave(idle))).toBeLessThanOrEqual(2_050);
+  });
+
+  it("costs every other step one second, whatever it does in it", async () => {
+    const manager = managerOf(hangingProvider(EVERYWHERE));
+    await costs(turn(manager));
+    expect(await costs(manager.onPreCompress([]))).toBe(1_000);
+    expect(await costs(manager.onSessionEnd([]))).toBeLessThanOrEqual(1_050);
+    expect(await costs(manager.buildSystemPrompt())).toBe(1_000);
+    expect(await costs(manager.onSessionSwitch("s2"))).toBe(1_000);
+    await vi.advanceTimersByTimeAsync(60_000); // the calls of the first turn are taken for lost, so it is asked again
+    expect(await costs(turn(manager, 2))).toBeLessThanOrEqual(1_050);
+  });
+
+  it("is noticed by the hook that hung first, and the next one is short", async () => {
+    const manager = managerOf(hangingProvider(["onSessionEnd", "shutdown"]));
+    expect(await costs(manager.onSessionEnd([]))).toBe(10_000);
+    expect(await costs(manager.shutdownAll())).toBe(1_000);
+  });
+
+  it("is still one that hangs when a hook that only counts has answered", async () => {
+    const manager = managerOf(
+      provider({ onTurnStart() {}, prefetch: never, syncTurn: never, onSessionEnd: never, shutdown: never }),
+    );
+    await costs(turn(manager));
+    expect(await costs(turn(manager, 2))).toBe(0);
+    expect(await costs(leave(manager))).toBeLessThanOrEqual(2_050);
+  });
+
+  it("is noticed too when it gives up as soon as it is told to", async () => {
+    const manager = managerOf(
+      provider({
+        onPreCompress: obedient,
+        onSessionEnd: obedient,
+        onSessionSwitch: obedient,
+      }),
+    );
+    expect(await costs(manager.onPreCompress([]))).toBe(10_000);
+    expect(await costs(manager.onSessionEnd([]))).toBe(10_000); // once may be chance
+    expect(await costs(manager.onSessionSwitch("s2"))).toBe(1_000);
+    expect(await costs(manager.onPreCompress([]))).toBe(1_000);
+  });
+
+  it("still has the whole time for its work, and is then told that it is over", async () => {
+    const signals: AbortSignal[] = [];
+    const manager = managerOf(
+      provider({
+        onPreCompress: never,
+        onSessionEnd: (_messages, { signal }) => {
+          if (signal !== undefined) signals.push(signal);
+          return never();
+        },
+      }),
+    );
+    await costs(manager.onPreCompress([]));
+    expect(await costs(manager.onSessionEnd([]))).toBe(1_000);
+    await vi.advanceTimersByTimeAsync(8_900);
+    expect(signals.map(({ aborted }) => aborted)).toEqual([false]);
+    await vi.advanceTimersByTimeAsync(100);
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
+  });
+
+  it("is told at a shutdown at the latest", async () => {
+    let signal: AbortSignal | undefined;
+    const manager = managerOf(
+      provider({
+        onPreCompress: never,
+        onSessionEnd: (_messages, options) => {
+          ({ signal } = options);
+          return never();
+        },
+      }),
+    );
+    await costs(manager.onPreCompress([]));
+    await costs(leave(manager));
+    expect(signal?.aborted).toBe(true); // a socket it waits for would keep the process alive
+  });
+
+  it("is waited for at length again once it has answered", async () => {
+    const hang = pause();
+    const manager = managerOf(
+      provider({ onPreCompress: () => hang.over.then(() => ""), onSessionEnd: takes(4_000) }),
+    );
+    expect(await costs(manager.onPreCompress([]))).toBe(10_000);
+    expect(await costs(manager.onSessionEnd([]))).toBe(1_000);
+    hang.end();
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(await costs(manager.onSessionEnd([]))).toBe(4_000);
+  });
+
+  it("is waited for at length again when one call was lost and others work", async () => {
+    let calls = 0;
+    const manager = managerOf(
+      provider({
+        onTurnStart() {},
+        onSessionEnd: () => {
+          calls += 1;
+          return calls === 1 ? never() : takes(4_000)();
+        },
+      }),
+    );
+    expect(await costs(manager.onSessionEnd([]))).toBe(10_000);
+    await vi.advanceTimersByTimeAsync(60_000);
+    await manager.onTurnStart(1, "tea?");
+    expect(await costs(manager.onSessionEnd([]))).toBe(4_000);
+  });
+
+  it("is waited for at length again when a short wait ended before its answer came in time", async () => {
+    const manager = managerOf(
+      provider({ onPreCompress: obedient, onSessionEnd: obedient, onSessionSwitch: takes(1_500) }),
+    );
+    await costs(manager.onPreCompress([]));
+    await costs(manager.onSessionEnd([]));
+    expect(await costs(manager.onSessionSwitch("s2"))).toBe(1_000);
+    await vi.advanceTimersByTimeAsync(500);
+    expect(await costs(manager.onSessionSwitch("s3"))).toBe(1_500);
+  });
+
+  it("keeps the time that config sets no limit to", async () => {
+    const manager = managerOf(
+      provider({ onPreCompress: never, prefetch: () => takes(7_000)().then(() => "tea") }),
+      {
+        prefetchTimeoutS: 0,
+      },
+    );
+    await costs(manager.onPreCompress([]));
+    expect(await costs(manager.prefetchAll("tea?"))).toBe(7_000);
+  });
+
+  it("does not shorten the time of others", async () => {
+    const manager = managerOf(hangingProvider(["onPreCompress", "onSessionEnd"]));
+    manager.addProvider(provider({ name: "builtin", onSessionEnd: takes(6_000) }));
+    await costs(manager.onPreCompress([]));
+    expect(await costs(manager.onSessionEnd([]))).toBe(7_000);
+  });
+});
+
+describe("a provider that is merely slow", () => {
+  it("keeps its deadlines", async () => {
+    const ended: string[] = [];
+    const manager = managerOf(
+      provider({
+        onTurnStart: takes(1_500),
+        prefetch: () => takes(1_400)().then(() => "likes tea"),
+        syncTurn: () => takes(4_500)().then(() => void ended.push("sync")),
+        onSessionEnd: () => takes(9_500)().then(() => void ended.push("end")),
+        onSessionSwitch: () => takes(1_900)().then(() => void ended.push("switch")),
+        shutdown: () => takes(2_400)().then(() => void ended.push("shutdown")),
+      }),
+    );
+    for (const number of [1, 2]) expect(await costs(turn(manager, number))).toBe(2_900);
+    await vi.advanceTimersByTimeAsync(10_000);
+    await costs(turn(manager, 3));
+    expect(await costs(manager.onSessionEnd([]))).toBe(4_500 + 9_500);
+    expect(await costs(manager.onSessionSwitch("s2"))).toBe(1_900);
+    expect(await costs(manager.shutdownAll())).toBe(2_400);
+    expect(ended).toEqual(["sync", "sync", "sync", "end", "switch", "shutdown"]);
+  });
+
+  it("in its recall, which comes late in every turn, is not one that hangs", async () => {
+    const manager = managerOf(
+      provider({ prefetch: () => takes(4_000)().then(() => "likes tea"), onSessionEnd: takes(5_000) }),
+    );
+    for (const number of [1, 2, 3]) {
+      await costs(turn(manager, number));
+      await vi.advanceTimersByTimeAsync(2_000);
+    }
+    expect(await costs(manager.onSessionEnd([]))).toBe(5_000);
+  });
+
+  it("in its syncs gets them all done, although its recall hangs", async () => {
+    const synced: string[] = [];
+    const manager = managerOf(
+      provider({ prefetch: never, syncTurn: (user) => takes(800)().then(() => void synced.push(user)) }),
+    );
+    await costs(manager.prefetchAll("tea?"));
+    for (const user of ["1", "2", "3", "4", "5"]) manager.syncAll(user, "yes");
+    expect(await costs(manager.shutdownAll())).toBe(4_000);
+    expect(synced).toEqual(["1", "2", "3", "4", "5"]);
+  });
+});
+
+describe("trouble with a provider", () => {
+  it("is told once, whatever hangs and fails after it", async () => {
+    const told: string[] = [];
+    const manager = managerOf(hangingProvider(EVERYWHERE), { onTrouble: (text) => told.push(text) });
+    await costs(turn(manager));
+    await costs(leave(manager));
+    expect(told).toEqual([
+      "The memory provider 'notes' does not answer (onTurnStart: no answer within 3 s). The conversation goes on without it; 'hermes memory status' shows more.",
+    ]);
+  });
+
+  it("is told for a failure, with its reason and without a secret", async () => {
+    const told: string[] = [];
+    const key = `sk-ant-${"a1".repeat(24)}`;
+    const failing = provider({
+      syncTurn: () => Promise.reject(new Error(`refused with ${key}`)),
+      onSessionEnd: () => Promise.reject(new Error("again")),
+    });
+    const manager = managerOf(failing, { onTrouble: (text) => told.push(text) });
+    manager.syncAll("tea?", "yes");
+    await manager.onSessionEnd([]);
+    expect(told).toEqual([
+      expect.stringMatching(/^The memory provider 'notes' failed \(syncTurn: refused with /),
+    ]);
+    expect(told.join()).not.toContain(key);
+  });
+
+  it("is told for each provider, and costs nothing when the one who is told fails", async () => {
+    const told: string[] = [];
+    const manager = managerOf(provider({ onSessionEnd: () => Promise.reject(new Error("no")) }), {
+      onTrouble: (text) => {
+        told.push(text);
+        throw new Error("nobody listens");
+      },
+    });
+    manager.addProvider(provider({ name: "builtin", onSessionEnd: () => Promise.reject(new Error("no")) }));
+    await manager.onSessionEnd([]);
+    expect(told).toEqual([expect.stringContaining("'notes'"), expect.stringContaining("'builtin'")]);
+  });
+});
