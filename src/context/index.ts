@@ -2,7 +2,8 @@
 export { applyPromptCaching, type CachingOptions } from "./caching/apply.ts";
 export { type CachingPolicy, cacheTtl, cachingPolicy, type Endpoint } from "./caching/policy.ts";
 export { ContextCompressor, type ContextCompressorOptions } from "./compressor/compressor.ts";
-export { handoffBody, isHandoff } from "./compressor/handoff.ts";
+export { handoffBody, isHandoff, isTaskList } from "./compressor/handoff.ts";
+export { repairPairs } from "./compressor/pairs.ts";
 export {
   type Budgets,
   type CompressorSettings,
@@ -25,7 +26,7 @@ export { type SummaryFeasibility, summaryFeasibility, type WindowFit, windowFit 
 export { compressorSettings, type LosslessSettings, losslessSettings } from "./from-config.ts";
 export { type HygieneDecision, type HygieneQuestion, hygieneDecision, isStillFull } from "./hygiene.ts";
 export { LosslessEngine, type LosslessEngineOptions } from "./lossless/engine.ts";
-export { type ContextMessage, toWire } from "./message.ts";
+export { type ContextMessage, type ToolCall, toolCallsOf, toWire } from "./message.ts";
 export type {
   CompressOutcome,
   LeftOut,

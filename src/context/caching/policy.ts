@@ -21,7 +21,10 @@ const MINIMAX_HOSTS = ["api.minimax.io", "api.minimaxi.com"];
 const QWEN_PROVIDERS = ["opencode", "opencode-zen", "opencode-go", "alibaba"];
 
 export function cachingPolicy(endpoint: Endpoint): CachingPolicy {
-  const provider = endpoint.provider.trim().toLowerCase();
+  const provider = endpoint.provider
+    .trim()
+    .toLowerCase()
+    .replace(/^custom:/, ""); // an entry of the user's own, by its name
   const model = endpoint.model.toLowerCase();
   const address = endpoint.baseUrl.toLowerCase();
   const host = hostOf(address);
