@@ -43,7 +43,15 @@ const common: BuildOptions = {
   platform: "node",
   target: "node24",
   // Heavy or native: these stay packages of their own, loaded when needed. commander is on every path, so it is bundled.
-  external: ["@modelcontextprotocol/sdk", "@pydantic/genai-prices", "koffi", "yaml", "zod"],
+  external: [
+    "@ai-sdk/*",
+    "@modelcontextprotocol/sdk",
+    "@pydantic/genai-prices",
+    "ai",
+    "koffi",
+    "yaml",
+    "zod",
+  ],
   legalComments: "eof",
   logLevel: "warning",
 };

@@ -1,5 +1,24 @@
-// Models: what a call used and cost, and how much fits into a window.
-export { isLoopback, parseBaseUrl } from "./context-window/base-url.ts";
+// Models: which one, how to talk to it, what a call used and cost, and how much fits into a window.
+export { classifyFailure, type FailurePlace } from "./access/failures.ts";
+export { type OpenModelOptions, openModel } from "./access/open-model.ts";
+export { fromSdkModel, type SdkModelOptions } from "./access/sdk-model.ts";
+export type {
+  ApiMode,
+  ChatMessage,
+  ChatModel,
+  FinishReason,
+  ModelDelta,
+  ModelFailure,
+  ModelFailureKind,
+  ModelIdentity,
+  ModelReply,
+  ModelRequest,
+  ToolDefinition,
+} from "./chat.ts";
+export { type ChoiceSources, chooseModel } from "./choice/choose.ts";
+export { type KnownProvider, knownProviders } from "./choice/providers.ts";
+export type { ChosenModel, ModelChoiceError, ModelSelection } from "./choice-types.ts";
+export { isLoopback, parseBaseUrl, safeAddress } from "./context-window/base-url.ts";
 export { type CacheKey, rememberWindow, windowCachePath } from "./context-window/cache.ts";
 export { limitFromError } from "./context-window/error-limit.ts";
 export {
@@ -12,6 +31,12 @@ export {
 export type { ServerKind } from "./context-window/server-answers.ts";
 export { DEFAULT_WINDOW } from "./context-window/table.ts";
 export {
+  findLocalServers,
+  type LocalServer,
+  type LocalServerKind,
+  type LocalServerOptions,
+} from "./local-servers.ts";
+export {
   costOf,
   findPrices,
   type ModelPrices,
@@ -20,7 +45,16 @@ export {
   type Prices,
   writePrice,
 } from "./pricing.ts";
+export { type CallOptions, callModel, mayRetry, type Retry, retryWaitMs } from "./retry.ts";
 export { type CacheSavings, cacheSavings, frozenSnapshotSavings } from "./savings.ts";
+export {
+  type AuxiliarySources,
+  type AuxiliaryTask,
+  auxiliaryModel,
+  type MainModel,
+  type TextModelOptions,
+  toTextModel,
+} from "./text-model.ts";
 export {
   addUsage,
   NO_USAGE,

@@ -33,7 +33,10 @@ export function normalizeUsage(raw: unknown, wire: Wire = wireOf(raw)): Usage {
       };
     case "responses": {
       const details = record(usage.input_tokens_details);
-      const cached = { read: count(details.cached_tokens), write: count(details.cache_creation_tokens) };
+      const cached = {
+        read: count(details.cached_tokens),
+        write: first(details.cache_write_tokens, details.cache_creation_tokens),
+      };
       const reasoning = count(record(usage.output_tokens_details).reasoning_tokens);
       return disjoint(count(usage.input_tokens), cached, count(usage.output_tokens), reasoning);
     }

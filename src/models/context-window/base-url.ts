@@ -14,6 +14,12 @@ export function isLoopback({ hostname }: URL): boolean {
   return /^127\.\d+\.\d+\.\d+$/.test(hostname) || /^\[::ffff:7f[0-9a-f]{2}:[0-9a-f]{1,4}\]$/.test(hostname);
 }
 
+/** For people and logs: without a password or a key that may be in it. */
+export function safeAddress(text: string): string {
+  const url = parseBaseUrl(text);
+  return url === undefined ? "" : plain(url);
+}
+
 /** Without the part that selects one protocol of several, and without a slash at the end. */
 export function serverRoot(base: URL): string {
   return plain(base).replace(/\/(?:api(?:\/v\d+)?|v\d+)$/, "");

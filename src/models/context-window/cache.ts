@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { updateTextFile } from "../../config/index.ts";
 import { err, ok, type Result } from "../../lib/index.ts";
 import { asRecord, isPlausibleWindow } from "./fields.ts";
+import { withoutProvider } from "./model-name.ts";
 
 export type CacheKey = { readonly model: string; readonly provider: string; readonly baseUrl: string };
 
@@ -19,7 +20,7 @@ export async function cachedWindow(home: string, key: CacheKey): Promise<number 
   const { parse } = await import("yaml");
   try {
     const entries = asRecord(asRecord(parse(readFileSync(windowCachePath(home), "utf8")))[SECTION]);
-    const written = `${key.model}@${key.baseUrl}`;
+    const written = `${key.model}@${key.baseUrl}`; // by another program, as it was given the address
     const found = [entryName(key), written, `${entryName(key)}/`].find((name) =>
       Object.hasOwn(entries, name),
     );
@@ -59,7 +60,7 @@ export async function rememberWindow(
 /** What a server tells depends on which server it is. LM Studio's changes with every load, Nous serves by its own lists. */
 function isCacheable({ model, provider, baseUrl }: CacheKey): boolean {
   const isExempt = ["lmstudio", "lm-studio", "nous"].includes(provider.toLowerCase());
-  return model !== "" && baseUrl !== "" && !isExempt && !/nousresearch/i.test(baseUrl);
+  return model !== "" && (baseUrl !== "" || provider !== "") && !isExempt && !/nousresearch/i.test(baseUrl);
 }
 
 /** Windows that older versions are known to have written down wrongly. */
@@ -72,6 +73,8 @@ function isStale({ model, provider, baseUrl }: CacheKey, tokens: number): boolea
   return name.includes("grok-4.3") && tokens <= 256_000;
 }
 
-function entryName({ model, baseUrl }: CacheKey): string {
-  return `${model}@${baseUrl.replace(/\/+$/, "")}`;
+/** A vendor at its usual place has no address in config; its name stands for it. */
+function entryName({ model, provider, baseUrl }: CacheKey): string {
+  const address = baseUrl.trim().replace(/\/+$/, "");
+  return `${withoutProvider(model.trim())}@${address === "" ? provider.toLowerCase() : address}`;
 }

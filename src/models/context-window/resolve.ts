@@ -65,26 +65,40 @@ export async function resolveContextWindow(
     const tokens = options.home === undefined ? undefined : await cachedWindow(options.home, key);
     return tokens === undefined ? undefined : found(tokens, "cache");
   };
-  const asked = async (): Promise<ContextWindow | undefined> => {
+  const asked = async (): Promise<Asked | undefined> => {
     if (base === undefined || model === "") return undefined;
     const timeoutMs = isHere
       ? (options.loopbackTimeoutMs ?? LOOPBACK_TIMEOUT_MS)
       : (options.remoteTimeoutMs ?? REMOTE_TIMEOUT_MS);
     const apiKey = question.apiKey ?? "";
     const { fetch: send = fetch, signal } = options;
-    const window = await askServer({ model, provider, base, apiKey, timeoutMs, fetch: send, signal });
-    return window && { ...window, source: "server" };
+    const answer = await askServer({ model, provider, base, apiKey, timeoutMs, fetch: send, signal });
+    if (answer === undefined) return undefined;
+    const { isLoaded, ...window } = answer;
+    return { window: { ...window, source: "server" }, isLoaded };
   };
 
   // A cache knows what was, and a server on this machine costs nothing to ask.
-  if (isHere) return (await asked()) ?? (await known()) ?? looked(model, provider);
+  if (isHere) return lower(await asked(), await known()) ?? looked(model, provider);
   const cached = await known();
   if (cached) return cached;
-  const told = options.config?.model.probeRemote ? await asked() : undefined;
+  const told = options.config?.model.probeRemote ? (await asked())?.window : undefined;
   // Only a cache: a window that cannot be kept is asked for again.
   if (told && !told.isProvisional && options.home !== undefined)
     await rememberWindow(options.home, key, told.tokens).catch(() => undefined);
   return told ?? looked(model, provider);
+}
+
+type Asked = { readonly window: ContextWindow; readonly isLoaded: boolean };
+
+/**
+ * Of a server on this machine. The cache has what it stated in an error, and a list of models may well promise more than is served:
+ * the lower one counts, unless the server says what the model is loaded with now.
+ */
+function lower(told: Asked | undefined, kept: ContextWindow | undefined): ContextWindow | undefined {
+  if (told === undefined || kept === undefined) return told?.window ?? kept;
+  if (told.isLoaded || told.window.tokens <= kept.tokens) return told.window;
+  return { ...kept, isProvisional: told.window.isProvisional };
 }
 
 /** What the file says: for the model it names, or in the entry of a server of the user's own. */

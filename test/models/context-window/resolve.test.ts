@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { type HermesConfig, loadConfig } from "../../../src/config/index.ts";
 import { isLoopback, parseBaseUrl } from "../../../src/models/context-window/base-url.ts";
 import { rememberWindow, resolveContextWindow } from "../../../src/models/index.ts";
-import { modelServer, ollamaAnswers } from "../../fakes/model-server.ts";
+import { type Answers, modelServer, ollamaAnswers } from "../../fakes/model-server.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
 
 const REMOTE = "https://models.example/v1";
@@ -213,6 +213,58 @@ describe("the cache of windows", () => {
     const silent = await modelServer({});
     const other = homeWith(`context_lengths:\n  n@${silent.url}/v1: 9000\n`);
     expect(await cached(other, { model: "n", baseUrl: `${silent.url}/v1` })).toBe(9000);
+  });
+
+  it("keeps a limit that a server on this machine stated, against a list that promises more", async () => {
+    const list = (entry: object) => ({ "/v1/models": { data: [{ id: "m", ...entry }] } });
+    const windowAfter = async (limit: number, answers: Answers) => {
+      const { url } = await modelServer(answers);
+      const home = tempDirectory();
+      await rememberWindow(home, { model: "m", provider: "custom", baseUrl: `${url}/v1` }, limit);
+      const { tokens, source, isProvisional } = await resolveContextWindow(
+        { model: "m", provider: "custom", baseUrl: `${url}/v1` },
+        { home },
+      );
+      return { tokens, source, isProvisional };
+    };
+    const stated = { tokens: 20_000, source: "cache", isProvisional: false };
+    expect(await windowAfter(20_000, list({ context_length: 200_000 }))).toEqual(stated);
+    expect(await windowAfter(20_000, list({}))).toEqual(stated);
+    expect(await windowAfter(20_000, list({ context_length: 8192 }))).toMatchObject({
+      tokens: 8192,
+      source: "server",
+    });
+    // Not loaded yet: what it will say then counts, so it is asked again.
+    const idle = ollamaAnswers("m", { most: 131_072 });
+    expect(await windowAfter(20_000, idle)).toEqual({ ...stated, isProvisional: true });
+  });
+
+  it("gives way to what a server on this machine has loaded the model with, also when that is more", async () => {
+    const loaded: readonly Answers[] = [
+      ollamaAnswers("m", { loaded: 65_536 }),
+      { "/props": { default_generation_settings: { n_ctx: 65_536 } } },
+      { "/api/v0/models": { data: [{ id: "m", state: "loaded", loaded_context_length: 65_536 }] } },
+      { "/v1/models": { data: [{ id: "m", max_model_len: 65_536 }] } },
+    ];
+    for (const answers of loaded) {
+      const { url } = await modelServer(answers);
+      const home = homeWith(`context_lengths:\n  m@${url}/v1: 20000\n`);
+      const window = await resolveContextWindow({ model: "m", baseUrl: `${url}/v1` }, { home });
+      expect(window).toMatchObject({ tokens: 65_536, source: "server" });
+    }
+  });
+
+  it("knows a vendor at its usual place by name, and a model with and without that in front", async () => {
+    const home = tempDirectory();
+    await rememberWindow(home, { model: "claude-opus-4-6", provider: "anthropic", baseUrl: "" }, 200_000);
+    for (const model of ["claude-opus-4-6", "anthropic:claude-opus-4-6"]) {
+      const ask = (provider: string) => resolveContextWindow({ model, provider, baseUrl: "" }, { home });
+      expect(await ask("anthropic")).toMatchObject({ tokens: 200_000, source: "cache" });
+      expect(await ask("openrouter")).toMatchObject({ source: "table" });
+      expect(await ask("")).toMatchObject({ source: "table" });
+    }
+    await rememberWindow(home, { model: "openai:gpt-5", provider: "openai", baseUrl: `${REMOTE} ` }, 100_000);
+    expect(await cached(home, { model: "gpt-5", provider: "openai", baseUrl: REMOTE })).toBe(100_000);
   });
 
   it("takes a new window and keeps everything else that is in the file", async () => {

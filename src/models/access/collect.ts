@@ -1,0 +1,141 @@
+// Puts the parts of a stream together: what may be told at once, and the reply they come to.
+import type {
+  LanguageModelV4Content,
+  LanguageModelV4StreamPart,
+  SharedV4ProviderMetadata,
+} from "@ai-sdk/provider";
+import type { ModelDelta } from "../chat.ts";
+import { RawChunks } from "./raw-chunks.ts";
+import type { Reply } from "./sdk-messages.ts";
+import { type Piece, ThinkTags } from "./think-tags.ts";
+import type { WireTraits } from "./wire.ts";
+
+type Block = {
+  readonly type: "text" | "reasoning";
+  text: string;
+  providerMetadata?: SharedV4ProviderMetadata;
+};
+type Finish = Extract<LanguageModelV4StreamPart, { type: "finish" }>;
+
+export class Collector {
+  readonly #wire: WireTraits;
+  readonly #content: (Block | LanguageModelV4Content)[] = [];
+  readonly #open = new Map<string, Block>();
+  readonly #raw = new RawChunks();
+  readonly #tags: ThinkTags | undefined;
+  #text = "";
+  #taggedReasoning = "";
+  /** A new block of text has begun and said nothing yet. */
+  #isNewText = false;
+  #finish: Finish | undefined;
+  #model: string | undefined;
+
+  constructor(wire: WireTraits) {
+    this.#wire = wire;
+    this.#tags = wire.hasThinkTags ? new ThinkTags() : undefined;
+  }
+
+  /** What was told so far. */
+  get text(): string {
+    return this.#text;
+  }
+
+  get finish(): Finish | undefined {
+    return this.#finish;
+  }
+
+  /** By its own name. */
+  get model(): string | undefined {
+    return this.#model ?? this.#raw.facts().model;
+  }
+
+  /** Everything but errors and warnings, which are not the reply's. */
+  add(part: LanguageModelV4StreamPart): readonly ModelDelta[] {
+    switch (part.type) {
+      case "text-start":
+      case "reasoning-start":
+        this.#start(part.type === "text-start" ? "text" : "reasoning", part.id, part.providerMetadata);
+        return [];
+      case "text-delta":
+      case "reasoning-delta": {
+        const type = part.type === "text-delta" ? "text" : "reasoning";
+        const block = this.#open.get(key(type, part.id)) ?? this.#start(type, part.id, undefined);
+        block.text += part.delta;
+        describe(block, part.providerMetadata);
+        if (part.delta === "") return [];
+        return type === "text" ? this.#say(part.delta) : [{ kind: "reasoning", text: part.delta }];
+      }
+      case "text-end":
+      case "reasoning-end": {
+        const id = key(part.type === "text-end" ? "text" : "reasoning", part.id);
+        const block = this.#open.get(id);
+        if (block) describe(block, part.providerMetadata);
+        this.#open.delete(id);
+        return [];
+      }
+      case "tool-call":
+        this.#content.push(part);
+        return [];
+      case "response-metadata":
+        this.#model = part.modelId ?? this.#model;
+        return [];
+      case "raw":
+        this.#raw.add(part.rawValue);
+        return [];
+      case "finish":
+        this.#finish = part;
+        return this.#told(this.#tags?.flush() ?? []);
+      default:
+        return []; // sources, files, and calls that the vendor runs itself
+    }
+  }
+
+  reply(): Reply {
+    return {
+      content: this.#content,
+      text: this.#text,
+      taggedReasoning: this.#taggedReasoning,
+      raw: this.#raw.facts(),
+    };
+  }
+
+  #start(type: Block["type"], id: string, metadata: SharedV4ProviderMetadata | undefined): Block {
+    const block: Block = { type, text: "" };
+    describe(block, metadata);
+    this.#open.set(key(type, id), block);
+    this.#content.push(block);
+    if (type === "text") this.#isNewText = true;
+    return block;
+  }
+
+  #say(delta: string): readonly ModelDelta[] {
+    const separator = this.#isNewText && this.#text !== "" ? this.#wire.textSeparator : "";
+    this.#isNewText = false;
+    const text = separator + delta;
+    return this.#told(this.#tags ? this.#tags.feed(text) : [{ kind: "text", text }]);
+  }
+
+  #told(pieces: readonly Piece[]): readonly ModelDelta[] {
+    for (const { kind, text } of pieces) {
+      if (kind === "text") this.#text += text;
+      else this.#taggedReasoning += text;
+    }
+    return pieces;
+  }
+}
+
+/** Some vendors count texts and thoughts apart. */
+function key(type: Block["type"], id: string): string {
+  return `${type}:${id}`;
+}
+
+/** Signatures come with the start, a piece or the end; a later null takes nothing back. */
+function describe(block: Block, metadata: SharedV4ProviderMetadata | undefined): void {
+  for (const [name, data] of Object.entries(metadata ?? {})) {
+    const known = Object.entries(data).filter(([, value]) => value !== null && value !== undefined);
+    block.providerMetadata = {
+      ...block.providerMetadata,
+      [name]: { ...block.providerMetadata?.[name], ...Object.fromEntries(known) },
+    };
+  }
+}

@@ -1,0 +1,79 @@
+// What the SDK leaves out of its parts and the servers' own events tell: under which name a thought came, OpenRouter's
+// `reasoning_details`, which calls had an id, who answered.
+
+export type RawFacts = {
+  /** The chat wire's field `reasoning_content` was there. */
+  readonly hasReasoningContent: boolean;
+  /** As OpenRouter wants them back: the pieces of one entry put together. */
+  readonly reasoningDetails: readonly Details[];
+  /** Ids that the server gave to calls; undefined when no event was seen. */
+  readonly callIds: ReadonlySet<string> | undefined;
+  readonly model: string | undefined;
+};
+
+export type Details = Readonly<Record<string, unknown>>;
+
+export class RawChunks {
+  #hasReasoningContent = false;
+  readonly #details: Record<string, unknown>[] = [];
+  #callIds: Set<string> | undefined;
+  #model: string | undefined;
+
+  add(chunk: unknown): void {
+    const event = asRecord(chunk);
+    this.#callIds ??= new Set();
+    this.#model ??= textOf(event.modelVersion);
+    for (const choice of asList(event.choices)) {
+      const delta = asRecord(asRecord(choice).delta);
+      if (typeof delta.reasoning_content === "string") this.#hasReasoningContent = true;
+      for (const entry of asList(delta.reasoning_details)) this.#addDetail(asRecord(entry));
+      for (const call of asList(delta.tool_calls)) this.#addId(asRecord(call).id);
+    }
+    for (const candidate of asList(event.candidates))
+      for (const part of asList(asRecord(asRecord(candidate).content).parts))
+        this.#addId(asRecord(asRecord(part).functionCall).id);
+  }
+
+  facts(): RawFacts {
+    return {
+      hasReasoningContent: this.#hasReasoningContent,
+      reasoningDetails: this.#details,
+      callIds: this.#callIds,
+      model: this.#model,
+    };
+  }
+
+  #addId(id: unknown): void {
+    const text = textOf(id);
+    if (text !== undefined) this.#callIds?.add(text);
+  }
+
+  /** An entry streams as entries of the same kind and place, each with the next piece of its text. */
+  #addDetail(entry: Details): void {
+    const last = this.#details.at(-1);
+    const grows =
+      entry.type === "reasoning.text" ? "text" : entry.type === "reasoning.summary" ? "summary" : undefined;
+    const isSame = last !== undefined && last.type === entry.type && (last.index ?? 0) === (entry.index ?? 0);
+    if (!isSame || grows === undefined) {
+      if (Object.keys(entry).length > 0) this.#details.push({ ...entry });
+      return;
+    }
+    for (const [key, value] of Object.entries(entry)) {
+      if (key === grows) last[key] = `${textOf(last[key]) ?? ""}${textOf(value) ?? ""}`;
+      else if (value !== null && value !== undefined) last[key] = value;
+      else if (!(key in last)) last[key] = value;
+    }
+  }
+}
+
+export function asRecord(value: unknown): Details {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Details) : {};
+}
+
+export function asList(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+export function textOf(value: unknown): string | undefined {
+  return typeof value === "string" && value !== "" ? value : undefined;
+}

@@ -1,0 +1,340 @@
+// Our messages as the AI SDK has them, and its content as a message of ours: the one file that knows both shapes. Pure, and the
+// same messages always give the same prompt. Thoughts are kept in the vendors' own shapes, because other programs read the same
+// database, and go back only over the wire they came from.
+import type {
+  LanguageModelV4Content,
+  LanguageModelV4Message,
+  LanguageModelV4Prompt,
+  SharedV4ProviderOptions,
+} from "@ai-sdk/provider";
+import type { ChatMessage } from "../chat.ts";
+import { callId, callsOf, imageAt, objectOf, partsOf, partText, plainText } from "./message-parts.ts";
+import { asList, asRecord, type Details, type RawFacts, textOf } from "./raw-chunks.ts";
+import type { WireTraits } from "./wire.ts";
+
+type Assistant = Extract<LanguageModelV4Message, { role: "assistant" }>;
+type AssistantPart = Assistant["content"][number];
+type UserPart = Extract<LanguageModelV4Message, { role: "user" }>["content"][number];
+type JsonObject = SharedV4ProviderOptions[string];
+type Options = { readonly providerOptions?: SharedV4ProviderOptions };
+
+// ---- to the SDK ----
+
+export function toSdkPrompt(messages: readonly ChatMessage[], wire: WireTraits): LanguageModelV4Prompt {
+  const toolNames = new Map<string, string>();
+  return messages.flatMap((message, index): LanguageModelV4Message[] => {
+    switch (message.role) {
+      case "system":
+      case "developer":
+        return [index === 0 ? systemMessage(message) : userMessage(message, wire)];
+      case "user":
+        return [userMessage(message, wire)];
+      case "assistant": {
+        for (const call of callsOf(message)) toolNames.set(call.id, call.name);
+        const content = assistantParts(message, wire);
+        const isRefused = content.length === 0 && ["anthropic_messages", "google"].includes(wire.apiMode);
+        return isRefused ? [] : [{ role: "assistant", content, ...assistantOptions(message, wire) }];
+      }
+      case "tool":
+      case "function":
+        return toolMessage(message, toolNames, wire);
+      default:
+        return []; // rows of other programs, such as `session_meta`
+    }
+  });
+}
+
+function systemMessage(message: ChatMessage): LanguageModelV4Message {
+  const marked = [...partsOf(message.content)]
+    .reverse()
+    .find((part) => asRecord(part).cache_control !== undefined);
+  const marker = cacheOptions(message.cache_control ?? asRecord(marked).cache_control);
+  return { role: "system", content: plainText(message.content, "\n"), ...marker };
+}
+
+function userMessage(message: ChatMessage, { apiMode }: WireTraits): LanguageModelV4Message {
+  const parts = partsOf(message.content).map(userPart);
+  const isEmpty = parts.every((part) => part.type === "text" && part.text.trim() === "");
+  // Anthropic refuses a message without words.
+  const content =
+    isEmpty && apiMode === "anthropic_messages" ? [{ type: "text" as const, text: "(empty)" }] : parts;
+  const some = content.length > 0 ? content : [{ type: "text" as const, text: "" }];
+  return { role: "user", content: some, ...cacheOptions(message.cache_control) };
+}
+
+function userPart(part: unknown): UserPart {
+  const { image_url: given, cache_control: marker } = asRecord(part);
+  const address = textOf(given) ?? textOf(asRecord(given).url);
+  const image = address === undefined ? undefined : imageAt(address);
+  return image
+    ? { type: "file", ...image, ...cacheOptions(marker) }
+    : { type: "text", text: partText(part), ...cacheOptions(marker) };
+}
+
+function assistantParts(message: ChatMessage, wire: WireTraits): AssistantPart[] {
+  const calls = callsOf(message).map((call): AssistantPart => {
+    const signature = textOf(asRecord(asRecord(call.extra).google).thought_signature);
+    const isSigned = wire.apiMode === "google" || wire.takesThoughtSignatures;
+    return {
+      type: "tool-call",
+      toolCallId: wireId(call.id, wire),
+      toolName: call.name,
+      input: argumentsFor(call.arguments, wire),
+      ...(signature !== undefined && isSigned
+        ? { providerOptions: { google: { thoughtSignature: signature } } }
+        : {}),
+    };
+  });
+  return [...reasoningParts(message, wire), ...textParts(message, wire), ...calls];
+}
+
+function textParts(message: ChatMessage, wire: WireTraits): AssistantPart[] {
+  const text = plainText(message.content, "\n");
+  const marker = asRecord(partsOf(message.content).at(-1)).cache_control;
+  const items = wire.apiMode === "responses" ? messageItems(message) : [];
+  if (items.length > 0 && items.map((item) => item.text).join(wire.textSeparator) === text)
+    return items.map(({ text: each, id, phase }) => {
+      const data = { ...(id === undefined ? {} : { itemId: id }), ...(phase === undefined ? {} : { phase }) };
+      return { type: "text", text: each, ...vendorOptions(wire, data) };
+    });
+  const signature = wire.apiMode === "google" ? thoughtSignature(message, "text") : undefined;
+  if (text === "" && signature === undefined) return [];
+  const options =
+    signature === undefined ? cacheOptions(marker) : vendorOptions(wire, { thoughtSignature: signature });
+  return [{ type: "text", text, ...options }];
+}
+
+function messageItems(
+  message: ChatMessage,
+): { text: string; id?: string | undefined; phase?: string | undefined }[] {
+  return asList(message.codex_message_items).map((item) => {
+    const { id, phase, content } = asRecord(item);
+    return { text: plainText(content, ""), id: textOf(id), phase: textOf(phase) };
+  });
+}
+
+/** Those of this wire; the details of another one would be refused. */
+function reasoningParts(message: ChatMessage, wire: WireTraits): AssistantPart[] {
+  const part = (text: string, data: JsonObject): AssistantPart => ({
+    type: "reasoning",
+    text,
+    ...vendorOptions(wire, data),
+  });
+  const details = asList(message.reasoning_details).map(asRecord);
+  switch (wire.apiMode) {
+    case "anthropic_messages":
+      return details.flatMap(({ type, thinking, signature, data }) => {
+        const [signed, hidden] = [textOf(signature), textOf(data)];
+        if (type === "thinking" && signed) return [part(String(thinking ?? ""), { signature: signed })];
+        return type === "redacted_thinking" && hidden ? [part("", { redactedData: hidden })] : [];
+      });
+    case "responses":
+      return asList(message.codex_reasoning_items).flatMap((item) => {
+        const { id, encrypted_content: encrypted, summary } = asRecord(item);
+        const [itemId, content] = [textOf(id), textOf(encrypted)];
+        if (content === undefined) return []; // nothing is stored there, so an id alone leads nowhere
+        const data = { ...(itemId === undefined ? {} : { itemId }), reasoningEncryptedContent: content };
+        const texts = asList(summary).flatMap((entry) => textOf(asRecord(entry).text) ?? []);
+        return (texts.length > 0 ? texts : [""]).map((text) => part(text, data));
+      });
+    case "google":
+      return details.filter(isSignedThought).map((entry) => {
+        return part(textOf(entry.text) ?? "", { thoughtSignature: String(entry.thought_signature) });
+      });
+    case "chat_completions": {
+      const text =
+        wire.takesReasoningDetails && routerDetails(message).length > 0
+          ? undefined
+          : message.reasoning_content;
+      return typeof text === "string" && text !== "" ? [{ type: "reasoning", text }] : [];
+    }
+    default:
+      return wire.apiMode satisfies never;
+  }
+}
+
+function assistantOptions(message: ChatMessage, wire: WireTraits): Options {
+  const details = wire.takesReasoningDetails ? routerDetails(message) : [];
+  const { providerOptions: marker } = cacheOptions(message.cache_control);
+  if (details.length === 0) return marker ? { providerOptions: marker } : {};
+  return { providerOptions: { ...marker, openaiCompatible: { reasoning_details: details } as JsonObject } };
+}
+
+function routerDetails(message: ChatMessage): readonly Details[] {
+  const entries = asList(message.reasoning_details).map(asRecord);
+  return entries.filter(({ type }) => typeof type === "string" && type.startsWith("reasoning."));
+}
+
+const GOOGLE_SIGNATURE = "google.thought_signature";
+
+function isSignedThought({ type, part, thought_signature: signature }: Details): boolean {
+  return type === GOOGLE_SIGNATURE && part === "reasoning" && textOf(signature) !== undefined;
+}
+
+function thoughtSignature(message: ChatMessage, of: "text"): string | undefined {
+  const entries = asList(message.reasoning_details).map(asRecord);
+  const entry = entries.findLast(({ type, part }) => type === GOOGLE_SIGNATURE && part === of);
+  return textOf(entry?.thought_signature);
+}
+
+function toolMessage(
+  message: ChatMessage,
+  names: ReadonlyMap<string, string>,
+  wire: WireTraits,
+): LanguageModelV4Message[] {
+  const id = textOf(message.tool_call_id);
+  if (id === undefined) return []; // an answer to nothing
+  // By its call first: a stored message has lost the name that a live one still has.
+  const name = names.get(id) ?? textOf(message.name) ?? textOf(message.tool_name) ?? "unknown";
+  const value = plainText(message.content, "\n");
+  const result = {
+    type: "tool-result" as const,
+    toolCallId: wireId(id, wire),
+    toolName: name,
+    output: { type: "text" as const, value },
+  };
+  return [{ role: "tool", content: [result], ...cacheOptions(message.cache_control) }];
+}
+
+/** Anthropic refuses ids with other characters, which other servers give to calls of the same conversation. */
+function wireId(id: string, { apiMode }: WireTraits): string {
+  return apiMode === "anthropic_messages" ? id.replace(/[^A-Za-z0-9_-]/g, "_") : id;
+}
+
+/** JSON that the SDK's own parser refuses, for names it takes for an attack. As a value it passes. */
+const REFUSED_KEY = /proto|constructor|\\u/i;
+
+function argumentsFor(given: unknown, { takesArgumentText }: WireTraits): unknown {
+  const value = objectOf(given);
+  if (value === undefined) return takesArgumentText ? "{}" : {};
+  return takesArgumentText && typeof given === "string" && !REFUSED_KEY.test(given) ? given : value;
+}
+
+function cacheOptions(marker: unknown): Options {
+  if (typeof marker !== "object" || marker === null) return {};
+  return { providerOptions: { anthropic: { cacheControl: marker as JsonObject } } };
+}
+
+function vendorOptions({ namespaces }: WireTraits, data: JsonObject): Options {
+  if (Object.keys(data).length === 0) return {};
+  return { providerOptions: Object.fromEntries(namespaces.map((name) => [name, data])) };
+}
+
+// ---- from the SDK ----
+
+export type Reply = {
+  readonly content: readonly LanguageModelV4Content[];
+  /** As it was told while it streamed. */
+  readonly text: string;
+  /** From tags in the text. */
+  readonly taggedReasoning: string;
+  readonly raw: RawFacts;
+};
+
+export function toAssistantMessage(reply: Reply, wire: WireTraits): ChatMessage {
+  const { content, raw } = reply;
+  const thoughts = content.filter((part) => part.type === "reasoning");
+  const structured = thoughts.map(({ text }) => text).filter((text) => text !== "");
+  const tagged = reply.taggedReasoning.trim();
+  const reasoning = [...structured, ...(tagged === "" ? [] : [tagged])].join("\n\n");
+  const details = reasoningDetails(content, raw, wire);
+  const reasoningItems = wire.apiMode === "responses" ? codexReasoning(thoughts, wire) : [];
+  const items = wire.apiMode === "responses" ? codexMessages(content, wire) : [];
+  const calls = content
+    .filter((part) => part.type === "tool-call")
+    .filter((call) => call.providerExecuted !== true);
+  return {
+    role: "assistant",
+    content: reply.text,
+    ...(reasoning === "" ? {} : { reasoning }),
+    ...(raw.hasReasoningContent ? { reasoning_content: structured.join("") } : {}),
+    ...(details.length === 0 ? {} : { reasoning_details: details }),
+    ...(reasoningItems.length === 0 ? {} : { codex_reasoning_items: reasoningItems }),
+    ...(items.length === 0 ? {} : { codex_message_items: items }),
+    ...(calls.length === 0
+      ? {}
+      : { tool_calls: calls.map((call, index) => toolCall(call, index, { raw, wire })) }),
+  };
+}
+
+type Part<Type extends LanguageModelV4Content["type"]> = Extract<LanguageModelV4Content, { type: Type }>;
+
+function reasoningDetails(content: Reply["content"], raw: RawFacts, wire: WireTraits): readonly Details[] {
+  if (wire.apiMode === "chat_completions") return raw.reasoningDetails;
+  if (wire.apiMode === "responses") return [];
+  return content.flatMap((part): Details[] => {
+    if (part.type !== "reasoning" && part.type !== "text") return [];
+    const data = vendorData(part, wire);
+    if (wire.apiMode === "google") {
+      const signature = textOf(data.thoughtSignature);
+      if (signature === undefined) return [];
+      const text = part.type === "reasoning" ? { text: part.text } : {};
+      return [{ type: GOOGLE_SIGNATURE, part: part.type, ...text, thought_signature: signature }];
+    }
+    if (part.type === "text") return [];
+    const [signature, hidden] = [textOf(data.signature), textOf(data.redactedData)];
+    if (signature !== undefined) return [{ type: "thinking", thinking: part.text, signature }];
+    return hidden === undefined ? [] : [{ type: "redacted_thinking", data: hidden }];
+  });
+}
+
+/** One item may have several texts, each a part of its own. */
+function codexReasoning(thoughts: readonly Part<"reasoning">[], wire: WireTraits): readonly Details[] {
+  const items = new Map<string, { id: string; encrypted: string | null; texts: string[] }>();
+  for (const thought of thoughts) {
+    const { itemId, reasoningEncryptedContent: encrypted } = vendorData(thought, wire);
+    const id = textOf(itemId);
+    if (id === undefined) continue;
+    const item = items.get(id) ?? { id, encrypted: null, texts: [] };
+    items.set(id, item);
+    item.encrypted = textOf(encrypted) ?? item.encrypted;
+    if (thought.text !== "") item.texts.push(thought.text);
+  }
+  return [...items.values()].map(({ id, encrypted, texts }) => {
+    const summary = texts.map((text) => ({ type: "summary_text", text }));
+    return { type: "reasoning", id, encrypted_content: encrypted, summary };
+  });
+}
+
+function codexMessages(content: Reply["content"], wire: WireTraits): readonly Details[] {
+  return content.flatMap((part): Details[] => {
+    if (part.type !== "text" || part.text === "") return [];
+    const { itemId, phase } = vendorData(part, wire);
+    const [id, said] = [textOf(itemId), textOf(phase)];
+    if (id === undefined && said === undefined) return [];
+    const text = [{ type: "output_text", text: part.text }];
+    const named = { ...(id === undefined ? {} : { id }), ...(said === undefined ? {} : { phase: said }) };
+    return [{ type: "message", role: "assistant", status: "completed", ...named, content: text }];
+  });
+}
+
+type Origin = { readonly raw: RawFacts; readonly wire: WireTraits };
+
+function toolCall(call: Part<"tool-call">, index: number, { raw, wire }: Origin): Details {
+  const { toolCallId, toolName: name, input } = call;
+  // Where the server gave no id, the SDK makes one up, another one each time.
+  const isGiven = toolCallId !== "" && (raw.callIds?.has(toolCallId) ?? true);
+  const [given = "", item] = isGiven ? toolCallId.split("|") : [];
+  const id = given === "" ? callId(name, input, index) : given;
+  const data = vendorData(call, wire);
+  const itemId = textOf(item) ?? (wire.apiMode === "responses" ? textOf(data.itemId) : undefined);
+  const signature = textOf(data.thoughtSignature);
+  return {
+    id,
+    call_id: id,
+    ...(itemId === undefined ? {} : { response_item_id: itemId }),
+    type: "function",
+    function: { name, arguments: input },
+    ...(signature === undefined ? {} : { extra_content: { google: { thought_signature: signature } } }),
+  };
+}
+
+/** Under this wire's name, or whatever name the model object uses. */
+function vendorData(
+  { providerMetadata }: Part<"reasoning" | "text" | "tool-call">,
+  { namespaces }: WireTraits,
+): Details {
+  const metadata = asRecord(providerMetadata);
+  const known = namespaces.map((name) => metadata[name]).find((value) => value !== undefined);
+  return asRecord(known ?? Object.values(metadata)[0]);
+}

@@ -1,0 +1,106 @@
+// Who serves models, as data. Addresses and names of variables are the vendors' own; suggested models are names that the AI
+// SDK's packages list (a test compares them).
+import type { ApiMode } from "../chat.ts";
+
+export type Provider = {
+  readonly name: string;
+  readonly label: string;
+  readonly aliases: readonly string[];
+  readonly apiMode: ApiMode;
+  /** Where its key may be, the usual place first. */
+  readonly envVars: readonly string[];
+  /** Of this machine, and needs no key. */
+  readonly isLocal: boolean;
+  /** "" leaves it to the vendor's SDK. */
+  readonly baseUrl: string;
+  /** The vendor's own host: an address there means this provider. "" for none. */
+  readonly host: string;
+  readonly models: readonly string[];
+};
+
+/** For listings. */
+export type KnownProvider = {
+  readonly name: string;
+  readonly label: string;
+  readonly envVars: readonly string[];
+  readonly isLocal: boolean;
+  /** "" for the vendor's own. */
+  readonly defaultBaseUrl: string;
+  /** A few that exist; others do too. */
+  readonly models: readonly string[];
+};
+
+export const PROVIDERS: readonly Provider[] = [
+  {
+    name: "anthropic",
+    label: "Anthropic",
+    aliases: ["claude"],
+    apiMode: "anthropic_messages",
+    envVars: ["ANTHROPIC_API_KEY"],
+    isLocal: false,
+    baseUrl: "",
+    host: "api.anthropic.com",
+    models: ["claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5"],
+  },
+  {
+    name: "openai",
+    label: "OpenAI",
+    aliases: [],
+    apiMode: "responses",
+    envVars: ["OPENAI_API_KEY"],
+    isLocal: false,
+    baseUrl: "",
+    host: "api.openai.com",
+    models: ["gpt-5.5", "gpt-5.4-mini", "gpt-5.4-nano"],
+  },
+  {
+    name: "google",
+    label: "Google Gemini",
+    aliases: ["gemini"],
+    apiMode: "google",
+    envVars: ["GOOGLE_GENERATIVE_AI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"],
+    isLocal: false,
+    baseUrl: "",
+    host: "generativelanguage.googleapis.com",
+    models: ["gemini-3.1-pro-preview", "gemini-3.8-flash", "gemini-3.5-flash-lite"],
+  },
+  {
+    name: "openrouter",
+    label: "OpenRouter",
+    aliases: [],
+    apiMode: "chat_completions",
+    envVars: ["OPENROUTER_API_KEY"],
+    isLocal: false,
+    baseUrl: "https://openrouter.ai/api/v1",
+    host: "openrouter.ai",
+    models: [],
+  },
+  localServer("ollama", "Ollama", 11434),
+  localServer("lmstudio", "LM Studio", 1234, ["lm-studio"]),
+  localServer("llamacpp", "llama.cpp", 8080, ["llama.cpp", "llama-cpp"]),
+  localServer("vllm", "vLLM", 8000),
+];
+
+/** Those with an address or a key of their own; `custom` stands for all others. */
+export function knownProviders(): readonly KnownProvider[] {
+  return PROVIDERS.map(({ name, label, envVars, isLocal, baseUrl, models }) => {
+    return { name, label, envVars, isLocal, defaultBaseUrl: baseUrl, models };
+  });
+}
+
+/** By its name or an alias, in any case. */
+export function findProvider(name: string): Provider | undefined {
+  const wanted = name.trim().toLowerCase();
+  return PROVIDERS.find((provider) => provider.name === wanted || provider.aliases.includes(wanted));
+}
+
+/** The vendor whose own address this is. */
+export function providerAt(address: URL): Provider | undefined {
+  return PROVIDERS.find(({ host }) => host !== "" && host === address.hostname.toLowerCase());
+}
+
+function localServer(name: string, label: string, port: number, aliases: readonly string[] = []): Provider {
+  const baseUrl = `http://127.0.0.1:${port}/v1`;
+  const apiMode = "chat_completions";
+  return { name, label, aliases, apiMode, envVars: [], isLocal: true, baseUrl, host: "", models: [] };
+}

@@ -1,0 +1,146 @@
+// One request over each wire, with the vendors' real SDKs and real sockets.
+import { describe, expect, it } from "vitest";
+import type { ChatMessage, ToolDefinition } from "../../../src/models/index.ts";
+import { ASKED, ear, KEY, KINDS, replyOf, wireModel } from "./over-http.ts";
+
+const TOOL: ToolDefinition = {
+  name: "measure",
+  description: "Measures a thing.",
+  parameters: { type: "object", properties: { thing: { type: "string" } }, required: ["thing"] },
+};
+
+const USAGE = { input: 100, output: 20, cacheRead: 40, reasoning: 5 };
+
+/** The wire's messages behind the system prompt, as one text. */
+function sent(messages: readonly unknown[]): string {
+  return JSON.stringify(messages);
+}
+
+describe.each(KINDS)("a model on the %s wire", (kind) => {
+  it("streams text and reasoning and says what it used", async () => {
+    const { wire, model } = await wireModel(kind, [
+      {
+        text: "Forty metres, ünïcode 🏗 too.",
+        reasoning: "It has ten floors.",
+        usage: USAGE,
+        splitBytes: true,
+      },
+    ]);
+    const heard = ear();
+    const reply = await replyOf(model, { ...ASKED, onDelta: heard.onDelta });
+    expect(reply.message).toMatchObject({ role: "assistant", content: "Forty metres, ünïcode 🏗 too." });
+    expect(reply.message.reasoning).toBe("It has ten floors.");
+    expect(heard.text()).toBe(reply.message.content);
+    expect(heard.reasoning()).toBe("It has ten floors.");
+    expect(reply).toMatchObject({ finishReason: "stop", usage: { ...USAGE, cacheWrite: 0 } });
+    expect(wire.systemOf(0)).toBe("Be brief.");
+    expect(sent(wire.wireMessages(0))).toContain("How high is the crane?");
+  });
+
+  it("sends back what it got, thoughts and calls included, and the second request begins with the first", async () => {
+    const { wire, model } = await wireModel(kind, [
+      {
+        text: "I look.",
+        reasoning: "Measure it.",
+        signature: "c2lnbmVk",
+        toolCalls: [{ name: "measure", arguments: { thing: "crane" } }],
+      },
+      { text: "Forty metres." },
+      { text: "As I said." },
+    ]);
+    const first = await replyOf(model, { ...ASKED, tools: [TOOL] });
+    expect(first.finishReason).toBe("tool_calls");
+    const [call] = first.message.tool_calls as { id: string; call_id: string; function: object }[];
+    expect(call?.function).toEqual({ name: "measure", arguments: expect.any(String) });
+    expect(call?.call_id).toBe(call?.id);
+    const result: ChatMessage = { role: "tool", tool_call_id: call?.id, name: "measure", content: "40 m" };
+    const messages = [...ASKED.messages, first.message, result];
+    const second = await replyOf(model, { messages, tools: [TOOL] });
+    const later = { role: "user", content: "Sure?" };
+    await replyOf(model, { messages: [...messages, second.message, later], tools: [TOOL] });
+
+    expect(sent(wire.wireMessages(1))).toContain("40 m");
+    expect(sent(wire.wireMessages(1))).toContain("I look.");
+    if (kind !== "chat") expect(sent(wire.wireMessages(1))).toContain("c2lnbmVk");
+    for (const n of [1, 2]) {
+      const before = wire.wireMessages(n - 1);
+      expect(wire.wireMessages(n).slice(0, before.length)).toEqual(before);
+      expect(wire.systemOf(n)).toBe(wire.systemOf(0));
+    }
+  });
+
+  it("asks with the same bytes for the same messages, also when they went through storage", async () => {
+    const { wire, model } = await wireModel(kind, [
+      {
+        text: "Done.",
+        reasoning: "Hm.",
+        toolCalls: [{ name: "measure", arguments: '{"b": 1,  "a":[2]}', id: "call_1" }],
+      },
+      { text: "One." },
+      { text: "Two." },
+    ]);
+    const { message } = await replyOf(model, { ...ASKED, tools: [TOOL] });
+    const id = (message.tool_calls as { id: string }[])[0]?.id;
+    expect(id).toBe("call_1");
+    const messages = [
+      ...ASKED.messages,
+      message,
+      { role: "tool", tool_call_id: id, name: "measure", content: "" },
+    ];
+    await replyOf(model, { messages, tools: [TOOL] });
+    const stored = JSON.parse(JSON.stringify(messages)).map(
+      ({ name: _, ...rest }: { name?: string }) => rest,
+    );
+    await replyOf(model, { messages: stored, tools: [TOOL] });
+    expect(wire.requests[2]?.raw).toBe(wire.requests[1]?.raw);
+  });
+
+  it("replaces arguments that are no JSON object when it sends them back", async () => {
+    const { wire, model } = await wireModel(kind, [{ text: "ok" }]);
+    const call = {
+      id: "call_1",
+      type: "function",
+      function: { name: "measure", arguments: '{"thing": "cra' },
+    };
+    const messages = [
+      ...ASKED.messages,
+      { role: "assistant", content: null, tool_calls: [call] },
+      { role: "tool", tool_call_id: "call_1", content: "no such thing" },
+    ];
+    await replyOf(model, { messages, tools: [TOOL] });
+    expect(wire.requests[0]?.raw).not.toContain("cra\\");
+    expect(wire.requests[0]?.raw).toMatch(/"(?:arguments":"\{\}"|input":\{\}|args":\{\})/);
+  });
+
+  it("shows tools that may not be called", async () => {
+    const { wire, model } = await wireModel(kind, [{ text: "ok" }]);
+    await replyOf(model, { ...ASKED, tools: [TOOL], toolChoice: "none" });
+    expect(wire.requests[0]?.tools).toEqual(["measure"]);
+    expect(wire.requests[0]?.raw).toMatch(/"tool_choice":(?:"none"|\{"type":"none"\})|"mode":"NONE"/);
+  });
+
+  it("says when a reply was cut at its limit or by a filter", async () => {
+    const { model } = await wireModel(kind, [
+      { text: "Forty", finish: "length" },
+      { text: "", finish: "content_filter" },
+    ]);
+    expect(await replyOf(model, { ...ASKED, maxOutputTokens: 5 })).toMatchObject({ finishReason: "length" });
+    expect(await replyOf(model)).toMatchObject({ finishReason: "content_filter" });
+  });
+
+  it("sends the key in the header and nowhere else", async () => {
+    const { wire, model } = await wireModel(kind, [{ text: "ok" }]);
+    await replyOf(model);
+    const request = wire.requests[0];
+    expect(JSON.stringify(request?.headers)).toContain(KEY);
+    expect(request?.raw).not.toContain(KEY);
+    expect(request?.path).not.toContain(KEY);
+  });
+
+  it("sends no header for a key where there is none", async () => {
+    const { wire, model } = await wireModel(kind, [{ text: "ok" }], { chosen: { apiKey: "" } });
+    await replyOf(model);
+    for (const name of ["authorization", "x-api-key", "x-goog-api-key"])
+      expect(wire.requests[0]?.headers).not.toHaveProperty(name);
+  });
+});
