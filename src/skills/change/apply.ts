@@ -1,0 +1,211 @@
+// Carries a plan out: the history line first, then one rename. Runs under the lock and is synchronous. Throws when the
+// disk does; whatever stands then is the old state or the new one.
+import { lstatSync, mkdirSync, readFileSync, renameSync, rmdirSync, unlinkSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import {
+  err,
+  errnoCode,
+  HermesError,
+  ok,
+  type Result,
+  randomHex,
+  syncDirectory,
+  writeFileAtomic,
+} from "../../lib/index.ts";
+import { type ChangeDraft, newChange, pruneHistory, recordChange } from "../history/history.ts";
+import { optional, type SkillChange } from "../history/record.ts";
+import { archiveDirectory, deletedDirectory, pathWithin } from "../paths.ts";
+import type { SkillStore } from "../store.ts";
+import type { SkillError, SkillOrigin } from "../types.ts";
+import { isoTime, readUsage } from "../usage.ts";
+import type { Plan, SkillPlace } from "./plan-types.ts";
+import { sweepTemps } from "./stale-temps.ts";
+
+export type ChangeContext = {
+  readonly origin: SkillOrigin;
+  readonly sessionId?: string | undefined;
+  /** Id of the staged change that was approved. */
+  readonly approval?: string | undefined;
+};
+
+export type Applied = { readonly change: SkillChange; readonly warning?: string };
+
+export function applyPlan(
+  store: SkillStore,
+  plan: Plan,
+  context: ChangeContext,
+): Result<Applied, SkillError> {
+  const draft = draftOf(store, plan.place, { ...context, action: plan.action });
+  const applied = plan.kind === "delete" ? moveAway(store, plan, draft) : changeFile(store, plan, draft);
+  if (applied.ok) pruneQuietly(store);
+  return applied;
+}
+
+export function draftOf(
+  store: SkillStore,
+  place: Pick<SkillPlace, "directoryName" | "relativePath" | "root" | "isExternal">,
+  context: Omit<ChangeContext, "origin"> & { readonly origin: string; readonly action: string },
+): ChangeDraft {
+  return {
+    time: isoTime(store.clock.now()),
+    action: context.action,
+    skill: place.directoryName,
+    path: place.relativePath,
+    file: null,
+    origin: context.origin,
+    ...optional("root", place.isExternal ? place.root : undefined),
+    ...optional("session", context.sessionId),
+    ...optional("approval", context.approval),
+  };
+}
+
+export type FileChange = {
+  readonly file: string;
+  readonly path: string;
+  readonly before: Uint8Array | undefined;
+  /** Undefined: the file goes. */
+  readonly after: Uint8Array | string | undefined;
+  /** Directories above it go too when they are empty then, up to this one, which stays. */
+  readonly keptDirectory: string;
+};
+
+/** Writes or removes one file, if it still is what the plan was made from. */
+export function replaceFile(
+  store: SkillStore,
+  { file, path, before, after, keptDirectory }: FileChange,
+  draft: ChangeDraft,
+): Result<Applied, SkillError> {
+  const change = newChange({ ...draft, file }, { before, after });
+  const record = (): void => {
+    if (!isSame(readIfThere(path), before)) throw new Changed();
+    recordChange(store.directory, change, before);
+  };
+  let warning: string | undefined;
+  try {
+    if (after === undefined) {
+      record();
+      unlinkSync(path);
+      removeEmpty(dirname(path), keptDirectory);
+    } else warning = writeWhole(path, after, record, keptDirectory);
+  } catch (cause) {
+    if (!(cause instanceof Changed)) throw cause;
+    const message = `'${file}' was changed by another program at this moment. Look at it again, then repeat.`;
+    return err({ kind: "conflict", message });
+  }
+  return ok({ change, ...optional("warning", warning) });
+}
+
+/** Moves a whole skill. Both ends are below the skills directory. */
+export function moveSkill(
+  store: SkillStore,
+  moved: { readonly from: string; readonly to: string },
+  change: SkillChange,
+): void {
+  const from = join(store.directory, moved.from);
+  const to = join(store.directory, moved.to);
+  mkdirSync(dirname(to), { recursive: true, mode: 0o700 });
+  recordChange(store.directory, change, undefined);
+  renameSync(from, to);
+  syncDirectory(dirname(to));
+  syncDirectory(dirname(from));
+  removeEmpty(dirname(from), store.directory);
+}
+
+function changeFile(
+  store: SkillStore,
+  plan: Exclude<Plan, { kind: "delete" }>,
+  draft: ChangeDraft,
+): Result<Applied, SkillError> {
+  const { file, path, before } = plan;
+  const after = plan.kind === "write" ? plan.after : undefined;
+  const keptDirectory = plan.action === "create" ? plan.place.root : plan.place.directory;
+  return replaceFile(store, { file, path, before, after, keptDirectory }, draft);
+}
+
+function moveAway(
+  store: SkillStore,
+  plan: Extract<Plan, { kind: "delete" }>,
+  draft: ChangeDraft,
+): Result<Applied, SkillError> {
+  const base = newChange(draft, { before: undefined, after: undefined });
+  const to =
+    plan.destination === "archive"
+      ? freeArchivePlace(store, plan.place.directoryName)
+      : join(deletedDirectory(store.directory), base.id);
+  const moved = { from: plan.place.relativePath, to: pathWithin(store.directory, to) ?? "" };
+  const change: SkillChange = {
+    ...base,
+    moved,
+    ...optional("absorbed_into", plan.absorbedInto),
+    ...optional("usage", readUsage(store).get(plan.place.directoryName)),
+  };
+  moveSkill(store, moved, change);
+  return ok({ change });
+}
+
+function freeArchivePlace(store: SkillStore, name: string): string {
+  const plain = join(archiveDirectory(store.directory), name);
+  if (lstatSync(plain, { throwIfNoEntry: false }) === undefined) return plain;
+  const stamp = store.clock.now().toISOString().replace(/\D/g, "").slice(0, 14);
+  const dated = `${plain}-${stamp}`;
+  return lstatSync(dated, { throwIfNoEntry: false }) === undefined ? dated : `${dated}-${randomHex(4)}`;
+}
+
+/** Returns what the caller should know when the change is there but may not survive a power cut. */
+function writeWhole(
+  path: string,
+  text: Uint8Array | string,
+  beforeReplace: () => void,
+  keptDirectory: string,
+): string | undefined {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  sweepTemps(dirname(path));
+  try {
+    writeFileAtomic(path, text, {
+      beforeReplace,
+      tempName: `.${basename(path)}.tmp.${randomHex(6)}`,
+      resolved: { previous: lstatSync(path, { throwIfNoEntry: false }) }, // links were refused before
+    });
+  } catch (cause) {
+    if (cause instanceof HermesError && cause.code === "not-synced") return cause.message;
+    removeEmpty(dirname(path), keptDirectory);
+    throw cause;
+  }
+  return undefined;
+}
+
+/** Removes a directory and those above it while they are empty, up to the one that stays. */
+function removeEmpty(directory: string, kept: string): void {
+  for (let path = directory; path !== kept && pathWithin(kept, path) !== undefined; path = dirname(path)) {
+    try {
+      rmdirSync(path);
+    } catch {
+      return; // not empty, which is the usual case; or not ours to remove, which harms nobody
+    }
+  }
+}
+
+/** The change is done; an untidy history is no reason to call it failed. */
+function pruneQuietly(store: SkillStore): void {
+  try {
+    pruneHistory(store.directory);
+  } catch {
+    // Tried again after the next change.
+  }
+}
+
+class Changed extends Error {}
+
+function readIfThere(path: string): Uint8Array | undefined {
+  try {
+    return readFileSync(path);
+  } catch (cause) {
+    if (errnoCode(cause) === "ENOENT") return undefined;
+    throw cause;
+  }
+}
+
+function isSame(a: Uint8Array | undefined, b: Uint8Array | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  return a.length === b.length && a.every((byte, index) => byte === b[index]);
+}

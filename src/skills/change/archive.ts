@@ -1,0 +1,118 @@
+// Putting a skill away where no agent sees it, and bringing it back. For the curator and for people; agents have `delete`.
+import { lstatSync } from "node:fs";
+import { join } from "node:path";
+import { err, namesIn, ok, type Result } from "../../lib/index.ts";
+import { loadFrontmatterParser } from "../frontmatter/parse.ts";
+import { newChange } from "../history/history.ts";
+import type { SkillChange } from "../history/record.ts";
+import { SKILL_FILE } from "../limits.ts";
+import { shownName } from "../names.ts";
+import { archiveDirectory } from "../paths.ts";
+import { provenanceOf, readOrigins } from "../provenance.ts";
+import { findIn, type SkillStore } from "../store.ts";
+import type { Skill, SkillError } from "../types.ts";
+import { changeUsage, markActive, markArchived, readUsage } from "../usage.ts";
+import { applyPlan, type ChangeContext, draftOf, moveSkill } from "./apply.ts";
+import { underLock } from "./perform.ts";
+import { cannotMove } from "./plan-delete.ts";
+
+export type ArchivedSkill = {
+  /** Of its folder in the archive; what `restoreSkill` takes. */
+  readonly name: string;
+  readonly directory: string;
+};
+
+export type ArchiveOptions = ChangeContext & {
+  /** Shipped skills may go too (`curator.prune_builtins`). */
+  readonly isBundledIncluded?: boolean;
+};
+
+/** Never one that is pinned, from the hub, or outside of the home. Returns the change in the history. */
+export async function archiveSkill(
+  store: SkillStore,
+  asked: string,
+  options: ArchiveOptions,
+): Promise<Result<SkillChange, SkillError>> {
+  const parse = await loadFrontmatterParser();
+  const done = await underLock(store, () => {
+    const contents = store.catalog.refreshSync(parse);
+    const found = findIn(contents, asked);
+    if (!found.ok) return found;
+    const skill = found.value;
+    const refusal = refusedFor(skill, store, options) ?? cannotMove(skill, store, contents);
+    if (refusal) return err(refusal);
+    const plan = {
+      kind: "delete",
+      action: "archive",
+      place: skill,
+      destination: "archive",
+      reply: {},
+    } as const;
+    return applyPlan(store, plan, options);
+  });
+  if (!done.ok) return done;
+  const { change } = done.value;
+  await changeUsage(store, new Map([[change.skill, markArchived]]));
+  return ok(change);
+}
+
+/** Directly under the root, under the name it had; never where a skill of that name is. */
+export async function restoreSkill(
+  store: SkillStore,
+  archived: string,
+  context: ChangeContext,
+): Promise<Result<SkillChange, SkillError>> {
+  const parse = await loadFrontmatterParser();
+  const done = await underLock(store, (): Result<SkillChange, SkillError> => {
+    const source = listArchivedSkills(store).find(({ name }) => name === archived);
+    if (source === undefined) {
+      const message = `The archive has no skill '${shownName(archived)}'.`;
+      return err({ kind: "not_found", message });
+    }
+    const name = archived.replace(/-\d{14}(-[0-9a-f]{8})?$/, "");
+    const { skills } = store.catalog.refreshSync(parse);
+    const isTaken = skills.some((skill) => skill.directoryName.toLowerCase() === name.toLowerCase());
+    if (isTaken || readOrigins(store).hub.has(name) || isThere(join(store.directory, name))) {
+      const message = `There is a skill '${name}' already. Rename or archive that one first.`;
+      return err({ kind: "exists", message });
+    }
+    const moved = { from: `.archive/${archived}`, to: name };
+    const place = { directoryName: name, relativePath: name, root: store.directory, isExternal: false };
+    const draft = draftOf(store, place, { ...context, action: "restore" });
+    const change: SkillChange = { ...newChange(draft, { before: undefined, after: undefined }), moved };
+    moveSkill(store, moved, change);
+    return ok(change);
+  });
+  if (done.ok) await changeUsage(store, new Map([[done.value.skill, markActive]]));
+  return done;
+}
+
+/** By name. */
+export function listArchivedSkills(store: SkillStore): readonly ArchivedSkill[] {
+  const archive = archiveDirectory(store.directory);
+  return namesIn(archive)
+    .filter((name) => !name.startsWith(".") && isThere(join(archive, name, SKILL_FILE)))
+    .sort()
+    .map((name) => ({ name, directory: join(archive, name) }));
+}
+
+function refusedFor(
+  skill: Skill,
+  store: SkillStore,
+  { isBundledIncluded = false }: ArchiveOptions,
+): SkillError | undefined {
+  const origins = readOrigins(store);
+  const provenance = provenanceOf(skill, origins);
+  const isOurs = provenance === "agent" || (provenance === "bundled" && isBundledIncluded);
+  if (skill.isFlat || !origins.isReliable || !isOurs) {
+    const message = `The skill '${skill.name}' (${skill.isFlat ? "a single file" : provenance}) is not archived.`;
+    return { kind: "protected", message };
+  }
+  if (readUsage(store).get(skill.directoryName)?.pinned)
+    return { kind: "protected", message: `The skill '${skill.name}' is pinned. Unpin it first.` };
+  return undefined;
+}
+
+function isThere(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+}

@@ -1,0 +1,92 @@
+// Finds the text a patch wants to replace: as it is written; else line by line without the blanks around them; else with
+// every run of blanks counting as one. The first way that finds anything decides. Pure.
+import { pyStrip } from "../../lib/index.ts";
+
+export type Place = { readonly start: number; readonly end: number };
+
+export type Strategy = "exact" | "line-trimmed" | "whitespace";
+
+export type FoundText = { readonly strategy: Strategy; readonly places: readonly Place[] };
+
+/** Places do not overlap and are in order. None: no way finds it. */
+export function findText(text: string, wanted: string): FoundText {
+  const exact = placesOf(text, wanted);
+  if (exact.length > 0) return { strategy: "exact", places: exact };
+  if (pyStrip(wanted) === "") return { strategy: "exact", places: [] }; // blanks alone say too little to search loosely
+  const trimmed = trimmedLines(text, wanted);
+  if (trimmed.length > 0) return { strategy: "line-trimmed", places: trimmed };
+  return { strategy: "whitespace", places: collapsed(text, wanted) };
+}
+
+/** Every place gets `replacement`, whatever signs it holds. */
+export function replaceAt(text: string, places: readonly Place[], replacement: string): string {
+  let result = "";
+  let done = 0;
+  for (const { start, end } of places) {
+    result += text.slice(done, start) + replacement;
+    done = end;
+  }
+  return result + text.slice(done);
+}
+
+function placesOf(text: string, wanted: string): Place[] {
+  const places: Place[] = [];
+  for (let start = text.indexOf(wanted); start >= 0; start = text.indexOf(wanted, start + wanted.length))
+    places.push({ start, end: start + wanted.length });
+  return places;
+}
+
+/** Searched as one text, because comparing line by line takes for ever where many lines are alike. */
+function trimmedLines(text: string, wanted: string): Place[] {
+  const hasLineEnd = wanted.endsWith("\n");
+  const pattern = (hasLineEnd ? wanted.slice(0, -1) : wanted).split("\n").map(pyStrip);
+  const lines = text.split("\n");
+  const bare = lines.map(pyStrip);
+  const starts = lineStarts(lines);
+  const lineAt = new Map(lineStarts(bare).map((start, line) => [start, line]));
+  const whole = `\n${bare.join("\n")}\n`;
+  const needle = `\n${pattern.join("\n")}\n`;
+  const places: Place[] = [];
+  // A line end may close one place and open the next.
+  for (let at = whole.indexOf(needle); at >= 0; at = whole.indexOf(needle, at + needle.length - 1)) {
+    const first = lineAt.get(at) ?? 0;
+    const last = first + pattern.length - 1;
+    const end = (starts[last] ?? 0) + (lines[last] ?? "").length;
+    places.push({ start: starts[first] ?? 0, end: hasLineEnd && last + 1 < lines.length ? end + 1 : end });
+  }
+  return places;
+}
+
+function lineStarts(lines: readonly string[]): number[] {
+  const starts: number[] = [];
+  let at = 0;
+  for (const line of lines) {
+    starts.push(at);
+    at += line.length + 1;
+  }
+  return starts;
+}
+
+function collapsed(text: string, wanted: string): Place[] {
+  const whole = collapse(text);
+  return placesOf(whole.text, collapse(wanted).text).map(({ start, end }) => ({
+    start: whole.origins[start] ?? 0,
+    end: whole.origins[end] ?? text.length,
+  }));
+}
+
+/** Runs of blanks and tabs become one blank; `origins` tells where each unit, and the end, came from. */
+function collapse(text: string): { readonly text: string; readonly origins: Uint32Array } {
+  const origins = new Uint32Array(text.length + 1);
+  const kept: string[] = [];
+  let length = 0;
+  let from = 0;
+  for (const match of text.matchAll(/[ \t]+/g)) {
+    kept.push(text.slice(from, match.index), " ");
+    for (let at = from; at <= match.index; at += 1) origins[length++] = at;
+    from = match.index + match[0].length;
+  }
+  kept.push(text.slice(from));
+  for (let at = from; at <= text.length; at += 1) origins[length++] = at;
+  return { text: kept.join(""), origins: origins.subarray(0, length) };
+}

@@ -1,0 +1,49 @@
+// The door to skills. Importing it loads no YAML: that comes with the first skill that has to be read.
+export { approveSkillChange, diffSkillChange, rejectSkillChange } from "./approval/approve.ts";
+export {
+  type PendingSkillChange,
+  type PendingSkillChanges,
+  readPendingSkills,
+} from "./approval/pending.ts";
+export type { CatalogContents } from "./catalog/catalog.ts";
+export type { AvailableTools, HiddenReason } from "./catalog/visibility.ts";
+export type { ChangeContext } from "./change/apply.ts";
+export { type ArchivedSkill, archiveSkill, listArchivedSkills, restoreSkill } from "./change/archive.ts";
+export { changeSkill, type SkillChanged } from "./change/perform.ts";
+export { openSkillStore, skillOptionsFrom } from "./from-config.ts";
+export type { SkillHeader } from "./frontmatter/header.ts";
+export type { SkillChange } from "./history/record.ts";
+export { type HistoryEntry, type SkillUndone, skillHistory, undoSkillChange } from "./history/undo.ts";
+export { nameProblem } from "./names.ts";
+export {
+  archiveDirectory,
+  changeLockPath,
+  pendingSkillsDirectory,
+  skillsDirectory,
+} from "./paths.ts";
+export { buildSkillsIndex, type IndexOptions, renderSkillsIndex } from "./prompt-index.ts";
+export { type Provenance, provenanceOf, readOrigins } from "./provenance.ts";
+export { SkillStore, type SkillStoreOptions } from "./store.ts";
+export { skillManagePreview, skillsListPreview, skillViewPreview } from "./tools/previews.ts";
+export { skillManageSchema, skillsListSchema, skillViewSchema } from "./tools/schemas.ts";
+export { type SkillManageContext, skillManageTool } from "./tools/skill-manage.ts";
+export { type SkillViewContext, skillViewTool } from "./tools/skill-view.ts";
+export { skillsListTool } from "./tools/skills-list.ts";
+export {
+  SKILL_ACTIONS,
+  type Skill,
+  type SkillAction,
+  type SkillError,
+  type SkillErrorKind,
+  type SkillOrigin,
+} from "./types.ts";
+export {
+  changeUsage,
+  isoTime,
+  NO_USAGE,
+  readUsage,
+  type SkillUsage,
+  setPinned,
+  type UsageChange,
+} from "./usage.ts";
+export { findUsable, type SkillFileView, type SkillView, viewSkill, viewSkillFile } from "./view/view.ts";

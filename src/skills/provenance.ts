@@ -1,0 +1,76 @@
+// Where a skill comes from: shipped with the program, installed from the hub, or grown here.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { errnoCode } from "../lib/index.ts";
+import { fieldOf, isFields } from "./frontmatter/parse.ts";
+import type { SkillStore } from "./store.ts";
+import type { Skill } from "./types.ts";
+
+export type Provenance = "bundled" | "hub" | "external" | "agent";
+
+export type Origins = {
+  readonly bundled: ReadonlySet<string>;
+  readonly hub: ReadonlySet<string>;
+  /** False when a list exists and cannot be understood: then nobody knows which skills are somebody else's. */
+  readonly isReliable: boolean;
+};
+
+export function readOrigins({ directory }: SkillStore): Origins {
+  const manifest = readText(join(directory, ".bundled_manifest"));
+  const lock = readText(join(directory, ".hub", "lock.json"));
+  const hub = lock === undefined ? undefined : hubNames(lock);
+  return {
+    bundled: new Set(manifest === undefined ? [] : bundledNames(manifest)),
+    hub: new Set(hub ?? []),
+    isReliable: manifest !== undefined && hub !== undefined,
+  };
+}
+
+export function provenanceOf(skill: Skill, origins: Origins): Provenance {
+  const isIn = (names: ReadonlySet<string>): boolean =>
+    names.has(skill.directoryName) || names.has(skill.name);
+  if (skill.isExternal) return "external";
+  if (isIn(origins.hub)) return "hub";
+  return isIn(origins.bundled) ? "bundled" : "agent";
+}
+
+/** Lines `name:hash`. */
+function bundledNames(text: string): string[] {
+  return text
+    .split(/\r?\n/)
+    .map((line) => (line.split(":")[0] ?? "").trim())
+    .filter((name) => name !== "");
+}
+
+/** Undefined when it makes no sense. */
+function hubNames(text: string): string[] | undefined {
+  if (text.trim() === "") return [];
+  try {
+    const content: unknown = JSON.parse(text);
+    const installed = fieldOf(content, "installed") ?? content;
+    if (Array.isArray(installed)) return installed.flatMap((each) => namesOf("", each));
+    return isFields(installed)
+      ? Object.entries(installed).flatMap(([name, entry]) => namesOf(name, entry))
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** An entry's key, its name, and the folder it was put into. */
+function namesOf(key: string, entry: unknown): string[] {
+  const path = fieldOf(entry, "install_path");
+  const folder = typeof path === "string" ? path.split(/[/\\]/).findLast((part) => part !== "") : undefined;
+  return [key, fieldOf(entry, "name"), folder].filter(
+    (name): name is string => typeof name === "string" && name !== "",
+  );
+}
+
+/** "" for a missing file, undefined for one that cannot be read. */
+function readText(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (cause) {
+    return errnoCode(cause) === "ENOENT" || errnoCode(cause) === "ENOTDIR" ? "" : undefined;
+  }
+}

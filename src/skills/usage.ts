@@ -1,0 +1,193 @@
+// `.usage.json`: how often each skill was seen, used and changed, and whether it is pinned. One record per skill, under its
+// directory's name, in the form the Python original keeps. Counting never gets in the way of what is counted.
+import { copyFileSync, existsSync, mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import {
+  describeCause,
+  err,
+  errnoCode,
+  ok,
+  type Result,
+  withFileLocks,
+  writeFileAtomic,
+} from "../lib/index.ts";
+import { fieldOf, isFields } from "./frontmatter/parse.ts";
+import type { SkillStore } from "./store.ts";
+import type { SkillError } from "./types.ts";
+
+export type SkillUsage = {
+  readonly created_by: string | null;
+  readonly use_count: number;
+  readonly view_count: number;
+  readonly last_used_at: string | null;
+  readonly last_viewed_at: string | null;
+  readonly patch_count: number;
+  readonly last_patched_at: string | null;
+  readonly created_at: string | null;
+  readonly state: "active" | "stale" | "archived";
+  readonly pinned: boolean;
+  readonly archived_at: string | null;
+};
+
+/** By directory name. What cannot be read counts for nothing. */
+export function readUsage(store: SkillStore): ReadonlyMap<string, SkillUsage> {
+  const content = readContent(usagePath(store));
+  const records = content.kind === "records" ? content.records : {};
+  return new Map(
+    Object.entries(records).flatMap(([name, record]) => (isFields(record) ? [[name, toUsage(record)]] : [])),
+  );
+}
+
+export type UsageChange = (current: SkillUsage, now: string) => Partial<SkillUsage>;
+
+/** Reads, changes and writes records under the lock. `null` drops one. */
+export async function changeUsage(
+  store: SkillStore,
+  changes: ReadonlyMap<string, UsageChange | null>,
+): Promise<Result<void, SkillError>> {
+  const path = usagePath(store);
+  try {
+    mkdirSync(store.directory, { recursive: true, mode: 0o700 });
+    const work = (): Result<void, SkillError> => applyChanges(path, changes, isoTime(store.clock.now()));
+    const done = await withFileLocks([`${path}.lock`], { timeoutMs: store.lockTimeoutMs }, work);
+    if (done.ok) return done.value;
+    const message = `Another process kept ${path}.lock for ${done.error.waitedMs} ms. Try again.`;
+    return err({ kind: "locked", message });
+  } catch (cause) {
+    return err({ kind: "io", message: `Cannot write ${path}: ${describeCause(cause)}.` });
+  }
+}
+
+export const countView: UsageChange = (current, now) => ({
+  view_count: current.view_count + 1,
+  last_viewed_at: now,
+  use_count: current.use_count + 1,
+  last_used_at: now,
+});
+
+export const countPatch: UsageChange = (current, now) => ({
+  patch_count: current.patch_count + 1,
+  last_patched_at: now,
+});
+
+export const markArchived: UsageChange = (_current, now) => ({ state: "archived", archived_at: now });
+
+/** A skill that is there again after it was archived. */
+export const markActive: UsageChange = () => ({ state: "active", archived_at: null });
+
+export function markCreated(isByAgent: boolean): UsageChange {
+  return (_current, now) => ({ ...NO_USAGE, created_at: now, created_by: isByAgent ? "agent" : null });
+}
+
+/** Pinned skills are never deleted or archived, and lose no files. */
+export async function setPinned(
+  store: SkillStore,
+  asked: string,
+  isPinned: boolean,
+): Promise<Result<SkillUsage, SkillError>> {
+  const skill = await store.find(asked);
+  if (!skill.ok) return skill;
+  const key = skill.value.directoryName;
+  const changed = await changeUsage(store, new Map([[key, () => ({ pinned: isPinned })]]));
+  return changed.ok ? ok(readUsage(store).get(key) ?? { ...NO_USAGE, pinned: isPinned }) : changed;
+}
+
+export const NO_USAGE: SkillUsage = {
+  created_by: null,
+  use_count: 0,
+  view_count: 0,
+  last_used_at: null,
+  last_viewed_at: null,
+  patch_count: 0,
+  last_patched_at: null,
+  created_at: null,
+  state: "active",
+  pinned: false,
+  archived_at: null,
+};
+
+/** With the offset Python writes. */
+export function isoTime(date: Date): string {
+  return date.toISOString().replace(/Z$/, "+00:00");
+}
+
+function usagePath(store: SkillStore): string {
+  return join(store.directory, ".usage.json");
+}
+
+type Content =
+  | { readonly kind: "records"; readonly records: Readonly<Record<string, unknown>> }
+  | { readonly kind: "damaged" }
+  | { readonly kind: "unreadable"; readonly cause: unknown };
+
+function readContent(path: string): Content {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (cause) {
+    return errnoCode(cause) === "ENOENT" ? { kind: "records", records: {} } : { kind: "unreadable", cause };
+  }
+  try {
+    const content: unknown = JSON.parse(text);
+    return isFields(content) ? { kind: "records", records: content } : { kind: "damaged" };
+  } catch {
+    return { kind: "damaged" };
+  }
+}
+
+function applyChanges(
+  path: string,
+  changes: ReadonlyMap<string, UsageChange | null>,
+  now: string,
+): Result<void, SkillError> {
+  const content = readContent(path);
+  if (content.kind === "unreadable")
+    return err({
+      kind: "io",
+      message: `Cannot read ${path}: ${describeCause(content.cause)}. It was left alone.`,
+    });
+  if (content.kind === "damaged" && !existsSync(`${path}.bak`)) copyFileSync(path, `${path}.bak`); // pins may be in it
+  const records = new Map(Object.entries(content.kind === "records" ? content.records : {}));
+  for (const [name, change] of changes) {
+    const record = records.get(name);
+    if (change === null) records.delete(name);
+    else {
+      const known = isFields(record) ? record : { created_at: now };
+      // Fields of other programs stay.
+      records.set(name, { ...known, ...toUsage(known), ...change(toUsage(known), now) });
+    }
+  }
+  const sorted = [...records].sort(([a], [b]) => (a < b ? -1 : 1));
+  writeFileAtomic(path, `${JSON.stringify(Object.fromEntries(sorted.map(sortFields)), null, 2)}\n`);
+  return ok(undefined);
+}
+
+function sortFields([name, record]: [string, unknown]): [string, unknown] {
+  if (!isFields(record)) return [name, record];
+  return [name, Object.fromEntries(Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1)))];
+}
+
+function toUsage(record: Readonly<Record<string, unknown>>): SkillUsage {
+  const count = (name: string): number => {
+    const value = fieldOf(record, name);
+    return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : 0;
+  };
+  const text = (name: string): string | null => {
+    const value = fieldOf(record, name);
+    return typeof value === "string" ? value : null;
+  };
+  const state = fieldOf(record, "state");
+  return {
+    created_by: text("created_by") ?? (fieldOf(record, "agent_created") === true ? "agent" : null),
+    use_count: count("use_count"),
+    view_count: count("view_count"),
+    last_used_at: text("last_used_at"),
+    last_viewed_at: text("last_viewed_at"),
+    patch_count: count("patch_count"),
+    last_patched_at: text("last_patched_at"),
+    created_at: text("created_at"),
+    state: state === "stale" || state === "archived" ? state : "active",
+    pinned: fieldOf(record, "pinned") === true,
+    archived_at: text("archived_at"),
+  };
+}
