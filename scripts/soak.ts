@@ -6,7 +6,13 @@ const root = resolve(import.meta.dirname, "..");
 const vitest = resolve(root, "node_modules/vitest/vitest.mjs");
 const { status } = spawnSync(
   process.execPath,
-  [vitest, "run", "test/sessions/sqlite/durability.test.ts", "--disable-console-intercept=true"],
+  [
+    vitest,
+    "run",
+    "test/sessions/sqlite/durability.test.ts",
+    "test/curated/kill.test.ts",
+    "--disable-console-intercept=true",
+  ],
   { cwd: root, stdio: "inherit", env: { ...process.env, HERMES_SOAK: "1" } },
 );
 process.exitCode = status ?? 1;

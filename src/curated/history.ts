@@ -12,6 +12,8 @@ export type HistoryLine = {
   readonly status: "committed" | "aborted" | "undone" | "refused";
   readonly session?: string;
   readonly reason?: string;
+  /** Of changes that can be taken back as one. */
+  readonly group?: string;
   readonly changes: readonly Change[];
   readonly archived?: readonly string[];
   readonly undoes?: string;
@@ -38,6 +40,7 @@ export function historyOf(store: TargetStore): HistoryLine[] {
       status,
       sessionId,
       reason,
+      group,
       changes: steps,
       archived,
       undoes,
@@ -51,6 +54,7 @@ export function historyOf(store: TargetStore): HistoryLine[] {
       status: undoneBy === undefined ? status : "undone",
       ...(sessionId === undefined ? {} : { session: sessionId }),
       ...(reason === undefined ? {} : { reason }),
+      ...(group === undefined ? {} : { group }),
       changes: steps,
       ...(archived === undefined ? {} : { archived }),
       ...(undoes === undefined ? {} : { undoes }),

@@ -1,6 +1,7 @@
 // L1, curated memory: two bounded files, one tool, a journal of every change.
 export { approvePending, pendingOperation } from "./approval/approve.ts";
 export { readPendingWrites, rejectPending, staleClaims } from "./approval/claims.ts";
+export { type CurationDraft, stageCuration } from "./approval/curation.ts";
 export type { ApprovalCallback } from "./approval/gate.ts";
 export {
   isPendingId,
@@ -37,6 +38,7 @@ export {
   DEFAULT_MEMORY_CHAR_LIMIT,
   DEFAULT_USER_CHAR_LIMIT,
   MEMORY_TARGETS,
+  type MemoryCuration,
   type MemoryError,
   type MemoryErrorKind,
   type MemoryOp,
@@ -45,3 +47,4 @@ export {
   type WriteMeta,
   type WriteOrigin,
 } from "./types.ts";
+export type { GroupUndone } from "./undo-group.ts";

@@ -5,6 +5,7 @@ import { describeCause, err, ok, type Result } from "../lib/index.ts";
 import { type ArchivedEntry, readArchive } from "./archive.ts";
 import { measure, usageWarning } from "./budget.ts";
 import { checkOp, cleanText, type ScanOptions } from "./content-check.ts";
+import { curationMeta, planCuration } from "./curation.ts";
 import { type Explanation, explain } from "./explain.ts";
 import { eraseEverywhere, type Forgotten, findTraces } from "./forget/forget.ts";
 import { formatEntries } from "./format.ts";
@@ -21,6 +22,7 @@ import { type MemoryStoreOptions, targetOptions } from "./store-options.ts";
 import { type CommitOptions, type Planner, TargetStore } from "./target-store.ts";
 import {
   MEMORY_TARGETS,
+  type MemoryCuration,
   type MemoryError,
   type MemoryOp,
   type MemoryOpOutcome,
@@ -28,6 +30,7 @@ import {
   type WriteMeta,
 } from "./types.ts";
 import { newestUndoable, undoPlanner } from "./undo.ts";
+import { type GroupUndone, undoGroup } from "./undo-group.ts";
 
 /** Refusals worth a line in the journal. The others are typing mistakes. */
 const NOTED_REFUSALS: ReadonlySet<string> = new Set(["blocked", "drift", "over_limit", "denied"]);
@@ -130,6 +133,26 @@ export class MemoryStore {
       options,
     );
     return outcome.ok ? outcome : this.#refuse(store.value, checked, outcome.error, meta);
+  }
+
+  /** A tidying step, as one change. Refused when the entries it is about are not what they were, or are pinned. */
+  async curate(
+    target: MemoryTarget,
+    curation: MemoryCuration,
+    meta: WriteMeta = {},
+    options: Pick<CommitOptions, "guard"> = {},
+  ): Promise<Result<MemoryOpOutcome, MemoryError>> {
+    const store = this.#find(target);
+    if (!store.ok) return store;
+    const plan: Planner = (input) => planCuration(input, curation, store.value, this.#scan);
+    const outcome = await this.#transact(store.value, plan, curationMeta(meta), options);
+    const text = curation.text === undefined ? [] : [{ action: "add", content: curation.text } as const];
+    return outcome.ok ? outcome : this.#refuse(store.value, text, outcome.error, meta);
+  }
+
+  /** Takes back all changes of a group, newest first: all of them or, when one has been built upon since, none. */
+  undoGroup(group: string, meta: WriteMeta = {}): Promise<Result<GroupUndone, MemoryError>> {
+    return undoGroup(this.#all(), group, this.#scan, meta);
   }
 
   /** What the store would say about this operation, as far as that can be told without the file. */

@@ -67,8 +67,12 @@ export type Plan = {
   readonly undoes?: string;
   /** The file itself goes, not only its entries. */
   readonly isFileRemoved?: boolean;
-  /** A copy is kept of the file that goes. */
+  /** A copy is kept of the file as it was. */
   readonly isBackedUp?: boolean;
+  /** The file is written again though its entries stay: what reading passes over, such as identical copies, goes. */
+  readonly isRewritten?: boolean;
+  /** What the file shall hold to the byte. Reads back as `entries`. */
+  readonly bytes?: Uint8Array;
 };
 
 export type Planner = (input: PlanInput) => Result<Plan, MemoryError>;
@@ -230,7 +234,7 @@ export class TargetStore {
       const planned = planner({ entries: this.#entries, hash: file.hash, pins: () => this.readPins() });
       if (!planned.ok) return planned;
       const plan = planned.value;
-      if (plan.changes.length === 0 && !plan.isFileRemoved) return ok({ plan });
+      if (isIdle(plan, file.hash)) return ok({ plan });
       try {
         const assertUnchanged = (): void => {
           if (!opened.isUnchanged()) throw new ChangedUnderneath();
@@ -251,7 +255,7 @@ export class TargetStore {
     { pen, assertUnchanged }: { pen: JournalPen; assertUnchanged: () => void },
   ): string {
     const text = formatEntries(plan.entries);
-    const bytes = Buffer.from(text, "utf8");
+    const bytes = plan.bytes ?? Buffer.from(text, "utf8");
     const hash = sha256(bytes);
     const record: ChangeRecord = {
       kind: "change",
@@ -260,6 +264,7 @@ export class TargetStore {
       origin: meta.origin ?? "tool",
       sessionId: meta.sessionId,
       reason: meta.reason,
+      group: meta.group,
       action: plan.action,
       ...stepsOf(this.#entries, plan.entries, plan.changes, text),
       fileBefore: file.hash,
@@ -276,9 +281,9 @@ export class TargetStore {
       // A file that goes leaves its text in this line only.
       pen.append(record, { isDurable: plan.isFileRemoved ?? false });
     };
+    if (plan.isBackedUp && file.kind === "text")
+      backUp(this.paths.file, file.bytes, this.#options.clock.now());
     if (plan.isFileRemoved) {
-      if (plan.isBackedUp && file.kind === "text")
-        backUp(this.paths.file, file.bytes, this.#options.clock.now());
       beforeReplace();
       unlinkSync(this.#lock.real);
       syncDirectory(dirname(this.#lock.real));
@@ -290,7 +295,8 @@ export class TargetStore {
       this.#options.write(this.#lock.real, bytes, { tempName, beforeReplace, resolved });
     }
     this.#entries = plan.entries;
-    this.#written = survivesReading(plan.entries) ? { bytes, hash, text, entries: plan.entries } : undefined;
+    const isPlain = plan.bytes === undefined && survivesReading(plan.entries);
+    this.#written = isPlain ? { bytes, hash, text, entries: plan.entries } : undefined;
     this.#afterCommit(record, plan);
     return record.id;
   }
@@ -368,6 +374,13 @@ function stepsOf(
   if (survivesReading(after)) return { changes };
   const entries = withoutDuplicates(parseEntries(text));
   return { changes: difference(before, entries), entries };
+}
+
+/** True when carrying the plan out would leave the file as it is. */
+function isIdle(plan: Plan, hash: string | null): boolean {
+  if (plan.changes.length > 0 || plan.isFileRemoved) return false;
+  if (plan.bytes) return sha256(plan.bytes) === hash;
+  return !plan.isRewritten || sha256(formatEntries(plan.entries)) === hash;
 }
 
 /** The file is exactly what one of our programs wrote last. Then it holds nothing a rewrite could destroy. */

@@ -19,6 +19,20 @@ export type WriteMeta = {
   readonly origin?: WriteOrigin;
   readonly sessionId?: string;
   readonly reason?: string;
+  /** Ties changes that belong together and can be taken back as one, such as those of one curator run. */
+  readonly group?: string;
+};
+
+/** A tidying step on whole entries. It only holds while every text it names is stored and none that goes is pinned. */
+export type MemoryCuration = {
+  /** Entries that go. None at all: only identical copies in the file go. */
+  readonly remove: readonly string[];
+  /** Takes the place of the first of them. */
+  readonly text?: string;
+  /** Entries that stay, and without which the step would lose something. */
+  readonly keep?: readonly string[];
+  /** What goes is kept in the archive. */
+  readonly isArchived?: boolean;
 };
 
 export type MemoryOpOutcome = {

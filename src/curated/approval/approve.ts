@@ -4,6 +4,7 @@ import { announce, type CommitListener } from "../committed-write.ts";
 import type { MemoryStore } from "../store.ts";
 import type { MemoryError, MemoryOp, MemoryOpOutcome, MemoryTarget } from "../types.ts";
 import { claimPending } from "./claims.ts";
+import { operationsOf } from "./curation.ts";
 import type { PendingRecord } from "./pending.ts";
 
 /** The record goes when its write is committed; after a failure it waits on. */
@@ -15,15 +16,17 @@ export async function approvePending(
 ): Promise<Result<MemoryOpOutcome, MemoryError>> {
   const claim = claimPending(directory, id);
   if (!claim.ok) return claim;
-  const op = pendingOperation(claim.value.record);
-  if (!op) {
+  const { record } = claim.value;
+  const op = pendingOperation(record);
+  const { curation } = record.payload;
+  if (!op && !curation) {
     claim.value.giveBack();
     return err({
       kind: "bad_action",
       message: `Pending write '${id}' holds no usable operation. Reject it.`,
     });
   }
-  const target = claim.value.record.payload.target as MemoryTarget; // the store checks it
+  const target = record.payload.target as MemoryTarget; // the store checks it
   const guard = (): MemoryError | undefined =>
     claim.value.isStillHeld()
       ? undefined
@@ -31,9 +34,12 @@ export async function approvePending(
           kind: "no_match",
           message: `Pending memory write '${id}' was taken away while it was being approved.`,
         };
-  const meta = { origin: "approval", reason: `approved ${id}` } as const;
-  const outcome = await store.applyAll(target, [op], meta, { guard });
-  if (outcome.ok) announce({ target, op }, outcome.value, options.onCommitted);
+  const meta = { origin: "approval", reason: `approved ${id}`, ...groupOf(record) } as const;
+  const outcome = op
+    ? await store.applyAll(target, [op], meta, { guard })
+    : await store.curate(target, curation ?? { remove: [] }, meta, { guard });
+  const ops = op ? [op] : operationsOf(curation ?? { remove: [] });
+  if (outcome.ok) for (const each of ops) announce({ target, op: each }, outcome.value, options.onCommitted);
   try {
     if (outcome.ok) claim.value.finish();
     else claim.value.giveBack();
@@ -43,6 +49,10 @@ export async function approvePending(
     return ok({ ...outcome.value, warning });
   }
   return outcome;
+}
+
+function groupOf({ group }: PendingRecord): { group?: string } {
+  return group === undefined ? {} : { group };
 }
 
 /** The operation a record stands for; undefined when it makes no sense. */

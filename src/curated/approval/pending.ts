@@ -2,13 +2,16 @@
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describeCause, err, namesIn, ok, type Result, randomHex, writeFileAtomic } from "../../lib/index.ts";
-import type { MemoryError } from "../types.ts";
+import type { MemoryCuration, MemoryError } from "../types.ts";
+import { curationJson, readCuration } from "./curation-payload.ts";
 
 export type PendingPayload = {
   readonly action: string;
   readonly target: string;
   readonly content: string | null;
   readonly old_text: string | null;
+  /** A step on several entries, as the curator proposes it; action `curate`. */
+  readonly curation?: MemoryCuration;
 };
 
 export type PendingRecord = {
@@ -19,6 +22,8 @@ export type PendingRecord = {
   readonly origin: string;
   readonly created_at: number;
   readonly payload: PendingPayload;
+  /** Ties the records that one curator run left. */
+  readonly group?: string;
 };
 
 /** Eight hex digits and nothing else: an id is part of a path. */
@@ -32,7 +37,7 @@ export function stagePending(
   now: Date,
 ): Result<PendingRecord, MemoryError> {
   const id = randomHex(4);
-  const { action, summary, origin, payload } = draft;
+  const { action, summary, origin, payload, group } = draft;
   const record: PendingRecord = {
     id,
     subsystem: "memory",
@@ -41,10 +46,11 @@ export function stagePending(
     origin,
     created_at: now.getTime() / 1000,
     payload,
+    ...(group === undefined ? {} : { group }),
   };
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
-    writeFileAtomic(join(directory, `${id}.json`), `${JSON.stringify(record, null, 2)}\n`, {
+    writeFileAtomic(join(directory, `${id}.json`), `${JSON.stringify(written(record), null, 2)}\n`, {
       tempName: `${id}.json.tmp`,
     });
     return ok(record);
@@ -54,6 +60,13 @@ export function stagePending(
       message: `The write could not be staged in ${directory}: ${describeCause(cause)}. Nothing was saved.`,
     });
   }
+}
+
+/** The names in the file are those of the wire. */
+function written(record: PendingRecord): object {
+  const { curation } = record.payload;
+  if (curation === undefined) return record;
+  return { ...record, payload: { ...record.payload, curation: curationJson(curation) } };
 }
 
 export type PendingWrites = {
@@ -87,6 +100,7 @@ export function readRecord(path: string): PendingRecord | undefined {
     const payload = value.payload as Record<string, unknown>;
     const text = (field: unknown): string | null => (typeof field === "string" ? field : null);
     if (typeof value.id !== "string" || typeof payload !== "object" || payload === null) return undefined;
+    const curation = readCuration(payload.curation);
     return {
       id: value.id,
       subsystem: "memory",
@@ -99,7 +113,9 @@ export function readRecord(path: string): PendingRecord | undefined {
         target: String(payload.target ?? "memory"),
         content: text(payload.content),
         old_text: text(payload.old_text),
+        ...(curation === undefined ? {} : { curation }),
       },
+      ...(typeof value.group === "string" && isPendingId(value.group) ? { group: value.group } : {}),
     };
   } catch {
     return undefined;

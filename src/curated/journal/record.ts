@@ -20,6 +20,7 @@ type Head = {
   readonly origin: WriteOrigin;
   readonly sessionId?: string | undefined;
   readonly reason?: string | undefined;
+  readonly group?: string | undefined;
 };
 
 export type ChangeRecord = Head & {
@@ -86,7 +87,7 @@ const VERSION = 1;
 
 /** Wire form; fields that are undefined do not get written. A single change lies flat, which reads well in a pager and with jq. */
 export function encodeRecord(record: JournalRecord): Record<string, unknown> {
-  const { id, time, kind, origin, sessionId: session, reason } = record;
+  const { id, time, kind, origin, sessionId: session, reason, group } = record;
   switch (record.kind) {
     case "change": {
       const { action, changes, fileBefore, fileAfter, entries, archived, undoes, isIncomplete } = record;
@@ -100,6 +101,7 @@ export function encodeRecord(record: JournalRecord): Record<string, unknown> {
         origin,
         session,
         reason,
+        group,
         at: only?.at,
         before: only?.before,
         after: only?.after,
@@ -136,6 +138,7 @@ export function decodeRecord(value: unknown): JournalRecord | undefined {
     origin: (isToken(value.origin) ? value.origin : "external") as WriteOrigin,
     ...(typeof value.session === "string" ? { sessionId: value.session } : {}),
     ...(typeof value.reason === "string" ? { reason: value.reason } : {}),
+    ...(isToken(value.group) ? { group: value.group } : {}),
   };
   if (value.kind === "change") return decodeChange(head, value);
   if (value.kind === "refusal") return decodeRefusal(head, value);

@@ -1,0 +1,35 @@
+// The curator: keeps memory and skills tidy, and can take back what it did. Importing it loads no zod and no model.
+export { maybeRunCurator, type ScheduledOptions, type ScheduledOutcome } from "./maybe-run.ts";
+export { type RunRecord, readRuns } from "./report.ts";
+export {
+  findRollback,
+  type RollbackOptions,
+  type RollbackPlan,
+  type RollbackProblem,
+  type RolledBack,
+  rollBack,
+  rollbackPlans,
+} from "./rollback.ts";
+export { type CuratorOptions, type CuratorProblem, type CuratorRun, runCurator } from "./run-curator.ts";
+export { type AlreadyRunning, currentRunner, type Runner } from "./run-lock.ts";
+export { curatorDue, type Due } from "./schedule.ts";
+export { type ArchivedSkill, listArchivedSkills, restoreArchivedSkill } from "./skills/archive.ts";
+export type { SkillMark } from "./skills/curate-skills.ts";
+export {
+  listSnapshots,
+  restoreSnapshot,
+  type Snapshot,
+  type SnapshotProblem,
+  takeSnapshot,
+} from "./skills/snapshots.ts";
+export { type CuratorState, changeState, readState, type StateProblem } from "./state.ts";
+export type {
+  CuratorMode,
+  CuratorScope,
+  Decided,
+  Finding,
+  MemoryProposal,
+  Outcome,
+  Proposal,
+  SkillProposal,
+} from "./types.ts";

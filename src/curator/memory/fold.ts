@@ -1,0 +1,100 @@
+// Texts as the curator compares them: words without the accidents of spelling, sentences with what they stand under.
+import { COMMON, FILLERS, MODIFIERS, NEGATIONS } from "./words.ts";
+
+export type Word = {
+  /** As it stands in the text, without the punctuation around it. */
+  readonly raw: string;
+  /** Letter case aside, where that cannot matter. */
+  readonly folded: string;
+  readonly isFirst: boolean;
+};
+
+export type Sentence = { readonly words: readonly Word[]; readonly key: string };
+
+/**
+ * The sentences of a text. What stands under a line that ends with a colon, and every point of a list, counts together with the
+ * line above: "deploy on Friday" under "Things to avoid" is not advice to deploy on Friday.
+ */
+export function sentencesOf(text: string): Sentence[] {
+  const sentences: Sentence[] = [];
+  let heading: readonly Word[] = [];
+  let isUnderColon = false;
+  for (const line of text.split("\n")) {
+    const isPoint = /^\s*(?:[-*•+]|\d+[.)])\s/u.test(line);
+    if (line.trim() === "" || (!isPoint && !isUnderColon)) heading = [];
+    const parts = line.split(/(?<=[.!?])\s+/u).map(wordsOfPart);
+    for (const words of parts) {
+      if (words.length === 0) continue;
+      const key = [...heading, ...words].map(({ folded }) => folded).join(" ");
+      sentences.push({ words, key });
+    }
+    const isColon = /:\s*$/.test(line);
+    if (isColon || !(isPoint || isUnderColon)) heading = parts.flat();
+    isUnderColon = isColon || (isUnderColon && line.trim() !== "");
+  }
+  return sentences;
+}
+
+export function wordsOf(text: string): Word[] {
+  return sentencesOf(text).flatMap(({ words }) => words);
+}
+
+/** Two texts with the same key differ in spacing, letter case and punctuation alone. */
+export function foldedText(text: string): string {
+  return sentencesOf(text)
+    .map(({ key }) => key)
+    .join("\n");
+}
+
+/** Words that a rewording may not lose: everything but fillers, plurals and singulars alike. */
+export function significant(text: string): string[] {
+  return wordsOf(text)
+    .filter(({ folded }) => !FILLERS.has(folded))
+    .map(({ folded }) => stem(folded));
+}
+
+/** Words that show what a text is about. */
+export function topicWords(text: string): Set<string> {
+  return new Set(significant(text).filter((word) => !COMMON.has(word) && !isTurning(word)));
+}
+
+/** A word that turns round, narrows or asks what the others say. */
+export function isTurning(word: string): boolean {
+  return NEGATIONS.has(word) || MODIFIERS.has(word) || word.endsWith("?");
+}
+
+/** Plural and singular, third and first person. No more than that: a stem that goes further makes different words alike. */
+export function stem(word: string): string {
+  const bare = word.replace(/'s$/, "");
+  if (!/^\p{L}{4,}$/u.test(bare) || /(?:ss|us|is)$/.test(bare) || !bare.endsWith("s")) return bare;
+  return bare.endsWith("oes") ? bare.slice(0, -2) : bare.slice(0, -1);
+}
+
+const OPENING_MARKS = /^[("'`“”‘’«»[{]+/u;
+const CLOSING_MARKS = /[.,;:!)"'`“”‘’«»\]}…]+$/u;
+const PLAIN_WORD = /^[\p{L}\p{M}]+(?:['-][\p{L}\p{M}]+)*$/u;
+
+function wordsOfPart(part: string): Word[] {
+  const words: Word[] = [];
+  for (const piece of part.normalize("NFC").split(/\s+/u)) {
+    const raw = bareWord(piece.replaceAll("’", "'"));
+    if (raw !== "") words.push({ raw, folded: foldWord(raw), isFirst: words.length === 0 });
+  }
+  return words;
+}
+
+/** Without bullets, quotes, brackets, emphasis and what ends a sentence. A question mark stays: it changes what is said. */
+function bareWord(piece: string): string {
+  if (/^[-*•–—+#>]+$/u.test(piece)) return "";
+  let word = piece.replace(OPENING_MARKS, "").replace(CLOSING_MARKS, "");
+  const emphasis = /^(\*{1,3}|_{1,2})(.+?)\1$/u.exec(word);
+  if (emphasis?.[2] !== undefined) word = emphasis[2].replace(CLOSING_MARKS, "");
+  return word;
+}
+
+/** Names of files, commands and variables keep their letters: `Data` and `data` may be two directories. */
+function foldWord(raw: string): string {
+  const word = raw.replace(/\?+$/, "");
+  if (!PLAIN_WORD.test(word) || /\p{Ll}\p{Lu}/u.test(word)) return raw;
+  return raw.toLowerCase();
+}

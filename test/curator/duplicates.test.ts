@@ -1,0 +1,109 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { findRedundant, NEAR_SHARE } from "../../src/curator/memory/duplicates.ts";
+import { significant } from "../../src/curator/memory/fold.ts";
+import { findOverlaps } from "../../src/curator/memory/overlaps.ts";
+import { DIFFERENT, OVERLAPPING, PARALLEL, SAME } from "./pairs.ts";
+
+const nobody = (): boolean => false;
+
+describe("entries that say the same", () => {
+  it.each(SAME)("'%s' goes for '%s'", (goes, stays) => {
+    for (const entries of [
+      [goes, stays],
+      [stays, goes],
+    ]) {
+      const found = findRedundant(entries, nobody);
+      expect(found).toHaveLength(1);
+      expect(new Set([found[0]?.entry, found[0]?.keeper])).toEqual(new Set([goes, stays]));
+    }
+  });
+
+  it.each(DIFFERENT)("neither '%s' nor '%s' goes", (one, other) => {
+    expect(findRedundant([one, other], nobody)).toEqual([]);
+    expect(findRedundant([other, one], nobody)).toEqual([]);
+  });
+
+  it("has a threshold between what the labelled pairs allow and what they need", () => {
+    const near = (pairs: typeof SAME, share: number): number =>
+      pairs.filter((pair) => findRedundant(pair, nobody, share).length > 0).length;
+    expect(near(DIFFERENT, NEAR_SHARE)).toBe(0);
+    expect(near(DIFFERENT, 0.8)).toBeGreaterThan(0);
+    expect(near(SAME, NEAR_SHARE)).toBe(SAME.length);
+    expect(near(SAME, 0.95)).toBeLessThan(SAME.length);
+  });
+
+  it("keeps the pinned one, whichever comes first", () => {
+    const [one, two] = ["Uses pnpm", "uses pnpm."];
+    expect(findRedundant([one, two], (entry) => entry === two)).toMatchObject([{ entry: one, keeper: two }]);
+    expect(findRedundant([one, two], (entry) => entry === one)).toMatchObject([{ entry: two, keeper: one }]);
+    expect(findRedundant([one, two], () => true)).toEqual([]);
+  });
+
+  it("lets only what stays vouch for what goes", () => {
+    const entries = [
+      "Uses pnpm.",
+      "Uses pnpm. Tests run with vitest.",
+      "Uses pnpm. Tests run with vitest. Node 24.",
+    ];
+    const found = findRedundant(entries, nobody);
+    expect(found.map(({ entry }) => entry)).toEqual([entries[0], entries[1]]);
+    expect(new Set(found.map(({ keeper }) => keeper))).toEqual(new Set([entries[2]]));
+  });
+});
+
+describe("entries that overlap", () => {
+  it.each(OVERLAPPING)("'%s' and '%s' are about the same thing", (one, other) => {
+    expect(findOverlaps([one, "The office is in Graz", other])).toEqual([[one, other]]);
+  });
+
+  it.each(PARALLEL)("'%s' and '%s' are not", (one, other) => {
+    expect(findOverlaps([one, other])).toEqual([]);
+  });
+});
+
+const word = fc.constantFrom(
+  ..."the a user Anna Ben uses prefers never not only dark mode editor editors port 8080 8081 on Monday Friday /srv/data v1.2 . ;".split(
+    " ",
+  ),
+);
+const entry = fc.array(word, { minLength: 1, maxLength: 9 }).map((words) => words.join(" "));
+
+describe("whatever the entries are", () => {
+  it("every word of what goes is in what stays, in order, and the pinned stay", () => {
+    fc.assert(
+      fc.property(fc.uniqueArray(entry, { maxLength: 10 }), fc.nat(9), (entries, pinned) => {
+        const found = findRedundant(entries, (each) => each === entries[pinned]);
+        const gone = new Set(found.map((each) => each.entry));
+        expect(gone.has(entries[pinned] ?? "")).toBe(false);
+        for (const { kind, entry: goes, keeper } of found) {
+          expect(gone.has(keeper)).toBe(false);
+          const kept = significant(keeper);
+          if (kind === "contained") for (const each of significant(goes)) expect(kept).toContain(each);
+          else expect(isSubsequence(significant(goes), kept)).toBe(true);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("a second look at what is left finds nothing", () => {
+    fc.assert(
+      fc.property(fc.uniqueArray(entry, { maxLength: 10 }), (entries) => {
+        const gone = new Set(findRedundant(entries, nobody).map((each) => each.entry));
+        expect(
+          findRedundant(
+            entries.filter((each) => !gone.has(each)),
+            nobody,
+          ),
+        ).toEqual([]);
+      }),
+    );
+  });
+});
+
+function isSubsequence(short: readonly string[], long: readonly string[]): boolean {
+  let next = 0;
+  for (const each of long) if (each === short[next]) next += 1;
+  return next === short.length;
+}
