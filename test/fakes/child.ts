@@ -32,10 +32,14 @@ export function startScript(
   return startChild(process.execPath, [...flags, join(fakes, script), ...args]);
 }
 
-export function startChild(command: string, args: readonly string[]): Child {
+export function startChild(
+  command: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Child {
   const child = spawn(command, args, {
     stdio: ["pipe", "pipe", "pipe"],
-    env: { ...process.env, NODE_COMPILE_CACHE },
+    env: { ...process.env, NODE_COMPILE_CACHE, ...env },
   });
   const ended = once(child, "close");
   const errors: string[] = [];

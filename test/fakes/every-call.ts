@@ -11,6 +11,8 @@ export type Call = (store: SessionStore, aim: Aim) => Promise<unknown>;
 
 export const READS = {
   getSession: (store, { session }) => store.getSession(session),
+  getSessionMark: (store, { session }) => store.getSessionMark(session),
+  getOwnPrompt: (store, { session }) => store.getOwnPrompt(session),
   sessionCount: (store) => store.sessionCount({ excludeChildren: true, excludeSources: ["tool"] }),
   getMeta: (store) => store.getMeta("key"),
   getMessages: (store, { session }) => store.getMessages(session, { includeInactive: true }),
@@ -28,6 +30,7 @@ export const READS = {
   resolveResumeSessionId: (store, { session }) => store.resolveResumeSessionId(session),
   resolveSessionId: (store, { session }) => store.resolveSessionId(session),
   getCompressionLockHolder: (store, { session }) => store.getCompressionLockHolder(session),
+  getSessionLease: (store, { session }) => store.getSessionLease(session),
   listSessionsRich: async (store) => [
     await store.listSessionsRich({ includeArchived: true }),
     await store.listSessionsRich({ orderByLastActive: true, idQuery: "a" }),
@@ -73,6 +76,7 @@ export const WRITES: Readonly<Record<Exclude<Method, keyof typeof READS>, Call>>
   updateSessionCwd: (store, { session }) => store.updateSessionCwd(session, "elsewhere"),
   updateSessionMeta: (store, { session }) => store.updateSessionMeta(session, { colour: "red" }),
   updateSystemPrompt: (store, { session }) => store.updateSystemPrompt(session, "prompt"),
+  saveOwnPrompt: (store, { session }) => store.saveOwnPrompt(session, "prompt", 1),
   updateSessionModel: (store, { session }) => store.updateSessionModel(session, "model"),
   updateTokenCounts: (store, { session }) => store.updateTokenCounts(session, { inputTokens: 1 }),
   setMeta: (store) => store.setMeta("key", "value"),
@@ -90,6 +94,10 @@ export const WRITES: Readonly<Record<Exclude<Method, keyof typeof READS>, Call>>
   tryAcquireCompressionLock: (store, { session }) => store.tryAcquireCompressionLock(session, "me"),
   renewCompressionLock: (store, { session }) => store.renewCompressionLock(session, "me"),
   releaseCompressionLock: (store, { session }) => store.releaseCompressionLock(session, "me"),
+  acquireSessionLease: (store, { session }) => store.acquireSessionLease(session, "me"),
+  renewSessionLease: (store, { session }) => store.renewSessionLease(session, "me"),
+  releaseSessionLease: (store, { session }) => store.releaseSessionLease(session, "me"),
+  breakSessionLease: (store, { session }) => store.breakSessionLease(session, "me"),
   setSessionArchived: (store, { session }) => store.setSessionArchived(session, true),
   insertSummaryNodes: (store, { session, message }) =>
     store.insertSummaryNodes([leafOf(session, [message], { node_id: "lcm_2" })]),

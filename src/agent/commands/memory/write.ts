@@ -1,0 +1,130 @@
+// /memory add, remove, undo. The person at the keyboard is who approval would ask, so there is no gate here; scan, budget and
+// journal are those of every write.
+import {
+  type Change,
+  formatUsage,
+  type MemoryError,
+  type MemoryOp,
+  type MemoryOpOutcome,
+  type MemoryStore,
+  type MemoryTarget,
+} from "../../../curated/index.ts";
+import type { AgentSurface } from "../../surface.ts";
+import type { CommandCall, CommandReply } from "../command.ts";
+import { short } from "../format.ts";
+import { takeOptions, withoutQuotes } from "../parse.ts";
+import { failed, told } from "../reply.ts";
+import { noMemory } from "./show.ts";
+
+const FROM_NEXT_SESSION = "It counts from the next session on; the prompt of this one stays as it is.";
+const ENTRY_CHARS = 80;
+
+export function add(call: CommandCall, rest: string): Promise<CommandReply> {
+  return write(call, rest, "add", (content) => ({ action: "add", content }));
+}
+
+export function remove(call: CommandCall, rest: string): Promise<CommandReply> {
+  return write(call, rest, "remove", (oldText) => ({ action: "remove", oldText }));
+}
+
+export async function undo({ agent }: CommandCall, rest: string): Promise<CommandReply> {
+  const { memory } = agent;
+  if (memory === undefined) return noMemory();
+  if (/\s/.test(rest)) return failed("usage", "Usage: /memory undo [id]", "'/memory history' shows the ids.");
+  const asked = rest === "" ? {} : { id: rest };
+  const candidate = memory.undoCandidate(asked);
+  // By its id from here on: a change that comes in between must not be taken back in its place.
+  const chosen = candidate === undefined ? asked : { id: candidate.id, target: candidate.target };
+  const outcome = await memory.undo(chosen, metaOf(agent));
+  if (!outcome.ok) return refusal(outcome.error);
+  const { changeId } = outcome.value;
+  for (const op of operationsOf(memory, changeId))
+    if (changeId !== undefined) agent.noteMemoryWrite({ target: outcome.value.target, op, changeId });
+  return written(outcome.value, { undone: candidate?.id ?? null });
+}
+
+export function refusal(error: MemoryError): CommandReply {
+  const listed = (entries: readonly string[]): string[] =>
+    entries.map((entry) => `  ${short(entry, ENTRY_CHARS)}`);
+  switch (error.kind) {
+    case "ambiguous":
+      return failed(error.kind, error.message, ...listed(error.matches));
+    case "over_limit":
+      return failed(
+        error.kind,
+        error.message,
+        "'/memory show' lists the entries, '/memory remove' takes one out.",
+      );
+    case "drift":
+      return failed(error.kind, error.message, error.remediation);
+    default:
+      return failed(error.kind, error.message);
+  }
+}
+
+async function write(
+  { agent }: CommandCall,
+  rest: string,
+  action: "add" | "remove",
+  toOp: (text: string) => MemoryOp,
+): Promise<CommandReply> {
+  if (agent.memory === undefined) return noMemory();
+  const place = targetOf(rest);
+  const text = withoutQuotes(place?.text ?? "");
+  if (place === undefined || text === "")
+    return failed("usage", `Usage: /memory ${action} [--user | --target memory|user] text`);
+  const { target } = place;
+  const op = toOp(text);
+  const outcome = await agent.memory.apply(target, op, metaOf(agent));
+  if (!outcome.ok) return refusal(outcome.error);
+  const { changeId } = outcome.value;
+  if (changeId !== undefined) agent.noteMemoryWrite({ target, op, changeId });
+  return written(outcome.value, {});
+}
+
+function metaOf(agent: AgentSurface): { readonly origin: "cli"; readonly sessionId: string } {
+  return { origin: "cli", sessionId: agent.sessionId };
+}
+
+function written(outcome: MemoryOpOutcome, more: object): CommandReply {
+  const { target, message, usedChars, charLimit, warning, changeId, archived = [] } = outcome;
+  const usage = formatUsage({ used: usedChars, limit: charLimit });
+  const change = changeId === undefined ? "" : `, change ${changeId}`;
+  return told(
+    [
+      `${message} (${target} ${usage}${change})`,
+      ...archived.map((entry) => `Moved to the archive to make room: ${short(entry, ENTRY_CHARS)}`),
+      ...(warning === undefined ? [] : [warning]),
+      ...(changeId === undefined ? [] : [FROM_NEXT_SESSION]),
+    ],
+    { success: true, target, message, usage, change_id: changeId ?? null, archived, ...more },
+  );
+}
+
+type Place = { readonly target: MemoryTarget; readonly text: string };
+
+/** Undefined for a target there is not. A text that begins with a dash goes behind `--`. */
+function targetOf(rest: string): Place | undefined {
+  if (/^--(?=\s)/.test(rest)) return { target: "memory", text: rest.slice(2).trim() };
+  const [named, behind = ""] = /^--(user|memory)(?:\s+(.*))?$/is.exec(rest)?.slice(1) ?? [];
+  if (named !== undefined)
+    return { target: named.toLowerCase() === "user" ? "user" : "memory", text: behind };
+  if (!/^(?:--target\b|-t\b)/.test(rest))
+    return rest.startsWith("--") ? undefined : { target: "memory", text: rest };
+  const options = takeOptions(rest, ["target"], { "-t": "target" });
+  if ("unusable" in options) return undefined;
+  const { target } = options.values;
+  return target === "user" || target === "memory" ? { target, text: options.rest } : undefined;
+}
+
+/** What a change did to the file, as operations that do the same. */
+function operationsOf(memory: MemoryStore, changeId: string | undefined): MemoryOp[] {
+  const changes = memory.history().find(({ id }) => id === changeId)?.changes ?? [];
+  return changes.flatMap(toOperation);
+}
+
+function toOperation({ before, after }: Change): MemoryOp[] {
+  if (before === null) return after === null ? [] : [{ action: "add", content: after }];
+  if (after === null) return [{ action: "remove", oldText: before }];
+  return [{ action: "replace", oldText: before, content: after }];
+}

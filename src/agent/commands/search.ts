@@ -1,0 +1,87 @@
+// /search: past messages by their words.
+import { type EmptyReason, HIDDEN_SOURCES, type SearchHit, type SessionStore } from "../../sessions/index.ts";
+import type { AgentSurface } from "../surface.ts";
+import type { SlashCommand } from "./command.ts";
+import { localMinute, short } from "./format.ts";
+import { told, wrongUsage } from "./reply.ts";
+import { noDatabase } from "./resume.ts";
+
+const SHOWN = 6;
+const SNIPPET_CHARS = 240;
+
+export const searchCommand: SlashCommand = {
+  name: "search",
+  group: "memory",
+  summary: "find messages of this and earlier conversations",
+  usage: "<words>",
+  async run({ agent, args }) {
+    if (agent.store === undefined) return noDatabase();
+    if (args === "") return wrongUsage(searchCommand);
+    const answer = await agent.store.search(args, {
+      userId: agent.userId,
+      excludeSources: HIDDEN_SOURCES,
+      limit: SHOWN + 1, // one more than is shown is enough to know that there are more
+    });
+    const hits = await withTitles(agent, agent.store, answer.hits.slice(0, SHOWN));
+    const json = { query: args, stage: answer.stage, empty: answer.empty ?? null, hits };
+    if (hits.length === 0) return told([nothingFound(answer.empty ?? "no-match")], json);
+    const isMore = answer.hits.length > SHOWN;
+    return told(
+      [
+        ...hits.flatMap((hit) => hitLines(agent, hit)),
+        ...(isMore ? ["There are more: 'hermes sessions search' lists them all, with filters."] : []),
+        "Go on with one: '/resume <id>'. Read one: 'hermes sessions show <id>'.",
+      ],
+      json,
+    );
+  },
+};
+
+type NamedHit = SearchHit & { readonly title: string | null };
+
+/** A part of a conversation that has no title goes by that of its beginning. */
+async function withTitles(
+  agent: AgentSurface,
+  store: SessionStore,
+  hits: readonly SearchHit[],
+): Promise<NamedHit[]> {
+  const titleOf = (id: string): Promise<string | null> => store.getSessionTitle(id, { userId: agent.userId });
+  return Promise.all(
+    hits.map(async (hit) => ({
+      ...hit,
+      title: (await titleOf(hit.session_id)) ?? (await titleOf(hit.lineage_root)),
+    })),
+  );
+}
+
+function hitLines(agent: AgentSurface, hit: NamedHit): string[] {
+  const { title, session_id, timestamp, role, tool_name, snippet } = hit;
+  const who = role === "tool" && tool_name !== null ? `tool ${tool_name}` : role;
+  const name = title === null ? "" : `${short(title, 60)}  `;
+  const here = session_id === agent.sessionId ? "  (this one)" : "";
+  return [
+    `${name}${session_id}  ${localMinute(timestamp)}  ${who}${here}`,
+    `  ${short(aroundMatch(snippet), SNIPPET_CHARS)}`,
+  ];
+}
+
+/** A snippet is some words long, but a "word" may be a whole file. */
+function aroundMatch(snippet: string): string {
+  const start = Math.max(0, snippet.indexOf(">>>") - SNIPPET_CHARS / 2);
+  return start === 0 ? snippet : `...${snippet.slice(start).toWellFormed()}`;
+}
+
+function nothingFound(reason: EmptyReason): string {
+  switch (reason) {
+    case "blank":
+      return "Nothing was searched: there are no words in it.";
+    case "hidden-sources":
+      return "Found only in runs of subagents and tools; 'hermes sessions search --all' shows them.";
+    case "excluded-sessions":
+    case "filtered":
+    case "no-match":
+      return "No messages found. Try fewer or other words, or the beginning of one with a star: config*";
+    default:
+      return reason satisfies never;
+  }
+}

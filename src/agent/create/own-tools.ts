@@ -1,0 +1,67 @@
+// The agent's own tools. The same list is made twice: for the conversation, and for the reviewer, whose writes have another
+// origin and go to nobody else.
+import type { ApprovalCallback } from "../../curated/index.ts";
+import type { TextModel } from "../../lib/index.ts";
+import { sessionSearchSettings } from "../../sessions/index.ts";
+import type { SkillStore } from "../../skills/index.ts";
+import type { AgentCore } from "../core.ts";
+import { mirrorWrite } from "../memory-mirror.ts";
+import {
+  type AgentTool,
+  memoryAgentTool,
+  sessionSearchAgentTool,
+  skillAgentTools,
+  todoAgentTool,
+} from "../tools/index.ts";
+
+export type OwnToolsInput = {
+  readonly hasMemory: boolean;
+  /** Undefined: none for this agent. */
+  readonly skills: SkillStore | undefined;
+  readonly approve: ApprovalCallback | undefined;
+  readonly summarizer: TextModel;
+  /** For a review of this session: it goes on in it, whichever the user is in by then. */
+  readonly reviewOf?: string;
+};
+
+export function ownTools(core: AgentCore, input: OwnToolsInput): AgentTool[] {
+  const { config, home, memory, store, userId, clock, todo } = core.parts;
+  const isReview = input.reviewOf !== undefined;
+  const sessionId = (): string => input.reviewOf ?? core.sessionId;
+  return [
+    ...(input.hasMemory
+      ? [
+          memoryAgentTool({
+            store: memory,
+            home,
+            writeApproval: config.memory.writeApproval,
+            approve: isReview ? undefined : input.approve,
+            sessionId,
+            ...(isReview ? { origin: "review" as const } : {}),
+            onWrite: (write, { taskId, callId }) =>
+              isReview
+                ? core.emit({ type: "memory-write", action: write.op.action, target: write.target })
+                : mirrorWrite(core, write, { taskId, toolCallId: callId }),
+          }),
+        ]
+      : []),
+    sessionSearchAgentTool({
+      store: () => store,
+      home,
+      settings: sessionSearchSettings(config),
+      userId,
+      summarizer: input.summarizer,
+      clock,
+    }),
+    todoAgentTool(todo),
+    ...(input.skills === undefined
+      ? []
+      : skillAgentTools({
+          store: input.skills,
+          home,
+          writeApproval: config.skills.writeApproval,
+          sessionId,
+          origin: isReview ? "review" : "tool",
+        })),
+  ];
+}

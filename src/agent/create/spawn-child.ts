@@ -1,0 +1,67 @@
+// A child agent for a delegated task: the parent's model, database and tools, without its memory, its context files and the
+// tools a child never gets.
+
+import type { Agent } from "../agent.ts";
+import type { AgentCore } from "../core.ts";
+import type { Child, SpawnChild } from "../delegation/children.ts";
+import type { ChildTask } from "../delegation/tasks.ts";
+import type { AgentOptions } from "../options.ts";
+
+/** Nobody can answer its questions, and what it learns goes through its parent. */
+const NEVER = ["clarify", "memory", "code_execution"];
+
+export function childSpawner(
+  core: AgentCore,
+  options: AgentOptions,
+  create: (options: AgentOptions) => Promise<Agent>,
+): SpawnChild {
+  return async (task) => asChild(await create(childOptions(core, options, task)));
+}
+
+function childOptions(core: AgentCore, options: AgentOptions, task: ChildTask): AgentOptions {
+  const { home, config, env, log, clock, store } = core.parts;
+  const { tools, readOnlyTools, userId, cwd, hooks, waitForRetry } = options;
+  const disabled = [
+    ...config.agent.disabledToolsets,
+    ...NEVER,
+    ...(task.role === "orchestrator" ? [] : ["delegation"]),
+  ];
+  const toolsets = task.toolsets ?? options.toolsets ?? null;
+  return {
+    home,
+    config: { ...config, agent: { ...config.agent, disabledToolsets: disabled } },
+    env,
+    log,
+    clock,
+    model: core.model,
+    store: store ?? null,
+    platform: "subagent",
+    delegatedBy: {
+      sessionId: core.sessionId,
+      depth: (options.delegatedBy?.depth ?? 0) + 1,
+      tools: core.table.names,
+    },
+    skipMemory: true,
+    skipContextFiles: true,
+    titles: false,
+    review: false,
+    maxTurns: config.delegation.maxIterations,
+    toolsets,
+    ...(tools === undefined ? {} : { tools }),
+    ...(readOnlyTools === undefined ? {} : { readOnlyTools }),
+    ...(userId === undefined ? {} : { userId }),
+    ...(cwd === undefined ? {} : { cwd }),
+    ...(waitForRetry === undefined ? {} : { waitForRetry }),
+    // What the parent may not do, its child may not either.
+    ...(hooks?.preToolCall === undefined ? {} : { hooks: { preToolCall: hooks.preToolCall } }),
+  };
+}
+
+function asChild(agent: Agent): Child {
+  return {
+    sessionId: agent.sessionId,
+    model: agent.model.model,
+    run: (message, signal) => agent.run(message, { signal }),
+    close: () => agent.close(),
+  };
+}

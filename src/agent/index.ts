@@ -1,0 +1,36 @@
+// The agent: turns, tools, sessions, slash commands.
+export { Agent } from "./agent.ts";
+export {
+  type CommandHost,
+  type CommandReply,
+  completeSlash,
+  runSlashCommand,
+} from "./commands/index.ts";
+export { createAgent } from "./create/create-agent.ts";
+export { delegateToolSchema } from "./delegation/schema.ts";
+export type { AgentEvent, EventListener } from "./events.ts";
+export type { AgentHooks } from "./hooks.ts";
+export type { AgentMessage } from "./message.ts";
+export type { AgentOptions } from "./options.ts";
+export type { TurnExit, TurnResult } from "./result.ts";
+export { REVIEW_COUNTS_KEY, type ReviewCounts, readReviewCounts } from "./review/counts.ts";
+export type {
+  AgentStatus,
+  AgentSurface,
+  CompressReport,
+  RunOptions,
+  SessionChange,
+  SessionProblem,
+  UndoReport,
+  UserInput,
+} from "./surface.ts";
+export type {
+  AgentTool,
+  PreToolCall,
+  PreToolCallAnswer,
+  ToolArguments,
+  ToolCallContext,
+  ToolOutcome,
+  ToolSchema,
+} from "./tools/index.ts";
+export { todoToolSchema } from "./tools/index.ts";

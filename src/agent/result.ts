@@ -1,0 +1,59 @@
+// How a turn ended. Every way out gives the whole set. Snake case: gateways and other programs read it as it is.
+import type { AgentMessage } from "./message.ts";
+
+export type TurnExit =
+  | "text_response"
+  | "partial_stream_recovery"
+  | "fallback_prior_turn_content"
+  | "max_iterations_reached"
+  | "empty_response_exhausted"
+  | "interrupted_by_user"
+  | "invalid_tool_calls"
+  | "truncated_response"
+  | "model_error"
+  | "context_overflow"
+  | "compaction_disabled"
+  | "session_busy"
+  | "session_gone";
+
+export type TurnResult = {
+  readonly final_response: string;
+  /** The newest reasoning of this turn. */
+  readonly last_reasoning: string | null;
+  readonly messages: readonly AgentMessage[];
+  readonly api_calls: number;
+  readonly completed: boolean;
+  readonly turn_exit_reason: string;
+  readonly exit: TurnExit;
+  readonly failed: boolean;
+  readonly partial: boolean;
+  readonly interrupted: boolean;
+  /** Why it failed, for people; null when it did not. */
+  readonly error: string | null;
+  /** What to do about it. */
+  readonly hint: string | null;
+  /** A hook changed the text after it was stored. */
+  readonly response_transformed: boolean;
+  readonly model: string;
+  readonly provider: string;
+  readonly base_url: string;
+  /** Totals of the session so far, as this agent counted them. */
+  readonly input_tokens: number;
+  readonly output_tokens: number;
+  readonly cache_read_tokens: number;
+  readonly cache_write_tokens: number;
+  readonly reasoning_tokens: number;
+  readonly prompt_tokens: number;
+  readonly completion_tokens: number;
+  readonly total_tokens: number;
+  readonly last_prompt_tokens: number;
+  readonly estimated_cost_usd: number | null;
+  readonly cost_status: "estimated" | "included" | "unknown";
+  readonly cost_source: string;
+  readonly session_id: string;
+  readonly compression_exhausted: boolean;
+  /** Typed while the turn ran and not used any more. */
+  readonly pending_steer: string | null;
+  /** What came with the interrupt. */
+  readonly interrupt_message: string | null;
+};

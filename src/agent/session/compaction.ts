@@ -1,0 +1,269 @@
+// One compaction, in a fixed order: lock, store what is missing, hear the providers, compact, look at the lock again, end the old
+// session for the providers, build the new prompt, rotate in one transaction, tell engine and providers, unlock. Until the
+// transaction is done nothing has changed; when it fails, nothing has.
+import {
+  type CompressOutcome,
+  type ContextMessage,
+  estimateRequest,
+  rejoin,
+  splitForPartial,
+} from "../../context/index.ts";
+import { describeCause, HermesError } from "../../lib/index.ts";
+import { type NewLineageSession, newSessionId, type SessionStore } from "../../sessions/index.ts";
+import type { AgentCore } from "../core.ts";
+import type { AgentMessage } from "../message.ts";
+import { toRow } from "../rows.ts";
+import { asStored, compactedList } from "./compacted-list.ts";
+import { CompactionLock } from "./compaction-lock.ts";
+import type { SessionLease } from "./lease.ts";
+
+export type CompactionRequest = {
+  /** The lease of the turn, which moves along to the continuation. */
+  readonly lease?: SessionLease | undefined;
+  readonly focusTopic?: string | undefined;
+  /** Also right after a failure, and also when little is to be gained. */
+  readonly force?: boolean;
+  /** Leave so many of the newest exchanges alone. */
+  readonly keep?: number | undefined;
+  readonly currentTokens?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+};
+
+export type CompactionReport = {
+  readonly kind: CompressOutcome["kind"] | "busy" | "failed";
+  readonly sessionId: string;
+  readonly messagesBefore: number;
+  readonly messagesAfter: number;
+  readonly tokensBefore: number;
+  readonly tokensAfter: number;
+  readonly notices: readonly string[];
+  readonly reason?: CompressOutcome["reason"];
+};
+
+/** Rejects only with the signal's reason; the session is then as it was. */
+export async function compactSession(core: AgentCore, request: CompactionRequest): Promise<CompactionReport> {
+  const { transcript, store } = core.parts;
+  const before = { id: core.sessionId, messages: transcript.messages.length, tokens: requestTokens(core) };
+  if (core.isCompactionPaused && !request.force) return notAgain(before);
+  core.emit({
+    type: "compaction-start",
+    sessionId: before.id,
+    messages: before.messages,
+    tokens: before.tokens,
+  });
+  const end = (
+    kind: CompactionReport["kind"],
+    notices: readonly string[] = [],
+    reason?: CompressOutcome["reason"],
+  ) => {
+    const report: CompactionReport = {
+      kind,
+      sessionId: core.sessionId,
+      messagesBefore: before.messages,
+      messagesAfter: transcript.messages.length,
+      tokensBefore: before.tokens,
+      tokensAfter: requestTokens(core),
+      notices,
+      ...(reason === undefined ? {} : { reason }),
+    };
+    if (kind === "failed" || kind === "busy") core.isCompactionPaused = true;
+    const { notices: _notices, reason: _reason, ...figures } = report;
+    core.emit({ type: "compaction-end", oldSessionId: before.id, ...figures });
+    return report;
+  };
+  if (store === undefined) return settled(core, request, end, () => attempt(core, request, undefined, end));
+  const lock = await CompactionLock.take(store, before.id, core.parts.holder).catch(
+    (cause: unknown) => cause,
+  );
+  if (!(lock instanceof CompactionLock)) {
+    const why =
+      lock === undefined
+        ? "another process compacts this session right now"
+        : `the session could not be locked: ${describeCause(lock)}`;
+    const text = `The conversation was not compacted, because ${why}.`;
+    core.notice("warn", `compaction-lock:${before.id}`, text);
+    return end("busy", [text]);
+  }
+  try {
+    return await settled(core, request, end, () => attempt(core, request, { store, lock }, end));
+  } finally {
+    await lock.release();
+  }
+}
+
+/** What stood in the way a moment ago still does. Nobody is told twice. */
+function notAgain({ id, messages, tokens }: Before): CompactionReport {
+  return {
+    kind: "failed",
+    sessionId: id,
+    messagesBefore: messages,
+    messagesAfter: messages,
+    tokensBefore: tokens,
+    tokensAfter: tokens,
+    notices: [],
+  };
+}
+
+/** Whoever watches is told of every end. What a database or an engine does must not end the turn as well. */
+async function settled(
+  core: AgentCore,
+  { signal }: CompactionRequest,
+  end: End,
+  work: () => Promise<CompactionReport>,
+): Promise<CompactionReport> {
+  try {
+    return await work();
+  } catch (cause) {
+    if (!signal?.aborted) return failed(core, end, describeCause(cause));
+    end("aborted");
+    throw cause;
+  }
+}
+
+type Before = { readonly id: string; readonly messages: number; readonly tokens: number };
+type Stored = { readonly store: SessionStore; readonly lock: CompactionLock };
+type End = (
+  kind: CompactionReport["kind"],
+  notices?: readonly string[],
+  reason?: CompressOutcome["reason"],
+) => CompactionReport;
+
+async function attempt(
+  core: AgentCore,
+  request: CompactionRequest,
+  stored: Stored | undefined,
+  end: End,
+): Promise<CompactionReport> {
+  const { transcript, manager, engine } = core.parts;
+  if (stored !== undefined && !(await core.flush()))
+    return failed(core, end, "what was said last could not be stored, and it must not get lost");
+  const whole = transcript.messages.filter(({ _ephemeral }) => _ephemeral === undefined).map(asStored);
+  const providerText = (await manager?.onPreCompress(whole)) ?? "";
+  const { head, tail } =
+    request.keep === undefined ? { head: whole, tail: [] } : splitForPartial(whole, request.keep);
+  const outcome = await engine.compress(head, {
+    ...(request.currentTokens === undefined ? {} : { currentTokens: request.currentTokens }),
+    ...(request.focusTopic === undefined ? {} : { focusTopic: request.focusTopic }),
+    ...(request.force ? { force: true } : {}),
+    ...(providerText === "" ? {} : { providerText }),
+    ...(request.signal === undefined ? {} : { signal: request.signal }),
+  });
+  const notices = outcome.notices.map(({ text }) => text);
+  for (const { cause, text } of outcome.notices) core.notice("warn", cause, text);
+  if (outcome.kind === "aborted") return end("aborted", notices, outcome.reason);
+  if (outcome.kind === "unchanged" || isSameList(outcome.messages, head))
+    return end("unchanged", notices, outcome.reason);
+  const list = compactedList(core, rejoin(outcome.messages, tail));
+  if (stored === undefined) {
+    transcript.replace(list);
+    core.parts.prompt.drop();
+    await core.parts.prompt.build(core.sessionId);
+  } else {
+    const problem = await rotate(core, list, whole, { ...stored, lease: request.lease });
+    if (problem !== undefined) return failed(core, end, problem);
+  }
+  engine.onCompacted?.(requestTokens(core));
+  if (engine.compressionCount >= OFTEN)
+    core.notice(
+      "info",
+      "compacted-often",
+      "This conversation has been compacted more than once; details of its beginning may be gone from view. session_search (scope lineage) still finds them, and /new starts afresh.",
+    );
+  return end(outcome.kind, notices, outcome.reason);
+}
+
+const OFTEN = 2;
+
+/** Undefined when the session goes on in its continuation; otherwise why it does not. */
+async function rotate(
+  core: AgentCore,
+  list: readonly AgentMessage[],
+  left: readonly ContextMessage[],
+  { store, lock, lease }: Stored & { readonly lease?: SessionLease | undefined },
+): Promise<string | undefined> {
+  const { transcript, manager, engine, prompt, clock } = core.parts;
+  const old = core.sessionId;
+  if (lease !== undefined && !(await lease.isHeld())) return "another process goes on with this session";
+  if (!(await lock.isOurs())) return "another process has taken over the compaction of this session";
+  await manager?.onSessionEnd(left);
+  await Promise.resolve(engine.onSessionEnd?.(old, left)).catch((cause: unknown) =>
+    core.parts.log.warn(`The context engine failed at the end of the session: ${describeCause(cause)}`),
+  );
+  const id = newSessionId(clock.now());
+  const previous = prompt.kept;
+  try {
+    prompt.drop();
+    const text = await prompt.build(id);
+    await lease?.prepare(id);
+    const continued = await store.continueSession(old, {
+      id,
+      systemPrompt: text,
+      ...(prompt.own === undefined ? {} : { ownPrompt: prompt.own }),
+      model: core.model.identity.model,
+      messages: list.map(toRow),
+      lockHolder: lock.holder,
+    });
+    transcript.adopt(
+      id,
+      list.map((message, index) => ({ ...message, _row_id: rowOf(continued, index) })),
+    );
+  } catch (cause) {
+    prompt.restore(previous);
+    await lease?.abandon(id);
+    return describeCause(cause);
+  }
+  core.noteRow(id);
+  core.parentSessionId = old;
+  await lease?.switchTo(id);
+  await tellOfContinuation(core, old);
+  return undefined;
+}
+
+function rowOf({ id, messageIds }: NewLineageSession, index: number): number {
+  const row = messageIds[index];
+  if (row !== undefined) return row;
+  throw new HermesError(
+    "missing-row",
+    `The database has ${messageIds.length} messages of session ${id}, which is fewer than it was given.`,
+  );
+}
+
+/** The conversation goes on in the agent's session, which is the continuation of `old`. */
+export async function tellOfContinuation(core: AgentCore, old: string): Promise<void> {
+  const { engine, manager, home, platform } = core.parts;
+  const id = core.sessionId;
+  await Promise.resolve(
+    engine.onSessionStart?.(id, {
+      boundaryReason: "compression",
+      oldSessionId: old,
+      hermesHome: home,
+      platform,
+      model: core.model.identity.model,
+      contextLength: core.window.tokens,
+    }),
+  ).catch((cause: unknown) =>
+    core.parts.log.warn(`The context engine failed at the start of the session: ${describeCause(cause)}`),
+  );
+  await manager?.onSessionSwitch(id, { parent_session_id: old, reset: false, reason: "compression" });
+  core.emit({ type: "session-switch", from: old, to: id, reason: "compression" });
+}
+
+function failed(core: AgentCore, end: End, why: string): CompactionReport {
+  const text = `The conversation was not compacted, because ${why.replace(/\.$/, "")}. It goes on as it was.`;
+  core.notice("warn", `compaction-failed:${why}`, text);
+  return end("failed", [text]);
+}
+
+function isSameList(one: readonly ContextMessage[], other: readonly ContextMessage[]): boolean {
+  return one.length === other.length && one.every((message, index) => message === other[index]);
+}
+
+/** Estimate of the next request. */
+export function requestTokens(core: AgentCore): number {
+  const { prompt, transcript } = core.parts;
+  return estimateRequest({
+    system: prompt.text ?? "",
+    messages: transcript.messages,
+    tools: core.table.definitions(),
+  });
+}

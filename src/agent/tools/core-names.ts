@@ -1,0 +1,15 @@
+// The names of the agent's own tools, the ones to come included: nobody else may take them.
+
+export const CORE_TOOLSETS = {
+  memory: ["memory"],
+  session_search: ["session_search"],
+  todo: ["todo"],
+  skills: ["skills_list", "skill_view", "skill_manage"],
+  delegation: ["delegate_task"],
+} as const satisfies Readonly<Record<string, readonly string[]>>;
+
+export const CORE_TOOL_NAMES: readonly string[] = Object.values(CORE_TOOLSETS).flat();
+
+export function isCoreTool(name: string): boolean {
+  return CORE_TOOL_NAMES.includes(name);
+}

@@ -1,0 +1,79 @@
+// Tool schemas from outside. They go into every request word for word, so they are looked at like any other foreign text.
+import { isRecord, preview } from "../../lib/index.ts";
+import { scanThreats } from "../../security/index.ts";
+import { isCoreTool } from "./core-names.ts";
+import type { ToolSchema } from "./tool.ts";
+
+export type ReadSchemas = {
+  readonly schemas: readonly ToolSchema[];
+  /** A sentence for each that was left out. */
+  readonly remarks: readonly string[];
+};
+
+/** What model APIs take; one name outside makes them refuse the whole request. */
+export const TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/;
+
+/** Long schemas have some thousand. One of this size would crowd out the conversation. */
+const MAX_SCHEMA_CHARS = 30_000;
+
+/** `owner` begins the remarks. */
+export function readForeignSchemas(answer: unknown, owner: string): ReadSchemas {
+  const items = copied(answer);
+  if (!Array.isArray(items))
+    return { schemas: [], remarks: [`${owner} has a list of tools that cannot be read.`] };
+  const schemas = new Map<string, ToolSchema>();
+  const remarks: string[] = [];
+  for (const item of items as readonly unknown[]) {
+    const schema = toSchema(item);
+    const flaw =
+      schema === undefined ? "without a name" : schemas.has(schema.name) ? "twice" : flawOf(schema);
+    if (schema !== undefined && flaw === undefined) schemas.set(schema.name, schema);
+    else remarks.push(`${owner} offers a tool ${flaw}. It is left out.`);
+  }
+  return { schemas: [...schemas.values()], remarks };
+}
+
+/** Reads on after "offers a tool"; undefined when nothing is wrong with it. */
+export function flawOf(schema: ToolSchema): string | undefined {
+  if (!TOOL_NAME.test(schema.name))
+    return `named ${JSON.stringify(preview(schema.name, 40))}; use up to 64 letters, digits, '_' and '-'`;
+  if (isCoreTool(schema.name)) return `named '${schema.name}', which belongs to the agent`;
+  if (JSON.stringify(schema).length > MAX_SCHEMA_CHARS)
+    return `'${schema.name}' whose schema has more than ${MAX_SCHEMA_CHARS} characters`;
+  // Its texts, not its JSON: there a line break is two characters that no pattern takes for a blank.
+  const [finding] = scanThreats(textsIn(schema).join("\n"), "context");
+  return finding && `'${schema.name}' whose schema matches the threat pattern '${finding.id}'`;
+}
+
+/** Keys included: a model reads them too. */
+function textsIn(schema: ToolSchema): readonly string[] {
+  const texts: string[] = [];
+  const waiting: unknown[] = [schema]; // no recursion: a stranger decides how deep it goes
+  while (waiting.length > 0) {
+    const value = waiting.pop();
+    if (typeof value === "string") texts.push(value);
+    else if (typeof value === "object" && value !== null) {
+      texts.push(...Object.keys(value));
+      waiting.push(...Object.values(value).reverse());
+    }
+  }
+  return texts;
+}
+
+/** As JSON, because that is how it goes into every request. */
+function copied(answer: unknown): unknown {
+  try {
+    return JSON.parse(JSON.stringify(answer) ?? "null");
+  } catch {
+    return undefined; // members that throw, cycles
+  }
+}
+
+function toSchema(item: unknown): ToolSchema | undefined {
+  if (!isRecord(item) || typeof item.name !== "string" || item.name === "") return undefined;
+  return {
+    name: item.name,
+    description: typeof item.description === "string" ? item.description : "",
+    parameters: isRecord(item.parameters) ? item.parameters : { type: "object", properties: {} },
+  };
+}

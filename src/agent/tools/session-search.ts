@@ -1,0 +1,52 @@
+// The `session_search` tool in the agent's table.
+import type { ContextMessage } from "../../context/index.ts";
+import type { Clock, TextModel } from "../../lib/index.ts";
+import {
+  type SessionSearchSettings,
+  type SessionStore,
+  sessionSearchPreview,
+  sessionSearchSchema,
+  sessionSearchTool,
+} from "../../sessions/index.ts";
+import { jsonOutcome } from "./outcome.ts";
+import type { AgentTool } from "./tool.ts";
+
+export type SessionSearchAgentToolDeps = {
+  /** Undefined when the database could not be opened; the tool then says why. */
+  readonly store: () => SessionStore | undefined;
+  readonly home: string;
+  readonly settings: SessionSearchSettings;
+  readonly userId?: string | undefined;
+  /** For summaries. */
+  readonly summarizer?: TextModel | undefined;
+  readonly clock?: Clock | undefined;
+};
+
+export function sessionSearchAgentTool(deps: SessionSearchAgentToolDeps): AgentTool {
+  const { home, settings, userId, summarizer, clock } = deps;
+  return {
+    schema: sessionSearchSchema({ summarize: settings.summarize !== "off" && summarizer !== undefined }),
+    toolset: "session_search",
+    isReadOnly: true,
+    isHousekeeping: true,
+    untrustedSource: "session_search", // what was said, and read, in other conversations
+    preview: sessionSearchPreview,
+    run: async (args, { sessionId, messages, signal }) =>
+      jsonOutcome(
+        await sessionSearchTool(deps.store(), args, {
+          home,
+          settings,
+          userId,
+          summarizer,
+          clock,
+          currentSessionId: sessionId,
+          liveMessageIds: rowIds(messages),
+          signal,
+        }),
+      ),
+  };
+}
+
+function rowIds(messages: readonly ContextMessage[]): readonly number[] {
+  return messages.flatMap(({ _row_id: id }) => (id === undefined ? [] : [id]));
+}

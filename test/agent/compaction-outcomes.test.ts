@@ -1,0 +1,381 @@
+// Compactions that do not come about: the session is as it was, everybody who has to know is told, the conversation goes on.
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { describe, expect, it } from "vitest";
+import type { AgentEvent } from "../../src/agent/index.ts";
+import { isSummaryRequest } from "../fakes/long-conversation.ts";
+import { type Gate, gate } from "../fakes/wires/script.ts";
+import {
+  type CompactionHome,
+  type CompactionSetting,
+  compactionHome,
+  longText,
+  memoryFile,
+  SUMMARY,
+} from "./compaction-home.ts";
+import { call, lookTool } from "./turns.ts";
+
+/** The session before, to be compared with the one after. */
+async function snapshot({ agent, store }: CompactionHome) {
+  const rows = await store.getMessages(agent.sessionId);
+  return {
+    id: agent.sessionId,
+    prompt: agent.systemPrompt,
+    said: agent.messages.map(({ role, content }) => [role, content]),
+    stored: rows.map(({ role, content }) => [role, content]),
+    ended: (await store.getSession(agent.sessionId))?.ended_at,
+    sessions: (await store.listSessionIds()).length,
+    locked: await store.getCompressionLockHolder(agent.sessionId),
+    leased: await store.getSessionLease(agent.sessionId),
+  };
+}
+
+/** After a first exchange, so that everything is stored and there is a prompt. */
+async function spoken(setting: CompactionSetting): Promise<CompactionHome> {
+  const made = await compactionHome({ provider: {}, ...setting });
+  await made.agent.run("begin");
+  return made;
+}
+
+async function expectToGoOn(
+  { agent, wire, journal }: CompactionHome,
+  system: string | undefined,
+): Promise<void> {
+  const id = agent.sessionId;
+  expect(journal.argsOf("provider.onSessionSwitch")).toEqual([]);
+  const result = await agent.run("go on");
+  expect(result).toMatchObject({ completed: true, session_id: id });
+  expect(wire.requests.at(-1)?.system).toBe(system);
+}
+
+/** As another program would. */
+function remember(home: string, entry: string): void {
+  mkdirSync(dirname(memoryFile(home)), { recursive: true });
+  writeFileSync(memoryFile(home), entry);
+}
+
+function ends(events: readonly AgentEvent[]): readonly string[] {
+  return events.flatMap((event) => (event.type === "compaction-end" ? [event.kind] : []));
+}
+
+function notices(events: readonly AgentEvent[]): string {
+  return events.flatMap((event) => (event.type === "notice" ? [event.text] : [])).join("\n");
+}
+
+describe("a compaction whose transaction fails", () => {
+  it("keeps the old id, list and prompt, skips both switch hooks, and the conversation goes on", async () => {
+    const made = await spoken({
+      engine: "",
+      store: () => ({ continueSession: () => Promise.reject(new Error("the disk is full")) }),
+    });
+    const { agent, events, journal } = made;
+    remember(made.home, "The pier is green.");
+    const before = await snapshot(made);
+    const starts = journal.argsOf("engine.onSessionStart").length;
+    const report = await agent.compress();
+    expect(report).toMatchObject({ kind: "failed", sessionId: before.id, feedback: { noop: true } });
+    expect(report.notices.join()).toContain("the disk is full");
+    expect(await snapshot(made)).toEqual(before);
+    expect(ends(events)).toEqual(["failed"]);
+    expect(notices(events)).toContain("the disk is full");
+    expect(journal.argsOf("engine.onSessionStart")).toHaveLength(starts);
+    await expectToGoOn(made, before.prompt);
+  });
+
+  it("leaves the memory of the prompt frozen, also for a model that is switched to afterwards", async () => {
+    const made = await spoken({
+      store: () => ({ continueSession: () => Promise.reject(new Error("the disk is full")) }),
+    });
+    const { agent, wire } = made;
+    remember(made.home, "The pier is green.");
+    await agent.compress();
+    await agent.switchModel({ model: "other-model" });
+    await agent.run("go on");
+    expect(wire.requests.at(-1)?.system).toContain("other-model");
+    expect(wire.requests.at(-1)?.system).not.toContain("The pier is green.");
+  });
+
+  it("does the same when the new prompt cannot be built", async () => {
+    const made = await spoken({});
+    const { agent } = made;
+    const before = await snapshot(made);
+    Object.defineProperty(agent.memory, "load", { value: () => Promise.reject(new Error("no such disk")) });
+    expect(await agent.compress()).toMatchObject({ kind: "failed" });
+    expect(await snapshot(made)).toEqual(before);
+    await expectToGoOn(made, before.prompt);
+  });
+});
+
+describe("a compaction that came to nothing", () => {
+  const ROUNDS = 5;
+
+  /** Every turn takes several tool rounds, each of which is too long. */
+  async function failing(store: CompactionSetting["store"]) {
+    const { tools } = lookTool(() => longText("log", 14_000));
+    let round = 0;
+    const made = await compactionHome({
+      turns: 3,
+      provider: {},
+      options: { tools },
+      ...(store === undefined ? {} : { store }),
+      answer: (request) => {
+        if (isSummaryRequest(request)) return undefined;
+        round += 1;
+        return round % (ROUNDS + 1) === 0 ? { text: "All seen." } : call("look", { at: round });
+      },
+    });
+    return made;
+  }
+
+  const COSTS = ["provider.onPreCompress", "model.summary", "provider.onSessionEnd"];
+
+  it("is not tried again by itself in the same turn; in the next one, and by hand, it is", async () => {
+    const { agent, journal, events } = await failing(() => ({
+      continueSession: () => Promise.reject(new Error("the disk is full")),
+    }));
+    expect(await agent.run("look around")).toMatchObject({ completed: true, api_calls: ROUNDS + 1 });
+    expect(journal.order(...COSTS)).toEqual(COSTS);
+    expect(ends(events)).toEqual(["failed"]);
+    expect(await agent.compress()).toMatchObject({ kind: "failed" });
+    expect(ends(events)).toEqual(["failed", "failed"]);
+    await agent.run("look again");
+    expect(ends(events)).toEqual(["failed", "failed", "failed"]);
+  });
+
+  it("because another process compacts is not asked for again in the same turn either", async () => {
+    const { agent, events, journal } = await failing(() => ({
+      tryAcquireCompressionLock: () => Promise.resolve(false),
+    }));
+    expect(await agent.run("look around")).toMatchObject({ completed: true });
+    expect(ends(events)).toEqual(["busy"]);
+    expect(journal.order("store.tryAcquireCompressionLock")).toHaveLength(1);
+  });
+});
+
+it("a prompt that is not stored yet is stored later, also after a compaction that failed", async () => {
+  let isAway = true;
+  const { agent, store } = await compactionHome({
+    store: (real) => ({
+      saveOwnPrompt: (...args) =>
+        isAway ? Promise.reject(new Error("database is locked")) : real.saveOwnPrompt(...args),
+      continueSession: () => Promise.reject(new Error("database is locked")),
+    }),
+  });
+  await agent.run("begin");
+  expect(await agent.compress()).toMatchObject({ kind: "failed" });
+  expect(await store.getOwnPrompt(agent.sessionId)).toBeNull();
+  isAway = false;
+  await agent.run("go on");
+  expect(await store.getOwnPrompt(agent.sessionId)).toMatchObject({ text: agent.systemPrompt });
+});
+
+it("a continuation whose rows the database does not name is no compaction; the next turn follows it", async () => {
+  const { agent, store, journal } = await compactionHome({
+    store: (real) => ({
+      continueSession: async (...args) => ({ ...(await real.continueSession(...args)), messageIds: [] }),
+    }),
+  });
+  await agent.run("begin");
+  expect(await agent.compress()).toMatchObject({ kind: "failed" });
+  expect(agent.messages.map(({ _row_id }) => _row_id)).not.toContain(0);
+  const tip = await store.getCompressionTip(agent.sessionId);
+  expect(tip).not.toBe(agent.sessionId);
+  expect(await agent.run("go on")).toMatchObject({ session_id: tip });
+  const rows = (await store.getMessages(tip)).map(({ id }) => id);
+  expect(agent.messages.map(({ _row_id }) => _row_id)).toEqual(rows);
+  expect(journal.order("store.continueSession")).toHaveLength(1);
+});
+
+it("a summary that fails leaves everything as it was when config wants it so", async () => {
+  const made = await spoken({
+    config: { compression: { abort_on_summary_failure: true } },
+    answer: (request) =>
+      isSummaryRequest(request) ? { status: 400, message: "no summaries today" } : undefined,
+  });
+  const before = await snapshot(made);
+  expect(await made.agent.compress()).toMatchObject({ kind: "aborted", sessionId: before.id });
+  expect(await snapshot(made)).toEqual(before);
+  expect(made.journal.argsOf("provider.onSessionEnd")).toEqual([]);
+  expect(ends(made.events)).toEqual(["aborted"]);
+  expect(notices(made.events)).toMatch(/no summaries today/);
+  await expectToGoOn(made, before.prompt);
+});
+
+it("an aborted compaction rotates nothing, also when the list has a result without a call", async () => {
+  const made = await spoken({
+    config: { compression: { abort_on_summary_failure: true } },
+    answer: (request) =>
+      isSummaryRequest(request) ? { status: 400, message: "no summaries today" } : undefined,
+    options: {
+      history: [
+        { role: "tool", content: "stray", tool_call_id: "gone" },
+        ...Array.from({ length: 20 }, (_, at) => ({
+          role: at % 2 === 0 ? "user" : "assistant",
+          content: longText(`part${at}`),
+        })),
+      ],
+    },
+  });
+  const before = await snapshot(made);
+  expect(await made.agent.compress()).toMatchObject({ kind: "aborted", sessionId: before.id });
+  expect(await snapshot(made)).toEqual(before);
+});
+
+it("what cannot be stored is not compacted either: nothing may leave the list before it is in the database", async () => {
+  const made = await compactionHome({
+    provider: {},
+    store: () => ({ appendMany: () => Promise.reject(new Error("the disk is full")) }),
+  });
+  const { agent, wire, journal } = made;
+  const count = agent.messages.length;
+  expect(await agent.compress()).toMatchObject({ kind: "failed" });
+  expect(agent.messages).toHaveLength(count);
+  expect(wire.requests).toEqual([]);
+  expect(journal.order("provider.onPreCompress", "store.continueSession")).toEqual([]);
+});
+
+it("a list with nothing to gain stays, without a new session", async () => {
+  const made = await spoken({ turns: 1 });
+  const before = await snapshot(made);
+  expect(await made.agent.compress()).toMatchObject({ kind: "unchanged", feedback: { noop: true } });
+  expect(await snapshot(made)).toEqual(before);
+  expect(made.journal.order("provider.onSessionEnd", "store.continueSession")).toEqual([]);
+  await expectToGoOn(made, before.prompt);
+});
+
+it("where old tool results are all there is to gain, they are shortened in a continuation, and the originals stay", async () => {
+  const call = (id: string) => ({
+    role: "assistant",
+    content: "",
+    tool_calls: [{ id, type: "function", function: { name: "read_file", arguments: '{"path":"a"}' } }],
+  });
+  const made = await spoken({
+    config: { compression: { protect_first_n: 1, target_ratio: 0.1 } },
+    options: {
+      history: [
+        { role: "user", content: "look" },
+        ...["a", "b", "c"].flatMap((id) => [
+          call(id),
+          { role: "tool", tool_call_id: id, tool_name: "read_file", content: longText("samebytes", 800) },
+        ]),
+        { role: "assistant", content: "done" },
+      ],
+    },
+    answer: (request) => (isSummaryRequest(request) ? { status: 400, message: "not needed" } : undefined),
+    engine: `async compress(messages) {
+      const short = messages.map((m) => (m.role === "tool" && m.content.length > 500 ? { ...m, content: "[shortened]" } : m));
+      return { kind: "pruned", messages: short, leftOut: [], prunedResults: 3, tokensBefore: 2, tokensAfter: 1, notices: [] };
+    }`,
+  });
+  const before = await snapshot(made);
+  const { agent, store } = made;
+  expect(await agent.compress()).toMatchObject({ kind: "pruned" });
+  expect(agent.sessionId).not.toBe(before.id);
+  const results = agent.messages.filter(({ role }) => role === "tool").map(({ content }) => content);
+  expect(results).toEqual(["[shortened]", "[shortened]", "[shortened]"]);
+  expect((await store.getMessages(before.id)).map(({ role, content }) => [role, content])).toEqual(
+    before.stored,
+  );
+  expect(await agent.run("go on")).toMatchObject({ completed: true });
+});
+
+describe("the lock of a compaction", () => {
+  it("keeps a second process from it, which says so once, asks no model and goes on", async () => {
+    const made = await spoken({});
+    const { agent, store, events, wire } = made;
+    await store.tryAcquireCompressionLock(agent.sessionId, "somebody else", { ttl: 300 });
+    const before = await snapshot(made);
+    expect(await agent.compress()).toMatchObject({ kind: "busy", sessionId: before.id });
+    expect(await agent.compress()).toMatchObject({ kind: "busy" });
+    expect(await snapshot(made)).toEqual(before);
+    expect(events.filter(({ type }) => type === "notice").length).toBe(2); // and the one about the small window
+    expect(notices(events)).toContain("another process compacts this session");
+    expect(wire.requests).toHaveLength(1);
+    await expectToGoOn(made, before.prompt);
+  });
+
+  it("is looked at again after the summary: who lost it meanwhile changes nothing", async () => {
+    let take = async (): Promise<void> => {};
+    const made = await spoken({
+      answer: async (request) => {
+        if (isSummaryRequest(request)) await take();
+        return undefined;
+      },
+    });
+    const { agent, store, journal } = made;
+    const before = await snapshot(made);
+    take = async () => {
+      const holder = (await store.getCompressionLockHolder(before.id)) ?? "";
+      await store.releaseCompressionLock(before.id, holder);
+      await store.tryAcquireCompressionLock(before.id, "somebody else", { ttl: 300 });
+    };
+    expect(await agent.compress()).toMatchObject({ kind: "failed" });
+    expect(await snapshot(made)).toEqual({ ...before, locked: "somebody else" });
+    expect(journal.order("provider.onSessionEnd", "store.continueSession")).toEqual([]);
+    await expectToGoOn(made, before.prompt);
+  });
+});
+
+describe("an interrupt while the summary is written", () => {
+  async function interrupted(run: (made: CompactionHome) => Promise<unknown>) {
+    const asked: Gate = gate();
+    const made = await spoken({
+      turns: 15,
+      answer: (request) => {
+        if (!isSummaryRequest(request)) return undefined;
+        asked.open();
+        return { text: SUMMARY, pauseBefore: "forever" };
+      },
+    });
+    const before = await snapshot(made);
+    const running = run(made);
+    await asked.opened;
+    made.agent.interrupt();
+    return { made, before, result: await running };
+  }
+
+  it("leaves the session as it was, with the new message in it, and tells whoever watches", async () => {
+    const question = longText("lastquestion", 12_000);
+    const { made, before, result } = await interrupted(({ agent }) => agent.run(question));
+    expect(result).toMatchObject({ interrupted: true, exit: "interrupted_by_user", session_id: before.id });
+    expect(await snapshot(made)).toEqual({
+      ...before,
+      said: [...before.said, ["user", question]],
+      stored: [...before.stored, ["user", question]],
+    });
+    expect(ends(made.events)).toEqual(["aborted"]);
+    expect(made.journal.order("provider.onSessionEnd", "store.continueSession")).toEqual([]);
+    await made.wire.waitForAbort(1);
+  });
+
+  it("also stops a compaction that somebody asked for", async () => {
+    const { made, before, result } = await interrupted(({ agent }) => agent.compress());
+    expect(result).toMatchObject({ kind: "aborted", sessionId: before.id });
+    expect(await snapshot(made)).toEqual(before);
+    expect(ends(made.events)).toEqual(["aborted"]);
+    await expectToGoOnAfterInterrupt(made);
+  });
+});
+
+async function expectToGoOnAfterInterrupt({ agent }: CompactionHome): Promise<void> {
+  expect(agent.isRunning).toBe(false);
+  expect((await agent.undo()).ok).toBe(true); // nothing holds the session any more
+}
+
+it("no turn begins while somebody's compaction runs", async () => {
+  const asked = gate();
+  const answered = gate();
+  const { agent } = await compactionHome({
+    answer: (request) => {
+      if (!isSummaryRequest(request)) return undefined;
+      asked.open();
+      return { text: SUMMARY, pauseBefore: answered };
+    },
+  });
+  const compacting = agent.compress();
+  await asked.opened;
+  await expect(agent.run("now?")).rejects.toMatchObject({ code: "agent-busy" });
+  answered.open();
+  expect(await compacting).toMatchObject({ kind: "compacted" });
+  expect(await agent.run("now?")).toMatchObject({ completed: true });
+});

@@ -1,0 +1,182 @@
+// What is left of a conversation after compactions: what can be found, the task list, the title, and what other processes did.
+import { describe, expect, it } from "vitest";
+import type { Agent } from "../../src/agent/index.ts";
+import { callText, longAnswer } from "../fakes/long-conversation.ts";
+import { gate } from "../fakes/wires/script.ts";
+import { compactionHome, history, longText } from "./compaction-home.ts";
+import { call } from "./turns.ts";
+
+async function search(agent: Agent, query: string): Promise<string> {
+  const { messages } = await agent.run(callText("session_search", { query, scope: "lineage" }));
+  return String(messages.findLast(({ role }) => role === "tool")?.content);
+}
+
+describe("session_search with scope lineage", () => {
+  const answer = (request: Parameters<typeof longAnswer>[0]) => longAnswer(request, []);
+
+  it("finds what was compacted and not what is still in the list, however often that was copied", async () => {
+    const { agent, store } = await compactionHome({ answer });
+    for (let round = 0; round < 3; round += 1) {
+      await agent.compress();
+      for (let turn = 0; turn < 4; turn += 1) await agent.run(longText(`later${round}x${turn}`));
+    }
+    expect(await store.listContinued(agent.sessionId)).toHaveLength(4);
+    const live = agent.messages.map(({ content }) => String(content)).join("\n");
+    expect(live).toContain("question1 "); // the beginning stays
+    expect(live).not.toContain("question5 ");
+    expect(await search(agent, "question1")).not.toContain(">>>question1<<<");
+    expect(await search(agent, "later2x3")).not.toContain(">>>later2x3<<<");
+    expect(await search(agent, "question5")).toContain(">>>question5<<<");
+    expect(await search(agent, "later0x1")).toContain(">>>later0x1<<<");
+  });
+
+  it("finds a tool result of which only a line is left in the list", async () => {
+    const shortened = `async compress(messages) {
+      const short = messages.map((m) => (m.role === "tool" ? { ...m, content: "[shortened]" } : m));
+      return { kind: "pruned", messages: short, leftOut: [], prunedResults: 1, tokensBefore: 2, tokensAfter: 1, notices: [] };
+    }`;
+    const { agent } = await compactionHome({
+      answer,
+      engine: shortened,
+      options: {
+        history: [
+          { role: "user", content: "look" },
+          {
+            role: "assistant",
+            content: "",
+            tool_calls: [{ id: "a", type: "function", function: { name: "look", arguments: "{}" } }],
+          },
+          {
+            role: "tool",
+            tool_call_id: "a",
+            tool_name: "look",
+            content: `The keel is of larchwood. ${longText("log")}`,
+          },
+          { role: "assistant", content: "Seen." },
+        ],
+      },
+    });
+    await agent.compress();
+    expect(agent.messages.map(({ content }) => content)).toContain("[shortened]");
+    expect(await search(agent, "larchwood")).toContain(">>>larchwood<<<");
+    expect(await search(agent, "seen")).not.toContain(">>>Seen<<<");
+  });
+});
+
+describe("the task list", () => {
+  const HEADER = "[Your active task list was preserved across context compression]";
+  const todo = (...statuses: readonly string[]) =>
+    call("todo", {
+      todos: statuses.map((status, at) => ({ id: `${at + 1}`, content: `paint boat ${at + 1}`, status })),
+    });
+  const lists = (agent: Agent): readonly string[] =>
+    agent.messages.map(({ content }) => String(content)).filter((text) => text.startsWith(HEADER));
+
+  it("survives compactions once, at the end, with what is still open", async () => {
+    const { agent, wire } = await compactionHome({
+      answer: ({ index }) => (index === 0 ? todo("completed", "in_progress", "pending") : undefined),
+    });
+    await agent.run("plan it");
+    await agent.compress();
+    const list = `${HEADER}\n- [>] 2. paint boat 2 (in_progress)\n- [ ] 3. paint boat 3 (pending)`;
+    expect(lists(agent)).toEqual([list]);
+    for (let turn = 0; turn < 4; turn += 1) await agent.run(longText(`later${turn}`));
+    await agent.compress();
+    expect(lists(agent)).toEqual([list]);
+    expect(agent.messages.at(-1)?.content).toBe(list);
+    await agent.run("and now?");
+    expect(String(wire.requests.at(-1)?.messages.at(-1)?.content)).toBe(`${list}\n\nand now?`);
+  });
+
+  it("survives in another process, where it is known only from the list", async () => {
+    const { agent, another } = await compactionHome({
+      answer: ({ index }) => (index === 0 ? todo("in_progress", "pending") : undefined),
+    });
+    await agent.run("plan it");
+    for (let turn = 0; turn < 8; turn += 1) await agent.run(longText(`later${turn}`));
+    await agent.compress();
+    const [list] = lists(agent);
+    expect(list).toContain("paint boat 2");
+    expect(agent.messages.filter(({ role }) => role === "tool")).toEqual([]);
+    const second = await another({ resume: agent.sessionId, history: [] });
+    for (let turn = 0; turn < 8; turn += 1) await second.run(longText(`evenlater${turn}`));
+    await second.compress();
+    expect(lists(second)).toEqual([list]);
+  });
+
+  it("is gone when everything on it is done", async () => {
+    const steps = [todo("pending"), undefined, undefined, todo("completed")];
+    const { agent } = await compactionHome({ answer: ({ index }) => steps[index] });
+    await agent.run("plan it");
+    await agent.compress();
+    expect(lists(agent)).toHaveLength(1);
+    await agent.run("do it");
+    for (let turn = 0; turn < 4; turn += 1) await agent.run(longText(`later${turn}`));
+    await agent.compress();
+    expect(lists(agent)).toEqual([]);
+  });
+});
+
+describe("a compaction by hand", () => {
+  it("reads first what another process has added to the session", async () => {
+    const { agent, another } = await compactionHome();
+    await agent.run("begin");
+    const second = await another({ resume: agent.sessionId, history: [] });
+    await second.run("something from elsewhere");
+    expect(await agent.compress()).toMatchObject({ kind: "compacted" });
+    expect(agent.messages.map(({ content }) => content)).toContain("something from elsewhere");
+  });
+
+  it("goes on with the continuation where another process has compacted the session", async () => {
+    const { agent, another, events, store } = await compactionHome();
+    await agent.run("begin");
+    const second = await another({ resume: agent.sessionId, history: [] });
+    await second.compress();
+    const report = await agent.compress();
+    expect(["unchanged", "compacted"]).toContain(report.kind);
+    const lineage = await store.listContinued(agent.sessionId);
+    expect(lineage).toContain(second.sessionId);
+    expect(lineage.at(-1)).toBe(agent.sessionId);
+    expect(events).not.toContainEqual(expect.objectContaining({ kind: "failed" }));
+  });
+
+  it("says who has the session when a turn of another process runs", async () => {
+    const { agent, store } = await compactionHome();
+    await store.acquireSessionLease(agent.sessionId, "pid=1:host=elsewhere:nonce=abcd", { ttl: 300 });
+    const report = await agent.compress();
+    expect(report).toMatchObject({ kind: "busy", feedback: { noop: true } });
+    expect(report.notices.join()).toContain("process 1 on elsewhere");
+  });
+});
+
+it("a title that comes while the session is compacted reaches the continuation too", async () => {
+  const titled = gate();
+  const { agent, store, events } = await compactionHome({
+    options: { titles: true, history: [] },
+    answer: ({ system, messages }) => {
+      if (system.startsWith("You name conversations")) return { text: "Painting Boats", pauseBefore: titled };
+      return messages.length === 1 ? { text: longText("reply") } : undefined;
+    },
+    engine: "",
+  });
+  const old = agent.sessionId;
+  await agent.run(longText("question"));
+  await agent.compress();
+  expect(agent.sessionId).not.toBe(old);
+  const set = new Promise((resolve) =>
+    agent.onEvent((event) => event.type === "title-set" && resolve(event)),
+  );
+  titled.open();
+  await set;
+  expect(await store.getSessionTitle(old)).toBe("Painting Boats");
+  expect(await store.getSessionTitle(agent.sessionId)).toBe("Painting Boats #2");
+  expect(events.filter(({ type }) => type === "title-set")).toHaveLength(1);
+});
+
+it("without a database the list is compacted in place, and the prompt reads memory again", async () => {
+  const { agent } = await compactionHome({ options: { store: null, history: history(10) } });
+  const id = agent.sessionId;
+  expect(await agent.compress()).toMatchObject({ kind: "compacted", sessionId: id });
+  expect(agent.messages.length).toBeLessThan(20);
+  expect(await agent.run("go on")).toMatchObject({ completed: true, session_id: id });
+});

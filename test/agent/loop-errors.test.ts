@@ -1,0 +1,267 @@
+import { describe, expect, it } from "vitest";
+import {
+  badKey,
+  badSignature,
+  type Failure,
+  gate,
+  hangUp,
+  modelNotFound,
+  outOfCredit,
+  overflow,
+  payloadTooLarge,
+  type RecordedRequest,
+  rateLimited,
+  refused,
+  type Step,
+  serverError,
+} from "../fakes/wires/script.ts";
+import { call, expectOneText, lookTool, messagesOf, storedLines, turnHome } from "./turns.ts";
+
+const NEXT: Step = { text: "Next." };
+
+describe("a failure that trying again cannot mend", () => {
+  it.each<[string, Failure, RegExp]>([
+    ["401", badKey(), /key/i],
+    ["402", { status: 402 }, /credit|billing|balance|quota/i],
+    ["429 without credit", outOfCredit(), /credit|billing|balance|quota/i],
+    ["404", modelNotFound(), /test-model/],
+    ["a content policy", refused(), /polic|rule/i],
+  ])(
+    "%s ends the turn at once, with a reason; the message is kept for the next one",
+    async (_, failure, why) => {
+      const home = await turnHome([failure, NEXT]);
+      const result = await home.agent.run("hi");
+      expect(result).toMatchObject({ exit: "model_error", final_response: "", failed: true, api_calls: 1 });
+      expect(result.error).toMatch(why);
+      expect(JSON.stringify(result)).not.toContain("test-key");
+      expect(home.waits).toEqual([]);
+      expect(await storedLines(home.agent)).toEqual(["user: hi"]);
+      expect(await home.agent.run("again")).toMatchObject({ final_response: "Next." });
+    },
+  );
+});
+
+describe("a failure that may pass", () => {
+  it.each<[string, Failure]>([
+    ["a server error", serverError()],
+    ["503", serverError(503)],
+    ["a connection that is closed without an answer", hangUp()],
+    ["an answer that is none", { status: 200, body: "<html>starting up</html>" }],
+  ])("such as %s is tried again, up to three attempts", async (_, failure) => {
+    const home = await turnHome([failure, failure, NEXT, failure, failure, failure, NEXT]);
+    expect(await home.agent.run("hi")).toMatchObject({ final_response: "Next.", api_calls: 1 });
+    expect(home.waits).toHaveLength(2);
+    expect(home.waits[1]).toBeGreaterThan(home.waits[0] ?? 0);
+    const retries = home.events.filter(({ type }) => type === "retry");
+    expect(retries).toMatchObject([
+      { attempt: 2, of: 3, waitMs: home.waits[0] },
+      { attempt: 3, of: 3, waitMs: home.waits[1] },
+    ]);
+    const failed = await home.agent.run("hi");
+    expect(failed).toMatchObject({ exit: "model_error", failed: true, error: expect.any(String) });
+    expect(await home.agent.run("again")).toMatchObject({ final_response: "Next." });
+  });
+
+  it("is tried as often as agent.api_max_retries says; 1 means once", async () => {
+    const home = await turnHome([serverError(), NEXT], { config: { agent: { api_max_retries: 1 } } });
+    expect(await home.agent.run("hi")).toMatchObject({ failed: true });
+    expect(home.waits).toEqual([]);
+    await home.agent.run("again");
+  });
+
+  it("waits as long as the server asks for", async () => {
+    const home = await turnHome([rateLimited(7), NEXT]);
+    expect(await home.agent.run("hi")).toMatchObject({ completed: true });
+    expect(home.waits).toEqual([7_000]);
+  });
+
+  it("between two tool rounds costs nothing of what was done", async () => {
+    const { given, tools } = lookTool();
+    const home = await turnHome([call("look"), serverError(), { text: "Seen." }], { options: { tools } });
+    await expectOneText(home, await home.agent.run("look"), "Seen.");
+    expect(given).toHaveLength(1);
+    expect(home.wire.requests[2]?.raw).toBe(home.wire.requests[1]?.raw);
+  });
+
+  it("such as a stream that stalls is noticed: asked again without text, continued with it", async () => {
+    const env = { HERMES_STREAM_STALE_TIMEOUT: "0.4" };
+    const home = await turnHome(
+      [
+        { text: "x", pauseBefore: "forever" },
+        { text: "The crane is blue.", stallAfterChars: 8 },
+        { text: "e is blue." },
+      ],
+      { options: { env } },
+    );
+    await expectOneText(home, await home.agent.run("colour?"), "The crane is blue.");
+    expect(home.waits).toHaveLength(1);
+    await Promise.all([home.wire.waitForAbort(0), home.wire.waitForAbort(1)]);
+  });
+
+  it("such as a slow stream is no stall as long as something comes", async () => {
+    const env = { HERMES_STREAM_STALE_TIMEOUT: "0.7" };
+    const slow: Step = { text: "Slow and steady.", chunkChars: 2, pieceDelayMs: 110 };
+    const home = await turnHome([slow], { options: { env } });
+    await expectOneText(home, await home.agent.run("how?"), "Slow and steady.");
+  });
+});
+
+describe("reasoning whose signature the vendor refuses", () => {
+  it("is left out of the requests of this session from then on; the list and the rows keep it", async () => {
+    const home = await turnHome(
+      [{ text: "Blue.", reasoning: "Cranes are blue." }, badSignature(), { text: "Sure." }, NEXT],
+      { kind: "anthropic" },
+    );
+    await home.agent.run("colour?");
+    await expectOneText(home, await home.agent.run("sure?"), "Sure.");
+    const [, second, third, fourth] = await askAgain(home);
+    expect(second?.raw).toContain("Cranes are blue.");
+    expect(third?.raw).not.toContain("Cranes are blue.");
+    expect(fourth?.raw).not.toContain("Cranes are blue.");
+    const rows = await home.agent.store?.getMessages(home.agent.sessionId);
+    expect(rows?.[1]?.reasoning_details).toContain("Cranes are blue.");
+  });
+
+  it("a second time in one turn is the end of the turn", async () => {
+    const home = await turnHome([badSignature(), badSignature(), NEXT], { kind: "anthropic" });
+    expect(await home.agent.run("hi")).toMatchObject({ exit: "model_error", failed: true, api_calls: 2 });
+    await home.agent.run("again");
+  });
+
+  it("in a continuation loses nothing of what was said before", async () => {
+    const home = await turnHome([{ text: "One, ", finish: "length" }, badSignature(), { text: "two." }], {
+      kind: "anthropic",
+    });
+    await expectOneText(home, await home.agent.run("count"), "One, two.");
+  });
+
+  async function askAgain(home: Awaited<ReturnType<typeof turnHome>>): Promise<readonly RecordedRequest[]> {
+    await home.agent.run("next");
+    return home.wire.requests;
+  }
+});
+
+/** Answers summaries by themselves: their requests have no tools. */
+function withSummaries(...steps: readonly Step[]): (request: RecordedRequest) => Step {
+  const left = [...steps];
+  return ({ body }) =>
+    "tools" in body ? (left.shift() ?? serverError()) : { text: "## Summary\nThe crane is blue." };
+}
+
+const LONG = Array.from({ length: 30 }, (_, n) => ({
+  role: n % 2 === 0 ? "user" : "assistant",
+  content: `${n}: ${"words and words ".repeat(120)}`,
+}));
+
+describe("a request that is too long for the model", () => {
+  it.each([
+    ["says so with its window", overflow(20_000), 20_000],
+    ["says so without", overflow(), 128_000],
+    ["finds the body too large", payloadTooLarge(), 128_000],
+  ] as const)("is compacted when the server %s, and sent again", async (_, failure, window) => {
+    const home = await turnHome(withSummaries(failure, { text: "Blue." }, NEXT), {
+      wire: { contextLength: 128_000 },
+      options: { history: LONG },
+    });
+    const before = home.agent.sessionId;
+    expect(home.agent.window.tokens).toBe(128_000);
+    await expectOneText(home, await home.agent.run("colour?"), "Blue.");
+    expect(home.agent.sessionId).not.toBe(before);
+    expect(home.agent.window.tokens).toBe(window);
+    const [first, , third] = home.wire.requests;
+    expect((third?.raw.length ?? 0) / (first?.raw.length ?? 1)).toBeLessThan(0.8);
+    expect(messagesOf(home, -1).at(-1)).toContain("colour?");
+    expect(await home.agent.run("next")).toMatchObject({ final_response: "Next.", completed: true });
+  });
+
+  it.each([
+    ["nothing", {}],
+    ["more", { contextLength: 128_000 }],
+  ])("remembers the window for the next agent, when the server's list says %s", async (_, wire) => {
+    const home = await turnHome(withSummaries(overflow(24_000), { text: "Blue." }), {
+      wire,
+      options: { history: LONG },
+    });
+    await home.agent.run("colour?");
+    expect((await home.another({ history: [] })).window).toMatchObject({ tokens: 24_000, source: "cache" });
+  });
+
+  it("ends the turn when compaction is switched off, with a hint; the message is kept", async () => {
+    const home = await turnHome([overflow(20_000), NEXT], {
+      config: { compression: { enabled: false } },
+      options: { history: LONG },
+    });
+    const result = await home.agent.run("colour?");
+    expect(result).toMatchObject({
+      exit: "compaction_disabled",
+      failed: true,
+      compression_exhausted: false,
+      hint: expect.stringContaining("compression.enabled"),
+    });
+    expect((await storedLines(home.agent)).at(-1)).toBe("user: colour?");
+    expect(await home.agent.run("again")).toMatchObject({ final_response: "Next." });
+  });
+
+  it("ends the turn when there is nothing left to take out", async () => {
+    const home = await turnHome(withSummaries(overflow(), NEXT));
+    expect(await home.agent.run("hi")).toMatchObject({
+      exit: "context_overflow",
+      failed: true,
+      compression_exhausted: true,
+      hint: expect.stringContaining("/new"),
+    });
+    expect(await home.agent.run("again")).toMatchObject({ final_response: "Next." });
+  });
+
+  it("gives up after three compactions", async () => {
+    const steps = [overflow(), overflow(), overflow(), overflow(), NEXT];
+    const home = await turnHome(withSummaries(...steps), { options: { history: LONG } });
+    const result = await home.agent.run("colour?");
+    expect(result).toMatchObject({ exit: "context_overflow", failed: true, compression_exhausted: true });
+    expect(home.events.filter(({ type }) => type === "compaction-end")).toHaveLength(3);
+    expect(await home.agent.run("again")).toMatchObject({ final_response: "Next." });
+  });
+
+  it("in a continuation keeps what was said when no room can be made", async () => {
+    const home = await turnHome(withSummaries({ text: "One, two", finish: "length" }, overflow(), NEXT));
+    const result = await home.agent.run("count");
+    expect(result).toMatchObject({ exit: "context_overflow", failed: true, partial: true });
+    await expectOneText(home, result, "One, two");
+  });
+
+  it("is refused before it is sent when the model cannot hold the prompt and its tools", async () => {
+    const home = await turnHome([], { wire: { contextLength: 4_096 } });
+    expect(await home.agent.run("hi")).toMatchObject({
+      exit: "context_overflow",
+      failed: true,
+      api_calls: 0,
+    });
+    expect(await storedLines(home.agent)).toEqual(["user: hi"]);
+  });
+
+  it.each([
+    ["after the server refused it", 128_000],
+    ["before the first call", 20_000],
+  ])(
+    "can be interrupted while the summary is written %s; the session is as it was",
+    async (_, contextLength) => {
+      const asked = gate();
+      const home = await turnHome(
+        ({ body }) => {
+          if ("tools" in body) return overflow();
+          asked.open();
+          return { text: "never", pauseBefore: "forever" };
+        },
+        { wire: { contextLength }, options: { history: LONG } },
+      );
+      const before = home.agent.sessionId;
+      const turn = home.agent.run("colour?");
+      await asked.opened;
+      home.agent.interrupt();
+      const result = await turn;
+      expect(result).toMatchObject({ exit: "interrupted_by_user", interrupted: true });
+      expect(result.final_response).toMatch(/^Operation interrupted: /);
+      expect([home.agent.sessionId, home.agent.messages.length]).toEqual([before, LONG.length + 1]);
+    },
+  );
+});

@@ -1,0 +1,231 @@
+import { describe, expect, it } from "vitest";
+import type { Reply } from "../fakes/wires/script.ts";
+import { call, expectOneText, lookTool, messagesOf, seenTexts, storedLines, turnHome } from "./turns.ts";
+
+const BAD = '{"place": }';
+
+describe("tool calls with arguments that are no JSON", () => {
+  it("are asked for twice more with the same request, and run when they are right", async () => {
+    const { given, tools } = lookTool();
+    const home = await turnHome(
+      [call("look", BAD, "hm"), call("look", BAD), call("look", { place: "pier" }), { text: "Seen." }],
+      { options: { tools } },
+    );
+    const result = await home.agent.run("look");
+    expect(result).toMatchObject({ completed: true, api_calls: 4 });
+    expect(given).toEqual([{ place: "pier" }]);
+    const [first, second, third] = home.wire.requests;
+    expect([second?.raw, third?.raw]).toEqual([first?.raw, first?.raw]);
+    expect(seenTexts(home.events)).toEqual(["Seen."]);
+    expect(await storedLines(home.agent)).toEqual([
+      "user: look",
+      "assistant: ",
+      "tool: seen",
+      "assistant: Seen.",
+    ]);
+  });
+
+  it("are answered with an error the third time, and nothing runs", async () => {
+    const { given, tools } = lookTool();
+    const home = await turnHome([call("look", BAD), call("look", BAD), call("look", BAD), { text: "Oh." }], {
+      options: { tools },
+    });
+    expect(await home.agent.run("look")).toMatchObject({ final_response: "Oh.", completed: true });
+    expect(given).toEqual([]);
+    expect(messagesOf(home, 3).at(-1)).toMatch(/^tool: .*cannot be read.*Nothing was run/);
+    const rows = await home.agent.store?.getMessages(home.agent.sessionId);
+    expect(rows?.[1]?.tool_calls).toMatchObject([{ function: { name: "look", arguments: "{}" } }]);
+  });
+
+  it("that were cut off are asked for three times more, never run, and end the turn", async () => {
+    const { given, tools } = lookTool();
+    const cut: Reply = { ...call("look", '{"place": "pi'), finish: "length" };
+    const whole: Reply = { ...call("look", { place: "pier" }), finish: "length" };
+    const home = await turnHome([cut, whole, cut, cut, { text: "Next." }], { options: { tools } });
+    expect(await home.agent.run("look")).toMatchObject({
+      exit: "truncated_response",
+      failed: true,
+      api_calls: 4,
+      error: expect.stringContaining("max_output_tokens"),
+    });
+    expect(given).toEqual([]);
+    expect(await home.agent.run("again")).toMatchObject({ final_response: "Next." });
+  });
+
+  it("get more room with every attempt where the user has set a limit", async () => {
+    const cut: Reply = { ...call("todo", "{"), finish: "length" };
+    const config = { agent: { max_output_tokens: 1000 } };
+    const home = await turnHome([cut, cut, { text: "Done." }], { config });
+    await home.agent.run("go");
+    expect(home.wire.requests.map(({ body }) => body.max_tokens)).toEqual([1000, 8192, 12288]);
+  });
+});
+
+describe("calls of tools that do not exist", () => {
+  it("are repaired when the name is close", async () => {
+    const { given, tools } = lookTool();
+    const home = await turnHome([call("LookTool", {}), { text: "Seen." }], { options: { tools } });
+    await home.agent.run("look");
+    expect(given).toHaveLength(1);
+    expect(home.wire.requests[1]?.raw).toContain('"name":"look"');
+  });
+
+  it("are answered, the sound ones beside them skipped; secrets in their arguments are masked", async () => {
+    const { given, tools } = lookTool();
+    const secret = `sk-proj-${"a1B2".repeat(12)}`;
+    const both: Reply = {
+      toolCalls: [
+        { name: "zzz", arguments: { api_key: secret } },
+        { name: "look", arguments: {} },
+      ],
+    };
+    const home = await turnHome([both, { text: "Fine." }], { options: { tools } });
+    await home.agent.run("look");
+    expect(given).toEqual([]);
+    const [unknown, skipped] = messagesOf(home, 1).slice(-2);
+    expect(unknown).toMatch(
+      /^tool: Tool 'zzz' does not exist\. Available tools: delegate_task, look, memory/,
+    );
+    expect(skipped).toMatch(/^tool: \[look was skipped/);
+    const rows = await home.agent.store?.getMessages(home.agent.sessionId);
+    expect(JSON.stringify(rows)).not.toContain(secret);
+  });
+
+  it("end the turn at the third in a row; a sound call in between starts the count again", async () => {
+    const { tools } = lookTool();
+    const wrong = call("zzz");
+    const home = await turnHome([wrong, wrong, call("look"), wrong, wrong, wrong, { text: "Next." }], {
+      options: { tools },
+    });
+    expect(await home.agent.run("go")).toMatchObject({
+      exit: "invalid_tool_calls",
+      api_calls: 6,
+      failed: true,
+      partial: true,
+      completed: false,
+    });
+    expect(await home.agent.run("again")).toMatchObject({ final_response: "Next.", completed: true });
+  });
+});
+
+describe("the same call twice in one reply", () => {
+  it("runs once and is in the history once", async () => {
+    const { given, tools } = lookTool();
+    const twice: Reply = {
+      toolCalls: ["pier", "pier", "quay"].map((place) => ({ name: "look", arguments: { place } })),
+    };
+    const home = await turnHome([twice, { text: "Seen." }], { options: { tools } });
+    const { messages } = await home.agent.run("look");
+    expect(given).toEqual([{ place: "pier" }, { place: "quay" }]);
+    expect(messages[1]?.tool_calls).toHaveLength(2);
+    expect(messages.filter(({ role }) => role === "tool")).toHaveLength(2);
+  });
+});
+
+describe("a reply in pieces", () => {
+  it("is joined, streamed, returned and stored once, and the scaffolding is gone", async () => {
+    const home = await turnHome([
+      { text: "One, two, ", finish: "length" },
+      { text: "three, ", finish: "length" },
+      { text: "four." },
+      { text: "Next." },
+    ]);
+    const result = await home.agent.run("count");
+    expect(result).toMatchObject({ completed: true, turn_exit_reason: "text_response(finish_reason=stop)" });
+    await expectOneText(home, result, "One, two, three, four.");
+    expect(messagesOf(home, 2)).toEqual([
+      "user: count",
+      "assistant: One, two, three,",
+      expect.stringContaining("cut off"),
+    ]);
+    await home.agent.run("next");
+    expect(messagesOf(home, 3)).toEqual(["user: count", "assistant: One, two, three, four.", "user: next"]);
+    expect(await storedLines(home.agent)).toHaveLength(4);
+  });
+
+  it("that is cut off a third time is kept as far as it came", async () => {
+    const piece: Reply = { text: "and on ", finish: "length" };
+    const home = await turnHome([piece, piece, piece]);
+    const result = await home.agent.run("go");
+    expect(result).toMatchObject({
+      exit: "truncated_response",
+      partial: true,
+      failed: false,
+      completed: false,
+    });
+    await expectOneText(home, result, "and on and on and on");
+  });
+
+  it("may end in tool calls, whose message then has the whole text once", async () => {
+    const { tools } = lookTool();
+    const home = await turnHome(
+      [{ text: "I will ", finish: "length" }, call("look", {}, "look."), { text: "Seen." }],
+      { options: { tools } },
+    );
+    await home.agent.run("go");
+    expect(messagesOf(home, 2)).toEqual(["user: go", "assistant: I will look.", "tool: seen"]);
+    expect(await storedLines(home.agent)).toEqual([
+      "user: go",
+      "assistant: I will look.",
+      "tool: seen",
+      "assistant: Seen.",
+    ]);
+  });
+
+  it("may end in calls of tools that do not exist, with the same outcome", async () => {
+    const home = await turnHome([
+      { text: "I will ", finish: "length" },
+      call("zzz", {}, "look."),
+      { text: "Oh." },
+    ]);
+    await home.agent.run("go");
+    expect(messagesOf(home, 2)).toEqual([
+      "user: go",
+      "assistant: I will look.",
+      expect.stringContaining("does not exist"),
+    ]);
+  });
+
+  it("starts again from nothing when its end holds calls that cannot be read", async () => {
+    const { tools } = lookTool();
+    const home = await turnHome(
+      [{ text: "I will ", finish: "length" }, call("look", BAD, "look"), { text: "No need." }],
+      { options: { tools } },
+    );
+    const result = await home.agent.run("go");
+    expect(messagesOf(home, 2)).toEqual(["user: go"]);
+    await expectOneText(home, result, "No need.");
+  });
+});
+
+describe("a stream that is cut off in the middle of a word", () => {
+  it.each(["chat", "responses", "anthropic", "google"] as const)(
+    "goes on where it stopped, on the %s wire",
+    async (kind) => {
+      const home = await turnHome(
+        [{ text: "The crane is blue.", cutAfterChars: 8 }, { text: "e is blue." }],
+        {
+          kind,
+        },
+      );
+      const result = await home.agent.run("colour?");
+      expect(result).toMatchObject({ completed: true, api_calls: 2, error: null });
+      await expectOneText(home, result, "The crane is blue.");
+      expect(home.waits).toEqual([]);
+    },
+  );
+
+  it("goes on also after the server's own error event, and is partial when that does not help", async () => {
+    const step: Reply = { text: "abcdefgh", failAfterChars: 4, chunkChars: 4 };
+    const home = await turnHome([step, step, step, { text: "Next." }]);
+    const result = await home.agent.run("go");
+    expect(result).toMatchObject({ exit: "partial_stream_recovery", partial: true, failed: false });
+    await expectOneText(home, result, "abcdabcdabcd");
+    expect(await home.agent.run("next")).toMatchObject({ final_response: "Next.", completed: true });
+  });
+
+  it("is simply asked again when only blanks had arrived", async () => {
+    const home = await turnHome([{ text: "\n\n\n\nHello.", cutAfterChars: 4 }, { text: "Hello." }]);
+    await expectOneText(home, await home.agent.run("hi"), "Hello.");
+  });
+});

@@ -1,0 +1,58 @@
+// Tools for an agent's table that do what a test says, and what else a batch needs.
+import { vi } from "vitest";
+import type { AgentTool, BatchContext, ToolCallContext, ToolEvent } from "../../src/agent/tools/index.ts";
+
+export function fakeTool(name: string, changes: Partial<AgentTool> = {}): AgentTool {
+  return {
+    schema: {
+      name,
+      description: `What ${name} does.`,
+      parameters: { type: "object", properties: { text: { type: "string" } } },
+    },
+    toolset: "test",
+    isReadOnly: false,
+    preview: () => `${name} was called`,
+    run: async () => ({ text: `result of ${name}` }),
+    ...changes,
+  };
+}
+
+export function callContext(changes: Partial<ToolCallContext> = {}): ToolCallContext {
+  return {
+    callId: "call_1",
+    taskId: "task",
+    sessionId: "20260101_000000_abcdef",
+    messages: [],
+    signal: new AbortController().signal,
+    ...changes,
+  };
+}
+
+export type TestBatch = BatchContext & {
+  readonly events: ToolEvent[];
+  readonly interrupt: () => void;
+};
+
+export function batchContext(home: string, changes: Partial<BatchContext> = {}): TestBatch {
+  const events: ToolEvent[] = [];
+  const controller = new AbortController();
+  return {
+    home,
+    taskId: "task",
+    sessionId: () => "20260101_000000_abcdef",
+    messages: () => [],
+    signal: controller.signal,
+    onEvent: vi.fn((event: ToolEvent) => void events.push(event)),
+    ...changes,
+    events,
+    interrupt: () => controller.abort(new Error("interrupted")),
+  };
+}
+
+export type Gate = { readonly opened: Promise<void>; readonly open: () => void };
+
+/** Something a tool waits for until the test lets it go on. */
+export function gate(): Gate {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  return { opened: promise, open: resolve };
+}
