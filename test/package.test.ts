@@ -90,17 +90,56 @@ describe("the packed package", () => {
       { success: true, message: "Entry removed." },
       [],
     ]);
-    // What @types/node would bring: a consumer on Node 24 has that, this one does without.
-    const lib = "es2024,dom,esnext.disposable";
-    const flags = `--noEmit --strict --module nodenext --target es2024 --lib ${lib}`.split(" ");
-    const check = run(process.execPath, [
-      join(root, "node_modules/typescript/bin/tsc"),
-      ...flags,
-      "--types",
-      "",
-      "use.ts",
+    expectTypesHold("use.ts");
+  });
+
+  it("makes an agent that talks to a model of the caller's, and its types hold", (context) => {
+    if (reason) context.skip(reason);
+    const script = `
+      import { createAgent, type AgentEvent, type AgentHooks, type ChatModel, type TurnResult } from "hermes-memory";
+      const model: ChatModel = {
+        identity: { model: "parrot", provider: "custom", apiMode: "chat_completions", baseUrl: "" },
+        async stream({ messages, onDelta }) {
+          const text = String(messages.at(-1)?.content).toUpperCase();
+          onDelta?.({ kind: "text", text });
+          return {
+            ok: true,
+            value: { message: { role: "assistant", content: text }, finishReason: "stop", usage: undefined, model: undefined },
+          };
+        },
+      };
+      const seen: AgentEvent["type"][] = [];
+      const hooks: AgentHooks = { preToolCall: ({ name }) => (name === "todo" ? { block: "no" } : undefined) };
+      const agent = await createAgent({
+        home: ${JSON.stringify(join(folder, "agent-home"))},
+        model,
+        hooks,
+        titles: false,
+        skipContextFiles: true,
+        onEvent: (event) => void seen.push(event.type),
+      });
+      const result: TurnResult = await agent.run("hello");
+      const found = await agent.store?.searchMessages("hello");
+      await agent.close();
+      console.log(JSON.stringify([result.final_response, agent.toolNames, seen, found?.length]));
+    `;
+    writeFileSync(join(project, "agent.ts"), script);
+    const { stdout, stderr } = run(process.execPath, ["agent.ts"]);
+    expect(stderr).toBe("");
+    expect(JSON.parse(stdout)).toEqual([
+      "HELLO",
+      expect.arrayContaining(["memory", "session_search", "todo"]),
+      ["turn-start", "text-delta", "turn-end"],
+      2,
     ]);
-    expect({ problems: check.stdout, status: check.status }).toEqual({ problems: "", status: 0 });
+    expectTypesHold("agent.ts");
+  });
+
+  it("gives the offline tour, with every step as it should be", (context) => {
+    if (reason) context.skip(reason);
+    const { stdout, stderr, status } = run(process.execPath, [bin(), "demo", "--json"]);
+    expect({ stderr, status }).toEqual({ stderr: "", status: 0 });
+    expect(JSON.parse(stdout)).toMatchObject({ ok: true, model: { scripted: true }, home: null });
   });
 
   it("says in one line that an older Node is too old", () => {
@@ -113,6 +152,20 @@ describe("the packed package", () => {
     expect(stderr).toMatch(/^hermes needs Node 24 or newer; this is Node 20\.11\.0\..*\n$/);
   });
 });
+
+/** With what @types/node would bring: a consumer on Node 24 has that, this one does without. */
+function expectTypesHold(file: string): void {
+  const lib = "es2024,dom,esnext.disposable";
+  const flags = `--noEmit --strict --module nodenext --target es2024 --lib ${lib}`.split(" ");
+  const check = run(process.execPath, [
+    join(root, "node_modules/typescript/bin/tsc"),
+    ...flags,
+    "--types",
+    "",
+    file,
+  ]);
+  expect({ problems: check.stdout, status: check.status }).toEqual({ problems: "", status: 0 });
+}
 
 function bin(): string {
   return join(project, "node_modules", "hermes-memory", "dist", "hermes.js");

@@ -13,10 +13,44 @@ export type Group = {
 
 export const GROUPS: readonly Group[] = [
   {
+    name: "chat",
+    summary: "talk to a model that remembers; a question with -q, a conversation without",
+    isCommand: true,
+    load: async () => (await import("./chat/commands.ts")).chatCommands,
+  },
+  {
+    name: "setup",
+    summary: "choose a model, save its key, and try it",
+    isCommand: true,
+    load: async () => (await import("./setup/command.ts")).setupCommands,
+  },
+  {
+    name: "model",
+    summary: "show, list, choose and test the model conversations use",
+    isCommand: true,
+    load: async () => (await import("./model/commands.ts")).modelCommands,
+  },
+  {
+    name: "demo",
+    summary: "show what each layer does, offline, with a scripted model",
+    isCommand: true,
+    load: async () => (await import("./demo/command.ts")).demoCommands,
+  },
+  {
     name: "memory",
     summary: "show, edit, explain and undo what an agent remembers",
     subgroups: { "memory archive": "find and bring back entries that made room for newer ones" },
     load: async () => (await import("./memory/commands.ts")).memoryCommands,
+  },
+  {
+    name: "skills",
+    summary: "list, read, write, switch off and undo the skills of an agent",
+    load: async () => (await import("./skills/commands.ts")).skillsCommands,
+  },
+  {
+    name: "curator",
+    summary: "tidy memory and skills: find duplicates, merge, archive, and take it back",
+    load: async () => (await import("./curator/commands.ts")).curatorCommands,
   },
   {
     name: "sessions",

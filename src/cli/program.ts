@@ -22,7 +22,8 @@ export async function runCommandLine(
   io: Terminal,
   system: HomeContext,
 ): Promise<number> {
-  const { argv, isJson } = takeJsonFlag(askedForHelp(words));
+  const { argv: typed, isJson } = takeJsonFlag(askedForHelp(words));
+  const argv = await orChat(typed, io, system);
   if (isJson && argv.length === 1 && /^(-V|--version)$/.test(argv[0] ?? "")) {
     io.out(`${JSON.stringify({ version: VERSION })}\n`);
     return 0;
@@ -52,6 +53,22 @@ export async function runCommandLine(
     await logFailure(cause, chosen);
     return renderFailure(cause, isJson, io);
   }
+}
+
+/** `hermes` alone, by somebody who sits at a terminal and has chosen a model, is `hermes chat`. */
+async function orChat(
+  argv: readonly string[],
+  io: Terminal,
+  system: HomeContext,
+): Promise<readonly string[]> {
+  const profile = profileIn(argv);
+  const isBare =
+    wordsOf(argv).length === 0 && argv.every((word) => !word.startsWith("-") || isProfileFlag(word));
+  if (!isBare || !io.isInteractive) return argv;
+  const selected = selectHome(system, profile === undefined ? {} : { profile });
+  if (!selected.ok) return argv;
+  const { hasModel } = await import("./chat/is-configured.ts");
+  return (await hasModel(selected.value.home, io.env)) ? [...argv, "chat"] : argv;
 }
 
 /** `help memory add` is `memory add --help`. */
@@ -215,11 +232,15 @@ function wordsOf(argv: readonly string[]): string[] {
 
 /** The value of the flag, however it is spelled; commander itself reads it later. */
 function profileIn(argv: readonly string[]): string | undefined {
-  const at = argv.findIndex((word) => word.startsWith("-p") || /^--profile(=|$)/.test(word));
+  const at = argv.findIndex(isProfileFlag);
   const word = argv[at];
   if (word === undefined) return undefined;
   if (word === "-p" || word === "--profile") return argv[at + 1];
   return word.replace(/^--profile=|^-p=?/, "");
+}
+
+function isProfileFlag(word: string): boolean {
+  return word.startsWith("-p") || /^--profile(=|$)/.test(word);
 }
 
 function chooseHome(system: HomeContext, profile: string | undefined, spec: CommandSpec): SelectedHome {

@@ -55,6 +55,27 @@ describe("hermes config get", () => {
     expect(config).toEqual({ models: { prices: { "my-1.5": { input: 1, output: 2, cache_read: 0.1 } } } });
   });
 
+  it("never tells what an MCP server is handed, nor a key that is part of more", async () => {
+    const home = homeWith(`mcp_servers:
+  lab.1: {command: npx, args: [--token=tell-0], env: {TOKEN: tell-1, PORT: 80}, headers: tell-2, timeout: 9}
+  web: {url: "https://me:tell-3@mcp.example/v1", headers: {X-Any: tell-4}, env: [tell-5]}
+custom_providers: [{name: own, api_key: tell-6}]
+`);
+    for (const args of [
+      ["get"],
+      ["get", "mcp_servers.web", "--json"],
+      ["get", "mcp_servers.web.headers.X-Any"],
+    ]) {
+      const { stdout, stderr, code } = await runHermes(["config", ...args], { home });
+      expect({ args, code, told: /tell-\d/.exec(stdout + stderr)?.[0] }).toEqual({ args, code: 0 });
+      expect(stdout).toContain("[hidden]");
+    }
+    const { config } = (await runJson(["config", "get", "mcp_servers"], { home })) as { config: unknown };
+    expect(config).toMatchObject({ mcp_servers: { "lab.1": { command: "npx", timeout: 9 } } });
+    const set = await runHermes(["config", "set", "mcp_servers.web.env", "{A: tell-7}"], { home });
+    expect(set).toMatchObject({ code: 0, stdout: expect.not.stringContaining("tell-") });
+  });
+
   it("prints a section", async () => {
     const { stdout } = await runHermes(["config", "get", "logging"], { home: tempDirectory() });
     expect(stdout).toBe(

@@ -1,8 +1,10 @@
 // The session database: whether it opens, and whether its pages and its search index are sound.
 import { existsSync, statSync } from "node:fs";
+import { REVIEW_COUNTS_KEY, readReviewCounts } from "../../agent/index.ts";
 import { sessionDatabasePath } from "../../home.ts";
 import { describeCause, HermesError } from "../../lib/index.ts";
-import { openSessionStore } from "../../sessions/index.ts";
+import { openSessionStore, type SessionStore } from "../../sessions/index.ts";
+import { counted } from "../printing.ts";
 import { bytes, type Finding, fail, fine, warn } from "./finding.ts";
 import type { Patient } from "./run.ts";
 
@@ -23,7 +25,7 @@ export async function checkSessions({ home }: Patient): Promise<Finding[]> {
       "sessions",
       `${sessions + archived} sessions, ${messages} messages, ${bytes(size)}${indexChecked ? "" : "; the search index was not compared with them"}.`,
     );
-    return [found, ...aboutIndex(index), ...aboutMode(path)];
+    return [found, ...aboutIndex(index), ...aboutMode(path), ...(await aboutReviews(store))];
   } catch (cause) {
     const hint = cause instanceof HermesError ? cause.hint : undefined;
     return [fail("sessions", describeCause(cause), hint ?? "Run 'hermes sessions repair'.")];
@@ -41,6 +43,22 @@ function aboutIndex(index: string): Finding[] {
       "sessions",
       "A conversion of the search index was stopped.",
       "Finish it with 'hermes sessions optimize'.",
+    ),
+  ];
+}
+
+/** Reviews run in the background; here is where one sees that they fail. */
+async function aboutReviews(store: SessionStore): Promise<Finding[]> {
+  const stored = await store.getMeta(REVIEW_COUNTS_KEY);
+  if (stored === null) return [];
+  const { runs, failures, ...last } = readReviewCounts(stored);
+  const text = `${counted(runs, "background review")}, ${failures} failed.`;
+  if (last.last_failure_at === null || last.last_failure_at !== last.last_at) return [fine("review", text)];
+  return [
+    warn(
+      "review",
+      `${text} So did the last one: ${last.last_error ?? "nobody knows why"}`,
+      "Ask the model something with 'hermes model test'. Reviews can be switched off: memory.nudge_interval: 0 and skills.creation_nudge_interval: 0.",
     ),
   ];
 }

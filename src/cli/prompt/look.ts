@@ -1,5 +1,7 @@
 // The prompt the next session would begin with, built from what is on disk. Only looks: no model, provider or plugin is
 // asked, and no directory is made.
+import { existsSync } from "node:fs";
+import { delegateToolSchema, todoToolSchema } from "../../agent/index.ts";
 import type { HermesConfig } from "../../config/index.ts";
 import { buildSnapshot, MEMORY_TARGETS, type MemoryTarget, memoryToolSchema } from "../../curated/index.ts";
 import { memoriesDirectory } from "../../home.ts";
@@ -12,6 +14,15 @@ import {
   type SystemPrompt,
 } from "../../prompt/index.ts";
 import { sessionSearchSchema } from "../../sessions/index.ts";
+import {
+  buildSkillsIndex,
+  SkillStore,
+  skillManageSchema,
+  skillOptionsFrom,
+  skillsDirectory,
+  skillsListSchema,
+  skillViewSchema,
+} from "../../skills/index.ts";
 import { lookAtTarget } from "../doctor/look.ts";
 
 export type PromptLook = {
@@ -42,7 +53,7 @@ export type PromptPlace = {
   readonly now: Date;
 };
 
-export function lookAtPrompt(config: HermesConfig, place: PromptPlace): PromptLook {
+export async function lookAtPrompt(config: HermesConfig, place: PromptPlace): Promise<PromptLook> {
   const directory = contextDirectory(place);
   const files = readPromptFiles({ home: place.home, directory, maxChars: config.contextFileMaxChars });
   const zone = chooseTimeZone({ env: place.env, configured: config.timezone });
@@ -57,6 +68,7 @@ export function lookAtPrompt(config: HermesConfig, place: PromptPlace): PromptLo
     toolUseEnforcement: config.agent.toolUseEnforcement,
     profile: place.profile,
     platform: place.platform,
+    skillsIndex: await skillsIndex(config, place, tools),
     contextFiles: files.contextFiles,
     memoryBlock: memory.blocks.get("memory"),
     userBlock: memory.blocks.get("user"),
@@ -70,6 +82,18 @@ export function lookAtPrompt(config: HermesConfig, place: PromptPlace): PromptLo
     blockedEntries: memory.blocked,
     warnings: [...files.warnings.map(({ message }) => message), ...memory.warnings, ...zone.warnings],
   };
+}
+
+/** Reading skills leaves a cache behind, so without a directory of skills nothing is read. */
+async function skillsIndex(
+  { skills }: HermesConfig,
+  { home, platform, env }: PromptPlace,
+  tools: readonly ToolSchema[],
+): Promise<string | undefined> {
+  if (!existsSync(skillsDirectory(home)) && skills.externalDirs.length === 0) return undefined;
+  const store = new SkillStore({ home, platform, env, ...skillOptionsFrom(skills) });
+  const names = tools.map(({ name }) => name);
+  return buildSkillsIndex(store, { available: { tools: names, toolsets: ["memory", "skills"] } });
 }
 
 type MemoryLook = {
@@ -103,7 +127,7 @@ function lookAtMemory({ memory }: HermesConfig, directory: string): MemoryLook {
 }
 
 /** The tools every session starts with; those of providers and engines come on top. */
-function toolsOf({ memory, agent, sessionSearch }: HermesConfig): ToolSchema[] {
+function toolsOf({ memory, agent, sessionSearch, delegation }: HermesConfig): ToolSchema[] {
   const isOn = (toolset: string): boolean => !agent.disabledToolsets.includes(toolset);
   const hasMemory = (memory.memoryEnabled || memory.userProfileEnabled) && isOn("memory");
   return [
@@ -111,5 +135,8 @@ function toolsOf({ memory, agent, sessionSearch }: HermesConfig): ToolSchema[] {
     ...(isOn("session_search")
       ? [sessionSearchSchema({ summarize: sessionSearch.summarize !== "off" })]
       : []),
+    ...(isOn("todo") ? [todoToolSchema] : []),
+    ...(isOn("skills") ? [skillManageSchema, skillViewSchema, skillsListSchema] : []),
+    ...(isOn("delegation") && delegation.maxSpawnDepth > 0 ? [delegateToolSchema] : []),
   ];
 }

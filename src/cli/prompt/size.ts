@@ -13,7 +13,7 @@ export const promptSize: CommandBody = async ({ flags }, { home: selected, io })
   const home = resolve(selected.home);
   const config = await configOf(home);
   const platform = typeof flags.platform === "string" ? flags.platform : "cli";
-  const look = lookAtPrompt(config, {
+  const look = await lookAtPrompt(config, {
     home,
     profile: { name: selected.profile, root: resolve(selected.root) },
     platform,

@@ -47,6 +47,7 @@ export const browse: CommandBody = async (input, context) => {
       "",
       `Session ID: ${flat(id)}`,
       io.paint("dim", `All of it${rest}: hermes sessions show ${flat(id)}`),
+      io.paint("dim", `Go on with it: hermes chat --resume ${flat(id)}`),
     ],
   };
 };

@@ -1,0 +1,70 @@
+// Tools and hooks of your own: a kiln that the agent can read and set, and a rule about it that no model can talk its way around.
+//
+// It needs a model that can call tools, named in the environment (see agent.ts). In a checkout:
+//   HERMES_INFERENCE_PROVIDER=ollama HERMES_MODEL=qwen3:8b node examples/agent-tools.ts
+// In your project: import from "hermes-memory", and have `ai` and `zod` installed.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { tool } from "ai";
+import * as z from "zod";
+import { type AgentEvent, type AgentHooks, createAgent } from "../src/index.ts";
+
+const kiln = { top: 905, bottom: 880, target: 900 };
+
+// 1. Tools, as the AI SDK has them. Arguments that do not fit the schema never reach `execute`: the model is told and tries again.
+const tools = {
+  read_sensor: tool({
+    description: "Reads one temperature sensor of the kiln, in degrees Celsius.",
+    inputSchema: z.object({ sensor: z.enum(["top", "bottom"]) }),
+    execute: async ({ sensor }) => ({ sensor, degrees: kiln[sensor] }),
+  }),
+  set_target: tool({
+    description: "Sets the temperature the kiln heats up to, in degrees Celsius.",
+    inputSchema: z.object({ degrees: z.number().int().positive() }),
+    execute: async ({ degrees }) => {
+      kiln.target = degrees;
+      return { target: kiln.target };
+    },
+  }),
+};
+
+// 2. Hooks. The first one decides before a tool runs; what it blocks, the model reads as the tool's error.
+const hooks: AgentHooks = {
+  preToolCall: ({ name, args }) =>
+    name === "set_target" && Number(args.degrees) > 1240
+      ? { block: "This kiln must not go above 1240 degrees." }
+      : undefined,
+  // Once per turn, for the model alone: neither stored nor shown.
+  preModelCall: () => `The kiln's door is closed and its target is ${kiln.target} degrees.`,
+  turnEnd: ({ exit, api_calls, messages }) =>
+    console.log(`turn over: ${exit}, ${api_calls} calls, ${messages.length} messages`),
+};
+
+function show(event: AgentEvent): void {
+  if (event.type === "tool-start") console.log(`  ${event.name} ${event.preview}`);
+  if (event.type === "tool-end" && event.isError) console.log(`  ${event.name} was refused or failed`);
+}
+
+const home = mkdtempSync(join(tmpdir(), "hermes-example-"));
+{
+  await using agent = await createAgent({
+    home,
+    tools,
+    readOnlyTools: ["read_sensor"], // these change nothing, so several calls of one reply run at the same time
+    toolsets: [], // none of the agent's own tools: it is here for the kiln
+    hooks,
+    onEvent: show,
+    systemMessage: "You look after a kiln. Use your tools; never guess a temperature.",
+    skipContextFiles: true,
+    titles: false,
+  });
+  console.log("tools:", agent.toolNames.join(", "));
+  for (const text of ["How hot is it, top and bottom?", "Go to 1300 degrees. If that is refused, to 1240."]) {
+    console.log(`> ${text}`);
+    const { final_response, error } = await agent.run(text);
+    console.log(error ?? final_response);
+  }
+}
+console.log("target:", kiln.target);
+rmSync(home, { recursive: true });

@@ -1,0 +1,84 @@
+// The `hermes model` commands as data. Bodies are loaded when they run.
+import type { CommandSpec, FlagSpec } from "../command.ts";
+
+const provider: FlagSpec = {
+  kind: "text",
+  placeholder: "name",
+  summary: "who serves it, a name from 'hermes model list'",
+};
+const baseUrl: FlagSpec = {
+  kind: "text",
+  placeholder: "url",
+  summary: "address of its server, where it is not the provider's usual one",
+};
+const apiMode: FlagSpec = {
+  kind: "text",
+  placeholder: "mode",
+  summary: "the server's protocol",
+  choices: ["chat_completions", "responses", "anthropic_messages", "google"],
+};
+const contextLength: FlagSpec = {
+  kind: "integer",
+  minimum: 1,
+  summary: "how many tokens it takes, where the server does not say",
+};
+
+export const modelFlags = {
+  provider,
+  "base-url": baseUrl,
+  "api-mode": apiMode,
+  "context-length": contextLength,
+} as const;
+
+export const modelCommands: readonly CommandSpec[] = [
+  {
+    name: "model",
+    summary: "show the model conversations use, its window, and where its key comes from",
+    examples: ["hermes model", "hermes model --json"],
+    load: async () => (await import("./show.ts")).show,
+  },
+  {
+    name: "model show",
+    summary: "show the model conversations use; 'hermes model' alone does the same",
+    examples: ["hermes model show --json"],
+    load: async () => (await import("./show.ts")).show,
+  },
+  {
+    name: "model list",
+    summary: "list model servers of this machine with their models, and the vendors a key is there for",
+    flags: { provider: { ...provider, summary: "only this one; a server that lists its models is asked" } },
+    examples: ["hermes model list", "hermes model list --provider ollama", "hermes model list --json"],
+    load: async () => (await import("./list.ts")).list,
+  },
+  {
+    name: "model set",
+    summary: "choose the model for new conversations (writes model.*; comments stay)",
+    arguments: [{ name: "model", summary: "its name as the provider writes it" }],
+    flags: {
+      ...modelFlags,
+      yes: { kind: "boolean", short: "y", summary: "remove another server's key from config.yaml unasked" },
+    },
+    examples: [
+      "hermes model set claude-sonnet-5-5",
+      "hermes model set qwen3:8b --provider ollama",
+      "hermes model set my-model --base-url http://127.0.0.1:9000/v1 --context-length 32768",
+    ],
+    load: async () => (await import("./set.ts")).set,
+  },
+  {
+    name: "model test",
+    summary: "ask the model for a word and a tool call; say how long it took (exit code 1 when it fails)",
+    flags: {
+      model: { kind: "text", placeholder: "name", summary: "this one instead of the configured one" },
+      provider,
+      "base-url": baseUrl,
+      "api-mode": apiMode,
+    },
+    examples: [
+      "hermes model test",
+      "hermes model test --model qwen3:8b --provider ollama",
+      "hermes model test --json",
+    ],
+    load: async () => (await import("./test.ts")).test,
+  },
+];

@@ -1,0 +1,43 @@
+// What every skills command starts with: the skills of the chosen home, set up from its config.
+import type { ConfigError } from "../../config/index.ts";
+import type { Result } from "../../lib/index.ts";
+import { openSkillStore, type SkillError, type SkillStore } from "../../skills/index.ts";
+import { type CommandContext, CommandFailure } from "../command.ts";
+import { oneLine, printable } from "../printing.ts";
+
+export async function openSkills({ home, io }: CommandContext): Promise<SkillStore> {
+  const store = await openSkillStore({ home: home.home, env: io.env, platform: "cli" });
+  return unwrapConfig(store);
+}
+
+export function unwrapConfig<T>(result: Result<T, ConfigError>): T {
+  if (result.ok) return result.value;
+  const { message, ...details } = result.error;
+  throw new CommandFailure(message, { hint: "Look at every mistake with 'hermes config check'.", details });
+}
+
+export function unwrap<T>(result: Result<T, SkillError>): T {
+  if (result.ok) return result.value;
+  const { kind, message, details = {} } = result.error;
+  const hint = hintOf(details);
+  throw new CommandFailure(printable(message), {
+    exitCode: kind === "missing_arg" ? 2 : 1,
+    details: { kind, ...details },
+    ...(hint === undefined ? {} : { hint }),
+  });
+}
+
+const LISTS: Readonly<Record<string, string>> = {
+  matches: "These fit:",
+  available_skills: "There are:",
+  available_files: "It has:",
+};
+
+function hintOf(details: Readonly<Record<string, unknown>>): string | undefined {
+  for (const [field, title] of Object.entries(LISTS)) {
+    const items = details[field];
+    if (Array.isArray(items) && items.length > 0)
+      return [title, ...items.map((item) => `  ${oneLine(String(item), 200)}`)].join("\n");
+  }
+  return undefined;
+}
