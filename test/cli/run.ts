@@ -6,6 +6,7 @@ import { Cancelled } from "../../src/cli/command.ts";
 import { runCommandLine } from "../../src/cli/program.ts";
 import type { Screen } from "../../src/cli/screen.ts";
 import { painter } from "../../src/cli/terminal.ts";
+import { NODE_COMPILE_CACHE } from "../fakes/compile-cache.ts";
 
 export type RunOptions = {
   readonly home: string;
@@ -113,5 +114,5 @@ function plainEnvironment(): Record<string, string> {
   const kept = Object.entries(process.env).filter(
     ([name]) => !/^(HERMES_|NODE_|VITEST|FORCE_COLOR|NO_COLOR)/.test(name),
   );
-  return Object.fromEntries(kept) as Record<string, string>;
+  return { ...(Object.fromEntries(kept) as Record<string, string>), NODE_COMPILE_CACHE };
 }

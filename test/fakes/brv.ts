@@ -3,6 +3,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "n
 import { delimiter, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { vi } from "vitest";
+import { NODE_COMPILE_CACHE } from "./compile-cache.ts";
 import { tempDirectory } from "./temp-directory.ts";
 
 /** See `brv/program.ts` for what each one does. */
@@ -58,7 +59,6 @@ export type StandIn = {
 };
 
 const program = pathToFileURL(join(import.meta.dirname, "brv", "program.ts")).href;
-const NODE_COMPILE_CACHE = join(import.meta.dirname, "../../node_modules/.cache/compile");
 
 export function installBrv(plan: BrvPlan = {}): StandIn {
   const root = tempDirectory();

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
 import { onTestFinished } from "vitest";
+import { NODE_COMPILE_CACHE } from "./compile-cache.ts";
 
 export type Child = {
   readonly pid: number;
@@ -19,9 +20,6 @@ export type Child = {
 };
 
 const fakes = import.meta.dirname;
-
-// Most of a child's life is spent on stripping types from our sources; Node can keep the result.
-const NODE_COMPILE_CACHE = join(fakes, "../../node_modules/.cache/compile");
 
 /** Runs `test/fakes/<script>` with this Node. */
 export function startScript(

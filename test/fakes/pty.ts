@@ -2,6 +2,7 @@
 import { fileURLToPath } from "node:url";
 import type { IPty } from "@lydell/node-pty";
 import { onTestFinished } from "vitest";
+import { NODE_COMPILE_CACHE } from "./compile-cache.ts";
 
 export type PtyOptions = {
   readonly home: string;
@@ -51,7 +52,7 @@ export async function startInPty(args: readonly string[], options: PtyOptions): 
     name: env.TERM ?? "xterm-256color",
     cols: size.columns,
     rows: size.rows,
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, HERMES_HOME: home, ...env },
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, HERMES_HOME: home, NODE_COMPILE_CACHE, ...env },
   });
   return watched(child);
 }

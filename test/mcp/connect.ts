@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { onTestFinished } from "vitest";
+import { NODE_COMPILE_CACHE } from "../fakes/compile-cache.ts";
 
 export const MAIN = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 
@@ -11,7 +12,7 @@ export async function connect(home: string): Promise<Client> {
   const transport = new StdioClientTransport({
     command: process.execPath,
     args: [MAIN, "mcp"],
-    env: { HERMES_HOME: home },
+    env: { HERMES_HOME: home, NODE_COMPILE_CACHE },
     stderr: "ignore",
   });
   await client.connect(transport);

@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { onTestFinished } from "vitest";
+import { NODE_COMPILE_CACHE } from "../fakes/compile-cache.ts";
 import { MAIN } from "./connect.ts";
 
 export type Message = {
@@ -26,7 +27,7 @@ export type ServerProcess = {
 
 export async function startServer(home: string): Promise<ServerProcess> {
   const child = spawn(process.execPath, [MAIN, "mcp"], {
-    env: { PATH: process.env.PATH, HERMES_HOME: home },
+    env: { PATH: process.env.PATH, HERMES_HOME: home, NODE_COMPILE_CACHE },
     stdio: "pipe",
   });
   const lines: string[] = [];

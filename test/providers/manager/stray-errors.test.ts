@@ -3,10 +3,10 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { readProviderHealth } from "../../../src/providers/manager/health-file.ts";
+import { NODE_COMPILE_CACHE } from "../../fakes/compile-cache.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
 
 const SCRIPT = join(import.meta.dirname, "../../fakes/provider-process.ts");
-const NODE_COMPILE_CACHE = join(import.meta.dirname, "../../../node_modules/.cache/compile");
 
 type Ended = {
   readonly code: number;
