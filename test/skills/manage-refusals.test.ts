@@ -185,7 +185,7 @@ describe("skill_manage refuses", () => {
         const parsed = parseFilePath(parts.join("/"));
         if (!parsed.ok) return;
         expect(parsed.value).toMatch(/^(SKILL\.md|(references|templates|scripts|assets)\/.+)$/);
-        expect(join("/root/skill", parsed.value)).toBe(`/root/skill/${parsed.value}`);
+        expect(join("/skills/skill", parsed.value)).toBe(`/skills/skill/${parsed.value}`);
       }),
     );
   });

@@ -1,9 +1,9 @@
 // `hermes context status`: which engine the next session gets, how much its model takes and what follows from that.
 import { resolve } from "node:path";
 import { groupThousands } from "../../lib/index.ts";
-import type { ContextWindow } from "../../models/index.ts";
 import { redactSecrets } from "../../security/index.ts";
 import type { CommandBody, Paint } from "../command.ts";
+import { windowText } from "../model/window-text.ts";
 import { oneLine, printable } from "../printing.ts";
 import { type ContextLook, lookAtContext } from "./look.ts";
 import { configOf } from "./settings.ts";
@@ -84,30 +84,10 @@ function linesOf(look: ContextLook, paint: Paint): string[] {
       "model",
       model.default === "" ? "none set" : `${oneLine(model.default)}${place && `, ${oneLine(place, 100)}`}`,
     ),
-    row("window", `${count(window.tokens)} tokens, ${sourceText(window)}`),
+    row("window", windowText(window)),
     ...(engine?.source === "plugin" && isUsable ? [row("compacts", "by rules of the plugin")] : rules),
     row("caching", cachingText(look)),
   ];
-}
-
-function sourceText({ source, server, isProvisional }: ContextWindow): string {
-  switch (source) {
-    case "config":
-      return "set in config.yaml (model.context_length)";
-    case "custom_provider":
-      return "set in config.yaml (custom_providers)";
-    case "server":
-      return isProvisional ? `the most that ${server} could serve` : `served by ${server}`;
-    case "cache":
-      return "told earlier by the server (context_length_cache.yaml)";
-    case "table":
-    case "catalogue":
-      return "known of this model";
-    case "default":
-      return "assumed: nothing is known of this model";
-    default:
-      return source satisfies never;
-  }
 }
 
 function summaryModel({ model, provider }: ContextLook["summary"]): string {
