@@ -1,15 +1,17 @@
 // The failure modes every release is tested against: agent, sessions, stream and context. Memory and its providers are in
-// failure-modes.test.ts. Left out: row 28 (background review) and rows 30 to 33 (migration), which come with what they are about.
+// failure-modes.test.ts. Left out: rows 30 to 33 (migration), which come with what they are about.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";
 import { openSessionStore, sessionSearchTool } from "../src/index.ts";
+import { silentLogger } from "../src/lib/logger.ts";
 import { setJournalMode } from "../src/sessions/sqlite/journal-mode.ts";
+import { reviewHome } from "./agent/review-home.ts";
 import { call, providerHome, seenTexts, storedLines, toolAnswers, turnHome } from "./agent/turns.ts";
 import { recordingProvider } from "./fakes/providers.ts";
 import { tempDirectory } from "./fakes/temp-directory.ts";
-import type { RecordedRequest, Script, Step } from "./fakes/wires/script.ts";
+import { badKey, type RecordedRequest, type Script, type Step } from "./fakes/wires/script.ts";
 
 const YES: Step = { text: "Yes." };
 
@@ -74,6 +76,16 @@ describe("agent, sessions, stream, context", () => {
     await home.agent.newSession();
     const [answer] = toolAnswers(await home.agent.run("在哪里?"));
     expect(answer).toMatchObject({ success: true, count: 1 });
+  });
+
+  it("row 28: review, setup problem: swallowed and logged; the user's turn is unaffected", async () => {
+    const logged: string[] = [];
+    const log = { ...silentLogger, warn: (text: string) => void logged.push(text) };
+    const home = await reviewHome({ review: [badKey()], options: { log } });
+    expect(await home.agent.run("colour?")).toMatchObject({ completed: true, final_response: "Answer 0." });
+    expect(await home.reviewed()).toMatchObject({ failed: true, summary: null });
+    expect(logged.filter((line) => line.startsWith("The background review failed"))).toHaveLength(1);
+    expect(await home.agent.run("again?")).toMatchObject({ completed: true });
   });
 
   it("row 29: memory fence never closed: the hidden span is discarded", async () => {
