@@ -19,7 +19,7 @@ import { planReset, planRestore } from "./plan-others.ts";
 import { findPurgeable, type Purged, purgeTarget } from "./purge.ts";
 import { type BlockedEntry, buildSnapshot, type Snapshot } from "./snapshot.ts";
 import { type MemoryStoreOptions, targetOptions } from "./store-options.ts";
-import { type CommitOptions, type Planner, TargetStore } from "./target-store.ts";
+import { type CommitOptions, type Plan, type Planner, TargetStore } from "./target-store.ts";
 import {
   MEMORY_TARGETS,
   type MemoryCuration,
@@ -128,7 +128,10 @@ export class MemoryStore {
     const context = { target, limit: store.value.limit, overflow: this.#overflow };
     const outcome = await this.#transact(
       store.value,
-      ({ entries, pins }) => planOps(entries, checked, context, pins),
+      ({ entries, pins }) => {
+        const plan = planOps(entries, checked, context, pins);
+        return meta.origin === "review" ? withoutLoss(entries, plan) : plan;
+      },
       meta,
       options,
     );
@@ -377,4 +380,13 @@ function makeDirectoryIfPossible(dir: string): void {
   } catch {
     // A read-only home: reading still works, and the first write will say what is wrong.
   }
+}
+
+/** Nobody watches a review, so it may add and correct, and nothing may be gone afterwards: not by a merge, not to the archive. */
+function withoutLoss(entries: readonly string[], plan: Result<Plan, MemoryError>): Result<Plan, MemoryError> {
+  if (!plan.ok || (plan.value.entries.length >= entries.length && (plan.value.archive ?? []).length === 0))
+    return plan;
+  const message =
+    "A review may add entries and correct them, but this would take one away. Nothing was changed. The curator merges and archives.";
+  return err({ kind: "denied", message });
 }

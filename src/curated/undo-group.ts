@@ -36,7 +36,10 @@ export async function undoGroup(
   for (const { store, changes } of parts) {
     for (const change of changes.toReversed()) {
       if (change.changes.length === 0) continue; // only the bytes were other; they come back below
-      const outcome = await store.transact(undoPlanner(store, change, scan), { ...meta, group });
+      const outcome = await store.transact(undoPlanner(store, change, scan, { isRestoring: true }), {
+        ...meta,
+        group,
+      });
       if (!outcome.ok) return outcome;
       undone.push(change.id);
     }
@@ -68,7 +71,7 @@ function tryOut({ store, changes }: Part, scan: ScanOptions): MemoryError | unde
   let { entries } = store;
   for (const change of changes.toReversed()) {
     if (change.changes.length === 0) continue;
-    const plan = planUndo(entries, change, { limit: store.limit, scan });
+    const plan = planUndo(entries, change, { limit: store.limit, scan, isRestoring: true });
     if (!plan.ok) return plan.error;
     entries = plan.value.entries;
   }

@@ -26,7 +26,12 @@ export function whyNotUndoable(change: ReplayedChange): string | undefined {
 }
 
 /** Looks the change up again under the lock: another process may have taken it back a moment ago. */
-export function undoPlanner(store: TargetStore, candidate: ReplayedChange, scan: ScanOptions): Planner {
+export function undoPlanner(
+  store: TargetStore,
+  candidate: ReplayedChange,
+  scan: ScanOptions,
+  options: { readonly isRestoring?: boolean } = {},
+): Planner {
   return ({ entries, hash }) => {
     const { changes } = store.journal.replay(hash);
     const change = changes.find(({ id }) => id === candidate.id);
@@ -35,18 +40,24 @@ export function undoPlanner(store: TargetStore, candidate: ReplayedChange, scan:
     // What came out of the archive goes back there, and so does what a change brought to life again had moved there.
     const moved =
       change.action === "restore" ? change.changes.flatMap(({ after }) => after ?? []) : revived?.archived;
-    return planUndo(entries, change, { limit: store.limit, scan, moved });
+    return planUndo(entries, change, { limit: store.limit, scan, moved, ...options });
   };
 }
 
 /**
  * Texts that come back are scanned again: what was fine once need not be fine now. `moved` are the texts that the change
- * brought to life again had moved to the archive; they go back there.
+ * brought to life again had moved to the archive; they go back there. `isRestoring`: a whole run is taken back, and the file becomes what
+ * it was. Its texts stood there before, however many and whatever they say; what must not reach a prompt is kept out when it is built.
  */
 export function planUndo(
   entries: readonly string[],
   change: ReplayedChange,
-  { limit, scan, moved = [] }: { limit: number; scan: ScanOptions; moved?: readonly string[] | undefined },
+  {
+    limit,
+    scan,
+    moved = [],
+    isRestoring = false,
+  }: { limit: number; scan: ScanOptions; moved?: readonly string[] | undefined; isRestoring?: boolean },
 ): Result<Plan, MemoryError> {
   const reason = whyNotUndoable(change);
   if (reason) return err(refusal(change, reason));
@@ -55,7 +66,8 @@ export function planUndo(
   for (const done of change.changes.toReversed()) {
     const step = invert(list, done);
     if (!step.ok) return err(refusal(change, step.error));
-    const problem = step.value.after === null ? undefined : problemWith(step.value.after, scan);
+    const problem =
+      step.value.after === null || isRestoring ? undefined : problemWith(step.value.after, scan);
     if (problem) return err(problem);
     list = applyChange(list, step.value);
     changes.push(step.value);
@@ -69,7 +81,7 @@ export function planUndo(
     undoes: change.id,
     message: `Took back ${change.action} ${change.id}.`,
   };
-  const tooMuch = checkBudget(entries, plan, undefined, limit);
+  const tooMuch = isRestoring ? undefined : checkBudget(entries, plan, undefined, limit);
   return tooMuch ? err(tooMuch) : ok(plan);
 }
 

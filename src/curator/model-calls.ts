@@ -116,7 +116,7 @@ export class ModelCalls {
 
 /** The object in a reply: alone, in a fenced block, or with words around it. */
 export function jsonIn(reply: string): unknown {
-  const fenced = /```(?:json)?\s*\n([\s\S]*?)```/.exec(reply)?.[1];
+  const fenced = insideFence(reply);
   const braced = reply.slice(reply.indexOf("{"), reply.lastIndexOf("}") + 1);
   for (const text of [reply, fenced, braced]) {
     if (text === undefined || text.trim() === "") continue;
@@ -128,6 +128,14 @@ export function jsonIn(reply: string): unknown {
     }
   }
   return undefined;
+}
+
+/** What stands in the first block of code. */
+function insideFence(reply: string): string | undefined {
+  const open = reply.indexOf("```");
+  const start = open < 0 ? -1 : reply.indexOf("\n", open);
+  const end = start < 0 ? -1 : reply.indexOf("```", start);
+  return end < 0 ? undefined : reply.slice(start, end);
 }
 
 function safely<T>(read: () => T | undefined): T | undefined {

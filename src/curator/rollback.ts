@@ -13,6 +13,7 @@ import {
 import { type RunRecord, readRuns } from "./report.ts";
 import { type AlreadyRunning, takeRunLock } from "./run-lock.ts";
 import { sessionOf } from "./skills/curate-skills.ts";
+import { mendRestore } from "./skills/snapshots.ts";
 
 export type RollbackOptions = {
   readonly home: string;
@@ -33,6 +34,8 @@ export type RolledBack = {
   readonly skills: readonly string[];
   /** Targets whose file is what it was before the run, byte for byte. */
   readonly exact: readonly MemoryTarget[];
+  /** What an earlier restore of a backup had left half done and was put right first. */
+  readonly mended: readonly string[];
 };
 
 export type RollbackProblem =
@@ -89,6 +92,8 @@ export async function rollBack(
   const lock = takeRunLock(options.home, "rollback", clock.now());
   if (!lock.ok) return lock;
   using _held = lock.value;
+  const mended = mendRestore(options.home);
+  if (!mended.ok) return err({ kind: "io", message: mended.error.message });
   const undone: string[] = [];
   const memory = plan.memory.length === 0 ? undefined : await undoMemory(plan, options);
   if (memory && !memory.ok) return memory;
@@ -96,6 +101,7 @@ export async function rollBack(
     memory: memory?.value.changes ?? [],
     skills: undone,
     exact: memory?.value.exact ?? [],
+    mended: mended.value,
   });
   const skills = openSkills(options);
   for (const { id } of plan.skills) {

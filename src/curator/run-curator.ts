@@ -16,6 +16,7 @@ import { MAX_CALLS, ModelCalls } from "./model-calls.ts";
 import { beginReport, finishReport, makeReportDirectory, stopReport, summarise } from "./report.ts";
 import { type AlreadyRunning, takeRunLock } from "./run-lock.ts";
 import { curateSkills, type SkillMark } from "./skills/curate-skills.ts";
+import { mendRestore } from "./skills/snapshots.ts";
 import { changeState, readState } from "./state.ts";
 import type { CuratorMode, CuratorScope, Decided, Finding } from "./types.ts";
 
@@ -81,10 +82,13 @@ export async function runCurator(options: CuratorOptions): Promise<Result<Curato
     const lock = takeRunLock(home, options.isScheduled ? "scheduled" : mode, startedAt);
     if (!lock.ok) return lock;
     using _held = lock.value;
+    const mended = mendRestore(home); // half a set of skills must not be judged
+    const told = mended.ok ? mended.value : [mended.error.message];
     const reportDirectory = makeReportDirectory(home, startedAt);
     beginReport(reportDirectory, head);
     try {
-      const { run, proposed } = await carryOut(options, head, { clock, known });
+      const { run: done, proposed } = await carryOut(options, head, { clock, known });
+      const run = { ...done, notes: [...told, ...done.notes] };
       finishReport(reportDirectory, run);
       remember(options, run, { reportDirectory, proposed });
       return ok({ ...run, reportDirectory });

@@ -54,10 +54,13 @@ export function unpackTarGz(bytes: Uint8Array): TarEntry[] {
 }
 
 /** Names that lead nowhere but below the directory they are unpacked into. */
-export function isSafePath(path: string): boolean {
+export function isSafePath(path: string, platform: string = process.platform): boolean {
   const parts = path.split("/");
+  // Elsewhere than on Windows a backslash is a letter of a name like any other.
+  const isSplit = platform === "win32" && path.includes("\\");
   return (
-    !/^([/\\]|[A-Za-z]:)|[\\\0]/.test(path) &&
+    !isSplit &&
+    !/^[A-Za-z]:|\0/.test(path) &&
     parts.every((part) => part !== "" && part !== "." && part !== "..")
   );
 }

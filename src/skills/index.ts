@@ -9,6 +9,7 @@ export type { CatalogContents } from "./catalog/catalog.ts";
 export type { AvailableTools, HiddenReason } from "./catalog/visibility.ts";
 export type { ChangeContext } from "./change/apply.ts";
 export { type ArchivedSkill, archiveSkill, listArchivedSkills, restoreSkill } from "./change/archive.ts";
+export { expectedPath } from "./change/conditions.ts";
 export { changeSkill, type SkillChanged } from "./change/perform.ts";
 export { openSkillStore, skillOptionsFrom } from "./from-config.ts";
 export type { SkillHeader } from "./frontmatter/header.ts";
@@ -40,6 +41,7 @@ export {
 export {
   changeUsage,
   isoTime,
+  markReplaced,
   NO_USAGE,
   readUsage,
   type SkillUsage,

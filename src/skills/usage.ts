@@ -38,6 +38,14 @@ export function readUsage(store: SkillStore): ReadonlyMap<string, SkillUsage> {
   );
 }
 
+/** Why nobody can say what is pinned, if so. A file that is missing is no problem: nothing is pinned then. */
+export function usageProblem(store: SkillStore): string | undefined {
+  const path = usagePath(store);
+  const { kind } = readContent(path);
+  if (kind === "records") return undefined;
+  return `${path} ${kind === "damaged" ? "is damaged" : "cannot be read"}, so it is not known which skills are pinned. A person should repair it.`;
+}
+
 export type UsageChange = (current: SkillUsage, now: string) => Partial<SkillUsage>;
 
 /** Reads, changes and writes records under the lock. `null` drops one. */
@@ -78,6 +86,10 @@ export const markActive: UsageChange = () => ({ state: "active", archived_at: nu
 export function markCreated(isByAgent: boolean): UsageChange {
   return (_current, now) => ({ ...NO_USAGE, created_at: now, created_by: isByAgent ? "agent" : null });
 }
+
+/** A person's own skill under the name of one that was archived. A pin on it can only be theirs. */
+export const markReplaced: UsageChange = (current, now) =>
+  current.state === "archived" ? { ...markCreated(false)(current, now), pinned: current.pinned } : {};
 
 /** Pinned skills are never deleted or archived, and lose no files. */
 export async function setPinned(
@@ -153,8 +165,10 @@ function applyChanges(
     if (change === null) records.delete(name);
     else {
       const known = isFields(record) ? record : { created_at: now };
-      // Fields of other programs stay.
-      records.set(name, { ...known, ...toUsage(known), ...change(toUsage(known), now) });
+      const usage = { ...toUsage(known), ...change(toUsage(known), now) };
+      // Fields of other programs stay; the older one for an agent's skill must not contradict.
+      const older = "agent_created" in known ? { agent_created: usage.created_by === "agent" } : {};
+      records.set(name, { ...known, ...usage, ...older });
     }
   }
   const sorted = [...records].sort(([a], [b]) => (a < b ? -1 : 1));

@@ -112,15 +112,19 @@ describe("a child's tools", () => {
     },
   );
 
-  it("are without what config switches off, and with the program's own", async () => {
+  it("are without what config switches off, and have the program's own only where those are named or nothing is", async () => {
     const { tools } = lookTool();
     const made = await delegationHome({
       config: { agent: { disabled_toolsets: ["skills"] } },
-      parent: [delegate({ goal: "a", toolsets: ["skills", "todo"] })],
+      parent: [
+        delegate({ goal: "a", toolsets: ["skills", "todo"] }),
+        delegate({ goal: "b", toolsets: ["todo", "user"] }),
+      ],
       options: { tools },
     });
     await made.agent.run("go");
-    expect(requestsOf(made, "a")[0]?.tools.toSorted()).toEqual(["look", "todo"]);
+    expect(requestsOf(made, "a")[0]?.tools).toEqual(["todo"]);
+    expect(requestsOf(made, "b")[0]?.tools.toSorted()).toEqual(["look", "todo"]);
   });
 
   it("are subject to the parent's preToolCall hook, on every level", async () => {

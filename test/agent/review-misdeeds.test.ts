@@ -258,3 +258,36 @@ it("counts that nobody can read are counted anew", async () => {
   await made.reviewed();
   expect(await countsOf(made.agent)).toMatchObject({ runs: 1, failures: 0, last_error: null });
 });
+
+describe("a review that would take a rule away without saying remove", () => {
+  it("by putting another entry's text in its place is refused", async () => {
+    const made = await withRule(
+      await reviewHome({
+        review: [
+          call("memory", {
+            action: "replace",
+            target: "memory",
+            old_text: "Never deploy",
+            content: "Coffee is black",
+          }),
+        ],
+      }),
+    );
+    await made.agent.memory?.apply("memory", { action: "add", content: "Coffee is black" });
+    await made.agent.run("hello");
+    await made.reviewed();
+    expect(made.agent.memory?.entries("memory")).toEqual([RULE, "Coffee is black"]);
+  });
+
+  it("by filling memory until old entries would be archived is refused", async () => {
+    const made = await withRule(
+      await reviewHome({
+        config: { memory: { overflow: "archive", memory_char_limit: 200 } },
+        review: [remember(`trivia ${"z".repeat(185)}`, "memory")],
+      }),
+    );
+    await made.agent.run("hello");
+    await made.reviewed();
+    expect(made.agent.memory?.entries("memory")).toEqual([RULE]);
+  });
+});

@@ -156,10 +156,10 @@ describe("close", () => {
     await aborted;
     await closed;
     expect(notices(made.events)).toEqual([]);
-    expect(await made.reviewed()).toMatchObject({ failed: false }); // it did what it did, and was paid for
+    expect(await made.reviewed()).toMatchObject({ failed: true }); // it did what it did, and was paid for
     expect(await memoryHistory(made.home)).toMatchObject([{ origin: "review", action: "add" }]);
     const next = await made.another({ resume: made.agent.sessionId });
-    expect(await countsOf(next)).toMatchObject({ runs: 1, failures: 0 });
+    expect(await countsOf(next)).toMatchObject({ runs: 1, failures: 1 }); // counted, though nobody is told
     expect(await next.store?.getSession(next.sessionId)).toMatchObject({ api_call_count: 2 });
   });
 });

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { takeRunLock } from "../../src/curator/run-lock.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
 import { startWire } from "../fakes/wires/wire-in-test.ts";
 import { runHere, runHermes } from "./run.ts";
@@ -153,5 +154,20 @@ describe("hermes curator and skills", () => {
     expect(await runHere(["curator", "rollback", "20200101T000000Z", "--yes"], { home })).toMatchObject({
       code: 1,
     });
+  });
+
+  it("does not put a backup back while a curator is at work, and says who", async () => {
+    const home = homeWith();
+    skill(home, "tea", {});
+    const { id } = jsonOf(await runHere(["curator", "backup", "--json"], { home }));
+    writeFileSync(join(home, "skills/tea/SKILL.md"), "newer");
+    const lock = takeRunLock(home, "apply", new Date());
+    if (!lock.ok) throw new Error(lock.error.message);
+    const refused = await runHere(["curator", "rollback", String(id), "--yes"], { home });
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("A curator is at work") });
+    expect(readFileSync(join(home, "skills/tea/SKILL.md"), "utf8")).toBe("newer");
+    expect(existsSync(join(home, "skills/.curator_running.json"))).toBe(true);
+    lock.value[Symbol.dispose]();
+    expect(await runHere(["curator", "rollback", String(id), "--yes"], { home })).toMatchObject({ code: 0 });
   });
 });

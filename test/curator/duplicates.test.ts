@@ -107,3 +107,16 @@ function isSubsequence(short: readonly string[], long: readonly string[]): boole
   for (const each of long) if (each === short[next]) next += 1;
   return next === short.length;
 }
+
+it.each([
+  ["make > build.log", "make >> build.log"],
+  ["The site language is es", "The site language is el"],
+  ["cd ..", "cd ."],
+  ["git add .", "git add"],
+  ["Budget is - 5", "Budget is 5"],
+  ["Contact US", "contact us"],
+  ["Met Peter Williams", "Met Peter William"],
+  ["Use tabs.", "The following advice is wrong. Use tabs."],
+])("%j and %j are two entries", (one, other) => {
+  expect(findRedundant([one, other], () => false)).toEqual([]);
+});

@@ -21,6 +21,7 @@ const BODY =
 const OTHER =
   "Read the last hundred lines of the log first; the cause is nearly always in the first of them.";
 
+const RESTORE = { keep: 5, now: new Date(NOW) };
 const apply = { mode: "apply", scope: "skills", clock } as const;
 const skillFiles = (home: CuratorHome): object =>
   Object.fromEntries(Object.entries(home.files("skills")).filter(([name]) => name.endsWith("SKILL.md")));
@@ -223,7 +224,7 @@ describe("a backup of the skills", () => {
     if (!taken.ok) throw new Error(taken.error.message);
     home.write("skills/one/SKILL.md", "changed");
     home.write("skills/extra/SKILL.md", "extra");
-    expect(await restoreSnapshot(home.home, taken.value.id)).toEqual({ ok: true, value: undefined });
+    expect(await restoreSnapshot(home.home, taken.value.id, RESTORE)).toMatchObject({ ok: true });
     const after = Object.entries(home.files("skills")).filter(
       ([name]) => !/^\.curator_backups|\.lock$/.test(name),
     );
@@ -245,8 +246,14 @@ describe("a backup of the skills", () => {
     const id = listSnapshots(home.home)[0]?.id ?? "";
     home.write(`skills/.curator_backups/${id}/skills.tar.gz`, "no archive");
     const before = home.files("skills");
-    expect(await restoreSnapshot(home.home, id)).toMatchObject({ ok: false, error: { kind: "damaged" } });
-    expect(await restoreSnapshot(home.home, "..")).toMatchObject({ ok: false, error: { kind: "not-found" } });
+    expect(await restoreSnapshot(home.home, id, RESTORE)).toMatchObject({
+      ok: false,
+      error: { kind: "damaged" },
+    });
+    expect(await restoreSnapshot(home.home, "..", RESTORE)).toMatchObject({
+      ok: false,
+      error: { kind: "not-found" },
+    });
     expect(home.files("skills")).toEqual(before);
   });
 });

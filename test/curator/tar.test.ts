@@ -55,10 +55,15 @@ describe("an archive", () => {
     expect(() => unpackTarGz(gzipSync(changed))).toThrow("checksum");
   });
 
-  it.each(["/etc/passwd", "../up", "a/../../b", "a//b", "C:/x", "a\\b", ".", "a/./b"])(
+  it.each(["/etc/passwd", "../up", "a/../../b", "a//b", "C:/x", "a\0b", ".", "a/./b"])(
     "%s leads elsewhere",
     (path) => {
       expect(isSafePath(path)).toBe(false);
     },
   );
+
+  it("a backslash leads elsewhere on Windows only", () => {
+    expect(isSafePath("a\\b.md", "win32")).toBe(false);
+    expect(isSafePath("a\\b.md", "linux")).toBe(true);
+  });
 });

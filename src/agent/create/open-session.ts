@@ -63,8 +63,9 @@ async function newestOf(
 }
 
 async function resumed(store: SessionStore, id: string): Promise<StartingSession> {
-  if (!store.readOnly) await store.reopenSession(id);
   const row = await store.getSession(id);
+  // One that another process has compacted this moment goes on elsewhere, and the first turn follows it there.
+  if (!store.readOnly && row?.end_reason !== "compression") await store.reopenSession(id);
   return {
     id,
     title: row?.title ?? null,

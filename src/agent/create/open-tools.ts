@@ -54,7 +54,9 @@ export async function openTools(
   const own: AgentTool[] = [...ownTools(core, input), ...delegation];
   const engine = await engineTools(selected);
   for (const remark of engine.remarks) log.warn(remark);
-  const brought = await userTools(options.tools ?? {}, { readOnlyTools: options.readOnlyTools ?? [] });
+  const given = await userTools(options.tools ?? {}, { readOnlyTools: options.readOnlyTools ?? [] });
+  // A program's own tools stay on whatever sets are chosen, unless they are switched off.
+  const brought = selectTools(given, { ...choice, enabled: null });
   if (options.delegatedBy === undefined)
     refuseUnknown(options, [...own, ...engine.tools, ...brought], config);
   const servers = await connectMcpServers(config.mcpServers, {

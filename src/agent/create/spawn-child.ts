@@ -47,7 +47,7 @@ function childOptions(core: AgentCore, options: AgentOptions, task: ChildTask): 
     review: false,
     maxTurns: config.delegation.maxIterations,
     toolsets,
-    ...(tools === undefined ? {} : { tools }),
+    ...(tools === undefined || !sharesUserTools(task) ? {} : { tools }),
     ...(readOnlyTools === undefined ? {} : { readOnlyTools }),
     ...(userId === undefined ? {} : { userId }),
     ...(cwd === undefined ? {} : { cwd }),
@@ -55,6 +55,11 @@ function childOptions(core: AgentCore, options: AgentOptions, task: ChildTask): 
     // What the parent may not do, its child may not either.
     ...(hooks?.preToolCall === undefined ? {} : { hooks: { preToolCall: hooks.preToolCall } }),
   };
+}
+
+/** A child that is given certain sets gets the program's own tools only when they are among them. */
+function sharesUserTools({ toolsets }: ChildTask): boolean {
+  return toolsets === undefined || toolsets.some((set) => ["user", "all", "*"].includes(set));
 }
 
 function asChild(agent: Agent): Child {

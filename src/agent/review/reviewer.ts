@@ -15,6 +15,9 @@ import { reviewSummary, reviewWrites } from "./summary.ts";
 /** A reviewer that never answers must not run for ever. */
 const LONGEST_MINUTES = 10;
 
+/** Counted, but not told: whoever closes an agent does not wait for news. */
+const BROKEN_OFF = "It was broken off, because the agent was closed.";
+
 /** The tools that write, with the journal's origin `review`, for a review of this session. By name. */
 export type ReviewTools = (sessionId: string) => ReadonlyMap<string, AgentTool>;
 
@@ -73,19 +76,19 @@ export class Reviewer {
       summary: summary ?? null,
       failed: error !== undefined,
     });
-    if (error !== undefined) this.#failed(error);
+    if (error !== undefined && error !== BROKEN_OFF) this.#failed(error);
   }
 
-  /** Runs it. Undefined when it came to its end, or the agent closes and nobody asks any more. */
+  /** Runs it. Undefined when it came to its end. */
   async #problem({ core, turn }: Fork, late: AbortSignal): Promise<string | undefined> {
     try {
       const end = await runLoop(core, turn);
-      if (this.#closing.signal.aborted) return undefined;
+      if (this.#closing.signal.aborted) return BROKEN_OFF;
       if (late.aborted) return `It took longer than ${LONGEST_MINUTES} minutes.`;
       // Half an answer: what it was about to do it has not done.
       return end.failed || end.partial ? (end.error ?? "The model gave no answer.") : undefined;
     } catch (cause) {
-      return this.#closing.signal.aborted ? undefined : describeCause(cause);
+      return this.#closing.signal.aborted ? BROKEN_OFF : describeCause(cause);
     }
   }
 
@@ -96,8 +99,10 @@ export class Reviewer {
     if (apiCalls === 0) return;
     if (this.#core.sessionId === sessionId) totals.addForeignCost(costUsd);
     const update = tokenUpdate(usage, { ...lastCost, costUsd }, fork.model.identity);
+    // A session that was deleted meanwhile must not come back as a row without an owner.
+    if (store === undefined || (await store.getSessionMark(sessionId).catch(() => null)) === null) return;
     await store
-      ?.updateTokenCounts(sessionId, { ...update, apiCallCount: apiCalls })
+      .updateTokenCounts(sessionId, { ...update, apiCallCount: apiCalls })
       .catch((cause: unknown) => log.warn("The usage of a review could not be stored", { cause }));
   }
 

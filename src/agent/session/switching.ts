@@ -51,7 +51,8 @@ export async function resumeSession(
     const messages = await loadMessages(store, id);
     const row = await store.getSession(id);
     if (row === null) return err(notFound(target));
-    await store.reopenSession(id);
+    // One that another process has compacted meanwhile goes on elsewhere, and the next turn follows it there.
+    if (row.end_reason !== "compression") await store.reopenSession(id);
     await leave(core, hold, "resumed_other");
     core.parentSessionId = row.parent_session_id ?? undefined;
     core.queuedTitle = undefined; // it was for the session that is left

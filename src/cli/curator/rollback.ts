@@ -7,7 +7,6 @@ import {
   restoreSnapshot,
   rollBack,
   rollbackPlans,
-  takeSnapshot,
 } from "../../curator/index.ts";
 import {
   type CommandBody,
@@ -45,10 +44,18 @@ export const rollback: CommandBody = async (input, context) => {
       ...(hint === undefined ? {} : { hint }),
     });
   }
-  const { memory, skills, exact } = done.value;
+  const { memory, skills, exact, mended } = done.value;
   return {
-    json: { success: true, id: plan.run.id, memory, skills, exact },
+    json: {
+      success: true,
+      id: plan.run.id,
+      memory,
+      skills,
+      exact,
+      ...(mended.length === 0 ? {} : { mended }),
+    },
     lines: [
+      ...mended.map((line) => printable(line)),
       `Run ${plan.run.id} is taken back: ${counted(memory.length, "change")} of memory, ${counted(skills.length, "change")} of skills.`,
       ...exact.map((target) => `The file of '${target}' is what it was before, byte for byte.`),
     ],
@@ -85,17 +92,16 @@ async function fromBackup(
   const lines = [`All skills become what they were in backup ${id} (${counted(backup.files, "file")}).`];
   const declined = await ask(lines, "Put them back?", { id }, input, context);
   if (declined) return declined;
-  // What stands now can be had back the same way. The chosen backup must survive the making of the new one.
-  const keep = config.curator.backup.keep + 1;
-  const taken = takeSnapshot(home, { reason: `before rollback to ${id}`, keep, now: new Date() });
-  if (!taken.ok)
-    throw new CommandFailure(printable(taken.error.message), { details: { kind: taken.error.kind } });
-  const done = await restoreSnapshot(home, id);
+  const done = await restoreSnapshot(home, id, { keep: config.curator.backup.keep, now: new Date() });
   if (!done.ok)
     throw new CommandFailure(printable(done.error.message), { details: { kind: done.error.kind } });
+  const { backup: before, mended } = done.value;
   return {
-    json: { success: true, id, backup: taken.value.id },
-    lines: [`The skills are what they were in backup ${id}. What was there before is in ${taken.value.id}.`],
+    json: { success: true, id, backup: before.id, ...(mended.length === 0 ? {} : { mended }) },
+    lines: [
+      ...mended.map((line) => printable(line)),
+      `The skills are what they were in backup ${id}. What was there before is in ${before.id}.`,
+    ],
   };
 }
 

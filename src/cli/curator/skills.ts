@@ -86,6 +86,9 @@ export const backup: CommandBody = async (_input, context) => {
   const { id, files, bytes } = taken.value;
   return {
     json: { success: true, id, files, bytes },
-    lines: [`Backup ${id}: ${files} files. 'hermes curator rollback ${id}' puts them back.`],
+    lines: [
+      ...(taken.value.mended ?? []).map(printable),
+      `Backup ${id}: ${files} files. 'hermes curator rollback ${id}' puts them back.`,
+    ],
   };
 };

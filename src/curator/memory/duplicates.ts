@@ -1,6 +1,6 @@
 // Entries that say nothing another entry does not say. Decided by words alone, so that it can be checked: every word of what
 // goes, fillers and plurals aside, is in what stays, in the same order.
-import { foldedText, isTurning, sentencesOf, significant, stem, wordsOf } from "./fold.ts";
+import { allWords, foldedText, isTurning, sentencesOf, significant, stem, wordsOf } from "./fold.ts";
 import { hardWords } from "./hard-facts.ts";
 
 export type Redundancy = {
@@ -51,13 +51,22 @@ type Reading = {
   readonly words: readonly string[];
   readonly hard: readonly string[];
   readonly spoken: ReadonlySet<string>;
+  readonly all: readonly string[];
 };
 
 function reading(text: string): Reading {
   const sentences = new Set(sentencesOf(text).map(({ key }) => key));
   const hard = hardWords(text).map(({ word }) => stem(word.toLowerCase()));
   const spoken = new Set(wordsOf(text).map(({ raw }) => stem(raw.toLowerCase())));
-  return { text, key: foldedText(text), sentences, words: significant(text), hard, spoken };
+  return {
+    text,
+    key: foldedText(text),
+    sentences,
+    words: significant(text),
+    hard,
+    spoken,
+    all: allWords(text),
+  };
 }
 
 function firstHit(one: Reading, staying: readonly Reading[], share: number): Redundancy | undefined {
@@ -71,10 +80,34 @@ function firstHit(one: Reading, staying: readonly Reading[], share: number): Red
 function relation(one: Reading, other: Reading, share: number): Redundancy["kind"] | undefined {
   if (one.words.length === 0) return undefined; // nothing but punctuation: not ours to judge
   if (one.key === other.key) return "duplicate";
-  if ([...one.sentences].every((sentence) => other.sentences.has(sentence))) return "contained";
+  if ([...one.sentences].every((sentence) => other.sentences.has(sentence)))
+    return isTurnedRound(one, other) ? undefined : "contained";
   if (!isNear(one.words, other.words, share)) return undefined;
+  // As many words that count: the small ones may be more or fewer, but not others.
+  if (
+    one.words.length === other.words.length &&
+    !isWithin(one.all, other.all) &&
+    !isWithin(other.all, one.all)
+  )
+    return undefined;
   // A number, name or path more says which one is meant: then the shorter entry says more, not less.
   return other.hard.some((word) => !one.spoken.has(word)) ? undefined : "near-duplicate";
+}
+
+const CAUTION =
+  /\b(?:wrong|ignore|outdated|obsolete|false|instead|but|except|unless|myth|mistake|deprecated)\b/;
+
+/** "The following is wrong. Use tabs." holds "Use tabs." and says the opposite. */
+function isTurnedRound(one: Reading, other: Reading): boolean {
+  const rest = [...other.sentences].filter((sentence) => !one.sentences.has(sentence));
+  return rest.some((sentence) => CAUTION.test(sentence) || sentence.split(" ").some(isTurning));
+}
+
+/** In order, with others in between. */
+function isWithin(short: readonly string[], long: readonly string[]): boolean {
+  let next = 0;
+  for (const word of long) if (word === short[next]) next += 1;
+  return next === short.length;
 }
 
 /** `short` is in `long`, word for word and in order, and what is more in `long` turns nothing round. */

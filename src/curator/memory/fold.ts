@@ -50,7 +50,22 @@ export function foldedText(text: string): string {
 export function significant(text: string): string[] {
   return wordsOf(text)
     .filter(({ folded }) => !FILLERS.has(folded))
-    .map(({ folded }) => stem(folded));
+    .map(stemmed);
+}
+
+const ARTICLES: ReadonlySet<string> = new Set(["a", "an", "the"]);
+
+/** Every word but articles: `es` is a filler of one language and a name in another. */
+export function allWords(text: string): string[] {
+  return wordsOf(text)
+    .filter(({ folded }) => !ARTICLES.has(folded))
+    .map(stemmed);
+}
+
+/** A name is no plural: `Peter Williams` and `Peter William` are two people. `Tuesdays` is. */
+function stemmed({ raw, folded, isFirst }: Word): string {
+  const isName = !isFirst && /^\p{Lu}/u.test(raw) && !/days?$/.test(folded);
+  return isName ? folded : stem(folded);
 }
 
 /** Words that show what a text is about. */
@@ -77,15 +92,19 @@ const PLAIN_WORD = /^[\p{L}\p{M}]+(?:['-][\p{L}\p{M}]+)*$/u;
 function wordsOfPart(part: string): Word[] {
   const words: Word[] = [];
   for (const piece of part.normalize("NFC").split(/\s+/u)) {
-    const raw = bareWord(piece.replaceAll("’", "'"));
+    const raw = bareWord(piece.replaceAll("’", "'"), words.length === 0);
     if (raw !== "") words.push({ raw, folded: foldWord(raw), isFirst: words.length === 0 });
   }
   return words;
 }
 
-/** Without bullets, quotes, brackets, emphasis and what ends a sentence. A question mark stays: it changes what is said. */
-function bareWord(piece: string): string {
-  if (/^[-*•–—+#>]+$/u.test(piece)) return "";
+/**
+ * Without bullets, quotes, brackets, emphasis and what ends a sentence. A question mark stays: it changes what is said. So do signs within a
+ * line (`make > log`, `- 5`) and dots that are a word (`cd ..`).
+ */
+function bareWord(piece: string, isFirst: boolean): string {
+  if (isFirst && /^[-*•–—+#>]+$/u.test(piece)) return "";
+  if (/^\.+$/.test(piece)) return piece;
   let word = piece.replace(OPENING_MARKS, "").replace(CLOSING_MARKS, "");
   const emphasis = /^(\*{1,3}|_{1,2})(.+?)\1$/u.exec(word);
   if (emphasis?.[2] !== undefined) word = emphasis[2].replace(CLOSING_MARKS, "");
@@ -95,6 +114,6 @@ function bareWord(piece: string): string {
 /** Names of files, commands and variables keep their letters: `Data` and `data` may be two directories. */
 function foldWord(raw: string): string {
   const word = raw.replace(/\?+$/, "");
-  if (!PLAIN_WORD.test(word) || /\p{Ll}\p{Lu}/u.test(word)) return raw;
+  if (!PLAIN_WORD.test(word) || /\p{Ll}\p{Lu}|^\p{Lu}{2}$/u.test(word)) return raw; // also `US` and `us`
   return raw.toLowerCase();
 }

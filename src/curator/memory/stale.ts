@@ -16,10 +16,12 @@ export type Staleness = {
 
 /** `knownSince`: when the entry was written, if anybody knows. */
 export function findStale(text: string, now: Date, knownSince: Date | undefined): Staleness | undefined {
-  const found = deadline(text) ?? relativeTime(text, knownSince);
+  const due = deadline(text);
+  const found = due ?? relativeTime(text, knownSince);
   if (!found) return undefined;
   if (now.getTime() - found.day.getTime() < STALE_AFTER_DAYS * DAY_MS) return undefined;
-  const isWhole = sentencesOf(text).length === 1;
+  // "Today" in an old note may be part of a rule ("ask what was done today"), so that is only worth a look.
+  const isWhole = due !== undefined && sentencesOf(text).length === 1;
   return { sign: found.sign, day: found.day.toISOString().slice(0, 10), isWhole };
 }
 
@@ -45,9 +47,13 @@ const DEADLINE = new RegExp(
 const TOLD =
   /\b(?:was|were|had|did|used to|went|ran|held|kept|taught|led|built|wrote|spent|met|left|sold|made|came|began|war|hatte|wohnte|était|fue|(?!scheduled|planned|closed|blocked|paused|disabled|delayed|postponed|expected|needed|required|allowed|reserved|booked)\p{L}{3,}ed)\b/iu;
 
+/** A day that only says which ones are meant: "Invoices until 2019-12-31 are in the archive". And rules. */
+const LASTING =
+  /\b(?:are|is|lie|lies|live|lives|kept|stored|archived|filed)\s+(?:in|on|at|under|with)\b|\b(?:always|never|every|each|whenever)\b/iu;
+
 /** The latest of several: an entry is past when all of its days are. */
 function deadline(text: string): Sign | undefined {
-  if (TOLD.test(text)) return undefined;
+  if (TOLD.test(text) || LASTING.test(text)) return undefined;
   const signs = [...text.matchAll(DEADLINE)].flatMap((match): Sign[] => {
     const day = dayOf(match.groups ?? {});
     return day ? [{ sign: match[0].replace(/\s+/g, " "), day }] : [];

@@ -5,6 +5,9 @@ import type { HermesConfig } from "../../config/index.ts";
 import { type Clock, describeCause, sha256 } from "../../lib/index.ts";
 import {
   changeUsage,
+  expectedPath,
+  isoTime,
+  markReplaced,
   pendingSkillsDirectory,
   provenanceOf,
   readOrigins,
@@ -64,6 +67,7 @@ export async function curateSkills(run: SkillsRun): Promise<SkillsPart> {
     isCandidate(skill.directoryName, provenanceOf(skill, origins), usage.get(skill.directoryName)),
   );
   const now = run.clock.now();
+  const texts = new Map(own.flatMap(textOf));
   const steps = own.flatMap((skill): { skill: Skill; step: Transition }[] => {
     const record = usage.get(skill.directoryName);
     const step = record && transitionOf(record, now, run.config.curator);
@@ -72,7 +76,9 @@ export async function curateSkills(run: SkillsRun): Promise<SkillsPart> {
   const archive = steps.filter(({ step }) => step === "archive").map(({ skill }) => skill.directoryName);
   const isFree = (skill: Skill): boolean =>
     !archive.includes(skill.directoryName) && usage.get(skill.directoryName)?.pinned !== true;
-  const members = own.filter(isFree).flatMap((skill) => memberOf(skill) ?? []);
+  const members = own
+    .filter(isFree)
+    .flatMap((skill) => memberOf(skill, texts.get(skill.directoryName)) ?? []);
   const notes: string[] = [];
   const umbrellas = await umbrellasOf(members, skills, run, notes);
   const proposals: SkillProposal[] = [
@@ -91,11 +97,16 @@ export async function curateSkills(run: SkillsRun): Promise<SkillsPart> {
   const proposed: string[] = [];
   for (const proposal of proposals) {
     const key = sha256(JSON.stringify([proposal.kind, proposal.skills, proposal.into?.name ?? ""]));
-    const outcome = await decide(proposal, key, store, run);
+    const calls = callsOf(proposal, run.mode, texts, now);
+    const outcome = await decide({ proposal, key, calls }, store, run, notes);
     if (outcome.kind === "staged") proposed.push(key);
     decided.push({ proposal, outcome });
   }
-  if (run.mode !== "dry-run" && marks.length > 0) notes.push(...(await mark(store, marks)));
+  const back = skills.filter(
+    (skill) =>
+      provenanceOf(skill, origins) === "agent" && usage.get(skill.directoryName)?.state === "archived",
+  );
+  if (run.mode !== "dry-run") notes.push(...(await mark(store, marks, back)));
   return { decided, marks, dropped: umbrellas.dropped, notes, proposed, ...snapshot };
 }
 
@@ -115,8 +126,21 @@ function absorbed(members: readonly Member[]): SkillProposal[] {
   });
 }
 
+/** The SKILL.md as this run read it: whatever is done to the skill holds for this text only. */
+type SkillText = { readonly path: string; readonly bytes: Uint8Array };
+type SkillTexts = ReadonlyMap<string, SkillText>;
+
+function textOf(skill: Skill): readonly (readonly [string, SkillText])[] {
+  try {
+    return [[skill.directoryName, { path: expectedPath(skill), bytes: readFileSync(skill.file) }]];
+  } catch {
+    return []; // it went away at this moment, or is nobody's to read
+  }
+}
+
 /** Undefined for a skill that is more than its text: moving it would break what points to its files. */
-function memberOf(skill: Skill): Member | undefined {
+function memberOf(skill: Skill, read: SkillText | undefined): Member | undefined {
+  if (!read) return undefined;
   const { header } = skill;
   const isBound = [header.platforms, header.environments, header.requiresTools, header.requiresToolsets].some(
     (list) => list.length > 0,
@@ -125,11 +149,11 @@ function memberOf(skill: Skill): Member | undefined {
   try {
     if (readdirSync(skill.directory).some((name) => name !== "SKILL.md" && !name.startsWith(".")))
       return undefined;
-    const text = readFileSync(skill.file, "utf8");
+    const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(read.bytes);
     const body = text.replace(/^\ufeff?---\r?\n[\s\S]*?\r?\n---\r?\n/, "");
     return { name: skill.name, description: header.description, text, body };
   } catch {
-    return undefined; // it went away at this moment, or is nobody's to read
+    return undefined; // as above
   }
 }
 
@@ -155,15 +179,14 @@ async function umbrellasOf(
 
 /** A proposal whose skills another one of the same run has taken away is refused by the tool itself. */
 async function decide(
-  proposal: SkillProposal,
-  key: string,
+  { proposal, key, calls }: { proposal: SkillProposal; key: string; calls: readonly ToolCall[] },
   store: SkillStore,
   run: SkillsRun,
+  notes: string[],
 ): Promise<Outcome> {
   if (run.mode === "dry-run") return { kind: "proposed" };
   if (run.mode === "propose" && run.isScheduled && run.known.includes(key))
     return { kind: "waiting", reason: "was proposed before and not taken up" };
-  const calls = callsOf(proposal, run.mode);
   if (run.mode === "propose") {
     const waiting = waitingFor(run.home, calls[0] ?? {});
     if (waiting !== undefined) return { kind: "waiting", reason: `is staged already, as ${waiting}` };
@@ -175,7 +198,11 @@ async function decide(
     const { success, error, pending_id, change_id } = answer as Record<string, unknown>;
     if (success !== true) {
       const reason = typeof error === "string" ? error : "The change was refused.";
-      return ids.length === 0 ? { kind: "refused", reason } : { kind: "applied", ids };
+      if (ids.length === 0) return { kind: "refused", reason };
+      // What was done before stays done and can be rolled back; a later run finds the members that are left.
+      const into = proposal.into?.name ?? "";
+      notes.push(`'${into}' is done only in part; it stopped at archiving '${String(call.name)}': ${reason}`);
+      return { kind: "applied", ids };
     }
     if (typeof pending_id === "string") return { kind: "staged", id: pending_id };
     if (typeof change_id === "string") ids.push(change_id);
@@ -194,14 +221,30 @@ type ToolCall = Readonly<Record<string, unknown>>;
  * An umbrella is staged by itself: its members can only go once it is there. The next run finds them in it word for word and
  * proposes that.
  */
-function callsOf({ kind, skills, into }: SkillProposal, mode: CuratorMode): ToolCall[] {
+function callsOf(
+  { kind, skills, into }: SkillProposal,
+  mode: CuratorMode,
+  texts: SkillTexts,
+  now: Date,
+): ToolCall[] {
+  const asRead = (names: readonly string[]): Readonly<Record<string, string>> =>
+    Object.fromEntries(
+      names.flatMap((name) => {
+        const read = texts.get(name);
+        return read ? [[read.path, sha256(read.bytes)]] : [];
+      }),
+    );
+  // An umbrella's own step changes its host; one that merely holds a skill must still do so.
+  const host = kind === "archive" && into !== undefined ? [into.name] : [];
   const leave = skills.map((name) => ({
     action: "delete",
     name,
-    ...(into === undefined ? {} : { absorbed_into: into.name }),
+    expected: asRead([name, ...host]),
+    ...(into === undefined ? { unused_since: isoTime(now) } : { absorbed_into: into.name }),
   }));
   if (kind === "archive" || into === undefined) return leave;
-  const arrive = { action: into.isNew ? "create" : "edit", name: into.name, content: into.content };
+  const expected = asRead([...skills, ...(into.isNew ? [] : [into.name])]);
+  const arrive = { action: into.isNew ? "create" : "edit", name: into.name, content: into.content, expected };
   return mode === "apply" ? [arrive, ...leave] : [arrive];
 }
 
@@ -210,12 +253,19 @@ function waitingFor(home: string, call: ToolCall): string | undefined {
   return records.find(({ payload }) => payload.action === call.action && payload.name === call.name)?.id;
 }
 
-async function mark(store: SkillStore, marks: readonly SkillMark[]): Promise<string[]> {
+/** `back`: skills whose records are of archived ones. */
+async function mark(
+  store: SkillStore,
+  marks: readonly SkillMark[],
+  back: readonly Skill[],
+): Promise<string[]> {
+  if (marks.length + back.length === 0) return [];
   const changes = marks.map(({ skill, mark: state }): [string, UsageChange] => [
     skill,
     (_current, now) => (state === "seed" ? { created_at: now } : { state }),
   ]);
-  const done = await changeUsage(store, new Map(changes));
+  const replaced = back.map((skill): [string, UsageChange] => [skill.directoryName, markReplaced]);
+  const done = await changeUsage(store, new Map([...changes, ...replaced]));
   return done.ok ? [] : [`The marks were not saved: ${done.error.message}`];
 }
 

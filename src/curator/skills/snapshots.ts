@@ -1,30 +1,22 @@
 // Packed copies of the skills directory: `.curator_backups/<UTC id>/skills.tar.gz` with a `manifest.json`, as the Python
-// original keeps them. Restoring swaps whole directories, so that what stands is the old state or the new one.
-import {
-  lstatSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { dirname, join } from "node:path";
+// original keeps them. Restoring swaps whole directories: what stands is the old state or the new one, and after a kill half-way
+// the old one as soon as the next backup, restore or rollback begins.
+import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import {
   describeCause,
   err,
   namesIn,
   ok,
   type Result,
-  randomHex,
-  syncDirectory,
+  withFileLockSync,
   withFileLocks,
   writeFileAtomic,
 } from "../../lib/index.ts";
 import { changeLockPath, skillsDirectory } from "../../skills/index.ts";
+import { type AlreadyRunning, takeRunLock } from "../run-lock.ts";
 import { isSafePath, packTarGz, type TarEntry, unpackTarGz } from "../tar.ts";
+import { BACKUPS, hasUnfinishedSwap, mendSwap, swap } from "./swap.ts";
 
 export type Snapshot = {
   /** `20261115T101500Z`, with `-2` and so on for more in one second. */
@@ -35,46 +27,86 @@ export type Snapshot = {
   readonly bytes: number;
 };
 
+/** `mended`: what an earlier restore had left half done and was put right first. */
+export type TakenSnapshot = Snapshot & { readonly mended?: readonly string[] };
+
 export type SnapshotProblem = {
   readonly kind: "io" | "not-found" | "damaged" | "locked";
   readonly message: string;
 };
 
-const BACKUPS = ".curator_backups";
+export type Restored = {
+  /** What stood there before. */
+  readonly backup: Snapshot;
+  /** What an earlier restore had left half done and was put right first. */
+  readonly mended: readonly string[];
+};
+
+type Taking = { readonly reason: string; readonly keep: number; readonly now: Date };
+
 /** Never packed and never replaced: other programs' lists, and the copies themselves. */
 const OUTSIDE: ReadonlySet<string> = new Set([".hub", BACKUPS]);
-const LOCKS = /\.lock$/;
+const LOCKS = /\.lock$|^\.curator_running\.json$/;
 const LOCK_WAIT_MS = 10_000;
+const LOCKED: SnapshotProblem = {
+  kind: "locked",
+  message: "Another process is changing the skills. Nothing was changed; try again.",
+};
 
 /** The oldest beyond `keep` go. */
-export function takeSnapshot(
-  home: string,
-  { reason, keep, now }: { readonly reason: string; readonly keep: number; readonly now: Date },
-): Result<Snapshot, SnapshotProblem> {
-  const skills = skillsDirectory(home);
+export function takeSnapshot(home: string, taking: Taking): Result<TakenSnapshot, SnapshotProblem> {
   try {
-    const entries = collect(skills);
-    const packed = packTarGz(entries);
-    const id = freshId(home, now);
-    const directory = join(skills, BACKUPS, id);
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
-    writeFileAtomic(join(directory, "skills.tar.gz"), packed);
-    const files = entries.filter(({ data }) => data !== undefined).length;
-    const snapshot: Snapshot = { id, createdAt: now.toISOString(), reason, files, bytes: packed.length };
-    const manifest = {
-      id,
-      created_at: snapshot.createdAt,
-      reason,
-      skill_files: files,
-      archive_bytes: packed.length,
-    };
-    writeFileAtomic(join(directory, "manifest.json"), `${JSON.stringify(manifest, null, 2)}\n`);
-    for (const old of listSnapshots(home).slice(Math.max(1, keep)))
-      rmSync(join(skills, BACKUPS, old.id), { recursive: true, force: true });
-    return ok(snapshot);
+    const mended = mendRestore(home);
+    if (!mended.ok) return mended;
+    const snapshot = pack(home, taking);
+    prune(home, taking.keep, [snapshot.id]);
+    return ok(mended.value.length === 0 ? snapshot : { ...snapshot, mended: mended.value });
   } catch (cause) {
     return err({ kind: "io", message: `The skills could not be backed up: ${describeCause(cause)}.` });
   }
+}
+
+/** Takes back a restore that was cut off; the value is what to tell of it. */
+export function mendRestore(home: string): Result<readonly string[], SnapshotProblem> {
+  const skills = skillsDirectory(home);
+  if (!hasUnfinishedSwap(skills)) return ok([]);
+  try {
+    const mended = withFileLockSync(changeLockPath(skills), { timeoutMs: LOCK_WAIT_MS }, () =>
+      mendSwap(skills),
+    );
+    return mended.ok ? mended : err(LOCKED);
+  } catch (cause) {
+    const message = `A restore of the skills was cut off and could not be taken back: ${describeCause(cause)}.`;
+    return err({ kind: "io", message });
+  }
+}
+
+function pack(home: string, { reason, now }: Taking): Snapshot {
+  const skills = skillsDirectory(home);
+  const entries = collect(skills);
+  const packed = packTarGz(entries);
+  const id = freshId(home, now);
+  const directory = join(skills, BACKUPS, id);
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  writeFileAtomic(join(directory, "skills.tar.gz"), packed);
+  const files = entries.filter(({ data }) => data !== undefined).length;
+  const snapshot: Snapshot = { id, createdAt: now.toISOString(), reason, files, bytes: packed.length };
+  const manifest = {
+    id,
+    created_at: snapshot.createdAt,
+    reason,
+    skill_files: files,
+    archive_bytes: packed.length,
+  };
+  writeFileAtomic(join(directory, "manifest.json"), `${JSON.stringify(manifest, null, 2)}\n`);
+  return snapshot;
+}
+
+/** The protected ones count among those kept. */
+function prune(home: string, keep: number, protect: readonly string[]): void {
+  const others = listSnapshots(home).filter(({ id }) => !protect.includes(id));
+  for (const { id } of others.slice(Math.max(0, keep - protect.length)))
+    rmSync(join(skillsDirectory(home), BACKUPS, id), { recursive: true, force: true });
 }
 
 /** Newest first. What has no archive is none. */
@@ -93,8 +125,15 @@ export function listSnapshots(home: string): Snapshot[] {
     .sort((a, b) => (a.id < b.id ? 1 : -1));
 }
 
-/** Puts the skills back as they were. What stands now is packed first, by the caller. */
-export async function restoreSnapshot(home: string, id: string): Promise<Result<void, SnapshotProblem>> {
+/**
+ * Puts the skills back as they were; what stands now is packed first and can be had back the same way. Pins, a pause and the
+ * history of changes stay those of now.
+ */
+export async function restoreSnapshot(
+  home: string,
+  id: string,
+  { keep, now }: Omit<Taking, "reason">,
+): Promise<Result<Restored, SnapshotProblem | AlreadyRunning>> {
   const skills = skillsDirectory(home);
   if (!listSnapshots(home).some((each) => each.id === id))
     return err({
@@ -123,61 +162,27 @@ export async function restoreSnapshot(home: string, id: string): Promise<Result<
       message: `The backup '${id}' holds a path that leads elsewhere. Nothing was changed.`,
     });
   try {
-    const done = await withFileLocks([changeLockPath(skills)], { timeoutMs: LOCK_WAIT_MS }, () =>
-      swap(skills, entries),
-    );
-    if (done.ok) return ok(undefined);
-    return err({
-      kind: "locked",
-      message: "Another process is changing the skills. Nothing was changed; try again.",
+    const lock = takeRunLock(home, "restore", now);
+    if (!lock.ok) return lock;
+    using _held = lock.value;
+    const done = await withFileLocks([changeLockPath(skills)], { timeoutMs: LOCK_WAIT_MS }, (): Restored => {
+      const mended = mendSwap(skills);
+      const backup = pack(home, { reason: `before rollback to ${id}`, keep, now });
+      swap(skills, inside(skills), entries);
+      return { backup, mended };
     });
+    if (!done.ok) return err(LOCKED);
+    prune(home, keep, [id, done.value.backup.id]);
+    return done;
   } catch (cause) {
-    return err({
-      kind: "io",
-      message: `The skills could not be restored: ${describeCause(cause)}. They are as they were.`,
-    });
+    const message = `The skills could not be restored: ${describeCause(cause)}. They are as they were${
+      hasUnfinishedSwap(skills) ? " once 'hermes curator backup' works again." : "."
+    }`;
+    return err({ kind: "io", message });
   }
 }
 
-/** The new state is complete beside the old one before anything moves; a failure half-way moves everything back. */
-function swap(skills: string, entries: readonly TarEntry[]): void {
-  const stage = join(skills, BACKUPS, `.restore-${randomHex(4)}`);
-  const fresh = join(stage, "new");
-  const old = join(stage, "old");
-  const moved: (readonly [string, string])[] = [];
-  const move = (from: string, to: string): void => {
-    renameSync(from, to);
-    moved.push([from, to]);
-  };
-  try {
-    mkdirSync(fresh, { recursive: true, mode: 0o700 });
-    mkdirSync(old, { mode: 0o700 });
-    for (const entry of entries) unpack(fresh, entry);
-    for (const { path, link } of entries) if (link !== undefined) symlinkSync(link, join(fresh, path));
-    for (const name of inside(skills)) move(join(skills, name), join(old, name));
-    for (const name of readdirSync(fresh)) move(join(fresh, name), join(skills, name));
-    syncDirectory(skills);
-  } catch (cause) {
-    for (const [from, to] of moved.toReversed()) renameSync(to, from);
-    rmSync(stage, { recursive: true, force: true });
-    throw cause;
-  }
-  rmSync(stage, { recursive: true, force: true });
-}
-
-/** Without the old times: what is put back is new to whoever keeps a catalogue by time and size. */
-function unpack(root: string, { path, mode, data, link }: TarEntry): void {
-  const place = join(root, path);
-  if (link !== undefined) return; // after everything else, so that nothing is written through one
-  if (data === undefined) {
-    mkdirSync(place, { recursive: true, mode: mode | 0o700 });
-    return;
-  }
-  mkdirSync(dirname(place), { recursive: true, mode: 0o700 });
-  writeFileSync(place, data, { mode: mode | 0o600, flag: "wx" });
-}
-
-/** Lock files stay: a program may hold one at this moment. */
+/** Lock files stay, and who holds one: a program may do so at this moment. */
 function inside(skills: string): string[] {
   return namesIn(skills).filter((name) => !OUTSIDE.has(name) && !LOCKS.test(name));
 }

@@ -8,9 +8,13 @@ export type Transition = "seed" | "stale" | "active" | "archive";
 const PROTECTED: ReadonlySet<string> = new Set(["plan"]);
 const DAY_MS = 86_400_000;
 
-/** Only what an agent wrote is looked after: people's own skills and those of others are theirs. */
+/**
+ * Only what an agent wrote is looked after: people's own skills and those of others are theirs. A record of an archived skill
+ * says nothing about the one that has its name now.
+ */
 export function isCandidate(name: string, provenance: Provenance, usage: SkillUsage | undefined): boolean {
-  return provenance === "agent" && usage?.created_by === "agent" && !PROTECTED.has(name);
+  if (provenance !== "agent" || PROTECTED.has(name)) return false;
+  return usage?.created_by === "agent" && usage.state !== "archived";
 }
 
 export function transitionOf(

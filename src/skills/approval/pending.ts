@@ -14,6 +14,7 @@ import {
   writeFileAtomic,
 } from "../../lib/index.ts";
 import type { SkillCall } from "../change/call.ts";
+import { conditionFields } from "../change/conditions.ts";
 import { fieldOf, isFields } from "../frontmatter/parse.ts";
 import type { SkillError, SkillOrigin } from "../types.ts";
 
@@ -53,7 +54,7 @@ export function stagePendingSkill(
     summary: summaryOf(call),
     origin: recordOrigin(origin),
     created_at: now.getTime() / 1000,
-    payload: payloadOf(call),
+    payload: { ...payloadOf(call), ...conditionFields(call) },
     ...(group === undefined ? {} : { group }),
   };
   try {

@@ -11,7 +11,7 @@ import { archiveDirectory } from "../paths.ts";
 import { provenanceOf, readOrigins } from "../provenance.ts";
 import { findIn, type SkillStore } from "../store.ts";
 import type { Skill, SkillError } from "../types.ts";
-import { changeUsage, markActive, markArchived, readUsage } from "../usage.ts";
+import { changeUsage, markActive, markArchived, readUsage, usageProblem } from "../usage.ts";
 import { applyPlan, type ChangeContext, draftOf, moveSkill } from "./apply.ts";
 import { underLock } from "./perform.ts";
 import { cannotMove } from "./plan-delete.ts";
@@ -99,7 +99,7 @@ export function listArchivedSkills(store: SkillStore): readonly ArchivedSkill[] 
 function refusedFor(
   skill: Skill,
   store: SkillStore,
-  { isBundledIncluded = false }: ArchiveOptions,
+  { isBundledIncluded = false, origin }: ArchiveOptions,
 ): SkillError | undefined {
   const origins = readOrigins(store);
   const provenance = provenanceOf(skill, origins);
@@ -108,6 +108,9 @@ function refusedFor(
     const message = `The skill '${skill.name}' (${skill.isFlat ? "a single file" : provenance}) is not archived.`;
     return { kind: "protected", message };
   }
+  const problem = origin === "cli" ? undefined : usageProblem(store);
+  if (problem !== undefined)
+    return { kind: "protected", message: `${problem} '${skill.name}' may be pinned and was left alone.` };
   if (readUsage(store).get(skill.directoryName)?.pinned)
     return { kind: "protected", message: `The skill '${skill.name}' is pinned. Unpin it first.` };
   return undefined;

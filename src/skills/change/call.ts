@@ -5,9 +5,12 @@ import { characterProblem, textProblem } from "../frontmatter/check.ts";
 import { MAX_FILE_BYTES, SKILL_FILE } from "../limits.ts";
 import { nameProblem, shownName } from "../names.ts";
 import { SKILL_ACTIONS, type SkillAction, type SkillError } from "../types.ts";
+import { type Conditions, parseConditions } from "./conditions.ts";
 import { parseFilePath } from "./file-path.ts";
 
-export type SkillCall =
+export type SkillCall = Operation & Conditions;
+
+type Operation =
   | { readonly action: "create"; readonly name: string; readonly content: string; readonly category?: string }
   | { readonly action: "edit"; readonly name: string; readonly content: string }
   | {
@@ -48,10 +51,13 @@ export function parseSkillCall(args: unknown): Result<SkillCall, SkillError> {
   if (odd !== undefined) return err({ kind: "invalid", message: odd });
   const name = text(given, "name");
   if (!name) return missing("name", action);
-  return parsers[action](given, name);
+  const operation = parsers[action](given, name);
+  if (!operation.ok) return operation;
+  const conditions = parseConditions(given);
+  return conditions.ok ? ok({ ...operation.value, ...conditions.value }) : conditions;
 }
 
-const parsers: Readonly<Record<SkillAction, (given: Given, name: string) => Result<SkillCall, SkillError>>> =
+const parsers: Readonly<Record<SkillAction, (given: Given, name: string) => Result<Operation, SkillError>>> =
   {
     create: (given, name) => {
       const category = text(given, "category") || undefined;
