@@ -11,7 +11,8 @@ const TTL_SECONDS = 60;
 /** Those of this thread's agents that are open: also of another copy of this package in the process. */
 const LIVE = Symbol.for("hermes-memory.live-lease-holders");
 const shared = globalThis as { [LIVE]?: Set<string> };
-const liveHolders: Set<string> = (shared[LIVE] ??= new Set());
+const liveHolders: Set<string> = shared[LIVE] ?? new Set();
+shared[LIVE] = liveHolders;
 
 /** Counts as alive until `forgetHolder`. */
 export function newHolder(): string {
