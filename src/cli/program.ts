@@ -105,19 +105,26 @@ async function buildProgram(argv: readonly string[], io: Terminal, run: Run): Pr
 
 type ProviderGroup = { readonly name: string; readonly hasHandler: boolean };
 
-/** A first word that is none of ours may be the active provider's. */
+/** A first word that is none of ours may be the active provider's; without a word, its group is a line in the help. */
 async function providerGroup(
   program: Command,
   argv: readonly string[],
   { io, system }: { readonly io: Terminal; readonly system: HomeContext },
 ): Promise<ProviderGroup | undefined> {
   const [asked] = wordsOf(argv);
-  if (asked === undefined || GROUPS.some(({ name }) => name === asked)) return undefined;
+  if (GROUPS.some(({ name }) => name === asked) || argv.some((word) => /^(-V|--version)$/.test(word)))
+    return undefined;
   const profile = profileIn(argv);
   const selected = selectHome(system, profile === undefined ? {} : { profile });
   if (!selected.ok) return undefined;
-  const { addOwnCommands } = await import("./provider-commands.ts");
+  const { addOwnCommands, ownCommandsLine } = await import("./provider-commands.ts");
   const makeCommand = (name: string): Command => commandAt(program, [name], io);
+  if (asked === undefined) {
+    const line = await ownCommandsLine(selected.value.home); // the help lists every command
+    if (line !== undefined && !GROUPS.some(({ name }) => name === line.name))
+      makeCommand(line.name).description(`${line.help} (provider)`);
+    return undefined;
+  }
   const own = await addOwnCommands({ home: selected.value.home, asked, io, makeCommand });
   return own && { name: asked, ...own };
 }

@@ -1,8 +1,13 @@
 // Commands the active provider brings along: one group, under the provider's name. Looked for only when the first word is
-// none of ours, so no other command pays for it.
+// none of ours, or for the list in `hermes --help`, so no other command pays for it.
 import type { Command } from "commander";
 import { loadMemoryConfig, useEnvFile } from "../config/index.ts";
-import { activeProviderName, describeForeign, loadProviderCommands } from "../providers/index.ts";
+import {
+  activeProviderName,
+  describeForeign,
+  describeProviderCommands,
+  loadProviderCommands,
+} from "../providers/index.ts";
 import { CommandFailure, type Terminal } from "./command.ts";
 import { printable } from "./printing.ts";
 
@@ -41,6 +46,16 @@ export async function addOwnCommands(request: OwnCommandsRequest): Promise<OwnCo
     );
   }
   return { hasHandler: handler !== undefined };
+}
+
+/** For `hermes --help`: one line, read from the provider's files. Undefined when it has no commands or config is unreadable. */
+export async function ownCommandsLine(
+  home: string,
+): Promise<{ readonly name: string; readonly help: string } | undefined> {
+  const config = await loadMemoryConfig(home);
+  const name = config.ok ? activeProviderName(config.value.provider) : "";
+  const own = name === "" ? undefined : await describeProviderCommands(home, name);
+  return own && { name: own.name, help: printable(own.help) };
 }
 
 /** A failure in there is the plugin's, not ours. */

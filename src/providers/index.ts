@@ -20,6 +20,7 @@ export {
 } from "./contract.ts";
 export { checkAvailability } from "./discovery/availability.ts";
 export {
+  describeProviderCommands,
   loadProviderCommands,
   type ProviderCommand,
   type ProviderCommands,

@@ -90,6 +90,26 @@ describe("hermes memory status about providers", () => {
     });
   });
 
+  it("names the variables that a user's plugin requires in its plugin.yaml, set or not, and runs no code", async () => {
+    const home = homeWith("memory:\n  provider: tracing\n");
+    const { hasRun } = writeTracing(home);
+    writeFileSync(
+      join(home, "plugins/tracing/plugin.yaml"),
+      "name: tracing\nrequires_env:\n  - TRACING_ONE\n  - name: TRACING_TWO\n    url: https://example.org/keys\n  - not a name!\n",
+    );
+    writeFileSync(join(home, ".env"), "TRACING_ONE=there\n", { mode: 0o600 });
+    expect((await statusOf(home)).provider_status).toMatchObject({
+      variables: [
+        { variable: "TRACING_ONE", is_set: true, required: true },
+        { variable: "TRACING_TWO", is_set: false, required: true, url: "https://example.org/keys" },
+      ],
+    });
+    const { stdout } = await run(home, "memory", "status");
+    expect(stdout).toContain("TRACING_TWO is not set, see https://example.org/keys");
+    expect(stdout).not.toContain("there");
+    expect(hasRun()).toBe(false);
+  });
+
   it("runs no code of a plugin: neither status nor the list nor doctor", async () => {
     const home = homeWith("memory:\n  provider: tracing\n");
     const { hasRun } = writeTracing(home);

@@ -245,6 +245,18 @@ describe("commands of the active provider", () => {
     expect((await runHermes(["mine", "gret"], { home })).code).toBe(2);
   });
 
+  it("are listed in the help while the provider is active, without running its code", async () => {
+    const home = homeWithCommands(`${CLI}\nprocess.stdout.write('loaded');`);
+    for (const args of [["--help"], []]) {
+      const { stdout, code } = await runHermes(args, { home });
+      expect(code).toBe(0);
+      expect(stdout).toMatch(/\n {2}mine +My own memory \(provider\)\n/);
+      expect(stdout).not.toContain("loaded");
+    }
+    writeFileSync(join(home, "config.yaml"), "memory:\n  provider: holographic\n");
+    expect((await runHermes(["--help"], { home })).stdout).not.toContain("My own memory");
+  });
+
   it("are not there when another provider is active, and cost built-in commands nothing", async () => {
     const home = homeWithCommands(CLI);
     writeFileSync(join(home, "plugins", "mine", "cli.mjs"), "process.stdout.write('loaded');");

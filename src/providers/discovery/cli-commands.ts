@@ -1,8 +1,10 @@
 // Commands that the active provider adds to the command line. Only its `cli` file is imported, not the provider.
+import { readFileSync } from "node:fs";
 import { err, ok, type Result } from "../../lib/index.ts";
 import { runAsProvider } from "../manager/stray-errors.ts";
 import { findModule } from "./entry-file.ts";
 import { runForeign } from "./foreign-code.ts";
+import type { FoundProvider } from "./found.ts";
 import { importFile, LOAD_TIMEOUT_MS, type LoadOptions } from "./load.ts";
 import { type LookedUp, lookUp } from "./scan.ts";
 
@@ -35,6 +37,31 @@ export async function loadProviderCommands(
   return read.value === undefined ? {} : { command: read.value };
 }
 
+/** The group that the active provider adds, told from its files alone: nothing of it is run for a help page. */
+export async function describeProviderCommands(
+  home: string,
+  activeName: string,
+): Promise<Pick<ProviderCommand, "name" | "help"> | undefined> {
+  const looked = await lookUp(home, activeName);
+  if (looked === undefined || !registersCommands(looked)) return undefined;
+  return { name: looked.found.name, help: helpOf(looked.found) };
+}
+
+function registersCommands(looked: LookedUp): boolean {
+  if ("bundled" in looked) return looked.bundled.loadCommands !== undefined;
+  const { directory, problem } = looked.found;
+  const path = directory === undefined || problem !== undefined ? undefined : findModule(directory, "cli");
+  try {
+    return path !== undefined && /\bregister(?:Cli|_cli)\b/.test(readFileSync(path, "utf8"));
+  } catch {
+    return false; // unreadable: asking for the command itself says why
+  }
+}
+
+function helpOf({ name, manifest }: FoundProvider): string {
+  return manifest.description === "" ? `Manage ${name} memory plugin` : manifest.description;
+}
+
 function importerOf(looked: LookedUp): (() => Promise<unknown>) | undefined {
   if ("bundled" in looked) return looked.bundled.loadCommands;
   const { directory, problem } = looked.found;
@@ -55,7 +82,7 @@ function readCommand(
   const { description } = found.manifest;
   return ok({
     name: found.name,
-    help: description === "" ? `Manage ${found.name} memory plugin` : description,
+    help: helpOf(found),
     description,
     setup: (command) => void runAsProvider({ onStray }, () => register(command)),
     ...(handler === undefined ? {} : { handler }),

@@ -9,13 +9,17 @@ export type ExternalDependency = {
   readonly check: string;
 };
 
-/** `plugin.yaml`, as far as anybody reads it. */
+/** An environment variable that a plugin reads. */
+export type RequiredVariable = { readonly name: string; readonly url: string };
+
+/** The keys of `plugin.yaml` that this program reads. */
 export type PluginManifest = {
   readonly name: string;
   readonly version: string;
   readonly description: string;
   /** `exclusive`, `context_engine`, ...; "" when absent. */
   readonly kind: string;
+  readonly requiresEnv: readonly RequiredVariable[];
   readonly npmDependencies: readonly string[];
   readonly pipDependencies: readonly string[];
   readonly externalDependencies: readonly ExternalDependency[];

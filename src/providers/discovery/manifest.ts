@@ -2,7 +2,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describeCause, errnoCode, pyStrip } from "../../lib/index.ts";
-import type { ExternalDependency, PluginManifest } from "./found.ts";
+import type { ExternalDependency, PluginManifest, RequiredVariable } from "./found.ts";
 
 export const MANIFEST_FILE = "plugin.yaml";
 
@@ -11,6 +11,7 @@ export const EMPTY_MANIFEST: PluginManifest = {
   version: "",
   description: "",
   kind: "",
+  requiresEnv: [],
   npmDependencies: [],
   pipDependencies: [],
   externalDependencies: [],
@@ -61,10 +62,21 @@ function toManifest(content: Readonly<Record<string, unknown>>): PluginManifest 
     version: text(content.version),
     description: text(content.description),
     kind: text(content.kind).toLowerCase(),
+    requiresEnv: list(content.requires_env).flatMap(toVariable),
     npmDependencies: texts(content.npm_dependencies),
     pipDependencies: texts(content.pip_dependencies),
     externalDependencies: list(content.external_dependencies).flatMap(toExternalDependency),
   };
+}
+
+const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+/** A name, or a name with the address where its value is to be had. */
+function toVariable(value: unknown): readonly RequiredVariable[] {
+  const { name, url } = isRecord(value)
+    ? { name: text(value.name), url: text(value.url) }
+    : { name: text(value), url: "" };
+  return VARIABLE_NAME.test(name) ? [{ name, url }] : [];
 }
 
 function toExternalDependency(value: unknown): readonly ExternalDependency[] {

@@ -13,6 +13,7 @@ version: 1.10
 description: Keeps notes
 kind: Exclusive
 hooks: [on_session_end]
+requires_env: [NOTES_KEY, {name: NOTES_URL, url: "https://example.org"}]
 npm_dependencies: [left-pad@^1, "@scope/pkg"]
 pip_dependencies:
   - requests>=2
@@ -25,6 +26,10 @@ external_dependencies:
         version: "1.10",
         description: "Keeps notes",
         kind: "exclusive",
+        requiresEnv: [
+          { name: "NOTES_KEY", url: "" },
+          { name: "NOTES_URL", url: "https://example.org" },
+        ],
         npmDependencies: ["left-pad@^1", "@scope/pkg"],
         pipDependencies: ["requests>=2"],
         externalDependencies: [

@@ -45,7 +45,7 @@ export type ActiveProvider = {
   readonly problem?: string;
   readonly settings: Settings;
   readonly availability: KnownAvailability | null;
-  /** What it takes from the environment; only while it is not available. */
+  /** Of a bundled provider that is not available: every variable it reads. Of a user's plugin: those its `plugin.yaml` requires. */
   readonly variables?: readonly Variable[];
   readonly health: ProviderHealth | null;
 };
@@ -78,7 +78,9 @@ async function describeActive(
   const health = readProviderHealth(home, name) ?? null;
   const { source, directory, problem } = found ?? {};
   const { told, ...checked } =
-    source === "bundled" ? await checkBundled(home, name) : { availability: health?.availability ?? null };
+    source === "bundled"
+      ? await checkBundled(home, name)
+      : { availability: health?.availability ?? null, ...namedVariables(home, found) };
   return {
     name,
     installed: found !== undefined,
@@ -103,10 +105,29 @@ async function checkBundled(home: string, name: string): Promise<Checked> {
 
 type Checked = Pick<ActiveProvider, "availability" | "variables"> & { readonly told?: Settings };
 
-function variablesOf(home: string, name: string, provider: MemoryProvider): Variable[] {
+/** Read from `plugin.yaml`: the plugin's code is not run for a status. */
+function namedVariables(home: string, found: FoundProvider | undefined): Pick<Checked, "variables"> {
+  const required = found?.manifest.requiresEnv ?? [];
+  if (required.length === 0) return {};
+  const isSet = variableLookup(home);
+  return {
+    variables: required.map(({ name, url }) => ({
+      key: name,
+      variable: name,
+      is_set: isSet(name),
+      required: true,
+      ...(url === "" ? {} : { url }),
+    })),
+  };
+}
+
+function variableLookup(home: string): (variable: string) => boolean {
   const file = readEnvFile(envFilePath(home));
-  const isSet = (variable: string): boolean =>
-    Boolean(process.env[variable] || (file.ok && file.value.values.get(variable)));
+  return (variable) => Boolean(process.env[variable] || (file.ok && file.value.values.get(variable)));
+}
+
+function variablesOf(home: string, name: string, provider: MemoryProvider): Variable[] {
+  const isSet = variableLookup(home);
   return fieldsOf(provider).fields.flatMap((field): Variable[] => {
     const variable = variableOf(name, field);
     if (variable === undefined) return [];
