@@ -6,7 +6,7 @@ export const CONTEXT_KEYS: readonly ConfigKey[] = [
     "auxiliary.compression.provider",
     "text",
     "auto",
-    "Model provider for summaries; auto for the agent's own.",
+    "Model provider for summaries; auto or main for the agent's own.",
   ),
   key("auxiliary.compression.model", "text", "", "Model for summaries; empty for the conversation's own."),
   key("auxiliary.compression.base_url", "text", "", "Address of a model server of your own."),
@@ -24,7 +24,7 @@ export const CONTEXT_KEYS: readonly ConfigKey[] = [
     "auxiliary.title_generation.provider",
     "text",
     "auto",
-    "Model provider for titles of sessions; auto for the agent's own.",
+    "Model provider for titles of sessions; auto or main for the agent's own.",
   ),
   key(
     "auxiliary.title_generation.model",

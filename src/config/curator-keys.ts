@@ -24,7 +24,7 @@ export const CURATOR_MODEL_KEYS: readonly ConfigKey[] = [
     "auxiliary.curator.provider",
     "text",
     "auto",
-    "Model provider for the curator; auto for the agent's own.",
+    "Model provider for the curator; auto or main for the agent's own.",
   ),
   key("auxiliary.curator.model", "text", "", "Model for the curator; empty for the provider's usual one."),
   key("auxiliary.curator.base_url", "text", "", "Address of a model server of your own."),

@@ -2,7 +2,7 @@
 import type { AuxiliaryModel, HermesConfig } from "../config/index.ts";
 import { err, HermesError, ok, type Result, type TextModel } from "../lib/index.ts";
 import { type OpenModelOptions, openModel } from "./access/open-model.ts";
-import type { ChatMessage, ChatModel, ModelFailure } from "./chat.ts";
+import type { ChatMessage, ChatModel, ModelFailure, ModelReply, ModelRequest } from "./chat.ts";
 import { chooseModel } from "./choice/choose.ts";
 import { vendorOf, withProviderInFront } from "./choice/model-name.ts";
 import type { ChosenModel, ModelChoiceError, ModelSelection } from "./choice-types.ts";
@@ -11,6 +11,7 @@ import { callModel } from "./retry.ts";
 export type TextModelOptions = {
   /** For one call, attempts included. */
   readonly timeoutMs?: number;
+  /** Left out for a model that rejects it. */
   readonly temperature?: number;
   /** Default 1. */
   readonly attempts?: number;
@@ -30,17 +31,36 @@ export function toTextModel(model: ChatModel, options: TextModelOptions = {}): T
       ];
       const deadline = timeoutMs === undefined ? [] : [AbortSignal.timeout(timeoutMs)];
       const signals = [...(signal ? [signal] : []), ...deadline];
-      const request = { messages, maxOutputTokens, temperature, signal: AbortSignal.any(signals) };
-      const outcome = await callModel(model, request, { attempts }).catch((cause: unknown) => {
-        signal?.throwIfAborted();
-        if (!deadline.some(({ aborted }) => aborted)) throw cause;
-        throw failed(tooLate(model, timeoutMs ?? 0));
-      });
+      const request = { messages, maxOutputTokens, signal: AbortSignal.any(signals) };
+      const outcome = await callWithTemperature(model, request, { temperature, attempts }).catch(
+        (cause: unknown) => {
+          signal?.throwIfAborted();
+          if (!deadline.some(({ aborted }) => aborted)) throw cause;
+          throw failed(tooLate(model, timeoutMs ?? 0));
+        },
+      );
       if (!outcome.ok) throw failed(outcome.error);
       const { content } = outcome.value.message;
       return typeof content === "string" ? content : "";
     },
   };
+}
+
+/** Models that answered a temperature with HTTP 400. They get none for the rest of the process. */
+const rejectsTemperature = new WeakSet<ChatModel>();
+
+async function callWithTemperature(
+  model: ChatModel,
+  request: ModelRequest,
+  { temperature, attempts }: { readonly temperature: number | undefined; readonly attempts: number },
+): Promise<Result<ModelReply, ModelFailure>> {
+  if (temperature === undefined || rejectsTemperature.has(model))
+    return callModel(model, request, { attempts });
+  const outcome = await callModel(model, { ...request, temperature }, { attempts });
+  if (outcome.ok || outcome.error.kind !== "bad_request" || !/temperature/i.test(outcome.error.message))
+    return outcome;
+  rejectsTemperature.add(model);
+  return callModel(model, request, { attempts });
 }
 
 /** The model that the conversation uses. */
@@ -84,10 +104,11 @@ export async function auxiliaryModel(
   return ok({ model: await openModel(found.value, options), chosen: found.value });
 }
 
-/** A name alone means the main model's server, unless it is plainly another vendor's. */
+/** A name alone means the main model's server, unless it is plainly another vendor's. Provider `main` always means that server. */
 function wantedModel(task: AuxiliaryTask, { chosen }: MainModel): "main" | "same server" | "other" {
   const provider = task.provider.trim().toLowerCase();
   const model = task.model.trim();
+  if (provider === "main") return model === "" || chosen === undefined ? "main" : "same server";
   const isOpen = (provider === "" || provider === "auto") && task.baseUrl.trim() === "";
   if (isOpen && model === "") return "main";
   if (!isOpen || chosen === undefined) return "other";

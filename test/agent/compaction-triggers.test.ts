@@ -27,6 +27,7 @@ describe("before a turn", () => {
     expect(agent.sessionId).not.toBe(old);
     const [request, ...more] = asked(wire.requests);
     expect(more).toEqual([]);
+    expect(wire.requests.find((each) => each !== request)?.body).toMatchObject({ temperature: 0.1 });
     expect(request?.raw).toContain(JSON.stringify(SUMMARY).slice(1, -1));
     expect(lastUser(request as RecordedRequest)).toContain(question);
     expect(lastUser(request as RecordedRequest)).toContain(RECALL);

@@ -51,6 +51,17 @@ describe("a text model", () => {
     await expect(call).rejects.toBe(reason);
   });
 
+  it("leaves the temperature out for a model that rejects it, and does not try again later", async () => {
+    const message = "Unsupported value: 'temperature' does not support 0.1 with this model.";
+    const error = { message, type: "invalid_request_error", param: "temperature", code: "unsupported_value" };
+    const rejected = { status: 400, body: { error } };
+    const { wire, model } = await wireModel("chat", [rejected, { text: "one" }, { text: "two" }]);
+    const text = toTextModel(model, { temperature: 0.1 });
+    expect(await text.complete({ prompt: "x" })).toBe("one");
+    expect(await text.complete({ prompt: "y" })).toBe("two");
+    expect(wire.requests.map(({ body }) => body.temperature)).toEqual([0.1, undefined, undefined]);
+  });
+
   it("asks once, unless told otherwise", async () => {
     const { wire, model } = await wireModel("chat", [serverError()]);
     await expect(toTextModel(model).complete({ prompt: "x" })).rejects.toMatchObject({
@@ -86,6 +97,15 @@ describe("the model of a task", () => {
     const main = await mainAt("http://127.0.0.1:9/v1");
     const found = await forTask({ model: "small" }, main);
     expect(found).toMatchObject({ ok: true, value: { chosen: { ...main.chosen, model: "small" } } });
+  });
+
+  it("is the main one, or one of its server, for the provider 'main', whatever the name looks like", async () => {
+    const main = await mainAt("http://127.0.0.1:9/v1");
+    expect(await forTask({ provider: "main" }, main)).toEqual({ ok: true, value: main });
+    expect(await forTask({ provider: " Main ", model: "claude-x" }, main)).toMatchObject({
+      ok: true,
+      value: { chosen: { ...main.chosen, model: "claude-x" } },
+    });
   });
 
   it("is another vendor's when the name says so, with that vendor's key", async () => {

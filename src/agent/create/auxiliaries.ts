@@ -13,7 +13,7 @@ import {
 } from "../../models/index.ts";
 
 export type Auxiliaries = {
-  /** The conversation's model of the moment. */
+  /** The conversation's current model, at the temperature of summaries. */
   readonly main: TextModel;
   readonly title: TextModel;
   readonly sessionSearch: TextModel;
@@ -33,6 +33,8 @@ export type AuxiliaryInput = {
 };
 
 const TITLE_TEMPERATURE = 0.3;
+/** Of summaries and recaps: they repeat facts. */
+const RECAP_TEMPERATURE = 0.1;
 
 export async function openAuxiliaries(conversation: MainModel, input: AuxiliaryInput): Promise<Auxiliaries> {
   const { config, env, log, warn } = input;
@@ -44,18 +46,25 @@ export async function openAuxiliaries(conversation: MainModel, input: AuxiliaryI
     warn(`auxiliary.${name} is not used: ${found.error.message} The conversation's model does the work.`);
     return undefined;
   };
-  const main: TextModel = { complete: (request) => toTextModel(input.live()).complete(request) };
+  const own = (temperature: number): TextModel => ({
+    complete: (request) => toTextModel(input.live(), { temperature }).complete(request),
+  });
+  const main = own(RECAP_TEMPERATURE);
   const title = await named("title_generation", titleGeneration);
   const search = await named("session_search", sessionSearch);
   const summaries = await named("compression", compression);
   return {
     main,
-    title: title === undefined ? main : toTextModel(title.model, { temperature: TITLE_TEMPERATURE }),
-    sessionSearch: search === undefined ? main : toTextModel(search.model),
+    title:
+      title === undefined
+        ? own(TITLE_TEMPERATURE)
+        : toTextModel(title.model, { temperature: TITLE_TEMPERATURE }),
+    sessionSearch:
+      search === undefined ? main : toTextModel(search.model, { temperature: RECAP_TEMPERATURE }),
     compression: summaries && {
       identity: summaries.model.identity,
       apiKey: summaries.chosen?.apiKey ?? "",
-      text: toTextModel(summaries.model),
+      text: toTextModel(summaries.model, { temperature: RECAP_TEMPERATURE }),
     },
   };
 }
