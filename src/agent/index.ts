@@ -1,6 +1,7 @@
 // The agent: turns, tools, sessions, slash commands.
 export { Agent } from "./agent.ts";
 export {
+  type BusyMode,
   type CommandHost,
   type CommandReply,
   completeSlash,

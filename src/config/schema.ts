@@ -59,6 +59,8 @@ export type HermesConfig = {
   readonly display: {
     readonly memoryNotifications: NotificationLevel;
     readonly showReasoning: boolean;
+    /** What Enter does in a chat while a turn runs. */
+    readonly busyInputMode: "queue" | "steer" | "interrupt";
     readonly platforms: Readonly<Record<string, { readonly memoryNotifications?: NotificationLevel }>>;
   };
   readonly logging: {
@@ -175,11 +177,17 @@ const contextFileMaxChars = wholeNumber(AT_LEAST_1, 20_000);
 
 const platform = z.looseObject({ memory_notifications: notifications.optional() }, SECTION).nullish();
 
+const busyInputMode = z.preprocess(
+  (value) => (typeof value === "string" ? value.trim().toLowerCase() : value),
+  z.enum(["queue", "steer", "interrupt"], "must be queue, steer or interrupt"),
+);
+
 const displaySection = z
   .looseObject(
     {
       memory_notifications: notifications.optional(),
       show_reasoning: boolean(false),
+      busy_input_mode: busyInputMode.nullish(),
       platforms: z.record(z.string(), platform, SECTION).nullish(),
     },
     SECTION,
@@ -187,6 +195,7 @@ const displaySection = z
   .transform((section) => ({
     memoryNotifications: section.memory_notifications ?? "on",
     showReasoning: section.show_reasoning,
+    busyInputMode: section.busy_input_mode ?? "steer",
     platforms: Object.fromEntries(
       Object.entries(section.platforms ?? {}).map(([name, value]) => {
         const level = value?.memory_notifications;

@@ -166,3 +166,16 @@ describe("starting up", () => {
     expect(help.stderr).not.toMatch(/src\/agent|node_modules\/(ai|@ai-sdk|zod)\//);
   });
 });
+
+describe("/curator in a chat", () => {
+  it("is 'hermes curator': same words, same flags, and a wrong one is an error of the line", async () => {
+    const { home } = await chatHome([]);
+    const asked = "/curator\n/curator run --dry-run --no-model\n/curator runn\n";
+    const { stdout, stderr, code } = await runHermes(["chat"], { home, input: asked });
+    const shell = await runHermes(["curator", "status"], { home });
+    expect(stdout).toContain(shell.stdout.split("\n")[0]);
+    expect(stdout.length).toBeGreaterThan(shell.stdout.length);
+    expect(stderr).toContain("unknown command 'runn'");
+    expect(code).toBe(1);
+  });
+});

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { CommandReply } from "../../src/agent/index.ts";
+import type { BusyMode, CommandReply } from "../../src/agent/index.ts";
 import type { HistoryFile } from "../../src/cli/chat/history-file.ts";
 import { ChatUi, type UiEnd } from "../../src/cli/chat/ui.ts";
 import { painter } from "../../src/cli/terminal.ts";
@@ -9,10 +9,11 @@ type Options = {
   readonly replies?: Readonly<Record<string, CommandReply>>;
   readonly run?: ReturnType<typeof fakeCommands>["run"];
   readonly history?: readonly string[];
+  readonly busyMode?: BusyMode;
 };
 
 /** A chat on a terminal in memory. */
-async function chatting({ replies, run, history = [] }: Options = {}) {
+async function chatting({ replies, run, history = [], busyMode = "steer" }: Options = {}) {
   const played = fakeAgent();
   const { tty, terminal, press, type, isOpen } = fakeTty();
   const kept: string[] = [];
@@ -26,6 +27,7 @@ async function chatting({ replies, run, history = [] }: Options = {}) {
     paint: painter(false),
     history: file,
     showReasoning: false,
+    busyMode: () => busyMode,
     now: () => nowMs,
   });
   played.listen((event) => ui.onEvent(event));
@@ -108,6 +110,56 @@ describe("a chat on a terminal", () => {
     turn.end({ interrupted: true, pending_steer: "one more thing" });
     await settled();
     expect(screen()).toMatch(/Interrupted\.\n.*\n> one more thing$/);
+  });
+
+  it("queues what is sent during a turn where Enter means that, and sends it in order", async () => {
+    const { send, nextTurn, steered, interrupts } = await chatting({ busyMode: "queue" });
+    send("Begin");
+    const first = await nextTurn();
+    send("second");
+    send("third");
+    expect(steered).toEqual([]);
+    first.end({ final_response: "Done." });
+    const second = await nextTurn();
+    expect(second.text).toBe("second");
+    second.end();
+    expect((await nextTurn()).text).toBe("third");
+    expect(interrupts()).toBe(0);
+  });
+
+  it("stops the turn and sends the text where Enter means that", async () => {
+    const { send, nextTurn, interrupts } = await chatting({ busyMode: "interrupt" });
+    send("Begin");
+    const first = await nextTurn();
+    send("no, the other one");
+    expect(interrupts()).toBe(1);
+    first.end({ interrupted: true });
+    expect((await nextTurn()).text).toBe("no, the other one");
+  });
+
+  it("runs no queued prompt after Ctrl-C, and gives it back to the input line", async () => {
+    const { send, press, nextTurn, screen, settled } = await chatting({ busyMode: "queue" });
+    send("Begin");
+    const first = await nextTurn();
+    send("then that");
+    press(CTRL_C);
+    first.end({ interrupted: true });
+    await settled();
+    expect(screen()).toMatch(/\n> then that$/);
+  });
+
+  it("sends a prompt of /queue when the turn has ended, and at once when none runs", async () => {
+    const replies: Record<string, CommandReply> = {
+      "/q later": { kind: "queue", lines: ["Queued."], text: "later", json: null },
+    };
+    const { send, nextTurn, settled } = await chatting({ replies });
+    send("/q later");
+    const first = await nextTurn();
+    expect(first.text).toBe("later");
+    send("/q later");
+    await settled();
+    first.end();
+    expect((await nextTurn()).text).toBe("later");
   });
 
   it("leaves at the second Ctrl-C of a running turn, with exit code 130", async () => {

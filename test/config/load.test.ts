@@ -60,7 +60,7 @@ describe("loading config.yaml", () => {
           maxSpawnDepth: 1,
           childTimeoutSeconds: 0,
         },
-        display: { memoryNotifications: "on", showReasoning: false, platforms: {} },
+        display: { memoryNotifications: "on", showReasoning: false, busyInputMode: "steer", platforms: {} },
         logging: { memoryMonitor: { enabled: true, intervalSeconds: 300 } },
         sessions: {
           autoPrune: false,

@@ -18,7 +18,12 @@ export type CommandReply =
   | (Told<"edit"> & { readonly text: string })
   /** `text` is sent as the next message. */
   | (Told<"send"> & { readonly text: string })
+  /** `text` is sent as the next message once the running turn has ended; at once when none runs. */
+  | (Told<"queue"> & { readonly text: string })
   | Told<"error">;
+
+/** What a text does that the user sends while a turn runs. */
+export type BusyMode = HermesConfig["display"]["busyInputMode"];
 
 /** What the entrance gives beside the agent. */
 export type CommandHost = {
@@ -26,6 +31,10 @@ export type CommandHost = {
   /** Asks a person. False where nobody can be asked. */
   confirm(question: string): Promise<boolean>;
   readonly clock?: Clock;
+  /** Absent where nothing can be typed while a turn runs. */
+  readonly busy?: { mode(): BusyMode; setMode(mode: BusyMode): void };
+  /** Runs `hermes curator <words>`. Absent where there is no command line. */
+  readonly runCurator?: (words: readonly string[]) => Promise<CommandReply>;
 };
 
 export type CommandCall = {

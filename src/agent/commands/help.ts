@@ -45,7 +45,7 @@ export const helpCommand: SlashCommand = {
 
 export const exitCommand: SlashCommand = {
   name: "exit",
-  aliases: ["quit", "q"],
+  aliases: ["quit"],
   group: "chat",
   summary: "leave; the conversation is kept unless it is to be deleted",
   usage: "[--delete [now]]",

@@ -1,7 +1,9 @@
 // Every slash command of ours, in the order of `/help`, and how names are found and completed.
 import { nearest } from "../../config/index.ts";
+import { busyCommand, queueCommand, steerCommand } from "./busy.ts";
 import type { SlashCommand } from "./command.ts";
 import { compressCommand } from "./compress.ts";
+import { curatorCommand } from "./curator.ts";
 import { exitCommand, helpCommand } from "./help.ts";
 import { historyCommand, saveCommand } from "./history.ts";
 import { memoryCommand } from "./memory/memory.ts";
@@ -24,15 +26,19 @@ export const SLASH_COMMANDS: readonly SlashCommand[] = [
   undoCommand,
   retryCommand,
   compressCommand,
+  queueCommand,
+  steerCommand,
   historyCommand,
   saveCommand,
   memoryCommand,
   skillsCommand,
+  curatorCommand,
   searchCommand,
   modelCommand,
   providerCommand,
   usageCommand,
   promptCommand,
+  busyCommand,
   helpCommand,
   exitCommand,
 ];

@@ -44,8 +44,8 @@ async function onTerminal(context: CommandContext, wish: ChatWish): Promise<Comm
   let ui: ChatUi | undefined;
   const approve: ApprovalCallback = async (command, description) =>
     approval((await ui?.ask(`${description}?`, command)) ?? "none");
-  const open = await openChat(context, wish, { onEvent: relay.emit, approve });
-  const { agent, showReasoning } = open;
+  const open = await openChat(context, wish, { onEvent: relay.emit, approve, canTypeAhead: true });
+  const { agent, showReasoning, busyMode } = open;
   const [{ ChatUi }, { systemTty }] = await Promise.all([import("./ui.ts"), import("./tty.ts")]);
   const history = openHistory(home.home, { clock: systemClock });
   const chatUi = new ChatUi({
@@ -55,6 +55,7 @@ async function onTerminal(context: CommandContext, wish: ChatWish): Promise<Comm
     paint: io.paint,
     history,
     showReasoning,
+    busyMode,
   });
   ui = chatUi;
   const warnings = [...agent.warnings, ...(history.trouble === undefined ? [] : [history.trouble])];

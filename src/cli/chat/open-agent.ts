@@ -1,5 +1,5 @@
 // Makes the agent a chat talks to. Nothing of it is loaded before.
-import type { AgentEvent, AgentSurface, CommandReply } from "../../agent/index.ts";
+import type { AgentEvent, AgentSurface, BusyMode, CommandReply } from "../../agent/index.ts";
 import { type HermesConfig, loadConfig, useEnvFile } from "../../config/index.ts";
 import type { ApprovalCallback } from "../../curated/index.ts";
 import { logPath } from "../../home.ts";
@@ -19,18 +19,23 @@ export type OpenChat = {
     confirm: (question: string) => Promise<boolean>,
   ): Promise<CommandReply | undefined>;
   complete(written: string): readonly string[];
+  /** What Enter does while a turn runs, as config or `/busy` says. */
+  busyMode(): BusyMode;
 };
 
 export type OpenOptions = {
+  /** Text can be typed while a turn runs. */
+  readonly canTypeAhead?: boolean;
   readonly onEvent: (event: AgentEvent) => void;
   readonly approve?: ApprovalCallback | undefined;
 };
 
 export async function openChat(
-  { home, io }: CommandContext,
+  context: CommandContext,
   wish: ChatWish,
-  { onEvent, approve }: OpenOptions,
+  { onEvent, approve, canTypeAhead = false }: OpenOptions,
 ): Promise<OpenChat> {
+  const { home, io } = context;
   const loaded = await loadConfig(home.home);
   const config = loaded.ok ? loaded.value : failConfig(loaded.error);
   useEnvFile(home.home);
@@ -52,13 +57,28 @@ export async function openChat(
     },
     ...(approve === undefined ? {} : { approve }),
   }).catch(refused);
+  let busyMode = config.display.busyInputMode;
+  const busy = {
+    mode: () => busyMode,
+    setMode: (mode: BusyMode) => {
+      busyMode = mode;
+    },
+  };
+  const runCommand: OpenChat["runCommand"] = (line, confirm) =>
+    runSlashCommand(agent, line, {
+      config,
+      confirm,
+      runCurator: async (words) => (await import("./curator-command.ts")).runCurator(context, words, confirm),
+      ...(canTypeAhead ? { busy } : {}),
+    });
   const engineNames = agent.engineCommands.map(({ name }) => name);
   return {
     agent,
     config,
     facts: await startFacts(agent),
     showReasoning: config.display.showReasoning,
-    runCommand: (line, confirm) => runSlashCommand(agent, line, { config, confirm }),
+    runCommand,
+    busyMode: busy.mode,
     complete: (written) => completeSlash(written, engineNames),
   };
 }

@@ -104,7 +104,7 @@ export async function answerLines(
     if (reply?.kind === "error") hasFailed = true;
     if (reply?.kind === "exit")
       return { exitCode: hasFailed ? 1 : 0, deleteSession: reply.deleteSession === true };
-    if (reply !== undefined && reply.kind !== "send") continue;
+    if (reply !== undefined && reply.kind !== "send" && reply.kind !== "queue") continue;
     const { exitCode } = await answerOnce(reply?.text ?? message, parts);
     if (exitCode === 130) break;
     if (exitCode === 1) hasFailed = true;

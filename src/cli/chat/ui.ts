@@ -1,6 +1,6 @@
 // The chat on a terminal: what a person sends becomes a command, a turn, or a word to the turn that runs; what they stop
 // stops; and there is a way out of everything.
-import type { AgentEvent, AgentSurface, CommandReply } from "../../agent/index.ts";
+import type { AgentEvent, AgentSurface, BusyMode, CommandReply } from "../../agent/index.ts";
 import { describeCause } from "../../lib/index.ts";
 import type { Paint } from "../command.ts";
 import { WAITING } from "./busy-line.ts";
@@ -26,6 +26,8 @@ export type UiParts = {
   readonly paint: Paint;
   readonly history: HistoryFile;
   readonly showReasoning: boolean;
+  /** What Enter does while a turn runs. `/busy` changes it. */
+  readonly busyMode: () => BusyMode;
   /** Milliseconds that only grow. */
   readonly now?: () => number;
 };
@@ -99,6 +101,7 @@ export class ChatUi {
       case "stop":
         this.#panel.say("dim", "Stopping. Ctrl-C again leaves.");
         this.#parts.agent.interrupt();
+        this.#giveBackQueue();
         break;
       case "clear":
         this.#panel.prefill("");
@@ -112,6 +115,14 @@ export class ChatUi {
       default:
         meaning satisfies never;
     }
+  }
+
+  /** Ctrl-C means stop: queued prompts are not run, and go back to the input line. */
+  #giveBackQueue(): void {
+    if (this.#queue.length === 0) return;
+    const texts = this.#queue.splice(0);
+    if (this.#panel.isEmpty) this.#panel.prefill(texts.join("\n"));
+    else for (const text of texts) this.#panel.say("dim", `Not sent: ${text}`);
   }
 
   #end(): void {
@@ -128,7 +139,32 @@ export class ChatUi {
       this.#queue.push(text);
       this.#panel.say("dim", "(waits for what runs now)");
     } else if (isCommandLike(text)) void this.#guarded(() => this.#besidesTurn(text));
-    else this.#steer(text);
+    else this.#sendWhileBusy(text);
+  }
+
+  #sendWhileBusy(text: string): void {
+    const { agent, busyMode } = this.#parts;
+    const mode = busyMode();
+    switch (mode) {
+      case "steer":
+        this.#steer(text);
+        break;
+      case "queue":
+        this.#enqueue(text);
+        break;
+      case "interrupt":
+        this.#queue.unshift(text);
+        this.#panel.say("dim", "(stops the running turn and is sent then)");
+        agent.interrupt();
+        break;
+      default:
+        mode satisfies never;
+    }
+  }
+
+  #enqueue(text: string): void {
+    this.#queue.push(text);
+    this.#panel.say("dim", "(queued: sent when this turn has ended)");
   }
 
   #steer(text: string): void {
@@ -143,7 +179,7 @@ export class ChatUi {
   /** Commands that leave the conversation alone work while a turn runs; the others say that they do not. */
   async #besidesTurn(line: string): Promise<void> {
     const reply = await this.#runCommand(line);
-    if (reply === undefined) this.#steer(line);
+    if (reply === undefined) this.#sendWhileBusy(line);
     else await this.#show(reply);
   }
 
@@ -190,6 +226,10 @@ export class ChatUi {
     if (reply.kind === "exit") this.#leave({ exitCode: 0, deleteSession: reply.deleteSession === true });
     if (reply.kind === "edit") this.#panel.prefill(reply.text);
     if (reply.kind === "send") await this.#turn(reply.text);
+    if (reply.kind === "queue") {
+      if (this.#isBusy) this.#queue.push(reply.text);
+      else this.#working = this.#workOff(reply.text); // the turn ended while the command ran
+    }
   }
 
   /** A mistake of ours must not end the conversation. */

@@ -72,7 +72,7 @@ export class FakeAgent implements AgentSurface {
     throw new Error("a command must not run a turn");
   }
   interrupt(): void {}
-  steer(): boolean {
+  steer(_text?: string): boolean {
     return false;
   }
   close(): Promise<void> {

@@ -6,7 +6,7 @@ describe("the list of commands", () => {
   it("has every command of the chat under one name only", () => {
     expect(new Set(RESERVED_COMMANDS).size).toBe(RESERVED_COMMANDS.length);
     const wanted =
-      "new reset clear resume sessions branch fork undo retry compress compact title history save memory skills search model usage status prompt provider help exit quit q";
+      "new reset clear resume sessions branch fork undo retry compress compact title history save memory skills search model usage status prompt provider help exit quit queue q steer busy curator";
     expect([...RESERVED_COMMANDS].sort()).toEqual(wanted.split(" ").sort());
   });
 

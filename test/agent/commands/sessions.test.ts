@@ -229,7 +229,7 @@ describe("/branch and /title", () => {
 });
 
 describe("/exit", () => {
-  it.each(["/exit", "/quit", "/q"])("%s leaves without a question", async (line) => {
+  it.each(["/exit", "/quit"])("%s leaves without a question", async (line) => {
     const chat = await openChat();
     await chat.agent.talk("one", "two");
     expect(await chat.expect(line, "exit")).not.toHaveProperty("deleteSession");
