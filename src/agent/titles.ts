@@ -10,6 +10,7 @@ import {
 } from "../lib/index.ts";
 import type { Logger } from "../lib/logger.ts";
 import { flattenContent } from "../providers/index.ts";
+import { redactSecrets } from "../security/index.ts";
 import type { SessionStore } from "../sessions/index.ts";
 
 export type TitleRequest = {
@@ -69,8 +70,11 @@ export async function titleSession(request: TitleRequest): Promise<string | unde
   }
 }
 
+/** Both sides without secrets, as summaries have them: another model than the conversation's may read this. */
 export function titlePrompt(user: string, assistant: string): string {
-  return `The user wrote:\n${takeCodePoints(user, SIDE_CHARS)}\n\nThe assistant answered:\n${takeCodePoints(assistant, SIDE_CHARS)}`;
+  // Redacted before it is cut: half a key would not be recognised.
+  const side = (text: string): string => takeCodePoints(redactSecrets(text), SIDE_CHARS);
+  return `The user wrote:\n${side(user)}\n\nThe assistant answered:\n${side(assistant)}`;
 }
 
 /** The answer without what models put around a title; undefined when nothing is left. */

@@ -90,6 +90,21 @@ describe("titling a session", () => {
     expect(seen[0]?.maxOutputTokens).toBe(500);
   });
 
+  it("shows the model no secrets of either side, also not half of one that the limit cuts", async () => {
+    const store = await storeWith("s1");
+    const key = `sk-proj-${"a1B2".repeat(12)}`;
+    const prompts: string[] = [];
+    const complete: TextModel["complete"] = async ({ prompt }) => {
+      prompts.push(prompt);
+      return "Firing porcelain";
+    };
+    const user = `${"x".repeat(480)} ${key}`;
+    await titleSession(requestFor(store, complete, { user, assistant: `Your key ${key} works.` }));
+    expect(prompts).toHaveLength(1);
+    expect(prompts[0]).not.toContain("a1B2");
+    expect(prompts[0]).toContain("Your key sk-proj-*** works.");
+  });
+
   it("numbers a title that is taken", async () => {
     const store = await storeWith("s0", "s1", "s2");
     await store.setSessionTitle("s0", "Firing porcelain");

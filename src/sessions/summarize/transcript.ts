@@ -1,6 +1,6 @@
 // A conversation as text for a model that sums it up. Every block begins with the id of its message, to be cited.
 import { codePointLength, pyStrip, takeCodePoints } from "../../lib/index.ts";
-import { sanitizeContext } from "../../security/index.ts";
+import { redactSecrets, sanitizeContext } from "../../security/index.ts";
 import { contentText } from "../content.ts";
 import type { MessageRow } from "../rows.ts";
 
@@ -32,9 +32,12 @@ function blocksOf(row: MessageRow): string[] {
   }
 }
 
-/** Memory that was recalled into a message at the time is not part of what was said. */
+/**
+ * Without secrets, which are masked before anything is cut. Memory that was recalled into a message at the time is not part of what
+ * was said.
+ */
 function textOf({ role, content }: MessageRow): string {
-  const text = content === null ? "" : contentText(content);
+  const text = content === null ? "" : redactSecrets(contentText(content));
   return role === "user" || role === "assistant" ? pyStrip(sanitizeContext(text)) : text;
 }
 

@@ -27,6 +27,17 @@ function row(id: number, role: string, content: unknown, more: Partial<MessageRo
 }
 
 describe("a transcript", () => {
+  it("holds no secrets, whoever said them", () => {
+    const key = `sk-proj-${"a1B2".repeat(12)}`;
+    const text = formatTranscript([
+      row(1, "user", `use ${key}`),
+      row(2, "assistant", `done with ${key}`),
+      row(3, "tool", `${"x".repeat(240)} ${key} ${"y".repeat(600)}`, { tool_name: "env" }),
+    ]);
+    expect(text).not.toContain("a1B2");
+    expect(text).toContain("[#1] [USER]: use sk-proj-***");
+  });
+
   it("has a block for everything said and called, each with the id of its message", () => {
     const calls = [{ function: { name: "ls" } }, { name: "grep" }, { odd: 1 }, "text"];
     expect(
