@@ -3,7 +3,7 @@
 import type { ContextMessage } from "../context/index.ts";
 import { isRecord } from "../lib/index.ts";
 import { redactSecrets } from "../security/index.ts";
-import type { MessageRow, NewMessage } from "../sessions/index.ts";
+import { isRefused, type MessageRow, type NewMessage, REFUSED_BY_POLICY } from "../sessions/index.ts";
 import { type AgentMessage, newMessage } from "./message.ts";
 
 /** As it is stored. A message that has a row already is a copy of it, in the continuation of its session. */
@@ -19,6 +19,7 @@ export function toRow(message: ContextMessage): NewMessage {
     ...texts(message, TEXT_KEYS),
     ...(message.tool_calls === undefined ? {} : { toolCalls: message.tool_calls }),
     ...(role === "assistant" ? { ...texts(message, THOUGHT_TEXTS), ...values(message) } : {}),
+    ...(isRefused(message) ? { finishReason: REFUSED_BY_POLICY } : {}),
   };
 }
 
@@ -37,6 +38,7 @@ export function fromRow(row: MessageRow): AgentMessage | undefined {
       observed: row.observed ? true : undefined,
     }),
     ...(row.role === "assistant" ? thoughts(row) : {}),
+    ...(isRefused(row) ? { finish_reason: REFUSED_BY_POLICY } : {}),
   };
   return newMessage(message, row.timestamp);
 }

@@ -45,6 +45,7 @@ export {
   type SplitHistory,
   splitForPartial,
 } from "./partial-compress.ts";
+export { refusedCount, withoutRefused } from "./refused.ts";
 export { type SelectEngineOptions, type SelectedEngine, selectEngine } from "./select-engine.ts";
 export type { SummaryProgress } from "./summary/summarise.ts";
 export { estimateMessage, estimateMessages, estimateRequest, estimateText } from "./tokens.ts";

@@ -2,6 +2,7 @@
 import { pyStrip } from "../lib/index.ts";
 import { sanitizeContext } from "../security/index.ts";
 import { decodeContent, parseJsonColumn, type Warn } from "./content.ts";
+import { isRefused, REFUSED_BY_POLICY } from "./refused.ts";
 import type { ConversationMessage, MessageRow, StoredMessageRow } from "./rows.ts";
 
 export function toMessageRow(stored: StoredMessageRow, warn?: Warn): MessageRow {
@@ -58,6 +59,7 @@ function toConversationMessage(row: StoredMessageRow, warn: Warn | undefined): C
   if (row.platform_message_id) message.message_id = row.platform_message_id;
   if (row.observed) message.observed = true;
   if (row.role === "assistant") addThoughts(message, row, report);
+  else if (isRefused(row)) message.finish_reason = REFUSED_BY_POLICY;
   return message;
 }
 

@@ -4,6 +4,7 @@ export type { SessionErrorCode } from "./errors.ts";
 export { type LineageMarks, readMarks } from "./lineage-marks.ts";
 export { type Maintained, type MaintenanceSettings, maintainSessions } from "./maintain.ts";
 export { openSessionStore, type SessionStoreOptions } from "./open.ts";
+export { isRefused, REFUSED_BY_POLICY, REFUSED_NOTE } from "./refused.ts";
 export type {
   ActiveSession,
   AnchoredView,

@@ -273,6 +273,16 @@ export interface SessionStore extends AsyncDisposable {
       readonly leaseHolder?: string;
     },
   ): Promise<number[]>;
+  /**
+   * Sets `finish_reason` of messages of this session, all of them or none; ids of other sessions are left alone. `leaseHolder` as
+   * for `appendMany`.
+   */
+  setFinishReason(
+    sessionId: string,
+    messageIds: readonly number[],
+    finishReason: string,
+    options?: { readonly leaseHolder?: string },
+  ): Promise<void>;
   replaceMessages(sessionId: string, messages: readonly MessageInput[]): Promise<void>;
   clearMessages(sessionId: string): Promise<void>;
   getMessages(

@@ -82,6 +82,8 @@ export const WRITES: Readonly<Record<Exclude<Method, keyof typeof READS>, Call>>
   setMeta: (store) => store.setMeta("key", "value"),
   appendMessage: (store, { session }) => store.appendMessage(session, { role: "user", content: "more" }),
   appendMany: (store, { session }) => store.appendMany(session, [{ role: "user", content: "more" }]),
+  setFinishReason: (store, { session, message }) =>
+    store.setFinishReason(session, [message], "content_policy"),
   replaceMessages: (store, { session }) =>
     store.replaceMessages(session, [{ role: "user", content: "other" }]),
   clearMessages: (store, { session }) => store.clearMessages(session),

@@ -3,6 +3,7 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { isHandoff, toWire } from "../../context/index.ts";
 import { errnoCode, systemClock } from "../../lib/index.ts";
+import { isRefused } from "../../sessions/index.ts";
 import type { AgentMessage } from "../message.ts";
 import type { AgentSurface } from "../surface.ts";
 import type { SlashCommand } from "./command.ts";
@@ -96,7 +97,8 @@ function whatWasSaid(message: AgentMessage): string {
   const text = short(messageText(message), message.role === "tool" ? RESULT_CHARS : TEXT_CHARS);
   const calls = calledTools(message);
   const called = calls.length === 0 ? "" : `(calls ${calls.join(", ")})`;
-  return [text, called].filter((part) => part !== "").join(" ") || "(no text)";
+  const mark = isRefused(message) ? "(refused by the model's provider, left out of requests)" : "";
+  return [text, called, mark].filter((part) => part !== "").join(" ") || "(no text)";
 }
 
 /** Never over a file that is there: two may be saved within one second. */

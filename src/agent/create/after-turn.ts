@@ -1,5 +1,6 @@
 // What happens after a reply without anybody waiting for it: the session gets its title.
 import { describeCause, type TextModel } from "../../lib/index.ts";
+import { isRefused } from "../../sessions/index.ts";
 import type { AgentCore } from "../core.ts";
 import type { TurnResult } from "../result.ts";
 import { shouldTitle, titleSession } from "../titles.ts";
@@ -15,7 +16,7 @@ export async function titleAfterTurn(
   if (store === undefined || result.failed || result.partial || result.interrupted || assistant === "")
     return;
   if (!shouldTitle(messages, (await store.getSessionTitle(sessionId)) !== null)) return;
-  const user = messages.find(({ role }) => role === "user");
+  const user = messages.find((message) => message.role === "user" && !isRefused(message));
   const title = await titleSession({
     store,
     model,

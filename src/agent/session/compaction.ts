@@ -5,8 +5,11 @@ import {
   type CompressOutcome,
   type ContextMessage,
   estimateRequest,
+  type Notice,
+  refusedCount,
   rejoin,
   splitForPartial,
+  withoutRefused,
 } from "../../context/index.ts";
 import { describeCause, HermesError } from "../../lib/index.ts";
 import { type NewLineageSession, newSessionId, type SessionStore } from "../../sessions/index.ts";
@@ -137,7 +140,9 @@ async function attempt(
   const { transcript, manager, engine } = core.parts;
   if (stored !== undefined && !(await core.flush()))
     return failed(core, end, "what was said last could not be stored, and it must not get lost");
-  const whole = transcript.messages.filter(({ _ephemeral }) => _ephemeral === undefined).map(asStored);
+  const refused = refusedCount(transcript.messages);
+  const spoken = transcript.messages.filter(({ _ephemeral }) => _ephemeral === undefined).map(asStored);
+  const whole = withoutRefused(spoken);
   const providerText = (await manager?.onPreCompress(whole)) ?? "";
   const { head, tail } =
     request.keep === undefined ? { head: whole, tail: [] } : splitForPartial(whole, request.keep);
@@ -148,8 +153,11 @@ async function attempt(
     ...(providerText === "" ? {} : { providerText }),
     ...(request.signal === undefined ? {} : { signal: request.signal }),
   });
-  const notices = outcome.notices.map(({ text }) => text);
-  for (const { cause, text } of outcome.notices) core.notice("warn", cause, text);
+  const isShorter = outcome.kind === "compacted" || outcome.kind === "pruned";
+  const told =
+    isShorter && refused > 0 ? [...outcome.notices, refusedNotice(refused, core.sessionId)] : outcome.notices;
+  const notices = told.map(({ text }) => text);
+  for (const { cause, text } of told) core.notice("warn", cause, text);
   if (outcome.kind === "aborted") return end("aborted", notices, outcome.reason);
   if (outcome.kind === "unchanged" || isSameList(outcome.messages, head))
     return end("unchanged", notices, outcome.reason);
@@ -173,6 +181,15 @@ async function attempt(
 }
 
 const OFTEN = 2;
+
+/** The summary does not hold them: a request with them in it would be refused again. */
+function refusedNotice(count: number, sessionId: string): Notice {
+  const messages = count === 1 ? "1 message" : `${count} messages`;
+  return {
+    cause: `refused-not-summarised:${sessionId}`,
+    text: `The summary leaves out ${messages} that the model's provider had refused to read. They are still stored in session ${sessionId}.`,
+  };
+}
 
 /** Undefined when the session goes on in its continuation; otherwise why it does not. */
 async function rotate(
@@ -263,7 +280,7 @@ export function requestTokens(core: AgentCore): number {
   const { prompt, transcript } = core.parts;
   return estimateRequest({
     system: prompt.text ?? "",
-    messages: transcript.messages,
+    messages: withoutRefused(transcript.messages),
     tools: core.table.definitions(),
   });
 }

@@ -2,7 +2,7 @@
 // before; a message knows its row, so nothing has to be counted or compared to tell what is missing.
 import type { ContextMessage } from "../../context/index.ts";
 import { errnoCode } from "../../lib/index.ts";
-import type { SessionStore } from "../../sessions/index.ts";
+import { REFUSED_BY_POLICY, type SessionStore } from "../../sessions/index.ts";
 import { type AgentMessage, newMessage } from "../message.ts";
 import { fromRow, toRow } from "../rows.ts";
 
@@ -14,6 +14,8 @@ export class Transcript {
   readonly #onTrouble: (cause: unknown) => void;
   #list: readonly AgentMessage[] = [];
   #known: KnownState | undefined;
+  /** Rows whose mark is not stored yet. */
+  readonly #toMark = new Set<number>();
   #sessionId: string;
   #flushing: Promise<unknown> = Promise.resolve();
 
@@ -45,6 +47,15 @@ export class Transcript {
     this.#list = this.#list.filter(({ _ephemeral }) => _ephemeral === undefined);
   }
 
+  /** A model's provider refused to read these. They stay in the list and in the database, marked; requests leave them out. */
+  refuse(ids: ReadonlySet<string>): void {
+    for (const { _id, _row_id } of this.#list)
+      if (ids.has(_id) && _row_id !== undefined) this.#toMark.add(_row_id);
+    this.#list = this.#list.map((message) =>
+      ids.has(message._id) ? { ...message, finish_reason: REFUSED_BY_POLICY } : message,
+    );
+  }
+
   /** Without a database: the list after a compaction. */
   replace(messages: readonly AgentMessage[]): void {
     this.#list = messages;
@@ -55,6 +66,7 @@ export class Transcript {
     this.#sessionId = sessionId;
     this.#list = messages;
     this.#known = undefined;
+    this.#toMark.clear();
   }
 
   /** Another session from now on, with the rows it has and everything that has none yet. When they cannot be read, nothing has changed. */
@@ -76,9 +88,13 @@ export class Transcript {
     const store = this.#store;
     if (store === undefined) return true;
     const missing = this.unsaved;
-    if (missing.length === 0) return true;
+    const marks = [...this.#toMark];
+    if (missing.length === 0 && marks.length === 0) return true;
     try {
       const lease = leaseHolder === undefined ? {} : { leaseHolder };
+      if (marks.length > 0) await store.setFinishReason(this.#sessionId, marks, REFUSED_BY_POLICY, lease);
+      for (const row of marks) this.#toMark.delete(row);
+      if (missing.length === 0) return true;
       const ids = await store.appendMany(this.#sessionId, missing.map(toRow), lease);
       const rows = new Map(missing.map(({ _id }, index) => [_id, ids[index]]));
       this.#list = this.#list.map((message) => {
@@ -138,7 +154,9 @@ export class Transcript {
 
   async #load(store: SessionStore, sessionId: string): Promise<readonly AgentMessage[]> {
     const rows = await store.getMessages(sessionId);
-    return rows.map(fromRow).filter((message) => message !== undefined);
+    return rows
+      .map((row) => fromRow(this.#toMark.has(row.id) ? { ...row, finish_reason: REFUSED_BY_POLICY } : row))
+      .filter((message) => message !== undefined);
   }
 
   #noteWritten(ids: readonly number[]): void {

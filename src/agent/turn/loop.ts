@@ -9,6 +9,7 @@ import { runBatch, toolMessage } from "../tools/run-batch.ts";
 import { Draft } from "./draft.ts";
 import { judge, NO_TROUBLES, type Troubles, type Verdict } from "./judge.ts";
 import { callOnce } from "./model-call.ts";
+import { GO_ON_HINT, leftOutText, suspects } from "./refused.ts";
 import { compactAfterTools, makeRoom } from "./room.ts";
 import { isOurs, takenOver } from "./taken-over.ts";
 import { interruptedEnd, type Turn, type TurnEnd } from "./turn.ts";
@@ -31,6 +32,8 @@ class Loop {
   #troubles: Troubles = NO_TROUBLES;
   /** Text that came with housekeeping calls only. */
   #earlierText = "";
+  /** The first request was refused with recall and a hook's text in it, and is sent again without them. */
+  #refusedAdditions = false;
 
   constructor(core: AgentCore, turn: Turn) {
     this.#core = core;
@@ -55,10 +58,21 @@ class Loop {
       case "failure":
         return this.#failed(outcome.failure);
       case "reply":
+        this.#noteAccepted();
         return this.#handle(outcome.reply);
       default:
         return outcome satisfies never;
     }
+  }
+
+  #noteAccepted(): void {
+    if (!this.#refusedAdditions) return;
+    this.#refusedAdditions = false;
+    this.#core.notice(
+      "warn",
+      `additions-refused:${this.#turn.userMessageId}`,
+      "The model's provider refused the request with recalled memory in it, so this turn goes on without recall. Look through the external memory if it happens again.",
+    );
   }
 
   async #handle(reply: ModelReply): Promise<TurnEnd | undefined> {
@@ -195,6 +209,9 @@ class Loop {
       return { ...end, exit: "partial_stream_recovery", detail: "partial_stream_recovery" };
     }
     const partial = this.#draft.text;
+    // With words of a reply it is the reply that was stopped, and the request had been accepted.
+    if (kind === "content_policy" && partial === "" && failure.partialText === "")
+      return this.#refused(failure);
     if (partial !== "") this.#draft.keepText("error");
     return {
       exit: "model_error",
@@ -203,6 +220,29 @@ class Loop {
       partial: partial !== "",
       error: failure.message,
     };
+  }
+
+  /** The same request would be refused in every later turn, so what is new in it is left out from now on. */
+  #refused({ message }: ModelFailure): TurnEnd | undefined {
+    const turn = this.#turn;
+    const hasAdditions = turn.recall !== "" || turn.hookContext !== "";
+    if (turn.apiCalls === 1 && hasAdditions) {
+      // It may not be the user's words: memory and hooks have added theirs to the first request.
+      this.#refusedAdditions = true;
+      turn.recall = "";
+      turn.hookContext = "";
+      return undefined;
+    }
+    return { exit: "model_error", text: "", failed: true, error: message, ...this.#leaveOut() };
+  }
+
+  #leaveOut(): Pick<TurnEnd, "detail" | "hint"> {
+    const { transcript } = this.#core.parts;
+    const left = suspects(transcript.messages, this.#turn.userMessageId);
+    if (left.length === 0) return {};
+    transcript.refuse(new Set(left.map(({ _id }) => _id)));
+    this.#core.notice("warn", `message-refused:${left[0]?._id}`, leftOutText(left));
+    return { detail: "model_error(content_policy)", hint: GO_ON_HINT };
   }
 
   async #overflown(failure: ModelFailure): Promise<TurnEnd | undefined> {
@@ -257,6 +297,9 @@ class Loop {
           ? outcome.failure.message
           : "The model gave no summary of what it had done.";
       if (text !== "") this.#draft.keepText("error");
+      const isRefused =
+        outcome.kind === "failure" && outcome.failure.kind === "content_policy" && text === "";
+      const { hint } = isRefused ? this.#leaveOut() : {};
       return {
         exit: "max_iterations_reached",
         detail,
@@ -264,6 +307,7 @@ class Loop {
         failed: true,
         partial: text !== "",
         error,
+        ...(hint === undefined ? {} : { hint }),
       };
     }
     const { tool_calls: _calls, ...message } = outcome.reply.message;

@@ -1,6 +1,6 @@
 // The messages of one request, made from the live list. Pure: the list stays as it is, and the same list gives the same bytes,
 // whether it is live or was read back from the database.
-import { type ContextMessage, repairPairs, toolCallsOf } from "../../context/index.ts";
+import { type ContextMessage, repairPairs, toolCallsOf, withoutRefused } from "../../context/index.ts";
 import { isRecord, pyStrip } from "../../lib/index.ts";
 import type { ChatMessage } from "../../models/index.ts";
 import { injectRecall } from "../../providers/index.ts";
@@ -26,7 +26,7 @@ export type RequestParts = {
 export function requestMessages(parts: RequestParts): readonly ChatMessage[] {
   const { messages, userMessageId } = parts;
   const addition = [parts.recall, parts.hookContext].filter((text) => text !== "").join("\n\n");
-  const known = messages.filter(({ role }) => ROLES.has(role));
+  const known = withoutRefused(messages).filter(({ role }) => ROLES.has(role));
   const target = known.some(({ _id }) => _id === userMessageId)
     ? userMessageId
     : known.findLast(({ role }) => role === "user")?._id;

@@ -1,5 +1,5 @@
 // Stored messages as a summary is made of them.
-import type { MessageRow } from "../../sessions/index.ts";
+import { isRefused, type MessageRow, REFUSED_NOTE } from "../../sessions/index.ts";
 import { handoffBody, isHandoff, withoutHandoff } from "../compressor/handoff.ts";
 import type { ContextMessage } from "../message.ts";
 import { type Redact, serialiseTurn } from "../summary/serialise.ts";
@@ -7,11 +7,13 @@ import { estimateMessage } from "../tokens.ts";
 import type { Covered } from "./leaves.ts";
 import { isOverviewOf, isPureOverview } from "./overview.ts";
 
+/** What a model's provider refused to read is a note here: a request for its summary would be refused as well. */
 export function toMessage(row: MessageRow): ContextMessage {
+  const calls = isRefused(row) ? null : row.tool_calls;
   return {
     role: row.role,
-    content: row.content,
-    ...(row.tool_calls === null ? {} : { tool_calls: row.tool_calls }),
+    content: isRefused(row) ? REFUSED_NOTE : row.content,
+    ...(calls === null ? {} : { tool_calls: calls }),
     ...(row.tool_call_id === null ? {} : { tool_call_id: row.tool_call_id }),
     ...(row.tool_name === null ? {} : { tool_name: row.tool_name }),
     _row_id: row.id,

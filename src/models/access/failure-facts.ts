@@ -127,9 +127,12 @@ function parsed(text: string): unknown {
   }
 }
 
+/** Where servers repeat the request. Its words are the conversation's and say nothing about the failure. */
+const REPEATED = new Set(["input", "messages", "prompt", "contents"]);
+
 function json(value: object): string {
   try {
-    return JSON.stringify(value) ?? "";
+    return JSON.stringify(value, (key, field) => (REPEATED.has(key) ? undefined : field)) ?? "";
   } catch {
     return "";
   }

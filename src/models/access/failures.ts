@@ -44,6 +44,13 @@ export function cutFailure(partialText: string, place: FailurePlace): ModelFailu
   return { kind, message: failureMessage(kind, facts, place), isRetryable: true, partialText };
 }
 
+/** The server took the request and would not answer it, for `reason`. */
+export function blockedFailure(reason: string, place: FailurePlace): ModelFailure {
+  const kind = "content_policy";
+  const facts = { ...NO_FACTS, sentence: `The prompt was blocked (${reason}).` };
+  return { kind, message: failureMessage(kind, facts, place), isRetryable: false, partialText: "" };
+}
+
 const NO_FACTS: FailureFacts = {
   status: undefined,
   sentence: "",

@@ -9,7 +9,14 @@ import { describeCause, err, ok, type Result } from "../../lib/index.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { FinishReason, ModelDelta, ModelFailure, ModelReply, ModelRequest } from "../chat.ts";
 import { Collector } from "./collect.ts";
-import { classifyFailure, cutFailure, type FailurePlace, stalledFailure } from "./failures.ts";
+import {
+  blockedFailure,
+  classifyFailure,
+  cutFailure,
+  type FailurePlace,
+  stalledFailure,
+} from "./failures.ts";
+import { asRecord, textOf } from "./raw-chunks.ts";
 import { toAssistantMessage, toSdkPrompt } from "./sdk-messages.ts";
 import { usageOf } from "./sdk-usage.ts";
 import type { WireTraits } from "./wire.ts";
@@ -113,6 +120,8 @@ function replyOf({ collector, wire, place }: Reading): Result<ModelReply, ModelF
   const { finish, text } = collector;
   if (finish === undefined || finish.finishReason.unified === "interrupted")
     return err(cutFailure(text, place));
+  const blocked = promptBlock(finish);
+  if (blocked !== undefined && text === "") return err(blockedFailure(blocked, place));
   const message = toAssistantMessage(collector.reply(), wire);
   const hasCalls = message.tool_calls !== undefined;
   const finishReason = REASONS[finish.finishReason.unified];
@@ -125,7 +134,14 @@ function replyOf({ collector, wire, place }: Reading): Result<ModelReply, ModelF
   });
 }
 
-type Unified = Extract<LanguageModelV4StreamPart, { type: "finish" }>["finishReason"]["unified"];
+/** Google refuses a request with status 200 and the reason in place of a reply. A reply that it stops has another field for that. */
+function promptBlock({ providerMetadata }: FinishPart): string | undefined {
+  const { blockReason } = asRecord(asRecord(providerMetadata?.google).promptFeedback);
+  return textOf(blockReason);
+}
+
+type FinishPart = Extract<LanguageModelV4StreamPart, { type: "finish" }>;
+type Unified = FinishPart["finishReason"]["unified"];
 
 const REASONS: Readonly<Record<Unified, FinishReason>> = {
   stop: "stop",

@@ -61,6 +61,8 @@ export const ADD_TO_COUNTERS = `
 `;
 const SET_COUNTERS =
   "UPDATE sessions SET message_count = :messages, tool_call_count = :calls WHERE id = :session";
+const SET_FINISH_REASON =
+  "UPDATE messages SET finish_reason = :reason WHERE id = :id AND session_id = :session";
 const DELETE_ALL = "DELETE FROM messages WHERE session_id = :session";
 
 /** The step between messages that come without a time of their own. */
@@ -70,6 +72,7 @@ export type MessageOperations = Pick<
   SessionStore,
   | "appendMessage"
   | "appendMany"
+  | "setFinishReason"
   | "replaceMessages"
   | "clearMessages"
   | "getMessages"
@@ -94,6 +97,14 @@ export function messageOperations({ connection, clock, warn }: StoreContext): Me
     },
     async appendMany(sessionId, messages, options = {}) {
       return messages.length === 0 ? [] : appendAll(sessionId, messages, options.leaseHolder);
+    },
+    async setFinishReason(sessionId, messageIds, finishReason, options = {}) {
+      const reason = toMessageColumns({ finishReason }, { now: 0, mode: "append" }).finish_reason;
+      const { leaseHolder } = options;
+      await connection.write(() => {
+        if (leaseHolder !== undefined) requireLease(connection, sessionId, leaseHolder, seconds(clock));
+        for (const id of messageIds) connection.run(SET_FINISH_REASON, { session: sessionId, id, reason });
+      });
     },
     async replaceMessages(sessionId, messages) {
       const columns = inSequence(messages, seconds(clock));

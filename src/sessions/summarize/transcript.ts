@@ -2,6 +2,7 @@
 import { codePointLength, pyStrip, takeCodePoints } from "../../lib/index.ts";
 import { redactSecrets, sanitizeContext } from "../../security/index.ts";
 import { contentText } from "../content.ts";
+import { isRefused, REFUSED_NOTE } from "../refused.ts";
 import type { MessageRow } from "../rows.ts";
 
 export function formatTranscript(rows: readonly MessageRow[]): string {
@@ -36,7 +37,9 @@ function blocksOf(row: MessageRow): string[] {
  * Without secrets, which are masked before anything is cut. Memory that was recalled into a message at the time is not part of what
  * was said.
  */
-function textOf({ role, content }: MessageRow): string {
+function textOf(row: MessageRow): string {
+  if (isRefused(row)) return REFUSED_NOTE;
+  const { role, content } = row;
   const text = content === null ? "" : redactSecrets(contentText(content));
   return role === "user" || role === "assistant" ? pyStrip(sanitizeContext(text)) : text;
 }

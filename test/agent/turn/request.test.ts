@@ -192,22 +192,77 @@ const round = fc.oneof(
     ]),
 );
 
+describe("what a provider refused to read", () => {
+  const refusedTurn = (content: string): ContextMessage => ({
+    role: "user",
+    content,
+    finish_reason: "content_policy",
+  });
+
+  it("is not in the request, and the sides still take turns", () => {
+    const messages = list(
+      refusedTurn("no one"),
+      { role: "user", content: "one" },
+      { role: "assistant", content: "first" },
+      refusedTurn("no two"),
+      refusedTurn("no three"),
+      { role: "user", content: "two" },
+    );
+    expect(request(messages).map(({ content }) => content)).toEqual([
+      "You are a test.",
+      "one",
+      "first",
+      "two",
+    ]);
+  });
+
+  it("leaves calls paired: the name of the tool and a note for its result", () => {
+    const refusedCall = {
+      ...call("c1", '{"path":"no"}'),
+      content: "no",
+      reasoning: "no",
+      finish_reason: "content_policy",
+    };
+    const result = { role: "tool", content: "no", tool_call_id: "c1", finish_reason: "content_policy" };
+    const sent = request(list({ role: "user", content: "x" }, refusedCall, result));
+    expect(JSON.stringify(sent)).not.toMatch(/"no"|no\\"/);
+    expect(sent.slice(2)).toMatchObject([
+      {
+        role: "assistant",
+        content: "",
+        tool_calls: [{ id: "c1", function: { name: "memory", arguments: "{}" } }],
+      },
+      { role: "tool", tool_call_id: "c1", content: expect.stringContaining("Left out") },
+    ]);
+  });
+});
+
 describe("a history read back from the database", () => {
   it("gives the request it gave while it was live", async () => {
     await using store = await openSessionStore({ path: newPath() });
     let sessions = 0;
     await fc.assert(
-      fc.asyncProperty(fc.array(round, { minLength: 1, maxLength: 6 }), async (rounds) => {
-        sessions += 1;
-        const id = `s${sessions}`;
-        await store.createSession(id);
-        const live = list(...rounds.flat());
-        await store.appendMany(id, live.map(toRow));
-        const reloaded = (await store.getMessages(id))
-          .map(fromRow)
-          .filter((message) => message !== undefined);
-        expect(JSON.stringify(request(reloaded))).toBe(JSON.stringify(request(live)));
-      }),
+      fc.asyncProperty(
+        fc.array(round, { minLength: 1, maxLength: 6 }),
+        fc.array(fc.nat(20), { maxLength: 3 }),
+        async (rounds, refused) => {
+          sessions += 1;
+          const id = `s${sessions}`;
+          await store.createSession(id);
+          const live = list(
+            ...rounds
+              .flat()
+              .map((message, at) =>
+                refused.includes(at) ? { ...message, finish_reason: "content_policy" } : message,
+              ),
+          );
+          await store.appendMany(id, live.map(toRow));
+          const reloaded = (await store.getMessages(id))
+            .map(fromRow)
+            .filter((message) => message !== undefined);
+          expect(JSON.stringify(request(reloaded))).toBe(JSON.stringify(request(live)));
+        },
+      ),
       { numRuns: 150 },
     );
   });

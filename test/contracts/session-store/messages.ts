@@ -22,6 +22,30 @@ const COLUMNS = [
 const CALL = { id: "c1", type: "function", function: { name: "terminal", arguments: '{"command":"ls"}' } };
 
 export function messagesContract({ open }: Harness): void {
+  it("a finish reason can be set later, for messages of that session alone and only with the lease", async () => {
+    await using store = await open();
+    for (const id of ["a", "b"]) await store.createSession(id, { source: "cli" });
+    const said = [
+      { role: "user", content: "one" },
+      { role: "user", content: "two" },
+    ];
+    const [first = 0, second = 0] = await store.appendMany("a", said);
+    const [other = 0] = await store.appendMany("b", said);
+    await store.acquireSessionLease("a", "me");
+    await store.setFinishReason("a", [second, other], "content_policy", { leaseHolder: "me" });
+    const reasons = async (id: string) =>
+      (await store.getMessages(id)).map(({ finish_reason }) => finish_reason);
+    expect(await reasons("a")).toEqual([null, "content_policy"]);
+    expect(await reasons("b")).toEqual([null, null]);
+    await expectCode(store.setFinishReason("a", [first], "x", { leaseHolder: "you" }), "lease-lost");
+    expect(await reasons("a")).toEqual([null, "content_policy"]);
+    expect(await store.getMessagesAsConversation("a")).toMatchObject([
+      {},
+      { finish_reason: "content_policy" },
+    ]);
+    expect((await store.search("two")).hits.length).toBeGreaterThan(0);
+  });
+
   it("a time far in the future is not handed on to later messages", async () => {
     await using store = await open();
     await store.createSession("a", { source: "cli" });

@@ -126,6 +126,13 @@ describe("other refusals", () => {
     ["not_found", 400, message("The model `gpt-x` does not exist", { code: "model_not_found" })],
     ["bad_request", 400, message("temperature: must be at most 1")],
     ["bad_request", 422, { detail: [{ msg: "Field required", input: "whole request" }] }],
+    [
+      "bad_request",
+      422,
+      {
+        detail: [{ msg: "Field required", input: { messages: [{ content: "What is a content policy?" }] } }],
+      },
+    ],
     ["bad_request", 400, message("`max_tokens` must be greater than `thinking.budget_tokens`")],
     ["server", 500, "<html>oops</html>"],
     ["server", 529, { type: "error", error: { type: "overloaded_error", message: "Overloaded" } }],

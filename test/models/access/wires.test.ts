@@ -1,7 +1,7 @@
 // One request over each wire, with the vendors' real SDKs and real sockets.
 import { describe, expect, it } from "vitest";
 import type { ChatMessage, ToolDefinition } from "../../../src/models/index.ts";
-import { ASKED, ear, KEY, KINDS, replyOf, wireModel } from "./over-http.ts";
+import { ASKED, ear, failureOf, KEY, KINDS, replyOf, wireModel } from "./over-http.ts";
 
 const TOOL: ToolDefinition = {
   name: "measure",
@@ -122,10 +122,15 @@ describe.each(KINDS)("a model on the %s wire", (kind) => {
   it("says when a reply was cut at its limit or by a filter", async () => {
     const { model } = await wireModel(kind, [
       { text: "Forty", finish: "length" },
+      { text: "For", finish: "content_filter" },
       { text: "", finish: "content_filter" },
     ]);
     expect(await replyOf(model, { ...ASKED, maxOutputTokens: 5 })).toMatchObject({ finishReason: "length" });
     expect(await replyOf(model)).toMatchObject({ finishReason: "content_filter" });
+    // Google says with status 200 that it did not take the request; the others stopped their reply.
+    if (kind === "google")
+      expect(await failureOf(model)).toMatchObject({ kind: "content_policy", isRetryable: false });
+    else expect(await replyOf(model)).toMatchObject({ finishReason: "content_filter" });
   });
 
   it("sends the key in the header and nowhere else", async () => {
