@@ -1,9 +1,11 @@
 // `npm run soak:scrubber [-- --cases N --seed N]`: random streams through the scrubber against the whole-text
-// oracle. Progress on stderr, one JSON object last; exit code 1 when anything leaked, was lost, or came too early
+// oracle, and as many random replies through the echo scrubber, cut and in one piece. Progress on stderr, one JSON object last; exit code 1 when anything leaked, was lost, or came too early
 // or too late.
 import { parseArgs } from "node:util";
 import fc from "fast-check";
+import { EchoScrubber } from "../src/providers/fence/echo-scrubber.ts";
 import { StreamingContextScrubber } from "../src/providers/fence/scrubber.ts";
+import { echoStream, RECALL } from "../test/providers/fence/echoes.ts";
 import { shownSoFar, visibleText } from "../test/providers/fence/oracle.ts";
 import { type Stream, stream } from "../test/providers/fence/streams.ts";
 
@@ -17,18 +19,19 @@ if (!(Number.isSafeInteger(cases) && cases > 0 && Number.isSafeInteger(seed))) {
 
 const BATCH = 1_000;
 const startedAt = performance.now();
-const counts = { leaks: 0, losses: 0, mismatches: 0 };
+const counts = { leaks: 0, losses: 0, mismatches: 0, echoes: 0 };
 const seen = { chunks: 0, characters: 0, hidden: 0 };
 console.error(`seed ${seed}`);
 for (let done = 0; done < cases; ) {
   const numRuns = Math.min(BATCH, cases - done);
   for (const one of fc.sample(stream, { numRuns, seed: (seed + done) | 0 })) check(one);
+  for (const one of fc.sample(echoStream, { numRuns, seed: (seed + done) | 0 })) checkEchoes(one);
   done += numRuns;
   if (done % 20_000 === 0 || done === cases) console.error(`${done} of ${cases}, ${JSON.stringify(counts)}`);
 }
 const seconds = Math.round((performance.now() - startedAt) / 1000);
 console.log(JSON.stringify({ soak: "scrubber", seed, cases, ...counts, ...seen, seconds }));
-process.exitCode = counts.leaks + counts.losses + counts.mismatches > 0 ? 1 : 0;
+process.exitCode = counts.leaks + counts.losses + counts.mismatches + counts.echoes > 0 ? 1 : 0;
 
 function check({ text, chunks }: Stream): void {
   const scrubber = new StreamingContextScrubber();
@@ -53,6 +56,17 @@ function check({ text, chunks }: Stream): void {
   if (!found.mismatches) return;
   for (const kind of ["leaks", "losses", "mismatches"] as const) counts[kind] += found[kind] ? 1 : 0;
   console.error(`wrong: ${JSON.stringify({ chunks, shown, expected })}`);
+}
+
+/** The chunks must not matter, and nothing may be shown that was not in the reply. */
+function checkEchoes({ text, chunks }: Stream): void {
+  const [cut = "", whole = ""] = [chunks, [text]].map((parts) => {
+    const scrubber = new EchoScrubber(RECALL);
+    return parts.map((part) => scrubber.feed(part)).join("") + scrubber.end();
+  });
+  if (cut === whole && isWithin(whole, text)) return;
+  counts.echoes += 1;
+  console.error(`wrong: ${JSON.stringify({ chunks, cut, whole })}`);
 }
 
 /** Can `part` be got from `whole` by leaving characters out? */

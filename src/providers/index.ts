@@ -41,6 +41,7 @@ export { readManifest } from "./discovery/manifest.ts";
 export { activeProviderName, isProviderName } from "./discovery/names.ts";
 export { findProvider, findProviders, pluginsDirectory } from "./discovery/scan.ts";
 export { buildMemoryContextBlock, injectRecall } from "./fence/block.ts";
+export { EchoScrubber } from "./fence/echo-scrubber.ts";
 export { StreamingContextScrubber } from "./fence/scrubber.ts";
 export { type Activation, type ActivationRequest, activateProvider } from "./manager/activate.ts";
 export { flattenContent } from "./manager/flatten-content.ts";

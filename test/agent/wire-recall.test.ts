@@ -12,7 +12,7 @@ import {
   type Step,
   type WireKind,
 } from "../fakes/wires/script.ts";
-import { type AgentHome, type AgentSetting, agentHome } from "./agent-home.ts";
+import { type AgentHome, type AgentSetting, agentHome, streamedText } from "./agent-home.ts";
 
 const KINDS: readonly WireKind[] = ["chat", "responses", "anthropic", "google"];
 const RECALLED = "The user drinks oolong.";
@@ -101,6 +101,52 @@ describe.each(KINDS)("recalled memory over the %s wire", (kind) => {
     expect(JSON.stringify(wire.wireMessages(1)[0])).not.toContain(FENCE);
     await expectNoTrace(made);
   });
+});
+
+describe.each(KINDS)("recall that the model repeats over the %s wire", (kind) => {
+  const CLOSE = "</memory-context>";
+
+  it.each([
+    ["in the middle of a line", `Sure: ${FENCE}${RECALLED}${CLOSE} Tea it is.`, "Sure:  Tea it is."],
+    ["without an end", `Tea it is. ${FENCE}${RECALLED}`, "Tea it is."],
+  ])("%s is neither streamed nor returned, stored or synced", async (_where, text, kept) => {
+    const made = await recalling([{ text }], { kind });
+    const { agent, events, recorder } = made;
+    const result = await agent.run("question");
+    expect(result.final_response).toBe(kept);
+    expect(streamedText(events)).toBe(kept);
+    await expectNoTrace(made);
+    await agent.close();
+    const synced = recorder.take("syncTurn");
+    expect(synced).toHaveLength(1);
+    expect(synced[0]?.args.slice(0, 2)).toEqual(["question", kept]);
+    expect(JSON.stringify(synced)).not.toContain(RECALLED);
+  });
+});
+
+it("a reply about the tag stays as it is, also with recall", async () => {
+  const text = `The ${FENCE} tag marks what I recall. ${RECALLED}`;
+  const { agent, events } = await recalling([{ text }]);
+  expect((await agent.run("question")).final_response).toBe(text);
+  expect(streamedText(events)).toBe(text);
+});
+
+it("recall in the arguments of a tool call reaches the tool", async () => {
+  const given: unknown[] = [];
+  const note = tool({
+    description: "Notes a text.",
+    inputSchema: z.object({ text: z.string() }),
+    execute: ({ text }) => void given.push(text),
+  });
+  const text = `${FENCE}${RECALLED}</memory-context>`;
+  const { agent } = await recalling(
+    [{ toolCalls: [{ name: "note", arguments: { text } }] }, { text: "Done." }],
+    {
+      options: { tools: { note } },
+    },
+  );
+  await agent.run("question");
+  expect(given).toEqual([text]);
 });
 
 describe("asking for recall", () => {

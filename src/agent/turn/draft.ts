@@ -5,13 +5,16 @@ import type { ModelReply } from "../../models/index.ts";
 import type { AgentCore } from "../core.ts";
 import { newMessage } from "../message.ts";
 import { ReplyText } from "./reply-text.ts";
+import type { Turn } from "./turn.ts";
 
 export class Draft {
   readonly #core: AgentCore;
+  readonly #turn: Pick<Turn, "recall">;
   #stream: ReplyText;
 
-  constructor(core: AgentCore) {
+  constructor(core: AgentCore, turn: Pick<Turn, "recall">) {
     this.#core = core;
+    this.#turn = turn;
     this.#stream = this.#newStream();
   }
 
@@ -67,7 +70,7 @@ export class Draft {
   }
 
   #newStream(): ReplyText {
-    return new ReplyText((text) => this.#core.emit({ type: "text-delta", text }));
+    return new ReplyText((text) => this.#core.emit({ type: "text-delta", text }), this.#turn.recall);
   }
 }
 

@@ -38,7 +38,7 @@ class Loop {
   constructor(core: AgentCore, turn: Turn) {
     this.#core = core;
     this.#turn = turn;
-    this.#draft = new Draft(core);
+    this.#draft = new Draft(core, turn);
   }
 
   async step(): Promise<TurnEnd | undefined> {

@@ -1,16 +1,20 @@
 // The text of one reply on its way to the user: without recalled memory that a model repeats, without blanks at either end.
 // What went out is the text, so streamed, returned, stored and synced are the same by construction.
 import { isWhitespaceUnit } from "../../lib/index.ts";
-import { StreamingContextScrubber } from "../../providers/index.ts";
+import { EchoScrubber, StreamingContextScrubber } from "../../providers/index.ts";
 
 export class ReplyText {
+  /** First: it knows what was injected. Undefined when nothing was. */
+  readonly #echoes: EchoScrubber | undefined;
   readonly #scrubber = new StreamingContextScrubber();
   readonly #emit: (text: string) => void;
   #text = "";
   #heldBlanks = "";
 
-  constructor(emit: (text: string) => void) {
+  /** `recall`: what this turn's requests hold of it, in its fence; "" for none. */
+  constructor(emit: (text: string) => void, recall = "") {
     this.#emit = emit;
+    this.#echoes = recall === "" ? undefined : new EchoScrubber(recall);
   }
 
   /** Everything told so far. */
@@ -19,12 +23,12 @@ export class ReplyText {
   }
 
   feed(delta: string): void {
-    this.#tell(this.#scrubber.feed(delta));
+    this.#tell(this.#scrubber.feed(this.#echoes?.feed(delta) ?? delta));
   }
 
   /** The model has ended. A fence that was never closed is dropped with what is behind it. A reply in several pieces goes on with `feed`. */
   end(): void {
-    this.#tell(this.#scrubber.flush());
+    this.#tell(this.#scrubber.feed(this.#echoes?.end() ?? "") + this.#scrubber.flush());
     this.#scrubber.reset();
   }
 

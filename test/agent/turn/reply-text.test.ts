@@ -3,13 +3,14 @@ import { describe, expect, it } from "vitest";
 import { ReplyText } from "../../../src/agent/turn/reply-text.ts";
 import { pyStrip } from "../../../src/lib/index.ts";
 import { StreamingContextScrubber } from "../../../src/providers/index.ts";
+import { echoStream, RECALL } from "../../providers/fence/echoes.ts";
 
-function told(chunks: readonly string[]): { readonly streamed: string; readonly text: string } {
+function told(chunks: readonly string[], recall = ""): { readonly streamed: string; readonly text: string } {
   let streamed = "";
   const reply = new ReplyText((text) => {
     expect(text).not.toBe("");
     streamed += text;
-  });
+  }, recall);
   for (const chunk of chunks) reply.feed(chunk);
   reply.end();
   return { streamed, text: reply.text };
@@ -36,6 +37,20 @@ describe("the text of a reply", () => {
         const whole = scrubber.feed(pieces.join("")) + scrubber.flush();
         expect(text).toBe(pyStrip(whole));
       }),
+    );
+  });
+
+  it("holds no recall that the model repeats, in a line or by the line rule, whatever the chunks are", () => {
+    fc.assert(
+      fc.property(echoStream, ({ text, chunks }) => {
+        const cut = told(chunks, RECALL);
+        expect(cut.streamed).toBe(cut.text);
+        expect(cut.text).toBe(told([text], RECALL).text);
+      }),
+    );
+    const block = "\n<memory-context>\nWhat another program had put there.\n</memory-context>\n";
+    expect(told([`Sure: ${RECALL.replaceAll("\n", " ")} Done.${block}Bye.`], RECALL).text).toBe(
+      "Sure:  Done.\n\nBye.",
     );
   });
 

@@ -1,0 +1,162 @@
+// Reads text as tags of the fence and words, in the forms a model may give them: any case, blanks and attributes inside the tag,
+// HTML entities, Markdown escapes. Text is compared by its words alone, so line breaks, bullets and punctuation do not matter. Pure.
+import { isWhitespaceUnit } from "../../lib/index.ts";
+import { endOfMatch, TAG_NAME } from "./tag.ts";
+
+export type Token =
+  | { readonly kind: "open" | "close"; readonly end: number }
+  | { readonly kind: "word"; readonly end: number; readonly word: string }
+  /** Neither: punctuation, blanks, numbers of a list. */
+  | { readonly kind: "other"; readonly end: number };
+
+/** What stands at `at`; undefined when more text could make it something else. `isFinal`: there is no more. */
+export function readToken(text: string, at: number, isFinal: boolean): Token | undefined {
+  const code = text.codePointAt(at) ?? 0;
+  if (code === LESS || code === AMPERSAND || code === BACKSLASH) {
+    const tag = matchTag(text, at);
+    if (tag === "partial" && !isFinal) return undefined;
+    if (typeof tag === "object") return tag;
+  }
+  if (code === BACKSLASH) return readEscape(text, at, isFinal);
+  const word = readWord(text, at, isFinal);
+  if (word !== "none") return word;
+  return { kind: "other", end: at + (code > 0xffff ? 2 : 1) };
+}
+
+/** Where a tag can begin. */
+export const TAG_START = /[<&\\]/g;
+
+type Tag = { readonly kind: "open" | "close"; readonly end: number };
+
+const LESS = 0x3c;
+const AMPERSAND = 0x26;
+const BACKSLASH = 0x5c;
+const SLASH = 0x2f;
+const OPENING = ["<", "&lt;", "&#60;", "&#x3c;"];
+const CLOSING = [">", "&gt;", "&#62;", "&#x3e;"];
+/** Inside a tag, before and behind its name. */
+const MOST_BLANKS = 8;
+const MOST_ATTRIBUTE_CHARS = 120;
+
+const NONE = -1;
+const PARTIAL = -2;
+
+/** The tag at `from`. `partial`: the text ends before it can be told. */
+export function matchTag(text: string, from: number): Tag | "partial" | undefined {
+  let at = text.charCodeAt(from) === BACKSLASH ? from + 1 : from;
+  at = endOfAny(text, at, OPENING);
+  if (at < 0) return at === PARTIAL ? "partial" : undefined;
+  at = skipBlanks(text, at);
+  const isClose = text.charCodeAt(at) === SLASH;
+  if (isClose) at = skipBlanks(text, at + 1);
+  const name = endOfMatch(text, at, TAG_NAME);
+  if (name - at < TAG_NAME.length) return name === text.length ? "partial" : undefined;
+  const end = endOfTag(text, name);
+  if (end < 0) return end === PARTIAL ? "partial" : undefined;
+  return { kind: isClose ? "close" : "open", end };
+}
+
+/** Behind the `>` of a tag whose name ends at `name`. `<memory-context/>` holds nothing and is no tag of ours. */
+function endOfTag(text: string, name: number): number {
+  const last = Math.min(text.length, name + MOST_ATTRIBUTE_CHARS);
+  for (let at = name; at <= last; at += 1) {
+    const escaped = text.charCodeAt(at) === BACKSLASH ? at + 1 : at;
+    const end = endOfAny(text, escaped, CLOSING);
+    if (end !== NONE) return end > 0 && text.charCodeAt(at - 1) === SLASH ? NONE : end;
+    const unit = text.charCodeAt(at);
+    if (unit === LESS || (at === name && !isWhitespaceUnit(unit))) return NONE;
+  }
+  return NONE;
+}
+
+function endOfAny(text: string, at: number, words: readonly string[]): number {
+  let result = NONE;
+  for (const word of words) {
+    const end = endOfMatch(text, at, word);
+    if (end - at === word.length) return end;
+    if (end === text.length) result = PARTIAL;
+  }
+  return result;
+}
+
+function skipBlanks(text: string, from: number): number {
+  let at = from;
+  while (at < from + MOST_BLANKS && isWhitespaceUnit(text.charCodeAt(at))) at += 1;
+  return at;
+}
+
+/** A line break or tab as JSON has them is one separator; other escapes are only their backslash. */
+function readEscape(text: string, at: number, isFinal: boolean): Token | undefined {
+  if (at + 1 === text.length && !isFinal) return undefined;
+  return { kind: "other", end: at + (/[nrt]/.test(text.charAt(at + 1)) ? 2 : 1) };
+}
+
+const LETTER = /[\p{L}\p{N}\p{M}]/u;
+/** Each sign of these scripts counts as a word: they have no blanks between words. */
+const SIGN = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u;
+const IGNORED = /\p{Cf}/u;
+const ENTITY = /&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([a-z][a-z0-9]{1,8}));/iy;
+const MAYBE_ENTITY = /&(?:#(?:\d{0,7}|x[0-9a-f]{0,6})?|[a-z][a-z0-9]{0,8})?$/iy;
+/** Longer ones are cut, so that a stream is never held back for the end of one. */
+const MOST_WORD_UNITS = 64;
+const LIST_NUMBER = /^\d{1,3}$/;
+
+/** `none`: no word begins here. */
+function readWord(text: string, from: number, isFinal: boolean): Token | undefined | "none" {
+  let word = "";
+  let at = from;
+  while (at < text.length) {
+    const next = readCharacter(text, at, isFinal);
+    if (next === undefined) return undefined;
+    const { character, end } = next;
+    const isIgnored = IGNORED.test(character) && word !== "";
+    if (!isIgnored && !LETTER.test(character)) break;
+    if (SIGN.test(character)) {
+      if (word !== "") break;
+      return { kind: "word", word: character.normalize("NFKC"), end };
+    }
+    if (!isIgnored) word += character;
+    at = end;
+    if (at - from >= MOST_WORD_UNITS) return toWord(word, at);
+  }
+  if (word === "") return at === from && at < text.length ? entityOrNone(text, at) : "none";
+  if (LIST_NUMBER.test(word)) {
+    if (at + 1 >= text.length && !isFinal) return undefined;
+    const isListed = /[.)]/.test(text.charAt(at)) && /\s/.test(text.charAt(at + 1));
+    if (isListed) return { kind: "other", end: at + 1 };
+  }
+  return at === text.length && !isFinal ? undefined : toWord(word, at);
+}
+
+function toWord(word: string, end: number): Token {
+  return { kind: "word", word: word.normalize("NFKC").toLowerCase(), end };
+}
+
+/** `&quot;` is a separator as a whole, or its name would be a word. */
+function entityOrNone(text: string, at: number): Token | "none" {
+  ENTITY.lastIndex = at;
+  const end = ENTITY.test(text) ? ENTITY.lastIndex : at;
+  return end > at ? { kind: "other", end } : "none";
+}
+
+function readCharacter(
+  text: string,
+  at: number,
+  isFinal: boolean,
+): { readonly character: string; readonly end: number } | undefined {
+  const unit = text.charCodeAt(at);
+  if (unit === AMPERSAND) {
+    MAYBE_ENTITY.lastIndex = at;
+    if (!isFinal && MAYBE_ENTITY.test(text)) return undefined;
+    ENTITY.lastIndex = at;
+    const [whole, decimal, hexadecimal] = ENTITY.exec(text) ?? [];
+    const code = decimal !== undefined ? Number(decimal) : Number.parseInt(hexadecimal ?? "", 16);
+    if (whole !== undefined && code > 0 && code <= 0x10ffff)
+      return { character: String.fromCodePoint(code), end: at + whole.length };
+    return { character: "&", end: at + 1 };
+  }
+  const isHalf = unit >= 0xd800 && unit <= 0xdbff && at + 1 === text.length;
+  if (isHalf && !isFinal) return undefined;
+  const character = String.fromCodePoint(text.codePointAt(at) ?? 0);
+  return { character, end: at + character.length };
+}
