@@ -20,6 +20,7 @@ import { undoTurns } from "./session/undo.ts";
 import type {
   AgentStatus,
   AgentSurface,
+  CompressChoices,
   CompressReport,
   RunOptions,
   SessionChange,
@@ -190,12 +191,15 @@ export class Agent implements AgentSurface, AsyncDisposable {
     return this.#changeSession("undo", () => undoTurns(this.#core, turns));
   }
 
-  compress(command: CompressCommand = { kind: "full" }): Promise<CompressReport> {
+  compress(
+    command: CompressCommand = { kind: "full" },
+    choices: CompressChoices = {},
+  ): Promise<CompressReport> {
     return this.#exclusive("compress", async () => {
       const compacting = new AbortController();
       this.#compacting = compacting;
       try {
-        return await compressNow(this.#core, command, compacting.signal);
+        return await compressNow(this.#core, command, choices, compacting.signal);
       } finally {
         this.#compacting = undefined;
       }

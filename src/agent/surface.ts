@@ -1,5 +1,5 @@
 // The agent as entrances and slash commands see it. `Agent` implements it.
-import type { CompressCommand, CompressFeedback, EngineCommand } from "../context/index.ts";
+import type { CompressCommand, CompressFeedback, ConfirmDigest, EngineCommand } from "../context/index.ts";
 import type { CommittedWrite, MemoryStore } from "../curated/index.ts";
 import type { Result } from "../lib/index.ts";
 import type { CacheSavings, ContextWindow, ModelIdentity, ModelSelection, Usage } from "../models/index.ts";
@@ -49,6 +49,13 @@ export type CompressReport = {
   readonly feedback: CompressFeedback;
   readonly notices: readonly string[];
   readonly sessionId: string;
+};
+
+export type CompressChoices = {
+  /** Asked before messages that no model could summarise become a digest made without one. Absent: that happens, with a notice. */
+  readonly confirmDigest?: ConfirmDigest;
+  /** The caller shows the notices of the report, so no events repeat them. */
+  readonly showsNotices?: boolean;
 };
 
 /** Snake case: `--json` prints it. */
@@ -122,7 +129,7 @@ export interface AgentSurface {
   resume(target: string): Promise<Result<SessionChange, SessionProblem>>;
   branch(options?: { readonly title?: string }): Promise<Result<SessionChange, SessionProblem>>;
   undo(turns?: number): Promise<Result<UndoReport, SessionProblem>>;
-  compress(command?: CompressCommand): Promise<CompressReport>;
+  compress(command?: CompressCommand, choices?: CompressChoices): Promise<CompressReport>;
   switchModel(selection: ModelSelection): Promise<Result<ModelIdentity, SessionProblem>>;
   /** A write to `memory` that a command committed: mirrored to the providers like one of the tool's. `origin`: of a staged record. */
   noteMemoryWrite(write: CommittedWrite, origin?: string): void;

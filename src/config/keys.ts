@@ -121,7 +121,7 @@ export const CONFIG_KEYS: readonly ConfigKey[] = [
     "approvals.destructive_slash_confirm",
     "boolean",
     true,
-    "Ask before a slash command throws conversation away.",
+    "Ask before a slash command throws conversation away, and before `/compress` makes do without a model.",
   ),
   key("mcp_servers.*", "section", undefined, "An MCP server whose tools the agent may use."),
   key(

@@ -1,7 +1,7 @@
 // What keeps a conversation within the model's window. The agent owns the loop; an engine decides when to compact and what
 // the list looks like afterwards. Every hook but `compress` is called on the agent's path and must be quick.
 import type { ContextMessage } from "./message.ts";
-import type { CompressOutcome } from "./outcome.ts";
+import type { CompressOutcome, SummaryFailure } from "./outcome.ts";
 
 /** The version of this contract. An engine without `contract` is taken for version 1. */
 export const ENGINE_CONTRACT = 1;
@@ -68,8 +68,21 @@ export type CompressOptions = {
   readonly force?: boolean;
   /** What memory providers want in the summary. */
   readonly providerText?: string;
+  /**
+   * Asked when no model gave a summary, before a digest made without a model takes its place. False: the outcome is `aborted`, with
+   * the reason in `failure`. Whoever answers knows, so `notices` does not repeat it. Absent: the digest is made, and told.
+   */
+  readonly confirmDigest?: ConfirmDigest;
   readonly signal?: AbortSignal;
 };
+
+export type DigestQuestion = {
+  readonly failure: SummaryFailure;
+  /** How many the digest would stand for. */
+  readonly messages: number;
+};
+
+export type ConfirmDigest = (question: DigestQuestion) => Promise<boolean>;
 
 /** Disjoint buckets where the host knows them; the first three are always there. */
 export type ResponseUsage = {

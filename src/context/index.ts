@@ -12,7 +12,9 @@ export {
 } from "./compressor/settings.ts";
 export {
   type CompressOptions,
+  type ConfirmDigest,
   type ContextEngine,
+  type DigestQuestion,
   ENGINE_CONTRACT,
   type EngineStatus,
   type EngineToolSchema,

@@ -1,14 +1,21 @@
 // /compress from the line that is typed to the session that goes on.
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { runSlashCommand } from "../../src/agent/commands/index.ts";
 import { loadConfig } from "../../src/config/index.ts";
+import { isSummaryRequest } from "../fakes/long-conversation.ts";
+import { serverError } from "../fakes/wires/script.ts";
 import { type CompactionHome, compactionHome, longText, SUMMARY } from "./compaction-home.ts";
 
-async function type({ agent, home }: CompactionHome, line: string) {
+async function type({ agent, home }: CompactionHome, line: string, answer = true) {
   const config = await loadConfig(home);
   if (!config.ok) throw new Error(config.error.message);
-  const reply = await runSlashCommand(agent, line, { config: config.value, confirm: async () => true });
-  return { kind: reply?.kind, text: reply?.lines.join("\n") ?? "", json: reply?.json };
+  const questions: string[] = [];
+  const confirm = async (question: string): Promise<boolean> => {
+    questions.push(question);
+    return answer;
+  };
+  const reply = await runSlashCommand(agent, line, { config: config.value, confirm });
+  return { kind: reply?.kind, text: reply?.lines.join("\n") ?? "", json: reply?.json, questions };
 }
 
 it("/compress summarises what lies between beginning and end, and says what came of it", async () => {
@@ -96,3 +103,69 @@ it("from the second compaction on the user is told, once, that details are out o
   const often = made.events.filter((event) => event.type === "notice" && event.cause === "compacted-often");
   expect(often).toHaveLength(1);
 });
+
+describe.each(["compressor", "lcm"])(
+  "/compress with the engine %s when no model gives a summary",
+  (engine) => {
+    const unreachable = (config = {}): Promise<CompactionHome> =>
+      compactionHome({
+        config: { context: { engine }, ...config },
+        answer: (request) => (isSummaryRequest(request) ? serverError() : undefined),
+        options: { waitForRetry: async () => {} },
+      });
+    const warnings = ({ events }: CompactionHome): readonly string[] =>
+      events.flatMap((event) =>
+        event.type === "notice" && event.cause !== "small-window" ? [event.text] : [],
+      );
+
+    it("asks before it puts a digest in their place, and says once that it did", async () => {
+      const made = await unreachable();
+      const old = made.agent.sessionId;
+      const { kind, text, questions } = await type(made, "/compress");
+      expect(questions).toHaveLength(1);
+      expect(questions[0]).toMatch(/\(.+\)\. Compact with a local digest of \d+ messages instead\?$/);
+      expect(kind).toBe("text");
+      expect(made.agent.sessionId).not.toBe(old);
+      expect(text.match(/without a model/g)).toHaveLength(1);
+      expect(warnings(made)).toEqual([]);
+      expect(await made.agent.run("go on")).toMatchObject({ completed: true });
+    });
+
+    it("leaves everything as it was without a yes, as where nobody can be asked", async () => {
+      const made = await unreachable();
+      const old = made.agent.sessionId;
+      const before = made.agent.messages;
+      const { kind, text } = await type(made, "/compress", false);
+      expect(kind).toBe("error");
+      expect(made.agent.sessionId).toBe(old);
+      expect(made.agent.messages.map(({ content }) => content)).toEqual(before.map(({ content }) => content));
+      expect(text).toContain("the conversation is as it was");
+      expect(text).toContain("'/compress --local'");
+      expect(text.match(/could summarise/g)).toHaveLength(1);
+      expect(warnings(made)).toEqual([]);
+      expect(await made.store.listSummaryNodes([old])).toEqual([]);
+    });
+
+    it("asks nobody with --local, and keeps what else was typed", async () => {
+      const made = await unreachable();
+      const old = made.agent.sessionId;
+      const { kind, questions } = await type(made, "/compress --local here 3", false);
+      expect(questions).toEqual([]);
+      expect(kind).toBe("text");
+      expect(made.agent.sessionId).not.toBe(old);
+      expect(made.agent.messages.map(({ content }) => content)).toContain(longText("answer8"));
+    });
+
+    it("asks nobody where questions are switched off", async () => {
+      const made = await unreachable({ approvals: { destructive_slash_confirm: false } });
+      const { kind, questions } = await type(made, "/compress", false);
+      expect([kind, questions]).toEqual(["text", []]);
+    });
+
+    it("of the agent itself still makes the digest, and a turn does too", async () => {
+      const made = await unreachable();
+      expect(await made.agent.compress()).toMatchObject({ kind: "compacted" });
+      expect(warnings(made).filter((text) => text.includes("without a model"))).toHaveLength(1);
+    });
+  },
+);

@@ -26,7 +26,7 @@ export async function askFirst(
 }
 
 /** A question that was broken off, with Ctrl-C or because the input ended, was not agreed to. */
-async function isConfirmed(host: CommandHost, question: string): Promise<boolean> {
+export async function isConfirmed(host: CommandHost, question: string): Promise<boolean> {
   try {
     return await host.confirm(question);
   } catch {

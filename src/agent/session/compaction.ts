@@ -3,6 +3,7 @@
 // transaction is done nothing has changed; when it fails, nothing has.
 import {
   type CompressOutcome,
+  type ConfirmDigest,
   type ContextMessage,
   estimateRequest,
   type Notice,
@@ -29,6 +30,10 @@ export type CompactionRequest = {
   /** Leave so many of the newest exchanges alone. */
   readonly keep?: number | undefined;
   readonly currentTokens?: number | undefined;
+  /** See `CompressOptions` of the engine. */
+  readonly confirmDigest?: ConfirmDigest | undefined;
+  /** Whoever asked for it shows the notices of the report. */
+  readonly showsNotices?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
 };
 
@@ -84,7 +89,7 @@ export async function compactSession(core: AgentCore, request: CompactionRequest
         ? "another process compacts this session right now"
         : `the session could not be locked: ${describeCause(lock)}`;
     const text = `The conversation was not compacted, because ${why}.`;
-    core.notice("warn", `compaction-lock:${before.id}`, text);
+    tell(core, request, { cause: `compaction-lock:${before.id}`, text });
     return end("busy", [text]);
   }
   try {
@@ -110,14 +115,14 @@ function notAgain({ id, messages, tokens }: Before): CompactionReport {
 /** Whoever watches is told of every end. What a database or an engine does must not end the turn as well. */
 async function settled(
   core: AgentCore,
-  { signal }: CompactionRequest,
+  request: CompactionRequest,
   end: End,
   work: () => Promise<CompactionReport>,
 ): Promise<CompactionReport> {
   try {
     return await work();
   } catch (cause) {
-    if (!signal?.aborted) return failed(core, end, describeCause(cause));
+    if (!request.signal?.aborted) return failed(core, request, end, describeCause(cause));
     end("aborted");
     throw cause;
   }
@@ -139,7 +144,7 @@ async function attempt(
 ): Promise<CompactionReport> {
   const { transcript, manager, engine } = core.parts;
   if (stored !== undefined && !(await core.flush()))
-    return failed(core, end, "what was said last could not be stored, and it must not get lost");
+    return failed(core, request, end, "what was said last could not be stored, and it must not get lost");
   const refused = refusedCount(transcript.messages);
   const spoken = transcript.messages.filter(({ _ephemeral }) => _ephemeral === undefined).map(asStored);
   const whole = withoutRefused(spoken);
@@ -151,13 +156,14 @@ async function attempt(
     ...(request.focusTopic === undefined ? {} : { focusTopic: request.focusTopic }),
     ...(request.force ? { force: true } : {}),
     ...(providerText === "" ? {} : { providerText }),
+    ...(request.confirmDigest === undefined ? {} : { confirmDigest: request.confirmDigest }),
     ...(request.signal === undefined ? {} : { signal: request.signal }),
   });
   const isShorter = outcome.kind === "compacted" || outcome.kind === "pruned";
   const told =
     isShorter && refused > 0 ? [...outcome.notices, refusedNotice(refused, core.sessionId)] : outcome.notices;
   const notices = told.map(({ text }) => text);
-  for (const { cause, text } of told) core.notice("warn", cause, text);
+  for (const notice of told) tell(core, request, notice);
   if (outcome.kind === "aborted") return end("aborted", notices, outcome.reason);
   if (outcome.kind === "unchanged" || isSameList(outcome.messages, head))
     return end("unchanged", notices, outcome.reason);
@@ -168,7 +174,7 @@ async function attempt(
     await core.parts.prompt.build(core.sessionId);
   } else {
     const problem = await rotate(core, list, whole, { ...stored, lease: request.lease });
-    if (problem !== undefined) return failed(core, end, problem);
+    if (problem !== undefined) return failed(core, request, end, problem);
   }
   engine.onCompacted?.(requestTokens(core));
   if (engine.compressionCount >= OFTEN)
@@ -265,10 +271,16 @@ export async function tellOfContinuation(core: AgentCore, old: string): Promise<
   core.emit({ type: "session-switch", from: old, to: id, reason: "compression" });
 }
 
-function failed(core: AgentCore, end: End, why: string): CompactionReport {
+function failed(core: AgentCore, request: CompactionRequest, end: End, why: string): CompactionReport {
   const text = `The conversation was not compacted, because ${why.replace(/\.$/, "")}. It goes on as it was.`;
-  core.notice("warn", `compaction-failed:${why}`, text);
+  tell(core, request, { cause: `compaction-failed:${why}`, text });
   return end("failed", [text]);
+}
+
+/** The user is told once: by an event, or by the answer to the command. */
+function tell(core: AgentCore, { showsNotices }: CompactionRequest, { cause, text }: Notice): void {
+  if (showsNotices) core.parts.log.warn(text, { cause });
+  else core.notice("warn", cause, text);
 }
 
 function isSameList(one: readonly ContextMessage[], other: readonly ContextMessage[]): boolean {

@@ -3,22 +3,25 @@ import { type CompressCommand, compressFeedback } from "../../context/index.ts";
 import type { AgentCore } from "../core.ts";
 import { compactSession } from "../session/compaction.ts";
 import { type Hold, whileReserved } from "../session/reserve.ts";
-import type { CompressReport } from "../surface.ts";
+import type { CompressChoices, CompressReport } from "../surface.ts";
 
 export function compressNow(
   core: AgentCore,
   command: CompressCommand,
+  choices: CompressChoices,
   signal: AbortSignal,
 ): Promise<CompressReport> {
-  return whileReserved(core, (hold) => compress(core, command, hold, signal));
+  return whileReserved(core, (hold) => compress(core, { command, choices, hold, signal }));
 }
 
-async function compress(
-  core: AgentCore,
-  command: CompressCommand,
-  hold: Hold,
-  signal: AbortSignal,
-): Promise<CompressReport> {
+type Asked = {
+  readonly command: CompressCommand;
+  readonly choices: CompressChoices;
+  readonly hold: Hold;
+  readonly signal: AbortSignal;
+};
+
+async function compress(core: AgentCore, { command, choices, hold, signal }: Asked): Promise<CompressReport> {
   const { transcript, todo, prompt } = core.parts;
   try {
     if (hold.kind === "busy" || hold.kind === "gone") return asItWas(core, "busy", hold.message);
@@ -30,6 +33,7 @@ async function compress(
       lease: core.lease,
       force: true,
       signal,
+      ...choices,
       ...(command.kind === "focus" ? { focusTopic: command.topic } : {}),
       ...(command.kind === "partial" ? { keep: command.keep } : {}),
     });

@@ -66,9 +66,15 @@ export class ContextCompressor extends WatchedEngine implements ContextEngine {
 
     const body = await summaryBody(messages, plan, this.#setting(), options);
     options.signal?.throwIfAborted();
-    if (body.method === "local" && this.#settings.abortOnSummaryFailure)
-      return this.#aborted(messages, plan, body.failure);
-    return this.#withSummary(plan, body);
+    if (body.method === "model") return this.#withSummary(plan, body, noticesOf(body));
+    const { failure } = body;
+    if (this.#settings.abortOnSummaryFailure)
+      return this.#aborted(messages, plan, failure, notices.abortedNotice(failure));
+    if (options.confirmDigest === undefined) return this.#withSummary(plan, body, noticesOf(body));
+    const count = body.leftOut.reduce((sum, missing) => sum + missing.count, 0);
+    const isAgreed = await options.confirmDigest({ failure, messages: count });
+    options.signal?.throwIfAborted();
+    return isAgreed ? this.#withSummary(plan, body, []) : this.#aborted(messages, plan, failure);
   }
 
   override onSessionReset(): void {
@@ -110,7 +116,12 @@ export class ContextCompressor extends WatchedEngine implements ContextEngine {
     };
   }
 
-  #aborted(messages: readonly ContextMessage[], plan: Plan, failure: SummaryFailure): CompressOutcome {
+  #aborted(
+    messages: readonly ContextMessage[],
+    plan: Plan,
+    failure: SummaryFailure,
+    notice?: Notice,
+  ): CompressOutcome {
     const repaired = repairPairs(messages);
     const orphans = orphanResults(messages);
     return {
@@ -122,11 +133,15 @@ export class ContextCompressor extends WatchedEngine implements ContextEngine {
       tokensBefore: plan.tokensBefore,
       tokensAfter: estimateMessages(repaired),
       failure,
-      notices: this.#tell(notices.abortedNotice(failure)),
+      notices: this.#tell(notice),
     };
   }
 
-  #withSummary({ pruned, boundaries, window, tokensBefore }: Plan, body: SummaryBody): CompressOutcome {
+  #withSummary(
+    { pruned, boundaries, window, tokensBefore }: Plan,
+    body: SummaryBody,
+    told: readonly (Notice | undefined)[],
+  ): CompressOutcome {
     const assembled = assemble(pruned.messages, boundaries, body.text);
     const tokensAfter = estimateMessages(assembled.messages);
     this.noteAttempt("compacted", tokensBefore, tokensAfter);
@@ -142,7 +157,7 @@ export class ContextCompressor extends WatchedEngine implements ContextEngine {
       tokensBefore,
       tokensAfter,
       ...(body.method === "local" ? { failure: body.failure } : {}),
-      notices: this.#tell(...noticesOf(body)),
+      notices: this.#tell(...told),
     };
   }
 

@@ -4,6 +4,7 @@ import { randomHex } from "../../lib/index.ts";
 import type { SummaryNode } from "../../sessions/index.ts";
 import { type Assembled, assemble } from "../compressor/assemble.ts";
 import type { TooLarge } from "../compressor/plan.ts";
+import type { DigestQuestion } from "../engine.ts";
 import type { ContextMessage } from "../message.ts";
 import type { Span, SummaryFailure, UnchangedReason } from "../outcome.ts";
 import { estimateMessages } from "../tokens.ts";
@@ -26,8 +27,12 @@ export type Compaction =
       readonly unstored: number;
       readonly tooLarge?: TooLarge;
     }
+  /** Somebody was asked whether excerpts will do, and they will not. */
+  | { readonly kind: "declined"; readonly failure: SummaryFailure }
   | {
       readonly kind: "compacted";
+      /** The user agreed to the excerpts, and need not be told. */
+      readonly isAgreed: boolean;
       readonly assembled: Assembled;
       readonly overview: Overview;
       readonly span: Span;
@@ -48,6 +53,7 @@ export async function compactLossless(
   place: Workplace,
 ): Promise<Compaction> {
   const drafts: Drafts = new Map();
+  let isAgreed = false;
   const windowSettings = { ...place.settings, contextLength: place.contextLength };
   for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
     const lineage = await loadLineage(place.store, place.sessionId, place.scope);
@@ -70,6 +76,11 @@ export async function compactLossless(
     );
     const list = withOverview(messages, plan, grown, lineage, place);
     if (!isWorthIt(messages, list.assembled.messages, plan)) return nothingToGain(plan);
+    const question = isAgreed ? undefined : digestQuestion(leaves);
+    if (question !== undefined && place.confirmDigest !== undefined) {
+      isAgreed = await place.confirmDigest(question);
+      if (!isAgreed) return { kind: "declined", failure: question.failure };
+    }
     place.signal?.throwIfAborted();
     // Where another program split a chain in two, its root belongs to the twin as well; then a name of its own helps.
     const [first = place.sessionId] = lineage.sessions;
@@ -77,7 +88,8 @@ export async function compactLossless(
     const nodes = grown.added.map(({ node }) => ({ ...node, lineage_root: root }));
     if (nodes.length > 0 && !(await place.store.insertSummaryNodes(nodes))) continue;
     const { headEnd: from, tailStart: to } = plan.boundaries;
-    return { kind: "compacted", ...list, ...reportOn(grown), span: { from, to }, unstored: plan.unstored };
+    const { unstored } = plan;
+    return { kind: "compacted", isAgreed, ...list, ...reportOn(grown), span: { from, to }, unstored };
   }
   return unchanged({ reason: "not_stored", unstored: 0 });
 }
@@ -193,6 +205,13 @@ function toNode({ fields }: Wanted, { text, tokens, method }: Written, place: Wo
     method,
     created_at: place.clock.now().getTime() / 1000,
   };
+}
+
+/** Undefined when a model has written one of them: it answers, and writes the others at a later compaction. */
+function digestQuestion(leaves: readonly Draft[]): DigestQuestion | undefined {
+  const failure = leaves[0]?.written.failure;
+  if (failure === undefined || leaves.some(({ written }) => written.method === "model")) return undefined;
+  return { failure, messages: leaves.reduce((sum, { node }) => sum + node.source_ids.length, 0) };
 }
 
 type CompactPlan = Extract<LosslessPlan, { kind: "compact" }>;

@@ -154,7 +154,7 @@ export class LosslessEngine extends WatchedEngine implements ContextEngine {
 
   #workplace(
     messages: readonly ContextMessage[],
-    { focusTopic, providerText, signal }: CompressOptions,
+    { focusTopic, providerText, signal, confirmDigest }: CompressOptions,
   ): Workplace {
     const { store, userId, clock, summaryContextLength } = this.#options;
     const windowTokens = Math.min(this.contextLength, summaryContextLength ?? this.contextLength);
@@ -179,6 +179,7 @@ export class LosslessEngine extends WatchedEngine implements ContextEngine {
       redact: this.#redact,
       clock: clock ?? systemClock,
       providerText: providerText ? shortenSections(this.#redact(providerText), providerChars) : undefined,
+      confirmDigest,
       signal,
     };
   }

@@ -10,7 +10,7 @@ import {
 import { orphanResults, repairPairs } from "../compressor/pairs.ts";
 import { leftOut } from "../compressor/summary-body.ts";
 import type { ContextMessage } from "../message.ts";
-import type { CompressOutcome, LeftOut, Notice } from "../outcome.ts";
+import type { CompressOutcome, LeftOut, Notice, UnchangedReason } from "../outcome.ts";
 import { estimateMessages } from "../tokens.ts";
 import type { Compaction } from "./compact.ts";
 import type { Part } from "./overview.ts";
@@ -32,16 +32,30 @@ export function toOutcome(
   // A list with results that answer nothing is valid for no model; their rows stay in the store.
   const repaired = repairPairs(messages);
   const orphans = orphanResults(messages);
+  const declined = compaction.kind === "declined" ? compaction.failure : undefined;
   return {
-    kind: repaired !== messages ? "pruned" : isFailure(compaction) ? "aborted" : "unchanged",
+    kind:
+      declined !== undefined
+        ? "aborted"
+        : repaired !== messages
+          ? "pruned"
+          : isFailure(compaction)
+            ? "aborted"
+            : "unchanged",
     messages: repaired,
-    reason: compaction.kind === "refused" ? "not_stored" : compaction.reason,
+    reason: reasonOf(compaction),
     leftOut: orphans.length === 0 ? [] : [leftOut(orphans, "no_call")],
     prunedResults: 0,
     tokensBefore,
     tokensAfter: repaired === messages ? tokensBefore : estimateMessages(repaired),
+    ...(declined === undefined ? {} : { failure: declined }),
     notices,
   };
+}
+
+function reasonOf(compaction: Exclude<Compaction, { kind: "compacted" }> | Refusal): UnchangedReason {
+  if (compaction.kind === "refused") return "not_stored";
+  return compaction.kind === "declined" ? "summary_failed" : compaction.reason;
 }
 
 function compacted(
@@ -87,14 +101,16 @@ function noticesOf(compaction: Compaction | Refusal, contextLength: number): rea
   switch (compaction.kind) {
     case "refused":
       return [compaction.cause === "read_only" ? READ_ONLY : storeFailed(compaction.cause)];
+    case "declined":
+      return [];
     case "unchanged":
       if (compaction.tooLarge) return [tooLargeNotice(compaction.tooLarge, contextLength)];
       return compaction.reason === "not_stored" ? [notStored(compaction.unstored)] : [];
     case "compacted": {
-      const { excerpts, failure, rescuedFrom, unstored } = compaction;
+      const { excerpts, failure, rescuedFrom, unstored, isAgreed } = compaction;
       const [summary] = missing(excerpts, "summary_failed");
       return [
-        ...(failure && summary ? [localSummaryNotice(failure, summary)] : []),
+        ...(failure && summary && !isAgreed ? [localSummaryNotice(failure, summary)] : []),
         ...(rescuedFrom ? [rescuedNotice(rescuedFrom)] : []),
         ...(unstored > 0 ? [notStored(unstored)] : []),
       ];

@@ -2,6 +2,7 @@
 import type { Clock } from "../../lib/index.ts";
 import type { Scope, SessionStore } from "../../sessions/index.ts";
 import type { Budgets } from "../compressor/settings.ts";
+import type { ConfirmDigest } from "../engine.ts";
 import type { Redact } from "../summary/serialise.ts";
 import type { LcmSettings } from "./settings.ts";
 import type { NodeWriter } from "./writer.ts";
@@ -17,5 +18,6 @@ export type Workplace = {
   readonly redact: Redact;
   readonly clock: Clock;
   readonly providerText: string | undefined;
+  readonly confirmDigest: ConfirmDigest | undefined;
   readonly signal: AbortSignal | undefined;
 };

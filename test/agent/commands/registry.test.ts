@@ -51,7 +51,7 @@ describe("completion", () => {
 
   it("offers the words behind a name", () => {
     expect(completeSlash("/memory a")).toEqual(["/memory add", "/memory approval", "/memory approve"]);
-    expect(completeSlash("/compress ")).toEqual(["/compress --keep", "/compress here"]);
+    expect(completeSlash("/compress ")).toEqual(["/compress --keep", "/compress --local", "/compress here"]);
   });
 
   it("offers nothing for messages, paths and free text", () => {
