@@ -18,6 +18,7 @@ export { REVIEW_COUNTS_KEY, type ReviewCounts, readReviewCounts } from "./review
 export type {
   AgentStatus,
   AgentSurface,
+  CompressChoices,
   CompressReport,
   RunOptions,
   SessionChange,

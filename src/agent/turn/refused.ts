@@ -33,7 +33,7 @@ export function leftOutText(messages: readonly AgentMessage[]): string {
     ...(calls === 0 ? [] : ["the arguments of the calls before them"]),
   ];
   const what = parts.join(" and ");
-  return `The model's provider refused the request, so ${what} will be left out of later requests. Stored and marked, nothing is lost.`;
+  return `The model's provider refused the request, so ${what} will be left out of later requests. The database keeps it, with a mark.`;
 }
 
 export const GO_ON_HINT =
