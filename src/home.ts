@@ -2,7 +2,7 @@
 // value; the only things looked at on disk are `active_profile` and whether a profile's directory exists.
 import { chmodSync, mkdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { homedir } from "node:os";
-import { join, type PlatformPath, posix, win32 } from "node:path";
+import { basename, dirname, join, type PlatformPath, posix, resolve, win32 } from "node:path";
 import { describeCause, err, HermesError, ok, pyStrip, type Result, sha256 } from "./lib/index.ts";
 
 export type HomeContext = {
@@ -136,9 +136,14 @@ export function logPath(home: string): string {
   return join(home, "logs", "hermes-memory.log");
 }
 
-/** Memory writes that wait for approval. */
-export function pendingWritesDirectory(home: string): string {
-  return join(home, "pending", "memory");
+/**
+ * Memory writes that wait for approval: those for the home's own memory, or for the memory in `dir` where that is a user's of this
+ * home. Each user has a place of their own, so that nobody is shown, or approves, what another's agent wants to write.
+ */
+export function pendingWritesDirectory(home: string, dir = memoriesDirectory(home)): string {
+  const own = join(home, "pending", "memory");
+  const users = usersDirectory(home);
+  return dirname(resolve(dir)) === resolve(users) ? join(own, basename(users), basename(dir)) : own;
 }
 
 /** The hash is over the raw names, so two users never share a scope however their platform is spelled. */
@@ -148,7 +153,11 @@ export function userScopeName(platform: string, userId: string): string {
 }
 
 export function userMemoriesDirectory(home: string, platform: string, userId: string): string {
-  return join(memoriesDirectory(home), "users", userScopeName(platform, userId));
+  return join(usersDirectory(home), userScopeName(platform, userId));
+}
+
+function usersDirectory(home: string): string {
+  return join(memoriesDirectory(home), "users");
 }
 
 /** Directories that exist keep their mode: someone may share them on purpose. */

@@ -1,7 +1,7 @@
 // The agent: one conversation with a model, its tools and its memory. What a turn does is in turn/, what happens between
 // sessions in session/; this class holds them together and keeps two turns from running at once.
 import type { CompressCommand, EngineCommand } from "../context/index.ts";
-import type { CommittedWrite, MemoryStore } from "../curated/index.ts";
+import type { CommittedWrite, MemoryStore, MemoryUser } from "../curated/index.ts";
 import { describeCause, err, HermesError, ok, pyStrip, type Result } from "../lib/index.ts";
 import type { ContextWindow, ModelIdentity, ModelSelection } from "../models/index.ts";
 import type { SessionStore } from "../sessions/index.ts";
@@ -93,8 +93,11 @@ export class Agent implements AgentSurface, AsyncDisposable {
   get skills(): SkillStore {
     return this.#owner.skills;
   }
+  get user(): MemoryUser | undefined {
+    return this.#core.parts.user;
+  }
   get userId(): string | undefined {
-    return this.#core.parts.userId;
+    return this.user?.userId;
   }
   get engineCommands(): readonly EngineCommand[] {
     return this.#owner.engineCommands;

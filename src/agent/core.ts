@@ -9,12 +9,12 @@ import {
   cacheTtl,
   cachingPolicy,
 } from "../context/index.ts";
-import type { MemoryStore } from "../curated/index.ts";
+import type { MemoryStore, MemoryUser } from "../curated/index.ts";
 import { type Clock, describeCause } from "../lib/index.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { ChatModel, ChosenModel, ContextWindow } from "../models/index.ts";
 import type { MemoryManager } from "../providers/index.ts";
-import type { SessionStore } from "../sessions/index.ts";
+import { type SessionStore, scopeOfUser } from "../sessions/index.ts";
 import type { AgentEvent, EventListener } from "./events.ts";
 import type { AgentHooks } from "./hooks.ts";
 import type { Nudges, NudgesDue } from "./nudges.ts";
@@ -34,7 +34,8 @@ export type CoreParts = {
   readonly clock: Clock;
   readonly log: Logger;
   readonly platform: string;
-  readonly userId: string | undefined;
+  /** Undefined: the owner of the home. */
+  readonly user: MemoryUser | undefined;
   readonly cwd: string | undefined;
   readonly maxTurns: number;
   /** The session that ran this one for a piece of its work. */
@@ -172,7 +173,7 @@ export class AgentCore {
   }
 
   async #makeRow(store: SessionStore): Promise<boolean> {
-    const { platform, userId, cwd, config, log } = this.parts;
+    const { platform, user, cwd, config, log } = this.parts;
     try {
       await store.createSession(this.sessionId, {
         source: platform,
@@ -183,7 +184,7 @@ export class AgentCore {
           max_tokens: config.agent.maxOutputTokens ?? null,
           ...(this.parts.delegateFrom === undefined ? {} : { _delegate_from: this.parts.delegateFrom }),
         },
-        ...(userId === undefined ? {} : { userId }),
+        ...scopeOfUser(user),
         ...(this.parentSessionId === undefined ? {} : { parentSessionId: this.parentSessionId }),
         ...(platform === "cli" && cwd !== undefined ? { cwd } : {}),
       });

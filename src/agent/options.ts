@@ -32,14 +32,17 @@ export type AgentOptions = {
   readonly continueLast?: boolean;
   /** The id of a new session. */
   readonly sessionId?: string;
-  /** `cli`, `telegram`, `subagent`, ... Default: `HERMES_SESSION_SOURCE`, then `cli`. */
+  /** `cli`, `telegram`, `subagent`, ... Default: that of `user`, then `HERMES_SESSION_SOURCE`, then `cli`. */
   readonly platform?: string;
   /** The prompt's hint about a platform it does not know. */
   readonly platformHint?: string;
-  /** Whose conversation this is; binds search, and with `user` memory too. */
+  /**
+   * One user of several, by the id they have on `platform`. Binds everything of theirs together: memory files, staged writes,
+   * sessions, search, titles and the provider's identity. Neither this nor `user`: the owner of the home. `undefined` is an error.
+   */
   readonly userId?: string;
   readonly userName?: string;
-  /** A user of a gateway, who has a memory of their own. */
+  /** The same as `userId`, with the platform the id belongs to; `platform` is that one then unless it is given. */
   readonly user?: MemoryUser;
   /** Where context files are looked for. Default: the process's directory. */
   readonly cwd?: string;

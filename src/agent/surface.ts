@@ -1,6 +1,6 @@
 // The agent as entrances and slash commands see it. `Agent` implements it.
 import type { CompressCommand, CompressFeedback, ConfirmDigest, EngineCommand } from "../context/index.ts";
-import type { CommittedWrite, MemoryStore } from "../curated/index.ts";
+import type { CommittedWrite, MemoryStore, MemoryUser } from "../curated/index.ts";
 import type { Result } from "../lib/index.ts";
 import type { CacheSavings, ContextWindow, ModelIdentity, ModelSelection, Usage } from "../models/index.ts";
 import type { SessionStore } from "../sessions/index.ts";
@@ -97,7 +97,9 @@ export interface AgentSurface {
   readonly window: ContextWindow;
   /** Undefined when it could not be opened; the agent then works without it. */
   readonly store: SessionStore | undefined;
-  /** Whose sessions may be seen; undefined where there is one user only. */
+  /** Whose memory and sessions these are; undefined for the owner of the home, who sees every session. */
+  readonly user: MemoryUser | undefined;
+  /** The id of `user`. */
   readonly userId: string | undefined;
   /** Curated memory; undefined when it is switched off or could not be opened. */
   readonly memory: MemoryStore | undefined;

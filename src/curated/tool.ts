@@ -17,7 +17,7 @@ import {
 } from "./types.ts";
 
 export type MemoryToolContext = {
-  /** Where staged writes go (`<home>/pending/memory`). */
+  /** Where staged writes go (`<home>/pending/memory`; for a user's store the user's own directory in there). */
   readonly home?: string;
   /** Config `memory.write_approval`: a boolean, or one of the words that mean yes. */
   readonly writeApproval?: boolean | string;
@@ -49,7 +49,7 @@ export async function memoryTool(
   const decision = isHopeless
     ? "write"
     : await passGate(target, op, { isOn, isBackground: meta.origin === "review", approve: context.approve });
-  if (decision === "stage") return stage(target, op, context);
+  if (decision === "stage") return stage(target, op, context, store.dir);
   if (decision === "deny") {
     const denied: MemoryError = {
       kind: "denied",
@@ -63,7 +63,7 @@ export async function memoryTool(
   return outcome.ok ? outcomeJson(outcome.value) : failure(outcome.error);
 }
 
-function stage(target: MemoryTarget, op: MemoryOp, context: MemoryToolContext): object {
+function stage(target: MemoryTarget, op: MemoryOp, context: MemoryToolContext, dir: string): object {
   if (context.home === undefined) {
     return refusedCall(
       "Memory writes need approval (memory.write_approval is on), but no home directory was given to stage them in. Nothing was saved.",
@@ -75,7 +75,7 @@ function stage(target: MemoryTarget, op: MemoryOp, context: MemoryToolContext): 
     origin: recordOrigin(context.origin),
     payload: payloadOf(target, op),
   };
-  const record = stagePending(pendingWritesDirectory(context.home), draft, new Date());
+  const record = stagePending(pendingWritesDirectory(context.home, dir), draft, new Date());
   return record.ok ? staged(record.value.id) : refusedCall(record.error.message);
 }
 

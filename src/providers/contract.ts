@@ -135,6 +135,10 @@ export type InitializeOptions = CallOptions & {
   /** Providers skip writes for anything but `primary`. */
   readonly agent_context?: "primary" | "subagent" | "cron" | "flush";
   readonly session_title?: string;
+  /**
+   * One user of several, by their id on `platform`: the two together are the identity. Keep what they told apart from everybody
+   * else's; the same id on another platform is another person. Absent: the owner of the home.
+   */
   readonly user_id?: string;
   readonly user_id_alt?: string;
   readonly user_name?: string;

@@ -1,7 +1,7 @@
 // L2: every conversation in a database.
 export { decodeContent, encodeContent } from "./content.ts";
 export type { SessionErrorCode } from "./errors.ts";
-export { type LineageMarks, readMarks } from "./lineage-marks.ts";
+export { type LineageMarks, readMarks, userOfSession } from "./lineage-marks.ts";
 export { type Maintained, type MaintenanceSettings, maintainSessions } from "./maintain.ts";
 export { openSessionStore, type SessionStoreOptions } from "./open.ts";
 export { isRefused, REFUSED_BY_POLICY, REFUSED_NOTE } from "./refused.ts";
@@ -20,6 +20,7 @@ export type {
   SummaryNode,
   UserMessagePreview,
 } from "./rows.ts";
+export { readScope, type Scope, type SessionUser, scopeOfUser } from "./scope.ts";
 export { sanitizeFtsQuery } from "./search/sanitize.ts";
 export { parseMoment } from "./search/time.ts";
 export type {
@@ -66,7 +67,6 @@ export type {
   OwnPrompt,
   Progress,
   RewindOutcome,
-  Scope,
   SessionFilter,
   SessionMark,
   SessionStore,

@@ -1,4 +1,6 @@
-// What a session's model_config says about where it comes from. Three keys of that JSON object are reserved for it.
+// What a session's model_config says about where it comes from. Four keys of that JSON object are reserved for it.
+import type { SessionRow } from "./rows.ts";
+import type { SessionUser } from "./scope.ts";
 
 export type LineageMarks = {
   /** The session this one is a fork of. */
@@ -15,6 +17,9 @@ export const MARK_KEYS = {
   compressedFrom: "_compressed_from",
 } as const satisfies Record<keyof LineageMarks, string>;
 
+/** A fourth one: the platform the session's `user_id` belongs to, where that is not its source. Children inherit it. */
+export const USER_PLATFORM = "_user_platform";
+
 /** No marks when the text is no JSON object: one damaged row must not hide the others. */
 export function readMarks(modelConfig: string | null): LineageMarks {
   const config = parseConfig(modelConfig) ?? {};
@@ -26,6 +31,15 @@ export function readMarks(modelConfig: string | null): LineageMarks {
       marks[name] = typeof value === "string" ? value : JSON.stringify(value);
   }
   return marks;
+}
+
+/** Whose session it is; undefined for one without an owner. */
+export function userOfSession(
+  row: Pick<SessionRow, "user_id" | "source" | "model_config">,
+): SessionUser | undefined {
+  if (row.user_id === null) return undefined;
+  const marked = parseConfig(row.model_config)?.[USER_PLATFORM];
+  return { platform: typeof marked === "string" ? marked : row.source, userId: row.user_id };
 }
 
 /** The settings a child inherits; null when there are none. */

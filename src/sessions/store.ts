@@ -3,7 +3,8 @@
 //
 // Every method rejects with a `HermesError` when the database cannot be used (`session-db-locked`, `session-db-full`,
 // `session-db-damaged`, `session-db-read-only`, ...) and when the arguments make no sense; the codes are in errors.ts.
-// A read with `userId` sees the sessions of that user only: those of others, and those without an owner, do not exist.
+// A read with `userId` sees the sessions of that user only: those of others, and those without an owner, do not exist. A read that
+// is passed `userId: undefined` rejects with `bad-user-id` (scope.ts).
 import type {
   ActiveSession,
   AnchoredView,
@@ -19,9 +20,10 @@ import type {
   SummaryNode,
   UserMessagePreview,
 } from "./rows.ts";
+import type { Scope } from "./scope.ts";
 import type { SearchAnswer, SearchOptions, SearchRow } from "./search/types.ts";
 
-export type Scope = { readonly userId?: string | undefined };
+export type { Scope } from "./scope.ts";
 export type Page = { readonly limit?: number; readonly offset?: number };
 
 export type NewSession = {
@@ -32,6 +34,8 @@ export type NewSession = {
   readonly systemPrompt?: string | null;
   /** Default with a parent: the parent's, so that nothing of a user's leaves the user's sight. */
   readonly userId?: string | null;
+  /** The platform the user's id belongs to. Default: `source`; with a parent's user, the parent's. */
+  readonly userPlatform?: string;
   readonly parentSessionId?: string | null;
   /** Default with a parent: the parent's. */
   readonly cwd?: string | null;

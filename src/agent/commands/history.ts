@@ -3,7 +3,7 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { isHandoff, toWire } from "../../context/index.ts";
 import { errnoCode, systemClock } from "../../lib/index.ts";
-import { isRefused } from "../../sessions/index.ts";
+import { isRefused, scopeOfUser } from "../../sessions/index.ts";
 import type { AgentMessage } from "../message.ts";
 import type { AgentSurface } from "../surface.ts";
 import type { SlashCommand } from "./command.ts";
@@ -49,7 +49,7 @@ export const saveCommand: SlashCommand = {
     const messages = lasting(agent);
     if (messages.length === 0) return failed("nothing", "There is nothing to save yet.");
     const now = (host.clock ?? systemClock).now();
-    const session = await agent.store?.getSession(agent.sessionId, { userId: agent.userId });
+    const session = await agent.store?.getSession(agent.sessionId, scopeOfUser(agent.user));
     const { model, provider } = agent.model;
     const content = {
       session_id: agent.sessionId,

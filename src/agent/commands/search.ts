@@ -1,5 +1,11 @@
 // /search: past messages by their words.
-import { type EmptyReason, HIDDEN_SOURCES, type SearchHit, type SessionStore } from "../../sessions/index.ts";
+import {
+  type EmptyReason,
+  HIDDEN_SOURCES,
+  type SearchHit,
+  type SessionStore,
+  scopeOfUser,
+} from "../../sessions/index.ts";
 import type { AgentSurface } from "../surface.ts";
 import type { SlashCommand } from "./command.ts";
 import { localMinute, short } from "./format.ts";
@@ -18,7 +24,7 @@ export const searchCommand: SlashCommand = {
     if (agent.store === undefined) return noDatabase();
     if (args === "") return wrongUsage(searchCommand);
     const answer = await agent.store.search(args, {
-      userId: agent.userId,
+      ...scopeOfUser(agent.user),
       excludeSources: HIDDEN_SOURCES,
       limit: SHOWN + 1, // one more than is shown is enough to know that there are more
     });
@@ -45,7 +51,7 @@ async function withTitles(
   store: SessionStore,
   hits: readonly SearchHit[],
 ): Promise<NamedHit[]> {
-  const titleOf = (id: string): Promise<string | null> => store.getSessionTitle(id, { userId: agent.userId });
+  const titleOf = (id: string): Promise<string | null> => store.getSessionTitle(id, scopeOfUser(agent.user));
   return Promise.all(
     hits.map(async (hit) => ({
       ...hit,

@@ -1,5 +1,5 @@
 // The numbered list of recent sessions, and what its numbers stand for until another list is shown.
-import { HIDDEN_SOURCES, type ListedSession, type SessionStore } from "../../sessions/index.ts";
+import { HIDDEN_SOURCES, type ListedSession, type SessionStore, scopeOfUser } from "../../sessions/index.ts";
 import type { AgentSurface } from "../surface.ts";
 import { counted, localMinute, short } from "./format.ts";
 
@@ -22,7 +22,7 @@ export function recentSessions(
   limit: number,
 ): Promise<ListedSession[]> {
   return store.listSessionsRich({
-    userId: agent.userId,
+    ...scopeOfUser(agent.user),
     limit,
     orderByLastActive: true,
     minMessageCount: 1,

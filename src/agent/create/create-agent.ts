@@ -22,6 +22,7 @@ import { ToolTable } from "../tools/table.ts";
 import { TodoStore } from "../tools/todo-store.ts";
 import { titleAfterTurn } from "./after-turn.ts";
 import { openAuxiliaries } from "./auxiliaries.ts";
+import { bindUser } from "./bind-user.ts";
 import { GuardedEngine } from "./guarded-engine.ts";
 import { openEngine } from "./open-engine.ts";
 import { activate, openMemory, openSkills, openStore, profileOf, readConfig } from "./open-layers.ts";
@@ -30,7 +31,10 @@ import { chooseSession } from "./open-session.ts";
 import { openTools } from "./open-tools.ts";
 import { childSpawner } from "./spawn-child.ts";
 
-/** Rejects with a `HermesError` when there is no model to talk to, the config cannot be read, or the session to resume is not there. */
+/**
+ * Rejects with a `HermesError` when there is no model to talk to, the config cannot be read, the session to resume is not there, or
+ * the options name no user or two.
+ */
 export async function createAgent(options: AgentOptions): Promise<Agent> {
   const home = resolve(options.home);
   const { log = silentLogger, clock = systemClock } = options;
@@ -44,7 +48,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
   const env = options.env ?? process.env;
   const config = options.config ?? (await readConfig(home));
   for (const { key, message } of mcpServerRemarks(config)) warn(`${key} in config.yaml ${message}`);
-  const platform = options.platform ?? (env.HERMES_SESSION_SOURCE || "cli");
+  const { platform, user } = bindUser(options, env.HERMES_SESSION_SOURCE || "cli");
   const main = await openMainModel(options, { home, config, env, log });
   const auxiliaries = await openAuxiliaries(main, { config, env, log, warn, live: () => core.model });
 
@@ -52,14 +56,15 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
   const { store, reader } = await openStore(options, home, warn);
   if (store !== undefined && options.store === undefined) cleanup.use(store);
   if (reader !== undefined) cleanup.use(reader);
-  const session = await chooseSession(store ?? reader, options, platform, clock);
-  const memory = options.skipMemory ? undefined : await openMemory(options, home, config, warn);
+  const session = await chooseSession(store ?? reader, options, { platform, user, clock });
+  const memory = options.skipMemory ? undefined : await openMemory(user, home, config, warn);
   // Until there is somebody who listens. The manager has put it into the log, and tells of it once.
   let tellTrouble = (text: string): void => void warnings.push(text);
   const activation = await activate(options, {
     home,
     config,
     platform,
+    user,
     sessionId: session.id,
     title: session.title,
     parentId: session.parentId,
@@ -80,7 +85,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     auxiliaries,
     store,
     sessionId: session.id,
-    userId: options.userId,
+    user,
     log,
     warn,
   });
@@ -127,7 +132,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
       clock,
       log,
       platform,
-      userId: options.userId,
+      user,
       cwd: options.cwd ?? process.cwd(),
       maxTurns: options.maxTurns ?? config.agent.maxTurns,
       delegateFrom: options.delegatedBy?.sessionId,

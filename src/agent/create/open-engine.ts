@@ -9,10 +9,11 @@ import {
   selectEngine,
   summaryFeasibility,
 } from "../../context/index.ts";
+import type { MemoryUser } from "../../curated/index.ts";
 import type { TextModel } from "../../lib/index.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { type ContextWindow, type MainModel, resolveContextWindow } from "../../models/index.ts";
-import type { SessionStore } from "../../sessions/index.ts";
+import { type SessionStore, scopeOfUser } from "../../sessions/index.ts";
 import { RESERVED_COMMANDS } from "../commands/index.ts";
 import type { Auxiliaries } from "./auxiliaries.ts";
 
@@ -25,13 +26,13 @@ export type EngineInput = {
   readonly auxiliaries: Auxiliaries;
   readonly store: SessionStore | undefined;
   readonly sessionId: string;
-  readonly userId: string | undefined;
+  readonly user: MemoryUser | undefined;
   readonly log: Logger;
   readonly warn: (text: string) => void;
 };
 
 export async function openEngine(input: EngineInput): Promise<OpenedEngine> {
-  const { home, config, main, store, sessionId, userId, log } = input;
+  const { home, config, main, store, sessionId, user, log } = input;
   const { model, provider, baseUrl } = main.model.identity;
   const window = await resolveContextWindow(
     { model, provider, baseUrl, apiKey: main.chosen?.apiKey ?? "" },
@@ -59,7 +60,7 @@ export async function openEngine(input: EngineInput): Promise<OpenedEngine> {
                 contextLength: window.tokens,
                 store,
                 sessionId,
-                userId,
+                ...scopeOfUser(user),
               }),
     },
     summarizer: summaries.summarizer,

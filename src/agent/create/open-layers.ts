@@ -2,7 +2,7 @@
 import { homedir } from "node:os";
 import { basename } from "node:path";
 import { type HermesConfig, loadConfig } from "../../config/index.ts";
-import { MemoryStore, storeOptionsFrom } from "../../curated/index.ts";
+import { MemoryStore, type MemoryUser, storeOptionsFrom } from "../../curated/index.ts";
 import { memoriesDirectory, rootOf, sessionDatabasePath, userMemoriesDirectory } from "../../home.ts";
 import { type Clock, describeCause, HermesError } from "../../lib/index.ts";
 import { type Activation, activateProvider } from "../../providers/index.ts";
@@ -51,7 +51,7 @@ export async function openStore(
 }
 
 export async function openMemory(
-  { user }: AgentOptions,
+  user: MemoryUser | undefined,
   home: string,
   { memory }: HermesConfig,
   warn: (text: string) => void,
@@ -74,6 +74,7 @@ type ActivationInput = Pick<
 > & {
   readonly config: HermesConfig;
   readonly platform: string;
+  readonly user: MemoryUser | undefined;
   readonly title: string | null;
   readonly parentId: string | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -81,16 +82,16 @@ type ActivationInput = Pick<
 
 export async function activate(options: AgentOptions, input: ActivationInput): Promise<Activation> {
   if (options.skipMemory) return { kind: "none" };
-  const { config, platform, title, parentId, env, ...rest } = input;
+  const { config, platform, user, title, parentId, env, ...rest } = input;
   return activateProvider({
     ...rest,
     config: config.memory,
     options: {
-      platform,
+      platform: user?.platform ?? platform, // an id means nothing without the platform it belongs to
       agent_context: "primary",
       agent_workspace: "hermes",
       ...(title === null ? {} : { session_title: title }),
-      ...(options.userId === undefined ? {} : { user_id: options.userId }),
+      ...(user === undefined ? {} : { user_id: user.userId }),
       ...(options.userName === undefined ? {} : { user_name: options.userName }),
       ...(parentId === undefined ? {} : { parent_session_id: parentId }),
       agent_identity: profileOf(input.home, env).name,

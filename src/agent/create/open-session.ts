@@ -1,9 +1,16 @@
 // Which session an agent begins with: a new one, a named one, or the newest.
 import { type Clock, HermesError } from "../../lib/index.ts";
-import { checkSessionId, newSessionId, type SessionStore } from "../../sessions/index.ts";
+import {
+  checkSessionId,
+  newSessionId,
+  type Scope,
+  type SessionStore,
+  scopeOfUser,
+} from "../../sessions/index.ts";
 import type { AgentMessage } from "../message.ts";
 import type { AgentOptions } from "../options.ts";
 import { findSession, loadMessages } from "../session/switching.ts";
+import type { Binding } from "./bind-user.ts";
 
 export type StartingSession = {
   readonly id: string;
@@ -16,19 +23,19 @@ export type StartingSession = {
 export async function chooseSession(
   store: SessionStore | undefined,
   options: AgentOptions,
-  platform: string,
-  clock: Clock,
+  { platform, user, clock }: Binding & { readonly clock: Clock },
 ): Promise<StartingSession> {
-  const { resume, continueLast, userId, sessionId } = options;
+  const { resume, continueLast, sessionId } = options;
+  const scope = scopeOfUser(user);
   if (sessionId !== undefined) checkSessionId(sessionId); // it also names files
-  if (resume !== undefined) return resumed(required(store), await found(required(store), resume, userId));
-  const newest = continueLast && store !== undefined ? await newestOf(store, platform, userId) : undefined;
+  if (resume !== undefined) return resumed(required(store), await found(required(store), resume, scope));
+  const newest = continueLast && store !== undefined ? await newestOf(store, platform, scope) : undefined;
   if (newest !== undefined && store !== undefined) return resumed(store, newest);
   // An id of the caller's may have been used before: a gateway names the session of a chat.
   const used = sessionId === undefined ? undefined : await store?.getSession(sessionId);
   if (used && store !== undefined) {
-    if (userId !== undefined && used.user_id !== userId) throw notTheirs(used.id);
-    return resumed(store, await store.getCompressionTip(used.id));
+    if ((await store.getSession(used.id, scope)) === null) throw notTheirs(used.id);
+    return resumed(store, await store.getCompressionTip(used.id, scope));
   }
   return {
     id: sessionId ?? newSessionId(clock.now()),
@@ -38,26 +45,22 @@ export async function chooseSession(
   };
 }
 
-async function found(store: SessionStore, target: string, userId: string | undefined): Promise<string> {
-  const session = await findSession(store, target, userId);
+async function found(store: SessionStore, target: string, scope: Scope): Promise<string> {
+  const session = await findSession(store, target, scope);
   if (session.ok) return session.value;
   throw new HermesError("unknown-session", session.error.message, {
     hint: "'hermes sessions list' shows what there is; without --resume a new session begins.",
   });
 }
 
-async function newestOf(
-  store: SessionStore,
-  platform: string,
-  userId: string | undefined,
-): Promise<string | undefined> {
+async function newestOf(store: SessionStore, platform: string, scope: Scope): Promise<string | undefined> {
   const [newest] = await store.listSessionsRich({
     source: platform,
     limit: 1,
     minMessageCount: 1,
     orderByLastActive: true,
     projectCompressionTips: true,
-    ...(userId === undefined ? {} : { userId }),
+    ...scope,
   });
   return newest?.id;
 }

@@ -2,7 +2,7 @@
 // origin and go to nobody else.
 import type { ApprovalCallback } from "../../curated/index.ts";
 import type { TextModel } from "../../lib/index.ts";
-import { sessionSearchSettings } from "../../sessions/index.ts";
+import { scopeOfUser, sessionSearchSettings } from "../../sessions/index.ts";
 import type { SkillStore } from "../../skills/index.ts";
 import type { AgentCore } from "../core.ts";
 import { mirrorWrite } from "../memory-mirror.ts";
@@ -25,7 +25,7 @@ export type OwnToolsInput = {
 };
 
 export function ownTools(core: AgentCore, input: OwnToolsInput): AgentTool[] {
-  const { config, home, memory, store, userId, clock, todo } = core.parts;
+  const { config, home, memory, store, user, clock, todo } = core.parts;
   const isReview = input.reviewOf !== undefined;
   const sessionId = (): string => input.reviewOf ?? core.sessionId;
   return [
@@ -49,7 +49,7 @@ export function ownTools(core: AgentCore, input: OwnToolsInput): AgentTool[] {
       store: () => store,
       home,
       settings: sessionSearchSettings(config),
-      userId,
+      scope: scopeOfUser(user),
       summarizer: input.summarizer,
       clock,
     }),

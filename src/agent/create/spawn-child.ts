@@ -19,8 +19,8 @@ export function childSpawner(
 }
 
 function childOptions(core: AgentCore, options: AgentOptions, task: ChildTask): AgentOptions {
-  const { home, config, env, log, clock, store } = core.parts;
-  const { tools, readOnlyTools, userId, cwd, hooks, waitForRetry } = options;
+  const { home, config, env, log, clock, store, user } = core.parts;
+  const { tools, readOnlyTools, cwd, hooks, waitForRetry } = options;
   const disabled = [
     ...config.agent.disabledToolsets,
     ...NEVER,
@@ -49,7 +49,7 @@ function childOptions(core: AgentCore, options: AgentOptions, task: ChildTask): 
     toolsets,
     ...(tools === undefined || !sharesUserTools(task) ? {} : { tools }),
     ...(readOnlyTools === undefined ? {} : { readOnlyTools }),
-    ...(userId === undefined ? {} : { userId }),
+    ...(user === undefined ? {} : { user }), // with its own platform: the child's source is `subagent`
     ...(cwd === undefined ? {} : { cwd }),
     ...(waitForRetry === undefined ? {} : { waitForRetry }),
     // What the parent may not do, its child may not either.

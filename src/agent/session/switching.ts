@@ -1,6 +1,6 @@
 // Leaving one session and entering another: what the database, the engine and the providers are told, each once and in order.
 import { describeCause, err, errnoCode, ok, pyStrip, type Result } from "../../lib/index.ts";
-import { newSessionId, type SessionStore } from "../../sessions/index.ts";
+import { newSessionId, type Scope, type SessionStore, scopeOfUser } from "../../sessions/index.ts";
 import type { AgentCore } from "../core.ts";
 import type { AgentMessage } from "../message.ts";
 import { fromRow } from "../rows.ts";
@@ -36,9 +36,9 @@ export async function resumeSession(
   core: AgentCore,
   target: string,
 ): Promise<Result<SessionChange, SessionProblem>> {
-  const { store, userId } = core.parts;
+  const { store, user } = core.parts;
   if (store === undefined) return err(noDatabase());
-  const found = await findSession(store, target, userId);
+  const found = await findSession(store, target, scopeOfUser(user));
   if (!found.ok) return found;
   const id = found.value;
   if (id === core.sessionId) return err(sameSession(id));
@@ -102,10 +102,9 @@ export async function branchSession(
 export async function findSession(
   store: SessionStore,
   target: string,
-  userId: string | undefined,
+  scope: Scope,
 ): Promise<Result<string, SessionProblem>> {
   const wanted = pyStrip(target).replace(/^(["'[(<])(.*)(["'\])>])$/s, "$2");
-  const scope = { userId };
   if (wanted === "") return err(notFound(wanted));
   const id =
     (await store.resolveSessionId(wanted, scope)) ?? (await store.resolveSessionByTitle(wanted, scope));

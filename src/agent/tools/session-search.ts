@@ -2,6 +2,7 @@
 import type { ContextMessage } from "../../context/index.ts";
 import type { Clock, TextModel } from "../../lib/index.ts";
 import {
+  type Scope,
   type SessionSearchSettings,
   type SessionStore,
   sessionSearchPreview,
@@ -16,14 +17,15 @@ export type SessionSearchAgentToolDeps = {
   readonly store: () => SessionStore | undefined;
   readonly home: string;
   readonly settings: SessionSearchSettings;
-  readonly userId?: string | undefined;
+  /** Whose sessions may be seen; empty for everybody's. */
+  readonly scope: Scope;
   /** For summaries. */
   readonly summarizer?: TextModel | undefined;
   readonly clock?: Clock | undefined;
 };
 
 export function sessionSearchAgentTool(deps: SessionSearchAgentToolDeps): AgentTool {
-  const { home, settings, userId, summarizer, clock } = deps;
+  const { home, settings, scope, summarizer, clock } = deps;
   return {
     schema: sessionSearchSchema({ summarize: settings.summarize !== "off" && summarizer !== undefined }),
     toolset: "session_search",
@@ -36,7 +38,7 @@ export function sessionSearchAgentTool(deps: SessionSearchAgentToolDeps): AgentT
         await sessionSearchTool(deps.store(), args, {
           home,
           settings,
-          userId,
+          ...scope,
           summarizer,
           clock,
           currentSessionId: sessionId,

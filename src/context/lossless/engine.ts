@@ -2,7 +2,7 @@
 // store, message by message. It keeps no copies and no state of its own about the conversation; both are in the database.
 import { HermesError, systemClock } from "../../lib/index.ts";
 import { redactSecrets } from "../../security/index.ts";
-import type { MessageRow, SessionStore } from "../../sessions/index.ts";
+import { type MessageRow, readScope, type Scope, type SessionStore } from "../../sessions/index.ts";
 import { NoticeBoard } from "../compressor/notices.ts";
 import { type Budgets, DEFAULT_SETTINGS, deriveBudgets } from "../compressor/settings.ts";
 import { WatchedEngine } from "../compressor/watched-engine.ts";
@@ -33,8 +33,13 @@ export type LosslessEngineOptions = SummaryOptions & {
   /** The conversation; `onSessionStart` names the next one. */
   readonly sessionId: string;
   readonly contextLength: number;
-  /** Whose sessions may be seen. Absent: those of the session's own user, or all when it has none. */
-  readonly userId?: string | undefined;
+  /**
+   * Whose sessions may be seen. Absent: those of the session's own user, or all when it has none. The key with `undefined` is an
+   * error.
+   */
+  readonly userId?: string;
+  /** The platform `userId` belongs to. */
+  readonly userPlatform?: string;
 };
 
 const LEAST_GAIN = 0.1;
@@ -44,6 +49,7 @@ const PROVIDER_SHARE = 0.1;
 export class LosslessEngine extends WatchedEngine implements ContextEngine {
   readonly name = "lcm";
   readonly #options: LosslessEngineOptions;
+  readonly #scope: Scope;
   readonly #settings: LcmSettings;
   readonly #models: SummaryModels;
   readonly #board = new NoticeBoard();
@@ -54,6 +60,7 @@ export class LosslessEngine extends WatchedEngine implements ContextEngine {
   constructor(options: LosslessEngineOptions) {
     super();
     this.#options = options;
+    this.#scope = readScope(options);
     this.#settings = lcmSettings(options);
     this.#sessionId = options.sessionId;
     this.#contextLength = windowOf(options.contextLength);
@@ -121,20 +128,26 @@ export class LosslessEngine extends WatchedEngine implements ContextEngine {
     args: Readonly<Record<string, unknown>>,
     messages: readonly ContextMessage[] = [],
   ): Promise<string> {
-    const { store, userId } = this.#options;
+    const { store } = this.#options;
     const { sessionId } = this;
-    return lcmTool(name, args, { store, sessionId, userId, status: this.getStatus(), live: messages });
+    return lcmTool(name, args, {
+      store,
+      sessionId,
+      user: this.#scope,
+      status: this.getStatus(),
+      live: messages,
+    });
   }
 
   /** The messages a leaf stands for, as they are stored, in order. None for a node above, or one of another conversation. */
   async expand(nodeId: string): Promise<readonly MessageRow[]> {
-    const { store, userId } = this.#options;
-    const lineage = await loadLineage(store, this.#sessionId, { userId });
+    const { store } = this.#options;
+    const lineage = await loadLineage(store, this.#sessionId, this.#scope);
     const node = lineage.forest.nodes.get(nodeId);
     if (node === undefined) return [];
     return store.getMessagesById(
       messageKeys(node).flatMap((key) => lineage.rowOf(key) ?? []),
-      { userId },
+      this.#scope,
     );
   }
 
@@ -156,7 +169,7 @@ export class LosslessEngine extends WatchedEngine implements ContextEngine {
     messages: readonly ContextMessage[],
     { focusTopic, providerText, signal, confirmDigest }: CompressOptions,
   ): Workplace {
-    const { store, userId, clock, summaryContextLength } = this.#options;
+    const { store, clock, summaryContextLength } = this.#options;
     const windowTokens = Math.min(this.contextLength, summaryContextLength ?? this.contextLength);
     const providerChars = Math.min(
       PROVIDER_CHARS,
@@ -165,7 +178,7 @@ export class LosslessEngine extends WatchedEngine implements ContextEngine {
     return {
       store,
       sessionId: this.#sessionId,
-      scope: { userId },
+      scope: this.#scope,
       settings: this.#settings,
       budgets: this.#budgets,
       contextLength: this.contextLength,

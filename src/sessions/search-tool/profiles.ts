@@ -16,7 +16,8 @@ import { explain } from "./shapes.ts";
 
 export type ProfileSettings = {
   readonly home: string | undefined;
-  readonly userId: string | undefined;
+  /** The conversation belongs to one user of several. */
+  readonly isOneOfSeveral: boolean;
   readonly crossProfile: boolean;
 };
 
@@ -27,8 +28,8 @@ export type OpenProfile = AsyncDisposable & {
 };
 
 /** The reason why no other profile may be looked at, if there is one. */
-export function profilesRefusal({ home, userId, crossProfile }: ProfileSettings): string | undefined {
-  if (userId !== undefined)
+export function profilesRefusal({ home, isOneOfSeveral, crossProfile }: ProfileSettings): string | undefined {
+  if (isOneOfSeveral)
     return "other profiles are off, because this conversation belongs to one of several users";
   if (!crossProfile) return "other profiles are off (session_search.cross_profile is false)";
   if (home === undefined) return "other profiles are off, because no home directory is known here";

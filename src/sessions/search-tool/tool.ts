@@ -1,5 +1,6 @@
 // The `session_search` tool: untyped arguments in, the tool's JSON out. Never throws, never touches a home it was not given.
 import { type Clock, systemClock, type TextModel } from "../../lib/index.ts";
+import { readScope } from "../scope.ts";
 import type { SessionStore } from "../store.ts";
 import { summarize } from "../summarize/mode.ts";
 import { sessionDatabaseUnavailable } from "../unavailable.ts";
@@ -25,8 +26,13 @@ export type SessionSearchContext = {
   readonly home?: string | undefined;
   /** The conversation the call comes from: its own words are not searched unless `scope` says so. */
   readonly currentSessionId?: string | undefined;
-  /** Binds every mode: sessions of others, and those without an owner, do not exist. Other profiles are off then. */
-  readonly userId?: string | undefined;
+  /**
+   * Binds every mode: sessions of others, and those without an owner, do not exist. Other profiles are off then. The key with
+   * `undefined` is an error, not everybody.
+   */
+  readonly userId?: string;
+  /** The platform `userId` belongs to. Absent: that id on every platform. */
+  readonly userPlatform?: string;
   /** Ids of the messages that are still before the model. */
   readonly liveMessageIds?: readonly number[] | undefined;
   /** For summaries; without it they are raw previews. */
@@ -144,15 +150,16 @@ function wantsSummaries({ summarize: mode }: SessionSearchSettings, request: Dis
 }
 
 function lookupIn(store: SearchableStore, context: SessionSearchContext): Omit<Lookup, "current"> {
-  return { store, scope: { userId: context.userId }, settings: settingsOf(context) };
+  return { store, scope: readScope(context), settings: settingsOf(context) };
 }
 
 async function currentConversation(
   store: SearchableStore,
-  { currentSessionId: id, userId, liveMessageIds }: SessionSearchContext,
+  context: SessionSearchContext,
 ): Promise<CurrentConversation | undefined> {
+  const { currentSessionId: id, liveMessageIds } = context;
   if (typeof id !== "string" || id === "") return undefined; // callers without types pass null for none
-  const lineage = new Set([id, ...(await store.listLineage(id, { userId }))]);
+  const lineage = new Set([id, ...(await store.listLineage(id, readScope(context)))]);
   const live = Array.isArray(liveMessageIds) ? liveMessageIds.filter(Number.isSafeInteger) : undefined;
   return { id, lineage, liveMessageIds: live && new Set(live) };
 }
@@ -162,6 +169,7 @@ function settingsOf(context: SessionSearchContext): SessionSearchSettings {
 }
 
 function refusalFor(context: SessionSearchContext): string | undefined {
-  const { home, userId } = context;
-  return profilesRefusal({ home, userId, crossProfile: settingsOf(context).crossProfile });
+  const { home } = context;
+  const isOneOfSeveral = readScope(context).userId !== undefined;
+  return profilesRefusal({ home, isOneOfSeveral, crossProfile: settingsOf(context).crossProfile });
 }

@@ -1,7 +1,6 @@
 // What every group of store operations works with.
 import type { Clock } from "../../lib/index.ts";
-import { sessionError } from "../errors.ts";
-import type { Scope } from "../store.ts";
+import { readScope, type Scope } from "../scope.ts";
 import type { Connection } from "./connection.ts";
 
 export type StoreContext = {
@@ -16,28 +15,15 @@ export function seconds(clock: Clock): number {
   return clock.now().getTime() / 1000;
 }
 
-/**
- * The value bound to `:user`: NULL, everybody, only when no user was named. A caller that has lost its user must not see
- * the others' sessions for it.
- */
-export function userOf(scope: Scope | undefined): string | null {
-  const user: unknown = scope?.userId;
-  return user === undefined ? null : userText(user);
+/** The values bound to `:user` and `:platform` (`isVisible`): NULL means everybody, and every platform. */
+export function visibleTo(scope: Scope | undefined): Visible {
+  const { userId = null, userPlatform = null } = readScope(scope);
+  return { user: userId, platform: userPlatform };
 }
 
-/** Platforms number their users; the database knows texts. */
-export function userText(user: unknown): string {
-  if (typeof user === "string") return user;
-  if (typeof user === "bigint" || (typeof user === "number" && Number.isSafeInteger(user)))
-    return String(user);
-  throw sessionError(
-    "bad-user-id",
-    `A user is named by a text, not by ${user === null ? "null" : typeof user}.`,
-    {
-      hint: "Leave userId out to see everybody's sessions, or pass the id of the user.",
-    },
-  );
-}
+export type Visible = { readonly user: string | null; readonly platform: string | null };
+
+export const EVERYBODY: Visible = { user: null, platform: null };
 
 /** A count from outside: whole, not negative, `fallback` when it is no number. */
 export function count(value: number | null | undefined, fallback: number): number {

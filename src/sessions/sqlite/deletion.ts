@@ -2,7 +2,7 @@
 import type { SessionRow } from "../rows.ts";
 import type { Scope, SessionStore } from "../store.ts";
 import type { Connection } from "./connection.ts";
-import { type StoreContext, seconds, userOf } from "./context.ts";
+import { type StoreContext, seconds, visibleTo } from "./context.ts";
 import { isContinuation, isVisible, mark } from "./lineage-sql.ts";
 import { SESSION_FIELDS } from "./sessions.ts";
 import { removeTranscripts } from "./transcripts.ts";
@@ -185,7 +185,7 @@ type Edges = ReadonlyMap<string, readonly string[]>;
 function delegateEdges(connection: Connection, scope?: Scope): Edges {
   const edges = new Map<string, string[]>();
   type Row = { readonly id: string; readonly parent: string | null; readonly sender: string | null };
-  for (const { id, parent, sender } of connection.iterate<Row>(DELEGATES, { user: userOf(scope) })) {
+  for (const { id, parent, sender } of connection.iterate<Row>(DELEGATES, { ...visibleTo(scope) })) {
     for (const owner of new Set([parent, sender])) {
       if (owner === null) continue;
       const known = edges.get(owner);
@@ -207,7 +207,7 @@ function withDelegates(
   for (const id of found) {
     // The set grows while it is walked. Runs that began after the edges were collected are children still.
     for (const delegate of edges.get(id) ?? []) found.add(delegate);
-    const values = { id, user: userOf(scope) };
+    const values = { id, ...visibleTo(scope) };
     for (const child of connection.all<{ id: string }>(DELEGATE_CHILDREN, values)) found.add(child.id);
     // A run that was compacted goes on in sessions that carry no mark of their own.
     if (asked.has(id)) continue;

@@ -1,7 +1,11 @@
 // How sessions hang together, as SQL conditions. `child` and `parent` are table aliases.
+import { USER_PLATFORM } from "../lineage-marks.ts";
 
 /** A reserved key of model_config. Text that is no JSON has none. */
-export function mark(session: string, key: "_branched_from" | "_delegate_from" | "_compressed_from"): string {
+export function mark(
+  session: string,
+  key: "_branched_from" | "_delegate_from" | "_compressed_from" | typeof USER_PLATFORM,
+): string {
   return `CASE WHEN json_valid(${session}.model_config) THEN json_extract(${session}.model_config, '$.${key}') END`;
 }
 
@@ -35,7 +39,15 @@ export function isListable(session: string): string {
   );
 }
 
-/** `:user` NULL means everybody. */
+/** The platform a session's `user_id` belongs to: its source, unless a mark says otherwise (a subagent's run, for instance). */
+export function userPlatform(session: string): string {
+  const marked = mark(session, USER_PLATFORM);
+  // The first look spares reading the JSON of all other rows.
+  return `COALESCE(CASE WHEN instr(${session}.model_config, '"${USER_PLATFORM}"') > 0 THEN ${marked} END, ${session}.source)`;
+}
+
+/** `:user` NULL means everybody, `:platform` NULL the user's id on every platform. */
 export function isVisible(session: string): string {
-  return `(:user IS NULL OR ${session}.user_id = :user)`;
+  const onPlatform = `(:platform IS NULL OR ${userPlatform(session)} = :platform)`;
+  return `(:user IS NULL OR (${session}.user_id = :user AND ${onPlatform}))`;
 }

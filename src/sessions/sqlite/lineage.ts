@@ -7,7 +7,7 @@ import { checkSessionId, newSessionId } from "../session-id.ts";
 import type { BranchOptions, ContinueOptions, NewLineageSession, Scope, SessionStore } from "../store.ts";
 import { sanitizeTitle } from "../titles.ts";
 import type { Connection } from "./connection.ts";
-import { isPossibleId, type StoreContext, seconds, userOf } from "./context.ts";
+import { isPossibleId, type StoreContext, seconds, visibleTo } from "./context.ts";
 import { isContinuation, isVisible } from "./lineage-sql.ts";
 import { lockHolder } from "./locks.ts";
 import {
@@ -105,16 +105,18 @@ export function lineageOperations({ connection, clock }: StoreContext): LineageO
     listLineage: (id, scope) =>
       connection.read(() => {
         const root = ancestorsOf(connection, id, scope)[0] ?? id;
-        const rows = connection.all<{ id: string }>(DESCENDANTS, { id: root, user: userOf(scope) });
+        const rows = connection.all<{ id: string }>(DESCENDANTS, { id: root, ...visibleTo(scope) });
         return rows.length === 0 ? [id] : rows.map((row) => row.id);
       }),
     async resolveResumeSessionId(id, scope) {
+      visibleTo(scope); // refuses a lost user also where nothing is to be read
       return isPossibleId(id) ? connection.read(() => resumable(connection, id, scope)) : id;
     },
     async resolveSessionId(text, scope) {
+      const visible = visibleTo(scope);
       if (!isPossibleId(text)) return null;
       return connection.read(() => {
-        const values = { text, user: userOf(scope) };
+        const values = { text, ...visible };
         if (connection.get(EXACT, values) !== undefined) return text;
         const found = connection.all<{ id: string }>(BY_PREFIX, values);
         return found.length === 1 && found[0] !== undefined ? found[0].id : null;
@@ -155,12 +157,12 @@ export function lineageOperations({ connection, clock }: StoreContext): LineageO
 }
 
 export function tipOf(connection: Connection, id: string, scope?: Scope): string {
-  return connection.get<{ id: string }>(TIP, { id, user: userOf(scope) })?.id ?? id;
+  return connection.get<{ id: string }>(TIP, { id, ...visibleTo(scope) })?.id ?? id;
 }
 
 /** Root first, the session itself last; empty for an unknown one. */
 export function ancestorsOf(connection: Connection, id: string, scope?: Scope): string[] {
-  return connection.all<{ id: string }>(ANCESTORS, { id, user: userOf(scope) }).map((row) => row.id);
+  return connection.all<{ id: string }>(ANCESTORS, { id, ...visibleTo(scope) }).map((row) => row.id);
 }
 
 export function readAncestry(
@@ -194,11 +196,11 @@ function upToFork(
 
 /** Compaction can leave an empty session whose child holds the messages; a person resuming it means the child. */
 function resumable(connection: Connection, id: string, scope?: Scope): string {
-  if (connection.get(EXACT, { text: id, user: userOf(scope) }) === undefined) return id;
+  if (connection.get(EXACT, { text: id, ...visibleTo(scope) }) === undefined) return id;
   if (connection.get(HAS_MESSAGES, { id }) !== undefined) return id;
   let current = id;
   for (let step = 0; step < MAX_RESUME_STEPS; step += 1) {
-    const values = { id: current, user: userOf(scope) };
+    const values = { id: current, ...visibleTo(scope) };
     const next = connection.get<{ id: string; has_messages: number }>(NEXT_TO_RESUME, values);
     if (next === undefined) return id;
     if (next.has_messages === 1) return next.id;

@@ -5,7 +5,7 @@ import { sessionPreview } from "../previews.ts";
 import type { ActiveSession, ListedSession, SessionRow } from "../rows.ts";
 import type { ListOptions, Scope, SessionStore } from "../store.ts";
 import type { Connection } from "./connection.ts";
-import { count, type StoreContext, userOf } from "./context.ts";
+import { count, EVERYBODY, type StoreContext, visibleTo } from "./context.ts";
 import { MAX_CHAIN, tipOf } from "./lineage.ts";
 import { isContinuation, isListable, isVisible } from "./lineage-sql.ts";
 import { readableFields } from "./readable-fields.ts";
@@ -47,7 +47,8 @@ type Fit = keyof typeof FITS;
 /** Read off the activity alone: sessions are looked at only where an id fits and has relatives. */
 const HITS_WITH_RELATIVES = (fit: Fit) => `
   SELECT h.session_id AS id FROM hermes_memory_activity h
-  WHERE ${FITS[fit]} AND (:user IS NULL OR h.user_id = :user) AND (
+  WHERE ${FITS[fit]} AND (:user IS NULL OR h.user_id = :user)
+    AND (:platform IS NULL OR EXISTS (SELECT 1 FROM sessions v WHERE v.id = h.session_id AND ${isVisible("v")})) AND (
     h.session_id IN (SELECT id FROM sessions WHERE parent_session_id > '')
     OR h.session_id IN (SELECT parent_session_id FROM sessions WHERE parent_session_id > ''))
 `;
@@ -115,7 +116,7 @@ export function listingOperations(context: StoreContext): ListingOperations {
         const values = {
           from: `cron_${jobId}_`,
           to: `cron_${jobId}\``, // the character after "_"
-          user: userOf(options),
+          ...visibleTo(options),
           limit: count(options.limit, 20),
           offset: count(options.offset, 0),
         };
@@ -124,8 +125,11 @@ export function listingOperations(context: StoreContext): ListingOperations {
     setSessionArchived: (id, archived) =>
       connection.write(() => {
         if (findSession(connection, id) === null) return false;
-        const root = connection.get<{ root: string }>(`SELECT ${ROOT_OF(":id")} AS root`, { id, user: null });
-        const chain = connection.all<{ id: string }>(CHAIN, { root: root?.root ?? id, user: null });
+        const root = connection.get<{ root: string }>(`SELECT ${ROOT_OF(":id")} AS root`, {
+          id,
+          ...EVERYBODY,
+        });
+        const chain = connection.all<{ id: string }>(CHAIN, { root: root?.root ?? id, ...EVERYBODY });
         const changes = chain.map((row) =>
           connection.run(SET_ARCHIVED, { id: row.id, archived: archived ? 1 : 0 }),
         );
@@ -140,7 +144,7 @@ export function listIds(
 ): string[] {
   const limit = options.limit === undefined ? Number.MAX_SAFE_INTEGER : count(options.limit, 0);
   const { source = null, prefix = null } = options;
-  const rows = connection.all<{ id: string }>(IDS, { user: userOf(options), source, prefix, limit });
+  const rows = connection.all<{ id: string }>(IDS, { ...visibleTo(options), source, prefix, limit });
   return rows.map((row) => row.id);
 }
 
@@ -155,7 +159,7 @@ function searchSessions(
 ): ActiveSession[] {
   const source = options.source === undefined ? "" : "AND s.source = :source";
   const values = {
-    user: userOf(options),
+    ...visibleTo(options),
     limit: count(options.limit, 20),
     offset: count(options.offset, 0),
     ...(options.source === undefined ? {} : { source: options.source }),
@@ -166,6 +170,7 @@ function searchSessions(
 
 function listRich(context: StoreContext, options: ListOptions): ListedSession[] {
   const { connection } = context;
+  visibleTo(options); // refuses a lost user also where nothing is to be read
   const limit = count(options.limit, 20);
   const offset = count(options.offset, 0);
   if (limit === 0) return [];
@@ -228,7 +233,7 @@ function rootsByActivity(
   const sql = `
     SELECT s.id, s.started_at, h.last_active
     FROM hermes_memory_activity h JOIN sessions x ON x.id = h.session_id JOIN sessions s ON s.id = ${root}
-    WHERE ${where} ${listable} ${ofUser(options, "h")} ${wanted ? hasWantedId(wanted, options) : ""}
+    WHERE ${where} ${listable} AND ${isVisible("x")} ${ofUser(options, "h")} ${wanted ? hasWantedId(wanted, options) : ""}
     ORDER BY h.last_active DESC, h.session_id DESC
   `;
   type Root = { readonly id: string; readonly started_at: number; readonly last_active: number };
@@ -259,7 +264,7 @@ function hasWantedId({ fit }: Wanted, { includeChildren }: ListOptions): string 
 
 /** Lets SQLite take the index that is ordered within a user. */
 function ofUser(scope: Scope, activity: string): string {
-  return userOf(scope) === null ? "" : `AND ${activity}.user_id = :user`;
+  return visibleTo(scope).user === null ? "" : `AND ${activity}.user_id = :user`;
 }
 
 function describe({ connection, warn }: StoreContext, row: SessionRow): ListedSession {
@@ -297,6 +302,7 @@ function searchById(
   query: string,
   options: Scope & { readonly limit?: number; readonly includeArchived?: boolean },
 ): ListedSession[] {
+  visibleTo(options);
   const text = asciiLower(query.trim());
   const limit = count(options.limit, 20);
   if (text === "" || limit === 0) return [];

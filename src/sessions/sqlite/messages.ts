@@ -8,7 +8,7 @@ import { userMessagePreview } from "../previews.ts";
 import type { MessageRow, StoredMessageRow } from "../rows.ts";
 import type { MessageInput, Scope, SessionStore } from "../store.ts";
 import type { Connection } from "./connection.ts";
-import { count, type StoreContext, seconds, userOf } from "./context.ts";
+import { count, type StoreContext, seconds, visibleTo } from "./context.ts";
 import { isForeignKeyFailure } from "./failures.ts";
 import { PUT_WORDS, readableText, wordsBetweenRuns } from "./index-words.ts";
 import { requireLease } from "./leases.ts";
@@ -134,7 +134,7 @@ export function messageOperations({ connection, clock, warn }: StoreContext): Me
         connection
           .all<StoredMessageRow>(RECENT_FROM_USER, {
             session: sessionId,
-            user: userOf(options),
+            ...visibleTo(options),
             all: options.includeInactive ? 1 : 0,
             limit: count(options.limit, 20),
           })
@@ -146,7 +146,7 @@ export function messageOperations({ connection, clock, warn }: StoreContext): Me
       ),
     messageCount: (sessionId, scope) =>
       connection.read(() => {
-        const values = { session: sessionId ?? null, user: userOf(scope) };
+        const values = { session: sessionId ?? null, ...visibleTo(scope) };
         const sql = sessionId === undefined ? COUNT : COUNT_OF_SESSION;
         return connection.get<{ number: number }>(sql, values)?.number ?? 0;
       }),
@@ -161,7 +161,7 @@ export function readMessages(
   session: string,
   options: ReadOptions = {},
 ): StoredMessageRow[] {
-  return connection.all(BY_ID, { session, user: userOf(options), all: options.includeInactive ? 1 : 0 });
+  return connection.all(BY_ID, { session, ...visibleTo(options), all: options.includeInactive ? 1 : 0 });
 }
 
 /** In the order they happened, as conversations are replayed. */
@@ -170,7 +170,7 @@ export function readInTimeOrder(
   session: string,
   options: ReadOptions,
 ): StoredMessageRow[] {
-  return connection.all(BY_TIME, { session, user: userOf(options), all: options.includeInactive ? 1 : 0 });
+  return connection.all(BY_TIME, { session, ...visibleTo(options), all: options.includeInactive ? 1 : 0 });
 }
 
 export function decodeRows(rows: readonly StoredMessageRow[], warn: (message: string) => void): MessageRow[] {

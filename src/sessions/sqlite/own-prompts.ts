@@ -3,7 +3,7 @@
 import { sessionError } from "../errors.ts";
 import type { OwnPrompt, Scope, SessionStore } from "../store.ts";
 import type { Connection } from "./connection.ts";
-import { type StoreContext, seconds, userOf } from "./context.ts";
+import { type StoreContext, seconds, visibleTo } from "./context.ts";
 import { isVisible } from "./lineage-sql.ts";
 import { hasOwnTable } from "./own-tables.ts";
 import { readable } from "./readable-fields.ts";
@@ -44,7 +44,7 @@ export function ownPromptOperations({ connection, clock }: StoreContext): OwnPro
 }
 
 export function readOwnPrompt(connection: Connection, id: string, scope?: Scope): OwnPrompt | null {
-  const values = { id, user: userOf(scope) };
+  const values = { id, ...visibleTo(scope) };
   const row = hasOwnTable(connection, OWN_PROMPTS) ? connection.get<OwnPrompt>(GET, values) : undefined;
   return row !== undefined && typeof row.text === "string" ? { ...row } : null;
 }

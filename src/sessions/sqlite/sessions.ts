@@ -1,13 +1,14 @@
 // Sessions: making, ending, changing and counting them.
 import { sessionError } from "../errors.ts";
-import { modelConfigText } from "../lineage-marks.ts";
+import { modelConfigText, USER_PLATFORM } from "../lineage-marks.ts";
 import type { SessionRow } from "../rows.ts";
+import { platformText, userText } from "../scope.ts";
 import { checkSessionId } from "../session-id.ts";
 import type { NewSession, Scope, SessionFilter, SessionMark, SessionStore, TokenUpdate } from "../store.ts";
 import type { Connection } from "./connection.ts";
-import { count, finite, type StoreContext, seconds, userOf, userText } from "./context.ts";
+import { count, finite, type StoreContext, seconds, visibleTo } from "./context.ts";
 import { isForeignKeyFailure } from "./failures.ts";
-import { isListable, isVisible } from "./lineage-sql.ts";
+import { isListable, isVisible, userPlatform } from "./lineage-sql.ts";
 import { LARGEST, readable, readableFields, withinReach } from "./readable-fields.ts";
 import { SESSION_COLUMNS } from "./schema.ts";
 
@@ -20,6 +21,7 @@ const INSERT_SESSION = `
     COALESCE(:user, (SELECT user_id FROM sessions WHERE id = :parent)), :parent,
     COALESCE(:cwd, (SELECT cwd FROM sessions WHERE id = :parent)), :started
 `;
+const OWNER = `SELECT user_id, ${userPlatform("s")} AS platform FROM sessions s WHERE id = :id`;
 const GET_SESSION = `SELECT ${SESSION_FIELDS} FROM sessions s WHERE id = :id AND ${isVisible("s")}`;
 
 // Rewound rows do not count for the last one, so that restoring them shows.
@@ -116,7 +118,7 @@ export function sessionOperations({ connection, clock }: StoreContext): SessionO
     getSession: (id, scope) => connection.read(() => findSession(connection, id, scope)),
     getSessionMark: (id, scope) =>
       connection.read(() => {
-        const row = connection.get<SessionMark>(GET_MARK, { id, user: userOf(scope) });
+        const row = connection.get<SessionMark>(GET_MARK, { id, ...visibleTo(scope) });
         return row === undefined ? null : { ...row };
       }),
     sessionCount: (options = {}) =>
@@ -140,7 +142,7 @@ export function insertSession(connection: Connection, id: string, options: NewSe
       id,
       source: options.source ?? "unknown",
       model: options.model ?? null,
-      config: modelConfigText(options.modelConfig),
+      config: modelConfigText({ ...options.modelConfig, ...platformMark(connection, options) }),
       prompt: options.systemPrompt ?? null,
       user: options.userId === undefined || options.userId === null ? null : userText(options.userId),
       parent,
@@ -157,8 +159,21 @@ export function insertSession(connection: Connection, id: string, options: NewSe
   }
 }
 
+/** Only where the user's platform is not the session's source, so that ordinary rows stay as they always were. */
+function platformMark(connection: Connection, options: NewSession): Record<string, string> {
+  const { source = "unknown", userId, parentSessionId } = options;
+  const isInherited = userId === undefined || userId === null;
+  const parent =
+    isInherited && parentSessionId
+      ? connection.get<{ user_id: string | null; platform: string | null }>(OWNER, { id: parentSessionId })
+      : undefined;
+  const given = options.userPlatform === undefined ? undefined : platformText(options.userPlatform);
+  const platform = given ?? (parent?.user_id ? parent.platform : null);
+  return platform === null || platform === source ? {} : { [USER_PLATFORM]: platform };
+}
+
 export function findSession(connection: Connection, id: string, scope?: Scope): SessionRow | null {
-  const row = connection.get<SessionRow>(GET_SESSION, { id, user: userOf(scope) });
+  const row = connection.get<SessionRow>(GET_SESSION, { id, ...visibleTo(scope) });
   return row === undefined ? null : { ...row };
 }
 
@@ -175,7 +190,7 @@ export function sessionFilter(
   filter: SessionFilter,
   alias: string,
 ): { where: string; values: Record<string, string | number | null> } {
-  const values: Record<string, string | number | null> = { user: userOf(filter) };
+  const values: Record<string, string | number | null> = { ...visibleTo(filter) };
   const conditions = [isVisible(alias)];
   if (filter.source !== undefined) {
     // The plus keeps SQLite from collecting and sorting all sessions of the source: listings walk in their own order.

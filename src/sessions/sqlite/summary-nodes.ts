@@ -5,7 +5,7 @@ import type { MessageKey, StoredMessageRow, SummaryHit, SummaryNode } from "../r
 import { textMatcher } from "../search/match-text.ts";
 import type { Scope, SessionStore } from "../store.ts";
 import type { Connection } from "./connection.ts";
-import { count, type StoreContext, userOf } from "./context.ts";
+import { count, EVERYBODY, type StoreContext, visibleTo } from "./context.ts";
 import { isContinuation, isVisible } from "./lineage-sql.ts";
 import { MESSAGE_FIELDS, MESSAGE_SOURCE } from "./messages.ts";
 import { hasOwnTable } from "./own-tables.ts";
@@ -80,12 +80,12 @@ export function summaryNodeOperations({ connection, warn }: StoreContext): Summa
     listContinued: (id, scope) => connection.read(() => continued(connection, id, scope)),
     listMessageKeys: (sessionIds, scope) =>
       connection.read(() => {
-        const values = { sessions: JSON.stringify(sessionIds), user: userOf(scope) };
+        const values = { sessions: JSON.stringify(sessionIds), ...visibleTo(scope) };
         return connection.all<MessageKey>(KEYS, values).map((row) => ({ ...row }));
       }),
     getMessagesById: (ids, scope) =>
       connection.read(() => {
-        const values = { ids: JSON.stringify(ids.filter(Number.isSafeInteger)), user: userOf(scope) };
+        const values = { ids: JSON.stringify(ids.filter(Number.isSafeInteger)), ...visibleTo(scope) };
         return connection.all<StoredMessageRow>(BY_IDS, values).map((row) => toMessageRow(row, warn));
       }),
     async insertSummaryNodes(nodes) {
@@ -94,7 +94,7 @@ export function summaryNodeOperations({ connection, warn }: StoreContext): Summa
       return connection.write(() => {
         requireOurTable(connection);
         const known = knownTo(connection, nodes, (sessions) =>
-          nodesOf(OF_SESSIONS, { sessions: JSON.stringify(sessions), user: null }),
+          nodesOf(OF_SESSIONS, { sessions: JSON.stringify(sessions), ...EVERYBODY }),
         );
         if (!nodes.every((node) => fitsIn(known, node) && !isTaken(connection, node))) return false;
         for (const node of nodes) connection.run(INSERT, toColumns(node));
@@ -109,14 +109,14 @@ export function summaryNodeOperations({ connection, warn }: StoreContext): Summa
     },
     listSummaryNodes: (sessionIds, scope) =>
       connection.read(() =>
-        nodesOf(OF_SESSIONS, { sessions: JSON.stringify(sessionIds), user: userOf(scope) }),
+        nodesOf(OF_SESSIONS, { sessions: JSON.stringify(sessionIds), ...visibleTo(scope) }),
       ),
     getSummaryNode: (node, scope) =>
-      connection.read(() => nodesOf(BY_NODE_ID, { node, user: userOf(scope) })[0] ?? null),
+      connection.read(() => nodesOf(BY_NODE_ID, { node, ...visibleTo(scope) })[0] ?? null),
     searchSummaryNodes: (query, options = {}) =>
       connection.read(() => {
         const sessions = options.sessionIds === undefined ? null : JSON.stringify(options.sessionIds);
-        const nodes = nodesOf(NEWEST, { sessions, user: userOf(options) });
+        const nodes = nodesOf(NEWEST, { sessions, ...visibleTo(options) });
         const match = textMatcher(String(query ?? ""));
         const hits = nodes.flatMap((node): SummaryHit[] => {
           const found = match?.(node.summary);
@@ -128,7 +128,7 @@ export function summaryNodeOperations({ connection, warn }: StoreContext): Summa
 }
 
 function continued(connection: Connection, id: string, scope?: Scope): string[] {
-  return connection.all<{ id: string }>(CONTINUED, { id, user: userOf(scope) }).map((row) => row.id);
+  return connection.all<{ id: string }>(CONTINUED, { id, ...visibleTo(scope) }).map((row) => row.id);
 }
 
 /** What the chains of sessions that new nodes belong to have already. */

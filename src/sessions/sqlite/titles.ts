@@ -3,11 +3,17 @@ import { sessionError } from "../errors.ts";
 import type { Scope, SessionStore } from "../store.ts";
 import { baseOfTitle, nextTitle, numberOfTitle, sanitizeTitle } from "../titles.ts";
 import type { Connection } from "./connection.ts";
-import { type StoreContext, userOf } from "./context.ts";
-import { isVisible } from "./lineage-sql.ts";
+import { EVERYBODY, type StoreContext, visibleTo } from "./context.ts";
+import { isVisible, userPlatform } from "./lineage-sql.ts";
 import { findSession } from "./sessions.ts";
 
 const HOLDER = "SELECT id FROM sessions WHERE title = :title AND id <> :id";
+/** Titles are unique in the whole file. Whose the other session is, is for its own user to know, and for a session without one. */
+const IS_SHOWN = `
+  SELECT 1 FROM sessions s JOIN sessions other ON other.id = :other
+  WHERE s.id = :id AND (s.user_id IS NULL
+    OR (other.user_id = s.user_id AND ${userPlatform("other")} = ${userPlatform("s")}))
+`;
 const SET = "UPDATE sessions SET title = :title WHERE id = :id";
 /** Numbered forms are matched in any (ASCII) case: a number too high does no harm, one that is taken does. */
 const OF_LINE = `
@@ -36,8 +42,10 @@ export function titleOperations({ connection }: StoreContext): TitleOperations {
 export function writeTitle(connection: Connection, id: string, title: string | null): boolean {
   const other = title === null ? undefined : connection.get<{ id: string }>(HOLDER, { title, id });
   if (other !== undefined) {
-    throw sessionError("title-taken", `Title '${title}' is already in use by session ${other.id}`, {
-      hint: "Choose another title, or rename that session first.",
+    const isShown = connection.get(IS_SHOWN, { id, other: other.id }) !== undefined;
+    const holder = isShown ? ` by session ${other.id}` : "";
+    throw sessionError("title-taken", `Title '${title}' is already in use${holder}`, {
+      hint: isShown ? "Choose another title, or rename that session first." : "Choose another title.",
     });
   }
   return connection.run(SET, { id, title }).changes > 0;
@@ -48,7 +56,7 @@ export function nextTitleInLineage(connection: Connection, base: string): string
   // A very long base is cut to make room for the number and can then meet a title of the shorter line.
   for (;;) {
     const stem = baseOfTitle(title);
-    const taken = connection.all<{ title: string }>(OF_LINE, lineOf(stem, null));
+    const taken = connection.all<{ title: string }>(OF_LINE, { ...lineOf(stem), ...EVERYBODY });
     const next = nextTitle(
       title,
       taken.map((row) => row.title),
@@ -60,11 +68,14 @@ export function nextTitleInLineage(connection: Connection, base: string): string
 
 /** The newest of the numbered ones goes before the one without a number. */
 function sessionOfTitle(connection: Connection, title: string, scope?: Scope): string | null {
-  const line = connection.all<{ id: string; title: string }>(OF_LINE, lineOf(title, userOf(scope)));
+  const line = connection.all<{ id: string; title: string }>(OF_LINE, {
+    ...lineOf(title),
+    ...visibleTo(scope),
+  });
   const numbered = line.find((row) => row.title !== title && numberOfTitle(title, row.title) !== null);
   return (numbered ?? line.find((row) => row.title === title))?.id ?? null;
 }
 
-function lineOf(base: string, user: string | null) {
-  return { base, numbered: `${base.replace(/[\\%_]/g, "\\$&")} #%`, user };
+function lineOf(base: string) {
+  return { base, numbered: `${base.replace(/[\\%_]/g, "\\$&")} #%` };
 }

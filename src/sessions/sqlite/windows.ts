@@ -3,7 +3,7 @@ import { toMessageRow } from "../conversation.ts";
 import type { MessageRow, StoredMessageRow } from "../rows.ts";
 import type { Scope, SessionStore } from "../store.ts";
 import type { Connection } from "./connection.ts";
-import { count, type StoreContext, userOf } from "./context.ts";
+import { count, type StoreContext, visibleTo } from "./context.ts";
 import { isVisible } from "./lineage-sql.ts";
 import { MESSAGE_FIELDS, MESSAGE_SOURCE } from "./messages.ts";
 
@@ -84,7 +84,7 @@ function findPlace(
   scope: Scope,
 ): Place | undefined {
   if (!Number.isSafeInteger(id)) return undefined; // callers pass on what a model wrote
-  const found = connection.get<{ active: number }>(ANCHOR, { session, id, user: userOf(scope) });
+  const found = connection.get<{ active: number }>(ANCHOR, { session, id, ...visibleTo(scope) });
   if (found === undefined) return undefined;
   const all = found.active === 0 ? 1 : 0;
   const isLong = connection.get(IS_LONG, { session }) !== undefined;

@@ -13,7 +13,12 @@ import type {
 } from "../../../src/agent/surface.ts";
 import { type HermesConfig, loadConfig } from "../../../src/config/index.ts";
 import type { CompressCommand, ContextMessage, EngineCommand } from "../../../src/context/index.ts";
-import { type CommittedWrite, type MemoryStore, openMemoryStore } from "../../../src/curated/index.ts";
+import {
+  type CommittedWrite,
+  type MemoryStore,
+  type MemoryUser,
+  openMemoryStore,
+} from "../../../src/curated/index.ts";
 import { err, ok, type Result } from "../../../src/lib/index.ts";
 import {
   type ContextWindow,
@@ -32,7 +37,7 @@ export class FakeAgent implements AgentSurface {
   model: ModelIdentity = { model: "kiln-1", provider: "custom", apiMode: "chat_completions", baseUrl: "" };
   window: ContextWindow = { tokens: 32_000, source: "config", isProvisional: false };
   store: SessionStore | undefined;
-  userId: string | undefined;
+  user: MemoryUser | undefined;
   memory: MemoryStore | undefined;
   readonly skills: SkillStore;
   systemPrompt: string | undefined;
@@ -46,6 +51,13 @@ export class FakeAgent implements AgentSurface {
   compressReport: Partial<CompressReport> = {};
   given: Partial<AgentStatus> = {};
   #title: string | null = null;
+
+  get userId(): string | undefined {
+    return this.user?.userId;
+  }
+  set userId(userId: string | undefined) {
+    this.user = userId === undefined ? undefined : { platform: this.platform, userId };
+  }
 
   constructor(home: string) {
     this.home = home;

@@ -86,7 +86,12 @@ async function storeIn(home: string): Promise<SessionStore> {
 }
 
 function searchOf(home: string, store: SessionStore | undefined) {
-  return sessionSearchAgentTool({ store: () => store, home, settings: DEFAULT_SESSION_SEARCH_SETTINGS });
+  return sessionSearchAgentTool({
+    store: () => store,
+    home,
+    settings: DEFAULT_SESSION_SEARCH_SETTINGS,
+    scope: {},
+  });
 }
 
 describe("session_search", () => {
@@ -137,7 +142,7 @@ describe("session_search", () => {
 
   it("offers summaries only when they are on and a model is there", () => {
     const settings = { ...DEFAULT_SESSION_SEARCH_SETTINGS, summarize: "on_request" as const };
-    const deps = { store: () => undefined, home: "/nowhere", settings };
+    const deps = { store: () => undefined, home: "/nowhere", settings, scope: {} };
     const propertiesWith = (summarizer?: { complete: () => Promise<string> }): unknown =>
       sessionSearchAgentTool({ ...deps, summarizer }).schema.parameters.properties;
     expect(propertiesWith()).not.toHaveProperty("summarize");

@@ -1,5 +1,6 @@
 // One store, several users: a read with a user's id sees that user's sessions and no others.
 import { expect, it } from "vitest";
+import type { Scope } from "../../../src/sessions/scope.ts";
 import type { SessionStore } from "../../../src/sessions/store.ts";
 import { leafOf } from "../../fakes/summary-nodes.ts";
 import { type Harness, idsOf, ManualClock, nth, talk } from "./support.ts";
@@ -7,7 +8,7 @@ import { type Harness, idsOf, ManualClock, nth, talk } from "./support.ts";
 /** Every read that takes a user, once for a session that is theirs and once for another: what a stranger gets. */
 type Read = {
   readonly name: string;
-  readonly read: (store: SessionStore, target: Target, userId: string | undefined) => Promise<unknown>;
+  readonly read: (store: SessionStore, target: Target, scope: Scope) => Promise<unknown>;
   readonly forStrangers: (target: Target) => unknown;
 };
 type Target = {
@@ -21,112 +22,98 @@ type Target = {
 const NO_WINDOW = { window: [], messages_before: 0, messages_after: 0 };
 
 const READS: readonly Read[] = [
-  byId("getSession", (store, { id }, userId) => store.getSession(id, { userId }), null),
-  byId("getSessionMark", (store, { id }, userId) => store.getSessionMark(id, { userId }), null),
-  byId("getOwnPrompt", (store, { id }, userId) => store.getOwnPrompt(id, { userId }), null),
-  byId("getMessages", (store, { id }, userId) => store.getMessages(id, { userId }), []),
+  byId("getSession", (store, { id }, scope) => store.getSession(id, scope), null),
+  byId("getSessionMark", (store, { id }, scope) => store.getSessionMark(id, scope), null),
+  byId("getOwnPrompt", (store, { id }, scope) => store.getOwnPrompt(id, scope), null),
+  byId("getMessages", (store, { id }, scope) => store.getMessages(id, scope), []),
   byId(
     "getMessages with rewound rows",
-    (store, { id }, userId) => store.getMessages(id, { userId, includeInactive: true }),
+    (store, { id }, scope) => store.getMessages(id, { ...scope, includeInactive: true }),
     [],
   ),
   byId(
     "getMessagesAround",
-    (store, { id, message }, userId) => store.getMessagesAround(id, message, { userId }),
+    (store, { id, message }, scope) => store.getMessagesAround(id, message, scope),
     NO_WINDOW,
   ),
-  byId(
-    "getAnchoredView",
-    (store, { id, message }, userId) => store.getAnchoredView(id, message, { userId }),
-    {
-      ...NO_WINDOW,
-      bookend_start: [],
-      bookend_end: [],
-    },
-  ),
-  byId(
-    "getMessagesAsConversation",
-    (store, { id }, userId) => store.getMessagesAsConversation(id, { userId }),
-    [],
-  ),
+  byId("getAnchoredView", (store, { id, message }, scope) => store.getAnchoredView(id, message, scope), {
+    ...NO_WINDOW,
+    bookend_start: [],
+    bookend_end: [],
+  }),
+  byId("getMessagesAsConversation", (store, { id }, scope) => store.getMessagesAsConversation(id, scope), []),
   byId(
     "getMessagesAsConversation with ancestors",
-    (store, { id }, userId) => store.getMessagesAsConversation(id, { userId, includeAncestors: true }),
+    (store, { id }, scope) => store.getMessagesAsConversation(id, { ...scope, includeAncestors: true }),
     [],
   ),
-  byId("listRecentUserMessages", (store, { id }, userId) => store.listRecentUserMessages(id, { userId }), []),
-  byId("messageCount of a session", (store, { id }, userId) => store.messageCount(id, { userId }), 0),
-  byId("messageCount of all", (store, _target, userId) => store.messageCount(undefined, { userId }), 0),
-  byId("getSessionTitle", (store, { id }, userId) => store.getSessionTitle(id, { userId }), null),
-  byId(
-    "resolveSessionByTitle",
-    (store, { title }, userId) => store.resolveSessionByTitle(title, { userId }),
-    null,
-  ),
-  byId("resolveSessionId exactly", (store, { id }, userId) => store.resolveSessionId(id, { userId }), null),
+  byId("listRecentUserMessages", (store, { id }, scope) => store.listRecentUserMessages(id, scope), []),
+  byId("messageCount of a session", (store, { id }, scope) => store.messageCount(id, scope), 0),
+  byId("messageCount of all", (store, _target, scope) => store.messageCount(undefined, scope), 0),
+  byId("getSessionTitle", (store, { id }, scope) => store.getSessionTitle(id, scope), null),
+  byId("resolveSessionByTitle", (store, { title }, scope) => store.resolveSessionByTitle(title, scope), null),
+  byId("resolveSessionId exactly", (store, { id }, scope) => store.resolveSessionId(id, scope), null),
   byId(
     "resolveSessionId by a beginning",
-    (store, { id }, userId) => store.resolveSessionId(id.slice(0, -1), { userId }),
+    (store, { id }, scope) => store.resolveSessionId(id.slice(0, -1), scope),
     null,
   ),
-  byId("getHandoffState", (store, { id }, userId) => store.getHandoffState(id, { userId }), null),
-  byId("exportSession", (store, { id }, userId) => store.exportSession(id, { userId }), null),
-  byId("exportAll", (store, _target, userId) => store.exportAll({ userId }), []),
-  byId("sessionCount", (store, _target, userId) => store.sessionCount({ userId, includeArchived: true }), 0),
-  byId("listSessionsRich", (store, _target, userId) => store.listSessionsRich({ userId }), []),
+  byId("getHandoffState", (store, { id }, scope) => store.getHandoffState(id, scope), null),
+  byId("exportSession", (store, { id }, scope) => store.exportSession(id, scope), null),
+  byId("exportAll", (store, _target, scope) => store.exportAll(scope), []),
+  byId("sessionCount", (store, _target, scope) => store.sessionCount({ ...scope, includeArchived: true }), 0),
+  byId("listSessionsRich", (store, _target, scope) => store.listSessionsRich(scope), []),
   byId(
     "listSessionsRich by activity, with children",
-    (store, _target, userId) =>
-      store.listSessionsRich({ userId, orderByLastActive: true, includeChildren: true }),
+    (store, _target, scope) =>
+      store.listSessionsRich({ ...scope, orderByLastActive: true, includeChildren: true }),
     [],
   ),
   byId(
     "listSessionsRich with an id",
-    (store, { id }, userId) => store.listSessionsRich({ userId, orderByLastActive: true, idQuery: id }),
+    (store, { id }, scope) => store.listSessionsRich({ ...scope, orderByLastActive: true, idQuery: id }),
     [],
   ),
-  byId("searchSessions", (store, _target, userId) => store.searchSessions({ userId }), []),
-  byId("searchSessionsById", (store, { id }, userId) => store.searchSessionsById(id, { userId }), []),
-  byId("searchMessages", (store, _target, userId) => store.searchMessages("secret", { userId }), []),
-  byId(
-    "search for characters",
-    async (store, _target, userId) => (await store.search("密", { userId })).hits,
-    [],
-  ),
-  byId("search", (store, _target, userId) => store.search("secrets", { userId }), {
+  byId("listSessionIds", (store, _target, scope) => store.listSessionIds(scope), []),
+  byId("listDelegates", (store, { id }, scope) => store.listDelegates([id], scope), []),
+  byId("searchSessions", (store, _target, scope) => store.searchSessions(scope), []),
+  byId("searchSessionsById", (store, { id }, scope) => store.searchSessionsById(id, scope), []),
+  byId("searchMessages", (store, _target, scope) => store.searchMessages("secret", scope), []),
+  byId("search for characters", async (store, _target, scope) => (await store.search("密", scope)).hits, []),
+  byId("search", (store, _target, scope) => store.search("secrets", scope), {
     hits: [],
     stage: "none",
     empty: "no-match",
   }),
-  byId("listContinued", (store, { id }, userId) => store.listContinued(id, { userId }), []),
-  byId("listMessageKeys", (store, { id }, userId) => store.listMessageKeys([id], { userId }), []),
-  byId("getMessagesById", (store, { message }, userId) => store.getMessagesById([message], { userId }), []),
-  byId("listSummaryNodes", (store, { id }, userId) => store.listSummaryNodes([id], { userId }), []),
-  byId("getSummaryNode", (store, { node }, userId) => store.getSummaryNode(node, { userId }), null),
-  byId("searchSummaryNodes", (store, _target, userId) => store.searchSummaryNodes("secret", { userId }), []),
-  byId("listCronJobRuns", (store, { job }, userId) => store.listCronJobRuns(job, { userId }), []),
+  byId("listContinued", (store, { id }, scope) => store.listContinued(id, scope), []),
+  byId("listMessageKeys", (store, { id }, scope) => store.listMessageKeys([id], scope), []),
+  byId("getMessagesById", (store, { message }, scope) => store.getMessagesById([message], scope), []),
+  byId("listSummaryNodes", (store, { id }, scope) => store.listSummaryNodes([id], scope), []),
+  byId("getSummaryNode", (store, { node }, scope) => store.getSummaryNode(node, scope), null),
+  byId("searchSummaryNodes", (store, _target, scope) => store.searchSummaryNodes("secret", scope), []),
+  byId("listCronJobRuns", (store, { job }, scope) => store.listCronJobRuns(job, scope), []),
 ];
 
 /** Reads that answer with the id they were asked for when they know nothing about it. */
 const WALKS: readonly Read[] = [
   {
     name: "getCompressionTip",
-    read: (store, { id }, userId) => store.getCompressionTip(id, { userId }),
+    read: (store, { id }, scope) => store.getCompressionTip(id, scope),
     forStrangers: ({ id }) => id,
   },
   {
     name: "getLineageRoot",
-    read: (store, { id }, userId) => store.getLineageRoot(id, { userId }),
+    read: (store, { id }, scope) => store.getLineageRoot(id, scope),
     forStrangers: ({ id }) => id,
   },
   {
     name: "listLineage",
-    read: async (store, { id }, userId) => (await store.listLineage(id, { userId })).sort(),
+    read: async (store, { id }, scope) => (await store.listLineage(id, scope)).sort(),
     forStrangers: ({ id }) => [id],
   },
   {
     name: "resolveResumeSessionId",
-    read: (store, { id }, userId) => store.resolveResumeSessionId(id, { userId }),
+    read: (store, { id }, scope) => store.resolveResumeSessionId(id, scope),
     forStrangers: ({ id }) => id,
   },
 ];
@@ -135,17 +122,17 @@ export function scopingContract({ open }: Harness): void {
   it.each(READS)("$name shows a session to its user and to no other", async ({ read, forStrangers }) => {
     await using store = await open();
     const target = await owned(store, "ann");
-    expect(await read(store, target, "ben")).toEqual(forStrangers(target));
-    expect(await read(store, target, "")).toEqual(forStrangers(target));
-    expect(await read(store, target, "ann")).not.toEqual(forStrangers(target));
-    expect(await read(store, target, "ann")).toEqual(await read(store, target, undefined));
+    expect(await read(store, target, { userId: "ben" })).toEqual(forStrangers(target));
+    expect(await read(store, target, { userId: "" })).toEqual(forStrangers(target));
+    expect(await read(store, target, { userId: "ann" })).not.toEqual(forStrangers(target));
+    expect(await read(store, target, { userId: "ann" })).toEqual(await read(store, target, {}));
   });
 
   it.each(READS)("$name hides a session without owner from every user", async ({ read, forStrangers }) => {
     await using store = await open();
     const target = await owned(store, null);
-    expect(await read(store, target, "ann")).toEqual(forStrangers(target));
-    expect(await read(store, target, undefined)).not.toEqual(forStrangers(target));
+    expect(await read(store, target, { userId: "ann" })).toEqual(forStrangers(target));
+    expect(await read(store, target, {})).not.toEqual(forStrangers(target));
   });
 
   it.each(WALKS)("$name does not walk through another user's sessions", async ({ read, forStrangers }) => {
@@ -161,7 +148,7 @@ export function scopingContract({ open }: Harness): void {
     await talk(store, "third", ["hello"]);
     for (const id of ["first", "second", "third"]) {
       const target = { id, title: "", message: 0, job: "", node: "" };
-      expect(await read(store, target, "ann")).toEqual(forStrangers(target));
+      expect(await read(store, target, { userId: "ann" })).toEqual(forStrangers(target));
     }
   });
 
@@ -172,7 +159,7 @@ export function scopingContract({ open }: Harness): void {
     await talk(store, "second", ["hello"]);
     for (const id of ["first", "second"]) {
       const target = { id, title: "", message: 0, job: "", node: "" };
-      expect(await read(store, target, "ann")).toEqual(await read(store, target, undefined));
+      expect(await read(store, target, { userId: "ann" })).toEqual(await read(store, target, {}));
     }
   });
 
@@ -236,17 +223,92 @@ export function scopingContract({ open }: Harness): void {
     expect(await store.resolveSessionId("2026")).toBeNull();
   });
 
-  it.each(READS)(
-    "$name with null for a user, from a caller that has lost its user, is refused",
+  it.each([...READS, ...WALKS])(
+    "$name with a user that is undefined or null, from a caller that has lost it, is refused",
     async ({ read }) => {
       await using store = await open();
       const target = await owned(store, "ann");
-      const nobody = null as unknown as undefined;
-      await expect((async () => read(store, target, nobody))()).rejects.toMatchObject({
-        code: "bad-user-id",
-      });
+      const lost = [
+        { userId: undefined },
+        { userId: null },
+        { userId: "ann", userPlatform: undefined },
+        { userPlatform: "cron" },
+      ] as unknown as readonly Scope[];
+      for (const scope of lost)
+        await expect((async () => read(store, target, scope))()).rejects.toMatchObject({
+          code: "bad-user-id",
+          hint: expect.stringMatching(/leave (the key|both) out/i),
+        });
     },
   );
+
+  it("a lost user is refused also where nothing would be read", async () => {
+    await using store = await open();
+    const lost = { userId: undefined } as unknown as Scope;
+    for (const read of [
+      () => store.search("", lost),
+      () => store.searchMessages("", lost),
+      () => store.listSessionsRich({ ...lost, limit: 0 }),
+      () => store.searchSessionsById("", lost),
+      () => store.resolveSessionId("", lost),
+      () => store.resolveResumeSessionId("", lost),
+      () => store.getMessagesById([], lost),
+    ])
+      await expect(read()).rejects.toMatchObject({ code: "bad-user-id" });
+  });
+
+  it.each(READS)("$name knows a user's id on one platform from the same id on another", async (each) => {
+    await using store = await open();
+    const target = await owned(store, "ann"); // its source is cron
+    const there = { userId: "ann", userPlatform: "cron" };
+    const elsewhere = { userId: "ann", userPlatform: "telegram" };
+    expect(await each.read(store, target, elsewhere)).toEqual(each.forStrangers(target));
+    expect(await each.read(store, target, there)).toEqual(await each.read(store, target, {}));
+  });
+
+  it("a session may belong to a user of another platform than its source, and its children with it", async () => {
+    await using store = await open();
+    const bo = { userId: "bo", userPlatform: "telegram" };
+    await store.createSession("run", { source: "subagent", ...bo, modelConfig: { _delegate_from: "x" } });
+    await store.createSession("below", { source: "tool", parentSessionId: "run" });
+    await store.continueSession("run", { id: "next" });
+    await store.branchSession("run", { id: "branch" });
+    await talk(store, "run", ["the lantern is lit"]);
+    for (const id of ["run", "below", "next", "branch"]) {
+      expect(await store.getSession(id, bo)).toMatchObject({ id, user_id: "bo" });
+      for (const userPlatform of ["subagent", "tool", "cli"])
+        expect(await store.getSession(id, { userId: "bo", userPlatform })).toBeNull();
+      expect(await store.getSession(id, { userId: "bo" })).not.toBeNull();
+    }
+    expect((await store.search("lantern", bo)).hits).toHaveLength(1);
+    expect((await store.search("lantern", { ...bo, userPlatform: "subagent" })).hits).toEqual([]);
+  });
+
+  it("a session whose platform is its source keeps its settings as they were given", async () => {
+    await using store = await open();
+    const bo = { userId: "bo", userPlatform: "telegram" };
+    await store.createSession("plain", { source: "telegram", ...bo, modelConfig: { a: 1 } });
+    await store.createSession("bare", { source: "telegram", ...bo });
+    expect(await store.getSession("plain", bo)).toMatchObject({ user_id: "bo", model_config: '{"a":1}' });
+    expect(await store.getSession("bare", bo)).toMatchObject({ user_id: "bo", model_config: null });
+  });
+
+  it("a title that another user's session has is refused without a word about that session", async () => {
+    await using store = await open();
+    await store.createSession("session-of-ann", { source: "cli", userId: "ann" });
+    await store.setSessionTitle("session-of-ann", "Private");
+    await store.createSession("bo", { source: "cli", userId: "bo" });
+    await store.createSession("other-ann", { source: "telegram", userId: "ann" });
+    for (const id of ["bo", "other-ann"]) {
+      const refused = await store.setSessionTitle(id, "Private").catch((cause: unknown) => cause);
+      expect(refused).toMatchObject({ code: "title-taken" });
+      expect(JSON.stringify([String(refused), refused])).not.toContain("session-of-ann");
+    }
+    await store.createSession("owner", { source: "cli" });
+    await store.createSession("ann-again", { source: "cli", userId: "ann" });
+    for (const id of ["owner", "ann-again"])
+      await expect(store.setSessionTitle(id, "Private")).rejects.toThrow("session-of-ann");
+  });
 
   it("a user may be a number, as platforms count them", async () => {
     await using store = await open();
@@ -280,6 +342,11 @@ async function owned(store: SessionStore, userId: string | null): Promise<Target
   await store.requestHandoff(id, "telegram");
   await store.saveOwnPrompt(id, "You know a secret.", 1);
   const [message = -1] = await talk(store, id, ["a secret 秘密", "kept"]);
+  await store.createSession("run", {
+    source: "subagent",
+    parentSessionId: id,
+    modelConfig: { _delegate_from: id },
+  });
   const leaf = leafOf(id, [message], { summary: "a secret was told" });
   await store.insertSummaryNodes([leaf]);
   return { id, title: "Private", message, job: "j1", node: leaf.node_id };

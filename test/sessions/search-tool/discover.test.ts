@@ -122,7 +122,6 @@ describe("discover", () => {
       {
         query: "kiln",
         options: {
-          userId: undefined,
           excludeSessionIds: ["now"],
           excludeSources: ["subagent", "tool"],
           sourceFilter: ["cli", "telegram"],

@@ -275,6 +275,10 @@ function mark(row: SessionRow, key: string): string | undefined {
     : (JSON.parse(row.model_config) as Record<string, string>)[key];
 }
 
+function scopeOf(userId: string | undefined): { userId?: string } {
+  return userId === undefined ? {} : { userId };
+}
+
 describe("a listing", () => {
   it("shows what the rules say, in the order they say, page by page", async () => {
     const path = newPath();
@@ -286,7 +290,12 @@ describe("a listing", () => {
       fc.record({ ...page, user, byActivity: fc.boolean() }),
       async (list, { limit, offset, user: userId, byActivity }) => {
         write(path, list);
-        const rows = await store.listSessionsRich({ limit, offset, userId, orderByLastActive: byActivity });
+        const rows = await store.listSessionsRich({
+          limit,
+          offset,
+          ...scopeOf(userId),
+          orderByLastActive: byActivity,
+        });
         const shown = rows.map((row) => row._lineage_root_id ?? row.id);
         expect(shown).toEqual(new Reference(path, userId).list({ byActivity, limit, offset }));
       },
@@ -306,9 +315,11 @@ describe("a listing", () => {
       const expected = new Reference(path, userId).list(all);
       for (const limit of [2, 99])
         expect(
-          shown(await store.listSessionsRich({ orderByLastActive: true, idQuery, limit, userId })),
+          shown(
+            await store.listSessionsRich({ orderByLastActive: true, idQuery, limit, ...scopeOf(userId) }),
+          ),
         ).toEqual(expected.slice(0, limit));
-      const found = await store.searchSessionsById(idQuery, { includeArchived: false, userId });
+      const found = await store.searchSessionsById(idQuery, { includeArchived: false, ...scopeOf(userId) });
       expect(shown(found).sort()).toEqual([...expected].sort());
       const rank = (row: ListedSession) => {
         const ids = [row.id, row._lineage_root_id ?? row.id];
@@ -318,7 +329,11 @@ describe("a listing", () => {
       };
       const places = found.map((row) => [rank(row), expected.indexOf(row._lineage_root_id ?? row.id)]);
       expect(places).toEqual([...places].sort(([a = 0, b = 0], [c = 0, d = 0]) => a - c || b - d));
-      const first = await store.searchSessionsById(idQuery, { includeArchived: false, userId, limit: 2 });
+      const first = await store.searchSessionsById(idQuery, {
+        includeArchived: false,
+        ...scopeOf(userId),
+        limit: 2,
+      });
       expect(shown(first)).toEqual(shown(found).slice(0, 2));
     });
     await fc.assert(property, { numRuns: 100 });

@@ -45,7 +45,7 @@ export const memoryCommand: SlashCommand = {
 async function overview(call: CommandCall): Promise<CommandReply> {
   const view = await show(call, "");
   if (view.kind !== "text") return view;
-  const waiting = pendingLines(call.agent.home);
+  const waiting = pendingLines(call.agent);
   const json = { ...(view.json as object), pending: waiting.records };
   return told([...view.lines, ...(waiting.records.length === 0 ? [] : ["", ...waiting.lines])], json);
 }

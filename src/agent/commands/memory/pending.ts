@@ -10,7 +10,7 @@ import {
   readPendingWrites,
   rejectPending,
 } from "../../../curated/index.ts";
-import { pendingWritesDirectory } from "../../../home.ts";
+import { pendingWritesDirectory, userMemoriesDirectory } from "../../../home.ts";
 import type { AgentSurface } from "../../surface.ts";
 import type { CommandCall, CommandReply } from "../command.ts";
 import { short } from "../format.ts";
@@ -22,12 +22,12 @@ const USAGE = "Usage: /memory approve|reject <id>  (or 'all')";
 const SUMMARY_CHARS = 200;
 
 export function pending({ agent }: CommandCall): CommandReply {
-  const { lines, records, skipped } = pendingLines(agent.home);
+  const { lines, records, skipped } = pendingLines(agent);
   return told(lines, { pending: records, skipped });
 }
 
-export function pendingLines(home: string): PendingWrites & { readonly lines: readonly string[] } {
-  const writes = readPendingWrites(pendingWritesDirectory(home));
+export function pendingLines(agent: AgentSurface): PendingWrites & { readonly lines: readonly string[] } {
+  const writes = readPendingWrites(pendingDirectory(agent));
   const { records, skipped } = writes;
   const lines =
     records.length === 0
@@ -44,7 +44,7 @@ export function pendingLines(home: string): PendingWrites & { readonly lines: re
 export async function approve({ agent }: CommandCall, rest: string): Promise<CommandReply> {
   const { memory } = agent;
   if (memory === undefined) return noMemory();
-  const directory = pendingWritesDirectory(agent.home);
+  const directory = pendingDirectory(agent);
   const chosen = choose(directory, rest);
   if ("reply" in chosen) return chosen.reply;
   const approved: string[] = [];
@@ -67,7 +67,7 @@ export async function approve({ agent }: CommandCall, rest: string): Promise<Com
 }
 
 export async function reject({ agent }: CommandCall, rest: string): Promise<CommandReply> {
-  const directory = pendingWritesDirectory(agent.home);
+  const directory = pendingDirectory(agent);
   const chosen = choose(directory, rest);
   if ("reply" in chosen) return chosen.reply;
   const rejected: string[] = [];
@@ -107,6 +107,12 @@ export async function approval({ agent, host }: CommandCall, rest: string): Prom
     [`memory.write_approval set to '${word(isOn)}'.`, "It counts when the agent is started the next time."],
     { write_approval: isApprovalOn(outcome.value.value), in_use: host.config.memory.writeApproval },
   );
+}
+
+/** Where the writes for this agent's memory wait: its user's, or the home's own. */
+function pendingDirectory({ home, user }: AgentSurface): string {
+  const dir = user && userMemoriesDirectory(home, user.platform, user.userId);
+  return pendingWritesDirectory(home, dir);
 }
 
 type Choice = { readonly records: readonly PendingRecord[]; readonly isAll: boolean };

@@ -1,5 +1,11 @@
 // What the tools may see: the conversation the engine works for, the sessions it is related to, all of one user.
-import type { Scope, SessionStore, SummaryNode } from "../../../sessions/index.ts";
+import {
+  type Scope,
+  type SessionStore,
+  type SummaryNode,
+  scopeOfUser,
+  userOfSession,
+} from "../../../sessions/index.ts";
 import type { EngineStatus } from "../../engine.ts";
 import type { ContextMessage } from "../../message.ts";
 import { type Forest, growForest } from "../forest.ts";
@@ -8,8 +14,8 @@ import { type Lineage, loadLineage } from "../lineage.ts";
 export type ToolPlace = {
   readonly store: SessionStore;
   readonly sessionId: string;
-  /** Absent: the session's own user. */
-  readonly userId: string | undefined;
+  /** Empty: the session's own user. */
+  readonly user: Scope;
   readonly status: EngineStatus;
   /** What the model has before it. */
   readonly live: readonly ContextMessage[];
@@ -25,11 +31,11 @@ export type View = ToolPlace & {
 };
 
 export async function openView(place: ToolPlace): Promise<View> {
-  const { store, sessionId, userId } = place;
+  const { store, sessionId, user } = place;
   const session = await store.getSession(sessionId);
-  const owner = userId ?? session?.user_id ?? undefined;
-  const scope = owner === undefined ? {} : { userId: owner };
-  const isUserKnown = userId !== undefined || session !== null;
+  const isGiven = user.userId !== undefined;
+  const scope = isGiven || session === null ? user : scopeOfUser(userOfSession(session));
+  const isUserKnown = isGiven || session !== null;
   const related = new Set(await store.listLineage(sessionId, scope));
   return { ...place, scope, isUserKnown, related, lineage: await loadLineage(store, sessionId, scope) };
 }

@@ -2,6 +2,7 @@
 import { existsSync, lstatSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { userScopeName } from "../../../home.ts";
 import { type Clock, codePointLength, HermesError, pyStrip } from "../../../lib/index.ts";
 import { type Logger, silentLogger } from "../../../lib/logger.ts";
 import type {
@@ -83,10 +84,15 @@ export class ByteroverProvider implements MemoryProvider {
     return `There is no program 'brv', neither on PATH nor where its installer puts it. ${INSTALL_HINT}`;
   }
 
-  initialize(_sessionId: string, { hermes_home, agent_context = "primary" }: InitializeOptions): void {
+  initialize(_sessionId: string, options: InitializeOptions): void {
+    const { hermes_home, agent_context = "primary", platform = "cli", user_id } = options;
     const { values, problem } = readSettings(hermes_home, SETTINGS_FILE);
     if (problem !== undefined) this.#log.warn(problem, { provider: this.name });
-    const directory = join(hermes_home, "byterover");
+    // Not inside the owner's: without a tree of its own, brv takes one of a directory above.
+    const directory =
+      user_id === undefined
+        ? join(hermes_home, "byterover")
+        : join(hermes_home, "byterover-users", userScopeName(platform, user_id));
     this.#started = {
       client: this.#client(directory),
       directory,

@@ -20,6 +20,7 @@ import { extractFacts } from "./extract.ts";
 import { testStore } from "./self-test.ts";
 import {
   CONFIG_FIELDS,
+  forUser,
   type HolographicSettings,
   knownSettings,
   readSettings,
@@ -74,7 +75,9 @@ class HolographicProvider implements MemoryProvider {
     await this.shutdown();
     const home = options.hermes_home;
     this.#logger = this.#options.logger ?? createLogger({ path: logPath(home), redact: redactSecrets });
-    const settings = await this.#readSettings(home);
+    const { platform = "cli", user_id } = options;
+    const common = await this.#readSettings(home);
+    const settings = user_id === undefined ? common : forUser(common, platform, user_id);
     this.#hasTools = hasTools(settings.mode);
     try {
       const store = await FactStore.open(settings, {

@@ -1,7 +1,8 @@
 // Section `plugins.hermes-memory-store` of config.yaml, which the Python original reads too. Reading forgives: a value
 // that cannot be used is the default. Writing, by setup, does not.
 import { homedir } from "node:os";
-import { join, resolve } from "node:path";
+import { join, parse, resolve } from "node:path";
+import { userScopeName } from "../../../home.ts";
 import { HermesError } from "../../../lib/index.ts";
 import type { ConfigField } from "../../contract.ts";
 import { PROVIDER_MODES, type ProviderMode, parseMode } from "../../kit/mode.ts";
@@ -133,6 +134,19 @@ export function toYaml(key: string, value: string): string {
     default:
       return kind satisfies never;
   }
+}
+
+/**
+ * The database of one user of several: beside the owner's, named after the user. The Python original keeps one database for
+ * everybody, and so shows each user what others told it.
+ */
+export function forUser(
+  settings: HolographicSettings,
+  platform: string,
+  userId: string,
+): HolographicSettings {
+  const { dir, name, ext } = parse(settings.dbPath);
+  return { ...settings, dbPath: join(dir, `${name}.${userScopeName(platform, userId)}${ext}`) };
 }
 
 function refusal(key: string, reason: string): HermesError {

@@ -1,6 +1,7 @@
 // From ranked messages to what is shown: pages, one per lineage if wanted, copies once, snippets, context.
 import { takeCodePoints } from "../../../lib/index.ts";
 import { contentText, decodeContent } from "../../content.ts";
+import { readScope } from "../../scope.ts";
 import { groupScore } from "../../search/ranking.ts";
 import type { SearchHit, SearchOptions } from "../../search/types.ts";
 import type { Connection } from "../connection.ts";
@@ -47,7 +48,7 @@ export function toHits(
   illustrate: Illustrate,
 ): SearchHit[] {
   const { connection } = context;
-  const rootOf = lineageRoots(connection, options.userId);
+  const rootOf = lineageRoots(connection, readScope(options));
   const unique = withoutCopies(inOrder(scored, options.sort));
   const listed = options.perLineage ? bestOfLineages(unique, rootOf, options.sort) : unique;
   const { offset, limit } = pageOf(options);

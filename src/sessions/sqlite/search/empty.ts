@@ -1,4 +1,5 @@
 // Why a search shows nothing: there may be something where the filters forbid to look.
+import { readScope } from "../../scope.ts";
 import type { EmptyReason, SearchOptions } from "../../search/types.ts";
 
 /** `finds`: whether the same query has an answer under other options. */
@@ -7,10 +8,10 @@ export function whyEmpty(options: SearchOptions, finds: (options: SearchOptions)
     return "excluded-sessions";
   if (options.excludeSources?.length && finds({ ...options, excludeSources: [] })) return "hidden-sources";
   if (!isFiltered(options)) return "no-match";
-  const { userId, includeInactive } = options;
+  const { includeInactive } = options;
   // What belongs to others, and what was taken back, is not there at all.
   const bare: SearchOptions = {
-    ...(userId === undefined ? {} : { userId }),
+    ...readScope(options),
     ...(includeInactive ? { includeInactive } : {}),
   };
   return finds(bare) ? "filtered" : "no-match";

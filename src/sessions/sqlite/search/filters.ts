@@ -1,7 +1,7 @@
 // The conditions of a search, as SQL on messages `m` and sessions `s`. They hold inside every query that finds
 // candidates, so that nothing is cut off in favour of rows that may not be shown.
 import type { SearchFilters } from "../../search/types.ts";
-import { userOf } from "../context.ts";
+import { visibleTo } from "../context.ts";
 import { isVisible } from "../lineage-sql.ts";
 
 export type Conditions = {
@@ -15,7 +15,7 @@ export type Conditions = {
 
 export function toConditions(filters: SearchFilters): Conditions {
   const parts = [isVisible("s")];
-  const values: Record<string, string | number | null> = { user: userOf(filters) };
+  const values: Record<string, string | number | null> = { ...visibleTo(filters) };
   const addList = (name: string, sql: string, list: readonly (string | number)[] | undefined) => {
     if (list === undefined) return;
     parts.push(sql.replace("?", `(SELECT value FROM json_each(:${name}))`));

@@ -1,4 +1,5 @@
 // What stands before and after a message in its session, and the root of its lineage.
+import type { Scope } from "../../scope.ts";
 import type { Connection } from "../connection.ts";
 import { ancestorsOf } from "../lineage.ts";
 import type { FoundRow } from "./rows.ts";
@@ -55,11 +56,11 @@ function besides(connection: Connection, { id, session_id: session, timestamp }:
 }
 
 /** Looked up once per session of an answer. */
-export function lineageRoots(connection: Connection, userId: string | undefined): (row: FoundRow) => string {
+export function lineageRoots(connection: Connection, scope: Scope): (row: FoundRow) => string {
   const known = new Map<string, string>();
   return ({ session_id, parent_session_id }) => {
     if (parent_session_id === null) return session_id;
-    const root = known.get(session_id) ?? ancestorsOf(connection, session_id, { userId })[0] ?? session_id;
+    const root = known.get(session_id) ?? ancestorsOf(connection, session_id, scope)[0] ?? session_id;
     known.set(session_id, root);
     return root;
   };

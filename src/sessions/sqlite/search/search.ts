@@ -1,5 +1,7 @@
 // Search over messages. A query with quotes, operators or stars means what it says; a plain one is tried word for word
 // and widened to the forms of its words, any of which counts.
+
+import { readScope } from "../../scope.ts";
 import { namedTimes } from "../../search/named-times.ts";
 import {
   containsUnspaced,
@@ -59,6 +61,7 @@ export function searchOperations(context: StoreContext): SearchOperations {
 
 function answer(context: StoreContext, query: string, options: SearchOptions): SearchAnswer {
   const { connection } = context;
+  readScope(options); // refuses a lost user also where nothing is searched
   const parsed = parseQuery(query);
   if (parsed.kind === "blank") return { hits: [], stage: "none", empty: "blank" };
   openVocabulary(connection);

@@ -1,0 +1,61 @@
+// Whose sessions a read may see. A key that is there without a value is a caller that has lost its user: an error, never everybody.
+import { sessionError } from "./errors.ts";
+
+/**
+ * Absent `userId`: everybody's sessions, those without an owner included. With it: the sessions of that user alone. The key
+ * must not be passed with `undefined`: a read then rejects with `bad-user-id`.
+ */
+export type Scope = {
+  readonly userId?: string;
+  /**
+   * The platform `userId` belongs to: the same id on two platforms is two people. Absent: that id on every platform. Only
+   * together with `userId`.
+   */
+  readonly userPlatform?: string;
+};
+
+/** A user as sessions know one. */
+export type SessionUser = { readonly platform: string; readonly userId: string };
+
+/** Undefined: the owner of the home, who sees everything. */
+export function scopeOfUser(user: SessionUser | undefined): Scope {
+  return user === undefined ? {} : { userId: user.userId, userPlatform: user.platform };
+}
+
+/** The scope in an options object, checked. Throws `bad-user-id`. */
+export function readScope(options: Scope | null | undefined): Scope {
+  const given: { readonly userId?: unknown; readonly userPlatform?: unknown } = options ?? {};
+  if (!("userId" in given)) {
+    if (!("userPlatform" in given)) return {};
+    throw sessionError("bad-user-id", "userPlatform was passed without userId, so it names no user.", {
+      hint: "Pass both, or leave both out to read everybody's rows.",
+    });
+  }
+  const userId = userText(given.userId);
+  return "userPlatform" in given ? { userId, userPlatform: platformText(given.userPlatform) } : { userId };
+}
+
+/** Platforms number their users; the database knows texts. */
+export function userText(user: unknown): string {
+  if (typeof user === "string") return user;
+  if (typeof user === "bigint" || (typeof user === "number" && Number.isSafeInteger(user)))
+    return String(user);
+  throw sessionError("bad-user-id", `userId was passed as ${kindOf(user)}, which names no user.`, {
+    hint: "Leave the key out to read everybody's rows, or pass the user's id.",
+  });
+}
+
+export function platformText(platform: unknown): string {
+  if (typeof platform === "string") return platform;
+  throw sessionError(
+    "bad-user-id",
+    `userPlatform was passed as ${kindOf(platform)}, which names no platform.`,
+    {
+      hint: "Leave the key out for the user's id on every platform, or pass the platform's name.",
+    },
+  );
+}
+
+function kindOf(value: unknown): string {
+  return value === null || value === undefined ? String(value) : `a value of type ${typeof value}`;
+}
