@@ -20,11 +20,13 @@ export default function createNotesProvider(): MemoryProvider {
   return {
     name: "notes",
     isAvailable: () => true,
-    initialize(_sessionId, { hermes_home, agent_context = "primary" }) {
+    initialize(_sessionId, { hermes_home, agent_context = "primary", platform, user_id }) {
       const settings = join(hermes_home, "notes.json");
       if (existsSync(settings)) mode = JSON.parse(readFileSync(settings, "utf8")).mode;
       isPrimary = agent_context === "primary";
-      notes = new NotesFile(join(hermes_home, "notes.jsonl"));
+      // One user of several has notes of their own; the same id on another platform is another person.
+      const whose = user_id === undefined ? "" : `.${encodeURIComponent(`${platform}:${user_id}`)}`;
+      notes = new NotesFile(join(hermes_home, `notes${whose}.jsonl`));
     },
     systemPromptBlock: () => "# Notes\nA notebook of your own that outlasts this conversation.",
     prefetch: (query) => (mode === "tools" ? "" : opened().find(query).join("\n\n")),
@@ -35,6 +37,9 @@ export default function createNotesProvider(): MemoryProvider {
     onMemoryWrite(action, target, content, { old_text }) {
       if (isPrimary && old_text !== undefined) opened().remove({ from: target, text: old_text });
       if (isPrimary && action !== "remove") opened().add({ from: target, text: content });
+    },
+    forget(text, { dry_run = false }) {
+      return { erased: text === "" ? 0 : opened().forget(text, dry_run) };
     },
     getToolSchemas: () => (mode === "context" ? [] : TOOLS),
     handleToolCall(name, { text }) {

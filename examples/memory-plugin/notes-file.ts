@@ -23,6 +23,13 @@ export class NotesFile {
     renameSync(`${this.#path}.new`, this.#path); // whoever reads meanwhile sees the old file or the new one
   }
 
+  /** All notes that contain the text, from anywhere; they go unless it is only a look. */
+  forget(text: string, isLook: boolean): number {
+    const holding = this.#read().filter((note) => note.text.includes(text));
+    if (!isLook) for (const note of holding) this.remove(note);
+    return holding.length;
+  }
+
   /** The three notes that share the most words with the text. */
   find(text: string): string[] {
     const asked = new Set(wordsOf(text));

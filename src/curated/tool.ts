@@ -59,7 +59,7 @@ export async function memoryTool(
     return refusedCall(denied.message);
   }
   const outcome = await store.apply(target, op, meta);
-  if (outcome.ok) announce({ target, op }, outcome.value, context.onCommitted);
+  if (outcome.ok) announce(outcome.value, context.onCommitted);
   return outcome.ok ? outcomeJson(outcome.value) : failure(outcome.error);
 }
 

@@ -48,11 +48,17 @@ export type MemoryOpOutcome = {
   readonly archived?: readonly string[];
   /** Id of the journal line, when something was written. */
   readonly changeId?: string;
+  /**
+   * What it did to the file, entry by entry, with whole texts. Entries that moved to the archive only to make room are not among
+   * them: they are kept.
+   */
+  readonly changes?: readonly { readonly before: string | null; readonly after: string | null }[];
 };
 
 /** A write that changed a file. Whoever mirrors memory elsewhere mirrors these and nothing else. */
 export type CommittedWrite = {
   readonly target: MemoryTarget;
+  /** `oldText` is the whole entry as it was, not the part it was found by. */
   readonly op: MemoryOp;
   readonly changeId: string;
 };

@@ -2,11 +2,13 @@
 import { readFileSync } from "node:fs";
 import { err, normalizeNewlines, ok, type Result, sha256 } from "../lib/index.ts";
 import { listBackups } from "./backup.ts";
+import { committedWrites } from "./committed-write.ts";
 import type { ScanOptions } from "./content-check.ts";
 import { parseEntries, withoutDuplicates } from "./format.ts";
 import type { ReplayedChange } from "./journal/replay.ts";
+import { outcomeOf } from "./outcome.ts";
 import type { Planner, TargetStore } from "./target-store.ts";
-import type { MemoryError, MemoryTarget, WriteMeta } from "./types.ts";
+import type { CommittedWrite, MemoryError, MemoryTarget, WriteMeta } from "./types.ts";
 import { planUndo, undoPlanner } from "./undo.ts";
 
 export type GroupUndone = {
@@ -14,6 +16,8 @@ export type GroupUndone = {
   readonly changes: readonly string[];
   /** Targets whose file is what it was before the group, byte for byte. */
   readonly exact: readonly MemoryTarget[];
+  /** What was written to do so, for whoever mirrors memory elsewhere. */
+  readonly writes: readonly CommittedWrite[];
 };
 
 type Part = { readonly store: TargetStore; readonly changes: readonly ReplayedChange[] };
@@ -33,6 +37,7 @@ export async function undoGroup(
   }
   const undone: string[] = [];
   const exact: MemoryTarget[] = [];
+  const writes: CommittedWrite[] = [];
   for (const { store, changes } of parts) {
     for (const change of changes.toReversed()) {
       if (change.changes.length === 0) continue; // only the bytes were other; they come back below
@@ -41,6 +46,7 @@ export async function undoGroup(
         group,
       });
       if (!outcome.ok) return outcome;
+      writes.push(...committedWrites(outcomeOf(store, outcome.value)));
       undone.push(change.id);
     }
     const first = changes[0];
@@ -50,7 +56,7 @@ export async function undoGroup(
     undone.push(...changes.filter((change) => change.changes.length === 0).map(({ id }) => id));
     if (sha256OfFile(store.paths.file) === first.fileBefore) exact.push(store.target);
   }
-  return ok({ changes: undone, exact });
+  return ok({ changes: undone, exact, writes });
 }
 
 function liveChanges(store: TargetStore, group: string): ReplayedChange[] {

@@ -10,6 +10,7 @@ import {
   skillOptionsFrom,
   undoSkillChange,
 } from "../skills/index.ts";
+import { tellProvider } from "./provider-mirror.ts";
 import { type RunRecord, readRuns } from "./report.ts";
 import { type AlreadyRunning, takeRunLock } from "./run-lock.ts";
 import { sessionOf } from "./skills/curate-skills.ts";
@@ -36,6 +37,8 @@ export type RolledBack = {
   readonly exact: readonly MemoryTarget[];
   /** What an earlier restore of a backup had left half done and was put right first. */
   readonly mended: readonly string[];
+  /** What the active memory provider did not get. */
+  readonly notes: readonly string[];
 };
 
 export type RollbackProblem =
@@ -102,6 +105,7 @@ export async function rollBack(
     skills: undone,
     exact: memory?.value.exact ?? [],
     mended: mended.value,
+    notes: memory?.value.notes ?? [],
   });
   const skills = openSkills(options);
   for (const { id } of plan.skills) {
@@ -114,15 +118,23 @@ export async function rollBack(
   return ok(done());
 }
 
+type MemoryUndone = {
+  readonly changes: readonly string[];
+  readonly exact: readonly MemoryTarget[];
+  readonly notes: readonly string[];
+};
+
 async function undoMemory(
   { run }: RollbackPlan,
   options: RollbackOptions,
-): Promise<Result<{ changes: readonly string[]; exact: readonly MemoryTarget[] }, RollbackProblem>> {
+): Promise<Result<MemoryUndone, RollbackProblem>> {
   const store = openMemory(options);
   await store.load();
   const reason = `rollback of curator run ${run.id}`;
   const outcome = await store.undoGroup(run.id, { origin: "curator", reason });
-  return outcome.ok ? outcome : err({ kind: "conflict", message: outcome.error.message });
+  if (!outcome.ok) return err({ kind: "conflict", message: outcome.error.message });
+  const { changes, exact, writes } = outcome.value;
+  return ok({ changes, exact, notes: await tellProvider(options, writes) });
 }
 
 function belongsTo({ action, session, approval, undone_by }: HistoryEntry, run: RunRecord): boolean {

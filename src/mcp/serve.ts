@@ -3,6 +3,7 @@ import type { Readable, Writable } from "node:stream";
 import { inOrder } from "./in-order.ts";
 import { LineTransport } from "./line-transport.ts";
 import { openLog } from "./log.ts";
+import { providerMirror } from "./provider-mirror.ts";
 import { createServer } from "./server.ts";
 import { SessionDatabase } from "./session-database.ts";
 
@@ -22,7 +23,8 @@ export async function serve({ home, input, output, signal }: ServeOptions): Prom
   const log = openLog(home);
   const transport = new LineTransport(input, output, log);
   await using sessions = new SessionDatabase(home, log);
-  const server = await createServer({ home, log, sessions, inOrder: inOrder() });
+  const mirror = providerMirror(home, log);
+  const server = await createServer({ home, log, sessions, inOrder: inOrder(), mirror });
   await server.connect(transport);
   log.info("MCP server started", { pid: process.pid });
   await Promise.race([transport.ended, aborted(signal)]);
@@ -30,6 +32,7 @@ export async function serve({ home, input, output, signal }: ServeOptions): Prom
   transport.stopReading();
   const isDrained = await transport.drained(DRAIN_MS);
   await server.close();
+  await mirror.drained(DRAIN_MS);
   log.info("MCP server stopped", { pid: process.pid, drained: isDrained, dropped: transport.droppedLines });
 }
 

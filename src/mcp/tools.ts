@@ -1,6 +1,6 @@
 // The tools of the server: what a client is told about each, when it is offered, and what runs.
 import type { CallToolResult, Tool } from "@modelcontextprotocol/sdk/types.js";
-import { memoryTool, memoryToolSchema } from "../curated/index.ts";
+import { type CommittedWrite, memoryTool, memoryToolSchema } from "../curated/index.ts";
 import { HermesError } from "../lib/index.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { isMemoryOn, openMemory } from "./memory.ts";
@@ -82,7 +82,15 @@ const TOOLS: ReadonlyMap<string, ToolEntry> = new Map<string, ToolEntry>([
 async function changeMemory(args: unknown, deps: Dependencies): Promise<object> {
   const { config, store } = await openMemory(deps);
   const { home } = deps;
-  return memoryTool(store, args, { home, writeApproval: config.writeApproval, origin: "tool" });
+  const writes: CommittedWrite[] = [];
+  const answer = await memoryTool(store, args, {
+    home,
+    writeApproval: config.writeApproval,
+    origin: "tool",
+    onCommitted: (write) => writes.push(write),
+  });
+  deps.mirror.push(config, writes);
+  return answer;
 }
 
 function readOnly(): NonNullable<Tool["annotations"]> {

@@ -80,8 +80,9 @@ export interface MemoryProvider {
   onPreCompress?(messages: readonly ProviderMessage[], options: CallOptions): Awaitable<string>;
 
   /**
-   * A write to the built-in memory was committed. `content` is "" for `remove`; the old text is in `metadata.old_text`. On the background
-   * worker. May reject. Deadline 120 s.
+   * A write to the built-in memory was committed, by the agent or by a command, the MCP server or the curator outside of it. `content` is
+   * "" for `remove`; the old text is in `metadata.old_text`. On the background worker; from outside an agent it is waited for. May
+   * reject. Deadline 120 s; 5 s outside an agent.
    */
   onMemoryWrite?(
     action: "add" | "replace" | "remove",
@@ -89,6 +90,13 @@ export interface MemoryProvider {
     content: string,
     metadata: MemoryWriteMetadata,
   ): Awaitable<void>;
+
+  /**
+   * Erase a text for good: everything kept here that contains it, whoever put it there, and what a deletion leaves behind on disk.
+   * Letter case counts. With `dry_run` nothing changes and `erased` is what would go. For `hermes memory forget`, after `initialize`. A
+   * provider that cannot erase leaves this out, and the command says so. May reject. Deadline 30 s.
+   */
+  forget?(text: string, options: ForgetOptions): Awaitable<ForgetReport>;
 
   /** On the parent, after a subagent finished. On the background worker. May reject. Deadline 120 s. */
   onDelegation?(task: string, result: string, options: DelegationOptions): Awaitable<void>;
@@ -180,8 +188,21 @@ export type SessionSwitchOptions = CallOptions & {
 
 export type DelegationOptions = CallOptions & { readonly child_session_id: string };
 
+export type ForgetOptions = CallOptions & {
+  /** Only look: nothing is changed. */
+  readonly dry_run?: boolean;
+};
+
+export type ForgetReport = {
+  /** Facts, notes, documents: whatever this memory counts in. */
+  readonly erased: number;
+  /** What still holds the text, or may, and what to do about it: one or two sentences without the text itself. Absent: nothing. */
+  readonly remaining?: string;
+};
+
 /** Who wrote. Empty values are left out. */
 export type MemoryWriteMetadata = {
+  /** `assistant_tool`, `background_review`; outside a conversation `cli`, `mcp` or `curator`. */
   readonly write_origin?: string;
   readonly execution_context?: string;
   readonly session_id?: string;
@@ -190,7 +211,7 @@ export type MemoryWriteMetadata = {
   readonly tool_name?: string;
   readonly task_id?: string;
   readonly tool_call_id?: string;
-  /** Of `replace` and `remove`: what the entry was found by. */
+  /** Of `replace` and `remove`: the whole entry as it was. */
   readonly old_text?: string;
 };
 

@@ -5,6 +5,8 @@ export {
   type CallOptions,
   type ConfigField,
   type DelegationOptions,
+  type ForgetOptions,
+  type ForgetReport,
   type InitializeOptions,
   type MemoryProvider,
   type MemoryWriteMetadata,
@@ -40,6 +42,7 @@ export { importFile, isOwnFault, loadProvider } from "./discovery/load.ts";
 export { readManifest } from "./discovery/manifest.ts";
 export { activeProviderName, isProviderName } from "./discovery/names.ts";
 export { findProvider, findProviders, pluginsDirectory } from "./discovery/scan.ts";
+export { findTracesElsewhere } from "./discovery/traces.ts";
 export { buildMemoryContextBlock, injectRecall } from "./fence/block.ts";
 export { EchoScrubber } from "./fence/echo-scrubber.ts";
 export { StreamingContextScrubber } from "./fence/scrubber.ts";
@@ -48,10 +51,19 @@ export { flattenContent } from "./manager/flatten-content.ts";
 export type { HookCounts, ProviderHealth } from "./manager/health.ts";
 export { readProviderHealth, recordAvailability } from "./manager/health-file.ts";
 export { MemoryManager } from "./manager/manager.ts";
+export {
+  type Forgot,
+  forgetInProvider,
+  type Mirrored,
+  mirrorWrites,
+  type OneOffRequest,
+} from "./manager/one-off.ts";
 export type {
   FinishedTurn,
   InitializeAllOptions,
   MemoryManagerOptions,
+  MirroredWrite,
+  ProviderForgot,
   SwitchOptions,
 } from "./manager/options.ts";
 export { type FunctionTool, isGateOpen, type ToolGate, toolsToInject } from "./manager/tool-gate.ts";

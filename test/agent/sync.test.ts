@@ -163,8 +163,8 @@ describe("writes to curated memory are mirrored", () => {
     };
     expect(written).toEqual([
       ["add", "user", "likes tea", known],
-      ["replace", "user", "likes coffee", { ...known, old_text: "tea" }],
-      ["remove", "user", "", { ...known, old_text: "coffee" }],
+      ["replace", "user", "likes coffee", { ...known, old_text: "likes tea" }],
+      ["remove", "user", "", { ...known, old_text: "likes coffee" }],
     ]);
   });
 

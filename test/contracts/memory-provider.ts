@@ -2,6 +2,7 @@
 // would catch what it does wrong.
 import { describe } from "vitest";
 import { conversationContract } from "./memory-provider/conversation.ts";
+import { forgetContract } from "./memory-provider/forget.ts";
 import { hooksContract } from "./memory-provider/hooks.ts";
 import { modesContract } from "./memory-provider/modes.ts";
 import { recallContract } from "./memory-provider/recall.ts";
@@ -18,6 +19,7 @@ export function memoryProviderContract(name: string, harness: ProviderHarness): 
     describe("tools", () => toolsContract(harness));
     describe("recall", () => recallContract(harness));
     describe("what it is told", () => hooksContract(harness));
+    describe("erasing a text", () => forgetContract(harness));
     describe("modes", () => modesContract(harness));
     describe("sessions and the end", () => conversationContract(harness));
     describe("self-test", () => selfTestContract(harness));

@@ -26,10 +26,10 @@ describe("a listener of the memory tool", () => {
       { target: "memory", op: { action: "add", content: "likes tea" }, onDisk: "likes tea" },
       {
         target: "memory",
-        op: { action: "replace", oldText: "tea", content: "likes coffee" },
+        op: { action: "replace", oldText: "likes tea", content: "likes coffee" },
         onDisk: "likes coffee",
       },
-      { target: "memory", op: { action: "remove", oldText: "coffee" }, onDisk: "" },
+      { target: "memory", op: { action: "remove", oldText: "likes coffee" }, onDisk: "" },
       { target: "user", op: { action: "add", content: "lives by the sea" }, onDisk: "lives by the sea" },
     ]);
   });

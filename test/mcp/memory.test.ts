@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";
 import { runJson } from "../cli/run.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
@@ -18,6 +19,31 @@ describe("memory over MCP", () => {
     const { json } = await call(client, "memory_history", { target: "user" });
     expect(json.changes).toEqual(await runJson(["memory", "history"], { home }));
     expect(json).toMatchObject({ count: 1, total: 1, changes: [{ origin: "tool", action: "add" }] });
+  });
+
+  it("reaches the active memory provider, after the answer", async () => {
+    const home = tempDirectory();
+    writeFileSync(join(home, "config.yaml"), "memory:\n  provider: holographic\n");
+    const client = await connect(home);
+    await call(client, "memory", { action: "add", target: "user", content: "Drinks tea" });
+    await call(client, "memory", { action: "add", target: "user", content: "Plays the oboe" });
+    await call(client, "memory", {
+      action: "replace",
+      target: "user",
+      old_text: "tea",
+      content: "Drinks coffee",
+    });
+    await call(client, "memory", { action: "remove", target: "user", old_text: "oboe" });
+    await client.close(); // the server hands over what it owes before it ends
+    const facts = (): unknown => {
+      try {
+        using db = new DatabaseSync(join(home, "memory_store.db"), { readOnly: true });
+        return db.prepare("SELECT content FROM facts").all();
+      } catch (cause) {
+        return cause; // the server is writing it just now
+      }
+    };
+    await expect.poll(facts, { timeout: 10_000 }).toEqual([{ content: "Drinks coffee" }]);
   });
 
   it("says which tools only read", async () => {

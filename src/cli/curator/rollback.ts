@@ -44,7 +44,7 @@ export const rollback: CommandBody = async (input, context) => {
       ...(hint === undefined ? {} : { hint }),
     });
   }
-  const { memory, skills, exact, mended } = done.value;
+  const { memory, skills, exact, mended, notes } = done.value;
   return {
     json: {
       success: true,
@@ -59,6 +59,7 @@ export const rollback: CommandBody = async (input, context) => {
       `Run ${plan.run.id} is taken back: ${counted(memory.length, "change")} of memory, ${counted(skills.length, "change")} of skills.`,
       ...exact.map((target) => `The file of '${target}' is what it was before, byte for byte.`),
     ],
+    notes: notes.map((note) => `warning: ${printable(note)}`),
   };
 };
 

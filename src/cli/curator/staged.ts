@@ -1,5 +1,11 @@
 // approve, reject: what the curator staged, one run or all of it.
-import { approvePending, type PendingRecord, readPendingWrites, rejectPending } from "../../curated/index.ts";
+import {
+  approvePending,
+  type CommittedWrite,
+  type PendingRecord,
+  readPendingWrites,
+  rejectPending,
+} from "../../curated/index.ts";
 import { pendingWritesDirectory } from "../../home.ts";
 import {
   approveSkillChange,
@@ -8,8 +14,15 @@ import {
   readPendingSkills,
   rejectSkillChange,
 } from "../../skills/index.ts";
-import { type CommandBody, type CommandContext, CommandFailure, type CommandInput } from "../command.ts";
+import {
+  type CommandBody,
+  type CommandContext,
+  CommandFailure,
+  type CommandInput,
+  type CommandOutcome,
+} from "../command.ts";
 import { openStore } from "../memory/open.ts";
+import { tellProvider, withNews } from "../memory/provider-mirror.ts";
 import { counted, printable } from "../printing.ts";
 import { openSkills } from "../skills/open.ts";
 
@@ -27,11 +40,14 @@ export const approve: CommandBody = async (input, context) => {
     else failed.push({ id, kind: outcome.error.kind, error: outcome.error.message });
   };
   const directory = pendingWritesDirectory(context.home.home);
+  const writes: CommittedWrite[] = [];
   const store = memory.length > 0 ? await openStore({ ...input, flags: {} }, context) : undefined;
-  for (const { id } of memory) if (store) note(id, await approvePending(store, directory, id));
+  for (const { id } of memory)
+    if (store)
+      note(id, await approvePending(store, directory, id, { onCommitted: (write) => writes.push(write) }));
   const skillStore = skills.length > 0 ? await openSkills(context) : undefined;
   for (const { id } of skills) if (skillStore) note(id, await approveSkillChange(skillStore, id));
-  return {
+  const told: CommandOutcome = {
     json: { success: failed.length === 0, approved, failed },
     lines: [
       `Approved ${counted(approved.length, "proposal")}.`,
@@ -40,6 +56,7 @@ export const approve: CommandBody = async (input, context) => {
     notes: store?.warnings ?? [],
     exitCode: failed.length > 0 ? 1 : 0,
   };
+  return withNews(told, await tellProvider({ flags: {} }, context, writes));
 };
 
 export const reject: CommandBody = async (input, context) => {

@@ -1,6 +1,7 @@
 // pending, approve, reject: writes that wait for a person's word.
 import {
   approvePending,
+  type CommittedWrite,
   MEMORY_TARGETS,
   type MemoryStore,
   type PendingRecord,
@@ -11,6 +12,7 @@ import {
 import type { CommandBody, CommandOutcome } from "../command.ts";
 import { oneLine, printable } from "../printing.ts";
 import { openStore, stagedWrites, unwrap } from "./open.ts";
+import { tellProvider, withNews } from "./provider-mirror.ts";
 
 // A summary is cut where it is made; here it only has to stay in its line.
 const SUMMARY_CHARS = 200;
@@ -41,8 +43,11 @@ export const approve: CommandBody = async (input, context) => {
   const approved: { id: string; target: string; message: string; change_id?: string }[] = [];
   const failed: { id: string; kind: string; error: string }[] = [];
   const warnings = new Set<string>();
+  const writes: CommittedWrite[] = [];
   for (const id of ids) {
-    const outcome = await approvePending(store, directory, id);
+    const outcome = await approvePending(store, directory, id, {
+      onCommitted: (write) => writes.push(write),
+    });
     if (outcome.ok) {
       const { target, message, warning, changeId } = outcome.value;
       approved.push({ id, target, message, ...(changeId === undefined ? {} : { change_id: changeId }) });
@@ -53,7 +58,7 @@ export const approve: CommandBody = async (input, context) => {
       failed.push({ id, kind: outcome.error.kind, error: outcome.error.message });
     }
   }
-  return {
+  const told: CommandOutcome = {
     json: { success: failed.length === 0, approved, failed },
     lines: [
       `Approved ${approved.length} memory write(s).`,
@@ -63,6 +68,7 @@ export const approve: CommandBody = async (input, context) => {
     notes: [...store.warnings, ...warnings, ...aboutSkipped(skipped)],
     exitCode: failed.length > 0 ? 1 : 0,
   };
+  return withNews(told, await tellProvider(input, context, writes));
 };
 
 export const reject: CommandBody = async (input, context) => {

@@ -31,7 +31,7 @@ export const search: CommandBody = async (input, context) => {
 export const restore: CommandBody = async (input, context) => {
   const store = await openStore(input, context);
   const outcome = unwrap(await store.restore(input.args.id ?? "", { origin: "cli" }));
-  return changed(outcome, store, context);
+  return changed(outcome, store, input, context);
 };
 
 export const pin: CommandBody = (input, context) => setPin(input, context, true);

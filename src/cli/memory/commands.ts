@@ -132,7 +132,7 @@ export const memoryCommands: readonly CommandSpec[] = [
   },
   {
     name: "memory forget",
-    summary: "erase a text from file, journal, archive, backups and staged writes, for good",
+    summary: "erase a text from files, journal, archive, backups, staged writes and the active provider",
     arguments: [{ name: "text", summary: "every entry that holds it goes whole ('-' reads standard input)" }],
     flags: { dir, yes },
     examples: ["hermes memory forget 'the text'", "hermes memory forget - --yes < secret.txt"],

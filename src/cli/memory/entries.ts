@@ -1,5 +1,6 @@
 // show, add, replace, remove.
 import {
+  committedWrites,
   formatUsage,
   type MemoryOp,
   type MemoryOpOutcome,
@@ -9,6 +10,7 @@ import {
 import type { CommandBody, CommandContext, CommandInput, CommandOutcome } from "../command.ts";
 import { indented, printable } from "../printing.ts";
 import { openStore, type PinView, targetFlag, targetsFlag, textArgument, unwrap, viewPins } from "./open.ts";
+import { tellProvider, withNews } from "./provider-mirror.ts";
 
 const TITLES: Record<MemoryTarget, string> = {
   memory: "MEMORY.md  the agent's notes",
@@ -54,11 +56,21 @@ async function change(input: CommandInput, context: CommandContext, op: MemoryOp
   const store = await openStore(input, context);
   const reason = typeof input.flags.reason === "string" ? { reason: input.flags.reason } : {};
   const outcome = unwrap(await store.apply(targetFlag(input), op, { origin: "cli", ...reason }));
-  return changed(outcome, store, context);
+  return changed(outcome, store, input, context);
 }
 
-/** How a committed change is told. */
-export function changed(
+/** How a committed change is told: to the active memory provider, and to the person. */
+export async function changed(
+  outcome: MemoryOpOutcome,
+  store: MemoryStore,
+  input: CommandInput,
+  context: CommandContext,
+): Promise<CommandOutcome> {
+  const news = await tellProvider(input, context, committedWrites(outcome));
+  return withNews(describeChange(outcome, store, context), news);
+}
+
+function describeChange(
   outcome: MemoryOpOutcome,
   store: MemoryStore,
   context: CommandContext,

@@ -1,39 +1,144 @@
-// forget: erases a text from every place this memory keeps one.
+// forget: erases a text from every place this memory keeps one, the active provider's store included, and says what it cannot reach.
+import { resolve } from "node:path";
 import { type Forgotten, fileNameOf } from "../../curated/index.ts";
-import type { CommandBody } from "../command.ts";
-import { counted, oneLine } from "../printing.ts";
+import type { Forgot } from "../../providers/index.ts";
+import type { CommandBody, CommandContext, CommandInput } from "../command.ts";
+import { counted, oneLine, printable } from "../printing.ts";
 import { declined } from "./confirm.ts";
 import { openStore, stagedWritesOf, unwrap, wantedText } from "./open.ts";
+import { isHomeMemory } from "./provider-mirror.ts";
 
 export const forget: CommandBody = async (input, context) => {
   const text = await wantedText(input, context, "text");
   const store = await openStore(input, context);
   const options = stagedWritesOf(input, context);
   const traces = store.traces(text, options);
-  if (isNothing(traces)) {
+  const outside = await lookOutside(text, input, context);
+  const found = { ...toJson(traces), ...outsideJson(outside) };
+  if (isNothing(traces) && erasedBy(outside.provider) === 0) {
     return {
-      json: { success: true, ...toJson(traces) },
+      json: { success: true, ...found },
       lines: ["No trace of this text. (Letter case counts.)"],
-      notes: store.warnings,
+      notes: [...store.warnings, ...unreached(outside)],
     };
   }
   const refused = await declined(
     {
-      list: ["This goes for good, and cannot be taken back:", ...places(traces)],
+      list: [
+        "This goes for good, and cannot be taken back:",
+        ...places(traces),
+        ...providerPlaces(outside.provider),
+        ...unreached(outside),
+      ],
       question: "Forget it everywhere?",
-      json: toJson(traces),
+      json: found,
     },
     input,
     context,
   );
   if (refused) return refused;
   const forgotten = unwrap(await store.forget(text, { ...options, meta: { origin: "cli" } }));
+  const provider = await askProvider(text, false, input, context);
+  const done = { ...outside, provider };
+  const isFailed = provider.kind === "failed";
   return {
-    json: { success: true, ...toJson(forgotten) },
-    lines: ["Forgotten:", ...places(forgotten)],
-    notes: store.warnings,
+    json: { success: !isFailed, ...toJson(forgotten), ...outsideJson(done) },
+    lines: ["Forgotten:", ...places(forgotten), ...providerPlaces(provider)],
+    notes: [...store.warnings, ...unreached(done)],
+    exitCode: isFailed ? 1 : 0,
   };
 };
+
+/** Where a text may be beside the memory directory. */
+type Outside = {
+  readonly provider: Forgot;
+  /** Bundled providers that are not active and hold it. */
+  readonly elsewhere: readonly { readonly provider: string; readonly found: string }[];
+};
+
+async function lookOutside(text: string, input: CommandInput, context: CommandContext): Promise<Outside> {
+  if (!isHomeMemory(input, context)) return { provider: { kind: "none" }, elsewhere: [] };
+  const { activeProviderName, findTracesElsewhere } = await import("../../providers/index.ts");
+  const active = activeProviderName((await context.memoryConfig()).provider);
+  return {
+    provider: await askProvider(text, true, input, context),
+    elsewhere: await findTracesElsewhere(resolve(context.home.home), active, text),
+  };
+}
+
+async function askProvider(
+  text: string,
+  isDryRun: boolean,
+  input: CommandInput,
+  context: CommandContext,
+): Promise<Forgot> {
+  if (!isHomeMemory(input, context)) return { kind: "none" };
+  const config = await context.memoryConfig();
+  const { forgetInProvider } = await import("../../providers/index.ts");
+  const outcome = await forgetInProvider({ home: resolve(context.home.home), config, text, isDryRun });
+  if (outcome.kind !== "none") context.io.endWithoutWaiting();
+  return outcome;
+}
+
+function erasedBy(provider: Forgot): number {
+  return provider.kind === "forgot" ? provider.erased : 0;
+}
+
+/** What stays, and why. */
+function unreached({ provider, elsewhere }: Outside): string[] {
+  const stays = elsewhere.map(
+    (each) =>
+      `${printable(each.found)} '${each.provider}' is not the active provider, so it is left alone: make it active ('hermes memory setup ${each.provider}') and forget again.`,
+  );
+  switch (provider.kind) {
+    case "none":
+      return stays;
+    case "forgot":
+      return [...(provider.remaining === undefined ? [] : [printable(provider.remaining)]), ...stays];
+    case "cannot":
+      return [
+        `The memory provider '${provider.provider}' has no way to erase a text for us. What it was told about this stays there until it is erased there.`,
+        ...stays,
+      ];
+    case "failed":
+      return [
+        `The memory provider '${provider.provider}' could not be reached, so what it holds stays: ${printable(provider.reason)} Mend that and forget again.`,
+        ...stays,
+      ];
+    default:
+      return provider satisfies never;
+  }
+}
+
+function providerPlaces(provider: Forgot): string[] {
+  const erased = erasedBy(provider);
+  return provider.kind === "forgot" && erased > 0
+    ? [`  ${counted(erased, "record")} of the memory provider '${provider.provider}'`]
+    : [];
+}
+
+/** Nothing where there is nothing to say. */
+function outsideJson({ provider, elsewhere }: Outside): Record<string, unknown> {
+  return {
+    ...(provider.kind === "none" ? {} : { provider: providerJson(provider) }),
+    ...(elsewhere.length === 0 ? {} : { elsewhere }),
+  };
+}
+
+function providerJson(provider: Exclude<Forgot, { kind: "none" }>): object {
+  switch (provider.kind) {
+    case "forgot": {
+      const { provider: name, erased, remaining } = provider;
+      return { name, status: "forgot", erased, ...(remaining === undefined ? {} : { remaining }) };
+    }
+    case "cannot":
+      return { name: provider.provider, status: "cannot" };
+    case "failed":
+      return { name: provider.provider, status: "failed", problem: provider.reason };
+    default:
+      return provider satisfies never;
+  }
+}
 
 function isNothing({ entries, journalLines, archived, backups, leftovers, pending }: Forgotten): boolean {
   return entries.length + journalLines + archived + backups + leftovers + pending === 0;

@@ -29,7 +29,7 @@ export const undo: CommandBody = async (input, context) => {
   // By its id from here on: a change that comes in between must not be taken back in its place.
   const chosen = candidate ? { id: candidate.id, target: candidate.target } : asked;
   const outcome = unwrap(await store.undo(chosen, { origin: "cli" }));
-  const told = changed(outcome, store, context);
+  const told = await changed(outcome, store, input, context);
   const steps = stepsOf(store, outcome.changeId);
   return {
     ...told,

@@ -19,7 +19,7 @@ export async function openStore(input: CommandInput, context: CommandContext): P
   return store;
 }
 
-export function memoryDirectory(input: CommandInput, context: CommandContext): string {
+export function memoryDirectory(input: Pick<CommandInput, "flags">, context: CommandContext): string {
   const { dir } = input.flags;
   return resolve(typeof dir === "string" ? dir : memoriesDirectory(context.home.home));
 }

@@ -2,6 +2,8 @@
 import { statSync } from "node:fs";
 import { isAbsolute, relative } from "node:path";
 import {
+  type CommittedWrite,
+  committedWrites,
   fileNameOf,
   MEMORY_TARGETS,
   type MemoryStore,
@@ -13,6 +15,7 @@ import type { CommandBody, CommandContext, CommandInput, CommandOutcome } from "
 import { counted } from "../printing.ts";
 import { declined } from "./confirm.ts";
 import { openStore, stagedWritesOf, unwrap } from "./open.ts";
+import { tellProvider, withNews } from "./provider-mirror.ts";
 
 const STUCK = "'hermes memory reset --purge' deletes it as it is, with its history.";
 
@@ -47,14 +50,16 @@ async function resetAll(
   );
   if (refused) return refused;
   const done: { name: string; bytes: number; changeId?: string }[] = [];
+  const writes: CommittedWrite[] = [];
   for (const { target, name, bytes } of files) {
     const hadEntries = store.entries(target).length > 0;
     const result = await store.reset(target, { origin: "cli" });
     const outcome = unwrap(result, !result.ok && result.error.kind === "io" ? STUCK : undefined);
+    writes.push(...committedWrites(outcome));
     const undo = hadEntries && outcome.changeId !== undefined ? { changeId: outcome.changeId } : {};
     done.push({ name, bytes, ...undo });
   }
-  return {
+  const told: CommandOutcome = {
     json: {
       success: true,
       deleted: done.map(({ name }) => name),
@@ -66,6 +71,7 @@ async function resetAll(
     }),
     notes: store.warnings,
   };
+  return withNews(told, await tellProvider(input, context, writes));
 }
 
 async function purgeAll(
@@ -91,10 +97,16 @@ async function purgeAll(
   );
   if (refused) return refused;
   const purged = [];
+  const writes: CommittedWrite[] = [];
   for (const { target } of found) {
+    // What was archived to make room is still with the provider.
+    const texts = [...store.entries(target), ...archivedTexts(store, target)];
+    writes.push(
+      ...texts.map((oldText) => ({ target, op: { action: "remove", oldText } as const, changeId: "purge" })),
+    );
     purged.push({ target, ...unwrap(await store.purge(target, options)) });
   }
-  return {
+  const told: CommandOutcome = {
     json: {
       success: true,
       deleted: purged.flatMap(({ files }) => files.map(({ path }) => nameIn(store.dir, path))),
@@ -104,6 +116,16 @@ async function purgeAll(
     lines: ["Deleted for good:", ...purged.flatMap((each) => linesOf(each, store.dir))],
     notes: store.warnings,
   };
+  return withNews(told, await tellProvider(input, context, writes));
+}
+
+/** None where the archive cannot be read: a purge deletes it as it is. */
+function archivedTexts(store: MemoryStore, target: MemoryTarget): string[] {
+  try {
+    return store.archived(target).map(({ text }) => text);
+  } catch {
+    return [];
+  }
 }
 
 type Purgeable = ReturnType<MemoryStore["purgeable"]> & { readonly target: MemoryTarget };

@@ -4,7 +4,6 @@ import { announce, type CommitListener } from "../committed-write.ts";
 import type { MemoryStore } from "../store.ts";
 import type { MemoryError, MemoryOp, MemoryOpOutcome, MemoryTarget } from "../types.ts";
 import { claimPending } from "./claims.ts";
-import { operationsOf } from "./curation.ts";
 import type { PendingRecord } from "./pending.ts";
 
 /** The record goes when its write is committed; after a failure it waits on. */
@@ -38,8 +37,7 @@ export async function approvePending(
   const outcome = op
     ? await store.applyAll(target, [op], meta, { guard })
     : await store.curate(target, curation ?? { remove: [] }, meta, { guard });
-  const ops = op ? [op] : operationsOf(curation ?? { remove: [] });
-  if (outcome.ok) for (const each of ops) announce({ target, op: each }, outcome.value, options.onCommitted);
+  if (outcome.ok) announce(outcome.value, options.onCommitted);
   try {
     if (outcome.ok) claim.value.finish();
     else claim.value.giveBack();

@@ -1,6 +1,6 @@
 // Tidying steps that wait for a person's word.
 import { err, ok, type Result } from "../../lib/index.ts";
-import type { MemoryCuration, MemoryError, MemoryOp, MemoryTarget } from "../types.ts";
+import type { MemoryCuration, MemoryError, MemoryTarget } from "../types.ts";
 import { type PendingRecord, stagePending } from "./pending.ts";
 
 export type CurationDraft = {
@@ -31,13 +31,4 @@ export function stageCuration(
     now,
   );
   return staged.ok ? ok(staged.value) : err(staged.error);
-}
-
-/** The same step as single operations, for whoever mirrors memory elsewhere. */
-export function operationsOf({ remove, text }: MemoryCuration): MemoryOp[] {
-  return remove.map((oldText, index) =>
-    index === 0 && text !== undefined
-      ? { action: "replace", oldText, content: text }
-      : { action: "remove", oldText },
-  );
 }

@@ -1,6 +1,8 @@
 // The memory part of a run: look, let the rules speak, ask the model where there is one, then propose or carry out.
 import type { HermesConfig } from "../../config/index.ts";
 import {
+  type CommittedWrite,
+  committedWrites,
   MEMORY_TARGETS,
   MemoryStore,
   type MemoryTarget,
@@ -11,6 +13,7 @@ import {
 import { memoriesDirectory, pendingWritesDirectory } from "../../home.ts";
 import { type Clock, preview, sha256 } from "../../lib/index.ts";
 import type { ModelCalls } from "../model-calls.ts";
+import { tellProvider } from "../provider-mirror.ts";
 import type { CuratorMode, Decided, Finding, MemoryProposal, Outcome, TargetView } from "../types.ts";
 import type { Dropped } from "./judge.ts";
 import { reviewTarget } from "./review.ts";
@@ -42,6 +45,18 @@ const DAY_MS = 86_400_000;
 const SUMMARY_CHARS = 120;
 
 export async function curateMemory(run: MemoryRun): Promise<MemoryPart> {
+  const writes: CommittedWrite[] = [];
+  let trouble: readonly string[] = [];
+  let part: MemoryPart;
+  try {
+    part = await curateTargets(run, (write) => writes.push(write));
+  } finally {
+    trouble = await tellProvider(run, writes); // also of a run that was stopped: what it wrote is written
+  }
+  return { ...part, notes: [...part.notes, ...trouble] };
+}
+
+async function curateTargets(run: MemoryRun, onWrite: (write: CommittedWrite) => void): Promise<MemoryPart> {
   const directory = memoriesDirectory(run.home);
   const store = new MemoryStore({ ...storeOptionsFrom(run.config.memory, directory), clock: run.clock });
   const decided: Decided[] = [];
@@ -65,7 +80,7 @@ export async function curateMemory(run: MemoryRun): Promise<MemoryPart> {
     dropped.push(...opinion.dropped);
     for (const proposal of [...review.proposals, ...opinion.proposals]) {
       const key = keyOf(proposal);
-      const outcome = await decide(proposal, key, store, run);
+      const outcome = await decide(proposal, key, store, run, onWrite);
       if (outcome.kind === "staged") proposed.push(key);
       decided.push({ proposal, outcome });
     }
@@ -130,6 +145,7 @@ async function decide(
   key: string,
   store: MemoryStore,
   run: MemoryRun,
+  onWrite: (write: CommittedWrite) => void,
 ): Promise<Outcome> {
   if (run.mode === "dry-run") return { kind: "proposed" };
   // That something is out of date is a model's opinion, which nothing can check. A person decides.
@@ -138,6 +154,7 @@ async function decide(
   const meta = { origin: "curator", reason: `curator: ${proposal.kind}`, group: run.group } as const;
   const done = await store.curate(proposal.target, proposal.curation, meta);
   if (!done.ok) return { kind: "refused", reason: done.error.message };
+  for (const write of committedWrites(done.value)) onWrite(write);
   const { changeId } = done.value;
   return changeId === undefined
     ? { kind: "refused", reason: "Nothing was left to do." }

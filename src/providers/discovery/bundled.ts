@@ -1,5 +1,6 @@
 // The providers that come with the program. Their manifests are data, because the published package is one bundle and has
 // no plugin folders; their code is imported when one of them is loaded.
+import { join } from "node:path";
 import { VERSION } from "../../version.ts";
 import type { MemoryProvider } from "../contract.ts";
 import type { PluginManifest } from "./found.ts";
@@ -12,6 +13,8 @@ export type BundledProvider = {
   readonly load: () => Promise<() => MemoryProvider>;
   /** Commands of its own: a module with the exports that `cli.ts` of a user's plugin would have. */
   readonly loadCommands?: () => Promise<object>;
+  /** What its store in this home holds of a text, in one sentence, without starting it; undefined for nothing. Changes nothing. */
+  readonly findTraces?: (home: string, text: string) => Promise<string | undefined>;
 };
 
 export const BUNDLED_PROVIDERS: readonly BundledProvider[] = [
@@ -23,11 +26,15 @@ export const BUNDLED_PROVIDERS: readonly BundledProvider[] = [
       ],
     }),
     load: async () => (await import("../bundled/byterover/index.ts")).createByteroverProvider,
+    findTraces: async (home, text) =>
+      (await import("../bundled/byterover/traces.ts")).findNoteTraces(join(home, "byterover"), text),
   },
   {
     name: "holographic",
     manifest: manifest("holographic", "Local fact store with entities, trust and vector queries."),
     load: async () => (await import("../bundled/holographic/index.ts")).createHolographicProvider,
+    findTraces: async (home, text) =>
+      (await import("../bundled/holographic/forget.ts")).findFactTraces(home, text),
   },
 ];
 

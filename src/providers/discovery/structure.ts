@@ -26,6 +26,7 @@ const METHODS: Readonly<Record<Method, "required" | "optional">> = {
   onSessionSwitch: "optional",
   onPreCompress: "optional",
   onMemoryWrite: "optional",
+  forget: "optional",
   onDelegation: "optional",
   shutdown: "optional",
   getConfigSchema: "optional",

@@ -7,6 +7,7 @@ import { checkAvailability } from "../discovery/availability.ts";
 import { describeForeign } from "../discovery/foreign-code.ts";
 import { isOwnFault, loadProvider } from "../discovery/load.ts";
 import { activeProviderName } from "../discovery/names.ts";
+import type { Deadlines } from "./deadlines.ts";
 import { recordAvailability } from "./health-file.ts";
 import { MemoryManager } from "./manager.ts";
 import type { InitializeAllOptions } from "./options.ts";
@@ -21,6 +22,8 @@ export type ActivationRequest = {
   readonly clock?: Clock;
   /** Told once, in words for the user, when the provider fails or does not answer in time for the first time. */
   readonly onTrouble?: (text: string) => void;
+  /** Where somebody waits who has no conversation to go on with. */
+  readonly deadlinesMs?: Partial<Deadlines>;
 };
 
 export type Activation =
@@ -44,7 +47,7 @@ export async function activateProvider(request: ActivationRequest): Promise<Acti
 /** The reason when there is nothing to use. */
 async function attempt(
   name: string,
-  { home, config, sessionId, options, onTrouble, clock = systemClock }: ActivationRequest,
+  { home, config, sessionId, options, onTrouble, deadlinesMs, clock = systemClock }: ActivationRequest,
   log: Logger,
 ): Promise<Activation | string> {
   const loaded = await loadProvider(home, name);
@@ -68,6 +71,7 @@ async function attempt(
     prefetchMaxAgeTurns: config.prefetchMaxAgeTurns,
     mirrorRemove: config.mirrorRemove,
     onTrouble,
+    ...(deadlinesMs === undefined ? {} : { deadlinesMs }),
   });
   if (!manager.addProvider(provider)) return "the manager did not take it; the log says why.";
   await manager.initializeAll(sessionId, { platform: "cli", agent_context: "primary", ...options });

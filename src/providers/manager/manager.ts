@@ -14,12 +14,20 @@ import { CORE_TOOL_NAMES } from "./core-tools.ts";
 import { type Deadlines, deadlinesOf } from "./deadlines.ts";
 import { FanOut, joinTexts, type Work } from "./fan-out.ts";
 import { flattenContent } from "./flatten-content.ts";
+import { readForgetReport } from "./forget-report.ts";
 import { type CallOutcome, GuardedCalls } from "./guarded-call.ts";
 import { HealthRecorder } from "./health-recorder.ts";
-import type { FinishedTurn, InitializeAllOptions, MemoryManagerOptions, SwitchOptions } from "./options.ts";
+import type {
+  FinishedTurn,
+  InitializeAllOptions,
+  MemoryManagerOptions,
+  MirroredWrite,
+  ProviderForgot,
+  SwitchOptions,
+} from "./options.ts";
 import { Patience, type StepPatience } from "./patience.ts";
 import { Recaller } from "./recaller.ts";
-import { admit, BUILTIN, hasHook, type Registered } from "./registered.ts";
+import { admit, BUILTIN, type Hook, hasHook, type Registered } from "./registered.ts";
 import { withoutSkillScaffolding } from "./skill-scaffolding.ts";
 import { ToolRegistry } from "./tool-registry.ts";
 
@@ -261,6 +269,50 @@ export class MemoryManager {
     const tell = (provider: MemoryProvider) =>
       provider.onMemoryWrite?.(action, target, content, { ...metadata });
     this.#fanOut.later("onMemoryWrite", tell, { except: BUILTIN }); // where the write came from
+  }
+
+  /**
+   * `onMemoryWrite` for several writes, in order, now and awaited: for whoever is about to shut down. The reason when one was not
+   * taken in time; those after it are then not handed over.
+   */
+  async mirrorNow(
+    writes: readonly MirroredWrite[],
+    metadataOf: (oldText: string | undefined) => MemoryWriteMetadata,
+    deadlineMs: number,
+  ): Promise<string | undefined> {
+    const until = performance.now() + deadlineMs;
+    for (const { target, op } of writes) {
+      if (op.action === "remove" && this.#options.mirrorRemove === false) continue;
+      const content = op.action === "remove" ? "" : op.content;
+      const metadata = metadataOf(op.action === "add" ? undefined : op.oldText);
+      for (const registered of this.#external("onMemoryWrite")) {
+        const left = Math.max(0, until - performance.now());
+        const outcome = await this.#calls.call(
+          { registered, hook: "onMemoryWrite", deadlineMs: left },
+          async () => registered.provider.onMemoryWrite?.(op.action, target, content, { ...metadata }),
+        );
+        if (outcome.kind !== "ok") return `onMemoryWrite: ${outcome.message}.`;
+      }
+    }
+    return undefined;
+  }
+
+  /** Erases a text in the external provider, or counts what would go. */
+  async forget(
+    text: string,
+    { isDryRun, deadlineMs }: { readonly isDryRun: boolean; readonly deadlineMs: number },
+  ): Promise<ProviderForgot> {
+    const [registered] = this.#external("forget");
+    if (registered === undefined) return { kind: "cannot" };
+    const outcome = await this.#calls.call<unknown>({ registered, hook: "forget", deadlineMs }, (signal) =>
+      registered.provider.forget?.(text, { signal, ...(isDryRun ? { dry_run: true } : {}) }),
+    );
+    if (outcome.kind !== "ok") return { kind: "failed", reason: `forget: ${outcome.message}.` };
+    return readForgetReport(outcome.value);
+  }
+
+  #external(hook: Hook): readonly Registered[] {
+    return this.#providers.filter((each) => each.name !== BUILTIN && hasHook(each, hook));
   }
 
   onDelegation(task: string, result: string, options: Partial<Omit<DelegationOptions, "signal">> = {}): void {

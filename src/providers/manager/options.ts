@@ -27,6 +27,22 @@ export type MemoryManagerOptions = {
   readonly deadlinesMs?: Partial<Deadlines>;
 };
 
+/** A write that is on disk. The curated layer's `CommittedWrite` is one. */
+export type MirroredWrite = {
+  readonly target: "memory" | "user";
+  readonly op:
+    | { readonly action: "add"; readonly content: string }
+    | { readonly action: "replace"; readonly oldText: string; readonly content: string }
+    | { readonly action: "remove"; readonly oldText: string };
+};
+
+/** What came of erasing a text in a provider. */
+export type ProviderForgot =
+  | { readonly kind: "forgot"; readonly erased: number; readonly remaining?: string }
+  /** It has no way to erase. */
+  | { readonly kind: "cannot" }
+  | { readonly kind: "failed"; readonly reason: string };
+
 export type InitializeAllOptions = Omit<InitializeOptions, "hermes_home" | "signal"> & {
   readonly hermes_home?: string;
 };

@@ -1,4 +1,6 @@
+import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
+import { userScopeName } from "../../../src/home.ts";
 import type { Logger } from "../../../src/lib/logger.ts";
 import type { ByteroverOptions } from "../../../src/providers/bundled/byterover/index.ts";
 import { LIMITS } from "../../../src/providers/bundled/byterover/limits.ts";
@@ -14,6 +16,22 @@ describe("what ByteRover is given to remember", () => {
     const note = "User: remember the port, it is 5433\nAssistant: I will.";
     expect(brv.calls()).toMatchObject([{ argv: [...DETACHED, note], cwd: directory, stdin: "closed" }]);
     expect(storedNotes(directory)).toEqual([note]);
+  });
+
+  it("is kept apart for one user of several, on their platform", async () => {
+    const { provider, brv, home } = startProvider();
+    const users = [
+      { platform: "telegram", user_id: "7" },
+      { platform: "discord", user_id: "7" },
+    ];
+    for (const user of users) {
+      provider.initialize("s", { hermes_home: home, ...user });
+      await provider.onMemoryWrite("add", "user", `likes ${user.platform}`);
+    }
+    const places = brv.calls().map(({ cwd }) => cwd);
+    expect(places).toEqual(
+      users.map(({ platform, user_id }) => join(home, "byterover-users", userScopeName(platform, user_id))),
+    );
   });
 
   it("is a change of the built-in memory, but no removal", async () => {

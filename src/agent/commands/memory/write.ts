@@ -1,12 +1,11 @@
 // /memory add, remove, undo. The person at the keyboard is who approval would ask, so there is no gate here; scan, budget and
 // journal are those of every write.
 import {
-  type Change,
+  committedWrites,
   formatUsage,
   type MemoryError,
   type MemoryOp,
   type MemoryOpOutcome,
-  type MemoryStore,
   type MemoryTarget,
 } from "../../../curated/index.ts";
 import type { AgentSurface } from "../../surface.ts";
@@ -37,9 +36,7 @@ export async function undo({ agent }: CommandCall, rest: string): Promise<Comman
   const chosen = candidate === undefined ? asked : { id: candidate.id, target: candidate.target };
   const outcome = await memory.undo(chosen, metaOf(agent));
   if (!outcome.ok) return refusal(outcome.error);
-  const { changeId } = outcome.value;
-  for (const op of operationsOf(memory, changeId))
-    if (changeId !== undefined) agent.noteMemoryWrite({ target: outcome.value.target, op, changeId });
+  for (const each of committedWrites(outcome.value)) agent.noteMemoryWrite(each);
   return written(outcome.value, { undone: candidate?.id ?? null });
 }
 
@@ -77,8 +74,7 @@ async function write(
   const op = toOp(text);
   const outcome = await agent.memory.apply(target, op, metaOf(agent));
   if (!outcome.ok) return refusal(outcome.error);
-  const { changeId } = outcome.value;
-  if (changeId !== undefined) agent.noteMemoryWrite({ target, op, changeId });
+  for (const each of committedWrites(outcome.value)) agent.noteMemoryWrite(each);
   return written(outcome.value, {});
 }
 
@@ -115,16 +111,4 @@ function targetOf(rest: string): Place | undefined {
   if ("unusable" in options) return undefined;
   const { target } = options.values;
   return target === "user" || target === "memory" ? { target, text: options.rest } : undefined;
-}
-
-/** What a change did to the file, as operations that do the same. */
-function operationsOf(memory: MemoryStore, changeId: string | undefined): MemoryOp[] {
-  const changes = memory.history().find(({ id }) => id === changeId)?.changes ?? [];
-  return changes.flatMap(toOperation);
-}
-
-function toOperation({ before, after }: Change): MemoryOp[] {
-  if (before === null) return after === null ? [] : [{ action: "add", content: after }];
-  if (after === null) return [{ action: "remove", oldText: before }];
-  return [{ action: "replace", oldText: before, content: after }];
 }

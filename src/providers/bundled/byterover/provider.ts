@@ -8,6 +8,7 @@ import { type Logger, silentLogger } from "../../../lib/logger.ts";
 import type {
   CallOptions,
   ConfigField,
+  ForgetReport,
   InitializeOptions,
   MemoryProvider,
   PostSetupOptions,
@@ -31,6 +32,7 @@ import { testByterover } from "./self-test.ts";
 import { type ByteroverSettings, CONFIG_FIELDS, readByteroverSettings, SETTINGS_FILE } from "./settings.ts";
 import { saveSettings, setUpByterover } from "./setup.ts";
 import { answerTool, TOOL_SCHEMAS } from "./tools.ts";
+import { findNoteTraces } from "./traces.ts";
 
 /** Where `brv` is looked for, and the environment it gets to see: by default those of the process. */
 export type ByteroverOptions = Partial<Pick<BinaryFinderOptions, "env" | "userHome" | "systemPlaces">> & {
@@ -140,6 +142,16 @@ export class ByteroverProvider implements MemoryProvider {
 
   async onMemoryWrite(action: string, target: string, content: string): Promise<void> {
     await this.#remember(mirrorNote(action, target, content));
+  }
+
+  /** brv has no command that erases, so this only says which of its files hold the text. */
+  forget(text: string): ForgetReport {
+    const directory = this.#started?.directory;
+    const found = text === "" || directory === undefined ? undefined : findNoteTraces(directory, text);
+    if (found === undefined) return { erased: 0 };
+    const remedy =
+      "brv cannot erase a note: delete it there, and in ByteRover's cloud if the tree is synced.";
+    return { erased: 0, remaining: `${found} ${remedy}` };
   }
 
   /** The note is queued; compression does not wait for it, and gets nothing back. */

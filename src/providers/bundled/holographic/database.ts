@@ -11,6 +11,8 @@ import { ensureSchema, hasSchema } from "./schema.ts";
 /** How long SQLite itself may block the event loop in one attempt. */
 const BUSY_TIMEOUT_MS = 25;
 const WAIT_LIMIT_MS = 10_000;
+/** How long readers of other processes may keep the log from being emptied. */
+const LOG_WAIT_MS = 2_000;
 /** A loop of awaited calls never leaves the microtask queue by itself; after this long it lets other work in. */
 const TURN_MS = 15;
 const BUSY = 5;
@@ -92,6 +94,28 @@ export class FactDatabase {
     } catch (cause) {
       if (sqliteCode(cause) !== undefined) return false;
       throw cause;
+    }
+  }
+
+  /** Bytes of deleted rows are overwritten from here on. */
+  overwriteDeleted(): void {
+    this.#refuseIfClosed();
+    this.#db.exec("PRAGMA secure_delete = ON");
+  }
+
+  /** Writes the file anew, without free pages. */
+  vacuum(): Promise<void> {
+    return this.#patiently(() => this.#db.exec("VACUUM"));
+  }
+
+  /** Moves the write-ahead log into the file and cuts it to nothing. False while another process still reads from it. */
+  async emptyLog(): Promise<boolean> {
+    const until = performance.now() + LOG_WAIT_MS;
+    for (;;) {
+      const row = await this.#patiently(() => this.#db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get());
+      if (row?.busy === 0) return true;
+      if (performance.now() >= until) return false;
+      await sleep(50);
     }
   }
 

@@ -32,6 +32,11 @@ export class EntityDirectory {
     this.#version = version;
   }
 
+  /** After a commit that took entities away: the next transaction reads them all again. */
+  forget(): void {
+    this.#version = undefined;
+  }
+
   /** After the commit that made or changed it. */
   adopt(entity: Entity): void {
     if (!this.#byId.has(entity.id)) append(this.#byName, this.#fold(entity.name), entity.id);

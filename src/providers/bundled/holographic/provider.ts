@@ -6,6 +6,8 @@ import { createLogger, type Logger, silentLogger } from "../../../lib/logger.ts"
 import { redactSecrets } from "../../../security/index.ts";
 import type {
   ConfigField,
+  ForgetOptions,
+  ForgetReport,
   InitializeOptions,
   MemoryProvider,
   MemoryWriteMetadata,
@@ -144,6 +146,15 @@ class HolographicProvider implements MemoryProvider {
     const outcome = await store.mirror(target === "user" ? "user" : "memory", texts);
     if (!outcome.ok)
       this.#logger.debug("A memory entry was not mirrored as a fact.", { why: outcome.error.kind });
+  }
+
+  async forget(text: string, { dry_run = false }: ForgetOptions = {}): Promise<ForgetReport> {
+    if (this.#opened === undefined) throw new HermesError("not-initialised", this.#failure);
+    const { store } = this.#opened;
+    if (text === "") return { erased: 0 };
+    if (dry_run) return { erased: await store.countWith(text) };
+    const { erased, remaining } = await store.forget(text);
+    return { erased, ...(remaining === undefined ? {} : { remaining }) };
   }
 
   async onSessionEnd(messages: readonly ProviderMessage[]): Promise<void> {

@@ -17,6 +17,7 @@ import {
   removeFact,
   updateFact,
 } from "./facts.ts";
+import { countFactsWith, eraseFacts, scrubFile } from "./forget.ts";
 import { improvedMentions } from "./improved-entities.ts";
 import { applyMirror, type MirrorTarget } from "./mirror.ts";
 import type { VectorHit } from "./ranking.ts";
@@ -175,6 +176,25 @@ export class FactStore {
       (news) => news,
     );
     return isRefused ? content : ok(undefined);
+  }
+
+  /** How many facts hold the text. */
+  async countWith(text: string): Promise<number> {
+    const { db } = this.#tools;
+    return db.read(() => countFactsWith(db, text));
+  }
+
+  /** Erases the facts that hold the text, and what deleted rows leave in the file. `remaining`: why something may be left there. */
+  async forget(text: string): Promise<{ readonly erased: number; readonly remaining: string | undefined }> {
+    await this.#upkeep;
+    const { db, directory } = this.#tools;
+    db.overwriteDeleted();
+    const news = await this.#write(
+      () => eraseFacts(this.#tools, text),
+      (each) => each,
+    );
+    directory.forget();
+    return { erased: news.length, remaining: await scrubFile(db) };
   }
 
   async close(): Promise<void> {

@@ -1,0 +1,77 @@
+// Erasing a text from the fact database: the facts that hold it, the entities that only they were about, and what SQLite keeps of
+// deleted rows in its index, its free pages and its log.
+import { existsSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import { getConfigValue } from "../../../config/index.ts";
+import { describeCause } from "../../../lib/index.ts";
+import type { FactDatabase } from "./database.ts";
+import { splitAliases } from "./directory.ts";
+import { type FactNews, type FactTools, removeFact } from "./facts.ts";
+import { readSettings, SECTION } from "./settings.ts";
+
+const HOLDS = "instr(content, :text) > 0 OR instr(tags, :text) > 0 OR instr(category, :text) > 0";
+const FACTS = `SELECT fact_id AS id FROM facts WHERE ${HOLDS} ORDER BY fact_id`;
+const COUNT = `SELECT count(*) AS n FROM facts WHERE ${HOLDS}`;
+const LINKED = "SELECT entity_id AS id FROM fact_entities WHERE fact_id = :factId";
+const IS_LINKED = "SELECT 1 FROM fact_entities WHERE entity_id = :id LIMIT 1";
+const NAMED = "SELECT entity_id AS id FROM entities WHERE instr(name, :text) > 0";
+const ALIASED = "SELECT entity_id AS id, aliases FROM entities WHERE instr(aliases, :text) > 0";
+
+export function countFactsWith(db: FactDatabase, text: string): number {
+  return db.get<{ n: number }>(COUNT, { text })?.n ?? 0;
+}
+
+/** The inside of one transaction. Every fact that holds the text, whoever added it. */
+export function eraseFacts(tools: FactTools, text: string): FactNews[] {
+  const { db } = tools;
+  const concerned = new Set(db.all<{ id: number }>(NAMED, { text }).map(({ id }) => id));
+  const named = new Set(concerned);
+  const news = db.all<{ id: number }>(FACTS, { text }).flatMap(({ id: factId }) => {
+    for (const { id } of db.all<{ id: number }>(LINKED, { factId })) concerned.add(id);
+    return removeFact(tools, factId) ?? [];
+  });
+  for (const id of concerned) {
+    // An entity that other facts are about stays, unless its name is what has to go.
+    if (!named.has(id) && db.get(IS_LINKED, { id }) !== undefined) continue;
+    db.run("DELETE FROM fact_entities WHERE entity_id = :id", { id });
+    db.run("DELETE FROM entities WHERE entity_id = :id", { id });
+  }
+  for (const { id, aliases } of db.all<{ id: number; aliases: string }>(ALIASED, { text })) {
+    const kept = splitAliases(aliases).filter((alias) => !alias.includes(text));
+    db.run("UPDATE entities SET aliases = :aliases WHERE entity_id = :id", { id, aliases: kept.join(",") });
+  }
+  // A deletion only marks words in the index as gone; a rebuilt one does not have them.
+  db.run("INSERT INTO facts_fts(facts_fts) VALUES ('rebuild')");
+  return news;
+}
+
+/**
+ * What deleted rows leave behind in the file. Undefined when nothing of them is left, else why something may be. A process that has
+ * the database open keeps SQLite from emptying its log.
+ */
+export async function scrubFile(db: FactDatabase): Promise<string | undefined> {
+  try {
+    await db.vacuum();
+    if (await db.emptyLog()) return undefined;
+    return `The facts are gone, but ${db.path}-wal may hold deleted text while another process has the database open. Close that process and forget again.`;
+  } catch (cause) {
+    return `The facts are gone, but ${db.path} may hold deleted text in unused pages: ${describeCause(cause)} Forget again later.`;
+  }
+}
+
+/** How many facts of a database that nobody has started hold the text, in words; undefined for none. Changes nothing. */
+export async function findFactTraces(home: string, text: string): Promise<string | undefined> {
+  const section = await getConfigValue(home, SECTION);
+  const values = section.ok && section.value.source !== "unset" ? section.value.value : undefined;
+  const { dbPath } = readSettings(values, home);
+  if (!existsSync(dbPath)) return undefined;
+  try {
+    using db = new DatabaseSync(dbPath, { readOnly: true });
+    if (db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'facts'").get() === undefined) return undefined;
+    const n = Number(db.prepare(COUNT).get({ text })?.n ?? 0);
+    if (n === 0) return undefined;
+    return `The holographic store ${dbPath} has ${n === 1 ? "1 fact that contains" : `${n} facts that contain`} it.`;
+  } catch (cause) {
+    return `The holographic store ${dbPath} could not be searched: ${describeCause(cause)}.`;
+  }
+}

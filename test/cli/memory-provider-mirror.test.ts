@@ -1,0 +1,299 @@
+// Writes of the command line reach the active memory provider like the agent's own, and `forget` erases there too. The provider is the
+// real local one, and plugins where one has to misbehave.
+import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { describe, expect, it } from "vitest";
+import { pendingWritesDirectory } from "../../src/home.ts";
+import { memoryTool, openMemoryStore, readPendingWrites } from "../../src/index.ts";
+import { createHolographicProvider } from "../../src/providers/bundled/holographic/index.ts";
+import { writePlugin } from "../fakes/plugins.ts";
+import { tempDirectory } from "../fakes/temp-directory.ts";
+import { runHere } from "./run.ts";
+
+function homeWith(provider: string, more = ""): string {
+  const home = tempDirectory();
+  writeFileSync(join(home, "config.yaml"), `memory:\n  provider: ${provider}\n${more}`);
+  return home;
+}
+
+async function hermes(home: string, ...args: string[]) {
+  const { code, stdout, stderr } = await runHere(["memory", ...args, "--json"], { home });
+  return { code, json: JSON.parse(stdout) as Record<string, unknown>, stderr };
+}
+
+function facts(home: string): string[] {
+  using db = new DatabaseSync(join(home, "memory_store.db"), { readOnly: true });
+  return db
+    .prepare("SELECT content FROM facts ORDER BY fact_id")
+    .all()
+    .map(({ content }) => String(content));
+}
+
+/** A fact the user's agent stored by itself: no mirror of anything. */
+async function addFact(home: string, content: string): Promise<void> {
+  const provider = createHolographicProvider();
+  await provider.initialize("s", { hermes_home: home });
+  await provider.handleToolCall?.("fact_store", { action: "add", content }, {});
+  await provider.shutdown?.({});
+}
+
+describe("the fact store follows the command line", () => {
+  it("through add, replace, remove, undo, reset and purge", async () => {
+    const home = homeWith("holographic");
+    const added = await hermes(home, "add", "Deploys go through make ship");
+    expect(added).toMatchObject({
+      code: 0,
+      stderr: "",
+      json: { provider: { name: "holographic", status: "mirrored", writes: 1 } },
+    });
+    await hermes(home, "add", "Prefers metric units", "--target", "user");
+    expect(facts(home)).toEqual(["Deploys go through make ship", "Prefers metric units"]);
+    await hermes(home, "replace", "make", "Deploys go through make release");
+    expect(facts(home)).toEqual(["Deploys go through make release", "Prefers metric units"]);
+    await hermes(home, "undo");
+    expect(facts(home)).toContain("Deploys go through make ship");
+    await hermes(home, "remove", "make ship");
+    expect(facts(home)).toEqual(["Prefers metric units"]);
+    await hermes(home, "undo", "--target", "memory");
+    expect(facts(home)).toEqual(["Prefers metric units", "Deploys go through make ship"]);
+    await hermes(home, "reset", "--yes", "--target", "memory");
+    expect(facts(home)).toEqual(["Prefers metric units"]);
+    await hermes(home, "reset", "--purge", "--yes");
+    expect(facts(home)).toEqual([]);
+  });
+
+  it("through approvals and what comes back from the archive", async () => {
+    const home = homeWith("holographic", "  overflow: archive\n  memory_char_limit: 60\n");
+    const store = await openMemoryStore({ home });
+    if (!store.ok) throw new Error(store.error.message);
+    const args = { action: "add", target: "user", content: "Plays the oboe" };
+    await memoryTool(store.value, args, { home, writeApproval: true });
+    const [staged] = readPendingWrites(pendingWritesDirectory(home)).records;
+    expect((await hermes(home, "approve", staged?.id ?? "")).json).toMatchObject({
+      success: true,
+      provider: { status: "mirrored", writes: 1 },
+    });
+    expect(facts(home)).toEqual(["Plays the oboe"]);
+
+    await hermes(home, "add", "The first note is thirty-five long.");
+    await hermes(home, "add", "The second note is as long as that.");
+    // The first had to make room. It is kept in the archive, and the provider keeps it too.
+    expect(facts(home)).toContain("The first note is thirty-five long.");
+    await hermes(home, "remove", "second");
+    const archived = (await runHere(["memory", "archive", "list", "--json"], { home })).stdout;
+    const [{ id }] = JSON.parse(archived) as [{ id: string }];
+    expect((await hermes(home, "archive", "restore", id)).json).toMatchObject({ provider: { writes: 1 } });
+    expect(facts(home).sort()).toEqual(["Plays the oboe", "The first note is thirty-five long."]);
+  });
+
+  it("and leaves alone a fact that the user's agent stored itself", async () => {
+    const home = homeWith("holographic");
+    await addFact(home, "Deploys go through make ship");
+    await hermes(home, "add", "Deploys go through make ship");
+    await hermes(home, "remove", "make ship");
+    expect(facts(home)).toEqual(["Deploys go through make ship"]);
+  });
+
+  it("through what the curator does and takes back", async () => {
+    const home = homeWith("holographic");
+    for (const entry of ["Deploys on Monday", "deploys on Monday."]) await hermes(home, "add", entry);
+    const applied = await runHere(["curator", "run", "--apply", "--memory", "--no-model", "--json"], {
+      home,
+    });
+    expect(applied.code).toBe(0);
+    expect(facts(home)).toEqual(["Deploys on Monday"]);
+    await runHere(["curator", "rollback", "--yes"], { home });
+    expect(facts(home).sort()).toEqual(["Deploys on Monday", "deploys on Monday."]);
+  });
+
+  it("not for a directory of somebody else's", async () => {
+    const home = homeWith("holographic");
+    const { json } = await hermes(home, "add", "Elsewhere", "--dir", tempDirectory());
+    expect(json).not.toHaveProperty("provider");
+    expect(existsSync(join(home, "memory_store.db"))).toBe(false);
+  });
+});
+
+const MISBEHAVING = (hook: string, more = ""): string => `export default () => ({
+  name: "odd",
+  isAvailable: () => true,
+  initialize() {},
+  getToolSchemas: () => [],
+  onMemoryWrite(action, target, content, metadata) { ${hook} },
+  ${more}
+});
+// registerMemoryProvider`;
+
+function pluginHome(hook: string, more = ""): string {
+  const home = homeWith("odd");
+  writePlugin(home, "odd", { "index.mjs": MISBEHAVING(hook, more) });
+  return home;
+}
+
+describe("a write stays written", () => {
+  it("when the provider fails: a warning, and a field in --json", async () => {
+    const home = pluginHome(`throw new Error("the tape is full");`);
+    const { code, json, stderr } = await hermes(home, "add", "Drinks tea");
+    expect(code).toBe(0);
+    expect(json).toMatchObject({
+      success: true,
+      provider: { name: "odd", status: "failed", problem: expect.stringContaining("the tape is full") },
+    });
+    expect(stderr).toContain("Saved, but the memory provider 'odd' did not get the change");
+    expect(readFileSync(join(home, "memories", "MEMORY.md"), "utf8")).toBe("Drinks tea");
+  });
+
+  it("when it is not there, or does not start", async () => {
+    const missing = await hermes(homeWith("nowhere"), "add", "Drinks tea");
+    expect(missing).toMatchObject({ code: 0, json: { provider: { name: "nowhere", status: "failed" } } });
+    const broken = homeWith("holographic");
+    mkdirSync(join(broken, "memory_store.db"));
+    expect(await hermes(broken, "add", "Drinks tea")).toMatchObject({
+      code: 0,
+      json: { provider: { name: "holographic", status: "failed" } },
+    });
+  });
+
+  it("and a plugin hears whole texts, with who wrote", async () => {
+    const log = join(tempDirectory(), "heard.jsonl");
+    const home = pluginHome(
+      `appendFileSync(${JSON.stringify(log)}, JSON.stringify([action, target, content, metadata]) + "\\n");`,
+    );
+    const plugin = join(home, "plugins", "odd", "index.mjs");
+    writeFileSync(plugin, `import { appendFileSync } from "node:fs";\n${readFileSync(plugin, "utf8")}`);
+    await hermes(home, "add", "Drinks tea in the morning", "--target", "user");
+    await hermes(home, "replace", "tea", "Drinks coffee in the morning", "--target", "user");
+    const heard = readFileSync(log, "utf8")
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as unknown);
+    const known = {
+      write_origin: "cli",
+      execution_context: "foreground",
+      platform: "cli",
+      tool_name: "memory",
+    };
+    expect(heard).toEqual([
+      ["add", "user", "Drinks tea in the morning", known],
+      [
+        "replace",
+        "user",
+        "Drinks coffee in the morning",
+        { ...known, old_text: "Drinks tea in the morning" },
+      ],
+    ]);
+  });
+
+  it("without a provider nothing is said about one", async () => {
+    const home = tempDirectory();
+    expect((await hermes(home, "add", "Drinks tea")).json).not.toHaveProperty("provider");
+  });
+});
+
+const SECRET = "the vault code is nineteen seventy";
+
+/** All bytes that the store has on disk. */
+function bytesOf(home: string): string {
+  return ["memory_store.db", "memory_store.db-wal"]
+    .map((name) => join(home, name))
+    .flatMap((path) => (existsSync(path) ? [readFileSync(path, "latin1")] : []))
+    .join("");
+}
+
+describe("hermes memory forget", () => {
+  it("erases in the active fact store, to the bytes, the facts of others included", async () => {
+    const home = homeWith("holographic");
+    await hermes(home, "add", `Remember: ${SECRET}`);
+    await hermes(home, "add", "Fires the kiln on Mondays");
+    await addFact(home, `Ann "Vault Keeper" says ${SECRET}`);
+    await hermes(home, "replace", "Remember", `Note: ${SECRET}`); // an older copy, in pages that are free by now
+    expect(bytesOf(home)).toContain(SECRET);
+    const { code, json } = await hermes(home, "forget", SECRET, "--yes");
+    expect(code).toBe(0);
+    expect(json).toMatchObject({
+      success: true,
+      provider: { name: "holographic", status: "forgot", erased: 2 },
+    });
+    expect(JSON.stringify(json.provider)).not.toContain("remaining");
+    expect(facts(home)).toEqual(["Fires the kiln on Mondays"]);
+    expect(bytesOf(home)).not.toContain(SECRET);
+    for (const word of ["vault", "nineteen", "Vault Keeper"]) expect(bytesOf(home)).not.toContain(word);
+    using db = new DatabaseSync(join(home, "memory_store.db"), { readOnly: true });
+    expect(db.prepare("SELECT name FROM entities").all()).toEqual([]);
+    expect(db.prepare("SELECT 1 FROM facts_fts WHERE facts_fts MATCH 'kiln'").all()).toHaveLength(1);
+  });
+
+  it("lists what the provider has before it asks, and leaves it when the answer is no", async () => {
+    const home = homeWith("holographic");
+    await addFact(home, SECRET);
+    const { code, stderr } = await runHere(["memory", "forget", "vault code"], { home, answers: [false] });
+    expect(code).toBe(1);
+    expect(stderr).toContain("1 record of the memory provider 'holographic'");
+    expect(facts(home)).toEqual([SECRET]);
+  });
+
+  it("says what an inactive fact store still holds", async () => {
+    const home = homeWith("''");
+    await addFact(home, SECRET);
+    await hermes(home, "add", SECRET);
+    const { code, json, stderr } = await hermes(home, "forget", "vault code", "--yes");
+    expect({ code, success: json.success }).toEqual({ code: 0, success: true });
+    expect(json.elsewhere).toEqual([
+      { provider: "holographic", found: expect.stringContaining("has 1 fact that contains it") },
+    ]);
+    expect(stderr).toContain("hermes memory setup holographic");
+    expect(facts(home)).toEqual([SECRET]);
+    expect((await hermes(home, "forget", "never said", "--yes")).json).not.toHaveProperty("elsewhere");
+  });
+
+  it("says so when the provider has no way to erase", async () => {
+    const home = pluginHome("");
+    await hermes(home, "add", SECRET);
+    const { code, json, stderr } = await hermes(home, "forget", "vault code", "--yes");
+    expect({ code, provider: json.provider }).toEqual({
+      code: 0,
+      provider: { name: "odd", status: "cannot" },
+    });
+    expect(stderr).toContain("'odd' has no way to erase a text");
+  });
+
+  it("fails when the provider could not be reached, after the files are clean", async () => {
+    const home = pluginHome("", `forget() { throw new Error("the line is dead"); },`);
+    await hermes(home, "add", SECRET);
+    const { code, json, stderr } = await hermes(home, "forget", "vault code", "--yes");
+    expect({ code, success: json.success }).toEqual({ code: 1, success: false });
+    expect(stderr).toContain("the line is dead");
+    expect(readFileSync(join(home, "memories", "MEMORY.md"), "utf8")).toBe("");
+  });
+
+  it("passes on what a plugin says is left, and takes no nonsense for an answer", async () => {
+    const left = pluginHome(
+      "",
+      `forget: (text, { dry_run }) => ({ erased: 3, remaining: dry_run ? undefined : "One copy is on paper." }),`,
+    );
+    await hermes(left, "add", SECRET);
+    expect((await hermes(left, "forget", "vault code", "--yes")).json.provider).toEqual({
+      name: "odd",
+      status: "forgot",
+      erased: 3,
+      remaining: "One copy is on paper.",
+    });
+    const nonsense = pluginHome("", `forget: () => "yes",`);
+    await hermes(nonsense, "add", SECRET);
+    expect((await hermes(nonsense, "forget", "vault code", "--yes")).json).toMatchObject({
+      success: false,
+      provider: { status: "failed" },
+    });
+  });
+
+  it("names the notes of ByteRover that it cannot erase", async () => {
+    const home = homeWith("''");
+    mkdirSync(join(home, "byterover", ".brv", "context-tree"), { recursive: true });
+    appendFileSync(join(home, "byterover", ".brv", "context-tree", "note.md"), SECRET);
+    const { json } = await hermes(home, "forget", "vault code", "--yes");
+    expect(json.elsewhere).toEqual([
+      { provider: "byterover", found: expect.stringContaining(".brv/context-tree/note.md") },
+    ]);
+  });
+});
