@@ -4,6 +4,8 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } fr
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";
+import { runCurator } from "../../src/cli/chat/curator-command.ts";
+import type { CommandContext } from "../../src/cli/command.ts";
 import { pendingWritesDirectory } from "../../src/home.ts";
 import { memoryTool, openMemoryStore, readPendingWrites } from "../../src/index.ts";
 import { createHolographicProvider } from "../../src/providers/bundled/holographic/index.ts";
@@ -105,6 +107,18 @@ describe("the fact store follows the command line", () => {
     expect(facts(home)).toEqual(["Deploys on Monday"]);
     await runHere(["curator", "rollback", "--yes"], { home });
     expect(facts(home).sort()).toEqual(["Deploys on Monday", "deploys on Monday."]);
+  });
+
+  it("through /curator in a chat, which goes on afterwards", async () => {
+    const home = homeWith("holographic");
+    for (const entry of ["Deploys on Monday", "deploys on Monday."]) await hermes(home, "add", entry);
+    await runHere(["curator", "run", "--memory", "--no-model"], { home });
+    const endings: string[] = [];
+    const io = { env: { HERMES_HOME: home }, endWithoutWaiting: () => endings.push("ended") };
+    const context = { home: { home, profile: "default" }, io } as unknown as CommandContext;
+    expect(await runCurator(context, ["approve"], async () => true)).toMatchObject({ kind: "text" });
+    expect(facts(home)).toEqual(["Deploys on Monday"]);
+    expect(endings).toEqual([]);
   });
 
   it("not for a directory of somebody else's", async () => {

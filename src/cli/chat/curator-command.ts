@@ -19,6 +19,7 @@ export async function runCurator(
     note: print,
     drained: async () => {},
     confirm: (question) => confirm(question),
+    endWithoutWaiting: () => {}, // the chat goes on
     untilInterrupted: (work) => work(new AbortController().signal), // Ctrl-C belongs to the chat
   };
   const system = { ...systemHomeContext(), env: { ...io.env, HERMES_HOME: home.home } };
