@@ -103,8 +103,8 @@ describe.each(FORMS)("users apart: $form", ({ ann: annIs, bo: boIs }) => {
       ["session_search", {}],
       ["session_search", { session_id: ann.sessionId }],
       ["session_search", { session_id: ann.sessionId, around_message_id: 1 }],
-      ["lcm_grep", { pattern: "harbour", session_scope: "all" }],
-      ["lcm_grep", { pattern: "harbour", session_scope: "session", session_id: ann.sessionId }],
+      ["lcm_grep", { query: "harbour", session_scope: "all" }],
+      ["lcm_grep", { query: "harbour", session_scope: "session", session_id: ann.sessionId }],
       ["lcm_expand", { store_id: 1 }],
     ] as const;
     for (const [tool, args] of asked) {
@@ -132,42 +132,49 @@ describe.each(FORMS)("users apart: $form", ({ ann: annIs, bo: boIs }) => {
     expect(taken).toMatchObject({ ok: false });
     expect(JSON.stringify(taken)).not.toContain(ann.sessionId);
   });
-
-  it("what another's agent wants to write waits for that user alone", async () => {
-    const made = await home({ config: { memory: { write_approval: true } } });
-    const ann = await made.another(annIs);
-    await use(ann, "memory", { action: "add", target: "user", content: "Owns a submarine" });
-    const directory = ann.user && userMemoriesDirectory(made.home, ann.user.platform, ann.user.userId);
-    const [staged = ""] = readdirSync(pendingWritesDirectory(made.home, directory));
-    const id = staged.replace(".json", "");
-    const bo = await made.another(boIs);
-    for (const agent of [bo, made.agent]) {
-      expect(await type(agent, "/memory pending")).not.toContain("submarine");
-      expect(await type(agent, "/memory")).not.toContain("submarine");
-      expect(await type(agent, `/memory approve ${id}`)).toContain("no_match");
-      expect(await type(agent, `/memory reject ${id}`)).toContain("no_match");
-      await type(agent, "/memory approve all");
-    }
-    expect(await type(ann, "/memory pending")).toContain("submarine");
-    expect(await type(ann, `/memory approve ${id}`)).toContain('"approved":["');
-    expect(readFileSync(join(directory ?? "", "USER.md"), "utf8")).toContain("Owns a submarine");
-    expect(readFileSync(join(made.home, "memories", "USER.md"), "utf8")).not.toContain("submarine");
-  });
-
-  it("a child agent's run belongs to the user on the user's platform", async () => {
-    const made = await home();
-    const ann = await made.another(annIs);
-    await use(ann, "delegate_task", { goal: "look at the zeppelin at noon" });
-    const theirs = { userId: ann.user?.userId ?? "", userPlatform: ann.user?.platform ?? "" };
-    const [run, ...more] =
-      (await ann.store?.listSessionsRich({ includeChildren: true, source: "subagent", ...theirs })) ?? [];
-    expect(run).toMatchObject({ source: "subagent", user_id: theirs.userId });
-    expect(more).toEqual([]);
-    const bo = await made.another(boIs);
-    for (const args of [{ query: "zeppelin", source_filter: "subagent" }, { session_id: run?.id }])
-      expect(await use(bo, "session_search", args)).not.toMatch(ANNS);
-  });
 });
+
+const [BY_ID, , , BY_PLATFORM] = FORMS;
+
+describe.each([BY_ID, BY_PLATFORM].filter((form) => form !== undefined))(
+  "users apart: $form",
+  ({ ann: annIs, bo: boIs }) => {
+    it("what another's agent wants to write waits for that user alone", async () => {
+      const made = await home({ config: { memory: { write_approval: true } } });
+      const ann = await made.another(annIs);
+      await use(ann, "memory", { action: "add", target: "user", content: "Owns a submarine" });
+      const directory = ann.user && userMemoriesDirectory(made.home, ann.user.platform, ann.user.userId);
+      const [staged = ""] = readdirSync(pendingWritesDirectory(made.home, directory));
+      const id = staged.replace(".json", "");
+      const bo = await made.another(boIs);
+      for (const agent of [bo, made.agent]) {
+        expect(await type(agent, "/memory pending")).not.toContain("submarine");
+        expect(await type(agent, "/memory")).not.toContain("submarine");
+        expect(await type(agent, `/memory approve ${id}`)).toContain("no_match");
+        expect(await type(agent, `/memory reject ${id}`)).toContain("no_match");
+        await type(agent, "/memory approve all");
+      }
+      expect(await type(ann, "/memory pending")).toContain("submarine");
+      expect(await type(ann, `/memory approve ${id}`)).toContain('"approved":["');
+      expect(readFileSync(join(directory ?? "", "USER.md"), "utf8")).toContain("Owns a submarine");
+      expect(readFileSync(join(made.home, "memories", "USER.md"), "utf8")).not.toContain("submarine");
+    });
+
+    it("a child agent's run belongs to the user on the user's platform", async () => {
+      const made = await home();
+      const ann = await made.another(annIs);
+      await use(ann, "delegate_task", { goal: "look at the zeppelin at noon" });
+      const theirs = { userId: ann.user?.userId ?? "", userPlatform: ann.user?.platform ?? "" };
+      const [run, ...more] =
+        (await ann.store?.listSessionsRich({ includeChildren: true, source: "subagent", ...theirs })) ?? [];
+      expect(run).toMatchObject({ source: "subagent", user_id: theirs.userId });
+      expect(more).toEqual([]);
+      const bo = await made.another(boIs);
+      for (const args of [{ query: "zeppelin", source_filter: "subagent" }, { session_id: run?.id }])
+        expect(await use(bo, "session_search", args)).not.toMatch(ANNS);
+    });
+  },
+);
 
 describe("who an agent works for", () => {
   const INITIALIZED: InitializeOptions[] = [];

@@ -39,11 +39,16 @@ export function isListable(session: string): string {
   );
 }
 
-/** The platform a session's `user_id` belongs to: its source, unless a mark says otherwise (a subagent's run, for instance). */
+/**
+ * The platform a session's `user_id` belongs to: its source, unless a mark says otherwise (a subagent's run, for instance). Runs that
+ * version 0.1.0 stored have no mark; theirs is the source of the session they were made for.
+ */
 export function userPlatform(session: string): string {
   const marked = mark(session, USER_PLATFORM);
   // The first look spares reading the JSON of all other rows.
-  return `COALESCE(CASE WHEN instr(${session}.model_config, '"${USER_PLATFORM}"') > 0 THEN ${marked} END, ${session}.source)`;
+  const ofParent = `(SELECT r.source FROM sessions r WHERE r.id = ${session}.parent_session_id)`;
+  return `COALESCE(CASE WHEN instr(${session}.model_config, '"${USER_PLATFORM}"') > 0 THEN ${marked} END,
+    CASE WHEN ${session}.source = 'subagent' THEN ${ofParent} END, ${session}.source)`;
 }
 
 /** `:user` NULL means everybody, `:platform` NULL the user's id on every platform. */

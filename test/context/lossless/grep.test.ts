@@ -213,6 +213,17 @@ describe("other conversations", () => {
     expect(own).toMatchObject({ count: 0, results: [] });
   });
 
+  it("a user that the caller has lost is refused, and is not everybody", () => {
+    const lost = {
+      ...talk.setting,
+      store: talk.store,
+      sessionId: "x",
+      contextLength: 8_000,
+      userId: undefined,
+    };
+    expect(() => new LosslessEngine(lost as never)).toThrow("userId was passed as undefined");
+  });
+
   it("a session that is not its user's shows nothing and takes no summaries", async () => {
     const stranger = await Conversation.begin(
       { ...talk.setting, userId: "ben" },

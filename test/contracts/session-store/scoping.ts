@@ -119,14 +119,23 @@ const WALKS: readonly Read[] = [
 ];
 
 export function scopingContract({ open }: Harness): void {
-  it.each(READS)("$name shows a session to its user and to no other", async ({ read, forStrangers }) => {
-    await using store = await open();
-    const target = await owned(store, "ann");
-    expect(await read(store, target, { userId: "ben" })).toEqual(forStrangers(target));
-    expect(await read(store, target, { userId: "" })).toEqual(forStrangers(target));
-    expect(await read(store, target, { userId: "ann" })).not.toEqual(forStrangers(target));
-    expect(await read(store, target, { userId: "ann" })).toEqual(await read(store, target, {}));
-  });
+  it.each(READS)(
+    "$name shows a session to its user, on their platform, and to no other",
+    async ({ read, forStrangers }) => {
+      await using store = await open();
+      const target = await owned(store, "ann");
+      expect(await read(store, target, { userId: "ben" })).toEqual(forStrangers(target));
+      expect(await read(store, target, { userId: "" })).toEqual(forStrangers(target));
+      expect(await read(store, target, { userId: "ann" })).not.toEqual(forStrangers(target));
+      expect(await read(store, target, { userId: "ann" })).toEqual(await read(store, target, {}));
+      // The same id on another platform is another person; the session's source is cron.
+      const elsewhere = { userId: "ann", userPlatform: "telegram" };
+      expect(await read(store, target, elsewhere)).toEqual(forStrangers(target));
+      expect(await read(store, target, { userId: "ann", userPlatform: "cron" })).toEqual(
+        await read(store, target, {}),
+      );
+    },
+  );
 
   it.each(READS)("$name hides a session without owner from every user", async ({ read, forStrangers }) => {
     await using store = await open();
@@ -257,15 +266,6 @@ export function scopingContract({ open }: Harness): void {
       await expect(read()).rejects.toMatchObject({ code: "bad-user-id" });
   });
 
-  it.each(READS)("$name knows a user's id on one platform from the same id on another", async (each) => {
-    await using store = await open();
-    const target = await owned(store, "ann"); // its source is cron
-    const there = { userId: "ann", userPlatform: "cron" };
-    const elsewhere = { userId: "ann", userPlatform: "telegram" };
-    expect(await each.read(store, target, elsewhere)).toEqual(each.forStrangers(target));
-    expect(await each.read(store, target, there)).toEqual(await each.read(store, target, {}));
-  });
-
   it("a session may belong to a user of another platform than its source, and its children with it", async () => {
     await using store = await open();
     const bo = { userId: "bo", userPlatform: "telegram" };
@@ -282,6 +282,15 @@ export function scopingContract({ open }: Harness): void {
     }
     expect((await store.search("lantern", bo)).hits).toHaveLength(1);
     expect((await store.search("lantern", { ...bo, userPlatform: "subagent" })).hits).toEqual([]);
+  });
+
+  it("a subagent's run without a mark, as version 0.1.0 left them, is on its parent's platform", async () => {
+    await using store = await open();
+    await store.createSession("root", { source: "telegram", userId: "bo" });
+    const old = { source: "subagent", userId: "bo", parentSessionId: "root" };
+    await store.createSession("run", { ...old, modelConfig: { _delegate_from: "root" } });
+    expect(await store.getSession("run", { userId: "bo", userPlatform: "telegram" })).not.toBeNull();
+    expect(await store.getSession("run", { userId: "bo", userPlatform: "discord" })).toBeNull();
   });
 
   it("a session whose platform is its source keeps its settings as they were given", async () => {

@@ -137,6 +137,34 @@ describe("one user of several", () => {
     }
   });
 
+  it("is not the same id on another platform", async () => {
+    const { store, ask } = await openHome();
+    await talk(store, "here", ["the kiln of ann"], { source: "telegram", userId: "7" });
+    await talk(store, "there", ["the kiln of bo"], { source: "discord", userId: "7" });
+    const ann = { userId: "7", userPlatform: "telegram" };
+    expect(column((await ask({ query: "kiln" }, ann)).results, "session_id")).toEqual(["here"]);
+    expect(column((await ask({}, ann)).results, "session_id")).toEqual(["here"]);
+    expect(await ask({ session_id: "there" }, ann)).toMatchObject({ success: false });
+    expect(await ask({ session_id: "here" }, ann)).toMatchObject({ success: true });
+  });
+
+  it("that a caller has lost is refused in every mode, and nobody's rows are shown", async () => {
+    const { store } = await openHome();
+    const [id] = await talk(store, "ann1", ["the kiln of ann"], { userId: "ann" });
+    const modes = [
+      {},
+      { query: "kiln" },
+      { session_id: "ann1" },
+      { session_id: "ann1", around_message_id: id },
+    ];
+    for (const lost of [{ userId: undefined }, { userId: null }, { userId: "ann", userPlatform: undefined }])
+      for (const args of modes) {
+        const answer = await sessionSearchTool(store, args, lost as object);
+        expect(answer).toMatchObject({ success: false, error: expect.stringContaining("names no") });
+        expect(JSON.stringify(answer)).not.toContain("the kiln of");
+      }
+  });
+
   it("cannot be named by the model", async () => {
     const { store, ask } = await openHome();
     await talk(store, "bob1", ["the kiln"], { userId: "bob" });
