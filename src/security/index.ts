@@ -4,6 +4,7 @@ export { createRedactor, redactSecrets } from "./redaction.ts";
 export {
   areSecretIds,
   disguisedThreats,
+  findingIds,
   type GateFinding,
   type GateOptions,
   gateMessage,

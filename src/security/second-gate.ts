@@ -1,6 +1,6 @@
 // The second gate: what the threat patterns alone let through. It looks at the text as a model reads it (look-alike letters,
 // hidden characters) and for credentials. `scanThreats` stays as it is; every write and every recall asks both.
-import { type FoldedText, foldText, isAscii, originalSpan } from "./fold/fold.ts";
+import { type FoldedText, foldText, originalSpan } from "./fold/fold.ts";
 import { type FoundSecret, findSecrets, SECRET_FORMAT_IDS, withoutOverlaps } from "./secrets/find.ts";
 import { isThreatId, scanThreats, THREAT_IDS, type ThreatScope } from "./threats/scan.ts";
 
@@ -33,7 +33,7 @@ const HIDDEN = {
   selectors: { id: "hidden_variation_selectors", label: "hidden data in variation selectors" },
 } as const;
 
-/** Disguised threats first, then secrets; each id once, at its first place. */
+/** Disguised threats first, each id once; then every secret, from left to right. */
 export function secondGate(text: string, options: GateOptions = {}): GateFinding[] {
   const { allow = [], allowSecrets = false } = options;
   const folded = foldText(text);
@@ -41,26 +41,28 @@ export function secondGate(text: string, options: GateOptions = {}): GateFinding
     ...(folded === undefined ? [] : disguised(text, folded, options)),
     ...(allowSecrets ? [] : secretsIn(text, folded)),
   ];
-  const seen = new Set<string>(allow);
-  return findings.filter(({ id, kind }) => {
-    if (seen.has(id) || (kind === "secret" && allowSecrets)) return false;
-    seen.add(id);
-    return true;
-  });
+  return findings.filter(({ id, kind }) => !allow.includes(id) && !(kind === "secret" && allowSecrets));
+}
+
+/** Each id once, in order. */
+export function findingIds(findings: readonly GateFinding[]): string[] {
+  return [...new Set(findings.map(({ id }) => id))];
 }
 
 /** Only what is disguised: for text that is read, where secrets are masked instead. */
 export function disguisedThreats(text: string, options: GateOptions = {}): GateFinding[] {
-  return isAscii(text) ? [] : secondGate(text, { ...options, allowSecrets: true });
+  return secondGate(text, { ...options, allowSecrets: true });
 }
 
-/** Masks every secret the gate would refuse, and nothing else. */
+const LEFT_OUT = "[secret left out]";
+
+/** Takes out every secret the gate would refuse, and nothing else. */
 export function maskStoredSecrets(text: string): { readonly text: string; readonly count: number } {
   const secrets = secretsIn(text, foldText(text));
   let masked = "";
   let copied = 0;
-  for (const { start, end, label } of secrets) {
-    masked += `${text.slice(copied, start)}[${label} was left out]`;
+  for (const { start, end } of secrets) {
+    masked += text.slice(copied, start) + LEFT_OUT;
     copied = end;
   }
   return { text: masked + text.slice(copied), count: secrets.length };
@@ -106,12 +108,10 @@ function disguised(
   folded: FoldedText,
   { scope = "strict", allow = [] }: GateOptions,
 ): GateFinding[] {
-  const hidden = folded.hidden.map(({ kind, start, end }) => ({
-    ...HIDDEN[kind],
-    kind: "disguised" as const,
-    start,
-    end,
-  }));
+  const hidden = (["tags", "selectors"] as const).flatMap((kind): GateFinding[] => {
+    const first = folded.hidden.find((each) => each.kind === kind);
+    return first ? [{ ...HIDDEN[kind], kind: "disguised", start: first.start, end: first.end }] : [];
+  });
   const threats = scanThreats(folded.text, scope, { allow });
   const plain = new Set(threats.length === 0 ? [] : scanThreats(text, scope).map(({ id }) => id));
   return [

@@ -12,48 +12,90 @@ export type HiddenText = {
 export type FoldedText = {
   readonly text: string;
   /** For each UTF-16 unit of `text` where the character it comes from starts in the original; then the original's length. */
-  readonly offsets: readonly number[];
+  readonly offsets: Uint32Array;
   readonly hidden: readonly HiddenText[];
 };
 
 /** Undefined when the text reads as it is written, which every ASCII text does. */
 export function foldText(text: string): FoldedText | undefined {
-  if (isAscii(text)) return undefined;
-  const units: string[] = [];
-  const offsets: number[] = [];
+  const first = text.search(NOT_ASCII);
+  if (first === -1) return undefined;
+  const folded = new Folding(text);
   const hidden: HiddenText[] = [];
-  const put = (piece: string, from: number): void => {
-    units.push(piece);
-    for (let i = 0; i < piece.length; i += 1) offsets.push(from);
-  };
-  let isChanged = false;
-  for (let at = 0; at < text.length; ) {
-    const codePoint = text.codePointAt(at) ?? 0;
-    if (codePoint < 0x80) {
-      put(text.charAt(at), at);
+  for (let at = first; at < text.length; ) {
+    const unit = text.charCodeAt(at);
+    if (unit < 0x80 || isIdeographOrSyllable(unit)) {
       at += 1;
       continue;
     }
+    const codePoint = text.codePointAt(at) ?? 0;
     const run = hiddenRun(text, at, codePoint);
+    const end = run?.end ?? at + (codePoint > 0xffff ? 2 : 1);
     if (run !== undefined) {
-      isChanged = true;
-      for (const [index, character] of run.spelled.entries()) put(character, at + index * TAG_UNITS); // selectors spell nothing
-      if (run.kind !== undefined) hidden.push({ kind: run.kind, start: at, end: run.end });
-      at = run.end;
-      continue;
+      folded.replace(at, end, ""); // what tags spell is put in character by character
+      for (const [index, character] of run.spelled.entries())
+        folded.insert(character, at + index * TAG_UNITS);
+      if (run.kind !== undefined) hidden.push({ kind: run.kind, start: at, end });
+    } else {
+      const plain = plainForm(codePoint);
+      if (plain !== undefined) folded.replace(at, end, plain);
     }
-    const width = codePoint > 0xffff ? 2 : 1;
-    const plain = plainForm(codePoint);
-    if (plain === undefined) put(text.slice(at, at + width), at);
-    else {
-      isChanged = true;
-      put(plain, at);
-    }
-    at += width;
+    at = end;
   }
-  if (!isChanged) return undefined;
-  offsets.push(text.length);
-  return { text: units.join(""), offsets, hidden };
+  return folded.isChanged ? { ...folded.finish(), hidden } : undefined;
+}
+
+/** The folded text while it grows. Unchanged stretches are copied whole. */
+class Folding {
+  readonly #source: string;
+  #text = "";
+  #offsets: Uint32Array;
+  #length = 0;
+  #copied = 0;
+  isChanged = false;
+
+  constructor(source: string) {
+    this.#source = source;
+    this.#offsets = new Uint32Array(source.length + 64);
+  }
+
+  /** Everything before `start` is copied; what stands there becomes `piece`. */
+  replace(start: number, end: number, piece: string): void {
+    this.#copyTo(start);
+    this.insert(piece, start);
+    this.#copied = end;
+    this.isChanged = true;
+  }
+
+  insert(piece: string, from: number): void {
+    this.#reserve(piece.length);
+    this.#text += piece;
+    for (let i = 0; i < piece.length; i += 1) this.#offsets[this.#length + i] = from;
+    this.#length += piece.length;
+  }
+
+  finish(): Pick<FoldedText, "text" | "offsets"> {
+    this.#copyTo(this.#source.length);
+    this.#reserve(1);
+    this.#offsets[this.#length] = this.#source.length;
+    return { text: this.#text, offsets: this.#offsets.subarray(0, this.#length + 1) };
+  }
+
+  #copyTo(end: number): void {
+    const count = end - this.#copied;
+    if (count <= 0) return;
+    this.#reserve(count);
+    this.#text += this.#source.slice(this.#copied, end);
+    for (let i = 0; i < count; i += 1) this.#offsets[this.#length + i] = this.#copied + i;
+    this.#length += count;
+  }
+
+  #reserve(count: number): void {
+    if (this.#length + count < this.#offsets.length) return;
+    const larger = new Uint32Array((this.#length + count) * 2);
+    larger.set(this.#offsets);
+    this.#offsets = larger;
+  }
 }
 
 /** The place in the original that a span of the folded text comes from. */
@@ -69,9 +111,7 @@ export function originalSpan(
   return { start: from, end: offsets[after] ?? last + 1 };
 }
 
-export function isAscii(text: string): boolean {
-  return !/[^\0-\x7f]/.test(text);
-}
+const NOT_ASCII = /[^\0-\x7f]/;
 
 // ---- hidden characters ----
 
@@ -135,7 +175,6 @@ const MOST_KNOWN = 8192; // more than any one text uses; past it the memory is g
 
 /** What a character outside ASCII stands for; undefined when it is itself. "" for one that shows nothing. */
 function plainForm(codePoint: number): string | undefined {
-  if (isIdeographOrSyllable(codePoint)) return undefined;
   if (known.has(codePoint)) return known.get(codePoint);
   if (known.size >= MOST_KNOWN) known.clear();
   const form = workOut(codePoint);
@@ -144,11 +183,11 @@ function plainForm(codePoint: number): string | undefined {
 }
 
 /** Most of a Chinese, Japanese or Korean text. They stand for nothing else. */
-function isIdeographOrSyllable(codePoint: number): boolean {
+function isIdeographOrSyllable(unit: number): boolean {
   return (
-    (codePoint >= 0x3041 && codePoint <= 0x30ff) ||
-    (codePoint >= 0x3400 && codePoint <= 0x9fff) ||
-    (codePoint >= 0xac00 && codePoint <= 0xd7a3)
+    (unit >= 0x3041 && unit <= 0x30ff) ||
+    (unit >= 0x3400 && unit <= 0x9fff) ||
+    (unit >= 0xac00 && unit <= 0xd7a3)
   );
 }
 

@@ -15,7 +15,7 @@ import {
   WEB_TOKEN,
   WEBHOOK,
 } from "./formats.ts";
-import { HASH_OR_UUID, isSecretValue, KEY_OWNER, type NamedValue, namedValues } from "./named-values.ts";
+import { HASH_OR_UUID, isNoSecret, KEY_OWNER, type NamedValue, namedValues } from "./named-values.ts";
 
 export type FoundSecret = {
   /** Without the `secret_` that finding ids begin with. */
@@ -73,30 +73,34 @@ export function findSecrets(text: string): FoundSecret[] {
     if (format === undefined || body.length < format.refuseFrom || !isRandom(body)) continue;
     found.push({ id: format.id, label: format.label, start: match.index, end: endOf(match) });
   }
-  for (const match of text.matchAll(URL_PASSWORD)) {
-    const [, user = "", password = ""] = match;
-    if (isUrlPassword(user, password)) add("url_password", match.index + user.length + 1, endOf(match) - 1);
+  if (text.includes("://")) {
+    for (const match of text.matchAll(URL_PASSWORD)) {
+      const [, user = "", password = ""] = match;
+      if (isUrlPassword(user, password)) add("url_password", match.index + user.length + 1, endOf(match) - 1);
+    }
+    for (const match of text.matchAll(URL_TOKEN)) {
+      const user = match[1] ?? "";
+      if (user.length >= 20 && isRandom(user)) add("url_token", match.index, endOf(match) - 1);
+    }
   }
-  for (const match of text.matchAll(URL_TOKEN)) {
-    const user = match[1] ?? "";
-    if (user.length >= 20 && isRandom(user)) add("url_token", match.index, endOf(match) - 1);
-  }
-  for (const match of text.matchAll(AUTHORIZATION)) {
-    const [, head = "", scheme = "", credentials = ""] = match;
-    const start = match.index + head.length + scheme.length;
-    if (isHeaderValue(credentials)) add("authorization", start, endOf(match));
-  }
-  for (const match of text.matchAll(OTHER_AUTHORIZATION)) {
-    const [, head = "", value = ""] = match;
-    if (/^\S+$/.test(value) && isHeaderValue(value))
-      add("authorization", match.index + head.length, endOf(match));
+  if (/authorization/i.test(text)) {
+    for (const match of text.matchAll(AUTHORIZATION)) {
+      const [, head = "", scheme = "", credentials = ""] = match;
+      const start = match.index + head.length + scheme.length;
+      if (isHeaderValue(credentials)) add("authorization", start, endOf(match));
+    }
+    for (const match of text.matchAll(OTHER_AUTHORIZATION)) {
+      const [, head = "", value = ""] = match;
+      if (/^\S+$/.test(value) && isHeaderValue(value))
+        add("authorization", match.index + head.length, endOf(match));
+    }
   }
   for (const match of text.matchAll(BEARER)) {
     const [, head = "", credentials = ""] = match;
     if (credentials.length >= FEWEST_NAMED_CHARS && isHeaderValue(credentials))
       add("authorization", match.index + head.length, endOf(match));
   }
-  for (const named of namedValues(text)) {
+  for (const named of SECRET_NAME.test(text) ? namedValues(text) : []) {
     const id = namedSecret(named, text);
     if (id !== undefined) add(id, named.value.start, named.value.end);
   }
@@ -121,6 +125,9 @@ export function withoutOverlaps<T extends { readonly start: number; readonly end
 
 /** A quick first look: every format has a separator or a run without blanks. */
 const MAY_HOLD_ONE = /[=:]|\S{16}|-----BEGIN /;
+
+/** A part of every name that can be a secret's. */
+const SECRET_NAME = /pass|pwd|secret|credential|token|key/i;
 
 const FEWEST_WEB_TOKEN_CHARS = 36;
 const FEWEST_HEADER_CHARS = 12;
@@ -155,15 +162,22 @@ function namedSecret(
 ): "aws_secret_key" | "password" | "named_value" | undefined {
   const { pair, value } = named;
   const content = value.text;
-  if (content.length < FEWEST_NAMED_CHARS || /\s/.test(content)) return undefined;
-  if (!isSecretValue(named, text) || isPlaceholder(content) || isReference(content)) return undefined;
+  // Counted in ASCII: a sentence in a script without blanks is no value.
+  if (content.replace(/[^!-~]/g, "").length < FEWEST_NAMED_CHARS || /\s/.test(content)) return undefined;
+  if (isNoSecret(content) || isPlaceholder(content) || isReference(content)) return undefined;
   if (/(?:hash|hashes|digest|checksum|fingerprint|sum|salt)$/i.test(pair.name)) return undefined;
   if (/(?:password|passwd|passphrase|pwd|passwort|passcode)/i.test(pair.name))
-    return isMadeOfWords(content) && ABOUT_A_PASSWORD.test(content) ? undefined : "password";
+    return isPassword(content, pair.separator) ? "password" : undefined;
   const isClear = named.strength === "strong" || isOwnedKey(named, text);
   if (!isClear && (pair.name.toLowerCase() === "key" || !isKeyMaterial(content))) return undefined;
   if (!isRandom(content)) return undefined;
   return /aws_?secret/i.test(pair.name) ? "aws_secret_key" : "named_value";
+}
+
+/** People choose these, so words will do; but one word behind a colon is a sentence that goes on. */
+function isPassword(content: string, separator: string): boolean {
+  if (isMadeOfWords(content)) return !ABOUT_A_PASSWORD.test(content);
+  return looksRandom(content) || !separator.includes(":");
 }
 
 /** `API key: ...`: the word in front says that the key is one to keep. `Primary key: ...` says the opposite. */
@@ -214,7 +228,7 @@ export function isMadeOfWords(text: string): boolean {
 }
 
 const WORD =
-  /^(?:[A-Za-z]|[A-Z]?[a-z]{2,20}|[A-Z]{2,20}|[0-9]{1,8}|[A-Za-z]{1,12}[0-9]{1,3}|[0-9]{1,3}[a-z]{1,8}|v[0-9]{1,4})$/;
+  /^(?:[A-Za-z]|[A-Z]?[a-z]{2,20}|[A-Z]{2,20}|[0-9]{1,8}|[A-Za-z]{1,12}[0-9]{1,3}|ed25519|[0-9]{1,3}[a-z]{1,8}|v[0-9]{1,4})$/;
 
 function isWord(piece: string): boolean {
   return WORD.test(piece);

@@ -68,10 +68,15 @@ export function nameStrength(name: string): NameStrength | "none" {
   return KEY_OWNER.test(owner) || /^[A-Z0-9]+_(?:[A-Z0-9]+_)*KEY$/.test(name) ? "strong" : "weak";
 }
 
+/** Nothing, a mask, a switch, a type or a variable. */
+export function isNoSecret(content: string): boolean {
+  return content === "" || MASKED_VALUE.test(content) || NO_SECRET.test(content);
+}
+
 /** Whether the value is masked where it is shown. */
 export function isSecretValue({ pair, value, strength }: NamedValue, text: string): boolean {
   const content = value.text;
-  if (content === "" || MASKED_VALUE.test(content) || NO_SECRET.test(content)) return false;
+  if (isNoSecret(content)) return false;
   const isPassword = /pass|pwd|secret|credential/i.test(pair.name);
   if (!isPassword && /^[0-9.]{1,8}$/.test(content)) return false; // `max_token=4096` is a setting
   if (strength === "weak") return content.length >= 16 && looksRandom(content) && !HASH_OR_UUID.test(content);
