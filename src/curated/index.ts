@@ -14,6 +14,7 @@ export type { ArchivedEntry } from "./archive.ts";
 export { listBackups } from "./backup.ts";
 export { formatFraction, formatUsage, measure, usageWarning } from "./budget.ts";
 export type { Change } from "./change.ts";
+export { scanOptions } from "./content-check.ts";
 export { type Drift, findDrift } from "./drift.ts";
 export type { Explanation } from "./explain.ts";
 export type { Forgotten } from "./forget/forget.ts";
