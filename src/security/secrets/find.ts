@@ -147,7 +147,7 @@ function isHeaderValue(text: string): boolean {
 }
 
 function isUrlPassword(user: string, password: string): boolean {
-  if (password.length < 6 || password.toLowerCase() === user.toLowerCase()) return false;
+  if (password.length < 4 || password.toLowerCase() === user.toLowerCase()) return false;
   if (/^[0-9]{1,5}(?:[?#]|$)/.test(password)) return false; // a port, and an e-mail address further on
   return !isPlaceholder(password) && !/^[$%{<[(]/.test(password) && !USUAL_PASSWORD.test(password);
 }
@@ -254,8 +254,8 @@ function keyBlocks(text: string): (readonly [number, number])[] {
       const next = text.indexOf("-----END ", from);
       end = next === -1 ? text.length : next;
     }
-    const body = text.slice(from, Math.min(end, from + LONGEST_KEY_HEAD)).match(/[A-Za-z0-9+/=]{24,}/)?.[0];
-    if (body !== undefined && !isPlaceholder(body)) blocks.push([start.index, end]);
+    const body = text.slice(from, Math.min(end, from + LONGEST_KEY_HEAD)).match(/[A-Za-z0-9+/=]{12,}/)?.[0];
+    if (body !== undefined && looksRandom(body) && !isPlaceholder(body)) blocks.push([start.index, end]);
   }
   return blocks;
 }
