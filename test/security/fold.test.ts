@@ -60,7 +60,7 @@ describe("folding", () => {
         const again = text.slice(span.start, span.end);
         expect(foldText(again)?.text ?? again).toContain(folded.text.slice(start, end));
       }),
-      { numRuns: 500 },
+      { numRuns: 300 },
     );
   });
 });
