@@ -1,6 +1,6 @@
-// Speed of the threat scan at its widest scope, on ordinary notes and on texts made to be slow. Linear time shows as
+// Speed of the threat scan at its widest scope, and of the second gate, on ordinary notes and on texts made to be slow. Linear time shows as
 // a rate that does not fall with the length.
-import { scanThreats } from "../src/security/index.ts";
+import { scanThreats, secondGate } from "../src/security/index.ts";
 import { parseShape } from "../src/security/threats/notation.ts";
 import { THREAT_PATTERNS } from "../src/security/threats/patterns.ts";
 import { requiredLiterals } from "../src/security/threats/shape.ts";
@@ -60,6 +60,12 @@ export async function run(flags: Readonly<Record<string, string>>): Promise<Reco
     }
     rates[name] = row;
   }
+  const gate = Object.fromEntries(
+    Object.entries(GATED).map(([name, unit]) => {
+      const times = measureGate(textOf("", unit, LENGTHS["1KB"]), budgetMs);
+      return [name, round((times[times.length >> 1] ?? 0) * 1000)];
+    }),
+  );
   const slowest = Math.max(...Object.values(worstMs));
   return {
     bench: "scanner",
@@ -68,7 +74,27 @@ export async function run(flags: Readonly<Record<string, string>>): Promise<Reco
     worstMsAt1MB: worstMs,
     slowestMs: slowest,
     benignMicrosecondsAt1KB: benignMicroseconds,
+    secondGateMicrosecondsAt1KB: gate,
   };
+}
+
+/** Texts that the second gate lets pass: nothing to fold, everything to fold, and settings to look at. */
+const GATED: Readonly<Record<string, string>> = {
+  benign: BENIGN,
+  cyrillic: "Пользователь предпочитает короткие ответы и метрическую систему.\n",
+  settings: "The token is kept in the vault: api_key = $SERVICE_KEY, see https://example.com/docs.\n",
+};
+
+function measureGate(text: string, budgetMs: number): number[] {
+  if (secondGate(text).length > 0) throw new Error("The text for the second gate is refused by it.");
+  const times: number[] = [];
+  const deadline = performance.now() + budgetMs;
+  while (times.length < 3 || performance.now() < deadline) {
+    const startedAt = performance.now();
+    secondGate(text);
+    times.push(performance.now() - startedAt);
+  }
+  return times.sort((a, b) => a - b);
 }
 
 /** Milliseconds of each run, ascending. The first three only warm up. */

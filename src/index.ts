@@ -246,9 +246,13 @@ export {
 } from "./providers/index.ts";
 export {
   fenceUntrusted,
+  type GateFinding,
+  type GateOptions,
+  gateMessage,
   redactSecrets,
   sanitizeContext,
   scanThreats,
+  secondGate,
   THREAT_IDS,
   type ThreatFinding,
   type ThreatScope,

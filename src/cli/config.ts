@@ -8,7 +8,13 @@ export const configCommands: readonly CommandSpec[] = [
     name: "config get",
     summary: "print one setting, a section, or everything that applies",
     arguments: [{ ...key, isOptional: true }],
-    examples: ["hermes config get", "hermes config get memory", "hermes config get memory.provider --json"],
+    flags: { reveal: { kind: "boolean", summary: "also print keys, tokens and passwords" } },
+    examples: [
+      "hermes config get",
+      "hermes config get memory",
+      "hermes config get memory.provider --json",
+      "hermes config get model.api_key --reveal",
+    ],
     load: async () => (await import("./config/values.ts")).get,
   },
   {

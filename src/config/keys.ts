@@ -49,6 +49,12 @@ export const CONFIG_KEYS: readonly ConfigKey[] = [
     "When a file is full: refuse the write, or archive old entries.",
   ),
   key("memory.scan_allow", "list", memory.scanAllow, "Ids of threat patterns that are let through."),
+  key(
+    "memory.allow_secrets",
+    "boolean",
+    memory.allowSecrets,
+    "Store texts that look like credentials (memory files and facts), and recall them unmasked.",
+  ),
   key("memory.history_max_bytes", "number", memory.historyMaxBytes, "Size at which a journal is compacted."),
   key(
     "memory.history_keep",

@@ -11,6 +11,8 @@ export type MemoryConfig = {
   readonly nudgeInterval: number;
   readonly overflow: "refuse" | "archive";
   readonly scanAllow: readonly string[];
+  /** Texts that look like credentials may be stored. */
+  readonly allowSecrets: boolean;
   readonly historyMaxBytes: number;
   readonly historyKeep: number;
   readonly lockTimeoutSeconds: number;
@@ -34,6 +36,7 @@ export const DEFAULT_MEMORY_CONFIG: MemoryConfig = Object.freeze({
   nudgeInterval: 10,
   overflow: "refuse",
   scanAllow: Object.freeze([]),
+  allowSecrets: false,
   historyMaxBytes: 1_048_576,
   historyKeep: 200,
   lockTimeoutSeconds: 10,

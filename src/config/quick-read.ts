@@ -50,6 +50,7 @@ function readSection(section: ReadonlyMap<string, PlainValue>): MemoryConfig {
     nudgeInterval: number("nudge_interval", standard.nudgeInterval),
     overflow: read("overflow", standard.overflow, overflow),
     scanAllow: read("scan_allow", standard.scanAllow, strings),
+    allowSecrets: read("allow_secrets", standard.allowSecrets, boolean),
     historyMaxBytes: number("history_max_bytes", standard.historyMaxBytes),
     historyKeep: number("history_keep", standard.historyKeep),
     lockTimeoutSeconds: read("lock_timeout_seconds", standard.lockTimeoutSeconds, (value) =>

@@ -127,6 +127,7 @@ export const memorySection = z
       nudge_interval: wholeNumber(WHOLE_NUMBERS.nudge_interval, standard.nudgeInterval),
       overflow: z.enum(["refuse", "archive"], "must be refuse or archive").nullish(),
       scan_allow: z.array(z.string(SCAN_ALLOW), SCAN_ALLOW).nullish(),
+      allow_secrets: boolean(standard.allowSecrets),
       history_max_bytes: wholeNumber(WHOLE_NUMBERS.history_max_bytes, standard.historyMaxBytes),
       history_keep: wholeNumber(WHOLE_NUMBERS.history_keep, standard.historyKeep),
       lock_timeout_seconds: z
@@ -157,6 +158,7 @@ export const memorySection = z
       nudgeInterval: section.nudge_interval,
       overflow: section.overflow ?? standard.overflow,
       scanAllow: section.scan_allow ?? standard.scanAllow,
+      allowSecrets: section.allow_secrets,
       historyMaxBytes: section.history_max_bytes,
       historyKeep: section.history_keep,
       lockTimeoutSeconds: section.lock_timeout_seconds ?? standard.lockTimeoutSeconds,

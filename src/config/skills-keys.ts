@@ -9,6 +9,7 @@ export const SKILLS_KEYS: readonly ConfigKey[] = [
     10,
     "Model calls with tools between two reminders to write a skill; 0 for none.",
   ),
+  key("skills.allow_secrets", "boolean", false, "Write skills that hold something like a credential."),
   key("skills.external_dirs", "list", [], "More places to look for skills, after the home's own."),
   key("skills.disabled", "list", [], "Skills the agent neither sees nor loads."),
   key("skills.platform_disabled.*", "list", undefined, "The same for one platform, such as telegram."),

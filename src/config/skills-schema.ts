@@ -12,6 +12,8 @@ export type SkillsConfig = {
   /** By platform (`cli`, `telegram`, ...); adds to `disabled`. */
   readonly platformDisabled: Readonly<Record<string, readonly string[]>>;
   readonly templateVars: boolean;
+  /** Texts that look like credentials may be written. */
+  readonly allowSecrets: boolean;
 };
 
 /** A single text counts as a list of one, as in the reference. */
@@ -34,6 +36,7 @@ export const skillsSection = z
       disabled: list(NAMES).optional(),
       platform_disabled: z.record(z.string(), list(NAMES), SECTION).nullish(),
       template_vars: boolean(true),
+      allow_secrets: boolean(false),
     },
     SECTION,
   )
@@ -47,5 +50,6 @@ export const skillsSection = z
         Object.entries(section.platform_disabled ?? {}).map(([platform, names]) => [platform, names ?? []]),
       ),
       templateVars: section.template_vars,
+      allowSecrets: section.allow_secrets,
     }),
   );

@@ -1,10 +1,27 @@
 // What a new text must pass before the file is even looked at.
 import { err, hasLoneSurrogate, normalizeNewlines, ok, pyStrip, type Result } from "../lib/index.ts";
-import { scanThreats, threatMessage } from "../security/index.ts";
+import {
+  findingIds,
+  gateMessage,
+  SECRET_THREAT_IDS,
+  scanThreats,
+  secondGate,
+  threatMessage,
+} from "../security/index.ts";
 import { breaksFormat } from "./format.ts";
 import type { MemoryError, MemoryOp } from "./types.ts";
 
-export type ScanOptions = { readonly allow: readonly string[] };
+export type ScanOptions = {
+  /** Ids that are let through. */
+  readonly allow: readonly string[];
+  /** The user has said that secrets may be stored. */
+  readonly allowSecrets?: boolean;
+};
+
+/** What a store scans with. Somebody who allows secrets also allows the threat pattern that is about them. */
+export function scanOptions(allow: readonly string[] = [], allowSecrets = false): ScanOptions {
+  return { allow: allowSecrets ? [...allow, ...SECRET_THREAT_IDS] : allow, allowSecrets };
+}
 
 /** Strips the arguments and refuses what may not be stored. The order of the checks is part of the tool's interface. */
 export function checkOp(op: MemoryOp, options: ScanOptions): Result<MemoryOp, MemoryError> {
@@ -14,7 +31,7 @@ export function checkOp(op: MemoryOp, options: ScanOptions): Result<MemoryOp, Me
     case "add": {
       const content = cleanText(op.content);
       if (content === "") return err({ kind: "empty", message: "Content cannot be empty." });
-      const problem = problemWith(content, options);
+      const problem = newTextProblem(content, options);
       return problem ? err(problem) : ok({ action: "add", content });
     }
     case "replace": {
@@ -27,7 +44,7 @@ export function checkOp(op: MemoryOp, options: ScanOptions): Result<MemoryOp, Me
           message: "new_content cannot be empty. Use 'remove' to delete entries.",
         });
       }
-      const problem = problemWith(content, options);
+      const problem = newTextProblem(content, options);
       return problem ? err(problem) : ok({ action: "replace", oldText, content });
     }
     case "remove": {
@@ -67,7 +84,19 @@ function shapeProblem(op: MemoryOp | null | undefined): MemoryError | undefined 
   return undefined;
 }
 
-/** Why this text may not become an entry, or nothing. */
+/** Why a new text may not become an entry, or nothing: `problemWith`, and then the second gate. */
+export function newTextProblem(content: string, options: ScanOptions): MemoryError | undefined {
+  const problem = problemWith(content, options);
+  if (problem) return problem;
+  const findings = secondGate(content, options);
+  if (findings.length === 0) return undefined;
+  return { kind: "blocked", message: gateMessage(findings), ids: findingIds(findings) };
+}
+
+/**
+ * Why this text may not be an entry, or nothing. Enough for a text that was an entry before (undo, restore): the second gate does not
+ * hide what is in a file, so it does not keep it from coming back.
+ */
 export function problemWith(content: string, { allow }: ScanOptions): MemoryError | undefined {
   if (hasLoneSurrogate(content)) {
     return invalid(

@@ -1,7 +1,7 @@
 // Plans a tidying step on whole entries. The step was thought up earlier, so everything it rests on is checked again.
 import { err, ok, preview, type Result, sha256 } from "../lib/index.ts";
 import { applyChange, type Change, checkBudget } from "./change.ts";
-import { cleanText, problemWith, type ScanOptions } from "./content-check.ts";
+import { cleanText, newTextProblem, type ScanOptions } from "./content-check.ts";
 import { formatEntries } from "./format.ts";
 import { isPinned } from "./pins.ts";
 import type { Plan, PlanInput, TargetStore } from "./target-store.ts";
@@ -22,7 +22,8 @@ export function planCuration(
   const lost = curation.keep?.find((text) => remove.includes(text));
   if (lost !== undefined) return err(refusal(lost, "would have to stay and to go"));
   const text = curation.text === undefined ? undefined : cleanText(curation.text);
-  const problem = text === undefined ? undefined : text === "" ? EMPTY : problemWith(text, scan);
+  const isNew = text !== undefined && !entries.includes(text);
+  const problem = text === "" ? EMPTY : isNew ? newTextProblem(text, scan) : undefined;
   if (problem) return err(problem);
   if (text !== undefined && remove.length === 0) return err(refusal(text, "has no entry to stand in for"));
   const { list, changes } = carriedOut(entries, remove, text);

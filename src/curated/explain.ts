@@ -1,6 +1,6 @@
 // Answers "what about this text?": stored, blocked, archived, waiting, removed, refused; by whom and since when.
 import { sha256 } from "../lib/index.ts";
-import { scanThreats } from "../security/index.ts";
+import { findingIds, scanThreats, secondGate } from "../security/index.ts";
 import { lookAtPending } from "./approval/pending.ts";
 import { readArchive } from "./archive.ts";
 import { cleanText, type ScanOptions } from "./content-check.ts";
@@ -63,7 +63,10 @@ export function explain(
   return {
     text: asked,
     stored: found.flatMap(({ stored }) => stored),
-    blocked_ids: scanThreats(asked, "strict", scan).map(({ id }) => id),
+    blocked_ids: [
+      ...scanThreats(asked, "strict", scan).map(({ id }) => id),
+      ...findingIds(secondGate(asked, scan)),
+    ],
     refused: found.flatMap(({ refused }) => refused),
     archived: found.flatMap(({ archived }) => archived),
     pending: pending

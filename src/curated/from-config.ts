@@ -34,6 +34,7 @@ export function storeOptionsFrom(config: MemoryConfig, dir: string): MemoryStore
     disabled,
     overflow: config.overflow,
     scanAllow: config.scanAllow,
+    allowSecrets: config.allowSecrets,
     historyMaxBytes: config.historyMaxBytes,
     historyKeep: config.historyKeep,
     lockTimeoutMs: config.lockTimeoutSeconds * 1000,

@@ -15,6 +15,7 @@ export { listBackups } from "./backup.ts";
 export { formatFraction, formatUsage, measure, usageWarning } from "./budget.ts";
 export type { Change } from "./change.ts";
 export { committedWrites } from "./committed-write.ts";
+export { scanOptions } from "./content-check.ts";
 export { type Drift, findDrift } from "./drift.ts";
 export type { Explanation } from "./explain.ts";
 export type { Forgotten } from "./forget/forget.ts";

@@ -11,8 +11,10 @@ export type MemoryStoreOptions = {
   /** Targets that config switched off: their writes are refused, their blocks not rendered. */
   readonly disabled?: readonly MemoryTarget[];
   readonly overflow?: "refuse" | "archive";
-  /** Ids of the threat scanner that are never reported. */
+  /** Ids of the threat scanner and of the second gate that are never reported. */
   readonly scanAllow?: readonly string[];
+  /** Texts that look like credentials may be stored; default false. */
+  readonly allowSecrets?: boolean;
   readonly historyMaxBytes?: number;
   readonly historyKeep?: number;
   readonly lockTimeoutMs?: number;

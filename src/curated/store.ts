@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import { describeCause, err, ok, type Result } from "../lib/index.ts";
 import { type ArchivedEntry, readArchive } from "./archive.ts";
 import { measure, usageWarning } from "./budget.ts";
-import { checkOp, cleanText, type ScanOptions } from "./content-check.ts";
+import { checkOp, cleanText, type ScanOptions, scanOptions } from "./content-check.ts";
 import { curationMeta, planCuration } from "./curation.ts";
 import { type Explanation, explain } from "./explain.ts";
 import { eraseEverywhere, type Forgotten, findTraces } from "./forget/forget.ts";
@@ -49,7 +49,7 @@ export class MemoryStore {
     this.dir = resolve(options.dir);
     this.#disabled = new Set(options.disabled);
     this.#overflow = options.overflow ?? "refuse";
-    this.#scan = { allow: options.scanAllow ?? [] };
+    this.#scan = scanOptions(options.scanAllow, options.allowSecrets);
     this.#warn = (line) => {
       this.#warnings.push(line);
       options.log?.(line);

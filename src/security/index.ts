@@ -1,6 +1,18 @@
-// What keeps dangerous text out of prompts and secrets out of logs.
+// What keeps dangerous text out of prompts and secrets out of memory and logs.
 export { sanitizeContext } from "./recall-fence.ts";
 export { createRedactor, redactSecrets } from "./redaction.ts";
+export {
+  areSecretIds,
+  disguisedThreats,
+  findingIds,
+  type GateFinding,
+  type GateOptions,
+  gateMessage,
+  isFindingId,
+  maskStoredSecrets,
+  SECRET_THREAT_IDS,
+  secondGate,
+} from "./second-gate.ts";
 export {
   isThreatId,
   scanThreats,

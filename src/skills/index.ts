@@ -25,6 +25,7 @@ export {
 export { buildSkillsIndex, type IndexOptions, renderSkillsIndex } from "./prompt-index.ts";
 export { type Provenance, provenanceOf, readOrigins } from "./provenance.ts";
 export { SkillStore, type SkillStoreOptions } from "./store.ts";
+export { findingsInSkills, type StoredFinding, type StoredFindings } from "./stored-findings.ts";
 export { skillManagePreview, skillsListPreview, skillViewPreview } from "./tools/previews.ts";
 export { skillManageSchema, skillsListSchema, skillViewSchema } from "./tools/schemas.ts";
 export { type SkillManageContext, skillManageTool } from "./tools/skill-manage.ts";

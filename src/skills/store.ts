@@ -22,6 +22,8 @@ export type SkillStoreOptions = {
   readonly platform?: string;
   /** Config `skills.template_vars`; default true. */
   readonly templateVars?: boolean;
+  /** Config `skills.allow_secrets`: texts that look like credentials may be written; default false. */
+  readonly allowSecrets?: boolean;
   /** For variables in paths, and for what skills need; default the process's own. */
   readonly env?: Environment;
   /** As `process.platform` has it. */
@@ -38,6 +40,7 @@ export class SkillStore {
   readonly directory: string;
   readonly externalDirs: readonly string[];
   readonly templateVars: boolean;
+  readonly allowSecrets: boolean;
   readonly env: Environment;
   readonly lockTimeoutMs: number;
   readonly clock: Clock;
@@ -54,6 +57,7 @@ export class SkillStore {
       .map((path) => expand(path, this.home, env))
       .filter((path, index, all) => path !== this.directory && all.indexOf(path) === index);
     this.templateVars = options.templateVars ?? true;
+    this.allowSecrets = options.allowSecrets ?? false;
     this.lockTimeoutMs = options.lockTimeoutMs ?? 10_000;
     this.clock = options.clock ?? systemClock;
     this.catalog = new Catalog({

@@ -33,6 +33,7 @@ describe("loading config.yaml", () => {
           disabled: [],
           platformDisabled: {},
           templateVars: true,
+          allowSecrets: false,
         },
         curator: {
           enabled: true,
@@ -152,6 +153,7 @@ memory:
   scan_allow:
     - hermes_env
     - ssh_access
+  allow_secrets: true
   history_max_bytes: 65536
   history_keep: 1
   lock_timeout_seconds: 600
@@ -171,6 +173,7 @@ memory:
       nudgeInterval: 0,
       overflow: "archive",
       scanAllow: ["hermes_env", "ssh_access"],
+      allowSecrets: true,
       historyMaxBytes: 65_536,
       historyKeep: 1,
       lockTimeoutSeconds: 600,

@@ -12,6 +12,7 @@ skills:
   disabled: [a, b]
   platform_disabled: {telegram: c, cli: }
   template_vars: no
+  allow_secrets: yes
   guard_agent_created: true
   inline_shell: false
   inline_shell_timeout: 10
@@ -24,6 +25,7 @@ skills:
       disabled: ["a", "b"],
       platformDisabled: { telegram: ["c"], cli: [] },
       templateVars: false,
+      allowSecrets: true,
     });
     expect(await checkConfig(temp.home)).toMatchObject({ errors: [], warnings: [], unknownKeys: [] });
   });

@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { describe, expect, it } from "vitest";
+import { checkOp } from "../../src/curated/content-check.ts";
 import { pyStrip } from "../../src/lib/index.ts";
 import { scanThreats, threatMessage } from "../../src/security/index.ts";
 
@@ -30,6 +31,11 @@ describe("golden threat vectors", () => {
         );
       const [written] = scanThreats(pyStrip(vector.text), "strict");
       expect(written !== undefined).toBe(vector.blocked_at_write);
+      // A write passes the second gate too, which the reference does not have.
+      const stored = checkOp({ action: "add", content: vector.text }, { allow: [] });
+      const refusal = !stored.ok && stored.error.kind === "blocked" ? stored.error.ids : [];
+      if (vector.blocked_at_write) expect(refusal).toEqual(vector.ids_by_scope.strict);
+      else expect(refusal.filter((id) => !/^(?:secret|disguised|hidden)_/.test(id))).toEqual([]);
       const [first] = scanThreats(vector.text, "strict");
       if (vector.message_names === null) expect(first).toBeUndefined();
       else

@@ -1,12 +1,12 @@
 // check: what is wrong in config.yaml, and which keys nobody here reads.
 import { resolve } from "node:path";
 import { type ConfigIssue, checkConfig, type UnknownKey } from "../../config/index.ts";
-import { isThreatId } from "../../security/index.ts";
+import { isFindingId } from "../../security/index.ts";
 import type { CommandBody } from "../command.ts";
 import { printable } from "../printing.ts";
 
 export const check: CommandBody = async (_input, { home, io }) => {
-  const found = await checkConfig(home.home, { isThreatId });
+  const found = await checkConfig(home.home, { isThreatId: isFindingId });
   const problems = found.errors.length + found.warnings.length;
   return {
     json: {

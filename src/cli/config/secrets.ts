@@ -3,7 +3,7 @@ import { redactSecrets } from "../../security/index.ts";
 
 const HIDDEN = "[hidden]";
 
-/** Of a value that nobody asked for by its name: no secrets in it. */
+/** The value without secrets: those that their name gives away go whole, those inside of a text are cut out of it. */
 export function presentable(path: readonly string[], value: unknown): unknown {
   if (value === undefined || value === null || value === "") return value;
   if (isSecret(path, value)) return HIDDEN;
@@ -12,19 +12,14 @@ export function presentable(path: readonly string[], value: unknown): unknown {
     return Object.fromEntries(
       Object.entries(value).map(([name, held]) => [name, presentable([...path, name], held)]),
     );
-  // Addresses and arguments of servers can have a key in the middle.
-  return typeof value === "string" && path[0] === "mcp_servers" ? redactSecrets(value) : value;
+  // Addresses and arguments can have a key in the middle.
+  return typeof value === "string" ? redactSecrets(value) : value;
 }
 
-/** Of a value somebody asked for by its name: a key that was asked for is told, one that is part of more is not. What an MCP
- * server is handed is never told. */
-export function askedFor(path: readonly string[], value: unknown): unknown {
-  const isWhole = typeof value === "object" && value !== null;
-  return isWhole || path[0] === "mcp_servers" ? presentable(path, value) : value;
-}
+const SECRET_NAME = /(?:key|token|secret|password|passwd|passphrase|pwd|credentials?|authorization|cookie)$/i;
 
 function isSecret(path: readonly string[], value: unknown): boolean {
-  if (/(key|token|secret|password)$/i.test(path.at(-1) ?? "")) return true;
+  if (path.some((name) => SECRET_NAME.test(name)) && typeof value !== "boolean") return true;
   // The names in there are other programs' own, so every one counts; and so does what should have been a section of names.
   const isHandedOver = path[0] === "mcp_servers" && (path[2] === "env" || path[2] === "headers");
   return isHandedOver && (path.length > 3 || typeof value !== "object" || Array.isArray(value));

@@ -13,14 +13,31 @@ import {
 } from "../../config/index.ts";
 import type { Result } from "../../lib/index.ts";
 import { type CommandBody, type CommandContext, CommandFailure, type CommandOutcome } from "../command.ts";
-import { askedFor, presentable } from "./secrets.ts";
+import { presentable } from "./secrets.ts";
 import { effectiveSettings, scalar, similarKey, toNested, yamlLines } from "./settings.ts";
 
 const CHECK = "Look at every mistake with 'hermes config check'.";
 
-export const get: CommandBody = async ({ args }, context) => {
+const HIDDEN_NOTE = "Secrets are hidden; --reveal prints them.";
+
+type Show = (path: readonly string[], value: unknown) => unknown;
+
+/** As it may be shown; the same for everybody who did not ask for secrets. */
+function showing(isRevealed: boolean): { readonly show: Show; readonly notes: () => string[] } {
+  let isAnyHidden = false;
+  const show: Show = (path, value) => {
+    if (isRevealed) return value;
+    const shown = presentable(path, value);
+    isAnyHidden ||= JSON.stringify(shown) !== JSON.stringify(value);
+    return shown;
+  };
+  return { show, notes: () => (isAnyHidden ? [HIDDEN_NOTE] : []) };
+}
+
+export const get: CommandBody = async ({ args, flags }, context) => {
   const { key } = args;
-  if (key === undefined || isKnownSection(key.split("."))) return getSection(key, context);
+  const isRevealed = flags.reveal === true;
+  if (key === undefined || isKnownSection(key.split("."))) return getSection(key, isRevealed, context);
   const { home } = context.home;
   const found = unwrap(await getConfigValue(home, key), CHECK);
   if (found.source === "unset") {
@@ -34,25 +51,30 @@ export const get: CommandBody = async ({ args }, context) => {
     : undefined;
   // A word in the file can mean something else than it says: `yes`, or a misspelt `treu`.
   const isOther = counted !== undefined && JSON.stringify(counted.value) !== JSON.stringify(found.value);
-  const value = askedFor(key.split("."), found.value);
+  const { show, notes } = showing(isRevealed);
+  const value = show(key.split("."), found.value);
+  const meant = isOther ? show(key.split("."), counted.value) : undefined;
   return {
-    json: { key, value, source, ...(isOther ? { counts_as: counted.value } : {}) },
+    json: { key, value, source, ...(isOther ? { counts_as: meant } : {}) },
     lines: [typeof value === "string" ? value : scalar(value)],
     notes: [
       ...(source === "default" ? ["This is the default; config.yaml does not set it."] : []),
-      ...(isOther ? [`It counts as ${scalar(counted.value)}.`] : []),
+      ...(isOther ? [`It counts as ${scalar(meant)}.`] : []),
+      ...notes(),
     ],
   };
 };
 
 async function getSection(
   section: string | undefined,
+  isRevealed: boolean,
   { home, io }: CommandContext,
 ): Promise<CommandOutcome> {
   const all = effectiveSettings(unwrap(await loadConfig(home.home), CHECK));
+  const { show, notes } = showing(isRevealed);
   const settings = all
     .filter(({ key }) => section === undefined || key.startsWith(`${section}.`))
-    .map((setting) => ({ ...setting, value: presentable(setting.path, setting.value) }));
+    .map((setting) => ({ ...setting, value: show(setting.path, setting.value) }));
   return {
     json: {
       path: resolve(configPath(home.home)),
@@ -60,6 +82,7 @@ async function getSection(
       set: settings.filter(({ isDefault }) => !isDefault).map(({ key }) => key),
     },
     lines: yamlLines(settings, io.paint),
+    notes: notes(),
   };
 }
 

@@ -6,6 +6,7 @@ import {
   formatFraction,
   listBackups,
   MEMORY_TARGETS,
+  scanOptions,
   targetPaths,
   usageWarning,
 } from "../../curated/index.ts";
@@ -16,6 +17,7 @@ import { isDirectory, namesIn } from "./files.ts";
 import { type Finding, fail, fine, warn } from "./finding.ts";
 import { lookAtTarget, type TargetLook } from "./look.ts";
 import type { Patient } from "./run.ts";
+import { storedInMemory } from "./second-gate.ts";
 
 export function checkMemoryFiles({ home, config }: Patient): Finding[] {
   return findingsIn(memoriesDirectory(home), config);
@@ -55,11 +57,11 @@ export function checkBackups({ home }: Patient): Finding[] {
 function findingsIn(directory: string, config: Patient["config"]): Finding[] {
   return MEMORY_TARGETS.flatMap((target) => {
     const isOn = target === "user" ? config.userProfileEnabled : config.memoryEnabled;
-    return findingsOf(lookAtTarget(directory, target, config), config.scanAllow, isOn);
+    return findingsOf(lookAtTarget(directory, target, config), config, isOn);
   });
 }
 
-function findingsOf(look: TargetLook, scanAllow: readonly string[], isOn: boolean): Finding[] {
+function findingsOf(look: TargetLook, config: Patient["config"], isOn: boolean): Finding[] {
   const { target, name, path, trouble, entries, used, limit, drift } = look;
   if (trouble !== undefined) {
     const message = `${name} cannot be read (${trouble}). Memory works without it and will not write it.`;
@@ -78,13 +80,15 @@ function findingsOf(look: TargetLook, scanAllow: readonly string[], isOn: boolea
     const remedy = "hermes memory show, then replace or remove; or raise the limit in config.yaml.";
     findings.push(warn("usage", `${name}: ${fullness.split(". ")[0]}.`, remedy));
   }
-  const { blocked } = buildSnapshot(target, entries, limit, { allow: scanAllow });
+  const scan = scanOptions(config.scanAllow, config.allowSecrets);
+  const { blocked } = buildSnapshot(target, entries, limit, scan);
   for (const { index, ids } of blocked) {
     const message = `${name}: entry ${index + 1} is kept out of prompts (${ids.join(", ")}).`;
     const remedy = `Read it with 'hermes memory show --target ${target}', then reword or remove it.`;
     findings.push(warn("blocked", message, remedy));
   }
-  return findings;
+  const isBlocked = (index: number): boolean => blocked.some((each) => each.index === index);
+  return [...findings, ...storedInMemory(look, config, isBlocked)];
 }
 
 function describeDrift(drift: Drift): string {

@@ -12,6 +12,7 @@ import { checkLocks } from "./locks.ts";
 import { checkBackups, checkMemoryFiles, checkUserScopes } from "./memory.ts";
 import { checkProvider } from "./providers.ts";
 import { checkNode, checkSqlite } from "./runtime.ts";
+import { checkSkills } from "./second-gate.ts";
 import { checkSessions } from "./sessions.ts";
 import { checkEnvFile, checkSettings } from "./settings.ts";
 
@@ -69,6 +70,7 @@ const INSIDE = [
   ["pins", checkPins],
   ["pending", checkPending],
   ["temp-files", checkTemps],
+  ["skills", checkSkills],
   ["sessions", checkSessions],
   ["provider", checkProvider],
 ] as const;

@@ -1,6 +1,6 @@
 // config.yaml and .env.
 import { checkConfig, configPath, envFilePath, readEnvFile } from "../../config/index.ts";
-import { isThreatId } from "../../security/index.ts";
+import { isFindingId } from "../../security/index.ts";
 import { problem, unread } from "../config/check.ts";
 import { counted } from "../printing.ts";
 import { statOf } from "./files.ts";
@@ -8,7 +8,7 @@ import { type Finding, fail, fine, quoted, warn } from "./finding.ts";
 import type { Patient } from "./run.ts";
 
 export async function checkSettings({ home }: Patient): Promise<Finding[]> {
-  const { exists, errors, warnings, unknownKeys } = await checkConfig(home, { isThreatId });
+  const { exists, errors, warnings, unknownKeys } = await checkConfig(home, { isThreatId: isFindingId });
   if (!exists) return [fine("config", "There is no config.yaml; the defaults apply.")];
   const remedy = `Edit ${configPath(home)}; 'hermes config check' looks again.`;
   const findings = [

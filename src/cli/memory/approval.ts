@@ -11,6 +11,7 @@ import {
 } from "../../curated/index.ts";
 import type { CommandBody, CommandOutcome } from "../command.ts";
 import { oneLine, printable } from "../printing.ts";
+import { overrideHint } from "./failure.ts";
 import { openStore, stagedWrites, unwrap } from "./open.ts";
 import { tellProvider, withNews } from "./provider-mirror.ts";
 
@@ -56,6 +57,8 @@ export const approve: CommandBody = async (input, context) => {
       unwrap(outcome); // no such record: that alone is the answer
     } else {
       failed.push({ id, kind: outcome.error.kind, error: outcome.error.message });
+      const hint = overrideHint(outcome.error);
+      if (hint !== undefined) warnings.add(hint);
     }
   }
   const told: CommandOutcome = {

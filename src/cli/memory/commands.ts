@@ -18,6 +18,7 @@ const dir: FlagSpec = {
 const reason: FlagSpec = { kind: "text", summary: "why; kept in the history" };
 const yes: FlagSpec = { kind: "boolean", short: "y", summary: "do it without asking" };
 const full: FlagSpec = { kind: "boolean", summary: "print whole texts" };
+const allowSecret: FlagSpec = { kind: "boolean", summary: "store it although it looks like a credential" };
 
 const oldText: ArgumentSpec = { name: "old_text", summary: "a part of the entry that no other entry has" };
 const pendingId: ArgumentSpec = { name: "id", summary: "an id from 'hermes memory pending', or 'all'" };
@@ -38,7 +39,7 @@ export const memoryCommands: readonly CommandSpec[] = [
     name: "memory add",
     summary: "remember a text ('-' reads it from standard input)",
     arguments: [{ name: "text", summary: "the new entry" }],
-    flags: { target, dir, reason },
+    flags: { target, dir, reason, "allow-secret": allowSecret },
     examples: [
       "hermes memory add 'Deploys go through make ship'",
       "hermes memory add --target user 'Prefers metric units'",
@@ -50,7 +51,7 @@ export const memoryCommands: readonly CommandSpec[] = [
     name: "memory replace",
     summary: "exchange an entry for another text ('-' reads it from standard input)",
     arguments: [oldText, { name: "text", summary: "the new text of the entry" }],
-    flags: { target, dir, reason },
+    flags: { target, dir, reason, "allow-secret": allowSecret },
     examples: ["hermes memory replace 'make ship' 'Deploys go through make release'"],
     load: async () => (await import("./entries.ts")).replace,
   },
@@ -148,6 +149,7 @@ export const memoryCommands: readonly CommandSpec[] = [
     name: "memory approve",
     summary: "save a staged write, or all of them",
     arguments: [pendingId],
+    flags: { "allow-secret": allowSecret },
     examples: ["hermes memory approve 1a2b3c4d", "hermes memory approve all"],
     load: async () => (await import("./approval.ts")).approve,
   },

@@ -1,4 +1,5 @@
 // show, add, replace, remove.
+import type { MemoryConfig } from "../../config/index.ts";
 import {
   committedWrites,
   formatUsage,
@@ -7,8 +8,10 @@ import {
   type MemoryStore,
   type MemoryTarget,
 } from "../../curated/index.ts";
+import { areSecretIds, scanThreats } from "../../security/index.ts";
 import type { CommandBody, CommandContext, CommandInput, CommandOutcome } from "../command.ts";
 import { indented, printable } from "../printing.ts";
+import { overrideHint } from "./failure.ts";
 import { openStore, type PinView, targetFlag, targetsFlag, textArgument, unwrap, viewPins } from "./open.ts";
 import { tellProvider, withNews } from "./provider-mirror.ts";
 
@@ -55,8 +58,20 @@ export const remove: CommandBody = async (input, context) =>
 async function change(input: CommandInput, context: CommandContext, op: MemoryOp): Promise<CommandOutcome> {
   const store = await openStore(input, context);
   const reason = typeof input.flags.reason === "string" ? { reason: input.flags.reason } : {};
-  const outcome = unwrap(await store.apply(targetFlag(input), op, { origin: "cli", ...reason }));
-  return changed(outcome, store, input, context);
+  const outcome = await store.apply(targetFlag(input), op, { origin: "cli", ...reason });
+  const made = unwrap(outcome, outcome.ok ? undefined : overrideHint(outcome.error));
+  const told = await changed(made, store, input, context);
+  const config = await context.memoryConfig();
+  return isKeptOut(op, config) ? { ...told, notes: [...(told.notes ?? []), KEPT_OUT] } : told;
+}
+
+const KEPT_OUT =
+  "Prompts will show a placeholder for it: it matches hardcoded_secret, and --allow-secret is only about storing. memory.allow_secrets: true shows it.";
+
+/** Allowed for this one time, but not by the config that the next load goes by. */
+function isKeptOut(op: MemoryOp, { scanAllow, allowSecrets }: MemoryConfig): boolean {
+  if (op.action === "remove" || allowSecrets) return false;
+  return areSecretIds(scanThreats(op.content, "strict", { allow: scanAllow }).map(({ id }) => id));
 }
 
 /** How a committed change is told: to the active memory provider, and to the person. */

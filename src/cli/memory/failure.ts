@@ -1,5 +1,6 @@
 // What the store refused, as the command line tells it: a sentence, what helps, and the fields of the memory tool.
 import { formatFraction, type MemoryError } from "../../curated/index.ts";
+import { areSecretIds } from "../../security/index.ts";
 import { CommandFailure } from "../command.ts";
 import { oneLine, printable } from "../printing.ts";
 
@@ -10,6 +11,13 @@ export function commandFailure(error: MemoryError, extraHint?: string): CommandF
     details: { kind: error.kind, ...detailsOf(error) },
     ...(hint === "" ? {} : { hint }),
   });
+}
+
+/** Only for a person: the answer of the memory tool, which a model reads, says nothing about it. */
+export function overrideHint(error: MemoryError): string | undefined {
+  return error.kind === "blocked" && areSecretIds(error.ids)
+    ? "To store it anyway: --allow-secret, or 'hermes config set memory.allow_secrets true'."
+    : undefined;
 }
 
 function detailsOf(error: MemoryError): Record<string, unknown> {

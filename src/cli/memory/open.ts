@@ -14,7 +14,9 @@ import { commandFailure } from "./failure.ts";
 
 export async function openStore(input: CommandInput, context: CommandContext): Promise<MemoryStore> {
   const config = await context.memoryConfig();
-  const store = new MemoryStore(storeOptionsFrom(config, memoryDirectory(input, context)));
+  const options = storeOptionsFrom(config, memoryDirectory(input, context));
+  const isAllowed = input.flags["allow-secret"] === true;
+  const store = new MemoryStore(isAllowed ? { ...options, allowSecrets: true } : options);
   unwrap(await store.load());
   return store;
 }

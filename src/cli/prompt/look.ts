@@ -3,7 +3,13 @@
 import { existsSync } from "node:fs";
 import { delegateToolSchema, todoToolSchema } from "../../agent/index.ts";
 import type { HermesConfig } from "../../config/index.ts";
-import { buildSnapshot, MEMORY_TARGETS, type MemoryTarget, memoryToolSchema } from "../../curated/index.ts";
+import {
+  buildSnapshot,
+  MEMORY_TARGETS,
+  type MemoryTarget,
+  memoryToolSchema,
+  scanOptions,
+} from "../../curated/index.ts";
 import { memoriesDirectory } from "../../home.ts";
 import {
   buildSystemPrompt,
@@ -113,7 +119,12 @@ function lookAtMemory({ memory }: HermesConfig, directory: string): MemoryLook {
       warnings.push(`${look.name} (${look.path}) is not in the prompt, because ${look.trouble}.`);
       continue;
     }
-    const snapshot = buildSnapshot(target, look.entries, look.limit, { allow: memory.scanAllow });
+    const snapshot = buildSnapshot(
+      target,
+      look.entries,
+      look.limit,
+      scanOptions(memory.scanAllow, memory.allowSecrets),
+    );
     if (snapshot.block !== undefined) blocks.set(target, snapshot.block);
     for (const { index, ids } of snapshot.blocked) {
       blocked.push({ target, index, ids });

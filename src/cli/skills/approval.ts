@@ -10,7 +10,7 @@ import {
 } from "../../skills/index.ts";
 import type { CommandBody, CommandContext, CommandOutcome } from "../command.ts";
 import { oneLine, printable } from "../printing.ts";
-import { openSkills, unwrap } from "./open.ts";
+import { openSkills, overrideHint, unwrap } from "./open.ts";
 
 const SUMMARY_CHARS = 200;
 const NOTHING = "No pending skill changes.";
@@ -34,19 +34,23 @@ export const pending: CommandBody = async ({ flags }, context) => {
   };
 };
 
-export const approve: CommandBody = async ({ args }, context) => {
-  const store = await openSkills(context);
+export const approve: CommandBody = async ({ args, flags }, context) => {
+  const store = await openSkills(context, flags);
   const asked = args.id ?? "";
   const { ids, skipped } = chosen(store, asked);
   if (ids.length === 0) return nothingWaits("approved", skipped);
   const approved: { id: string; message: string; change_id: string }[] = [];
   const failed: { id: string; kind: string; error: string }[] = [];
+  const hints = new Set<string>();
   for (const id of ids) {
     const outcome = await approveSkillChange(store, id);
     if (outcome.ok)
       approved.push({ id, message: String(outcome.value.reply.message), change_id: outcome.value.changeId });
     else if (asked !== "all" && outcome.error.kind === "not_found" && !isThere(store, id)) unwrap(outcome);
-    else failed.push({ id, kind: outcome.error.kind, error: outcome.error.message });
+    else {
+      failed.push({ id, kind: outcome.error.kind, error: outcome.error.message });
+      hints.add(overrideHint(outcome.error.details?.findings) ?? "");
+    }
   }
   return {
     json: { success: failed.length === 0, approved, failed },
@@ -56,7 +60,7 @@ export const approve: CommandBody = async ({ args }, context) => {
       ...(failed.length > 0 ? ["Failed:"] : []),
       ...failed.map(({ id, error }) => `  ${id}: ${printable(error)}`),
     ],
-    notes: aboutSkipped(skipped),
+    notes: [...[...hints].filter((hint) => hint !== ""), ...aboutSkipped(skipped)],
     exitCode: failed.length > 0 ? 1 : 0,
   };
 };

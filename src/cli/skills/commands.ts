@@ -9,6 +9,11 @@ const platform: FlagSpec = {
   summary: "only on this platform, such as telegram",
 };
 
+const allowSecret: FlagSpec = {
+  kind: "boolean",
+  summary: "write it although it holds something like a credential",
+};
+
 export const skillsCommands: readonly CommandSpec[] = [
   {
     name: "skills list",
@@ -35,6 +40,7 @@ export const skillsCommands: readonly CommandSpec[] = [
       category: { kind: "text", placeholder: "name", summary: "the folder to put it in" },
       description: { kind: "text", summary: "what it is for and when to use it" },
       stdin: { kind: "boolean", summary: "read the whole SKILL.md from standard input" },
+      "allow-secret": allowSecret,
     },
     examples: [
       "hermes skills new deploy --description 'Ship the web app; use it before every release'",
@@ -83,6 +89,7 @@ export const skillsCommands: readonly CommandSpec[] = [
     name: "skills approve",
     summary: "make a staged change, or all of them",
     arguments: [pendingId],
+    flags: { "allow-secret": allowSecret },
     examples: ["hermes skills approve 1a2b3c4d", "hermes skills approve all"],
     load: async () => (await import("./approval.ts")).approve,
   },

@@ -1,4 +1,5 @@
-// new: a skill written by a person. The same rules as for agents, but no scan: it is the person's own text.
+// new: a skill written by a person. The same rules as for agents, but it is not scanned for threat patterns: it is the
+// person's own text. Credentials and disguised text are refused here too.
 import { changeSkill } from "../../skills/index.ts";
 import { type CommandBody, CommandFailure } from "../command.ts";
 import { printable } from "../printing.ts";
@@ -8,7 +9,7 @@ export const create: CommandBody = async ({ args, flags }, context) => {
   const { name = "" } = args;
   const { category, description } = flags;
   const content = flags.stdin === true ? await context.io.readInput() : frame(name, description);
-  const store = await openSkills(context);
+  const store = await openSkills(context, flags);
   const call = { action: "create", name, content, ...(typeof category === "string" ? { category } : {}) };
   const { reply, changeId, warning } = unwrap(await changeSkill(store, call, { origin: "cli" }));
   const file = String(reply.skill_md);

@@ -1,13 +1,17 @@
 // What every skills command starts with: the skills of the chosen home, set up from its config.
 import type { ConfigError } from "../../config/index.ts";
 import type { Result } from "../../lib/index.ts";
+import { areSecretIds } from "../../security/index.ts";
 import { openSkillStore, type SkillError, type SkillStore } from "../../skills/index.ts";
-import { type CommandContext, CommandFailure } from "../command.ts";
+import { type CommandContext, CommandFailure, type CommandInput } from "../command.ts";
 import { oneLine, printable } from "../printing.ts";
 
-export async function openSkills({ home, io }: CommandContext): Promise<SkillStore> {
-  const store = await openSkillStore({ home: home.home, env: io.env, platform: "cli" });
-  return unwrapConfig(store);
+export async function openSkills(
+  { home, io }: CommandContext,
+  flags: CommandInput["flags"] = {},
+): Promise<SkillStore> {
+  const allowSecrets = flags["allow-secret"] === true;
+  return unwrapConfig(await openSkillStore({ home: home.home, env: io.env, platform: "cli", allowSecrets }));
 }
 
 export function unwrapConfig<T>(result: Result<T, ConfigError>): T {
@@ -27,6 +31,13 @@ export function unwrap<T>(result: Result<T, SkillError>): T {
   });
 }
 
+/** Only for a person: the answer of the tool, which a model reads, says nothing about it. */
+export function overrideHint(findings: unknown): string | undefined {
+  return Array.isArray(findings) && areSecretIds(findings.map(String))
+    ? "To write it anyway: --allow-secret, or 'hermes config set skills.allow_secrets true'."
+    : undefined;
+}
+
 const LISTS: Readonly<Record<string, string>> = {
   matches: "These fit:",
   available_skills: "There are:",
@@ -34,6 +45,8 @@ const LISTS: Readonly<Record<string, string>> = {
 };
 
 function hintOf(details: Readonly<Record<string, unknown>>): string | undefined {
+  const override = overrideHint(details.findings);
+  if (override !== undefined) return override;
   for (const [field, title] of Object.entries(LISTS)) {
     const items = details[field];
     if (Array.isArray(items) && items.length > 0)

@@ -67,6 +67,7 @@ async function attempt(
     log,
     clock,
     recallMaxChars: config.recallMaxChars,
+    allowSecrets: config.allowSecrets,
     prefetchTimeoutS: config.prefetchTimeoutS,
     prefetchMaxAgeTurns: config.prefetchMaxAgeTurns,
     mirrorRemove: config.mirrorRemove,

@@ -18,6 +18,7 @@ export type FanOutRules = {
   readonly patience: Patience;
   readonly log: Logger;
   readonly recallMaxChars: number;
+  readonly allowSecrets: boolean;
   readonly backgroundMs: number;
 };
 
@@ -121,10 +122,10 @@ export class FanOut {
 
   forPrompt({ name }: Registered, hook: Hook, raw: string): string {
     if (isBlank(raw)) return "";
-    const { health, calls, recallMaxChars } = this.#rules;
-    const { text, ...change } = toPromptText(raw, recallMaxChars);
+    const { health, calls, recallMaxChars, allowSecrets } = this.#rules;
+    const { text, ...change } = toPromptText(raw, recallMaxChars, { allowSecrets });
     health.text(name, change);
-    if (change.wasCut || change.wasFenced || change.blockedParagraphs > 0) {
+    if (change.wasCut || change.wasFenced || change.blockedParagraphs > 0 || change.maskedSecrets > 0) {
       const message = `Text of the memory provider '${name}' was changed before it reached a prompt.`;
       calls.warnOnce(`${name} ${hook} text`, message, { provider: name, hook, ...change });
     }

@@ -76,6 +76,7 @@ export class MemoryManager {
       patience: this.#patience,
       log: this.#log,
       recallMaxChars: options.recallMaxChars ?? DEFAULT_RECALL_CHARS,
+      allowSecrets: options.allowSecrets ?? false,
       backgroundMs: this.#deadlines.background,
     });
     this.#recaller = new Recaller(this.#calls, this.#patience, {

@@ -15,6 +15,8 @@ export type MemoryManagerOptions = {
   readonly coreToolNames?: ReadonlySet<string>;
   /** Config `memory.recall_max_chars`. */
   readonly recallMaxChars?: number;
+  /** Config `memory.allow_secrets`: credentials in recalled text are not cut out. */
+  readonly allowSecrets?: boolean;
   /** Config `memory.prefetch_timeout_s`; 0 for no limit. */
   readonly prefetchTimeoutS?: number;
   /** Config `memory.prefetch_max_age_turns`. */

@@ -1,7 +1,7 @@
 // What a provider says, made fit for a prompt: cut to its share, its fences taken off, dangerous paragraphs taken out.
 // Memory is untrusted input: somebody else may have written what a provider recalls.
 import { takeCodePoints } from "../../lib/index.ts";
-import { scanThreats } from "../../security/index.ts";
+import { disguisedThreats, maskStoredSecrets, scanThreats } from "../../security/index.ts";
 import { unwrapRecall } from "../fence/block.ts";
 
 export type PromptText = {
@@ -9,22 +9,31 @@ export type PromptText = {
   readonly wasCut: boolean;
   readonly wasFenced: boolean;
   readonly blockedParagraphs: number;
+  /** Credentials that were cut out of the text around them. */
+  readonly maskedSecrets: number;
+};
+
+export type PromptTextRules = {
+  /** Config `memory.allow_secrets`: credentials stay in the text. */
+  readonly allowSecrets?: boolean;
 };
 
 /**
- * `maxChars` counts code points of the provider's own text; the notes that stand for blocked paragraphs come on top. Half a surrogate
+ * `maxChars` counts code points of the provider's own text; the notes that stand for blocked paragraphs and secrets come on top. Half a surrogate
  * pair becomes U+FFFD: some model servers refuse a request that has one.
  */
-export function toPromptText(raw: string, maxChars: number): PromptText {
+export function toPromptText(raw: string, maxChars: number, rules: PromptTextRules = {}): PromptText {
   const head = shortened(raw, maxChars);
   const unwrapped = unwrapRecall(head.toWellFormed());
   const cut = takeCodePoints(unwrapped.text, maxChars);
   const { text, blocked } = withoutThreats(cut);
+  const masked = rules.allowSecrets ? { text, count: 0 } : maskStoredSecrets(text);
   return {
-    text,
+    text: masked.text,
     wasCut: head !== raw || cut.length < unwrapped.text.length,
     wasFenced: unwrapped.wasFenced,
     blockedParagraphs: blocked,
+    maskedSecrets: masked.count,
   };
 }
 
@@ -62,12 +71,12 @@ function withoutThreats(text: string): { readonly text: string; readonly blocked
     blocked.add(index);
   };
   for (const [index, piece] of pieces.entries()) {
-    const ids = scanThreats(piece, "context").map(({ id }) => id);
+    const ids = threatsIn(piece).map(({ id }) => id);
     if (ids.length > 0) block(index, ids);
   }
   // A payload may also be spread over paragraphs. Text that has one again and again was made to, and goes whole.
   for (let round = 0; ; round += 1) {
-    const [finding] = scanThreats(pieces.join(""), "context");
+    const [finding] = threatsIn(pieces.join(""));
     if (finding === undefined) break;
     if (round === MAX_ROUNDS) return { text: blockedNote([finding.id]), blocked: blocked.size + 1 };
     let start = 0;
@@ -84,6 +93,13 @@ function withoutThreats(text: string): { readonly text: string; readonly blocked
     if (!changed) return { text: blockedNote([finding.id]), blocked: blocked.size + 1 };
   }
   return { text: pieces.join(""), blocked: blocked.size };
+}
+
+/** Plain and disguised ones. */
+function threatsIn(
+  text: string,
+): readonly { readonly id: string; readonly start: number; readonly end: number }[] {
+  return [...scanThreats(text, "context"), ...disguisedThreats(text, { scope: "context" })];
 }
 
 const MAX_ROUNDS = 20;

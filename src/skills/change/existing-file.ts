@@ -31,8 +31,9 @@ export function newTextProblem(
   text: string,
   file: string,
   skill: Skill,
-  { parse, origin }: Pick<Scene, "parse" | "origin">,
+  scene: Pick<Scene, "parse" | "origin" | "store"> & { readonly before: Uint8Array | undefined },
 ): Result<string, SkillError> {
+  const { parse, before } = scene;
   let description = "";
   if (file === SKILL_FILE) {
     const previousName = skill.header.name === "" ? undefined : skill.header.name;
@@ -44,6 +45,8 @@ export function newTextProblem(
     if (broken) return err(broken);
   }
   // The path is shown to agents too, as one of the skill's files.
-  const blocked = origin === "cli" ? undefined : (screenProblem(text) ?? screenProblem(file));
+  const blocked =
+    screenProblem(text, scene, new TextDecoder().decode(before ?? new Uint8Array())) ??
+    screenProblem(file, scene);
   return blocked ? err(blocked) : ok(description);
 }

@@ -12,8 +12,9 @@ import { screenProblem } from "./screen.ts";
 
 export function planCreate(
   call: Extract<SkillCall, { action: "create" }>,
-  { store, contents, parse, origin }: Scene,
+  scene: Scene,
 ): Result<Plan, SkillError> {
+  const { store, contents, parse } = scene;
   const { name, content, category } = call;
   const relativePath = category === undefined ? name : `${category}/${name}`;
   const directory = join(store.directory, relativePath);
@@ -29,7 +30,7 @@ export function planCreate(
   if (inWay) return err(inWay);
   const checked = checkSkillText(content, { directoryName: name }, parse);
   if (!checked.ok) return checked;
-  const blocked = origin === "cli" ? undefined : screenProblem(content);
+  const blocked = screenProblem(content, scene);
   if (blocked) return err(blocked);
   const path = join(directory, SKILL_FILE);
   return ok({

@@ -19,7 +19,7 @@ export function planWriteFile(
     const message = `The skill '${skill.name}' has ${MAX_SKILL_FILES} files already. Merge some of them first.`;
     return err({ kind: "too_large", message });
   }
-  const checked = newTextProblem(content, file, skill, scene);
+  const checked = newTextProblem(content, file, skill, { ...scene, before: target.value.before });
   if (!checked.ok) return checked;
   return ok({
     kind: "write",

@@ -19,7 +19,7 @@ export function planEdit(
 ): Result<Plan, SkillError> {
   const target = fileToWrite(skill, SKILL_FILE);
   if (!target.ok) return target;
-  const checked = newTextProblem(call.content, SKILL_FILE, skill, scene);
+  const checked = newTextProblem(call.content, SKILL_FILE, skill, { ...scene, before: target.value.before });
   if (!checked.ok) return checked;
   return ok({
     kind: "write",
@@ -52,7 +52,7 @@ export function planPatch(
   const patched = patchText(text, { file, oldText, newText, replaceAll });
   if (!patched.ok) return patched;
   const { text: after, count } = patched.value;
-  const checked = newTextProblem(after, file, skill, scene);
+  const checked = newTextProblem(after, file, skill, { ...scene, before: before });
   if (!checked.ok) return checked;
   return ok({
     kind: "write",

@@ -8,6 +8,7 @@ import {
   type MemoryOpOutcome,
   type MemoryTarget,
 } from "../../../curated/index.ts";
+import { areSecretIds } from "../../../security/index.ts";
 import type { AgentSurface } from "../../surface.ts";
 import type { CommandCall, CommandReply } from "../command.ts";
 import { short } from "../format.ts";
@@ -17,6 +18,8 @@ import { noMemory } from "./show.ts";
 
 const FROM_NEXT_SESSION = "It counts from the next session on; the prompt of this one stays as it is.";
 const ENTRY_CHARS = 80;
+const HOW_TO_ALLOW =
+  "To store it anyway: 'hermes memory add --allow-secret', or set memory.allow_secrets to true and start again.";
 
 export function add(call: CommandCall, rest: string): Promise<CommandReply> {
   return write(call, rest, "add", (content) => ({ action: "add", content }));
@@ -54,6 +57,8 @@ export function refusal(error: MemoryError): CommandReply {
       );
     case "drift":
       return failed(error.kind, error.message, error.remediation);
+    case "blocked":
+      return failed(error.kind, error.message, ...(areSecretIds(error.ids) ? [HOW_TO_ALLOW] : []));
     default:
       return failed(error.kind, error.message);
   }

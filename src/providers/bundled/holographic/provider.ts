@@ -1,5 +1,5 @@
 // The holographic provider: a local store of facts as a memory plug. What it does is in store.ts; here are the hooks.
-import { getConfigValue, setConfigValue } from "../../../config/index.ts";
+import { getConfigValue, loadMemoryConfig, setConfigValue } from "../../../config/index.ts";
 import { logPath } from "../../../home.ts";
 import { type Clock, describeCause, HermesError, pyStrip, systemClock } from "../../../lib/index.ts";
 import { createLogger, type Logger, silentLogger } from "../../../lib/logger.ts";
@@ -85,6 +85,7 @@ class HolographicProvider implements MemoryProvider {
       const store = await FactStore.open(settings, {
         clock: this.#options.clock ?? systemClock,
         warn: (message) => this.#logger.warn(message),
+        allowSecrets: await allowsSecrets(home),
       });
       this.#opened = { store, settings, mayWrite: (options.agent_context ?? "primary") === "primary" };
     } catch (cause) {
@@ -205,6 +206,12 @@ class HolographicProvider implements MemoryProvider {
     }
     return readSettings(section.value.source === "unset" ? undefined : section.value.value, home);
   }
+}
+
+/** A config that cannot be read allows nothing. */
+async function allowsSecrets(home: string): Promise<boolean> {
+  const config = await loadMemoryConfig(home);
+  return config.ok && config.value.allowSecrets;
 }
 
 /** What the fact store has to do; undefined: nothing. The original follows additions only. */

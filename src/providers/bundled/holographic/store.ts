@@ -1,7 +1,7 @@
 // The fact store: every operation, with what is kept in memory following each commit.
 import { type Clock, err, ok, type Result } from "../../../lib/index.ts";
 import { Banks } from "./banks.ts";
-import { checkContent, checkLabels, type FactRefusal } from "./content-check.ts";
+import { checkContent, checkLabels, type FactRefusal, type FactRules } from "./content-check.ts";
 import { type Contradiction, findContradictions } from "./contradict.ts";
 import { FactDatabase } from "./database.ts";
 import { EntityDirectory } from "./directory.ts";
@@ -28,7 +28,12 @@ import { renewVectors } from "./upkeep.ts";
 import { VectorIndex } from "./vector-index.ts";
 import { queryVectors, type VectorRequest } from "./vector-queries.ts";
 
-export type StoreOptions = { readonly clock: Clock; readonly warn: (message: string) => void };
+export type StoreOptions = {
+  readonly clock: Clock;
+  readonly warn: (message: string) => void;
+  /** Config `memory.allow_secrets`; default false. */
+  readonly allowSecrets?: boolean;
+};
 
 export type ListRequest = {
   readonly category: string | undefined;
@@ -41,14 +46,17 @@ export class FactStore {
   readonly #tools: FactTools;
   readonly #index: VectorIndex;
   readonly #clock: Clock;
+  readonly #rules: FactRules;
   readonly #upkeep: Promise<void>;
   #isClosing = false;
 
-  private constructor(db: FactDatabase, settings: HolographicSettings, { clock, warn }: StoreOptions) {
+  private constructor(db: FactDatabase, settings: HolographicSettings, options: StoreOptions) {
+    const { clock, warn, allowSecrets = false } = options;
     const { dim, scoring } = settings;
     const encoder = new Encoder(dim);
     this.#settings = settings;
     this.#clock = clock;
+    this.#rules = { allowSecrets };
     this.#tools = {
       db,
       encoder,
@@ -69,10 +77,10 @@ export class FactStore {
     text: string,
     options: { readonly category?: string; readonly tags?: string } = {},
   ): Promise<Result<{ factId: number; isNew: boolean }, FactRefusal>> {
-    const content = checkContent(text);
+    const content = checkContent(text, this.#rules);
     if (!content.ok) return content;
     const { category = "general", tags = "" } = options;
-    const labels = checkLabels({ category, tags });
+    const labels = checkLabels({ category, tags }, this.#rules);
     if (!labels.ok) return labels;
     const fact = { content: content.value, category, tags, trust: this.#settings.defaultTrust };
     const added = await this.#write(
@@ -84,9 +92,9 @@ export class FactStore {
 
   /** False: there is no such fact. */
   async update(factId: number, change: FactChange): Promise<Result<boolean, FactRefusal>> {
-    const content = change.content === undefined ? undefined : checkContent(change.content);
+    const content = change.content === undefined ? undefined : checkContent(change.content, this.#rules);
     if (content?.ok === false) return content;
-    const labels = checkLabels(change);
+    const labels = checkLabels(change, this.#rules);
     if (!labels.ok) return labels;
     const updated = await this.#write(
       () => updateFact(this.#tools, factId, { ...change, content: content?.value }),
@@ -164,7 +172,7 @@ export class FactStore {
     target: MirrorTarget,
     texts: { readonly content: string | undefined; readonly oldText: string | undefined },
   ): Promise<Result<void, FactRefusal>> {
-    const content = texts.content === undefined ? undefined : checkContent(texts.content);
+    const content = texts.content === undefined ? undefined : checkContent(texts.content, this.#rules);
     const isRefused = content?.ok === false;
     if (isRefused && texts.oldText === undefined) return content;
     const trust = this.#settings.defaultTrust;

@@ -1,0 +1,75 @@
+// Characters that look like a Latin letter, digit or mark and that Unicode does not decompose to one. The table follows
+// Unicode's list of confusables where that list is about whole letters, and adds the letters that people use to imitate Latin.
+
+/** Each pair: look-alikes, and what they stand for, character by character. */
+const PAIRS: readonly (readonly [string, string])[] = [
+  // Cyrillic
+  ["аьсԁеҽєԍһнӊңіӏјкҝӄмпиѝоөѻрԛгґяѕтцуүұѵԝшщѡхҳз", "abcdeeeghhhhiljkkkmnnnooopqrrrstuyyyvwwwwxx3"],
+  ["АВСԀЕҼЄԌНӉҢІӀЈКҜӃМИОӨРԚЯЅТУҮҰѴԜШЩѠХҲЬЗ", "ABCDEEEGHHHIIJKKKMNOOPQRSTYYYVWWWWXXb3"],
+  // Greek
+  ["αβγεϵηικϰμνοσπρϱςτυχωϲϳ", "abyeenikkuvoonppstuxwcj"],
+  ["ΑΒΕΖΗΙΚΜΝΟΡΤΥΧϹͿϜ", "ABEZHIKMNOPTYXCJF"],
+  // Armenian
+  ["գզհյոռսօցա", "qqhjnnuogw"],
+  ["ՏՕՍԼ", "SOUL"],
+  // Cherokee (its small letters follow below), Lisu, Coptic
+  ["ᎠᎡᎢᎥᎩᎪᎫᎬᎳᎷᎻᏀᏃᏆᏏᏔᏙᏚᏞᏟᏢᏦᏧᏳᏴ", "DRTiYAJEWMHGZIbWVSLCPKdGB"],
+  ["ꓐꓑꓒꓓꓔꓖꓗꓙꓚꓜꓝꓟꓠꓡꓢꓣꓦꓧꓪꓫꓬꓮꓰꓲꓳꓴ", "BPdDTGKJCZFMNLSRVHWXYAEIOU"],
+  ["ⲟⲥⲣⲭⲓⲩⲕⲏⲧⲙⲛⲉⲁⲃ", "ocpxiykhtmneab"],
+  ["ⲞⲤⲢⲬⲒⲨⲔⲎⲦⲘⲚⲈⲀⲂ", "OCPXIYKHTMNEAB"],
+  // Latin letters of other alphabets, with strokes and hooks, and small capitals
+  ["ıɩɪɨɑɐɡɢɠʏƴɏʀɾɽʟłɫɭɴŋɲɳʙɓƀʜħɦᴀᴄᴅđɗɖð", "iiiiaagggyyyrrrllllnnnnbbbhhhacddddd"],
+  ["ᴇəɛꜰƒᴊȷɟᴋƙᴍɱᴏøɵᴘƥþꞯɋꜱƨʂᴛŧƭʈᴜʉᴠʋᴡᴢʐƶ", "eeeffjjjkkmmooopppqqsssttttuuvvwzzz"],
+  ["ØƟĐƉƊÐŁĦŦƬƮɃƁƓƘƤƗɄŊƏƐƳƵ", "OODDDDLHTTTBBGKPIUNEEYZ"],
+  // Marks
+  ["‐‑‒–—―−⁃﹘", "---------"],
+  ["‘’‛′ʼʹˈ´", "''''''''"],
+  ["“”‟″〝〞", '""""""'],
+  ["⁄∕⧸╱", "////"],
+  ["∶ː꞉", ":::"],
+  ["․ꓸ", ".."],
+  ["∼˜", "~~"],
+  ["‹›", "<>"],
+  ["⁎∗", "**"],
+  ["℮ǀǃ", "el!"],
+  ["\u2800\u3164\uffa0\u115f\u1160", "     "],
+];
+
+const CODE_A = 0x41;
+/** Runs of 26 characters that stand for A to Z: negative circled and squared letters, regional indicators. */
+const ALPHABETS: readonly number[] = [0x1f150, 0x1f170, 0x1f1e6];
+const CHEROKEE = { first: 0x13a0, firstSmall: 0xab70, count: 80 };
+
+let table: ReadonlyMap<number, string> | undefined;
+
+/** What a code point stands for; undefined when it is itself. */
+export function lookAlike(codePoint: number): string | undefined {
+  table ??= build();
+  return table.get(codePoint);
+}
+
+function build(): ReadonlyMap<number, string> {
+  const built = new Map<number, string>();
+  for (const [from, to] of PAIRS) {
+    const characters = [...from];
+    if (characters.length !== to.length)
+      throw new Error(`${characters.length} look-alikes stand for ${to.length} characters: ${to}`);
+    for (const [index, character] of characters.entries())
+      built.set(character.codePointAt(0) ?? 0, to.charAt(index));
+  }
+  for (const [character, letters] of [
+    ["æ", "ae"],
+    ["œ", "oe"],
+    ["Æ", "AE"],
+    ["Œ", "OE"],
+  ] as const)
+    built.set(character.codePointAt(0) ?? 0, letters);
+  for (const first of ALPHABETS)
+    for (let letter = 0; letter < 26; letter += 1)
+      built.set(first + letter, String.fromCharCode(CODE_A + letter));
+  for (let index = 0; index < CHEROKEE.count; index += 1) {
+    const capital = built.get(CHEROKEE.first + index);
+    if (capital !== undefined) built.set(CHEROKEE.firstSmall + index, capital);
+  }
+  return built;
+}

@@ -1,0 +1,66 @@
+// Folding: what a model reads, and where it stands in the original.
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { foldText, originalSpan } from "../../src/security/fold/fold.ts";
+import { tags } from "../fakes/disguises.ts";
+
+describe("folding", () => {
+  it("leaves what reads as it is written alone", () => {
+    for (const text of ["", "plain ASCII\n\t~", "日本語の文章", "한국어", "★ → ≥"])
+      expect(foldText(text)).toBeUndefined();
+  });
+
+  it.each([
+    ["ａｂｃ１２３：＄｛", "abc123:${"],
+    ["𝐢𝗀𝓃ℴ𝓻ⓔ", "ignore"],
+    ["іgnоrе", "ignore"],
+    ["“don’t” – ok", '"don\'t" - ok'],
+    ["ﬁle №2 Ⅳ", "file No2 IV"],
+    ["naïve Łódź øl", "naive Lodz ol"],
+    ["a\u00adb\u200bc\ufeffd", "abcd"],
+    [`x${tags("hi")}y`, "xhiy"],
+    [`\u{1f3f4}${tags("gbsct")}\u{e007f}!`, "\u{1f3f4}!"],
+    ["wait…env", "wait…env"],
+  ])("reads %s as %s", (text, read) => {
+    expect(foldText(text)?.text ?? text).toBe(read);
+  });
+
+  it("knows for every span where it stands in the original", () => {
+    const piece = fc.oneof(
+      fc.string({ unit: "binary", maxLength: 4 }),
+      fc.constantFrom(
+        "ａ",
+        "ﷺ",
+        "é",
+        "е",
+        "\u00ad",
+        "\u{1d41a}",
+        tags("ab"),
+        "ﬁ",
+        "日",
+        "\ufe0f\ufe0f\ufe0f",
+        "ab",
+      ),
+    );
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 12 }), fc.nat(), fc.nat(), (pieces, a, b) => {
+        const text = pieces.join("");
+        const folded = foldText(text);
+        if (folded === undefined) return;
+        expect(folded.offsets.length).toBe(folded.text.length + 1);
+        expect(folded.offsets.at(-1)).toBe(text.length);
+        expect([...folded.offsets].every((at, i, all) => i === 0 || at >= (all[i - 1] ?? 0))).toBe(true);
+        if (folded.text === "") return;
+        const start = a % folded.text.length;
+        const end = start + 1 + (b % (folded.text.length - start));
+        const span = originalSpan(folded, start, end);
+        expect(span.start).toBeLessThan(span.end);
+        expect(span.end).toBeLessThanOrEqual(text.length);
+        // The same place, folded by itself, holds what was found there.
+        const again = text.slice(span.start, span.end);
+        expect(foldText(again)?.text ?? again).toContain(folded.text.slice(start, end));
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
