@@ -67,19 +67,32 @@ function shapeProblem(op: MemoryOp | null | undefined): MemoryError | undefined 
   return undefined;
 }
 
+/** Why a text that the file held once may not come back. A NUL that somebody wrote there by hand may, or it would be lost. */
+export function problemComingBack(text: string, options: ScanOptions): MemoryError | undefined {
+  return structureProblem(text) ?? threatIn(text, options);
+}
+
 /** Why this text may not become an entry, or nothing. */
-export function problemWith(content: string, { allow }: ScanOptions): MemoryError | undefined {
+export function problemWith(content: string, options: ScanOptions): MemoryError | undefined {
+  if (content.includes("\0")) return invalid("it holds a NUL character. Send plain text.");
+  return structureProblem(content) ?? threatIn(content, options);
+}
+
+function structureProblem(content: string): MemoryError | undefined {
   if (hasLoneSurrogate(content)) {
     return invalid(
       "it holds half of a surrogate pair, which cannot be stored as UTF-8. Send complete characters.",
     );
   }
-  if (content.includes("\0")) return invalid("it holds a NUL character. Send plain text.");
   if (breaksFormat(content)) {
     return invalid(
       "it holds a line with only '§', which separates entries in the file. Add each part as its own entry.",
     );
   }
+  return undefined;
+}
+
+function threatIn(content: string, { allow }: ScanOptions): MemoryError | undefined {
   const findings = scanThreats(content, "strict", { allow });
   const first = findings[0];
   if (!first) return undefined;

@@ -2,7 +2,6 @@
 import { sha256 } from "../lib/index.ts";
 import { scanThreats } from "../security/index.ts";
 import { lookAtPending } from "./approval/pending.ts";
-import { readArchive } from "./archive.ts";
 import { cleanText, type ScanOptions } from "./content-check.ts";
 import type { Replay, ReplayedChange } from "./journal/replay.ts";
 import { isPinned } from "./pins.ts";
@@ -85,7 +84,7 @@ function explainTarget(
   matches: (entry: string) => boolean,
   scan: ScanOptions,
 ): Pick<Explanation, "stored" | "refused" | "archived" | "removed"> {
-  const { target, entries, paths } = store;
+  const { target, entries, archive } = store;
   const replay = store.replay();
   const isKept = pinsOf(store);
   const stored = entries.flatMap((entry, index) => {
@@ -108,7 +107,8 @@ function explainTarget(
     refused: replay.refusals
       .filter((refusal) => refusal.sha256 === hash)
       .map(({ time, error, ids, origin }) => ({ target, time, error, ids, origin })),
-    archived: readArchive(paths.archive)
+    archived: archive
+      .entries()
       .filter(({ text }) => matches(text) && !entries.includes(text))
       .map(({ id, text, time, origin }) => ({ target, id, entry: text, since: time, origin })),
     removed: removals(replay, target, (entry) => matches(entry) && !entries.includes(entry)),

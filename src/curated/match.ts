@@ -5,8 +5,13 @@ import type { MemoryError } from "./types.ts";
 const PREVIEW_CHARS = 80;
 const ECHO_CHARS = 1000; // nobody needs ten megabytes back
 
-/** Index of the entry that contains `needle`. Several matches are fine only when their texts are identical. */
+/**
+ * Index of the entry that is `needle`, else of the one that contains it. Several that contain it are fine only when their
+ * texts are identical.
+ */
 export function findEntry(entries: readonly string[], needle: string): Result<number, MemoryError> {
+  const equal = entries.indexOf(needle);
+  if (equal >= 0) return ok(equal);
   const found = entries.flatMap((entry, index) => (entry.includes(needle) ? [{ entry, index }] : []));
   const first = found[0];
   const asked = preview(needle, ECHO_CHARS);

@@ -2,14 +2,14 @@
 import { mkdirSync } from "node:fs";
 import { resolve } from "node:path";
 import { describeCause, err, ok, type Result } from "../lib/index.ts";
-import { type ArchivedEntry, readArchive } from "./archive.ts";
+import type { ArchivedEntry } from "./archive.ts";
 import { measure, usageWarning } from "./budget.ts";
 import { checkOp, cleanText, type ScanOptions } from "./content-check.ts";
 import { curationMeta, planCuration } from "./curation.ts";
 import { type Explanation, explain } from "./explain.ts";
 import { eraseEverywhere, type Forgotten, findTraces } from "./forget/forget.ts";
 import { formatEntries } from "./format.ts";
-import { type HistoryLine, historyOf } from "./history.ts";
+import { type HistoryLine, historyOf, isLater } from "./history.ts";
 import type { ReplayedChange } from "./journal/replay.ts";
 import { outcomeOf } from "./outcome.ts";
 import { pinEntry } from "./pin-entry.ts";
@@ -29,7 +29,7 @@ import {
   type MemoryTarget,
   type WriteMeta,
 } from "./types.ts";
-import { newestUndoable, undoPlanner } from "./undo.ts";
+import { undoPlanner } from "./undo.ts";
 import { type GroupUndone, undoGroup } from "./undo-group.ts";
 
 /** Refusals worth a line in the journal. The others are typing mistakes. */
@@ -54,8 +54,11 @@ export class MemoryStore {
       this.#warnings.push(line);
       options.log?.(line);
     };
-    const make = (target: MemoryTarget): TargetStore =>
-      new TargetStore(targetOptions(options, target, this.#warn));
+    const other = { memory: "user", user: "memory" } as const;
+    const make = (target: MemoryTarget): TargetStore => {
+      const othersSequence = (): number => this.#targets[other[target]].journal.lastSequence();
+      return new TargetStore(targetOptions(options, target, this.#warn, othersSequence));
+    };
     this.#targets = { memory: make("memory"), user: make("user") };
   }
 
@@ -174,28 +177,27 @@ export class MemoryStore {
     await this.#targets[target].recordRefusal(op.action, error, textOf([op]), meta);
   }
 
-  /** Newest first. */
+  /** Newest first: by the place in the journal, not by the clock. */
   history(options: { target?: MemoryTarget; limit?: number } = {}): HistoryLine[] {
     const targets = options.target ? [options.target] : MEMORY_TARGETS;
-    const lines = targets.flatMap((target) => historyOf(this.#targets[target]));
-    return lines
-      .reverse() // for lines of the same millisecond, which the sort leaves as they are
-      .sort((a, b) => (a.time < b.time ? 1 : a.time > b.time ? -1 : 0))
-      .slice(0, options.limit ?? lines.length);
+    return historyOf(
+      targets.map((target) => this.#targets[target]),
+      options.limit,
+    );
   }
 
   /** What `undo` would take back: the change with this id, or the newest one that can be. */
   undoCandidate(
     options: { id?: string; target?: MemoryTarget } = {},
   ): (ReplayedChange & { target: MemoryTarget }) | undefined {
-    const targets = options.target ? [options.target] : MEMORY_TARGETS;
-    const found = targets.flatMap((target) => {
-      const { changes } = this.#targets[target].replay();
-      const change =
-        options.id === undefined ? newestUndoable(changes) : changes.find(({ id }) => id === options.id);
-      return change ? [{ ...change, target }] : [];
-    });
-    return found.sort((a, b) => (a.time < b.time ? 1 : -1))[0];
+    const { id } = options;
+    let newest: (ReplayedChange & { target: MemoryTarget }) | undefined;
+    for (const target of options.target ? [options.target] : MEMORY_TARGETS) {
+      const replay = this.#targets[target].replay();
+      const change = id === undefined ? replay.newestUndoable() : replay.change(id);
+      if (change && isLater(change, newest)) newest = { ...change, target };
+    }
+    return newest;
   }
 
   async undo(
@@ -241,8 +243,9 @@ export class MemoryStore {
   /** Archived entries that are not in the file, oldest first. */
   archived(target?: MemoryTarget): (ArchivedEntry & { readonly target: MemoryTarget })[] {
     return (target ? [target] : MEMORY_TARGETS).flatMap((each) => {
-      const { entries, paths } = this.#targets[each];
-      const waiting = readArchive(paths.archive).filter(({ text }) => !entries.includes(text));
+      const { entries, archive } = this.#targets[each];
+      const stored = new Set(entries);
+      const waiting = archive.entries().filter(({ text }) => !stored.has(text));
       return waiting.map((entry) => ({ ...entry, target: each }));
     });
   }

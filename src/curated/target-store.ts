@@ -13,7 +13,7 @@ import {
   withFileLockSync,
   type writeFileAtomic,
 } from "../lib/index.ts";
-import { addToArchive, takeFromArchive } from "./archive.ts";
+import { Archive } from "./archive.ts";
 import { backUp } from "./backup.ts";
 import type { Change } from "./change.ts";
 import { findDrift } from "./drift.ts";
@@ -28,7 +28,7 @@ import {
   type JournalTail,
 } from "./journal/journal.ts";
 import { type ChangeAction, type ChangeRecord, refusalRecord } from "./journal/record.ts";
-import { type Replay, replayJournal } from "./journal/replay.ts";
+import type { Replay } from "./journal/replay.ts";
 import { type KnownContent, type MemoryFile, openMemoryFile, readMemoryFile } from "./memory-file.ts";
 import { pinsPath, type TargetPaths, targetPaths } from "./paths.ts";
 import { isPinned, type Pins, readPins, withPin, writePins } from "./pins.ts";
@@ -42,6 +42,8 @@ export type TargetOptions = {
   readonly limit: number;
   readonly lockTimeoutMs: number;
   readonly journal: JournalLimits;
+  /** The last sequence number in the other target's journal. */
+  readonly othersSequence: () => number;
   readonly clock: Clock;
   /** Replaces the file. Tests hand in one that fails. */
   readonly write: typeof writeFileAtomic;
@@ -98,6 +100,7 @@ export class TargetStore {
   readonly limit: number;
   readonly paths: TargetPaths;
   readonly journal: Journal;
+  readonly archive: Archive;
   readonly #options: TargetOptions;
   #entries: readonly string[] = [];
   /** What this store wrote last. A file that still holds it need not be hashed and taken apart again. */
@@ -111,7 +114,8 @@ export class TargetStore {
     this.limit = options.limit;
     this.paths = targetPaths(options.dir, options.target);
     this.#lock = new TargetLock(this.paths.file, options.warn);
-    this.journal = new Journal(this.paths.journal, options.journal);
+    this.archive = new Archive(this.paths.archive);
+    this.journal = new Journal(this.paths.journal, options.journal, options.othersSequence);
   }
 
   /** Live: as of the last load or write of this store. */
@@ -156,9 +160,10 @@ export class TargetStore {
   /** What the journal tells, judged by the file as it is now. */
   replay(): Replay {
     // The journal first: a change committed in between then looks like a later edit, not like one that was cut off.
-    const { records } = this.journal.read();
-    const file = readMemoryFile(this.paths.file);
-    return replayJournal(records, file.kind === "unreadable" ? undefined : file.hash);
+    return this.journal.replay(() => {
+      const file = readMemoryFile(this.paths.file);
+      return file.kind === "unreadable" ? undefined : file.hash;
+    });
   }
 
   /** A refusal leaves a trace, without its text. Never delays the answer for long, never fails it. */
@@ -276,7 +281,7 @@ export class TargetStore {
     // noted here for a change that then does not happen is recognised by its hashes.
     const beforeReplace = (): void => {
       assertUnchanged();
-      if (plan.archive?.length) addToArchive(this.paths.archive, plan.archive, record);
+      if (plan.archive?.length) this.archive.add(plan.archive, record);
       this.#carryPins(plan.changes);
       // A file that goes leaves its text in this line only.
       pen.append(record, { isDurable: plan.isFileRemoved ?? false });
@@ -305,7 +310,10 @@ export class TargetStore {
   #afterCommit(record: ChangeRecord, plan: Plan): void {
     try {
       if (plan.action === "restore" || plan.action === "undo") {
-        takeFromArchive(this.paths.archive, plan.entries, record.time);
+        this.archive.take(
+          plan.changes.flatMap(({ after }) => after ?? []),
+          record.time,
+        );
       }
       this.journal.compactIfLarge(record.fileAfter, this.#options.clock);
     } catch (cause) {

@@ -86,6 +86,7 @@ function forgetLine(
   return JSON.stringify(
     encodeRecord({
       kind: "change",
+      sequence: store.journal.nextSequence(),
       ...store.recordHead({
         ...meta,
         origin: meta.origin ?? "cli",

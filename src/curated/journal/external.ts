@@ -1,9 +1,7 @@
 // Turns "the file is not what the journal says" into a line that tells what somebody else did.
 import type { Change } from "../change.ts";
 import { isInStep, type Journal } from "./journal.ts";
-import type { ChangeRecord } from "./record.ts";
-
-export const FIRST_SEEN = "first seen";
+import { type ChangeRecord, FIRST_SEEN } from "./record.ts";
 
 // A line longer than this would hold a pasted document, not memory. Then only the fact is noted.
 const MAX_TEXT_UNITS = 256 * 1024;
