@@ -3,9 +3,9 @@ import { measure, usageWarning } from "./budget.ts";
 import type { Committed, TargetStore } from "./target-store.ts";
 import type { MemoryOpOutcome } from "./types.ts";
 
-export function outcomeOf(store: TargetStore, { plan, changeId }: Committed): MemoryOpOutcome {
+export function outcomeOf(store: TargetStore, { plan, changeId, warning: told }: Committed): MemoryOpOutcome {
   const budget = measure(plan.entries, store.limit);
-  const warning = usageWarning(budget);
+  const warning = [told, usageWarning(budget)].filter((line) => line !== undefined).join(" ");
   const outcome: { -readonly [K in keyof MemoryOpOutcome]: MemoryOpOutcome[K] } = {
     target: store.target,
     message: plan.message,
@@ -14,7 +14,7 @@ export function outcomeOf(store: TargetStore, { plan, changeId }: Committed): Me
     usedChars: budget.used,
     charLimit: budget.limit,
   };
-  if (warning !== undefined) outcome.warning = warning;
+  if (warning !== "") outcome.warning = warning;
   if (plan.archive?.length) outcome.archived = plan.archive;
   if (changeId !== undefined) outcome.changeId = changeId;
   return outcome;

@@ -201,13 +201,18 @@ export function isInStep(tail: JournalTail | undefined, hash: string | null): bo
 
 function tailOf(record: JournalRecord): JournalTail | undefined {
   if (record.kind === "refusal") return undefined;
-  // Forgetting that found its text in the journal only says nothing about who wrote the file.
-  if (record.kind === "change" && record.action === "forget" && record.fileBefore === record.fileAfter)
+  // Forgetting that found its text in the journal only, and a note of an edit that is in a backup now, say nothing about
+  // who wrote the file.
+  if (record.kind === "change" && isAside(record.action) && record.fileBefore === record.fileAfter)
     return undefined;
   const fileBefore = record.kind === "change" ? record.fileBefore : record.fileAfter;
   const isExternal = record.kind === "change" && record.action === "external";
   const isOurs = record.kind === "change" && record.action !== "external" && record.action !== "forget";
   return { fileBefore, fileAfter: record.fileAfter, isExternal, isOurs };
+}
+
+function isAside(action: string): boolean {
+  return action === "forget" || action === "external";
 }
 
 function readEnd(fd: number): End {
