@@ -28,12 +28,12 @@ export function checkOp(op: MemoryOp, options: ScanOptions): Result<MemoryOp, Me
         });
       }
       const problem = problemWith(content, options);
-      return problem ? err(problem) : ok({ action: "replace", oldText, content });
+      return problem ? err(problem) : ok({ ...op, oldText, content });
     }
     case "remove": {
       const oldText = cleanText(op.oldText);
       if (oldText === "") return err({ kind: "empty", message: "old_text cannot be empty." });
-      return ok({ action: "remove", oldText });
+      return ok({ ...op, oldText });
     }
     default:
       return op satisfies never;

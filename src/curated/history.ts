@@ -1,8 +1,12 @@
 // The journal of one target as people and programs read it.
 import type { Change } from "./change.ts";
+import { entryId } from "./entry-id.ts";
 import type { ReplayedChange, ReplayedRefusal } from "./journal/replay.ts";
 import type { TargetStore } from "./target-store.ts";
 import type { MemoryTarget, WriteOrigin } from "./types.ts";
+
+/** With the ids of both texts, as other commands take them. */
+export type HistoryChange = Change & { readonly before_id?: string; readonly after_id?: string };
 
 export type HistoryLine = {
   readonly id: string;
@@ -15,7 +19,7 @@ export type HistoryLine = {
   readonly reason?: string;
   /** Of changes that can be taken back as one. */
   readonly group?: string;
-  readonly changes: readonly Change[];
+  readonly changes: readonly HistoryChange[];
   readonly archived?: readonly string[];
   readonly undoes?: string;
   readonly undone_by?: string;
@@ -29,7 +33,8 @@ export type HistoryLine = {
 };
 
 type Moment = { readonly sequence: number; readonly time: string };
-type Placed = Moment & { readonly line: HistoryLine; readonly position: number };
+/** The line is made when it is wanted: most callers want a few of many. */
+type Placed = Moment & { readonly line: () => HistoryLine; readonly position: number };
 
 /**
  * Newest first, by the place in the journal: a clock that was set back changes nothing. Lines of two journals are put in order
@@ -43,7 +48,7 @@ export function historyOf(stores: readonly TargetStore[], limit = Number.POSITIV
     for (const lines of waiting) if (isLater(lines.at(-1), newest?.at(-1))) newest = lines;
     const next = newest?.pop();
     if (!next) break;
-    merged.push(next.line);
+    merged.push(next.line());
   }
   return merged;
 }
@@ -58,8 +63,11 @@ export function isLater(one: Moment | undefined, other: Moment | undefined): boo
 function linesOf(store: TargetStore): Placed[] {
   const { changes, refusals } = store.replay();
   const { target } = store;
-  const done = changes.map((change) => ({ ...placeOf(change), line: changeLine(change, target) }));
-  const refused = refusals.map((refusal) => ({ ...placeOf(refusal), line: refusalLine(refusal, target) }));
+  const done = changes.map((change) => ({ ...placeOf(change), line: () => changeLine(change, target) }));
+  const refused = refusals.map((refusal) => ({
+    ...placeOf(refusal),
+    line: () => refusalLine(refusal, target),
+  }));
   return [...done, ...refused].sort((a, b) => a.position - b.position);
 }
 
@@ -79,10 +87,19 @@ function changeLine(change: ReplayedChange, target: MemoryTarget): HistoryLine {
     ...(sessionId === undefined ? {} : { session: sessionId }),
     ...(reason === undefined ? {} : { reason }),
     ...(group === undefined ? {} : { group }),
-    changes: change.changes,
+    changes: change.changes.map((step) => withIds(step, target)),
     ...(archived === undefined ? {} : { archived }),
     ...(undoes === undefined ? {} : { undoes }),
     ...(undoneBy === undefined ? {} : { undone_by: undoneBy }),
+  };
+}
+
+function withIds(step: Change, target: MemoryTarget): HistoryChange {
+  const { before, after } = step;
+  return {
+    ...step,
+    ...(before === null ? {} : { before_id: entryId(target, before) }),
+    ...(after === null ? {} : { after_id: entryId(target, after) }),
   };
 }
 

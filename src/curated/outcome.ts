@@ -1,6 +1,6 @@
 // What a committed change comes back as.
 import { measure, usageWarning } from "./budget.ts";
-import type { Committed, TargetStore } from "./target-store.ts";
+import type { Committed, Plan, TargetStore } from "./target-store.ts";
 import type { MemoryOpOutcome } from "./types.ts";
 
 export function outcomeOf(store: TargetStore, { plan, changeId, warning: told }: Committed): MemoryOpOutcome {
@@ -16,6 +16,17 @@ export function outcomeOf(store: TargetStore, { plan, changeId, warning: told }:
   };
   if (warning !== "") outcome.warning = warning;
   if (plan.archive?.length) outcome.archived = plan.archive;
-  if (changeId !== undefined) outcome.changeId = changeId;
+  if (changeId !== undefined) {
+    outcome.changeId = changeId;
+    outcome.changes = plan.changes;
+    const removed = textsGone(plan);
+    if (removed.length > 0) outcome.removed = removed;
+  }
   return outcome;
+}
+
+/** In the order they went, each once. What moved to the archive is told apart. */
+function textsGone({ changes, entries, archive = [] }: Plan): string[] {
+  const gone = changes.flatMap(({ before }) => (before === null ? [] : [before]));
+  return [...new Set(gone)].filter((text) => !entries.includes(text) && !archive.includes(text));
 }

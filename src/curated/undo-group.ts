@@ -12,6 +12,8 @@ import { planUndo, undoPlanner } from "./undo.ts";
 export type GroupUndone = {
   /** Ids of the changes that were taken back. */
   readonly changes: readonly string[];
+  /** Texts that left the files by it. */
+  readonly removed: readonly string[];
   /** Targets whose file is what it was before the group, byte for byte. */
   readonly exact: readonly MemoryTarget[];
 };
@@ -33,7 +35,9 @@ export async function undoGroup(
   }
   const undone: string[] = [];
   const exact: MemoryTarget[] = [];
+  const removed: string[] = [];
   for (const { store, changes } of parts) {
+    const before = store.entries;
     for (const change of changes.toReversed()) {
       if (change.changes.length === 0) continue; // only the bytes were other; they come back below
       const outcome = await store.transact(undoPlanner(store, change, scan, { isRestoring: true }), {
@@ -49,8 +53,9 @@ export async function undoGroup(
     if (!restored.ok) return restored;
     undone.push(...changes.filter((change) => change.changes.length === 0).map(({ id }) => id));
     if (sha256OfFile(store.paths.file) === first.fileBefore) exact.push(store.target);
+    removed.push(...before.filter((text) => !store.entries.includes(text)));
   }
-  return ok({ changes: undone, exact });
+  return ok({ changes: undone, removed, exact });
 }
 
 function liveChanges(store: TargetStore, group: string): ReplayedChange[] {

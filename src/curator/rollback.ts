@@ -1,6 +1,12 @@
 // Takes back what one run did, in memory and in skills, also when a person approved it later.
 import type { HermesConfig } from "../config/index.ts";
-import { MEMORY_TARGETS, MemoryStore, type MemoryTarget, storeOptionsFrom } from "../curated/index.ts";
+import {
+  type GroupUndone,
+  MEMORY_TARGETS,
+  MemoryStore,
+  type MemoryTarget,
+  storeOptionsFrom,
+} from "../curated/index.ts";
 import { memoriesDirectory } from "../home.ts";
 import { type Clock, err, ok, type Result, systemClock } from "../lib/index.ts";
 import {
@@ -31,6 +37,8 @@ export type RollbackPlan = {
 
 export type RolledBack = {
   readonly memory: readonly string[];
+  /** Texts that left the memory files by it. */
+  readonly removed: readonly string[];
   readonly skills: readonly string[];
   /** Targets whose file is what it was before the run, byte for byte. */
   readonly exact: readonly MemoryTarget[];
@@ -99,6 +107,7 @@ export async function rollBack(
   if (memory && !memory.ok) return memory;
   const done = (): RolledBack => ({
     memory: memory?.value.changes ?? [],
+    removed: memory?.value.removed ?? [],
     skills: undone,
     exact: memory?.value.exact ?? [],
     mended: mended.value,
@@ -117,7 +126,7 @@ export async function rollBack(
 async function undoMemory(
   { run }: RollbackPlan,
   options: RollbackOptions,
-): Promise<Result<{ changes: readonly string[]; exact: readonly MemoryTarget[] }, RollbackProblem>> {
+): Promise<Result<GroupUndone, RollbackProblem>> {
   const store = openMemory(options);
   await store.load();
   const reason = `rollback of curator run ${run.id}`;

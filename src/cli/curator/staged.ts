@@ -9,6 +9,7 @@ import {
   rejectSkillChange,
 } from "../../skills/index.ts";
 import { type CommandBody, type CommandContext, CommandFailure, type CommandInput } from "../command.ts";
+import { goneLines } from "../memory/entries.ts";
 import { openStore } from "../memory/open.ts";
 import { counted, printable } from "../printing.ts";
 import { openSkills } from "../skills/open.ts";
@@ -28,13 +29,23 @@ export const approve: CommandBody = async (input, context) => {
   };
   const directory = pendingWritesDirectory(context.home.home);
   const store = memory.length > 0 ? await openStore({ ...input, flags: {} }, context) : undefined;
-  for (const { id } of memory) if (store) note(id, await approvePending(store, directory, id));
+  const gone: string[] = [];
+  const removed: string[] = [];
+  for (const { id } of memory) {
+    if (!store) continue;
+    const outcome = await approvePending(store, directory, id);
+    note(id, outcome);
+    if (!outcome.ok) continue;
+    gone.push(...goneLines(outcome.value.changes ?? [], outcome.value.archived));
+    removed.push(...(outcome.value.removed ?? []), ...(outcome.value.archived ?? []));
+  }
   const skillStore = skills.length > 0 ? await openSkills(context) : undefined;
   for (const { id } of skills) if (skillStore) note(id, await approveSkillChange(skillStore, id));
   return {
-    json: { success: failed.length === 0, approved, failed },
+    json: { success: failed.length === 0, approved, failed, removed },
     lines: [
       `Approved ${counted(approved.length, "proposal")}.`,
+      ...gone,
       ...failed.map(({ id, error }) => `  ${id} failed: ${printable(error)}`),
     ],
     notes: store?.warnings ?? [],

@@ -10,6 +10,7 @@ import {
 } from "../../curated/index.ts";
 import type { CommandBody, CommandOutcome } from "../command.ts";
 import { oneLine, printable } from "../printing.ts";
+import { goneLines } from "./entries.ts";
 import { openStore, stagedWrites, unwrap } from "./open.ts";
 
 // A summary is cut where it is made; here it only has to stay in its line.
@@ -38,14 +39,28 @@ export const approve: CommandBody = async (input, context) => {
   const { ids, records, skipped } = chosen(directory, input.args.id ?? "");
   if (ids.length === 0) return nothingWaits("approved", skipped);
   const store = await openStore(input, context);
-  const approved: { id: string; target: string; message: string; change_id?: string }[] = [];
+  const approved: {
+    id: string;
+    target: string;
+    message: string;
+    removed?: readonly string[];
+    change_id?: string;
+  }[] = [];
+  const gone: string[] = [];
   const failed: { id: string; kind: string; error: string }[] = [];
   const warnings = new Set<string>();
   for (const id of ids) {
     const outcome = await approvePending(store, directory, id);
     if (outcome.ok) {
-      const { target, message, warning, changeId } = outcome.value;
-      approved.push({ id, target, message, ...(changeId === undefined ? {} : { change_id: changeId }) });
+      const { target, message, warning, changeId, removed, changes, archived } = outcome.value;
+      approved.push({
+        id,
+        target,
+        message,
+        ...(removed === undefined ? {} : { removed }),
+        ...(changeId === undefined ? {} : { change_id: changeId }),
+      });
+      gone.push(...goneLines(changes ?? [], archived));
       if (warning !== undefined) warnings.add(`warning: ${target}: ${warning}`);
     } else if (!records.some((record) => record.id === id)) {
       unwrap(outcome); // no such record: that alone is the answer
@@ -57,6 +72,7 @@ export const approve: CommandBody = async (input, context) => {
     json: { success: failed.length === 0, approved, failed },
     lines: [
       `Approved ${approved.length} memory write(s).`,
+      ...gone,
       ...(failed.length > 0 ? ["Failed:"] : []),
       ...failed.map(({ id, error }) => `  ${id}: ${printable(error)}`),
     ],

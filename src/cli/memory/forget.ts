@@ -3,11 +3,21 @@ import { type Forgotten, fileNameOf } from "../../curated/index.ts";
 import type { CommandBody } from "../command.ts";
 import { counted, oneLine } from "../printing.ts";
 import { declined } from "./confirm.ts";
-import { openStore, stagedWritesOf, unwrap, wantedText } from "./open.ts";
+import { askedEntry, entryName, targetNamed } from "./named-entry.ts";
+import { openStore, stagedWritesOf, unwrap } from "./open.ts";
 
 export const forget: CommandBody = async (input, context) => {
-  const text = await wantedText(input, context, "text");
+  const asked = await askedEntry(input, context, {
+    word: input.args.text,
+    command: "forget",
+    isDashInput: true,
+  });
   const store = await openStore(input, context);
+  const target = targetNamed(asked, store, input);
+  const text =
+    asked.by === "text"
+      ? asked.text
+      : unwrap(store.resolve(target, entryName(asked, store, target))).op.oldText;
   const options = stagedWritesOf(input, context);
   const traces = store.traces(text, options);
   if (isNothing(traces)) {

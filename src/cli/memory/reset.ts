@@ -10,7 +10,7 @@ import {
 } from "../../curated/index.ts";
 import { groupThousands } from "../../lib/index.ts";
 import type { CommandBody, CommandContext, CommandInput, CommandOutcome } from "../command.ts";
-import { counted } from "../printing.ts";
+import { changeLine, counted } from "../printing.ts";
 import { declined } from "./confirm.ts";
 import { openStore, stagedWritesOf, unwrap } from "./open.ts";
 
@@ -46,23 +46,25 @@ async function resetAll(
     context,
   );
   if (refused) return refused;
-  const done: { name: string; bytes: number; changeId?: string }[] = [];
+  const done: { name: string; bytes: number; removed: readonly string[]; changeId?: string }[] = [];
   for (const { target, name, bytes } of files) {
     const hadEntries = store.entries(target).length > 0;
     const result = await store.reset(target, { origin: "cli" });
     const outcome = unwrap(result, !result.ok && result.error.kind === "io" ? STUCK : undefined);
     const undo = hadEntries && outcome.changeId !== undefined ? { changeId: outcome.changeId } : {};
-    done.push({ name, bytes, ...undo });
+    done.push({ name, bytes, removed: outcome.removed ?? [], ...undo });
   }
   return {
     json: {
       success: true,
       deleted: done.map(({ name }) => name),
       changes: done.flatMap(({ changeId }) => changeId ?? []),
+      removed: done.flatMap(({ removed }) => removed),
     },
-    lines: done.map(({ name, bytes, changeId }) => {
+    lines: done.flatMap(({ name, bytes, removed, changeId }) => {
       const back = changeId === undefined ? "" : ` 'hermes memory undo ${changeId}' brings it back.`;
-      return `Deleted ${name} (${bytesText(bytes)}).${back}`;
+      const gone = removed.map((before) => changeLine({ at: 0, before, after: null }, true));
+      return [`Deleted ${name} (${bytesText(bytes)}).${back}`, ...gone];
     }),
     notes: store.warnings,
   };

@@ -114,6 +114,7 @@ export function encodeRecord(record: JournalRecord): Record<string, unknown> {
         at: only?.at,
         before: only?.before,
         after: only?.after,
+        into: only?.into,
         changes: only ? undefined : changes,
         file_before: fileBefore,
         file_after: fileAfter,
@@ -176,7 +177,12 @@ function decodeChange(head: Head, value: Record<string, unknown>): ChangeRecord 
 
 function decodeStep(value: unknown): Change | undefined {
   if (!isObject(value) || typeof value.at !== "number") return undefined;
-  return { at: value.at, before: stringOrNull(value.before), after: stringOrNull(value.after) };
+  return {
+    at: value.at,
+    before: stringOrNull(value.before),
+    after: stringOrNull(value.after),
+    ...(typeof value.into === "string" ? { into: value.into } : {}),
+  };
 }
 
 function decodeRefusal(head: Head, value: Record<string, unknown>): RefusalRecord {

@@ -14,17 +14,28 @@ import type { CommandCall, CommandReply } from "../command.ts";
 import { short } from "../format.ts";
 import { takeOptions, withoutQuotes } from "../parse.ts";
 import { failed, told } from "../reply.ts";
-import { noMemory } from "./show.ts";
+import { freshLook, noMemory } from "./show.ts";
 
 const FROM_NEXT_SESSION = "It counts from the next session on; the prompt of this one stays as it is.";
 const ENTRY_CHARS = 80;
+const REMOVE_USAGE = "Usage: /memory remove [--user | --target memory|user] text, or --entry and its number";
 
 export function add(call: CommandCall, rest: string): Promise<CommandReply> {
   return write(call, rest, "add", (content) => ({ action: "add", content }));
 }
 
-export function remove(call: CommandCall, rest: string): Promise<CommandReply> {
-  return write(call, rest, "remove", (oldText) => ({ action: "remove", oldText }));
+/** `--entry 2` is the second one that '/memory show' lists. A bare number could be that or a text, so it is refused. */
+export async function remove(call: CommandCall, rest: string): Promise<CommandReply> {
+  const [, before = "", number, behind = ""] = /^(.*?)--entry[ =](\d{1,9})(?:\s+(.*))?$/s.exec(rest) ?? [];
+  if (number === undefined) return write(call, rest, "remove", (oldText) => ({ action: "remove", oldText }));
+  const place = targetOf(`${before}${behind}`.trim());
+  const memory = call.agent.memory;
+  if (memory === undefined) return noMemory();
+  if (place === undefined || place.text !== "") return failed("usage", REMOVE_USAGE);
+  const oldText = (await freshLook(memory, call.host)).entries(place.target)[Number(number) - 1];
+  if (oldText === undefined)
+    return failed("no_match", `There is no entry ${number}.`, "'/memory show' lists the entries.");
+  return apply(call.agent, memory, place.target, { action: "remove", oldText, match: "entry" });
 }
 
 export async function undo({ agent }: CommandCall, rest: string): Promise<CommandReply> {
@@ -38,7 +49,7 @@ export async function undo({ agent }: CommandCall, rest: string): Promise<Comman
   const outcome = await memory.undo(chosen, metaOf(agent));
   if (!outcome.ok) return refusal(outcome.error);
   const { changeId } = outcome.value;
-  for (const op of operationsOf(memory, changeId))
+  for (const op of (outcome.value.changes ?? []).flatMap(toOperation))
     if (changeId !== undefined) agent.noteMemoryWrite({ target: outcome.value.target, op, changeId });
   return written(outcome.value, { undone: candidate?.id ?? null });
 }
@@ -73,9 +84,27 @@ async function write(
   const text = withoutQuotes(place?.text ?? "");
   if (place === undefined || text === "")
     return failed("usage", `Usage: /memory ${action} [--user | --target memory|user] text`);
-  const { target } = place;
-  const op = toOp(text);
-  const outcome = await agent.memory.apply(target, op, metaOf(agent));
+  if (action === "remove" && text === place.text && /^#?\d{1,7}\.?$/.test(text))
+    return failed("usage", `'${text}' is a number, not a text.`, ...numberHint(text.replace(/\D/g, "")));
+  return apply(agent, agent.memory, place.target, toOp(text));
+}
+
+function numberHint(number: string): string[] {
+  return [
+    `'/memory remove --entry ${number}' removes entry ${number} of '/memory show'; '/memory remove "${number}"' the one with this text.`,
+  ];
+}
+
+async function apply(
+  agent: AgentSurface,
+  memory: MemoryStore,
+  target: MemoryTarget,
+  asked: MemoryOp,
+): Promise<CommandReply> {
+  const named = asked.action === "add" ? undefined : memory.resolve(target, asked);
+  if (named && !named.ok) return refusal(named.error);
+  const op = named?.value.op ?? asked;
+  const outcome = await memory.apply(target, op, metaOf(agent));
   if (!outcome.ok) return refusal(outcome.error);
   const { changeId } = outcome.value;
   if (changeId !== undefined) agent.noteMemoryWrite({ target, op, changeId });
@@ -87,17 +116,18 @@ function metaOf(agent: AgentSurface): { readonly origin: "cli"; readonly session
 }
 
 function written(outcome: MemoryOpOutcome, more: object): CommandReply {
-  const { target, message, usedChars, charLimit, warning, changeId, archived = [] } = outcome;
+  const { target, message, usedChars, charLimit, warning, changeId, archived = [], removed = [] } = outcome;
   const usage = formatUsage({ used: usedChars, limit: charLimit });
   const change = changeId === undefined ? "" : `, change ${changeId}`;
   return told(
     [
       `${message} (${target} ${usage}${change})`,
+      ...removed.map((entry) => `- ${entry}`),
       ...archived.map((entry) => `Moved to the archive to make room: ${short(entry, ENTRY_CHARS)}`),
       ...(warning === undefined ? [] : [warning]),
       ...(changeId === undefined ? [] : [FROM_NEXT_SESSION]),
     ],
-    { success: true, target, message, usage, change_id: changeId ?? null, archived, ...more },
+    { success: true, target, message, usage, change_id: changeId ?? null, archived, removed, ...more },
   );
 }
 
@@ -117,12 +147,7 @@ function targetOf(rest: string): Place | undefined {
   return target === "user" || target === "memory" ? { target, text: options.rest } : undefined;
 }
 
-/** What a change did to the file, as operations that do the same. */
-function operationsOf(memory: MemoryStore, changeId: string | undefined): MemoryOp[] {
-  const changes = memory.history().find(({ id }) => id === changeId)?.changes ?? [];
-  return changes.flatMap(toOperation);
-}
-
+/** A step of a change as the operation that does the same. */
 function toOperation({ before, after }: Change): MemoryOp[] {
   if (before === null) return after === null ? [] : [{ action: "add", content: after }];
   if (after === null) return [{ action: "remove", oldText: before }];
