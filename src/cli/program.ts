@@ -159,7 +159,7 @@ function isBareGroup(program: Command, argv: readonly string[]): boolean {
 }
 
 function addCommand(program: Command, spec: CommandSpec, io: Terminal, run: Run): void {
-  const command = commandAt(program, spec.name.split(" "), io).description(spec.summary);
+  const command = commandAt(program, spec.name.split(" "), io, spec.isHidden).description(spec.summary);
   for (const argument of spec.arguments ?? []) command.addArgument(toArgument(argument));
   for (const [name, flag] of Object.entries(spec.flags ?? {})) command.addOption(toOption(name, flag));
   command.option("--json", "print the result as JSON"); // for the help; it is taken out before parsing
@@ -180,12 +180,12 @@ function addCommand(program: Command, spec: CommandSpec, io: Terminal, run: Run)
 }
 
 /** The command at this path, made on the way where it is missing. */
-function commandAt(program: Command, words: readonly string[], io: Terminal): Command {
+function commandAt(program: Command, words: readonly string[], io: Terminal, isHidden = false): Command {
   return words.reduce((parent, word) => {
     const existing = parent.commands.find((each) => each.name() === word);
     if (existing) return existing;
     const made = configure(new Command(word), io);
-    parent.addCommand(made);
+    parent.addCommand(made, { hidden: isHidden });
     return made;
   }, program);
 }

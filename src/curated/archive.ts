@@ -1,5 +1,5 @@
 // The archive of one target: entries that had to make room. Appended to; an entry leaves it by a line that says so.
-import { appendJsonLines, randomHex, readJsonLines } from "../lib/index.ts";
+import { appendJsonLines, GrowingLines, randomHex } from "../lib/index.ts";
 import { isTime, isToken } from "./journal/record.ts";
 import type { WriteOrigin } from "./types.ts";
 
@@ -13,59 +13,89 @@ export type ArchivedEntry = {
 
 type ArchiveLine = ArchivedEntry | { readonly restored: string; readonly time: string };
 
-/** Oldest first, without what has been restored since. */
-export function readArchive(path: string): ArchivedEntry[] {
-  const waiting = new Map<string, ArchivedEntry>();
-  for (const line of readLines(path)) {
-    if ("restored" in line) waiting.delete(line.restored);
-    else waiting.set(line.id, line);
+export class Archive {
+  readonly #path: string;
+  readonly #lines: GrowingLines;
+  /** By id, oldest first, without what has been restored since. */
+  readonly #waiting = new Map<string, ArchivedEntry>();
+  readonly #idsByText = new Map<string, Set<string>>();
+
+  constructor(path: string) {
+    this.#path = path;
+    this.#lines = new GrowingLines(path);
   }
-  return [...waiting.values()];
+
+  /** Oldest first, without what has been restored since. */
+  entries(): ArchivedEntry[] {
+    this.#readOn();
+    return [...this.#waiting.values()];
+  }
+
+  /** On disk before this returns: the caller is about to take these entries out of the file. */
+  add(
+    texts: readonly string[],
+    meta: { time: string; origin: WriteOrigin; sessionId?: string | undefined },
+  ): void {
+    const lines = texts.map((text) => ({
+      id: randomHex(4),
+      time: meta.time,
+      text,
+      origin: meta.origin,
+      ...(meta.sessionId === undefined ? {} : { session: meta.sessionId }),
+    }));
+    appendJsonLines(this.#path, lines, { isDurable: true });
+  }
+
+  /** Notes that entries with these texts live in the file again. */
+  take(texts: readonly string[], time: string): void {
+    if (texts.length === 0) return;
+    this.#readOn();
+    const found = texts.flatMap((text) => [...(this.#idsByText.get(text) ?? [])]);
+    if (found.length > 0)
+      appendJsonLines(
+        this.#path,
+        found.map((id) => ({ restored: id, time })),
+      );
+  }
+
+  #readOn(): void {
+    const { values, isRestart } = this.#lines.next();
+    if (isRestart) {
+      this.#waiting.clear();
+      this.#idsByText.clear();
+    }
+    for (const line of values.flatMap(readLine)) {
+      this.#drop("restored" in line ? line.restored : line.id);
+      if ("restored" in line) continue;
+      this.#waiting.set(line.id, line);
+      const ids = this.#idsByText.get(line.text);
+      if (ids) ids.add(line.id);
+      else this.#idsByText.set(line.text, new Set([line.id]));
+    }
+  }
+
+  #drop(id: string): void {
+    const entry = this.#waiting.get(id);
+    if (!entry) return;
+    this.#waiting.delete(id);
+    this.#idsByText.get(entry.text)?.delete(id);
+  }
 }
 
-/** On disk before this returns: the caller is about to take these entries out of the file. */
-export function addToArchive(
-  path: string,
-  texts: readonly string[],
-  meta: { time: string; origin: WriteOrigin; sessionId?: string | undefined },
-): void {
-  const lines = texts.map((text) => ({
-    id: randomHex(4),
-    time: meta.time,
-    text,
-    origin: meta.origin,
-    ...(meta.sessionId === undefined ? {} : { session: meta.sessionId }),
-  }));
-  appendJsonLines(path, lines, { isDurable: true });
-}
-
-/** Notes that entries with these texts live in the file again. */
-export function takeFromArchive(path: string, texts: readonly string[], time: string): void {
-  const wanted = new Set(texts);
-  const found = readArchive(path).filter(({ text }) => wanted.has(text));
-  if (found.length > 0)
-    appendJsonLines(
-      path,
-      found.map(({ id }) => ({ restored: id, time })),
-    );
-}
-
-function readLines(path: string): ArchiveLine[] {
-  return readJsonLines(path).values.flatMap((value): ArchiveLine[] => {
-    if (typeof value !== "object" || value === null) return [];
-    const line = value as Record<string, unknown>;
-    const time = isTime(line.time) ? line.time : new Date(0).toISOString();
-    if (typeof line.restored === "string") return [{ restored: line.restored, time }];
-    if (!isToken(line.id) || typeof line.text !== "string") return [];
-    const session = typeof line.session === "string" ? { sessionId: line.session } : {};
-    return [
-      {
-        id: line.id,
-        time,
-        text: line.text,
-        origin: (isToken(line.origin) ? line.origin : "tool") as WriteOrigin,
-        ...session,
-      },
-    ];
-  });
+function readLine(value: unknown): ArchiveLine[] {
+  if (typeof value !== "object" || value === null) return [];
+  const line = value as Record<string, unknown>;
+  const time = isTime(line.time) ? line.time : new Date(0).toISOString();
+  if (typeof line.restored === "string") return [{ restored: line.restored, time }];
+  if (!isToken(line.id) || typeof line.text !== "string") return [];
+  const session = typeof line.session === "string" ? { sessionId: line.session } : {};
+  return [
+    {
+      id: line.id,
+      time,
+      text: line.text,
+      origin: (isToken(line.origin) ? line.origin : "tool") as WriteOrigin,
+      ...session,
+    },
+  ];
 }

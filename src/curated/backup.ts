@@ -8,11 +8,16 @@ export function backUp(file: string, bytes: Uint8Array, now: Date): string {
   const wanted = sha256(bytes);
   const existing = knownBackups(file).find((path) => hashOf(path) === wanted);
   if (existing) return existing;
-  let seconds = Math.floor(now.getTime() / 1000);
-  while (existsSync(backupPath(file, seconds))) seconds += 1; // another content, backed up in the same second
-  const path = backupPath(file, seconds);
+  const path = backupPathFor(file, now);
   writeFileAtomic(path, bytes, { mode: 0o600 });
   return path;
+}
+
+/** A name that is free. */
+export function backupPathFor(file: string, now: Date): string {
+  let seconds = Math.floor(now.getTime() / 1000);
+  while (existsSync(backupPath(file, seconds))) seconds += 1; // another content, backed up in the same second
+  return backupPath(file, seconds);
 }
 
 /** All backups of a file, oldest first. */

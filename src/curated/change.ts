@@ -5,7 +5,13 @@ import { findEntry } from "./match.ts";
 import type { MemoryError, MemoryOp } from "./types.ts";
 
 /** One step on the list: an entry comes (`before` null), goes (`after` null) or is exchanged in place. */
-export type Change = { readonly at: number; readonly before: string | null; readonly after: string | null };
+export type Change = {
+  readonly at: number;
+  readonly before: string | null;
+  readonly after: string | null;
+  /** Of an entry that goes because another one says it now: that one's text. */
+  readonly into?: string;
+};
 
 export type Edit = {
   readonly entries: readonly string[];
@@ -24,13 +30,14 @@ export function editEntries(entries: readonly string[], op: MemoryOp): Result<Ed
     }
     return ok(edit(entries, { at: entries.length, before: null, after: op.content }, "Entry added."));
   }
-  const found = findEntry(entries, op.oldText);
+  const found = findEntry(entries, op.oldText, op.match);
   if (!found.ok) return found;
   const at = found.value;
   const before = entries[at] as string;
   if (op.action === "remove") return ok(edit(entries, { at, before, after: null }, "Entry removed."));
   if (before === op.content) return ok({ entries, changes: [], message: "Entry replaced." });
-  if (entries.includes(op.content)) return ok(edit(entries, { at, before, after: null }, MERGED_MESSAGE));
+  if (entries.includes(op.content))
+    return ok(edit(entries, { at, before, after: null, into: op.content }, MERGED_MESSAGE));
   return ok(edit(entries, { at, before, after: op.content }, "Entry replaced."));
 }
 

@@ -45,12 +45,12 @@ export function checkOp(op: MemoryOp, options: ScanOptions): Result<MemoryOp, Me
         });
       }
       const problem = newTextProblem(content, options);
-      return problem ? err(problem) : ok({ action: "replace", oldText, content });
+      return problem ? err(problem) : ok({ ...op, oldText, content });
     }
     case "remove": {
       const oldText = cleanText(op.oldText);
       if (oldText === "") return err({ kind: "empty", message: "old_text cannot be empty." });
-      return ok({ action: "remove", oldText });
+      return ok({ ...op, oldText });
     }
     default:
       return op satisfies never;
@@ -94,21 +94,34 @@ export function newTextProblem(content: string, options: ScanOptions): MemoryErr
 }
 
 /**
- * Why this text may not be an entry, or nothing. Enough for a text that was an entry before (undo, restore): the second gate does not
- * hide what is in a file, so it does not keep it from coming back.
+ * Why a text that the file held once may not come back. The second gate does not hide what is in a file, so it does not keep it
+ * from coming back. A NUL that somebody wrote there by hand may, or it would be lost.
  */
-export function problemWith(content: string, { allow }: ScanOptions): MemoryError | undefined {
+export function problemComingBack(text: string, options: ScanOptions): MemoryError | undefined {
+  return structureProblem(text) ?? threatIn(text, options);
+}
+
+/** Why this text may not become an entry, or nothing. */
+export function problemWith(content: string, options: ScanOptions): MemoryError | undefined {
+  if (content.includes("\0")) return invalid("it holds a NUL character. Send plain text.");
+  return structureProblem(content) ?? threatIn(content, options);
+}
+
+function structureProblem(content: string): MemoryError | undefined {
   if (hasLoneSurrogate(content)) {
     return invalid(
       "it holds half of a surrogate pair, which cannot be stored as UTF-8. Send complete characters.",
     );
   }
-  if (content.includes("\0")) return invalid("it holds a NUL character. Send plain text.");
   if (breaksFormat(content)) {
     return invalid(
       "it holds a line with only '§', which separates entries in the file. Add each part as its own entry.",
     );
   }
+  return undefined;
+}
+
+function threatIn(content: string, { allow }: ScanOptions): MemoryError | undefined {
   const findings = scanThreats(content, "strict", { allow });
   const first = findings[0];
   if (!first) return undefined;

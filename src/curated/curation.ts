@@ -60,7 +60,8 @@ function carriedOut(
     const isStored = text !== undefined && list.includes(text);
     const after = index === 0 && text !== undefined && (text === before || !isStored) ? text : null;
     if (after === before || (text === before && index > 0)) continue; // the merged text is one of the sources
-    const change: Change = { at, before, after };
+    const merged = after === null && text !== undefined ? { into: text } : {};
+    const change: Change = { at, before, after, ...merged };
     list = applyChange(list, change);
     changes.push(change);
   }

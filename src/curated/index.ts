@@ -17,17 +17,19 @@ export type { Change } from "./change.ts";
 export { committedWrites } from "./committed-write.ts";
 export { scanOptions } from "./content-check.ts";
 export { type Drift, findDrift } from "./drift.ts";
+export { entryId, entryIds, looksLikeId } from "./entry-id.ts";
 export type { Explanation } from "./explain.ts";
 export type { Forgotten } from "./forget/forget.ts";
 export { ENTRY_DELIMITER, fileNameOf, formatEntries, parseEntries, withoutDuplicates } from "./format.ts";
 export { type MemoryUser, openMemoryStore, storeOptionsFrom } from "./from-config.ts";
-export type { HistoryLine } from "./history.ts";
+export type { HistoryChange, HistoryLine } from "./history.ts";
 export { Journal } from "./journal/journal.ts";
 export type { ReplayedChange } from "./journal/replay.ts";
 export { type MemoryFile, readMemoryFile } from "./memory-file.ts";
 export { lockPaths, pinsPath, type TargetPaths, targetPaths } from "./paths.ts";
 export { readPins } from "./pins.ts";
 export type { Purged } from "./purge.ts";
+export { withAllWords } from "./search-archive.ts";
 export { type BlockedEntry, buildSnapshot } from "./snapshot.ts";
 export { listTemps, STALE_AFTER_MS } from "./stale-temps.ts";
 export { MemoryStore } from "./store.ts";
@@ -39,6 +41,8 @@ export {
   type CommittedWrite,
   DEFAULT_MEMORY_CHAR_LIMIT,
   DEFAULT_USER_CHAR_LIMIT,
+  type EntryMatch,
+  type EntryName,
   MEMORY_TARGETS,
   type MemoryCuration,
   type MemoryError,

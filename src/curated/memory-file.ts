@@ -5,8 +5,8 @@ import {
   constants,
   existsSync,
   fstatSync,
+  lstatSync,
   openSync,
-  readFileSync,
   readSync,
   type Stats,
 } from "node:fs";
@@ -44,6 +44,12 @@ export type OpenMemoryFile = Disposable & {
   readonly file: MemoryFile;
   /** True as long as the path holds what was read. */
   isUnchanged(): boolean;
+  /** True when this very file is at `path`; for a missing file, when nothing is. */
+  isAt(path: string): boolean;
+  /** True when the file got one more name since it was opened. */
+  hasOneMoreLink(): boolean;
+  /** What the file holds now, wherever it is. */
+  readAgain(): Buffer;
 };
 
 /** Thrown instead of following a symbolic link, when that was asked for. */
@@ -69,6 +75,9 @@ export function openMemoryFile(
     return {
       file,
       isUnchanged: () => !existsSync(path),
+      isAt: (other) => !existsSync(other),
+      hasOneMoreLink: () => false,
+      readAgain: () => Buffer.alloc(0),
       [Symbol.dispose]: () => fd !== undefined && closeSync(fd),
     };
   }
@@ -81,7 +90,17 @@ function opened(file: MemoryFile, fd: number, before: Stats): OpenMemoryFile {
     const isSameInode = now.nlink === before.nlink && now.ctimeMs === before.ctimeMs;
     return isSameInode && now.size === before.size && now.mtimeMs === before.mtimeMs;
   };
-  return { file, isUnchanged, [Symbol.dispose]: () => closeSync(fd) };
+  return {
+    file,
+    isUnchanged,
+    isAt: (path) => {
+      const there = lstatSync(path, { throwIfNoEntry: false });
+      return there?.ino === before.ino && there.dev === before.dev;
+    },
+    hasOneMoreLink: () => fstatSync(fd).nlink === before.nlink + 1,
+    readAgain: () => readAll(fd, fstatSync(fd).size),
+    [Symbol.dispose]: () => closeSync(fd),
+  };
 }
 
 function contentOf(fd: number, stats: Stats, known: KnownContent | undefined): MemoryFile {
@@ -110,13 +129,24 @@ function openQuietly(path: string, flags: number): number {
 
 /** As long as the file said it is; what is appended meanwhile is noticed before anything is written. */
 function readAll(fd: number, size: number): Buffer {
-  if (size === 0) return readFileSync(fd); // some file systems give no sizes; taking such a file for empty would lose it
+  if (size === 0) return readToEnd(fd); // some file systems give no sizes; taking such a file for empty would lose it
   const bytes = Buffer.allocUnsafe(size);
   let length = 0;
   while (length < size) {
-    const count = readSync(fd, bytes, length, size - length, null);
+    const count = readSync(fd, bytes, length, size - length, length);
     if (count === 0) return bytes.subarray(0, length);
     length += count;
   }
   return bytes;
+}
+
+function readToEnd(fd: number): Buffer {
+  const pieces: Buffer[] = [];
+  for (let at = 0; ; ) {
+    const piece = Buffer.alloc(65_536);
+    const count = readSync(fd, piece, 0, piece.length, at);
+    if (count === 0) return Buffer.concat(pieces);
+    pieces.push(piece.subarray(0, count));
+    at += count;
+  }
 }

@@ -1,12 +1,11 @@
 // What a committed change comes back as.
 import { measure, usageWarning } from "./budget.ts";
-import type { Change } from "./change.ts";
 import type { Committed, Plan, TargetStore } from "./target-store.ts";
 import type { MemoryOpOutcome } from "./types.ts";
 
-export function outcomeOf(store: TargetStore, { plan, changeId }: Committed): MemoryOpOutcome {
+export function outcomeOf(store: TargetStore, { plan, changeId, warning: told }: Committed): MemoryOpOutcome {
   const budget = measure(plan.entries, store.limit);
-  const warning = usageWarning(budget);
+  const warning = [told, usageWarning(budget)].filter((line) => line !== undefined).join(" ");
   const outcome: { -readonly [K in keyof MemoryOpOutcome]: MemoryOpOutcome[K] } = {
     target: store.target,
     message: plan.message,
@@ -15,17 +14,27 @@ export function outcomeOf(store: TargetStore, { plan, changeId }: Committed): Me
     usedChars: budget.used,
     charLimit: budget.limit,
   };
-  if (warning !== undefined) outcome.warning = warning;
+  if (warning !== "") outcome.warning = warning;
   if (plan.archive?.length) outcome.archived = plan.archive;
-  if (changeId !== undefined) outcome.changeId = changeId;
-  if (changeId !== undefined) outcome.changes = lastingChanges(plan);
+  if (changeId !== undefined) {
+    outcome.changeId = changeId;
+    outcome.changes = plan.changes;
+    if (isMakingRoom(plan)) outcome.madeRoom = true;
+    const removed = textsGone(plan);
+    if (removed.length > 0) outcome.removed = removed;
+  }
   return outcome;
 }
 
-function lastingChanges({ action, changes, archive = [], isRewritten = false }: Plan): readonly Change[] {
-  // A tidying step and an undo archive what they are about; an ordinary write archives whatever is in its way.
-  const isMakingRoom = !isRewritten && (action === "add" || action === "replace" || action === "group");
-  return changes.filter(
-    ({ before, after }) => !(isMakingRoom && after === null && before !== null && archive.includes(before)),
+/** A tidying step and an undo archive what they are about; an ordinary write archives whatever is in its way. */
+function isMakingRoom({ action, archive = [], isRewritten = false }: Plan): boolean {
+  return (
+    archive.length > 0 && !isRewritten && (action === "add" || action === "replace" || action === "group")
   );
+}
+
+/** In the order they went, each once. What moved to the archive is told apart. */
+function textsGone({ changes, entries, archive = [] }: Plan): string[] {
+  const gone = changes.flatMap(({ before }) => (before === null ? [] : [before]));
+  return [...new Set(gone)].filter((text) => !entries.includes(text) && !archive.includes(text));
 }

@@ -28,5 +28,5 @@ export function makeRoom(
 
 export function archivedMessage(count: number): string {
   const moved = count === 1 ? "1 older entry was" : `${count} older entries were`;
-  return `${moved} moved to the archive to make room ('hermes memory archive list' shows them, 'restore' brings them back).`;
+  return `${moved} moved to the archive to make room (the memory tool's 'search_archive' and 'hermes memory archive list' show them, 'hermes memory archive restore' brings them back).`;
 }

@@ -5,15 +5,15 @@ import { findEntry } from "./match.ts";
 import { readMemoryFile } from "./memory-file.ts";
 import { withPin } from "./pins.ts";
 import type { TargetStore } from "./target-store.ts";
-import type { MemoryError } from "./types.ts";
+import type { EntryName, MemoryError } from "./types.ts";
 
 /** Returns the whole entry. */
 export function pinEntry(
   store: TargetStore,
-  text: string,
+  { oldText, match }: EntryName,
   isOn: boolean,
 ): Promise<Result<string, MemoryError>> {
-  const needle = cleanText(text);
+  const needle = cleanText(oldText);
   if (needle === "")
     return Promise.resolve(err({ kind: "empty", message: "The text of the entry cannot be empty." }));
   return store.exclusively(() => {
@@ -21,7 +21,7 @@ export function pinEntry(
     if (file.kind === "unreadable")
       return err({ kind: "io", message: `Cannot read ${store.paths.file}: ${file.reason}.` });
     store.load();
-    const found = findEntry(store.entries, needle);
+    const found = findEntry(store.entries, needle, match);
     if (!found.ok) return found;
     const entry = store.entries[found.value] as string;
     const changed = store.changePins((pins) => withPin(pins, store.target, entry, isOn));

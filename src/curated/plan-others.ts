@@ -3,7 +3,7 @@ import { err, ok, type Result } from "../lib/index.ts";
 import type { ArchivedEntry } from "./archive.ts";
 import { isOver, measure } from "./budget.ts";
 import { checkBudget, editEntries } from "./change.ts";
-import { problemWith, type ScanOptions } from "./content-check.ts";
+import { problemComingBack, type ScanOptions } from "./content-check.ts";
 import type { Plan } from "./target-store.ts";
 import type { MemoryError } from "./types.ts";
 
@@ -13,7 +13,7 @@ export function planRestore(
   limit: number,
   scan: ScanOptions,
 ): Result<Plan, MemoryError> {
-  const problem = problemWith(text, scan);
+  const problem = problemComingBack(text, scan);
   if (problem) return err(problem);
   const op = { action: "add", content: text } as const;
   const edited = editEntries(entries, op);
@@ -33,7 +33,8 @@ export function planReset(
   if (hash === null)
     return ok({ action: "reset", entries: [], changes: [], message: "There was no file to delete." });
   const changes = entries.map((before) => ({ at: 0, before, after: null }));
-  const canComeBack = !isOver(measure(entries, limit)) && entries.every((entry) => !problemWith(entry, scan));
+  const canComeBack =
+    !isOver(measure(entries, limit)) && entries.every((entry) => !problemComingBack(entry, scan));
   const message = canComeBack
     ? "File deleted."
     : "File deleted. Undo could not bring all of it back, so a backup was kept.";

@@ -2,6 +2,7 @@
 import { statSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import { namesIn } from "../lib/index.ts";
+import { HELD_SUFFIX } from "./held-file.ts";
 
 // A writer needs milliseconds. Where locks do not work, another one may be at it right now.
 export const STALE_AFTER_MS = 60_000;
@@ -11,10 +12,22 @@ export function listTemps(directory: string, prefix: string, suffix = ".tmp"): s
   return names.map((name) => join(directory, name));
 }
 
-/** Tidying up never stops a write. */
-export function removeStaleTemps(directory: string, prefix: string, now: Date): void {
+/**
+ * Tidying up never stops a write. `onHeld` gets the second names of files that were being replaced when their writer died:
+ * such a file may hold an edit that is nowhere else.
+ */
+export function removeStaleTemps(
+  directory: string,
+  prefix: string,
+  now: Date,
+  onHeld: (path: string) => void,
+): void {
   try {
-    for (const path of listTemps(directory, prefix)) removeIfStale(path, now);
+    for (const path of listTemps(directory, prefix)) {
+      if (!path.endsWith(HELD_SUFFIX)) removeIfStale(path, now);
+      // A link is as old as the file; when it was made shows in the time of the inode's change.
+      else if (now.getTime() - statSync(path).ctimeMs > STALE_AFTER_MS) onHeld(path);
+    }
   } catch {
     // A directory that may be written but not listed keeps its leftovers.
   }

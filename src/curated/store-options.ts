@@ -41,6 +41,7 @@ export function targetOptions(
   options: MemoryStoreOptions,
   target: MemoryTarget,
   warn: (line: string) => void,
+  othersSequence: () => number = () => 0,
 ): TargetOptions {
   for (const name of NUMBERS) {
     const value = options[name];
@@ -59,6 +60,7 @@ export function targetOptions(
       maxBytes: options.historyMaxBytes ?? DEFAULT_HISTORY_MAX_BYTES,
       keepChanges: options.historyKeep ?? DEFAULT_HISTORY_KEEP,
     },
+    othersSequence,
     clock: options.clock ?? systemClock,
     write: options.writeFile ?? writeFileAtomic,
     warn,

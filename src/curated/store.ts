@@ -2,25 +2,31 @@
 import { mkdirSync } from "node:fs";
 import { resolve } from "node:path";
 import { describeCause, err, ok, type Result } from "../lib/index.ts";
-import { type ArchivedEntry, readArchive } from "./archive.ts";
+import type { ArchivedEntry } from "./archive.ts";
 import { measure, usageWarning } from "./budget.ts";
 import { checkOp, cleanText, type ScanOptions, scanOptions } from "./content-check.ts";
 import { curationMeta, planCuration } from "./curation.ts";
+import { hasId, looksLikeId } from "./entry-id.ts";
 import { type Explanation, explain } from "./explain.ts";
+import { findById } from "./find-by-id.ts";
 import { eraseEverywhere, type Forgotten, findTraces } from "./forget/forget.ts";
-import { formatEntries } from "./format.ts";
-import { type HistoryLine, historyOf } from "./history.ts";
+import { formatEntries, parseEntries, withoutDuplicates } from "./format.ts";
+import { type HistoryLine, historyOf, isLater } from "./history.ts";
 import type { ReplayedChange } from "./journal/replay.ts";
+import { readMemoryFile } from "./memory-file.ts";
 import { outcomeOf } from "./outcome.ts";
 import { pinEntry } from "./pin-entry.ts";
 import { isPinned } from "./pins.ts";
 import { atStep, planOps } from "./plan-ops.ts";
 import { planReset, planRestore } from "./plan-others.ts";
 import { findPurgeable, type Purged, purgeTarget } from "./purge.ts";
+import { archiveJson } from "./search-archive.ts";
 import { type BlockedEntry, buildSnapshot, type Snapshot } from "./snapshot.ts";
 import { type MemoryStoreOptions, targetOptions } from "./store-options.ts";
 import { type CommitOptions, type Plan, type Planner, TargetStore } from "./target-store.ts";
 import {
+  type EntryMatch,
+  type EntryName,
   MEMORY_TARGETS,
   type MemoryCuration,
   type MemoryError,
@@ -29,11 +35,14 @@ import {
   type MemoryTarget,
   type WriteMeta,
 } from "./types.ts";
-import { newestUndoable, undoPlanner } from "./undo.ts";
+import { undoPlanner } from "./undo.ts";
 import { type GroupUndone, undoGroup } from "./undo-group.ts";
 
 /** Refusals worth a line in the journal. The others are typing mistakes. */
 const NOTED_REFUSALS: ReadonlySet<string> = new Set(["blocked", "drift", "over_limit", "denied"]);
+
+/** `followed`: ids of the changes that led from the asked id to this entry; none when it has the id itself. */
+type Resolved<Op> = { readonly op: Op; readonly followed: readonly string[] };
 
 export class MemoryStore {
   readonly dir: string;
@@ -54,8 +63,11 @@ export class MemoryStore {
       this.#warnings.push(line);
       options.log?.(line);
     };
-    const make = (target: MemoryTarget): TargetStore =>
-      new TargetStore(targetOptions(options, target, this.#warn));
+    const other = { memory: "user", user: "memory" } as const;
+    const make = (target: MemoryTarget): TargetStore => {
+      const othersSequence = (): number => this.#targets[other[target]].journal.lastSequence();
+      return new TargetStore(targetOptions(options, target, this.#warn, othersSequence));
+    };
     this.#targets = { memory: make("memory"), user: make("user") };
   }
 
@@ -125,17 +137,34 @@ export class MemoryStore {
       }
       checked.push(outcome.value);
     }
+    const resolved = checked.map((op) => (op.action === "add" ? ok({ op }) : this.#resolve(store.value, op)));
+    const unknown = resolved.find((each) => !each.ok);
+    if (unknown && !unknown.ok) return unknown;
+    const named = resolved.flatMap((each) => (each.ok ? [each.value.op] : []));
+    const followed = resolved.flatMap((each) =>
+      each.ok && "followed" in each.value ? each.value.followed : [],
+    );
     const context = { target, limit: store.value.limit, overflow: this.#overflow };
     const outcome = await this.#transact(
       store.value,
       ({ entries, pins }) => {
-        const plan = planOps(entries, checked, context, pins);
+        const plan = planOps(entries, named, context, pins);
         return meta.origin === "review" ? withoutLoss(entries, plan) : plan;
       },
       meta,
       options,
     );
-    return outcome.ok ? outcome : this.#refuse(store.value, checked, outcome.error, meta);
+    if (!outcome.ok) return this.#refuse(store.value, checked, outcome.error, meta);
+    return followed.length === 0 ? outcome : ok({ ...outcome.value, followed });
+  }
+
+  /**
+   * The entry that a text or an id stands for now, as an operation that holds for that entry only. An operation whose text is
+   * found in some entry, or nowhere, comes back as it is: the store tells what becomes of it.
+   */
+  resolve<Op extends EntryName>(target: MemoryTarget, op: Op): Result<Resolved<Op>, MemoryError> {
+    const store = this.#any(target);
+    return store.ok ? this.#resolve(store.value, op) : store;
   }
 
   /** A tidying step, as one change. Refused when the entries it is about are not what they were, or are pinned. */
@@ -174,28 +203,27 @@ export class MemoryStore {
     await this.#targets[target].recordRefusal(op.action, error, textOf([op]), meta);
   }
 
-  /** Newest first. */
+  /** Newest first: by the place in the journal, not by the clock. */
   history(options: { target?: MemoryTarget; limit?: number } = {}): HistoryLine[] {
     const targets = options.target ? [options.target] : MEMORY_TARGETS;
-    const lines = targets.flatMap((target) => historyOf(this.#targets[target]));
-    return lines
-      .reverse() // for lines of the same millisecond, which the sort leaves as they are
-      .sort((a, b) => (a.time < b.time ? 1 : a.time > b.time ? -1 : 0))
-      .slice(0, options.limit ?? lines.length);
+    return historyOf(
+      targets.map((target) => this.#targets[target]),
+      options.limit,
+    );
   }
 
   /** What `undo` would take back: the change with this id, or the newest one that can be. */
   undoCandidate(
     options: { id?: string; target?: MemoryTarget } = {},
   ): (ReplayedChange & { target: MemoryTarget }) | undefined {
-    const targets = options.target ? [options.target] : MEMORY_TARGETS;
-    const found = targets.flatMap((target) => {
-      const { changes } = this.#targets[target].replay();
-      const change =
-        options.id === undefined ? newestUndoable(changes) : changes.find(({ id }) => id === options.id);
-      return change ? [{ ...change, target }] : [];
-    });
-    return found.sort((a, b) => (a.time < b.time ? 1 : -1))[0];
+    const { id } = options;
+    let newest: (ReplayedChange & { target: MemoryTarget }) | undefined;
+    for (const target of options.target ? [options.target] : MEMORY_TARGETS) {
+      const replay = this.#targets[target].replay();
+      const change = id === undefined ? replay.newestUndoable() : replay.change(id);
+      if (change && isLater(change, newest)) newest = { ...change, target };
+    }
+    return newest;
   }
 
   async undo(
@@ -221,7 +249,7 @@ export class MemoryStore {
   }
 
   /** Where a text is, was, or was refused. `pendingDirectory` is searched too when given. */
-  explain(text: string, options: { pendingDirectory?: string } = {}): Explanation {
+  explain(text: string, options: { pendingDirectory?: string; isId?: boolean } = {}): Explanation {
     return explain(text, this.#all(), this.#scan, options);
   }
 
@@ -241,17 +269,27 @@ export class MemoryStore {
   /** Archived entries that are not in the file, oldest first. */
   archived(target?: MemoryTarget): (ArchivedEntry & { readonly target: MemoryTarget })[] {
     return (target ? [target] : MEMORY_TARGETS).flatMap((each) => {
-      const { entries, paths } = this.#targets[each];
-      const waiting = readArchive(paths.archive).filter(({ text }) => !entries.includes(text));
+      const { entries, archive } = this.#targets[each];
+      const stored = new Set(entries);
+      const waiting = archive.entries().filter(({ text }) => !stored.has(text));
       return waiting.map((entry) => ({ ...entry, target: each }));
     });
+  }
+
+  /** What the `memory` tool tells of the archive: at most 20 entries, scanned like those of the prompt. */
+  archiveAnswer(target: MemoryTarget, query: string): object {
+    return archiveJson(target, this.archived(target), query, this.#scan);
   }
 
   /** Brings an archived entry back to the end of its file. */
   async restore(id: string, meta: WriteMeta = {}): Promise<Result<MemoryOpOutcome, MemoryError>> {
     let entry: ReturnType<typeof this.archived>[number] | undefined;
     try {
-      entry = this.archived().find((each) => each.id === id);
+      const waiting = this.archived();
+      // By its number in the archive, or by the id that its text always has.
+      entry =
+        waiting.find((each) => each.id === id) ??
+        waiting.find((each) => looksLikeId(id) && hasId(each.target, each.text, id));
     } catch (cause) {
       return err(unreadableHistory(cause));
     }
@@ -275,10 +313,18 @@ export class MemoryStore {
     return isPinned(this.#targets[target].readPins(), target, entry);
   }
 
-  /** Pins or unpins the one entry that contains `text`. Returns that entry. */
-  pin(target: MemoryTarget, text: string, isOn = true): Promise<Result<string, MemoryError>> {
+  /** Pins or unpins the entry that is `text`, contains it or has it as its id. Returns that entry. */
+  async pin(
+    target: MemoryTarget,
+    text: string,
+    isOn = true,
+    match?: EntryMatch,
+  ): Promise<Result<string, MemoryError>> {
     const store = this.#any(target);
-    return store.ok ? pinEntry(store.value, text, isOn) : Promise.resolve(store);
+    if (!store.ok) return store;
+    const named = { oldText: cleanText(text), ...(match === undefined ? {} : { match }) };
+    const resolved = this.#resolve(store.value, named);
+    return resolved.ok ? pinEntry(store.value, resolved.value.op, isOn) : resolved;
   }
 
   /** Deletes the file of a target. Its journal stays, so `undo` brings the entries back. */
@@ -301,6 +347,23 @@ export class MemoryStore {
   ): Promise<Result<Purged, MemoryError>> {
     const store = this.#any(target);
     return store.ok ? purgeTarget(store.value, options.pendingDirectory) : Promise.resolve(store);
+  }
+
+  #resolve<Op extends EntryName>(store: TargetStore, op: Op): Result<Resolved<Op>, MemoryError> {
+    const same = ok({ op, followed: [] });
+    if (op.match === "entry" || (op.match === undefined && !looksLikeId(op.oldText))) return same;
+    const file = readMemoryFile(store.paths.file);
+    if (file.kind === "unreadable") return same; // the write that follows says so
+    const entries = withoutDuplicates(parseEntries(file.text));
+    if (op.match === undefined && entries.some((entry) => entry.includes(op.oldText))) return same;
+    try {
+      const found = findById(store, entries, op.oldText.toLowerCase());
+      if (found.kind === "entry")
+        return ok({ op: { ...op, oldText: found.text, match: "entry" }, followed: found.followed });
+      return op.match === undefined && found.kind === "unknown" ? same : err(found.error);
+    } catch (cause) {
+      return err(unreadableHistory(cause));
+    }
   }
 
   #all(): readonly TargetStore[] {

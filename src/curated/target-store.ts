@@ -1,6 +1,6 @@
 // One curated file and everything beside it: read, planned, journalled and replaced in one stretch under the target's lock.
-import { mkdirSync, unlinkSync } from "node:fs";
-import { dirname } from "node:path";
+import { mkdirSync, readFileSync, unlinkSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import {
   type Clock,
   describeCause,
@@ -13,13 +13,14 @@ import {
   withFileLockSync,
   type writeFileAtomic,
 } from "../lib/index.ts";
-import { addToArchive, takeFromArchive } from "./archive.ts";
-import { backUp } from "./backup.ts";
+import { Archive } from "./archive.ts";
+import { backUp, backupPathFor } from "./backup.ts";
 import type { Change } from "./change.ts";
 import { findDrift } from "./drift.ts";
 import { driftError, ioError, lockedError, refuseUnreadable } from "./file-errors.ts";
 import { fileNameOf, formatEntries, parseEntries, survivesReading, withoutDuplicates } from "./format.ts";
-import { difference, externalRecord } from "./journal/external.ts";
+import { HELD_SUFFIX, HeldFile, moveTo } from "./held-file.ts";
+import { difference, externalRecord, type FileBefore } from "./journal/external.ts";
 import {
   isInStep,
   Journal,
@@ -28,8 +29,14 @@ import {
   type JournalTail,
 } from "./journal/journal.ts";
 import { type ChangeAction, type ChangeRecord, refusalRecord } from "./journal/record.ts";
-import { type Replay, replayJournal } from "./journal/replay.ts";
-import { type KnownContent, type MemoryFile, openMemoryFile, readMemoryFile } from "./memory-file.ts";
+import type { Replay } from "./journal/replay.ts";
+import {
+  type KnownContent,
+  type MemoryFile,
+  type OpenMemoryFile,
+  openMemoryFile,
+  readMemoryFile,
+} from "./memory-file.ts";
 import { pinsPath, type TargetPaths, targetPaths } from "./paths.ts";
 import { isPinned, type Pins, readPins, withPin, writePins } from "./pins.ts";
 import { removeStaleTemps } from "./stale-temps.ts";
@@ -42,6 +49,8 @@ export type TargetOptions = {
   readonly limit: number;
   readonly lockTimeoutMs: number;
   readonly journal: JournalLimits;
+  /** The last sequence number in the other target's journal. */
+  readonly othersSequence: () => number;
   readonly clock: Clock;
   /** Replaces the file. Tests hand in one that fails. */
   readonly write: typeof writeFileAtomic;
@@ -84,26 +93,41 @@ export type CommitOptions = {
   readonly guard?: () => MemoryError | undefined;
 };
 
-export type Committed = { readonly plan: Plan; readonly changeId?: string };
+export type Committed = {
+  readonly plan: Plan;
+  readonly changeId?: string;
+  /** Something the caller should tell: the write is done, but an edit of somebody else is in a backup now. */
+  readonly warning?: string;
+};
 
 const REDO_LIMIT = 5;
 const PINS_WAIT_MS = 500;
 const REFUSAL_WAIT_MS = 250;
 
 /** Another program replaced the file after we read it, without taking the lock. */
-class ChangedUnderneath extends Error {}
+class ChangedUnderneath extends Error {
+  /** The journal tells of our change already. */
+  readonly isNoted: boolean;
+
+  constructor(isNoted: boolean) {
+    super("the file was changed by another program");
+    this.isNoted = isNoted;
+  }
+}
 
 export class TargetStore {
   readonly target: MemoryTarget;
   readonly limit: number;
   readonly paths: TargetPaths;
   readonly journal: Journal;
+  readonly archive: Archive;
   readonly #options: TargetOptions;
   #entries: readonly string[] = [];
   /** What this store wrote last. A file that still holds it need not be hashed and taken apart again. */
   #written: (KnownContent & { readonly entries: readonly string[] }) | undefined;
   readonly #lock: TargetLock;
-  #hasCleaned = false;
+  #cleaned: string | undefined;
+  #hasWarned = false;
 
   constructor(options: TargetOptions) {
     this.#options = options;
@@ -111,7 +135,8 @@ export class TargetStore {
     this.limit = options.limit;
     this.paths = targetPaths(options.dir, options.target);
     this.#lock = new TargetLock(this.paths.file, options.warn);
-    this.journal = new Journal(this.paths.journal, options.journal);
+    this.archive = new Archive(this.paths.archive);
+    this.journal = new Journal(this.paths.journal, options.journal, options.othersSequence);
   }
 
   /** Live: as of the last load or write of this store. */
@@ -156,9 +181,10 @@ export class TargetStore {
   /** What the journal tells, judged by the file as it is now. */
   replay(): Replay {
     // The journal first: a change committed in between then looks like a later edit, not like one that was cut off.
-    const { records } = this.journal.read();
-    const file = readMemoryFile(this.paths.file);
-    return replayJournal(records, file.kind === "unreadable" ? undefined : file.hash);
+    return this.journal.replay(() => {
+      const file = readMemoryFile(this.paths.file);
+      return file.kind === "unreadable" ? undefined : file.hash;
+    });
   }
 
   /** A refusal leaves a trace, without its text. Never delays the answer for long, never fails it. */
@@ -197,13 +223,13 @@ export class TargetStore {
   }
 
   /** Call under the lock: notes what others did to the file since the journal's last line. */
-  noteExternal(file: ReadableFile, pen: Pick<JournalPen, "append"> = this.journal): void {
-    const record = externalRecord(
-      this.journal,
-      file.hash,
-      entriesOf(file),
-      this.recordHead({ origin: "external" }),
-    );
+  noteExternal(
+    file: ReadableFile,
+    pen: Pick<JournalPen, "append"> = this.journal,
+    before?: FileBefore,
+  ): void {
+    const head = this.recordHead({ origin: "external" });
+    const record = externalRecord(this.journal, file.hash, entriesOf(file), head, before);
     if (record) pen.append(record);
   }
 
@@ -212,12 +238,13 @@ export class TargetStore {
     meta: WriteMeta,
     options: CommitOptions & { isLinkRefused?: boolean },
   ): Result<Committed, MemoryError> {
+    let givenUp: FileBefore | undefined;
+    this.#cleanOnce();
     for (let attempt = 0; attempt < REDO_LIMIT; attempt += 1) {
       using opened = openMemoryFile(this.paths.file, this.#written, options);
       const { file } = opened;
       const objection = options.guard?.();
       if (objection) return err(objection);
-      this.#cleanOnce();
       if (file.kind === "unreadable")
         return err(refuseUnreadable(this.paths.file, file, this.#options.clock.now()));
       this.#entries =
@@ -230,18 +257,17 @@ export class TargetStore {
         if (!options.isDriftAccepted) return err(driftError(this.paths.file, file.bytes, drift, now));
         backUp(this.paths.file, file.bytes, now);
       }
-      if (!isInStep(tail, file.hash)) this.noteExternal(file, pen);
+      if (!isInStep(tail, file.hash)) this.noteExternal(file, pen, givenUp);
       const planned = planner({ entries: this.#entries, hash: file.hash, pins: () => this.readPins() });
       if (!planned.ok) return planned;
       const plan = planned.value;
       if (isIdle(plan, file.hash)) return ok({ plan });
+      const entries = this.#entries;
       try {
-        const assertUnchanged = (): void => {
-          if (!opened.isUnchanged()) throw new ChangedUnderneath();
-        };
-        return ok({ plan, changeId: this.#write(file, plan, meta, { pen, assertUnchanged }) });
+        return ok({ plan, ...this.#write(opened, file, plan, meta, pen) });
       } catch (cause) {
         if (!(cause instanceof ChangedUnderneath)) throw cause;
+        if (cause.isNoted) givenUp = { hash: file.hash, entries };
       }
     }
     const cause = new Error("another program keeps changing it without taking the lock");
@@ -249,11 +275,12 @@ export class TargetStore {
   }
 
   #write(
+    opened: OpenMemoryFile,
     file: ReadableFile,
     plan: Plan,
     meta: WriteMeta,
-    { pen, assertUnchanged }: { pen: JournalPen; assertUnchanged: () => void },
-  ): string {
+    pen: JournalPen,
+  ): Pick<Committed, "changeId" | "warning"> {
     const text = formatEntries(plan.entries);
     const bytes = plan.bytes ?? Buffer.from(text, "utf8");
     const hash = sha256(bytes);
@@ -272,40 +299,90 @@ export class TargetStore {
       archived: plan.archive?.length ? plan.archive : undefined,
       undoes: plan.undoes,
     };
+    const { real } = this.#lock;
+    using held = this.hold(opened, real, `${this.paths.tempPrefix}${record.id}${HELD_SUFFIX}`);
     // The last steps before the file changes. Readers take no lock, so they may only ever see a complete file; what is
     // noted here for a change that then does not happen is recognised by its hashes.
     const beforeReplace = (): void => {
-      assertUnchanged();
-      if (plan.archive?.length) addToArchive(this.paths.archive, plan.archive, record);
+      if (!opened.isUnchanged() || !held.take()) throw new ChangedUnderneath(false);
+      if (plan.archive?.length) this.archive.add(plan.archive, record);
       this.#carryPins(plan.changes);
       // A file that goes leaves its text in this line only.
       pen.append(record, { isDurable: plan.isFileRemoved ?? false });
+      if (!held.isInPlace()) throw new ChangedUnderneath(true);
     };
     if (plan.isBackedUp && file.kind === "text")
       backUp(this.paths.file, file.bytes, this.#options.clock.now());
     if (plan.isFileRemoved) {
       beforeReplace();
-      unlinkSync(this.#lock.real);
-      syncDirectory(dirname(this.#lock.real));
+      unlinkSync(real);
+      syncDirectory(dirname(real));
     } else {
       // Taking the lock made the directory, except where there are no locks.
-      if (file.kind === "missing") mkdirSync(dirname(this.#lock.real), { recursive: true, mode: 0o700 });
+      if (file.kind === "missing") mkdirSync(dirname(real), { recursive: true, mode: 0o700 });
       const tempName = `${this.paths.tempPrefix}${record.id}.tmp`;
       const resolved = { previous: file.kind === "text" ? file.owner : undefined };
-      this.#options.write(this.#lock.real, bytes, { tempName, beforeReplace, resolved });
+      this.#options.write(real, bytes, { tempName, beforeReplace, resolved });
     }
     this.#entries = plan.entries;
     const isPlain = plan.bytes === undefined && survivesReading(plan.entries);
     this.#written = isPlain ? { bytes, hash, text, entries: plan.entries } : undefined;
+    const written = plan.isFileRemoved ? undefined : bytes;
+    const { warning } = this.keepIfEdited(held, { written, hash: record.fileAfter, pen });
     this.#afterCommit(record, plan);
-    return record.id;
+    return { changeId: record.id, ...(warning === undefined ? {} : { warning }) };
+  }
+
+  /** Call under the lock: the file that was read, kept until the new one is in its place. */
+  hold(opened: OpenMemoryFile, real: string, linkName: string): HeldFile {
+    return new HeldFile(opened, real, join(dirname(real), linkName), this.#warnOnce);
+  }
+
+  /** Where somebody wrote into the old file after we had read it, their version goes to a backup, and the journal says so. */
+  keepIfEdited(
+    held: HeldFile,
+    now: {
+      readonly written: Uint8Array | undefined;
+      readonly hash: string | null;
+      readonly pen?: Pick<JournalPen, "append">;
+    },
+  ): { readonly backup?: string; readonly warning?: string } {
+    try {
+      const backup = held.keepIfEdited(now.written, this.paths.file, this.#options.clock.now());
+      if (backup === undefined) return {};
+      return { backup, warning: this.#noteKept(backup, now.hash, now.pen ?? this.journal) };
+    } catch (cause) {
+      const warning = `Saved, but another program edited ${fileNameOf(this.target)} meanwhile, and its version could not be moved to a backup: ${describeCause(cause)}. Look for a file that ends with '${HELD_SUFFIX}' in ${dirname(this.#lock.real)}.`;
+      this.#options.warn(warning);
+      return { warning };
+    }
+  }
+
+  #noteKept(backup: string, hash: string | null, pen: Pick<JournalPen, "append">): string {
+    const name = fileNameOf(this.target);
+    const reason = `an edit made without the lock while ${name} was being replaced; kept in ${basename(backup)}`;
+    const head = this.recordHead({ origin: "external", reason });
+    pen.append({
+      kind: "change",
+      ...head,
+      action: "external",
+      changes: [],
+      fileBefore: hash,
+      fileAfter: hash,
+    });
+    const warning = `Another program edited ${name} without taking the lock while it was being replaced. That version is kept in ${backup}; add what is missing from it.`;
+    this.#options.warn(warning);
+    return warning;
   }
 
   /** The change is on disk; trouble with the tidying behind it is a warning, not a failure. */
   #afterCommit(record: ChangeRecord, plan: Plan): void {
     try {
       if (plan.action === "restore" || plan.action === "undo") {
-        takeFromArchive(this.paths.archive, plan.entries, record.time);
+        this.archive.take(
+          plan.changes.flatMap(({ after }) => after ?? []),
+          record.time,
+        );
       }
       this.journal.compactIfLarge(record.fileAfter, this.#options.clock);
     } catch (cause) {
@@ -342,11 +419,43 @@ export class TargetStore {
     }
   }
 
+  /** Before the file is opened: a leftover may be a second name of it, and taking that away looks like an edit. */
   #cleanOnce(): void {
-    if (this.#hasCleaned) return;
-    this.#hasCleaned = true;
-    removeStaleTemps(dirname(this.#lock.real), this.paths.tempPrefix, this.#options.clock.now());
+    const directory = dirname(this.#lock.real); // turns out to be another one where the file is a link
+    if (this.#cleaned === directory) return;
+    this.#cleaned = directory;
+    const now = this.#options.clock.now();
+    removeStaleTemps(directory, this.paths.tempPrefix, now, (path) => this.#settleHeld(path, now));
   }
+
+  /** A writer died while it replaced the file. What the old one holds is dropped only when the journal knows it. */
+  #settleHeld(path: string, now: Date): void {
+    const file = readMemoryFile(this.paths.file);
+    if (file.kind === "unreadable") return;
+    const { hash } = file;
+    const bytes = readFileSync(path);
+    const held = sha256(bytes);
+    const isKnown =
+      held === hash ||
+      this.journal
+        .read()
+        .records.some(
+          (record) =>
+            (record.kind === "change" && record.fileBefore === held) ||
+            (record.kind !== "refusal" && record.fileAfter === held),
+        );
+    if (isKnown) unlinkSync(path);
+    else {
+      const backup = backupPathFor(this.paths.file, now);
+      moveTo(path, backup, bytes);
+      this.#noteKept(backup, hash, this.journal);
+    }
+  }
+
+  readonly #warnOnce = (line: string): void => {
+    if (!this.#hasWarned) this.#options.warn(line);
+    this.#hasWarned = true;
+  };
 
   /** What every line about this target begins with. */
   recordHead({

@@ -8,6 +8,7 @@ export function memoryToolPreview(args: unknown): string {
   if (given.action === "add") return `+${target}: "${shown(given.content ?? "", 25)}"`;
   if (given.action === "replace") return `~${target}: ${oldText}`;
   if (given.action === "remove") return `-${target}: ${oldText}`;
+  if (given.action === "search_archive") return `?${target}: "${shown(given.query ?? "", 25)}"`;
   return `${shown(given.action, 25)} ${target}`;
 }
 

@@ -1,9 +1,11 @@
 // The JSON shapes of the `memory` tool. Other programs match on them; key order included.
 import { formatFraction, formatUsage } from "./budget.ts";
-import type { MemoryError, MemoryOpOutcome } from "./types.ts";
+import { entryId, entryIds } from "./entry-id.ts";
+import type { MemoryError, MemoryOpOutcome, MemoryTarget } from "./types.ts";
 
 export function outcomeJson(outcome: MemoryOpOutcome): object {
-  const { target, entries, entryCount, message, usedChars, charLimit, warning, archived } = outcome;
+  const { target, entries, entryCount, message, usedChars, charLimit, warning, archived, removed, followed } =
+    outcome;
   return {
     success: true,
     target,
@@ -13,6 +15,9 @@ export function outcomeJson(outcome: MemoryOpOutcome): object {
     message,
     ...(warning === undefined ? {} : { warning }),
     ...(archived === undefined ? {} : { archived }),
+    ...(removed === undefined ? {} : { removed }),
+    entry_ids: entryIds(target, entries),
+    ...(followed === undefined ? {} : { followed_changes: followed }),
   };
 }
 
@@ -21,16 +26,21 @@ export function refusedCall(error: string): object {
   return { error, success: false };
 }
 
-export function failure(error: MemoryError): object {
+export function failure(error: MemoryError, target: MemoryTarget): object {
   const base = { success: false, error: error.message };
   switch (error.kind) {
     case "ambiguous":
-      return { ...base, matches: error.matches };
+      return {
+        ...base,
+        matches: error.matches,
+        match_ids: error.entries.map((entry) => entryId(target, entry)),
+      };
     case "over_limit":
       return {
         ...base,
         current_entries: error.currentEntries,
         usage: formatFraction({ used: error.usedChars, limit: error.charLimit }),
+        current_entry_ids: entryIds(target, error.currentEntries),
       };
     case "drift":
       return { ...base, drift_backup: error.backup, remediation: error.remediation };

@@ -11,12 +11,17 @@ export const memoryToolSchema = {
     "",
     "Targets: 'memory' holds your own notes (environment, conventions, lessons learned); 'user' holds who the user is (name, role, preferences, manner of speaking).",
     "Actions: 'add' a new entry; 'replace' the entry that contains old_text; 'remove' the entry that contains old_text. old_text is a short piece that occurs in one entry only.",
+    "'search_archive' reads entries that are no longer in the prompt because they made room for newer ones: by the words in query, or the newest without one. Look there before you say that something was never noted. 'add' the text again to bring an entry back.",
     "Skip trivia, facts that are easy to find again, raw dumps and temporary task state.",
   ].join("\n"),
   parameters: {
     type: "object",
     properties: {
-      action: { type: "string", enum: ["add", "replace", "remove"], description: "What to do." },
+      action: {
+        type: "string",
+        enum: ["add", "replace", "remove", "search_archive"],
+        description: "What to do.",
+      },
       target: {
         type: "string",
         enum: ["memory", "user"],
@@ -26,7 +31,17 @@ export const memoryToolSchema = {
       old_text: {
         type: "string",
         description:
-          "A short piece of text that identifies one existing entry. Needed by 'replace' and 'remove'.",
+          "A short piece of text that identifies one existing entry. Needed by 'replace' and 'remove', unless id is given.",
+      },
+      id: {
+        type: "string",
+        description:
+          "The id of an existing entry, from entry_ids of an earlier answer. Instead of old_text, for 'replace' and 'remove'.",
+      },
+      query: {
+        type: "string",
+        description:
+          "Words to look for in the archive, for 'search_archive'. Without it, the newest entries.",
       },
     },
     required: ["action", "target"],

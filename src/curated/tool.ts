@@ -1,7 +1,7 @@
 // The `memory` tool: untyped arguments in, the tool's JSON out. Never throws, never touches a home it was not given.
 import { isApprovalOn } from "../config/index.ts";
 import { pendingWritesDirectory } from "../home.ts";
-import { err, ok, preview, type Result } from "../lib/index.ts";
+import { describeCause, err, ok, preview, pyStrip, type Result } from "../lib/index.ts";
 import { type ApprovalCallback, passGate, payloadOf, summarise } from "./approval/gate.ts";
 import { stagePending } from "./approval/pending.ts";
 import { announce } from "./committed-write.ts";
@@ -9,6 +9,7 @@ import type { MemoryStore } from "./store.ts";
 import { failure, outcomeJson, refusedCall, staged } from "./tool-result.ts";
 import {
   type CommittedWrite,
+  type EntryName,
   MEMORY_TARGETS,
   type MemoryError,
   type MemoryOp,
@@ -38,7 +39,13 @@ export async function memoryTool(
     return refusedCall("Memory is not available. It may be disabled in config or this environment.");
   const call = parseCall(args);
   if (!call.ok) return refusedCall(call.error.message);
-  const { target, op } = call.value;
+  const { target } = call.value;
+  if ("query" in call.value) return readArchive(store, target, call.value.query);
+  // An id becomes the entry's text here, so that a person who is asked, and a provider that is told, see the text.
+  const named =
+    call.value.op.action === "add" ? ok(unchanged(call.value.op)) : store.resolve(target, call.value.op);
+  if (!named.ok) return failure(named.error, target);
+  const { op, followed } = named.value;
   const meta = {
     origin: journalOrigin(context.origin),
     ...(context.sessionId === undefined ? {} : { sessionId: context.sessionId }),
@@ -60,7 +67,32 @@ export async function memoryTool(
   }
   const outcome = await store.apply(target, op, meta);
   if (outcome.ok) announce(outcome.value, context.onCommitted);
-  return outcome.ok ? outcomeJson(outcome.value) : failure(outcome.error);
+  if (!outcome.ok) return { ...failure(outcome.error, target), ...archiveHint(store, target, outcome.error) };
+  return outcomeJson(followed.length === 0 ? outcome.value : { ...outcome.value, followed });
+}
+
+/** Only looks: nobody is asked, and nothing is noted. */
+function readArchive(store: MemoryStore, target: MemoryTarget, query: string): object {
+  if (!store.isEnabled(target)) return refusedCall(`The target '${target}' is switched off in this home.`);
+  try {
+    return store.archiveAnswer(target, query);
+  } catch (cause) {
+    return refusedCall(`The archive could not be read: ${describeCause(cause)}.`);
+  }
+}
+
+/** A model that is told to make room should know that what made room earlier is not lost. */
+function archiveHint(store: MemoryStore, target: MemoryTarget, error: MemoryError): object {
+  if (error.kind !== "over_limit") return {};
+  try {
+    const count = store.archived(target).length;
+    const older =
+      count === 1 ? "1 older entry of this target is" : `${count} older entries of this target are`;
+    const archive_hint = `${older} in the archive; action 'search_archive' reads it.`;
+    return count === 0 ? {} : { archived_entries: count, archive_hint };
+  } catch {
+    return {}; // the refusal is what matters
+  }
 }
 
 function stage(target: MemoryTarget, op: MemoryOp, context: MemoryToolContext, dir: string): object {
@@ -81,35 +113,39 @@ function stage(target: MemoryTarget, op: MemoryOp, context: MemoryToolContext, d
 
 const SHOWN_CHARS = 80;
 
-type Call = { readonly target: MemoryTarget; readonly op: MemoryOp };
+type Call =
+  | { readonly target: MemoryTarget; readonly op: MemoryOp }
+  | { readonly target: MemoryTarget; readonly query: string };
 
 /** The order of these checks is part of the tool's interface. Null and "" count as missing. */
 function parseCall(args: unknown): Result<Call, MemoryError> {
   const given = typeof args === "object" && args !== null ? (args as Record<string, unknown>) : {};
-  const { action, target = "memory", content, old_text } = given;
+  const { action, target = "memory", content, old_text, id, query } = given;
   if (!isTarget(target)) {
     return err({ kind: "bad_target", message: `Invalid target '${show(target)}'. Use 'memory' or 'user'.` });
   }
-  for (const [name, value] of usedBy(action, content, old_text)) {
+  for (const [name, value] of usedBy(action, { content, old_text, id, query })) {
     if (value !== undefined && value !== null && typeof value !== "string") {
       return err({ kind: "invalid_content", message: `${name} must be a string, but is ${show(value)}.` });
     }
   }
   const text = typeof content === "string" && content !== "" ? content : undefined;
-  const oldText = typeof old_text === "string" && old_text !== "" ? old_text : undefined;
+  const entry = entryNamed(old_text, id);
   switch (action) {
     case "add":
       return text === undefined
         ? missing("Content is required for 'add' action.")
         : ok({ target, op: { action, content: text } });
     case "replace":
-      if (oldText === undefined) return missing("old_text is required for 'replace' action.");
+      if (entry === undefined) return missing("old_text is required for 'replace' action.");
       if (text === undefined) return missing("content is required for 'replace' action.");
-      return ok({ target, op: { action, oldText, content: text } });
+      return ok({ target, op: { action, ...entry, content: text } });
     case "remove":
-      return oldText === undefined
+      return entry === undefined
         ? missing("old_text is required for 'remove' action.")
-        : ok({ target, op: { action, oldText } });
+        : ok({ target, op: { action, ...entry } });
+    case "search_archive":
+      return ok({ target, query: typeof query === "string" ? pyStrip(query) : "" });
     default:
       return err({
         kind: "bad_action",
@@ -118,16 +154,28 @@ function parseCall(args: unknown): Result<Call, MemoryError> {
   }
 }
 
+/** An id says it more exactly than a piece of text does. */
+function entryNamed(oldText: unknown, id: unknown): EntryName | undefined {
+  const asked = typeof id === "string" ? pyStrip(id) : "";
+  if (asked !== "") return { oldText: asked, match: "id" };
+  return typeof oldText === "string" && oldText !== "" ? { oldText } : undefined;
+}
+
+function unchanged<Op extends MemoryOp>(op: Op): { readonly op: Op; readonly followed: readonly string[] } {
+  return { op, followed: [] };
+}
+
+const USED: Readonly<Record<string, readonly string[]>> = {
+  add: ["content"],
+  replace: ["old_text", "id", "content"],
+  remove: ["old_text", "id"],
+  search_archive: ["query"],
+};
+
 /** An argument that an action does not use is nobody's business. */
-function usedBy(action: unknown, content: unknown, oldText: unknown): (readonly [string, unknown])[] {
-  if (action === "add") return [["content", content]];
-  if (action === "remove") return [["old_text", oldText]];
-  return action === "replace"
-    ? [
-        ["old_text", oldText],
-        ["content", content],
-      ]
-    : [];
+function usedBy(action: unknown, given: Readonly<Record<string, unknown>>): (readonly [string, unknown])[] {
+  const names = typeof action === "string" && Object.hasOwn(USED, action) ? (USED[action] ?? []) : [];
+  return names.map((name) => [name, given[name]] as const);
 }
 
 function missing(message: string): Result<never, MemoryError> {

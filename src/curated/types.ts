@@ -1,4 +1,5 @@
 // The words of curated memory: what can be asked, what comes back, what can go wrong.
+import type { Change } from "./change.ts";
 
 export type MemoryTarget = "memory" | "user";
 
@@ -9,8 +10,22 @@ export const DEFAULT_USER_CHAR_LIMIT = 1375;
 
 export type MemoryOp =
   | { readonly action: "add"; readonly content: string }
-  | { readonly action: "replace"; readonly oldText: string; readonly content: string }
-  | { readonly action: "remove"; readonly oldText: string };
+  | {
+      readonly action: "replace";
+      readonly oldText: string;
+      readonly content: string;
+      readonly match?: EntryMatch;
+    }
+  | { readonly action: "remove"; readonly oldText: string; readonly match?: EntryMatch };
+
+/**
+ * How `oldText` names an entry. Absent: the entry equal to it, else the one that contains it, else the one with that id.
+ * `entry`: the whole text of an entry, and nothing else. `id`: the id of an entry.
+ */
+export type EntryMatch = "entry" | "id";
+
+/** The part of an operation that names an entry. */
+export type EntryName = { readonly oldText: string; readonly match?: EntryMatch };
 
 /** Who changed memory. `external` is a program or a person that wrote the file without us. */
 export type WriteOrigin = "cli" | "tool" | "review" | "curator" | "migration" | "approval" | "external";
@@ -42,17 +57,20 @@ export type MemoryOpOutcome = {
   readonly entryCount: number;
   readonly usedChars: number;
   readonly charLimit: number;
-  /** Present from 80 % usage on. */
+  /** Present from 80 % usage on, and when something went wrong beside the write. */
   readonly warning?: string;
   /** Entries that had to move to the archive to make room. */
   readonly archived?: readonly string[];
+  /** Texts that left the file by this change, whole; also those that were replaced, but not those in `archived`. */
+  readonly removed?: readonly string[];
+  /** What was done to the list, step by step, with whole texts. */
+  readonly changes?: readonly Change[];
+  /** Ids of the changes that led from the id that was asked for to the entry it stands for now. */
+  readonly followed?: readonly string[];
   /** Id of the journal line, when something was written. */
   readonly changeId?: string;
-  /**
-   * What it did to the file, entry by entry, with whole texts. Entries that moved to the archive only to make room are not among
-   * them: they are kept.
-   */
-  readonly changes?: readonly { readonly before: string | null; readonly after: string | null }[];
+  /** The entries in `archived` moved only to make room, so whoever mirrors this change keeps them. */
+  readonly madeRoom?: true;
 };
 
 /** A write that changed a file. Whoever mirrors memory elsewhere mirrors these and nothing else. */
@@ -71,7 +89,13 @@ export type MemoryError =
       readonly backup: string;
       readonly remediation: string;
     }
-  | { readonly kind: "ambiguous"; readonly message: string; readonly matches: readonly string[] }
+  | {
+      readonly kind: "ambiguous";
+      readonly message: string;
+      readonly matches: readonly string[];
+      /** The same entries, whole. */
+      readonly entries: readonly string[];
+    }
   | {
       readonly kind: "over_limit";
       readonly message: string;

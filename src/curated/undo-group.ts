@@ -14,6 +14,8 @@ import { planUndo, undoPlanner } from "./undo.ts";
 export type GroupUndone = {
   /** Ids of the changes that were taken back. */
   readonly changes: readonly string[];
+  /** Texts that left the files by it. */
+  readonly removed: readonly string[];
   /** Targets whose file is what it was before the group, byte for byte. */
   readonly exact: readonly MemoryTarget[];
   /** What was written to do so, for whoever mirrors memory elsewhere. */
@@ -38,7 +40,9 @@ export async function undoGroup(
   const undone: string[] = [];
   const exact: MemoryTarget[] = [];
   const writes: CommittedWrite[] = [];
+  const removed: string[] = [];
   for (const { store, changes } of parts) {
+    const before = store.entries;
     for (const change of changes.toReversed()) {
       if (change.changes.length === 0) continue; // only the bytes were other; they come back below
       const outcome = await store.transact(undoPlanner(store, change, scan, { isRestoring: true }), {
@@ -55,8 +59,9 @@ export async function undoGroup(
     if (!restored.ok) return restored;
     undone.push(...changes.filter((change) => change.changes.length === 0).map(({ id }) => id));
     if (sha256OfFile(store.paths.file) === first.fileBefore) exact.push(store.target);
+    removed.push(...before.filter((text) => !store.entries.includes(text)));
   }
-  return ok({ changes: undone, exact, writes });
+  return ok({ changes: undone, removed, exact, writes });
 }
 
 function liveChanges(store: TargetStore, group: string): ReplayedChange[] {

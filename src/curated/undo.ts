@@ -1,29 +1,10 @@
 // Takes one recorded change back, if the list still allows it.
 import { err, ok, preview, type Result } from "../lib/index.ts";
 import { applyChange, type Change, checkBudget } from "./change.ts";
-import { problemWith, type ScanOptions } from "./content-check.ts";
-import { FIRST_SEEN } from "./journal/external.ts";
-import type { ReplayedChange } from "./journal/replay.ts";
+import { problemComingBack, type ScanOptions } from "./content-check.ts";
+import { type ReplayedChange, whyNotUndoable } from "./journal/replay.ts";
 import type { Plan, Planner, TargetStore } from "./target-store.ts";
 import type { MemoryError } from "./types.ts";
-
-/** The change a bare `undo` means: the newest that took effect and is not taken back yet. Undos themselves do not count. */
-export function newestUndoable(changes: readonly ReplayedChange[]): ReplayedChange | undefined {
-  return changes.findLast(
-    (change) => change.action !== "undo" && change.changes.length > 0 && whyNotUndoable(change) === undefined,
-  );
-}
-
-export function whyNotUndoable(change: ReplayedChange): string | undefined {
-  if (change.status === "aborted")
-    return "it never took effect (the process died before the file was written)";
-  if (change.undoneBy !== undefined) return `it was taken back already, by ${change.undoneBy}`;
-  if (change.isIncomplete) return "its text is no longer kept";
-  if (change.action === "forget") return "forgotten text is erased everywhere";
-  if (change.reason === FIRST_SEEN) return "it only notes what the file held when it was first seen";
-  if (change.changes.length === 0) return "it changed no entry";
-  return undefined;
-}
 
 /** Looks the change up again under the lock: another process may have taken it back a moment ago. */
 export function undoPlanner(
@@ -33,10 +14,10 @@ export function undoPlanner(
   options: { readonly isRestoring?: boolean } = {},
 ): Planner {
   return ({ entries, hash }) => {
-    const { changes } = store.journal.replay(hash);
-    const change = changes.find(({ id }) => id === candidate.id);
+    const replay = store.journal.replay(hash);
+    const change = replay.change(candidate.id);
     if (!change) return err(refusal(candidate, "it is not in the journal any more"));
-    const revived = change.undoes === undefined ? undefined : changes.find(({ id }) => id === change.undoes);
+    const revived = change.undoes === undefined ? undefined : replay.change(change.undoes);
     // What came out of the archive goes back there, and so does what a change brought to life again had moved there.
     const moved =
       change.action === "restore" ? change.changes.flatMap(({ after }) => after ?? []) : revived?.archived;
@@ -67,7 +48,7 @@ export function planUndo(
     const step = invert(list, done);
     if (!step.ok) return err(refusal(change, step.error));
     const problem =
-      step.value.after === null || isRestoring ? undefined : problemWith(step.value.after, scan);
+      step.value.after === null || isRestoring ? undefined : problemComingBack(step.value.after, scan);
     if (problem) return err(problem);
     list = applyChange(list, step.value);
     changes.push(step.value);

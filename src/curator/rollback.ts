@@ -32,6 +32,8 @@ export type RollbackPlan = {
 
 export type RolledBack = {
   readonly memory: readonly string[];
+  /** Texts that left the memory files by it. */
+  readonly removed: readonly string[];
   readonly skills: readonly string[];
   /** Targets whose file is what it was before the run, byte for byte. */
   readonly exact: readonly MemoryTarget[];
@@ -102,6 +104,7 @@ export async function rollBack(
   if (memory && !memory.ok) return memory;
   const done = (): RolledBack => ({
     memory: memory?.value.changes ?? [],
+    removed: memory?.value.removed ?? [],
     skills: undone,
     exact: memory?.value.exact ?? [],
     mended: mended.value,
@@ -120,6 +123,7 @@ export async function rollBack(
 
 type MemoryUndone = {
   readonly changes: readonly string[];
+  readonly removed: readonly string[];
   readonly exact: readonly MemoryTarget[];
   readonly notes: readonly string[];
 };
@@ -133,8 +137,8 @@ async function undoMemory(
   const reason = `rollback of curator run ${run.id}`;
   const outcome = await store.undoGroup(run.id, { origin: "curator", reason });
   if (!outcome.ok) return err({ kind: "conflict", message: outcome.error.message });
-  const { changes, exact, writes } = outcome.value;
-  return ok({ changes, exact, notes: await tellProvider(options, writes) });
+  const { changes, removed, exact, writes } = outcome.value;
+  return ok({ changes, removed, exact, notes: await tellProvider(options, writes) });
 }
 
 function belongsTo({ action, session, approval, undone_by }: HistoryEntry, run: RunRecord): boolean {

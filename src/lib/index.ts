@@ -25,6 +25,7 @@ export {
   appendToOpen,
   type FileState,
   type FileVersion,
+  GrowingLines,
   type JsonLines,
   parseJsonLines,
   readJsonLines,

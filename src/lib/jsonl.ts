@@ -41,6 +41,90 @@ export function parseJsonLines(text: string): JsonLines {
   return { values, damaged };
 }
 
+const PROOF_BYTES = 256;
+
+/**
+ * Reads a file of lines again and again, each byte once: a later look takes up where the last one stopped. It starts over
+ * when the file was replaced, was cut, or ends inside a line.
+ */
+export class GrowingLines {
+  readonly #path: string;
+  #file: { readonly dev: number; readonly ino: number } | undefined;
+  #offset = 0;
+  /** The last bytes that were read. A new file may get the number of a deleted one, but not these bytes at this place. */
+  #proof: Buffer = Buffer.alloc(0);
+  #bytesRead = 0;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** Bytes taken from the file so far, by all looks. */
+  get bytesRead(): number {
+    return this.#bytesRead;
+  }
+
+  /** `isRestart`: what earlier looks gave no longer counts; `values` is all there is. */
+  next(): JsonLines & { readonly isRestart: boolean } {
+    const fd = openToRead(this.#path);
+    if (fd === undefined) {
+      this.#forget();
+      return { values: [], damaged: 0, isRestart: true };
+    }
+    try {
+      const { dev, ino, size } = fstatSync(fd);
+      const isRestart = !this.#continues(fd, { dev, ino, size });
+      if (isRestart) this.#forget();
+      const bytes = readRange(fd, this.#offset, size);
+      this.#bytesRead += bytes.length;
+      if (bytes.length > 0 && bytes.at(-1) !== 0x0a) {
+        // Half a line, or a whole one without its end. Either way the next look has to see it anew.
+        const all = this.#offset === 0 ? bytes : readRange(fd, 0, size);
+        this.#forget();
+        return { ...parseJsonLines(all.toString("utf8")), isRestart: true };
+      }
+      this.#file = { dev, ino };
+      this.#offset += bytes.length;
+      if (bytes.length > 0)
+        this.#proof = Buffer.concat([this.#proof, bytes.subarray(-PROOF_BYTES)]).subarray(-PROOF_BYTES);
+      return { ...parseJsonLines(bytes.toString("utf8")), isRestart };
+    } finally {
+      closeSync(fd);
+    }
+  }
+
+  #continues(fd: number, { dev, ino, size }: FileState): boolean {
+    if (!this.#file || this.#file.dev !== dev || this.#file.ino !== ino || size < this.#offset) return false;
+    return readRange(fd, this.#offset - this.#proof.length, this.#offset).equals(this.#proof);
+  }
+
+  #forget(): void {
+    this.#file = undefined;
+    this.#offset = 0;
+    this.#proof = Buffer.alloc(0);
+  }
+}
+
+function openToRead(path: string): number | undefined {
+  try {
+    return openSync(path, "r");
+  } catch (cause) {
+    if (errnoCode(cause) === "ENOENT") return undefined;
+    throw cause;
+  }
+}
+
+function readRange(fd: number, start: number, end: number): Buffer {
+  const bytes = Buffer.allocUnsafe(Math.max(0, end - start));
+  let length = 0;
+  while (length < bytes.length) {
+    const count = readSync(fd, bytes, length, bytes.length - length, start + length);
+    if (count === 0) break;
+    length += count;
+  }
+  return bytes.subarray(0, length);
+}
+
 /** Changes whenever the file grows or is replaced. */
 export type FileVersion = string;
 

@@ -69,7 +69,7 @@ describe("a call that a review has no right to", () => {
       "memory",
       remove,
       MEMORY,
-      "may not use 'memory' with action 'remove'; allowed are: add, replace",
+      "may not use 'memory' with action 'remove'; allowed are: add, replace, search_archive",
     ],
     ["combined", "memory", remove, BOTH, "may not use 'memory' with action 'remove'"],
     ["skill", "memory", remove, SKILLS, "about skills only"],

@@ -62,7 +62,7 @@ describe("hermes curator run", () => {
       run_count: 1,
     });
     const approved = await runHere(["curator", "approve", String(run.id)], { home });
-    expect(approved).toMatchObject({ code: 0, stdout: "Approved 1 proposal.\n" });
+    expect(approved).toMatchObject({ code: 0, stdout: "Approved 1 proposal.\n  - deploys on Monday.\n" });
     expect(memoryOf(home)).toBe(ENTRIES.slice(0, 3).join("\n§\n"));
     expect((await runHere(["curator", "rollback", "--list"], { home })).stdout).toContain(String(run.id));
     const refused = await runHere(["curator", "rollback"], { home });

@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { entryId } from "../../src/curated/index.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
 import { runHere, runHermes, runJson } from "./run.ts";
 
@@ -32,6 +33,7 @@ describe("hermes memory archive", () => {
     const [entry] = (await runJson(["memory", "archive", "list"], { home })) as Archived[];
     expect(entry).toEqual({
       id: expect.stringMatching(/^[0-9a-f]{8}$/),
+      entry_id: entryId("memory", "the Harbour crane"),
       time: expect.any(String),
       target: "memory",
       origin: "cli",
@@ -42,7 +44,7 @@ describe("hermes memory archive", () => {
       new RegExp(`^${entry?.id} {2}\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d {2}memory {2}the Harbour crane\\n$`),
     );
     expect((await runHere(["memory", "history", "--limit", "1"], { home })).stdout).toContain(
-      "  - the Harbour crane  (to the archive)\n",
+      `  - the Harbour crane  (to the archive)  [${entryId("memory", "the Harbour crane")}]\n`,
     );
     const explained = (await runHere(["memory", "explain", "harbour"], { home })).stdout;
     expect(explained).toContain("In the archive of MEMORY.md since ");
@@ -90,6 +92,7 @@ describe("hermes memory pin and unpin", () => {
     expect(await runJson(["memory", "unpin", "pinned"], { home })).toEqual({
       success: true,
       target: "memory",
+      id: entryId("memory", "pinned entry here"),
       entry: "pinned entry here",
       pinned: false,
     });

@@ -127,7 +127,7 @@ describe("hermes memory reset", () => {
 
     const done = await runHere(["memory", "reset"], { home, answers: [true] });
     expect(done.stdout).toMatch(
-      /^Deleted MEMORY\.md \(5 bytes\)\. 'hermes memory undo ([0-9a-f]{8})' brings it back\.\nDeleted USER\.md/,
+      /^Deleted MEMORY\.md \(5 bytes\)\. 'hermes memory undo ([0-9a-f]{8})' brings it back\.\n {2}- alpha\nDeleted USER\.md/,
     );
     expect(existsSync(file)).toBe(false);
     const id = /undo ([0-9a-f]{8})/.exec(done.stdout)?.[1] ?? "";
@@ -146,6 +146,7 @@ describe("hermes memory reset", () => {
       success: true,
       deleted: ["USER.md"],
       changes: [expect.stringMatching(/^[0-9a-f]{8}$/)],
+      removed: ["beta"],
     });
     expect(readFileSync(join(home, "memories", "MEMORY.md"), "utf8")).toBe("alpha");
   });

@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { entryId } from "../../src/curated/index.ts";
 import { startScript } from "../fakes/child.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
 import { runHere, runHermes, runJson } from "./run.ts";
@@ -22,6 +23,8 @@ describe("hermes memory show, add, replace, remove", () => {
       usage: "1% — 31/2,200 chars",
       entry_count: 1,
       message: "Entry replaced.",
+      removed: ["Deploys go through make ship"],
+      entry_ids: [entryId("memory", "Deploys go through make release")],
       change_id: expect.stringMatching(/^[0-9a-f]{8}$/),
     });
 
@@ -31,6 +34,7 @@ describe("hermes memory show, add, replace, remove", () => {
 
     const removed = await runHermes(["memory", "remove", "release"], { home });
     expect(removed).toMatchObject({ code: 0 });
+    expect(removed.stdout).toMatch(/^Entry removed\..*\n {2}- Deploys go through make release\n$/);
     expect(readFileSync(join(home, "memories", "MEMORY.md"), "utf8")).toBe("");
   });
 
@@ -41,7 +45,9 @@ describe("hermes memory show, add, replace, remove", () => {
     expect(await runJson(["memory", "show"], { home })).toEqual({
       memory: { entries: [], usage: "0% — 0/2,200 chars", used_chars: 0, char_limit: 2200, enabled: true },
       user: {
-        entries: [{ text: "Prefers metric units", pinned: true }],
+        entries: [
+          { id: entryId("user", "Prefers metric units"), text: "Prefers metric units", pinned: true },
+        ],
         usage: "1% — 20/1,375 chars",
         used_chars: 20,
         char_limit: 1375,

@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { entryId } from "../../src/curated/index.ts";
 import type { HistoryLine } from "../../src/index.ts";
 import { MemoryHome } from "../fakes/memory-home.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
@@ -28,28 +29,29 @@ describe("hermes memory history and undo", () => {
     const [refused, undo, remove, replace, user, add] = (await runJson(["memory", "history"], {
       home,
     })) as HistoryLine[];
+    const [one, two] = [entryId("memory", "one line"), entryId("memory", "line one\nline two")];
     const time = String.raw`\d{4}-\d\d-\d\d \d\d:\d\d`;
     const { stdout, stderr, code } = await runHermes(["memory", "history"], { home });
     expect({ stderr, code }).toEqual({ stderr: "", code: 0 });
     expect(stdout.replace(new RegExp(`^${time}`, "gm"), "TIME").split("\n")).toEqual([
       `TIME  ${refused?.id}  memory  cli  add  [refused: blocked by prompt_injection, 32 chars]`,
       `TIME  ${undo?.id}  memory  cli  undo of ${remove?.id}`,
-      "  + one line",
+      `  + one line  [${one}]`,
       `TIME  ${remove?.id}  memory  cli  remove  [undone by ${undo?.id}]`,
-      "  - one line",
+      `  - one line  [${one}]`,
       `TIME  ${replace?.id}  memory  cli  replace`,
-      "  ~ line one⏎line two -> one line",
+      `  ~ line one⏎line two -> one line  [${two} -> ${one}]`,
       "    reason: shorter",
       `TIME  ${user?.id}  user    cli  add`,
-      `  + ${"x".repeat(60)}...`,
+      `  + ${"x".repeat(60)}...  [${entryId("user", "x".repeat(61))}]`,
       `TIME  ${add?.id}  memory  cli  add`,
-      "  + line one⏎line two",
+      `  + line one⏎line two  [${two}]`,
       "",
     ]);
     expect(stdout).not.toContain(INJECTION);
     const full = (await runHere(["memory", "history", "--full"], { home })).stdout;
-    expect(full).toContain(`  + ${"x".repeat(61)}\n`);
-    expect(full).toContain("  + line one\n    line two\n");
+    expect(full).toContain(`  + ${"x".repeat(61)}  [`);
+    expect(full).toContain("  + line one\n    line two  [");
   });
 
   it("is shown in local time", async () => {
@@ -136,7 +138,7 @@ describe("hermes memory explain", () => {
     const exact = await runHermes(["memory", "explain", "the crane is blue"], { home });
     expect(exact.code).toBe(0);
     expect(exact.stdout.replace(/\d{4}-\d\d-\d\d \d\d:\d\d/, "TIME")).toBe(
-      `Stored in MEMORY.md (entry 2) since TIME, added by cli, change ${line?.id}.\n`,
+      `Stored in MEMORY.md (entry 2, id ${entryId("memory", "the crane is blue")}) since TIME, added by cli, change ${line?.id}.\n`,
     );
     await runHere(["memory", "pin", "crane"], { home });
     const part = await explained(home, "CRANE");

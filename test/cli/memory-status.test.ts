@@ -107,7 +107,7 @@ describe("hermes memory status and path", () => {
     const home = tempDirectory();
     const group = await runHermes(["memory"], { home });
     expect(group.code).toBe(0);
-    for (const { name } of memoryCommands) {
+    for (const { name } of memoryCommands.filter(({ isHidden }) => !isHidden)) {
       const words = name.split(" ");
       expect(group.stdout).toContain(`  ${words[1]}`);
       const help = await runHere([...words, "--help"], { home });

@@ -1,5 +1,6 @@
 // "What about this text?": every place it can be, was, or was kept from.
 import { describe, expect, it } from "vitest";
+import { entryId } from "../../src/curated/index.ts";
 import { memoryTool } from "../../src/index.ts";
 import { addAll, done, MemoryHome, refused, tickingClock } from "../fakes/memory-home.ts";
 
@@ -25,6 +26,7 @@ describe("explain", () => {
     expect(found.stored).toEqual([
       {
         target: "memory",
+        id: entryId("memory", "Uses Zsh at work"),
         entry: "Uses Zsh at work",
         position: 2,
         pinned: true,

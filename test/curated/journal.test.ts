@@ -21,6 +21,7 @@ describe("a committed change", () => {
     const [add, replace, remove] = home.journal();
     expect(add).toEqual({
       v: 1,
+      seq: 1,
       id: expect.stringMatching(/^[0-9a-f]{8}$/),
       time: expect.stringMatching(/^2026-03-01T08:00:\d\d\.000Z$/),
       kind: "change",

@@ -13,8 +13,15 @@ describe("the schema", () => {
     expect(parameters.type).toBe("object");
     for (const key of ["allOf", "anyOf", "oneOf", "not", "enum"]) expect(parameters).not.toHaveProperty(key);
     expect(parameters.required).toEqual(["action", "target"]);
-    expect(Object.keys(parameters.properties)).toEqual(["action", "target", "content", "old_text"]);
-    expect(parameters.properties.action.enum).toEqual(["add", "replace", "remove"]);
+    expect(Object.keys(parameters.properties)).toEqual([
+      "action",
+      "target",
+      "content",
+      "old_text",
+      "id",
+      "query",
+    ]);
+    expect(parameters.properties.action.enum).toEqual(["add", "replace", "remove", "search_archive"]);
     expect(parameters.properties.target.enum).toEqual(["memory", "user"]);
     for (const property of Object.values(parameters.properties)) expect(property.type).toBe("string");
   });
@@ -119,13 +126,13 @@ describe("an answer", () => {
   it("to a write has the entries, the usage, the count and the message", async () => {
     const home = new MemoryHome();
     expect(await json(home, { action: "add", content: "Kiln at 1240 °C" })).toBe(
-      '{"success":true,"target":"memory","entries":["Kiln at 1240 °C"],"usage":"0% — 15/2,200 chars","entry_count":1,"message":"Entry added."}',
+      '{"success":true,"target":"memory","entries":["Kiln at 1240 °C"],"usage":"0% — 15/2,200 chars","entry_count":1,"message":"Entry added.","entry_ids":["e6bd1241"]}',
     );
     expect(await json(home, { action: "replace", target: "memory", old_text: "Kiln", content: "Oven" })).toBe(
-      '{"success":true,"target":"memory","entries":["Oven"],"usage":"0% — 4/2,200 chars","entry_count":1,"message":"Entry replaced."}',
+      '{"success":true,"target":"memory","entries":["Oven"],"usage":"0% — 4/2,200 chars","entry_count":1,"message":"Entry replaced.","removed":["Kiln at 1240 °C"],"entry_ids":["6c54ee39"]}',
     );
     expect(await json(home, { action: "remove", old_text: "Oven" })).toBe(
-      '{"success":true,"target":"memory","entries":[],"usage":"0% — 0/2,200 chars","entry_count":0,"message":"Entry removed."}',
+      '{"success":true,"target":"memory","entries":[],"usage":"0% — 0/2,200 chars","entry_count":0,"message":"Entry removed.","removed":["Oven"],"entry_ids":[]}',
     );
   });
 
@@ -143,6 +150,7 @@ describe("an answer", () => {
       "message",
       "warning",
       "archived",
+      "entry_ids",
     ]);
     expect(result).toMatchObject({ archived: ["123456"], warning: expect.stringContaining("80%") });
   });
@@ -151,7 +159,7 @@ describe("an answer", () => {
     const home = new MemoryHome();
     await addAll(await home.open(), ["red hat", "red coat"]);
     expect(await json(home, { action: "remove", old_text: "red" })).toBe(
-      '{"success":false,"error":"Multiple entries matched \'red\'. Be more specific.","matches":["red hat","red coat"]}',
+      '{"success":false,"error":"Multiple entries matched \'red\'. Be more specific.","matches":["red hat","red coat"],"match_ids":["e697f3aa","d5b2b3ba"]}',
     );
   });
 
@@ -160,7 +168,13 @@ describe("an answer", () => {
     const store = await home.open({ memoryCharLimit: 10 });
     await addAll(store, ["red hat"]);
     const result = await memoryTool(store, { action: "add", content: "red coat" });
-    expect(Object.keys(result)).toEqual(["success", "error", "current_entries", "usage"]);
+    expect(Object.keys(result)).toEqual([
+      "success",
+      "error",
+      "current_entries",
+      "usage",
+      "current_entry_ids",
+    ]);
     expect(result).toMatchObject({ success: false, current_entries: ["red hat"], usage: "7/10" });
   });
 

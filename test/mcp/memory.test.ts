@@ -46,6 +46,24 @@ describe("memory over MCP", () => {
     await expect.poll(facts, { timeout: 10_000 }).toEqual([{ content: "Drinks coffee" }]);
   });
 
+  it("reaches the archive, and an entry by its id", async () => {
+    const home = tempDirectory();
+    writeFileSync(join(home, "config.yaml"), "memory:\n  memory_char_limit: 40\n  overflow: archive\n");
+    const client = await connect(home);
+    const add = (content: string) => call(client, "memory", { action: "add", target: "memory", content });
+    for (const text of ["The kiln needs 1240 degrees", "The crane is blue now"]) await add(text);
+    const asked = { action: "search_archive", target: "memory", query: "KILN" };
+    expect((await call(client, "memory", asked)).json).toMatchObject({
+      success: true,
+      archived: [{ text: "The kiln needs 1240 degrees" }],
+      total_matches: 1,
+    });
+    const { json } = await add("The crane is blue now");
+    const [id] = json.entry_ids as string[];
+    const removed = await call(client, "memory", { action: "remove", target: "memory", id });
+    expect(removed.json).toMatchObject({ removed: ["The crane is blue now"], entries: [] });
+  });
+
   it("says which tools only read", async () => {
     const client = await connect(tempDirectory());
     const { tools } = await client.listTools();

@@ -8,7 +8,7 @@ export type ReviewScope = { readonly memory: boolean; readonly skills: boolean }
 type Right = { readonly for: keyof ReviewScope; readonly actions?: readonly string[] };
 
 const RIGHTS: Readonly<Record<string, Right>> = {
-  memory: { for: "memory", actions: ["add", "replace"] },
+  memory: { for: "memory", actions: ["add", "replace", "search_archive"] },
   skills_list: { for: "skills" },
   skill_view: { for: "skills" },
   skill_manage: { for: "skills", actions: ["create", "patch", "edit", "write_file"] },

@@ -39,6 +39,7 @@ function lineOf(name: string, args: Fields, result: Fields, level: NotificationL
   const target = name === "memory" ? text(args.target) || "memory" : "skill";
   const label = LABELS[target] ?? target;
   if (result.staged === true) return `${label} staged for approval`;
+  if (name === "memory" && args.action === "search_archive") return undefined; // only looked
   const message = text(result.message);
   if (name === "memory" && message.includes("already exists")) return undefined; // nothing was written
   if (level === "verbose") return verbose(name, label, args, result) ?? message;

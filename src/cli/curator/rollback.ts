@@ -16,7 +16,7 @@ import {
   type CommandOutcome,
 } from "../command.ts";
 import { configOf } from "../context/settings.ts";
-import { counted, localTime, printable } from "../printing.ts";
+import { changeLine, counted, localTime, printable } from "../printing.ts";
 
 export const rollback: CommandBody = async (input, context) => {
   const home = resolve(context.home.home);
@@ -44,7 +44,7 @@ export const rollback: CommandBody = async (input, context) => {
       ...(hint === undefined ? {} : { hint }),
     });
   }
-  const { memory, skills, exact, mended, notes } = done.value;
+  const { memory, skills, exact, mended, removed, notes } = done.value;
   return {
     json: {
       success: true,
@@ -52,11 +52,13 @@ export const rollback: CommandBody = async (input, context) => {
       memory,
       skills,
       exact,
+      removed,
       ...(mended.length === 0 ? {} : { mended }),
     },
     lines: [
       ...mended.map((line) => printable(line)),
       `Run ${plan.run.id} is taken back: ${counted(memory.length, "change")} of memory, ${counted(skills.length, "change")} of skills.`,
+      ...removed.map((before) => changeLine({ at: 0, before, after: null }, true)),
       ...exact.map((target) => `The file of '${target}' is what it was before, byte for byte.`),
     ],
     notes: notes.map((note) => `warning: ${printable(note)}`),

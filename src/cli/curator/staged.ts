@@ -21,6 +21,7 @@ import {
   type CommandInput,
   type CommandOutcome,
 } from "../command.ts";
+import { goneLines } from "../memory/entries.ts";
 import { openStore } from "../memory/open.ts";
 import { tellProvider, withNews } from "../memory/provider-mirror.ts";
 import { counted, printable } from "../printing.ts";
@@ -42,15 +43,25 @@ export const approve: CommandBody = async (input, context) => {
   const directory = pendingWritesDirectory(context.home.home);
   const writes: CommittedWrite[] = [];
   const store = memory.length > 0 ? await openStore({ ...input, flags: {} }, context) : undefined;
-  for (const { id } of memory)
-    if (store)
-      note(id, await approvePending(store, directory, id, { onCommitted: (write) => writes.push(write) }));
+  const gone: string[] = [];
+  const removed: string[] = [];
+  for (const { id } of memory) {
+    if (!store) continue;
+    const outcome = await approvePending(store, directory, id, {
+      onCommitted: (write) => writes.push(write),
+    });
+    note(id, outcome);
+    if (!outcome.ok) continue;
+    gone.push(...goneLines(outcome.value.changes ?? [], outcome.value.archived));
+    removed.push(...(outcome.value.removed ?? []), ...(outcome.value.archived ?? []));
+  }
   const skillStore = skills.length > 0 ? await openSkills(context) : undefined;
   for (const { id } of skills) if (skillStore) note(id, await approveSkillChange(skillStore, id));
   const told: CommandOutcome = {
-    json: { success: failed.length === 0, approved, failed },
+    json: { success: failed.length === 0, approved, failed, removed },
     lines: [
       `Approved ${counted(approved.length, "proposal")}.`,
+      ...gone,
       ...failed.map(({ id, error }) => `  ${id} failed: ${printable(error)}`),
     ],
     notes: store?.warnings ?? [],

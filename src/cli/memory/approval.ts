@@ -11,6 +11,7 @@ import {
 } from "../../curated/index.ts";
 import type { CommandBody, CommandOutcome } from "../command.ts";
 import { oneLine, printable } from "../printing.ts";
+import { goneLines } from "./entries.ts";
 import { overrideHint } from "./failure.ts";
 import { openStore, stagedWrites, unwrap } from "./open.ts";
 import { tellProvider, withNews } from "./provider-mirror.ts";
@@ -41,7 +42,14 @@ export const approve: CommandBody = async (input, context) => {
   const { ids, records, skipped } = chosen(directory, input.args.id ?? "");
   if (ids.length === 0) return nothingWaits("approved", skipped);
   const store = await openStore(input, context);
-  const approved: { id: string; target: string; message: string; change_id?: string }[] = [];
+  const approved: {
+    id: string;
+    target: string;
+    message: string;
+    removed?: readonly string[];
+    change_id?: string;
+  }[] = [];
+  const gone: string[] = [];
   const failed: { id: string; kind: string; error: string }[] = [];
   const warnings = new Set<string>();
   const writes: CommittedWrite[] = [];
@@ -50,8 +58,15 @@ export const approve: CommandBody = async (input, context) => {
       onCommitted: (write) => writes.push(write),
     });
     if (outcome.ok) {
-      const { target, message, warning, changeId } = outcome.value;
-      approved.push({ id, target, message, ...(changeId === undefined ? {} : { change_id: changeId }) });
+      const { target, message, warning, changeId, removed, changes, archived } = outcome.value;
+      approved.push({
+        id,
+        target,
+        message,
+        ...(removed === undefined ? {} : { removed }),
+        ...(changeId === undefined ? {} : { change_id: changeId }),
+      });
+      gone.push(...goneLines(changes ?? [], archived));
       if (warning !== undefined) warnings.add(`warning: ${target}: ${warning}`);
     } else if (!records.some((record) => record.id === id)) {
       unwrap(outcome); // no such record: that alone is the answer
@@ -65,6 +80,7 @@ export const approve: CommandBody = async (input, context) => {
     json: { success: failed.length === 0, approved, failed },
     lines: [
       `Approved ${approved.length} memory write(s).`,
+      ...gone,
       ...(failed.length > 0 ? ["Failed:"] : []),
       ...failed.map(({ id, error }) => `  ${id}: ${printable(error)}`),
     ],

@@ -1,5 +1,13 @@
 // archive list, archive search, archive restore; pin and unpin, which keep entries from being archived.
-import { type ArchivedEntry, fileNameOf, type MemoryStore, type MemoryTarget } from "../../curated/index.ts";
+import {
+  type ArchivedEntry,
+  entryId,
+  fileNameOf,
+  MEMORY_TARGETS,
+  type MemoryStore,
+  type MemoryTarget,
+  withAllWords,
+} from "../../curated/index.ts";
 import {
   type CommandBody,
   type CommandContext,
@@ -9,7 +17,8 @@ import {
 } from "../command.ts";
 import { indented, localTime, oneLine } from "../printing.ts";
 import { changed } from "./entries.ts";
-import { openStore, targetFlag, targetsFlag, unwrap, wantedText } from "./open.ts";
+import { askedEntry, entryName, targetNamed } from "./named-entry.ts";
+import { openStore, targetsFlag, unwrap, wantedText } from "./open.ts";
 
 type Archived = ArchivedEntry & { readonly target: MemoryTarget };
 
@@ -19,12 +28,9 @@ export const list: CommandBody = async (input, context) => {
 };
 
 export const search: CommandBody = async (input, context) => {
-  const words = (await wantedText(input, context, "words")).toLowerCase().split(/\s+/);
+  const words = await wantedText(input, context, "words");
   const store = await openStore(input, context);
-  const hits = archivedIn(store, input).filter(({ text }) => {
-    const lower = text.toLowerCase();
-    return words.every((word) => lower.includes(word));
-  });
+  const hits = withAllWords(archivedIn(store, input), words);
   return listing(hits, input, store, "No archived entry has all of these words.");
 };
 
@@ -39,26 +45,27 @@ export const pin: CommandBody = (input, context) => setPin(input, context, true)
 export const unpin: CommandBody = (input, context) => setPin(input, context, false);
 
 async function setPin(input: CommandInput, context: CommandContext, isOn: boolean): Promise<CommandOutcome> {
-  const text = await wantedText(input, context, "text");
+  const command = isOn ? "pin" : "unpin";
+  const asked = await askedEntry(input, context, { word: input.args.text, command, isDashInput: true });
   const store = await openStore(input, context);
-  const target = input.flags.target === undefined ? theOneTarget(store, text) : targetFlag(input);
-  const entry = unwrap(await store.pin(target, text, isOn));
+  const isPlain = asked.by === "text" && input.flags.target === undefined;
+  const plain = isPlain ? theOneTarget(store, asked.text) : undefined;
+  const target = plain ?? targetNamed(asked, store, input);
+  const { oldText, match } = entryName(asked, store, target);
+  const entry = unwrap(await store.pin(target, oldText, isOn, match));
   return {
-    json: { success: true, target, entry, pinned: isOn },
+    json: { success: true, target, id: entryId(target, entry), entry, pinned: isOn },
     lines: [`${isOn ? "Pinned" : "Unpinned"} in ${fileNameOf(target)}: ${oneLine(entry)}`],
     notes: store.warnings,
   };
 }
 
-/** Where the text is, when only one of the files has it. A text found nowhere is left to the store to refuse. */
-function theOneTarget(store: MemoryStore, text: string): MemoryTarget {
-  const hits = (["memory", "user"] as const).flatMap((target) =>
-    store
-      .entries(target)
-      .filter((entry) => entry.includes(text))
-      .map((entry) => ({ target, entry })),
-  );
-  if (new Set(hits.map(({ target }) => target)).size < 2) return hits[0]?.target ?? "memory";
+/** Where the text is, when only one of the files has it. An entry equal to it counts before those that contain it. */
+function theOneTarget(store: MemoryStore, text: string): MemoryTarget | undefined {
+  const all = MEMORY_TARGETS.flatMap((target) => store.entries(target).map((entry) => ({ target, entry })));
+  const equal = all.filter(({ entry }) => entry === text);
+  const hits = equal.length > 0 ? equal : all.filter(({ entry }) => entry.includes(text));
+  if (new Set(hits.map(({ target }) => target)).size < 2) return hits[0]?.target;
   throw new CommandFailure("Entries of both MEMORY.md and USER.md hold this text. Pass --target.", {
     details: { kind: "ambiguous", matches: hits },
     hint: hits.map(({ target, entry }) => `  ${target.padEnd(6)}  ${oneLine(entry)}`).join("\n"),
@@ -78,6 +85,7 @@ function listing(
   return {
     json: entries.map(({ id, time, target, origin, sessionId, text }) => ({
       id,
+      entry_id: entryId(target, text),
       time,
       target,
       origin,

@@ -1,5 +1,15 @@
 // The `hermes memory` commands as data. Bodies are loaded when they run.
-import type { ArgumentSpec, CommandSpec, FlagSpec } from "../command.ts";
+import { type ArgumentSpec, CommandFailure, type CommandSpec, type FlagSpec } from "../command.ts";
+
+const entryFlags: Readonly<Record<string, FlagSpec>> = {
+  entry: {
+    kind: "integer",
+    minimum: 1,
+    summary: "the entry with this number in 'hermes memory show' of the same target",
+  },
+  id: { kind: "text", placeholder: "id", summary: "the entry with this id, from 'hermes memory show --ids'" },
+  text: { kind: "text", summary: "the text itself, also a bare number" },
+};
 
 const target: FlagSpec = {
   kind: "text",
@@ -20,8 +30,31 @@ const yes: FlagSpec = { kind: "boolean", short: "y", summary: "do it without ask
 const full: FlagSpec = { kind: "boolean", summary: "print whole texts" };
 const allowSecret: FlagSpec = { kind: "boolean", summary: "store it although it looks like a credential" };
 
-const oldText: ArgumentSpec = { name: "old_text", summary: "a part of the entry that no other entry has" };
+const oldText: ArgumentSpec = {
+  name: "old_text",
+  summary: "a part of the entry that no other entry has, or its id",
+  isOptional: true,
+};
 const pendingId: ArgumentSpec = { name: "id", summary: "an id from 'hermes memory pending', or 'all'" };
+
+/** A name that people try. The nearest name by spelling would be `reset`, which deletes everything. */
+function instead(name: string, right: string): CommandSpec {
+  return {
+    name,
+    summary: `use '${right}'`,
+    isHidden: true,
+    arguments: [{ name: "words", summary: "", isOptional: true, isVariadic: true }],
+    flags: { ...entryFlags, target, dir, reason, yes },
+    examples: [`hermes ${right} 'make ship'`],
+    load: async () => () => {
+      throw new CommandFailure(`There is no command '${name}'.`, {
+        exitCode: 2,
+        hint: `Use 'hermes ${right}', which 'hermes memory undo' takes back.`,
+        details: { kind: "usage" },
+      });
+    },
+  };
+}
 
 export const memoryCommands: readonly CommandSpec[] = [
   {
@@ -30,6 +63,7 @@ export const memoryCommands: readonly CommandSpec[] = [
     flags: {
       target,
       dir,
+      ids: { kind: "boolean", summary: "print the id of each entry" },
       prompt: { kind: "boolean", summary: "print the blocks a system prompt gets (--json: to the byte)" },
     },
     examples: ["hermes memory show", "hermes memory show --target user --json"],
@@ -50,19 +84,28 @@ export const memoryCommands: readonly CommandSpec[] = [
   {
     name: "memory replace",
     summary: "exchange an entry for another text ('-' reads it from standard input)",
-    arguments: [oldText, { name: "text", summary: "the new text of the entry" }],
-    flags: { target, dir, reason, "allow-secret": allowSecret },
-    examples: ["hermes memory replace 'make ship' 'Deploys go through make release'"],
+    arguments: [oldText, { name: "text", summary: "the new text of the entry", isOptional: true }],
+    flags: { ...entryFlags, target, dir, reason, "allow-secret": allowSecret },
+    examples: [
+      "hermes memory replace 'make ship' 'Deploys go through make release'",
+      "hermes memory replace --entry 2 'Deploys go through make release'",
+    ],
     load: async () => (await import("./entries.ts")).replace,
   },
   {
     name: "memory remove",
     summary: "remove an entry; 'undo' brings it back",
     arguments: [oldText],
-    flags: { target, dir, reason },
-    examples: ["hermes memory remove 'make ship' --reason 'moved to the new pipeline'"],
+    flags: { ...entryFlags, target, dir, reason },
+    examples: [
+      "hermes memory remove 'make ship' --reason 'moved to the new pipeline'",
+      "hermes memory remove --entry 2 --target user",
+      "hermes memory remove --id 1a2b3c4d",
+    ],
     load: async () => (await import("./entries.ts")).remove,
   },
+  instead("memory delete", "memory remove"),
+  instead("memory rm", "memory remove"),
   {
     name: "memory history",
     summary: "list what changed, when and by whom, newest first",
@@ -87,24 +130,34 @@ export const memoryCommands: readonly CommandSpec[] = [
     name: "memory explain",
     summary:
       "tell whether a text is stored, blocked, archived, waiting, removed or refused, by whom and since when",
-    arguments: [{ name: "text", summary: "an entry or a part of one ('-' reads standard input)" }],
-    flags: { dir },
+    arguments: [
+      {
+        name: "text",
+        summary: "an entry, a part of one, or its id ('-' reads standard input)",
+        isOptional: true,
+      },
+    ],
+    flags: { ...entryFlags, target: { ...target, summary: "whose number --entry is (memory)" }, dir },
     examples: ["hermes memory explain 'make ship'"],
     load: async () => (await import("./explain.ts")).explain,
   },
   {
     name: "memory pin",
     summary: "keep an entry from ever being archived",
-    arguments: [{ name: "text", summary: "a part of the entry that no other entry has" }],
-    flags: { target, dir },
-    examples: ["hermes memory pin 'metric units' --target user"],
+    arguments: [
+      { name: "text", summary: "a part of the entry that no other entry has, or its id", isOptional: true },
+    ],
+    flags: { ...entryFlags, target, dir },
+    examples: ["hermes memory pin 'metric units' --target user", "hermes memory pin --entry 2"],
     load: async () => (await import("./archive.ts")).pin,
   },
   {
     name: "memory unpin",
     summary: "let a pinned entry be archived again",
-    arguments: [{ name: "text", summary: "a part of the entry that no other entry has" }],
-    flags: { target, dir },
+    arguments: [
+      { name: "text", summary: "a part of the entry that no other entry has, or its id", isOptional: true },
+    ],
+    flags: { ...entryFlags, target, dir },
     examples: ["hermes memory unpin 'metric units' --target user"],
     load: async () => (await import("./archive.ts")).unpin,
   },
@@ -134,8 +187,14 @@ export const memoryCommands: readonly CommandSpec[] = [
   {
     name: "memory forget",
     summary: "erase a text from files, journal, archive, backups, staged writes and the active provider",
-    arguments: [{ name: "text", summary: "every entry that holds it goes whole ('-' reads standard input)" }],
-    flags: { dir, yes },
+    arguments: [
+      {
+        name: "text",
+        summary: "every entry that holds it goes whole ('-' reads standard input)",
+        isOptional: true,
+      },
+    ],
+    flags: { ...entryFlags, target: { ...target, summary: "whose number --entry is (memory)" }, dir, yes },
     examples: ["hermes memory forget 'the text'", "hermes memory forget - --yes < secret.txt"],
     load: async () => (await import("./forget.ts")).forget,
   },

@@ -1,7 +1,9 @@
 // show, add, replace, remove.
 import type { MemoryConfig } from "../../config/index.ts";
 import {
+  type Change,
   committedWrites,
+  entryIds,
   formatUsage,
   type MemoryOp,
   type MemoryOpOutcome,
@@ -9,9 +11,16 @@ import {
   type MemoryTarget,
 } from "../../curated/index.ts";
 import { areSecretIds, scanThreats } from "../../security/index.ts";
-import type { CommandBody, CommandContext, CommandInput, CommandOutcome } from "../command.ts";
-import { indented, printable } from "../printing.ts";
+import {
+  type CommandBody,
+  type CommandContext,
+  CommandFailure,
+  type CommandInput,
+  type CommandOutcome,
+} from "../command.ts";
+import { changeLine, indented, printable } from "../printing.ts";
 import { overrideHint } from "./failure.ts";
+import { askedEntry, entryName, targetNamed } from "./named-entry.ts";
 import { openStore, type PinView, targetFlag, targetsFlag, textArgument, unwrap, viewPins } from "./open.ts";
 import { tellProvider, withNews } from "./provider-mirror.ts";
 
@@ -36,7 +45,7 @@ export const show: CommandBody = async (input, context) => {
     json: Object.fromEntries(targets.map((target) => [target, describe(store, target, pins)])),
     lines: targets.flatMap((target, index) => [
       ...(index > 0 ? [""] : []),
-      ...render(store, target, pins, context),
+      ...render(store, target, pins, { io: context.io, hasIds: input.flags.ids === true }),
     ]),
     notes: [...store.warnings, ...pins.notes],
   };
@@ -44,21 +53,50 @@ export const show: CommandBody = async (input, context) => {
 
 export const add: CommandBody = async (input, context) => {
   const content = await textArgument(input, context, "text");
-  return change(input, context, { action: "add", content });
-};
-
-export const replace: CommandBody = async (input, context) => {
-  const content = await textArgument(input, context, "text");
-  return change(input, context, { action: "replace", oldText: input.args.old_text ?? "", content });
-};
-
-export const remove: CommandBody = async (input, context) =>
-  change(input, context, { action: "remove", oldText: input.args.old_text ?? "" });
-
-async function change(input: CommandInput, context: CommandContext, op: MemoryOp): Promise<CommandOutcome> {
   const store = await openStore(input, context);
+  return change(store, targetFlag(input), input, context, { action: "add", content });
+};
+
+/** With --entry, --id or --text the only argument is the new text. */
+export const replace: CommandBody = async (input, context) => {
+  const { old_text: first, text: second } = input.args;
+  const isFlagged = ["entry", "id", "text"].some((name) => input.flags[name] !== undefined);
+  const isComplete = isFlagged ? first !== undefined && second === undefined : second !== undefined;
+  if (!isComplete)
+    throw new CommandFailure(
+      isFlagged
+        ? "Give the new text, and no old one beside --entry, --id or --text."
+        : "Give two texts: a part of the entry, and its new text.",
+      { exitCode: 2, details: { kind: "usage" } },
+    );
+  const word = isFlagged ? undefined : first;
+  const asked = await askedEntry(input, context, { word, command: "replace" });
+  const content = await textArgument(input, context, isFlagged ? "old_text" : "text");
+  const store = await openStore(input, context);
+  const target = targetNamed(asked, store, input);
+  return change(store, target, input, context, {
+    action: "replace",
+    ...entryName(asked, store, target),
+    content,
+  });
+};
+
+export const remove: CommandBody = async (input, context) => {
+  const asked = await askedEntry(input, context, { word: input.args.old_text, command: "remove" });
+  const store = await openStore(input, context);
+  const target = targetNamed(asked, store, input);
+  return change(store, target, input, context, { action: "remove", ...entryName(asked, store, target) });
+};
+
+async function change(
+  store: MemoryStore,
+  target: MemoryTarget,
+  input: CommandInput,
+  context: CommandContext,
+  op: MemoryOp,
+): Promise<CommandOutcome> {
   const reason = typeof input.flags.reason === "string" ? { reason: input.flags.reason } : {};
-  const outcome = await store.apply(targetFlag(input), op, { origin: "cli", ...reason });
+  const outcome = await store.apply(target, op, { origin: "cli", ...reason });
   const made = unwrap(outcome, outcome.ok ? undefined : overrideHint(outcome.error));
   const told = await changed(made, store, input, context);
   const config = await context.memoryConfig();
@@ -91,6 +129,7 @@ function describeChange(
   context: CommandContext,
 ): CommandOutcome {
   const { target, message, entries, entryCount, usedChars, charLimit, warning, archived, changeId } = outcome;
+  const { removed, followed, changes = [] } = outcome;
   const usage = formatUsage({ used: usedChars, limit: charLimit });
   return {
     json: {
@@ -102,20 +141,40 @@ function describeChange(
       message,
       ...(warning === undefined ? {} : { warning }),
       ...(archived === undefined ? {} : { archived }),
+      ...(removed === undefined ? {} : { removed }),
+      entry_ids: entryIds(target, entries),
+      ...(followed === undefined ? {} : { followed_changes: followed }),
       ...(changeId === undefined ? {} : { change_id: changeId }),
     },
     lines: [
       `${message}  ${context.io.paint("dim", `${target} ${usage}${changeId ? `, change ${changeId}` : ""}`)}`,
+      ...(followed === undefined ? [] : [followedLine(followed)]),
+      ...goneLines(changes, archived),
     ],
     notes: [...store.warnings, ...(warning === undefined ? [] : [`warning: ${warning}`])],
   };
 }
 
+/** Whatever left the file, whole, and what took its place. */
+export function goneLines(changes: readonly Change[], archived: readonly string[] = []): string[] {
+  return changes.flatMap((step) => {
+    if (step.before === null) return [];
+    const mark = archived.includes(step.before) ? "  (to the archive)" : "";
+    return [`${changeLine(step, true)}${mark}`];
+  });
+}
+
+function followedLine(followed: readonly string[]): string {
+  return `The id belongs to an earlier text of this entry; followed ${followed.length === 1 ? "change" : "changes"} ${followed.join(", ")}.`;
+}
+
 function describe(store: MemoryStore, target: MemoryTarget, pins: PinView): object {
   const { used, limit } = store.usage(target);
   const blocked = new Map(store.blockedEntries(target).map(({ index, ids }) => [index, ids]));
+  const ids = entryIds(target, store.entries(target));
   return {
     entries: store.entries(target).map((text, index) => ({
+      id: ids[index],
       text,
       pinned: pins.isPinned(target, text),
       ...(blocked.has(index) ? { blocked_ids: blocked.get(index) } : {}),
@@ -127,12 +186,19 @@ function describe(store: MemoryStore, target: MemoryTarget, pins: PinView): obje
   };
 }
 
-function render(store: MemoryStore, target: MemoryTarget, pins: PinView, { io }: CommandContext): string[] {
+function render(
+  store: MemoryStore,
+  target: MemoryTarget,
+  pins: PinView,
+  { io, hasIds }: Pick<CommandContext, "io"> & { hasIds: boolean },
+): string[] {
+  const ids = hasIds ? entryIds(target, store.entries(target)) : undefined;
   const blocked = new Map(store.blockedEntries(target).map(({ index, ids }) => [index, ids]));
   const off = store.isEnabled(target) ? "" : io.paint("yellow", "  (switched off)");
   const head = `${io.paint("bold", TITLES[target])}  ${io.paint("dim", formatUsage(store.usage(target)))}${off}`;
   const entries = store.entries(target).map((text, index) => {
     const marks = [
+      ...(ids === undefined ? [] : [io.paint("dim", `id ${ids[index]}`)]),
       ...(pins.isPinned(target, text) ? [io.paint("cyan", "pinned")] : []),
       ...(blocked.has(index) ? [io.paint("red", `blocked: ${blocked.get(index)?.join(", ")}`)] : []),
     ];

@@ -1,19 +1,37 @@
 // explain: where a text is, was, or was refused, in plain sentences.
 import { type Explanation, fileNameOf, type MemoryStore } from "../../curated/index.ts";
-import type { CommandBody } from "../command.ts";
+import type { CommandBody, CommandContext, CommandInput } from "../command.ts";
 import { localTime, oneLine, printable } from "../printing.ts";
-import { openStore, stagedWritesOf, wantedText } from "./open.ts";
+import { type Asked, askedEntry, entryName } from "./named-entry.ts";
+import { openStore, stagedWritesOf, targetFlag, wantedText } from "./open.ts";
 
 export const explain: CommandBody = async (input, context) => {
-  const text = await wantedText(input, context, "text");
+  const asked = await askedRead(input, context);
   const store = await openStore(input, context);
-  const explanation = store.explain(text, stagedWritesOf(input, context));
+  const text = asked.by === "entry" ? entryName(asked, store, targetFlag(input)).oldText : asked.text;
+  const isId = asked.by === "id";
+  const explanation = store.explain(text, { ...stagedWritesOf(input, context), isId });
   return { json: explanation, lines: sentences(explanation, store), notes: store.warnings };
 };
 
+/** A number is a text like any other here: nothing is changed by it. */
+async function askedRead(input: CommandInput, context: CommandContext): Promise<Asked> {
+  const isFlagged = ["entry", "id", "text"].some((name) => input.flags[name] !== undefined);
+  const { text: word } = input.args;
+  if (isFlagged || word === undefined) return askedEntry(input, context, { word, command: "explain" });
+  return { by: "text", text: await wantedText(input, context, "text") };
+}
+
 export function sentences(explanation: Explanation, store: Pick<MemoryStore, "isEnabled">): string[] {
   const { text, stored, pending, archived, removed, refused, blocked_ids: blocked } = explanation;
+  const { id, leads_to: now } = explanation;
   const lines = [
+    ...(id === undefined ? [] : [`The id ${id} is that of: ${oneLine(text)}`]),
+    ...(now === undefined
+      ? []
+      : [
+          `That text was replaced (${now.changes.join(", ")}). The entry is now ${now.id} in ${fileNameOf(now.target)}: ${oneLine(now.entry)}`,
+        ]),
     ...stored.flatMap((hit) => [aboutStored(hit), ...quoted(hit.entry, text), ...aboutPrompt(hit, store)]),
     ...pending.map(
       ({ id, since, origin, summary }) =>
@@ -37,8 +55,8 @@ export function sentences(explanation: Explanation, store: Pick<MemoryStore, "is
 
 type Stored = Explanation["stored"][number];
 
-function aboutStored({ target, position, since, origin, change, session, pinned }: Stored): string {
-  const where = `Stored in ${fileNameOf(target)} (entry ${position})`;
+function aboutStored({ target, id, position, since, origin, change, session, pinned }: Stored): string {
+  const where = `Stored in ${fileNameOf(target)} (entry ${position}, id ${id})`;
   const pin = pinned ? " It is pinned." : "";
   if (since === undefined) return `${where}. The journal does not tell since when.${pin}`;
   if (origin === "external")

@@ -5,12 +5,22 @@ import type { Forgot } from "../../providers/index.ts";
 import type { CommandBody, CommandContext, CommandInput } from "../command.ts";
 import { counted, oneLine, printable } from "../printing.ts";
 import { declined } from "./confirm.ts";
-import { openStore, stagedWritesOf, unwrap, wantedText } from "./open.ts";
+import { askedEntry, entryName, targetNamed } from "./named-entry.ts";
+import { openStore, stagedWritesOf, unwrap } from "./open.ts";
 import { isHomeMemory } from "./provider-mirror.ts";
 
 export const forget: CommandBody = async (input, context) => {
-  const text = await wantedText(input, context, "text");
+  const asked = await askedEntry(input, context, {
+    word: input.args.text,
+    command: "forget",
+    isDashInput: true,
+  });
   const store = await openStore(input, context);
+  const target = targetNamed(asked, store, input);
+  const text =
+    asked.by === "text"
+      ? asked.text
+      : unwrap(store.resolve(target, entryName(asked, store, target))).op.oldText;
   const options = stagedWritesOf(input, context);
   const traces = store.traces(text, options);
   const outside = await lookOutside(text, input, context);

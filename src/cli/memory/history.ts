@@ -1,5 +1,5 @@
 // history, undo.
-import type { HistoryLine, MemoryStore } from "../../curated/index.ts";
+import type { HistoryChange, HistoryLine } from "../../curated/index.ts";
 import type { CommandBody, CommandContext, CommandInput } from "../command.ts";
 import { changeLine, indented, localTime, oneLine, printable } from "../printing.ts";
 import { changed } from "./entries.ts";
@@ -30,18 +30,15 @@ export const undo: CommandBody = async (input, context) => {
   const chosen = candidate ? { id: candidate.id, target: candidate.target } : asked;
   const outcome = unwrap(await store.undo(chosen, { origin: "cli" }));
   const told = await changed(outcome, store, input, context);
-  const steps = stepsOf(store, outcome.changeId);
+  const steps = outcome.changes ?? [];
+  // What left the file is told already, and whole.
+  const came = steps.filter(({ before }) => before === null);
   return {
     ...told,
     json: { ...(told.json as object), undone: candidate?.id, changes: steps },
-    lines: [...told.lines, ...steps.map((step) => changeLine(step, input.flags.full === true))],
+    lines: [...told.lines, ...came.map((step) => changeLine(step, input.flags.full === true))],
   };
 };
-
-/** What the undo did to the file, as the journal has it. */
-function stepsOf(store: MemoryStore, changeId: string | undefined): HistoryLine["changes"] {
-  return store.history().find(({ id }) => id === changeId)?.changes ?? [];
-}
 
 function targetOption(input: CommandInput): { target?: "memory" | "user" } {
   return input.flags.target === undefined ? {} : { target: targetFlag(input) };
@@ -54,12 +51,20 @@ function render(line: HistoryLine, isWhole: boolean, { io }: CommandContext): st
   const head = `${localTime(time)}  ${id}  ${target.padEnd(6)}  ${origin}  ${what}`;
   return [
     printable(head) + (mark === undefined ? "" : `  ${io.paint("yellow", printable(`[${mark}]`))}`),
-    ...changes.map((step) => changeLine(step, isWhole) + archiveMark(step.before, archived)),
+    ...changes.map(
+      (step) =>
+        changeLine(step, isWhole) + archiveMark(step.before, archived) + io.paint("dim", idMark(step)),
+    ),
     ...(session === undefined ? [] : [io.paint("dim", `    session ${oneLine(session)}`)]),
     ...(reason === undefined
       ? []
       : [io.paint("dim", `    reason: ${isWhole ? indented(reason, 4) : oneLine(reason)}`)]),
   ];
+}
+
+function idMark({ before_id, after_id }: HistoryChange): string {
+  const ids = [before_id, after_id].filter((id) => id !== undefined);
+  return ids.length === 0 ? "" : `  [${ids.join(" -> ")}]`;
 }
 
 function archiveMark(before: string | null, archived: readonly string[] | undefined): string {

@@ -12,7 +12,7 @@ import {
 } from "../../curated/index.ts";
 import { groupThousands } from "../../lib/index.ts";
 import type { CommandBody, CommandContext, CommandInput, CommandOutcome } from "../command.ts";
-import { counted } from "../printing.ts";
+import { changeLine, counted } from "../printing.ts";
 import { declined } from "./confirm.ts";
 import { openStore, stagedWritesOf, unwrap } from "./open.ts";
 import { tellProvider, withNews } from "./provider-mirror.ts";
@@ -49,7 +49,7 @@ async function resetAll(
     context,
   );
   if (refused) return refused;
-  const done: { name: string; bytes: number; changeId?: string }[] = [];
+  const done: { name: string; bytes: number; removed: readonly string[]; changeId?: string }[] = [];
   const writes: CommittedWrite[] = [];
   for (const { target, name, bytes } of files) {
     const hadEntries = store.entries(target).length > 0;
@@ -57,17 +57,19 @@ async function resetAll(
     const outcome = unwrap(result, !result.ok && result.error.kind === "io" ? STUCK : undefined);
     writes.push(...committedWrites(outcome));
     const undo = hadEntries && outcome.changeId !== undefined ? { changeId: outcome.changeId } : {};
-    done.push({ name, bytes, ...undo });
+    done.push({ name, bytes, removed: outcome.removed ?? [], ...undo });
   }
   const told: CommandOutcome = {
     json: {
       success: true,
       deleted: done.map(({ name }) => name),
       changes: done.flatMap(({ changeId }) => changeId ?? []),
+      removed: done.flatMap(({ removed }) => removed),
     },
-    lines: done.map(({ name, bytes, changeId }) => {
+    lines: done.flatMap(({ name, bytes, removed, changeId }) => {
       const back = changeId === undefined ? "" : ` 'hermes memory undo ${changeId}' brings it back.`;
-      return `Deleted ${name} (${bytesText(bytes)}).${back}`;
+      const gone = removed.map((before) => changeLine({ at: 0, before, after: null }, true));
+      return [`Deleted ${name} (${bytesText(bytes)}).${back}`, ...gone];
     }),
     notes: store.warnings,
   };

@@ -56,9 +56,10 @@ function groupOf({ group }: PendingRecord): { group?: string } {
 /** The operation a record stands for; undefined when it makes no sense. */
 export function pendingOperation({ payload }: PendingRecord): MemoryOp | undefined {
   const { action, content, old_text } = payload;
+  const match = payload.match === undefined ? {} : { match: payload.match };
   if (action === "add" && content !== null) return { action, content };
   if (action === "replace" && content !== null && old_text !== null)
-    return { action, oldText: old_text, content };
-  if (action === "remove" && old_text !== null) return { action, oldText: old_text };
+    return { action, oldText: old_text, content, ...match };
+  if (action === "remove" && old_text !== null) return { action, oldText: old_text, ...match };
   return undefined;
 }

@@ -44,6 +44,7 @@ export function payloadOf(target: MemoryTarget, op: MemoryOp): PendingPayload {
     target,
     content: op.action === "remove" ? null : op.content,
     old_text: op.action === "add" ? null : op.oldText,
+    ...(op.action !== "add" && op.match === "entry" ? { match: op.match } : {}),
   };
 }
 

@@ -10,6 +10,8 @@ export type PendingPayload = {
   readonly target: string;
   readonly content: string | null;
   readonly old_text: string | null;
+  /** `old_text` is a whole entry, and means no other. */
+  readonly match?: "entry";
   /** A step on several entries, as the curator proposes it; action `curate`. */
   readonly curation?: MemoryCuration;
 };
@@ -113,6 +115,7 @@ export function readRecord(path: string): PendingRecord | undefined {
         target: String(payload.target ?? "memory"),
         content: text(payload.content),
         old_text: text(payload.old_text),
+        ...(payload.match === "entry" ? { match: payload.match } : {}),
         ...(curation === undefined ? {} : { curation }),
       },
       ...(typeof value.group === "string" && isPendingId(value.group) ? { group: value.group } : {}),

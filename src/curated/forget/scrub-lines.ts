@@ -49,7 +49,7 @@ function scrubRecord(record: JournalRecord, { text, isIn, standIn }: Needle): Jo
     const known = record.known.filter((entry) => !isIn(entry.text) && !isIn(entry.sessionId));
     return known.length === record.known.length ? record : { ...record, known, isIncomplete: true };
   }
-  const steps = record.changes.flatMap(({ before, after }) => [before, after]);
+  const steps = record.changes.flatMap(({ before, after, into }) => [before, after, into]);
   const texts = [
     ...steps,
     ...(record.entries ?? []),
@@ -60,10 +60,11 @@ function scrubRecord(record: JournalRecord, { text, isIn, standIn }: Needle): Jo
   if (!texts.some(isIn)) return record;
   return {
     ...record,
-    changes: record.changes.map(({ at, before, after }) => ({
+    changes: record.changes.map(({ at, before, after, into }) => ({
       at,
       before: before === null ? null : clean(before),
       after: after === null ? null : clean(after),
+      ...(into === undefined ? {} : { into: clean(into) }),
     })),
     ...(record.entries ? { entries: record.entries.map(clean) } : {}),
     archived: record.archived?.map(clean),

@@ -5,6 +5,7 @@ import { randomHex, resolveLinks, sha256, writeFileAtomic } from "../../lib/inde
 import { listBackups } from "../backup.ts";
 import { findDrift } from "../drift.ts";
 import { formatEntries, parseEntries, withoutDuplicates } from "../format.ts";
+import { HELD_SUFFIX } from "../held-file.ts";
 import { encodeRecord } from "../journal/record.ts";
 import { type OpenMemoryFile, openMemoryFile } from "../memory-file.ts";
 import { withPin } from "../pins.ts";
@@ -19,6 +20,11 @@ export type Sweep = { readonly isDryRun: true } | { readonly isDryRun: false; re
 
 export function sweepTarget(store: TargetStore, needle: Needle, sweep: Sweep): Forgotten {
   const { paths, target, journal } = store;
+  const leftovers = listLeftovers(store, needle);
+  const hitLeftovers = leftovers.filter((path) => needle.isInRaw(readIfThere(path))).length;
+  // Before the file is opened: one of them may be a second name of it, and taking that away looks like an edit. A writer that
+  // is alive may take its own away first.
+  if (!sweep.isDryRun) for (const path of leftovers) rmSync(path, { force: true });
   using opened = openMemoryFile(paths.file);
   const file = fileWithout(opened, store, needle);
   const lines = scrubJournal(paths.journal, needle);
@@ -27,16 +33,13 @@ export function sweepTarget(store: TargetStore, needle: Needle, sweep: Sweep): F
     const bytes = needle.cutFrom(readFileSync(path));
     return bytes ? [{ path, bytes }] : [];
   });
-  const leftovers = listLeftovers(store, needle);
-  const hitLeftovers = leftovers.filter((path) => needle.isInRaw(readIfThere(path))).length;
   if (!sweep.isDryRun) {
     if (archive.hits > 0) writeLines(paths.archive, archive.lines);
     // Only the text goes from a copy; whatever else it was made for stays.
     for (const { path, bytes } of copies) writeFileAtomic(path, bytes);
-    for (const path of leftovers) rmSync(path, { force: true }); // a writer that is alive may take its own away first
     if (file || lines.hits > 0)
       journal.rewriteLines([...lines.lines, forgetLine(store, opened, file, needle, sweep.meta)]);
-    if (file) replaceFile(store, opened, file);
+    if (file) replaceFile(store, opened, file, needle);
   }
   return {
     entries: (file?.gone ?? []).map((entry) => ({ target, entry })),
@@ -86,6 +89,7 @@ function forgetLine(
   return JSON.stringify(
     encodeRecord({
       kind: "change",
+      sequence: store.journal.nextSequence(),
       ...store.recordHead({
         ...meta,
         origin: meta.origin ?? "cli",
@@ -100,12 +104,21 @@ function forgetLine(
   );
 }
 
-function replaceFile(store: TargetStore, opened: OpenMemoryFile, { bytes, gone }: NewFile): void {
+function replaceFile(
+  store: TargetStore,
+  opened: OpenMemoryFile,
+  { bytes, gone }: NewFile,
+  needle: Needle,
+): void {
+  const temp = `${store.paths.tempPrefix}${randomHex(6)}`;
+  using held = store.hold(opened, resolveLinks(store.paths.file), `${temp}${HELD_SUFFIX}`);
   const beforeReplace = (): void => {
-    if (!opened.isUnchanged()) throw new Error("another program changed the file meanwhile");
+    if (!opened.isUnchanged() || !held.take()) throw new Error("another program changed the file meanwhile");
   };
-  const tempName = `${store.paths.tempPrefix}${randomHex(6)}.tmp`;
-  writeFileAtomic(store.paths.file, bytes, { tempName, beforeReplace });
+  writeFileAtomic(store.paths.file, bytes, { tempName: `${temp}.tmp`, beforeReplace });
+  const backup = store.keepIfEdited(held, { written: bytes, hash: sha256(bytes) }).backup;
+  const cut = backup === undefined ? undefined : needle.cutFrom(readFileSync(backup));
+  if (backup !== undefined && cut) writeFileAtomic(backup, cut);
   const unpinned = store.changePins((pins) =>
     gone.reduce((all, entry) => withPin(all, store.target, entry, false), pins),
   );

@@ -25,6 +25,7 @@ export function compactRecords(
   const checkpoint: CheckpointRecord = {
     kind: "checkpoint",
     id: randomHex(4),
+    sequence: older.reduce((highest, { sequence = 0 }) => Math.max(highest, sequence), 0) || undefined,
     time: now.toISOString(),
     origin: "tool",
     known: (past.entries ?? []).flatMap((text) => past.known.get(text) ?? []),

@@ -1,29 +1,34 @@
 // Turns "the file is not what the journal says" into a line that tells what somebody else did.
 import type { Change } from "../change.ts";
 import { isInStep, type Journal } from "./journal.ts";
-import type { ChangeRecord } from "./record.ts";
-
-export const FIRST_SEEN = "first seen";
+import { type ChangeRecord, FIRST_SEEN } from "./record.ts";
 
 // A line longer than this would hold a pasted document, not memory. Then only the fact is noted.
 const MAX_TEXT_UNITS = 256 * 1024;
 
-/** Nothing when the journal already knows this content. */
+/** A file as it was before somebody else changed it. */
+export type FileBefore = { readonly hash: string | null; readonly entries: readonly string[] };
+
+/**
+ * Nothing when the journal already knows this content. `before`: the last line tells of a change that we gave up, because
+ * somebody put another file there at the last moment; this is what was there until then.
+ */
 export function externalRecord(
   journal: Journal,
   hash: string | null,
   entries: readonly string[],
   head: Pick<ChangeRecord, "id" | "time" | "origin">,
+  before?: FileBefore,
 ): ChangeRecord | undefined {
   const tail = journal.tail();
   if (isInStep(tail, hash)) return undefined;
-  const previous = tail ? journal.replay(hash).entries : [];
+  const previous = before?.entries ?? (tail ? journal.replay(hash).entries : []);
   const base = {
     kind: "change",
     ...head,
     ...(tail ? {} : { reason: FIRST_SEEN }),
     action: "external",
-    fileBefore: tail?.fileAfter ?? null,
+    fileBefore: before ? before.hash : (tail?.fileAfter ?? null),
     fileAfter: hash,
   } as const;
   const size = [...entries, ...(previous ?? [])].reduce((sum, entry) => sum + entry.length, 0);

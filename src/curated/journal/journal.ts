@@ -1,5 +1,5 @@
 // The journal of one target on disk: appended to under the target's lock, never rewritten except to compact or to forget.
-import { closeSync, constants, fstatSync, mkdirSync, openSync, readSync } from "node:fs";
+import { closeSync, constants, fstatSync, mkdirSync, openSync, readSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import {
   appendToOpen,
@@ -7,8 +7,8 @@ import {
   describeCause,
   errnoCode,
   type FileVersion,
+  GrowingLines,
   HermesError,
-  type JsonLines,
   parseJsonLines,
   readJsonLines,
   versionOf,
@@ -16,7 +16,7 @@ import {
 } from "../../lib/index.ts";
 import { compactRecords } from "./compact.ts";
 import { decodeRecord, encodeRecord, type JournalRecord } from "./record.ts";
-import { type Replay, replayJournal } from "./replay.ts";
+import { type Replay, Replayer } from "./replay.ts";
 
 export type JournalLimits = { readonly maxBytes: number; readonly keepChanges: number };
 
@@ -40,19 +40,49 @@ export type JournalPen = Disposable & {
 const FIRST_WINDOW_BYTES = 8192;
 const APPENDING = constants.O_RDWR | constants.O_APPEND;
 
+/** What the end of the file says. */
+type End = { readonly tail: JournalTail | undefined; readonly sequence: number };
+
 export class Journal {
   readonly path: string;
   readonly #limits: JournalLimits;
-  #cached: { version: FileVersion; tail: JournalTail | undefined } | undefined;
+  /** The last sequence number of the other target's journal. */
+  readonly #othersSequence: () => number;
+  #cached: ({ readonly version: FileVersion } & End) | undefined;
+  /** The journal as far as it has been played, and where to go on. Nothing until somebody asks. */
+  #played: { readonly lines: GrowingLines; replayer: Replayer } | undefined;
 
   #afterAppend: FileVersion | undefined;
   #appendedSize = 0;
   /** Size at which compacting was last found not to be worth it. */
   #declinedSize = 0;
 
-  constructor(path: string, limits: JournalLimits) {
+  constructor(path: string, limits: JournalLimits, othersSequence: () => number = () => 0) {
     this.path = path;
     this.#limits = limits;
+    this.#othersSequence = othersSequence;
+  }
+
+  /** Bytes that replays have taken from the file so far. */
+  get bytesReplayed(): number {
+    return this.#played?.lines.bytesRead ?? 0;
+  }
+
+  /** Of the last line that has one; 0 when none has, or the file cannot be read. */
+  lastSequence(): number {
+    try {
+      const state = statSync(this.path, { throwIfNoEntry: false });
+      if (!state) return 0;
+      if (this.#cached?.version !== versionOf(state)) this.tail();
+      return this.#cached?.sequence ?? 0;
+    } catch {
+      return 0; // the order of lines is not worth a failed write
+    }
+  }
+
+  /** For a line that is about to be written. */
+  nextSequence(): number {
+    return Math.max(this.lastSequence(), this.#othersSequence()) + 1;
   }
 
   /** Cheap: looks into the file only when it changed since the last look, and then only at its end. */
@@ -60,7 +90,7 @@ export class Journal {
     const fd = openIfThere(this.path, constants.O_RDONLY);
     if (fd === undefined) return undefined;
     try {
-      return this.#tailOf(versionOf(fstatSync(fd)), fd);
+      return this.#endOf(versionOf(fstatSync(fd)), fd).tail;
     } finally {
       closeSync(fd);
     }
@@ -75,47 +105,66 @@ export class Journal {
   takePen(): JournalPen {
     let fd = openIfThere(this.path);
     let state = fd === undefined ? undefined : fstatSync(fd);
-    const tail = fd !== undefined && state ? this.#tailOf(versionOf(state), fd) : undefined;
+    const end = fd !== undefined && state ? this.#endOf(versionOf(state), fd) : undefined;
+    let last = end?.sequence ?? 0;
     const append: JournalPen["append"] = (record, { isDurable = false } = {}) => {
       fd ??= makeFile(this.path);
       state ??= fstatSync(fd);
+      last = Math.max(last, this.#othersSequence()) + 1;
       const options = { knownWhole: this.#afterAppend, isDurable };
-      const { version, size } = appendToOpen(fd, state, [encodeRecord(record)], options);
-      this.#noteAppended(record, version, size);
+      const line = encodeRecord({ ...record, sequence: last });
+      const { version, size } = appendToOpen(fd, state, [line], options);
+      this.#noteAppended(record, { version, size, sequence: last });
       state = undefined; // it grew; a second line would have to look again
     };
-    return { tail, append, [Symbol.dispose]: () => fd !== undefined && closeSync(fd) };
+    return { tail: end?.tail, append, [Symbol.dispose]: () => fd !== undefined && closeSync(fd) };
   }
 
-  #tailOf(version: FileVersion, fd: number): JournalTail | undefined {
-    if (this.#cached?.version !== version) this.#cached = { version, tail: readTail(fd) };
-    return this.#cached.tail;
+  #endOf(version: FileVersion, fd: number): End {
+    if (this.#cached?.version !== version) this.#cached = { version, ...readEnd(fd) };
+    return this.#cached;
   }
 
-  #noteAppended(record: JournalRecord, version: FileVersion, size: number): void {
+  #noteAppended(
+    record: JournalRecord,
+    { version, size, sequence }: { version: FileVersion; size: number; sequence: number },
+  ): void {
     const tail = tailOf(record);
     this.#afterAppend = version;
     this.#appendedSize = size;
-    this.#cached = tail ? { version, tail } : undefined;
+    this.#cached = tail ? { version, tail, sequence } : undefined;
   }
 
   read(): { records: readonly JournalRecord[]; damaged: number } {
-    const { values, damaged } = this.#readLines();
+    const { values, damaged } = this.#orUnreadable(() => readJsonLines(this.path));
     const records = values.flatMap((value) => decodeRecord(value) ?? []);
     return { records, damaged: damaged + values.length - records.length };
   }
 
-  #readLines(): JsonLines {
+  #orUnreadable<T>(look: () => T): T {
     try {
-      return readJsonLines(this.path);
+      return look();
     } catch (cause) {
       const message = `The journal ${this.path} cannot be read: ${describeCause(cause)}.`;
       throw new HermesError("journal-unreadable", message, { hint: "'hermes doctor' looks at it.", cause });
     }
   }
 
-  replay(currentHash: string | null): Replay {
-    return replayJournal(this.read().records, currentHash);
+  /** Reads and plays only what was appended since the last time. `currentHash`: see `replayJournal`. */
+  replay(currentHash: string | null | undefined | (() => string | null | undefined)): Replay {
+    const played = this.#orUnreadable(() => this.#playOn());
+    return played.view(typeof currentHash === "function" ? currentHash() : currentHash);
+  }
+
+  #playOn(): Replayer {
+    this.#played ??= { lines: new GrowingLines(this.path), replayer: new Replayer() };
+    const { values, isRestart } = this.#played.lines.next();
+    if (isRestart) this.#played.replayer = new Replayer();
+    for (const value of values) {
+      const record = decodeRecord(value);
+      if (record) this.#played.replayer.push(record);
+    }
+    return this.#played.replayer;
   }
 
   rewrite(records: readonly JournalRecord[]): void {
@@ -152,8 +201,9 @@ export function isInStep(tail: JournalTail | undefined, hash: string | null): bo
 
 function tailOf(record: JournalRecord): JournalTail | undefined {
   if (record.kind === "refusal") return undefined;
-  // Forgetting that found its text in the journal only says nothing about who wrote the file.
-  if (record.kind === "change" && record.action === "forget" && record.fileBefore === record.fileAfter)
+  // Forgetting that found its text in the journal only, and a note of an edit that is in a backup now, say nothing about
+  // who wrote the file.
+  if (record.kind === "change" && isAside(record.action) && record.fileBefore === record.fileAfter)
     return undefined;
   const fileBefore = record.kind === "change" ? record.fileBefore : record.fileAfter;
   const isExternal = record.kind === "change" && record.action === "external";
@@ -161,14 +211,18 @@ function tailOf(record: JournalRecord): JournalTail | undefined {
   return { fileBefore, fileAfter: record.fileAfter, isExternal, isOurs };
 }
 
-function readTail(fd: number): JournalTail | undefined {
+function isAside(action: string): boolean {
+  return action === "forget" || action === "external";
+}
+
+function readEnd(fd: number): End {
   const { size } = fstatSync(fd);
   for (let window = FIRST_WINDOW_BYTES; ; window *= 8) {
     const length = Math.min(window, size);
     const bytes = Buffer.alloc(length);
     readSync(fd, bytes, 0, length, size - length);
-    const tail = lastTailIn(bytes.toString("utf8"));
-    if (tail || length === size) return tail;
+    const end = endIn(bytes.toString("utf8"));
+    if (end.tail || length === size) return end;
   }
 }
 
@@ -187,11 +241,14 @@ function makeFile(path: string): number {
 }
 
 /** Unless the text starts the file, its first piece is probably half a line; that fails to parse and is passed over. */
-function lastTailIn(text: string): JournalTail | undefined {
+function endIn(text: string): End {
+  let sequence = 0;
   for (const value of parseJsonLines(text).values.toReversed()) {
     const record = decodeRecord(value);
-    const tail = record && tailOf(record);
-    if (tail) return tail;
+    if (!record) continue;
+    sequence = Math.max(sequence, record.sequence ?? 0);
+    const tail = tailOf(record);
+    if (tail) return { tail, sequence };
   }
-  return undefined;
+  return { tail: undefined, sequence };
 }

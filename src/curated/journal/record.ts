@@ -14,8 +14,16 @@ export type ChangeAction =
   | "forget"
   | "external";
 
+/** The reason of a line that notes what a file held when it was first seen. */
+export const FIRST_SEEN = "first seen";
+
 type Head = {
   readonly id: string;
+  /**
+   * Counts the lines of both targets' journals, so that their order does not depend on a clock. A writer takes one more than
+   * the last line of either; two that write to both targets at once may take the same. Lines of version 0.1.0 have none.
+   */
+  readonly sequence?: number | undefined;
   readonly time: string;
   readonly origin: WriteOrigin;
   readonly sessionId?: string | undefined;
@@ -87,7 +95,7 @@ const VERSION = 1;
 
 /** Wire form; fields that are undefined do not get written. A single change lies flat, which reads well in a pager and with jq. */
 export function encodeRecord(record: JournalRecord): Record<string, unknown> {
-  const { id, time, kind, origin, sessionId: session, reason, group } = record;
+  const { id, sequence: seq, time, kind, origin, sessionId: session, reason, group } = record;
   switch (record.kind) {
     case "change": {
       const { action, changes, fileBefore, fileAfter, entries, archived, undoes, isIncomplete } = record;
@@ -95,6 +103,7 @@ export function encodeRecord(record: JournalRecord): Record<string, unknown> {
       return {
         v: VERSION,
         id,
+        seq,
         time,
         kind,
         action,
@@ -105,6 +114,7 @@ export function encodeRecord(record: JournalRecord): Record<string, unknown> {
         at: only?.at,
         before: only?.before,
         after: only?.after,
+        into: only?.into,
         changes: only ? undefined : changes,
         file_before: fileBefore,
         file_after: fileAfter,
@@ -116,13 +126,13 @@ export function encodeRecord(record: JournalRecord): Record<string, unknown> {
     }
     case "refusal": {
       const { action, error, ids, length, sha256 } = record;
-      return { v: VERSION, id, time, kind, action, origin, session, reason, error, ids, length, sha256 };
+      return { v: VERSION, id, seq, time, kind, action, origin, session, reason, error, ids, length, sha256 };
     }
     case "checkpoint": {
       const { fileAfter, dropped, isIncomplete } = record;
       const known = record.known.map(({ sessionId, ...rest }) => ({ ...rest, session: sessionId }));
       const rest = { known, file_after: fileAfter, dropped, incomplete: isIncomplete };
-      return { v: VERSION, id, time, kind, origin, session, reason, ...rest };
+      return { v: VERSION, id, seq, time, kind, origin, session, reason, ...rest };
     }
     default:
       return record satisfies never;
@@ -134,6 +144,7 @@ export function decodeRecord(value: unknown): JournalRecord | undefined {
   if (!isObject(value) || !isToken(value.id) || !isTime(value.time)) return undefined;
   const head: Head = {
     id: value.id,
+    ...(isSequence(value.seq) ? { sequence: value.seq } : {}),
     time: value.time,
     origin: (isToken(value.origin) ? value.origin : "external") as WriteOrigin,
     ...(typeof value.session === "string" ? { sessionId: value.session } : {}),
@@ -166,7 +177,12 @@ function decodeChange(head: Head, value: Record<string, unknown>): ChangeRecord 
 
 function decodeStep(value: unknown): Change | undefined {
   if (!isObject(value) || typeof value.at !== "number") return undefined;
-  return { at: value.at, before: stringOrNull(value.before), after: stringOrNull(value.after) };
+  return {
+    at: value.at,
+    before: stringOrNull(value.before),
+    after: stringOrNull(value.after),
+    ...(typeof value.into === "string" ? { into: value.into } : {}),
+  };
 }
 
 function decodeRefusal(head: Head, value: Record<string, unknown>): RefusalRecord {
@@ -204,6 +220,10 @@ function decodeCheckpoint(head: Head, value: Record<string, unknown>): Checkpoin
     dropped,
     ...(value.incomplete === true ? { isIncomplete: true as const } : {}),
   };
+}
+
+function isSequence(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) > 0;
 }
 
 /** A name without anything a terminal or a path could take amiss. Newer programs may use names we do not know. */

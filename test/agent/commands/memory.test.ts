@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { loadMemoryConfig } from "../../../src/config/index.ts";
-import { memoryTool, openMemoryStore } from "../../../src/curated/index.ts";
+import { entryId, memoryTool, openMemoryStore } from "../../../src/curated/index.ts";
 import { type Chat, openChat, textOf } from "./fake-agent.ts";
 
 function file(chat: Chat, name = "MEMORY.md"): string {
@@ -103,12 +103,29 @@ describe("/memory add and remove", () => {
     expect(chat.agent.mirrored).toHaveLength(1);
   });
 
+  it("refuses a bare number, removes by number and by id, and prints what went", async () => {
+    const chat = await openChat();
+    for (const text of ["Uses zsh", "Debian 12", "2"]) await chat.expect(`/memory add ${text}`, "text");
+    await chat.expect("/memory add --user Metric units", "text");
+    expect(textOf(await chat.expect("/memory remove 2", "error"))).toContain("/memory remove --entry 2");
+    expect(textOf(await chat.expect('/memory remove "2"', "text"))).toContain("\n- 2\n");
+    expect(textOf(await chat.expect("/memory remove --entry 2", "text"))).toContain("\n- Debian 12\n");
+    expect(textOf(await chat.expect("/memory remove --user --entry 1", "text"))).toContain(
+      "\n- Metric units\n",
+    );
+    await chat.expect("/memory remove --entry 7", "error");
+    await chat.expect("/memory remove --entry 1 and more", "error");
+    await chat.expect(`/memory remove ${entryId("memory", "Uses zsh")}`, "text");
+    expect([file(chat), file(chat, "USER.md")]).toEqual(["", ""]);
+    expect(chat.agent.mirrored.at(-1)?.write.op).toMatchObject({ action: "remove", oldText: "Uses zsh" });
+  });
+
   it("removes the one entry that is meant, and lists them when there are several", async () => {
     const chat = await openChat();
     for (const text of ["kiln one", "kiln two", "clay"]) await chat.expect(`/memory add ${text}`, "text");
     const reply = await chat.expect("/memory remove kiln", "error");
     expect(textOf(reply)).toMatch(/kiln one\n.*kiln two/);
-    await chat.expect("/memory remove kiln two", "text");
+    expect(textOf(await chat.expect("/memory remove kiln two", "text"))).toContain("\n- kiln two\n");
     expect(file(chat)).not.toContain("kiln two");
     expect(chat.agent.mirrored.at(-1)?.write.op).toEqual({ action: "remove", oldText: "kiln two" });
   });

@@ -30,7 +30,7 @@ export const memoryCommand: SlashCommand = {
   group: "memory",
   summary: "show what is remembered, change it, or decide about writes that wait for you",
   usage:
-    "[show | add [--user] text | remove [--user] text | history [n] | undo [id] | pending | approve id | reject id | approval on|off]",
+    "[show | add [--user] text | remove [--user] text|--entry n | history [n] | undo [id] | pending | approve id | reject id | approval on|off]",
   words: ["show", "add", "remove", "history", "undo", "pending", "approve", "reject", "approval"],
   async run(call) {
     const [, word = "", rest = ""] = /^(\S*)\s*(.*)$/s.exec(call.args) ?? [];

@@ -48,21 +48,25 @@ export async function approve({ agent }: CommandCall, rest: string): Promise<Com
   const chosen = choose(directory, rest);
   if ("reply" in chosen) return chosen.reply;
   const approved: string[] = [];
+  const removed: string[] = [];
   const failures: { id: string; kind: string; error: string }[] = [];
   for (const { id, origin } of chosen.records) {
     const outcome = await approvePending(memory, directory, id, {
       onCommitted: (write) => agent.noteMemoryWrite(write, origin),
     });
-    if (outcome.ok) approved.push(id);
-    else failures.push({ id, kind: outcome.error.kind, error: outcome.error.message });
+    if (outcome.ok) {
+      approved.push(id);
+      removed.push(...(outcome.value.removed ?? []), ...(outcome.value.archived ?? []));
+    } else failures.push({ id, kind: outcome.error.kind, error: outcome.error.message });
   }
   const lines = [
     `Approved ${approved.length} memory write(s).`,
+    ...removed.map((entry) => `- ${entry}`),
     ...(failures.length === 0 ? [] : ["Failed:"]),
     ...failures.map(({ id, error }) => `  ${id}: ${error}`),
     ...(approved.length === 0 ? [] : ["What was saved counts from the next session on."]),
   ];
-  const json = { success: failures.length === 0, approved, failed: failures };
+  const json = { success: failures.length === 0, approved, removed, failed: failures };
   return { kind: failures.length === 0 ? "text" : "error", lines, json };
 }
 

@@ -1,5 +1,6 @@
 // /memory show: the entries in short, how full the files are, and since when the session knows them.
 import {
+  entryIds,
   formatUsage,
   MEMORY_TARGETS,
   MemoryStore,
@@ -21,9 +22,7 @@ export async function show({ agent, host }: CommandCall, rest: string): Promise<
   const wanted = rest.replace(/^--/, "").toLowerCase();
   const targets = wanted === "" ? MEMORY_TARGETS : MEMORY_TARGETS.filter((target) => target === wanted);
   if (targets.length === 0) return failed("usage", "Usage: /memory show [memory|user]");
-  // A look of its own: loading the agent's store again would change what a rebuilt prompt says.
-  const store = new MemoryStore(storeOptionsFrom(host.config.memory, agent.memory.dir));
-  await store.load();
+  const store = await freshLook(agent.memory, host);
   return told(
     [
       ...targets.flatMap((target) => targetLines(store, target)),
@@ -32,6 +31,13 @@ export async function show({ agent, host }: CommandCall, rest: string): Promise<
     ],
     Object.fromEntries(targets.map((target) => [target, targetJson(store, target)])),
   );
+}
+
+/** A store of its own: loading the agent's again would change what a rebuilt prompt says. */
+export async function freshLook({ dir }: MemoryStore, host: CommandCall["host"]): Promise<MemoryStore> {
+  const store = new MemoryStore(storeOptionsFrom(host.config.memory, dir));
+  await store.load();
+  return store;
 }
 
 export function noMemory(): CommandReply {
@@ -58,6 +64,7 @@ function targetJson(store: MemoryStore, target: MemoryTarget): object {
   return {
     enabled: store.isEnabled(target),
     entries: store.entries(target),
+    entry_ids: entryIds(target, store.entries(target)),
     used_chars: used,
     char_limit: limit,
   };

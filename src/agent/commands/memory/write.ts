@@ -6,6 +6,7 @@ import {
   type MemoryError,
   type MemoryOp,
   type MemoryOpOutcome,
+  type MemoryStore,
   type MemoryTarget,
 } from "../../../curated/index.ts";
 import { areSecretIds } from "../../../security/index.ts";
@@ -14,19 +15,30 @@ import type { CommandCall, CommandReply } from "../command.ts";
 import { short } from "../format.ts";
 import { takeOptions, withoutQuotes } from "../parse.ts";
 import { failed, told } from "../reply.ts";
-import { noMemory } from "./show.ts";
+import { freshLook, noMemory } from "./show.ts";
 
 const FROM_NEXT_SESSION = "It counts from the next session on; the prompt of this one stays as it is.";
 const ENTRY_CHARS = 80;
 const HOW_TO_ALLOW =
   "To store it anyway: 'hermes memory add --allow-secret', or set memory.allow_secrets to true and start again.";
+const REMOVE_USAGE = "Usage: /memory remove [--user | --target memory|user] text, or --entry and its number";
 
 export function add(call: CommandCall, rest: string): Promise<CommandReply> {
   return write(call, rest, "add", (content) => ({ action: "add", content }));
 }
 
-export function remove(call: CommandCall, rest: string): Promise<CommandReply> {
-  return write(call, rest, "remove", (oldText) => ({ action: "remove", oldText }));
+/** `--entry 2` is the second one that '/memory show' lists. A bare number could be that or a text, so it is refused. */
+export async function remove(call: CommandCall, rest: string): Promise<CommandReply> {
+  const [, before = "", number, behind = ""] = /^(.*?)--entry[ =](\d{1,9})(?:\s+(.*))?$/s.exec(rest) ?? [];
+  if (number === undefined) return write(call, rest, "remove", (oldText) => ({ action: "remove", oldText }));
+  const place = targetOf(`${before}${behind}`.trim());
+  const memory = call.agent.memory;
+  if (memory === undefined) return noMemory();
+  if (place === undefined || place.text !== "") return failed("usage", REMOVE_USAGE);
+  const oldText = (await freshLook(memory, call.host)).entries(place.target)[Number(number) - 1];
+  if (oldText === undefined)
+    return failed("no_match", `There is no entry ${number}.`, "'/memory show' lists the entries.");
+  return apply(call.agent, memory, place.target, { action: "remove", oldText, match: "entry" });
 }
 
 export async function undo({ agent }: CommandCall, rest: string): Promise<CommandReply> {
@@ -75,9 +87,27 @@ async function write(
   const text = withoutQuotes(place?.text ?? "");
   if (place === undefined || text === "")
     return failed("usage", `Usage: /memory ${action} [--user | --target memory|user] text`);
-  const { target } = place;
-  const op = toOp(text);
-  const outcome = await agent.memory.apply(target, op, metaOf(agent));
+  if (action === "remove" && text === place.text && /^#?\d{1,7}\.?$/.test(text))
+    return failed("usage", `'${text}' is a number, not a text.`, ...numberHint(text.replace(/\D/g, "")));
+  return apply(agent, agent.memory, place.target, toOp(text));
+}
+
+function numberHint(number: string): string[] {
+  return [
+    `'/memory remove --entry ${number}' removes entry ${number} of '/memory show'; '/memory remove "${number}"' the one with this text.`,
+  ];
+}
+
+async function apply(
+  agent: AgentSurface,
+  memory: MemoryStore,
+  target: MemoryTarget,
+  asked: MemoryOp,
+): Promise<CommandReply> {
+  const named = asked.action === "add" ? undefined : memory.resolve(target, asked);
+  if (named && !named.ok) return refusal(named.error);
+  const op = named?.value.op ?? asked;
+  const outcome = await memory.apply(target, op, metaOf(agent));
   if (!outcome.ok) return refusal(outcome.error);
   for (const each of committedWrites(outcome.value)) agent.noteMemoryWrite(each);
   return written(outcome.value, {});
@@ -88,17 +118,18 @@ function metaOf(agent: AgentSurface): { readonly origin: "cli"; readonly session
 }
 
 function written(outcome: MemoryOpOutcome, more: object): CommandReply {
-  const { target, message, usedChars, charLimit, warning, changeId, archived = [] } = outcome;
+  const { target, message, usedChars, charLimit, warning, changeId, archived = [], removed = [] } = outcome;
   const usage = formatUsage({ used: usedChars, limit: charLimit });
   const change = changeId === undefined ? "" : `, change ${changeId}`;
   return told(
     [
       `${message} (${target} ${usage}${change})`,
+      ...removed.map((entry) => `- ${entry}`),
       ...archived.map((entry) => `Moved to the archive to make room: ${short(entry, ENTRY_CHARS)}`),
       ...(warning === undefined ? [] : [warning]),
       ...(changeId === undefined ? [] : [FROM_NEXT_SESSION]),
     ],
-    { success: true, target, message, usage, change_id: changeId ?? null, archived, ...more },
+    { success: true, target, message, usage, change_id: changeId ?? null, archived, removed, ...more },
   );
 }
 
