@@ -1,6 +1,7 @@
 // The tools of the MCP servers in config. A server that does not work costs a notice, never the agent; what its tools say
 // and how they are described is text from outside.
 import type { McpServerConfig } from "../../config/index.ts";
+import { outsideJsonProblem } from "../../lib/index.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { argumentPreview } from "./argument-preview.ts";
 import { flawOf } from "./foreign-schema.ts";
@@ -32,6 +33,7 @@ export type McpConnections = {
 };
 
 const MAX_NAME_CHARS = 64;
+const NAMED_TOOLS = 10;
 
 /** Rejects only with the signal's reason. */
 export async function connectMcpServers(
@@ -50,7 +52,15 @@ export async function connectMcpServers(
     throw deps.signal.reason;
   }
   const taken = new Set<string>();
-  const tools = servers.flatMap(({ server }, place) => toTools(server, offers[place] ?? [], taken, deps));
+  const tools: AgentTool[] = [];
+  for (const [place, { server }] of servers.entries()) {
+    try {
+      tools.push(...toTools(server, offers[place] ?? [], taken, deps));
+    } catch (cause) {
+      tellFailure(server, cause, deps);
+      await server.close();
+    }
+  }
   return { tools, close };
 }
 
@@ -99,11 +109,14 @@ function toTools(
     refused.push(schema.name);
     return [];
   });
-  if (refused.length > 0)
+  if (refused.length > 0) {
+    const named = refused.slice(0, NAMED_TOOLS).join(", ");
+    const more = refused.length > NAMED_TOOLS ? ` and ${refused.length - NAMED_TOOLS} more` : "";
     onNotice({
       cause: `mcp-tools:${server.name}`,
-      text: `${refused.length} of the tools of the MCP server '${server.name}' are left out, because their descriptions are not safe to use: ${refused.join(", ")}. The log says why.`,
+      text: `${refused.length} of the tools of the MCP server '${server.name}' are left out, because their descriptions are not safe to use: ${named}${more}. The log says why.`,
     });
+  }
   return tools;
 }
 
@@ -116,7 +129,12 @@ function toTool(server: McpServer, name: string, schema: ToolSchema): AgentTool 
     preview: (args) => argumentPreview(args),
     run: async (args, { signal }) => {
       try {
-        return mcpOutcome(await server.call(name, args, signal));
+        const answer = await server.call(name, args, signal);
+        const problem = outsideJsonProblem(answer);
+        if (problem === undefined) return mcpOutcome(answer);
+        return errorOutcome(
+          `The answer of the MCP server '${server.name}' ${problem.message}, so it is not used.`,
+        );
       } catch (cause) {
         if (signal.aborted) throw cause;
         return errorOutcome(`The MCP server '${server.name}' did not answer: ${server.describe(cause)}.`);

@@ -1,5 +1,5 @@
 // Which provider answers which tool. Built anew after initialisation, because a provider chooses its tools there.
-import { preview } from "../../lib/index.ts";
+import { parseOutsideJson, preview } from "../../lib/index.ts";
 import { scanThreats } from "../../security/index.ts";
 import type { ToolSchema } from "../contract.ts";
 import type { Registered } from "./registered.ts";
@@ -101,13 +101,15 @@ export function readToolSchemas(answer: unknown): ReadSchemas {
   }
   return unreadable === 0
     ? { schemas }
-    : { schemas, problem: `offers ${unreadable} tool(s) that are no JSON` };
+    : { schemas, problem: `offers ${unreadable} tool(s) that are no JSON or nested too deep` };
 }
 
 function asPlainObject(item: unknown): Readonly<Record<string, unknown>> | "unreadable" | undefined {
   if (typeof item !== "object" || item === null) return undefined;
   try {
-    const plain: unknown = JSON.parse(JSON.stringify(item));
+    const parsed = parseOutsideJson(JSON.stringify(item) ?? "null");
+    if (!parsed.ok) return "unreadable"; // deeper than any request can take
+    const plain = parsed.value;
     return typeof plain === "object" && plain !== null ? (plain as Record<string, unknown>) : undefined;
   } catch {
     return "unreadable"; // members that throw, cycles
