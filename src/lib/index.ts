@@ -45,6 +45,7 @@ export { isRecord } from "./record.ts";
 export { err, ok, type Result } from "./result.ts";
 export {
   codePointLength,
+  foldName,
   groupThousands,
   hasLoneSurrogate,
   isWhitespaceUnit,

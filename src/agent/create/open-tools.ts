@@ -79,7 +79,11 @@ export async function openTools(
     resolveToolset,
   };
   const external = manager === undefined ? [] : providerTools(manager, gate);
-  const table = new ToolTable([...chosen, ...brought, ...external]);
+  const table = new ToolTable([...chosen, ...brought, ...external], {
+    refused: manager?.getRefusedToolNames() ?? [],
+  });
+  for (const { name, owner, kept } of table.leftOut)
+    warn(`The tool '${name}' of ${owner} is left out: its name reads like '${kept.name}' of ${kept.owner}.`);
   cleanup.move();
   return {
     table,

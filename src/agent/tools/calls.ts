@@ -208,8 +208,13 @@ function withCalls(
 }
 
 function doesNotExist(name: string, names: readonly string[]): string {
-  return `Tool '${name}' does not exist. Available tools: ${[...names].sort().join(", ")}`;
+  const sorted = [...names].sort();
+  const more = sorted.length > LISTED_TOOLS ? ` and ${sorted.length - LISTED_TOOLS} more` : "";
+  return `Tool '${name}' does not exist. Available tools: ${sorted.slice(0, LISTED_TOOLS).join(", ")}${more}`;
 }
+
+/** The request has them all; with hundreds of them the answer would crowd out the conversation. */
+const LISTED_TOOLS = 200;
 
 function skipped(name: string, why: string): string {
   return `[${name} was skipped: another call of the same reply ${why}. Make the call again.]`;

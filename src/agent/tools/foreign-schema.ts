@@ -1,7 +1,7 @@
 // Tool schemas from outside. They go into every request word for word, so they are looked at like any other foreign text.
 import { isRecord, outsideJsonProblem, parseOutsideJson, preview } from "../../lib/index.ts";
 import { scanThreats } from "../../security/index.ts";
-import { isCoreTool } from "./core-names.ts";
+import { coreToolLike } from "./core-names.ts";
 import type { ToolSchema } from "./tool.ts";
 
 export type ReadSchemas = {
@@ -46,7 +46,9 @@ export function flawOf(schema: ToolSchema): string | undefined {
     return `named ${JSON.stringify(preview(schema.name, 40))}; use up to 64 letters, digits, '_' and '-'`;
   const problem = outsideJsonProblem(schema);
   if (problem !== undefined) return `'${schema.name}' whose schema ${problem.message}`;
-  if (isCoreTool(schema.name)) return `named '${schema.name}', which belongs to the agent`;
+  const core = coreToolLike(schema.name);
+  if (core !== undefined)
+    return `named '${schema.name}', which ${core === schema.name ? "belongs to the agent" : `reads like '${core}' of the agent`}`;
   if (JSON.stringify(schema).length > MAX_SCHEMA_CHARS)
     return `'${schema.name}' whose schema has more than ${MAX_SCHEMA_CHARS} characters`;
   // Its texts, not its JSON: there a line break is two characters that no pattern takes for a blank.

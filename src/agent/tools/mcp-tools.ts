@@ -1,7 +1,7 @@
 // The tools of the MCP servers in config. A server that does not work costs a notice, never the agent; what its tools say
 // and how they are described is text from outside.
 import type { McpServerConfig } from "../../config/index.ts";
-import { outsideJsonProblem } from "../../lib/index.ts";
+import { foldName, outsideJsonProblem } from "../../lib/index.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { argumentPreview } from "./argument-preview.ts";
 import { flawOf } from "./foreign-schema.ts";
@@ -51,7 +51,7 @@ export async function connectMcpServers(
     await close();
     throw deps.signal.reason;
   }
-  const taken = new Set<string>();
+  const taken = new Map<string, number>();
   const tools: AgentTool[] = [];
   for (const [place, { server }] of servers.entries()) {
     try {
@@ -92,7 +92,7 @@ function tellFailure(server: McpServer, cause: unknown, { log, onNotice }: McpDe
 function toTools(
   server: McpServer,
   offers: readonly OfferedTool[],
-  taken: Set<string>,
+  taken: Map<string, number>,
   { log, onNotice }: McpDeps,
 ): AgentTool[] {
   const refused: string[] = [];
@@ -100,7 +100,7 @@ function toTools(
     const schema = toSchema(uniqueName(server.name, offer.name, taken), offer);
     const flaw = flawOf(schema);
     if (flaw === undefined) {
-      taken.add(schema.name);
+      taken.set(foldName(schema.name), 2);
       return [toTool(server, offer.name, schema)];
     }
     log.warn(`The MCP server '${server.name}' offers a tool ${flaw}. It is left out.`, {
@@ -148,13 +148,19 @@ function toSchema(name: string, { description = "", inputSchema }: OfferedTool):
   return { name, description, parameters: { type: "object", properties: {}, ...parameters } };
 }
 
-/** What model vendors take for a name; a number at the end where two would be the same. */
-function uniqueName(server: string, tool: string, taken: ReadonlySet<string>): string {
+/**
+ * What model vendors take for a name; a number at the end where two would read the same. `taken` has folded names, each with the
+ * number that is to be tried next.
+ */
+function uniqueName(server: string, tool: string, taken: Map<string, number>): string {
   const name = `mcp_${server}_${tool}`.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, MAX_NAME_CHARS);
-  if (!taken.has(name)) return name;
-  for (let number = 2; ; number += 1) {
+  const next = taken.get(foldName(name));
+  if (next === undefined) return name;
+  for (let number = next; ; number += 1) {
     const suffix = `_${number}`;
     const other = name.slice(0, MAX_NAME_CHARS - suffix.length) + suffix;
-    if (!taken.has(other)) return other;
+    if (taken.has(foldName(other))) continue;
+    taken.set(foldName(name), number + 1);
+    return other;
   }
 }
