@@ -3,6 +3,7 @@ import { foldName } from "../../lib/index.ts";
 import { isCoreTool } from "./core-names.ts";
 import { type NamedTool, repairName } from "./repair-name.ts";
 import type { AgentTool, ToolSchema } from "./tool.ts";
+import { mcpServerOf } from "./toolsets.ts";
 
 /** A tool that is not in the table, because its name reads like another owner's. */
 export type LeftOutTool = { readonly name: string; readonly owner: string; readonly kept: NamedTool };
@@ -77,7 +78,7 @@ export class ToolTable {
 /** In words, for messages. A tool of the provider is in the toolset `memory`, as the agent's own is. */
 function ownerOf({ schema, toolset }: AgentTool): string {
   if (isCoreTool(schema.name)) return "the agent";
-  const server = /^mcp-(.+)$/.exec(toolset)?.[1];
+  const server = mcpServerOf(toolset);
   if (server !== undefined) return `the MCP server '${server}'`;
   return OWNERS[toolset] ?? `the toolset '${toolset}'`;
 }
