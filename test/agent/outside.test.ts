@@ -85,7 +85,7 @@ describe("arguments of 3,000 levels", () => {
   });
 });
 
-describe("an MCP server with a schema of 3,000 levels", () => {
+describe("an MCP server with a schema of thousands of levels", () => {
   it("costs its tool and a warning, not the agent", async () => {
     const { agent } = await agentHome([call("mcp_raw_echo", {}), { text: "Hello." }], {
       config: rawServer(),
@@ -97,7 +97,7 @@ describe("an MCP server with a schema of 3,000 levels", () => {
   it("does not keep `hermes chat` from answering and ending", async () => {
     const home = tempDirectory();
     const wire = await startWire("chat", () => ({ text: "Hello." }));
-    writeConfig(home, { ...rawServer(["deep-list"]), model: modelSection("chat", wire.url) });
+    writeConfig(home, { ...rawServer(["deep=9000"]), model: modelSection("chat", wire.url) });
     const chat = startChat(home, ["-q", "hi"]);
     expect((await chat.event("turn-end")).result).toMatchObject({ final_response: "Hello." });
     await chat.rest(); // it ends

@@ -212,15 +212,23 @@ describe("hermes sessions import", () => {
     });
   });
 
+  it("stops at a line that is nested too deep", async () => {
+    const home = tempDirectory();
+    const file = join(home, "deep.jsonl");
+    writeFileSync(file, `{"a":${"[".repeat(3_000)}${"]".repeat(3_000)}}\n`);
+    const { code, stderr } = await runHere(["sessions", "import", file], { home });
+    expect(code).toBe(1);
+    expect(stderr).toContain(`${file}, line 1: it is nested deeper than 100 levels`);
+  });
+
   it.each([
     ["{broken", "it is not JSON"],
-    [`{"a":${"[".repeat(3_000)}${"]".repeat(3_000)}}`, "it is nested deeper than 100 levels"],
     ["[1]", "it is no exported session"],
     ['{"id":"x","started_at":1}', "'messages'"],
     ['{"id":"","started_at":1,"messages":[]}', "'id'"],
     ['{"id":"x","started_at":1,"messages":[{"content":"no role"}]}', "'messages.0.role'"],
     [Buffer.from([0x22, 0xe9, 0x22]), "not valid UTF-8"],
-  ])("stops at the line %.40s, names it, and tells what came before", async (line, trouble) => {
+  ])("stops at the line %s, names it, and tells what came before", async (line, trouble) => {
     const [first = "", second = ""] = (await exported()).split("\n");
     const home = tempDirectory();
     const file = join(home, "bad.jsonl");

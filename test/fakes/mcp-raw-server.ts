@@ -1,7 +1,12 @@
 // An MCP server that says what no library would: answers of any size and depth, over stdio. Its only argument says what.
 import { createInterface } from "node:readline";
 
-const DEPTH = 3_000;
+const [mode = ""] = process.argv.slice(2);
+/** Of `5000`: so many tools. Of `deep=9000`: one tool, so many levels deep. */
+const many = Number(mode) || 0;
+const levels = Number(/^deep=(\d+)$/.exec(mode)?.[1] ?? 0);
+
+const DEPTH = levels || 3_000;
 const deep = `${'{"a":'.repeat(DEPTH)}1${"}".repeat(DEPTH)}`;
 const plain = '{"type":"object","properties":{"text":{"type":"string"}}}';
 
@@ -9,13 +14,9 @@ function tool(name: string, schema: string): string {
   return `{"name":"${name}","description":"A tool.","inputSchema":${schema}}`;
 }
 
-const [mode = ""] = process.argv.slice(2);
-/** Of `5000`: so many tools. */
-const many = Number(mode) || 0;
-
 function toolList(): string {
   if (many > 0) return Array.from({ length: many }, (_, i) => tool(`tool_${i}`, plain)).join(",");
-  if (mode === "deep-list") return tool("deep", `{"type":"object","properties":${deep}}`);
+  if (levels > 0) return tool("deep", `{"type":"object","properties":${deep}}`);
   const all = ["echo", "deep_answer", "long_answer", "endless", "long_text"].map((name) => tool(name, plain));
   return [tool("deep", `{"type":"object","properties":${deep}}`), ...all].join(",");
 }

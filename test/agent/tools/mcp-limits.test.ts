@@ -57,6 +57,14 @@ describe("a server that is a child", () => {
     ]);
   });
 
+  it("whose list is nested deeper than any message may be is not used, and the user is told why", async () => {
+    const connected = await connect(raw("deep=50000"));
+    expect(connected.tools).toEqual([]);
+    expect(connected.notices).toEqual([
+      { cause: "mcp:raw", text: expect.stringMatching(/MCP server 'raw'.*deeper than 10,000 levels/) },
+    ]);
+  });
+
   it("that answers with 3,000 levels gives an error result, and the next call works", async () => {
     const connected = await connect(raw());
     expect(await call(connected, "deep_answer")).toEqual({
