@@ -11,9 +11,14 @@ const MOST_CHARS = 128;
 /** Servers of one kind have tools whose names differ in the server's name alone. */
 const SERVER_TOOL = /^mcp_/i;
 
-export function repairName(asked: string, tools: readonly NamedTool[]): string | undefined {
+/** `foreign`: spellings of tools that are not here; whoever writes one means no other. */
+export function repairName(
+  asked: string,
+  tools: readonly NamedTool[],
+  foreign: ReadonlySet<string>,
+): string | undefined {
   const head = pyStrip(asked.replace(/^[\s"'`<]+/, "").replace(/["'`<>].*$/s, ""));
-  if (head === "" || head.length > MOST_CHARS) return undefined;
+  if (head === "" || head.length > MOST_CHARS || foreign.has(head)) return undefined;
   const spellings = [...new Set([normal(head), snake(head)])];
   for (const spelling of spellings)
     for (const form of [spelling, ...withoutSuffix(spelling)]) {
@@ -23,13 +28,10 @@ export function repairName(asked: string, tools: readonly NamedTool[]): string |
   return SERVER_TOOL.test(head) ? undefined : closest(spellings, tools);
 }
 
-/** Of tools whose names read alike: the one spelled like that, or the only one. */
+/** Of tools whose names read alike: the only one, or of one owner's the one spelled like that. */
 function theOne(alike: readonly NamedTool[], form: string): string | undefined {
-  if (alike.length === 1 || isOfOneOwner(alike)) {
-    const exact = alike.filter(({ name }) => normal(name) === form);
-    return (exact.length === 1 ? exact : alike.length === 1 ? alike : [])[0]?.name;
-  }
-  return undefined;
+  const meant = alike.length === 1 ? alike : alike.filter(({ name }) => normal(name) === form);
+  return meant.length === 1 && isOfOneOwner(alike) ? meant[0]?.name : undefined;
 }
 
 function isOfOneOwner(tools: readonly NamedTool[]): boolean {

@@ -70,8 +70,7 @@ export class ToolTable {
 
   /** The tool that is meant, or undefined when no name is close enough. */
   resolveName(name: string): string | undefined {
-    if (this.#tools.has(name)) return name;
-    return this.#foreign.has(name) ? undefined : repairName(name, this.#owned);
+    return this.#tools.has(name) ? name : repairName(name, this.#owned, this.#foreign);
   }
 }
 

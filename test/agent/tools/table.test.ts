@@ -124,7 +124,8 @@ describe("a name that does not exist is repaired", () => {
     const refusing = new ToolTable([fakeTool("memory"), fakeTool("notes_find", { toolset: "user" })], {
       refused: ["Memory"],
     });
-    expect(refusing.resolveName("Memory")).toBeUndefined();
+    for (const asked of ["Memory", '"Memory"', "<Memory>"])
+      expect(refusing.resolveName(asked)).toBeUndefined();
     expect(refusing.resolveName("MEMORY")).toBe("memory");
   });
 
