@@ -147,7 +147,7 @@ describe("tools", () => {
     const manager = new MemoryManager({ log });
     const notes = withTools("notes", "notes_find", "notes_add");
     const [find, add] = notes.getToolSchemas() as ToolSchema[];
-    const deep = JSON.parse('{"a":'.repeat(3_000) + "1" + "}".repeat(3_000));
+    const deep = JSON.parse(`${'{"a":'.repeat(3_000)}1${"}".repeat(3_000)}`);
     notes.getToolSchemas = () => [{ ...find, parameters: deep } as ToolSchema, add as ToolSchema];
     manager.addProvider(notes);
     expect([...manager.getAllToolNames()]).toEqual(["notes_add"]);
