@@ -1,7 +1,7 @@
 // Messages on their way to the session store and back. Pure. What comes back gives the same request as what went in.
 
 import type { ContextMessage } from "../context/index.ts";
-import { isRecord } from "../lib/index.ts";
+import { isRecord, outsideJsonOr, parseOutsideJson } from "../lib/index.ts";
 import { redactSecrets } from "../security/index.ts";
 import { isRefused, type MessageRow, type NewMessage, REFUSED_BY_POLICY } from "../sessions/index.ts";
 import { type AgentMessage, newMessage } from "./message.ts";
@@ -106,24 +106,20 @@ function thoughts(row: MessageRow): Record<string, unknown> {
 
 function parsed(text: string | null): unknown {
   if (text === null || text === "") return undefined;
-  try {
-    return JSON.parse(text) ?? undefined;
-  } catch {
-    return undefined; // another program's, and broken: a model would refuse it anyway
-  }
+  // Another program's, and broken or too deep: a model would refuse it anyway.
+  return outsideJsonOr(text, undefined) ?? undefined;
 }
 
 /** Value by value: in the text of JSON a key that begins a line does not look like one, because of the `\n` before it. */
 function maskedJson(text: string): string {
-  try {
-    const value: unknown = JSON.parse(text);
-    const safe = JSON.stringify(masked(value));
-    return safe === JSON.stringify(value) ? text : safe;
-  } catch {
-    const plain = text.replace(/\\[nrt]/g, "\n");
-    // No JSON, so the call was refused; what it holds is not worth keeping a secret for.
-    return redactSecrets(plain) === plain ? text : "{}";
+  const parsed = parseOutsideJson(text);
+  if (parsed.ok) {
+    const safe = JSON.stringify(masked(parsed.value));
+    return safe === JSON.stringify(parsed.value) ? text : safe;
   }
+  const plain = text.replace(/\\[nrt]/g, "\n");
+  // Unreadable or too deep, so the call was refused; what it holds is not worth keeping a secret for.
+  return redactSecrets(plain) === plain ? text : "{}";
 }
 
 /** Of a JSON value: texts with secrets in them, and texts whose name says that they are one. */

@@ -1,5 +1,5 @@
 // Questions to a model that may loop, lie, say nothing or never answer: counted, bounded in time, and read as JSON or not at all.
-import { describeCause, err, ok, type Result, type TextModel } from "../lib/index.ts";
+import { describeCause, err, ok, outsideJsonOr, type Result, type TextModel } from "../lib/index.ts";
 
 export type AskFailure = {
   readonly kind: "used-up" | "too-late" | "failed" | "nonsense";
@@ -120,12 +120,8 @@ export function jsonIn(reply: string): unknown {
   const braced = reply.slice(reply.indexOf("{"), reply.lastIndexOf("}") + 1);
   for (const text of [reply, fenced, braced]) {
     if (text === undefined || text.trim() === "") continue;
-    try {
-      const value: unknown = JSON.parse(text);
-      if (typeof value === "object" && value !== null) return value;
-    } catch {
-      // The next way of reading it.
-    }
+    const value = outsideJsonOr(text, undefined);
+    if (typeof value === "object" && value !== null) return value;
   }
   return undefined;
 }

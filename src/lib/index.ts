@@ -6,6 +6,7 @@ export {
   syncDirectory,
   writeFileAtomic,
 } from "./atomic-write.ts";
+export { type ByteLine, ByteLines } from "./byte-lines.ts";
 export { type Clock, systemClock } from "./clock.ts";
 export { namesIn } from "./directory.ts";
 export { describeCause, errnoCode, HermesError } from "./errors.ts";
@@ -31,10 +32,21 @@ export {
   readJsonLines,
   versionOf,
 } from "./jsonl.ts";
+export {
+  type JsonLimits,
+  JsonNesting,
+  type JsonProblem,
+  OUTSIDE_JSON,
+  outsideJsonOr,
+  outsideJsonProblem,
+  type ParsedJson,
+  parseOutsideJson,
+} from "./outside-json.ts";
 export { isRecord } from "./record.ts";
 export { err, ok, type Result } from "./result.ts";
 export {
   codePointLength,
+  foldName,
   groupThousands,
   hasLoneSurrogate,
   isWhitespaceUnit,

@@ -10,11 +10,20 @@ import {
   type RequestId,
   RequestIdSchema,
 } from "@modelcontextprotocol/sdk/types.js";
+import {
+  type ByteLine,
+  ByteLines,
+  groupThousands,
+  isRecord,
+  outsideJsonOr,
+  outsideJsonProblem,
+} from "../lib/index.ts";
 import type { Log } from "./log.ts";
 
-/** Far beyond any request of ours; what is longer would only fill memory. */
-const MAX_LINE_BYTES = 32 * 1024 * 1024;
-const NEWLINE = 0x0a;
+/** As much as the agent takes from a server; far beyond any request for these tools. */
+const MAX_LINE_BYTES = 8 * 1024 * 1024;
+/** Read that deep to find out who asked. The request itself is refused from 100 levels on. */
+const MAX_READ_DEPTH = 10_000;
 
 export class LineTransport implements Transport {
   onclose?: () => void;
@@ -29,9 +38,7 @@ export class LineTransport implements Transport {
   #lastWrite: Promise<void> = Promise.resolve();
   #wake: (() => void) | undefined;
   #end: () => void = () => {};
-  #pieces: Uint8Array[] = [];
-  #pieceBytes = 0;
-  #isTooLong = false;
+  readonly #lines = new ByteLines(MAX_LINE_BYTES);
   #dropped = 0;
 
   constructor(input: Readable, output: Writable, log: Log) {
@@ -79,39 +86,34 @@ export class LineTransport implements Transport {
   }
 
   readonly #onData = (chunk: Uint8Array): void => {
-    let from = 0;
-    for (let at = chunk.indexOf(NEWLINE); at >= 0; at = chunk.indexOf(NEWLINE, from)) {
-      this.#keep(chunk.subarray(from, at));
-      this.#finishLine();
-      from = at + 1;
-    }
-    this.#keep(chunk.subarray(from));
+    for (const line of this.#lines.push(chunk)) this.#read(line);
   };
 
   readonly #onEnd = (): void => {
-    this.#finishLine(); // a last line may lack its end
+    const last = this.#lines.end();
+    if (last !== undefined) this.#read(last);
     this.#end();
   };
 
-  #keep(piece: Uint8Array): void {
-    this.#pieceBytes += piece.length;
-    if (this.#pieceBytes > MAX_LINE_BYTES) {
-      this.#isTooLong = true;
-      this.#pieces = [];
-    } else if (piece.length > 0) this.#pieces.push(piece);
-  }
-
-  #finishLine(): void {
-    const bytes = this.#pieceBytes;
-    const line = this.#isTooLong ? undefined : decode(this.#pieces);
-    this.#pieces = [];
-    this.#pieceBytes = 0;
-    this.#isTooLong = false;
-    if (line?.trim() === "") return;
-    const value = line === undefined ? undefined : withUsableArguments(parse(line));
-    const message = JSONRPCMessageSchema.safeParse(value);
-    if (message.success) this.#receive(message.data);
-    else this.#refuse(value, bytes);
+  #read(line: ByteLine): void {
+    if (line.kind === "too_long") {
+      const limit = `This request has ${groupThousands(line.length)} bytes; at most ${groupThousands(MAX_LINE_BYTES)} are taken.`;
+      this.#refuse(idAtAnEnd(line), line.length, limit);
+      return;
+    }
+    const text = decode(line.bytes);
+    if (text?.trim() === "") return;
+    const value =
+      text === undefined ? undefined : outsideJsonOr(text, undefined, { maxDepth: MAX_READ_DEPTH });
+    const problem = outsideJsonProblem(value);
+    const message = problem ? undefined : JSONRPCMessageSchema.safeParse(withUsableArguments(value));
+    if (message?.success) this.#receive(message.data);
+    else
+      this.#refuse(
+        isRecord(value) ? value.id : undefined,
+        line.bytes.length,
+        problem ? `This request ${problem.message}.` : "This is not a JSON-RPC 2.0 request.",
+      );
   }
 
   #receive(message: JSONRPCMessage): void {
@@ -124,12 +126,12 @@ export class LineTransport implements Transport {
   }
 
   /** Whoever sent it waits for an answer, if it can be told who that was. */
-  #refuse(value: unknown, bytes: number): void {
+  #refuse(id: unknown, bytes: number, why: string): void {
     this.#dropped += 1;
-    this.#log.warn("A line that is no JSON-RPC message was dropped", { bytes }); // never its text
-    const known = RequestIdSchema.safeParse(isRecord(value) ? value.id : undefined);
+    this.#log.warn("A line that is no JSON-RPC message was dropped", { bytes, why }); // never its text
+    const known = RequestIdSchema.safeParse(id);
     if (!known.success) return;
-    const error = { code: ErrorCode.InvalidRequest, message: "This is not a JSON-RPC 2.0 request." };
+    const error = { code: ErrorCode.InvalidRequest, message: why };
     void this.send({ jsonrpc: "2.0", id: known.data, error });
   }
 
@@ -161,22 +163,20 @@ function withUsableArguments(value: unknown): unknown {
   return given === undefined || isRecord(given) ? value : { ...value, params };
 }
 
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+/** The id of a request nobody read: clients write it first, behind the version, or last. There it cannot be part of an argument. */
+function idAtAnEnd({ head, tail }: ByteLine & { readonly kind: "too_long" }): unknown {
+  const first = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(-?\d+|"[^"\\]*")\s*,/.exec(
+    head.toString("latin1"),
+  );
+  const last = /,\s*"id"\s*:\s*(-?\d+|"[^"\\]*")\s*\}\s*$/.exec(tail.toString("latin1"));
+  const found = first?.[1] ?? last?.[1];
+  return found === undefined ? undefined : outsideJsonOr(found, undefined);
 }
 
-function decode(pieces: readonly Uint8Array[]): string | undefined {
+function decode(bytes: Buffer): string | undefined {
   try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(Buffer.concat(pieces));
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);
   } catch {
     return undefined; // bytes that are no text must not become an entry full of question marks
-  }
-}
-
-function parse(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
   }
 }

@@ -44,6 +44,11 @@ export type ModelRequest = {
   readonly markBody?: ((messages: readonly ChatMessage[]) => readonly ChatMessage[]) | undefined;
   /** The stream counts as dead after this long without data. Absent: never. */
   readonly staleAfterMs?: number | undefined;
+  /**
+   * Characters (UTF-16 units) that the reply may have: text, reasoning and arguments of calls together. What is longer ends as a
+   * failure of kind `reply_too_long`. Default 8,000,000.
+   */
+  readonly maxReplyChars?: number | undefined;
 };
 
 export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter" | "error" | "other";
@@ -80,7 +85,9 @@ export type ModelFailureKind =
   /** No data for `staleAfterMs`. */
   | "stalled"
   /** An answer that is none: no JSON, no choices, a stream cut off. */
-  | "invalid_response";
+  | "invalid_response"
+  /** More than `maxReplyChars`: the stream was ended there. */
+  | "reply_too_long";
 
 export type ModelFailure = {
   readonly kind: ModelFailureKind;

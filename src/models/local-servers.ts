@@ -1,4 +1,5 @@
 // Model servers of this machine, asked on the ports they usually have.
+import { outsideJsonOr } from "../lib/index.ts";
 import { findProvider } from "./choice/providers.ts";
 import { modelListUrl } from "./context-window/base-url.ts";
 import { asList, asRecord } from "./context-window/fields.ts";
@@ -64,7 +65,7 @@ async function ask(
       await response.body?.cancel();
       return undefined;
     }
-    const { data } = asRecord(JSON.parse(await shortText(response)));
+    const { data } = asRecord(outsideJsonOr(await shortText(response), undefined));
     if (!Array.isArray(data)) return undefined;
     const entries = data.map(asRecord);
     const models = entries

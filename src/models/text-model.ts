@@ -17,6 +17,9 @@ export type TextModelOptions = {
   readonly attempts?: number;
 };
 
+/** About 100,000 tokens: many times the longest summary that is asked for, thoughts included. */
+const REPLY_CHARS = 400_000;
+
 /**
  * `complete` gives the text of the reply, without reasoning. It rejects with the signal's reason when that is aborted, and otherwise
  * with a `HermesError` of code `model-failed` whose `cause` is the `ModelFailure`.
@@ -31,7 +34,12 @@ export function toTextModel(model: ChatModel, options: TextModelOptions = {}): T
       ];
       const deadline = timeoutMs === undefined ? [] : [AbortSignal.timeout(timeoutMs)];
       const signals = [...(signal ? [signal] : []), ...deadline];
-      const request = { messages, maxOutputTokens, signal: AbortSignal.any(signals) };
+      const request = {
+        messages,
+        maxOutputTokens,
+        maxReplyChars: REPLY_CHARS,
+        signal: AbortSignal.any(signals),
+      };
       const outcome = await callWithTemperature(model, request, { temperature, attempts }).catch(
         (cause: unknown) => {
           signal?.throwIfAborted();

@@ -1,11 +1,14 @@
 // How the content of a message is kept in its one text column: plain text as it is, anything with structure as JSON
 // behind a prefix that no text begins with.
 import { inspect } from "node:util";
-import { hasLoneSurrogate } from "../lib/index.ts";
+import { hasLoneSurrogate, parseOutsideJson } from "../lib/index.ts";
 
 export type Warn = (message: string) => void;
 
 export const STRUCTURED_PREFIX = "\u0000json:";
+
+/** A picture is stored inside its message, so only the depth is bounded. */
+const STORED = { maxChars: Number.POSITIVE_INFINITY };
 
 /** What readers show for content that has no text in it. */
 export const NO_TEXT = "[multimodal content]";
@@ -31,12 +34,14 @@ export function decodeContent(stored: string | Uint8Array | null, warn?: Warn): 
   if (stored === null) return null;
   const text = typeof stored === "string" ? stored : decodeUtf8(stored);
   if (!text.startsWith(STRUCTURED_PREFIX)) return text;
-  try {
-    return JSON.parse(text.slice(STRUCTURED_PREFIX.length));
-  } catch {
-    warn?.("its structured content is no valid JSON and is given as the text it is");
-    return text;
-  }
+  const parsed = parseOutsideJson(text.slice(STRUCTURED_PREFIX.length), STORED);
+  if (parsed.ok) return parsed.value;
+  warn?.(
+    parsed.error.kind === "no_json"
+      ? "its structured content is no valid JSON and is given as the text it is"
+      : `its structured content ${parsed.error.message} and is given as the text it is`,
+  );
+  return text;
 }
 
 /** The text in decoded content, or null when it has none. Text parts are joined by a blank. */
@@ -53,15 +58,20 @@ export function contentText(value: unknown): string {
   return plainText(value) ?? NO_TEXT;
 }
 
-/** The value of a JSON column: null for NULL and for empty text, `fallback` for text that is no JSON. */
+/**
+ * The value of a JSON column: null for NULL and for empty text, `fallback` for text that is no JSON. Text that is too deep is
+ * given as it is, so that an export still has it; no reader takes a text for calls or thoughts.
+ */
 export function parseJsonColumn(text: string | null, fallback: unknown, warn?: Warn): unknown {
   if (text === null || text === "") return null;
-  try {
-    return JSON.parse(text);
-  } catch {
+  const parsed = parseOutsideJson(text, STORED);
+  if (parsed.ok) return parsed.value;
+  if (parsed.error.kind === "no_json") {
     warn?.("a JSON column of it holds no valid JSON and is left out");
     return fallback;
   }
+  warn?.(`a JSON column of it ${parsed.error.message} and is given as the text it is`);
+  return text;
 }
 
 /** Never fails, unlike `String`. Objects that JSON cannot write come out as Node prints them, so nothing in them is lost. */

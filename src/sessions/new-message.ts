@@ -1,5 +1,6 @@
 // Turns a message as callers write it into the values of its row. The keys of `NewMessage`, of stored rows and of
 // conversation messages are all understood.
+import { outsideJsonOr } from "../lib/index.ts";
 import { decodeUtf8, encodeContent, stringForm } from "./content.ts";
 import { sessionError } from "./errors.ts";
 import type { MessageInput } from "./store.ts";
@@ -131,13 +132,9 @@ function parseStructure(text: string): object | null {
   return typeof parsed === "object" ? parsed : null;
 }
 
-/** Undefined for text that is no JSON, or only looks like it: that is stored as a JSON string. */
+/** Undefined for text that is no JSON, only looks like it, or is too deep to be read again: that is stored as a JSON string. */
 function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return outsideJsonOr(text, undefined, { maxChars: Number.POSITIVE_INFINITY });
 }
 
 function countOf(value: unknown): number {

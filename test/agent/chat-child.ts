@@ -2,6 +2,7 @@
 // can be made to hang.
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { fenceUntrusted } from "../../src/security/index.ts";
 import { startChild } from "../fakes/child.ts";
 import { writePlugin } from "../fakes/plugins.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
@@ -48,6 +49,11 @@ export function startChat(home: string, args: readonly string[] = []): ChatChild
       return (await event("turn-end")).result as Readonly<Record<string, unknown>>;
     },
   };
+}
+
+/** What the model reads of the answer of `step`. */
+export function stepResult(n: number): string {
+  return fenceUntrusted(`result ${n}`, "steps/step");
 }
 
 /** A home whose agent has the tool `step`: `{ n }` gives `result <n>`, with `hang` it never comes back. */

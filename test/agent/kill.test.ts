@@ -6,7 +6,15 @@ import { type Agent, createAgent } from "../../src/agent/index.ts";
 import { openSessionStore } from "../../src/sessions/index.ts";
 import type { RecordedRequest, Script, Step, WireKind } from "../fakes/wires/script.ts";
 import { startWire, type Wire } from "../fakes/wires/wire-in-test.ts";
-import { type PlainRow, sessionIds, startChat, step, stepHome, storedRows } from "./chat-child.ts";
+import {
+  type PlainRow,
+  sessionIds,
+  startChat,
+  step,
+  stepHome,
+  stepResult,
+  storedRows,
+} from "./chat-child.ts";
 import { expectWirePairs } from "./wire-pairs.ts";
 
 const QUESTION = "take three steps";
@@ -14,7 +22,7 @@ const FOREVER: Step = { pauseBefore: "forever" };
 
 const user: PlainRow = { role: "user", content: QUESTION };
 const call = (n: number): PlainRow => ({ role: "assistant", content: "", calls: `call_${n}` });
-const result = (n: number): PlainRow => ({ role: "tool", content: `result ${n}`, calls: `call_${n}` });
+const result = (n: number): PlainRow => ({ role: "tool", content: stepResult(n), calls: `call_${n}` });
 const rounds = (...numbers: readonly number[]): PlainRow[] => numbers.flatMap((n) => [call(n), result(n)]);
 
 type KillPoint = {
@@ -155,5 +163,7 @@ function told(request: RecordedRequest | undefined): string[] {
 }
 
 function wanted(rows: readonly PlainRow[]): string[] {
-  return rows.filter(({ role }) => role === "tool").map(({ content }) => String(content));
+  return rows
+    .filter(({ role }) => role === "tool")
+    .flatMap(({ content }) => String(content).match(/result \d/g) ?? []);
 }

@@ -9,7 +9,7 @@ import { tempDirectory } from "../fakes/temp-directory.ts";
 import { gate, type RecordedRequest, type Script } from "../fakes/wires/script.ts";
 import { startWire } from "../fakes/wires/wire-in-test.ts";
 import { agentHome } from "./agent-home.ts";
-import { sessionIds, startChat, stepHome, storedRows } from "./chat-child.ts";
+import { sessionIds, startChat, stepHome, stepResult, storedRows } from "./chat-child.ts";
 
 const textOf = (message: Readonly<Record<string, unknown>> | undefined): string => String(message?.content);
 const newestUser = ({ messages }: RecordedRequest): string =>
@@ -93,7 +93,7 @@ describe("two processes on one session", () => {
       asked.flatMap((text) => [
         `user: ${text}`,
         "assistant: ",
-        "tool: result 1",
+        `tool: ${stepResult(1)}`,
         `assistant: answer to ${text}`,
       ]),
     );

@@ -174,8 +174,8 @@ describe("a skill review", () => {
     ],
     ["broken frontmatter", { action: "edit", name: "deploy", content: "no frontmatter" }],
     [
-      "a body of 10 MB",
-      { action: "edit", name: "deploy", content: skillText("deploy", "x", "x".repeat(10_000_000)) },
+      "a body of 1.5 MB",
+      { action: "edit", name: "deploy", content: skillText("deploy", "x", "x".repeat(1_500_000)) },
     ],
   ])("changes nothing with %s", async (_what, args) => {
     const made = await skillReviews({ review: [{ ...manage(args), chunkChars: 1_000_000 }] });

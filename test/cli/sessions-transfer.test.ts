@@ -212,6 +212,15 @@ describe("hermes sessions import", () => {
     });
   });
 
+  it("stops at a line that is nested too deep", async () => {
+    const home = tempDirectory();
+    const file = join(home, "deep.jsonl");
+    writeFileSync(file, `{"a":${"[".repeat(3_000)}${"]".repeat(3_000)}}\n`);
+    const { code, stderr } = await runHere(["sessions", "import", file], { home });
+    expect(code).toBe(1);
+    expect(stderr).toContain(`${file}, line 1: it is nested deeper than 100 levels`);
+  });
+
   it.each([
     ["{broken", "it is not JSON"],
     ["[1]", "it is no exported session"],

@@ -15,12 +15,14 @@ export type SseServer = {
 export type SseOptions = {
   /** The last answer never ends. */
   readonly staysOpen?: boolean;
+  /** Behind the events of every answer. Default `data: [DONE]` and a blank line. */
+  readonly end?: string;
 };
 
 /** One list of events per request, in order; whatever path is asked. */
 export async function sseServer(
   answers: readonly (readonly object[])[],
-  { staysOpen = false }: SseOptions = {},
+  { staysOpen = false, end = "data: [DONE]\n\n" }: SseOptions = {},
 ): Promise<SseServer> {
   const bodies: unknown[] = [];
   const closed = Promise.withResolvers<void>();
@@ -32,7 +34,7 @@ export async function sseServer(
     response.on("close", () => closed.resolve());
     for (const event of events ?? []) response.write(`data: ${JSON.stringify(event)}\n\n`);
     if (staysOpen && bodies.length === answers.length) return;
-    response.end(events ? "data: [DONE]\n\n" : "No answer is left.");
+    response.end(events ? end : "No answer is left.");
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   onTestFinished(async () => {

@@ -106,6 +106,23 @@ describe("hermes mcp as a process", () => {
     expect(await server.ask("ping")).toHaveProperty("result");
   });
 
+  it("answers a request that is too long or too deep with an error that says so", async () => {
+    const server = await startServer(tempDirectory());
+    const long = "x".repeat(9 * 1024 * 1024);
+    expect(await server.ask("tools/call", adding(long))).toMatchObject({
+      error: { code: -32600, message: expect.stringContaining("at most 8,388,608 are taken") },
+    });
+    const deep = JSON.parse("[".repeat(3_000) + "]".repeat(3_000));
+    expect(await server.ask("tools/call", { name: "memory", arguments: { deep } })).toMatchObject({
+      error: { code: -32600, message: "This request is nested deeper than 100 levels." },
+    });
+    // As the SDK's client writes it: the id last.
+    const heard = server.hear(4711);
+    server.say(`{"method":"tools/call","params":{"id":1,"x":"${long}"},"jsonrpc":"2.0","id":4711}\n`);
+    expect(await heard).toHaveProperty("error");
+    expect(await server.ask("ping")).toHaveProperty("result");
+  });
+
   it("makes neither home nor log when nothing is asked of it", async () => {
     const home = join(tempDirectory(), "none");
     const server = await startServer(home);

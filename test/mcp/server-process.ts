@@ -19,6 +19,8 @@ export type ServerProcess = {
   ask(method: string, params?: object): Promise<Message>;
   /** Sends a request and does not wait. */
   send(method: string, params?: object): Promise<Message>;
+  /** The answer to a request that was said by hand. */
+  hear(id: number): Promise<Message>;
   closeInput(): void;
   kill(signal: NodeJS.Signals): void;
   /** When it has ended: its code, and everything it said. */
@@ -56,6 +58,7 @@ export async function startServer(home: string): Promise<ServerProcess> {
     return answer;
   };
   const server: ServerProcess = {
+    hear: (id) => new Promise<Message>((resolve) => waiting.set(id, resolve)),
     say: (line) => void child.stdin.write(line),
     ask: send,
     send,

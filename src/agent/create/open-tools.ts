@@ -64,6 +64,8 @@ export async function openTools(
     env,
     onNotice: ({ text }) => warn(text),
   });
+  await using cleanup = new AsyncDisposableStack();
+  cleanup.defer(() => servers.close()); // when something below fails: a child that stays behind keeps the process alive
   // A child may be given fewer tools than its parent has, never more.
   const shared = options.delegatedBy?.tools;
   const offered = [...own, ...engine.tools, ...servers.tools].filter(
@@ -77,8 +79,14 @@ export async function openTools(
     resolveToolset,
   };
   const external = manager === undefined ? [] : providerTools(manager, gate);
+  const table = new ToolTable([...chosen, ...brought, ...external], {
+    refused: manager?.getRefusedToolNames() ?? [],
+  });
+  for (const { name, owner, kept } of table.leftOut)
+    warn(`The tool '${name}' of ${owner} is left out: its name reads like '${kept.name}' of ${kept.owner}.`);
+  cleanup.move();
   return {
-    table: new ToolTable([...chosen, ...brought, ...external]),
+    table,
     reviewTools: (sessionId) =>
       new Map(ownTools(core, { ...input, reviewOf: sessionId }).map((tool) => [tool.schema.name, tool])),
     close: () => servers.close(),

@@ -2,7 +2,7 @@
 
 import type { NotificationLevel } from "../../config/index.ts";
 import { type ContextMessage, toolCallsOf } from "../../context/index.ts";
-import { preview } from "../../lib/index.ts";
+import { outsideJsonOr, preview } from "../../lib/index.ts";
 
 export type ReviewWrite = { readonly tool: string; readonly line: string };
 
@@ -80,12 +80,8 @@ function text(value: unknown): string {
 
 function objectOf(value: unknown): Fields | undefined {
   if (typeof value !== "string") return undefined;
-  try {
-    const parsed: unknown = JSON.parse(value);
-    return isFields(parsed) ? parsed : undefined;
-  } catch {
-    return undefined;
-  }
+  const parsed = outsideJsonOr(value, undefined);
+  return isFields(parsed) ? parsed : undefined;
 }
 
 function isFields(value: unknown): value is Fields {

@@ -1,7 +1,15 @@
 // From what a model wrote as tool calls to calls that can run, or to the reason why none of them can. Decides nothing about
 // trying again.
 import type { ContextMessage } from "../../context/index.ts";
-import { isRecord, pyStrip, sha256 } from "../../lib/index.ts";
+import {
+  isRecord,
+  OUTSIDE_JSON,
+  outsideJsonOr,
+  outsideJsonProblem,
+  parseOutsideJson,
+  pyStrip,
+  sha256,
+} from "../../lib/index.ts";
 import type { ToolArguments } from "./tool.ts";
 
 export type CheckedCall = {
@@ -35,6 +43,8 @@ export type CallCheck =
       readonly message: ContextMessage;
       readonly problems: readonly ArgumentProblem[];
       readonly results: readonly RefusedCall[];
+      /** They are JSON, but deeper or longer than is taken: asking the same again would bring the same. */
+      readonly isOverLimit: boolean;
     }
   | { readonly kind: "truncated"; readonly name: string };
 
@@ -87,7 +97,8 @@ export function checkCalls(message: ContextMessage, tools: KnownTools): CallChec
           : skipped(name, "had arguments that could not be read"),
     }));
     const usable = parsed.map((call) => ({ ...call, text: call.arguments.kind === "ok" ? call.text : "{}" }));
-    return { kind: "bad_json", message: withCalls(message, usable), problems, results };
+    const isOverLimit = parsed.some(({ arguments: given }) => given.kind === "bad" && given.isOverLimit);
+    return { kind: "bad_json", message: withCalls(message, usable), problems, results, isOverLimit };
   }
   return {
     kind: "ok",
@@ -130,43 +141,36 @@ function readCalls(message: ContextMessage): readonly ReadCall[] {
 /** Some servers give the value itself in place of its JSON. */
 function argumentText(value: unknown): string {
   if (typeof value === "string") return pyStrip(value) === "" ? "{}" : value;
-  return typeof value === "object" && value !== null ? JSON.stringify(value) : "{}";
+  if (typeof value !== "object" || value === null) return "{}";
+  // Too deep to be written down: what is written is as deep as may be and a level more, and refused like the rest.
+  return outsideJsonProblem(value) === undefined ? JSON.stringify(value) : TOO_DEEP;
 }
+
+const TOO_DEEP = "[".repeat(OUTSIDE_JSON.maxDepth + 1) + "]".repeat(OUTSIDE_JSON.maxDepth + 1);
 
 type Parsed =
   | { readonly kind: "ok"; readonly value: ToolArguments }
-  | { readonly kind: "bad"; readonly reason: string }
+  | { readonly kind: "bad"; readonly reason: string; readonly isOverLimit: boolean }
   | { readonly kind: "truncated" };
 
 function parseArguments(text: string): Parsed {
-  try {
-    const value = unwrapped(JSON.parse(text));
-    if (value === null) return { kind: "ok", value: {} };
-    return isRecord(value)
-      ? { kind: "ok", value }
-      : {
-          kind: "bad",
-          reason: `they are ${Array.isArray(value) ? "a list" : `a ${typeof value}`}, not an object`,
-        };
-  } catch (cause) {
-    if (!/[}\]]$/.test(pyStrip(text))) return { kind: "truncated" };
-    // The error's own text quotes the arguments, which may hold secrets.
-    const place = cause instanceof Error ? /position \d+/.exec(cause.message)?.[0] : undefined;
-    return {
-      kind: "bad",
-      reason: place === undefined ? "they are no JSON" : `they are no JSON from ${place} on`,
-    };
+  const parsed = parseOutsideJson(text);
+  if (!parsed.ok) {
+    const { kind, message } = parsed.error;
+    if (kind === "no_json" && !/[}\]]$/.test(pyStrip(text))) return { kind: "truncated" };
+    return { kind: "bad", reason: `their text ${message}`, isOverLimit: kind !== "no_json" };
   }
+  const value = unwrapped(parsed.value);
+  if (value === null) return { kind: "ok", value: {} };
+  if (isRecord(value)) return { kind: "ok", value };
+  const reason = `they are ${Array.isArray(value) ? "a list" : `a ${typeof value}`}, not an object`;
+  return { kind: "bad", reason, isOverLimit: false };
 }
 
 /** JSON within a JSON text: some models encode their arguments twice. */
 function unwrapped(value: unknown): unknown {
   if (typeof value !== "string" || !/^\s*\{/.test(value)) return value;
-  try {
-    return JSON.parse(value);
-  } catch {
-    return value; // then it is a text, and refused as one
-  }
+  return outsideJsonOr(value, value); // else it is a text, and refused as one
 }
 
 function jsonOr(text: string): string {
@@ -204,8 +208,13 @@ function withCalls(
 }
 
 function doesNotExist(name: string, names: readonly string[]): string {
-  return `Tool '${name}' does not exist. Available tools: ${[...names].sort().join(", ")}`;
+  const sorted = [...names].sort();
+  const more = sorted.length > LISTED_TOOLS ? ` and ${sorted.length - LISTED_TOOLS} more` : "";
+  return `Tool '${name}' does not exist. Available tools: ${sorted.slice(0, LISTED_TOOLS).join(", ")}${more}`;
 }
+
+/** The request has them all; with hundreds of them the answer would crowd out the conversation. */
+const LISTED_TOOLS = 200;
 
 function skipped(name: string, why: string): string {
   return `[${name} was skipped: another call of the same reply ${why}. Make the call again.]`;

@@ -1,4 +1,5 @@
 // The names of the agent's own tools, the ones to come included: nobody else may take them.
+import { foldName } from "../../lib/index.ts";
 
 export const CORE_TOOLSETS = {
   memory: ["memory"],
@@ -12,4 +13,10 @@ export const CORE_TOOL_NAMES: readonly string[] = Object.values(CORE_TOOLSETS).f
 
 export function isCoreTool(name: string): boolean {
   return CORE_TOOL_NAMES.includes(name);
+}
+
+/** The one of the agent's own tools that a name could be taken for: `Memory`, `skill-manage`. */
+export function coreToolLike(name: string): string | undefined {
+  const folded = foldName(name);
+  return CORE_TOOL_NAMES.find((core) => foldName(core) === folded);
 }

@@ -1,7 +1,7 @@
 // Tool schemas from outside. They go into every request word for word, so they are looked at like any other foreign text.
-import { isRecord, preview } from "../../lib/index.ts";
+import { isRecord, outsideJsonProblem, parseOutsideJson, preview } from "../../lib/index.ts";
 import { scanThreats } from "../../security/index.ts";
-import { isCoreTool } from "./core-names.ts";
+import { coreToolLike } from "./core-names.ts";
 import type { ToolSchema } from "./tool.ts";
 
 export type ReadSchemas = {
@@ -18,15 +18,22 @@ const MAX_SCHEMA_CHARS = 30_000;
 
 /** `owner` begins the remarks. */
 export function readForeignSchemas(answer: unknown, owner: string): ReadSchemas {
-  const items = copied(answer);
-  if (!Array.isArray(items))
+  const items = itemsIn(answer);
+  if (items === undefined)
     return { schemas: [], remarks: [`${owner} has a list of tools that cannot be read.`] };
   const schemas = new Map<string, ToolSchema>();
   const remarks: string[] = [];
-  for (const item of items as readonly unknown[]) {
-    const schema = toSchema(item);
+  for (const item of items) {
+    const copy = copied(item);
+    const schema = "value" in copy ? toSchema(copy.value) : undefined;
     const flaw =
-      schema === undefined ? "without a name" : schemas.has(schema.name) ? "twice" : flawOf(schema);
+      "flaw" in copy
+        ? copy.flaw
+        : schema === undefined
+          ? "without a name"
+          : schemas.has(schema.name)
+            ? "twice"
+            : flawOf(schema);
     if (schema !== undefined && flaw === undefined) schemas.set(schema.name, schema);
     else remarks.push(`${owner} offers a tool ${flaw}. It is left out.`);
   }
@@ -37,7 +44,11 @@ export function readForeignSchemas(answer: unknown, owner: string): ReadSchemas 
 export function flawOf(schema: ToolSchema): string | undefined {
   if (!TOOL_NAME.test(schema.name))
     return `named ${JSON.stringify(preview(schema.name, 40))}; use up to 64 letters, digits, '_' and '-'`;
-  if (isCoreTool(schema.name)) return `named '${schema.name}', which belongs to the agent`;
+  const problem = outsideJsonProblem(schema);
+  if (problem !== undefined) return `'${schema.name}' whose schema ${problem.message}`;
+  const core = coreToolLike(schema.name);
+  if (core !== undefined)
+    return `named '${schema.name}', which ${core === schema.name ? "belongs to the agent" : `reads like '${core}' of the agent`}`;
   if (JSON.stringify(schema).length > MAX_SCHEMA_CHARS)
     return `'${schema.name}' whose schema has more than ${MAX_SCHEMA_CHARS} characters`;
   // Its texts, not its JSON: there a line break is two characters that no pattern takes for a blank.
@@ -60,12 +71,31 @@ function textsIn(schema: ToolSchema): readonly string[] {
   return texts;
 }
 
-/** As JSON, because that is how it goes into every request. */
-function copied(answer: unknown): unknown {
+function itemsIn(answer: unknown): readonly unknown[] | undefined {
   try {
-    return JSON.parse(JSON.stringify(answer) ?? "null");
+    return Array.isArray(answer) ? [...answer] : undefined;
   } catch {
-    return undefined; // members that throw, cycles
+    return undefined; // members that throw
+  }
+}
+
+/** As JSON, because that is how it goes into every request. A flaw reads on after "offers a tool". */
+function copied(item: unknown): { readonly value: unknown } | { readonly flaw: string } {
+  try {
+    const parsed = parseOutsideJson(JSON.stringify(item) ?? "null");
+    return parsed.ok ? { value: parsed.value } : { flaw: `${nameOf(item)}that ${parsed.error.message}` };
+  } catch {
+    return { flaw: `${nameOf(item)}that cannot be written as JSON` }; // members that throw, cycles, no end of depth
+  }
+}
+
+/** With a blank behind it; "" for none. */
+function nameOf(item: unknown): string {
+  try {
+    const { name } = item as { readonly name?: unknown };
+    return typeof name === "string" ? `${JSON.stringify(preview(name, 40))} ` : "";
+  } catch {
+    return "";
   }
 }
 

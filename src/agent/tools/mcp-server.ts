@@ -6,6 +6,7 @@ import { describeForeign } from "../../providers/index.ts";
 import { createRedactor } from "../../security/index.ts";
 import { VERSION } from "../../version.ts";
 import { serverEnvironment } from "./mcp-environment.ts";
+import { boundedFetch } from "./mcp-limits.ts";
 import { StdioTransport } from "./mcp-stdio.ts";
 
 export type McpServerDeps = {
@@ -15,8 +16,9 @@ export type McpServerDeps = {
 
 export type OfferedTool = ListToolsResult["tools"][number];
 
-/** A server pages its list; nobody has this many pages. */
+/** A server pages its list; nobody has this many pages, or tools. */
 const MAX_PAGES = 50;
+const MAX_TOOLS = 10_000;
 
 export class McpServer {
   readonly name: string;
@@ -51,7 +53,7 @@ export class McpServer {
     const stop = this.#closing.signal;
     try {
       this.#client = await createMCPClient({
-        transport: stdio ?? { type: "http", url, headers: { ...headers } },
+        transport: stdio ?? { type: "http", url, headers: { ...headers }, fetch: boundedFetch(fetch) },
         clientName: "hermes-memory",
         version: VERSION,
         initializationOptions: {
@@ -77,11 +79,12 @@ export class McpServer {
         options: { timeout: this.#config.connectTimeout * 1000 },
         ...(cursor === undefined ? {} : { params: { cursor } }),
       });
-      tools.push(...(answer?.tools ?? []));
+      for (const tool of answer?.tools ?? []) tools.push(tool);
       cursor = answer?.nextCursor;
-      if (cursor === undefined) break;
+      if (cursor === undefined) return tools;
+      if (tools.length > MAX_TOOLS) break;
     }
-    return tools;
+    throw new Error(`its list of tools has more than ${MAX_PAGES} pages or ${MAX_TOOLS} tools`);
   }
 
   /** Rejects when the server did not answer. A call that may have reached it is never sent a second time. */
@@ -94,6 +97,8 @@ export class McpServer {
       return answer;
     } catch (cause) {
       this.#isLost = isLoss(cause);
+      // We ended it for what it said, so starting it once more is no sign that it does not work.
+      if (this.#stdio?.breach !== undefined) this.#hasReconnected = false;
       throw cause;
     }
   }
@@ -108,6 +113,8 @@ export class McpServer {
 
   /** One line without secrets; of a program that has ended, with what it said last. */
   describe(cause: unknown): string {
+    const breach = this.#stdio?.breach;
+    if (breach !== undefined) return breach;
     const why = this.#redact(describeForeign(cause));
     const words = this.#stdio?.hasEnded === true ? this.#redact(this.#stdio.lastWords).trim() : "";
     return words === "" ? why : `${why} (it said: ${describeForeign(words)})`;

@@ -4,6 +4,8 @@ import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
 import type { Readable, Writable } from "node:stream";
 import type { JSONRPCMessage, MCPTransport } from "@ai-sdk/mcp";
+import { ByteLines, parseOutsideJson } from "../../lib/index.ts";
+import { MCP_MESSAGE, messageTooLarge } from "./mcp-limits.ts";
 
 export type StdioServer = {
   readonly command: string;
@@ -13,8 +15,6 @@ export type StdioServer = {
   readonly cwd?: string | undefined;
 };
 
-/** Far beyond any answer worth having; what is longer would only fill memory. */
-const MAX_LINE_CHARS = 32 * 1024 * 1024;
 const STDERR_CHARS = 2_000;
 /** For leaving by itself when its input ends, and then for leaving when it is told to. */
 const PATIENCE_MS = { close: 500, terminate: 2_000 };
@@ -28,7 +28,8 @@ export class StdioTransport implements MCPTransport {
   readonly #server: StdioServer;
   #child: Child | undefined;
   #ended: Promise<unknown> = Promise.resolve();
-  #line = "";
+  readonly #lines = new ByteLines(MCP_MESSAGE.maxBytes);
+  #breach: string | undefined;
   #stderr = "";
 
   constructor(server: StdioServer) {
@@ -50,6 +51,11 @@ export class StdioTransport implements MCPTransport {
     return this.#stderr;
   }
 
+  /** Why we ended it ourselves: the limit that it did not keep to. */
+  get breach(): string | undefined {
+    return this.#breach;
+  }
+
   async start(): Promise<void> {
     const { command, args, env, cwd } = this.#server;
     // A group of its own: a Ctrl-C for the agent is none for its servers, and what they start ends with them.
@@ -65,7 +71,7 @@ export class StdioTransport implements MCPTransport {
     void this.#ended.then(() => this.onclose?.());
     child.on("error", (error) => this.onerror?.(error));
     child.stdin.on("error", (error) => this.onerror?.(error)); // it reads no more
-    child.stdout.setEncoding("utf8").on("data", (text: string) => this.#read(text));
+    child.stdout.on("data", (chunk: Buffer) => this.#read(chunk));
     child.stderr.setEncoding("utf8").on("data", (text: string) => {
       this.#stderr = (this.#stderr + text).slice(-STDERR_CHARS);
     });
@@ -101,24 +107,38 @@ export class StdioTransport implements MCPTransport {
     return isEnded;
   }
 
-  #read(text: string): void {
-    const lines = (this.#line + text).split("\n");
-    this.#line = lines.pop() ?? "";
-    for (const line of lines) this.#receive(line);
-    if (this.#line.length <= MAX_LINE_CHARS) return;
-    this.#line = "";
-    this.onerror?.(new Error("The server sent a line that is too long."));
-    void this.close();
+  #read(chunk: Buffer): void {
+    if (this.#breach !== undefined) return; // it is being ended
+    let isTooLong = false;
+    for (const line of this.#lines.push(chunk)) {
+      if (line.kind === "line") this.#receive(line.bytes.toString("utf8"));
+      else isTooLong = true;
+    }
+    // Whose answer it is may stand at its end, which may never come: nobody is left waiting for that.
+    if (isTooLong || this.#lines.isTooLong) this.#breakOff(messageTooLarge());
   }
 
   #receive(line: string): void {
     if (line.trim() === "") return;
+    const parsed = parseOutsideJson(line, MCP_MESSAGE);
+    if (!parsed.ok) {
+      if (parsed.error.kind === "no_json") this.onerror?.(new Error(`a line of it ${parsed.error.message}`));
+      else this.#breakOff(`it sent a message that ${parsed.error.message}`);
+      return;
+    }
     try {
-      this.onmessage?.(JSON.parse(line) as JSONRPCMessage); // what it holds is checked by whoever asked for it
+      this.onmessage?.(parsed.value as JSONRPCMessage); // what it holds is checked by whoever asked for it
     } catch (cause) {
-      // No JSON, or the answer to a request nobody waits for any more.
+      // The answer to a request nobody waits for any more.
       this.onerror?.(cause instanceof Error ? cause : new Error(String(cause)));
     }
+  }
+
+  #breakOff(why: string): void {
+    this.#breach ??= why;
+    this.onerror?.(new Error(why));
+    this.#child?.stdout.destroy(); // nothing more of it is read
+    if (this.#child?.pid !== undefined) kill(this.#child.pid, "SIGKILL");
   }
 }
 

@@ -1,6 +1,7 @@
 // The tools of the MCP servers in config. A server that does not work costs a notice, never the agent; what its tools say
 // and how they are described is text from outside.
 import type { McpServerConfig } from "../../config/index.ts";
+import { foldName, outsideJsonProblem } from "../../lib/index.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { argumentPreview } from "./argument-preview.ts";
 import { flawOf } from "./foreign-schema.ts";
@@ -32,6 +33,7 @@ export type McpConnections = {
 };
 
 const MAX_NAME_CHARS = 64;
+const NAMED_TOOLS = 10;
 
 /** Rejects only with the signal's reason. */
 export async function connectMcpServers(
@@ -49,8 +51,16 @@ export async function connectMcpServers(
     await close();
     throw deps.signal.reason;
   }
-  const taken = new Set<string>();
-  const tools = servers.flatMap(({ server }, place) => toTools(server, offers[place] ?? [], taken, deps));
+  const taken = new Map<string, number>();
+  const tools: AgentTool[] = [];
+  for (const [place, { server }] of servers.entries()) {
+    try {
+      tools.push(...toTools(server, offers[place] ?? [], taken, deps));
+    } catch (cause) {
+      tellFailure(server, cause, deps);
+      await server.close();
+    }
+  }
   return { tools, close };
 }
 
@@ -82,7 +92,7 @@ function tellFailure(server: McpServer, cause: unknown, { log, onNotice }: McpDe
 function toTools(
   server: McpServer,
   offers: readonly OfferedTool[],
-  taken: Set<string>,
+  taken: Map<string, number>,
   { log, onNotice }: McpDeps,
 ): AgentTool[] {
   const refused: string[] = [];
@@ -90,7 +100,7 @@ function toTools(
     const schema = toSchema(uniqueName(server.name, offer.name, taken), offer);
     const flaw = flawOf(schema);
     if (flaw === undefined) {
-      taken.add(schema.name);
+      taken.set(foldName(schema.name), 2);
       return [toTool(server, offer.name, schema)];
     }
     log.warn(`The MCP server '${server.name}' offers a tool ${flaw}. It is left out.`, {
@@ -99,11 +109,14 @@ function toTools(
     refused.push(schema.name);
     return [];
   });
-  if (refused.length > 0)
+  if (refused.length > 0) {
+    const named = refused.slice(0, NAMED_TOOLS).join(", ");
+    const more = refused.length > NAMED_TOOLS ? ` and ${refused.length - NAMED_TOOLS} more` : "";
     onNotice({
       cause: `mcp-tools:${server.name}`,
-      text: `${refused.length} of the tools of the MCP server '${server.name}' are left out, because their descriptions are not safe to use: ${refused.join(", ")}. The log says why.`,
+      text: `${refused.length} of the tools of the MCP server '${server.name}' are left out, because their descriptions are not safe to use: ${named}${more}. The log says why.`,
     });
+  }
   return tools;
 }
 
@@ -116,7 +129,12 @@ function toTool(server: McpServer, name: string, schema: ToolSchema): AgentTool 
     preview: (args) => argumentPreview(args),
     run: async (args, { signal }) => {
       try {
-        return mcpOutcome(await server.call(name, args, signal));
+        const answer = await server.call(name, args, signal);
+        const problem = outsideJsonProblem(answer);
+        if (problem === undefined) return mcpOutcome(answer);
+        return errorOutcome(
+          `The answer of the MCP server '${server.name}' ${problem.message}, so it is not used.`,
+        );
       } catch (cause) {
         if (signal.aborted) throw cause;
         return errorOutcome(`The MCP server '${server.name}' did not answer: ${server.describe(cause)}.`);
@@ -130,13 +148,19 @@ function toSchema(name: string, { description = "", inputSchema }: OfferedTool):
   return { name, description, parameters: { type: "object", properties: {}, ...parameters } };
 }
 
-/** What model vendors take for a name; a number at the end where two would be the same. */
-function uniqueName(server: string, tool: string, taken: ReadonlySet<string>): string {
+/**
+ * What model vendors take for a name; a number at the end where two would read the same. `taken` has folded names, each with the
+ * number that is to be tried next.
+ */
+function uniqueName(server: string, tool: string, taken: Map<string, number>): string {
   const name = `mcp_${server}_${tool}`.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, MAX_NAME_CHARS);
-  if (!taken.has(name)) return name;
-  for (let number = 2; ; number += 1) {
+  const next = taken.get(foldName(name));
+  if (next === undefined) return name;
+  for (let number = next; ; number += 1) {
     const suffix = `_${number}`;
     const other = name.slice(0, MAX_NAME_CHARS - suffix.length) + suffix;
-    if (!taken.has(other)) return other;
+    if (taken.has(foldName(other))) continue;
+    taken.set(foldName(name), number + 1);
+    return other;
   }
 }

@@ -1,4 +1,5 @@
 // Results as JSON text, and whether one tells of a failure.
+import { outsideJsonOr } from "../../lib/index.ts";
 import type { ToolOutcome } from "./tool.ts";
 
 /** A result of a tool of ours: `success: false`, or an `error`, is a failure. */
@@ -13,13 +14,8 @@ export function errorOutcome(error: string): ToolOutcome {
 
 /** For texts that should be JSON and come from elsewhere. */
 export function textOutcome(text: string): ToolOutcome {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === "object" && value !== null && isFailure(value)) return { text, isError: true };
-  } catch {
-    // no JSON: plain text says nothing about failure
-  }
-  return { text };
+  const value = outsideJsonOr(text, undefined); // plain text says nothing about failure
+  return typeof value === "object" && value !== null && isFailure(value) ? { text, isError: true } : { text };
 }
 
 function isFailure(value: object): boolean {

@@ -1,24 +1,41 @@
-// The tool a model means when it writes a name that does not exist: `SessionSearch`, `memory_tool`, `todo"<arg`, `memmory`.
-import { pyStrip } from "../../lib/index.ts";
+// The tool a model means when it writes a name that does not exist: `SessionSearch`, `memory_tool`, `todo"<arg`, `memmory`. It
+// never guesses between owners: what could be a tool of one or of another is nobody's.
+import { foldName, pyStrip } from "../../lib/index.ts";
+
+/** `owner`: whose code runs. */
+export type NamedTool = { readonly name: string; readonly owner: string };
 
 const CUTOFF = 0.7;
 /** Longer than any tool's name can be; comparing takes time that grows with it. */
 const MOST_CHARS = 128;
+/** Servers of one kind have tools whose names differ in the server's name alone. */
+const SERVER_TOOL = /^mcp_/i;
 
-export function repairName(asked: string, names: readonly string[]): string | undefined {
-  const known = new Map<string, string>();
-  for (const name of names) if (!known.has(normal(name))) known.set(normal(name), name);
+/** `foreign`: spellings of tools that are not here; whoever writes one means no other. */
+export function repairName(
+  asked: string,
+  tools: readonly NamedTool[],
+  foreign: ReadonlySet<string>,
+): string | undefined {
   const head = pyStrip(asked.replace(/^[\s"'`<]+/, "").replace(/["'`<>].*$/s, ""));
-  if (head === "" || head.length > MOST_CHARS) return undefined;
-  const spellings = [normal(head), snake(head)];
-  for (const spelling of spellings) {
+  if (head === "" || head.length > MOST_CHARS || foreign.has(head)) return undefined;
+  const spellings = [...new Set([normal(head), snake(head)])];
+  for (const spelling of spellings)
     for (const form of [spelling, ...withoutSuffix(spelling)]) {
-      const name = known.get(form);
-      if (name !== undefined) return name;
+      const alike = tools.filter(({ name }) => foldName(name) === foldName(form));
+      if (alike.length > 0) return theOne(alike, form);
     }
-  }
-  const close = closest(spellings, [...known.keys()]);
-  return close === undefined ? undefined : known.get(close);
+  return SERVER_TOOL.test(head) ? undefined : closest(spellings, tools);
+}
+
+/** Of tools whose names read alike: the only one, or of one owner's the one spelled like that. */
+function theOne(alike: readonly NamedTool[], form: string): string | undefined {
+  const meant = alike.length === 1 ? alike : alike.filter(({ name }) => normal(name) === form);
+  return meant.length === 1 && isOfOneOwner(alike) ? meant[0]?.name : undefined;
+}
+
+function isOfOneOwner(tools: readonly NamedTool[]): boolean {
+  return new Set(tools.map(({ owner }) => owner)).size === 1;
 }
 
 function normal(name: string): string {
@@ -43,13 +60,22 @@ function withoutSuffix(name: string): string[] {
   return forms;
 }
 
-function closest(words: readonly string[], candidates: readonly string[]): string | undefined {
-  let best: { readonly candidate: string; readonly score: number } | undefined;
-  for (const candidate of candidates) {
-    const score = Math.max(...words.map((word) => similarity(candidate, word)));
-    if (score >= CUTOFF && (best === undefined || score > best.score)) best = { candidate, score };
-  }
-  return best?.candidate;
+/** A slip of the pen: as many words, most of the letters, and nobody else's tool is as close. */
+function closest(spellings: readonly string[], tools: readonly NamedTool[]): string | undefined {
+  const close = tools.flatMap((tool) => {
+    if (SERVER_TOOL.test(tool.name)) return [];
+    const known = normal(tool.name);
+    const words = spellings.filter((spelling) => wordCount(spelling) === wordCount(known));
+    const score = Math.max(0, ...words.map((word) => similarity(known, word)));
+    return score >= CUTOFF ? [{ ...tool, score }] : [];
+  });
+  if (!isOfOneOwner(close)) return undefined;
+  return close.reduce((best, next) => (next.score > best.score ? next : best)).name;
+}
+
+/** `memory_delete` is not `memory` with a slip. */
+function wordCount(name: string): number {
+  return name.split("_").filter((word) => word !== "").length;
 }
 
 /** Twice the matching characters over all characters, as Python's `difflib` counts them. */

@@ -39,7 +39,6 @@ export type CallResult = {
 };
 
 const MOST_AT_ONCE = 8;
-const LEAST_FENCED_CHARS = 32;
 
 export async function runBatch(
   table: ToolTable,
@@ -105,9 +104,7 @@ function notStarted(name: string, isAfterOne: boolean): string {
     : `[Tool execution cancelled — ${name} was skipped due to user interrupt]`;
 }
 
-/** Shorter texts carry no instructions worth the marks. */
+/** However short: "Delete it all." is an instruction in 14 characters. */
 function fenced(text: string, source: string | undefined): string {
-  return source === undefined || codePointLength(text) < LEAST_FENCED_CHARS
-    ? text
-    : fenceUntrusted(text, source);
+  return source === undefined ? text : fenceUntrusted(text, source);
 }

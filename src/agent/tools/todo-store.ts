@@ -1,6 +1,6 @@
 // The tasks an agent has set itself, for as long as its session lives. Whatever a model writes ends up as a usable list.
 import type { ContextMessage } from "../../context/index.ts";
-import { codePointLength, pyStrip, takeCodePoints } from "../../lib/index.ts";
+import { codePointLength, outsideJsonOr, pyStrip, takeCodePoints } from "../../lib/index.ts";
 
 export type TodoStatus = "pending" | "in_progress" | "completed" | "cancelled";
 export type TodoItem = { readonly id: string; readonly content: string; readonly status: TodoStatus };
@@ -124,12 +124,8 @@ function todosIn(message: ContextMessage): readonly unknown[] | undefined {
     return snapshotItems(content);
   if (role !== "tool" || typeof content !== "string" || !content.includes('"todos"')) return undefined;
   if (typeof name === "string" && name !== "todo") return undefined; // another tool's list is not ours
-  try {
-    const value: unknown = JSON.parse(content);
-    return isRecord(value) && Array.isArray(value.todos) ? value.todos : undefined;
-  } catch {
-    return undefined; // shortened by a compaction, or no JSON to begin with
-  }
+  const value = outsideJsonOr(content, undefined); // it may have been shortened by a compaction
+  return isRecord(value) && Array.isArray(value.todos) ? value.todos : undefined;
 }
 
 /** What `snapshotText` wrote: after a compaction it is all that is left of the list. */

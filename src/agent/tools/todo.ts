@@ -1,4 +1,5 @@
 // The `todo` tool: a model's own list of tasks for the work at hand.
+import { outsideJsonOr } from "../../lib/index.ts";
 import { errorOutcome, jsonOutcome } from "./outcome.ts";
 import { TODO_STATUSES, type TodoStore } from "./todo-store.ts";
 import type { AgentTool, ToolArguments } from "./tool.ts";
@@ -67,12 +68,8 @@ function listOf(value: unknown): readonly unknown[] | "unusable" | undefined {
   if (value === undefined || value === null) return undefined;
   if (Array.isArray(value)) return value;
   if (typeof value !== "string") return "unusable";
-  try {
-    const parsed: unknown = JSON.parse(value);
-    return Array.isArray(parsed) ? parsed : "unusable";
-  } catch {
-    return "unusable";
-  }
+  const parsed = outsideJsonOr(value, undefined);
+  return Array.isArray(parsed) ? parsed : "unusable";
 }
 
 function isTrue(value: unknown): boolean {

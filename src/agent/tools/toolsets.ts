@@ -46,6 +46,11 @@ export function mcpToolset(server: string): string {
   return `mcp-${server}`;
 }
 
+/** Of a server's toolset. */
+export function mcpServerOf(toolset: string): string | undefined {
+  return /^mcp-(.+)$/s.exec(toolset)?.[1];
+}
+
 /** A tool is in the set it names, and a core tool in the set the agent gives it whatever it names. */
 function holds(set: string, tool: AgentTool): boolean {
   if (EVERYTHING.includes(set)) return true;

@@ -4,7 +4,7 @@ import type { ContextMessage } from "../../context/index.ts";
 import { HermesError } from "../../lib/index.ts";
 import { flattenContent } from "../../providers/index.ts";
 import { argumentPreview } from "./argument-preview.ts";
-import { isCoreTool } from "./core-names.ts";
+import { coreToolLike } from "./core-names.ts";
 import { TOOL_NAME } from "./foreign-schema.ts";
 import { errorOutcome } from "./outcome.ts";
 import type { AgentTool, ToolCallContext, ToolOutcome } from "./tool.ts";
@@ -131,8 +131,12 @@ function checkName(name: string): void {
       `'${name.slice(0, 80)}' cannot be the name of a tool.`,
       "Use 1 to 64 letters, digits, '_' and '-': model vendors take no others.",
     );
-  if (isCoreTool(name))
-    throw badTool(`A tool cannot be named '${name}': the agent has one of its own.`, "Choose another name.");
+  const core = coreToolLike(name);
+  if (core !== undefined)
+    throw badTool(
+      `A tool cannot be named '${name}': ${core === name ? "the agent has one of its own" : `it reads like '${core}' of the agent`}.`,
+      "Choose another name.",
+    );
 }
 
 function badTool(message: string, hint: string, cause?: unknown): HermesError {

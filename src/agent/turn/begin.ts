@@ -10,6 +10,7 @@ import { reserve } from "../session/reserve.ts";
 import type { RunOptions, UserInput } from "../surface.ts";
 import { compactWhileTooLong } from "./room.ts";
 import { sessionBusy, sessionGone } from "./taken-over.ts";
+import { toolWeights } from "./tool-weight.ts";
 import type { Turn, TurnEnd } from "./turn.ts";
 
 /** Undefined when the model may be called. */
@@ -135,8 +136,11 @@ function checkWindow(core: AgentCore, system: string): TurnEnd | undefined {
     promptTokens: estimateText(system),
     toolTokens: tools.length === 0 ? 0 : estimateText(JSON.stringify(tools)),
   });
-  if (fit.kind === "too_small")
-    return { exit: "context_overflow", text: "", failed: true, error: fit.message };
+  if (fit.kind === "too_small") {
+    const weights = toolWeights(core.table.tools, core.window.tokens);
+    const error = [fit.message, weights].filter((text) => text !== "").join(" ");
+    return { exit: "context_overflow", text: "", failed: true, error };
+  }
   if (fit.notice !== undefined) core.notice("info", fit.notice.cause, fit.notice.text);
   return undefined;
 }

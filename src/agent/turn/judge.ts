@@ -94,7 +94,8 @@ function judgeCalls(calls: CallCheck, { finishReason }: ReplyView, before: Troub
     }
     case "bad_json": {
       const troubles = { ...before, badJson: before.badJson + 1 };
-      if (troubles.badJson < MOST_IN_A_ROW) return { verdict: { kind: "again" }, troubles };
+      if (troubles.badJson < MOST_IN_A_ROW && !calls.isOverLimit)
+        return { verdict: { kind: "again" }, troubles };
       return {
         verdict: { kind: "refuse_tools", message: calls.message, results: calls.results, isLast: false },
         troubles: { ...troubles, badJson: 0 },

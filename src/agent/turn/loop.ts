@@ -192,6 +192,7 @@ class Loop {
   async #failed(failure: ModelFailure): Promise<TurnEnd | undefined> {
     const { kind } = failure;
     if (kind === "overflow" || kind === "payload_too_large") return this.#overflown(failure);
+    if (kind === "reply_too_long") return this.#giveUp("truncated_response", failure.message);
     if (kind === "bad_signature" && this.#core.withoutReasoningIn !== this.#core.sessionId) {
       this.#core.withoutReasoningIn = this.#core.sessionId;
       return undefined;

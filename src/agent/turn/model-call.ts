@@ -46,6 +46,7 @@ export async function callOnce(core: AgentCore, turn: Turn, rules: CallRules): P
     ...(rules.isToolless ? { toolChoice: "none" as const } : {}),
     maxOutputTokens: rules.maxOutputTokens ?? core.parts.config.agent.maxOutputTokens,
     staleAfterMs: staleAfterMs(core),
+    maxReplyChars: replyLimitChars(core.window.tokens),
     signal,
     onDelta: ({ kind, text }) => {
       if (kind === "reasoning") {
@@ -145,6 +146,15 @@ async function resolveWindowAgain(core: AgentCore): Promise<void> {
   if (window.source !== "server") return; // it did not answer; what it said first is better than a guess
   core.window = { ...window, isProvisional: false };
   engine.updateModel?.({ model, contextLength: window.tokens, provider, baseUrl });
+}
+
+/** Prose has about 4 characters a token, so a reply of this length cannot have come out of the window. */
+const CHARS_PER_TOKEN = 8;
+/** For windows that are only guessed, or stated wrongly. */
+const LEAST_WINDOW = 4_096;
+
+export function replyLimitChars(windowTokens: number): number {
+  return Math.max(windowTokens, LEAST_WINDOW) * CHARS_PER_TOKEN;
 }
 
 const STALE_SECONDS = 180;

@@ -1,7 +1,7 @@
 // The messages of one request, made from the live list. Pure: the list stays as it is, and the same list gives the same bytes,
 // whether it is live or was read back from the database.
 import { type ContextMessage, repairPairs, toolCallsOf, withoutRefused } from "../../context/index.ts";
-import { isRecord, pyStrip } from "../../lib/index.ts";
+import { isRecord, outsideJsonOr, outsideJsonProblem, pyStrip } from "../../lib/index.ts";
 import type { ChatMessage } from "../../models/index.ts";
 import { injectRecall } from "../../providers/index.ts";
 import { sanitizeContext } from "../../security/index.ts";
@@ -111,18 +111,16 @@ function withSoundArguments(messages: readonly ContextMessage[]): readonly Conte
 function withCanonicalArguments(call: unknown): unknown {
   if (!isRecord(call) || !isRecord(call.function)) return call;
   const given = call.function.arguments;
-  const value = objectOf(typeof given === "string" ? given : JSON.stringify(given ?? {})) ?? {};
+  const text =
+    typeof given === "string" ? given : outsideJsonProblem(given) ? "{}" : JSON.stringify(given ?? {});
+  const value = objectOf(text) ?? {};
   return { ...call, function: { ...call.function, arguments: JSON.stringify(sorted(value)).toWellFormed() } };
 }
 
 function objectOf(text: string): object | undefined {
   if (pyStrip(text) === "") return {};
-  try {
-    const value: unknown = JSON.parse(text);
-    return isRecord(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = outsideJsonOr(text, undefined);
+  return isRecord(value) ? value : undefined;
 }
 
 function sorted(value: unknown): unknown {

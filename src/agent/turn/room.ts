@@ -3,6 +3,7 @@ import { estimateMessages } from "../../context/index.ts";
 import { limitFromError, type ModelFailure, rememberWindow } from "../../models/index.ts";
 import type { AgentCore } from "../core.ts";
 import { compactSession, requestTokens } from "../session/compaction.ts";
+import { toolWeights } from "./tool-weight.ts";
 import type { Turn, TurnEnd } from "./turn.ts";
 
 const MOST_PASSES = 3;
@@ -59,7 +60,10 @@ export async function makeRoom(
     };
   await learnWindow(core, failure);
   turn.overflows += 1;
-  if (turn.overflows > MOST_PASSES) return overflown(message);
+  // The model counts differently than we do: tools that fit by our estimate may be too much for it.
+  const weights = toolWeights(core.table.tools, core.window.tokens);
+  const error = [message, weights].filter((text) => text !== "").join(" ");
+  if (turn.overflows > MOST_PASSES) return overflown(error);
   const { kind } = await compactSession(core, {
     lease: turn.lease,
     force: true,
@@ -69,7 +73,7 @@ export async function makeRoom(
   turn.system = core.parts.prompt.text ?? turn.system;
   if (kind === "compacted" || kind === "pruned") return undefined;
   // Whoever hears that nothing more is to be gained begins a new session; here there may well be.
-  return kind === "busy" || kind === "failed" ? { ...overflown(message), ...LATER } : overflown(message);
+  return kind === "busy" || kind === "failed" ? { ...overflown(message), ...LATER } : overflown(error);
 }
 
 const LATER = {

@@ -1,4 +1,5 @@
 // The models an OpenAI-compatible server lists, wherever it is.
+import { outsideJsonOr } from "../../lib/index.ts";
 import { isLoopback, parseBaseUrl } from "../../models/index.ts";
 
 const LOOPBACK_MS = 2_000;
@@ -29,7 +30,7 @@ export async function serverModels(
       await response.body?.cancel();
       return undefined;
     }
-    return namesIn(JSON.parse(await limitedText(response)));
+    return namesIn(outsideJsonOr(await limitedText(response), null));
   } catch {
     signal?.throwIfAborted();
     return undefined; // whoever asks goes on without a list

@@ -1,6 +1,6 @@
 // Two small calls that show whether a model can carry a conversation here: one for words, one for a tool.
 import type { Result } from "../../lib/index.ts";
-import { err, ok } from "../../lib/index.ts";
+import { err, ok, outsideJsonOr } from "../../lib/index.ts";
 import type {
   ChatMessage,
   ChatModel,
@@ -125,12 +125,8 @@ function asked(text: string): ModelRequest {
 }
 
 function parsed(args: unknown): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = typeof args === "string" ? JSON.parse(args) : args;
-    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = typeof args === "string" ? outsideJsonOr(args, undefined) : args;
+  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
 }
 
 function since(startedAt: number): number {

@@ -1,7 +1,7 @@
 // import: the lines of an export, one session at a time.
 import { type FileHandle, open } from "node:fs/promises";
 import { Readable } from "node:stream";
-import { describeCause, HermesError } from "../../lib/index.ts";
+import { describeCause, HermesError, parseOutsideJson } from "../../lib/index.ts";
 import type { ExportedSession, ImportOutcome } from "../../sessions/index.ts";
 import { type CommandBody, CommandFailure, type CommandOutcome } from "../command.ts";
 import { counted, printable } from "../printing.ts";
@@ -99,13 +99,9 @@ async function* untilAborted(
 function parseLine(line: Line): ExportedSession | string {
   const text = lineText(line);
   if (text === undefined) return "it is not valid UTF-8 text";
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (cause) {
-    return `it is not JSON (${printable(describeCause(cause)).slice(0, 80)})`;
-  }
-  return parseExported(value);
+  // Its size is whatever the session has; how deep it goes is not.
+  const parsed = parseOutsideJson(text, { maxChars: Number.POSITIVE_INFINITY });
+  return parsed.ok ? parseExported(parsed.value) : `it ${parsed.error.message}`;
 }
 
 /** Before the database is opened: a wrong name must not leave an empty one behind. */

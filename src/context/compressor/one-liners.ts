@@ -1,5 +1,5 @@
 // What is left of a long tool result: one line that says what was done and how it ended.
-import { codePointLength, groupThousands, pyStrip, takeCodePoints } from "../../lib/index.ts";
+import { codePointLength, groupThousands, outsideJsonOr, pyStrip, takeCodePoints } from "../../lib/index.ts";
 import { isRecord } from "../message.ts";
 
 type Arguments = Readonly<Record<string, unknown>>;
@@ -73,12 +73,8 @@ function otherLine(given: Arguments, result: string, tool: string): string {
 }
 
 function parseArguments(argumentsText: string): Arguments {
-  try {
-    const value: unknown = JSON.parse(argumentsText);
-    return isRecord(value) ? value : {};
-  } catch {
-    return {};
-  }
+  const value = outsideJsonOr(argumentsText, undefined);
+  return isRecord(value) ? value : {};
 }
 
 function text(value: unknown, missing = "?"): string {

@@ -1,6 +1,6 @@
 // Long texts inside the arguments of an old tool call, cut without breaking the JSON around them. Works on the text,
 // because parsing and printing would change large numbers.
-import { codePointLength, takeCodePoints } from "../../lib/index.ts";
+import { codePointLength, parseOutsideJson, takeCodePoints } from "../../lib/index.ts";
 
 const LONG_ARGUMENTS = 500;
 const LEAF_CHARS = 200;
@@ -10,11 +10,7 @@ const MARK = "...[truncated]";
 export function shrinkArguments(argumentsText: string): string {
   if (argumentsText.length <= LONG_ARGUMENTS || codePointLength(argumentsText) <= LONG_ARGUMENTS)
     return argumentsText;
-  try {
-    JSON.parse(argumentsText);
-  } catch {
-    return argumentsText;
-  }
+  if (!parseOutsideJson(argumentsText).ok) return argumentsText;
   const tokens = jsonTokens(argumentsText);
   const shrunk = tokens
     .map((token, index) => {

@@ -1,5 +1,5 @@
 // Files that turns talk about: named in the arguments of tool calls, or looking like a path in the text.
-import { takeCodePoints } from "../../lib/index.ts";
+import { outsideJsonOr, takeCodePoints } from "../../lib/index.ts";
 import { type ContextMessage, isRecord, toolCallsOf } from "../message.ts";
 import { contentText } from "./serialise.ts";
 
@@ -37,10 +37,6 @@ function fromText(turn: ContextMessage): readonly string[] {
 }
 
 function parsed(argumentsText: string): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(argumentsText);
-    return isRecord(value) ? value : {};
-  } catch {
-    return {};
-  }
+  const value = outsideJsonOr(argumentsText, undefined);
+  return isRecord(value) ? value : {};
 }

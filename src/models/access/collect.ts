@@ -90,6 +90,26 @@ export class Collector {
     }
   }
 
+  /** Of a part that is about to be added. Arguments are counted where the wire's own events are seen: the SDK may hold them back. */
+  charsOf(part: LanguageModelV4StreamPart): number {
+    switch (part.type) {
+      case "text-delta":
+      case "reasoning-delta":
+        return part.delta.length + metadataChars(part.providerMetadata);
+      case "text-start":
+      case "text-end":
+      case "reasoning-start":
+      case "reasoning-end":
+        return metadataChars(part.providerMetadata);
+      case "tool-input-delta":
+        return this.#wire.apiMode === "chat_completions" && this.#raw.hasEvents ? 0 : part.delta.length;
+      case "raw":
+        return this.#raw.charsOf(part.rawValue);
+      default:
+        return 0;
+    }
+  }
+
   reply(): Reply {
     return {
       content: this.#content,
@@ -122,6 +142,13 @@ export class Collector {
     }
     return pieces;
   }
+}
+
+/** Signatures and encrypted thoughts. */
+function metadataChars(metadata: SharedV4ProviderMetadata | undefined): number {
+  return Object.values(metadata ?? {})
+    .flatMap((data) => Object.values(data))
+    .reduce<number>((chars, value) => chars + (typeof value === "string" ? value.length : 0), 0);
 }
 
 /** Some vendors count texts and thoughts apart. */

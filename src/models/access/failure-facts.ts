@@ -1,6 +1,6 @@
 // What a failed call tells about itself, whatever was thrown: the SDK's errors, a server's error event, a broken socket. Read by
 // their fields, so that no class of the SDK is needed here.
-import { pyStrip } from "../../lib/index.ts";
+import { outsideJsonOr, pyStrip } from "../../lib/index.ts";
 import { asList, asRecord, textOf } from "./raw-chunks.ts";
 
 export type FailureFacts = {
@@ -120,11 +120,7 @@ function oneLine(text: string): string {
 }
 
 function parsed(text: string): unknown {
-  try {
-    return text === "" ? undefined : JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return text === "" ? undefined : outsideJsonOr(text, undefined);
 }
 
 /** Where servers repeat the request. Its words are the conversation's and say nothing about the failure. */

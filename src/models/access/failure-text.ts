@@ -58,6 +58,8 @@ function whatHappened(kind: ModelFailureKind, { codes }: FailureFacts, place: Fa
       return `${server} stopped sending`;
     case "invalid_response":
       return `${server} gave an answer that is none`;
+    case "reply_too_long":
+      return `${server} did not come to an end`;
     default:
       return kind satisfies never;
   }
@@ -95,6 +97,8 @@ function whatToDo(kind: ModelFailureKind, { status, codes }: FailureFacts, place
       return "Try again; 'hermes model test' shows how long it takes to answer.";
     case "invalid_response":
       return "Check model.base_url and model.api_mode with 'hermes model test'.";
+    case "reply_too_long":
+      return "Ask for less at once, or use another model. If its window is larger than is known, set model.context_length.";
     default:
       return kind satisfies never;
   }

@@ -1,4 +1,5 @@
 // Which kind of failure it was, from what servers say in their different ways. Decides who may try again and who must do something.
+import { groupThousands } from "../../lib/index.ts";
 import type { ModelFailure, ModelFailureKind } from "../chat.ts";
 import { limitFromError } from "../context-window/error-limit.ts";
 import { type FailureFacts, failureFacts } from "./failure-facts.ts";
@@ -37,6 +38,13 @@ export function stalledFailure(staleAfterMs: number, partialText: string, place:
   };
 }
 
+/** The reply is longer than anybody could use; what has arrived is kept. */
+export function tooLongFailure(maxChars: number, partialText: string, place: FailurePlace): ModelFailure {
+  const sentence = `Its reply was stopped at ${groupThousands(maxChars)} characters.`;
+  const message = failureMessage("reply_too_long", { ...NO_FACTS, sentence }, place);
+  return { kind: "reply_too_long", message, isRetryable: false, partialText };
+}
+
 /** The stream ended before the reply did. */
 export function cutFailure(partialText: string, place: FailurePlace): ModelFailure {
   const kind = partialText === "" ? "invalid_response" : "connection";
@@ -49,6 +57,11 @@ export function blockedFailure(reason: string, place: FailurePlace): ModelFailur
   const kind = "content_policy";
   const facts = { ...NO_FACTS, sentence: `The prompt was blocked (${reason}).` };
   return { kind, message: failureMessage(kind, facts, place), isRetryable: false, partialText: "" };
+}
+
+/** How the SDK tells of a stream without a reason for its end. Its `finish` follows, and says whether there is a reply. */
+export function isEarlyEnd(error: unknown): boolean {
+  return error instanceof Error && error.message === "Response stream ended without a finish reason.";
 }
 
 const NO_FACTS: FailureFacts = {

@@ -1,5 +1,5 @@
 // What stands in a message of ours, whoever wrote it: other programs share the database, so anything may be missing or odd.
-import { sha256 } from "../../lib/index.ts";
+import { outsideJsonOr, sha256 } from "../../lib/index.ts";
 import type { ChatMessage } from "../chat.ts";
 import { asList, asRecord, textOf } from "./raw-chunks.ts";
 
@@ -35,7 +35,7 @@ export function callId(name: string, given: unknown, index: number): string {
 
 /** Undefined for what is no JSON object. */
 export function objectOf(given: unknown): object | undefined {
-  const value = typeof given === "string" ? parsed(given) : given;
+  const value = typeof given === "string" ? outsideJsonOr(given, undefined) : given;
   return typeof value === "object" && value !== null && !Array.isArray(value) ? value : undefined;
 }
 
@@ -79,13 +79,5 @@ function unescaped(text: string): string {
     return decodeURIComponent(text);
   } catch {
     return text;
-  }
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }

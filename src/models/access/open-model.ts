@@ -5,7 +5,8 @@ import type { ChatModel, ModelIdentity } from "../chat.ts";
 import type { ChosenModel } from "../choice-types.ts";
 import { isLoopback, parseBaseUrl } from "../context-window/base-url.ts";
 import { outgoingFetch } from "./outgoing.ts";
-import { streamReply } from "./stream.ts";
+import { ReplyWatch } from "./reply-watch.ts";
+import { replyLimit, streamReply } from "./stream.ts";
 import { isOpenRouter, wireTraits } from "./wire.ts";
 
 export type OpenModelOptions = {
@@ -34,9 +35,10 @@ export async function openModel(chosen: ChosenModel, options: OpenModelOptions =
       // Looked up late, so that a test's or a proxy's replacement counts.
       const { fetch: current } = globalThis;
       const usual = current === NODES_FETCH ? (patient ?? current) : current;
-      const send = outgoingFetch({ fetch: given ?? usual, markBody, extraBody });
+      const watch = new ReplyWatch(replyLimit(request));
+      const send = outgoingFetch({ fetch: given ?? usual, markBody, watch, extraBody });
       const providerOptions = PROVIDER_OPTIONS[apiMode];
-      return streamReply(request, { model: create(send), wire, place, providerOptions, log });
+      return streamReply(request, { model: create(send), wire, place, providerOptions, watch, log });
     },
   };
 }

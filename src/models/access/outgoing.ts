@@ -1,25 +1,33 @@
 // The last station of a request: changes its finished body, and keeps the key where it belongs.
 import type { ChatMessage, ModelRequest } from "../chat.ts";
+import type { ReplyWatch } from "./reply-watch.ts";
 
 export type OutgoingOptions = {
   readonly fetch: typeof fetch;
   readonly markBody?: ModelRequest["markBody"];
+  readonly watch?: ReplyWatch;
   /** Further keys of the body. */
   readonly extraBody?: Readonly<Record<string, unknown>> | undefined;
 };
 
 /** A `fetch` for one request. */
-export function outgoingFetch({ fetch: send, markBody, extraBody = {} }: OutgoingOptions): typeof fetch {
+export function outgoingFetch({
+  fetch: send,
+  markBody,
+  watch,
+  extraBody = {},
+}: OutgoingOptions): typeof fetch {
   const changesBody = markBody !== undefined || Object.keys(extraBody).length > 0;
-  return (input, init = {}) => {
+  return async (input, init = {}) => {
     const { body } = init;
-    return send(input, {
+    const response = await send(input, {
       ...init,
       headers: withoutEmptyKeys(init.headers),
       ...(changesBody && typeof body === "string" ? { body: changed(body, extraBody, markBody) } : {}),
       // Whoever is sent on sends the key along. The answer is an error that names what happened.
       redirect: "manual",
     });
+    return watch?.over(response) ?? response;
   };
 }
 

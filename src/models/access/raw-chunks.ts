@@ -19,6 +19,25 @@ export class RawChunks {
   #callIds: Set<string> | undefined;
   #model: string | undefined;
 
+  get hasEvents(): boolean {
+    return this.#callIds !== undefined;
+  }
+
+  /** Of an event that is about to be added: what it brings beside text and thoughts, which come as parts too. */
+  charsOf(chunk: unknown): number {
+    let chars = 0;
+    for (const choice of asList(asRecord(chunk).choices)) {
+      const delta = asRecord(asRecord(choice).delta);
+      for (const call of asList(delta.tool_calls))
+        chars += textOf(asRecord(asRecord(call).function).arguments)?.length ?? 0;
+      for (const entry of asList(delta.reasoning_details)) {
+        const { data, signature } = asRecord(entry);
+        chars += (textOf(data)?.length ?? 0) + (textOf(signature)?.length ?? 0);
+      }
+    }
+    return chars;
+  }
+
   add(chunk: unknown): void {
     const event = asRecord(chunk);
     this.#callIds ??= new Set();

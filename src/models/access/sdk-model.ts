@@ -4,7 +4,8 @@ import { HermesError } from "../../lib/index.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { ApiMode, ChatModel, ModelIdentity } from "../chat.ts";
 import { asRecord, textOf } from "./raw-chunks.ts";
-import { streamReply } from "./stream.ts";
+import { ReplyWatch } from "./reply-watch.ts";
+import { replyLimit, streamReply } from "./stream.ts";
 import { wireTraits } from "./wire.ts";
 
 export type SdkModelOptions = {
@@ -25,8 +26,11 @@ export async function fromSdkModel(model: unknown, options: SdkModelOptions = {}
   const providerOptions = apiMode === "responses" ? { openai: { store: false } } : undefined;
   return {
     identity,
-    stream: (request) =>
-      streamReply(request, { model: sdk, wire, place: { identity }, providerOptions, log: options.log }),
+    stream(request) {
+      const watch = new ReplyWatch(replyLimit(request));
+      const place = { identity };
+      return streamReply(request, { model: sdk, wire, place, providerOptions, watch, log: options.log });
+    },
   };
 }
 

@@ -14,9 +14,12 @@ import {
   classifyFailure,
   cutFailure,
   type FailurePlace,
+  isEarlyEnd,
   stalledFailure,
+  tooLongFailure,
 } from "./failures.ts";
 import { asRecord, textOf } from "./raw-chunks.ts";
+import type { ReplyWatch } from "./reply-watch.ts";
 import { toAssistantMessage, toSdkPrompt } from "./sdk-messages.ts";
 import { usageOf } from "./sdk-usage.ts";
 import type { WireTraits } from "./wire.ts";
@@ -26,11 +29,20 @@ export type StreamDeps = {
   readonly wire: WireTraits;
   readonly place: FailurePlace;
   readonly providerOptions: LanguageModelV4CallOptions["providerOptions"];
+  /** Of this request. */
+  readonly watch: ReplyWatch;
   readonly log: Logger | undefined;
 };
 
 /** A server that has said everything may still take a moment to hang up. */
 const GOODBYE_MS = 250;
+
+/** Where the caller sets none; no model writes as much. */
+const REPLY_CHARS = 8_000_000;
+
+export function replyLimit({ maxReplyChars }: ModelRequest): number {
+  return maxReplyChars ?? REPLY_CHARS;
+}
 
 /** Rejects only with the reason of the request's signal. */
 export async function streamReply(
@@ -39,29 +51,29 @@ export async function streamReply(
 ): Promise<Result<ModelReply, ModelFailure>> {
   const { signal: outer, staleAfterMs } = request;
   outer?.throwIfAborted();
-  const watch = new Watch(staleAfterMs);
-  const signal = outer === undefined ? watch.signal : AbortSignal.any([outer, watch.signal]);
+  const alarm = new Alarm(staleAfterMs);
+  const signal = outer === undefined ? alarm.signal : AbortSignal.any([outer, alarm.signal]);
   const stopped = Promise.withResolvers<never>();
   // Settles in time whether or not the model minds the signal.
   const stop = (): void => stopped.reject(signal.reason);
   signal.addEventListener("abort", stop, { once: true });
   const collector = new Collector(deps.wire);
-  const call = readStream(request, { ...deps, collector, watch, signal });
+  const call = readStream(request, { ...deps, collector, alarm, signal });
   try {
     return await Promise.race([call, stopped.promise]);
   } catch (cause) {
     outer?.throwIfAborted();
-    if (watch.isStale) return err(stalledFailure(staleAfterMs ?? 0, collector.text, deps.place));
-    return err(classifyFailure(cause, collector.text, deps.place));
+    if (alarm.isStale) return err(stalledFailure(staleAfterMs ?? 0, collector.text, deps.place));
+    return err(failureOf(cause, { ...deps, collector }));
   } finally {
     signal.removeEventListener("abort", stop);
-    watch.end();
+    alarm.end();
   }
 }
 
 type Reading = StreamDeps & {
   readonly collector: Collector;
-  readonly watch: Watch;
+  readonly alarm: Alarm;
   readonly signal: AbortSignal;
 };
 
@@ -69,27 +81,40 @@ async function readStream(
   request: ModelRequest,
   reading: Reading,
 ): Promise<Result<ModelReply, ModelFailure>> {
-  const { model, collector, watch, signal, place, log } = reading;
+  const { model, collector, alarm, watch, signal, log } = reading;
   const { stream } = await model.doStream(callOptions(request, reading));
   const reader = stream.getReader();
   const cancel = (): void => void reader.cancel(signal.reason).catch(() => undefined);
   signal.addEventListener("abort", cancel, { once: true });
   if (signal.aborted) cancel(); // while the answer was on its way, and nobody waits for it any more
+  let endedEarly = false;
   try {
     for (;;) {
       const { done, value: part } = await within(reader.read(), collector.finish && GOODBYE_MS);
       signal.throwIfAborted();
       if (done) break;
-      watch.touch();
-      if (part.type === "error") return err(classifyFailure(part.error, collector.text, place));
+      alarm.touch();
+      if (part.type === "error") {
+        endedEarly = isEarlyEnd(part.error);
+        if (!endedEarly) return err(failureOf(part.error, reading));
+      }
+      if (!watch.take(collector.charsOf(part))) return err(failureOf(undefined, reading));
       if (part.type === "stream-start") warn(part, log);
       for (const delta of collector.add(part)) tell(request.onDelta, delta, log);
     }
-    return replyOf(reading);
+    return replyOf(reading, endedEarly || collector.finish?.finishReason.unified === "interrupted");
   } finally {
     signal.removeEventListener("abort", cancel);
     cancel();
   }
+}
+
+function failureOf(
+  cause: unknown,
+  { collector, watch, place }: Pick<Reading, "collector" | "watch" | "place">,
+): ModelFailure {
+  const { text } = collector;
+  return watch.isOver ? tooLongFailure(watch.maxChars, text, place) : classifyFailure(cause, text, place);
 }
 
 function callOptions(
@@ -116,15 +141,20 @@ function callOptions(
   };
 }
 
-function replyOf({ collector, wire, place }: Reading): Result<ModelReply, ModelFailure> {
+/** `endedEarly`: without a reason for the end. One SDK calls that an error, the others an interruption. */
+function replyOf(
+  { collector, watch, wire, place }: Reading,
+  endedEarly: boolean,
+): Result<ModelReply, ModelFailure> {
   const { finish, text } = collector;
-  if (finish === undefined || finish.finishReason.unified === "interrupted")
-    return err(cutFailure(text, place));
-  const blocked = promptBlock(finish);
-  if (blocked !== undefined && text === "") return err(blockedFailure(blocked, place));
   const message = toAssistantMessage(collector.reply(), wire);
   const hasCalls = message.tool_calls !== undefined;
-  const finishReason = REASONS[finish.finishReason.unified];
+  // Some chat servers give no reason for the end of a reply. Behind a `[DONE]` that is their way of ending it.
+  const isWhole = wire.apiMode === "chat_completions" && watch.hasDone && (text.trim() !== "" || hasCalls);
+  if (finish === undefined || (endedEarly && !isWhole)) return err(cutFailure(text, place));
+  const blocked = promptBlock(finish);
+  if (blocked !== undefined && text === "") return err(blockedFailure(blocked, place));
+  const finishReason = endedEarly ? "stop" : REASONS[finish.finishReason.unified];
   return ok({
     message,
     // Some servers say `stop` behind a call.
@@ -188,7 +218,7 @@ async function within<T>(read: Promise<T>, limitMs: number | undefined): Promise
 }
 
 /** Aborts when nothing was heard for too long, and when the call is over. */
-class Watch {
+class Alarm {
   readonly #controller = new AbortController();
   readonly #limitMs: number | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;

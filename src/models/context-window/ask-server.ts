@@ -1,5 +1,6 @@
 // Asks a model's server how many tokens it takes. All questions go out at once, because nobody says which kind of server it
 // is; the answers are weighed in the order of how well they tell what is really served.
+import { outsideJsonOr } from "../../lib/index.ts";
 import { modelListUrl, serverRoot } from "./base-url.ts";
 import {
   fromLlamaCpp,
@@ -77,7 +78,7 @@ async function readJson(
       await response.body?.cancel();
       return undefined;
     }
-    return JSON.parse(await readText(response));
+    return outsideJsonOr(await readText(response), undefined);
   } catch {
     return undefined; // not there, too slow, or not talking JSON: other answers may help
   }

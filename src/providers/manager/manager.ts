@@ -119,6 +119,11 @@ export class MemoryManager {
     return this.#tools.names;
   }
 
+  /** Names of tools that providers offer and do not get. No other tool may be taken for them. */
+  getRefusedToolNames(): ReadonlySet<string> {
+    return this.#tools.refusedNames;
+  }
+
   hasTool(name: string): boolean {
     return this.#tools.ownerOf(name) !== undefined;
   }

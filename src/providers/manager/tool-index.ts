@@ -1,5 +1,5 @@
 // Which provider answers which tool. Built anew after initialisation, because a provider chooses its tools there.
-import { preview } from "../../lib/index.ts";
+import { foldName, parseOutsideJson, preview } from "../../lib/index.ts";
 import { scanThreats } from "../../security/index.ts";
 import type { ToolSchema } from "../contract.ts";
 import type { Registered } from "./registered.ts";
@@ -13,29 +13,42 @@ export type ToolIndex = {
   readonly refusals: readonly ToolRefusal[];
 };
 
-export type ToolRefusal = { readonly provider: string; readonly message: string };
+export type ToolRefusal = { readonly provider: string; readonly tool: string; readonly message: string };
 
 export function indexTools(offers: readonly ToolOffer[], coreNames: ReadonlySet<string>): ToolIndex {
   const schemas: ToolSchema[] = [];
   const owners = new Map<string, Registered>();
   const refusals: ToolRefusal[] = [];
+  // By what a reader takes a name for: `Memory` and `skill-manage` would pass for the agent's own.
+  const core = new Map([...coreNames].map((name) => [foldName(name), name]));
+  const taken = new Map<string, { readonly name: string; readonly owner: Registered }>();
   for (const { registered, schemas: offered } of offers) {
     const provider = registered.name;
     for (const schema of offered) {
       const { name } = schema;
-      const owner = owners.get(name);
+      const folded = foldName(name);
+      const own = core.get(folded);
+      const other = taken.get(folded);
       const flaw = flawOf(schema);
-      if (flaw !== undefined) {
-        const message = `The memory provider '${provider}' offers a tool ${flaw}. It is left out.`;
-        refusals.push({ provider, message });
-      } else if (coreNames.has(name)) {
-        const message = `The memory provider '${provider}' offers a tool named '${name}', which belongs to the agent. It is left out.`;
-        refusals.push({ provider, message });
-      } else if (owner) {
-        const message = `The memory provider '${provider}' offers the tool '${name}', which '${owner.name}' already has. The first one keeps it.`;
-        refusals.push({ provider, message });
-      } else {
+      const refuse = (why: string): void => {
+        refusals.push({ provider, tool: name, message: `The memory provider '${provider}' offers ${why}` });
+      };
+      if (flaw !== undefined) refuse(`a tool ${flaw}. It is left out.`);
+      else if (own !== undefined)
+        refuse(
+          own === name
+            ? `a tool named '${name}', which belongs to the agent. It is left out.`
+            : `a tool named '${name}', which reads like '${own}' of the agent. It is left out.`,
+        );
+      else if (other !== undefined)
+        refuse(
+          other.name === name
+            ? `the tool '${name}', which '${other.owner.name}' already has. The first one keeps it.`
+            : `the tool '${name}', which reads like '${other.name}' of '${other.owner.name}'. It is left out.`,
+        );
+      else {
         owners.set(name, registered);
+        taken.set(folded, { name, owner: registered });
         schemas.push(schema);
       }
     }
@@ -101,13 +114,15 @@ export function readToolSchemas(answer: unknown): ReadSchemas {
   }
   return unreadable === 0
     ? { schemas }
-    : { schemas, problem: `offers ${unreadable} tool(s) that are no JSON` };
+    : { schemas, problem: `offers ${unreadable} tool(s) that are no JSON or nested too deep` };
 }
 
 function asPlainObject(item: unknown): Readonly<Record<string, unknown>> | "unreadable" | undefined {
   if (typeof item !== "object" || item === null) return undefined;
   try {
-    const plain: unknown = JSON.parse(JSON.stringify(item));
+    const parsed = parseOutsideJson(JSON.stringify(item) ?? "null");
+    if (!parsed.ok) return "unreadable"; // deeper than any request can take
+    const plain = parsed.value;
     return typeof plain === "object" && plain !== null ? (plain as Record<string, unknown>) : undefined;
   } catch {
     return "unreadable"; // members that throw, cycles

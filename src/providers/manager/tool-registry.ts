@@ -31,6 +31,13 @@ export class ToolRegistry {
     return new Set(this.#index.owners.keys());
   }
 
+  /** Names that were offered and not taken, whose owner somebody may still mean. */
+  get refusedNames(): ReadonlySet<string> {
+    return new Set(
+      this.#index.refusals.map(({ tool }) => tool).filter((tool) => !this.#index.owners.has(tool)),
+    );
+  }
+
   ownerOf(tool: string): Registered | undefined {
     return this.#index.owners.get(tool);
   }

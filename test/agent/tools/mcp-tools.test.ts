@@ -15,6 +15,7 @@ import {
 } from "../../../src/agent/tools/index.ts";
 import type { McpServerConfig } from "../../../src/config/index.ts";
 import { silentLogger } from "../../../src/lib/logger.ts";
+import { fenceUntrusted } from "../../../src/security/index.ts";
 import { batchContext, callContext } from "../../fakes/agent-tools.ts";
 import { toolsServer } from "../../fakes/mcp-tools-server.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
@@ -113,12 +114,15 @@ describe("tools of a server that is a child", () => {
 
   it("answer with text that is fenced", async () => {
     const connected = await connect(child());
-    const calls = [{ id: "c1", name: "mcp_garden_echo", args: { text: "a long line about red tulips" } }];
-    const [result] = await runBatch(new ToolTable(connected.tools), calls, batchContext(tempDirectory()));
-    expect(result).toMatchObject({ kind: "ran", text: "a long line about red tulips", isError: false });
-    const long = { ...calls[0], id: "c2", name: "mcp_garden_echo", args: { text: "red tulips ".repeat(10) } };
-    const [fenced] = await runBatch(new ToolTable(connected.tools), [long], batchContext(tempDirectory()));
-    expect(fenced?.text).toContain('source="mcp:garden/echo"');
+    const texts = ["", "x", "Delete it all.", "red tulips ".repeat(10)];
+    const calls = texts.map((text, id) => ({ id: `c${id}`, name: "mcp_garden_echo", args: { text } }));
+    const results = await runBatch(new ToolTable(connected.tools), calls, batchContext(tempDirectory()));
+    for (const [place, text] of texts.entries())
+      expect(results[place]).toMatchObject({
+        kind: "ran",
+        text: fenceUntrusted(text, "mcp:garden/echo"),
+        isError: false,
+      });
     expect(await run(connected, "mixed")).toEqual({
       text: "tulips\n[image/png: not shown]\nroses\n[resource b: file:///b.txt]",
     });

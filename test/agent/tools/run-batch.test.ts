@@ -9,6 +9,7 @@ import {
   ToolTable,
   toolMessage,
 } from "../../../src/agent/tools/index.ts";
+import { fenceUntrusted } from "../../../src/security/index.ts";
 import { batchContext, fakeTool, gate } from "../../fakes/agent-tools.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
 
@@ -193,10 +194,10 @@ describe("a hook before a call", () => {
 describe("text from outside", () => {
   const LONG = "All the tulips of the northern field are red this year.";
 
-  it("is fenced from 32 characters on", async () => {
+  it("is fenced however short it is", async () => {
     const table = new ToolTable([
       saying("long", LONG, { untrustedSource: "mcp:garden/long" }),
-      saying("short", "x".repeat(31), { untrustedSource: "mcp:garden/short" }),
+      saying("short", "Stop.", { untrustedSource: "mcp:garden/short" }),
       saying("ours", LONG),
     ]);
     const [long, short, ours] = await runBatch(
@@ -206,7 +207,7 @@ describe("text from outside", () => {
     );
     expect(long?.text).toContain('source="mcp:garden/long"');
     expect(long?.text).toContain(LONG);
-    expect(short?.text).toBe("x".repeat(31));
+    expect(short?.text).toBe(fenceUntrusted("Stop.", "mcp:garden/short"));
     expect(ours?.text).toBe(LONG);
   });
 

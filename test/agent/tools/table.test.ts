@@ -25,6 +25,25 @@ describe("the table", () => {
     expect(Object.keys(definition ?? {})).toEqual(["name", "description", "parameters"]);
   });
 
+  it("leaves out a tool whose name reads like another owner's, and says so", () => {
+    const alike = new ToolTable([
+      fakeTool("notes_find", { toolset: "user" }),
+      fakeTool("Notes-Find", { toolset: "memory" }),
+      fakeTool("mcp_a_Find", { toolset: "mcp-a" }),
+      fakeTool("mcp_a_find", { toolset: "mcp-a" }), // one owner may do as it likes
+    ]);
+    expect(alike.names).toEqual(["mcp_a_Find", "mcp_a_find", "notes_find"]);
+    expect(alike.leftOut).toEqual([
+      {
+        name: "Notes-Find",
+        owner: "the memory provider",
+        kept: { name: "notes_find", owner: "the program" },
+      },
+    ]);
+    expect(alike.resolveName("Notes-Find")).toBeUndefined();
+    expect(alike.resolveName("MCP_A_FIND")).toBeUndefined(); // two are spelled like that
+  });
+
   it("keeps the order in which it got the tools", () => {
     expect(table.tools.map(({ schema }) => schema.name)).toEqual(NAMES);
   });
@@ -70,6 +89,44 @@ describe("a name that does not exist is repaired", () => {
     const close = new ToolTable([fakeTool("lcm_expand"), fakeTool("lcm_expand_query")]);
     expect(close.resolveName("lcm_expnd")).toBe("lcm_expand");
     expect(close.resolveName("lcm_expand_qery")).toBe("lcm_expand_query");
+  });
+
+  it("means nobody when two owners could be meant", () => {
+    const mixed = new ToolTable([
+      fakeTool("memory", { toolset: "memory" }),
+      fakeTool("memorize", { toolset: "user" }),
+      fakeTool("fact_store", { toolset: "memory" }),
+    ]);
+    expect(mixed.resolveName("Memory")).toBe("memory");
+    expect(mixed.resolveName("memorie")).toBeUndefined(); // close to both
+    expect(mixed.resolveName("fact_stor")).toBe("fact_store");
+  });
+
+  it("means nobody when it has more words than the tool it looks like", () => {
+    // Of a provider that was switched off since: its tool is not the agent's.
+    for (const asked of ["memory_find", "memory_delete", "todo_add"])
+      expect(table.resolveName(asked)).toBeUndefined();
+  });
+
+  it("is not taken from one MCP server to another", () => {
+    const home = new ToolTable([
+      fakeTool("mcp_home_delete_note", { toolset: "mcp-home" }),
+      fakeTool("memory"),
+    ]);
+    expect(home.resolveName("MCP_home_delete-note")).toBe("mcp_home_delete_note");
+    expect(home.resolveName("mcp_work_delete_note")).toBeUndefined();
+    expect(home.resolveName("mcp_home_delete_notes")).toBeUndefined();
+    expect(home.resolveName("mcp_memory")).toBeUndefined();
+    expect(home.resolveName("home_delete_note")).toBeUndefined();
+  });
+
+  it("means no other tool when somebody offered one of that name and did not get it", () => {
+    const refusing = new ToolTable([fakeTool("memory"), fakeTool("notes_find", { toolset: "user" })], {
+      refused: ["Memory"],
+    });
+    for (const asked of ["Memory", '"Memory"', "<Memory>"])
+      expect(refusing.resolveName(asked)).toBeUndefined();
+    expect(refusing.resolveName("MEMORY")).toBe("memory");
   });
 
   it("finds nothing in an empty table", () =>

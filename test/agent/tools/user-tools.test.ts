@@ -161,6 +161,7 @@ describe("at creation", () => {
     ],
     ["that waits for approval", { weather: { ...returning(""), needsApproval: true } }, /approval/],
     ["with the name of ours", { memory: returning("") }, /cannot be named 'memory'/],
+    ["with a name that reads like ours", { "Skill-Manage": returning("") }, /reads like 'skill_manage'/],
     ["with a name no vendor takes", { "my tool": returning("") }, /'my tool' cannot be the name/],
   ])("a tool %s is refused", async (_case, tools, message) => {
     await expect(userTools(tools)).rejects.toMatchObject({

@@ -175,7 +175,7 @@ describe("a stream that ends politely, but too early, is no success", () => {
   };
 
   it.each(KINDS)("on the %s wire", async (kind) => {
-    const { url } = await sseServer([cases[kind] ?? [], []]);
+    const { url } = await sseServer([cases[kind] ?? [], []], { end: "" });
     const model = await openModel(chosenFor(kind, url));
     expect(await failureOf(model)).toMatchObject({
       kind: "connection",
@@ -190,7 +190,7 @@ describe("a stream that ends politely, but too early, is no success", () => {
   });
 
   it("nor with OpenAI's own chat models", async () => {
-    const { url } = await sseServer([cases.chat ?? []]);
+    const { url } = await sseServer([cases.chat ?? []], { end: "" });
     const model = await openModel(chosenFor("chat", url, { provider: "openai" }));
     expect(await failureOf(model)).toMatchObject({ kind: "connection", partialText: "Forty" });
   });

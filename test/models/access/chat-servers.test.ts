@@ -193,10 +193,39 @@ describe("odd chat servers", () => {
     expect(second.message).toEqual(first.message);
   });
 
-  it("that stop without a reason have given no answer", async () => {
-    const server = await sseServer([[chunk({ content: "Forty" })], []]);
+  it("that stop without a reason and without `[DONE]` have given no answer", async () => {
+    const server = await sseServer([[chunk({ content: "Forty" })], []], { end: "" });
     const model = await openModel(chosenFor("chat", server.url));
     expect(await failureOf(model)).toMatchObject({ kind: "connection", partialText: "Forty" });
     expect(await failureOf(model)).toMatchObject({ kind: "invalid_response", partialText: "" });
+  });
+
+  describe.each(["custom", "openai"])("that end with `[DONE]` and no reason (%s)", (provider) => {
+    const call = { index: 0, id: "call_1", type: "function", function: { name: "todo", arguments: "{}" } };
+    const opened = async (events: readonly object[], end?: string) => {
+      const { url } = await sseServer([events], end === undefined ? {} : { end });
+      return openModel(chosenFor("chat", url, { provider }));
+    };
+
+    it.each(["data: [DONE]\n\n", "data:[DONE]\r\n\r\n", "data: [DONE]"])(
+      "have answered when there is text (%j)",
+      async (end) => {
+        const reply = await replyOf(await opened([chunk({ content: "Forty" })], end));
+        expect(reply).toMatchObject({ finishReason: "stop", message: { content: "Forty" } });
+      },
+    );
+
+    it("have called a tool when there is a call", async () => {
+      const reply = await replyOf(await opened([chunk({ tool_calls: [call] })]));
+      expect(reply).toMatchObject({
+        finishReason: "tool_calls",
+        message: { tool_calls: [{ id: "call_1", function: { name: "todo", arguments: "{}" } }] },
+      });
+    });
+
+    it("have given no answer when there is neither", async () => {
+      for (const events of [[], [chunk({ content: " \n" })], [chunk({ reasoning_content: "Hm." })]])
+        expect(await failureOf(await opened(events))).toMatchObject({ isRetryable: true });
+    });
   });
 });

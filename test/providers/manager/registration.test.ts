@@ -122,6 +122,38 @@ describe("tools", () => {
     },
   );
 
+  it.each([
+    ["Memory", "memory"],
+    ["skill-manage", "skill_manage"],
+    ["SessionSearch", "session_search"],
+    ["READ_FILE", "read_file"],
+    ["to-do", "todo"],
+  ])("named %s would pass for the agent's %s and is refused, told once", async (name, core) => {
+    const log = recordingLogger();
+    const manager = new MemoryManager({ log, home: tempDirectory() });
+    manager.addProvider(withTools("notes", name, "notes_find", "Notes-Find"));
+    await manager.initializeAll("s1");
+    expect([...manager.getAllToolNames()]).toEqual(["notes_find"]);
+    expect(JSON.parse(await manager.handleToolCall(name, {}))).toHaveProperty("error");
+    expect([...manager.getRefusedToolNames()]).toEqual([name, "Notes-Find"]);
+    expect(log.at("warn")).toEqual([
+      expect.stringMatching(`'notes' offers a tool named '${name}', which reads like '${core}' of the agent`),
+      expect.stringMatching("'Notes-Find', which reads like 'notes_find'"),
+    ]);
+  });
+
+  it("that are nested deeper than a request can take are left out, with a warning", () => {
+    const log = recordingLogger();
+    const manager = new MemoryManager({ log });
+    const notes = withTools("notes", "notes_find", "notes_add");
+    const [find, add] = notes.getToolSchemas() as ToolSchema[];
+    const deep = JSON.parse(`${'{"a":'.repeat(3_000)}1${"}".repeat(3_000)}`);
+    notes.getToolSchemas = () => [{ ...find, parameters: deep } as ToolSchema, add as ToolSchema];
+    manager.addProvider(notes);
+    expect([...manager.getAllToolNames()]).toEqual(["notes_add"]);
+    expect(log.at("warn")).toEqual([expect.stringContaining("nested too deep")]);
+  });
+
   it("a tool whose name or text no request may carry is left out, the others stay", () => {
     const log = recordingLogger();
     const manager = new MemoryManager({ log });

@@ -1,4 +1,5 @@
 // `hermes memory tool`: the active provider's tools by hand, as the model would call them.
+import { outsideJsonOr } from "../../../lib/index.ts";
 import type { ToolSchema } from "../../../providers/index.ts";
 import { type CommandBody, CommandFailure, type CommandOutcome } from "../../command.ts";
 import { oneLine, printable } from "../../printing.ts";
@@ -38,11 +39,7 @@ function answered(answer: string): CommandOutcome {
 }
 
 function parsed(answer: string): unknown {
-  try {
-    return JSON.parse(answer);
-  } catch {
-    return answer; // a tool may answer with plain text
-  }
+  return outsideJsonOr(answer, answer); // a tool may answer with plain text
 }
 
 /** One JSON object, or words such as `action=add`. */

@@ -1,6 +1,6 @@
 // What brv says with `--format json`: one object per line, `{command, data, success, timestamp}`, progress first and the
 // outcome last. Failures arrive the same way, on stdout and with exit code 0, so only a line that says it succeeded counts.
-import { err, ok, preview, pyStrip, type Result } from "../../../lib/index.ts";
+import { err, ok, outsideJsonOr, preview, pyStrip, type Result } from "../../../lib/index.ts";
 import type { ChildEnd } from "./child.ts";
 import type { BrvCommand } from "./command.ts";
 
@@ -42,12 +42,8 @@ export function firstText(...values: readonly unknown[]): string | undefined {
 function lastObject(stdout: string): BrvData | undefined {
   for (const line of stdout.split("\n").reverse()) {
     if (!line.trimStart().startsWith("{")) continue;
-    try {
-      const value: unknown = JSON.parse(line);
-      if (isRecord(value)) return value;
-    } catch {
-      // half a line: the one before it counts
-    }
+    const value = outsideJsonOr(line, undefined); // half a line: the one before it counts
+    if (isRecord(value)) return value;
   }
   return undefined;
 }

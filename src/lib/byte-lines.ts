@@ -1,0 +1,71 @@
+// Lines out of a stream of bytes. Every byte is looked at once, however a line is cut into chunks, and a line that is too long
+// costs no more memory than its two ends.
+
+export type ByteLine =
+  | { readonly kind: "line"; readonly bytes: Buffer }
+  /** `head` and `tail` are its first and last bytes, for finding out whose line it was. */
+  | { readonly kind: "too_long"; readonly length: number; readonly head: Buffer; readonly tail: Buffer };
+
+const NEWLINE = 0x0a;
+const END_BYTES = 256;
+
+export class ByteLines {
+  readonly #maxBytes: number;
+  #pieces: Uint8Array[] = [];
+  #length = 0;
+  /** Of a line that is too long. */
+  #ends: { readonly head: Buffer; tail: Buffer } | undefined;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /** The line that is being read has passed the limit. */
+  get isTooLong(): boolean {
+    return this.#ends !== undefined;
+  }
+
+  /** The lines that end in this chunk. */
+  *push(chunk: Uint8Array): Iterable<ByteLine> {
+    let from = 0;
+    for (let at = chunk.indexOf(NEWLINE); at >= 0; at = chunk.indexOf(NEWLINE, from)) {
+      this.#keep(chunk.subarray(from, at));
+      yield this.#take();
+      from = at + 1;
+    }
+    this.#keep(chunk.subarray(from));
+  }
+
+  /** A last line that lacks its end. */
+  end(): ByteLine | undefined {
+    return this.#length === 0 ? undefined : this.#take();
+  }
+
+  #keep(piece: Uint8Array): void {
+    this.#length += piece.length;
+    if (this.#ends === undefined) {
+      if (piece.length > 0) this.#pieces.push(piece);
+      if (this.#length <= this.#maxBytes) return;
+      const whole = Buffer.concat(this.#pieces);
+      this.#ends = { head: copied(whole.subarray(0, END_BYTES)), tail: copied(whole.subarray(-END_BYTES)) };
+      this.#pieces = [];
+    } else
+      this.#ends.tail = Buffer.concat([this.#ends.tail, piece.subarray(-END_BYTES)]).subarray(-END_BYTES);
+  }
+
+  #take(): ByteLine {
+    const line: ByteLine =
+      this.#ends === undefined
+        ? { kind: "line", bytes: Buffer.concat(this.#pieces) }
+        : { kind: "too_long", length: this.#length, ...this.#ends };
+    this.#pieces = [];
+    this.#length = 0;
+    this.#ends = undefined;
+    return line;
+  }
+}
+
+/** A part of a buffer keeps the whole of it in memory. */
+function copied(part: Buffer): Buffer {
+  return Buffer.from(part);
+}

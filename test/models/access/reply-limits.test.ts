@@ -1,0 +1,119 @@
+// Replies that do not end, over real sockets: what is taken of them, and what is said.
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { pipeline } from "node:stream/promises";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { type ModelRequest, openModel, toTextModel } from "../../../src/models/index.ts";
+import { ASKED, chosenFor, ear, failureOf, KINDS, replyOf, wireModel } from "./over-http.ts";
+
+const LIMITED: ModelRequest = { ...ASKED, maxReplyChars: 50_000 };
+const MB = 1024 * 1024;
+
+/** A server that says what `pieces` gives, 60 MB at most; `sent` counts what it was let to send. */
+async function endless(pieces: () => Iterable<string>, status = 200) {
+  const counts = { sent: 0 };
+  function* bounded(): Iterable<string> {
+    for (const piece of pieces()) {
+      if (counts.sent > 60 * MB) return;
+      counts.sent += piece.length;
+      yield piece;
+    }
+  }
+  const http = createServer(async (request, response: ServerResponse) => {
+    for await (const _ of request);
+    response.writeHead(status, { "content-type": "text/event-stream" });
+    await pipeline(bounded(), response).catch(() => undefined); // hung up on
+  });
+  await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
+  onTestFinished(async () => {
+    http.closeAllConnections();
+    await new Promise((resolve) => http.close(resolve));
+  });
+  const { port } = http.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}/v1`, counts };
+}
+
+function* repeated(piece: string): Iterable<string> {
+  for (;;) yield piece;
+}
+
+function* event(head: string, inside: string): Iterable<string> {
+  yield head;
+  yield* repeated(inside);
+}
+
+function delta(value: object): string {
+  return `data: ${JSON.stringify({ choices: [{ index: 0, delta: value, finish_reason: null }] })}\n\n`;
+}
+
+const call = (fields: object): string => delta({ tool_calls: [{ index: 0, ...fields }] });
+
+describe("a reply without an end", () => {
+  it.each([
+    ["text", () => repeated(delta({ content: "a word and ".repeat(20) }))],
+    ["reasoning", () => repeated(delta({ reasoning_content: "a thought ".repeat(20) }))],
+    [
+      "arguments of a call",
+      () =>
+        event(
+          call({ id: "c", function: { name: "todo", arguments: "" } }),
+          call({ function: { arguments: "x".repeat(200) } }),
+        ),
+    ],
+    [
+      "arguments of a call without a name",
+      () => repeated(call({ id: "c", function: { arguments: "x".repeat(200) } })),
+    ],
+    [
+      "encrypted thoughts",
+      () => repeated(delta({ reasoning_details: [{ type: "reasoning.encrypted", data: "x".repeat(200) }] })),
+    ],
+    ["one event", () => event('data: {"choices":[{"delta":{"content":"', "word ".repeat(1_000))],
+  ])("of %s is ended at the limit, and the rest is never read", async (_what, pieces) => {
+    const { url, counts } = await endless(pieces);
+    const heard = ear();
+    const failure = await failureOf(await openModel(chosenFor("chat", url)), {
+      ...LIMITED,
+      onDelta: heard.onDelta,
+    });
+    expect(failure).toMatchObject({
+      kind: "reply_too_long",
+      isRetryable: false,
+      partialText: heard.text(),
+      message: expect.stringContaining("stopped at 50,000 characters"),
+    });
+    expect(heard.text().length).toBeLessThanOrEqual(50_000);
+    expect(counts.sent).toBeLessThan(20 * MB); // what the sockets hold included
+  });
+
+  it("is a failure for summaries and titles, too", async () => {
+    const { url } = await endless(() => repeated(delta({ content: "a word and ".repeat(2_000) })));
+    const model = toTextModel(await openModel(chosenFor("chat", url)));
+    await expect(model.complete({ prompt: "Sum up." })).rejects.toThrow(/stopped at 400,000 characters/);
+  });
+
+  it("is one of any length below the limit", async () => {
+    const text = "word ".repeat(9_999);
+    const { model } = await wireModel("chat", [{ text, reasoning: "", chunkChars: 2_000 }]);
+    expect((await replyOf(model, LIMITED)).message.content).toBe(text);
+  });
+});
+
+describe.each(KINDS)("on the %s wire", (kind) => {
+  it.each([
+    ["text", { text: "word ".repeat(20_000) }],
+    ["reasoning", { reasoning: "word ".repeat(20_000) }],
+    ["arguments", { toolCalls: [{ name: "todo", arguments: { text: "word ".repeat(20_000) } }] }],
+  ] as const)("a reply with too much %s is ended", async (_what, reply) => {
+    const { model } = await wireModel(kind, [{ ...reply, chunkChars: 2_000 }]);
+    expect(await failureOf(model, LIMITED)).toMatchObject({ kind: "reply_too_long" });
+  });
+});
+
+it("an error whose body does not end is read as far as it is worth", async () => {
+  const { url, counts } = await endless(() => event("The harbour is closed. ", "x".repeat(64 * 1024)), 503);
+  const failure = await failureOf(await openModel(chosenFor("chat", url)));
+  expect(failure).toMatchObject({ kind: "server", status: 503 });
+  expect(failure.message).toContain("The harbour is closed.");
+  expect(counts.sent).toBeLessThan(20 * MB);
+});
