@@ -1,12 +1,15 @@
 // What a committed change comes back as.
 import { measure, usageWarning } from "./budget.ts";
 import type { Change } from "./change.ts";
+import { describeGap } from "./target-lock.ts";
 import type { Committed, Plan, TargetStore } from "./target-store.ts";
 import type { MemoryOpOutcome } from "./types.ts";
 
-export function outcomeOf(store: TargetStore, { plan, changeId }: Committed): MemoryOpOutcome {
+export function outcomeOf(store: TargetStore, { plan, changeId, lockGap }: Committed): MemoryOpOutcome {
   const budget = measure(plan.entries, store.limit);
-  const warning = usageWarning(budget);
+  const warnings = [usageWarning(budget), lockGap && describeGap(lockGap)].filter(
+    (each) => each !== undefined,
+  );
   const outcome: { -readonly [K in keyof MemoryOpOutcome]: MemoryOpOutcome[K] } = {
     target: store.target,
     message: plan.message,
@@ -15,7 +18,7 @@ export function outcomeOf(store: TargetStore, { plan, changeId }: Committed): Me
     usedChars: budget.used,
     charLimit: budget.limit,
   };
-  if (warning !== undefined) outcome.warning = warning;
+  if (warnings.length > 0) outcome.warning = warnings.join(" ");
   if (plan.archive?.length) outcome.archived = plan.archive;
   if (changeId !== undefined) outcome.changeId = changeId;
   if (changeId !== undefined) outcome.changes = lastingChanges(plan);

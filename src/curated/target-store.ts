@@ -5,6 +5,8 @@ import {
   type Clock,
   describeCause,
   err,
+  type LockedWork,
+  type LockGap,
   ok,
   type Result,
   randomHex,
@@ -84,7 +86,12 @@ export type CommitOptions = {
   readonly guard?: () => MemoryError | undefined;
 };
 
-export type Committed = { readonly plan: Plan; readonly changeId?: string };
+export type Committed = {
+  readonly plan: Plan;
+  readonly changeId?: string;
+  /** Present when the lock of this write did not exclude everyone. */
+  readonly lockGap?: LockGap | undefined;
+};
 
 const REDO_LIMIT = 5;
 const PINS_WAIT_MS = 500;
@@ -139,15 +146,16 @@ export class TargetStore {
     meta: WriteMeta,
     options: CommitOptions = {},
   ): Promise<Result<Committed, MemoryError>> {
-    const plain = this.#lock.tryPlain(() =>
-      this.#commitPlan(planner, meta, { ...options, isLinkRefused: true }),
+    const plain = this.#lock.tryPlain((lockGap) =>
+      this.#commitPlan(planner, meta, { ...options, lockGap, isLinkRefused: true }),
     );
-    return plain ? Promise.resolve(plain) : this.exclusively(() => this.#commitPlan(planner, meta, options));
+    if (plain) return Promise.resolve(plain);
+    return this.exclusively((lockGap) => this.#commitPlan(planner, meta, { ...options, lockGap }));
   }
 
   /** Runs synchronous work under this target's lock. System errors become `io`. */
   exclusively<T>(
-    work: () => Result<T, MemoryError>,
+    work: LockedWork<Result<T, MemoryError>>,
     describeFailure?: (cause: unknown) => MemoryError,
   ): Promise<Result<T, MemoryError>> {
     return this.#lock.hold(work, this.#options.lockTimeoutMs, describeFailure);
@@ -187,7 +195,7 @@ export class TargetStore {
   /** Call under the lock. */
   changePins(change: (pins: Pins) => Pins): Result<void, MemoryError> {
     const path = pinsPath(this.#options.dir);
-    const options = { timeoutMs: PINS_WAIT_MS, onUnsupported: this.#lock.warnUnlocked };
+    const options = { timeoutMs: PINS_WAIT_MS };
     const outcome = withFileLockSync(`${path}.lock`, options, () => writePins(path, change(readPins(path))));
     return outcome.ok ? ok(undefined) : err(lockedError(path, outcome.error));
   }
@@ -210,7 +218,7 @@ export class TargetStore {
   #commitPlan(
     planner: Planner,
     meta: WriteMeta,
-    options: CommitOptions & { isLinkRefused?: boolean },
+    options: CommitOptions & { isLinkRefused?: boolean; lockGap: LockGap | undefined },
   ): Result<Committed, MemoryError> {
     for (let attempt = 0; attempt < REDO_LIMIT; attempt += 1) {
       using opened = openMemoryFile(this.paths.file, this.#written, options);
@@ -239,7 +247,8 @@ export class TargetStore {
         const assertUnchanged = (): void => {
           if (!opened.isUnchanged()) throw new ChangedUnderneath();
         };
-        return ok({ plan, changeId: this.#write(file, plan, meta, { pen, assertUnchanged }) });
+        const changeId = this.#write(file, plan, meta, { pen, assertUnchanged });
+        return ok({ plan, changeId, lockGap: options.lockGap });
       } catch (cause) {
         if (!(cause instanceof ChangedUnderneath)) throw cause;
       }

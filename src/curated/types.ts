@@ -42,7 +42,7 @@ export type MemoryOpOutcome = {
   readonly entryCount: number;
   readonly usedChars: number;
   readonly charLimit: number;
-  /** Present from 80 % usage on. */
+  /** Present from 80 % usage on, and when this write could not exclude every other program. */
   readonly warning?: string;
   /** Entries that had to move to the archive to make room. */
   readonly archived?: readonly string[];

@@ -12,6 +12,8 @@ export { describeCause, errnoCode, HermesError } from "./errors.ts";
 export {
   holdFileLock,
   type LockBusy,
+  type LockedWork,
+  type LockGap,
   type LockOptions,
   tryWithFileLocks,
   withFileLockSync,
@@ -32,6 +34,7 @@ export {
 } from "./jsonl.ts";
 export { isRecord } from "./record.ts";
 export { err, ok, type Result } from "./result.ts";
+export { mutexPath } from "./sqlite-mutex.ts";
 export {
   codePointLength,
   groupThousands,

@@ -107,7 +107,10 @@ function describeChange(
     lines: [
       `${message}  ${context.io.paint("dim", `${target} ${usage}${changeId ? `, change ${changeId}` : ""}`)}`,
     ],
-    notes: [...store.warnings, ...(warning === undefined ? [] : [`warning: ${warning}`])],
+    notes: [
+      ...store.warnings.filter((line) => !warning?.includes(line)), // the store tells of weak locks too
+      ...(warning === undefined ? [] : [`warning: ${warning}`]),
+    ],
   };
 }
 

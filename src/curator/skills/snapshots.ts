@@ -168,7 +168,9 @@ export async function restoreSnapshot(
     const done = await withFileLocks([changeLockPath(skills)], { timeoutMs: LOCK_WAIT_MS }, (): Restored => {
       const mended = mendSwap(skills);
       const backup = pack(home, { reason: `before rollback to ${id}`, keep, now });
-      swap(skills, inside(skills), entries);
+      // A lock file of a backup made by another program would take the place of one that is held.
+      const wanted = entries.filter(({ path }) => !LOCKS.test(path) || path.includes("/"));
+      swap(skills, inside(skills), wanted);
       return { backup, mended };
     });
     if (!done.ok) return err(LOCKED);
