@@ -1,6 +1,5 @@
 // Kernel locks on a lock file, which the Python original takes too. Node has no call for them: koffi reaches the system's,
 // and without koffi the program flock(1) takes the lock on a descriptor it inherits. Loaded at the first lock.
-import { spawnSync } from "node:child_process";
 import { closeSync, mkdirSync, openSync } from "node:fs";
 import { constants } from "node:os";
 import { dirname } from "node:path";
@@ -65,6 +64,8 @@ function flockProgramCalls(koffiReason: string): LockCalls {
 
 function runFlock(fd: number): { readonly status: number | null; readonly error?: Error | undefined } {
   try {
+    // Taken here because loading it costs every start a few milliseconds.
+    const { spawnSync } = process.getBuiltinModule("node:child_process");
     return spawnSync("flock", ["-n", "-x", "3"], {
       stdio: ["ignore", "ignore", "ignore", fd],
       env: { PATH: process.env.PATH ?? "/usr/bin:/bin" }, // nothing else of this process is flock's business

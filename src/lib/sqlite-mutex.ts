@@ -1,4 +1,4 @@
-// A lock between processes that needs no native module: BEGIN EXCLUSIVE on an empty SQLite database beside the lock file.
+// A lock between processes that needs no native module: BEGIN IMMEDIATE on an empty SQLite database beside the lock file.
 // It excludes processes, threads and connections of this library, ends with its holder, and writes nothing to the file.
 //
 // SQLite's locks are POSIX locks: closing any other descriptor of the file in this process drops them. So nothing may open
@@ -94,7 +94,7 @@ function open(path: string): Handle {
     }
     const handle: Handle = {
       db,
-      begin: db.prepare("BEGIN EXCLUSIVE"),
+      begin: db.prepare("BEGIN IMMEDIATE"),
       rollback: db.prepare("ROLLBACK"),
       identity: before,
       isHeld: false,
@@ -156,7 +156,7 @@ function canLockIn(directory: string): boolean {
   try {
     const db = openDatabase(path);
     try {
-      db.exec("BEGIN EXCLUSIVE");
+      db.exec("BEGIN IMMEDIATE");
     } finally {
       db.close();
     }
