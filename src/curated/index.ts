@@ -4,6 +4,7 @@ export { readPendingWrites, rejectPending, staleClaims } from "./approval/claims
 export { type CurationDraft, stageCuration } from "./approval/curation.ts";
 export type { ApprovalCallback } from "./approval/gate.ts";
 export {
+  CURATOR_TEMP,
   isPendingId,
   lookAtPending,
   type PendingPayload,
@@ -29,7 +30,7 @@ export { lockPaths, pinsPath, type TargetPaths, targetPaths } from "./paths.ts";
 export { readPins } from "./pins.ts";
 export type { Purged } from "./purge.ts";
 export { type BlockedEntry, buildSnapshot } from "./snapshot.ts";
-export { listTemps, STALE_AFTER_MS } from "./stale-temps.ts";
+export { listTemps, STALE_AFTER_MS, tempsOf } from "./stale-temps.ts";
 export { MemoryStore } from "./store.ts";
 export type { MemoryStoreOptions } from "./store-options.ts";
 export { explainGap } from "./target-lock.ts";
