@@ -122,6 +122,27 @@ export {
   type WriteOrigin,
 } from "./curated/index.ts";
 export {
+  type CuratorMode,
+  type CuratorOptions,
+  type CuratorProblem,
+  type CuratorRun,
+  type CuratorScope,
+  type CuratorState,
+  curatorDue,
+  type Due,
+  findRollback,
+  maybeRunCurator,
+  type RollbackOptions,
+  type RollbackPlan,
+  type RollbackProblem,
+  type RolledBack,
+  readState as readCuratorState,
+  rollBack,
+  runCurator,
+  type ScheduledOptions,
+  type ScheduledOutcome,
+} from "./curator/index.ts";
+export {
   type HomeContext,
   memoriesDirectory,
   pendingWritesDirectory,
@@ -196,6 +217,7 @@ export {
   restoreDecision,
   type StoredPrompt,
   type SystemPrompt,
+  withEphemeral,
 } from "./prompt/index.ts";
 export {
   type Activation,
@@ -321,8 +343,14 @@ export {
   type UserMessagePreview,
 } from "./sessions/index.ts";
 export {
+  type ArchivedSkill,
+  archiveSkill,
   buildSkillsIndex,
+  changeUsage,
+  listArchivedSkills,
   openSkillStore,
+  readUsage,
+  restoreSkill,
   type Skill,
   type SkillAction,
   type SkillError,
@@ -330,11 +358,16 @@ export {
   type SkillOrigin,
   SkillStore,
   type SkillStoreOptions,
+  type SkillUndone,
+  type SkillUsage,
   type SkillViewContext,
+  setPinned,
   skillManageSchema,
   skillManageTool,
   skillsListSchema,
   skillsListTool,
   skillViewSchema,
   skillViewTool,
+  type UsageChange,
+  undoSkillChange,
 } from "./skills/index.ts";
