@@ -7,7 +7,7 @@ describe("a run killed before one of its renames, where its temporary file lies 
     const kill = { how: "apply-all", on: "renameSync" } as const;
     const { calls } = runKilled((await curatorHome()).home, { ...kill, at: 0 });
     expect(calls).toBeGreaterThan(10);
-    for (let at = 1; at <= calls; at += Math.ceil(calls / 6)) {
+    for (let at = 1; at <= calls; at += Math.ceil(calls / 4)) {
       const home = await curatorHome();
       const before = texts(home);
       expect(runKilled(home.home, { ...kill, at }).signal).toBe("SIGKILL");
