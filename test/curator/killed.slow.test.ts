@@ -1,5 +1,7 @@
 // As killed.test.ts, at every rename and at every third of the calls that change a file.
+import { cpSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { tempDirectory } from "../fakes/temp-directory.ts";
 import {
   curatorHome,
   type Killing,
@@ -8,7 +10,7 @@ import {
   runKilled,
   texts,
 } from "./killed-runs.ts";
-import type { CuratorHome } from "./support.ts";
+import { CuratorHome } from "./support.ts";
 
 const POINTS = [
   { name: "before each rename", on: "renameSync", step: 1 },
@@ -48,9 +50,13 @@ describe.each(POINTS)("killed $name", (point) => {
     900_000,
   );
 
-  it(
-    "a rollback is finished by the next one, and no temporary file is left anywhere",
-    () => expectTakenBack(afterRun, { ...point, how: "rollback" }),
-    900_000,
-  );
+  it("a rollback is finished by the next one, and no temporary file is left anywhere", async () => {
+    const ran = await afterRun();
+    const copy = async () => {
+      const home = new CuratorHome(tempDirectory(), ran.home.config);
+      cpSync(ran.home.home, home.home, { recursive: true, filter: (path) => !path.endsWith(".sqlite.lock") });
+      return { home, before: ran.before };
+    };
+    await expectTakenBack(copy, { ...point, how: "rollback" });
+  }, 900_000);
 });
