@@ -125,6 +125,27 @@ export {
   type WriteOrigin,
 } from "./curated/index.ts";
 export {
+  type CuratorMode,
+  type CuratorOptions,
+  type CuratorProblem,
+  type CuratorRun,
+  type CuratorScope,
+  type CuratorState,
+  curatorDue,
+  type Due,
+  findRollback,
+  maybeRunCurator,
+  type RollbackOptions,
+  type RollbackPlan,
+  type RollbackProblem,
+  type RolledBack,
+  readState as readCuratorState,
+  rollBack,
+  runCurator,
+  type ScheduledOptions,
+  type ScheduledOutcome,
+} from "./curator/index.ts";
+export {
   type HomeContext,
   memoriesDirectory,
   pendingWritesDirectory,
@@ -199,6 +220,7 @@ export {
   restoreDecision,
   type StoredPrompt,
   type SystemPrompt,
+  withEphemeral,
 } from "./prompt/index.ts";
 export {
   type Activation,
@@ -324,8 +346,14 @@ export {
   type UserMessagePreview,
 } from "./sessions/index.ts";
 export {
+  type ArchivedSkill,
+  archiveSkill,
   buildSkillsIndex,
+  changeUsage,
+  listArchivedSkills,
   openSkillStore,
+  readUsage,
+  restoreSkill,
   type Skill,
   type SkillAction,
   type SkillError,
@@ -333,11 +361,16 @@ export {
   type SkillOrigin,
   SkillStore,
   type SkillStoreOptions,
+  type SkillUndone,
+  type SkillUsage,
   type SkillViewContext,
+  setPinned,
   skillManageSchema,
   skillManageTool,
   skillsListSchema,
   skillsListTool,
   skillViewSchema,
   skillViewTool,
+  type UsageChange,
+  undoSkillChange,
 } from "./skills/index.ts";

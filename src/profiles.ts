@@ -170,6 +170,7 @@ function copyInto(source: string, target: string, clone: "config" | "all"): stri
 function isHistory(path: string): boolean {
   const name = path.slice(path.lastIndexOf("/") + 1);
   const isNested = path.includes("/");
+  if (name.endsWith(".sqlite.lock")) return true; // of this library's locks, wherever they lie
   if (isNested && !path.startsWith("memories/")) return false; // a skill's `uv.lock` is part of the skill
   if (/\.(lock|tmp|pid)$/.test(name)) return true;
   if (isNested) return name === ".history";

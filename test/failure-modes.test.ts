@@ -6,6 +6,7 @@ import { describe, expect, it } from "vitest";
 import { MemoryManager, memoryTool } from "../src/index.ts";
 import { call, messagesOf, providerHome, type TurnHome, toolAnswers, turnHome } from "./agent/turns.ts";
 import { startScript } from "./fakes/child.ts";
+import { LOCK_MODES } from "./fakes/lock-modes.ts";
 import { MemoryHome, refused } from "./fakes/memory-home.ts";
 import { plugIn } from "./fakes/plugged-provider.ts";
 import {
@@ -98,13 +99,23 @@ describe("curated memory", () => {
     expect(readFileSync(memoryFile(home), "utf8")).toBe(drifted);
   });
 
-  it("row 8: file lock unavailable on the platform: proceeds without lock, one warning", async () => {
+  it("row 8: native file lock unavailable: our processes still exclude each other, one warning about the Python original", async () => {
     const home = new MemoryHome();
     const op = { action: "add", content: "no lock" };
     const calls = JSON.stringify([{ call: "apply", target: "user", op }, { call: "warnings" }]);
-    const hook = new URL("./fakes/no-koffi.ts", import.meta.url).href;
-    const lines = await startScript("memory-calls.ts", [home.dir, "{}", calls], ["--import", hook]).rest();
+    const lines = await startScript("memory-calls.ts", [home.dir, "{}", calls], LOCK_MODES[2].flags).rest();
     expect([home.text("user"), (JSON.parse(lines[1] ?? "[]") as unknown[]).length]).toEqual(["no lock", 1]);
+    expect(lines[1]).toContain("do not exclude the Python version of Hermes");
+    const holder = startScript("lock-holder.ts", [home.path("USER.md.lock")]);
+    expect(await holder.nextLine()).toBe("held");
+    const again = JSON.stringify([{ call: "apply", target: "user", op: { ...op, content: "late" } }]);
+    const options = '{"lockTimeoutMs":10}';
+    const [late] = await startScript(
+      "memory-calls.ts",
+      [home.dir, options, again],
+      LOCK_MODES[2].flags,
+    ).rest();
+    expect(JSON.parse(late ?? "")).toMatchObject({ ok: false, error: { kind: "locked" } });
   });
 
   it("row 9: lock held too long: error kind `locked` after a bounded wait", async () => {

@@ -118,6 +118,8 @@ describe("creating a profile", () => {
       "memories/.history/memory.jsonl",
       "memories/users/telegram-1/.history/memory.jsonl",
       "memories/MEMORY.md.lock",
+      "memories/MEMORY.md.sqlite.lock",
+      "skills/.skills.sqlite.lock",
       "memories/.mem_1.tmp",
       "gateway.pid",
       "profiles/other/config.yaml",

@@ -4,6 +4,7 @@ export { readPendingWrites, rejectPending, staleClaims } from "./approval/claims
 export { type CurationDraft, stageCuration } from "./approval/curation.ts";
 export type { ApprovalCallback } from "./approval/gate.ts";
 export {
+  CURATOR_TEMP,
   isPendingId,
   lookAtPending,
   type PendingPayload,
@@ -34,6 +35,7 @@ export { type BlockedEntry, buildSnapshot } from "./snapshot.ts";
 export { listTemps, STALE_AFTER_MS } from "./stale-temps.ts";
 export { MemoryStore } from "./store.ts";
 export type { MemoryStoreOptions } from "./store-options.ts";
+export { explainGap } from "./target-lock.ts";
 export { type MemoryToolContext, memoryTool } from "./tool.ts";
 export { memoryToolPreview } from "./tool-preview.ts";
 export { memoryToolSchema } from "./tool-schema.ts";

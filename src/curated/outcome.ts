@@ -1,11 +1,15 @@
 // What a committed change comes back as.
 import { measure, usageWarning } from "./budget.ts";
+import { describeGap } from "./target-lock.ts";
 import type { Committed, Plan, TargetStore } from "./target-store.ts";
 import type { MemoryOpOutcome } from "./types.ts";
 
-export function outcomeOf(store: TargetStore, { plan, changeId, warning: told }: Committed): MemoryOpOutcome {
+export function outcomeOf(store: TargetStore, committed: Committed): MemoryOpOutcome {
+  const { plan, changeId, lockGap } = committed;
   const budget = measure(plan.entries, store.limit);
-  const warning = [told, usageWarning(budget)].filter((line) => line !== undefined).join(" ");
+  const warnings = [committed.warning, usageWarning(budget), lockGap && describeGap(lockGap)].filter(
+    (each) => each !== undefined,
+  );
   const outcome: { -readonly [K in keyof MemoryOpOutcome]: MemoryOpOutcome[K] } = {
     target: store.target,
     message: plan.message,
@@ -14,7 +18,7 @@ export function outcomeOf(store: TargetStore, { plan, changeId, warning: told }:
     usedChars: budget.used,
     charLimit: budget.limit,
   };
-  if (warning !== "") outcome.warning = warning;
+  if (warnings.length > 0) outcome.warning = warnings.join(" ");
   if (plan.archive?.length) outcome.archived = plan.archive;
   if (changeId !== undefined) {
     outcome.changeId = changeId;

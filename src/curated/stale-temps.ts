@@ -1,8 +1,9 @@
 // Temporary files that a killed writer left behind.
 import { statSync, unlinkSync } from "node:fs";
-import { join } from "node:path";
-import { namesIn } from "../lib/index.ts";
+import { basename, dirname, join } from "node:path";
+import { namesIn, resolveLinks } from "../lib/index.ts";
 import { HELD_SUFFIX } from "./held-file.ts";
+import type { TargetPaths } from "./paths.ts";
 
 // A writer needs milliseconds. Where locks do not work, another one may be at it right now.
 export const STALE_AFTER_MS = 60_000;
@@ -10,6 +11,15 @@ export const STALE_AFTER_MS = 60_000;
 export function listTemps(directory: string, prefix: string, suffix = ".tmp"): string[] {
   const names = namesIn(directory).filter((name) => name.startsWith(prefix) && name.endsWith(suffix));
   return names.map((name) => join(directory, name));
+}
+
+/** Everything that writes under the target's lock can leave. */
+export function tempsOf(paths: TargetPaths): string[] {
+  return [
+    ...listTemps(dirname(resolveLinks(paths.file)), paths.tempPrefix),
+    ...listTemps(dirname(paths.file), `.${basename(paths.file)}.bak.`),
+    ...[paths.journal, paths.archive].flatMap((path) => listTemps(dirname(path), `.${basename(path)}.`)),
+  ];
 }
 
 /**

@@ -85,6 +85,11 @@ export class MemoryStore {
     return ok(undefined);
   }
 
+  /** Removes what killed writers left beside the files; an edit found in there becomes a backup. Never rejects. */
+  async removeLeftovers(): Promise<void> {
+    for (const target of MEMORY_TARGETS) await this.#targets[target].removeLeftovers();
+  }
+
   /** The block as it was at load; undefined when there is nothing to show. */
   renderSnapshot(target: MemoryTarget): string | undefined {
     return this.#snapshots[target]?.block;

@@ -2,6 +2,8 @@
 import {
   err,
   type LockBusy,
+  type LockedWork,
+  type LockGap,
   type LockOptions,
   ok,
   type Result,
@@ -12,6 +14,39 @@ import { ioError, lockedError } from "./file-errors.ts";
 import { canRefuseLinks, FileIsLink } from "./memory-file.ts";
 import { lockedFile } from "./paths.ts";
 import type { MemoryError } from "./types.ts";
+
+const told = new Set<LockGap["missing"]>();
+
+/** Who may write at the same time as we do, why, and what to do. */
+export function explainGap({ missing, reason }: LockGap): {
+  readonly message: string;
+  readonly remedy: string;
+} {
+  switch (missing) {
+    case "kernel":
+      return {
+        message: `File locks do not exclude the Python version of Hermes here (${reason}).`,
+        remedy: "Install koffi or flock(1), or let only one of the two programs write.",
+      };
+    case "mutex":
+      return {
+        message: `File locks do not exclude processes here that have neither koffi nor flock(1) (${reason}).`,
+        remedy: "Check that your user can create and write that file.",
+      };
+    case "both":
+      return {
+        message: `File locks do not work here; other programs can write at the same time (${reason}).`,
+        remedy: "Let one process at a time write, or move the home to a local file system.",
+      };
+    default:
+      return missing satisfies never;
+  }
+}
+
+export function describeGap(gap: LockGap): string {
+  const { message, remedy } = explainGap(gap);
+  return `${message} ${remedy}`;
+}
 
 export class TargetLock {
   readonly #file: string;
@@ -29,20 +64,16 @@ export class TargetLock {
     return this.#real;
   }
 
-  readonly warnUnlocked = (reason: string): void => {
-    this.#warn(`File locks do not work here (${reason}); writing without them.`);
-  };
-
   /** Runs synchronous work under the lock, waiting for it if need be. System errors become `io`. */
   async hold<T>(
-    work: () => Result<T, MemoryError>,
+    work: LockedWork<Result<T, MemoryError>>,
     timeoutMs: number,
     describeFailure = (cause: unknown): MemoryError => ioError(this.#file, cause),
   ): Promise<Result<T, MemoryError>> {
     try {
-      const options = { timeoutMs, onUnsupported: this.warnUnlocked };
-      const atOnce = tryWithFileLocks(this.#paths(), options, work);
-      const outcome = atOnce.ok ? atOnce : await this.#whenFree(options, work);
+      const telling = this.#telling(work);
+      const atOnce = tryWithFileLocks(this.#paths(), telling);
+      const outcome = atOnce.ok ? atOnce : await this.#whenFree({ timeoutMs }, telling);
       return outcome.ok ? outcome.value : err(lockedError(this.#file, outcome.error));
     } catch (cause) {
       return err(describeFailure(cause));
@@ -53,11 +84,11 @@ export class TargetLock {
    * The common case, with the fewest looks at the disk: the lock is free, and the file is no link (`work` throws
    * `FileIsLink` when it is). Undefined when it is not so.
    */
-  tryPlain<T>(work: () => Result<T, MemoryError>): Result<T, MemoryError> | undefined {
+  tryPlain<T>(work: LockedWork<Result<T, MemoryError>>): Result<T, MemoryError> | undefined {
     if (!canRefuseLinks) return undefined;
     this.#real = this.#file;
     try {
-      const outcome = tryWithFileLocks([`${this.#file}.lock`], { onUnsupported: this.warnUnlocked }, work);
+      const outcome = tryWithFileLocks([`${this.#file}.lock`], this.#telling(work));
       return outcome.ok ? outcome.value : undefined;
     } catch (cause) {
       return cause instanceof FileIsLink ? undefined : err(ioError(this.#file, cause));
@@ -66,21 +97,32 @@ export class TargetLock {
 
   /** Only when the lock is free at once; nobody is told otherwise. */
   tryHold(work: () => void): void {
-    tryWithFileLocks(this.#paths(), {}, work);
+    tryWithFileLocks(this.#paths(), work);
   }
 
   /** Starts over when the file, a link, was turned elsewhere during the wait: other locks guard it then. */
-  async #whenFree<T>(options: LockOptions, work: () => T): Promise<Result<T, LockBusy>> {
+  async #whenFree<T>(options: LockOptions, work: LockedWork<T>): Promise<Result<T, LockBusy>> {
     for (;;) {
       const paths = this.#paths();
       const real = this.#real;
-      const outcome = await withFileLocks(paths, options, () => {
+      const outcome = await withFileLocks(paths, options, (gap) => {
         this.#paths();
-        return this.#real === real ? { done: work() } : undefined;
+        return this.#real === real ? { done: work(gap) } : undefined;
       });
       if (!outcome.ok) return outcome;
       if (outcome.value) return ok(outcome.value.done);
     }
+  }
+
+  /** A gap is told once per process here, for the log; the result of every write tells it too. */
+  #telling<T>(work: LockedWork<T>): LockedWork<T> {
+    return (gap) => {
+      if (gap && !told.has(gap.missing)) {
+        told.add(gap.missing);
+        this.#warn(describeGap(gap));
+      }
+      return work(gap);
+    };
   }
 
   #paths(): readonly string[] {

@@ -5,6 +5,8 @@ import {
   type Clock,
   describeCause,
   err,
+  type LockedWork,
+  type LockGap,
   ok,
   type Result,
   randomHex,
@@ -39,7 +41,7 @@ import {
 } from "./memory-file.ts";
 import { pinsPath, type TargetPaths, targetPaths } from "./paths.ts";
 import { isPinned, type Pins, readPins, withPin, writePins } from "./pins.ts";
-import { removeStaleTemps } from "./stale-temps.ts";
+import { removeStaleTemps, tempsOf } from "./stale-temps.ts";
 import { TargetLock } from "./target-lock.ts";
 import type { MemoryError, MemoryTarget, WriteMeta } from "./types.ts";
 
@@ -98,6 +100,8 @@ export type Committed = {
   readonly changeId?: string;
   /** Something the caller should tell: the write is done, but an edit of somebody else is in a backup now. */
   readonly warning?: string;
+  /** Present when the lock of this write did not exclude everyone. */
+  readonly lockGap?: LockGap | undefined;
 };
 
 const REDO_LIMIT = 5;
@@ -164,15 +168,16 @@ export class TargetStore {
     meta: WriteMeta,
     options: CommitOptions = {},
   ): Promise<Result<Committed, MemoryError>> {
-    const plain = this.#lock.tryPlain(() =>
-      this.#commitPlan(planner, meta, { ...options, isLinkRefused: true }),
+    const plain = this.#lock.tryPlain((lockGap) =>
+      this.#commitPlan(planner, meta, { ...options, lockGap, isLinkRefused: true }),
     );
-    return plain ? Promise.resolve(plain) : this.exclusively(() => this.#commitPlan(planner, meta, options));
+    if (plain) return Promise.resolve(plain);
+    return this.exclusively((lockGap) => this.#commitPlan(planner, meta, { ...options, lockGap }));
   }
 
   /** Runs synchronous work under this target's lock. System errors become `io`. */
   exclusively<T>(
-    work: () => Result<T, MemoryError>,
+    work: LockedWork<Result<T, MemoryError>>,
     describeFailure?: (cause: unknown) => MemoryError,
   ): Promise<Result<T, MemoryError>> {
     return this.#lock.hold(work, this.#options.lockTimeoutMs, describeFailure);
@@ -213,7 +218,7 @@ export class TargetStore {
   /** Call under the lock. */
   changePins(change: (pins: Pins) => Pins): Result<void, MemoryError> {
     const path = pinsPath(this.#options.dir);
-    const options = { timeoutMs: PINS_WAIT_MS, onUnsupported: this.#lock.warnUnlocked };
+    const options = { timeoutMs: PINS_WAIT_MS };
     const outcome = withFileLockSync(`${path}.lock`, options, () => writePins(path, change(readPins(path))));
     return outcome.ok ? ok(undefined) : err(lockedError(path, outcome.error));
   }
@@ -236,7 +241,7 @@ export class TargetStore {
   #commitPlan(
     planner: Planner,
     meta: WriteMeta,
-    options: CommitOptions & { isLinkRefused?: boolean },
+    options: CommitOptions & { isLinkRefused?: boolean; lockGap: LockGap | undefined },
   ): Result<Committed, MemoryError> {
     let givenUp: FileBefore | undefined;
     this.#cleanOnce();
@@ -264,7 +269,7 @@ export class TargetStore {
       if (isIdle(plan, file.hash)) return ok({ plan });
       const entries = this.#entries;
       try {
-        return ok({ plan, ...this.#write(opened, file, plan, meta, pen) });
+        return ok({ plan, ...this.#write(opened, file, plan, meta, pen), lockGap: options.lockGap });
       } catch (cause) {
         if (!(cause instanceof ChangedUnderneath)) throw cause;
         if (cause.isNoted) givenUp = { hash: file.hash, entries };
@@ -426,6 +431,25 @@ export class TargetStore {
     this.#cleaned = directory;
     const now = this.#options.clock.now();
     removeStaleTemps(directory, this.paths.tempPrefix, now, (path) => this.#settleHeld(path, now));
+  }
+
+  /**
+   * Everything that a killed writer left beside the file goes, whatever its age: nobody else holds the lock. Not where a lock does
+   * not exclude processes of this library: the file may be somebody's.
+   */
+  async removeLeftovers(): Promise<void> {
+    await this.exclusively((gap) => {
+      if (gap !== undefined && gap.missing !== "kernel") return ok(undefined);
+      for (const path of tempsOf(this.paths)) {
+        try {
+          if (path.endsWith(HELD_SUFFIX)) this.#settleHeld(path, this.#options.clock.now());
+          else unlinkSync(path);
+        } catch {
+          // It stays; the next one who tidies up tries again.
+        }
+      }
+      return ok(undefined);
+    });
   }
 
   /** A writer died while it replaced the file. What the old one holds is dropped only when the journal knows it. */

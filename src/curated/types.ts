@@ -57,7 +57,7 @@ export type MemoryOpOutcome = {
   readonly entryCount: number;
   readonly usedChars: number;
   readonly charLimit: number;
-  /** Present from 80 % usage on, and when something went wrong beside the write. */
+  /** Present from 80 % usage on, when this write could not exclude every other program, and when something went wrong beside it. */
   readonly warning?: string;
   /** Entries that had to move to the archive to make room. */
   readonly archived?: readonly string[];

@@ -1,4 +1,5 @@
 // The curator: keeps memory and skills tidy, and can take back what it did. Importing it loads no zod and no model.
+export { tidyUp } from "./leftovers.ts";
 export { maybeRunCurator, type ScheduledOptions, type ScheduledOutcome } from "./maybe-run.ts";
 export { type RunRecord, readRuns } from "./report.ts";
 export {

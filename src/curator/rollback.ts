@@ -10,6 +10,7 @@ import {
   skillOptionsFrom,
   undoSkillChange,
 } from "../skills/index.ts";
+import { removeLeftovers } from "./leftovers.ts";
 import { tellProvider } from "./provider-mirror.ts";
 import { type RunRecord, readRuns } from "./report.ts";
 import { type AlreadyRunning, takeRunLock } from "./run-lock.ts";
@@ -97,6 +98,7 @@ export async function rollBack(
   const lock = takeRunLock(options.home, "rollback", clock.now());
   if (!lock.ok) return lock;
   using _held = lock.value;
+  await removeLeftovers(options.home);
   const mended = mendRestore(options.home);
   if (!mended.ok) return err({ kind: "io", message: mended.error.message });
   const undone: string[] = [];

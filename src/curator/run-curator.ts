@@ -11,6 +11,7 @@ import {
   type TextModel,
 } from "../lib/index.ts";
 import type { Logger } from "../lib/logger.ts";
+import { removeLeftovers } from "./leftovers.ts";
 import { curateMemory } from "./memory/curate-memory.ts";
 import { MAX_CALLS, ModelCalls } from "./model-calls.ts";
 import { beginReport, finishReport, makeReportDirectory, stopReport, summarise } from "./report.ts";
@@ -82,6 +83,7 @@ export async function runCurator(options: CuratorOptions): Promise<Result<Curato
     const lock = takeRunLock(home, options.isScheduled ? "scheduled" : mode, startedAt);
     if (!lock.ok) return lock;
     using _held = lock.value;
+    await removeLeftovers(home);
     const mended = mendRestore(home); // half a set of skills must not be judged
     const told = mended.ok ? mended.value : [mended.error.message];
     const reportDirectory = makeReportDirectory(home, startedAt);

@@ -10,7 +10,7 @@ export type AlreadyRunning = { readonly kind: "running"; readonly message: strin
 export function takeRunLock(home: string, what: string, now: Date): Result<Disposable, AlreadyRunning> {
   const directory = join(home, "skills");
   mkdirSync(directory, { recursive: true, mode: 0o700 });
-  const held = holdFileLock(lockPath(home));
+  const held = holdFileLock(runLockPath(home));
   if (!held.ok) return err(describe(whoRuns(home)));
   const runner: Runner = { pid: process.pid, startedAt: now.toISOString(), what };
   writeFileAtomic(runnerPath(home), `${JSON.stringify(runner)}\n`);
@@ -26,13 +26,13 @@ export function takeRunLock(home: string, what: string, now: Date): Result<Dispo
 export function currentRunner(home: string): Runner | undefined {
   const runner = whoRuns(home);
   if (!runner) return undefined;
-  const free = holdFileLock(lockPath(home));
+  const free = holdFileLock(runLockPath(home));
   if (!free.ok) return runner;
   free.value[Symbol.dispose](); // whoever is named there died
   return undefined;
 }
 
-function lockPath(home: string): string {
+export function runLockPath(home: string): string {
   return join(home, "skills", ".curator.lock");
 }
 

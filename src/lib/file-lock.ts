@@ -1,17 +1,25 @@
-// Kernel file locks, the kind that dies with its holder. On Unix this is flock(2), the same lock Python's fcntl.flock takes.
+// Locks between processes that end with their holder. Each is two: a SQLite mutex, which every process of this library can
+// take, then the kernel's lock on the lock file, which also excludes the Python original but needs koffi or flock(1).
 // The work done under a lock is synchronous, so two pieces of this process never hold one at the same time.
 import { setTimeout as sleep } from "node:timers/promises";
-import { describeCause } from "./errors.ts";
-import { type LockCalls, loadLockCalls } from "./lock-calls.ts";
+import { type LockAttempt, type LockCalls, loadLockCalls } from "./lock-calls.ts";
 import { err, ok, type Result } from "./result.ts";
+import { tryMutex } from "./sqlite-mutex.ts";
 
 export type LockBusy = { readonly kind: "locked"; readonly path: string; readonly waitedMs: number };
 
-export type LockOptions = {
-  readonly timeoutMs: number;
-  /** Called once per process when this platform has no usable lock; the work then runs without one. */
-  readonly onUnsupported?: (reason: string) => void;
-};
+/**
+ * Processes that a lock does not exclude, because one of its two parts cannot be had here:
+ * - `kernel`: programs that take only the kernel's lock, such as the Python original
+ * - `mutex`: processes of this library that have neither koffi nor flock(1)
+ * - `both`: everyone
+ */
+export type LockGap = { readonly missing: "kernel" | "mutex" | "both"; readonly reason: string };
+
+/** Synchronous. Told when the lock it runs under does not exclude everyone. */
+export type LockedWork<T> = (gap: LockGap | undefined) => T;
+
+export type LockOptions = { readonly timeoutMs: number };
 
 const LONGEST_PAUSE_MS = 20;
 
@@ -19,12 +27,12 @@ const LONGEST_PAUSE_MS = 20;
 export async function withFileLocks<T>(
   paths: readonly string[],
   options: LockOptions,
-  work: () => T,
+  work: LockedWork<T>,
 ): Promise<Result<T, LockBusy>> {
   const startedAt = performance.now();
   let pauseMs = 1;
   for (;;) {
-    const attempt = tryWithFileLocks(paths, options, work);
+    const attempt = tryWithFileLocks(paths, work);
     if (attempt.ok) return attempt;
     const waitedMs = Math.round(performance.now() - startedAt);
     if (waitedMs >= options.timeoutMs) return err({ ...attempt.error, waitedMs });
@@ -34,72 +42,86 @@ export async function withFileLocks<T>(
 }
 
 /** Runs `work` only when every lock is free at once. Opening a lock file may throw a system error. */
-export function tryWithFileLocks<T>(
-  paths: readonly string[],
-  options: Pick<LockOptions, "onUnsupported">,
-  work: () => T,
-): Result<T, LockBusy> {
-  const calls = lockCalls(options.onUnsupported);
-  if (!calls) return ok(work());
+export function tryWithFileLocks<T>(paths: readonly string[], work: LockedWork<T>): Result<T, LockBusy> {
   const held: (() => void)[] = [];
+  let gap: LockGap | undefined;
   try {
     for (const path of new Set(paths)) {
-      const attempt = calls.tryLock(path);
+      const attempt = take(path);
       if (attempt.kind === "busy") return err({ kind: "locked", path, waitedMs: 0 });
-      if (attempt.kind === "held") held.push(attempt.release);
-      else reportUnsupported(attempt.reason, options.onUnsupported);
+      held.push(attempt.release);
+      gap ??= attempt.gap;
     }
-    return ok(work());
+    return ok(work(gap));
   } finally {
     for (const release of held.reverse()) release();
   }
 }
 
 /** For locks that are only ever held for a moment: waits by blocking this thread, at most `timeoutMs`. */
-export function withFileLockSync<T>(path: string, options: LockOptions, work: () => T): Result<T, LockBusy> {
+export function withFileLockSync<T>(
+  path: string,
+  options: LockOptions,
+  work: LockedWork<T>,
+): Result<T, LockBusy> {
   const startedAt = performance.now();
   const pause = new Int32Array(new SharedArrayBuffer(4));
+  let pauseMs = 1;
   for (;;) {
-    const attempt = tryWithFileLocks([path], options, work);
+    const attempt = tryWithFileLocks([path], work);
     if (attempt.ok) return attempt;
     const waitedMs = Math.round(performance.now() - startedAt);
     if (waitedMs >= options.timeoutMs) return err({ ...attempt.error, waitedMs });
-    Atomics.wait(pause, 0, 0, 1);
+    Atomics.wait(pause, 0, 0, Math.min(pauseMs, options.timeoutMs - waitedMs));
+    pauseMs = Math.min(pauseMs * 1.5, LONGEST_PAUSE_MS);
   }
 }
 
 /** Holds a lock for longer than one piece of work: until it is let go, or the process ends. Waits for nobody. */
-export function holdFileLock(
-  path: string,
-  options: Pick<LockOptions, "onUnsupported"> = {},
-): Result<Disposable, LockBusy> {
-  const nothing: Disposable = { [Symbol.dispose]: () => {} };
-  const attempt = lockCalls(options.onUnsupported)?.tryLock(path);
-  if (attempt === undefined) return ok(nothing);
+export function holdFileLock(path: string): Result<Disposable, LockBusy> {
+  const attempt = take(path);
   if (attempt.kind === "busy") return err({ kind: "locked", path, waitedMs: 0 });
-  if (attempt.kind === "held") return ok({ [Symbol.dispose]: attempt.release });
-  reportUnsupported(attempt.reason, options.onUnsupported);
-  return ok(nothing);
+  return ok({ [Symbol.dispose]: attempt.release });
 }
 
-let loaded: { calls: LockCalls } | { reason: string } | undefined;
-let hasReported = false;
+type Taken =
+  | { readonly kind: "busy" }
+  | { readonly kind: "held"; readonly release: () => void; readonly gap?: LockGap };
 
-function lockCalls(onUnsupported: LockOptions["onUnsupported"]): LockCalls | undefined {
-  if (!loaded) {
-    try {
-      loaded = { calls: loadLockCalls() };
-    } catch (cause) {
-      loaded = { reason: describeCause(cause) };
-    }
+/**
+ * The mutex first: it costs microseconds where flock(1) costs milliseconds. Neither is waited for, so no order of taking locks
+ * can end in two processes waiting for each other.
+ */
+function take(path: string): Taken {
+  const mutex = tryMutex(path);
+  if (mutex.kind === "busy") return mutex;
+  let kernel: LockAttempt | undefined;
+  try {
+    kernel = kernelLocks().tryLock(path);
+  } finally {
+    // Busy, or the lock file cannot be opened, which throws.
+    if (mutex.kind === "held" && (kernel === undefined || kernel.kind === "busy")) mutex.release();
   }
-  if ("calls" in loaded) return loaded.calls;
-  reportUnsupported(loaded.reason, onUnsupported);
+  if (kernel.kind === "busy") return kernel;
+  const release = (): void => {
+    if (kernel.kind === "held") kernel.release();
+    if (mutex.kind === "held") mutex.release();
+  };
+  const gap = gapOf(mutex, kernel);
+  return gap ? { kind: "held", release, gap } : { kind: "held", release };
+}
+
+function gapOf(mutex: LockAttempt, kernel: LockAttempt): LockGap | undefined {
+  if (kernel.kind === "unsupported" && mutex.kind === "unsupported")
+    return { missing: "both", reason: `${kernel.reason}; ${mutex.reason}` };
+  if (kernel.kind === "unsupported") return { missing: "kernel", reason: kernel.reason };
+  if (mutex.kind === "unsupported") return { missing: "mutex", reason: mutex.reason };
   return undefined;
 }
 
-function reportUnsupported(reason: string, onUnsupported: LockOptions["onUnsupported"]): void {
-  if (hasReported || !onUnsupported) return;
-  hasReported = true;
-  onUnsupported(reason);
+let loaded: LockCalls | undefined;
+
+function kernelLocks(): LockCalls {
+  loaded ??= loadLockCalls();
+  return loaded;
 }

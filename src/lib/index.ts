@@ -13,6 +13,8 @@ export { describeCause, errnoCode, HermesError } from "./errors.ts";
 export {
   holdFileLock,
   type LockBusy,
+  type LockedWork,
+  type LockGap,
   type LockOptions,
   tryWithFileLocks,
   withFileLockSync,
@@ -44,6 +46,7 @@ export {
 } from "./outside-json.ts";
 export { isRecord } from "./record.ts";
 export { err, ok, type Result } from "./result.ts";
+export { mutexPath } from "./sqlite-mutex.ts";
 export {
   codePointLength,
   foldName,

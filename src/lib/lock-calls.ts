@@ -1,9 +1,9 @@
-// The system calls behind a file lock, reached through koffi. Loaded at the first lock, not at start-up.
+// Kernel locks on a lock file, which the Python original takes too. Node has no call for them: koffi reaches the system's,
+// and without koffi the program flock(1) takes the lock on a descriptor it inherits. Loaded at the first lock.
 import { closeSync, mkdirSync, openSync } from "node:fs";
-import { createRequire } from "node:module";
 import { constants } from "node:os";
 import { dirname } from "node:path";
-import { errnoCode } from "./errors.ts";
+import { describeCause, errnoCode } from "./errors.ts";
 
 export type LockAttempt =
   | { readonly kind: "held"; readonly release: () => void }
@@ -14,10 +14,71 @@ export type LockCalls = { tryLock(path: string): LockAttempt };
 
 type Koffi = typeof import("koffi");
 
-/** Throws when koffi has no build for this platform. */
+/** koffi is missing in bundled programs and where it has no build. Where nothing is left, every attempt says `unsupported`. */
 export function loadLockCalls(): LockCalls {
-  const koffi = createRequire(import.meta.url)("koffi") as Koffi;
-  return process.platform === "win32" ? windowsCalls(koffi) : unixCalls(koffi);
+  try {
+    const koffi = loadKoffi();
+    return process.platform === "win32" ? windowsCalls(koffi) : unixCalls(koffi);
+  } catch (cause) {
+    const reason = `koffi cannot be loaded: ${firstLine(describeCause(cause))}`;
+    return process.platform === "win32" ? noCalls(reason) : flockProgramCalls(reason);
+  }
+}
+
+/**
+ * Bundlers follow an import, and a `createRequire` imported from node:module; of those some then fail to place koffi's binary.
+ * This way none of them sees koffi. In a bundle made as CommonJS `import.meta.url` is undefined.
+ */
+function loadKoffi(): Koffi {
+  const { createRequire } = process.getBuiltinModule("node:module");
+  const here = (import.meta.url as string | undefined) ?? (typeof __filename === "string" ? __filename : "");
+  return createRequire(here)("koffi") as Koffi;
+}
+
+function noCalls(reason: string): LockCalls {
+  return { tryLock: () => ({ kind: "unsupported", reason }) };
+}
+
+const SPAWN_LIMIT_MS = 5000;
+const FLOCK_BUSY = 1; // the exit code of flock -n, in util-linux and in BusyBox
+
+/** Takes about 2 ms. The lock belongs to the open file, so it stays with our descriptor when flock(1) has ended. */
+function flockProgramCalls(koffiReason: string): LockCalls {
+  let missing: LockAttempt | undefined;
+  return {
+    tryLock(path) {
+      if (missing) return missing;
+      const fd = openLockFile(path);
+      const { status, error } = runFlock(fd);
+      if (status === 0) return { kind: "held", release: () => closeSync(fd) };
+      closeSync(fd);
+      if (status === FLOCK_BUSY) return { kind: "busy" };
+      const why =
+        errnoCode(error) === "ENOENT" ? "is not installed" : `failed (${error?.message ?? `exit ${status}`})`;
+      const attempt = { kind: "unsupported", reason: `${koffiReason}; flock(1) ${why}` } as const;
+      if (errnoCode(error) === "ENOENT") missing = attempt;
+      return attempt;
+    },
+  };
+}
+
+function runFlock(fd: number): { readonly status: number | null; readonly error?: Error | undefined } {
+  try {
+    // Taken here because loading it costs every start a few milliseconds.
+    const { spawnSync } = process.getBuiltinModule("node:child_process");
+    return spawnSync("flock", ["-n", "-x", "3"], {
+      stdio: ["ignore", "ignore", "ignore", fd],
+      env: { PATH: process.env.PATH ?? "/usr/bin:/bin" }, // nothing else of this process is flock's business
+      timeout: SPAWN_LIMIT_MS,
+    });
+  } catch (cause) {
+    return { status: null, error: cause instanceof Error ? cause : new Error(String(cause)) }; // a permission model forbids it
+  }
+}
+
+/** Errors of module resolution go on with the whole require stack. */
+function firstLine(text: string): string {
+  return text.split("\n", 1)[0] ?? "";
 }
 
 const LOCK_EX = 2;

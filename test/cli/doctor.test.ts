@@ -182,7 +182,7 @@ describe("hermes doctor", () => {
   it("notices that another process holds a lock", () => {
     const { home, memories } = freshHome();
     const lock = join(memories, "USER.md.lock");
-    const run = tryWithFileLocks([lock], {}, () =>
+    const run = tryWithFileLocks([lock], () =>
       spawnSync(process.execPath, [MAIN, "doctor", "--json"], {
         env: { HERMES_HOME: home },
         encoding: "utf8",

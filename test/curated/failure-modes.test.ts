@@ -3,6 +3,7 @@ import { existsSync, readFileSync, rmSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { memoryTool } from "../../src/index.ts";
 import { startScript } from "../fakes/child.ts";
+import { LOCK_MODES } from "../fakes/lock-modes.ts";
 import { addAll, done, MemoryHome, refused } from "../fakes/memory-home.ts";
 
 describe("failure modes of curated memory", () => {
@@ -65,15 +66,17 @@ describe("failure modes of curated memory", () => {
     expect(error.remediation).not.toBe("");
   });
 
-  it("8: file lock unavailable on the platform", async () => {
+  it("8: native file lock unavailable on the platform", async () => {
     const home = new MemoryHome();
     const calls = JSON.stringify([
       { call: "apply", target: "user", op: { action: "add", content: "no lock" } },
       { call: "warnings" },
     ]);
-    const hook = new URL("../fakes/no-koffi.ts", import.meta.url).href;
-    const lines = await startScript("memory-calls.ts", [home.dir, "{}", calls], ["--import", hook]).rest();
+    const lines = await startScript("memory-calls.ts", [home.dir, "{}", calls], LOCK_MODES[2].flags).rest();
     expect([home.text("user"), (JSON.parse(lines[1]!) as string[]).length]).toEqual(["no lock", 1]);
+    expect(JSON.parse(lines[0]!)).toMatchObject({
+      value: { warning: expect.stringMatching(/^File locks do not exclude the Python version/) },
+    });
   });
 
   it("9: lock held too long", async () => {

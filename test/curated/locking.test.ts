@@ -133,19 +133,3 @@ describe("two homes that link to one file", () => {
     ]);
   });
 });
-
-describe("a platform without file locks", () => {
-  it("is written to all the same, with one warning", async () => {
-    const home = new MemoryHome();
-    const calls = JSON.stringify([
-      { call: "load" },
-      { call: "apply", target: "memory", op: { action: "add", content: "unlocked" } },
-      { call: "apply", target: "memory", op: { action: "add", content: "again" } },
-      { call: "warnings" },
-    ]);
-    const hook = new URL("../fakes/no-koffi.ts", import.meta.url).href;
-    const lines = await startScript("memory-calls.ts", [home.dir, "{}", calls], ["--import", hook]).rest();
-    expect(home.text()).toBe("unlocked\n§\nagain");
-    expect(JSON.parse(lines[3]!)).toEqual([expect.stringMatching(/^File locks do not work here .*koffi/)]);
-  });
-});

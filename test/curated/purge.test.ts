@@ -48,7 +48,7 @@ describe("a purge", () => {
     const home = new MemoryHome();
     const store = await home.open();
     expect(done(await store.purge("user"))).toEqual({ files: [], pins: 0, pending: 0 });
-    expect(readdirSync(home.dir)).toEqual(["USER.md.lock"]);
+    expect(readdirSync(home.dir)).toEqual(["USER.md.lock", "USER.md.sqlite.lock"]);
   });
 
   it("also clears a file that can no longer be read", async () => {

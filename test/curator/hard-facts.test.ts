@@ -1,5 +1,9 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { findRedundant } from "../../src/curator/memory/duplicates.ts";
 import { factProblem } from "../../src/curator/memory/hard-facts.ts";
+import { FAIR, LOSING, NOT_REDUNDANT } from "./merges.ts";
+import { DIFFERENT, OVERLAPPING, PARALLEL, SAME } from "./pairs.ts";
 
 const CHECKED: readonly (readonly [string, readonly string[], string, object | undefined])[] = [
   [
@@ -125,5 +129,78 @@ describe("a merged text", () => {
     const found = factProblem(sources, merged);
     if (problem === undefined) expect(found).toBeUndefined();
     else expect(found).toMatchObject(problem);
+  });
+});
+
+describe("a merge that loses nothing", () => {
+  it.each(FAIR)("may be made: %j", (sources, merged) => {
+    expect(factProblem(sources, merged)).toBeUndefined();
+  });
+
+  const pairs = [...SAME, ...DIFFERENT, ...OVERLAPPING, ...PARALLEL, ...NOT_REDUNDANT];
+  it.each(pairs)("may be made when both texts stand in it as they are: %s | %s", (one, other) => {
+    expect(factProblem([one, other], `${one}\n\n${other}`)).toBeUndefined();
+  });
+});
+
+describe("a merge may not lose", () => {
+  it.each(LOSING)("%s", (_lost, sources, merged) => {
+    expect(factProblem(sources, merged)).toBeDefined();
+    expect(factProblem(sources.toReversed(), merged)).toBeDefined();
+  });
+});
+
+describe("an entry does not go for another one that lacks something of it", () => {
+  it.each(NOT_REDUNDANT)("%s | %s", (one, other) => {
+    expect(findRedundant([one, other], () => false)).toEqual([]);
+    expect(findRedundant([other, one], () => false)).toEqual([]);
+  });
+});
+
+describe("whatever the words", () => {
+  const plainWord = fc.constantFrom("tea", "pnpm", "reviews", "keys", "laptop", "cache", "branch", "vault");
+  const particular = fc.constantFrom(
+    ...["never", "always", "only", "must", "not", "don't", "without", "unless", "no"],
+    ...[
+      "8080",
+      "-5",
+      "v1.2",
+      "30%",
+      "Carla",
+      "GitHub",
+      "US",
+      "/srv/Data",
+      "userId",
+      "https://a.example/x",
+      "`go on`",
+    ],
+  );
+  const words = fc.array(plainWord, { minLength: 1, maxLength: 4 });
+  /** A sentence with one particular word in it, and where that stands. */
+  const sentence = fc.tuple(words, particular, words).map(([before, word, behind]) => ({
+    before,
+    word,
+    behind,
+    text: [...before, word, ...behind].join(" "),
+  }));
+
+  it("a text that holds its sources loses nothing", () => {
+    fc.assert(
+      fc.property(fc.array(sentence, { minLength: 2, maxLength: 4 }), (sources) => {
+        const texts = sources.map(({ text }) => text);
+        expect(factProblem(texts, texts.join("\n\n"))).toBeUndefined();
+      }),
+    );
+  });
+
+  it("a text that leaves one of them out is not taken", () => {
+    fc.assert(
+      fc.property(sentence, words, ({ before, word, behind, text }, other) => {
+        const source = other.join(" ");
+        const merged = [...before, ...behind, ...other].join(" ");
+        expect(factProblem([text, source], merged), word).toBeDefined();
+        expect(findRedundant([text, merged], () => false).filter(({ entry }) => entry === text)).toEqual([]);
+      }),
+    );
   });
 });

@@ -81,6 +81,16 @@ const LIES: readonly (readonly [string, object, string])[] = [
     { merge: [{ entries: [1, 2], text: "Package management: pnpm, yarn" }] },
     "negation",
   ],
+  [
+    "a text that makes a never weaker",
+    { merge: [{ entries: [1, 2], text: "The project uses pnpm for package management, don't yarn" }] },
+    "negation",
+  ],
+  [
+    "a text that loses a name in lower case",
+    { merge: [{ entries: [1, 2], text: "The project uses package management, never yarn" }] },
+    "lost-fact",
+  ],
   ["a text that loses a name", { merge: [{ entries: [3, 5], text: "The office is in Graz" }] }, "lost-fact"],
   [
     "a text that invents",

@@ -1,4 +1,6 @@
 import { spawnSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import {
   changeState,
@@ -7,6 +9,7 @@ import {
   restoreSnapshot,
   takeSnapshot,
 } from "../../src/curator/index.ts";
+import { packTarGz, unpackTarGz } from "../../src/curator/tar.ts";
 import { changeSkill, readUsage, SkillStore, setPinned, skillHistory } from "../../src/skills/index.ts";
 import { CuratorHome } from "./support.ts";
 
@@ -60,6 +63,19 @@ describe("putting a backup back", () => {
     expect(readState(home.home)).toMatchObject({ ok: true, value: { isPaused: true } });
     expect(readUsage(store).get("ash")).toMatchObject({ pinned: true });
     expect(skillHistory(store)).toEqual(history);
+  });
+
+  it("leaves lock files alone, also when another program packed them", async () => {
+    const home = await CuratorHome.make();
+    home.skill("ash", "first");
+    const id = backUp(home, day(1));
+    const archive = `skills/.curator_backups/${id}/skills.tar.gz`;
+    const packed = unpackTarGz(readFileSync(join(home.home, archive)));
+    const locks = [".skills.lock", ".skills.sqlite.lock", ".curator.sqlite.lock"];
+    const strays = locks.map((path) => ({ path, mode: 0o600, mtime: 0, data: Buffer.from("packed") }));
+    writeFileSync(join(home.home, archive), packTarGz([...packed, ...strays]));
+    expect(await restoreSnapshot(home.home, id, { keep: 5, now: day(2) })).toMatchObject({ ok: true });
+    for (const name of locks) expect([name, home.read(`skills/${name}`)]).toEqual([name, ""]);
   });
 
   it.skipIf(process.platform === "win32")("takes a file with a backslash in its name", async () => {

@@ -2,7 +2,7 @@
 import { readSync } from "node:fs";
 import { tryWithFileLocks } from "../../src/lib/index.ts";
 
-const outcome = tryWithFileLocks(process.argv.slice(2), {}, () => {
+const outcome = tryWithFileLocks(process.argv.slice(2), () => {
   console.log("held");
   try {
     readSync(0, Buffer.alloc(1)); // blocks: the work under a lock is synchronous

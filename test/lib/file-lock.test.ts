@@ -27,13 +27,13 @@ describe("a lock", () => {
       throw new Error("broken");
     };
     await expect(withFileLocks([path], { timeoutMs: 100 }, fail)).rejects.toThrow("broken");
-    expect(tryWithFileLocks([path], {}, () => 1)).toEqual({ ok: true, value: 1 });
+    expect(tryWithFileLocks([path], () => 1)).toEqual({ ok: true, value: 1 });
   });
 
   it("excludes another process until that one lets go", async () => {
     const path = join(tempDirectory(), "a.lock");
     const other = await holder(path);
-    expect(tryWithFileLocks([path], {}, () => 1)).toEqual({
+    expect(tryWithFileLocks([path], () => 1)).toEqual({
       ok: false,
       error: { kind: "locked", path, waitedMs: 0 },
     });
@@ -46,7 +46,7 @@ describe("a lock", () => {
     const path = join(tempDirectory(), "a.lock");
     const other = await holder(path);
     await other.kill();
-    expect(tryWithFileLocks([path], {}, () => 1)).toEqual({ ok: true, value: 1 });
+    expect(tryWithFileLocks([path], () => 1)).toEqual({ ok: true, value: 1 });
   });
 
   it("is waited for no longer than asked, and the answer says how long that was", async () => {
@@ -72,13 +72,13 @@ describe("a lock", () => {
 
   it("cannot be taken twice from inside its own work", () => {
     const path = join(tempDirectory(), "a.lock");
-    const inner = tryWithFileLocks([path], {}, () => tryWithFileLocks([path], {}, () => 1));
+    const inner = tryWithFileLocks([path], () => tryWithFileLocks([path], () => 1));
     expect(inner).toMatchObject({ ok: true, value: { ok: false } });
   });
 
   it("makes its directory, for what it protects may be about to come into being", () => {
     const path = join(tempDirectory(), "not", "yet", "a.lock");
-    expect(tryWithFileLocks([path], {}, () => 1)).toEqual({ ok: true, value: 1 });
+    expect(tryWithFileLocks([path], () => 1)).toEqual({ ok: true, value: 1 });
     expect(statSync(join(path, "..")).mode & 0o777).toBe(0o700);
   });
 
@@ -89,7 +89,7 @@ describe("a lock", () => {
     const work = (): void => {
       isDone = true;
     };
-    expect(() => tryWithFileLocks([path], {}, work)).toThrow(/EISDIR/);
+    expect(() => tryWithFileLocks([path], work)).toThrow(/EISDIR/);
     expect(isDone).toBe(false);
   });
 
@@ -97,7 +97,7 @@ describe("a lock", () => {
     const path = join(tempDirectory(), "a.lock");
     const python = startChild("python3", ["-c", PYTHON_HOLDS, path]);
     expect(await python.nextLine()).toBe("held");
-    expect(tryWithFileLocks([path], {}, () => 1)).toMatchObject({ ok: false });
+    expect(tryWithFileLocks([path], () => 1)).toMatchObject({ ok: false });
     python.closeInput();
     expect(await withFileLocks([path], { timeoutMs: 20_000 }, () => 1)).toEqual({ ok: true, value: 1 });
   });
@@ -108,13 +108,13 @@ describe("several locks", () => {
     const dir = tempDirectory();
     const [first, second] = [join(dir, "1.lock"), join(dir, "2.lock")];
     await holder(second);
-    expect(tryWithFileLocks([first, second], {}, () => 1)).toMatchObject({ error: { path: second } });
-    expect(tryWithFileLocks([first], {}, () => 1)).toMatchObject({ ok: true });
+    expect(tryWithFileLocks([first, second], () => 1)).toMatchObject({ error: { path: second } });
+    expect(tryWithFileLocks([first], () => 1)).toMatchObject({ ok: true });
   });
 
   it("named twice are taken once", () => {
     const path = join(tempDirectory(), "a.lock");
-    expect(tryWithFileLocks([path, path], {}, () => 1)).toMatchObject({ ok: true });
+    expect(tryWithFileLocks([path, path], () => 1)).toMatchObject({ ok: true });
   });
 
   it("asked for in opposite orders do not wait for each other for ever", async () => {
@@ -133,22 +133,6 @@ describe("several locks", () => {
     mkdirSync(join(dir, "real"));
     symlinkSync("real", join(dir, "alias"));
     const paths = [join(dir, "real", "a.lock"), join(dir, "alias", "a.lock")];
-    expect(tryWithFileLocks(paths, {}, () => 1)).toMatchObject({ ok: false });
+    expect(tryWithFileLocks(paths, () => 1)).toMatchObject({ ok: false });
   });
 });
-
-describe("a platform without locks", () => {
-  it("gets its work done all the same, with one warning for the whole process", async () => {
-    const child = startScript("unlocked-process.ts", [tempDirectory()], ["--import", hook("no-koffi.ts")]);
-    const [line] = await child.rest();
-    expect(JSON.parse(line!)).toEqual({
-      values: [1, 2, 3],
-      warnings: 1,
-      reason: expect.stringMatching(/koffi/),
-    });
-  });
-});
-
-function hook(name: string): string {
-  return new URL(`../fakes/${name}`, import.meta.url).href;
-}

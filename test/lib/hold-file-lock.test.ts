@@ -9,9 +9,9 @@ describe("a lock that is held for longer", () => {
     const held = holdFileLock(path);
     if (!held.ok) throw new Error("the lock was not free");
     expect(holdFileLock(path)).toMatchObject({ ok: false, error: { kind: "locked", path } });
-    expect(tryWithFileLocks([path], {}, () => 1)).toMatchObject({ ok: false });
+    expect(tryWithFileLocks([path], () => 1)).toMatchObject({ ok: false });
     held.value[Symbol.dispose]();
-    expect(tryWithFileLocks([path], {}, () => 1)).toEqual({ ok: true, value: 1 });
+    expect(tryWithFileLocks([path], () => 1)).toEqual({ ok: true, value: 1 });
     const again = holdFileLock(path);
     expect(again.ok).toBe(true);
     if (again.ok) again.value[Symbol.dispose]();

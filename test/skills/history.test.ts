@@ -1,4 +1,4 @@
-import { appendFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -93,6 +93,30 @@ describe("the history of skills", () => {
     await home.manage({ action: "delete", name: "deploy" }, {}, store);
     await undo(store);
     expect(readUsage(store).get("deploy")).toMatchObject({ view_count: 1, state: "active" });
+  });
+
+  it("does not count an undo that was cut off between its line and its rename", async () => {
+    const home = new SkillHome();
+    home.skill("deploy");
+    const store = home.open();
+    const before = skills(home);
+    const deleted = await home.manage({ action: "delete", name: "deploy" }, {}, store);
+    const id = String(deleted.change_id);
+    const lines = join(store.directory, ".history", "changes.jsonl");
+    const after = readFileSync(lines, "utf8");
+    await undo(store, id);
+    // The skill as it was after the delete, and the line of the undo: what a kill leaves.
+    const { moved } = JSON.parse(after.trim().split("\n").at(-1) ?? "") as {
+      moved: { from: string; to: string };
+    };
+    mkdirSync(join(store.directory, moved.to, ".."), { recursive: true });
+    renameSync(join(store.directory, moved.from), join(store.directory, moved.to));
+    expect(skillHistory(store).find((change) => change.id === id)?.undone_by).toBeUndefined();
+    const undone = await undo(store, id);
+    expect(skills(home)).toEqual(before);
+    expect(skillHistory(store).find((change) => change.id === id)?.undone_by).toBe(undone);
+    await undo(store, undone); // deleted once more: the line that was cut off must not stand for an undo now
+    expect(skillHistory(store).find((change) => change.id === id)?.undone_by).toBeUndefined();
   });
 
   it("refuses to write over what came later", async () => {

@@ -7,6 +7,7 @@ import {
   restoreSnapshot,
   rollBack,
   rollbackPlans,
+  tidyUp,
 } from "../../curator/index.ts";
 import {
   type CommandBody,
@@ -24,6 +25,7 @@ export const rollback: CommandBody = async (input, context) => {
   if (input.flags.list === true) return list(home, config);
   const { id } = input.args;
   if (id !== undefined && !/^[0-9a-f]{8}$/.test(id)) return fromBackup(id, home, config, input, context);
+  await tidyUp(home, new Date()); // also when a killed run had not come to its first change
   const found = findRollback({ home, config }, id);
   if (!found.ok)
     throw new CommandFailure(printable(found.error.message), { details: { kind: found.error.kind } });

@@ -1,9 +1,9 @@
 // File locks: whether the kernel honours them in this directory, and whether somebody holds one right now.
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { lockPaths, MEMORY_TARGETS, targetPaths } from "../../curated/index.ts";
+import { explainGap, lockPaths, MEMORY_TARGETS, targetPaths } from "../../curated/index.ts";
 import { memoriesDirectory } from "../../home.ts";
-import { describeCause, randomHex, tryWithFileLocks } from "../../lib/index.ts";
+import { describeCause, mutexPath, randomHex, tryWithFileLocks } from "../../lib/index.ts";
 import { isDirectory } from "./files.ts";
 import { type Finding, fail, fine, warn } from "./finding.ts";
 import type { Patient } from "./run.ts";
@@ -16,29 +16,29 @@ export function checkLocks({ home }: Patient): Finding[] {
 
 /** Takes a lock and tries to take it again. Only where the second attempt is turned away does the lock mean anything. */
 function probe(directory: string): Finding {
-  const path = join(directory, `.doctor-${randomHex(6)}.lock.tmp`);
-  let unsupported: string | undefined;
-  const onUnsupported = (reason: string): void => {
-    unsupported = reason;
-  };
+  const path = join(directory, `.doctor-${randomHex(6)}.lock`);
   try {
-    const second = tryWithFileLocks([path], { onUnsupported }, () =>
-      tryWithFileLocks([path], {}, () => undefined),
-    );
-    const isExclusive = second.ok && !second.value.ok;
-    if (isExclusive) return fine("locks", `File locks work in ${directory}.`);
-    const reason = unsupported === undefined ? "a second lock was granted" : unsupported;
+    const second = tryWithFileLocks([path], (gap) => ({
+      gap,
+      isRefused: !tryWithFileLocks([path], () => undefined).ok,
+    }));
+    const { gap, isRefused } = second.ok ? second.value : { gap: undefined, isRefused: false };
+    if (gap) {
+      const { message, remedy } = explainGap(gap);
+      return warn("locks", `${directory}: ${message}`, remedy);
+    }
+    if (isRefused) return fine("locks", `File locks work in ${directory}.`);
     const remedy = "Let one process at a time write, or move the home to a local file system.";
     return warn(
       "locks",
-      `File locks do not work in ${directory} (${reason}); writes go without them.`,
+      `File locks do not work in ${directory} (a second lock was granted); writes go without them.`,
       remedy,
     );
   } catch (cause) {
     const remedy = "Check that your user can create files there.";
     return fail("locks", `No lock file can be made in ${directory}: ${describeCause(cause)}.`, remedy);
   } finally {
-    if (existsSync(path)) rmSync(path);
+    for (const each of [path, mutexPath(path)]) rmSync(each, { force: true });
   }
 }
 
@@ -48,7 +48,7 @@ function held(file: string): Finding[] {
     .filter((path) => existsSync(path))
     .flatMap((path): Finding[] => {
       try {
-        if (tryWithFileLocks([path], {}, () => undefined).ok) return [];
+        if (tryWithFileLocks([path], () => undefined).ok) return [];
         const remedy =
           "Usually over in a moment. If it stays, find the holder with 'fuser' or 'lsof' and end it.";
         return [warn("locks", `Another process holds ${path} right now.`, remedy)];

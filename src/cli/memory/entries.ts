@@ -151,7 +151,10 @@ function describeChange(
       ...(followed === undefined ? [] : [followedLine(followed)]),
       ...goneLines(changes, archived),
     ],
-    notes: [...store.warnings, ...(warning === undefined ? [] : [`warning: ${warning}`])],
+    notes: [
+      ...store.warnings.filter((line) => !warning?.includes(line)), // the store tells of weak locks too
+      ...(warning === undefined ? [] : [`warning: ${warning}`]),
+    ],
   };
 }
 

@@ -28,6 +28,9 @@ export type PendingRecord = {
   readonly group?: string;
 };
 
+/** How the names of temporary files begin that a run of the curator makes among the staged changes. */
+export const CURATOR_TEMP = ".curator-";
+
 /** Eight hex digits and nothing else: an id is part of a path. */
 export function isPendingId(id: string): boolean {
   return /^[0-9a-f]{8}$/.test(id);
@@ -53,7 +56,8 @@ export function stagePending(
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
     writeFileAtomic(join(directory, `${id}.json`), `${JSON.stringify(written(record), null, 2)}\n`, {
-      tempName: `${id}.json.tmp`,
+      // Runs of the curator exclude each other, so the next one knows whose such a leftover is.
+      tempName: group === undefined ? `${id}.json.tmp` : `${CURATOR_TEMP}${id}.json.tmp`,
     });
     return ok(record);
   } catch (cause) {
@@ -92,7 +96,9 @@ export function lookAtPending(directory: string): PendingWrites {
 
 /** Every file of staged writes, also half-written, claimed and damaged ones. */
 export function listPendingFiles(directory: string): string[] {
-  const names = namesIn(directory).filter((name) => /^[0-9a-f]{8}\.json(\.tmp|\.claim-\d+)?$/.test(name));
+  const names = namesIn(directory).filter((name) =>
+    /^(\.curator-)?[0-9a-f]{8}\.json(\.tmp|\.claim-\d+)?$/.test(name),
+  );
   return names.map((name) => join(directory, name));
 }
 

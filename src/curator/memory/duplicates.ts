@@ -1,7 +1,7 @@
 // Entries that say nothing another entry does not say. Decided by words alone, so that it can be checked: every word of what
 // goes, fillers and plurals aside, is in what stays, in the same order.
 import { allWords, foldedText, isTurning, sentencesOf, significant, stem, wordsOf } from "./fold.ts";
-import { hardWords } from "./hard-facts.ts";
+import { hardWords, lostFact } from "./hard-facts.ts";
 
 export type Redundancy = {
   readonly kind: "duplicate" | "contained" | "near-duplicate";
@@ -72,7 +72,9 @@ function reading(text: string): Reading {
 function firstHit(one: Reading, staying: readonly Reading[], share: number): Redundancy | undefined {
   for (const other of staying) {
     const kind = relation(one, other, share);
-    if (kind !== undefined) return { kind, entry: one.text, keeper: other.text };
+    // Dropping an entry for another is a merge too, with that other as its text.
+    if (kind !== undefined && lostFact([one.text], other.text) === undefined)
+      return { kind, entry: one.text, keeper: other.text };
   }
   return undefined;
 }

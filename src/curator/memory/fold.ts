@@ -1,5 +1,5 @@
 // Texts as the curator compares them: words without the accidents of spelling, sentences with what they stand under.
-import { COMMON, FILLERS, MODIFIERS, NEGATIONS } from "./words.ts";
+import { COMMON, FILLERS, isNegation, MODIFIERS } from "./words.ts";
 
 export type Word = {
   /** As it stands in the text, without the punctuation around it. */
@@ -75,7 +75,8 @@ export function topicWords(text: string): Set<string> {
 
 /** A word that turns round, narrows or asks what the others say. */
 export function isTurning(word: string): boolean {
-  return NEGATIONS.has(word) || MODIFIERS.has(word) || word.endsWith("?");
+  const lower = word.toLowerCase(); // `NO` keeps its letters, as `US` does
+  return isNegation(lower) || MODIFIERS.has(lower) || word.endsWith("?");
 }
 
 /** Plural and singular, third and first person. No more than that: a stem that goes further makes different words alike. */

@@ -1,53 +1,112 @@
-// What may not get lost or be made up when several entries become one: numbers, names, paths, and every "not".
+// What may not get lost or be made up when several entries become one: numbers, names, paths, quotations, and every "not",
+// "always" and "never". Pure, and decided by words alone: where it is not sure, the entries stay two.
 import { sentencesOf, significant, stem, type Word, wordsOf } from "./fold.ts";
-import { COMMON, FILLERS, MODIFIERS, NEGATIONS, OPENINGS } from "./words.ts";
+import {
+  ABSOLUTES,
+  COMMON,
+  FILLERS,
+  isNegation,
+  MODIFIERS,
+  NUMBER_WORDS,
+  OPENINGS,
+  REPLACEABLE,
+  SCOPED,
+  VAGUE_NUMBERS,
+} from "./words.ts";
 
 export type FactProblem =
-  | { readonly kind: "lost"; readonly what: "number" | "name" | "path" | "condition"; readonly word: string }
+  | { readonly kind: "lost"; readonly what: FactKind | "word"; readonly word: string }
   | { readonly kind: "invented"; readonly word: string }
   | { readonly kind: "moved"; readonly word: string }
   | { readonly kind: "negation-lost" }
   | { readonly kind: "negation-invented" };
 
+export type FactKind = "number" | "name" | "path" | "quotation" | "condition" | "sign";
+
 /** Undefined when `merged` says what the sources say, as far as that can be checked without understanding it. */
 export function factProblem(sources: readonly string[], merged: string): FactProblem | undefined {
-  const given = sources.flatMap(hardWords);
-  const kept = new Set(wordsOf(merged).map(({ raw }) => plain(raw)));
-  const lost = given.find(({ word }) => !kept.has(plain(word)));
-  if (lost) return { kind: "lost", what: lost.what, word: lost.word };
+  const lost = lostFact(sources, merged);
+  if (lost) return lost;
   const known = new Set(sources.flatMap((text) => wordsOf(text).map(({ raw }) => plain(raw))));
   const invented = hardWords(merged).find(
-    ({ word, what }) => what !== "condition" && !known.has(plain(word)),
+    ({ word, what }) =>
+      what !== "condition" && !VAGUE_NUMBERS.has(word.toLowerCase()) && !known.has(plain(word)),
   );
   if (invented) return { kind: "invented", word: invented.word };
   const added = addedWords(sources, merged);
   if (added !== undefined) return { kind: "invented", word: added };
-  const moved = movedWord(sources, merged);
+  const moved = movedWord(sources, merged) ?? strayedWord(sources, merged) ?? unscopedWord(sources, merged);
   if (moved !== undefined) return { kind: "moved", word: moved };
-  const before = deniedWords(sources);
-  const after = deniedWords([merged]);
-  if ([...before].some((word) => !after.has(word))) return { kind: "negation-lost" };
-  return [...after].some((word) => !before.has(word)) ? { kind: "negation-invented" } : undefined;
+  const before = denialsIn(sources);
+  const after = denialsIn([merged]);
+  if ([...before.meant].some((word) => !after.all.has(word))) return { kind: "negation-lost" };
+  if ([...after.content].some((word) => !before.all.has(word))) return { kind: "negation-invented" };
+  const word = lostWord(sources, merged);
+  return word === undefined ? undefined : { kind: "lost", what: "word", word };
 }
 
-type HardWord = { readonly word: string; readonly what: "number" | "name" | "path" | "condition" };
+/** The first thing of the sources that stands for something particular and is not in `merged`. */
+export function lostFact(sources: readonly string[], merged: string): FactProblem | undefined {
+  const kept = wordsOf(merged);
+  for (const source of sources) {
+    const lost = hardWords(source).find((word) => !isKept(word, kept));
+    if (lost && isNegation(lost.word.toLowerCase())) return { kind: "negation-lost" }; // "never", "nobody"
+    if (lost) return { kind: "lost", what: lost.what, word: lost.word };
+    const quotation = quotationsOf(source).find((each) => !oneLine(merged).includes(each));
+    if (quotation !== undefined) return { kind: "lost", what: "quotation", word: quotation };
+    const sign = signsOf(source).find((each) => !merged.includes(each));
+    if (sign !== undefined) return { kind: "lost", what: "sign", word: sign };
+  }
+  return undefined;
+}
+
+type HardWord = { readonly word: string; readonly what: FactKind; readonly isFirst: boolean };
 
 /** The words of a text that stand for something particular. */
 export function hardWords(text: string): HardWord[] {
-  return wordsOf(text).flatMap((word): HardWord[] => {
-    const what = kindOf(word);
-    return what === undefined ? [] : [{ word: word.raw, what }];
+  const words = wordsOf(text);
+  return words.flatMap((word, index): HardWord[] => {
+    const what = kindOf(word, words[index - 1]);
+    return what === undefined ? [] : [{ word: word.raw, what, isFirst: word.isFirst }];
   });
 }
 
-function kindOf({ raw, folded, isFirst }: Word): HardWord["what"] | undefined {
-  if (/\p{N}/u.test(raw)) return "number";
+function kindOf({ raw, folded, isFirst }: Word, before: Word | undefined): FactKind | undefined {
+  const lower = folded.toLowerCase();
+  if (/\p{N}/u.test(raw) || NUMBER_WORDS.has(lower)) return "number";
+  if (/^[ap]m$/.test(lower) && /\p{N}/u.test(before?.raw ?? "")) return "number";
   if (/[/\\@_=$%&<>|~^+#]|\p{L}[.:]\p{L}|^[.-]|\p{Ll}\p{Lu}/u.test(raw)) return "path";
-  if (MODIFIERS.has(folded)) return "condition";
-  if (!/^\p{Lu}/u.test(raw) || FILLERS.has(folded) || NEGATIONS.has(folded)) return undefined;
+  if (!isFirst && /^(?:Will|May)$/.test(raw)) return "name"; // also a person and a month
+  if (MODIFIERS.has(lower) || ABSOLUTES.has(lower)) return "condition";
+  if (!/^\p{Lu}/u.test(raw) || isNegation(lower)) return undefined;
+  if (/^\p{Lu}{2,}s?$/u.test(raw)) return FILLERS.has(lower) ? undefined : "name"; // `IT`, `US`, `PRs`
+  if (FILLERS.has(folded)) return undefined;
   // In front of a sentence every word is capitalised; there a name is what no note usually begins with.
   const isOrdinary = isFirst && (OPENINGS.has(folded) || COMMON.has(folded) || OPENINGS.has(stem(folded)));
   return isOrdinary ? undefined : "name";
+}
+
+function isKept({ word, what, isFirst }: HardWord, kept: readonly Word[]): boolean {
+  const same = kept.filter(({ raw }) => plain(raw) === plain(word));
+  switch (what) {
+    case "path": // `/srv/Data` and `/srv/data` may be two directories, `userId` and `userid` two variables
+      return same.some(({ raw }) => bare(raw) === bare(word));
+    case "name":
+      if (/^\p{Lu}{2,}s?$/u.test(word)) return same.some(({ raw }) => /^\p{Lu}{2}/u.test(raw));
+      return same.some(({ raw }) => (isFirst || /^\p{Lu}/u.test(raw)) && isSameName(raw, word));
+    default:
+      return same.length > 0;
+  }
+}
+
+/** A name is no plural: `Peter Williams` and `Peter William` are two people. `Tuesdays` is one. */
+function isSameName(one: string, other: string): boolean {
+  const [a, b] = [bare(one).toLowerCase(), bare(other).toLowerCase()];
+  return a === b || (/days?$/.test(a) && /days?$/.test(b));
+}
+
+function bare(raw: string): string {
+  return raw.replace(/\?+$/, "").replace(/'s$/, "");
 }
 
 /** Letter case and the plural aside, so that a name in front of a sentence is found behind it. */
@@ -55,12 +114,55 @@ function plain(raw: string): string {
   return stem(raw.toLowerCase().replace(/\?+$/, ""));
 }
 
+const QUOTATIONS =
+  /`([^`\n]+)`|"([^"\n]+)"|“([^”\n]+)”|«([^»\n]+)»|(?<![\p{L}\p{N}])'([^'\n]+)'(?![\p{L}\p{N}])/gu;
+
+/** Commands and quoted words, to the letter; the quotation marks may be others or none. */
+function quotationsOf(text: string): string[] {
+  return [...text.matchAll(QUOTATIONS)].flatMap((match) => {
+    const quoted = oneLine(match.slice(1).find((group) => group !== undefined) ?? "");
+    return quoted === "" ? [] : [quoted];
+  });
+}
+
+function oneLine(text: string): string {
+  return text.normalize("NFC").replace(/\s+/gu, " ").trim();
+}
+
+/** Signs that say something by themselves, such as a crossed-out circle, a currency or a question. */
+function signsOf(text: string): string[] {
+  const signs = text.match(/[\p{Extended_Pictographic}\p{Sc}≠≤≥±×÷→←↔]/gu) ?? [];
+  return /\?(?:\s|$)/.test(text) ? [...signs, "?"] : signs;
+}
+
 /** More new words than a rewording needs: the text says something of its own. */
 function addedWords(sources: readonly string[], merged: string): string | undefined {
   const known = new Set(sources.flatMap(significant).map((word) => word.toLowerCase()));
   const words = significant(merged).map((word) => word.toLowerCase());
-  const added = words.filter((word) => !known.has(word) && !COMMON.has(word) && !NEGATIONS.has(word));
+  const added = words.filter((word) => !known.has(word) && !COMMON.has(word) && !isNegation(word));
   return added.length > Math.max(2, Math.floor(words.length * 0.2)) ? added[0] : undefined;
+}
+
+/**
+ * A word in lower case may be a name as well (`pnpm`, `carla`): every word that is not one of those in any sentence has to be
+ * there, in whichever form.
+ */
+function lostWord(sources: readonly string[], merged: string): string | undefined {
+  const kept = new Set(wordsOf(merged).map(({ raw }) => root(raw)));
+  const words = sources.flatMap(wordsOf).map(({ raw }) => bare(raw).toLowerCase());
+  return words.find((word) => isParticular(word) && !kept.has(root(word)));
+}
+
+function isParticular(word: string): boolean {
+  const isOrdinary = [FILLERS, COMMON, MODIFIERS, REPLACEABLE].some((words) => words.has(word));
+  return /[\p{L}\p{N}]/u.test(word) && !isNegation(word) && (!isOrdinary || /^(?:new|old)$/.test(word));
+}
+
+/** Further than `stem`, so that "rebooted" is found in "reboots". Never used to call two entries the same. */
+function root(raw: string): string {
+  const word = bare(raw).toLowerCase();
+  if (!/^\p{L}{5,}$/u.test(word)) return stem(word);
+  return word.replace(/(?:ing|ed|es|s|e)$/u, "").replace(/(\p{L})\1$/u, "$1");
 }
 
 /**
@@ -71,7 +173,7 @@ function movedWord(sources: readonly string[], merged: string): string | undefin
   const sentences = sources.flatMap((text) =>
     sentencesOf(text).map(({ words }) => new Set(words.map(({ raw }) => plain(raw)))),
   );
-  for (const part of merged.split(/[,;\n]|\.(?=\s|$)/u)) {
+  for (const part of partsOf(merged)) {
     const hard = new Set(
       hardWords(part).flatMap(({ word, what }) => (what === "condition" ? [] : [plain(word)])),
     );
@@ -86,27 +188,89 @@ function movedWord(sources: readonly string[], merged: string): string | undefin
   return undefined;
 }
 
+/** A number that no longer stands with any word of its sentence: "Anna has 2 cats, Ben dogs" has the 2 of "Ben has 2 dogs" elsewhere. */
+function strayedWord(sources: readonly string[], merged: string): string | undefined {
+  const parts = partsOf(merged).map((part) => new Set(content(wordsOf(part).map(({ raw }) => plain(raw)))));
+  for (const sentence of sources.flatMap((text) => partsOf(text))) {
+    const words = new Set(content(wordsOf(sentence).map(({ raw }) => plain(raw))));
+    for (const { word, what } of hardWords(sentence)) {
+      const name = plain(word);
+      const others = [...words].filter((each) => each !== name);
+      if (what !== "number" || !words.has(name) || others.length === 0) continue;
+      const homes = parts.filter((part) => part.has(name));
+      if (homes.some((part) => part.size === 1 || others.some((each) => part.has(each)))) continue;
+      if (homes.length > 0) return word;
+    }
+  }
+  return undefined;
+}
+
+function partsOf(text: string): string[] {
+  return text.split(/[,;\n]|\.(?=\s|$)/u);
+}
+
+/** "Always", "only" or "unless" that no longer stands with what it was said of. */
+function unscopedWord(sources: readonly string[], merged: string): string | undefined {
+  const after = scopesOf(merged);
+  for (const { word, behind, around } of sources.flatMap(scopesOf)) {
+    const said = behind[0] ?? around.at(-1);
+    if (said === undefined) continue;
+    const isThere = after.some(
+      (scope) => scope.word === word && (scope.around.includes(said) || scope.around.length === 0),
+    );
+    if (!isThere) return word;
+  }
+  return undefined;
+}
+
+type Scope = {
+  readonly word: string;
+  readonly behind: readonly string[];
+  readonly around: readonly string[];
+};
+
+function scopesOf(text: string): Scope[] {
+  return text.split(CLAUSE).flatMap((clause) => {
+    const words = wordsOf(clause).map(({ folded }) => folded.toLowerCase());
+    return words.flatMap((word, index): Scope[] =>
+      SCOPED.has(word) ? [{ word, behind: content(words.slice(index + 1)), around: content(words) }] : [],
+    );
+  });
+}
+
 const CLAUSE = /[,;:!?()\n]|\.(?=\s|$)|\s[-–—]\s|\b(?:but|aber|sondern|mais|sino)\b/iu;
 /** Stands for a denial of which no more can be said. */
 const SOMETHING = "";
 
+type Denials = {
+  /** Words that say what is denied. */
+  readonly content: ReadonlySet<string>;
+  /** The same, and small words where there are no others: "do not use it". */
+  readonly meant: ReadonlySet<string>;
+  readonly all: ReadonlySet<string>;
+};
+
 /** What is denied: the words behind a negation within its clause, or before it where there are none ("is forbidden"). */
-function deniedWords(texts: readonly string[]): Set<string> {
-  const denied = new Set<string>();
+function denialsIn(texts: readonly string[]): Denials {
+  const found = { content: new Set<string>(), meant: new Set<string>(), all: new Set<string>() };
   for (const clause of texts.flatMap((text) => text.split(CLAUSE))) {
     const words = wordsOf(clause).map(({ folded }) => folded.toLowerCase());
-    const places = words.flatMap((word, index) => (NEGATIONS.has(word) ? [index] : []));
+    const places = words.flatMap((word, index) => (isNegation(word) ? [index] : []));
     for (const [nth, place] of places.entries()) {
-      const behind = content(words.slice(place + 1, places[nth + 1] ?? words.length));
-      const scope = behind.length > 0 ? behind : content(words.slice((places[nth - 1] ?? -1) + 1, place));
-      for (const word of [...scope, SOMETHING]) denied.add(word);
+      const behind = words.slice(place + 1, places[nth + 1] ?? words.length);
+      const before = words.slice((places[nth - 1] ?? -1) + 1, place);
+      const said = [content(behind), content(before)].find((scope) => scope.length > 0) ?? [];
+      const small = (behind.length > 0 ? behind : before).map(stem);
+      for (const word of [...said, SOMETHING]) found.content.add(word);
+      for (const word of said.length > 0 ? said : [...small, SOMETHING]) found.meant.add(word);
+      for (const word of [...said, ...small, SOMETHING]) found.all.add(word);
     }
   }
-  return denied;
+  return found;
 }
 
 function content(words: readonly string[]): string[] {
   return words
-    .filter((word) => !NEGATIONS.has(word) && !FILLERS.has(word) && !COMMON.has(word) && !MODIFIERS.has(word))
+    .filter((word) => !isNegation(word) && !FILLERS.has(word) && !COMMON.has(word) && !MODIFIERS.has(word))
     .map(stem);
 }

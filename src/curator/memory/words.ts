@@ -3,7 +3,7 @@
 
 /** May come and go between two wordings of the same thing. */
 export const FILLERS: ReadonlySet<string> = new Set(
-  "a an the is are be am that which please also just der die das ein eine ist sind le la les un une est el los las es".split(
+  "a an the is are be that which please also just der die das ein eine ist sind le la les un une est el los las es".split(
     " ",
   ),
 );
@@ -12,10 +12,17 @@ export const FILLERS: ReadonlySet<string> = new Set(
 export const NEGATIONS: ReadonlySet<string> = new Set(
   (
     "not no never none nothing nobody nowhere neither nor without cannot can't don't doesn't didn't won't wouldn't shouldn't " +
-    "mustn't isn't aren't wasn't weren't hasn't haven't couldn't avoid avoids stop stops refuse refuses forbid forbids forbidden " +
-    "disallow disallowed disable disabled dislike dislikes hate hates nicht nie niemals kein keine keinen ohne pas jamais sans nunca"
+    "mustn't isn't aren't wasn't weren't hasn't haven't couldn't dont doesnt didnt isnt arent wasnt werent couldnt wouldnt " +
+    "shouldnt mustnt hasnt havent avoid avoids stop stops refuse refuses forbid forbids forbidden " +
+    "disallow disallowed disable disabled dislike dislikes hate hates nicht nichts nie niemals niemand kein keine keinen keinem " +
+    "keiner keines weder ohne verboten pas jamais sans rien aucun aucune interdit nunca nada ninguno ninguna sin tampoco niet " +
+    "geen nooit zonder não"
   ).split(" "),
 );
+
+export function isNegation(word: string): boolean {
+  return NEGATIONS.has(word) || /.n't$/.test(word);
+}
 
 /** These narrow or move what a sentence says; two sentences that differ in one of them say different things. */
 export const MODIFIERS: ReadonlySet<string> = new Set(
@@ -24,6 +31,40 @@ export const MODIFIERS: ReadonlySet<string> = new Set(
     "always often must may might should could would was were will had or than under over above below less more most least " +
     "rather else otherwise however although though while during whenever wherever versus vs nur außer wenn bis aber sondern"
   ).split(" "),
+);
+
+/** No rewording may weaken these: "don't" is less than "never", and nothing says as much as "always". */
+export const ABSOLUTES: ReadonlySet<string> = new Set(
+  (
+    "always never must only all every each both everyone everything nobody none exactly ever " +
+    "immer nie niemals nur alle jeder jede jedes toujours jamais tous siempre nunca solo todos"
+  ).split(" "),
+);
+
+/** What they say holds for the words behind them; it may not come to hold for others. */
+export const SCOPED: ReadonlySet<string> = new Set(
+  "always only must except unless if when until till before after immer nur wenn bis toujours siempre solo".split(
+    " ",
+  ),
+);
+
+/** Numbers in letters. */
+export const NUMBER_WORDS: ReadonlySet<string> = new Set(
+  (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen " +
+    "nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion dozen half quarter double " +
+    "triple first second third fourth fifth once twice last"
+  ).split(" "),
+);
+
+/** Numbers in letters that a sentence may also have for other reasons: "in one place". */
+export const VAGUE_NUMBERS: ReadonlySet<string> = new Set("one first second last once".split(" "));
+
+/** A rewording may leave these out though they are neither fillers nor in every sentence. */
+export const REPLACEABLE: ReadonlySet<string> = new Set(
+  "done made being been located based regarding concerning really very quite well etc so then thing things way ways".split(
+    " ",
+  ),
 );
 
 /** Too common to show that two entries are about the same thing. */

@@ -14,6 +14,7 @@ import {
   writeFileAtomic,
 } from "../../lib/index.ts";
 import { changeLockPath, skillsDirectory } from "../../skills/index.ts";
+import { removeLeftovers } from "../leftovers.ts";
 import { type AlreadyRunning, takeRunLock } from "../run-lock.ts";
 import { isSafePath, packTarGz, type TarEntry, unpackTarGz } from "../tar.ts";
 import { BACKUPS, hasUnfinishedSwap, mendSwap, swap } from "./swap.ts";
@@ -58,9 +59,17 @@ export function takeSnapshot(home: string, taking: Taking): Result<TakenSnapshot
   try {
     const mended = mendRestore(home);
     if (!mended.ok) return mended;
-    const snapshot = pack(home, taking);
-    prune(home, taking.keep, [snapshot.id]);
-    return ok(mended.value.length === 0 ? snapshot : { ...snapshot, mended: mended.value });
+    const packed = withFileLockSync(
+      changeLockPath(skillsDirectory(home)),
+      { timeoutMs: LOCK_WAIT_MS },
+      () => {
+        const snapshot = pack(home, taking);
+        prune(home, taking.keep, [snapshot.id]);
+        return snapshot;
+      },
+    );
+    if (!packed.ok) return err(LOCKED);
+    return ok(mended.value.length === 0 ? packed.value : { ...packed.value, mended: mended.value });
   } catch (cause) {
     return err({ kind: "io", message: `The skills could not be backed up: ${describeCause(cause)}.` });
   }
@@ -165,10 +174,13 @@ export async function restoreSnapshot(
     const lock = takeRunLock(home, "restore", now);
     if (!lock.ok) return lock;
     using _held = lock.value;
+    await removeLeftovers(home);
     const done = await withFileLocks([changeLockPath(skills)], { timeoutMs: LOCK_WAIT_MS }, (): Restored => {
       const mended = mendSwap(skills);
       const backup = pack(home, { reason: `before rollback to ${id}`, keep, now });
-      swap(skills, inside(skills), entries);
+      // A lock file of a backup made by another program would take the place of one that is held.
+      const wanted = entries.filter(({ path }) => !LOCKS.test(path) || path.includes("/"));
+      swap(skills, inside(skills), wanted);
       return { backup, mended };
     });
     if (!done.ok) return err(LOCKED);

@@ -60,7 +60,7 @@ export function stagePendingSkill(
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
     writeFileAtomic(join(directory, `${record.id}.json`), `${JSON.stringify(record, null, 2)}\n`, {
-      tempName: `${record.id}.json.tmp`,
+      tempName: `${group === undefined ? "" : ".curator-"}${record.id}.json.tmp`, // see curator/leftovers.ts
     });
     return ok(record);
   } catch (cause) {

@@ -18,7 +18,7 @@ export type HistoryEntry = SkillChange & { readonly undone_by?: string };
 /** Newest first. */
 export function skillHistory(store: SkillStore): readonly HistoryEntry[] {
   const changes = readChanges(store.directory);
-  const undoneBy = undoMap(changes);
+  const undoneBy = undoMap(store, changes);
   return changes.toReversed().map((change) => {
     const by = undoneBy.get(change.id);
     return by === undefined ? change : { ...change, undone_by: by };
@@ -59,7 +59,7 @@ export function earlierChange(store: SkillStore, approval: string): string | und
 
 function chooseCandidate(store: SkillStore, id: string | undefined): Result<SkillChange, SkillError> {
   const changes = readChanges(store.directory);
-  const undoneBy = undoMap(changes);
+  const undoneBy = undoMap(store, changes);
   if (id === undefined) {
     const newest = changes.findLast(
       (change) => change.action !== "undo" && !undoneBy.has(change.id) && effectOf(store, change) !== "none",
@@ -81,11 +81,23 @@ function chooseCandidate(store: SkillStore, id: string | undefined): Result<Skil
   return ok(change);
 }
 
-/** An undo that was itself taken back counts no more. */
-function undoMap(changes: readonly SkillChange[]): ReadonlyMap<string, string> {
+/**
+ * By what each change was taken back. The newest undo of a change decides: an older one beside it was cut off by a kill. One that was
+ * itself taken back counts no more.
+ */
+function undoMap(store: SkillStore, changes: readonly SkillChange[]): ReadonlyMap<string, string> {
   const undone = new Map<string, string>();
-  for (const { id, undoes } of changes.toReversed())
-    if (undoes !== undefined && !undone.has(id)) undone.set(undoes, id);
+  const decided = new Set<string>();
+  const touched = new Set<string>();
+  for (const change of changes.toReversed()) {
+    const { id, undoes, skill } = change;
+    // Only of the last change of a skill does the disk tell whether it took place.
+    const isCutOff = undoes !== undefined && !touched.has(skill) && effectOf(store, change) === "none";
+    touched.add(skill);
+    if (undoes === undefined || isCutOff || decided.has(undoes)) continue;
+    decided.add(undoes);
+    if (!undone.has(id)) undone.set(undoes, id);
+  }
   return undone;
 }
 

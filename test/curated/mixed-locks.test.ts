@@ -1,0 +1,39 @@
+// Writers that come by their locks in different ways; the result of a write says when Python is not excluded.
+import { describe, expect, it } from "vitest";
+import type { MemoryOpOutcome } from "../../src/index.ts";
+import { startScript } from "../fakes/child.ts";
+import { LOCK_MODES } from "../fakes/lock-modes.ts";
+import { MemoryHome } from "../fakes/memory-home.ts";
+import { expectNothingLost } from "./mixed-writers.ts";
+
+const [, , neither] = LOCK_MODES;
+
+describe("four processes, two with koffi, one with flock(1), one with neither", () => {
+  it("lose none of 120 adds", () => expectNothingLost(30));
+});
+
+describe("a process with neither koffi nor flock(1)", () => {
+  it("says in the result of every write that Python is not excluded, and once in the warnings", async () => {
+    const home = new MemoryHome();
+    const add = (content: string) => ({ call: "apply", target: "memory", op: { action: "add", content } });
+    const calls = JSON.stringify([
+      { call: "load" },
+      add("one"),
+      add("two"),
+      add("two"),
+      { call: "warnings" },
+    ]);
+    const child = startScript("memory-calls.ts", [home.dir, '{"memoryCharLimit":10}', calls], neither.flags);
+    const [, first, second, repeated, warnings] = (await child.rest()).map(
+      (line) => JSON.parse(line) as unknown,
+    );
+    const warningOf = (outcome: unknown) => (outcome as { value: MemoryOpOutcome }).value.warning;
+    expect(home.text()).toBe("one\n§\ntwo");
+    expect(warningOf(first)).toMatch(
+      /^File locks do not exclude the Python version of Hermes here \(koffi cannot be loaded: .*; flock\(1\) is not installed\)\. Install koffi or flock\(1\), /,
+    );
+    expect(warningOf(second)).toMatch(/90% .*File locks do not exclude the Python version of Hermes/); // both are told
+    expect(warningOf(repeated)).not.toMatch(/File locks/); // nothing was written
+    expect(warnings).toEqual([warningOf(first)]);
+  });
+});

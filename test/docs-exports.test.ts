@@ -1,0 +1,91 @@
+// Functions, classes and types that the pages name can be imported from the package.
+import { readdirSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { describe, expect, it } from "vitest";
+import * as library from "../src/index.ts";
+
+const root = resolve(import.meta.dirname, "..");
+const read = (path: string): string => readFileSync(join(root, path), "utf8");
+const pages = [
+  "README.md",
+  ...readdirSync(join(root, "docs"))
+    .filter((name) => name.endsWith(".md"))
+    .map((name) => join("docs", name)),
+];
+
+/** Everything public, types included: those leave no trace at run time. */
+const index = read("src/index.ts");
+const types = [...index.matchAll(/\btype (\w+)/g)].map((match) => match[1] ?? "");
+const exported = new Set([...Object.keys(library), ...types]);
+
+/** What some file of the library exports, whether or not the package does. */
+const declared = new Set(
+  readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".ts"))
+    .flatMap((name) => [
+      ...read(join("src", name)).matchAll(
+        /^export (?:async )?(?:function\*?|(?:abstract )?class|const|type) (\w+)/gm,
+      ),
+    ])
+    .map((match) => match[1] ?? ""),
+);
+
+/** Meant otherwise: options, fields and methods that share their name with a function inside the library. */
+const OTHER_THINGS: ReadonlySet<string> = new Set([
+  "leftOut", // a field of what a compaction returns
+  "platformHint", // an option of createAgent
+  "readConfig", // a hook of a provider
+  "shouldCompress", // a method of an engine
+  "switchModel", // a method of Agent
+  "userPlatform", // an option of a search
+]);
+
+/** Names in code, of the forms that only programs have. Those that a sample declares itself are its own. */
+function namesIn(page: string): string[] {
+  const text = read(page);
+  const samples = [...text.matchAll(/```ts\n([\s\S]*?)```/g)].map((match) => match[1] ?? "");
+  const own = new Set(
+    samples
+      .flatMap((sample) => [...sample.matchAll(/\b(?:function|class|const|type) (\w+)/g)])
+      .map((match) => match[1]),
+  );
+  const spans = [...text.replace(/```[\s\S]*?```/g, "").matchAll(/`([^`\n]+)`/g)].map(
+    (match) => match[1] ?? "",
+  );
+  const words = [...spans, ...samples].flatMap((code) => [
+    ...code.matchAll(/(?<![\w./-])([A-Za-z]\w*[a-z][A-Z]\w*)(?![\w-]|\.\w)/g),
+  ]);
+  return [...new Set(words.map((match) => match[1] ?? ""))].filter((name) => !own.has(name));
+}
+
+describe("the package", () => {
+  it.each(pages)("exports what %s names", (page) => {
+    const missing = namesIn(page).filter(
+      (name) => declared.has(name) && !exported.has(name) && !OTHER_THINGS.has(name),
+    );
+    const advice = "Export them in src/index.ts, or add fields and options of the same name to OTHER_THINGS.";
+    expect(missing, advice).toEqual([]);
+  });
+
+  it.each(pages)("exports what the samples of %s import from it", (page) => {
+    const imported = [...read(page).matchAll(/import (?:type )?\{([^}]*)\} from "hermes-memory"/g)].flatMap(
+      (match) => (match[1] ?? "").split(",").map((name) => name.replace(/^\s*type\s+/, "").trim()),
+    );
+    expect(imported.filter((name) => name !== "" && !exported.has(name))).toEqual([]);
+  });
+
+  it("has the functions that a curator and a keeper of skills need", () => {
+    const wanted = [
+      ...["maybeRunCurator", "curatorDue", "runCurator", "rollBack", "findRollback", "readCuratorState"],
+      ...["archiveSkill", "restoreSkill", "listArchivedSkills", "setPinned", "readUsage", "changeUsage"],
+      ...["undoSkillChange", "withEphemeral"],
+    ];
+    const values = new Map<string, unknown>(Object.entries(library));
+    expect(wanted.filter((name) => typeof values.get(name) !== "function")).toEqual([]);
+  });
+
+  it("finds names that are not exported", () => {
+    expect(declared.has("requestMessages") && !exported.has("requestMessages")).toBe(true);
+    expect(namesIn("docs/skills.md")).toContain("undoSkillChange");
+  });
+});
