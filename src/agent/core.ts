@@ -12,7 +12,7 @@ import {
 import type { MemoryStore, MemoryUser } from "../curated/index.ts";
 import { type Clock, describeCause } from "../lib/index.ts";
 import type { Logger } from "../lib/logger.ts";
-import type { ChatModel, ChosenModel, ContextWindow } from "../models/index.ts";
+import type { ChatModel, ChosenModel, ContextWindow, TokenCalibration } from "../models/index.ts";
 import type { MemoryManager } from "../providers/index.ts";
 import { type SessionStore, scopeOfUser } from "../sessions/index.ts";
 import type { AgentEvent, EventListener } from "./events.ts";
@@ -68,6 +68,8 @@ export class AgentCore {
   model: ChatModel;
   window: ContextWindow;
   table: ToolTable;
+  /** How the model's server counts, compared with our estimates. */
+  calibration: TokenCalibration;
   /** How the model was chosen; undefined for a model object that somebody passed in. */
   chosen: ChosenModel | undefined;
   /** The session in which a vendor refused its own earlier reasoning: it is left out from then on. */
@@ -90,11 +92,12 @@ export class AgentCore {
   #awayUntilMs = 0;
   #isAskedLast = false;
 
-  constructor(parts: CoreParts, running: { model: ChatModel; window: ContextWindow; table: ToolTable }) {
+  constructor(parts: CoreParts, running: Pick<AgentCore, "model" | "window" | "table" | "calibration">) {
     this.parts = parts;
     this.model = running.model;
     this.window = running.window;
     this.table = running.table;
+    this.calibration = running.calibration;
   }
 
   get sessionId(): string {
@@ -104,6 +107,11 @@ export class AgentCore {
   /** Turns of this session, those of its history included. */
   get turns(): number {
     return this.parts.nudges.turns;
+  }
+
+  /** Tokens the model's server counts for each token we estimate; at least 1. */
+  get tokenFactor(): number {
+    return this.calibration.factor;
   }
 
   get nowSeconds(): number {

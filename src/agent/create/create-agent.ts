@@ -6,6 +6,7 @@ import { mcpServerRemarks, useEnvFile } from "../../config/index.ts";
 import { ensureHome } from "../../home.ts";
 import { systemClock } from "../../lib/index.ts";
 import { silentLogger } from "../../lib/logger.ts";
+import { TokenCalibration } from "../../models/index.ts";
 import { contextDirectory } from "../../prompt/index.ts";
 import { maintainSessions } from "../../sessions/index.ts";
 import { buildSkillsIndex } from "../../skills/index.ts";
@@ -154,7 +155,12 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
         skillInterval: config.skills.creationNudgeInterval,
       }),
     },
-    { model: main.model, window: selected.window, table: new ToolTable([]) },
+    {
+      model: main.model,
+      window: selected.window,
+      table: new ToolTable([]),
+      calibration: TokenCalibration.open(home, main.model.identity),
+    },
   );
   core.chosen = main.chosen;
   core.parentSessionId = session.parentId ?? options.delegatedBy?.sessionId;
