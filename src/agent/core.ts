@@ -84,6 +84,12 @@ export class AgentCore {
    * the next write; once it is lost nothing more is written: another process goes on with the session.
    */
   lease: SessionLease | undefined;
+  /** The last request that the model's server has counted; undefined when the list is no longer the same. */
+  lastSent: { readonly estimate: number; readonly counted: number } | undefined;
+  /** The most tokens its server has taken in one request. */
+  mostTaken = 0;
+  /** The window that was known before a server stated a smaller one in this session. */
+  windowBefore: ContextWindow | undefined;
   /** A compaction came to nothing: the next one costs a summary again, so only who insists gets it before the next turn. */
   isCompactionPaused = false;
   readonly #listeners = new Set<EventListener>();

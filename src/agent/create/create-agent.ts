@@ -87,6 +87,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     store,
     sessionId: session.id,
     user,
+    tokenFactor: () => core.tokenFactor,
     log,
     warn,
   });

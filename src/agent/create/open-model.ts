@@ -62,6 +62,9 @@ export async function switchModel(
   core.model = found.value.model;
   core.chosen = found.value.chosen;
   core.calibration = TokenCalibration.open(home, core.model.identity);
+  core.lastSent = undefined;
+  core.mostTaken = 0;
+  core.windowBefore = undefined;
   core.withoutReasoningIn = undefined;
   const { model, provider, baseUrl } = core.model.identity;
   const apiKey = core.chosen?.apiKey ?? "";

@@ -70,7 +70,7 @@ const PARTS = new RegExp(
 const SUM = new RegExp(String.raw`${NUMBER}\s*\+\s*${SMALL_NUMBER}\s*>`);
 const OUTPUTS: readonly RegExp[] = [
   // `2000 in the completion`
-  new RegExp(String.raw`${SMALL_NUMBER}(?: tokens)? in the (?:completion|output|response|reply)`),
+  new RegExp(`${SMALL_NUMBER}(?: tokens)? in the (?:completion|output|response|reply)`),
   // "512 `max_new_tokens`"
   new RegExp(String.raw`${SMALL_NUMBER}\s*\W?max_new_tokens`),
 ];
