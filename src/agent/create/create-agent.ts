@@ -51,7 +51,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
   for (const { key, message } of mcpServerRemarks(config)) warn(`${key} in config.yaml ${message}`);
   const { platform, user } = bindUser(options, env.HERMES_SESSION_SOURCE || "cli");
   const main = await openMainModel(options, { home, config, env, log });
-  const auxiliaries = await openAuxiliaries(main, { config, env, log, warn, live: () => core.model });
+  const auxiliaries = await openAuxiliaries(main, { home, config, env, log, warn, live: () => core });
 
   await using cleanup = new AsyncDisposableStack(); // what is open when something below fails is closed again
   const { store, reader } = await openStore(options, home, warn);

@@ -80,6 +80,7 @@ type SummaryModels = {
   readonly summarizer: TextModel;
   readonly fallbackSummarizer?: TextModel;
   readonly summaryContextLength: number;
+  readonly summaryTokenFactor?: () => number;
   readonly summaryTimeoutMs: number;
 };
 
@@ -116,6 +117,7 @@ async function summaryModels(
     summarizer: compression.text,
     fallbackSummarizer: auxiliaries.main,
     summaryContextLength: tokens,
+    summaryTokenFactor: () => compression.calibration.factor,
     summaryTimeoutMs,
   };
 }
