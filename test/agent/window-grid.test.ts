@@ -1,5 +1,7 @@
 // A small part of the table in window-grid.slow.test.ts, and servers that are harder to please.
 import { describe, expect, it } from "vitest";
+import { registering, writeEngine } from "../fakes/engine-plugins.ts";
+import { tempDirectory } from "../fakes/temp-directory.ts";
 import { type Cell, runCell } from "./window-grid.ts";
 
 /** Turns 6 to 9 hold results of 60 % and 150 % of the window. */
@@ -36,4 +38,20 @@ describe("no turn fails for its length", () => {
       expect(refused).toBeGreaterThan(0);
     },
   );
+});
+
+describe("an engine whose trigger stays silent", () => {
+  it("does not leave a session stuck: results are cut, and say where the rest is", async () => {
+    const home = tempDirectory();
+    // As after two compactions in a row that gained nothing, or a plugin that never compacts.
+    writeEngine(home, "idle", registering("idle", "hasContentToCompress() { return false; }"));
+    const results = [[0.5]];
+    const cell = { engine: "idle", window: 16_000, density: 2, turns: 6, home, results } as const;
+    const { failures, refused, messages } = await runCell(cell);
+    expect(failures).toEqual([]);
+    expect(refused).toBeLessThan(3);
+    const cut = messages.filter(({ content }) => String(content).includes("are left out here"));
+    expect(cut.length).toBeGreaterThan(0);
+    expect(String(cut[0]?.content)).toMatch(/message \d+ of session \d{8}_\d{6}_/);
+  });
 });

@@ -12,7 +12,8 @@ export type Cell = {
   readonly window: number;
   /** Characters of one token, as the server counts. */
   readonly density: number;
-  readonly engine: "compressor" | "lcm";
+  readonly engine: string;
+  readonly home?: string;
   readonly turns: number;
   readonly refusal?: RefusalKind;
   readonly hasUsage?: boolean;
@@ -30,6 +31,8 @@ export type Outcome = {
   readonly compactions: number;
   /** Tokens, as the server counts. */
   readonly largest: number;
+  /** The list at the end. */
+  readonly messages: TurnResult["messages"];
 };
 
 /** Small and large, one and several at once, one larger than the window, several rounds in a turn are made of them in turn. */
@@ -81,6 +84,7 @@ export async function runCell(cell: Cell): Promise<Outcome> {
   };
   const server = countingServer({ window, density, refusal, hasUsage, answer });
   const home = await agentHome(server.script, {
+    ...(cell.home === undefined ? {} : { home: cell.home }),
     config: {
       context: { engine },
       model: { context_length: cell.believed ?? window },
@@ -113,6 +117,7 @@ export async function runCell(cell: Cell): Promise<Outcome> {
     refused: server.refused.length,
     compactions: home.events.filter(({ type }) => type === "compaction-end").length,
     largest: server.largest(),
+    messages: home.agent.messages,
   };
 }
 

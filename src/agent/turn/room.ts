@@ -169,8 +169,9 @@ function learnCount(core: AgentCore, turn: Turn, failure: ModelFailure): number 
   const most = Math.trunc(sent * MOST_TOKENS_PER_ESTIMATE);
   if (counted === undefined && isHighest && most < core.window.tokens) useWindow(core, most);
   const limit = Math.max(0, Math.min(promptLimit(core), core.window.tokens - outputTokens));
-  const calibrated = limit / core.tokenFactor;
-  if (counted === undefined) return Math.min(calibrated, sent * BLIND_SHARE);
+  // A count that would have fitted explains nothing: its limit was not believed.
+  if (counted === undefined || counted <= limit)
+    return Math.min(limit / core.tokenFactor, sent * BLIND_SHARE);
   return Math.min((sent * limit) / counted, sent) * COUNTED_MARGIN;
 }
 
@@ -203,11 +204,13 @@ function overflowHint(core: AgentCore, turn: Turn): string {
 async function learnWindow(core: AgentCore, { limitTokens, message }: ModelFailure): Promise<void> {
   const tokens = limitTokens ?? limitFromError(message, core.window.tokens);
   if (tokens === undefined || tokens >= core.window.tokens) return;
-  if (tokens < core.mostTaken) return; // it has taken more than that
+  const { calibration, sessionId, parts } = core;
+  // It has taken more than that; or nothing could ever be said to it, and then it is worth another try.
+  const fixed = requestEstimate(core) - estimateMessages(parts.transcript.messages);
+  if (tokens < core.mostTaken || tokens < calibration.tokens(fixed)) return;
   const { source } = core.windowBefore ?? core.window;
   useWindow(core, tokens);
   if (source === "config" || source === "custom_provider") return;
-  const { calibration, sessionId, parts } = core;
   if (!calibration.isStatedTwice({ tokens, sessionId })) return;
   core.windowBefore = undefined;
   await rememberWindow(parts.home, core.model.identity, tokens).catch(() => undefined); // only a cache
