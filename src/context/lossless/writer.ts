@@ -105,6 +105,7 @@ export class NodeWriter {
     if (room < LEAST_SOURCE_TOKENS) return { failure: tooSmall(this.#options.windowTokens) };
     const { kind, providerText } = item;
     const whole = item.texts.join("\n\n");
+    const first = Math.min(room, estimateText(whole));
     const asked = Math.trunc(budgetTokens * factor);
     const maxOutputTokens = Math.trunc(budgetTokens * OUTPUT_FACTOR * factor);
     let failure: SummaryFailure | undefined;
@@ -112,7 +113,7 @@ export class NodeWriter {
       let refused: SummaryFailure | undefined;
       for (let again = 0, share = 1; again <= MOST_SMALLER; again += 1, share *= SMALLER) {
         this.#callsLeft -= 1;
-        const text = fitTokens(whole, Math.trunc(room * share), cutMiddle);
+        const text = fitTokens(whole, Math.trunc(first * share), cutMiddle);
         const prompt = nodePrompt({ kind, text, budgetTokens: asked, focus, providerText });
         const answer = await models.ask(model, { prompt, maxOutputTokens, signal });
         if (answer.ok) {
