@@ -43,7 +43,7 @@ const HALVES: Uint8Array = Uint8Array.from({ length: 0x1_0000 }, (_, unit) => {
 
 /** Enough to tell prose from code; some more of a long text. */
 const SAMPLES = 64;
-const SAMPLE_EVERY = 256;
+const SAMPLE_EVERY = 64;
 /** Samples do not stand at equal distances: lines of equal length would give the same column each time. */
 const SCATTER = 7_919;
 
