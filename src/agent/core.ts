@@ -12,7 +12,7 @@ import {
 import type { MemoryStore, MemoryUser } from "../curated/index.ts";
 import { type Clock, describeCause } from "../lib/index.ts";
 import type { Logger } from "../lib/logger.ts";
-import type { ChatModel, ChosenModel, ContextWindow } from "../models/index.ts";
+import type { ChatModel, ChosenModel, ContextWindow, TokenCalibration } from "../models/index.ts";
 import type { MemoryManager } from "../providers/index.ts";
 import { type SessionStore, scopeOfUser } from "../sessions/index.ts";
 import type { AgentEvent, EventListener } from "./events.ts";
@@ -68,6 +68,8 @@ export class AgentCore {
   model: ChatModel;
   window: ContextWindow;
   table: ToolTable;
+  /** How the model's server counts, compared with our estimates. */
+  calibration: TokenCalibration;
   /** How the model was chosen; undefined for a model object that somebody passed in. */
   chosen: ChosenModel | undefined;
   /** The session in which a vendor refused its own earlier reasoning: it is left out from then on. */
@@ -82,6 +84,12 @@ export class AgentCore {
    * the next write; once it is lost nothing more is written: another process goes on with the session.
    */
   lease: SessionLease | undefined;
+  /** The last request that the model's server has counted; undefined when the list is no longer the same. */
+  lastSent: { readonly estimate: number; readonly counted: number } | undefined;
+  /** The most tokens its server has taken in one request. */
+  mostTaken = 0;
+  /** The window that was known before a server stated a smaller one in this session. */
+  windowBefore: ContextWindow | undefined;
   /** A compaction came to nothing: the next one costs a summary again, so only who insists gets it before the next turn. */
   isCompactionPaused = false;
   readonly #listeners = new Set<EventListener>();
@@ -90,11 +98,12 @@ export class AgentCore {
   #awayUntilMs = 0;
   #isAskedLast = false;
 
-  constructor(parts: CoreParts, running: { model: ChatModel; window: ContextWindow; table: ToolTable }) {
+  constructor(parts: CoreParts, running: Pick<AgentCore, "model" | "window" | "table" | "calibration">) {
     this.parts = parts;
     this.model = running.model;
     this.window = running.window;
     this.table = running.table;
+    this.calibration = running.calibration;
   }
 
   get sessionId(): string {
@@ -104,6 +113,11 @@ export class AgentCore {
   /** Turns of this session, those of its history included. */
   get turns(): number {
     return this.parts.nudges.turns;
+  }
+
+  /** Tokens the model's server counts for each token we estimate; at least 1. */
+  get tokenFactor(): number {
+    return this.calibration.factor;
   }
 
   get nowSeconds(): number {

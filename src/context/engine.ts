@@ -62,6 +62,11 @@ export interface ContextEngine {
 export type CompressOptions = {
   /** What the caller knows or estimates that the request costs now. */
   readonly currentTokens?: number;
+  /**
+   * What the list itself may cost, as the model's server counts: the window less system prompt, tools and reply. More than the usual
+   * head and tail give way where it would cost more.
+   */
+  readonly roomTokens?: number;
   /** What the user wants kept in detail. */
   readonly focusTopic?: string;
   /** Also right after a failure. */

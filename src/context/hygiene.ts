@@ -1,5 +1,6 @@
 // Whether a gateway compacts a stored conversation before the agent runs on it. A chat can grow past the window while no
 // agent is there to notice.
+import { soundFactor } from "./compressor/settings.ts";
 import type { ContextMessage } from "./message.ts";
 import { estimateMessages } from "./tokens.ts";
 
@@ -12,6 +13,8 @@ export type HygieneQuestion = {
   readonly lastPromptTokens: number;
   /** Of this chat's model. */
   readonly window: number;
+  /** Tokens its server counts for each token we estimate. Absent: 1. */
+  readonly tokenFactor?: number;
   /** `compression.hygiene_threshold`: a share of the window. */
   readonly threshold: number;
   /** `compression.hygiene_hard_message_limit`. */
@@ -38,7 +41,10 @@ export function hygieneDecision(question: HygieneQuestion): HygieneDecision {
   if (!enabled) return { fire: false, why: "disabled" };
   if (messages.length < LEAST_MESSAGES) return { fire: false, why: "too_few_messages" };
   const counted = lastPromptTokens > 0 ? "actual" : "estimated";
-  const tokens = counted === "actual" ? lastPromptTokens : estimateMessages(messages);
+  const tokens =
+    counted === "actual"
+      ? lastPromptTokens
+      : Math.ceil(estimateMessages(messages) * soundFactor(question.tokenFactor));
   const isFull = window > 0 && tokens >= Math.trunc(window * threshold);
   if (!isFull && messages.length < messageLimit) return { fire: false, why: "below_limits" };
   if (!hasModel) return { fire: false, why: "no_model" };

@@ -25,6 +25,7 @@ export {
 export type { EngineCommand } from "./engine-commands.ts";
 export { findEngine, type ListedEngine, type ListedEngines, listEngines } from "./engine-plugins.ts";
 export { type SummaryFeasibility, summaryFeasibility, type WindowFit, windowFit } from "./feasibility.ts";
+export { type Fitted, fitMessages, type WhereIs } from "./fit.ts";
 export { compressorSettings, type LosslessSettings, losslessSettings } from "./from-config.ts";
 export { type HygieneDecision, type HygieneQuestion, hygieneDecision, isStillFull } from "./hygiene.ts";
 export { LosslessEngine, type LosslessEngineOptions } from "./lossless/engine.ts";
@@ -50,4 +51,4 @@ export {
 export { refusedCount, withoutRefused } from "./refused.ts";
 export { type SelectEngineOptions, type SelectedEngine, selectEngine } from "./select-engine.ts";
 export type { SummaryProgress } from "./summary/summarise.ts";
-export { estimateMessage, estimateMessages, estimateRequest, estimateText } from "./tokens.ts";
+export { estimateMessage, estimateMessages, estimateRequest, estimateText, leastTokens } from "./tokens.ts";

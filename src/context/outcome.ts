@@ -47,7 +47,15 @@ export type LeftOut = {
 };
 
 export type SummaryFailure = {
-  readonly kind: "no_model" | "timeout" | "connection" | "empty" | "refused" | "cooldown" | "failed";
+  readonly kind:
+    | "no_model"
+    | "timeout"
+    | "connection"
+    | "empty"
+    | "refused"
+    | "cooldown"
+    | "too_long"
+    | "failed";
   /** One line without secrets. */
   readonly message: string;
 };

@@ -101,6 +101,9 @@ export type ModelFailure = {
   readonly partialText: string;
   /** Of kind `overflow`: the window as the server states it. */
   readonly limitTokens?: number;
+  /** Of kind `overflow`: what the server counted for the request, and what that reserved for the reply. */
+  readonly promptTokens?: number;
+  readonly outputTokens?: number;
 };
 
 export interface ChatModel {

@@ -2,6 +2,7 @@
 export { classifyFailure, type FailurePlace } from "./access/failures.ts";
 export { type OpenModelOptions, openModel } from "./access/open-model.ts";
 export { fromSdkModel, type SdkModelOptions } from "./access/sdk-model.ts";
+export { calibrationPath, type StatedWindow, TokenCalibration } from "./calibration.ts";
 export type {
   ApiMode,
   ChatMessage,

@@ -15,6 +15,8 @@ export type TextModelOptions = {
   readonly temperature?: number;
   /** Default 1. */
   readonly attempts?: number;
+  /** Told what came of a request, before the caller is. */
+  readonly onOutcome?: (messages: readonly ChatMessage[], outcome: Result<ModelReply, ModelFailure>) => void;
 };
 
 /** About 100,000 tokens: many times the longest summary that is asked for, thoughts included. */
@@ -47,6 +49,7 @@ export function toTextModel(model: ChatModel, options: TextModelOptions = {}): T
           throw failed(tooLate(model, timeoutMs ?? 0));
         },
       );
+      options.onOutcome?.(messages, outcome);
       if (!outcome.ok) throw failed(outcome.error);
       const { content } = outcome.value.message;
       return typeof content === "string" ? content : "";

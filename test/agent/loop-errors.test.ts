@@ -177,14 +177,20 @@ describe("a request that is too long for the model", () => {
   it.each([
     ["nothing", {}],
     ["more", { contextLength: 128_000 }],
-  ])("remembers the window for the next agent, when the server's list says %s", async (_, wire) => {
-    const home = await turnHome(withSummaries(overflow(24_000), { text: "Blue." }), {
-      wire,
-      options: { history: LONG },
-    });
-    await home.agent.run("colour?");
-    expect((await home.another({ history: [] })).window).toMatchObject({ tokens: 24_000, source: "cache" });
-  });
+  ])(
+    "remembers the window once two sessions were told it, when the server's list says %s",
+    async (_, wire) => {
+      const steps = [overflow(24_000), { text: "Blue." }, overflow(24_000), { text: "Blue." }];
+      const home = await turnHome(withSummaries(...steps), { wire, options: { history: LONG } });
+      const known = home.agent.window;
+      await home.agent.run("colour?");
+      expect(home.agent.window).toMatchObject({ tokens: 24_000, source: "server" });
+      const second = await home.another();
+      expect(second.window).toEqual(known);
+      await second.run("colour?");
+      expect((await home.another({ history: [] })).window).toMatchObject({ tokens: 24_000, source: "cache" });
+    },
+  );
 
   it("ends the turn when compaction is switched off, with a hint; the message is kept", async () => {
     const home = await turnHome([overflow(20_000), NEXT], {
@@ -213,12 +219,19 @@ describe("a request that is too long for the model", () => {
     expect(await home.agent.run("again")).toMatchObject({ final_response: "Next." });
   });
 
-  it("gives up after three compactions", async () => {
-    const steps = [overflow(), overflow(), overflow(), overflow(), NEXT];
-    const home = await turnHome(withSummaries(...steps), { options: { history: LONG } });
+  it("is tried in smaller and smaller pieces, and given up when nothing is left to take out", async () => {
+    let isWilling = false;
+    const home = await turnHome(
+      ({ body }) => ("tools" in body ? (isWilling ? NEXT : overflow()) : { text: "A summary." }),
+      { options: { history: LONG } },
+    );
     const result = await home.agent.run("colour?");
     expect(result).toMatchObject({ exit: "context_overflow", failed: true, compression_exhausted: true });
-    expect(home.events.filter(({ type }) => type === "compaction-end")).toHaveLength(3);
+    const sizes = home.wire.requests.filter(({ body }) => "tools" in body).map(({ raw }) => raw.length);
+    expect(sizes.length).toBeGreaterThan(1);
+    expect(sizes.length).toBeLessThan(13);
+    expect(sizes).toEqual(sizes.toSorted((a, b) => b - a));
+    isWilling = true;
     expect(await home.agent.run("again")).toMatchObject({ final_response: "Next." });
   });
 

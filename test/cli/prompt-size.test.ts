@@ -66,7 +66,7 @@ describe("hermes prompt-size", () => {
     const answer = await sizes(home, project({ "AGENTS.md": "Run the tests." }));
     expect(answer).toMatchObject({ platform: "cli", model: "gpt-5.5", skills_index: { chars: 0, bytes: 0 } });
     expect(answer.sections.map(({ label }) => label)).toEqual(["stable", "context", "volatile"]);
-    expect(answer.sections[0]?.parts[0]).toEqual({ label: "identity", chars: 24, bytes: 27, tokens: 6 });
+    expect(answer.sections[0]?.parts[0]).toEqual({ label: "identity", chars: 24, bytes: 27, tokens: 8 });
     const block = buildSnapshot("memory", ["Uses tabs"], 2200, { allow: [] }).block ?? "";
     const { memory, user_profile: profile, system_prompt: whole } = answer;
     expect(memory).toEqual({

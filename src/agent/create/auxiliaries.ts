@@ -1,6 +1,7 @@
 // Models for small work beside the conversation: summaries, titles, recaps. Only models that config names are used; where it
 // names none, the conversation's own does the work.
 import type { HermesConfig } from "../../config/index.ts";
+import { estimateMessages } from "../../context/index.ts";
 import type { TextModel } from "../../lib/index.ts";
 import type { Logger } from "../../lib/logger.ts";
 import {
@@ -9,6 +10,9 @@ import {
   type ChatModel,
   type MainModel,
   type ModelIdentity,
+  promptTokens,
+  type TextModelOptions,
+  TokenCalibration,
   toTextModel,
 } from "../../models/index.ts";
 
@@ -19,17 +23,23 @@ export type Auxiliaries = {
   readonly sessionSearch: TextModel;
   /** Undefined: the conversation's own. */
   readonly compression:
-    | { readonly identity: ModelIdentity; readonly apiKey: string; readonly text: TextModel }
+    | {
+        readonly identity: ModelIdentity;
+        readonly apiKey: string;
+        readonly text: TextModel;
+        readonly calibration: TokenCalibration;
+      }
     | undefined;
 };
 
 export type AuxiliaryInput = {
+  readonly home: string;
   readonly config: HermesConfig;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly log: Logger;
   readonly warn: (text: string) => void;
   /** The user may switch models; whoever asks gets the current one. */
-  readonly live: () => ChatModel;
+  readonly live: () => { readonly model: ChatModel; readonly calibration: TokenCalibration };
 };
 
 const TITLE_TEMPERATURE = 0.3;
@@ -37,7 +47,7 @@ const TITLE_TEMPERATURE = 0.3;
 const RECAP_TEMPERATURE = 0.1;
 
 export async function openAuxiliaries(conversation: MainModel, input: AuxiliaryInput): Promise<Auxiliaries> {
-  const { config, env, log, warn } = input;
+  const { home, config, env, log, warn } = input;
   const { titleGeneration, sessionSearch, compression } = config.auxiliary;
   /** Undefined when it is the conversation's own. One that cannot be had costs a warning, and is the conversation's own too. */
   const named = async (name: string, task: AuxiliaryTask): Promise<MainModel | undefined> => {
@@ -47,7 +57,10 @@ export async function openAuxiliaries(conversation: MainModel, input: AuxiliaryI
     return undefined;
   };
   const own = (temperature: number): TextModel => ({
-    complete: (request) => toTextModel(input.live(), { temperature }).complete(request),
+    complete: (request) => {
+      const { model, calibration } = input.live();
+      return toTextModel(model, { temperature, ...counted(calibration) }).complete(request);
+    },
   });
   const main = own(RECAP_TEMPERATURE);
   const title = await named("title_generation", titleGeneration);
@@ -61,10 +74,31 @@ export async function openAuxiliaries(conversation: MainModel, input: AuxiliaryI
         : toTextModel(title.model, { temperature: TITLE_TEMPERATURE }),
     sessionSearch:
       search === undefined ? main : toTextModel(search.model, { temperature: RECAP_TEMPERATURE }),
-    compression: summaries && {
-      identity: summaries.model.identity,
-      apiKey: summaries.chosen?.apiKey ?? "",
-      text: toTextModel(summaries.model, { temperature: RECAP_TEMPERATURE }),
+    compression: summaries && calibrated(home, summaries),
+  };
+}
+
+function calibrated(home: string, { model, chosen }: MainModel): NonNullable<Auxiliaries["compression"]> {
+  const { identity } = model;
+  const calibration = TokenCalibration.open(home, identity);
+  return {
+    identity,
+    apiKey: chosen?.apiKey ?? "",
+    text: toTextModel(model, { temperature: RECAP_TEMPERATURE, ...counted(calibration) }),
+    calibration,
+  };
+}
+
+/** Summary requests are long, so what a server counts for them is as good as for a turn. */
+function counted(calibration: TokenCalibration): TextModelOptions {
+  return {
+    onOutcome: (messages, outcome) => {
+      const estimate = estimateMessages(messages);
+      if (outcome.ok) {
+        const { usage } = outcome.value;
+        calibration.observe(estimate, usage === undefined ? 0 : promptTokens(usage));
+      } else if (outcome.error.kind === "overflow")
+        calibration.observeOverflow(estimate, outcome.error.promptTokens);
     },
   };
 }

@@ -6,6 +6,7 @@ import { mcpServerRemarks, useEnvFile } from "../../config/index.ts";
 import { ensureHome } from "../../home.ts";
 import { systemClock } from "../../lib/index.ts";
 import { silentLogger } from "../../lib/logger.ts";
+import { TokenCalibration } from "../../models/index.ts";
 import { contextDirectory } from "../../prompt/index.ts";
 import { maintainSessions } from "../../sessions/index.ts";
 import { buildSkillsIndex } from "../../skills/index.ts";
@@ -50,7 +51,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
   for (const { key, message } of mcpServerRemarks(config)) warn(`${key} in config.yaml ${message}`);
   const { platform, user } = bindUser(options, env.HERMES_SESSION_SOURCE || "cli");
   const main = await openMainModel(options, { home, config, env, log });
-  const auxiliaries = await openAuxiliaries(main, { config, env, log, warn, live: () => core.model });
+  const auxiliaries = await openAuxiliaries(main, { home, config, env, log, warn, live: () => core });
 
   await using cleanup = new AsyncDisposableStack(); // what is open when something below fails is closed again
   const { store, reader } = await openStore(options, home, warn);
@@ -86,6 +87,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     store,
     sessionId: session.id,
     user,
+    tokenFactor: () => core.tokenFactor,
     log,
     warn,
   });
@@ -154,7 +156,12 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
         skillInterval: config.skills.creationNudgeInterval,
       }),
     },
-    { model: main.model, window: selected.window, table: new ToolTable([]) },
+    {
+      model: main.model,
+      window: selected.window,
+      table: new ToolTable([]),
+      calibration: TokenCalibration.open(home, main.model.identity),
+    },
   );
   core.chosen = main.chosen;
   core.parentSessionId = session.parentId ?? options.delegatedBy?.sessionId;

@@ -27,12 +27,14 @@ export type EngineInput = {
   readonly store: SessionStore | undefined;
   readonly sessionId: string;
   readonly user: MemoryUser | undefined;
+  /** Of the conversation's model of the moment. */
+  readonly tokenFactor: () => number;
   readonly log: Logger;
   readonly warn: (text: string) => void;
 };
 
 export async function openEngine(input: EngineInput): Promise<OpenedEngine> {
-  const { home, config, main, store, sessionId, user, log } = input;
+  const { home, config, main, store, sessionId, user, tokenFactor, log } = input;
   const { model, provider, baseUrl } = main.model.identity;
   const window = await resolveContextWindow(
     { model, provider, baseUrl, apiKey: main.chosen?.apiKey ?? "" },
@@ -43,6 +45,7 @@ export async function openEngine(input: EngineInput): Promise<OpenedEngine> {
     new ContextCompressor({
       ...compressorSettings(config, window.tokens),
       ...summaries,
+      tokenFactor,
       ...(config.timezone === "" ? {} : { timeZone: config.timezone }),
     });
   const selected = await selectEngine(config, {
@@ -57,6 +60,7 @@ export async function openEngine(input: EngineInput): Promise<OpenedEngine> {
               new LosslessEngine({
                 ...losslessSettings(config),
                 ...summaries,
+                tokenFactor,
                 contextLength: window.tokens,
                 store,
                 sessionId,
@@ -76,6 +80,7 @@ type SummaryModels = {
   readonly summarizer: TextModel;
   readonly fallbackSummarizer?: TextModel;
   readonly summaryContextLength: number;
+  readonly summaryTokenFactor?: () => number;
   readonly summaryTimeoutMs: number;
 };
 
@@ -112,6 +117,7 @@ async function summaryModels(
     summarizer: compression.text,
     fallbackSummarizer: auxiliaries.main,
     summaryContextLength: tokens,
+    summaryTokenFactor: () => compression.calibration.factor,
     summaryTimeoutMs,
   };
 }

@@ -12,6 +12,7 @@ import {
   type ModelSelection,
   openModel,
   resolveContextWindow,
+  TokenCalibration,
 } from "../../models/index.ts";
 import type { AgentCore } from "../core.ts";
 import type { AgentOptions } from "../options.ts";
@@ -60,6 +61,10 @@ export async function switchModel(
   if (!found.ok) return err({ kind: "refused", message: `${found.error.message} ${found.error.hint}` });
   core.model = found.value.model;
   core.chosen = found.value.chosen;
+  core.calibration = TokenCalibration.open(home, core.model.identity);
+  core.lastSent = undefined;
+  core.mostTaken = 0;
+  core.windowBefore = undefined;
   core.withoutReasoningIn = undefined;
   const { model, provider, baseUrl } = core.model.identity;
   const apiKey = core.chosen?.apiKey ?? "";

@@ -49,7 +49,12 @@ export function forkForReview(parent: AgentCore, answered: Turn, input: ReviewIn
       totals: new Totals(parts.config.models.prices),
       nudges: new Nudges({ memoryInterval: 0, skillInterval: 0 }),
     },
-    { model: parent.model, window: parent.window, table: limited(parent.table, input) },
+    {
+      model: parent.model,
+      window: parent.window,
+      table: limited(parent.table, input),
+      calibration: parent.calibration,
+    },
   );
   const turn = new Turn(`review-${parent.sessionId}`, control(input.signal));
   turn.system = answered.system;

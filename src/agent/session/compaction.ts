@@ -5,7 +5,9 @@ import {
   type CompressOutcome,
   type ConfirmDigest,
   type ContextMessage,
+  estimateMessages,
   estimateRequest,
+  fitMessages,
   type Notice,
   refusedCount,
   rejoin,
@@ -34,6 +36,11 @@ export type CompactionRequest = {
   readonly confirmDigest?: ConfirmDigest | undefined;
   /** Whoever asked for it shows the notices of the report. */
   readonly showsNotices?: boolean | undefined;
+  /**
+   * What the next request may cost, in estimated tokens: tail, head and then single results give way until it does, or nothing is left
+   * that could.
+   */
+  readonly limitEstimate?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 };
 
@@ -151,7 +158,9 @@ async function attempt(
   const providerText = (await manager?.onPreCompress(whole)) ?? "";
   const { head, tail } =
     request.keep === undefined ? { head: whole, tail: [] } : splitForPartial(whole, request.keep);
+  const room = roomFor(core, whole, request.limitEstimate);
   const outcome = await engine.compress(head, {
+    ...(room === undefined ? {} : { roomTokens: core.calibration.tokens(room) }),
     ...(request.currentTokens === undefined ? {} : { currentTokens: request.currentTokens }),
     ...(request.focusTopic === undefined ? {} : { focusTopic: request.focusTopic }),
     ...(request.force ? { force: true } : {}),
@@ -159,15 +168,25 @@ async function attempt(
     ...(request.confirmDigest === undefined ? {} : { confirmDigest: request.confirmDigest }),
     ...(request.signal === undefined ? {} : { signal: request.signal }),
   });
-  const isShorter = outcome.kind === "compacted" || outcome.kind === "pruned";
-  const told =
-    isShorter && refused > 0 ? [...outcome.notices, refusedNotice(refused, core.sessionId)] : outcome.notices;
+  // Who wants everything kept when there is no summary gets that; an engine that cannot work must not end the conversation.
+  const isKept = outcome.kind === "aborted" && (room === undefined || outcome.reason === "summary_failed");
+  const isSame =
+    outcome.kind === "unchanged" || outcome.kind === "aborted" || isSameList(outcome.messages, head);
+  const joined = isSame ? whole : rejoin(outcome.messages, tail);
+  const fitted =
+    room === undefined || isKept ? undefined : fitMessages(joined, room, (message) => whereIs(core, message));
+  const shortened = fitted?.shortened ?? 0;
+  const isShorter = !isSame || shortened > 0;
+  const told = [
+    ...outcome.notices,
+    ...(isShorter && refused > 0 ? [refusedNotice(refused, core.sessionId)] : []),
+    ...(shortened > 0 ? [shortenedNotice(shortened)] : []),
+  ];
   const notices = told.map(({ text }) => text);
   for (const notice of told) tell(core, request, notice);
-  if (outcome.kind === "aborted") return end("aborted", notices, outcome.reason);
-  if (outcome.kind === "unchanged" || isSameList(outcome.messages, head))
-    return end("unchanged", notices, outcome.reason);
-  const list = compactedList(core, rejoin(outcome.messages, tail));
+  if (!isShorter) return end(outcome.kind === "aborted" ? "aborted" : "unchanged", notices, outcome.reason);
+  const kind = isSame ? "pruned" : outcome.kind;
+  const list = compactedList(core, fitted?.messages ?? joined);
   if (stored === undefined) {
     transcript.replace(list);
     core.parts.prompt.drop();
@@ -176,6 +195,7 @@ async function attempt(
     const problem = await rotate(core, list, whole, { ...stored, lease: request.lease });
     if (problem !== undefined) return failed(core, request, end, problem);
   }
+  core.lastSent = undefined;
   engine.onCompacted?.(requestTokens(core));
   if (engine.compressionCount >= OFTEN)
     core.notice(
@@ -183,7 +203,7 @@ async function attempt(
       "compacted-often",
       "This conversation has been compacted more than once; details of its beginning may be gone from view. session_search (scope lineage) still finds them, and /new starts afresh.",
     );
-  return end(outcome.kind, notices, outcome.reason);
+  return end(kind, notices, outcome.reason);
 }
 
 const OFTEN = 2;
@@ -194,6 +214,31 @@ function refusedNotice(count: number, sessionId: string): Notice {
   return {
     cause: `refused-not-summarised:${sessionId}`,
     text: `The summary leaves out ${messages} that the model's provider had refused to read. They are still stored in session ${sessionId}.`,
+  };
+}
+
+/** Of a request that may cost so much, what is left for the list. */
+function roomFor(
+  core: AgentCore,
+  list: readonly ContextMessage[],
+  limitEstimate: number | undefined,
+): number | undefined {
+  if (limitEstimate === undefined) return undefined;
+  return Math.max(0, Math.trunc(limitEstimate) - (requestEstimate(core) - estimateMessages(list)));
+}
+
+/** For the model. Every message was stored before the compaction, and its row stays as it is. */
+function whereIs(core: AgentCore, { _row_id: row }: ContextMessage): string {
+  if (row === undefined) return "They are not stored: call the tool again with arguments that ask for less.";
+  if (core.table.has("lcm_expand")) return `The whole text is stored: lcm_expand(store_id=${row}).`;
+  return `The whole text is stored in message ${row} of session ${core.sessionId}; session_search(session_id="${core.sessionId}", around_message_id=${row}) shows it, and session_search with scope "lineage" finds words in it.`;
+}
+
+function shortenedNotice(count: number): Notice {
+  const texts = count === 1 ? "1 long message" : `${count} long messages`;
+  return {
+    cause: "results-shortened",
+    text: `${texts} had to be cut in the middle so that the conversation fits the model's window. The session database has all of the text.`,
   };
 }
 
@@ -287,12 +332,18 @@ function isSameList(one: readonly ContextMessage[], other: readonly ContextMessa
   return one.length === other.length && one.every((message, index) => message === other[index]);
 }
 
-/** Estimate of the next request. */
+/** What the model's server is expected to count for the next request. */
 export function requestTokens(core: AgentCore): number {
-  const { prompt, transcript } = core.parts;
+  return core.calibration.tokens(requestEstimate(core));
+}
+
+/** The same before any server has counted: for comparisons with other estimates. */
+export function requestEstimate(core: AgentCore): number {
+  const { prompt, transcript, ephemeral = "", prefill = [] } = core.parts;
+  const messages = withoutRefused(transcript.messages);
   return estimateRequest({
-    system: prompt.text ?? "",
-    messages: withoutRefused(transcript.messages),
+    system: ephemeral === "" ? (prompt.text ?? "") : `${prompt.text ?? ""}\n\n${ephemeral}`,
+    messages: prefill.length === 0 ? messages : [...prefill, ...messages],
     tools: core.table.definitions(),
   });
 }

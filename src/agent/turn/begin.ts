@@ -1,6 +1,6 @@
 // From what the user typed to the first request: the session is ours and up to date, the message is stored, the prompt stands,
 // memory has been asked. What fails on the way costs a notice, unless there is nobody to answer.
-import { estimateMessage, estimateText, windowFit } from "../../context/index.ts";
+import { estimateMessage, leastTokens, windowFit } from "../../context/index.ts";
 import { describeCause, groupThousands, pyStrip } from "../../lib/index.ts";
 import { buildMemoryContextBlock, type TurnStartOptions } from "../../providers/index.ts";
 import type { AgentCore } from "../core.ts";
@@ -8,7 +8,7 @@ import { newMessage } from "../message.ts";
 import { requestTokens } from "../session/compaction.ts";
 import { reserve } from "../session/reserve.ts";
 import type { RunOptions, UserInput } from "../surface.ts";
-import { compactWhileTooLong } from "./room.ts";
+import { compactUntilItFits, compactWhileTooLong, forgetStatedWindow } from "./room.ts";
 import { sessionBusy, sessionGone } from "./taken-over.ts";
 import { toolWeights } from "./tool-weight.ts";
 import type { Turn, TurnEnd } from "./turn.ts";
@@ -50,6 +50,7 @@ export async function beginTurn(
   turn.hookContext = (await unlessInterrupted(signal, added)) ?? "";
   if (!signal.aborted)
     turn.recall = buildMemoryContextBlock(await unlessInterrupted(signal, recall(core, turn)));
+  if (!signal.aborted) await compactUntilItFits(core, turn);
   return undefined;
 }
 
@@ -107,7 +108,9 @@ function appendUserMessage(core: AgentCore, turn: Turn, input: UserInput, option
 
 /** No compaction could make room for it, and some servers would cut it without a word. It is neither sent nor stored. */
 function tooLarge(core: AgentCore, input: UserInput): TurnEnd | undefined {
-  const tokens = estimateMessage({ role: "user", content: input });
+  // Only what is certainly too long is refused here; what may fit is for the server to decide.
+  const tokens =
+    typeof input === "string" ? leastTokens(input) : estimateMessage({ role: "user", content: input });
   const { tokens: limit, source } = core.window;
   if (tokens <= limit) return undefined;
   const text = `This message has about ${groupThousands(tokens)} tokens, and '${core.model.identity.model}' takes ${groupThousands(limit)}.`;
@@ -133,11 +136,12 @@ function tooLarge(core: AgentCore, input: UserInput): TurnEnd | undefined {
 function checkWindow(core: AgentCore, system: string): TurnEnd | undefined {
   const tools = core.table.definitions();
   const fit = windowFit(core.model.identity.model, core.window.tokens, {
-    promptTokens: estimateText(system),
-    toolTokens: tools.length === 0 ? 0 : estimateText(JSON.stringify(tools)),
+    promptTokens: leastTokens(system),
+    toolTokens: tools.length === 0 ? 0 : leastTokens(JSON.stringify(tools)),
   });
+  if (fit.kind === "too_small" && forgetStatedWindow(core)) return checkWindow(core, system);
   if (fit.kind === "too_small") {
-    const weights = toolWeights(core.table.tools, core.window.tokens);
+    const weights = toolWeights(core.table.tools, core.window.tokens, core.tokenFactor);
     const error = [fit.message, weights].filter((text) => text !== "").join(" ");
     return { exit: "context_overflow", text: "", failed: true, error };
   }

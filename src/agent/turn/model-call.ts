@@ -1,6 +1,6 @@
 // One request to the model with everything around it: the request copy, cache markers, retries, streaming, usage. The outcome is
 // a reply, a reason to stop, or an interrupt with what had arrived by then.
-import { applyPromptCaching } from "../../context/index.ts";
+import { applyPromptCaching, estimateRequest } from "../../context/index.ts";
 import type { Result } from "../../lib/index.ts";
 import {
   type ChatMessage,
@@ -57,6 +57,7 @@ export async function callOnce(core: AgentCore, turn: Turn, rules: CallRules): P
       rules.text.feed(text);
     },
   };
+  turn.sentEstimate = estimateRequest({ messages: request.messages, tools: request.tools ?? [] });
   let outcome: Result<ModelReply, ModelFailure>;
   try {
     outcome = await callModel(core.model, request, {
@@ -80,6 +81,7 @@ export async function callOnce(core: AgentCore, turn: Turn, rules: CallRules): P
   const { content } = outcome.value.message;
   if (!hasText && typeof content === "string") rules.text.feed(content); // a server that does not stream
   rules.text.end();
+  calibrate(core, turn.sentEstimate, outcome.value.usage);
   await account(core, outcome.value.usage);
   return { kind: "reply", reply: outcome.value };
 }
@@ -105,6 +107,14 @@ function markedMessages(
   const markBody = (body: readonly ChatMessage[]): readonly ChatMessage[] =>
     applyPromptCaching(body, { native: false, ttl });
   return { messages, markBody };
+}
+
+/** A server that reports nothing teaches nothing. */
+function calibrate(core: AgentCore, estimate: number, usage: Usage | undefined): void {
+  const counted = usage === undefined ? 0 : promptTokens(usage);
+  core.lastSent = counted > 0 ? { estimate, counted } : undefined;
+  core.mostTaken = Math.max(core.mostTaken, counted);
+  core.calibration.observe(estimate, counted);
 }
 
 async function account(core: AgentCore, usage: Usage | undefined): Promise<void> {

@@ -8,13 +8,17 @@ import { mcpServerOf } from "../tools/toolsets.ts";
 const WORTH_NAMING = 0.1;
 const NAMED = 3;
 
-/** "" when no set of tools takes a part of the window worth naming. */
-export function toolWeights(tools: readonly AgentTool[], windowTokens: number): string {
+/** "" when no set of tools takes a part of the window worth naming. `factor`: tokens the model counts for each estimated one. */
+export function toolWeights(tools: readonly AgentTool[], windowTokens: number, factor = 1): string {
   const sets = Map.groupBy(tools, ({ toolset }) => toolset);
   const heavy = [...sets]
     .map(([set, members]) => {
       const schemas = members.map(({ schema }) => schema);
-      return { set, count: members.length, tokens: estimateText(JSON.stringify(schemas)) };
+      return {
+        set,
+        count: members.length,
+        tokens: Math.ceil(estimateText(JSON.stringify(schemas)) * factor),
+      };
     })
     .filter(({ tokens }) => tokens >= windowTokens * WORTH_NAMING)
     .sort((a, b) => b.tokens - a.tokens)

@@ -37,6 +37,8 @@ export class Turn {
   apiCalls = 0;
   lastReasoning: string | null = null;
   overflows = 0;
+  /** Estimated tokens of the last request. */
+  sentEstimate = 0;
   /** Out of steps, the model is asked to sum up. Not where nobody reads it. */
   wrapsUp = true;
 

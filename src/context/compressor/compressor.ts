@@ -13,8 +13,15 @@ import { estimateMessages } from "../tokens.ts";
 import { assemble } from "./assemble.ts";
 import * as notices from "./notices.ts";
 import { orphanResults, repairPairs } from "./pairs.ts";
-import { type Plan, planCompaction } from "./plan.ts";
-import { type Budgets, type CompressorSettings, DEFAULT_SETTINGS, deriveBudgets } from "./settings.ts";
+import { type Plan, planCompaction, type TooLarge } from "./plan.ts";
+import {
+  type Budgets,
+  type CompressorSettings,
+  DEFAULT_SETTINGS,
+  deriveBudgets,
+  inEstimates,
+  soundFactor,
+} from "./settings.ts";
 import { leftOut, type SummaryBody, summaryBody } from "./summary-body.ts";
 import { WatchedEngine } from "./watched-engine.ts";
 
@@ -60,7 +67,7 @@ export class ContextCompressor extends WatchedEngine implements ContextEngine {
     options.signal?.throwIfAborted();
     if (options.force) this.#models.wake();
     const messages = usableMessages(given);
-    const plan = this.#plan(messages);
+    const plan = this.#plan(messages, options.roomTokens);
     const reason = reasonAgainst(plan);
     if (reason !== undefined) return this.#withoutSummary(messages, plan, reason);
 
@@ -89,8 +96,18 @@ export class ContextCompressor extends WatchedEngine implements ContextEngine {
     this.noteModelSwitch();
   }
 
-  #plan(messages: readonly ContextMessage[]): Plan {
-    return planCompaction(usableMessages(messages), this.#settings, this.#budgets);
+  #plan(messages: readonly ContextMessage[], roomTokens?: number): Plan {
+    const factor = this.#factor;
+    const settings = {
+      ...this.#settings,
+      contextLength: Math.trunc(this.contextLength / factor),
+      ...(roomTokens === undefined ? {} : { roomTokens: Math.trunc(roomTokens / factor) }),
+    };
+    return planCompaction(usableMessages(messages), settings, inEstimates(this.#budgets, factor));
+  }
+
+  get #factor(): number {
+    return soundFactor(this.#options.tokenFactor?.());
   }
 
   /** What pruning and repair can do alone. The same array when that is nothing. */
@@ -112,7 +129,7 @@ export class ContextCompressor extends WatchedEngine implements ContextEngine {
       prunedResults: tooLarge === undefined ? pruned.results : 0,
       tokensBefore,
       tokensAfter,
-      notices: this.#tell(tooLarge ? notices.tooLargeNotice(tooLarge, this.contextLength) : undefined),
+      notices: this.#tell(tooLarge ? this.#tooLarge(tooLarge) : undefined),
     };
   }
 
@@ -161,18 +178,29 @@ export class ContextCompressor extends WatchedEngine implements ContextEngine {
     };
   }
 
+  #tooLarge({ role, tokens }: TooLarge): Notice {
+    return notices.tooLargeNotice({ role, tokens: Math.round(tokens * this.#factor) }, this.contextLength);
+  }
+
   #tell(...told: readonly (Notice | undefined)[]): readonly Notice[] {
     const all = [notices.smallWindowNotice(this.contextLength), ...told];
     return this.#board.tell(all.filter((notice) => notice !== undefined));
   }
 
   #setting() {
-    const { clock, timeZone, summaryContextLength, onProgress } = this.#options;
+    const { clock, timeZone, summaryContextLength, summaryTokenFactor, onProgress } = this.#options;
+    const factor = this.#factor;
+    const main = { tokens: this.contextLength, factor };
     return {
       models: this.#models,
-      budgets: this.#budgets,
-      contextLength: this.contextLength,
-      summaryContextLength: summaryContextLength ?? this.contextLength,
+      budgets: inEstimates(this.#budgets, factor),
+      windows: {
+        first: {
+          tokens: summaryContextLength ?? this.contextLength,
+          factor: summaryTokenFactor === undefined ? factor : soundFactor(summaryTokenFactor()),
+        },
+        second: main,
+      },
       clock: clock ?? systemClock,
       timeZone,
       redact: this.#redact,

@@ -9,11 +9,15 @@ export function stripOldMedia(messages: readonly ContextMessage[]): readonly Con
   if (newest <= 0) return messages;
   let isChanged = false;
   const stripped = messages.map((message, index) => {
-    if (index >= newest || !hasImage(message.content)) return message;
-    isChanged = true;
-    return { ...message, content: withoutImages(message.content) };
+    const next = index >= newest ? message : withoutMedia(message);
+    isChanged ||= next !== message;
+    return next;
   });
   return isChanged ? stripped : messages;
+}
+
+export function withoutMedia(message: ContextMessage): ContextMessage {
+  return hasImage(message.content) ? { ...message, content: withoutImages(message.content) } : message;
 }
 
 function hasImage(content: unknown): boolean {

@@ -3,9 +3,9 @@ import { type ContextMessage, shownText } from "../message.ts";
 import { estimateMessage, estimateText, MESSAGE_OVERHEAD_TOKENS } from "../tokens.ts";
 import { type Boundaries, findBoundaries, findHeadEnd, sumOf } from "./boundaries.ts";
 import { COMPACTION_NOTE, handoffText } from "./handoff.ts";
-import { chooseProtection, isTooShort, type Protection } from "./protection.ts";
+import { chooseProtection, isTooShort, type Protection, tailBudget } from "./protection.ts";
 import { type Pruned, pruneToolResults } from "./prune.ts";
-import type { Budgets, CompressorSettings } from "./settings.ts";
+import type { Budgets } from "./settings.ts";
 import { type SummaryWindow, windowToSummarise } from "./window.ts";
 
 export type Plan = {
@@ -35,12 +35,15 @@ const LEAST_EXPECTED_TOKENS = 200;
 const HANDOFF_TOKENS =
   estimateText(handoffText("")) + estimateText(COMPACTION_NOTE) + MESSAGE_OVERHEAD_TOKENS;
 
+/** Settings, budgets and the plan are in estimated tokens. */
 export function planCompaction(
   messages: readonly ContextMessage[],
-  settings: CompressorSettings,
+  settings: Protection,
   budgets: Budgets,
 ): Plan {
-  return chooseProtection(settings, budgets, (protection) => planWith(messages, protection, budgets));
+  return chooseProtection(settings, budgets, (protection) =>
+    planWith(messages, protection, tailBudget(budgets, protection)),
+  );
 }
 
 function planWith(messages: readonly ContextMessage[], settings: Protection, budgets: Budgets): Plan {

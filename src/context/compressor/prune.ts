@@ -115,7 +115,8 @@ function isShorter(text: string, limit: number): boolean {
   return text.length < limit || codePointLength(text) < limit;
 }
 
-function withShortCalls(message: ContextMessage): ContextMessage {
+/** Long texts in the arguments of its calls are cut; the JSON around them stays sound. */
+export function withShortCalls(message: ContextMessage): ContextMessage {
   if (message.role !== "assistant" || !Array.isArray(message.tool_calls)) return message;
   let isChanged = false;
   const calls = message.tool_calls.map((call: unknown) => {

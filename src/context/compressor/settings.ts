@@ -56,6 +56,21 @@ export function deriveBudgets(settings: CompressorSettings): Budgets {
   };
 }
 
+/**
+ * The same budgets in estimated tokens, for a server that counts `factor` tokens for each of them. Lists are measured in estimates,
+ * so this is the one place where the two units meet.
+ */
+export function inEstimates(budgets: Budgets, factor: number): Budgets {
+  if (factor <= 1) return budgets;
+  const scaled = Object.entries(budgets).map(([name, tokens]) => [name, Math.trunc(tokens / factor)]);
+  return Object.fromEntries(scaled) as Budgets;
+}
+
+/** Of a calibration that somebody else keeps; nonsense counts as 1. */
+export function soundFactor(factor: number | undefined): number {
+  return factor !== undefined && Number.isFinite(factor) && factor > 1 ? factor : 1;
+}
+
 const SUMMARY_RATIO = 0.2;
 
 /** How long a summary of so much text may get. */

@@ -5,11 +5,16 @@ import type { ContextMessage } from "../message.ts";
 import type { LeftOut, SummaryFailure } from "../outcome.ts";
 import { localHandoff } from "../summary/fallback.ts";
 import { focusOf } from "../summary/focus.ts";
-import type { SummaryModels } from "../summary/models.ts";
+import type { SummaryModel, SummaryModels } from "../summary/models.ts";
 import { type Redact, serialiseTurns } from "../summary/serialise.ts";
 import { shortenSections } from "../summary/shorten.ts";
-import { type SummaryProgress, summarise, type Unsummarised } from "../summary/summarise.ts";
-import { CHARS_PER_TOKEN } from "../tokens.ts";
+import {
+  type ReadingWindow,
+  type SummaryProgress,
+  summarise,
+  type Unsummarised,
+} from "../summary/summarise.ts";
+import { fitTokens } from "../tokens.ts";
 import { HANDOFF_PREFIX } from "./handoff.ts";
 import type { Plan } from "./plan.ts";
 import { type Budgets, summaryBudget } from "./settings.ts";
@@ -31,11 +36,10 @@ export type SummaryBody =
 
 export type SummarySetting = {
   readonly models: SummaryModels;
+  /** In estimated tokens. */
   readonly budgets: Budgets;
-  /** Of the main model, which is also the second one for summaries. */
-  readonly contextLength: number;
-  /** Of the first one. */
-  readonly summaryContextLength: number;
+  /** The second one is usually the main model. */
+  readonly windows: Readonly<Record<SummaryModel["rank"], ReadingWindow>>;
   readonly clock: Clock;
   readonly timeZone: string | undefined;
   readonly redact: Redact;
@@ -48,7 +52,7 @@ const LOCAL_CHARS = 8_000;
 const LONGEST_ANSWER = 2;
 /** Less than this is no summary; a list with a very small window may grow by it. */
 const LEAST_BODY_TOKENS = 500;
-const LEAST_PREVIOUS_CHARS = 4_000;
+const LEAST_PREVIOUS_TOKENS = 1_000;
 
 /** Rejects only when the signal is aborted. */
 export async function summaryBody(
@@ -69,7 +73,7 @@ export async function summaryBody(
       today: today(setting.clock, setting.timeZone),
       focus: focusOf(messages, focusTopic, redact),
       providerText: redacted(providerText, redact),
-      windowOf: ({ rank }) => (rank === "first" ? setting.summaryContextLength : setting.contextLength),
+      windowOf: ({ rank }) => setting.windows[rank],
       signal,
       onProgress: setting.onProgress,
     },
@@ -78,8 +82,8 @@ export async function summaryBody(
   // Never more than what it replaces, as far as that leaves room for a summary at all.
   const room = Math.max(LEAST_BODY_TOKENS, plan.tokensBefore - plan.tokensWithoutBody);
   if (!answer.ok) return localBody(answer.error, plan, setting, room);
-  const limit = Math.min(LONGEST_ANSWER * budgetTokens, room) * CHARS_PER_TOKEN;
-  const text = shortenSections(answer.value.body, limit);
+  const limit = Math.min(LONGEST_ANSWER * budgetTokens, room);
+  const text = fitTokens(answer.value.body, limit, shortenSections);
   const isShortened = text !== answer.value.body || answer.value.shortened > 0;
   const { rescuedFrom } = answer.value;
   return {
@@ -116,12 +120,9 @@ function localBody(
     turns,
     previousSummary,
     // It was in the list already, so all of it may stay; the limit only ends the growth of one failure after another.
-    previousLimitChars: Math.max(
-      LEAST_PREVIOUS_CHARS,
-      LONGEST_ANSWER * budgets.maxSummaryTokens * CHARS_PER_TOKEN,
-    ),
+    previousLimitTokens: Math.max(LEAST_PREVIOUS_TOKENS, LONGEST_ANSWER * budgets.maxSummaryTokens),
     limitChars: LOCAL_CHARS - codePointLength(HANDOFF_PREFIX) - 1,
-    roomChars: roomTokens * CHARS_PER_TOKEN,
+    roomTokens,
     failure,
     leftOut: missing,
     redact,

@@ -54,7 +54,9 @@ export async function compactLossless(
 ): Promise<Compaction> {
   const drafts: Drafts = new Map();
   let isAgreed = false;
-  const windowSettings = { ...place.settings, contextLength: place.contextLength };
+  const { contextLength, roomTokens } = place;
+  const room = roomTokens === undefined ? {} : { roomTokens };
+  const windowSettings = { ...place.settings, contextLength, ...room };
   for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
     const lineage = await loadLineage(place.store, place.sessionId, place.scope);
     const plan = planLossless(messages, lineage, windowSettings, place.budgets);

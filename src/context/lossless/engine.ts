@@ -4,7 +4,13 @@ import { HermesError, systemClock } from "../../lib/index.ts";
 import { redactSecrets } from "../../security/index.ts";
 import { type MessageRow, readScope, type Scope, type SessionStore } from "../../sessions/index.ts";
 import { NoticeBoard } from "../compressor/notices.ts";
-import { type Budgets, DEFAULT_SETTINGS, deriveBudgets } from "../compressor/settings.ts";
+import {
+  type Budgets,
+  DEFAULT_SETTINGS,
+  deriveBudgets,
+  inEstimates,
+  soundFactor,
+} from "../compressor/settings.ts";
 import { WatchedEngine } from "../compressor/watched-engine.ts";
 import type { CompressOptions, ContextEngine, EngineToolSchema, ModelWindow } from "../engine.ts";
 import { type ContextMessage, usableMessages } from "../message.ts";
@@ -14,12 +20,12 @@ import type { SummaryModels } from "../summary/models.ts";
 import { type SummaryOptions, summaryModels } from "../summary/options.ts";
 import type { Redact } from "../summary/serialise.ts";
 import { shortenSections } from "../summary/shorten.ts";
-import { CHARS_PER_TOKEN } from "../tokens.ts";
+import { fitTokens } from "../tokens.ts";
 import { type Compaction, compactLossless } from "./compact.ts";
 import { messageKeys } from "./forest.ts";
 import { loadLineage } from "./lineage.ts";
 import { type Refusal, toOutcome } from "./report.ts";
-import { type LcmSettings, lcmSettings } from "./settings.ts";
+import { type LcmSettings, lcmSettings, settingsInEstimates } from "./settings.ts";
 import { lcmTool } from "./tools/call.ts";
 import { LCM_TOOLS } from "./tools/schemas.ts";
 import { chooseWindow, leavingMessages } from "./window.ts";
@@ -43,7 +49,7 @@ export type LosslessEngineOptions = SummaryOptions & {
 };
 
 const LEAST_GAIN = 0.1;
-const PROVIDER_CHARS = 16_000;
+const PROVIDER_TOKENS = 4_000;
 const PROVIDER_SHARE = 0.1;
 
 export class LosslessEngine extends WatchedEngine implements ContextEngine {
@@ -81,8 +87,9 @@ export class LosslessEngine extends WatchedEngine implements ContextEngine {
 
   hasContentToCompress(given: readonly ContextMessage[]): boolean {
     const messages = usableMessages(given);
-    const settings = { ...this.#settings, contextLength: this.#contextLength };
-    const window = chooseWindow(messages, settings, this.#budgets);
+    const factor = this.#factor;
+    const settings = { ...this.#settings, contextLength: Math.trunc(this.#contextLength / factor) };
+    const window = chooseWindow(messages, settings, inEstimates(this.#budgets, factor));
     if (window === undefined) return false;
     const { boundaries, expectedTokens, tokensBefore } = window;
     const gain = tokensBefore - expectedTokens;
@@ -95,7 +102,8 @@ export class LosslessEngine extends WatchedEngine implements ContextEngine {
     const messages = usableMessages(given);
     if (options.force) this.#models.wake();
     const compaction = await this.#compact(messages, options);
-    const outcome = toOutcome(messages, compaction, this.contextLength, this.#board);
+    const window = { tokens: this.contextLength, factor: this.#factor };
+    const outcome = toOutcome(messages, compaction, window, this.#board);
     const { kind, reason, tokensBefore, tokensAfter } = outcome;
     if (kind === "compacted") this.noteAttempt("compacted", tokensBefore, tokensAfter);
     else if (reason === "nothing_to_gain") this.noteAttempt("nothing", tokensBefore, tokensAfter);
@@ -135,6 +143,7 @@ export class LosslessEngine extends WatchedEngine implements ContextEngine {
       sessionId,
       user: this.#scope,
       status: this.getStatus(),
+      tokenFactor: this.#factor,
       live: messages,
     });
   }
@@ -167,31 +176,39 @@ export class LosslessEngine extends WatchedEngine implements ContextEngine {
 
   #workplace(
     messages: readonly ContextMessage[],
-    { focusTopic, providerText, signal, confirmDigest }: CompressOptions,
+    { focusTopic, providerText, roomTokens, signal, confirmDigest }: CompressOptions,
   ): Workplace {
-    const { store, clock, summaryContextLength } = this.#options;
-    const windowTokens = Math.min(this.contextLength, summaryContextLength ?? this.contextLength);
-    const providerChars = Math.min(
-      PROVIDER_CHARS,
-      Math.trunc(windowTokens * PROVIDER_SHARE) * CHARS_PER_TOKEN,
+    const { store, clock, summaryContextLength, summaryTokenFactor } = this.#options;
+    const factor = this.#factor;
+    const summaryFactor = summaryTokenFactor === undefined ? factor : soundFactor(summaryTokenFactor());
+    const windowTokens = Math.trunc(
+      Math.min(
+        this.contextLength / factor,
+        (summaryContextLength ?? this.contextLength) / Math.max(factor, summaryFactor),
+      ),
     );
+    const providerTokens = Math.min(PROVIDER_TOKENS, Math.trunc(windowTokens * PROVIDER_SHARE));
     return {
       store,
       sessionId: this.#sessionId,
       scope: this.#scope,
-      settings: this.#settings,
-      budgets: this.#budgets,
-      contextLength: this.contextLength,
+      settings: settingsInEstimates(this.#settings, factor),
+      budgets: inEstimates(this.#budgets, factor),
+      contextLength: Math.trunc(this.contextLength / factor),
+      roomTokens: roomTokens === undefined ? undefined : Math.trunc(roomTokens / factor),
       writer: new NodeWriter({
         models: this.#models,
-        summaryTokens: this.#settings.leafSummaryTokens,
+        summaryTokens: settingsInEstimates(this.#settings, factor).leafSummaryTokens,
         windowTokens,
+        factor,
         focus: focusOf(messages, focusTopic, this.#redact),
         signal,
       }),
       redact: this.#redact,
       clock: clock ?? systemClock,
-      providerText: providerText ? shortenSections(this.#redact(providerText), providerChars) : undefined,
+      providerText: providerText
+        ? fitTokens(this.#redact(providerText), providerTokens, shortenSections)
+        : undefined,
       confirmDigest,
       signal,
     };
@@ -200,6 +217,10 @@ export class LosslessEngine extends WatchedEngine implements ContextEngine {
   #budgetsFor(contextLength: number): Budgets {
     const { threshold, freshTailRatio: targetRatio } = this.#settings;
     return deriveBudgets({ ...DEFAULT_SETTINGS, threshold, targetRatio, contextLength });
+  }
+
+  get #factor(): number {
+    return soundFactor(this.#options.tokenFactor?.());
   }
 
   get #redact(): Redact {

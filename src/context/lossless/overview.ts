@@ -1,10 +1,9 @@
 // The body of the lossless engine's handoff: one entry for each part of the conversation that is no longer in the list.
-import { codePointLength } from "../../lib/index.ts";
 import type { SummaryNode } from "../../sessions/index.ts";
 import { handoffBody, withoutHandoff } from "../compressor/handoff.ts";
 import type { ContextMessage } from "../message.ts";
 import { cutMiddle, fairLimit } from "../summary/shorten.ts";
-import { CHARS_PER_TOKEN } from "../tokens.ts";
+import { estimateText, fitTokens } from "../tokens.ts";
 
 export type Part = { readonly node: SummaryNode; readonly messages: number };
 
@@ -17,15 +16,15 @@ export type Overview = {
 const INTRODUCTION =
   "Earlier parts of this conversation, oldest first. Nothing of them is lost: lcm_expand with a node_id gives what a part is made of, down to the messages word for word, and lcm_grep finds words in them.";
 /** Below this a summary says nothing. */
-const LEAST_ENTRY_CHARS = 120;
+const LEAST_ENTRY_TOKENS = 30;
 
 /** Long summaries give way first, so that every part keeps something. */
 export function overviewOf(parts: readonly Part[], limitTokens: number): Overview {
   const headings = parts.map(heading);
   const summaries = parts.map(({ node }) => withoutHeadings(node.summary));
-  const frame = INTRODUCTION.length + headings.reduce((sum, text) => sum + text.length + 3, 0);
-  const limit = fairLimit(summaries.map(codePointLength), limitTokens * CHARS_PER_TOKEN - frame);
-  const shown = summaries.map((summary) => cutMiddle(summary, Math.max(LEAST_ENTRY_CHARS, limit)));
+  const frame = estimateText([INTRODUCTION, ...headings].join("\n\n"));
+  const limit = fairLimit(summaries.map(estimateText), limitTokens - frame);
+  const shown = summaries.map((text) => fitTokens(text, Math.max(LEAST_ENTRY_TOKENS, limit), cutMiddle));
   const entries = shown.map((summary, at) => `${headings[at]}\n${summary}`);
   return {
     text: [INTRODUCTION, ...entries].join("\n\n"),

@@ -11,6 +11,7 @@ import { orphanResults, repairPairs } from "../compressor/pairs.ts";
 import { leftOut } from "../compressor/summary-body.ts";
 import type { ContextMessage } from "../message.ts";
 import type { CompressOutcome, LeftOut, Notice, UnchangedReason } from "../outcome.ts";
+import type { ReadingWindow } from "../summary/summarise.ts";
 import { estimateMessages } from "../tokens.ts";
 import type { Compaction } from "./compact.ts";
 import type { Part } from "./overview.ts";
@@ -21,11 +22,11 @@ export type Refusal = { readonly kind: "refused"; readonly cause: "read_only" | 
 export function toOutcome(
   messages: readonly ContextMessage[],
   compaction: Compaction | Refusal,
-  contextLength: number,
+  window: ReadingWindow,
   board: NoticeBoard,
 ): CompressOutcome {
-  const small = smallWindowNotice(contextLength);
-  const told = noticesOf(compaction, contextLength);
+  const small = smallWindowNotice(window.tokens);
+  const told = noticesOf(compaction, window);
   const notices = board.tell([...(small ? [small] : []), ...told]);
   const tokensBefore = estimateMessages(messages);
   if (compaction.kind === "compacted") return compacted(compaction, tokensBefore, notices);
@@ -97,14 +98,17 @@ function missing(parts: readonly Part[], reason: LeftOut["reason"]): readonly Le
   ];
 }
 
-function noticesOf(compaction: Compaction | Refusal, contextLength: number): readonly Notice[] {
+function noticesOf(compaction: Compaction | Refusal, window: ReadingWindow): readonly Notice[] {
   switch (compaction.kind) {
     case "refused":
       return [compaction.cause === "read_only" ? READ_ONLY : storeFailed(compaction.cause)];
     case "declined":
       return [];
     case "unchanged":
-      if (compaction.tooLarge) return [tooLargeNotice(compaction.tooLarge, contextLength)];
+      if (compaction.tooLarge) {
+        const { role, tokens } = compaction.tooLarge;
+        return [tooLargeNotice({ role, tokens: Math.round(tokens * window.factor) }, window.tokens)];
+      }
       return compaction.reason === "not_stored" ? [notStored(compaction.unstored)] : [];
     case "compacted": {
       const { excerpts, failure, rescuedFrom, unstored, isAgreed } = compaction;

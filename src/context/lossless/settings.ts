@@ -41,6 +41,16 @@ const LEAST: LcmSettings = {
 };
 const SHARES: ReadonlySet<string> = new Set(["threshold", "freshTailRatio"]);
 
+/** For a server that counts `factor` tokens for each token we estimate. */
+export function settingsInEstimates(settings: LcmSettings, factor: number): LcmSettings {
+  const { leafTokens, leafSummaryTokens } = settings;
+  return {
+    ...settings,
+    leafTokens: Math.max(LEAST.leafTokens, Math.trunc(leafTokens / factor)),
+    leafSummaryTokens: Math.max(LEAST.leafSummaryTokens, Math.trunc(leafSummaryTokens / factor)),
+  };
+}
+
 /** What is absent or no number counts as not given. */
 export function lcmSettings(
   given: {

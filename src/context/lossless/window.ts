@@ -2,7 +2,7 @@
 // lost by letting more of them go.
 import { type Boundaries, findBoundaries } from "../compressor/boundaries.ts";
 import { handoffText, withoutHandoff } from "../compressor/handoff.ts";
-import { chooseProtection, isTooShort, type Protection } from "../compressor/protection.ts";
+import { chooseProtection, isTooShort, type Protection, tailBudget } from "../compressor/protection.ts";
 import type { Budgets } from "../compressor/settings.ts";
 import type { ContextMessage } from "../message.ts";
 import { estimateMessage, estimateText, MESSAGE_OVERHEAD_TOKENS } from "../tokens.ts";
@@ -15,11 +15,10 @@ export type Window = {
   readonly tokensBefore: number;
 };
 
-export type WindowSettings = {
-  readonly protectFirstN: number;
-  readonly protectLastN: number;
-  readonly contextLength: number;
-};
+export type WindowSettings = Pick<
+  Protection,
+  "protectFirstN" | "protectLastN" | "contextLength" | "roomTokens"
+>;
 
 const EXPECTED_RATIO = 0.2;
 const FRAME_TOKENS = estimateText(handoffText("")) + MESSAGE_OVERHEAD_TOKENS;
@@ -32,7 +31,7 @@ export function chooseWindow(
 ): Window | undefined {
   const costs = messages.map(estimateMessage);
   const window = chooseProtection(settings, budgets, (protection) =>
-    windowWith(messages, costs, protection, budgets),
+    windowWith(messages, costs, protection, tailBudget(budgets, protection)),
   );
   return window.isTooShort ? undefined : window;
 }

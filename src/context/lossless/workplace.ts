@@ -7,6 +7,7 @@ import type { Redact } from "../summary/serialise.ts";
 import type { LcmSettings } from "./settings.ts";
 import type { NodeWriter } from "./writer.ts";
 
+/** Everything in tokens is estimated. */
 export type Workplace = {
   readonly store: SessionStore;
   readonly sessionId: string;
@@ -14,6 +15,8 @@ export type Workplace = {
   readonly settings: LcmSettings;
   readonly budgets: Budgets;
   readonly contextLength: number;
+  /** What the list may cost so that the request fits; undefined: nobody has said. */
+  readonly roomTokens: number | undefined;
   readonly writer: NodeWriter;
   readonly redact: Redact;
   readonly clock: Clock;

@@ -4,7 +4,7 @@ import type { SummaryFailure } from "../outcome.ts";
 import type { Focus } from "../summary/focus.ts";
 import type { SummaryModels } from "../summary/models.ts";
 import { cutMiddle, shortenSections } from "../summary/shorten.ts";
-import { CHARS_PER_TOKEN, estimateText } from "../tokens.ts";
+import { estimateText, fitTokens } from "../tokens.ts";
 import { extractOf, extractOfSummaries } from "./extract.ts";
 import { nodePrompt, promptOverhead } from "./prompts.ts";
 
@@ -25,10 +25,12 @@ export type ToWrite = {
 
 export type WriterOptions = {
   readonly models: SummaryModels;
-  /** How long a summary should be. */
+  /** How long a summary should be, in estimated tokens. */
   readonly summaryTokens: number;
-  /** The smallest window of the models that may be asked. */
+  /** The smallest window of the models that may be asked, in estimated tokens. */
   readonly windowTokens: number;
+  /** Tokens that models count for each token we estimate. */
+  readonly factor: number;
   readonly focus: Focus | undefined;
   readonly signal: AbortSignal | undefined;
 };
@@ -44,6 +46,11 @@ const LONGEST_ANSWER = 2;
 const LEAST_SUMMARY_TOKENS = 100;
 const USABLE_SHARE = 0.85;
 const LEAST_SOURCE_TOKENS = 300;
+/** Of one token, in the script that needs fewest. */
+const MOST_CHARS = 4;
+/** Asked again with so much less, so often, when a server counts more than we believe. */
+const SMALLER = 0.6;
+const MOST_SMALLER = 4;
 
 const NOTHING_SAID = "Lists of earlier parts, each of which is there on its own.";
 const TOO_MANY: SummaryFailure = {
@@ -78,9 +85,9 @@ export class NodeWriter {
     const budgetTokens = this.#budget(item);
     const answer = await this.#ask(item, budgetTokens);
     if ("text" in answer) return answer;
-    const limit = budgetTokens * CHARS_PER_TOKEN;
-    const text =
-      item.kind === "messages" ? extractOf(item.texts, limit) : extractOfSummaries(item.texts, limit);
+    const extract = item.kind === "messages" ? extractOf : extractOfSummaries;
+    const longest = extract(item.texts, budgetTokens * MOST_CHARS);
+    const text = fitTokens(longest, budgetTokens, (_, chars) => extract(item.texts, chars));
     return { ...toWritten(text, "extract"), failure: answer.failure };
   }
 
@@ -90,25 +97,33 @@ export class NodeWriter {
   }
 
   async #ask(item: ToWrite, budgetTokens: number): Promise<Written | { readonly failure: SummaryFailure }> {
-    const { models, focus, signal } = this.#options;
+    const { models, focus, signal, factor } = this.#options;
     const available = models.available();
     if (!available.ok) return { failure: available.error };
     if (this.#callsLeft <= 0) return { failure: TOO_MANY };
     const room = this.#room(item, budgetTokens);
     if (room < LEAST_SOURCE_TOKENS) return { failure: tooSmall(this.#options.windowTokens) };
     const { kind, providerText } = item;
-    const text = cutMiddle(item.texts.join("\n\n"), room * CHARS_PER_TOKEN);
-    const prompt = nodePrompt({ kind, text, budgetTokens, focus, providerText });
+    const whole = item.texts.join("\n\n");
+    const first = Math.min(room, estimateText(whole));
+    const asked = Math.trunc(budgetTokens * factor);
+    const maxOutputTokens = Math.trunc(budgetTokens * OUTPUT_FACTOR * factor);
     let failure: SummaryFailure | undefined;
     for (const model of available.value) {
-      this.#callsLeft -= 1;
-      const maxOutputTokens = Math.trunc(budgetTokens * OUTPUT_FACTOR);
-      const answer = await models.ask(model, { prompt, maxOutputTokens, signal });
-      if (answer.ok) {
-        const kept = shortenSections(answer.value, LONGEST_ANSWER * budgetTokens * CHARS_PER_TOKEN);
-        return { ...toWritten(kept, "model"), ...(failure === undefined ? {} : { failure }) };
+      let refused: SummaryFailure | undefined;
+      for (let again = 0, share = 1; again <= MOST_SMALLER; again += 1, share *= SMALLER) {
+        this.#callsLeft -= 1;
+        const text = fitTokens(whole, Math.trunc(first * share), cutMiddle);
+        const prompt = nodePrompt({ kind, text, budgetTokens: asked, focus, providerText });
+        const answer = await models.ask(model, { prompt, maxOutputTokens, signal });
+        if (answer.ok) {
+          const kept = fitTokens(answer.value, LONGEST_ANSWER * budgetTokens, shortenSections);
+          return { ...toWritten(kept, "model"), ...(failure === undefined ? {} : { failure }) };
+        }
+        refused = answer.error;
+        if (refused.kind !== "too_long") break;
       }
-      failure ??= answer.error;
+      failure ??= refused;
     }
     return { failure: failure ?? TOO_MANY };
   }

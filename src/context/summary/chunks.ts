@@ -1,6 +1,5 @@
 // Cuts a long window into pieces that a summary model can read one after the other.
-import { codePointLength } from "../../lib/index.ts";
-import { CHARS_PER_TOKEN, estimateText } from "../tokens.ts";
+import { estimateText, fitTokens } from "../tokens.ts";
 import { cutMiddle, fairLimit } from "./shorten.ts";
 
 export type Chunks = {
@@ -20,10 +19,10 @@ export function chunkTurns(turns: readonly string[], capacityTokens: number, mos
   if (whole !== undefined && whole.length <= mostCalls) return { chunks: whole, shortenedTurns: 0 };
   // A piece ends where the next turn does not fit, so with turns of at most half a piece each is at least half full.
   const room = Math.floor((mostCalls * capacityTokens) / 2) - turns.length * (SEPARATOR_TOKENS + 1);
-  const sizes = turns.map(codePointLength);
-  const half = Math.floor(capacityTokens / 2) * CHARS_PER_TOKEN;
-  const most = Math.max(1, Math.min(half, fairLimit(sizes, Math.max(0, room) * CHARS_PER_TOKEN)));
-  const shorter = turns.map((turn) => cutMiddle(turn, most));
+  const sizes = turns.map(estimateText);
+  const half = Math.floor(capacityTokens / 2);
+  const most = Math.max(1, Math.min(half, fairLimit(sizes, Math.max(0, room))));
+  const shorter = turns.map((turn) => fitTokens(turn, most, cutMiddle));
   const shortenedTurns = sizes.filter((size) => size > most).length;
   return { chunks: pack(shorter, capacityTokens) ?? [shorter], shortenedTurns };
 }

@@ -1,5 +1,5 @@
 // What went wrong when a model was asked for a summary, and how long to leave it alone afterwards.
-import { codePointLength, errnoCode, pyStrip, takeCodePoints } from "../../lib/index.ts";
+import { codePointLength, errnoCode, isRecord, pyStrip, takeCodePoints } from "../../lib/index.ts";
 import type { SummaryFailure } from "../outcome.ts";
 import type { Redact } from "./serialise.ts";
 
@@ -14,6 +14,7 @@ export const COOLDOWN_MS: Readonly<Record<FailureKind, number>> = {
   refused: 60_000,
   failed: 60_000,
   cooldown: 0,
+  too_long: 0, // asked again at once with less
 };
 
 const MESSAGE_CHARS = 220;
@@ -30,11 +31,16 @@ export function failureOf(cause: unknown, redact: Redact): SummaryFailure {
   const codes: string[] = [];
   for (let at: unknown = cause, depth = 0; at !== undefined && at !== null && depth < 5; depth += 1) {
     texts.push(textOf(at));
-    codes.push(errnoCode(at) ?? "", at instanceof Error ? at.name : "");
+    codes.push(errnoCode(at) ?? "", at instanceof Error ? at.name : "", kindIn(at));
     at = at instanceof Error ? at.cause : undefined;
   }
   const message = texts[0] || "The model failed without saying why.";
   return summaryFailure(kindOf(texts.join("\n"), codes), message, redact);
+}
+
+/** Of the failure that a model of ours gives as the cause. */
+function kindIn(cause: unknown): string {
+  return isRecord(cause) && typeof cause.kind === "string" ? cause.kind : "";
 }
 
 const NO_MODEL =
@@ -48,6 +54,7 @@ const TIMEOUT_CODE = /^(?:ETIMEDOUT|ESOCKETTIMEDOUT|TimeoutError|UND_ERR_(?:HEAD
 const NO_MODEL_CODE = /^no[-_]model$/i;
 
 function kindOf(text: string, codes: readonly string[]): FailureKind {
+  if (codes.includes("overflow") || codes.includes("payload_too_large")) return "too_long";
   if (codes.some((code) => NO_MODEL_CODE.test(code)) || NO_MODEL.test(text)) return "no_model";
   if (codes.some((code) => TIMEOUT_CODE.test(code))) return "timeout";
   if (codes.some((code) => CONNECTION_CODE.test(code))) return "connection";

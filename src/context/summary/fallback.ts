@@ -4,6 +4,7 @@ import { codePointLength, pyStrip, takeCodePoints } from "../../lib/index.ts";
 import { isTaskList } from "../compressor/handoff.ts";
 import { type ContextMessage, shownText, toolCallsOf } from "../message.ts";
 import type { LeftOut, SummaryFailure } from "../outcome.ts";
+import { estimateText, fitTokens } from "../tokens.ts";
 import { pathsIn } from "./paths.ts";
 import { contentText, type Redact } from "./serialise.ts";
 import { lastCodePoints, shortenSections } from "./shorten.ts";
@@ -13,11 +14,11 @@ export type LocalHandoff = {
   readonly turns: readonly ContextMessage[];
   /** Carried over word for word as far as it fits its own limit. */
   readonly previousSummary?: string | undefined;
-  readonly previousLimitChars: number;
+  readonly previousLimitTokens: number;
   /** Of the whole, as long as the previous summary is short. */
   readonly limitChars: number;
   /** Of the whole with a previous summary of any length. */
-  readonly roomChars: number;
+  readonly roomTokens: number;
   readonly failure: SummaryFailure;
   readonly leftOut: LeftOut;
   readonly redact: Redact;
@@ -25,6 +26,7 @@ export type LocalHandoff = {
 
 const HEADING_AFTER_PREVIOUS = "# Turns compacted later, without a model";
 const LEAST_CHARS = 600;
+const LEAST_TOKENS = 150;
 /** So much of the common limit a previous summary may take away. */
 const MOST_SHARED_CHARS = 3_000;
 const ACTIONS = 12;
@@ -42,15 +44,16 @@ const TEXT_TAIL = 160;
 export function localHandoff(handoff: LocalHandoff): string {
   const { previousSummary, redact } = handoff;
   const previous = previousSummary
-    ? shortenSections(redact(previousSummary), handoff.previousLimitChars)
+    ? fitTokens(redact(previousSummary), handoff.previousLimitTokens, shortenSections)
     : undefined;
   const frame = previous === undefined ? "" : `${previous}\n\n${HEADING_AFTER_PREVIOUS}\n\n`;
   const end = `\n\n## Critical Context\n${redact(statement(handoff))}`;
-  const taken = codePointLength(frame);
-  const limit = Math.min(handoff.limitChars - Math.min(taken, MOST_SHARED_CHARS), handoff.roomChars - taken);
+  const limit =
+    handoff.limitChars - Math.min(codePointLength(frame), MOST_SHARED_CHARS) - codePointLength(end);
+  const room = handoff.roomTokens - estimateText(frame) - estimateText(end);
   // Redacted again as a whole: joining can complete a pattern that no single piece had.
-  const local = redact(sections(handoff));
-  return frame + shortenSections(local, Math.max(LEAST_CHARS, limit - codePointLength(end))) + end;
+  const local = shortenSections(redact(sections(handoff)), Math.max(LEAST_CHARS, limit));
+  return frame + fitTokens(local, Math.max(LEAST_TOKENS, room), shortenSections) + end;
 }
 
 /** All but the last one, which is never shortened. */

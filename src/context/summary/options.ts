@@ -11,6 +11,10 @@ export type SummaryOptions = {
   readonly fallbackSummarizer?: TextModel | undefined;
   /** Window of `summarizer`; the main window when it is not known. */
   readonly summaryContextLength?: number | undefined;
+  /** Tokens the main model's server counts for each token we estimate; asked at every compaction. Absent: 1. */
+  readonly tokenFactor?: (() => number) | undefined;
+  /** The same of `summarizer`; absent: that of the main model. */
+  readonly summaryTokenFactor?: (() => number) | undefined;
   /** For one call. */
   readonly summaryTimeoutMs?: number | undefined;
   readonly clock?: Clock | undefined;

@@ -3,7 +3,7 @@
 import { err, ok, type Result } from "../../lib/index.ts";
 import { handoffBody } from "../compressor/handoff.ts";
 import type { SummaryFailure } from "../outcome.ts";
-import { CHARS_PER_TOKEN, estimateText } from "../tokens.ts";
+import { estimateText, fitTokens } from "../tokens.ts";
 import { chunkTurns } from "./chunks.ts";
 import { summaryFailure } from "./failures.ts";
 import type { Focus } from "./focus.ts";
@@ -11,16 +11,24 @@ import type { SummaryModel, SummaryModels } from "./models.ts";
 import { promptOverhead, summaryPrompt } from "./request.ts";
 import { shortenSections } from "./shorten.ts";
 
+/** How much a model can read and write in one call. */
+export type ReadingWindow = {
+  /** As its server counts. */
+  readonly tokens: number;
+  /** Tokens its server counts for each token we estimate. */
+  readonly factor: number;
+};
+
 export type SummaryJob = {
   /** As text, oldest first, without secrets. */
   readonly turns: readonly string[];
   readonly previousSummary?: string | undefined;
+  /** In estimated tokens, as the turns. */
   readonly budgetTokens: number;
   readonly today?: string | undefined;
   readonly focus?: Focus | undefined;
   readonly providerText?: string | undefined;
-  /** How much a model can read and write in one call. */
-  readonly windowOf: (model: SummaryModel) => number;
+  readonly windowOf: (model: SummaryModel) => ReadingWindow;
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?: ((progress: SummaryProgress) => void) | undefined;
 };
@@ -52,7 +60,13 @@ export async function summarise(
   let state = NOTHING_DONE;
   let failure: SummaryFailure | undefined;
   for (const model of available.value) {
-    const folded = await fold(job, state, model, models);
+    let window = job.windowOf(model);
+    let folded = await fold(job, state, { model, window }, models);
+    // The server counts more than we believe: smaller pieces, from where it refused.
+    for (let again = 0; folded.failure?.kind === "too_long" && again < MOST_SMALLER; again += 1) {
+      window = { ...window, factor: window.factor * SMALLER };
+      folded = await fold(job, folded.state, { model, window }, models);
+    }
     state = folded.state;
     if (folded.failure === undefined)
       return ok({
@@ -64,6 +78,9 @@ export async function summarise(
   }
   return err(unsummarised(failure ?? NEVER_ASKED, state));
 }
+
+const MOST_SMALLER = 4;
+const SMALLER = 1.6;
 
 const NEVER_ASKED: SummaryFailure = { kind: "no_model", message: "No model for summaries is configured." };
 
@@ -79,28 +96,29 @@ function unsummarised(failure: SummaryFailure, { turnsDone, soFar }: FoldState):
 async function fold(
   job: SummaryJob,
   from: FoldState,
-  model: SummaryModel,
+  { model, window }: { readonly model: SummaryModel; readonly window: ReadingWindow },
   models: SummaryModels,
 ): Promise<{ state: FoldState; failure?: SummaryFailure }> {
-  const room = planRoom(job, job.windowOf(model));
+  const room = planRoom(job, window.tokens / window.factor);
   if (room.turnTokens < LEAST_TURN_TOKENS) {
-    const message = `Its window of ${job.windowOf(model)} tokens is too small for a summary of this conversation.`;
+    const message = `Its window of ${window.tokens} tokens is too small for a summary of this conversation.`;
     return { state: from, failure: summaryFailure("failed", message, (text) => text) };
   }
   const { chunks, shortenedTurns } = chunkTurns(job.turns.slice(from.turnsDone), room.turnTokens);
   let state: FoldState = { ...from, shortened: from.shortened + shortenedTurns };
   for (const [index, chunk] of chunks.entries()) {
     const previous = state.soFar ?? job.previousSummary;
-    const carried = previous === undefined ? undefined : shortenSections(previous, room.previousChars);
+    const carried =
+      previous === undefined ? undefined : fitTokens(previous, room.previousTokens, shortenSections);
     const isLast = index === chunks.length - 1;
     const prompt = summaryPrompt({
       ...job,
       turns: chunk.join("\n\n"),
       previousSummary: carried,
-      budgetTokens: room.budgetTokens,
+      budgetTokens: Math.trunc(room.budgetTokens * window.factor),
       providerText: isLast ? room.providerText : undefined,
     });
-    const maxOutputTokens = Math.trunc(room.budgetTokens * OUTPUT_FACTOR);
+    const maxOutputTokens = Math.trunc(room.budgetTokens * OUTPUT_FACTOR * window.factor);
     const answer = await models.ask(model, { prompt, maxOutputTokens, signal: job.signal });
     if (!answer.ok) return { state, failure: answer.error };
     state = {
@@ -121,16 +139,16 @@ const USABLE_SHARE = 0.85;
 const BUDGET_SHARE = 0.2;
 const PREVIOUS_SHARE = 0.3;
 const PROVIDER_SHARE = 0.1;
-const PROVIDER_CHARS = 16_000;
+const PROVIDER_TOKENS = 4_000;
 
 type Room = {
   readonly budgetTokens: number;
   readonly turnTokens: number;
-  readonly previousChars: number;
+  readonly previousTokens: number;
   readonly providerText: string | undefined;
 };
 
-/** Shares one call's window between the answer, the previous summary, the providers' notes and the turns. */
+/** In estimated tokens: shares one call's window between the answer, the previous summary, the providers' notes and the turns. */
 function planRoom(job: SummaryJob, window: number): Room {
   const usable = Math.trunc(window * USABLE_SHARE);
   const budgetTokens = Math.max(1, Math.min(job.budgetTokens, Math.trunc(usable * BUDGET_SHARE)));
@@ -139,11 +157,13 @@ function planRoom(job: SummaryJob, window: number): Room {
     Math.max(estimateText(job.previousSummary ?? ""), 2 * budgetTokens),
     Math.trunc(usable * PREVIOUS_SHARE),
   );
-  const providerChars = Math.min(PROVIDER_CHARS, Math.trunc(usable * PROVIDER_SHARE) * CHARS_PER_TOKEN);
-  const providerText = job.providerText ? shortenSections(job.providerText, providerChars) : undefined;
+  const providerTokens = Math.min(PROVIDER_TOKENS, Math.trunc(usable * PROVIDER_SHARE));
+  const providerText = job.providerText
+    ? fitTokens(job.providerText, providerTokens, shortenSections)
+    : undefined;
   const words = estimateText(promptOverhead()) + estimateText(job.focus?.topic ?? "");
   const turnTokens = usable - words - outputTokens - previousTokens - estimateText(providerText ?? "");
-  return { budgetTokens, turnTokens, previousChars: previousTokens * CHARS_PER_TOKEN, providerText };
+  return { budgetTokens, turnTokens, previousTokens, providerText };
 }
 
 function report({ onProgress, turns }: SummaryJob, turnsDone: number): void {

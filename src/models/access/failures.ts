@@ -1,7 +1,7 @@
 // Which kind of failure it was, from what servers say in their different ways. Decides who may try again and who must do something.
 import { groupThousands } from "../../lib/index.ts";
 import type { ModelFailure, ModelFailureKind } from "../chat.ts";
-import { limitFromError } from "../context-window/error-limit.ts";
+import { countsFromError, limitFromError } from "../context-window/error-limit.ts";
 import { type FailureFacts, failureFacts } from "./failure-facts.ts";
 import { type FailurePlace, failureMessage } from "./failure-text.ts";
 
@@ -25,6 +25,7 @@ export function classifyFailure(
     ...(facts.retryAfterMs === undefined ? {} : { retryAfterMs: facts.retryAfterMs }),
     partialText,
     ...(limitTokens === undefined ? {} : { limitTokens }),
+    ...(kind === "overflow" ? countsFromError(facts.searchable) : {}),
   };
 }
 

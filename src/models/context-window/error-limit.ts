@@ -22,6 +22,10 @@ const PATTERNS: readonly RegExp[] = [
   ),
   // `exceeds the limit of 128000`, `the configured limit of 272,000`. A bare `limit (2013)` is an error's code.
   new RegExp(String.raw`\blimit(?:ed)?\s*(?:is|of|to|:)\s*${NUMBER}`),
+  // `maximum is 65536`, `maximum model length of 4096`, `max: 32768`
+  new RegExp(String.raw`\bmax(?:imum)?(?: (?:model|allowed))?(?: len(?:gth)?)?\s*(?:is|of|:)\s*${NUMBER}`),
+  // `must be <= 4096`, `must have less than 4096 tokens`
+  new RegExp(String.raw`\bmust (?:be|have)\s*(?:<=?|less than|at most|no more than)\s*${NUMBER}`),
   // `32768 maximum context length`, `8192-token context window`, `200000 max`
   new RegExp(String.raw`${NUMBER}[\s-]*(?:tokens?\s*)?(?:max(?:imum)?\b|limit\b|context\b)`),
 ];
@@ -47,3 +51,83 @@ export function limitFromError(
   }
   return undefined;
 }
+
+/** How large a refused request was, as the server counted it. */
+export type RequestCounts = {
+  readonly promptTokens?: number;
+  /** What the request reserved for the reply, where the server counts that in. */
+  readonly outputTokens?: number;
+};
+
+const SMALL_NUMBER = String.raw`(\d{1,3}(?:[,_]\d{3})+|\d+)`;
+
+/** `69234 in the messages`, `2000 in the functions`, `35000 of text input`: parts of the prompt, added up. */
+const PARTS = new RegExp(
+  String.raw`${SMALL_NUMBER}(?: tokens)? (?:in|of) (?:the |your )?(?:messages|prompt|functions|tools|(?:text |tool |image )?input)\b`,
+  "g",
+);
+/** `188240 + 21333 > 200000`: prompt and reply */
+const SUM = new RegExp(String.raw`${NUMBER}\s*\+\s*${SMALL_NUMBER}\s*>`);
+const OUTPUTS: readonly RegExp[] = [
+  // `2000 in the completion`
+  new RegExp(`${SMALL_NUMBER}(?: tokens)? in the (?:completion|output|response|reply)`),
+  // "512 `max_new_tokens`"
+  new RegExp(String.raw`${SMALL_NUMBER}\s*\W?max_new_tokens`),
+];
+const COUNTS: readonly RegExp[] = [
+  // `"n_prompt_tokens": 9000`
+  new RegExp(String.raw`\bn_prompt_tokens"?\s*[:=]?\s*${NUMBER}`),
+  // `210000 tokens > 200000 maximum`
+  new RegExp(String.raw`${NUMBER}\s*tokens?\s*>=?\s*\d`),
+  // `input token count (1200000) exceeds`, `prompt token count of 130000`, `prompt (length 5000)`, `request (9000 tokens)`
+  new RegExp(
+    String.raw`\b(?:input|prompt|request)(?: tokens?)?(?: (?:count|length))?\s*(?:of|is|:)?\s*\(?(?:length )?${NUMBER}`,
+  ),
+  // `your messages resulted in 10240`, `the request contains 537812 tokens`, `your request has 5000 input tokens`
+  new RegExp(
+    String.raw`\b(?:messages|prompt|request|input)s?\s*(?:resulted in|contains?|has|have|is|was|with|of)\s*(?:about )?${NUMBER}`,
+  ),
+  // `Given: 5000`
+  new RegExp(String.raw`\bgiven:?\s*${NUMBER}`),
+  // `keep the first 5000 tokens when context the overflows`
+  new RegExp(String.raw`\bfirst ${NUMBER} tokens when`),
+  // `you requested about 71234 tokens`
+  new RegExp(String.raw`\brequested (?:about )?${NUMBER}`),
+];
+/** `size limit exceeded by 1234 tokens` */
+const SURPLUS = new RegExp(String.raw`exceed(?:s|ed|ing)?[^.\d]{0,60} by ${SMALL_NUMBER}`);
+
+/** What the error says about the request itself. A count that its own limit would have allowed is not believed. */
+export function countsFromError(errorText: string): RequestCounts {
+  const text = errorText.slice(0, MOST_CHARS).toLowerCase();
+  if (RATE.test(text)) return {};
+  const sum = SUM.exec(text);
+  const output = numberOf(sum?.[2] ?? OUTPUTS.map((pattern) => pattern.exec(text)?.[1]).find(Boolean));
+  const limit = limitFromError(text);
+  const surplus = numberOf(SURPLUS.exec(text)?.[1]);
+  const prompt =
+    numberOf(sum?.[1]) ??
+    partsOfPrompt(text) ??
+    COUNTS.map((pattern) => numberOf(pattern.exec(text)?.[1])).find(
+      (count) => count !== undefined && count !== limit,
+    ) ??
+    (limit === undefined || surplus === undefined ? undefined : limit + surplus);
+  const isSound = prompt !== undefined && (limit === undefined || prompt + (output ?? 0) >= limit);
+  return {
+    ...(isSound ? { promptTokens: prompt } : {}),
+    ...(output === undefined ? {} : { outputTokens: output }),
+  };
+}
+
+function partsOfPrompt(text: string): number | undefined {
+  const parts = Array.from(text.matchAll(PARTS), ([, digits]) => numberOf(digits) ?? 0);
+  return parts.length === 0 ? undefined : parts.reduce((total, part) => total + part, 0);
+}
+
+function numberOf(digits: string | undefined): number | undefined {
+  const number = Number(digits?.replace(/[,_]/g, "") ?? Number.NaN);
+  return Number.isSafeInteger(number) && number > 0 && number <= MOST_TOKENS ? number : undefined;
+}
+
+/** More than any window, by a factor that no request reaches. */
+const MOST_TOKENS = 1_000_000_000;

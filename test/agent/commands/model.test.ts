@@ -117,7 +117,7 @@ describe("/prompt", () => {
     chat.agent.systemPrompt = "You are Köln. 🏺";
     const reply = await chat.expect("/prompt", "text");
     expect(reply.json).toEqual({
-      system_prompt: { chars: 15, bytes: 19, tokens: 4, hash: promptHash("You are Köln. 🏺") },
+      system_prompt: { chars: 15, bytes: 19, tokens: 6, hash: promptHash("You are Köln. 🏺") },
     });
     expect(textOf(reply)).not.toContain("Köln");
   });

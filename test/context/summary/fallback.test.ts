@@ -15,9 +15,9 @@ const call = (name: string, given: object) => ({
 function local(turns: readonly ContextMessage[], more: Partial<LocalHandoff> = {}): string {
   return localHandoff({
     turns,
-    previousLimitChars: 40_000,
+    previousLimitTokens: 10_000,
     limitChars: 7_000,
-    roomChars: 1_000_000,
+    roomTokens: 250_000,
     failure: { kind: "timeout", message: "No summary within 120 s." },
     leftOut: { count: turns.length, reason: "summary_failed", firstRowId: 12, lastRowId: 40 },
     redact: redactSecrets,
@@ -105,14 +105,14 @@ describe("a handoff without a model", () => {
       (_, at) => `## Part ${at}\nfact ${at} ${"x".repeat(3_900)}`,
     ).join("\n\n");
     expect(local(turns, { previousSummary })).toContain(previousSummary);
-    const cut = local(turns, { previousSummary, previousLimitChars: 6_000 });
+    const cut = local(turns, { previousSummary, previousLimitTokens: 1_500 });
     for (let at = 0; at < 10; at += 1) expect(cut).toContain(`## Part ${at}\nfact ${at} `);
     expect([...cut].length).toBeLessThanOrEqual(6_000 + 7_000);
   });
 
   it("takes no more room than there is, as far as something can be said at all", () => {
     const previousSummary = `## Goal\n${"x".repeat(9_000)}`;
-    const text = local(turns, { previousSummary, roomChars: 10_500 });
+    const text = local(turns, { previousSummary, roomTokens: 2_625 });
     expect([...text].length).toBeLessThanOrEqual(10_500);
     expect(text).toContain("Summary generation was unavailable");
   });

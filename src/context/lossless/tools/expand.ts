@@ -9,11 +9,12 @@ import { expandNodeHint, findNode, relatedForest, unknownMessage, unknownNode, t
 
 const DEFAULT_TOKENS = 4_000;
 const MOST_TOKENS = 32_000;
+const MOST_OF_WINDOW = 0.25;
 
 export async function expand(view: View, args: Args): Promise<Result<object, string>> {
   const hasNode = !isAbsent(args.node_id);
   if (hasNode === !isAbsent(args.store_id)) return err("Pass exactly one of node_id and store_id.");
-  const page = pageRequest(args);
+  const page = pageRequest(args, view);
   if (!page.ok) return page;
   if (!hasNode) return expandMessage(view, args.store_id, page.value);
   const nodeId = textOf(args.node_id);
@@ -28,15 +29,18 @@ const STANDARD = {
   source_limit: Number.MAX_SAFE_INTEGER,
 };
 
-function pageRequest(args: Args): Result<PageRequest, string> {
+function pageRequest(args: Args, { status, tokenFactor }: View): Result<PageRequest, string> {
   const counts = { ...STANDARD };
   for (const name of Object.keys(STANDARD) as (keyof typeof STANDARD)[]) {
     const count = countOf(args, name, STANDARD[name]);
     if (!count.ok) return count;
     counts[name] = count.value;
   }
+  // The model asks in its own tokens, and more than a share of its window would only be cut again.
+  const window = status.context_length > 0 ? status.context_length : Number.POSITIVE_INFINITY;
+  const most = Math.min(MOST_TOKENS, window * MOST_OF_WINDOW);
   return ok({
-    maxTokens: Math.min(Math.max(1, counts.max_tokens), MOST_TOKENS),
+    maxTokens: Math.max(1, Math.trunc(Math.min(counts.max_tokens, most) / tokenFactor)),
     sourceOffset: counts.source_offset,
     sourceLimit: Math.max(1, counts.source_limit),
     contentOffset: counts.content_offset,

@@ -1,7 +1,7 @@
 // Gives a list of records piece by piece. A record that is too long for one answer is given by its text, in slices that
 // put together are the whole text.
 import { codePointLength, takeCodePoints } from "../../../lib/index.ts";
-import { CHARS_PER_TOKEN, estimateText } from "../../tokens.ts";
+import { estimateText, fitTokens } from "../../tokens.ts";
 
 export type Source = {
   readonly record: Readonly<Record<string, unknown>>;
@@ -13,6 +13,7 @@ export type Source = {
 };
 
 export type PageRequest = {
+  /** Estimated. */
   readonly maxTokens: number;
   readonly sourceOffset: number;
   readonly sourceLimit: number;
@@ -55,7 +56,8 @@ export function slice(
   maxTokens: number,
 ): { readonly record: Readonly<Record<string, unknown>>; readonly next?: number } {
   const rest = text.slice(takeCodePoints(text, offset).length);
-  const piece = takeCodePoints(rest, maxTokens * CHARS_PER_TOKEN);
+  // At least one character, so that whoever follows the offsets comes to an end.
+  const piece = fitTokens(rest, maxTokens) || takeCodePoints(rest, 1);
   const short = Object.fromEntries(Object.entries(record).filter(([name]) => !long.includes(name)));
   const shownRecord = {
     ...short,

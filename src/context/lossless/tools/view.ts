@@ -17,6 +17,8 @@ export type ToolPlace = {
   /** Empty: the session's own user. */
   readonly user: Scope;
   readonly status: EngineStatus;
+  /** Tokens the model counts for each token we estimate. */
+  readonly tokenFactor: number;
   /** What the model has before it. */
   readonly live: readonly ContextMessage[];
 };
