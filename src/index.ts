@@ -129,6 +129,8 @@ export {
   memoriesDirectory,
   pendingWritesDirectory,
   resolveHome,
+  type SessionFiles,
+  sessionFiles,
   systemHomeContext,
   userMemoriesDirectory,
 } from "./home.ts";
@@ -273,6 +275,7 @@ export {
   type HandoffState,
   type Health,
   type ImportOutcome,
+  type KeptResult,
   type ListedSession,
   type ListOptions,
   type LongWork,
