@@ -60,7 +60,7 @@ export function ownTools(core: AgentCore, input: OwnToolsInput): AgentTool[] {
     readResultAgentTool({
       directory: sessionFiles(home).resultsDir,
       store: () => store,
-      userId,
+      scope: scopeOfUser(user),
       limits: () => core.resultLimits,
     }),
     todoAgentTool(todo),

@@ -9,6 +9,7 @@ import {
   RESULT_ID,
   readKeptResult,
   readMarks,
+  type Scope,
   type SessionStore,
 } from "../../sessions/index.ts";
 import { errorOutcome } from "./outcome.ts";
@@ -19,7 +20,8 @@ export type ReadResultDeps = {
   /** The directory of kept results. */
   readonly directory: string;
   readonly store: () => SessionStore | undefined;
-  readonly userId?: string | undefined;
+  /** Whose sessions may be seen; empty for everybody's. */
+  readonly scope: Scope;
   /** Asked at each call: the window can change. */
   readonly limits: () => ResultLimits;
 };
@@ -126,7 +128,7 @@ function wholeNumber(value: unknown, standard: number): number | undefined {
 
 /** Newest last. */
 async function readable(
-  { store, userId }: ReadResultDeps,
+  { store, scope }: ReadResultDeps,
   sessionId: string,
   messages: readonly ContextMessage[],
 ): Promise<readonly Readable[]> {
@@ -137,8 +139,8 @@ async function readable(
     found.set(id, { id, chars, source, tool: typeof tool === "string" ? tool : "a tool" });
   };
   if (stored !== undefined)
-    for (const { sessions, before } of await ownPast(stored, sessionId, { userId }))
-      for (const row of await stored.listKeptResults(sessions, { userId }))
+    for (const { sessions, before } of await ownPast(stored, sessionId, scope))
+      for (const row of await stored.listKeptResults(sessions, scope))
         if (row.message_id < before) add(row, row.content, row.tool_name);
   // Without a database, and while it cannot be written, the live list is all there is.
   for (const { role, content, tool_call_id, tool_name } of messages) {
@@ -156,11 +158,7 @@ const MOST_FORKS = 100;
  * The conversation back to its start: the session, what it continues after compactions, and what it is a branch of, as far as
  * that was said before the fork. The run of a subagent begins with itself.
  */
-async function ownPast(
-  store: SessionStore,
-  sessionId: string,
-  scope: { readonly userId: string | undefined },
-): Promise<readonly Stretch[]> {
+async function ownPast(store: SessionStore, sessionId: string, scope: Scope): Promise<readonly Stretch[]> {
   const past: Stretch[] = [];
   let [id, before] = [sessionId, Number.POSITIVE_INFINITY];
   for (let fork = 0; fork < MOST_FORKS; fork += 1) {

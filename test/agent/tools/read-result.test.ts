@@ -28,7 +28,7 @@ type Home = {
   read(session: string, args: Readonly<Record<string, unknown>>, limits?: ResultLimits): Promise<string>;
 };
 
-async function newHome(options: { readonly userId?: string } = {}): Promise<Home> {
+async function newHome(scope: { readonly userId?: string } = {}): Promise<Home> {
   const home = tempDirectory();
   const directory = join(home, "tool-results");
   mkdirSync(directory);
@@ -46,7 +46,7 @@ async function newHome(options: { readonly userId?: string } = {}): Promise<Home
       return { role: "tool", toolCallId: callId, toolName: "dump", content };
     },
     read: async (session, args, limits = LIMITS) => {
-      const tool = readResultAgentTool({ directory, store: () => store, limits: () => limits, ...options });
+      const tool = readResultAgentTool({ directory, store: () => store, limits: () => limits, scope });
       return (await tool.run(args, callContext({ sessionId: session }))).text;
     },
   };
@@ -290,6 +290,7 @@ describe("whose results can be read", () => {
     const tool = readResultAgentTool({
       directory: home.directory,
       store: () => undefined,
+      scope: {},
       limits: () => LIMITS,
     });
     const messages = [{ role: "tool", content, tool_call_id: toolCallId, tool_name: "dump" }];
