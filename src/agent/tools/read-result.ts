@@ -28,30 +28,20 @@ export type ReadResultDeps = {
 
 export const READ_RESULT = "read_result";
 
+// Short: it is in every request.
 export const readResultSchema = {
   name: READ_RESULT,
-  description: [
-    "Read a tool result that was too long for the conversation. The shortened result ends with a note that has its id; an older note names a file, and the id is the file's name without .txt.",
-    "Without find it returns the text from offset on, and says at which offset the next part begins. With find it returns the places from offset on that contain this text, each with its offset and what stands around it.",
-    "Without id it lists the results of this conversation that can be read.",
-  ].join("\n"),
+  description:
+    "Read a tool result that was too long for the conversation, part by part; the answer says at which offset the next part begins. The id is in the note behind the shortened result (where that names a file: the file's name without .txt). Without id, the readable results are listed.",
   parameters: {
     type: "object",
     properties: {
-      id: { type: "string", description: "The id in the note of the shortened result." },
-      offset: {
-        type: "integer",
-        minimum: 0,
-        description: "Where to begin, in characters from the start of the result. Default 0.",
-      },
-      limit: {
-        type: "integer",
-        minimum: 1,
-        description: "Most characters to return, as far as they fit. By default a part of moderate size.",
-      },
+      id: { type: "string" },
+      offset: { type: "integer", minimum: 0, description: "Where to begin, in characters." },
+      limit: { type: "integer", minimum: 1, description: "Most characters to return." },
       find: {
         type: "string",
-        description: "Find the places with this text; upper and lower case are the same.",
+        description: "List the places from offset on with this text, in any case, instead of reading.",
       },
     },
     required: [],

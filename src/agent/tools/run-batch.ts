@@ -2,7 +2,6 @@
 // interrupts.
 import type { ContextMessage } from "../../context/index.ts";
 import { sessionFiles } from "../../home.ts";
-import { codePointLength } from "../../lib/index.ts";
 import { fenceUntrusted } from "../../security/index.ts";
 import type { AgentEvent } from "../events.ts";
 import type { CheckedCall } from "./calls.ts";
