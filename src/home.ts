@@ -131,6 +131,18 @@ export function sessionDatabasePath(home: string): string {
   return join(home, "state.db");
 }
 
+/** Files that belong to sessions but are too large for their rows, or copies of them. They go with their session. */
+export type SessionFiles = {
+  /** JSON snapshots, and the transcripts the Python original keeps there. */
+  readonly sessionsDir?: string;
+  /** Tool results that were too long for the conversation. */
+  readonly resultsDir?: string;
+};
+
+export function sessionFiles(home: string): Required<SessionFiles> {
+  return { sessionsDir: join(home, "sessions"), resultsDir: join(home, "tool-results") };
+}
+
 /** Ours alone: the original keeps logs of its own beside it. */
 export function logPath(home: string): string {
   return join(home, "logs", "hermes-memory.log");

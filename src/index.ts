@@ -150,6 +150,8 @@ export {
   memoriesDirectory,
   pendingWritesDirectory,
   resolveHome,
+  type SessionFiles,
+  sessionFiles,
   systemHomeContext,
   userMemoriesDirectory,
 } from "./home.ts";
@@ -295,6 +297,7 @@ export {
   type HandoffState,
   type Health,
   type ImportOutcome,
+  type KeptResult,
   type ListedSession,
   type ListOptions,
   type LongWork,

@@ -146,6 +146,7 @@ describe("curated memory", () => {
 const OWN_TOOLS = [
   "delegate_task",
   "memory",
+  "read_result",
   "session_search",
   "skill_manage",
   "skill_view",

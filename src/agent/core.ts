@@ -23,6 +23,7 @@ import type { PromptKeeper } from "./session/prompt-keeper.ts";
 import { reserve } from "./session/reserve.ts";
 import type { Totals } from "./session/totals.ts";
 import type { Transcript } from "./session/transcript.ts";
+import { type ResultLimits, resultLimits } from "./tools/result-limits.ts";
 import type { ToolTable } from "./tools/table.ts";
 import type { TodoStore } from "./tools/todo-store.ts";
 import type { Turn } from "./turn/turn.ts";
@@ -130,6 +131,11 @@ export class AgentCore {
 
   get ttl(): "5m" | "1h" {
     return cacheTtl(this.parts.config.promptCaching.cacheTtl);
+  }
+
+  /** How much of the window one tool result may take. */
+  get resultLimits(): ResultLimits {
+    return resultLimits(this.parts.config.agent.maxResultChars, this.window, 1);
   }
 
   listen(listener: EventListener): () => void {

@@ -18,6 +18,8 @@ export type AgentConfig = {
   readonly apiMaxRetries: number;
   /** Tokens of one reply; absent: what the model's server takes for it. */
   readonly maxOutputTokens?: number;
+  /** Characters of one tool result; a longer one is kept in a file. A quarter of the window is the limit where that is less. */
+  readonly maxResultChars: number;
 };
 
 export type ApprovalsConfig = {
@@ -53,6 +55,7 @@ export const agentSection = z
       max_turns: wholeNumber(AT_LEAST_1, 90),
       api_max_retries: wholeNumber(AT_LEAST_1, 3),
       max_output_tokens: wholeNumberOrNone(AT_LEAST_1),
+      max_result_chars: wholeNumber({ min: 1000, max: Number.MAX_SAFE_INTEGER }, 100_000),
     },
     SECTION,
   )
@@ -63,6 +66,7 @@ export const agentSection = z
       toolUseEnforcement: section.tool_use_enforcement ?? "auto",
       maxTurns: section.max_turns,
       apiMaxRetries: section.api_max_retries,
+      maxResultChars: section.max_result_chars,
       ...(section.max_output_tokens == null ? {} : { maxOutputTokens: section.max_output_tokens }),
     }),
   );

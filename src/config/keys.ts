@@ -122,6 +122,12 @@ export const CONFIG_KEYS: readonly ConfigKey[] = [
     undefined,
     "Most tokens of one reply; up to the model's server when absent.",
   ),
+  key(
+    "agent.max_result_chars",
+    "number",
+    100_000,
+    "Most characters of one tool result in the conversation, and at most a quarter of the window; longer ones are kept in a file.",
+  ),
   ...DELEGATION_KEYS,
   key(
     "approvals.destructive_slash_confirm",
@@ -158,6 +164,12 @@ export const CONFIG_KEYS: readonly ConfigKey[] = [
     "boolean",
     false,
     "Also write each conversation to a JSON file under sessions/.",
+  ),
+  key(
+    "sessions.orphan_file_days",
+    "number",
+    30,
+    "Days after which files of sessions that are gone are removed when a program starts; 0 for never.",
   ),
   key(
     "session_search.summarize",

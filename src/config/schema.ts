@@ -89,6 +89,8 @@ export type SessionsConfig = {
   readonly vacuumAfterPrune: boolean;
   readonly minIntervalHours: number;
   readonly writeJsonSnapshots: boolean;
+  /** 0: never. */
+  readonly orphanFileDays: number;
 };
 
 export type SummarizeMode = "off" | "on_request" | "always";
@@ -228,6 +230,7 @@ const sessionsSection = z
       vacuum_after_prune: boolean(true),
       min_interval_hours: wholeNumber(AT_LEAST_0, 24),
       write_json_snapshots: boolean(false),
+      orphan_file_days: wholeNumber(AT_LEAST_0, 30),
     },
     SECTION,
   )
@@ -238,6 +241,7 @@ const sessionsSection = z
       vacuumAfterPrune: section.vacuum_after_prune,
       minIntervalHours: section.min_interval_hours,
       writeJsonSnapshots: section.write_json_snapshots,
+      orphanFileDays: section.orphan_file_days,
     }),
   );
 

@@ -57,6 +57,7 @@ export {
   percentOf,
   preview,
   pyStrip,
+  sliceCodePoints,
   takeCodePoints,
 } from "./text.ts";
 export type { TextModel } from "./text-model.ts";

@@ -33,6 +33,12 @@ export function takeCodePoints(text: string, count: number): string {
   return text.slice(0, index);
 }
 
+/** `count` code points from the one with number `start` on, counted from 0. Never cuts a surrogate pair. */
+export function sliceCodePoints(text: string, start: number, count: number): string {
+  const from = HIGH_SURROGATE.test(text) ? takeCodePoints(text, start).length : start;
+  return takeCodePoints(text.slice(from), count);
+}
+
 /** `takeCodePoints`, with `...` behind it when something was cut. */
 export function preview(text: string, count: number): string {
   const head = takeCodePoints(text, count);

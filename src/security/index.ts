@@ -22,4 +22,4 @@ export {
   type ThreatScope,
   threatMessage,
 } from "./threats/scan.ts";
-export { fenceUntrusted } from "./untrusted.ts";
+export { fenceUntrusted, untrustedSourceOf } from "./untrusted.ts";

@@ -4,13 +4,29 @@ export type { SessionErrorCode } from "./errors.ts";
 export { type LineageMarks, readMarks, userOfSession } from "./lineage-marks.ts";
 export { type Maintained, type MaintenanceSettings, maintainSessions } from "./maintain.ts";
 export { openSessionStore, type SessionStoreOptions } from "./open.ts";
+export {
+  findOrphans,
+  type OrphanFile,
+  type Orphans,
+  removeOrphans,
+  STORED_SNAPSHOT,
+} from "./orphan-files.ts";
 export { isRefused, REFUSED_BY_POLICY, REFUSED_NOTE } from "./refused.ts";
+export {
+  type KeptFile,
+  keepResult,
+  listKeptFiles,
+  readKeptResult,
+  removeKeptResults,
+} from "./result-files.ts";
+export { lostResultNote, type NotedResult, notedResult, RESULT_ID, resultNote } from "./result-notes.ts";
 export type {
   ActiveSession,
   AnchoredView,
   ConversationMessage,
   ExportedSession,
   HandoffState,
+  KeptResult,
   ListedSession,
   MessageKey,
   MessageRow,

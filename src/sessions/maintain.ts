@@ -1,5 +1,7 @@
 // What a long-running program does with the session database when it starts.
+import type { SessionFiles } from "../home.ts";
 import { describeCause } from "../lib/index.ts";
+import { findOrphans, type OrphanFile, removeOrphans } from "./orphan-files.ts";
 import type { AutoMaintenance, SessionStore } from "./store.ts";
 
 export type MaintenanceSettings = {
@@ -7,6 +9,8 @@ export type MaintenanceSettings = {
   readonly retentionDays: number;
   readonly vacuumAfterPrune: boolean;
   readonly minIntervalHours: number;
+  /** Days after which a file that belongs to no session is removed. 0, or left out: never. */
+  readonly orphanFileDays?: number;
 };
 
 export type Maintained = {
@@ -14,14 +18,20 @@ export type Maintained = {
   readonly orphans: number;
   /** Null when it is switched off. */
   readonly pruning: AutoMaintenance | null;
+  /** Files of sessions that are gone, removed because of their age. */
+  readonly orphanFiles: number;
   readonly problems: readonly string[];
 };
+
+const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+const FILES_TIDIED = "hermes_memory_files_tidied";
 
 /** Never rejects: a conversation must not fail because tidying up did. */
 export async function maintainSessions(
   store: SessionStore,
   settings: MaintenanceSettings,
-  options: { readonly sessionsDir?: string } = {},
+  files: SessionFiles = {},
 ): Promise<Maintained> {
   const problems: string[] = [];
   const attempt = async (work: () => Promise<number>): Promise<number> => {
@@ -34,14 +44,37 @@ export async function maintainSessions(
   };
   const ghosts = await attempt(() => store.pruneEmptyGhostSessions());
   const orphans = await attempt(() => store.finalizeOrphanedCompressionSessions());
-  if (!settings.autoPrune) return { ghosts, orphans, pruning: null, problems };
-  const { retentionDays, minIntervalHours, vacuumAfterPrune: vacuum } = settings;
-  const pruning = await store.maybeAutoPruneAndVacuum({
-    retentionDays,
-    minIntervalHours,
-    vacuum,
-    ...options,
-  });
-  if (pruning.error !== undefined) problems.push(pruning.error);
-  return { ghosts, orphans, pruning, problems };
+  const pruning = settings.autoPrune ? await prune(store, settings, files) : null;
+  if (pruning?.error !== undefined) problems.push(pruning.error);
+  const orphanFiles = await attempt(() => removeOldOrphans(store, settings, files));
+  return { ghosts, orphans, pruning, orphanFiles, problems };
+}
+
+function prune(
+  store: SessionStore,
+  { retentionDays, minIntervalHours, vacuumAfterPrune: vacuum }: MaintenanceSettings,
+  files: SessionFiles,
+): Promise<AutoMaintenance> {
+  return store.maybeAutoPruneAndVacuum({ retentionDays, minIntervalHours, vacuum, ...files });
+}
+
+async function removeOldOrphans(
+  store: SessionStore,
+  { orphanFileDays = 0, minIntervalHours }: MaintenanceSettings,
+  files: SessionFiles,
+): Promise<number> {
+  const nowMs = Date.now(); // compared with times of files
+  if (orphanFileDays === 0 || !(await isDue(store, nowMs, minIntervalHours))) return 0;
+  const found = await findOrphans(store, files, { nowMs, olderThanMs: orphanFileDays * DAY_MS });
+  // A database that began after a file was written, because it replaced another one, cannot tell whose the file is.
+  const oldest = (await store.stats()).oldestStartedAt;
+  const isKnown = ({ modifiedMs }: OrphanFile) => oldest !== null && modifiedMs >= oldest * 1000;
+  const removed = await removeOrphans([...found.results, ...found.snapshots].filter(isKnown));
+  await store.setMeta(FILES_TIDIED, String(nowMs));
+  return removed;
+}
+
+async function isDue(store: SessionStore, nowMs: number, hours: number): Promise<boolean> {
+  const last = Number.parseFloat((await store.getMeta(FILES_TIDIED)) ?? "");
+  return Number.isNaN(last) || last > nowMs || nowMs - last >= hours * HOUR_MS;
 }

@@ -114,6 +114,19 @@ export type MessageKey = {
   readonly origin_id: number | null;
 };
 
+/** A tool result that is too long for its conversation: its row has the beginning, a file has all of it. */
+export type KeptResult = {
+  /** The name of the file without `.txt`. */
+  readonly id: string;
+  /** Of the whole text, in code points. */
+  readonly chars: number;
+  readonly session_id: string;
+  readonly message_id: number;
+  readonly tool_name: string | null;
+  /** The row's own text: the beginning of the result, and the note that names the file. */
+  readonly content: string;
+};
+
 /** What a context engine made of messages that left the context, or of other such summaries. */
 export type SummaryNode = {
   readonly node_id: string;

@@ -5,12 +5,14 @@
 // `session-db-damaged`, `session-db-read-only`, ...) and when the arguments make no sense; the codes are in errors.ts.
 // A read with `userId` sees the sessions of that user only: those of others, and those without an owner, do not exist. A read that
 // is passed `userId: undefined` rejects with `bad-user-id` (scope.ts).
+import type { SessionFiles } from "../home.ts";
 import type {
   ActiveSession,
   AnchoredView,
   ConversationMessage,
   ExportedSession,
   HandoffState,
+  KeptResult,
   ListedSession,
   MessageKey,
   MessageRow,
@@ -194,6 +196,8 @@ export type StoreStats = {
   readonly sessions: number;
   readonly archived: number;
   readonly messages: number;
+  /** Seconds since 1970; null without sessions. */
+  readonly oldestStartedAt: number | null;
   readonly sources: readonly { readonly source: string; readonly sessions: number }[];
   readonly bytes: number;
   /** `reference`: the index as the Python original made it; `hermes sessions optimize` turns it into `compact`. */
@@ -315,6 +319,13 @@ export interface SessionStore extends AsyncDisposable {
     sessionId: string,
     options?: Scope & { readonly limit?: number; readonly includeInactive?: boolean },
   ): Promise<UserMessagePreview[]>;
+  /** Tool results in files that rows of these sessions name: session by session, each in the order of ids. */
+  listKeptResults(
+    sessionIds: readonly string[],
+    options?: Scope & { readonly includeInactive?: boolean },
+  ): Promise<KeptResult[]>;
+  /** Of every user and session, rewound rows included: a file whose id is not among them is named by nobody. */
+  listAllKeptResultIds(): Promise<ReadonlySet<string>>;
   /** Of one session, or of all. Counts rewound rows too. */
   messageCount(sessionId?: string, scope?: Scope): Promise<number>;
   /** Rejects with `unknown-message` or `not-a-user-message`. */
@@ -417,17 +428,16 @@ export interface SessionStore extends AsyncDisposable {
   /** The same, as the original's rows. */
   searchMessages(query: string, options?: SearchOptions): Promise<SearchRow[]>;
 
-  // Delete and maintenance. `sessionsDir`: also remove the transcript files the original kept there.
-  deleteSession(id: string, options?: { readonly sessionsDir?: string }): Promise<boolean>;
-  deleteSessions(ids: readonly unknown[], options?: { readonly sessionsDir?: string }): Promise<number>;
+  // Delete and maintenance. With directories, the files that belong to what was deleted go as well, after the commit: JSON
+  // snapshots, transcripts of the original, and tool results that no other session's row names.
+  deleteSession(id: string, options?: SessionFiles): Promise<boolean>;
+  deleteSessions(ids: readonly unknown[], options?: SessionFiles): Promise<number>;
   deleteSessionIfEmpty(id: string): Promise<boolean>;
   deleteEmptySessions(): Promise<number>;
   countEmptySessions(): Promise<number>;
-  pruneSessions(options?: {
-    readonly olderThanDays?: number;
-    readonly source?: string;
-    readonly sessionsDir?: string;
-  }): Promise<number>;
+  pruneSessions(
+    options?: SessionFiles & { readonly olderThanDays?: number; readonly source?: string },
+  ): Promise<number>;
   /** What `pruneSessions` would remove. */
   listPrunable(options?: {
     readonly olderThanDays?: number;
@@ -436,12 +446,13 @@ export interface SessionStore extends AsyncDisposable {
   pruneEmptyGhostSessions(): Promise<number>;
   finalizeOrphanedCompressionSessions(): Promise<number>;
   /** Never rejects. */
-  maybeAutoPruneAndVacuum(options?: {
-    readonly retentionDays?: number;
-    readonly minIntervalHours?: number;
-    readonly vacuum?: boolean;
-    readonly sessionsDir?: string;
-  }): Promise<AutoMaintenance>;
+  maybeAutoPruneAndVacuum(
+    options?: SessionFiles & {
+      readonly retentionDays?: number;
+      readonly minIntervalHours?: number;
+      readonly vacuum?: boolean;
+    },
+  ): Promise<AutoMaintenance>;
   /** Merges each full-text index; the number of indexes. */
   optimizeFts(): Promise<number>;
   /** `optimizeFts`, then gives free space back to the file system. */

@@ -95,7 +95,7 @@ describe("a child's tools", () => {
       ],
     });
     await made.agent.run("go");
-    expect(requestsOf(made, "a")[0]?.tools).toEqual(["todo"]);
+    expect(requestsOf(made, "a")[0]?.tools).toEqual(["read_result", "todo"]);
     expect(requestsOf(made, "b")[0]?.tools).toContain("session_search"); // nothing in particular: the parent's
   });
 
@@ -107,8 +107,8 @@ describe("a child's tools", () => {
         options: { toolsets: ["delegation", "todo"] },
       });
       await made.agent.run("go");
-      expect(made.parentRequests[0]?.tools).toEqual(["delegate_task", "todo"]);
-      expect(requestsOf(made, "a")[0]?.tools).toEqual(["todo"]);
+      expect(made.parentRequests[0]?.tools).toEqual(["delegate_task", "read_result", "todo"]);
+      expect(requestsOf(made, "a")[0]?.tools).toEqual(["read_result", "todo"]);
     },
   );
 
@@ -123,8 +123,8 @@ describe("a child's tools", () => {
       options: { tools },
     });
     await made.agent.run("go");
-    expect(requestsOf(made, "a")[0]?.tools).toEqual(["todo"]);
-    expect(requestsOf(made, "b")[0]?.tools.toSorted()).toEqual(["look", "todo"]);
+    expect(requestsOf(made, "a")[0]?.tools).toEqual(["read_result", "todo"]);
+    expect(requestsOf(made, "b")[0]?.tools.toSorted()).toEqual(["look", "read_result", "todo"]);
   });
 
   it("are subject to the parent's preToolCall hook, on every level", async () => {

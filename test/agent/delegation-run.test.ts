@@ -79,6 +79,7 @@ describe("one task", () => {
     }
     expect(child?.raw).not.toContain("Recalled.");
     expect(child?.tools.toSorted()).toEqual([
+      "read_result",
       "session_search",
       "skill_manage",
       "skill_view",
@@ -183,7 +184,7 @@ describe("the child's session", () => {
   });
 
   it("is compacted like any when it grows too long, and stays a child", async () => {
-    const { tools } = lookTool(() => "boat ".repeat(6_000));
+    const { tools } = lookTool(() => "boat ".repeat(3_800));
     let looks = 0;
     const made = await turnHome(
       ({ tools: offered, messages }): Step => {

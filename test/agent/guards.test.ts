@@ -188,7 +188,7 @@ describe("a toolset that does not exist", () => {
       code: "unknown-toolset",
       hint: expect.stringContaining("memory"),
     });
-    expect((await another({ toolsets: ["todo", "user"] })).toolNames).toEqual(["todo"]);
+    expect((await another({ toolsets: ["todo", "user"] })).toolNames).toEqual(["read_result", "todo"]);
   });
 });
 

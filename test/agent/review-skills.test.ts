@@ -68,7 +68,7 @@ describe("the list of skills", () => {
     const made = await skillReviews({ options: { toolsets: ["memory"] } });
     await made.agent.run("hello");
     expect(made.turnRequests[0]?.system).not.toContain("available_skills");
-    expect(made.turnRequests[0]?.tools).toEqual(["memory"]);
+    expect(made.turnRequests[0]?.tools).toEqual(["memory", "read_result"]);
   });
 });
 

@@ -79,7 +79,7 @@ describe("the reviewer's request", () => {
   );
 
   it("has recall where it was also when the turn was compacted in its middle", async () => {
-    const { tools } = lookTool(() => longText("seen", 40_000));
+    const { tools } = lookTool(() => longText("seen", 19_000));
     const made = await recalling({
       config: {
         model: { context_length: 20_000 },
@@ -88,7 +88,7 @@ describe("the reviewer's request", () => {
       },
       options: { tools },
       turn: (_request, nth) =>
-        nth < 3 ? { toolCalls: [{ name: "look", arguments: { nth } }] } : { text: "So." },
+        nth < 5 ? { toolCalls: [{ name: "look", arguments: { nth } }] } : { text: "So." },
     });
     await made.agent.run("question");
     await made.reviewed();

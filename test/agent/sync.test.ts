@@ -208,6 +208,7 @@ describe("tools of a provider", () => {
       "delegate_task",
       "memory",
       "notes_find",
+      "read_result",
       "session_search",
       "skill_manage",
       "skill_view",

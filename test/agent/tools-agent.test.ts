@@ -223,7 +223,7 @@ describe("an MCP server in config", () => {
 });
 
 describe("a result too long for a conversation", () => {
-  it("goes to a file; model and database get its beginning and where the rest is", async () => {
+  it("goes to a file; model and database get its beginning and the id of the rest", async () => {
     const long = `${"0123456789".repeat(12_000)} the end`;
     const dump = tool({ inputSchema: z.object({}), execute: async () => long });
     const { agent, wire } = await agentHome(
@@ -234,9 +234,8 @@ describe("a result too long for a conversation", () => {
     const [result = ""] = toolTexts(agent);
     expect(result.length).toBeLessThan(2_500);
     expect(result.startsWith("0123456789")).toBe(true);
-    const path = /in the file (\S+): /.exec(result)?.[1] ?? "";
-    expect(path.startsWith(join(agent.home, "tool-results"))).toBe(true);
-    expect(readFileSync(path, "utf8")).toBe(long);
+    const id = /kept as result (\S+): read it in parts with read_result/.exec(result)?.[1] ?? "";
+    expect(readFileSync(join(agent.home, "tool-results", `${id}.txt`), "utf8")).toBe(long);
     expect(wire.wireMessages(1).at(-1)).toMatchObject({ content: result });
     const rows = (await agent.store?.getMessages(agent.sessionId)) ?? [];
     expect(rows.find(({ role }) => role === "tool")?.content).toBe(result);

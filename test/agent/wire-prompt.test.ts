@@ -87,7 +87,7 @@ describe("the system prompt of a request", () => {
     expect(all.system).toContain("look for it with `session_search`");
 
     const search = await firstRequest({ toolsets: ["session_search"] });
-    expect(search.tools).toEqual(["session_search"]);
+    expect(search.tools).toEqual(["read_result", "session_search"]);
     expect(search.system).not.toContain("`memory` tool");
     expect(search.system).toContain("look for it with `session_search`");
 

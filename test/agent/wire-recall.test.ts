@@ -221,7 +221,7 @@ describe("recalled memory and compaction", () => {
     const big = tool({
       description: "Much text.",
       inputSchema: z.object({ n: z.number() }),
-      execute: ({ n }) => `part ${n} ${"lorem ".repeat(4_500)}`,
+      execute: ({ n }) => `part ${n} ${"lorem ".repeat(3_200)}`,
     });
     let calls = 0;
     const made = await recalling(

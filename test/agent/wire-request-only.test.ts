@@ -95,7 +95,7 @@ describe("a message that is stored otherwise than it is sent", () => {
     const big = tool({
       description: "Much text.",
       inputSchema: z.object({ n: z.number() }),
-      execute: ({ n }) => `part ${n} ${"lorem ".repeat(4_500)}`,
+      execute: ({ n }) => `part ${n} ${"lorem ".repeat(3_200)}`,
     });
     let calls = -1;
     const script: Script = ({ tools }) => {

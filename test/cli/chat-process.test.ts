@@ -141,7 +141,7 @@ describe("hermes chat in a pipe", () => {
     const args = ["chat", "--quiet", "--toolsets", "todo", "--system", "Speak softly.", "--no-memory"];
     await runHermes(args, { home, input: "Hello\n" });
     const [request] = turns();
-    expect(request?.tools).toEqual(["todo"]);
+    expect(request?.tools).toEqual(["read_result", "todo"]);
     expect(request?.system).toContain("Speak softly.");
   });
 });

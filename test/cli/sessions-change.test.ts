@@ -1,6 +1,8 @@
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { sessionFiles } from "../../src/home.ts";
+import { resultNote, STORED_SNAPSHOT } from "../../src/sessions/index.ts";
 import { runHere, runHermes, runJson } from "./run.ts";
 import {
   CHINESE,
@@ -167,5 +169,73 @@ describe("hermes sessions prune", () => {
     });
     expect({ stdout, questions }).toEqual({ stdout: "Pruned 0 session(s).\n", questions: [] });
     expect((await runHere(["sessions", "prune", "--older-than", "-1"], { home })).code).toBe(2);
+  });
+});
+
+describe("files of sessions", () => {
+  const DAYS = 86_400_000;
+
+  /** A home whose crane session names the result `1-00000001`; another result and a snapshot belong to nobody. */
+  async function homeWithFiles(): Promise<{ home: string; left: () => string[] }> {
+    const home = await homeWithSessions();
+    const { sessionsDir, resultsDir } = sessionFiles(home);
+    for (const directory of [sessionsDir, resultsDir]) mkdirSync(directory);
+    const note = resultNote({ id: "1-00000001", chars: 3, shownChars: 1, reader: "read_result" });
+    await withStore(home, (store) =>
+      store.appendMessage(CRANE, { role: "tool", toolCallId: "1", content: `a\n\n${note}` }),
+    );
+    const old = (Date.now() - 2 * DAYS) / 1000;
+    const files = {
+      [join(resultsDir, "1-00000001.txt")]: "abc",
+      [join(resultsDir, "2-00000001.txt")]: "abc",
+      [join(sessionsDir, `session_${CRANE}.json`)]: "{}",
+      [join(sessionsDir, "session_gone.json")]: JSON.stringify({ ...STORED_SNAPSHOT, messages: [] }, null, 2),
+      [join(sessionsDir, "session_legacy.json")]: "{}",
+    };
+    for (const [path, text] of Object.entries(files)) {
+      writeFileSync(path, text);
+      utimesSync(path, old, old);
+    }
+    return { home, left: () => [...readdirSync(resultsDir), ...readdirSync(sessionsDir)].sort() };
+  }
+
+  it("go with a session that is deleted", async () => {
+    const { home, left } = await homeWithFiles();
+    expect((await runHere(["sessions", "delete", CRANE, "--yes"], { home })).code).toBe(0);
+    expect(left()).toEqual(["2-00000001.txt", "session_gone.json", "session_legacy.json"]);
+  });
+
+  it("that belong to nobody are reported by doctor, with the command that removes them", async () => {
+    const { home } = await homeWithFiles();
+    const { findings } = (await runJson(["doctor"], { home })) as { findings: Record<string, string>[] };
+    expect(findings.filter(({ check }) => check === "files")).toEqual([
+      {
+        check: "files",
+        status: "warn",
+        message: expect.stringMatching(
+          /^1 tool result and 1 JSON snapshot of sessions that are gone, \d+ B\.$/,
+        ),
+        remedy: "'hermes sessions prune --orphans' lists them, asks, and removes them.",
+      },
+      { check: "files", status: "ok", message: expect.stringContaining("1 conversation in ") },
+    ]);
+  });
+
+  it("that belong to nobody are listed and, after a question, removed", async () => {
+    const { home, left } = await homeWithFiles();
+    const rehearsal = await runHere(["sessions", "prune", "--orphans", "--dry-run"], { home });
+    expect(rehearsal.stdout).toMatch(
+      /2-00000001\.txt {2}3 bytes\n.*session_gone\.json.*\n2 file\(s\) would be removed/,
+    );
+    expect((await runHere(["sessions", "prune", "--orphans"], { home })).stdout).toBe("Cancelled.\n");
+    const recent = await runHere(["sessions", "prune", "--orphans", "--older-than", "3", "-y"], { home });
+    expect(recent.stdout).toBe("Removed 0 file(s).\n");
+    expect(left()).toHaveLength(5);
+    expect(await runJson(["sessions", "prune", "--orphans", "--yes"], { home })).toMatchObject({
+      success: true,
+      removed: 2,
+    });
+    expect(left()).toEqual(["1-00000001.txt", `session_${CRANE}.json`, "session_legacy.json"]);
+    expect((await runHere(["sessions", "prune", "--orphans", "--source", "cli"], { home })).code).toBe(2);
   });
 });

@@ -50,6 +50,7 @@ describe("loading config.yaml", () => {
           toolUseEnforcement: "auto",
           maxTurns: 90,
           apiMaxRetries: 3,
+          maxResultChars: 100_000,
         },
         approvals: { destructiveSlashConfirm: true },
         mcpServers: [],
@@ -69,6 +70,7 @@ describe("loading config.yaml", () => {
           vacuumAfterPrune: true,
           minIntervalHours: 24,
           writeJsonSnapshots: false,
+          orphanFileDays: 30,
         },
         sessionSearch: {
           summarize: "off",

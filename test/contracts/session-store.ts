@@ -4,6 +4,7 @@ import { conversationContract } from "./session-store/conversation.ts";
 import { deletionContract } from "./session-store/deletion.ts";
 import { exportImportContract } from "./session-store/export-import.ts";
 import { handoffContract } from "./session-store/handoff.ts";
+import { keptResultsContract } from "./session-store/kept-results.ts";
 import { leasesContract } from "./session-store/leases.ts";
 import { lineageContract } from "./session-store/lineage.ts";
 import { listingContract } from "./session-store/listing.ts";
@@ -38,6 +39,7 @@ export function sessionStoreContract(backend: string, harness: Harness): void {
     describe("continuing and branching", () => splittingContract(harness));
     describe("listing", () => listingContract(harness));
     describe("deleting and pruning", () => deletionContract(harness));
+    describe("results in files", () => keptResultsContract(harness));
     describe("maintenance", () => maintenanceContract(harness));
     describe("summary nodes", () => summaryNodesContract(harness));
     describe("compression locks", () => locksContract(harness));

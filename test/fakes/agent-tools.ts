@@ -38,6 +38,7 @@ export function batchContext(home: string, changes: Partial<BatchContext> = {}):
   const controller = new AbortController();
   return {
     home,
+    limits: { chars: 100_000, tokens: Number.POSITIVE_INFINITY, tokenFactor: 1 },
     taskId: "task",
     sessionId: () => "20260101_000000_abcdef",
     messages: () => [],

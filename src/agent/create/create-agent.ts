@@ -3,7 +3,7 @@
 import { homedir } from "node:os";
 import { resolve } from "node:path";
 import { mcpServerRemarks, useEnvFile } from "../../config/index.ts";
-import { ensureHome } from "../../home.ts";
+import { ensureHome, sessionFiles } from "../../home.ts";
 import { systemClock } from "../../lib/index.ts";
 import { silentLogger } from "../../lib/logger.ts";
 import { TokenCalibration } from "../../models/index.ts";
@@ -174,7 +174,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
   core.table = tools.table;
   await startEngine(core);
   if (store !== undefined && !store.readOnly && options.delegatedBy === undefined)
-    void maintainSessions(store, config.sessions).then(({ problems }) => {
+    void maintainSessions(store, config.sessions, sessionFiles(home)).then(({ problems }) => {
       for (const problem of problems) log.warn(`Tidying up sessions: ${problem}`);
     });
   const owned = cleanup.move();

@@ -14,8 +14,10 @@ import {
   engineTools,
   knownToolsets,
   providerTools,
+  READ_RESULT,
   resolveToolset,
   selectTools,
+  type ToolsetChoice,
   ToolTable,
   unknownToolsets,
   userTools,
@@ -79,7 +81,8 @@ export async function openTools(
     resolveToolset,
   };
   const external = manager === undefined ? [] : providerTools(manager, gate);
-  const table = new ToolTable([...chosen, ...brought, ...external], {
+  const present = [...chosen, ...brought, ...external];
+  const table = new ToolTable([...present, ...readerFor(present, offered, choice)], {
     refused: manager?.getRefusedToolNames() ?? [],
   });
   for (const { name, owner, kept } of table.leftOut)
@@ -91,6 +94,21 @@ export async function openTools(
       new Map(ownTools(core, { ...input, reviewOf: sessionId }).map((tool) => [tool.schema.name, tool])),
     close: () => servers.close(),
   };
+}
+
+/**
+ * With any set that is chosen: every tool can have a result that is too long, and then this is the way to read it. A program
+ * that asks for no tool of the agent's gets none.
+ */
+function readerFor(
+  present: readonly AgentTool[],
+  offered: readonly AgentTool[],
+  { enabled, disabled }: ToolsetChoice,
+): readonly AgentTool[] {
+  const isPresent = present.some(({ schema }) => schema.name === READ_RESULT);
+  if (isPresent || present.length === 0 || enabled?.length === 0) return [];
+  const reader = offered.filter(({ schema }) => schema.name === READ_RESULT);
+  return selectTools(reader, { enabled: null, disabled });
 }
 
 /** A set whose name is mistyped would leave an agent without tools, and nobody would know why. */

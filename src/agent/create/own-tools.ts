@@ -1,6 +1,7 @@
 // The agent's own tools. The same list is made twice: for the conversation, and for the reviewer, whose writes have another
 // origin and go to nobody else.
 import type { ApprovalCallback } from "../../curated/index.ts";
+import { sessionFiles } from "../../home.ts";
 import type { TextModel } from "../../lib/index.ts";
 import { scopeOfUser, sessionSearchSettings } from "../../sessions/index.ts";
 import type { SkillStore } from "../../skills/index.ts";
@@ -8,7 +9,9 @@ import type { AgentCore } from "../core.ts";
 import { mirrorWrite } from "../memory-mirror.ts";
 import {
   type AgentTool,
+  fits,
   memoryAgentTool,
+  readResultAgentTool,
   sessionSearchAgentTool,
   skillAgentTools,
   todoAgentTool,
@@ -52,6 +55,13 @@ export function ownTools(core: AgentCore, input: OwnToolsInput): AgentTool[] {
       scope: scopeOfUser(user),
       summarizer: input.summarizer,
       clock,
+      fits: (text) => fits(text, core.resultLimits),
+    }),
+    readResultAgentTool({
+      directory: sessionFiles(home).resultsDir,
+      store: () => store,
+      scope: scopeOfUser(user),
+      limits: () => core.resultLimits,
     }),
     todoAgentTool(todo),
     ...(input.skills === undefined

@@ -86,13 +86,14 @@ function permission({ parts }: AgentCore, scope: ReviewScope): AgentHooks {
 function limited(table: ToolTable, { scope, tools }: ReviewInput): ToolTable {
   return new ToolTable(
     table.tools.map((tool): AgentTool => {
-      const { schema, toolset, isReadOnly, isHousekeeping = false } = tool;
+      const { schema, toolset, isReadOnly, isHousekeeping = false, isRepeatable = false } = tool;
       const own = tools.get(schema.name);
       return {
         schema,
         toolset,
         isReadOnly,
         isHousekeeping,
+        isRepeatable,
         preview: (args) => tool.preview(args),
         run: async (args, call) => {
           const why = refusal(schema.name, args, scope);

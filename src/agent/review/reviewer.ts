@@ -1,7 +1,10 @@
 // Looks after memory and skills when enough has been said: after the reply, one at a time, and never in the user's way. What it
 // wrote is told in a line; what goes wrong is told once, counted and logged.
 import type { HermesConfig, NotificationLevel } from "../../config/index.ts";
+import type { ContextMessage } from "../../context/index.ts";
+import { sessionFiles } from "../../home.ts";
 import { describeCause } from "../../lib/index.ts";
+import { notedResult, removeKeptResults } from "../../sessions/index.ts";
 import type { AgentCore } from "../core.ts";
 import { tokenUpdate } from "../session/totals.ts";
 import type { AgentTool } from "../tools/tool.ts";
@@ -67,6 +70,7 @@ export class Reviewer {
     core.emit({ type: "review-start", sessionId, ...scope });
     const error = await this.#problem(fork, late);
     const added = fork.core.parts.transcript.messages.slice(messages.length + 1);
+    await forgetResults(parts.home, added);
     const summary = reviewSummary(reviewWrites(added, notificationLevel(parts.config, parts.platform)));
     await this.#charge(fork.core, sessionId);
     await this.#count(error);
@@ -122,6 +126,15 @@ export class Reviewer {
       // counters; the next review counts again
     }
   }
+}
+
+/** A review has no rows, so nobody can read its long results any more. */
+async function forgetResults(home: string, messages: readonly ContextMessage[]): Promise<void> {
+  const ids = messages.map(({ content, tool_call_id }) => notedResult(content, tool_call_id)?.id);
+  await removeKeptResults(
+    sessionFiles(home).resultsDir,
+    ids.filter((id) => id !== undefined),
+  );
 }
 
 export function notificationLevel({ display }: HermesConfig, platform: string): NotificationLevel {

@@ -5,9 +5,10 @@ import type { ToolArguments } from "../tools/tool.ts";
 export type ReviewScope = { readonly memory: boolean; readonly skills: boolean };
 
 /** `actions`: the values of the argument `action` that are allowed; undefined where a tool only looks. */
-type Right = { readonly for: keyof ReviewScope; readonly actions?: readonly string[] };
+type Right = { readonly for: keyof ReviewScope | "either"; readonly actions?: readonly string[] };
 
 const RIGHTS: Readonly<Record<string, Right>> = {
+  read_result: { for: "either" }, // a long skill has to be read in parts
   memory: { for: "memory", actions: ["add", "replace", "search_archive"] },
   skills_list: { for: "skills" },
   skill_view: { for: "skills" },
@@ -18,7 +19,7 @@ const RIGHTS: Readonly<Record<string, Right>> = {
 export function refusal(name: string, args: ToolArguments, scope: ReviewScope): string | undefined {
   const right = Object.hasOwn(RIGHTS, name) ? RIGHTS[name] : undefined;
   if (right === undefined) return notAllowed(name);
-  if (!scope[right.for])
+  if (right.for !== "either" && !scope[right.for])
     return `This review is about ${scope.memory ? "memory" : "skills"} only, so '${name}' was not run.`;
   const { action } = args;
   if (right.actions === undefined || (typeof action === "string" && right.actions.includes(action)))

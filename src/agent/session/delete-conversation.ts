@@ -1,19 +1,26 @@
 // Deleting a conversation for good: every session that compactions made of it, and the files beside the database.
 import { rm } from "node:fs/promises";
 import { basename, join } from "node:path";
-import type { SessionStore } from "../../sessions/index.ts";
+import { sessionFiles } from "../../home.ts";
+import { notedResult, removeKeptResults, type SessionStore } from "../../sessions/index.ts";
 import type { AgentCore } from "../core.ts";
 
 /** Branches of it, and what it is a branch of, are conversations of their own and stay. */
-export async function deleteConversation({ parts: { store, home }, sessionId }: AgentCore): Promise<void> {
-  const sessionsDir = join(home, "sessions");
-  const ids = store === undefined ? [sessionId] : await chainOf(store, sessionId);
-  const delegates = (await store?.listDelegates(ids)) ?? [];
-  await store?.deleteSessions(ids, { sessionsDir });
-  for (const id of [...ids, ...delegates]) {
-    const name = `session_${id}.json`;
-    if (name === basename(name)) await rm(join(sessionsDir, name), { force: true });
-  }
+export async function deleteConversation({ parts, sessionId }: AgentCore): Promise<void> {
+  const { store, home, transcript } = parts;
+  const files = sessionFiles(home);
+  await store?.deleteSessions(await chainOf(store, sessionId), files);
+  const snapshot = `session_${sessionId}.json`; // also of a session that never got a row
+  if (snapshot === basename(snapshot)) await rm(join(files.sessionsDir, snapshot), { force: true });
+  if (store !== undefined) return;
+  // Without a database nothing but the live list names them.
+  const noted = transcript.messages.map(
+    ({ content, tool_call_id }) => notedResult(content, tool_call_id)?.id,
+  );
+  await removeKeptResults(
+    files.resultsDir,
+    noted.filter((id) => id !== undefined),
+  );
 }
 
 /** Another process may have gone on with it. */

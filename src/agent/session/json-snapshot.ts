@@ -3,7 +3,9 @@
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ContextMessage, toWire } from "../../context/index.ts";
+import { sessionFiles } from "../../home.ts";
 import { describeCause, writeFileAtomic } from "../../lib/index.ts";
+import { STORED_SNAPSHOT } from "../../sessions/index.ts";
 import type { AgentCore } from "../core.ts";
 import type { AgentMessage } from "../message.ts";
 import { masked } from "../rows.ts";
@@ -11,7 +13,7 @@ import { masked } from "../rows.ts";
 export function writeJsonSnapshot(core: AgentCore): void {
   const { config, home, transcript, platform, prompt, log, clock } = core.parts;
   if (!config.sessions.writeJsonSnapshots || transcript.messages.length === 0) return;
-  const directory = join(home, "sessions");
+  const directory = sessionFiles(home).sessionsDir;
   const path = join(directory, `session_${core.sessionId}.json`);
   const { model, baseUrl } = core.model.identity;
   const count = transcript.messages.length;
@@ -20,6 +22,7 @@ export function writeJsonSnapshot(core: AgentCore): void {
     if (storedCount(path) > count) return;
     mkdirSync(directory, { recursive: true, mode: 0o700 });
     const snapshot = {
+      ...(core.hasRow ? STORED_SNAPSHOT : {}),
       session_id: core.sessionId,
       model,
       base_url: baseUrl,

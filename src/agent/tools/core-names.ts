@@ -5,6 +5,7 @@ export const CORE_TOOLSETS = {
   memory: ["memory"],
   session_search: ["session_search"],
   todo: ["todo"],
+  results: ["read_result"],
   skills: ["skills_list", "skill_view", "skill_manage"],
   delegation: ["delegate_task"],
 } as const satisfies Readonly<Record<string, readonly string[]>>;

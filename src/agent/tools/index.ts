@@ -12,6 +12,8 @@ export { type EngineTools, engineTools } from "./engine-tools.ts";
 export { connectMcpServers, type McpConnections, type McpDeps, type McpNotice } from "./mcp-tools.ts";
 export { type MemoryAgentToolDeps, memoryAgentTool } from "./memory.ts";
 export { providerTools } from "./provider-tools.ts";
+export { READ_RESULT, type ReadResultDeps, readResultAgentTool, readResultSchema } from "./read-result.ts";
+export { fits, type ResultLimits, resultLimits } from "./result-limits.ts";
 export { type BatchContext, type CallResult, runBatch, type ToolEvent, toolMessage } from "./run-batch.ts";
 export type { PreToolCall, PreToolCallAnswer } from "./run-call.ts";
 export { type SessionSearchAgentToolDeps, sessionSearchAgentTool } from "./session-search.ts";

@@ -1,10 +1,12 @@
 // Runs the calls of one reply and gives a result for each, in their order, whatever tools do and whenever the user
 // interrupts.
 import type { ContextMessage } from "../../context/index.ts";
-import { codePointLength } from "../../lib/index.ts";
+import { sessionFiles } from "../../home.ts";
 import { fenceUntrusted } from "../../security/index.ts";
 import type { AgentEvent } from "../events.ts";
 import type { CheckedCall } from "./calls.ts";
+import { READ_RESULT } from "./read-result.ts";
+import type { ResultLimits } from "./result-limits.ts";
 import { type CallEnd, type PreToolCall, runCall } from "./run-call.ts";
 import { spill, tooLong } from "./spill.ts";
 import type { ToolTable } from "./table.ts";
@@ -14,6 +16,8 @@ export type ToolEvent = Extract<AgentEvent, { readonly type: "tool-start" | "too
 export type BatchContext = {
   /** Long results go to `<home>/tool-results`. */
   readonly home: string;
+  /** How long a result may be. */
+  readonly limits: ResultLimits;
   readonly taskId: string;
   /** Asked at each call. */
   readonly sessionId: () => string;
@@ -62,7 +66,7 @@ export async function runBatch(
   };
   const workers = isParallel ? Math.min(MOST_AT_ONCE, calls.length) : 1;
   await Promise.all(Array.from({ length: workers }, worker));
-  return toResults(table, calls, ends, context.home);
+  return toResults(table, calls, ends, context);
 }
 
 /** As the live list and the session store have it. */
@@ -78,9 +82,16 @@ async function toResults(
   table: ToolTable,
   calls: readonly CheckedCall[],
   ends: readonly CallEnd[],
-  home: string,
+  { home, limits }: BatchContext,
 ): Promise<readonly CallResult[]> {
-  const long = tooLong(ends.map(({ text }) => codePointLength(text)));
+  const texts = ends.map(({ text }) => text);
+  const long = tooLong(texts, limits);
+  const target = {
+    directory: sessionFiles(home).resultsDir,
+    limits,
+    among: long.size,
+    reader: table.has(READ_RESULT) ? READ_RESULT : undefined,
+  };
   return Promise.all(
     calls.map(async ({ id: callId, name }, place): Promise<CallResult> => {
       const end = ends[place];
@@ -90,12 +101,16 @@ async function toResults(
       const source = kind === "ran" || kind === "failed" ? table.get(name)?.untrustedSource : undefined;
       const result = { callId, name, kind, isError };
       if (!long.has(place)) return { ...result, text: fenced(end.text, source) };
-      const { preview, note, path } = await spill(end.text, home, callId);
+      if (kind === "ran" && table.get(name)?.isRepeatable) return { ...result, text: LEFT_OUT };
+      const { preview, note, path } = await spill(end.text, callId, target);
       const text = `${fenced(preview, source)}\n\n${note}`;
       return path === undefined ? { ...result, text } : { ...result, text, spilledTo: path };
     }),
   );
 }
+
+const LEFT_OUT =
+  "[The answer is left out: with the other results of this reply it would take more than half of the context window. Make this call again, without the others.]";
 
 /** The wording is matched by other programs. */
 function notStarted(name: string, isAfterOne: boolean): string {

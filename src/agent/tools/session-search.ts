@@ -22,6 +22,8 @@ export type SessionSearchAgentToolDeps = {
   /** For summaries. */
   readonly summarizer?: TextModel | undefined;
   readonly clock?: Clock | undefined;
+  /** Whether an answer is short enough; asked at each call, because the window can change. */
+  readonly fits?: ((text: string) => boolean) | undefined;
 };
 
 export function sessionSearchAgentTool(deps: SessionSearchAgentToolDeps): AgentTool {
@@ -44,6 +46,7 @@ export function sessionSearchAgentTool(deps: SessionSearchAgentToolDeps): AgentT
           currentSessionId: sessionId,
           liveMessageIds: rowIds(messages),
           signal,
+          fits: deps.fits,
         }),
       ),
   };

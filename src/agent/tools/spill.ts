@@ -1,66 +1,67 @@
-// Results too long for a conversation: the whole text goes to a file, the model gets its beginning and where the rest is.
-import { mkdir, writeFile } from "node:fs/promises";
-import { join } from "node:path";
-import {
-  codePointLength,
-  describeCause,
-  groupThousands,
-  randomHex,
-  takeCodePoints,
-} from "../../lib/index.ts";
+// Results too long for a conversation: the whole text goes to a file, the model gets its beginning and how to read the rest.
+import { codePointLength, describeCause, takeCodePoints } from "../../lib/index.ts";
+import { keepResult, lostResultNote, resultNote } from "../../sessions/index.ts";
+import { longestStart, RESULTS_OF_A_BATCH, type ResultLimits, shareOf } from "./result-limits.ts";
 
-export const MAX_RESULT_CHARS = 100_000;
-export const MAX_BATCH_CHARS = 200_000;
 const PREVIEW_CHARS = 1_500;
+/** A preview, with the note behind it, may take this part of what a whole result may. */
+const PREVIEW_SHARE = 0.25;
 
 export type Spilled = {
   readonly preview: string;
-  /** For the model: how long it is, where it is, how to get at the rest. */
+  /** For the model: how long it is, and how to get at the rest. */
   readonly note: string;
   /** Absent when it could not be written. */
   readonly path?: string;
 };
 
 /** Which of the results of one batch must go: the long ones, then the longest until the rest fits. Places in the list. */
-export function tooLong(lengths: readonly number[]): ReadonlySet<number> {
-  const longestFirst = lengths
-    .map((_, place) => place)
-    .sort((a, b) => at(lengths, b) - at(lengths, a) || a - b);
+export function tooLong(texts: readonly string[], limits: ResultLimits): ReadonlySet<number> {
+  const results = texts.map((text, place) => ({ place, share: shareOf(text, limits) }));
+  // Of two that are about as long the later one goes: what was asked for first is read first.
+  const step = ({ share }: { readonly share: number }): number =>
+    share > 1 ? share : Math.round(share * 20) / 20;
+  const longestFirst = results.toSorted((a, b) => step(b) - step(a) || b.place - a.place);
   const leaving = new Set<number>();
-  let total = lengths.reduce((sum, length) => sum + length, 0);
-  for (const place of longestFirst) {
-    const length = at(lengths, place);
+  let total = results.reduce((sum, { share }) => sum + share, 0);
+  for (const { place, share } of longestFirst) {
     // What is hardly longer than its own preview gains nothing.
-    if (length <= MAX_RESULT_CHARS && (total <= MAX_BATCH_CHARS || length <= 2 * PREVIEW_CHARS)) break;
+    const isShort = codePointLength(texts[place] ?? "") <= 2 * PREVIEW_CHARS && share <= PREVIEW_SHARE;
+    if (share <= 1 && (total <= RESULTS_OF_A_BATCH || isShort)) break;
     leaving.add(place);
-    total -= length - PREVIEW_CHARS;
+    total -= share;
   }
   return leaving;
 }
 
+export type SpillTarget = {
+  /** The directory of kept results. */
+  readonly directory: string;
+  readonly limits: ResultLimits;
+  /** How many results of this batch are spilled: their previews share its room. */
+  readonly among: number;
+  /** The tool that reads kept results, when the model has it. */
+  readonly reader: string | undefined;
+};
+
 /** Never rejects: a full disk costs the rest of the text, and the note says so. */
-export async function spill(text: string, home: string, callId: string): Promise<Spilled> {
-  const preview = takeCodePoints(text, PREVIEW_CHARS);
-  const size = `The result has ${groupThousands(codePointLength(text))} characters; only the first ${groupThousands(PREVIEW_CHARS)} are shown.`;
-  const less = "or call the tool again with arguments that ask for less";
+export async function spill(text: string, callId: string, target: SpillTarget): Promise<Spilled> {
+  const whole = text.toWellFormed(); // half a surrogate pair cannot be written
+  const preview = previewOf(whole, target);
+  const [chars, shownChars] = [codePointLength(whole), codePointLength(preview)];
   try {
-    const path = await write(text, join(home, "tool-results"), callId);
-    const note = `[${size} All of it is in the file ${path}: read it in parts with a tool that reads files, ${less}.]`;
-    return { preview, path, note };
+    const { id, path } = await keepResult(target.directory, callId, whole);
+    return { preview, path, note: resultNote({ id, chars, shownChars, reader: target.reader }) };
   } catch (cause) {
-    const note = `[${size} The rest could not be kept (${describeCause(cause)}); ask for less and call the tool again.]`;
-    return { preview, note };
+    return { preview, note: lostResultNote(chars, shownChars, describeCause(cause)) };
   }
 }
 
-async function write(text: string, directory: string, callId: string): Promise<string> {
-  await mkdir(directory, { recursive: true, mode: 0o700 });
-  const name = callId.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, 48);
-  const path = join(directory, `${name}-${randomHex(4)}.txt`);
-  await writeFile(path, text, { flag: "wx", mode: 0o600 });
-  return path;
-}
-
-function at(lengths: readonly number[], place: number): number {
-  return lengths[place] ?? 0;
+function previewOf(text: string, { limits, among }: SpillTarget): string {
+  const share = Math.min(PREVIEW_SHARE, RESULTS_OF_A_BATCH / 4 / among);
+  return longestStart(
+    takeCodePoints(text, PREVIEW_CHARS),
+    PREVIEW_CHARS,
+    (start) => shareOf(start, limits) <= share,
+  );
 }

@@ -36,6 +36,8 @@ export type AgentTool = {
   readonly isReadOnly: boolean;
   /** A turn whose last tools were all of this kind may end with the text that came with them. */
   readonly isHousekeeping?: boolean;
+  /** The same call can be made again: an answer for which a batch has no room is left out and not kept in a file. */
+  readonly isRepeatable?: boolean;
   /** Results come from outside and are fenced under this name. */
   readonly untrustedSource?: string;
   /** One line for a person; must not throw and holds no secrets. */

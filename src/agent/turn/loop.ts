@@ -161,6 +161,7 @@ class Loop {
     if (!(await isOurs(this.#turn))) return takenOver(core.sessionId);
     const results = await runBatch(core.table, calls, {
       home: core.parts.home,
+      limits: core.resultLimits,
       taskId: this.#turn.taskId,
       sessionId: () => core.sessionId,
       messages: () => core.parts.transcript.messages,

@@ -1,9 +1,9 @@
 // The session database: whether it opens, and whether its pages and its search index are sound.
 import { existsSync, statSync } from "node:fs";
 import { REVIEW_COUNTS_KEY, readReviewCounts } from "../../agent/index.ts";
-import { sessionDatabasePath } from "../../home.ts";
+import { sessionDatabasePath, sessionFiles } from "../../home.ts";
 import { describeCause, HermesError } from "../../lib/index.ts";
-import { openSessionStore, type SessionStore } from "../../sessions/index.ts";
+import { findOrphans, type OrphanFile, openSessionStore, type SessionStore } from "../../sessions/index.ts";
 import { counted } from "../printing.ts";
 import { bytes, type Finding, fail, fine, warn } from "./finding.ts";
 import type { Patient } from "./run.ts";
@@ -25,7 +25,13 @@ export async function checkSessions({ home }: Patient): Promise<Finding[]> {
       "sessions",
       `${sessions + archived} sessions, ${messages} messages, ${bytes(size)}${indexChecked ? "" : "; the search index was not compared with them"}.`,
     );
-    return [found, ...aboutIndex(index), ...aboutMode(path), ...(await aboutReviews(store))];
+    return [
+      found,
+      ...aboutIndex(index),
+      ...aboutMode(path),
+      ...(await aboutFiles(store, home)),
+      ...(await aboutReviews(store)),
+    ];
   } catch (cause) {
     const hint = cause instanceof HermesError ? cause.hint : undefined;
     return [fail("sessions", describeCause(cause), hint ?? "Run 'hermes sessions repair'.")];
@@ -45,6 +51,34 @@ function aboutIndex(index: string): Finding[] {
       "Finish it with 'hermes sessions optimize'.",
     ),
   ];
+}
+
+/** Files whose session is gone. What may be the only copy of a conversation is only mentioned. */
+async function aboutFiles(store: SessionStore, home: string): Promise<Finding[]> {
+  const { results, snapshots, unknownSnapshots } = await findOrphans(store, sessionFiles(home), {
+    nowMs: Date.now(),
+  });
+  const findings: Finding[] = [];
+  const orphans = [...results, ...snapshots];
+  if (orphans.length > 0) {
+    const what = [
+      ...(results.length > 0 ? [counted(results.length, "tool result")] : []),
+      ...(snapshots.length > 0 ? [counted(snapshots.length, "JSON snapshot")] : []),
+    ];
+    const told = `${what.join(" and ")} of sessions that are gone, ${bytes(sizeOf(orphans))}.`;
+    findings.push(
+      warn("files", told, "'hermes sessions prune --orphans' lists them, asks, and removes them."),
+    );
+  }
+  if (unknownSnapshots.length > 0) {
+    const told = `${counted(unknownSnapshots.length, "conversation")} in ${sessionFiles(home).sessionsDir}, ${bytes(sizeOf(unknownSnapshots))}, that this database does not have. A file may be the only copy, so nothing removes it.`;
+    findings.push(fine("files", told));
+  }
+  return findings.length > 0 ? findings : [fine("files", "Every file of a session has its session.")];
+}
+
+function sizeOf(files: readonly OrphanFile[]): number {
+  return files.reduce((sum, file) => sum + file.bytes, 0);
 }
 
 /** Reviews run in the background; here is where one sees that they fail. */

@@ -157,14 +157,19 @@ export const sessionsCommands: readonly CommandSpec[] = [
       "older-than": {
         kind: "integer",
         placeholder: "days",
-        summary: "started more than so many days ago (90)",
+        summary: "started more than so many days ago (90); of files, last written (0)",
       },
       source,
+      orphans: {
+        kind: "boolean",
+        summary: "instead, delete files of sessions that are gone: kept tool results, JSON snapshots",
+      },
       yes,
       "dry-run": { kind: "boolean", summary: "only list what would go" },
     },
     examples: [
       "hermes sessions prune --dry-run",
+      "hermes sessions prune --orphans",
       "hermes sessions prune --older-than 30 --source cron --yes",
     ],
     load: async () => (await import("./prune.ts")).prune,

@@ -4,7 +4,7 @@ import type { CommandBody } from "../command.ts";
 import { counted } from "../printing.ts";
 import { declined } from "./confirm.ts";
 import { findSession, notFoundAnywhere } from "./find-session.ts";
-import { openExisting, transcriptsDirectory } from "./open-store.ts";
+import { filesOf, openExisting } from "./open-store.ts";
 import { absoluteTime } from "./relative-time.ts";
 import { flat } from "./table.ts";
 
@@ -29,7 +29,7 @@ export const remove: CommandBody = async (input, context) => {
     context,
   );
   if (refused) return refused;
-  const deleted = await store.deleteSessions(ids, { sessionsDir: transcriptsDirectory(context) });
+  const deleted = await store.deleteSessions(ids, filesOf(context));
   return {
     json: { success: true, deleted: ids, count: deleted, delegate_runs: delegates },
     lines: ids.map((id) => `Deleted session '${flat(id)}'.`),

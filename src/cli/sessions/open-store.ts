@@ -1,7 +1,6 @@
 // The session database of the chosen home. Looking at it makes neither a home nor a file.
 import { statSync } from "node:fs";
-import { join } from "node:path";
-import { sessionDatabasePath } from "../../home.ts";
+import { type SessionFiles, sessionDatabasePath, sessionFiles } from "../../home.ts";
 import { describeCause, errnoCode, HermesError } from "../../lib/index.ts";
 import { openSessionStore, type SessionStore } from "../../sessions/index.ts";
 import type { CommandContext } from "../command.ts";
@@ -11,9 +10,9 @@ export function databasePath({ home }: CommandContext): string {
   return sessionDatabasePath(home.home);
 }
 
-/** Where the Python original keeps transcripts of its own, which go with their session. */
-export function transcriptsDirectory({ home }: CommandContext): string {
-  return join(home.home, "sessions");
+/** What goes with a session. */
+export function filesOf({ home }: CommandContext): Required<SessionFiles> {
+  return sessionFiles(home.home);
 }
 
 /** Undefined when there is no database yet. */

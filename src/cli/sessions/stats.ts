@@ -8,6 +8,7 @@ const NOTHING: StoreStats = {
   sessions: 0,
   archived: 0,
   messages: 0,
+  oldestStartedAt: null,
   sources: [],
   bytes: 0,
   index: "missing",
@@ -23,9 +24,10 @@ const INDEXES: Record<StoreStats["index"], string> = {
 export const stats: CommandBody = async (_input, context) => {
   await using store = await openExisting(context, "read");
   const counts = store ? await store.stats() : NOTHING;
-  const { sessions, archived, messages, sources, bytes, index } = counts;
+  const { oldestStartedAt: oldest_started_at, ...named } = counts;
+  const { sessions, archived, messages, sources, bytes, index } = named;
   return {
-    json: { path: databasePath(context), exists: store !== undefined, ...counts },
+    json: { path: databasePath(context), exists: store !== undefined, ...named, oldest_started_at },
     lines: [
       `Total sessions: ${sessions}`,
       ...(archived > 0 ? [`Archived sessions: ${archived}`] : []),

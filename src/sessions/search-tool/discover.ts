@@ -138,16 +138,16 @@ function toResults(places: readonly Place[], { settings }: Lookup): object[] {
 // Forty words are a few hundred characters, but a "word" may be a whole file in base64.
 const MAX_SNIPPET_CHARS = 1000;
 
-function shortSnippet(snippet: string): string {
-  if (snippet.length <= MAX_SNIPPET_CHARS) return snippet;
-  const start = Math.max(0, snippet.indexOf(">>>") - MAX_SNIPPET_CHARS / 4);
-  const part = snippet.slice(start, start + MAX_SNIPPET_CHARS).toWellFormed();
-  const isEnd = start + MAX_SNIPPET_CHARS >= snippet.length;
+export function shortSnippet(snippet: string, most = MAX_SNIPPET_CHARS): string {
+  if (snippet.length <= most) return snippet;
+  const start = Math.max(0, snippet.indexOf(">>>") - Math.floor(most / 4));
+  const part = snippet.slice(start, start + most).toWellFormed();
+  const isEnd = start + most >= snippet.length;
   return `${start > 0 ? "..." : ""}${part}${isEnd ? "" : "..."}`;
 }
 
 /** Where in a message the snippet's first match is, so that a cut message still shows it. */
-function matchPosition(snippet: string, content: unknown): number {
+export function matchPosition(snippet: string, content: unknown): number {
   if (typeof content !== "string") return 0;
   const cut = snippet.startsWith("...") ? 3 : 0;
   const [before = "", rest = ""] = snippet.slice(cut).split(">>>", 2);

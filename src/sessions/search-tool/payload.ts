@@ -29,7 +29,8 @@ export function levelFor(sizes: readonly number[], budget: number): number {
   return Number.POSITIVE_INFINITY;
 }
 
-function cutMessage(message: ToolMessage, most: number, level: number, focusAt: number): ToolMessage {
+/** `most`: of its content alone; `level`: of content and tool calls together. */
+export function cutMessage(message: ToolMessage, most: number, level: number, focusAt: number): ToolMessage {
   const content = Math.min(sizeOf(message.content), most);
   const calls = sizeOf(message.tool_calls);
   const each = content + calls <= level ? Number.POSITIVE_INFINITY : levelFor([content, calls], level);

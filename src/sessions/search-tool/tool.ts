@@ -14,6 +14,7 @@ import {
 } from "./arguments.ts";
 import { browse } from "./browse.ts";
 import { discover } from "./discover.ts";
+import { type Fits, fitAnswer } from "./fit-answer.ts";
 import type { CurrentConversation, Lookup, SearchableStore } from "./port.ts";
 import { eachProfile, isOwnProfile, openProfile, profilesRefusal } from "./profiles.ts";
 import { read } from "./read.ts";
@@ -39,6 +40,8 @@ export type SessionSearchContext = {
   readonly summarizer?: TextModel | undefined;
   readonly settings?: Partial<SessionSearchSettings> | undefined;
   readonly clock?: Clock | undefined;
+  /** Whether the answer, as JSON, is short enough for the caller's context. One that is not is made shorter, and says so. */
+  readonly fits?: Fits | undefined;
   readonly signal?: AbortSignal | undefined;
 };
 
@@ -53,7 +56,8 @@ export async function sessionSearchTool(
     const call = parseCall(args, (context.clock ?? systemClock).now());
     if (!call.ok) return failure(call.error);
     doing = FAILED[call.value.request.mode];
-    return await answer(store, call.value, context);
+    const found = await answer(store, call.value, context);
+    return context.fits === undefined ? found : fitAnswer(found, context.fits);
   } catch (cause) {
     return failure(`${doing}: ${explain(cause)}`);
   }

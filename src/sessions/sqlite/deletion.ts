@@ -1,8 +1,11 @@
 // Deleting sessions with everything that hangs on them.
+import type { SessionFiles } from "../../home.ts";
+import { removeKeptResults } from "../result-files.ts";
 import type { SessionRow } from "../rows.ts";
 import type { Scope, SessionStore } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { type StoreContext, seconds, visibleTo } from "./context.ts";
+import { allKeptResultIds, keptResults } from "./kept-results.ts";
 import { isContinuation, isVisible, mark } from "./lineage-sql.ts";
 import { SESSION_FIELDS } from "./sessions.ts";
 import { removeTranscripts } from "./transcripts.ts";
@@ -62,37 +65,38 @@ export type DeletionOperations = Pick<
   | "listDelegates"
 >;
 
-export function deletionOperations({ connection, clock }: StoreContext): DeletionOperations {
+export function deletionOperations(context: StoreContext): DeletionOperations {
+  const { connection, clock } = context;
   // Taken literally, a negative age would remove everything that has ended.
   const cutoff = (days: number | undefined) =>
     seconds(clock) - (days !== undefined && days >= 0 ? days : DEFAULT_RETENTION_DAYS) * DAY_SECONDS;
 
   /** Sessions, their delegates and their files. How many of the ids there were. */
-  const remove = (ids: readonly string[], sessionsDir: string | undefined): Promise<number> =>
-    withTranscripts(sessionsDir, async (gone) => {
+  const remove = (ids: readonly string[], files: SessionFiles): Promise<number> =>
+    withFiles(context, files, async (gone) => {
       let asked = 0;
       const edges = await connection.read(() => delegateEdges(connection));
       for (let start = 0; start < ids.length; start += SESSIONS_AT_ONCE) {
         const some = ids.slice(start, start + SESSIONS_AT_ONCE);
         const done = await connection.write(() => {
           // Counted before anything goes, because a delegate may be among them; or it went with the ones before.
-          const known = some.filter((id) => gone.has(id) || exists(connection, id));
+          const known = some.filter((id) => gone.sessions.has(id) || exists(connection, id));
           return {
             asked: known.length,
-            gone: known.flatMap((id) => deleteTree(connection, id, edges)),
+            trees: known.map((id) => deleteTree(context, id, edges)),
           };
         });
         asked += done.asked;
-        for (const id of done.gone) gone.add(id);
+        for (const tree of done.trees) note(gone, tree);
       }
       return asked;
     });
 
   return {
-    deleteSession: async (id, options = {}) => (await remove([id], options.sessionsDir)) > 0,
+    deleteSession: async (id, options = {}) => (await remove([id], options)) > 0,
     async deleteSessions(ids, options = {}) {
       const wanted = new Set(ids.filter((id): id is string => typeof id === "string"));
-      return remove([...wanted], options.sessionsDir);
+      return remove([...wanted], options);
     },
     deleteSessionIfEmpty: (id) => connection.write(() => connection.run(DELETE_IF_EMPTY, { id }).changes > 0),
     deleteEmptySessions: () =>
@@ -106,7 +110,7 @@ export function deletionOperations({ connection, clock }: StoreContext): Deletio
         () => connection.get<{ number: number }>(`SELECT COUNT(*) AS number FROM ${EMPTY}`)?.number ?? 0,
       ),
     pruneSessions: (options = {}) =>
-      withTranscripts(options.sessionsDir, async (gone) => {
+      withFiles(context, options, async (gone) => {
         const before = cutoff(options.olderThanDays);
         const values = { before, source: options.source ?? null };
         const { rows, edges } = await connection.read(() => ({
@@ -117,15 +121,15 @@ export function deletionOperations({ connection, clock }: StoreContext): Deletio
         // Meanwhile a session may have been taken up again, so each is looked at once more.
         const prune = (id: string) =>
           connection.get(STILL_PRUNABLE, { id, before }) === undefined
-            ? []
-            : deleteTree(connection, id, edges);
+            ? NOTHING
+            : deleteTree(context, id, edges);
         let pruned = 0;
         for (let at = 0; at < rows.length; ) {
           const some = rows.slice(at, at + SESSIONS_AT_ONCE);
           const done = await connection.write(() => briefly(some, ({ id }) => prune(id)));
           at += done.length;
-          pruned += done.filter((tree) => tree.length > 0).length;
-          for (const id of done.flat()) gone.add(id);
+          pruned += done.filter((tree) => tree.sessions.length > 0).length;
+          for (const tree of done) note(gone, tree);
         }
         return pruned;
       }),
@@ -143,17 +147,47 @@ export function deletionOperations({ connection, clock }: StoreContext): Deletio
   };
 }
 
+/** Sessions that went, and the tool results in files that their rows named. */
+type Deleted = { readonly sessions: readonly string[]; readonly results: readonly string[] };
+type Gone = { readonly sessions: Set<string>; readonly results: Set<string> };
+
+const NOTHING: Deleted = { sessions: [], results: [] };
+
+function note(gone: Gone, { sessions, results }: Deleted): void {
+  for (const id of sessions) gone.sessions.add(id);
+  for (const id of results) gone.results.add(id);
+}
+
 /** Also after a failure in mid-work the files of what is gone go, once, when everything else is done. */
-async function withTranscripts<T>(
-  directory: string | undefined,
-  work: (gone: Set<string>) => Promise<T>,
+async function withFiles<T>(
+  { connection }: StoreContext,
+  { sessionsDir, resultsDir }: SessionFiles,
+  work: (gone: Gone) => Promise<T>,
 ): Promise<T> {
-  const gone = new Set<string>();
+  const gone: Gone = { sessions: new Set(), results: new Set() };
   try {
     return await work(gone);
   } finally {
-    if (directory !== undefined) await removeTranscripts(directory, gone);
+    // The rows are gone, and that is what was asked for: a file that cannot be removed, or judged, is an orphan.
+    const isThere = (id: string) => connection.read(() => exists(connection, id));
+    if (sessionsDir !== undefined)
+      await removeTranscripts(sessionsDir, gone.sessions, isThere).catch(() => undefined);
+    if (resultsDir !== undefined && gone.results.size > 0)
+      await removeUnnamed(connection, resultsDir, gone.results).catch(() => undefined);
   }
+}
+
+/** Branches and continuations have copies of rows: a file stays while any row names it. */
+async function removeUnnamed(
+  connection: Connection,
+  directory: string,
+  ids: ReadonlySet<string>,
+): Promise<void> {
+  const named = await allKeptResultIds(connection);
+  await removeKeptResults(
+    directory,
+    [...ids].filter((id) => !named.has(id)),
+  );
 }
 
 /** The outcomes for the first items, as many as time allows, and for one at least. */
@@ -167,12 +201,13 @@ function briefly<T, R>(items: readonly T[], work: (item: T) => R): R[] {
   return outcomes;
 }
 
-/** Inside a transaction: the session and, transitively, its delegates. Every id that went. */
-function deleteTree(connection: Connection, id: string, edges: Edges): string[] {
-  if (!exists(connection, id)) return [];
-  const doomed = withDelegates(connection, [id], edges);
-  for (const each of doomed) deleteOne(connection, each);
-  return doomed;
+/** Inside a transaction: the session and, transitively, its delegates. Everything that went. */
+function deleteTree({ connection, warn }: StoreContext, id: string, edges: Edges): Deleted {
+  if (!exists(connection, id)) return NOTHING;
+  const sessions = withDelegates(connection, [id], edges);
+  const results = keptResults(connection, sessions, warn, { includeInactive: true }).map((kept) => kept.id);
+  for (const each of sessions) deleteOne(connection, each);
+  return { sessions, results };
 }
 
 function exists(connection: Connection, id: string): boolean {

@@ -33,8 +33,15 @@ const FINALIZE_ORPHANS = `
 `;
 const TOTALS = `
   SELECT (SELECT COUNT(*) FROM sessions WHERE archived = 0) AS sessions,
-    (SELECT COUNT(*) FROM sessions WHERE archived <> 0) AS archived, (SELECT COUNT(*) FROM messages) AS messages
+    (SELECT COUNT(*) FROM sessions WHERE archived <> 0) AS archived, (SELECT COUNT(*) FROM messages) AS messages,
+    (SELECT MIN(started_at) FROM sessions WHERE typeof(started_at) IN ('real', 'integer')) AS oldest
 `;
+type Totals = {
+  readonly sessions: number;
+  readonly archived: number;
+  readonly messages: number;
+  readonly oldest: number | null;
+};
 const SOURCES = `
   SELECT source, COUNT(*) AS sessions FROM sessions WHERE archived = 0 GROUP BY source ORDER BY sessions DESC, source
 `;
@@ -77,7 +84,7 @@ export function maintenanceOperations(
       return once(ORPHANS_FINALIZED, FINALIZE_ORPHANS, { now, before: now - 7 * DAY_SECONDS });
     },
     async maybeAutoPruneAndVacuum(options = {}) {
-      const { retentionDays = 90, minIntervalHours = 24, sessionsDir } = options;
+      const { retentionDays = 90, minIntervalHours = 24, vacuum: _vacuum, ...files } = options;
       try {
         const now = seconds(clock);
         const last = await connection.read(() =>
@@ -86,8 +93,7 @@ export function maintenanceOperations(
         // A time in the future was written by a clock that has been set back since.
         const isDue = Number.isNaN(last) || last > now || now - last >= minIntervalHours * 3600;
         if (!isDue) return { skipped: true, pruned: 0, vacuumed: false };
-        const folder = sessionsDir === undefined ? {} : { sessionsDir };
-        const pruned = await pruneSessions({ olderThanDays: retentionDays, ...folder });
+        const pruned = await pruneSessions({ olderThanDays: retentionDays, ...files });
         const vacuumed = pruned > 0 && options.vacuum !== false;
         if (vacuumed) await vacuum();
         await connection.write(() => setMeta(connection, LAST_AUTO_PRUNE, String(now)));
@@ -102,7 +108,7 @@ export function maintenanceOperations(
     hideOrphanedDelegates: () => connection.write(() => connection.run(HIDE_ORPHANS).changes),
     stats: () =>
       connection.read(() => {
-        const totals = connection.get<{ sessions: number; archived: number; messages: number }>(TOTALS);
+        const totals = connection.get<Totals>(TOTALS);
         const sources = connection
           .all<{ source: string; sessions: number }>(SOURCES)
           .map((row) => ({ ...row }));
@@ -111,6 +117,7 @@ export function maintenanceOperations(
           sessions: totals?.sessions ?? 0,
           archived: totals?.archived ?? 0,
           messages: totals?.messages ?? 0,
+          oldestStartedAt: totals?.oldest ?? null,
           sources,
           bytes: fileBytes(connection.path),
           index,

@@ -5,6 +5,7 @@ import type { StoreContext } from "./context.ts";
 import { deletionOperations } from "./deletion.ts";
 import { exportOperations } from "./export-import.ts";
 import { handoffOperations } from "./handoff.ts";
+import { keptResultOperations } from "./kept-results.ts";
 import { leaseOperations } from "./leases.ts";
 import { lineageOperations } from "./lineage.ts";
 import { listingOperations } from "./listing.ts";
@@ -36,6 +37,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sess
     [Symbol.asyncDispose]: close,
     ...sessionOperations(context),
     ...messageOperations(context),
+    ...keptResultOperations(context),
     ...windowOperations(context),
     ...rewindOperations(context),
     ...titleOperations(context),

@@ -1,6 +1,6 @@
 // One batch of calls: order, limits, blocks, fences, interrupts.
 import { readFileSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import {
   type AgentTool,
@@ -237,7 +237,8 @@ describe("a result that is too long", () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
     expect(result?.text).toContain(`${"ä".repeat(1_500)}\n`);
     expect(result?.text).not.toContain("ä".repeat(1_501));
-    expect(result?.text).toContain(path);
+    expect(result?.text).not.toContain(home); // the model has no tool that takes a path
+    expect(result?.text).toContain(`as result ${basename(path, ".txt")};`);
     expect(result?.text).toContain("100,003 characters");
     expect(result?.text).toContain('source="mcp:x/dump"');
   });

@@ -1,5 +1,6 @@
 // One store, several users: a read with a user's id sees that user's sessions and no others.
 import { expect, it } from "vitest";
+import { resultNote } from "../../../src/sessions/index.ts";
 import type { Scope } from "../../../src/sessions/scope.ts";
 import type { SessionStore } from "../../../src/sessions/store.ts";
 import { leafOf } from "../../fakes/summary-nodes.ts";
@@ -88,6 +89,7 @@ const READS: readonly Read[] = [
   byId("listContinued", (store, { id }, scope) => store.listContinued(id, scope), []),
   byId("listMessageKeys", (store, { id }, scope) => store.listMessageKeys([id], scope), []),
   byId("getMessagesById", (store, { message }, scope) => store.getMessagesById([message], scope), []),
+  byId("listKeptResults", (store, { id }, scope) => store.listKeptResults([id], scope), []),
   byId("listSummaryNodes", (store, { id }, scope) => store.listSummaryNodes([id], scope), []),
   byId("getSummaryNode", (store, { node }, scope) => store.getSummaryNode(node, scope), null),
   byId("searchSummaryNodes", (store, _target, scope) => store.searchSummaryNodes("secret", scope), []),
@@ -356,6 +358,8 @@ async function owned(store: SessionStore, userId: string | null): Promise<Target
     parentSessionId: id,
     modelConfig: { _delegate_from: id },
   });
+  const note = resultNote({ id: "c1-00000001", chars: 9, shownChars: 1, reader: "read_result" });
+  await store.appendMessage(id, { role: "tool", toolCallId: "c1", content: `a\n\n${note}` });
   const leaf = leafOf(id, [message], { summary: "a secret was told" });
   await store.insertSummaryNodes([leaf]);
   return { id, title: "Private", message, job: "j1", node: leaf.node_id };
