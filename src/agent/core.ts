@@ -135,7 +135,7 @@ export class AgentCore {
 
   /** How much of the window one tool result may take. */
   get resultLimits(): ResultLimits {
-    return resultLimits(this.parts.config.agent.maxResultChars, this.window, 1);
+    return resultLimits(this.parts.config.agent.maxResultChars, this.window, this.tokenFactor);
   }
 
   listen(listener: EventListener): () => void {

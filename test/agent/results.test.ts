@@ -163,6 +163,37 @@ describe("the results of one reply", () => {
   });
 });
 
+describe("a quarter of the window", () => {
+  const isKept = async (text: string, setting: AgentSetting = {}): Promise<boolean> => {
+    const { answers } = await reader({ ...setting, options: { tools: { dump: dump(text) } } });
+    return NOTE.test((await answers(call("dump")))[0] ?? "");
+  };
+
+  it("is reached sooner by a script that costs more tokens", async () => {
+    expect(await isKept("boats ".repeat(1_400))).toBe(false);
+    expect(await isKept("港口里有很多船。".repeat(1_050))).toBe(true); // as many characters
+  });
+
+  it("is counted as the model's server counts", async () => {
+    const text = "boats ".repeat(2_500);
+    expect(await isKept(text)).toBe(false);
+    let requests = 0;
+    const { agent } = await agentHome(
+      ({ raw }) => {
+        const usage = { input: Math.ceil(raw.length / 2), output: 5 };
+        requests += 1;
+        return requests === 2 ? { ...call("dump"), usage } : { text: "Yes.", usage };
+      },
+      { config: SMALL, options: { tools: { dump: dump(text) } } },
+    );
+    await agent.run("hello");
+    await agent.run("dump it");
+    expect(agent.messages.some(({ role, content }) => role === "tool" && NOTE.test(String(content)))).toBe(
+      true,
+    );
+  });
+});
+
 describe("read_result in an agent", () => {
   it("reaches a result after the session was compacted and resumed, and not from another session", async () => {
     const { home, read, dumped } = await reader({ config: { compression: { protect_last_n: 2 } } });
