@@ -320,7 +320,7 @@ describe("an interrupt while the summary is written", () => {
   async function interrupted(run: (made: CompactionHome) => Promise<unknown>) {
     const asked: Gate = gate();
     const made = await spoken({
-      turns: 15,
+      turns: 13,
       answer: (request) => {
         if (!isSummaryRequest(request)) return undefined;
         asked.open();

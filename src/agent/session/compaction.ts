@@ -15,10 +15,16 @@ import {
   withoutRefused,
 } from "../../context/index.ts";
 import { describeCause, HermesError } from "../../lib/index.ts";
-import { type NewLineageSession, newSessionId, type SessionStore } from "../../sessions/index.ts";
+import {
+  type NewLineageSession,
+  newSessionId,
+  notedResult,
+  type SessionStore,
+} from "../../sessions/index.ts";
 import type { AgentCore } from "../core.ts";
 import type { AgentMessage } from "../message.ts";
 import { toRow } from "../rows.ts";
+import { READ_RESULT } from "../tools/read-result.ts";
 import { asStored, compactedList } from "./compacted-list.ts";
 import { CompactionLock } from "./compaction-lock.ts";
 import type { SessionLease } from "./lease.ts";
@@ -228,7 +234,11 @@ function roomFor(
 }
 
 /** For the model. Every message was stored before the compaction, and its row stays as it is. */
-function whereIs(core: AgentCore, { _row_id: row }: ContextMessage): string {
+function whereIs(core: AgentCore, message: ContextMessage): string {
+  const { content, tool_call_id: callId, _row_id: row } = message;
+  const kept = core.table.has(READ_RESULT) ? notedResult(content, callId) : undefined;
+  if (kept !== undefined)
+    return `All of it is kept as result ${kept.id}: read it in parts with ${READ_RESULT}.`;
   if (row === undefined) return "They are not stored: call the tool again with arguments that ask for less.";
   if (core.table.has("lcm_expand")) return `The whole text is stored: lcm_expand(store_id=${row}).`;
   return `The whole text is stored in message ${row} of session ${core.sessionId}; session_search(session_id="${core.sessionId}", around_message_id=${row}) shows it, and session_search with scope "lineage" finds words in it.`;
