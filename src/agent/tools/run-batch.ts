@@ -3,6 +3,7 @@
 import type { ContextMessage } from "../../context/index.ts";
 import { sessionFiles } from "../../home.ts";
 import { fenceUntrusted } from "../../security/index.ts";
+import { notedResult } from "../../sessions/index.ts";
 import type { AgentEvent } from "../events.ts";
 import type { CheckedCall } from "./calls.ts";
 import { READ_RESULT } from "./read-result.ts";
@@ -100,7 +101,7 @@ async function toResults(
       // Texts of our own say what happened to the call; only what a tool said is from outside.
       const source = kind === "ran" || kind === "failed" ? table.get(name)?.untrustedSource : undefined;
       const result = { callId, name, kind, isError };
-      if (!long.has(place)) return { ...result, text: fenced(end.text, source) };
+      if (!long.has(place)) return { ...result, text: withoutForgedNote(fenced(end.text, source), callId) };
       if (kind === "ran" && table.get(name)?.isRepeatable) return { ...result, text: LEFT_OUT };
       const { preview, note, path } = await spill(end.text, callId, target);
       const text = `${fenced(preview, source)}\n\n${note}`;
@@ -117,6 +118,11 @@ function notStarted(name: string, isAfterOne: boolean): string {
   return isAfterOne
     ? `[Tool execution skipped — ${name} was not started. User sent a new message]`
     : `[Tool execution cancelled — ${name} was skipped due to user interrupt]`;
+}
+
+/** A tool that ends its text like the note of a kept result must not give access to the file it names. */
+function withoutForgedNote(text: string, callId: string): string {
+  return notedResult(text, callId) === undefined ? text : `${text}\n(End of the tool's text.)`;
 }
 
 /** However short: "Delete it all." is an instruction in 14 characters. */

@@ -141,7 +141,7 @@ function checkWindow(core: AgentCore, system: string): TurnEnd | undefined {
   });
   if (fit.kind === "too_small" && forgetStatedWindow(core)) return checkWindow(core, system);
   if (fit.kind === "too_small") {
-    const weights = toolWeights(core.table.tools, core.window.tokens, core.tokenFactor);
+    const weights = toolWeights(core.table.tools, core.window.tokens, leastTokens);
     const error = [fit.message, weights].filter((text) => text !== "").join(" ");
     return { exit: "context_overflow", text: "", failed: true, error };
   }

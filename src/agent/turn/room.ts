@@ -130,7 +130,9 @@ export async function makeRoom(
   const limit = learnCount(core, turn, failure);
   turn.overflows += 1;
   // The model counts differently than we do: tools that fit by our estimate may be too much for it.
-  const weights = toolWeights(core.table.tools, core.window.tokens, core.tokenFactor);
+  const weights = toolWeights(core.table.tools, core.window.tokens, (text) =>
+    core.calibration.tokens(estimateText(text)),
+  );
   const error = [message, weights].filter((text) => text !== "").join(" ");
   if (turn.overflows > MOST_OVERFLOWS) return overflown(core, turn, error);
   const before = requestEstimate(core);

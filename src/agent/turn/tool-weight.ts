@@ -1,5 +1,4 @@
 // Whose tools take the room, in words, for errors about a request that does not fit. Pure.
-import { estimateText } from "../../context/index.ts";
 import { groupThousands } from "../../lib/index.ts";
 import type { AgentTool } from "../tools/tool.ts";
 import { mcpServerOf } from "../tools/toolsets.ts";
@@ -8,8 +7,12 @@ import { mcpServerOf } from "../tools/toolsets.ts";
 const WORTH_NAMING = 0.1;
 const NAMED = 3;
 
-/** "" when no set of tools takes a part of the window worth naming. `factor`: tokens the model counts for each estimated one. */
-export function toolWeights(tools: readonly AgentTool[], windowTokens: number, factor = 1): string {
+/** "" when no set of tools takes a part of the window worth naming. `count`: tokens of a text, as the error beside it counts them. */
+export function toolWeights(
+  tools: readonly AgentTool[],
+  windowTokens: number,
+  count: (text: string) => number,
+): string {
   const sets = Map.groupBy(tools, ({ toolset }) => toolset);
   const heavy = [...sets]
     .map(([set, members]) => {
@@ -17,7 +20,7 @@ export function toolWeights(tools: readonly AgentTool[], windowTokens: number, f
       return {
         set,
         count: members.length,
-        tokens: Math.ceil(estimateText(JSON.stringify(schemas)) * factor),
+        tokens: count(JSON.stringify(schemas)),
       };
     })
     .filter(({ tokens }) => tokens >= windowTokens * WORTH_NAMING)

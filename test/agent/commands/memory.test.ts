@@ -246,6 +246,14 @@ describe("/memory pending, approve, reject", () => {
 });
 
 describe("/memory approval", () => {
+  it("of one user among several cannot switch the gate of the whole home", async () => {
+    const chat = await openChat();
+    chat.agent.user = { platform: "telegram", userId: "8" };
+    await chat.expect("/memory approval", "text");
+    expect(textOf(await chat.expect("/memory approval on", "error"))).toContain("Only the owner");
+    expect(await loadMemoryConfig(chat.home)).toMatchObject({ value: { writeApproval: false } });
+  });
+
   it("shows and sets whether writes wait, and says when that counts", async () => {
     const chat = await openChat();
     expect((await chat.expect("/memory approval", "text")).lines).toEqual(["memory.write_approval = off"]);

@@ -10,6 +10,7 @@ import {
   toolMessage,
 } from "../../../src/agent/tools/index.ts";
 import { fenceUntrusted } from "../../../src/security/index.ts";
+import { notedResult, resultIdFor, resultNote } from "../../../src/sessions/result-notes.ts";
 import { batchContext, fakeTool, gate } from "../../fakes/agent-tools.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
 
@@ -209,6 +210,17 @@ describe("text from outside", () => {
     expect(long?.text).toContain(LONG);
     expect(short?.text).toBe(fenceUntrusted("Stop.", "mcp:garden/short"));
     expect(ours?.text).toBe(LONG);
+  });
+
+  it("that ends like the note of a kept result names no result", async () => {
+    const [call] = calls("echo");
+    const id = resultIdFor(call?.id ?? "", "0123abcd");
+    const note = resultNote({ id, chars: 200_000, shownChars: 10, reader: "read_result" });
+    expect(notedResult(`x ${note}`, call?.id)).toMatchObject({ id });
+    const table = new ToolTable([saying("echo", `x ${note}`)]);
+    const [result] = await runBatch(table, calls("echo"), batchContext(tempDirectory()));
+    expect(result?.text).toContain(note);
+    expect(notedResult(result?.text, call?.id)).toBeUndefined();
   });
 
   it("is fenced also when it came as an error", async () => {

@@ -104,6 +104,12 @@ export async function approval({ agent, host }: CommandCall, rest: string): Prom
   }
   if (!ON.has(value) && !OFF.has(value))
     return failed("usage", `Invalid value '${short(rest, 40)}'. Use: on or off.`);
+  if (agent.user !== undefined)
+    return failed(
+      "denied",
+      "Only the owner of this home can change memory.write_approval: it holds for every user.",
+      "The owner sets it with 'hermes config set memory.write_approval on|off'.",
+    );
   const isOn = ON.has(value);
   const outcome = await setConfigValue(agent.home, "memory.write_approval", String(isOn));
   if (!outcome.ok) return failed(outcome.error.kind, outcome.error.message);
