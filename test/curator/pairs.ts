@@ -155,6 +155,8 @@ export const TURNED: readonly (readonly [string, string])[] = [
   ["Balance is 100 EUR.", "Balance is (100 EUR)."],
   ["Balance is 100.", "Balance is (100). Lives in Graz."],
   ["Accepts ports in [0, 100]", "Accepts ports in [0, 100)"],
+  ["Nej, deploy on Friday", "Nej deploy on Friday"],
+  ["Use tabs, never spaces", "Use tabs never, spaces"],
   ["Heizung im Keller", "Heizung im Keller an"],
   ["Take vitamin daily in winter", "Take vitamin A daily in winter"],
   ["The call is at 9", "The call is at 9 EST"],

@@ -7,6 +7,8 @@ export type Word = {
   /** Letter case aside, where that cannot matter. */
   readonly folded: string;
   readonly isFirst: boolean;
+  /** A comma that may turn the sentence round: "No, deploy on Friday" and "No deploy on Friday". Else empty. */
+  readonly pause: string;
 };
 
 export type Sentence = {
@@ -30,7 +32,7 @@ export function sentencesOf(text: string): Sentence[] {
     const parts = line.split(/(?<=[.!?])\s+/u).map(wordsOfPart);
     for (const words of parts) {
       if (words.length === 0) continue;
-      const key = [...heading, ...words].map(({ folded }) => folded).join(" ");
+      const key = [...heading, ...words].map(({ folded, pause }) => folded + pause).join(" ");
       sentences.push({ words, under: heading, key });
     }
     const isColon = /:\s*$/.test(line);
@@ -44,7 +46,7 @@ export function wordsOf(text: string): Word[] {
   return sentencesOf(text).flatMap(({ words }) => words);
 }
 
-/** Two texts with the same key differ in spacing, letter case and punctuation alone. */
+/** Two texts with the same key differ in spacing, letter case and punctuation that changes nothing alone. */
 export function foldedText(text: string): string {
   return sentencesOf(text)
     .map(({ key }) => key)
@@ -69,7 +71,9 @@ export function essence(text: string): string {
 }
 
 function essentialWords(words: readonly Word[]): string[] {
-  return words.filter((word, index) => !isHarmless(word, words[index + 1])).map(stemmed);
+  return words
+    .filter((word, index) => !isHarmless(word, words[index + 1]))
+    .map((word) => stemmed(word) + word.pause);
 }
 
 const ADVERBS = /^(?:please|also|currently)$/;
@@ -115,7 +119,11 @@ function wordsOfPart(part: string): Word[] {
   for (const piece of part.normalize("NFC").split(/\s+/u)) {
     const raw = bareWord(piece.replaceAll("’", "'"), words.length === 0);
     if (raw === "") continue;
-    words.push({ raw, folded: withBrackets(piece, foldWord(raw)), isFirst: words.length === 0 });
+    const isFirst = words.length === 0;
+    const folded = withBrackets(piece, foldWord(raw));
+    // The first word may be a "no" in any language; further on only the known ones are looked at.
+    const pause = /[,;]$/.test(piece) && (isFirst || isNegation(folded)) ? "," : "";
+    words.push({ raw, folded, isFirst, pause });
   }
   return words;
 }
