@@ -1,9 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { findRedundant, NEAR_SHARE } from "../../src/curator/memory/duplicates.ts";
+import { findRedundant } from "../../src/curator/memory/duplicates.ts";
 import { significant } from "../../src/curator/memory/fold.ts";
 import { findOverlaps } from "../../src/curator/memory/overlaps.ts";
-import { DIFFERENT, OVERLAPPING, PARALLEL, SAME } from "./pairs.ts";
+import { HARMLESS, STATING } from "../../src/curator/memory/words.ts";
+import { BEYOND_RULES, DIFFERENT, OVERLAPPING, PARALLEL, SAME, TURNED } from "./pairs.ts";
 
 const nobody = (): boolean => false;
 
@@ -24,13 +25,9 @@ describe("entries that say the same", () => {
     expect(findRedundant([other, one], nobody)).toEqual([]);
   });
 
-  it("has a threshold between what the labelled pairs allow and what they need", () => {
-    const near = (pairs: typeof SAME, share: number): number =>
-      pairs.filter((pair) => findRedundant(pair, nobody, share).length > 0).length;
-    expect(near(DIFFERENT, NEAR_SHARE)).toBe(0);
-    expect(near(DIFFERENT, 0.8)).toBeGreaterThan(0);
-    expect(near(SAME, NEAR_SHARE)).toBe(SAME.length);
-    expect(near(SAME, 0.95)).toBeLessThan(SAME.length);
+  it.each(BEYOND_RULES)("'%s' is left beside '%s'", (one, other) => {
+    expect(findRedundant([one, other], nobody)).toEqual([]);
+    expect(findRedundant([other, one], nobody)).toEqual([]);
   });
 
   it("keeps the pinned one, whichever comes first", () => {
@@ -41,14 +38,40 @@ describe("entries that say the same", () => {
   });
 
   it("lets only what stays vouch for what goes", () => {
-    const entries = [
-      "Uses pnpm.",
-      "Uses pnpm. Tests run with vitest.",
-      "Uses pnpm. Tests run with vitest. Node 24.",
-    ];
+    const entries = ["Uses pnpm.", "Uses pnpm. Lives in Graz.", "Uses pnpm. Lives in Graz. Runs on port 24."];
     const found = findRedundant(entries, nobody);
     expect(found.map(({ entry }) => entry)).toEqual([entries[0], entries[1]]);
     expect(new Set(found.map(({ keeper }) => keeper))).toEqual(new Set([entries[2]]));
+  });
+});
+
+describe("entries that differ in a word nobody listed", () => {
+  it.each(TURNED)("neither '%s' nor '%s' goes", (one, other) => {
+    expect(findRedundant([one, other], nobody)).toEqual([]);
+    expect(findRedundant([other, one], nobody)).toEqual([]);
+  });
+
+  it.each(TURNED.filter(([one]) => one.split(" ").length > 8))(
+    "'%s' and '%s' are shown as an overlap",
+    (...pair) => {
+      expect(findOverlaps(pair)).toEqual([pair]);
+    },
+  );
+
+  it("stay two wherever the word stands, whatever it is", () => {
+    const sentence = "The nightly build of the web project runs on the old server in the basement".split(" ");
+    const unknown = fc
+      .stringMatching(/^[a-zа-яğışçöüđơưα-ω]{1,9}$/u)
+      .filter((each) => !HARMLESS.has(each) && !STATING.has(each));
+    fc.assert(
+      fc.property(unknown, fc.nat(sentence.length), (each, place) => {
+        const longer = sentence.toSpliced(place, 0, each).join(" ");
+        expect(findRedundant([sentence.join(" "), longer], nobody)).toEqual([]);
+        expect(findRedundant([`${sentence.join(" ")}.`, `${sentence.join(" ")}. ${each}.`], nobody)).toEqual(
+          [],
+        );
+      }),
+    );
   });
 });
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { findRedundant } from "../../src/curator/memory/duplicates.ts";
 import { factProblem } from "../../src/curator/memory/hard-facts.ts";
 import { FAIR, LOSING, NOT_REDUNDANT } from "./merges.ts";
-import { DIFFERENT, OVERLAPPING, PARALLEL, SAME } from "./pairs.ts";
+import { DIFFERENT, OVERLAPPING, PARALLEL, SAME, TURNED } from "./pairs.ts";
 
 const CHECKED: readonly (readonly [string, readonly string[], string, object | undefined])[] = [
   [
@@ -137,7 +137,7 @@ describe("a merge that loses nothing", () => {
     expect(factProblem(sources, merged)).toBeUndefined();
   });
 
-  const pairs = [...SAME, ...DIFFERENT, ...OVERLAPPING, ...PARALLEL, ...NOT_REDUNDANT];
+  const pairs = [...SAME, ...DIFFERENT, ...OVERLAPPING, ...PARALLEL, ...NOT_REDUNDANT, ...TURNED];
   it.each(pairs)("may be made when both texts stand in it as they are: %s | %s", (one, other) => {
     expect(factProblem([one, other], `${one}\n\n${other}`)).toBeUndefined();
   });

@@ -12,6 +12,19 @@ export const SAME: readonly (readonly [string, string])[] = [
   ["Weekly report goes to Carla on Thursday", "The weekly reports go to Carla on Thursday"],
   [
     "The staging server runs Ubuntu 22.04 and reboots every Sunday",
+    "The staging server currently runs Ubuntu 22.04 and also reboots every Sunday",
+  ],
+  ["Uses pnpm.", "Uses pnpm. The office is in Graz."],
+  ["Speaks German", "Lives in Graz.\nSpeaks German."],
+  ["Le serveur est à Paris", "Le serveur est à Paris."],
+  ["Timezone: Europe/Vienna", "Timezone is Europe/Vienna"],
+  ["Reviews PRs on Tuesdays", "Reviews PRs on Tuesday"],
+];
+
+/** The first one could go too, but only who understands the words that are more can tell. The rules leave both. */
+export const BEYOND_RULES: readonly (readonly [string, string])[] = [
+  [
+    "The staging server runs Ubuntu 22.04 and reboots every Sunday",
     "The staging server runs Ubuntu 22.04 and reboots every Sunday night",
   ],
   [
@@ -20,10 +33,6 @@ export const SAME: readonly (readonly [string, string])[] = [
   ],
   ["Uses pnpm.", "Uses pnpm. Tests run with vitest."],
   ["Tests run with vitest. Uses pnpm.", "Uses pnpm. The office is in Graz. Tests run with vitest."],
-  ["Speaks German", "Lives in Graz.\nSpeaks German."],
-  ["Le serveur est à Paris", "Le serveur est à Paris."],
-  ["Timezone: Europe/Vienna", "Timezone is Europe/Vienna"],
-  ["Reviews PRs on Tuesdays", "Reviews PRs on Tuesday"],
 ];
 
 /** Alike to the eye, and yet neither may go for the other. */
@@ -93,4 +102,71 @@ export const PARALLEL: readonly (readonly [string, string])[] = [
   ["Birthday of Anna is in March, she likes flowers", "Birthday of Ben is in July, he likes books"],
   ["Uses pnpm in the web repository", "Writes Go in the firmware repository"],
   ["The office is in Graz", "Prefers metric units"],
+];
+
+const RUNS = "The nightly build of the web project runs on the old server in the basement";
+
+/** The second one denies or doubts the first, in words that no list of negations has all of. */
+export const TURNED: readonly (readonly [string, string])[] = [
+  [
+    "Ночная сборка проекта запускается на старом сервере в подвале после резервного копирования базы",
+    "Ночная сборка проекта не запускается на старом сервере в подвале после резервного копирования базы",
+  ],
+  [
+    "La build notturna del progetto gira sul vecchio server in cantina dopo il backup",
+    "La build notturna del progetto non gira sul vecchio server in cantina dopo il backup",
+  ],
+  [
+    "Nattbygget av projektet körs på den gamla servern i källaren efter säkerhetskopian",
+    "Nattbygget av projektet körs inte på den gamla servern i källaren efter säkerhetskopian",
+  ],
+  [
+    "Projenin gece derlemesi bodrumdaki eski sunucuda yedekten sonra hazır",
+    "Projenin gece derlemesi bodrumdaki eski sunucuda yedekten sonra hazır değil",
+  ],
+  [
+    "Bản dựng ban đêm của dự án chạy trên máy chủ cũ dưới tầng hầm",
+    "Bản dựng ban đêm của dự án không chạy trên máy chủ cũ dưới tầng hầm",
+  ],
+  [
+    "Usiku ujenzi wa mradi unaendeshwa kwenye seva ya zamani katika chumba",
+    "Usiku ujenzi wa mradi kamwe unaendeshwa kwenye seva ya zamani katika chumba",
+  ],
+  ...[
+    ...[
+      "hardly",
+      "barely",
+      "scarcely",
+      "seldom",
+      "almost",
+      "maybe",
+      "supposedly",
+      "falsely",
+      "unlikely",
+      "just",
+    ],
+    ...["stopped", "quit", "failed", "refused", "deprecated", "ostensibly", "zorgle"],
+  ].map((word) => [RUNS, RUNS.replace("runs", `${word} runs`)] as const),
+  [
+    "The new export is used by few users of the web app",
+    "The new export is used by a few users of the web app",
+  ],
+  ["Balance is 100", "Balance is (100)"],
+  ["Balance is 100 EUR.", "Balance is (100 EUR)."],
+  ["Balance is 100.", "Balance is (100). Lives in Graz."],
+  ["Accepts ports in [0, 100]", "Accepts ports in [0, 100)"],
+  ["Nej, deploy on Friday", "Nej deploy on Friday"],
+  ["Use tabs, never spaces", "Use tabs never, spaces"],
+  ["Heizung im Keller", "Heizung im Keller an"],
+  ["Take vitamin daily in winter", "Take vitamin A daily in winter"],
+  ["The call is at 9", "The call is at 9 EST"],
+  ["Staging is down on Sunday", "Is staging down on Sunday"],
+  ["Use tabs. Never spaces.", "Use tabs never. Spaces."],
+  ["Use tabs.", "Use tabs. Questo è falso."],
+  ["Use tabs.", "Falso. Use tabs."],
+  ["Use tabs.", "Use tabs. Das ist Unsinn."],
+  ["Use tabs.", "Use tabs. The team is WRONG."],
+  ["Use tabs.", "Use tabs. The team abandoned the practice."],
+  ["Uses pnpm. Really.", "Uses pnpm. Lives in Graz. Really."],
+  ["Uses pnpm. That is over. Uses yarn.", "Uses yarn. That is over. Uses pnpm."],
 ];

@@ -1,5 +1,5 @@
 // Texts as the curator compares them: words without the accidents of spelling, sentences with what they stand under.
-import { COMMON, FILLERS, isNegation, MODIFIERS } from "./words.ts";
+import { COMMON, FILLERS, HARMLESS, isNegation, MODIFIERS } from "./words.ts";
 
 export type Word = {
   /** As it stands in the text, without the punctuation around it. */
@@ -7,9 +7,16 @@ export type Word = {
   /** Letter case aside, where that cannot matter. */
   readonly folded: string;
   readonly isFirst: boolean;
+  /** A comma that may turn the sentence round: "No, deploy on Friday" and "No deploy on Friday". Else empty. */
+  readonly pause: string;
 };
 
-export type Sentence = { readonly words: readonly Word[]; readonly key: string };
+export type Sentence = {
+  readonly words: readonly Word[];
+  /** The words of the line above that it stands under. */
+  readonly under: readonly Word[];
+  readonly key: string;
+};
 
 /**
  * The sentences of a text. What stands under a line that ends with a colon, and every point of a list, counts together with the
@@ -25,8 +32,8 @@ export function sentencesOf(text: string): Sentence[] {
     const parts = line.split(/(?<=[.!?])\s+/u).map(wordsOfPart);
     for (const words of parts) {
       if (words.length === 0) continue;
-      const key = [...heading, ...words].map(({ folded }) => folded).join(" ");
-      sentences.push({ words, key });
+      const key = [...heading, ...words].map(({ folded, pause }) => folded + pause).join(" ");
+      sentences.push({ words, under: heading, key });
     }
     const isColon = /:\s*$/.test(line);
     if (isColon || !(isPoint || isUnderColon)) heading = parts.flat();
@@ -39,7 +46,7 @@ export function wordsOf(text: string): Word[] {
   return sentencesOf(text).flatMap(({ words }) => words);
 }
 
-/** Two texts with the same key differ in spacing, letter case and punctuation alone. */
+/** Two texts with the same key differ in spacing, letter case and punctuation that changes nothing alone. */
 export function foldedText(text: string): string {
   return sentencesOf(text)
     .map(({ key }) => key)
@@ -53,13 +60,30 @@ export function significant(text: string): string[] {
     .map(stemmed);
 }
 
-const ARTICLES: ReadonlySet<string> = new Set(["a", "an", "the"]);
+/**
+ * Two texts with the same essence differ in words of HARMLESS, in plurals and in what `foldedText` leaves out. A word that
+ * nobody listed, in whichever language, is part of the essence.
+ */
+export function essence(text: string): string {
+  return sentencesOf(text)
+    .map(({ under, words }) => [...essentialWords(under), ...essentialWords(words)].join(" "))
+    .join("\n");
+}
 
-/** Every word but articles: `es` is a filler of one language and a name in another. */
-export function allWords(text: string): string[] {
-  return wordsOf(text)
-    .filter(({ folded }) => !ARTICLES.has(folded))
-    .map(stemmed);
+function essentialWords(words: readonly Word[]): string[] {
+  return words
+    .filter((word, index) => !isHarmless(word, words[index + 1]))
+    .map((word) => stemmed(word) + word.pause);
+}
+
+const ADVERBS = /^(?:please|also|currently)$/;
+
+/** A word of HARMLESS in the place where it is one: "Licht an", "vitamin A", "Is it up" and "a few" have others. */
+function isHarmless({ raw, folded, isFirst }: Word, next: Word | undefined): boolean {
+  if (!HARMLESS.has(folded) || (!isFirst && raw !== folded)) return false;
+  if (ADVERBS.test(folded)) return true;
+  if (next === undefined || /^(?:few|little)$/.test(next.folded)) return false;
+  return !isFirst || !/^(?:is|are)$/.test(folded);
 }
 
 /** A name is no plural: `Peter Williams` and `Peter William` are two people. `Tuesdays` is. */
@@ -94,9 +118,22 @@ function wordsOfPart(part: string): Word[] {
   const words: Word[] = [];
   for (const piece of part.normalize("NFC").split(/\s+/u)) {
     const raw = bareWord(piece.replaceAll("’", "'"), words.length === 0);
-    if (raw !== "") words.push({ raw, folded: foldWord(raw), isFirst: words.length === 0 });
+    if (raw === "") continue;
+    const isFirst = words.length === 0;
+    const folded = withBrackets(piece, foldWord(raw));
+    // The first word may be a "no" in any language; further on only the known ones are looked at.
+    const pause = /[,;]$/.test(piece) && (isFirst || isNegation(folded)) ? "," : "";
+    words.push({ raw, folded, isFirst, pause });
   }
   return words;
+}
+
+/** Brackets say something about a number: `(100)` is -100 to an accountant, and 5 is in `[0, 5]` but not in `[0, 5)`. */
+function withBrackets(piece: string, folded: string): string {
+  if (!/\p{N}/u.test(piece)) return folded;
+  const opening = /^["'`*_]*([([{]+)/u.exec(piece)?.[1] ?? "";
+  const closing = /([)\]}]+)[.,;:!"'`*_]*$/u.exec(piece)?.[1] ?? "";
+  return `${opening}${folded}${closing}`;
 }
 
 /**

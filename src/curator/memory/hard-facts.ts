@@ -5,6 +5,8 @@ import {
   ABSOLUTES,
   COMMON,
   FILLERS,
+  HEDGES,
+  isNegatingWord,
   isNegation,
   MODIFIERS,
   NUMBER_WORDS,
@@ -30,9 +32,14 @@ export function factProblem(sources: readonly string[], merged: string): FactPro
   const known = new Set(sources.flatMap((text) => wordsOf(text).map(({ raw }) => plain(raw))));
   const invented = hardWords(merged).find(
     ({ word, what }) =>
-      what !== "condition" && !VAGUE_NUMBERS.has(word.toLowerCase()) && !known.has(plain(word)),
+      (what !== "condition" || HEDGES.has(word.toLowerCase())) &&
+      !VAGUE_NUMBERS.has(word.toLowerCase()) &&
+      !known.has(plain(word)),
   );
   if (invented) return { kind: "invented", word: invented.word };
+  const amounts = new Set(sources.flatMap(smallAmounts));
+  const amount = smallAmounts(merged).find((each) => !amounts.has(each));
+  if (amount !== undefined) return { kind: "invented", word: amount };
   const added = addedWords(sources, merged);
   if (added !== undefined) return { kind: "invented", word: added };
   const moved = movedWord(sources, merged) ?? strayedWord(sources, merged) ?? unscopedWord(sources, merged);
@@ -56,6 +63,8 @@ export function lostFact(sources: readonly string[], merged: string): FactProble
     if (quotation !== undefined) return { kind: "lost", what: "quotation", word: quotation };
     const sign = signsOf(source).find((each) => !merged.includes(each));
     if (sign !== undefined) return { kind: "lost", what: "sign", word: sign };
+    const amount = smallAmounts(source).find((each) => !smallAmounts(merged).includes(each));
+    if (amount !== undefined) return { kind: "lost", what: "condition", word: amount };
   }
   return undefined;
 }
@@ -77,7 +86,7 @@ function kindOf({ raw, folded, isFirst }: Word, before: Word | undefined): FactK
   if (/^[ap]m$/.test(lower) && /\p{N}/u.test(before?.raw ?? "")) return "number";
   if (/[/\\@_=$%&<>|~^+#]|\p{L}[.:]\p{L}|^[.-]|\p{Ll}\p{Lu}/u.test(raw)) return "path";
   if (!isFirst && /^(?:Will|May)$/.test(raw)) return "name"; // also a person and a month
-  if (MODIFIERS.has(lower) || ABSOLUTES.has(lower)) return "condition";
+  if ([MODIFIERS, ABSOLUTES, HEDGES].some((words) => words.has(lower))) return "condition";
   if (!/^\p{Lu}/u.test(raw) || isNegation(lower)) return undefined;
   if (/^\p{Lu}{2,}s?$/u.test(raw)) return FILLERS.has(lower) ? undefined : "name"; // `IT`, `US`, `PRs`
   if (FILLERS.has(folded)) return undefined;
@@ -129,10 +138,22 @@ function oneLine(text: string): string {
   return text.normalize("NFC").replace(/\s+/gu, " ").trim();
 }
 
+/** An amount in brackets, which is a negative one to an accountant: `(100)`, `(€1,000)`, `(100 EUR)`. */
+const BRACKETED = /\((?:\p{Sc}|\p{Lu}{3})?\s?\p{N}[\p{N}.,']*\s?(?:\p{Sc}|%|\p{Lu}{3})?\)/gu;
+
 /** Signs that say something by themselves, such as a crossed-out circle, a currency or a question. */
 function signsOf(text: string): string[] {
-  const signs = text.match(/[\p{Extended_Pictographic}\p{Sc}≠≤≥±×÷→←↔]/gu) ?? [];
+  const signs = [
+    ...(text.match(/[\p{Extended_Pictographic}\p{Sc}≠≤≥±×÷→←↔¬∉]/gu) ?? []),
+    ...(text.match(BRACKETED) ?? []),
+  ];
   return /\?(?:\s|$)/.test(text) ? [...signs, "?"] : signs;
+}
+
+/** "A few users" are some, "few users" are hardly any. */
+function smallAmounts(text: string): string[] {
+  const found = text.toLowerCase().match(/(?<!\p{L})(?:a\s+)?(?:few|little)(?!\p{L})/gu) ?? [];
+  return found.map((each) => each.replace(/\s+/gu, " "));
 }
 
 /** More new words than a rewording needs: the text says something of its own. */
@@ -155,7 +176,7 @@ function lostWord(sources: readonly string[], merged: string): string | undefine
 
 function isParticular(word: string): boolean {
   const isOrdinary = [FILLERS, COMMON, MODIFIERS, REPLACEABLE].some((words) => words.has(word));
-  return /[\p{L}\p{N}]/u.test(word) && !isNegation(word) && (!isOrdinary || /^(?:new|old)$/.test(word));
+  return /[\p{L}\p{N}]/u.test(word) && !isNegatingWord(word) && (!isOrdinary || /^(?:new|old)$/.test(word));
 }
 
 /** Further than `stem`, so that "rebooted" is found in "reboots". Never used to call two entries the same. */

@@ -1,5 +1,22 @@
 // Words that carry no fact, words that turn one round, and words that open a sentence without being a name. English, with
-// the commonest of German, French and Spanish: for other languages fewer entries are taken for alike, never more.
+// the commonest of other languages. No list of words that turn a sentence round is complete, so entries are dropped without a
+// model by the lists of words that do not (HARMLESS, STATING); the others serve to check what a model wrote.
+
+/** Two entries that differ in nothing but these say the same. A word belongs here only if no place of it changes what is said. */
+export const HARMLESS: ReadonlySet<string> = new Set("a an the is are please also currently".split(" "));
+
+/**
+ * A sentence of nothing but these, names, numbers and paths states a fact of its own: it says nothing about the sentences around it.
+ * No word that points back ("it", "this") or judges may be here.
+ */
+export const STATING: ReadonlySet<string> = new Set(
+  (
+    "a an the is are and in on at of for to by with from via has have use uses run runs live lives speak speaks user users user's " +
+    "team project server servers service services database api app office repository repo test tests build builds backup backups " +
+    "deploy deploys port host path version timezone language languages editor shell name email phone manager meeting meetings " +
+    "daily weekly monthly"
+  ).split(" "),
+);
 
 /** May come and go between two wordings of the same thing. */
 export const FILLERS: ReadonlySet<string> = new Set(
@@ -16,13 +33,41 @@ export const NEGATIONS: ReadonlySet<string> = new Set(
     "shouldnt mustnt hasnt havent avoid avoids stop stops refuse refuses forbid forbids forbidden " +
     "disallow disallowed disable disabled dislike dislikes hate hates nicht nichts nie niemals niemand kein keine keinen keinem " +
     "keiner keines weder ohne verboten pas jamais sans rien aucun aucune interdit nunca nada ninguno ninguna sin tampoco niet " +
-    "geen nooit zonder não"
-  ).split(" "),
+    "geen nooit zonder não nem " +
+    "stopped stopping quit quits quitting fail fails failed failing refused refusing avoided avoiding deprecated obsolete outdated " +
+    "false falsely wrong wrongly abandoned dropped removed banned prohibited unsupported " +
+    "non mai nessuno nessuna niente nulla senza neanche nemmeno neppure vietato " + // Italian
+    "inte aldrig ingen inget inga utan ikke aldri ingenting ei " + // Swedish, Danish, Norwegian, Finnish
+    "değil yok hiç asla hayır olmaz " + // Turkish
+    "không chưa đừng chẳng chả " + // Vietnamese
+    "не нет ни никогда никто ничего нельзя без нету ні ніколи немає " + // Russian, Ukrainian
+    "nie nigdy nic bez nikdy není tidak bukan jangan δεν μην όχι " + // Polish, Czech, Indonesian, Greek
+    "لا ليس ليست لم لن ما بدون غير ممنوع לא אין בלי " + // Arabic, Hebrew
+    "नहीं नही न मत ना बिना 안 못 아니 말고"
+  ) // Hindi, Korean
+    .split(" "),
 );
 
+/** Negations inside a word or a line without spaces: Japanese, Korean, Chinese, Thai. */
+const INNER_NEGATION = /ない|なく|なかっ|ません|ずに|않|없|아니|못하|不|没|沒|無|别|勿|ไม่/u;
+
 export function isNegation(word: string): boolean {
+  return isNegatingWord(word) || INNER_NEGATION.test(word);
+}
+
+/** A word that does nothing but deny. */
+export function isNegatingWord(word: string): boolean {
   return NEGATIONS.has(word) || /.n't$/.test(word);
 }
+
+/** Make what a sentence says doubtful, rare or small. A rewording may neither lose nor add one. */
+export const HEDGES: ReadonlySet<string> = new Set(
+  (
+    "hardly barely scarcely seldom rarely almost nearly maybe perhaps possibly probably supposedly allegedly reportedly " +
+    "apparently presumably unlikely likely few little vielleicht kaum selten angeblich peut-être rarement forse quizás " +
+    "kanske belki возможно почти редко"
+  ).split(" "),
+);
 
 /** These narrow or move what a sentence says; two sentences that differ in one of them say different things. */
 export const MODIFIERS: ReadonlySet<string> = new Set(
