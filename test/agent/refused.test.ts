@@ -35,9 +35,9 @@ describe.each(KINDS)("a message that is refused on the %s wire", (kind) => {
     expect(
       notices(made.events).filter((text) => text.includes("your message will be left out")),
     ).toHaveLength(1);
-    expect(await made.agent.run("and now?")).toMatchObject({ completed: true, final_response: "Reply 2." });
-    expect(made.wire.requests).toHaveLength(3);
-    const last = made.wire.requests[2]?.raw ?? "";
+    expect(await made.agent.run("and now?")).toMatchObject({ completed: true, final_response: "Reply 3." });
+    expect(made.wire.requests).toHaveLength(4); // one of them a try without the reply before
+    const last = made.wire.requests[3]?.raw ?? "";
     expect(last).toContain("hello");
     expect(last).toContain("and now?");
   });
@@ -71,7 +71,7 @@ describe("the mark", () => {
       ["assistant", "Reply 0.", "stop"],
       ["user", "a forbidden word", "content_policy"],
       ["user", "and now?", null],
-      ["assistant", "Reply 2.", "stop"],
+      ["assistant", "Reply 3.", "stop"],
     ]);
     const { sessionId } = made.agent;
     await made.agent.run("live");
@@ -79,7 +79,7 @@ describe("the mark", () => {
     await made.agent.close();
     const resumed = await made.another({ resume: sessionId });
     await resumed.run("live");
-    expect(made.wire.requests[4]?.raw).toBe(made.wire.requests[3]?.raw);
+    expect(made.wire.requests[5]?.raw).toBe(made.wire.requests[4]?.raw);
   });
 
   it("comes along into a branch", async () => {
@@ -139,11 +139,11 @@ describe("a tool's result that is refused", () => {
       { options: { tools } },
     );
     const failed = await made.agent.run("look at the page");
-    expect(failed).toMatchObject({ exit: "model_error", failed: true, api_calls: 2 });
+    expect(failed).toMatchObject({ exit: "model_error", failed: true, api_calls: 3 });
     expect(notices(made.events).join("\n")).toContain("the result of 1 tool call will be left out");
     expect(await made.agent.run("never mind")).toMatchObject({ completed: true, final_response: "fine" });
-    expect(made.wire.requests[2]?.raw).toContain("the page");
-    expect(messagesOf(made, 2)).toEqual([
+    expect(made.wire.requests[3]?.raw).toContain("the page");
+    expect(messagesOf(made, 3)).toEqual([
       "user: look at the page",
       expect.stringMatching(/^assistant: /),
       expect.stringMatching(/^tool: \[Left out: the model's provider refused/),
@@ -151,19 +151,109 @@ describe("a tool's result that is refused", () => {
     ]);
   });
 
-  it("takes the arguments of its call along when that was not enough", async () => {
+  it("stays when it was the arguments of its call, which go, and the turn goes on", async () => {
     const { tools } = lookTool(() => "a page");
     const made = await turnHome(
       strict(({ index }) => (index === 0 ? call("look", { at: "the forbidden page" }) : { text: "fine" })),
       { options: { tools } },
     );
-    expect(await made.agent.run("look at it")).toMatchObject({ failed: true });
-    expect(await made.agent.run("never mind")).toMatchObject({ failed: true });
-    expect(await made.agent.run("hello?")).toMatchObject({ completed: true, final_response: "fine" });
-    const last = made.wire.requests[3]?.raw ?? "";
+    expect(await made.agent.run("look at it")).toMatchObject({ completed: true, final_response: "fine" });
+    expect(notices(made.events).join("\n")).toContain(
+      "the text and arguments of the model's last calls will",
+    );
+    const last = made.wire.requests[2]?.raw ?? "";
     expect(last).toContain('"name":"look"');
-    expect(last).not.toContain("never mind");
+    expect(last).toContain("a page");
+    expect(await made.agent.run("hello?")).toMatchObject({ completed: true });
+    expect(made.wire.requests).toHaveLength(4);
   });
+
+  it("and the arguments of its call: both go, the user's next message stays", async () => {
+    const { tools } = lookTool(() => "a forbidden page");
+    const made = await turnHome(
+      strict(({ index }) => (index === 0 ? call("look", { at: "the forbidden page" }) : { text: "fine" })),
+      { options: { tools } },
+    );
+    expect(await made.agent.run("look at it")).toMatchObject({ failed: true });
+    expect(await made.agent.run("never mind")).toMatchObject({ completed: true, final_response: "fine" });
+    expect(messagesOf(made, 4)).toEqual([
+      "user: look at it",
+      expect.stringMatching(/^assistant: /),
+      expect.stringMatching(/^tool: \[Left out/),
+      "user: never mind",
+    ]);
+  });
+});
+
+describe("the model's own reply that is refused", () => {
+  const answer = ({ index }: RecordedRequest): Step => ({
+    text: index === 0 ? "I say forbidden." : `Reply ${index}.`,
+  });
+
+  it.each(KINDS)("is left out within the turn that finds out, on the %s wire", async (kind) => {
+    const made = await turnHome(strict(answer), { kind });
+    await made.agent.run("hello");
+    expect(await made.agent.run("two")).toMatchObject({ completed: true, final_response: "Reply 2." });
+    expect(notices(made.events).join("\n")).toContain("the model's last reply will be left out");
+    expect(await made.agent.run("three")).toMatchObject({ completed: true, final_response: "Reply 3." });
+    expect(made.wire.requests).toHaveLength(4);
+    for (const text of ["hello", "two", "Reply 2."]) expect(made.wire.requests[3]?.raw).toContain(text);
+    const rows = (await made.agent.store?.getMessages(made.agent.sessionId)) ?? [];
+    expect(rows.map(({ finish_reason }) => finish_reason)).toEqual([
+      null,
+      "content_policy",
+      null,
+      "stop",
+      null,
+      "stop",
+    ]);
+    const { sessionId } = made.agent;
+    await made.agent.close();
+    const resumed = await made.another({ resume: sessionId });
+    expect(await resumed.run("four")).toMatchObject({ completed: true });
+  });
+
+  it("and the message behind it: the message fails its turn, the next turn finds the reply", async () => {
+    const made = await turnHome(strict(answer));
+    await made.agent.run("hello");
+    expect(await made.agent.run("also forbidden")).toMatchObject({ failed: true });
+    expect(await made.agent.run("three")).toMatchObject({ completed: true });
+    expect(messagesOf(made, 4)).toEqual(["user: hello\n\nthree"]);
+  });
+
+  it("goes with the message when no model call is left to try, and the turn after works", async () => {
+    const made = await turnHome(strict(answer), { options: { maxTurns: 1 } });
+    await made.agent.run("hello");
+    expect(await made.agent.run("two")).toMatchObject({ failed: true });
+    expect(await made.agent.run("three")).toMatchObject({ failed: true });
+    expect(await made.agent.run("four")).toMatchObject({ completed: true });
+  });
+
+  it("is not marked when the try without it fails for another reason", async () => {
+    const made = await turnHome(({ raw, index }) =>
+      index === 2
+        ? { status: 401, body: { error: { message: "bad key" } } }
+        : strict(answer)({ raw, index } as RecordedRequest),
+    );
+    await made.agent.run("hello");
+    expect(await made.agent.run("two")).toMatchObject({ failed: true });
+    const rows = (await made.agent.store?.getMessages(made.agent.sessionId)) ?? [];
+    expect(rows.map(({ finish_reason }) => finish_reason)).toEqual([null, "stop", null]);
+    expect(await made.agent.run("three")).toMatchObject({ completed: true });
+    expect(made.wire.requests.at(-1)?.raw).toContain("two");
+  });
+});
+
+it("a message that an earlier turn left unanswered is found, and the reply and the new message stay", async () => {
+  const made = await turnHome(({ raw, index }) =>
+    index === 1
+      ? { status: 401, body: { error: { message: "bad key" } } }
+      : strict()({ raw, index } as RecordedRequest),
+  );
+  await made.agent.run("hello");
+  expect(await made.agent.run("a forbidden word")).toMatchObject({ failed: true });
+  expect(await made.agent.run("three")).toMatchObject({ completed: true });
+  expect(messagesOf(made, 4)).toEqual(["user: hello", "assistant: Reply 0.", "user: three"]);
 });
 
 it("recall that is refused is left out of the turn, and the message stays", async () => {
@@ -187,7 +277,7 @@ describe.each(["compressor", "lcm"])("a compaction with the engine %s", (engine)
     expect(report.kind).toBe("compacted");
     expect(report.notices.join("\n")).toContain("leaves out 1 message that the model's provider had refused");
     expect(report.notices.join("\n")).not.toMatch(/without a model|could not/);
-    expect(made.wire.requests.filter(({ raw }) => raw.includes("forbidden"))).toHaveLength(1);
+    expect(made.wire.requests.filter(({ raw }) => raw.includes("forbidden"))).toHaveLength(2); // and a try
     expect(await made.agent.run("go on")).toMatchObject({ completed: true });
     const kept = await made.store.getMessages(old);
     expect(kept.filter(({ finish_reason }) => finish_reason === "content_policy")).toHaveLength(1);

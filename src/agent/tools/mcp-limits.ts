@@ -11,6 +11,9 @@ export const MCP_MESSAGE = {
   maxDepth: 10_000,
 } as const;
 
+/** Of all that a server sends for one request over HTTP: notifications before the answer. */
+const MOST_REQUEST_BYTES = 64 * 1024 * 1024;
+
 /** Reads on after "the server did not answer". */
 export function messageTooLarge(): string {
   return `it sent a message of more than ${groupThousands(MCP_MESSAGE.maxBytes)} bytes, and no more is taken`;
@@ -22,13 +25,17 @@ export function boundedFetch(send: typeof fetch): typeof fetch {
     const response = await send(input, init);
     if (response.body === null) return response;
     const isStream = response.headers.get("content-type")?.includes("text/event-stream") === true;
-    const gauge = new MessageGauge(isStream);
+    const id = requestId(init?.body);
+    // The stream that answers no request stays open for as long as the connection does.
+    const gauge = new MessageGauge(
+      isStream,
+      id === undefined ? Number.POSITIVE_INFINITY : MOST_REQUEST_BYTES,
+    );
     const bounded = new TransformStream<Uint8Array, Uint8Array>({
       transform(chunk, controller) {
         const breach = gauge.push(chunk);
         if (breach === undefined) return controller.enqueue(chunk);
-        const id = isStream ? requestId(init?.body) : undefined;
-        if (id === undefined) throw new Error(breach);
+        if (id === undefined || !isStream) throw new Error(breach);
         // The client only notes that a stream broke; the request behind it would wait for its timeout.
         controller.enqueue(new TextEncoder().encode(refusalEvent(id, breach)));
         controller.terminate();
@@ -42,17 +49,23 @@ export function boundedFetch(send: typeof fetch): typeof fetch {
 /** Size and depth of the message that is being read. Each byte is looked at once. */
 class MessageGauge {
   readonly #isStream: boolean;
+  readonly #mostBytes: number;
+  #allBytes = 0;
   #bytes = 0;
   #isLineStart = true;
   #nesting = new JsonNesting();
 
-  /** `isStream`: of server-sent events, which end with a blank line. */
-  constructor(isStream: boolean) {
+  /** `isStream`: of server-sent events, which end with a blank line. `mostBytes`: of all messages together. */
+  constructor(isStream: boolean, mostBytes: number) {
     this.#isStream = isStream;
+    this.#mostBytes = mostBytes;
   }
 
   /** What is wrong with it, once something is. */
   push(chunk: Uint8Array): string | undefined {
+    this.#allBytes += chunk.length;
+    if (this.#allBytes > this.#mostBytes)
+      return `it sent more than ${groupThousands(this.#mostBytes)} bytes for one request, and no more is taken`;
     for (const byte of chunk) {
       this.#bytes += 1;
       this.#nesting.step(byte);

@@ -3,13 +3,14 @@
 import type { ContextMessage } from "../../context/index.ts";
 import type { ModelFailure, ModelReply } from "../../models/index.ts";
 import type { AgentCore } from "../core.ts";
+import type { AgentMessage } from "../message.ts";
 import { withMaskedArguments } from "../rows.ts";
 import { type CheckedCall, checkCalls } from "../tools/calls.ts";
 import { runBatch, toolMessage } from "../tools/run-batch.ts";
 import { Draft } from "./draft.ts";
 import { judge, NO_TROUBLES, type Troubles, type Verdict } from "./judge.ts";
 import { callOnce } from "./model-call.ts";
-import { GO_ON_HINT, leftOutText, suspects } from "./refused.ts";
+import { GO_ON_HINT, leftOutText, suspects, trials } from "./refused.ts";
 import { compactAfterTools, makeRoom } from "./room.ts";
 import { isOurs, takenOver } from "./taken-over.ts";
 import { interruptedEnd, type Turn, type TurnEnd } from "./turn.ts";
@@ -34,6 +35,10 @@ class Loop {
   #earlierText = "";
   /** The first request was refused with recall and a hook's text in it, and is sent again without them. */
   #refusedAdditions = false;
+  /** What is still to be left out for a try, while the cause of a refusal is looked for. */
+  #trials: (readonly AgentMessage[])[] | undefined;
+  /** Left out of the request that is under way. */
+  #tried: readonly AgentMessage[] = [];
 
   constructor(core: AgentCore, turn: Turn) {
     this.#core = core;
@@ -58,7 +63,8 @@ class Loop {
       case "failure":
         return this.#failed(outcome.failure);
       case "reply":
-        this.#noteAccepted();
+        // An empty reply that a filter stopped says nothing about the request.
+        if (outcome.reply.finishReason !== "content_filter" || this.#draft.text !== "") this.#noteAccepted();
         return this.#handle(outcome.reply);
       default:
         return outcome satisfies never;
@@ -66,6 +72,10 @@ class Loop {
   }
 
   #noteAccepted(): void {
+    if (this.#tried.length > 0) {
+      this.#mark(this.#tried);
+      this.#endTrials();
+    }
     if (!this.#refusedAdditions) return;
     this.#refusedAdditions = false;
     this.#core.notice(
@@ -192,6 +202,7 @@ class Loop {
 
   async #failed(failure: ModelFailure): Promise<TurnEnd | undefined> {
     const { kind } = failure;
+    if (this.#draft.text !== "" || failure.partialText !== "") this.#noteAccepted();
     if (kind === "overflow" || kind === "payload_too_large") return this.#overflown(failure);
     if (kind === "reply_too_long") return this.#giveUp("truncated_response", failure.message);
     if (kind === "bad_signature" && this.#core.withoutReasoningIn !== this.#core.sessionId) {
@@ -224,9 +235,10 @@ class Loop {
     };
   }
 
-  /** The same request would be refused in every later turn, so what is new in it is left out from now on. */
+  /** The same request would be refused in every later turn, so the cause is looked for, and left out from now on. */
   #refused({ message }: ModelFailure): TurnEnd | undefined {
     const turn = this.#turn;
+    const { transcript, maxTurns } = this.#core.parts;
     const hasAdditions = turn.recall !== "" || turn.hookContext !== "";
     if (turn.apiCalls === 1 && hasAdditions) {
       // It may not be the user's words: memory and hooks have added theirs to the first request.
@@ -235,16 +247,35 @@ class Loop {
       turn.hookContext = "";
       return undefined;
     }
+    this.#refusedAdditions = false; // they were not the cause, or not alone
+    this.#trials ??= [...trials(transcript.messages, turn.userMessageId)];
+    const next = turn.apiCalls < maxTurns ? this.#trials.shift() : undefined;
+    if (next !== undefined) {
+      this.#tried = next;
+      turn.triedWithout = new Set(next.map(({ _id }) => _id));
+      return undefined;
+    }
     return { exit: "model_error", text: "", failed: true, error: message, ...this.#leaveOut() };
   }
 
+  #endTrials(): void {
+    this.#trials = undefined;
+    this.#tried = [];
+    this.#turn.triedWithout = new Set();
+  }
+
   #leaveOut(): Pick<TurnEnd, "detail" | "hint"> {
-    const { transcript } = this.#core.parts;
-    const left = suspects(transcript.messages, this.#turn.userMessageId);
+    const wasTried = this.#trials?.length === 0;
+    this.#endTrials();
+    const left = suspects(this.#core.parts.transcript.messages, this.#turn.userMessageId, wasTried);
     if (left.length === 0) return {};
-    transcript.refuse(new Set(left.map(({ _id }) => _id)));
-    this.#core.notice("warn", `message-refused:${left[0]?._id}`, leftOutText(left));
+    this.#mark(left);
     return { detail: "model_error(content_policy)", hint: GO_ON_HINT };
+  }
+
+  #mark(left: readonly AgentMessage[]): void {
+    this.#core.parts.transcript.refuse(new Set(left.map(({ _id }) => _id)));
+    this.#core.notice("warn", `message-refused:${left[0]?._id}`, leftOutText(left));
   }
 
   async #overflown(failure: ModelFailure): Promise<TurnEnd | undefined> {

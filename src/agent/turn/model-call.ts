@@ -18,6 +18,7 @@ import {
 import type { AgentCore } from "../core.ts";
 import { requestTokens } from "../session/compaction.ts";
 import { tokenUpdate } from "../session/totals.ts";
+import { withoutTried } from "./refused.ts";
 import type { ReplyText } from "./reply-text.ts";
 import { requestMessages } from "./request.ts";
 import type { Turn } from "./turn.ts";
@@ -95,7 +96,7 @@ function markedMessages(
     system: turn.system,
     ephemeral: core.parts.ephemeral,
     prefill: core.parts.prefill,
-    messages: core.parts.transcript.messages,
+    messages: withoutTried(core.parts.transcript.messages, turn.triedWithout),
     userMessageId: turn.userMessageId,
     recall: turn.recall,
     hookContext: turn.hookContext,

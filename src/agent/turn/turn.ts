@@ -34,6 +34,8 @@ export class Turn {
   system = "";
   recall = "";
   hookContext = "";
+  /** `_id`s of messages that the next request is tried without, after a refusal. */
+  triedWithout: ReadonlySet<string> = new Set();
   apiCalls = 0;
   lastReasoning: string | null = null;
   overflows = 0;

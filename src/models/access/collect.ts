@@ -5,7 +5,8 @@ import type {
   SharedV4ProviderMetadata,
 } from "@ai-sdk/provider";
 import type { ModelDelta } from "../chat.ts";
-import { RawChunks } from "./raw-chunks.ts";
+import { RawChunks, weightOfCall } from "./raw-chunks.ts";
+import type { Weight } from "./reply-watch.ts";
 import type { Reply } from "./sdk-messages.ts";
 import { type Piece, ThinkTags } from "./think-tags.ts";
 import type { WireTraits } from "./wire.ts";
@@ -16,6 +17,8 @@ type Block = {
   providerMetadata?: SharedV4ProviderMetadata;
 };
 type Finish = Extract<LanguageModelV4StreamPart, { type: "finish" }>;
+
+const NOTHING: Weight = { chars: 0, calls: 0 };
 
 export class Collector {
   readonly #wire: WireTraits;
@@ -90,24 +93,30 @@ export class Collector {
     }
   }
 
-  /** Of a part that is about to be added. Arguments are counted where the wire's own events are seen: the SDK may hold them back. */
-  charsOf(part: LanguageModelV4StreamPart): number {
+  /** Of a part that is about to be added. Calls are counted where the wire's own events are seen: the SDK may hold them back. */
+  weightOf(part: LanguageModelV4StreamPart): Weight {
     switch (part.type) {
       case "text-delta":
       case "reasoning-delta":
-        return part.delta.length + metadataChars(part.providerMetadata);
+        return { chars: part.delta.length + metadataChars(part.providerMetadata), calls: 0 };
       case "text-start":
       case "text-end":
       case "reasoning-start":
       case "reasoning-end":
-        return metadataChars(part.providerMetadata);
+        return { chars: metadataChars(part.providerMetadata), calls: 0 };
+      case "tool-input-start":
+        return this.#countsEvents ? NOTHING : weightOfCall(part.id, part.toolName);
       case "tool-input-delta":
-        return this.#wire.apiMode === "chat_completions" && this.#raw.hasEvents ? 0 : part.delta.length;
+        return this.#countsEvents ? NOTHING : { chars: part.delta.length, calls: 0 };
       case "raw":
-        return this.#raw.charsOf(part.rawValue);
+        return this.#raw.weightOf(part.rawValue);
       default:
-        return 0;
+        return NOTHING;
     }
+  }
+
+  get #countsEvents(): boolean {
+    return this.#wire.apiMode === "chat_completions" && this.#raw.hasEvents;
   }
 
   reply(): Reply {

@@ -1,5 +1,4 @@
 // Which kind of failure it was, from what servers say in their different ways. Decides who may try again and who must do something.
-import { groupThousands } from "../../lib/index.ts";
 import type { ModelFailure, ModelFailureKind } from "../chat.ts";
 import { countsFromError, limitFromError } from "../context-window/error-limit.ts";
 import { type FailureFacts, failureFacts } from "./failure-facts.ts";
@@ -40,8 +39,8 @@ export function stalledFailure(staleAfterMs: number, partialText: string, place:
 }
 
 /** The reply is longer than anybody could use; what has arrived is kept. */
-export function tooLongFailure(maxChars: number, partialText: string, place: FailurePlace): ModelFailure {
-  const sentence = `Its reply was stopped at ${groupThousands(maxChars)} characters.`;
+export function tooLongFailure(limit: string, partialText: string, place: FailurePlace): ModelFailure {
+  const sentence = `Its reply was stopped at ${limit}.`;
   const message = failureMessage("reply_too_long", { ...NO_FACTS, sentence }, place);
   return { kind: "reply_too_long", message, isRetryable: false, partialText };
 }

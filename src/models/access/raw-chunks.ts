@@ -1,5 +1,6 @@
 // What the SDK leaves out of its parts and the servers' own events tell: under which name a thought came, OpenRouter's
 // `reasoning_details`, which calls had an id, who answered.
+import type { Weight } from "./reply-watch.ts";
 
 export type RawFacts = {
   /** The chat wire's field `reasoning_content` was there. */
@@ -17,6 +18,8 @@ export class RawChunks {
   #hasReasoningContent = false;
   readonly #details: Record<string, unknown>[] = [];
   #callIds: Set<string> | undefined;
+  /** The newest id of the call with this index. */
+  readonly #begun = new Map<unknown, string>();
   #model: string | undefined;
 
   get hasEvents(): boolean {
@@ -24,18 +27,33 @@ export class RawChunks {
   }
 
   /** Of an event that is about to be added: what it brings beside text and thoughts, which come as parts too. */
-  charsOf(chunk: unknown): number {
-    let chars = 0;
+  weightOf(chunk: unknown): Weight {
+    const weight = { chars: 0, calls: 0 };
     for (const choice of asList(asRecord(chunk).choices)) {
       const delta = asRecord(asRecord(choice).delta);
-      for (const call of asList(delta.tool_calls))
-        chars += textOf(asRecord(asRecord(call).function).arguments)?.length ?? 0;
+      for (const call of asList(delta.tool_calls)) {
+        const { chars, calls } = this.#weightOfPiece(asRecord(call));
+        weight.chars += chars;
+        weight.calls += calls;
+      }
       for (const entry of asList(delta.reasoning_details)) {
         const { data, signature } = asRecord(entry);
-        chars += (textOf(data)?.length ?? 0) + (textOf(signature)?.length ?? 0);
+        weight.chars += (textOf(data)?.length ?? 0) + (textOf(signature)?.length ?? 0);
       }
     }
-    return chars;
+    return weight;
+  }
+
+  /** Some servers say id and name of a call with every piece of it, and some number all calls alike. */
+  #weightOfPiece({ index, id, function: called }: Details): Weight {
+    const { name, arguments: text } = asRecord(called);
+    const chars = textOf(text)?.length ?? 0;
+    const begun = this.#begun.get(index);
+    const isNew = begun === undefined || (textOf(id) !== undefined && id !== begun);
+    if (!isNew) return { chars: chars + Math.max(0, (textOf(name)?.length ?? 0) - NAME_CHARS), calls: 0 };
+    const start = weightOfCall(id, name);
+    this.#begun.set(index, textOf(id) ?? "");
+    return { chars: chars + start.chars, calls: start.calls };
   }
 
   add(chunk: unknown): void {
@@ -83,6 +101,15 @@ export class RawChunks {
       else if (!(key in last)) last[key] = value;
     }
   }
+}
+
+/** A call costs memory and a row however little it says. */
+const CALL_CHARS = 50;
+/** No tool has a longer name; what is beyond it is paid for each time it is said. */
+const NAME_CHARS = 128;
+
+export function weightOfCall(id: unknown, name: unknown): Weight {
+  return { chars: CALL_CHARS + (textOf(id)?.length ?? 0) + (textOf(name)?.length ?? 0), calls: 1 };
 }
 
 export function asRecord(value: unknown): Details {

@@ -98,7 +98,7 @@ async function readStream(
         endedEarly = isEarlyEnd(part.error);
         if (!endedEarly) return err(failureOf(part.error, reading));
       }
-      if (!watch.take(collector.charsOf(part))) return err(failureOf(undefined, reading));
+      if (!watch.take(collector.weightOf(part))) return err(failureOf(undefined, reading));
       if (part.type === "stream-start") warn(part, log);
       for (const delta of collector.add(part)) tell(request.onDelta, delta, log);
     }
@@ -114,7 +114,8 @@ function failureOf(
   { collector, watch, place }: Pick<Reading, "collector" | "watch" | "place">,
 ): ModelFailure {
   const { text } = collector;
-  return watch.isOver ? tooLongFailure(watch.maxChars, text, place) : classifyFailure(cause, text, place);
+  const { passed } = watch;
+  return passed !== undefined ? tooLongFailure(passed, text, place) : classifyFailure(cause, text, place);
 }
 
 function callOptions(

@@ -1,7 +1,7 @@
 // Reads text as tags of the fence and words, in the forms a model may give them: any case, blanks and attributes inside the tag,
-// HTML entities, Markdown escapes. Text is compared by its words alone, so line breaks, bullets and punctuation do not matter. Pure.
+// other hyphens or none, invisible characters, other brackets, HTML comments and entities, Markdown escapes. Text is compared by its words alone, so line breaks, bullets and punctuation do not matter. Pure.
 import { isWhitespaceUnit } from "../../lib/index.ts";
-import { endOfMatch, TAG_NAME } from "./tag.ts";
+import { endOfMatch } from "./tag.ts";
 
 export type Token =
   | { readonly kind: "open" | "close"; readonly end: number }
@@ -12,7 +12,7 @@ export type Token =
 /** What stands at `at`; undefined when more text could make it something else. `isFinal`: there is no more. */
 export function readToken(text: string, at: number, isFinal: boolean): Token | undefined {
   const code = text.codePointAt(at) ?? 0;
-  if (code === LESS || code === AMPERSAND || code === BACKSLASH) {
+  if (TAG_STARTS.has(code)) {
     const tag = matchTag(text, at);
     if (tag === "partial" && !isFinal) return undefined;
     if (typeof tag === "object") return tag;
@@ -24,16 +24,24 @@ export function readToken(text: string, at: number, isFinal: boolean): Token | u
 }
 
 /** Where a tag can begin. */
-export const TAG_START = /[<&\\]/g;
+export const TAG_START = /[<&\\[＜]/g;
 
 type Tag = { readonly kind: "open" | "close"; readonly end: number };
 
 const LESS = 0x3c;
 const AMPERSAND = 0x26;
 const BACKSLASH = 0x5c;
+const BRACKET = 0x5b;
+const WIDE_LESS = 0xff1c;
 const SLASH = 0x2f;
-const OPENING = ["<", "&lt;", "&#60;", "&#x3c;"];
-const CLOSING = [">", "&gt;", "&#62;", "&#x3e;"];
+const HYPHEN = 0x2d;
+const TAG_STARTS: ReadonlySet<number> = new Set([LESS, AMPERSAND, BACKSLASH, BRACKET, WIDE_LESS]);
+const OPENING = ["<", "&lt;", "&#60;", "&#x3c;", "[", "＜"];
+const CLOSING = [">", "&gt;", "&#62;", "&#x3e;", "＞"];
+const NAME = ["memory", "context"] as const;
+/** Between the two: the hyphen, what looks like one, an underscore. */
+const JOINT = /[-_\u2010-\u2015\u2212\ufe58\ufe63\uff0d]/;
+const INVISIBLE = /[\u00ad\u180e\u200b-\u200f\u2060-\u2064\ufeff]/;
 /** Inside a tag, before and behind its name. */
 const MOST_BLANKS = 8;
 const MOST_ATTRIBUTE_CHARS = 120;
@@ -43,30 +51,65 @@ const PARTIAL = -2;
 
 /** The tag at `from`. `partial`: the text ends before it can be told. */
 export function matchTag(text: string, from: number): Tag | "partial" | undefined {
-  let at = text.charCodeAt(from) === BACKSLASH ? from + 1 : from;
-  at = endOfAny(text, at, OPENING);
-  if (at < 0) return at === PARTIAL ? "partial" : undefined;
-  at = skipBlanks(text, at);
+  const start = text.charCodeAt(from) === BACKSLASH ? from + 1 : from;
+  const opened = endOfAny(text, start, OPENING);
+  if (opened < 0) return opened === PARTIAL ? "partial" : undefined;
+  const comment = endOfAny(text, opened, ["!--"]);
+  if (comment === PARTIAL) return "partial";
+  let at = skipBlanks(text, comment === NONE ? opened : comment);
   const isClose = text.charCodeAt(at) === SLASH;
   if (isClose) at = skipBlanks(text, at + 1);
-  const name = endOfMatch(text, at, TAG_NAME);
-  if (name - at < TAG_NAME.length) return name === text.length ? "partial" : undefined;
-  const end = endOfTag(text, name);
+  const name = endOfName(text, at);
+  if (name < 0) return name === PARTIAL ? "partial" : undefined;
+  const isBracket = text.charCodeAt(start) === BRACKET;
+  const end = isBracket ? endOfClosing(text, skipBlanks(text, name), ["]"]) : endOfTag(text, name);
   if (end < 0) return end === PARTIAL ? "partial" : undefined;
   return { kind: isClose ? "close" : "open", end };
 }
 
-/** Behind the `>` of a tag whose name ends at `name`. `<memory-context/>` holds nothing and is no tag of ours. */
+function endOfName(text: string, from: number): number {
+  const [first, second] = NAME;
+  let at = endOfLetters(text, from, first);
+  if (at < 0) return at;
+  at = skipInvisible(text, at);
+  if (text.charCodeAt(at) === BACKSLASH) at += 1;
+  if (JOINT.test(text.charAt(at))) at += 1;
+  return endOfLetters(text, at, second);
+}
+
+/** `word` in any case, with invisible characters before and between its letters. */
+function endOfLetters(text: string, from: number, word: string): number {
+  let at = from;
+  for (let index = 0; index < word.length; index += 1) {
+    at = skipInvisible(text, at);
+    if (at >= text.length) return PARTIAL;
+    if ((text.charCodeAt(at) | 0x20) !== word.charCodeAt(index)) return NONE;
+    at += 1;
+  }
+  return at;
+}
+
+/** Behind the `>` of a tag whose name ends at `name`. A tag that closes itself has been seen in front of recall. */
 function endOfTag(text: string, name: number): number {
-  const last = Math.min(text.length, name + MOST_ATTRIBUTE_CHARS);
-  for (let at = name; at <= last; at += 1) {
-    const escaped = text.charCodeAt(at) === BACKSLASH ? at + 1 : at;
-    const end = endOfAny(text, escaped, CLOSING);
-    if (end !== NONE) return end > 0 && text.charCodeAt(at - 1) === SLASH ? NONE : end;
+  const first = skipInvisible(text, name);
+  const next = text.charCodeAt(first);
+  if (next === SLASH) return endOfClosing(text, first + 1, CLOSING);
+  if (next === HYPHEN) {
+    const marks = endOfAny(text, first, ["--"]);
+    return marks < 0 ? marks : endOfClosing(text, marks, CLOSING);
+  }
+  const last = Math.min(text.length, first + MOST_ATTRIBUTE_CHARS);
+  for (let at = first; at <= last; at += 1) {
+    const end = endOfClosing(text, at, CLOSING);
+    if (end !== NONE) return end;
     const unit = text.charCodeAt(at);
-    if (unit === LESS || (at === name && !isWhitespaceUnit(unit))) return NONE;
+    if (unit === LESS || (at === first && !isWhitespaceUnit(unit))) return NONE;
   }
   return NONE;
+}
+
+function endOfClosing(text: string, at: number, closing: readonly string[]): number {
+  return endOfAny(text, text.charCodeAt(at) === BACKSLASH ? at + 1 : at, closing);
 }
 
 function endOfAny(text: string, at: number, words: readonly string[]): number {
@@ -81,8 +124,18 @@ function endOfAny(text: string, at: number, words: readonly string[]): number {
 
 function skipBlanks(text: string, from: number): number {
   let at = from;
-  while (at < from + MOST_BLANKS && isWhitespaceUnit(text.charCodeAt(at))) at += 1;
+  while (at < from + MOST_BLANKS && (isWhitespaceUnit(text.charCodeAt(at)) || isInvisible(text, at))) at += 1;
   return at;
+}
+
+function skipInvisible(text: string, from: number): number {
+  let at = from;
+  while (at < from + MOST_BLANKS && isInvisible(text, at)) at += 1;
+  return at;
+}
+
+function isInvisible(text: string, at: number): boolean {
+  return INVISIBLE.test(text.charAt(at));
 }
 
 /** A line break or tab as JSON has them is one separator; other escapes are only their backslash. */

@@ -101,7 +101,8 @@ function resultOf({ method, params }: Asked): object {
       serverInfo: { name: "raw", version: "1" },
     };
   const inputSchema = { type: "object", properties: {} };
-  if (method === "tools/list") return { tools: ["echo", "endless"].map((name) => ({ name, inputSchema })) };
+  if (method === "tools/list")
+    return { tools: ["echo", "endless", "chatter"].map((name) => ({ name, inputSchema })) };
   return { content: [{ type: "text", text: "hello" }] };
 }
 
@@ -114,6 +115,11 @@ async function listen(kind: "json" | "events") {
     const piece = "x".repeat(256 * 1024);
     for (; counts.sent < 25 * LIMIT; counts.sent += piece.length) yield piece;
   }
+  function* chatter(): Iterable<string> {
+    const params = { level: "info", data: "x".repeat(256 * 1024) };
+    const note = JSON.stringify({ jsonrpc: "2.0", method: "notifications/message", params });
+    for (; counts.sent < 25 * LIMIT; counts.sent += note.length) yield `event: message\ndata: ${note}\n\n`;
+  }
   const http = createServer(async (request, response) => {
     const asked: Asked = JSON.parse((await text(request)) || '{"method":""}');
     const isKnown = ["initialize", "tools/list", "tools/call"].includes(asked.method);
@@ -124,6 +130,10 @@ async function listen(kind: "json" | "events") {
     response.writeHead(200, { "content-type": type });
     if (asked.params?.name === "endless") {
       await pipeline(endless(), response).catch(() => undefined); // hung up on
+      return;
+    }
+    if (asked.params?.name === "chatter") {
+      await pipeline(chatter(), response).catch(() => undefined);
       return;
     }
     const answer = JSON.stringify({ result: resultOf(asked), jsonrpc: "2.0", id: asked.id });
@@ -147,4 +157,16 @@ describe.each(["json", "events"] as const)("a server over HTTP that answers with
     expect(counts.sent).toBeLessThan(6 * LIMIT); // what the sockets hold included
     expect((await call(connected, "echo")).text).toBe("hello");
   });
+});
+
+it("a server over HTTP that sends notifications without an end before its answer is cut off", async () => {
+  const { url, counts } = await listen("events");
+  const connected = await connect(server({ url }));
+  const outcome = await call(connected, "chatter");
+  expect(outcome).toEqual({
+    isError: true,
+    text: expect.stringContaining("more than 67,108,864 bytes for one request"),
+  });
+  expect(counts.sent).toBeLessThan(13 * LIMIT);
+  expect((await call(connected, "echo")).text).toBe("hello");
 });

@@ -1,6 +1,8 @@
 // What is special about servers with OpenAI's chat protocol: markers in the body, OpenRouter's details, thoughts in the text,
 // calls without ids.
-import { describe, expect, it } from "vitest";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { applyPromptCaching } from "../../../src/context/index.ts";
 import { type ChatMessage, openModel } from "../../../src/models/index.ts";
 import { sseServer } from "../../fakes/sse-server.ts";
@@ -199,6 +201,26 @@ describe("odd chat servers", () => {
     expect(await failureOf(model)).toMatchObject({ kind: "connection", partialText: "Forty" });
     expect(await failureOf(model)).toMatchObject({ kind: "invalid_response", partialText: "" });
   });
+
+  it.each(["data: [DONE]\n\n", "data: [DONE]"])(
+    "that keep the connection open behind %j have answered",
+    async (end) => {
+      const closed = Promise.withResolvers<void>();
+      const http = createServer((_request, response) => {
+        response.on("close", closed.resolve);
+        response.writeHead(200, { "content-type": "text/event-stream" });
+        for (const event of [chunk({ content: "Forty" }), END])
+          response.write(`data: ${JSON.stringify(event)}\n\n`);
+        response.write(end);
+      });
+      await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
+      onTestFinished(() => void http.close());
+      const { port } = http.address() as AddressInfo;
+      const reply = await replyOf(await openModel(chosenFor("chat", `http://127.0.0.1:${port}/v1`)));
+      expect(reply).toMatchObject({ finishReason: "stop", message: { content: "Forty" } });
+      await closed.promise;
+    },
+  );
 
   describe.each(["custom", "openai"])("that end with `[DONE]` and no reason (%s)", (provider) => {
     const call = { index: 0, id: "call_1", type: "function", function: { name: "todo", arguments: "{}" } };

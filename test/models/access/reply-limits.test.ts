@@ -48,6 +48,18 @@ function delta(value: object): string {
 
 const call = (fields: object): string => delta({ tool_calls: [{ index: 0, ...fields }] });
 
+function* numbered(piece: (n: number) => string): Iterable<string> {
+  for (let n = 0; ; n += 1) yield piece(n);
+}
+
+function calls(args: string, name = "todo"): Iterable<string> {
+  return numbered((index) => call({ index, id: `c${index}`, function: { name, arguments: args } }));
+}
+
+function padded(chars: number): string {
+  return `data: ${JSON.stringify({ choices: [{ index: 0, delta: {} }], pad: "x".repeat(chars) })}\n\n`;
+}
+
 describe("a reply without an end", () => {
   it.each([
     ["text", () => repeated(delta({ content: "a word and ".repeat(20) }))],
@@ -86,6 +98,46 @@ describe("a reply without an end", () => {
     expect(counts.sent).toBeLessThan(20 * MB); // what the sockets hold included
   });
 
+  it.each([
+    ["calls without arguments", "50,000 characters", () => calls("")],
+    ["calls with empty arguments", "50,000 characters", () => calls("{}")],
+    ["calls with long names", "50,000 characters", () => calls("", "n".repeat(500))],
+    [
+      "calls of one number with new ids",
+      "50,000 characters",
+      () => numbered((n) => call({ id: `c${n}`, function: { name: "todo", arguments: "" } })),
+    ],
+    [
+      "one long name",
+      "50,000 characters",
+      () => repeated(call({ id: "c", function: { name: "n".repeat(2_000), arguments: "" } })),
+    ],
+    ["events without content", "bytes, most of them no text", () => repeated(padded(4_000))],
+    ["comments", "bytes, most of them no text", () => repeated(`: ${"x".repeat(5_000)}\n\n`)],
+  ])("of %s is ended, too", async (_what, limit, pieces) => {
+    const { url, counts } = await endless(pieces);
+    const failure = await failureOf(await openModel(chosenFor("chat", url)), LIMITED);
+    expect(failure).toMatchObject({ kind: "reply_too_long", isRetryable: false });
+    expect(failure.message).toMatch(new RegExp(`stopped at .*${limit}`));
+    expect(counts.sent).toBeLessThan(30 * MB);
+  });
+
+  it.each([
+    [
+      "Id and name with every piece",
+      { id: "c", function: { name: "todo_with_a_long_name", arguments: "1, 2" } },
+    ],
+    ["Pieces without them", { function: { arguments: "1, 2" } }],
+  ])("is no call in many pieces. %s", async (_what, piece) => {
+    const first = call({ id: "c", function: { name: "todo_with_a_long_name", arguments: '{"list":[' } });
+    const rest = call(piece).repeat(2_000);
+    const last = call({ function: { arguments: "]}" } });
+    const end = 'data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}\n\ndata: [DONE]\n\n';
+    const { url } = await endless(() => [first, rest, last, end]);
+    const reply = await replyOf(await openModel(chosenFor("chat", url)), LIMITED);
+    expect(reply.message.tool_calls).toMatchObject([{ id: "c" }]);
+  });
+
   it("is a failure for summaries and titles, too", async () => {
     const { url } = await endless(() => repeated(delta({ content: "a word and ".repeat(2_000) })));
     const model = toTextModel(await openModel(chosenFor("chat", url)));
@@ -104,9 +156,18 @@ describe.each(KINDS)("on the %s wire", (kind) => {
     ["text", { text: "word ".repeat(20_000) }],
     ["reasoning", { reasoning: "word ".repeat(20_000) }],
     ["arguments", { toolCalls: [{ name: "todo", arguments: { text: "word ".repeat(20_000) } }] }],
+    ["names of calls", { toolCalls: Array(101).fill({ name: "n".repeat(500), arguments: {} }) }],
   ] as const)("a reply with too much %s is ended", async (_what, reply) => {
     const { model } = await wireModel(kind, [{ ...reply, chunkChars: 2_000 }]);
     expect(await failureOf(model, LIMITED)).toMatchObject({ kind: "reply_too_long" });
+  });
+});
+
+it("a reply with more than 1,000 calls is ended", async () => {
+  const { url } = await endless(() => calls(""));
+  expect(await failureOf(await openModel(chosenFor("chat", url)))).toMatchObject({
+    kind: "reply_too_long",
+    message: expect.stringContaining("stopped at 1,000 tool calls"),
   });
 });
 

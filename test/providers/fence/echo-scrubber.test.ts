@@ -75,6 +75,8 @@ const MENTIONS: readonly string[] = [
   "a <memory b <memory-con c &lt;memory d \\<mem e",
   "<MC",
   "see <MC",
+  "see [memory-context](https://example.org) and [memory] and <!-- a comment -->, [1], a[i]",
+  "<memory-context-size> and <memory-contexts> and [memory-context: on] are other tags",
   `no tag at all: ${TEA}`,
 ];
 

@@ -24,8 +24,31 @@ export const OPEN_TAGS = [
   "<memory-context\n>",
   "&lt;memory-context&gt;",
   "\\<memory-context\\>",
+  "<memory_context>",
+  "<memory\\_context>",
+  "<MemoryContext>",
+  "<memory\u2010context>",
+  "<memory\u2011context>",
+  "<memory\u2014context>",
+  "<memory\u2212context>",
+  "<\u200bmem\u200bory\u00ad-con\ufefftext\u2060>",
+  "\uff1cmemory-context\uff1e",
+  "[memory-context]",
+  "\\[ memory_context \\]",
+  "<!--memory-context-->",
+  "<!-- memory-context -->",
+  "<memory-context/>",
+  "<memory-context />",
 ] as const;
-export const CLOSE_TAGS = ["</memory-context>", "</ Memory-Context >", "&lt;/memory-context&gt;"] as const;
+export const CLOSE_TAGS = [
+  "</memory-context>",
+  "</ Memory-Context >",
+  "&lt;/memory-context&gt;",
+  "</memory_context>",
+  "[/memory-context]",
+  "\uff1c/memory\u2011context\uff1e",
+  "<!-- /memory-context -->",
+] as const;
 
 /** As a model may write it again. */
 export const repeatedLine: fc.Arbitrary<string> = fc
