@@ -11,7 +11,7 @@ import { memoryTool, openMemoryStore, readPendingWrites } from "../../src/index.
 import { createHolographicProvider } from "../../src/providers/bundled/holographic/index.ts";
 import { writePlugin } from "../fakes/plugins.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
-import { runHere } from "./run.ts";
+import { runHere, runHermes } from "./run.ts";
 
 function homeWith(provider: string, more = ""): string {
   const home = tempDirectory();
@@ -95,6 +95,26 @@ describe("the fact store follows the command line", () => {
     await hermes(home, "add", "Deploys go through make ship");
     await hermes(home, "remove", "make ship");
     expect(facts(home)).toEqual(["Deploys go through make ship"]);
+  });
+
+  it("and leaves alone a mirrored fact that the user added again or changed with the tool", async () => {
+    const home = homeWith("holographic");
+    const tool = (...args: string[]) => runHere(["memory", "tool", "fact_store", ...args], { home });
+    for (const entry of ["Alpha likes tea", "Delta note", "Gamma note", "Epsilon note"])
+      await hermes(home, "add", entry);
+    expect((await tool("action=add", "content=Alpha likes tea")).code).toBe(0);
+    await tool("action=update", "fact_id=2", "content=Delta note with the why");
+    await tool("action=update", "fact_id=3", "tags=mine");
+    await tool("action=update", "fact_id=4", "trust_delta=0.1"); // a rating claims nothing
+    for (const entry of ["Alpha likes tea", "Delta note", "Epsilon note"])
+      await hermes(home, "remove", entry);
+    await hermes(home, "replace", "Gamma note", "Gamma became another");
+    expect(facts(home)).toEqual([
+      "Alpha likes tea",
+      "Delta note with the why",
+      "Gamma note",
+      "Gamma became another",
+    ]);
   });
 
   it("through what the curator does and takes back", async () => {
@@ -199,6 +219,19 @@ describe("a write stays written", () => {
     ]);
   });
 
+  it("and a plugin that never answers does not end the command in silence", async () => {
+    const home = pluginHome("", `forget: () => new Promise(() => {}), isAvailable: () => true,`);
+    const hook = join(home, "hang.mjs");
+    // Nothing but this keeps the process alive, so the event loop runs empty.
+    writeFileSync(hook, `globalThis.setTimeout = ((set) => (...a) => set(...a).unref())(setTimeout);`);
+    const { code, stderr } = await runHermes(["memory", "forget", "x", "--yes"], {
+      home,
+      env: { NODE_OPTIONS: `--import=${hook}` },
+    });
+    expect(code).toBe(1);
+    expect(stderr).toContain("stopped before it could report");
+  });
+
   it("without a provider nothing is said about one", async () => {
     const home = tempDirectory();
     expect((await hermes(home, "add", "Drinks tea")).json).not.toHaveProperty("provider");
@@ -237,6 +270,29 @@ describe("hermes memory forget", () => {
     expect(db.prepare("SELECT name FROM entities").all()).toEqual([]);
     expect(db.prepare("SELECT 1 FROM facts_fts WHERE facts_fts MATCH 'kiln'").all()).toHaveLength(1);
   });
+
+  it("reports, each time, while a reader keeps the bytes in the file", async () => {
+    const home = homeWith("holographic");
+    await hermes(home, "add", SECRET);
+    using reader = new DatabaseSync(join(home, "memory_store.db"));
+    reader.exec("BEGIN");
+    reader.prepare("SELECT count(*) FROM facts").get();
+    const args = ["memory", "forget", "vault code", "--yes", "--json"];
+    for (const erased of [1, 0]) {
+      // A process of its own: it must not end before its report.
+      const { code, stdout } = await runHermes(args, { home });
+      expect(JSON.parse(stdout)).toMatchObject({
+        success: false,
+        provider: { status: "forgot", erased, remaining: expect.stringContaining("another process") },
+      });
+      expect(code).toBe(1);
+    }
+    reader.exec("COMMIT");
+    expect(bytesOf(home)).toContain(SECRET);
+    expect(await hermes(home, "forget", "vault code", "--yes")).toMatchObject({ code: 0 });
+    expect(bytesOf(home)).not.toContain(SECRET);
+    expect((await runHere(["memory", "forget", "vault code"], { home })).stdout).toContain("No trace");
+  }, 20_000);
 
   it("lists what the provider has before it asks, and leaves it when the answer is no", async () => {
     const home = homeWith("holographic");

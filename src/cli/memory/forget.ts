@@ -25,7 +25,8 @@ export const forget: CommandBody = async (input, context) => {
   const traces = store.traces(text, options);
   const outside = await lookOutside(text, input, context);
   const found = { ...toJson(traces), ...outsideJson(outside) };
-  if (isNothing(traces) && erasedBy(outside.provider) === 0) {
+  const hasRecords = !isNothing(traces) || erasedBy(outside.provider) > 0;
+  if (!hasRecords && remainingIn(outside.provider) === undefined) {
     return {
       json: { success: true, ...found },
       lines: ["No trace of this text. (Letter case counts.)"],
@@ -50,12 +51,18 @@ export const forget: CommandBody = async (input, context) => {
   const forgotten = unwrap(await store.forget(text, { ...options, meta: { origin: "cli" } }));
   const provider = await askProvider(text, false, input, context);
   const done = { ...outside, provider };
-  const isFailed = provider.kind === "failed";
+  const isDone = provider.kind !== "failed" && remainingIn(provider) === undefined;
   return {
-    json: { success: !isFailed, ...toJson(forgotten), ...outsideJson(done) },
-    lines: ["Forgotten:", ...places(forgotten), ...providerPlaces(provider)],
+    json: { success: isDone, ...toJson(forgotten), ...outsideJson(done) },
+    lines: hasRecords
+      ? ["Forgotten:", ...places(forgotten), ...providerPlaces(provider)]
+      : [
+          isDone
+            ? "Deleted records that held this text were overwritten."
+            : "No record holds this text any more.",
+        ],
     notes: [...store.warnings, ...unreached(done)],
-    exitCode: isFailed ? 1 : 0,
+    exitCode: isDone ? 0 : 1,
   };
 };
 
@@ -92,6 +99,11 @@ async function askProvider(
 
 function erasedBy(provider: Forgot): number {
   return provider.kind === "forgot" ? provider.erased : 0;
+}
+
+/** What the provider says is left, or may be. */
+function remainingIn(provider: Forgot): string | undefined {
+  return provider.kind === "forgot" ? provider.remaining : undefined;
 }
 
 /** What stays, and why. */

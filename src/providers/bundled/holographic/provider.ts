@@ -153,8 +153,7 @@ class HolographicProvider implements MemoryProvider {
     if (this.#opened === undefined) throw new HermesError("not-initialised", this.#failure);
     const { store } = this.#opened;
     if (text === "") return { erased: 0 };
-    if (dry_run) return { erased: await store.countWith(text) };
-    const { erased, remaining } = await store.forget(text);
+    const { erased, remaining } = await (dry_run ? store.traces(text) : store.forget(text));
     return { erased, ...(remaining === undefined ? {} : { remaining }) };
   }
 
