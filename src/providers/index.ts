@@ -42,7 +42,7 @@ export { importFile, isOwnFault, loadProvider } from "./discovery/load.ts";
 export { readManifest } from "./discovery/manifest.ts";
 export { activeProviderName, isProviderName } from "./discovery/names.ts";
 export { findProvider, findProviders, pluginsDirectory } from "./discovery/scan.ts";
-export { findTracesElsewhere } from "./discovery/traces.ts";
+export { findTracesElsewhere, findTracesOfUsers } from "./discovery/traces.ts";
 export { buildMemoryContextBlock, injectRecall } from "./fence/block.ts";
 export { EchoScrubber } from "./fence/echo-scrubber.ts";
 export { StreamingContextScrubber } from "./fence/scrubber.ts";

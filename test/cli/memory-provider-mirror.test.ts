@@ -6,7 +6,7 @@ import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";
 import { runCurator } from "../../src/cli/chat/curator-command.ts";
 import type { CommandContext } from "../../src/cli/command.ts";
-import { pendingWritesDirectory } from "../../src/home.ts";
+import { pendingWritesDirectory, userMemoriesDirectory, userScopeName } from "../../src/home.ts";
 import { memoryTool, openMemoryStore, readPendingWrites } from "../../src/index.ts";
 import { createHolographicProvider } from "../../src/providers/bundled/holographic/index.ts";
 import { writePlugin } from "../fakes/plugins.ts";
@@ -315,6 +315,37 @@ describe("hermes memory forget", () => {
     expect(stderr).toContain("hermes memory setup holographic");
     expect(facts(home)).toEqual([SECRET]);
     expect((await hermes(home, "forget", "never said", "--yes")).json).not.toHaveProperty("elsewhere");
+  });
+
+  it("names the files of other users and the skills that still hold it, and fails", async () => {
+    const home = homeWith("holographic");
+    const scope = userMemoriesDirectory(home, "telegram", "7");
+    const skill = join(home, "skills", "safe", "SKILL.md");
+    for (const dir of [scope, join(home, "skills", "safe")]) mkdirSync(dir, { recursive: true });
+    writeFileSync(join(scope, "MEMORY.md"), SECRET);
+    writeFileSync(skill, SECRET);
+    const provider = createHolographicProvider();
+    await provider.initialize("s", { hermes_home: home, platform: "telegram", user_id: "7" });
+    await provider.handleToolCall?.("fact_store", { action: "add", content: SECRET }, {});
+    await provider.shutdown?.({});
+    const store = join(home, `memory_store.${userScopeName("telegram", "7")}.db`);
+    await hermes(home, "add", SECRET);
+    for (const round of ["erased", "nothing of the owner's"]) {
+      const { code, json, stderr } = await hermes(home, "forget", "vault code", "--yes");
+      expect({ round, code, success: json.success }).toEqual({ round, code: 1, success: false });
+      expect(json.left).toEqual([
+        { path: join(scope, "MEMORY.md"), reach: expect.stringContaining(`forget --dir ${scope} `) },
+        { path: skill, reach: expect.stringContaining("edit or delete") },
+        { path: store, reach: expect.stringContaining(`db_path ${store}`) },
+      ]);
+      for (const path of [scope, skill, store]) expect(stderr).toContain(path);
+    }
+    expect((await hermes(home, "forget", "vault code", "--dir", scope, "--yes")).code).toBe(0);
+    await runHere(["config", "set", "plugins.hermes-memory-store.db_path", store], { home });
+    await hermes(home, "forget", "vault code", "--yes");
+    await runHere(["config", "unset", "plugins.hermes-memory-store.db_path"], { home });
+    writeFileSync(skill, "clean");
+    expect((await hermes(home, "forget", "vault code", "--yes")).json).not.toHaveProperty("left");
   });
 
   it("says so when the provider has no way to erase", async () => {

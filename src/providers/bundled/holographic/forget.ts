@@ -1,6 +1,7 @@
 // Erasing a text from the fact database: the facts that hold it, the entities that only they were about, and what SQLite keeps of
 // deleted rows in its index, its free pages and its log.
-import { createReadStream, existsSync } from "node:fs";
+import { createReadStream, existsSync, readdirSync } from "node:fs";
+import { join, parse } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { getConfigValue } from "../../../config/index.ts";
 import { describeCause } from "../../../lib/index.ts";
@@ -82,9 +83,41 @@ async function holdsBytes(path: string, wanted: Buffer): Promise<boolean> {
 
 /** How many facts of a database that nobody has started hold the text, in words; undefined for none. Changes nothing. */
 export async function findFactTraces(home: string, text: string): Promise<string | undefined> {
+  const dbPath = await storePath(home);
+  return tracesIn(dbPath, text);
+}
+
+/** The stores of the home's other users that hold the text. Changes nothing. */
+export async function findUserTraces(
+  home: string,
+  text: string,
+): Promise<readonly { readonly path: string; readonly reach: string }[]> {
+  const dbPath = await storePath(home);
+  const { dir, name, ext } = parse(dbPath);
+  if (!existsSync(dir)) return [];
+  const paths = readdirSync(dir)
+    .filter(
+      (each) =>
+        each.startsWith(`${name}.`) && each.endsWith(ext) && each.length > name.length + ext.length + 1,
+    )
+    .map((each) => join(dir, each));
+  const found = [];
+  for (const path of paths) {
+    const told = tracesIn(path, text) ?? (await findDeletedText(path, text));
+    if (told === undefined) continue;
+    const reach = `${told} It belongs to one user of several, and is reached while it is the active store: 'hermes config set ${SECTION}.db_path ${path}', forget again, then set db_path back.`;
+    found.push({ path, reach });
+  }
+  return found;
+}
+
+async function storePath(home: string): Promise<string> {
   const section = await getConfigValue(home, SECTION);
   const values = section.ok && section.value.source !== "unset" ? section.value.value : undefined;
-  const { dbPath } = readSettings(values, home);
+  return readSettings(values, home).dbPath;
+}
+
+function tracesIn(dbPath: string, text: string): string | undefined {
   if (!existsSync(dbPath)) return undefined;
   try {
     using db = new DatabaseSync(dbPath, { readOnly: true });
