@@ -10,6 +10,7 @@ export {
   type InitializeOptions,
   type MemoryProvider,
   type MemoryWriteMetadata,
+  type MemoryWriteReport,
   type PostSetupOptions,
   PROVIDER_CONTRACT,
   type ProviderMessage,
@@ -57,6 +58,8 @@ export {
   type Mirrored,
   mirrorWrites,
   type OneOffRequest,
+  type Scrubbed,
+  scrubInProvider,
 } from "./manager/one-off.ts";
 export type {
   FinishedTurn,

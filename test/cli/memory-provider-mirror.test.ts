@@ -232,6 +232,22 @@ describe("a write stays written", () => {
     expect(stderr).toContain("stopped before it could report");
   });
 
+  it("when the provider refuses it: --json and a warning say why", async () => {
+    const home = homeWith("holographic", "  memory_char_limit: 9000\n");
+    const { code, json, stderr } = await hermes(home, "add", "long ".repeat(500).trim());
+    expect(code).toBe(0);
+    expect(json.provider).toMatchObject({
+      status: "refused",
+      refused: 1,
+      problem: expect.stringContaining("2499 characters; a fact may have 2000"),
+    });
+    expect(stderr).toContain("'holographic' did not take it");
+    expect(facts(home)).toEqual([]);
+    expect((await hermes(pluginHome(""), "add", "Drinks tea")).json.provider).toMatchObject({
+      status: "told",
+    });
+  });
+
   it("without a provider nothing is said about one", async () => {
     const home = tempDirectory();
     expect((await hermes(home, "add", "Drinks tea")).json).not.toHaveProperty("provider");
@@ -271,28 +287,31 @@ describe("hermes memory forget", () => {
     expect(db.prepare("SELECT 1 FROM facts_fts WHERE facts_fts MATCH 'kiln'").all()).toHaveLength(1);
   });
 
-  it("reports, each time, while a reader keeps the bytes in the file", async () => {
+  it("waits for a provider that takes its time, and reports then", async () => {
+    const home = pluginHome(
+      "",
+      `forget: async (text, { dry_run }) => {
+        if (!dry_run) await new Promise((resolve) => setTimeout(resolve, 1300));
+        return { erased: 1 };
+      },`,
+    );
+    // A process of its own: once a provider has run, a process ends by itself, but never before its report.
+    const { code, stdout } = await runHermes(["memory", "forget", "x", "--yes", "--json"], { home });
+    expect({ code, json: JSON.parse(stdout) }).toMatchObject({ code: 0, json: { provider: { erased: 1 } } });
+  });
+
+  it("has nothing left to do after a purge, which leaves the facts of others", async () => {
     const home = homeWith("holographic");
-    await hermes(home, "add", SECRET);
-    using reader = new DatabaseSync(join(home, "memory_store.db"));
-    reader.exec("BEGIN");
-    reader.prepare("SELECT count(*) FROM facts").get();
-    const args = ["memory", "forget", "vault code", "--yes", "--json"];
-    for (const erased of [1, 0]) {
-      // A process of its own: it must not end before its report.
-      const { code, stdout } = await runHermes(args, { home });
-      expect(JSON.parse(stdout)).toMatchObject({
-        success: false,
-        provider: { status: "forgot", erased, remaining: expect.stringContaining("another process") },
-      });
-      expect(code).toBe(1);
-    }
-    reader.exec("COMMIT");
-    expect(bytesOf(home)).toContain(SECRET);
-    expect(await hermes(home, "forget", "vault code", "--yes")).toMatchObject({ code: 0 });
-    expect(bytesOf(home)).not.toContain(SECRET);
-    expect((await runHere(["memory", "forget", "vault code"], { home })).stdout).toContain("No trace");
-  }, 20_000);
+    await hermes(home, "add", `${SECRET}, twice`);
+    await hermes(home, "add", "Fires the kiln");
+    await addFact(home, "Fires the kiln on Mondays");
+    const { code, json, stderr } = await hermes(home, "reset", "--purge", "--yes");
+    expect(code).toBe(0);
+    expect(json.provider_remaining).toContain("has 1 of the texts in records of its own");
+    expect(stderr).toContain("which stay");
+    expect(facts(home)).toEqual(["Fires the kiln on Mondays"]);
+    for (const word of [SECRET, "vault", "nineteen"]) expect(bytesOf(home)).not.toContain(word);
+  });
 
   it("lists what the provider has before it asks, and leaves it when the answer is no", async () => {
     const home = homeWith("holographic");
