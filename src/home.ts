@@ -168,7 +168,7 @@ export function userMemoriesDirectory(home: string, platform: string, userId: st
   return join(usersDirectory(home), userScopeName(platform, userId));
 }
 
-function usersDirectory(home: string): string {
+export function usersDirectory(home: string): string {
   return join(memoriesDirectory(home), "users");
 }
 

@@ -253,6 +253,7 @@ export {
   type MemoryManagerOptions,
   type MemoryProvider,
   type MemoryWriteMetadata,
+  type MemoryWriteReport,
   type PostSetupOptions,
   PROVIDER_CONTRACT,
   type ProviderHealth,

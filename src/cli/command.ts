@@ -90,7 +90,7 @@ export type Terminal = {
   confirm(question: string, options?: { readonly short?: boolean }): Promise<boolean>;
   /** Puts a question to the person at the terminal; what they type is an answer, also nothing. Throws `Cancelled`. */
   ask(question: string, options?: { readonly isSecret?: boolean }): Promise<string>;
-  /** Code that is not ours has run: what it left open must not keep the process from ending. */
+  /** Code that is not ours has run: what it left open must not keep the process from ending once the command has reported. */
   endWithoutWaiting(): void;
   /** Ctrl-C aborts the signal instead of ending the process; a second one ends it. */
   untilInterrupted<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>;

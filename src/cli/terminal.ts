@@ -17,11 +17,18 @@ const EXIT_INTERRUPTED = 130;
 /** What a provider may still need to close by itself after a command that ran it. */
 const GRACE_MS = 1000;
 
-/** `interrupt` is what Ctrl-C does: it stops work that can be stopped, or ends the process. */
-export function systemTerminal(): Terminal & { readonly interrupt: () => void } {
+/**
+ * `interrupt` is what Ctrl-C does: it stops work that can be stopped, or ends the process. `reported` is for after the command, when
+ * everything is printed: only then may the process end without waiting.
+ */
+export function systemTerminal(): Terminal & {
+  readonly interrupt: () => void;
+  readonly reported: () => void;
+} {
   const { stdin, stdout, stderr, env } = process;
   const isInteractive = Boolean(stdin.isTTY && stderr.isTTY);
   let stoppable: AbortController | undefined;
+  let mayEndWithoutWaiting = false;
   return {
     env,
     isInteractive,
@@ -58,8 +65,13 @@ export function systemTerminal(): Terminal & { readonly interrupt: () => void } 
       if (!isInteractive) throw new Cancelled("end");
       return (await import("./prompts/ask.ts")).askAtTerminal(question, options);
     },
-    // Unreferenced: it only ever fires when something else keeps the process alive.
-    endWithoutWaiting: () => void setTimeout(() => process.exit(), GRACE_MS).unref(),
+    endWithoutWaiting: () => {
+      mayEndWithoutWaiting = true;
+    },
+    reported: () => {
+      // Unreferenced: it only ever fires when something else keeps the process alive.
+      if (mayEndWithoutWaiting) setTimeout(() => process.exit(), GRACE_MS).unref();
+    },
     confirm: async (question, { short = false } = {}) => {
       if (!isInteractive) return false;
       const { createInterface } = await import("node:readline/promises");

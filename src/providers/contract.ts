@@ -81,15 +81,15 @@ export interface MemoryProvider {
 
   /**
    * A write to the built-in memory was committed, by the agent or by a command, the MCP server or the curator outside of it. `content` is
-   * "" for `remove`; the old text is in `metadata.old_text`. On the background worker; from outside an agent it is waited for. May
-   * reject. Deadline 120 s; 5 s outside an agent.
+   * "" for `remove`; the old text is in `metadata.old_text`. On the background worker; from outside an agent it is waited for. A provider
+   * that knows what came of it may return that, for the command to print. May reject. Deadline 120 s; 5 s outside an agent.
    */
   onMemoryWrite?(
     action: "add" | "replace" | "remove",
     target: "memory" | "user",
     content: string,
     metadata: MemoryWriteMetadata,
-  ): Awaitable<void>;
+  ): Awaitable<void> | Awaitable<MemoryWriteReport>;
 
   /**
    * Erase a text for good: everything kept here that contains it, whoever put it there, and what a deletion leaves behind on disk.
@@ -198,6 +198,13 @@ export type ForgetReport = {
   readonly erased: number;
   /** What still holds the text, or may, and what to do about it: one or two sentences without the text itself. Absent: nothing. */
   readonly remaining?: string;
+};
+
+export type MemoryWriteReport = {
+  /** False: this memory does not have the new text. */
+  readonly stored: boolean;
+  /** Why not: one or two sentences without the text itself. */
+  readonly reason?: string;
 };
 
 /** Who wrote. Empty values are left out. */

@@ -10,6 +10,7 @@ export {
   type InitializeOptions,
   type MemoryProvider,
   type MemoryWriteMetadata,
+  type MemoryWriteReport,
   type PostSetupOptions,
   PROVIDER_CONTRACT,
   type ProviderMessage,
@@ -42,7 +43,7 @@ export { importFile, isOwnFault, loadProvider } from "./discovery/load.ts";
 export { readManifest } from "./discovery/manifest.ts";
 export { activeProviderName, isProviderName } from "./discovery/names.ts";
 export { findProvider, findProviders, pluginsDirectory } from "./discovery/scan.ts";
-export { findTracesElsewhere } from "./discovery/traces.ts";
+export { findTracesElsewhere, findTracesOfUsers } from "./discovery/traces.ts";
 export { buildMemoryContextBlock, injectRecall } from "./fence/block.ts";
 export { EchoScrubber } from "./fence/echo-scrubber.ts";
 export { StreamingContextScrubber } from "./fence/scrubber.ts";
@@ -57,6 +58,8 @@ export {
   type Mirrored,
   mirrorWrites,
   type OneOffRequest,
+  type Scrubbed,
+  scrubInProvider,
 } from "./manager/one-off.ts";
 export type {
   FinishedTurn,

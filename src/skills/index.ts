@@ -21,6 +21,7 @@ export {
   changeLockPath,
   pendingSkillsDirectory,
   skillsDirectory,
+  snapshotPath,
 } from "./paths.ts";
 export { buildSkillsIndex, type IndexOptions, renderSkillsIndex } from "./prompt-index.ts";
 export { type Provenance, provenanceOf, readOrigins } from "./provenance.ts";

@@ -8,6 +8,11 @@ import { runHere, runJson } from "./run.ts";
 
 const ENTRIES = ["Uses zsh", "Deploys with make ship", "Debian 12 on port 2222"];
 
+/** An entry whose id has no letter in it. */
+const numbered = Array.from({ length: 2000 }, (_, n) => `Note ${n}`).find((text) =>
+  /^\d{8}$/.test(entryId("memory", text)),
+) as string;
+
 function homeWith(memory: readonly string[], user: readonly string[] = []): string {
   const home = tempDirectory();
   const dir = join(home, "memories");
@@ -54,11 +59,31 @@ describe("a bare number", () => {
     expect((await runHere(["memory", "explain", "12"], { home })).stdout).toContain("Debian 12");
   });
 
-  it("of eight digits and more can only be an id", async () => {
-    const home = homeWith(["invoice 20260101"]);
-    const { code, stderr } = await runHere(["memory", "remove", "20260101"], { home });
-    expect([code, memoryOf(home)]).toEqual([1, ["invoice 20260101"]]);
-    expect(stderr).toContain("No entry has the id '20260101'");
+  it("of eight digits and more is a text where an entry holds it", async () => {
+    const home = homeWith(["invoice 20260101", "87654321", "phone 004930123456 of Ana", "Uses zsh"]);
+    const run = (...args: string[]) => runHere(["memory", ...args], { home });
+    expect((await run("pin", "20260101")).stdout).toContain("invoice 20260101");
+    expect((await run("unpin", "20260101")).code).toBe(0);
+    expect((await run("replace", "20260101", "paid")).code).toBe(0);
+    expect((await run("remove", "87654321")).code).toBe(0);
+    expect((await run("forget", "004930123456", "--yes")).code).toBe(0);
+    expect(memoryOf(home)).toEqual(["paid", "Uses zsh"]);
+    for (const args of [["remove"], ["replace"], ["pin"]]) {
+      const { code, stderr } = await run(...args, "11223344", ...(args[0] === "replace" ? ["new"] : []));
+      expect({ args, code }).toEqual({ args, code: 1 });
+      expect(stderr).toMatch(/--text or --id says/);
+    }
+    expect((await run("remove", "--id", "11223344")).stderr).toContain("--text");
+  });
+
+  it("is the id of an entry where nothing holds it as text, for forget too", async () => {
+    const home = homeWith(["Uses zsh", numbered]);
+    const id = entryId("memory", numbered);
+    expect(id).toMatch(/^\d{8}$/);
+    expect((await runHere(["memory", "forget", id, "--yes"], { home })).code).toBe(0);
+    expect(memoryOf(home)).toEqual(["Uses zsh"]);
+    const again = homeWith([numbered]);
+    expect((await runHere(["memory", "remove", id], { home: again })).code).toBe(0);
   });
 });
 

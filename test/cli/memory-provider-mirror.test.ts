@@ -6,12 +6,12 @@ import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";
 import { runCurator } from "../../src/cli/chat/curator-command.ts";
 import type { CommandContext } from "../../src/cli/command.ts";
-import { pendingWritesDirectory } from "../../src/home.ts";
+import { pendingWritesDirectory, userMemoriesDirectory, userScopeName } from "../../src/home.ts";
 import { memoryTool, openMemoryStore, readPendingWrites } from "../../src/index.ts";
 import { createHolographicProvider } from "../../src/providers/bundled/holographic/index.ts";
 import { writePlugin } from "../fakes/plugins.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
-import { runHere } from "./run.ts";
+import { runHere, runHermes } from "./run.ts";
 
 function homeWith(provider: string, more = ""): string {
   const home = tempDirectory();
@@ -95,6 +95,26 @@ describe("the fact store follows the command line", () => {
     await hermes(home, "add", "Deploys go through make ship");
     await hermes(home, "remove", "make ship");
     expect(facts(home)).toEqual(["Deploys go through make ship"]);
+  });
+
+  it("and leaves alone a mirrored fact that the user added again or changed with the tool", async () => {
+    const home = homeWith("holographic");
+    const tool = (...args: string[]) => runHere(["memory", "tool", "fact_store", ...args], { home });
+    for (const entry of ["Alpha likes tea", "Delta note", "Gamma note", "Epsilon note"])
+      await hermes(home, "add", entry);
+    expect((await tool("action=add", "content=Alpha likes tea")).code).toBe(0);
+    await tool("action=update", "fact_id=2", "content=Delta note with the why");
+    await tool("action=update", "fact_id=3", "tags=mine");
+    await tool("action=update", "fact_id=4", "trust_delta=0.1"); // a rating claims nothing
+    for (const entry of ["Alpha likes tea", "Delta note", "Epsilon note"])
+      await hermes(home, "remove", entry);
+    await hermes(home, "replace", "Gamma note", "Gamma became another");
+    expect(facts(home)).toEqual([
+      "Alpha likes tea",
+      "Delta note with the why",
+      "Gamma note",
+      "Gamma became another",
+    ]);
   });
 
   it("through what the curator does and takes back", async () => {
@@ -199,6 +219,35 @@ describe("a write stays written", () => {
     ]);
   });
 
+  it("and a plugin that never answers does not end the command in silence", async () => {
+    const home = pluginHome("", `forget: () => new Promise(() => {}), isAvailable: () => true,`);
+    const hook = join(home, "hang.mjs");
+    // Nothing but this keeps the process alive, so the event loop runs empty.
+    writeFileSync(hook, `globalThis.setTimeout = ((set) => (...a) => set(...a).unref())(setTimeout);`);
+    const { code, stderr } = await runHermes(["memory", "forget", "x", "--yes"], {
+      home,
+      env: { NODE_OPTIONS: `--import=${hook}` },
+    });
+    expect(code).toBe(1);
+    expect(stderr).toContain("stopped before it could report");
+  });
+
+  it("when the provider refuses it: --json and a warning say why", async () => {
+    const home = homeWith("holographic", "  memory_char_limit: 9000\n");
+    const { code, json, stderr } = await hermes(home, "add", "long ".repeat(500).trim());
+    expect(code).toBe(0);
+    expect(json.provider).toMatchObject({
+      status: "refused",
+      refused: 1,
+      problem: expect.stringContaining("2499 characters; a fact may have 2000"),
+    });
+    expect(stderr).toContain("'holographic' did not take it");
+    expect(facts(home)).toEqual([]);
+    expect((await hermes(pluginHome(""), "add", "Drinks tea")).json.provider).toMatchObject({
+      status: "told",
+    });
+  });
+
   it("without a provider nothing is said about one", async () => {
     const home = tempDirectory();
     expect((await hermes(home, "add", "Drinks tea")).json).not.toHaveProperty("provider");
@@ -238,6 +287,32 @@ describe("hermes memory forget", () => {
     expect(db.prepare("SELECT 1 FROM facts_fts WHERE facts_fts MATCH 'kiln'").all()).toHaveLength(1);
   });
 
+  it("waits for a provider that takes its time, and reports then", async () => {
+    const home = pluginHome(
+      "",
+      `forget: async (text, { dry_run }) => {
+        if (!dry_run) await new Promise((resolve) => setTimeout(resolve, 1300));
+        return { erased: 1 };
+      },`,
+    );
+    // A process of its own: once a provider has run, a process ends by itself, but never before its report.
+    const { code, stdout } = await runHermes(["memory", "forget", "x", "--yes", "--json"], { home });
+    expect({ code, json: JSON.parse(stdout) }).toMatchObject({ code: 0, json: { provider: { erased: 1 } } });
+  });
+
+  it("has nothing left to do after a purge, which leaves the facts of others", async () => {
+    const home = homeWith("holographic");
+    await hermes(home, "add", `${SECRET}, twice`);
+    await hermes(home, "add", "Fires the kiln");
+    await addFact(home, "Fires the kiln on Mondays");
+    const { code, json, stderr } = await hermes(home, "reset", "--purge", "--yes");
+    expect(code).toBe(0);
+    expect(json.provider_remaining).toContain("has 1 of the texts in records of its own");
+    expect(stderr).toContain("which stay");
+    expect(facts(home)).toEqual(["Fires the kiln on Mondays"]);
+    for (const word of [SECRET, "vault", "nineteen"]) expect(bytesOf(home)).not.toContain(word);
+  });
+
   it("lists what the provider has before it asks, and leaves it when the answer is no", async () => {
     const home = homeWith("holographic");
     await addFact(home, SECRET);
@@ -259,6 +334,37 @@ describe("hermes memory forget", () => {
     expect(stderr).toContain("hermes memory setup holographic");
     expect(facts(home)).toEqual([SECRET]);
     expect((await hermes(home, "forget", "never said", "--yes")).json).not.toHaveProperty("elsewhere");
+  });
+
+  it("names the files of other users and the skills that still hold it, and fails", async () => {
+    const home = homeWith("holographic");
+    const scope = userMemoriesDirectory(home, "telegram", "7");
+    const skill = join(home, "skills", "safe", "SKILL.md");
+    for (const dir of [scope, join(home, "skills", "safe")]) mkdirSync(dir, { recursive: true });
+    writeFileSync(join(scope, "MEMORY.md"), SECRET);
+    writeFileSync(skill, SECRET);
+    const provider = createHolographicProvider();
+    await provider.initialize("s", { hermes_home: home, platform: "telegram", user_id: "7" });
+    await provider.handleToolCall?.("fact_store", { action: "add", content: SECRET }, {});
+    await provider.shutdown?.({});
+    const store = join(home, `memory_store.${userScopeName("telegram", "7")}.db`);
+    await hermes(home, "add", SECRET);
+    for (const round of ["erased", "nothing of the owner's"]) {
+      const { code, json, stderr } = await hermes(home, "forget", "vault code", "--yes");
+      expect({ round, code, success: json.success }).toEqual({ round, code: 1, success: false });
+      expect(json.left).toEqual([
+        { path: join(scope, "MEMORY.md"), reach: expect.stringContaining(`forget --dir ${scope} `) },
+        { path: skill, reach: expect.stringContaining("edit or delete") },
+        { path: store, reach: expect.stringContaining(`db_path ${store}`) },
+      ]);
+      for (const path of [scope, skill, store]) expect(stderr).toContain(path);
+    }
+    expect((await hermes(home, "forget", "vault code", "--dir", scope, "--yes")).code).toBe(0);
+    await runHere(["config", "set", "plugins.hermes-memory-store.db_path", store], { home });
+    await hermes(home, "forget", "vault code", "--yes");
+    await runHere(["config", "unset", "plugins.hermes-memory-store.db_path"], { home });
+    writeFileSync(skill, "clean");
+    expect((await hermes(home, "forget", "vault code", "--yes")).json).not.toHaveProperty("left");
   });
 
   it("says so when the provider has no way to erase", async () => {

@@ -112,7 +112,7 @@ describe("the example plugin while it is not open", () => {
   it("refuses to write, and leaves no file behind where it was started", async () => {
     const provider = createNotesProvider();
     const before = readdirSync(".");
-    const told = async (): Promise<void> =>
+    const told = async (): Promise<unknown> =>
       provider.onMemoryWrite?.("remove", "memory", "", { old_text: "kiln" });
     await expect(told()).resolves.toBeUndefined(); // nobody has said for whom it works
     await expect(async () => provider.selfTest?.(AbortSignal.timeout(1000))).rejects.toThrow();

@@ -38,12 +38,17 @@ function detailsOf(error: MemoryError): Record<string, unknown> {
   }
 }
 
+const AS_BOTH =
+  " It was looked for as a text and as an id; --text or --id says which one is meant, --target user looks in USER.md.";
+
 function hintOf(error: MemoryError): string | undefined {
   if (error.kind === "ambiguous") return listed(error.matches);
   if (error.kind === "over_limit") return listed(error.currentEntries);
   if (error.kind === "drift") return printable(error.remediation);
   if (error.kind === "no_match" && error.message.startsWith("No entry matched"))
-    return "'hermes memory show' lists the entries; letter case counts.";
+    return `'hermes memory show' lists the entries; letter case counts.${/'[0-9a-f]{8,64}'/.test(error.message) ? AS_BOTH : ""}`;
+  if (error.kind === "no_match" && error.message.startsWith("No entry has the id"))
+    return "For an entry that holds these characters as text: --text.";
   return undefined;
 }
 

@@ -1,10 +1,17 @@
 // forget: erases a text from every place this memory keeps one, the active provider's store included, and says what it cannot reach.
 import { resolve } from "node:path";
-import { type Forgotten, fileNameOf } from "../../curated/index.ts";
+import {
+  type Forgotten,
+  fileNameOf,
+  looksLikeId,
+  type MemoryStore,
+  type MemoryTarget,
+} from "../../curated/index.ts";
 import type { Forgot } from "../../providers/index.ts";
 import type { CommandBody, CommandContext, CommandInput } from "../command.ts";
 import { counted, oneLine, printable } from "../printing.ts";
 import { declined } from "./confirm.ts";
+import { findLeftBehind, type LeftBehind } from "./left-behind.ts";
 import { askedEntry, entryName, targetNamed } from "./named-entry.ts";
 import { openStore, stagedWritesOf, unwrap } from "./open.ts";
 import { isHomeMemory } from "./provider-mirror.ts";
@@ -17,19 +24,29 @@ export const forget: CommandBody = async (input, context) => {
   });
   const store = await openStore(input, context);
   const target = targetNamed(asked, store, input);
-  const text =
-    asked.by === "text"
-      ? asked.text
-      : unwrap(store.resolve(target, entryName(asked, store, target))).op.oldText;
   const options = stagedWritesOf(input, context);
+  const isPlain = asked.by === "text" && !isIdOf(asked.text, target, store, options);
+  const text = isPlain
+    ? asked.text
+    : unwrap(
+        store.resolve(target, {
+          ...entryName(asked, store, target),
+          ...(asked.by === "text" ? { match: "id" } : {}),
+        }),
+      ).op.oldText;
   const traces = store.traces(text, options);
   const outside = await lookOutside(text, input, context);
   const found = { ...toJson(traces), ...outsideJson(outside) };
-  if (isNothing(traces) && erasedBy(outside.provider) === 0) {
+  const hasRecords = !isNothing(traces) || erasedBy(outside.provider) > 0;
+  if (!hasRecords && remainingIn(outside.provider) === undefined) {
+    const isClean = outside.left.length === 0;
     return {
-      json: { success: true, ...found },
-      lines: ["No trace of this text. (Letter case counts.)"],
+      json: { success: isClean, ...found },
+      lines: [
+        `No trace of this text${isClean ? "" : " in the memory of this home's owner"}. (Letter case counts.)`,
+      ],
       notes: [...store.warnings, ...unreached(outside)],
+      exitCode: isClean ? 0 : 1,
     };
   }
   const refused = await declined(
@@ -50,29 +67,53 @@ export const forget: CommandBody = async (input, context) => {
   const forgotten = unwrap(await store.forget(text, { ...options, meta: { origin: "cli" } }));
   const provider = await askProvider(text, false, input, context);
   const done = { ...outside, provider };
-  const isFailed = provider.kind === "failed";
+  const isErased = provider.kind !== "failed" && remainingIn(provider) === undefined;
+  const isDone = isErased && outside.left.length === 0;
   return {
-    json: { success: !isFailed, ...toJson(forgotten), ...outsideJson(done) },
-    lines: ["Forgotten:", ...places(forgotten), ...providerPlaces(provider)],
+    json: { success: isDone, ...toJson(forgotten), ...outsideJson(done) },
+    lines: hasRecords
+      ? ["Forgotten:", ...places(forgotten), ...providerPlaces(provider)]
+      : [
+          isErased
+            ? "Deleted records that held this text were overwritten."
+            : "No record holds this text any more.",
+        ],
     notes: [...store.warnings, ...unreached(done)],
-    exitCode: isFailed ? 1 : 0,
+    exitCode: isDone ? 0 : 1,
   };
 };
+
+/** An id in the text's place, of an entry that is there. What holds the same digits as text goes first. */
+function isIdOf(
+  text: string,
+  target: MemoryTarget,
+  store: MemoryStore,
+  options: { pendingDirectory?: string },
+): boolean {
+  if (!looksLikeId(text) || !isNothing(store.traces(text, options))) return false;
+  return store.resolve(target, { oldText: text, match: "id" }).ok;
+}
 
 /** Where a text may be beside the memory directory. */
 type Outside = {
   readonly provider: Forgot;
   /** Bundled providers that are not active and hold it. */
   readonly elsewhere: readonly { readonly provider: string; readonly found: string }[];
+  /** Files that hold it and are not this memory's. */
+  readonly left: readonly LeftBehind[];
 };
 
 async function lookOutside(text: string, input: CommandInput, context: CommandContext): Promise<Outside> {
-  if (!isHomeMemory(input, context)) return { provider: { kind: "none" }, elsewhere: [] };
-  const { activeProviderName, findTracesElsewhere } = await import("../../providers/index.ts");
+  if (!isHomeMemory(input, context)) return { provider: { kind: "none" }, elsewhere: [], left: [] };
+  const { activeProviderName, findTracesElsewhere, findTracesOfUsers } = await import(
+    "../../providers/index.ts"
+  );
   const active = activeProviderName((await context.memoryConfig()).provider);
+  const home = resolve(context.home.home);
   return {
     provider: await askProvider(text, true, input, context),
-    elsewhere: await findTracesElsewhere(resolve(context.home.home), active, text),
+    elsewhere: await findTracesElsewhere(home, active, text),
+    left: [...(await findLeftBehind(home, text)), ...(await findTracesOfUsers(home, text))],
   };
 }
 
@@ -94,12 +135,20 @@ function erasedBy(provider: Forgot): number {
   return provider.kind === "forgot" ? provider.erased : 0;
 }
 
+/** What the provider says is left, or may be. */
+function remainingIn(provider: Forgot): string | undefined {
+  return provider.kind === "forgot" ? provider.remaining : undefined;
+}
+
 /** What stays, and why. */
-function unreached({ provider, elsewhere }: Outside): string[] {
-  const stays = elsewhere.map(
-    (each) =>
-      `${printable(each.found)} '${each.provider}' is not the active provider, so it is left alone: make it active ('hermes memory setup ${each.provider}') and forget again.`,
-  );
+function unreached({ provider, elsewhere, left }: Outside): string[] {
+  const stays = [
+    ...elsewhere.map(
+      (each) =>
+        `${printable(each.found)} '${each.provider}' is not the active provider, so it is left alone: make it active ('hermes memory setup ${each.provider}') and forget again.`,
+    ),
+    ...left.map(({ path, reach }) => printable(`Not erased: ${path}. ${reach}`)),
+  ];
   switch (provider.kind) {
     case "none":
       return stays;
@@ -128,10 +177,11 @@ function providerPlaces(provider: Forgot): string[] {
 }
 
 /** Nothing where there is nothing to say. */
-function outsideJson({ provider, elsewhere }: Outside): Record<string, unknown> {
+function outsideJson({ provider, elsewhere, left }: Outside): Record<string, unknown> {
   return {
     ...(provider.kind === "none" ? {} : { provider: providerJson(provider) }),
     ...(elsewhere.length === 0 ? {} : { elsewhere }),
+    ...(left.length === 0 ? {} : { left }),
   };
 }
 

@@ -19,7 +19,7 @@ export type Asked =
 
 /**
  * `word` is the argument in the text's place. A bare number there is refused: `show` numbers the entries, and '2' as a text is in
- * more entries than the second. Eight digits and more can only be an id.
+ * more entries than the second. Eight digits and more are a text, and an id where no entry holds them.
  */
 export async function askedEntry(
   input: CommandInput,
@@ -39,7 +39,6 @@ export async function askedEntry(
   const typed = typeof text === "string" ? text : word;
   if (typed === undefined) throw usage(`Name the entry: a part of its text, --entry <n> or --id <id>.`);
   if (text === undefined && /^#?\d{1,7}\.?$/.test(typed.trim())) throw bareNumber(typed, command);
-  if (text === undefined && /^\d{8,}$/.test(typed.trim())) return { by: "id", text: typed.trim() };
   const isInput = isDashInput && typed === "-" && text === undefined;
   const stored = asStored(isInput ? await context.io.readInput() : typed);
   if (stored !== "") return { by: "text", text: stored };

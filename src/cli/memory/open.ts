@@ -31,9 +31,14 @@ export function stagedWrites(context: CommandContext): string {
   return pendingWritesDirectory(context.home.home);
 }
 
-/** Staged writes belong to a home. A directory named with --dir has none, and the home's are left alone. */
+/**
+ * Staged writes belong to a home, or to one of its users. Any other directory named with --dir has none, and the home's are left
+ * alone.
+ */
 export function stagedWritesOf(input: CommandInput, context: CommandContext): { pendingDirectory?: string } {
-  return input.flags.dir === undefined ? { pendingDirectory: stagedWrites(context) } : {};
+  if (input.flags.dir === undefined) return { pendingDirectory: stagedWrites(context) };
+  const own = pendingWritesDirectory(context.home.home, memoryDirectory(input, context));
+  return own === stagedWrites(context) ? {} : { pendingDirectory: own };
 }
 
 /** The target a write goes to. */

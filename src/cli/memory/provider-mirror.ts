@@ -29,11 +29,24 @@ export async function tellProvider(
   switch (outcome.kind) {
     case "none":
       return NO_NEWS;
-    case "mirrored":
+    case "mirrored": {
+      const { provider: name, writes: told, isStored, refused } = outcome;
+      if (refused.length === 0)
+        return {
+          json: { provider: { name, status: isStored ? "mirrored" : "told", writes: told } },
+          notes: [],
+        };
+      const reasons = [...new Set(refused)].join(" ");
+      const some = refused.length < told ? ` ${refused.length} of ${told} changes` : "";
       return {
-        json: { provider: { name: outcome.provider, status: "mirrored", writes: outcome.writes } },
-        notes: [],
+        json: {
+          provider: { name, status: "refused", writes: told, refused: refused.length, problem: reasons },
+        },
+        notes: [
+          `warning: Saved, but the memory provider '${name}' did not take${some || " it"}: ${printable(reasons)}`,
+        ],
       };
+    }
     case "failed":
       return {
         json: { provider: { name: outcome.provider, status: "failed", problem: outcome.reason } },

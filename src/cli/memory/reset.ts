@@ -1,6 +1,6 @@
 // reset: deletes the curated files; with --purge also everything that was kept about them.
 import { statSync } from "node:fs";
-import { isAbsolute, relative } from "node:path";
+import { isAbsolute, relative, resolve } from "node:path";
 import {
   type CommittedWrite,
   committedWrites,
@@ -11,11 +11,12 @@ import {
   targetPaths,
 } from "../../curated/index.ts";
 import { groupThousands } from "../../lib/index.ts";
+import type { Scrubbed } from "../../providers/index.ts";
 import type { CommandBody, CommandContext, CommandInput, CommandOutcome } from "../command.ts";
-import { changeLine, counted } from "../printing.ts";
+import { changeLine, counted, printable } from "../printing.ts";
 import { declined } from "./confirm.ts";
 import { openStore, stagedWritesOf, unwrap } from "./open.ts";
-import { tellProvider, withNews } from "./provider-mirror.ts";
+import { hasProvider, tellProvider, withNews } from "./provider-mirror.ts";
 
 const STUCK = "'hermes memory reset --purge' deletes it as it is, with its history.";
 
@@ -118,7 +119,48 @@ async function purgeAll(
     lines: ["Deleted for good:", ...purged.flatMap((each) => linesOf(each, store.dir))],
     notes: store.warnings,
   };
-  return withNews(told, await tellProvider(input, context, writes));
+  const mirrored = withNews(told, await tellProvider(input, context, writes));
+  const texts = writes.flatMap(({ op }) => (op.action === "remove" ? [op.oldText] : []));
+  return withScrub(mirrored, texts, input, context);
+}
+
+/** The provider has deleted its copies by now; here their bytes go. */
+async function withScrub(
+  told: CommandOutcome,
+  texts: readonly string[],
+  input: CommandInput,
+  context: CommandContext,
+): Promise<CommandOutcome> {
+  if (texts.length === 0 || !(await hasProvider(input, context))) return told;
+  const { scrubInProvider } = await import("../../providers/index.ts");
+  const config = await context.memoryConfig();
+  const outcome = await scrubInProvider({ home: resolve(context.home.home), config, texts });
+  const said = leftInProvider(outcome);
+  if (said === undefined) return told;
+  return {
+    ...told,
+    json: { ...(told.json as object), provider_remaining: said },
+    notes: [...(told.notes ?? []), `warning: ${printable(said)}`],
+  };
+}
+
+function leftInProvider(outcome: Scrubbed): string | undefined {
+  switch (outcome.kind) {
+    case "none":
+      return undefined;
+    case "cannot":
+      return `The memory provider '${outcome.provider}' has no way to erase deleted text to the bytes.`;
+    case "failed":
+      return `The memory provider '${outcome.provider}' could not erase deleted text: ${outcome.reason} 'hermes memory forget' tries it again, text by text.`;
+    case "scrubbed": {
+      const { provider, live, remaining } = outcome;
+      const own = `'${provider}' has ${live === 1 ? "1 of the texts" : `${live} of the texts`} in records of its own, which stay: 'hermes memory forget' erases those too.`;
+      const said = [...(remaining === undefined ? [] : [remaining]), ...(live === 0 ? [] : [own])];
+      return said.length === 0 ? undefined : said.join(" ");
+    }
+    default:
+      return outcome satisfies never;
+  }
 }
 
 /** None where the archive cannot be read: a purge deletes it as it is. */

@@ -15,6 +15,11 @@ export type BundledProvider = {
   readonly loadCommands?: () => Promise<object>;
   /** What its store in this home holds of a text, in one sentence, without starting it; undefined for nothing. Changes nothing. */
   readonly findTraces?: (home: string, text: string) => Promise<string | undefined>;
+  /** Files of the home's users that hold the text, and what reaches each. Changes nothing. */
+  readonly findUserTraces?: (
+    home: string,
+    text: string,
+  ) => Promise<readonly { readonly path: string; readonly reach: string }[]>;
 };
 
 export const BUNDLED_PROVIDERS: readonly BundledProvider[] = [
@@ -35,6 +40,8 @@ export const BUNDLED_PROVIDERS: readonly BundledProvider[] = [
     load: async () => (await import("../bundled/holographic/index.ts")).createHolographicProvider,
     findTraces: async (home, text) =>
       (await import("../bundled/holographic/forget.ts")).findFactTraces(home, text),
+    findUserTraces: async (home, text) =>
+      (await import("../bundled/holographic/forget.ts")).findUserTraces(home, text),
   },
 ];
 

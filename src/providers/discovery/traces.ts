@@ -15,3 +15,12 @@ export async function findTracesElsewhere(
   );
   return found.flat();
 }
+
+/** Stores of the home's users, whichever provider is active: none of them is the owner's, so no command here erases in them. */
+export async function findTracesOfUsers(
+  home: string,
+  text: string,
+): Promise<readonly { readonly path: string; readonly reach: string }[]> {
+  const found = await Promise.all(BUNDLED_PROVIDERS.map((each) => each.findUserTraces?.(home, text) ?? []));
+  return found.flat();
+}

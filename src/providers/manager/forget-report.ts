@@ -10,10 +10,31 @@ export function readForgetReport(report: unknown): ProviderForgot {
   const { erased, remaining } = given;
   if (typeof erased !== "number" || !Number.isSafeInteger(erased) || erased < 0)
     return { kind: "failed", reason: "forget: it did not say how much it erased." };
-  const said = typeof remaining === "string" ? remaining.replace(/[\s\p{Cc}]+/gu, " ").trim() : "";
+  const said = sentence(remaining);
   return {
     kind: "forgot",
     erased,
-    ...(said === "" ? {} : { remaining: preview(redactSecrets(said), REMAINING_CHARS) }),
+    ...(said === "" ? {} : { remaining: said }),
   };
+}
+
+/** What a provider said of a write: nothing, that it has it, or why it does not. */
+export type WriteReport =
+  | { readonly kind: "unsaid" }
+  | { readonly kind: "stored" }
+  | { readonly kind: "refused"; readonly reason: string };
+
+export function readWriteReport(report: unknown): WriteReport {
+  const { stored, reason } = (typeof report === "object" && report !== null ? report : {}) as Record<
+    string,
+    unknown
+  >;
+  if (typeof stored !== "boolean") return { kind: "unsaid" };
+  return stored ? { kind: "stored" } : { kind: "refused", reason: sentence(reason) || "It did not say why." };
+}
+
+/** On one line, short and without secrets; "" for nothing. */
+function sentence(given: unknown): string {
+  const said = typeof given === "string" ? given.replace(/[\s\p{Cc}]+/gu, " ").trim() : "";
+  return preview(redactSecrets(said), REMAINING_CHARS);
 }

@@ -14,7 +14,7 @@ import { CORE_TOOL_NAMES } from "./core-tools.ts";
 import { type Deadlines, deadlinesOf } from "./deadlines.ts";
 import { FanOut, joinTexts, type Work } from "./fan-out.ts";
 import { flattenContent } from "./flatten-content.ts";
-import { readForgetReport } from "./forget-report.ts";
+import { readForgetReport, readWriteReport, type WriteReport } from "./forget-report.ts";
 import { type CallOutcome, GuardedCalls } from "./guarded-call.ts";
 import { HealthRecorder } from "./health-recorder.ts";
 import type {
@@ -278,14 +278,15 @@ export class MemoryManager {
   }
 
   /**
-   * `onMemoryWrite` for several writes, in order, now and awaited: for whoever is about to shut down. The reason when one was not
-   * taken in time; those after it are then not handed over.
+   * `onMemoryWrite` for several writes, in order, now and awaited: for whoever is about to shut down. `failed` is the reason when one
+   * was not taken in time; those after it are then not handed over. `reports` has what the provider said of each, if anything.
    */
   async mirrorNow(
     writes: readonly MirroredWrite[],
     metadataOf: (oldText: string | undefined) => MemoryWriteMetadata,
     deadlineMs: number,
-  ): Promise<string | undefined> {
+  ): Promise<{ readonly failed?: string; readonly reports: readonly WriteReport[] }> {
+    const reports: WriteReport[] = [];
     const until = performance.now() + deadlineMs;
     for (const { target, op } of writes) {
       if (op.action === "remove" && this.#options.mirrorRemove === false) continue;
@@ -293,14 +294,15 @@ export class MemoryManager {
       const metadata = metadataOf(op.action === "add" ? undefined : op.oldText);
       for (const registered of this.#external("onMemoryWrite")) {
         const left = Math.max(0, until - performance.now());
-        const outcome = await this.#calls.call(
+        const outcome = await this.#calls.call<unknown>(
           { registered, hook: "onMemoryWrite", deadlineMs: left },
           async () => registered.provider.onMemoryWrite?.(op.action, target, content, { ...metadata }),
         );
-        if (outcome.kind !== "ok") return `onMemoryWrite: ${outcome.message}.`;
+        if (outcome.kind !== "ok") return { failed: `onMemoryWrite: ${outcome.message}.`, reports };
+        reports.push(readWriteReport(outcome.value));
       }
     }
-    return undefined;
+    return { reports };
   }
 
   /** Erases a text in the external provider, or counts what would go. */

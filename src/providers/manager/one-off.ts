@@ -22,7 +22,14 @@ export type OneOffRequest = {
 export type Mirrored =
   /** No provider is active, or there was nothing to hand over. */
   | { readonly kind: "none" }
-  | { readonly kind: "mirrored"; readonly provider: string; readonly writes: number }
+  /** It was told. `isStored`: it said that it has each of them; `refused`: why it does not have some, a sentence each. */
+  | {
+      readonly kind: "mirrored";
+      readonly provider: string;
+      readonly writes: number;
+      readonly isStored: boolean;
+      readonly refused: readonly string[];
+    }
   /** `reason` is a sentence. The provider has what it had before, or a part of the writes. */
   | { readonly kind: "failed"; readonly provider: string; readonly reason: string };
 
@@ -50,14 +57,15 @@ export async function mirrorWrites(
   if (writes.length === 0) return { kind: "none" };
   const platform = user?.platform ?? "cli";
   const done = await withProvider(request, WRITES_MS, async (manager, provider): Promise<Mirrored> => {
-    const reason = await manager.mirrorNow(
+    const { failed, reports } = await manager.mirrorNow(
       writes,
       (oldText) => writeMetadata({ origin, platform, oldText }),
       WRITES_MS,
     );
-    return reason === undefined
-      ? { kind: "mirrored", provider, writes: writes.length }
-      : { kind: "failed", provider, reason };
+    if (failed !== undefined) return { kind: "failed", provider, reason: failed };
+    const refused = reports.flatMap((each) => (each.kind === "refused" ? [each.reason] : []));
+    const isStored = reports.every(({ kind }) => kind === "stored");
+    return { kind: "mirrored", provider, writes: writes.length, isStored, refused };
   });
   return done;
 }
@@ -70,6 +78,50 @@ export async function forgetInProvider(
   return withProvider(request, FORGET_MS, async (manager, provider): Promise<Forgot> => {
     const outcome = await manager.forget(text, { isDryRun, deadlineMs: FORGET_MS });
     return { ...outcome, provider };
+  });
+}
+
+export type Scrubbed =
+  | { readonly kind: "none" }
+  /** `live`: how many of the texts are in records of the provider's own, which stay. `remaining`: why deleted text may be left. */
+  | {
+      readonly kind: "scrubbed";
+      readonly provider: string;
+      readonly live: number;
+      readonly remaining?: string;
+    }
+  | { readonly kind: "cannot"; readonly provider: string }
+  | { readonly kind: "failed"; readonly provider: string; readonly reason: string };
+
+/**
+ * Has the active provider erase what it deleted, to the bytes: texts that its live records hold are left alone. A provider that
+ * erases one text may clean its whole file with it, so the rest is only asked for what is left.
+ */
+export async function scrubInProvider(
+  request: OneOffRequest & { readonly texts: readonly string[] },
+): Promise<Scrubbed> {
+  const texts = [...new Set(request.texts)];
+  if (texts.length === 0) return { kind: "none" };
+  const until = performance.now() + FORGET_MS;
+  return withProvider(request, FORGET_MS, async (manager, provider): Promise<Scrubbed> => {
+    let live = 0;
+    let isCleaned = false;
+    let remaining: string | undefined;
+    for (const text of texts) {
+      const deadlineMs = until - performance.now();
+      if (deadlineMs <= 0)
+        return { kind: "failed", provider, reason: `It did not finish within ${FORGET_MS / 1000} s.` };
+      const look = await manager.forget(text, { isDryRun: true, deadlineMs });
+      if (look.kind !== "forgot") return { ...look, provider };
+      if (look.erased > 0) live += 1;
+      if (look.erased > 0 || (isCleaned && look.remaining === undefined)) continue;
+      if (remaining !== undefined) continue; // another process is in the way; it still is
+      const done = await manager.forget(text, { isDryRun: false, deadlineMs });
+      if (done.kind !== "forgot") return { ...done, provider };
+      isCleaned = true;
+      remaining = done.remaining;
+    }
+    return { kind: "scrubbed", provider, live, ...(remaining === undefined ? {} : { remaining }) };
   });
 }
 

@@ -113,6 +113,8 @@ describe("/memory add and remove", () => {
     expect(textOf(await chat.expect("/memory remove --user --entry 1", "text"))).toContain(
       "\n- Metric units\n",
     );
+    await chat.expect("/memory add phone 004930123456", "text"); // long digits are a text first
+    await chat.expect("/memory remove 004930123456", "text");
     await chat.expect("/memory remove --entry 7", "error");
     await chat.expect("/memory remove --entry 1 and more", "error");
     await chat.expect(`/memory remove ${entryId("memory", "Uses zsh")}`, "text");

@@ -1,6 +1,7 @@
 // Erasing a text from the fact database: the facts that hold it, the entities that only they were about, and what SQLite keeps of
 // deleted rows in its index, its free pages and its log.
-import { existsSync } from "node:fs";
+import { createReadStream, existsSync, readdirSync } from "node:fs";
+import { join, parse } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { getConfigValue } from "../../../config/index.ts";
 import { describeCause } from "../../../lib/index.ts";
@@ -9,6 +10,7 @@ import { splitAliases } from "./directory.ts";
 import { type FactNews, type FactTools, removeFact } from "./facts.ts";
 import { readSettings, SECTION } from "./settings.ts";
 
+const SCAN_CHUNK_BYTES = 1 << 20;
 const HOLDS = "instr(content, :text) > 0 OR instr(tags, :text) > 0 OR instr(category, :text) > 0";
 const FACTS = `SELECT fact_id AS id FROM facts WHERE ${HOLDS} ORDER BY fact_id`;
 const COUNT = `SELECT count(*) AS n FROM facts WHERE ${HOLDS}`;
@@ -53,17 +55,69 @@ export async function scrubFile(db: FactDatabase): Promise<string | undefined> {
   try {
     await db.vacuum();
     if (await db.emptyLog()) return undefined;
-    return `The facts are gone, but ${db.path}-wal may hold deleted text while another process has the database open. Close that process and forget again.`;
+    return `The facts are gone, but ${db.path} and its log ${db.path}-wal may hold deleted text in free pages while another process has the database open. Close that process and forget again.`;
   } catch (cause) {
     return `The facts are gone, but ${db.path} may hold deleted text in unused pages: ${describeCause(cause)} Forget again later.`;
   }
 }
 
+/** For when no fact holds the text any more: whether its bytes are still in the file or its log. Undefined: not found there. */
+export async function findDeletedText(path: string, text: string): Promise<string | undefined> {
+  const wanted = Buffer.from(text);
+  const holding: string[] = [];
+  for (const file of [path, `${path}-wal`]) if (await holdsBytes(file, wanted)) holding.push(file);
+  if (holding.length === 0) return undefined;
+  return `No fact has it, but ${holding.join(" and ")} may still hold it in deleted records.`;
+}
+
+async function holdsBytes(path: string, wanted: Buffer): Promise<boolean> {
+  if (!existsSync(path)) return false;
+  let tail = Buffer.alloc(0);
+  for await (const chunk of createReadStream(path, { highWaterMark: SCAN_CHUNK_BYTES })) {
+    const piece = Buffer.concat([tail, chunk as Buffer]);
+    if (piece.includes(wanted)) return true;
+    tail = piece.subarray(Math.max(0, piece.length - wanted.length + 1));
+  }
+  return false;
+}
+
 /** How many facts of a database that nobody has started hold the text, in words; undefined for none. Changes nothing. */
 export async function findFactTraces(home: string, text: string): Promise<string | undefined> {
+  const dbPath = await storePath(home);
+  return tracesIn(dbPath, text);
+}
+
+/** The stores of the home's other users that hold the text. Changes nothing. */
+export async function findUserTraces(
+  home: string,
+  text: string,
+): Promise<readonly { readonly path: string; readonly reach: string }[]> {
+  const dbPath = await storePath(home);
+  const { dir, name, ext } = parse(dbPath);
+  if (!existsSync(dir)) return [];
+  const paths = readdirSync(dir)
+    .filter(
+      (each) =>
+        each.startsWith(`${name}.`) && each.endsWith(ext) && each.length > name.length + ext.length + 1,
+    )
+    .map((each) => join(dir, each));
+  const found = [];
+  for (const path of paths) {
+    const told = tracesIn(path, text) ?? (await findDeletedText(path, text));
+    if (told === undefined) continue;
+    const reach = `${told} It belongs to one user of several, and is reached while it is the active store: 'hermes config set ${SECTION}.db_path ${path}', forget again, then set db_path back.`;
+    found.push({ path, reach });
+  }
+  return found;
+}
+
+async function storePath(home: string): Promise<string> {
   const section = await getConfigValue(home, SECTION);
   const values = section.ok && section.value.source !== "unset" ? section.value.value : undefined;
-  const { dbPath } = readSettings(values, home);
+  return readSettings(values, home).dbPath;
+}
+
+function tracesIn(dbPath: string, text: string): string | undefined {
   if (!existsSync(dbPath)) return undefined;
   try {
     using db = new DatabaseSync(dbPath, { readOnly: true });

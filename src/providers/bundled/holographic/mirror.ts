@@ -58,6 +58,11 @@ function remember(db: FactDatabase, factId: number, target: MirrorTarget): void 
   db.run(sql, { factId, target });
 }
 
+/** From here on the fact is the user's own: it was added or changed through the tool, and no write of an entry takes it away. */
+export function claimFact(db: FactDatabase, factId: number): void {
+  db.run("DELETE FROM hermes_memory_mirrored WHERE fact_id = :factId", { factId });
+}
+
 function present<T>(value: T | undefined): T[] {
   return value === undefined ? [] : [value];
 }

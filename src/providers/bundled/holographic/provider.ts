@@ -11,6 +11,7 @@ import type {
   InitializeOptions,
   MemoryProvider,
   MemoryWriteMetadata,
+  MemoryWriteReport,
   ProviderMessage,
   SelfTestReport,
   ToolSchema,
@@ -139,22 +140,31 @@ class HolographicProvider implements MemoryProvider {
     target: "memory" | "user",
     content: string,
     metadata: MemoryWriteMetadata = {},
-  ): Promise<void> {
-    if (this.#opened === undefined || !this.#opened.mayWrite) return;
+  ): Promise<MemoryWriteReport> {
+    if (this.#opened === undefined) return { stored: false, reason: this.#failure };
+    if (!this.#opened.mayWrite)
+      return { stored: false, reason: "Only the agent that talks to the user writes facts." };
     const { store, settings } = this.#opened;
     const texts = mirrorTexts(action, content, metadata.old_text, settings);
-    if (texts === undefined) return;
+    if (texts === undefined)
+      return {
+        stored: false,
+        reason:
+          settings.scoring === "reference"
+            ? "With scoring: reference, facts follow additions only."
+            : "It had no text to follow.",
+      };
     const outcome = await store.mirror(target === "user" ? "user" : "memory", texts);
-    if (!outcome.ok)
-      this.#logger.debug("A memory entry was not mirrored as a fact.", { why: outcome.error.kind });
+    if (outcome.ok) return { stored: true };
+    this.#logger.debug("A memory entry was not mirrored as a fact.", { why: outcome.error.kind });
+    return { stored: false, reason: outcome.error.message };
   }
 
   async forget(text: string, { dry_run = false }: ForgetOptions = {}): Promise<ForgetReport> {
     if (this.#opened === undefined) throw new HermesError("not-initialised", this.#failure);
     const { store } = this.#opened;
     if (text === "") return { erased: 0 };
-    if (dry_run) return { erased: await store.countWith(text) };
-    const { erased, remaining } = await store.forget(text);
+    const { erased, remaining } = await (dry_run ? store.traces(text) : store.forget(text));
     return { erased, ...(remaining === undefined ? {} : { remaining }) };
   }
 

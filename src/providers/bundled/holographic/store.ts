@@ -17,9 +17,9 @@ import {
   removeFact,
   updateFact,
 } from "./facts.ts";
-import { countFactsWith, eraseFacts, scrubFile } from "./forget.ts";
+import { countFactsWith, eraseFacts, findDeletedText, scrubFile } from "./forget.ts";
 import { improvedMentions } from "./improved-entities.ts";
-import { applyMirror, type MirrorTarget } from "./mirror.ts";
+import { applyMirror, claimFact, type MirrorTarget } from "./mirror.ts";
 import type { VectorHit } from "./ranking.ts";
 import { FACT_COLUMNS, type FactRow, toFactRow } from "./rows.ts";
 import { type SearchHit, type SearchRequest, searchFacts } from "./search.ts";
@@ -84,7 +84,11 @@ export class FactStore {
     if (!labels.ok) return labels;
     const fact = { content: content.value, category, tags, trust: this.#settings.defaultTrust };
     const added = await this.#write(
-      () => addFact(this.#tools, fact),
+      () => {
+        const outcome = addFact(this.#tools, fact);
+        claimFact(this.#tools.db, outcome.factId);
+        return outcome;
+      },
       ({ news }) => [news],
     );
     return ok({ factId: added.factId, isNew: added.isNew });
@@ -96,8 +100,14 @@ export class FactStore {
     if (content?.ok === false) return content;
     const labels = checkLabels(change, this.#rules);
     if (!labels.ok) return labels;
+    // A trust that went up or down is a rating, and says nothing about whose fact it is.
+    const isRewritten = [change.content, change.tags, change.category].some((each) => each !== undefined);
     const updated = await this.#write(
-      () => updateFact(this.#tools, factId, { ...change, content: content?.value }),
+      () => {
+        const outcome = updateFact(this.#tools, factId, { ...change, content: content?.value });
+        if (outcome.kind === "updated" && isRewritten) claimFact(this.#tools.db, factId);
+        return outcome;
+      },
       (outcome) => (outcome.kind === "updated" ? [outcome.news] : []),
     );
     if (updated.kind !== "duplicate") return ok(updated.kind === "updated");
@@ -186,10 +196,11 @@ export class FactStore {
     return isRefused ? content : ok(undefined);
   }
 
-  /** How many facts hold the text. */
-  async countWith(text: string): Promise<number> {
+  /** How many facts hold the text. `remaining`: none does, but the file has it in deleted records. */
+  async traces(text: string): Promise<{ readonly erased: number; readonly remaining: string | undefined }> {
     const { db } = this.#tools;
-    return db.read(() => countFactsWith(db, text));
+    const erased = await db.read(() => countFactsWith(db, text));
+    return { erased, remaining: erased > 0 ? undefined : await findDeletedText(db.path, text) };
   }
 
   /** Erases the facts that hold the text, and what deleted rows leave in the file. `remaining`: why something may be left there. */
