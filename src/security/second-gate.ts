@@ -68,6 +68,15 @@ export function maskStoredSecrets(text: string): { readonly text: string; readon
   return { text: masked + text.slice(copied), count: secrets.length };
 }
 
+/** The remark without the secrets of these texts, which it may repeat without the words that give them away. */
+export function withoutSecretsOf(texts: readonly string[], remark: string): string {
+  let rest = remark;
+  for (const text of texts)
+    for (const { start, end } of secretsIn(text, foldText(text)))
+      rest = rest.replaceAll(text.slice(start, end), LEFT_OUT);
+  return rest;
+}
+
 /** What the writer of a refused text is told. Says nothing about overriding: the reader may be a model. */
 export function gateMessage(findings: readonly GateFinding[]): string {
   const [first] = findings;
