@@ -1,6 +1,7 @@
 // The second gate: what the threat patterns alone let through. It looks at the text as a model reads it (look-alike letters,
 // hidden characters) and for credentials. `scanThreats` stays as it is; every write and every recall asks both.
-import { type FoldedText, foldText, originalSpan } from "./fold/fold.ts";
+import { readDigitsAsLetters, SPOKEN } from "./fold/digits-for-letters.ts";
+import { type FoldedText, originalSpan, readings } from "./fold/fold.ts";
 import { type FoundSecret, findSecrets, SECRET_FORMAT_IDS, withoutOverlaps } from "./secrets/find.ts";
 import { isThreatId, scanThreats, THREAT_IDS, type ThreatScope } from "./threats/scan.ts";
 
@@ -36,11 +37,8 @@ const HIDDEN = {
 /** Disguised threats first, each id once; then every secret, from left to right. */
 export function secondGate(text: string, options: GateOptions = {}): GateFinding[] {
   const { allow = [], allowSecrets = false } = options;
-  const folded = foldText(text);
-  const findings = [
-    ...(folded === undefined ? [] : disguised(text, folded, options)),
-    ...(allowSecrets ? [] : secretsIn(text, folded)),
-  ];
+  const folded = readings(text);
+  const findings = [...disguised(text, folded, options), ...(allowSecrets ? [] : secretsIn(text, folded))];
   return findings.filter(({ id, kind }) => !allow.includes(id) && !(kind === "secret" && allowSecrets));
 }
 
@@ -58,7 +56,7 @@ const LEFT_OUT = "[secret left out]";
 
 /** Takes out every secret the gate would refuse, and nothing else. */
 export function maskStoredSecrets(text: string): { readonly text: string; readonly count: number } {
-  const secrets = secretsIn(text, foldText(text));
+  const secrets = secretsIn(text, readings(text));
   let masked = "";
   let copied = 0;
   for (const { start, end } of secrets) {
@@ -72,7 +70,7 @@ export function maskStoredSecrets(text: string): { readonly text: string; readon
 export function withoutSecretsOf(texts: readonly string[], remark: string): string {
   let rest = remark;
   for (const text of texts)
-    for (const { start, end } of secretsIn(text, foldText(text)))
+    for (const { start, end } of secretsIn(text, readings(text)))
       rest = rest.replaceAll(text.slice(start, end), LEFT_OUT);
   return rest;
 }
@@ -114,36 +112,43 @@ export function isFindingId(id: string): boolean {
 
 function disguised(
   text: string,
-  folded: FoldedText,
+  folded: readonly FoldedText[],
   { scope = "strict", allow = [] }: GateOptions,
 ): GateFinding[] {
   const hidden = (["tags", "selectors"] as const).flatMap((kind): GateFinding[] => {
-    const first = folded.hidden.find((each) => each.kind === kind);
+    const first = folded[0]?.hidden.find((each) => each.kind === kind);
     return first ? [{ ...HIDDEN[kind], kind: "disguised", start: first.start, end: first.end }] : [];
   });
-  const threats = scanThreats(folded.text, scope, { allow });
-  const plain = new Set(threats.length === 0 ? [] : scanThreats(text, scope).map(({ id }) => id));
-  return [
-    ...threats
-      .filter(({ id }) => !plain.has(id)) // the first gate tells about those
-      .map(({ id, start, end }): GateFinding => {
-        const isSecret = id === SECRET_PATTERN;
-        const label = isSecret ? "a secret value" : `the threat pattern '${id}' in disguise`;
-        const kind = isSecret ? "secret" : "disguised";
-        return { id: DISGUISED + id, kind, label, ...originalSpan(folded, start, end) };
-      }),
-    ...hidden,
-  ];
+  const found = new Map<string, GateFinding>();
+  const scan = (read: string, place: FoldedText | undefined, isMeant: (id: string) => boolean): void => {
+    for (const { id, start, end } of scanThreats(read, scope, { allow })) {
+      if (found.has(id) || !isMeant(id)) continue;
+      const isSecret = id === SECRET_PATTERN;
+      const label = isSecret ? "a secret value" : `the threat pattern '${id}' in disguise`;
+      const span = place === undefined ? { start, end } : originalSpan(place, start, end);
+      found.set(id, { id: DISGUISED + id, kind: isSecret ? "secret" : "disguised", label, ...span });
+    }
+  };
+  for (const each of folded) scan(each.text, each, () => true);
+  for (const each of [undefined, ...folded]) {
+    const read = readDigitsAsLetters(each?.text ?? text);
+    if (read !== undefined) scan(read, each, (id) => SPOKEN.has(id));
+  }
+  // The first gate tells about what is plain.
+  const plain = new Set(found.size === 0 ? [] : scanThreats(text, scope).map(({ id }) => id));
+  return [...[...found].filter(([id]) => !plain.has(id)).map(([, finding]) => finding), ...hidden];
 }
 
 /** From left to right. */
-function secretsIn(text: string, folded: FoldedText | undefined): GateFinding[] {
+function secretsIn(text: string, folded: readonly FoldedText[]): GateFinding[] {
   const found = findSecrets(text).map(toFinding);
-  if (folded === undefined) return found;
-  const disguisedSecrets = findSecrets(folded.text).map((secret) => ({
-    ...toFinding(secret),
-    ...originalSpan(folded, secret.start, secret.end),
-  }));
+  if (folded.length === 0) return found;
+  const disguisedSecrets = folded.flatMap((each) =>
+    findSecrets(each.text).map((secret) => ({
+      ...toFinding(secret),
+      ...originalSpan(each, secret.start, secret.end),
+    })),
+  );
   return withoutOverlaps([...found, ...disguisedSecrets]);
 }
 
