@@ -2,7 +2,13 @@
 // hidden characters) and for credentials. `scanThreats` stays as it is; every write and every recall asks both.
 import { readDigitsAsLetters, SPOKEN } from "./fold/digits-for-letters.ts";
 import { type FoldedText, originalSpan, readings } from "./fold/fold.ts";
-import { type FoundSecret, findSecrets, SECRET_FORMAT_IDS, withoutOverlaps } from "./secrets/find.ts";
+import {
+  type FoundSecret,
+  findSecrets,
+  findTokens,
+  SECRET_FORMAT_IDS,
+  withoutOverlaps,
+} from "./secrets/find.ts";
 import { isThreatId, scanThreats, THREAT_IDS, type ThreatScope } from "./threats/scan.ts";
 
 export type GateFinding = {
@@ -141,15 +147,52 @@ function disguised(
 
 /** From left to right. */
 function secretsIn(text: string, folded: readonly FoldedText[]): GateFinding[] {
-  const found = findSecrets(text).map(toFinding);
-  if (folded.length === 0) return found;
-  const disguisedSecrets = folded.flatMap((each) =>
-    findSecrets(each.text).map((secret) => ({
-      ...toFinding(secret),
-      ...originalSpan(each, secret.start, secret.end),
-    })),
-  );
-  return withoutOverlaps([...found, ...disguisedSecrets]);
+  const found = findSecrets(text);
+  const elsewhere = folded.flatMap((each) => placed(findSecrets(each.text), each));
+  const unescaped = leftOut(text, MARKDOWN_ESCAPE);
+  const joined = leftOut(text, LINE_END_IN_A_RUN);
+  const all = [
+    ...found,
+    ...elsewhere,
+    ...(unescaped === undefined ? [] : placed(findTokens(unescaped.text), unescaped)),
+    ...(joined === undefined ? [] : placed(findTokens(joined.text), joined).filter(isOneToken(text))),
+  ];
+  return (all.length === found.length ? all : withoutOverlaps(all)).map(toFinding);
+}
+
+function placed(secrets: readonly FoundSecret[], folded: Pick<FoldedText, "offsets">): FoundSecret[] {
+  return secrets.map((secret) => ({ ...secret, ...originalSpan(folded, secret.start, secret.end) }));
+}
+
+/** `ghp\\_...`: Markdown needs no such backslash to be read, and a token has none. */
+const MARKDOWN_ESCAPE = /\\(?=[_.~-])/g;
+const LINE_END_IN_A_RUN = /(?<=[A-Za-z0-9_-])\r?\n(?=[A-Za-z0-9_-])/g;
+
+/** Of a token that goes over a line end: one line end only, and no word behind it, which would be the next sentence. */
+function isOneToken(text: string): (secret: FoundSecret) => boolean {
+  return ({ start, end }) => {
+    const [, second, third] = text.slice(start, end).split(/\r?\n/);
+    return second !== undefined && third === undefined && !/^(?:[A-Za-z]?[a-z]*|[A-Z]+)$/.test(second);
+  };
+}
+
+/** The text without these pieces, and where the rest comes from; undefined when it has none of them. */
+function leftOut(text: string, pieces: RegExp): Pick<FoldedText, "text" | "offsets"> | undefined {
+  const offsets = new Uint32Array(text.length + 1);
+  let rest = "";
+  let copied = 0;
+  const copy = (end: number): void => {
+    for (let at = copied; at < end; at += 1) offsets[rest.length + at - copied] = at;
+    rest += text.slice(copied, end);
+  };
+  for (const match of text.matchAll(pieces)) {
+    copy(match.index);
+    copied = match.index + match[0].length;
+  }
+  if (copied === 0) return undefined;
+  copy(text.length);
+  offsets[rest.length] = text.length;
+  return { text: rest, offsets: offsets.subarray(0, rest.length + 1) };
 }
 
 function toFinding({ id, label, start, end }: FoundSecret): GateFinding {
