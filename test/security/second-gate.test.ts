@@ -233,6 +233,10 @@ describe("selectors behind letters", () => {
     ]);
   });
 
+  it("are counted in a text of any length", () => {
+    expect(ids("a\u{e0101}".repeat(170_000))).toEqual(["hidden_variation_selectors"]);
+  });
+
   it("are none behind Han characters, emoji and keycaps", () => {
     expect(ids("葛\u{e0100}城\u{e0101}辻\u{e0102}𠮷\u{e0103}邊\u{e0104}")).toEqual([]);
     expect(ids("❤\ufe0f 1\ufe0f\u20e3 2\ufe0f\u20e3 3\ufe0f\u20e3 ☀\ufe0f ✈\ufe0e")).toEqual([]);

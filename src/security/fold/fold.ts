@@ -50,7 +50,7 @@ export function foldText(text: string, reading: Reading = "usual"): FoldedText |
     }
     at = end;
   }
-  if (carriers.length >= FEWEST_SELECTORS) hidden.push(...carriers);
+  if (carriers.length >= FEWEST_SELECTORS) for (const each of carriers) hidden.push(each);
   return folded.isChanged ? { ...folded.finish(), hidden } : undefined;
 }
 

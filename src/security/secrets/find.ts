@@ -74,7 +74,7 @@ export function findSecrets(text: string): FoundSecret[] {
   for (const match of text.matchAll(DISCORD_TOKEN)) add("discord_token", match.index, endOf(match));
   for (const match of text.matchAll(MAILCHIMP_KEY)) add("mailchimp_key", match.index, endOf(match));
   for (const match of text.matchAll(TERRAFORM_TOKEN)) add("terraform_token", match.index, endOf(match));
-  found.push(...findTokens(text));
+  for (const token of findTokens(text)) found.push(token);
   for (const match of text.matchAll(URL_SIGNATURE))
     if (isRandom(match[0])) add("url_token", match.index, endOf(match));
   for (const match of text.matchAll(CURL_PASSWORD)) {
