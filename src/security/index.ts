@@ -12,6 +12,7 @@ export {
   maskStoredSecrets,
   SECRET_THREAT_IDS,
   secondGate,
+  withoutSecretsOf,
 } from "./second-gate.ts";
 export {
   isThreatId,

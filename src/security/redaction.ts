@@ -5,12 +5,16 @@ import {
   alternatives,
   BEARER,
   BOT_TOKEN,
+  CURL_PASSWORD,
   DISCORD_TOKEN,
   KEY_BLOCK_START,
   looksRandom,
+  MAILCHIMP_KEY,
   OTHER_AUTHORIZATION,
+  TERRAFORM_TOKEN,
   TOKEN,
   URL_PASSWORD,
+  URL_SIGNATURE,
   URL_TOKEN,
   WEB_TOKEN,
   WEBHOOK,
@@ -24,11 +28,15 @@ export function redactSecrets(text: string): string {
     .replace(WEBHOOK, `$1${MASK}`)
     .replace(WEB_TOKEN, `eyJ${MASK}`)
     .replace(DISCORD_TOKEN, MASK)
+    .replace(MAILCHIMP_KEY, `${MASK}$1`)
+    .replace(TERRAFORM_TOKEN, `${MASK}$1${MASK}`)
     .replace(BOT_TOKEN, `$1:${MASK}`)
     .replace(TOKEN, maskToken);
   const withoutHeaders = withoutTokens
     .replace(URL_PASSWORD, `$1:${MASK}@`)
     .replace(URL_TOKEN, (whole, user: string) => (looksRandom(user) ? `${MASK}@` : whole))
+    .replace(URL_SIGNATURE, MASK)
+    .replace(CURL_PASSWORD, `$1$2:${MASK}`)
     .replace(AUTHORIZATION, `$1$2${MASK}`)
     .replace(OTHER_AUTHORIZATION, maskAuthorization)
     .replace(BEARER, maskBearer);

@@ -1,7 +1,14 @@
 // The second gate: what the threat patterns alone let through. It looks at the text as a model reads it (look-alike letters,
 // hidden characters) and for credentials. `scanThreats` stays as it is; every write and every recall asks both.
-import { type FoldedText, foldText, originalSpan } from "./fold/fold.ts";
-import { type FoundSecret, findSecrets, SECRET_FORMAT_IDS, withoutOverlaps } from "./secrets/find.ts";
+import { readDigitsAsLetters, SPOKEN } from "./fold/digits-for-letters.ts";
+import { type FoldedText, originalSpan, readings } from "./fold/fold.ts";
+import {
+  type FoundSecret,
+  findSecrets,
+  findTokens,
+  SECRET_FORMAT_IDS,
+  withoutOverlaps,
+} from "./secrets/find.ts";
 import { isThreatId, scanThreats, THREAT_IDS, type ThreatScope } from "./threats/scan.ts";
 
 export type GateFinding = {
@@ -36,11 +43,8 @@ const HIDDEN = {
 /** Disguised threats first, each id once; then every secret, from left to right. */
 export function secondGate(text: string, options: GateOptions = {}): GateFinding[] {
   const { allow = [], allowSecrets = false } = options;
-  const folded = foldText(text);
-  const findings = [
-    ...(folded === undefined ? [] : disguised(text, folded, options)),
-    ...(allowSecrets ? [] : secretsIn(text, folded)),
-  ];
+  const folded = readings(text);
+  const findings = [...disguised(text, folded, options), ...(allowSecrets ? [] : secretsIn(text, folded))];
   return findings.filter(({ id, kind }) => !allow.includes(id) && !(kind === "secret" && allowSecrets));
 }
 
@@ -58,7 +62,7 @@ const LEFT_OUT = "[secret left out]";
 
 /** Takes out every secret the gate would refuse, and nothing else. */
 export function maskStoredSecrets(text: string): { readonly text: string; readonly count: number } {
-  const secrets = secretsIn(text, foldText(text));
+  const secrets = secretsIn(text, readings(text));
   let masked = "";
   let copied = 0;
   for (const { start, end } of secrets) {
@@ -66,6 +70,15 @@ export function maskStoredSecrets(text: string): { readonly text: string; readon
     copied = end;
   }
   return { text: masked + text.slice(copied), count: secrets.length };
+}
+
+/** The remark without the secrets of these texts, which it may repeat without the words that give them away. */
+export function withoutSecretsOf(texts: readonly string[], remark: string): string {
+  let rest = remark;
+  for (const text of texts)
+    for (const { start, end } of secretsIn(text, readings(text)))
+      rest = rest.replaceAll(text.slice(start, end), LEFT_OUT);
+  return rest;
 }
 
 /** What the writer of a refused text is told. Says nothing about overriding: the reader may be a model. */
@@ -105,37 +118,81 @@ export function isFindingId(id: string): boolean {
 
 function disguised(
   text: string,
-  folded: FoldedText,
+  folded: readonly FoldedText[],
   { scope = "strict", allow = [] }: GateOptions,
 ): GateFinding[] {
   const hidden = (["tags", "selectors"] as const).flatMap((kind): GateFinding[] => {
-    const first = folded.hidden.find((each) => each.kind === kind);
+    const first = folded[0]?.hidden.find((each) => each.kind === kind);
     return first ? [{ ...HIDDEN[kind], kind: "disguised", start: first.start, end: first.end }] : [];
   });
-  const threats = scanThreats(folded.text, scope, { allow });
-  const plain = new Set(threats.length === 0 ? [] : scanThreats(text, scope).map(({ id }) => id));
-  return [
-    ...threats
-      .filter(({ id }) => !plain.has(id)) // the first gate tells about those
-      .map(({ id, start, end }): GateFinding => {
-        const isSecret = id === SECRET_PATTERN;
-        const label = isSecret ? "a secret value" : `the threat pattern '${id}' in disguise`;
-        const kind = isSecret ? "secret" : "disguised";
-        return { id: DISGUISED + id, kind, label, ...originalSpan(folded, start, end) };
-      }),
-    ...hidden,
-  ];
+  const found = new Map<string, GateFinding>();
+  const scan = (read: string, place: FoldedText | undefined, isMeant: (id: string) => boolean): void => {
+    for (const { id, start, end } of scanThreats(read, scope, { allow })) {
+      if (found.has(id) || !isMeant(id)) continue;
+      const isSecret = id === SECRET_PATTERN;
+      const label = isSecret ? "a secret value" : `the threat pattern '${id}' in disguise`;
+      const span = place === undefined ? { start, end } : originalSpan(place, start, end);
+      found.set(id, { id: DISGUISED + id, kind: isSecret ? "secret" : "disguised", label, ...span });
+    }
+  };
+  for (const each of folded) scan(each.text, each, () => true);
+  for (const each of [undefined, ...folded]) {
+    const read = readDigitsAsLetters(each?.text ?? text);
+    if (read !== undefined) scan(read, each, (id) => SPOKEN.has(id));
+  }
+  // The first gate tells about what is plain.
+  const plain = new Set(found.size === 0 ? [] : scanThreats(text, scope).map(({ id }) => id));
+  return [...[...found].filter(([id]) => !plain.has(id)).map(([, finding]) => finding), ...hidden];
 }
 
 /** From left to right. */
-function secretsIn(text: string, folded: FoldedText | undefined): GateFinding[] {
-  const found = findSecrets(text).map(toFinding);
-  if (folded === undefined) return found;
-  const disguisedSecrets = findSecrets(folded.text).map((secret) => ({
-    ...toFinding(secret),
-    ...originalSpan(folded, secret.start, secret.end),
-  }));
-  return withoutOverlaps([...found, ...disguisedSecrets]);
+function secretsIn(text: string, folded: readonly FoldedText[]): GateFinding[] {
+  const found = findSecrets(text);
+  const elsewhere = folded.flatMap((each) => placed(findSecrets(each.text), each));
+  const unescaped = leftOut(text, MARKDOWN_ESCAPE);
+  const joined = leftOut(text, LINE_END_IN_A_RUN);
+  const all = [
+    ...found,
+    ...elsewhere,
+    ...(unescaped === undefined ? [] : placed(findTokens(unescaped.text), unescaped)),
+    ...(joined === undefined ? [] : placed(findTokens(joined.text), joined).filter(isOneToken(text))),
+  ];
+  return (all.length === found.length ? all : withoutOverlaps(all)).map(toFinding);
+}
+
+function placed(secrets: readonly FoundSecret[], folded: Pick<FoldedText, "offsets">): FoundSecret[] {
+  return secrets.map((secret) => ({ ...secret, ...originalSpan(folded, secret.start, secret.end) }));
+}
+
+/** `ghp\\_...`: Markdown needs no such backslash to be read, and a token has none. */
+const MARKDOWN_ESCAPE = /\\(?=[_.~-])/g;
+const LINE_END_IN_A_RUN = /(?<=[A-Za-z0-9_-])\r?\n(?=[A-Za-z0-9_-])/g;
+
+/** Of a token that goes over a line end: one line end only, and no word behind it, which would be the next sentence. */
+function isOneToken(text: string): (secret: FoundSecret) => boolean {
+  return ({ start, end }) => {
+    const [, second, third] = text.slice(start, end).split(/\r?\n/);
+    return second !== undefined && third === undefined && !/^(?:[A-Za-z]?[a-z]*|[A-Z]+)$/.test(second);
+  };
+}
+
+/** The text without these pieces, and where the rest comes from; undefined when it has none of them. */
+function leftOut(text: string, pieces: RegExp): Pick<FoldedText, "text" | "offsets"> | undefined {
+  const offsets = new Uint32Array(text.length + 1);
+  let rest = "";
+  let copied = 0;
+  const copy = (end: number): void => {
+    for (let at = copied; at < end; at += 1) offsets[rest.length + at - copied] = at;
+    rest += text.slice(copied, end);
+  };
+  for (const match of text.matchAll(pieces)) {
+    copy(match.index);
+    copied = match.index + match[0].length;
+  }
+  if (copied === 0) return undefined;
+  copy(text.length);
+  offsets[rest.length] = text.length;
+  return { text: rest, offsets: offsets.subarray(0, rest.length + 1) };
 }
 
 function toFinding({ id, label, start, end }: FoundSecret): GateFinding {

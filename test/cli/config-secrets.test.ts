@@ -39,4 +39,59 @@ describe("settings that are shown", () => {
     ]);
     expect(presentable(["agent", "max_output_tokens"], 4096)).toBe(4096);
   });
+
+  it("hide the argument behind a flag that asks for a secret, also alone", () => {
+    const args = [
+      "-y",
+      "x",
+      "--token",
+      "tell-1",
+      "--api-key",
+      "tell-2",
+      "-p",
+      "80",
+      "--password",
+      "--verbose",
+    ];
+    expect(presentable(["mcp_servers", "lab"], { args })).toEqual({
+      args: [
+        "-y",
+        "x",
+        "--token",
+        "[hidden]",
+        "--api-key",
+        "[hidden]",
+        "-p",
+        "80",
+        "--password",
+        "--verbose",
+      ],
+    });
+    expect(presentable(["mcp_servers", "lab", "args", "3"], "tell-1")).toBe("[hidden]");
+    expect(presentable(["mcp_servers", "lab", "args", "2"], "--token")).toBe("--token");
+  });
+
+  it("hide what a query string lets in with", () => {
+    const url =
+      "https://h.example/a?key=tell-1&sig=tell-2&page=2&token=tell-3&X-Amz-Signature=tell-4#code=tell-5";
+    expect(presentable(["x", "url"], url)).toBe(
+      "https://h.example/a?key=***&sig=***&page=2&token=***&X-Amz-Signature=***#code=***",
+    );
+  });
+
+  it("hide lists and maps of secrets, by every path into them, and leave amounts", () => {
+    for (const name of ["tokens", "keys", "secrets", "passwords", "api_keys"]) {
+      const held = presentable(["auxiliary", "curator"], {
+        [name]: ["tell-1"],
+        other: { [name]: { a: "tell-2" } },
+      });
+      expect(held).toEqual({ [name]: "[hidden]", other: { [name]: "[hidden]" } });
+      expect(presentable(["auxiliary", "curator", name, "0"], "tell-1")).toBe("[hidden]");
+    }
+    for (const name of ["Passwort", "SMTP_PASS", "pass", "smtpPass", "contraseña", "senha", "пароль"])
+      expect(presentable(["x", name], "tell-1"), name).toBe("[hidden]");
+    expect(presentable(["x", "bypass"], "on")).toBe("on");
+    expect(presentable(["context", "lcm", "leaf_tokens"], 2000)).toBe(2000);
+    expect(presentable(["memory", "allow_secrets"], false)).toBe(false);
+  });
 });

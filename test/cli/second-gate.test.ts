@@ -119,6 +119,46 @@ describe("hermes doctor", () => {
   });
 });
 
+describe("hermes doctor, about what waits", () => {
+  it("lists secrets in archives and staged writes, never the text", async () => {
+    const home = freshHome();
+    const archive = join(home, "memories", ".archive");
+    mkdirSync(archive);
+    const lines = [
+      { id: "0a0b0c0d", text: "Likes tea" },
+      { id: "0a0b0c0e", text: SECRET },
+    ];
+    writeFileSync(join(archive, "user.jsonl"), lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+    for (const [kind, payload] of [
+      ["memory", { action: "add", target: "memory", content: SECRET, old_text: null }],
+      ["skills", { action: "create", name: "ship", content: SKILL }],
+    ] as const) {
+      const directory = join(home, "pending", kind);
+      mkdirSync(directory, { recursive: true });
+      const record = {
+        id: "1a2b3c4d",
+        action: payload.action,
+        summary: "",
+        origin: "tool",
+        created_at: 1,
+        payload,
+      };
+      writeFileSync(join(directory, "1a2b3c4d.json"), JSON.stringify(record));
+    }
+    const { findings, text } = await examine(home);
+    const told = findings.filter(({ check }) => check === "secret");
+    expect(told.map(({ status, message }) => [status, message])).toEqual([
+      [
+        "warn",
+        `The archive of USER.md: line 2 of ${join(archive, "user.jsonl")} looks like it holds a GitHub token (secret_github_token).`,
+      ],
+      ["warn", "The staged memory write 1a2b3c4d looks like it holds a GitHub token (secret_github_token)."],
+      ["warn", "The staged skills write 1a2b3c4d looks like it holds a GitHub token (secret_github_token)."],
+    ]);
+    expect(text).not.toContain(GITHUB_TOKEN);
+  });
+});
+
 describe("hermes config get", () => {
   const CONFIG = `
 model:

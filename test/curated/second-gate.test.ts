@@ -55,6 +55,27 @@ describe("a write with a credential in it", () => {
     expect(told.refused).toMatchObject([{ ids: ["secret_github_token"] }]);
   });
 
+  it("leaves nothing of a credential in the reason, refused or stored", async () => {
+    const { place, store } = await home();
+    const value = chance(24);
+    const named = `The API key: ${value}`;
+    for (const [content, reason] of [
+      [SECRET, `the token ${GITHUB_TOKEN}`],
+      [SECRET, `wide ${fullwidth(GITHUB_TOKEN)}`],
+      [named, `it is ${value} now`],
+    ] as const)
+      refused(await store.apply("memory", { action: "add", content }, { reason }), "blocked");
+    done(await store.apply("memory", { action: "add", content: "Tea" }, { reason: `as ${GITHUB_TOKEN}` }));
+    const permissive = await place.open({ allowSecrets: true });
+    done(await permissive.apply("memory", { action: "add", content: named }, { reason: `${value}, so` }));
+    const reasons = place.journal().flatMap(({ reason }) => (typeof reason === "string" ? [reason] : []));
+    expect(reasons).toHaveLength(5);
+    expect(reasons.join("\n")).not.toContain(value);
+    expect(reasons.join("\n")).not.toContain(GITHUB_TOKEN.slice(4, 16));
+    expect(reasons.join("\n")).not.toContain(fullwidth(GITHUB_TOKEN.slice(4, 16)));
+    expect(reasons.at(-1)).toBe("[secret left out], so");
+  });
+
   it("gets an answer that offers the model no way around", async () => {
     const { place, store } = await home();
     const answer = await memoryTool(

@@ -40,6 +40,32 @@ export const DISGUISES: Readonly<Record<string, (text: string) => string>> = {
   "variation selectors": (text) => text.replace(/(\w)(?=\w)/g, "$1\ufe0e"),
   "invisible operators": (text) => text.replace(/(\w)(?=\w)/g, "$1\u2061"),
   "braille blanks": (text) => text.replaceAll(" ", "\u2800"),
+  "Hangul fillers for blanks": (text) => text.replaceAll(" ", "\u3164"),
+  ...Object.fromEntries(
+    [
+      0x3164, 0xffa0, 0x115f, 0x1160, 0xfff9, 0xfffa, 0xfffb, 0xfffc, 0x2800, 0xe000, 0xf8ff, 0xf0000,
+      0x10fffd, 0xfdd0, 0xffff, 0x1ffff, 0x01, 0x08, 0x0b, 0x1c, 0x1f, 0x7f, 0x80, 0x85, 0x9f,
+    ].map((codePoint) => [
+      `letters held apart by U+${codePoint.toString(16)}`,
+      (text: string) => text.replace(/(\w)(?=\w)/g, `$1${String.fromCodePoint(codePoint)}`),
+    ]),
+  ),
+  "colour sequences": (text) => text.replace(/(\w)(?=\w)/g, "$1\u001b[1;31m"),
+  "a terminal's title": (text) => text.replace(/(\w)(?=\w)/g, "$1\u001b]0;x\u0007"),
+  "a sequence that ends in a letter": (text) => text.replaceAll("ig", "\u001b[i\uff47"),
+  "supplementary selectors": (text) => text.replace(/\w/g, "$&\u{e0104}"),
+  ...Object.fromEntries(
+    [..."Ꮎ𐐬סهဝഠ०ⵔ〇○"].map((ring) => [`rings of ${ring}`, (text: string) => text.replaceAll("o", ring)]),
+  ),
+  "Cyrillic п and г": exchanged("nr", "пг"),
+  "Cyrillic н for n": exchanged("n", "н"),
+  insular: exchanged("grst", "ᵹꞃꞅꞇ"),
+  turned: exchanged("geacrt", "ƃǝɐɔɹʇ"),
+  parenthesised: shifted("a", "z", 0x249c),
+  "digits for letters": exchanged("oies", "0135"),
+  "signs for letters": exchanged("loas", "|0@$"),
+  "l for i": exchanged("i", "l"),
+  "digits in wide letters": (text) => fullwidth(exchanged("oies", "0135")(text)),
   "tag characters": tags,
   "tags behind a flag": (text) => `\u{1f3f4}${tags(text)}\u{e007f}`,
 };

@@ -1,7 +1,7 @@
 // Folding: what a model reads, and where it stands in the original.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { foldText, originalSpan } from "../../src/security/fold/fold.ts";
+import { foldText, originalSpan, readings } from "../../src/security/fold/fold.ts";
 import { tags } from "../fakes/disguises.ts";
 
 describe("folding", () => {
@@ -18,11 +18,23 @@ describe("folding", () => {
     ["ﬁle №2 Ⅳ", "file No2 IV"],
     ["naïve Łódź øl", "naive Lodz ol"],
     ["a\u00adb\u200bc\ufeffd", "abcd"],
+    ["a\u0001b\u007fc\ue000d\uffffe\ufffcf", "abcdef"],
+    ["a\u001b[1;31mb\u009b0mc", "abc"],
+    ["ⓘ⒢⒩", "ign"],
+    ["Ꮎ𐐬סهဝഠ०ⵔ〇○", "Ooooooooooo".slice(0, 10)],
     [`x${tags("hi")}y`, "xhiy"],
     [`\u{1f3f4}${tags("gbsct")}\u{e007f}!`, "\u{1f3f4}!"],
     ["wait…env", "wait…env"],
   ])("reads %s as %s", (text, read) => {
     expect(foldText(text)?.text ?? text).toBe(read);
+  });
+
+  it("has a second reading where characters can be read in two ways", () => {
+    expect(readings("a\u3164b\u2800").map(({ text }) => text)).toEqual(["a b ", "ab"]);
+    expect(readings("ни").map(({ text }) => text)).toEqual(["hn", "nu"]);
+    expect(readings("a\u001b]0;t\u0007b").map(({ text }) => text)).toEqual(["a]0;tb", "ab"]);
+    expect(readings("ａ").map(({ text }) => text)).toEqual(["a"]);
+    expect(readings("plain")).toEqual([]);
   });
 
   it("knows for every span where it stands in the original", () => {
@@ -39,6 +51,8 @@ describe("folding", () => {
         "ﬁ",
         "日",
         "\ufe0f\ufe0f\ufe0f",
+        "\u001b[1m",
+        "\u3164",
         "ab",
       ),
     );

@@ -1,4 +1,4 @@
-// 200 sentences that people and agents keep as notes, and that no gate may refuse. Many stand close to what is refused: hashes,
+// 210 sentences that people and agents keep as notes, and that no gate may refuse. Many stand close to what is refused: hashes,
 // ids, addresses, names of variables and of places where secrets are kept, and writing that is not Latin.
 
 const ENGLISH: readonly string[] = [
@@ -214,9 +214,24 @@ const SYMBOLS: readonly string[] = [
   "Musical keys: C♯ minor and E♭ major.",
 ];
 
+/** Digits where disguises have letters. */
+const DIGITS: readonly string[] = [
+  "Ignore error E1001 in step 3; all 5 previous runs of build 7f3a passed.",
+  "The i18n and l10n files live in a11y-kit@2.1.0; k8s runs v1.31.4.",
+  "IPv6 prefix 2001:db8:1050:5::/64 is routed to eth0.100 on host db01.",
+  "Set MAX_RETRIES=5 and BACKOFF_MS=1500; $5 a month covers 10 GB.",
+  "The 3D model needs 1o5 units; part no. 0815-47l1 is on back order.",
+  "Use base64 of 16 bytes for the nonce, sha256 for the digest, and h264 for video.",
+  "x86_64 and arm64 builds take 14m37s and 11m02s on 8 vCPUs.",
+  "Mail team@example.com or dial +43 1 5050505 ext. 31 before 17:30.",
+  "System prompt v3 has 1,850 tokens; prompt v4 has 1,390.",
+  "Regex /^[a-z0-9|$@]{3,15}$/ checks user names such as s1m0n and l33t.",
+];
+
 export const ORDINARY_SENTENCES: readonly string[] = [
   ...ENGLISH,
   ...TECHNICAL,
   ...OTHER_LANGUAGES,
   ...SYMBOLS,
+  ...DIGITS,
 ];

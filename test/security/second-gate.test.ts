@@ -17,9 +17,9 @@ import { ORDINARY_SENTENCES } from "./ordinary-sentences.ts";
 
 const ids = (text: string): string[] => secondGate(text).map(({ id }) => id);
 
-describe("200 ordinary sentences", () => {
-  it("are 200, all different, and pass both gates", () => {
-    expect(new Set(ORDINARY_SENTENCES).size).toBe(200);
+describe("210 ordinary sentences", () => {
+  it("are 210, all different, and pass both gates", () => {
+    expect(new Set(ORDINARY_SENTENCES).size).toBe(210);
     const refused = ORDINARY_SENTENCES.filter(
       (text) => scanThreats(text, "strict").length > 0 || secondGate(text).length > 0,
     );
@@ -60,6 +60,36 @@ describe("a credential", () => {
     },
   );
 
+  it.each([
+    ["behind a heading", `API key:\n${chance(24)}`, "named_value"],
+    ["behind a bold heading", `**API key:**\n\n\`${chance(24)}\``, "named_value"],
+    ["in Spanish", `La contraseña es ${chance(18)}`, "password"],
+    ["in Chinese", `数据库密码：${chance(18)}`, "password"],
+    ["in Japanese", `パスワードは${chance(18)}です`, "password"],
+    ["in Russian", `Пароль: ${chance(18)}`, "password"],
+    ["escaped for Markdown", GITHUB_TOKEN.replace("_", "\\_"), "github_token"],
+    ["over a line end", `${GITHUB_TOKEN.slice(0, 15)}\n${GITHUB_TOKEN.slice(15)}`, "github_token"],
+    ["over a line end behind its prefix", `gh${"p_"}\n${GITHUB_TOKEN.slice(4)}`, "github_token"],
+  ])("%s is found and cut out", (_name, text, id) => {
+    expect(ids(`Note. ${text} (Dana)`)).toEqual([`secret_${id}`]);
+    expect(maskStoredSecrets(text).text).not.toContain(chance(40).slice(14, 18));
+  });
+
+  it.each([
+    ["a sample of AWS", `AK${"IA"}IOSFODNN7EXAMPLE is the sample key`],
+    ["another sample of AWS", `aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/${"bPxRfiCY"}EXAMPLEKEY`],
+    ["a type", "interface Props { password: PasswordInputElement; }"],
+    ["a type of one's own", "class Login { password: CustomerSignInThing, user: string }"],
+    ["the address of a coin", "Solana token: EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"],
+    ["a sentence about one", "Das Passwort ist im Schlüsselbund-Eintrag-Produktion; la contraseña es larga"],
+    ["a table about one", "| api_key | kept-in-the-team-vault | string |"],
+    ["a variable that is told", "The access token is process.env.GITHUB_TOKEN_2024_RELEASE"],
+    ["curl with variables", 'curl -u "$USER:$PASSWORD" https://h.example'],
+    ["a prefix at a line end", "Names begin with sk-\nlearn2 and others with ghp_\nThe rest follows in 2024"],
+  ])("is not %s", (_name, text) => {
+    expect(secondGate(text)).toEqual([]);
+  });
+
   it("is named once for every place, from left to right", () => {
     const stripe = CREDENTIALS["Stripe, secret"]?.text ?? "";
     const text = `${stripe} and ${GITHUB_TOKEN} and ${GITHUB_TOKEN.toLowerCase()}9`;
@@ -84,6 +114,15 @@ describe("a credential", () => {
     expect(secondGate(text)).toEqual([]);
   });
 
+  it.each([0x3164, 0xffa0, 0x115f, 0x1160, 0xfff9, 0xfffc, 0x2800, 0xe000, 0xfdd0, 0xffff, 0x01, 0x7f, 0x85])(
+    "is found when U+%s in decimal splits it",
+    (codePoint) => {
+      const text = `gh${String.fromCodePoint(codePoint)}${GITHUB_TOKEN.slice(2)}`;
+      expect(ids(text)).toEqual(["secret_github_token"]);
+      expect(maskStoredSecrets(`a ${text} b`).text).toBe("a [secret left out] b");
+    },
+  );
+
   it("is looked for in time proportional to the text, whatever the text", () => {
     for (const unit of [
       "-----BEGIN PRIVATE KEY-----",
@@ -95,6 +134,13 @@ describe("a credential", () => {
       fullwidth("token: "),
       "е\u0336",
       tags("a"),
+      "\u001b[",
+      "\u001b]0;",
+      "1gn0re ",
+      "a\u{e0101}",
+      "api key: (",
+      "ghp\\_",
+      "sk-\n",
     ]) {
       const run = (length: number) =>
         leastCpuMs(() => secondGate(unit.repeat(Math.ceil(length / unit.length))));
@@ -170,6 +216,46 @@ describe("hidden characters", () => {
     expect(ids(`\u{1f3f4}${tags("secret")}\u{e007f}`)).toEqual(["hidden_tag_characters"]);
     expect(ids(`\u{1f3f4}${tags("gbsct")}`)).toEqual(["hidden_tag_characters"]);
     expect(ids("❤\ufe0f 葛\u{e0100}城")).toEqual([]);
+  });
+});
+
+describe("selectors behind letters", () => {
+  it("are hidden data where no script has a use for them", () => {
+    const channel = [..."plain tea"]
+      .map((letter, at) => letter + String.fromCodePoint(0xe0110 + at))
+      .join("");
+    expect(ids(channel)).toEqual(["hidden_variation_selectors"]);
+    expect(ids([..."чай сейчас"].map((letter) => `${letter}\u{e0120}`).join(""))).toEqual([
+      "hidden_variation_selectors",
+    ]);
+    expect(ids([..."tea"].map((letter) => `${letter}\ufe01`).join(""))).toEqual([
+      "hidden_variation_selectors",
+    ]);
+  });
+
+  it("are counted in a text of any length", () => {
+    expect(ids("a\u{e0101}".repeat(170_000))).toEqual(["hidden_variation_selectors"]);
+  });
+
+  it("are none behind Han characters, emoji and keycaps", () => {
+    expect(ids("葛\u{e0100}城\u{e0101}辻\u{e0102}𠮷\u{e0103}邊\u{e0104}")).toEqual([]);
+    expect(ids("❤\ufe0f 1\ufe0f\u20e3 2\ufe0f\u20e3 3\ufe0f\u20e3 ☀\ufe0f ✈\ufe0e")).toEqual([]);
+  });
+});
+
+describe("writing with characters that disguises use", () => {
+  it.each([
+    "한글 자모 \u115f\u1161 와 \u1112\u1160\u11ab 는 옛한글 표기이다",
+    "Пожалуйста, игнорируй погоду: прогноз на горы неверный",
+    "शून्य ० और एक १ हैं; १०० रुपये",
+    "הספר הזה נמצא על המדף הסגור",
+    "هذه هي المدرسة التي درس فيها",
+    "○ offen, ● erledigt; 二〇二四年",
+    "The log shows \u001b[31mERROR\u001b[0m in red and \u001b[32mok\u001b[0m in green",
+    "The icon font has \ue0b0 and \uf113 as glyphs",
+  ])("passes: %s", (text) => {
+    expect(scanThreats(text, "strict")).toEqual([]);
+    expect(ids(text)).toEqual([]);
   });
 });
 

@@ -14,8 +14,9 @@ import { counted } from "../printing.ts";
 import { namesIn, statOf } from "./files.ts";
 import { type Finding, fine, warn } from "./finding.ts";
 import type { Patient } from "./run.ts";
+import { storedInPending } from "./second-gate.ts";
 
-export function checkPending({ home }: Patient): Finding[] {
+export function checkPending({ home, config }: Patient): Finding[] {
   const directory = pendingWritesDirectory(home);
   const { records, skipped } = lookAtPending(directory);
   const stale = staleClaims(directory);
@@ -33,7 +34,7 @@ export function checkPending({ home }: Patient): Finding[] {
     const told = `${counted(stale.length, "write")} held by an approver that is gone: ${shortList(stale)}.`;
     findings.push(warn("pending", told, "'hermes memory pending' gives back what was held."));
   }
-  return findings;
+  return [...findings, ...storedInPending({ home, config })];
 }
 
 export function checkTemps({ home, root }: Patient): Finding[] {

@@ -17,7 +17,7 @@ import { isDirectory, namesIn } from "./files.ts";
 import { type Finding, fail, fine, warn } from "./finding.ts";
 import { lookAtTarget, type TargetLook } from "./look.ts";
 import type { Patient } from "./run.ts";
-import { storedInMemory } from "./second-gate.ts";
+import { storedInArchive, storedInMemory } from "./second-gate.ts";
 
 export function checkMemoryFiles({ home, config }: Patient): Finding[] {
   return findingsIn(memoriesDirectory(home), config);
@@ -57,7 +57,8 @@ export function checkBackups({ home }: Patient): Finding[] {
 function findingsIn(directory: string, config: Patient["config"]): Finding[] {
   return MEMORY_TARGETS.flatMap((target) => {
     const isOn = target === "user" ? config.userProfileEnabled : config.memoryEnabled;
-    return findingsOf(lookAtTarget(directory, target, config), config, isOn);
+    const look = lookAtTarget(directory, target, config);
+    return [...findingsOf(look, config, isOn), ...storedInArchive(directory, look, config)];
   });
 }
 

@@ -1,9 +1,18 @@
 // What is stored already and would be refused at a write today: credentials, and text in disguise. Findings name the place and
 // what it looks like, never what is written there.
 import { loadConfig } from "../../config/index.ts";
-import { type MemoryTarget, scanOptions } from "../../curated/index.ts";
+import { lookAtPending, type MemoryTarget, scanOptions, targetPaths } from "../../curated/index.ts";
+import { pendingWritesDirectory } from "../../home.ts";
+import { readJsonLines } from "../../lib/index.ts";
 import { type GateFinding, secondGate } from "../../security/index.ts";
-import { findingsInSkills, SkillStore, type StoredFinding, skillOptionsFrom } from "../../skills/index.ts";
+import {
+  findingsInSkills,
+  pendingSkillsDirectory,
+  readPendingSkills,
+  SkillStore,
+  type StoredFinding,
+  skillOptionsFrom,
+} from "../../skills/index.ts";
 import { counted } from "../printing.ts";
 import { type Finding, fine, warn } from "./finding.ts";
 import type { TargetLook } from "./look.ts";
@@ -24,6 +33,56 @@ export function storedInMemory(
   });
 }
 
+/** Entries that made room. Lines of restored ones are still in the file. */
+export function storedInArchive(
+  directory: string,
+  { name, target }: Pick<TargetLook, "name" | "target">,
+  { scanAllow, allowSecrets }: Patient["config"],
+): Finding[] {
+  const path = targetPaths(directory, target).archive;
+  const findings = readJsonLines(path).values.flatMap((line, index): Finding[] => {
+    const found = secondGate(textOf(line), scanOptions(scanAllow, allowSecrets));
+    if (found.length === 0) return [];
+    const message = `The archive of ${name}: line ${index + 1} of ${path} ${looks(found)}.`;
+    return [warn(checkOf(found), message, "Erase the text everywhere with 'hermes memory forget -'.")];
+  });
+  return atMost(findings, "secret", "the archive");
+}
+
+function textOf(line: unknown): string {
+  const text = typeof line === "object" && line !== null && "text" in line ? line.text : "";
+  return typeof text === "string" ? text : "";
+}
+
+/** Staged writes of memory and skills: approving them is refused, but what they hold lies on disk. */
+export function storedInPending({ home, config }: Pick<Patient, "home" | "config">): Finding[] {
+  const memory = lookAtPending(pendingWritesDirectory(home)).records.map((record) => {
+    const { content, old_text, curation } = record.payload;
+    const texts = [content, old_text, record.summary, curation?.text, ...(curation?.remove ?? [])];
+    return { id: record.id, texts, group: "memory" };
+  });
+  const skills = readPendingSkills(pendingSkillsDirectory(home)).records.map(({ id, payload }) => ({
+    id,
+    texts: Object.values(payload),
+    group: "skills",
+  }));
+  const options = scanOptions(config.scanAllow, config.allowSecrets);
+  const findings = [...memory, ...skills].flatMap(({ id, texts, group }): Finding[] => {
+    const found = texts.flatMap((text) => (typeof text === "string" ? secondGate(text, options) : []));
+    if (found.length === 0) return [];
+    const remedy = `Reject it with 'hermes ${group} reject ${id}'.`;
+    return [warn(checkOf(found), `The staged ${group} write ${id} ${looks(found)}.`, remedy)];
+  });
+  return atMost(findings, "secret", "staged writes");
+}
+
+function atMost(findings: readonly Finding[], check: string, where: string): Finding[] {
+  const more = findings.length - MOST_LISTED;
+  if (more <= 0) return [...findings];
+  const rest = warn(check, `${more} more of these in ${where}.`, "Mend those above, then look again.");
+  return [...findings.slice(0, MOST_LISTED), rest];
+}
+
 const MOST_LISTED = 20;
 
 export async function checkSkills({ home, env }: Patient): Promise<Finding[]> {
@@ -33,11 +92,7 @@ export async function checkSkills({ home, env }: Patient): Promise<Finding[]> {
   if (files === 0) return [];
   if (findings.length === 0)
     return [fine("skills", `${counted(files, "skill file")} without credentials or hidden text.`)];
-  const listed = findings.slice(0, MOST_LISTED).map(aboutSkill);
-  const more = findings.length - listed.length;
-  return more === 0
-    ? listed
-    : [...listed, warn("skills", `${more} more of these in skills.`, "Mend those above, then look again.")];
+  return atMost(findings.map(aboutSkill), "skills", "skills");
 }
 
 function aboutSkill({ path, line, kind, label, id }: StoredFinding): Finding {

@@ -1,5 +1,6 @@
 // The lines of a journal: what they hold, how they are written and read back.
 import { codePointLength, sha256 } from "../../lib/index.ts";
+import { maskStoredSecrets, redactSecrets, withoutSecretsOf } from "../../security/index.ts";
 import type { Change } from "../change.ts";
 import type { MemoryError, MemoryErrorKind, WriteOrigin } from "../types.ts";
 
@@ -83,6 +84,7 @@ export function refusalRecord(head: Head, action: string, error: MemoryError, te
   return {
     kind: "refusal",
     ...head,
+    reason: head.reason === undefined ? undefined : withoutSecretsOf([text], head.reason),
     action,
     error: error.kind,
     ids: error.kind === "blocked" ? error.ids : [],
@@ -95,7 +97,8 @@ const VERSION = 1;
 
 /** Wire form; fields that are undefined do not get written. A single change lies flat, which reads well in a pager and with jq. */
 export function encodeRecord(record: JournalRecord): Record<string, unknown> {
-  const { id, sequence: seq, time, kind, origin, sessionId: session, reason, group } = record;
+  const { id, sequence: seq, time, kind, origin, sessionId: session, group } = record;
+  const reason = writtenReason(record);
   switch (record.kind) {
     case "change": {
       const { action, changes, fileBefore, fileAfter, entries, archived, undoes, isIncomplete } = record;
@@ -137,6 +140,18 @@ export function encodeRecord(record: JournalRecord): Record<string, unknown> {
     default:
       return record satisfies never;
   }
+}
+
+/** A reason is free text of whoever writes. Every line is made here, so no secret that it quotes reaches a journal. */
+function writtenReason(record: JournalRecord): string | undefined {
+  if (record.reason === undefined) return undefined;
+  const texts =
+    record.kind === "change" ? record.changes.flatMap(({ before, after }) => [before, after]) : [];
+  const reason = withoutSecretsOf(
+    texts.filter((text) => text !== null),
+    record.reason,
+  );
+  return redactSecrets(maskStoredSecrets(reason).text);
 }
 
 /** Undefined for a line that is no record of ours: reading forgives. */

@@ -1,6 +1,12 @@
 // Reads a text the way a model does: look-alike letters, styled letters and hidden characters become the plain letters
 // they stand for. Only scans use the result; what is stored or shown is always the original.
-import { lookAlike } from "./look-alikes.ts";
+import { lookAlike, otherLookAlike } from "./look-alikes.ts";
+
+/**
+ * Some characters can be read in two ways: a blank letter as a blank or as nothing, a Cyrillic letter as one of two Latin ones.
+ * `other` takes the second way for all of them.
+ */
+export type Reading = "usual" | "other";
 
 export type HiddenText = {
   /** `tags`: U+E0020 to U+E007E, which spell ASCII unseen. `selectors`: a row of variation selectors, which can carry bytes. */
@@ -16,33 +22,44 @@ export type FoldedText = {
   readonly hidden: readonly HiddenText[];
 };
 
-/** Undefined when the text reads as it is written, which every ASCII text does. */
-export function foldText(text: string): FoldedText | undefined {
-  const first = text.search(NOT_ASCII);
+/** Undefined when the text reads as it is written, which every visible ASCII text does. */
+export function foldText(text: string, reading: Reading = "usual"): FoldedText | undefined {
+  const first = text.search(NOT_VISIBLE_ASCII);
   if (first === -1) return undefined;
   const folded = new Folding(text);
   const hidden: HiddenText[] = [];
+  const carriers: HiddenText[] = []; // one selector behind a letter that has no use for it
   for (let at = first; at < text.length; ) {
     const unit = text.charCodeAt(at);
-    if (unit < 0x80 || isIdeographOrSyllable(unit)) {
+    if (isVisibleAscii(unit) || isIdeographOrSyllable(unit)) {
       at += 1;
       continue;
     }
     const codePoint = text.codePointAt(at) ?? 0;
-    const run = hiddenRun(text, at, codePoint);
+    const run = hiddenRun(text, at, codePoint) ?? escapeRun(text, at, unit, reading);
     const end = run?.end ?? at + (codePoint > 0xffff ? 2 : 1);
     if (run !== undefined) {
       folded.replace(at, end, ""); // what tags spell is put in character by character
       for (const [index, character] of run.spelled.entries())
         folded.insert(character, at + index * TAG_UNITS);
       if (run.kind !== undefined) hidden.push({ kind: run.kind, start: at, end });
+      else if (isStraySelector(text, at, codePoint)) carriers.push({ kind: "selectors", start: at, end });
     } else {
-      const plain = plainForm(codePoint);
+      const plain = (reading === "other" ? otherForm(codePoint) : undefined) ?? plainForm(codePoint);
       if (plain !== undefined) folded.replace(at, end, plain);
     }
     at = end;
   }
+  if (carriers.length >= FEWEST_SELECTORS) for (const each of carriers) hidden.push(each);
   return folded.isChanged ? { ...folded.finish(), hidden } : undefined;
+}
+
+/** Every way to read the text that differs from how it is written, the usual one first. */
+export function readings(text: string): FoldedText[] {
+  const usual = foldText(text);
+  if (usual === undefined) return [];
+  const other = foldText(text, "other");
+  return other === undefined || other.text === usual.text ? [usual] : [usual, other];
 }
 
 /** The folded text while it grows. Unchanged stretches are copied whole. */
@@ -111,7 +128,11 @@ export function originalSpan(
   return { start: from, end: offsets[after] ?? last + 1 };
 }
 
-const NOT_ASCII = /[^\0-\x7f]/;
+const NOT_VISIBLE_ASCII = /[^\t\n\r -~]/;
+
+function isVisibleAscii(unit: number): boolean {
+  return (unit >= 0x20 && unit < 0x7f) || unit === 0x09 || unit === 0x0a || unit === 0x0d;
+}
 
 // ---- hidden characters ----
 
@@ -139,6 +160,31 @@ function hiddenRun(text: string, at: number, codePoint: number): Run | undefined
     count += 1;
   }
   return { kind: count >= FEWEST_SELECTORS ? "selectors" : undefined, spelled: [], end };
+}
+
+/** A letter of ours, or any selector of the second block, which only Han characters are written with. */
+function isStraySelector(text: string, at: number, selector: number): boolean {
+  if (!isSelector(selector)) return false;
+  const unit = text.charCodeAt(at - 1);
+  if (selector <= 0xffff) return /[A-Za-z]/.test(text.charAt(at - 1));
+  const before = unit >= 0xdc00 && unit <= 0xdfff ? text.slice(Math.max(0, at - 2), at) : text.charAt(at - 1);
+  return !/\p{Script=Han}$/u.test(before);
+}
+
+const ESCAPE = 0x1b;
+const CONTROL_SEQUENCE = /(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,8}[@-~]/y;
+const CONTROL_STRING = /\x1b[P\]X^_][^\x07\x1b]*(?:\x07|\x1b\\)?/y;
+
+/**
+ * What a terminal obeys and does not show. A model may see it all, so a sequence goes whole in one reading and leaves
+ * everything behind its first character in the other.
+ */
+function escapeRun(text: string, at: number, unit: number, reading: Reading): Run | undefined {
+  if (unit !== ESCAPE && unit !== 0x9b) return undefined;
+  const form = reading === "usual" ? CONTROL_SEQUENCE : CONTROL_STRING;
+  form.lastIndex = at;
+  const length = form.exec(text)?.[0].length ?? 1;
+  return { kind: undefined, spelled: [], end: at + length };
 }
 
 function tagRun(text: string, at: number): Run {
@@ -194,9 +240,18 @@ function isIdeographOrSyllable(unit: number): boolean {
 /** Accents, strokes through letters and enclosing marks. Marks that scripts other than Latin are written with stay. */
 const DISGUISING_MARK =
   /[\u0300-\u036f]|[\u0483-\u0489]|[\u1ab0-\u1aff]|[\u1dc0-\u1dff]|[\u20d0-\u20ff]|[\ufe20-\ufe2f]/gu;
-const SHOWS_NOTHING = /^\p{Default_Ignorable_Code_Point}$/u;
+/** Controls, private use, characters that are none, marks of annotations and of objects. */
+const SHOWS_NOTHING = /^[\p{Default_Ignorable_Code_Point}\p{Cc}\p{Co}\p{Cn}\ufff9-\ufffc]$/u;
+/** Controls that some programs take for a blank. */
+const BLANK_CONTROL = /^[\v\f\x1c-\x1f\x85]$/;
 /** Unicode takes these apart into dots, and `wait…env` would read as a file name. */
 const ELLIPSES: ReadonlySet<number> = new Set([0x2025, 0x2026]);
+
+function otherForm(codePoint: number): string | undefined {
+  const form = otherLookAlike(codePoint);
+  if (form !== undefined || codePoint > 0x85) return form;
+  return BLANK_CONTROL.test(String.fromCodePoint(codePoint)) ? " " : undefined;
+}
 
 function workOut(codePoint: number): string | undefined {
   const direct = lookAlike(codePoint);

@@ -13,7 +13,7 @@ const PAIRS: readonly (readonly [string, string])[] = [
   ["գզհյոռսօցա", "qqhjnnuogw"],
   ["ՏՕՍԼ", "SOUL"],
   // Cherokee (its small letters follow below), Lisu, Coptic
-  ["ᎠᎡᎢᎥᎩᎪᎫᎬᎳᎷᎻᏀᏃᏆᏏᏔᏙᏚᏞᏟᏢᏦᏧᏳᏴ", "DRTiYAJEWMHGZIbWVSLCPKdGB"],
+  ["ᎠᎡᎢᎥᎩᎪᎫᎬᎳᎷᎻᎾᏀᏃᏆᏏᏔᏙᏚᏞᏟᏢᏦᏧᏳᏴ", "DRTiYAJEWMHOGZIbWVSLCPKdGB"],
   ["ꓐꓑꓒꓓꓔꓖꓗꓙꓚꓜꓝꓟꓠꓡꓢꓣꓦꓧꓪꓫꓬꓮꓰꓲꓳꓴ", "BPdDTGKJCZFMNLSRVHWXYAEIOU"],
   ["ⲟⲥⲣⲭⲓⲩⲕⲏⲧⲙⲛⲉⲁⲃ", "ocpxiykhtmneab"],
   ["ⲞⲤⲢⲬⲒⲨⲔⲎⲦⲘⲚⲈⲀⲂ", "OCPXIYKHTMNEAB"],
@@ -21,6 +21,14 @@ const PAIRS: readonly (readonly [string, string])[] = [
   ["ıɩɪɨɑɐɡɢɠʏƴɏʀɾɽʟłɫɭɴŋɲɳʙɓƀʜħɦᴀᴄᴅđɗɖð", "iiiiaagggyyyrrrllllnnnnbbbhhhacddddd"],
   ["ᴇəɛꜰƒᴊȷɟᴋƙᴍɱᴏøɵᴘƥþꞯɋꜱƨʂᴛŧƭʈᴜʉᴠʋᴡᴢʐƶ", "eeeffjjjkkmmooopppqqsssttttuuvvwzzz"],
   ["ØƟĐƉƊÐŁĦŦƬƮɃƁƓƘƤƗɄŊƏƐƳƵ", "OODDDDLHTTTBBGKPIUNEEYZ"],
+  // Letters of Insular writing, and letters turned round
+  ["ᵹꞃꞅꞇꝺꝼꞁ", "grstdfl"],
+  ["ƃǝɔɥᴉʞɯɹʇʌʍʎᵷⱯƎ", "gechikmrtvwygAE"],
+  // Rings and small strokes of many scripts: Deseret, Tifinagh, Hebrew, Arabic, Indian and other zeros, symbols
+  ["𐐬𐐄𐑈ⵔⵙⵏ", "oOsool"],
+  ["\u05e1\u0647\u06c1\u06be\u06d5\u0665\u06f5\u05d5\u05df\u05d8", "ooooooollu"],
+  ["०০੦૦୦௦౦೦൦๐໐၀០ဝഠ", "ooooooooooooooo"],
+  ["〇○◯◦⚬◌", "oooooo"],
   // Marks
   ["‐‑‒–—―−⁃﹘", "---------"],
   ["‘’‛′ʼʹˈ´", "''''''''"],
@@ -35,9 +43,20 @@ const PAIRS: readonly (readonly [string, string])[] = [
   ["\u2800\u3164\uffa0\u115f\u1160", "     "],
 ];
 
+/** The second way to read a character: a filler as nothing instead of a blank, a letter as another one it resembles. */
+const OTHERS: readonly (readonly [string, string])[] = [
+  ["ниѝуцьярɟɾʌνυγωηℓ", "nuuuubrrfjnnvywnl"],
+  ["НИУЯ", "NUUR"],
+  ["०০੦૦୦௦౦೦൦๐໐၀០〇○", "000000000000000"],
+];
+const FILLERS = "\u2800\u3164\uffa0\u115f\u1160";
+
 const CODE_A = 0x41;
+const CODE_SMALL_A = 0x61;
 /** Runs of 26 characters that stand for A to Z: negative circled and squared letters, regional indicators. */
-const ALPHABETS: readonly number[] = [0x1f150, 0x1f170, 0x1f1e6];
+const ALPHABETS: readonly number[] = [0x1f110, 0x1f130, 0x1f150, 0x1f170, 0x1f1e6];
+/** Letters in parentheses, which Unicode takes apart into three characters. */
+const SMALL_ALPHABET = 0x249c;
 const CHEROKEE = { first: 0x13a0, firstSmall: 0xab70, count: 80 };
 
 let table: ReadonlyMap<number, string> | undefined;
@@ -48,15 +67,28 @@ export function lookAlike(codePoint: number): string | undefined {
   return table.get(codePoint);
 }
 
-function build(): ReadonlyMap<number, string> {
+let others: ReadonlyMap<number, string> | undefined;
+
+/** The second way to read a code point; undefined when there is one way at most. */
+export function otherLookAlike(codePoint: number): string | undefined {
+  others ??= new Map([...pairUp(OTHERS), ...[...FILLERS].map((each) => [each.charCodeAt(0), ""] as const)]);
+  return others.get(codePoint);
+}
+
+function pairUp(pairs: readonly (readonly [string, string])[]): Map<number, string> {
   const built = new Map<number, string>();
-  for (const [from, to] of PAIRS) {
+  for (const [from, to] of pairs) {
     const characters = [...from];
     if (characters.length !== to.length)
       throw new Error(`${characters.length} look-alikes stand for ${to.length} characters: ${to}`);
     for (const [index, character] of characters.entries())
       built.set(character.codePointAt(0) ?? 0, to.charAt(index));
   }
+  return built;
+}
+
+function build(): ReadonlyMap<number, string> {
+  const built = pairUp(PAIRS);
   for (const [character, letters] of [
     ["æ", "ae"],
     ["œ", "oe"],
@@ -67,6 +99,8 @@ function build(): ReadonlyMap<number, string> {
   for (const first of ALPHABETS)
     for (let letter = 0; letter < 26; letter += 1)
       built.set(first + letter, String.fromCharCode(CODE_A + letter));
+  for (let letter = 0; letter < 26; letter += 1)
+    built.set(SMALL_ALPHABET + letter, String.fromCharCode(CODE_SMALL_A + letter));
   for (let index = 0; index < CHEROKEE.count; index += 1) {
     const capital = built.get(CHEROKEE.first + index);
     if (capital !== undefined) built.set(CHEROKEE.firstSmall + index, capital);

@@ -4,13 +4,17 @@ import {
   AUTHORIZATION,
   BEARER,
   BOT_TOKEN,
+  CURL_PASSWORD,
   DISCORD_TOKEN,
   KEY_BLOCK_START,
   looksRandom,
+  MAILCHIMP_KEY,
   OTHER_AUTHORIZATION,
+  TERRAFORM_TOKEN,
   TOKEN,
   TOKEN_FORMATS,
   URL_PASSWORD,
+  URL_SIGNATURE,
   URL_TOKEN,
   WEB_TOKEN,
   WEBHOOK,
@@ -34,6 +38,8 @@ const OTHER_FORMATS = {
   webhook_url: "a webhook address",
   telegram_token: "a Telegram bot token",
   discord_token: "a Discord token",
+  mailchimp_key: "a Mailchimp API key",
+  terraform_token: "a Terraform token",
   url_password: "a password in an address",
   url_token: "a token in an address",
   authorization: "an authorization header",
@@ -66,12 +72,15 @@ export function findSecrets(text: string): FoundSecret[] {
   }
   for (const match of text.matchAll(BOT_TOKEN)) add("telegram_token", match.index, endOf(match));
   for (const match of text.matchAll(DISCORD_TOKEN)) add("discord_token", match.index, endOf(match));
-  for (const match of text.matchAll(TOKEN)) {
-    const row = match.slice(1).findIndex((prefix) => prefix !== undefined);
-    const format = TOKEN_FORMATS[row];
-    const body = match[0].slice(match[row + 1]?.length ?? 0);
-    if (format === undefined || body.length < format.refuseFrom || !isRandom(body)) continue;
-    found.push({ id: format.id, label: format.label, start: match.index, end: endOf(match) });
+  for (const match of text.matchAll(MAILCHIMP_KEY)) add("mailchimp_key", match.index, endOf(match));
+  for (const match of text.matchAll(TERRAFORM_TOKEN)) add("terraform_token", match.index, endOf(match));
+  for (const token of findTokens(text)) found.push(token);
+  for (const match of text.matchAll(URL_SIGNATURE))
+    if (isRandom(match[0])) add("url_token", match.index, endOf(match));
+  for (const match of text.matchAll(CURL_PASSWORD)) {
+    const [, head = "", user = "", password = ""] = match;
+    if (isUrlPassword(user, password))
+      add("password", match.index + head.length + user.length + 1, endOf(match));
   }
   if (text.includes("://")) {
     for (const match of text.matchAll(URL_PASSWORD)) {
@@ -104,7 +113,54 @@ export function findSecrets(text: string): FoundSecret[] {
     const id = namedSecret(named, text);
     if (id !== undefined) add(id, named.value.start, named.value.end);
   }
+  for (const match of text.matchAll(TOLD_VALUE)) addTold(match, isToldValue);
+  for (const match of text.matchAll(PASSWORD_ELSEWHERE)) addTold(match, isToldPassword);
   return withoutOverlaps(found);
+
+  function addTold(match: RegExpExecArray, isMeant: (value: string, name: string) => boolean): void {
+    const [whole, name = "", rest = ""] = match;
+    const value = rest.replace(/[)\]},;.:!?]+$/, "");
+    if (value.length < FEWEST_NAMED_CHARS || !isMeant(value, name)) return;
+    const start = match.index + whole.length - rest.length;
+    const isKey = /key|token|secret/i.test(name);
+    add(isKey ? "named_value" : "password", start, start + value.length);
+  }
+}
+
+/** Only the formats of the token table. */
+export function findTokens(text: string): FoundSecret[] {
+  const found: FoundSecret[] = [];
+  for (const match of text.matchAll(TOKEN)) {
+    const row = match.slice(1).findIndex((prefix) => prefix !== undefined);
+    const format = TOKEN_FORMATS[row];
+    const body = match[0].slice(match[row + 1]?.length ?? 0);
+    if (format === undefined || body.length < format.refuseFrom || !isRandom(body)) continue;
+    found.push({ id: format.id, label: format.label, start: match.index, end: endOf(match) });
+  }
+  return found;
+}
+
+// ---- values that a sentence, a heading or a table tells ----
+
+/** `API_KEY is ...`, `API key:` with the key on the next line, `api key (...)`, `| api_key | ... |` */
+const TOLD_VALUE =
+  /(?<![A-Za-z0-9])((?:api|access|secret|private|auth|signing|encryption|master|service|deploy|client)[_ -]?(?:key|token|secret)|token|secret|password|passphrase)["'`*]{0,3}(?:[ \t]{1,4}(?:is|was|equals)[ \t]{0,4}:?[ \t]{1,4}|[ \t]{0,4}[:=]?[ \t]{0,4}\(|[ \t]{0,8}[:=][*]{0,2}[ \t]{0,8}(?:\r?\n){1,2}[ \t>]{0,8}|[ \t]{0,24}\|[ \t]{0,24})["'`*]{0,3}([^\s"'`|()<>]{16,256})/gi;
+
+function isToldValue(value: string, name: string): boolean {
+  if (!/[0-9]/.test(value) || !/[A-Za-z]/.test(value) || !isRandom(value) || isReference(value)) return false;
+  return /key|password|passphrase/i.test(name)
+    ? !value.includes("/") || !/\.\w{1,5}$/.test(value)
+    : isKeyMaterial(value);
+}
+
+/** The word for a password in languages that people keep notes in. */
+const PASSWORD_ELSEWHERE =
+  /(passwort|kennwort|contrase\u00f1a|contrasena|mot de passe|senha|wachtwoord|has\u0142o|\u043f\u0430\u0440\u043e\u043b\u044c|\u5bc6[\u7801\u78bc]|\u30d1\u30b9\u30ef\u30fc\u30c9|\ube44\ubc00\ubc88\ud638)[^\S\n]{0,4}(?:[:=\uff1a\uff1d]|ist|lautet|es|est|\u00e9|jest|\u662f|\u306f|\u2014|-)?[^\S\n]{0,4}[:\uff1a]?[^\S\n]{0,4}["'`\u00ab\u201e\u300c]?([!-~]{16,256})/giu;
+
+function isToldPassword(value: string): boolean {
+  const content = value.replace(/["'`]+$/, "");
+  if (isNoSecret(content) || isPlaceholder(content) || isReference(content)) return false;
+  return isPassword(content, ":");
 }
 
 /** From left to right. Of those that overlap the one that stands first in the list stays. */
@@ -127,7 +183,7 @@ export function withoutOverlaps<T extends { readonly start: number; readonly end
 const MAY_HOLD_ONE = /[=:]|\S{16}|-----BEGIN /;
 
 /** A part of every name that can be a secret's. */
-const SECRET_NAME = /pass|pwd|secret|credential|token|key/i;
+const SECRET_NAME = /pass|kennwort|pwd|secret|credential|token|key/i;
 
 const FEWEST_WEB_TOKEN_CHARS = 36;
 const FEWEST_HEADER_CHARS = 12;
@@ -166,8 +222,9 @@ function namedSecret(
   if (content.replace(/[^!-~]/g, "").length < FEWEST_NAMED_CHARS || /\s/.test(content)) return undefined;
   if (isNoSecret(content) || isPlaceholder(content) || isReference(content)) return undefined;
   if (/(?:hash|hashes|digest|checksum|fingerprint|sum|salt)$/i.test(pair.name)) return undefined;
-  if (/(?:password|passwd|passphrase|pwd|passwort|passcode)/i.test(pair.name))
-    return isPassword(content, pair.separator) ? "password" : undefined;
+  if (/(?:password|passwd|passphrase|pwd|passwort|kennwort|passcode)|[_.-]pass$/i.test(pair.name))
+    return isPassword(content, pair.separator) && !isType(named, text) ? "password" : undefined;
+  if (isAddressOfCoin(named, text)) return undefined;
   const isClear = named.strength === "strong" || isOwnedKey(named, text);
   if (!isClear && (pair.name.toLowerCase() === "key" || !isKeyMaterial(content))) return undefined;
   if (!isRandom(content)) return undefined;
@@ -178,6 +235,32 @@ function namedSecret(
 function isPassword(content: string, separator: string): boolean {
   if (isMadeOfWords(content)) return !ABOUT_A_PASSWORD.test(content);
   return looksRandom(content) || !separator.includes(":");
+}
+
+/** `password: PasswordInputElement;` is a declaration. */
+function isType({ pair, value }: NamedValue, text: string): boolean {
+  if (
+    value.isQuoted ||
+    !pair.separator.includes(":") ||
+    !/^[A-Z]/.test(value.text) ||
+    !isCamelCase(value.text)
+  )
+    return false;
+  const before = text.slice(Math.max(0, pair.start - 200), pair.start);
+  return (
+    TYPE_NAME.test(value.text) || /\b(?:interface|class|type|struct|record|function|fn)\s[^.]*$/.test(before)
+  );
+}
+
+const TYPE_NAME =
+  /(?:Element|Props|Type|Input|Field|Config|Options|Schema|String|Handler|Component|Validator|Service|Provider|Model|State|Ref|Event|Request|Response|Encoder|Context|Builder|Factory|Control)$/;
+
+/** `Solana token: ...`: the public address of a coin. */
+function isAddressOfCoin({ pair, value }: NamedValue, text: string): boolean {
+  if (!/^[1-9A-HJ-NP-Za-km-z]{32,44}$/.test(value.text) || !/^(?:token|mint)$/i.test(pair.name)) return false;
+  return /(?:solana|spl|mint|coin|crypto|blockchain|nft)[ \t-]{1,2}$/i.test(
+    text.slice(Math.max(0, pair.start - 20), pair.start),
+  );
 }
 
 /** `API key: ...`: the word in front says that the key is one to keep. `Primary key: ...` says the opposite. */
@@ -215,7 +298,8 @@ function isPlaceholder(text: string): boolean {
     /^(?:your|example|sample|dummy|placeholder|change-?me|replace|insert|redacted|removed|todo|xxx|\*\*\*|\.\.\.)/i.test(
       text,
     ) ||
-    /(?:\.\.\.|\u2026|\*\*\*|xxxx)$/i.test(text)
+    /(?:\.\.\.|\u2026|\*\*\*|xxxx)$/i.test(text) ||
+    /EXAMPLE(?:KEY)?$/.test(text) // as in AWS's manuals
   );
 }
 

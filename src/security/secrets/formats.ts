@@ -83,6 +83,19 @@ export const TOKEN_FORMATS: readonly TokenFormat[] = [
   token("groq_key", "a Groq API key", ["gsk_"], ONE_RUN, 24),
   token("replicate_token", "a Replicate token", ["r8_"], ONE_RUN, 24),
   token("notion_token", "a Notion token", ["ntn_"], ONE_RUN, 24),
+  token("notion_token", "a Notion token", ["secret_"], "[A-Za-z0-9]{43}(?![A-Za-z0-9])", 43),
+  token("heroku_key", "a Heroku API key", ["HRKU-"], "[A-Za-z0-9_-]{30,}", 30),
+  token("hubspot_token", "a HubSpot token", ["pat-na1-", "pat-na2-", "pat-eu1-"], "[0-9A-Fa-f-]{36}", 36),
+  token("netlify_token", "a Netlify token", ["nfp_"], LONG_RUN, 32),
+  token(
+    "dynatrace_token",
+    "a Dynatrace token",
+    ["dt0c01.", "dt0s01.", "dt0s16."],
+    "[A-Z0-9]{8,}\\.[A-Z0-9]{30,}",
+    40,
+  ),
+  token("pulumi_token", "a Pulumi token", ["pul-"], "[0-9a-f]{40}(?![A-Za-z0-9])", 40),
+  token("buildkite_token", "a Buildkite token", ["bkua_"], LONG_RUN, 32),
   token("shopify_token", "a Shopify token", ["shpat_", "shpss_", "shpca_", "shppa_"], ONE_RUN, 24),
   token("perplexity_key", "a Perplexity API key", ["pplx-"], LONG_RUN, 30),
   token("xai_key", "an xAI API key", ["xai-"], LONG_RUN, 30),
@@ -135,6 +148,14 @@ export const DISCORD_TOKEN = new RegExp(
   `${RUN_START}[MNO][A-Za-z0-9_-]{22,30}\\.[A-Za-z0-9_-]{6}\\.[A-Za-z0-9_-]{27,}`,
   "g",
 );
+export const MAILCHIMP_KEY = /(?<![0-9A-Za-z])[0-9a-f]{32}(-us[0-9]{1,2})(?![0-9A-Za-z])/g;
+export const TERRAFORM_TOKEN =
+  /(?<![0-9A-Za-z])[0-9A-Za-z]{10,20}(\.atlasv1\.)(?=[0-9A-Za-z_-]{0,512}[0-9])[0-9A-Za-z_-]{40,512}/g;
+/** The signature of an Azure address. */
+export const URL_SIGNATURE = /(?<=[?&]sig=)[A-Za-z0-9%+/=_-]{30,256}/g;
+/** `curl -u user:password` */
+export const CURL_PASSWORD =
+  /(?<![A-Za-z0-9])(curl[ \t](?:[^\n]{0,300}?[ \t])?(?:-u[ \t]{0,4}|--user[ \t=])["']?)([^\s:"'$]{1,128}):([^\s"']{1,256})/g;
 export const WEBHOOK =
   /(hooks\.slack\.com\/(?:services|workflows)\/|discord(?:app)?\.com\/api\/webhooks\/)[A-Za-z0-9_/-]+/g;
 export const URL_PASSWORD = /(?<=:\/\/)([^\s/:@"'<>\\]{0,256}):([^\s/"'<>\\]{1,1024})@/g;

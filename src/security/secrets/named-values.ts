@@ -8,7 +8,7 @@ const MASKED_VALUE = new RegExp(
 const NAME =
   /(?<![A-Za-z0-9_.-])([A-Za-z0-9_.-]+)(\\?["']?)([ \t]{0,8}(?:=>|:=|[:=])[ \t]{0,8}|[ \t]{1,8}(?<=--[a-z-]{1,40}[ \t]{1,8}))/g;
 const SECRET_WORD =
-  /(?:password|passwd|passphrase|pwd|secret|credentials?|token|apikey|accesskey|privatekey|authkey)$/;
+  /(?:password|passwd|passphrase|passwort|kennwort|pwd|secret|credentials?|token|apikey|accesskey|privatekey|authkey)$/;
 export const KEY_OWNER =
   /^(?:api|access|secret|private|auth|signing|encryption|master|license|service|account|admin|deploy|ssh|app|shared|client|subscription)$/;
 const PLAIN_KEY = /^(?:primary|foreign|cache|sort|public|partition|idempotency|group|index|row)$/;
@@ -61,6 +61,7 @@ export function nameStrength(name: string): NameStrength | "none" {
     .filter((part) => part !== "");
   if (ABOUT.test(parts.at(-1) ?? "")) return "none";
   if (parts.some((part) => SECRET_WORD.test(part))) return "strong";
+  if (parts.length > 1 && parts.at(-1) === "pass") return "strong"; // `SMTP_PASS`
   const key = parts.lastIndexOf("key");
   if (key === -1) return "none";
   const owner = parts[key - 1] ?? "";
