@@ -1,12 +1,20 @@
 // The last means of making a list fit: long texts give up their middle, tool results first, until the list costs no more than it
-// may. Nothing leaves the list, the newest user message stays word for word, and every cut says how long it is and where the whole
-// text can be read. Pure.
+// may. When that is not enough, the oldest messages leave it, then the older tool rounds of the running turn; a handoff says how many
+// and where they are. The newest user message stays word for word, the newest tool round stays, and every cut says how long it is and
+// where the whole text can be read. Pure.
 import { codePointLength, groupThousands, takeCodePoints } from "../lib/index.ts";
+import { assemble } from "./compressor/assemble.ts";
 import { isUsersOwn } from "./compressor/boundaries.ts";
-import { handoffBody, handoffText, isHandoff, withoutHandoff } from "./compressor/handoff.ts";
+import {
+  briefHandoffText,
+  handoffBody,
+  handoffText,
+  isHandoff,
+  withoutHandoff,
+} from "./compressor/handoff.ts";
 import { withoutMedia } from "./compressor/media.ts";
 import { withShortCalls } from "./compressor/prune.ts";
-import { type ContextMessage, isRecord } from "./message.ts";
+import { type ContextMessage, isRecord, toolCallsOf } from "./message.ts";
 import { fairLimit, lastCodePoints, shortenSections } from "./summary/shorten.ts";
 import { estimateMessages, estimateText, fitTokens } from "./tokens.ts";
 
@@ -15,40 +23,159 @@ export type Fitted = {
   readonly messages: readonly ContextMessage[];
   /** Messages that lost something. */
   readonly shortened: number;
+  /** Messages that are no longer in the list. */
+  readonly leftOut: number;
 };
 
 /** Where the whole text of a message can be read; one sentence for the model. */
 export type WhereIs = (message: ContextMessage) => string;
 
+export type FitOptions = {
+  /** How messages that left the list can be read; one sentence for the model. */
+  readonly whereLeft?: string;
+  /**
+   * A server has refused the list: it becomes as short as it can be even when that is more than `limitTokens`. Otherwise messages leave
+   * it only when it fits then: the limit is a guess, and the server may take what we believe to be too long.
+   */
+  readonly isRefused?: boolean;
+};
+
 const LEAST_RESULT_TOKENS = 150;
 const LEAST_TEXT_TOKENS = 100;
+/** A note and a few words. */
+const LEAST_NEWEST_RESULT_TOKENS = 60;
 const HEAD_SHARE = 0.7;
+
+type Step = (list: readonly ContextMessage[], excess: number) => readonly ContextMessage[];
 
 /** `limitTokens` is estimated. The list may still cost more when nothing is left that can be cut. */
 export function fitMessages(
   messages: readonly ContextMessage[],
   limitTokens: number,
   whereIs: WhereIs,
+  { whereLeft = "", isRefused = false }: FitOptions = {},
 ): Fitted {
   const newest = messages.findLast(isUsersOwn);
   const isResult = ({ role }: ContextMessage): boolean => role === "tool";
   const isText = (message: ContextMessage): boolean =>
     message !== newest && !isResult(message) && message.role !== "system" && !isHandoff(message);
-  const steps: readonly ((list: readonly ContextMessage[], excess: number) => readonly ContextMessage[])[] = [
+  const cut = untilItFits(messages, limitTokens, [
     (list, excess) => shortenTexts(list, { excess, isMeant: isResult, least: LEAST_RESULT_TOKENS, whereIs }),
     (list) => list.map((message) => (message === newest ? message : withoutMedia(message))),
     (list) => list.map(withShortCalls),
     (list, excess) => shortenTexts(list, { excess, isMeant: isText, least: LEAST_TEXT_TOKENS, whereIs }),
     (list, excess) => list.map((message) => withShortHandoff(message, excess)),
-  ];
+  ]);
+  const fewest = untilItFits(cut, limitTokens, [
+    (list) => withFewest(list, limitTokens, handoffText, whereLeft),
+    // From the longer list again: with a brief handoff, fewer messages may have to go.
+    () => withFewest(cut, limitTokens, briefHandoffText, whereLeft),
+    (list, excess) =>
+      shortenTexts(list, { excess, isMeant: isResult, least: LEAST_NEWEST_RESULT_TOKENS, whereIs }),
+    (list, excess) => withoutResults(list, excess, whereIs),
+  ]);
+  const isWorthIt =
+    estimateMessages(fewest) <= limitTokens ||
+    (isRefused && estimateMessages(fewest) < estimateMessages(cut));
+  return fittedFrom(messages, isWorthIt ? fewest : cut);
+}
+
+function untilItFits(
+  messages: readonly ContextMessage[],
+  limitTokens: number,
+  steps: readonly Step[],
+): readonly ContextMessage[] {
   let list = messages;
   for (const step of steps) {
     const excess = estimateMessages(list) - limitTokens;
     if (excess <= 0) break;
     list = step(list, excess);
   }
-  const shortened = list.filter((message, at) => message !== messages[at]).length;
-  return { messages: shortened === 0 ? messages : list, shortened };
+  return list;
+}
+
+function fittedFrom(before: readonly ContextMessage[], after: readonly ContextMessage[]): Fitted {
+  const known = new Set(before);
+  const changed = after.filter((message) => !known.has(message)).length;
+  const leftOut = Math.max(0, withoutHandoffs(before) - withoutHandoffs(after));
+  if (changed === 0 && after.length === before.length) return { messages: before, shortened: 0, leftOut: 0 };
+  // The handoff that says so is not a message that lost something.
+  return { messages: after, shortened: leftOut > 0 ? Math.max(0, changed - 1) : changed, leftOut };
+}
+
+function withoutHandoffs(messages: readonly ContextMessage[]): number {
+  return messages.filter((message) => withoutHandoff(message) !== undefined).length;
+}
+
+/**
+ * As few of the oldest messages leave the list as necessary, in whole tool rounds, and never the newest one of these. The input when
+ * there is nothing to leave out.
+ */
+function withFewest(
+  list: readonly ContextMessage[],
+  limitTokens: number,
+  write: (body: string) => string,
+  whereLeft: string,
+): readonly ContextMessage[] {
+  const newest = list.findLastIndex(isUsersOwn);
+  const headEnd = list[0]?.role === "system" ? 1 : 0;
+  const starts = possibleStarts(list, headEnd, newest);
+  const body = list.flatMap((message) => handoffBody(message) ?? []).join("\n");
+  const { text, left } = readLeft(body);
+  const isBrief = write === briefHandoffText;
+  let shortest = list;
+  for (const tailStart of starts) {
+    const isKept = newest >= headEnd && newest < tailStart;
+    const gone = list
+      .slice(headEnd, tailStart)
+      .filter((message, at) => headEnd + at !== newest && withoutHandoff(message) !== undefined);
+    if (gone.length === 0 && (!isBrief || body === "")) continue;
+    const rounds = gone.filter((message) => toolCallsOf(message).length > 0).length;
+    const total = { messages: left.messages + gone.length, rounds: left.rounds + rounds };
+    const note = leftNote(total, whereLeft);
+    const handoff = isBrief || text === "" ? note : `${text}\n\n${note}`;
+    const boundaries = { headEnd, tailStart, ...(isKept ? { keptUser: newest } : {}) };
+    const { messages } = assemble(list, boundaries, handoff, write);
+    if (estimateMessages(messages) < estimateMessages(shortest)) shortest = messages;
+    if (estimateMessages(shortest) <= limitTokens) break;
+  }
+  return shortest;
+}
+
+/** Where the list may begin behind the handoff, earliest first. */
+function possibleStarts(list: readonly ContextMessage[], headEnd: number, newest: number): readonly number[] {
+  const handoff = list.findLastIndex(isHandoff);
+  const carrier = list[handoff];
+  const isPure = carrier !== undefined && withoutHandoff(carrier) === undefined;
+  const first = Math.max(headEnd, isPure ? handoff + 1 : handoff);
+  const newestRound = list.findLastIndex((message) => toolCallsOf(message).length > 0);
+  const last = Math.max(newest, newestRound, first);
+  return list.flatMap(({ role }, at) => {
+    if (at < first || at > last || role === "tool") return [];
+    // Right behind the user's message only a reply can stand.
+    return newest >= 0 && at > newest && role !== "assistant" ? [] : [at];
+  });
+}
+
+type Left = { readonly messages: number; readonly rounds: number };
+
+const LEFT =
+  /\n*\[(\d+) messages? \((\d+) rounds? of tool calls\) left out here so that the conversation fits the model's window\.[^\]]*\]/;
+
+function leftNote({ messages, rounds }: Left, where: string): string {
+  const count = `${messages} ${messages === 1 ? "message" : "messages"}`;
+  const calls = `${rounds} ${rounds === 1 ? "round" : "rounds"} of tool calls`;
+  const end = where === "" ? "" : ` ${where}`;
+  if (messages === 0) return `[The summary of earlier messages is left out here.${end}]`;
+  return `[${count} (${calls}) left out here so that the conversation fits the model's window.${end}]`;
+}
+
+/** An earlier note in a handoff, and the rest of its text. */
+function readLeft(body: string): { readonly text: string; readonly note: string; readonly left: Left } {
+  const found = LEFT.exec(body);
+  if (found === null) return { text: body, note: "", left: { messages: 0, rounds: 0 } };
+  const text = body.slice(0, found.index) + body.slice(found.index + found[0].length);
+  return { text, note: found[0], left: { messages: Number(found[1]), rounds: Number(found[2]) } };
 }
 
 type Shortening = {
@@ -73,19 +200,24 @@ function shortenTexts(
   });
 }
 
-/** A string, or the one text of a list of parts; "" for anything else, which is left alone. */
+/** A string, or the texts of a list of parts; "" for anything else, which is left alone. */
 function textIn({ content }: ContextMessage): string {
   if (typeof content === "string") return content;
   const texts = Array.isArray(content) ? content.filter(isTextPart) : [];
-  return texts.length === 1 ? (texts[0]?.text ?? "") : "";
+  return texts.map(({ text }) => text).join("\n");
 }
 
+/** All texts of a list of parts become one. */
 function withText(message: ContextMessage, text: string): ContextMessage {
   const { content } = message;
   if (!Array.isArray(content)) return { ...message, content: text };
+  const first = content.findIndex(isTextPart);
   return {
     ...message,
-    content: content.map((part: unknown) => (isTextPart(part) ? { ...part, text } : part)),
+    content: content.flatMap((part: unknown, at) => {
+      if (!isTextPart(part)) return [part];
+      return at === first ? [{ ...part, text }] : [];
+    }),
   };
 }
 
@@ -96,9 +228,15 @@ function isTextPart(part: unknown): part is { readonly type: unknown; readonly t
 const CUT =
   /\n\[\.\.\. ([\d,]+) characters are left out here so that the conversation fits the model's window\. (.*?)\]\n/;
 
+/** The end of a result that was too long from the start and is kept in a file; see sessions/result-notes.ts. */
+const KEPT_NOTE =
+  /\n*\[The result has ([\d,]+) characters; only the first [\d,]+ (?:is|are) shown\. (All of it is [^\n]*)\]$/;
+
 /** At most `tokens`, the note included. A text that was cut before keeps one note, about both cuts. */
 function withoutMiddle(text: string, tokens: number, where: string): string {
   const cut = CUT.exec(text);
+  const kept = KEPT_NOTE.exec(text);
+  if (kept !== null) return withShorterStart(text.slice(0, cut?.index ?? kept.index), tokens, kept);
   const [start, end] =
     cut === null ? [text, ""] : [text.slice(0, cut.index), text.slice(cut.index + cut[0].length)];
   const before = Number(cut?.[1]?.replaceAll(",", "") ?? 0);
@@ -110,21 +248,82 @@ function withoutMiddle(text: string, tokens: number, where: string): string {
     if (cut === null) return [takeCodePoints(text, head), lastCodePoints(text, chars - head)];
     return [takeCodePoints(start, head), lastCodePoints(end, chars - head)];
   };
-  const room = tokens - estimateText(note(before + whole));
-  const kept = fitTokens(start + end, Math.max(0, room), (_, chars) => parts(chars).join(""));
-  const [head, tail] = parts(codePointLength(kept));
-  const left = before + whole - codePointLength(head) - codePointLength(tail);
-  return `${head}${note(left)}${tail}`;
+  return withinTokens(tokens, tokens - estimateText(note(before + whole)), (room) => {
+    const rest = fitTokens(start + end, room, (_, chars) => parts(chars).join(""));
+    const [head, tail] = parts(codePointLength(rest));
+    const left = before + whole - codePointLength(head) - codePointLength(tail);
+    return `${head}${note(left)}${tail}`;
+  });
+}
+
+/** Of a result that ends with a note on what is shown of it: less is shown, and the note says so. */
+function withShorterStart(
+  start: string,
+  tokens: number,
+  [, chars = "", where = ""]: RegExpExecArray,
+): string {
+  const note = (shown: number): string =>
+    `\n\n[The result has ${chars} characters; only the first ${groupThousands(shown)} are shown. ${where}]`;
+  return withinTokens(tokens, tokens - estimateText(note(codePointLength(start))), (room) => {
+    const head = fitTokens(start, room);
+    return `${head}${note(codePointLength(head))}`;
+  });
+}
+
+const MOST_TRIES = 4;
+
+/** A text and a note together may cost a little more than each alone; then the text gets less room. */
+function withinTokens(tokens: number, room: number, write: (room: number) => string): string {
+  let text = write(Math.max(0, room));
+  for (let tries = 1, left = room; tries < MOST_TRIES && left > 0; tries += 1) {
+    const over = estimateText(text) - tokens;
+    if (over <= 0) break;
+    left -= over;
+    text = write(Math.max(0, left));
+  }
+  return text;
+}
+
+const NOTHING_LEFT = /^\[Left out\. [^\n]*\]$/;
+
+/** As many as necessary, oldest first. */
+function withoutResults(
+  list: readonly ContextMessage[],
+  excess: number,
+  whereIs: WhereIs,
+): readonly ContextMessage[] {
+  let left = excess;
+  return list.map((message) => {
+    if (left <= 0 || message.role !== "tool") return message;
+    const next = withoutResult(message, whereIs);
+    left -= estimateMessages([message]) - estimateMessages([next]);
+    return next;
+  });
+}
+
+/** Nothing but where it is. */
+function withoutResult(message: ContextMessage, whereIs: WhereIs): ContextMessage {
+  const text = textIn(message);
+  if (text === "" || NOTHING_LEFT.test(text)) return message;
+  const kept = KEPT_NOTE.exec(text);
+  // The first part of the sentence names the place.
+  const [where = ""] = (CUT.exec(text)?.[2] ?? whereIs(message)).split("; ");
+  const shortest =
+    kept === null
+      ? `[Left out. ${where.replace(/\.?$/, ".")}]`
+      : `[The result has ${kept[1]} characters; only the first 0 are shown. ${kept[2]?.split(", or ")[0]}.]`;
+  return estimateText(shortest) < estimateText(text) ? withText(message, shortest) : message;
 }
 
 /** What the author of the message wrote behind the handoff stays. */
 function withShortHandoff(message: ContextMessage, excess: number): ContextMessage {
   const body = handoffBody(message);
   if (body === undefined || typeof message.content !== "string") return message;
-  const most = Math.max(LEAST_TEXT_TOKENS, estimateText(body) - excess);
-  const shorter = fitTokens(body, most, shortenSections);
-  if (shorter === body) return message;
+  const { text, note } = readLeft(body);
+  const most = Math.max(LEAST_TEXT_TOKENS, estimateText(text) - excess);
+  const shorter = fitTokens(text, most, shortenSections);
+  if (shorter === text) return message;
   const own = withoutHandoff(message)?.content;
   const rest = typeof own === "string" && own !== "" ? `\n\n${own}` : "";
-  return { ...message, content: handoffText(shorter) + rest };
+  return { ...message, content: handoffText(shorter + note) + rest };
 }

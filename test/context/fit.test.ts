@@ -2,8 +2,9 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { handoffText } from "../../src/context/compressor/handoff.ts";
 import { type ContextMessage, estimateMessages, fitMessages } from "../../src/context/index.ts";
+import { notedResult, resultNote } from "../../src/sessions/index.ts";
 import { alternating } from "./lists.ts";
-import { expectPairs } from "./valid-list.ts";
+import { expectNoNewRuns, expectPairs } from "./valid-list.ts";
 
 const user = (content: string): ContextMessage => ({ role: "user", content });
 const whereIs = ({ _row_id }: ContextMessage): string => `It is in row ${String(_row_id)}.`;
@@ -22,7 +23,7 @@ const result = (id: string, content: unknown, row = 7): ContextMessage => ({
 describe("a list that must cost less", () => {
   it("stays as it is when it fits", () => {
     const list = [user("hello"), call("a"), result("a", "x".repeat(4_000))];
-    expect(fitMessages(list, 2_000, whereIs)).toEqual({ messages: list, shortened: 0 });
+    expect(fitMessages(list, 2_000, whereIs)).toEqual({ messages: list, shortened: 0, leftOut: 0 });
     expect(fitMessages(list, 2_000, whereIs).messages).toBe(list);
   });
 
@@ -92,6 +93,83 @@ describe("a list that must cost less", () => {
     expect(messages[0]?.content).toContain("[CONTEXT COMPACTION");
   });
 
+  const big = user(`newest ${"w".repeat(8_000)}`);
+  const rounds = (count: number): ContextMessage[] =>
+    Array.from({ length: count }, (_, at) => [
+      call(`r${at}`),
+      result(`r${at}`, "harbour ".repeat(900), at),
+    ]).flat();
+  const left = (list: readonly ContextMessage[]): string =>
+    /\[\d+ messages? \(\d+ rounds? of tool calls\) left out here[^\]]*\]/.exec(JSON.stringify(list))?.[0] ??
+    "";
+
+  it("then loses the oldest rounds of the running turn, and says how many and where they are", () => {
+    const list = [user("before"), { role: "assistant", content: "Yes." }, big, ...rounds(20)];
+    const once = fitMessages(list, 3_200, whereIs, { whereLeft: "Look in the archive." });
+    expect(estimateMessages(once.messages)).toBeLessThanOrEqual(3_200);
+    expect(once.messages).toContain(big);
+    expect(once.leftOut).toBeGreaterThan(20);
+    expect(once.messages.at(-1)).toMatchObject({ role: "tool", tool_call_id: "r19" });
+    expect(once.messages.length).toBeGreaterThan(6);
+    expectPairs(once.messages);
+    expect(left(once.messages)).toContain(`[${once.leftOut} messages (${once.leftOut / 2 - 1} rounds`);
+    expect(left(once.messages)).toContain("Look in the archive.");
+    // A second time, one note counts both.
+    const more = [...once.messages, call("z"), result("z", "boat ".repeat(900))];
+    const twice = fitMessages(more, 3_000, whereIs, { whereLeft: "Look in the archive." });
+    expect(JSON.stringify(twice.messages).match(/left out here so that/g)?.length).toBeGreaterThan(0);
+    expect(left(twice.messages)).toContain(`[${once.leftOut + twice.leftOut} messages `);
+    expect(twice.messages.filter(({ _compressed_summary }) => _compressed_summary)).toHaveLength(1);
+  });
+
+  it("keeps the newest round, with little more than a note, and a brief handoff when a server has refused it", () => {
+    const handoff = {
+      role: "user",
+      content: handoffText("g".repeat(2_000)),
+      _compressed_summary: true,
+    } as const;
+    const list = [handoff, { role: "assistant", content: "Yes." }, big, ...rounds(5)];
+    const { messages } = fitMessages(list, 0, whereIs, { isRefused: true });
+    expect(messages.map(({ role }) => role)).toEqual(["assistant", "user", "assistant", "tool"]);
+    expect(messages[1]).toBe(big);
+    expect(messages[3]?.content).toBe("[Left out. It is in row 4.]");
+    expect(estimateMessages(messages) - estimateMessages([big])).toBeLessThan(150);
+    // Nothing more is to be had.
+    expect(fitMessages(messages, 0, whereIs, { isRefused: true }).messages).toBe(messages);
+  });
+
+  it("keeps its messages when it would not fit without them either, and nobody has refused it", () => {
+    const list = [user("before"), { role: "assistant", content: "Yes." }, big, ...rounds(5)];
+    expect(fitMessages(list, 0, whereIs).messages).toHaveLength(list.length);
+  });
+
+  it("cuts an older user message of several parts", () => {
+    const parts = [
+      { type: "text", text: "x".repeat(20_000) },
+      { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } },
+    ];
+    const list = [{ role: "user", content: parts }, { role: "assistant", content: "Seen." }, big];
+    const once = fitMessages(list, 4_000, whereIs);
+    expect(once.leftOut).toBe(0);
+    // The text that stands for the image is a part of its own.
+    const twice = fitMessages(once.messages, 2_400, whereIs);
+    expect(twice.leftOut).toBe(0);
+    expect(estimateMessages(twice.messages)).toBeLessThanOrEqual(2_400);
+  });
+
+  it("has one note when a result that is kept in a file is cut again and again", () => {
+    const note = resultNote({ id: "a-0123abcd", chars: 60_000, shownChars: 8_000, reader: "read_result" });
+    let list = [user("read"), call("a"), result("a", `${"rope ".repeat(1_600)}\n\n${note}`)];
+    for (const limit of [1_000, 500, 200, 0]) {
+      list = [...fitMessages(list, limit, whereIs, { isRefused: true }).messages];
+      const text = String(list[2]?.content);
+      expect(text.match(/\[/g)).toHaveLength(1);
+      expect(notedResult(text, "a")).toEqual({ id: "a-0123abcd", chars: 60_000 });
+      const shown = Number(/only the first ([\d,]+)/.exec(text)?.[1]?.replaceAll(",", ""));
+      expect(shown).toBe(text.replace(/\n*\[.*$/, "").length);
+    }
+  });
+
   it("stays valid for a model, whatever the limit is, and never grows", () => {
     const messages = fc.array(
       fc.oneof(
@@ -102,10 +180,12 @@ describe("a list that must cost less", () => {
       { minLength: 1, maxLength: 8 },
     );
     fc.assert(
-      fc.property(messages, fc.nat(10_000), (groups, limit) => {
+      fc.property(messages, fc.nat(10_000), fc.boolean(), (groups, limit, isRefused) => {
         const list = [user("first"), ...groups.flat()].map((message, at) => ({ ...message, _row_id: at }));
-        const fitted = fitMessages(list, limit, whereIs);
-        expect(fitted.messages).toHaveLength(list.length);
+        const fitted = fitMessages(list, limit, whereIs, { isRefused });
+        const handoffs = fitted.messages.filter(({ _compressed_summary }) => _compressed_summary).length;
+        expect(handoffs).toBe(fitted.leftOut > 0 ? 1 : 0);
+        expectNoNewRuns(list, fitted.messages);
         expect(estimateMessages(fitted.messages)).toBeLessThanOrEqual(
           Math.max(limit, estimateMessages(list)),
         );

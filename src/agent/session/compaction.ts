@@ -180,13 +180,19 @@ async function attempt(
     outcome.kind === "unchanged" || outcome.kind === "aborted" || isSameList(outcome.messages, head);
   const joined = isSame ? whole : rejoin(outcome.messages, tail);
   const fitted =
-    room === undefined || isKept ? undefined : fitMessages(joined, room, (message) => whereIs(core, message));
-  const shortened = fitted?.shortened ?? 0;
-  const isShorter = !isSame || shortened > 0;
+    room === undefined || isKept
+      ? undefined
+      : fitMessages(joined, room, (message) => whereIs(core, message), {
+          whereLeft: whereLeft(core),
+          isRefused: request.force === true,
+        });
+  const { shortened, leftOut } = fitted ?? { shortened: 0, leftOut: 0 };
+  const isShorter = !isSame || shortened > 0 || leftOut > 0;
   const told = [
     ...outcome.notices,
     ...(isShorter && refused > 0 ? [refusedNotice(refused, core.sessionId)] : []),
     ...(shortened > 0 ? [shortenedNotice(shortened)] : []),
+    ...(leftOut > 0 ? [leftOutNotice(leftOut, stored !== undefined)] : []),
   ];
   const notices = told.map(({ text }) => text);
   for (const notice of told) tell(core, request, notice);
@@ -242,6 +248,24 @@ function whereIs(core: AgentCore, message: ContextMessage): string {
   if (row === undefined) return "They are not stored: call the tool again with arguments that ask for less.";
   if (core.table.has("lcm_expand")) return `The whole text is stored: lcm_expand(store_id=${row}).`;
   return `The whole text is stored in message ${row} of session ${core.sessionId}; session_search(session_id="${core.sessionId}", around_message_id=${row}) shows it, and session_search with scope "lineage" finds words in it.`;
+}
+
+/** For the model: the same for messages that are no longer in the list. */
+function whereLeft({ table, parts }: AgentCore): string {
+  if (parts.store === undefined) return "They are not stored.";
+  if (table.has("session_search")) return 'session_search (scope "lineage") finds them.';
+  return table.has("lcm_grep")
+    ? "lcm_grep finds them, lcm_expand shows them."
+    : "The session database has them.";
+}
+
+function leftOutNotice(count: number, isStored: boolean): Notice {
+  const messages = count === 1 ? "1 message" : `${count} messages`;
+  const where = isStored ? "The session database has all of them." : "They are not stored.";
+  return {
+    cause: "messages-left-out",
+    text: `${messages} had to be left out without a summary so that the conversation fits the model's window. ${where}`,
+  };
 }
 
 function shortenedNotice(count: number): Notice {

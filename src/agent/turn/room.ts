@@ -9,7 +9,7 @@ import { toolWeights } from "./tool-weight.ts";
 import type { Turn, TurnEnd } from "./turn.ts";
 
 const MOST_PASSES = 3;
-/** Requests that a server may refuse as too long in one turn. Each is smaller than the last, so this is seldom reached. */
+/** Requests that a server may refuse as too long between two replies. Each is smaller than the last, so this is seldom reached. */
 const MOST_OVERFLOWS = 12;
 
 /** Before the first call of a turn: the estimate decides, unless the model has shown that it is too high. */
@@ -26,6 +26,7 @@ export async function compactWhileTooLong(core: AgentCore, turn: Turn): Promise<
 
 /** Between two calls of a turn: what the model counted last, and an estimate of what was added since. */
 export async function compactAfterTools(core: AgentCore, turn: Turn, addedFrom: number): Promise<void> {
+  turn.overflows = 0;
   if (!core.parts.config.compression.enabled) return;
   const { engine, transcript } = core.parts;
   const counted = engine.lastPromptTokens;
@@ -104,7 +105,7 @@ function replyReserve({ window, parts }: AgentCore): number {
   return Math.min(reserve, Math.trunc(window.tokens * LARGEST_SHARE));
 }
 
-/** A request that is hardly smaller than the one before is the smallest there is. */
+/** Before anything was refused, a pass that gains less than this is not followed by another. */
 const WORTH_SENDING = 0.98;
 
 function isLess(now: number, before: number): boolean {
@@ -145,7 +146,7 @@ export async function makeRoom(
   });
   turn.system = core.parts.prompt.text ?? turn.system;
   if (kind === "compacted" || kind === "pruned")
-    return isLess(requestEstimate(core), before) ? undefined : overflown(core, turn, error);
+    return requestEstimate(core) < before ? undefined : overflown(core, turn, error);
   // Whoever hears that nothing more is to be gained begins a new session; here there may well be.
   return kind === "busy" || kind === "failed"
     ? { ...overflown(core, turn, message), ...LATER }

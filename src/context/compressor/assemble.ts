@@ -16,12 +16,14 @@ export function assemble(
   messages: readonly ContextMessage[],
   { headEnd, tailStart, keptUser }: Boundaries,
   body: string,
+  write: (body: string) => string = handoffText,
 ): Assembled {
+  const text = write(body);
   const head = messages.slice(0, headEnd);
   if (head[0]?.role === "system") head[0] = withCompactionNote(head[0]);
   const kept = keptUser === undefined ? [] : messages.slice(keptUser, keptUser + 1);
   const [first, ...others] = [...kept, ...messages.slice(tailStart)];
-  const handoff = standalone("user", handoffText(body));
+  const handoff = standalone("user", text);
   // An old handoff in front of the first message's own text lives on in the new one.
   const own = first === undefined ? undefined : withoutHandoff(first);
   const joined = repairPairs([...head, handoff, ...(own ? [own] : []), ...others]);
@@ -32,8 +34,8 @@ export function assemble(
   const role = handoffRole(joined[at - 1]?.role, after?.role);
   const isMerged = role === "merge" && after !== undefined;
   const whole = isMerged
-    ? joined.toSpliced(at, 2, withHandoff(after, handoffText(body)))
-    : joined.toSpliced(at, 1, standalone(role === "merge" ? "user" : role, handoffText(body)));
+    ? joined.toSpliced(at, 2, withHandoff(after, text))
+    : joined.toSpliced(at, 1, standalone(role === "merge" ? "user" : role, text));
   return { messages: stripOldMedia(whole), summaryIndex: at, isMerged };
 }
 

@@ -26,6 +26,11 @@ export function handoffText(body: string): string {
   return `${HANDOFF_PREFIX}\n${withoutEnd(body)}\n\n${HANDOFF_END}`;
 }
 
+/** Where every token counts. */
+export function briefHandoffText(body: string): string {
+  return `${HANDOFF_MARKER} Background only.\n${withoutEnd(body)}\n\n${HANDOFF_END}`;
+}
+
 /** Also a message whose own text follows the handoff. */
 export function isHandoff(message: ContextMessage): boolean {
   if (message._compressed_summary === true) return true;
