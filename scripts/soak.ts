@@ -1,4 +1,4 @@
-// Runs the durability tests at their full size, which takes many minutes. `npm test` runs them small.
+// Runs the durability tests at their full size, which takes many minutes. `npm run test:slow` runs them small.
 import { spawnSync } from "node:child_process";
 import { resolve } from "node:path";
 
@@ -9,8 +9,10 @@ const { status } = spawnSync(
   [
     vitest,
     "run",
-    "test/sessions/sqlite/durability.test.ts",
-    "test/curated/kill.test.ts",
+    "--config",
+    "vitest.slow.config.ts",
+    "test/sessions/sqlite/durability.slow.test.ts",
+    "test/curated/kill.slow.test.ts",
     "--disable-console-intercept=true",
   ],
   { cwd: root, stdio: "inherit", env: { ...process.env, HERMES_SOAK: "1" } },

@@ -1,5 +1,5 @@
 // Input that nobody means well: numbers that are none, ids with paths in them, rows that other programs spoilt, clocks
-// that jump. Each gets a clear answer, and nothing that was stored is lost. Files and locks are in hostile-files.test.ts.
+// that jump. Each gets a clear answer, and nothing that was stored is lost. Files and locks are in hostile-files.slow.test.ts.
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
