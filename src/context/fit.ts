@@ -42,8 +42,6 @@ export type FitOptions = {
 
 const LEAST_RESULT_TOKENS = 150;
 const LEAST_TEXT_TOKENS = 100;
-/** A note and a few words. */
-const LEAST_NEWEST_RESULT_TOKENS = 60;
 const HEAD_SHARE = 0.7;
 
 type Step = (list: readonly ContextMessage[], excess: number) => readonly ContextMessage[];
@@ -70,8 +68,6 @@ export function fitMessages(
     (list) => withFewest(list, limitTokens, handoffText, whereLeft),
     // From the longer list again: with a brief handoff, fewer messages may have to go.
     () => withFewest(cut, limitTokens, briefHandoffText, whereLeft),
-    (list, excess) =>
-      shortenTexts(list, { excess, isMeant: isResult, least: LEAST_NEWEST_RESULT_TOKENS, whereIs }),
     (list, excess) => withoutResults(list, excess, whereIs),
   ]);
   const isWorthIt =
@@ -230,13 +226,24 @@ const CUT =
 
 /** The end of a result that was too long from the start and is kept in a file; see sessions/result-notes.ts. */
 const KEPT_NOTE =
-  /\n*\[The result has ([\d,]+) characters; only the first [\d,]+ (?:is|are) shown\. (All of it is [^\n]*)\]$/;
+  /\n*\[The result has ([\d,]+) characters; only the first [\d,]+ (?:is|are) shown\. (All of it is kept as result ([\w-]+)[^\n]*)\]$/;
+const SEE_END = "The note at the end names the whole text.";
+
+/** Only a note that whoever knows the kept results agrees with: a tool can write anything. */
+function keptNote(text: string, where: string): RegExpExecArray | undefined {
+  const found = KEPT_NOTE.exec(text);
+  return found !== null && where.includes(`kept as result ${found[3]}`) ? found : undefined;
+}
 
 /** At most `tokens`, the note included. A text that was cut before keeps one note, about both cuts. */
 function withoutMiddle(text: string, tokens: number, where: string): string {
+  const kept = keptNote(text, where);
+  if (kept !== undefined) {
+    // That note stays as it is, and is the only one that names the file.
+    const room = tokens - estimateText(kept[0]);
+    return withoutMiddle(text.slice(0, kept.index), room, SEE_END) + kept[0];
+  }
   const cut = CUT.exec(text);
-  const kept = KEPT_NOTE.exec(text);
-  if (kept !== null) return withShorterStart(text.slice(0, cut?.index ?? kept.index), tokens, kept);
   const [start, end] =
     cut === null ? [text, ""] : [text.slice(0, cut.index), text.slice(cut.index + cut[0].length)];
   const before = Number(cut?.[1]?.replaceAll(",", "") ?? 0);
@@ -253,20 +260,6 @@ function withoutMiddle(text: string, tokens: number, where: string): string {
     const [head, tail] = parts(codePointLength(rest));
     const left = before + whole - codePointLength(head) - codePointLength(tail);
     return `${head}${note(left)}${tail}`;
-  });
-}
-
-/** Of a result that ends with a note on what is shown of it: less is shown, and the note says so. */
-function withShorterStart(
-  start: string,
-  tokens: number,
-  [, chars = "", where = ""]: RegExpExecArray,
-): string {
-  const note = (shown: number): string =>
-    `\n\n[The result has ${chars} characters; only the first ${groupThousands(shown)} are shown. ${where}]`;
-  return withinTokens(tokens, tokens - estimateText(note(codePointLength(start))), (room) => {
-    const head = fitTokens(start, room);
-    return `${head}${note(codePointLength(head))}`;
   });
 }
 
@@ -305,13 +298,13 @@ function withoutResults(
 function withoutResult(message: ContextMessage, whereIs: WhereIs): ContextMessage {
   const text = textIn(message);
   if (text === "" || NOTHING_LEFT.test(text)) return message;
-  const kept = KEPT_NOTE.exec(text);
+  const kept = keptNote(text, whereIs(message));
   // The first part of the sentence names the place.
   const [where = ""] = (CUT.exec(text)?.[2] ?? whereIs(message)).split("; ");
   const shortest =
-    kept === null
+    kept === undefined
       ? `[Left out. ${where.replace(/\.?$/, ".")}]`
-      : `[The result has ${kept[1]} characters; only the first 0 are shown. ${kept[2]?.split(", or ")[0]}.]`;
+      : `[The result has ${kept[1]} characters; only the first 0 are shown. ${kept[2]?.split(", or ")[0]?.replace(/\.?$/, ".")}]`;
   return estimateText(shortest) < estimateText(text) ? withText(message, shortest) : message;
 }
 
