@@ -137,6 +137,23 @@ describe("a chat on a terminal", () => {
     expect((await nextTurn()).text).toBe("no, the other one");
   });
 
+  it("sends a prompt that was queued first before a later text that the turn did not take", async () => {
+    const replies: Record<string, CommandReply> = {
+      "/q first": { kind: "queue", lines: [], text: "first", json: null },
+    };
+    const { send, nextTurn, settled } = await chatting({ replies });
+    send("Begin");
+    const turn = await nextTurn();
+    send("/q first");
+    await settled();
+    send("second");
+    turn.end({ pending_steer: "second" });
+    const next = await nextTurn();
+    expect(next.text).toBe("first");
+    next.end();
+    expect((await nextTurn()).text).toBe("second");
+  });
+
   it("runs no queued prompt after Ctrl-C, and gives it back to the input line", async () => {
     const { send, press, nextTurn, screen, settled } = await chatting({ busyMode: "queue" });
     send("Begin");

@@ -47,6 +47,8 @@ export class ChatUi {
   #isInCommand = false;
   /** Sent while something ran that takes no messages. */
   readonly #queue: string[] = [];
+  /** Prompts that were queued before the first text for the running turn: they go before it when the turn does not take it. */
+  #queuedBeforeSteer: number | undefined;
   #interrupts: Interrupts = NO_INTERRUPTS;
   readonly #left = Promise.withResolvers<UiEnd>();
   readonly #hurry = Promise.withResolvers<void>();
@@ -168,9 +170,10 @@ export class ChatUi {
   }
 
   #steer(text: string): void {
-    if (this.#parts.agent.steer(text))
+    if (this.#parts.agent.steer(text)) {
+      this.#queuedBeforeSteer ??= this.#queue.length;
       this.#panel.say("dim", "(queued: the model gets it with its next step)");
-    else {
+    } else {
       this.#queue.push(text);
       this.#panel.say("dim", "(waits for what runs now)");
     }
@@ -215,7 +218,9 @@ export class ChatUi {
     const result = await agent.run(text);
     if (!this.#hasTurnEnded) this.onEvent({ type: "turn-end", result });
     const rest = result.pending_steer;
-    if (rest !== null && !result.interrupted) this.#queue.unshift(rest);
+    const place = this.#queuedBeforeSteer ?? 0;
+    this.#queuedBeforeSteer = undefined;
+    if (rest !== null && !result.interrupted) this.#queue.splice(place, 0, rest);
     else if (rest !== null && this.#panel.isEmpty) this.#panel.prefill(rest);
     this.#panel.say("dim", statusLine(await agent.status()));
   }
