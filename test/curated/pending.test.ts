@@ -3,13 +3,24 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { claimPending } from "../../src/curated/approval/claims.ts";
-import { isPendingId } from "../../src/curated/approval/pending.ts";
+import { isPendingId, stagePending } from "../../src/curated/approval/pending.ts";
 import { approvePending, memoryTool, readPendingWrites, rejectPending } from "../../src/index.ts";
 import { startScript } from "../fakes/child.ts";
 import { done, MemoryHome, refused } from "../fakes/memory-home.ts";
 
 afterEach(() => {
   vi.useRealTimers();
+});
+
+it("writes staged within one millisecond are listed in the order they were staged", () => {
+  const home = new MemoryHome();
+  const now = new Date(2026, 0, 1);
+  const ids = Array.from({ length: 12 }, (_, n) => {
+    const payload = { action: "add", target: "memory", content: `text ${n}`, old_text: null } as const;
+    const staged = stagePending(home.pending, { action: "add", summary: "", origin: "", payload }, now);
+    return staged.ok ? staged.value.id : "";
+  });
+  expect(readPendingWrites(home.pending).records.map(({ id }) => id)).toEqual(ids);
 });
 
 function write(home: MemoryHome, id: string, fields: object = {}): void {

@@ -36,6 +36,16 @@ export function isPendingId(id: string): boolean {
   return /^[0-9a-f]{8}$/.test(id);
 }
 
+let lastMs = 0;
+let inLastMs = 0;
+
+/** In seconds. Writes staged by this process within one millisecond keep their order: each later one counts a microsecond more. */
+function stagedAt(nowMs: number): number {
+  inLastMs = nowMs === lastMs ? inLastMs + 1 : 0;
+  lastMs = nowMs;
+  return nowMs / 1000 + inLastMs / 1_000_000;
+}
+
 export function stagePending(
   directory: string,
   draft: Omit<PendingRecord, "id" | "subsystem" | "created_at">,
@@ -49,7 +59,7 @@ export function stagePending(
     action,
     summary,
     origin,
-    created_at: now.getTime() / 1000,
+    created_at: stagedAt(now.getTime()),
     payload,
     ...(group === undefined ? {} : { group }),
   };
