@@ -11,8 +11,8 @@ export default defineConfig({
     // Test files share the modules of their worker: loading them anew for each of 390 files took a third of the time. So a test puts
     // back what it changes in the process (environment, timers, globals).
     isolate: false,
-    // A few tests compare times or memory within one run and can fail on a busy machine. CI gives a failed test one more try and
-    // prints that it did.
-    retry: process.env.CI ? 1 : 0,
+    // A few tests compare times or memory within one run and can fail on a busy machine. CI tries a failed test up to
+    // twice more and prints that it did.
+    retry: process.env.CI ? 2 : 0,
   },
 });

@@ -156,7 +156,11 @@ describe.skipIf(process.platform === "win32")("npm packages of a plugin", () => 
     await vi.waitFor(() => expect(existsSync(ids)).toBe(true), { timeout: 20_000, interval: 10 });
     stop.abort();
     expect(await stopped).toMatchObject({ ok: false, error: { kind: "stopped" } });
-    expect(idsIn(ids).filter(isRunning)).toEqual([]);
+    // A killed grandchild stays in the process table until its new parent has collected it.
+    await vi.waitFor(() => expect(idsIn(ids).filter(isRunning)).toEqual([]), {
+      timeout: 10_000,
+      interval: 10,
+    });
     expect(await installPackages(plugin, ["x"], { env, signal: stop.signal })).toMatchObject({
       ok: false,
       error: { kind: "stopped" },
