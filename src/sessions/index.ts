@@ -37,6 +37,15 @@ export type {
   UserMessagePreview,
 } from "./rows.ts";
 export { readScope, type Scope, type SessionUser, scopeOfUser } from "./scope.ts";
+export {
+  cleanSnippet,
+  foldedSearch,
+  isEarlierSearch,
+  notSearchedRemark,
+  shownConfidence,
+  WEAK_ANSWER,
+  weakRemark,
+} from "./search/answer-text.ts";
 export { sanitizeFtsQuery } from "./search/sanitize.ts";
 export { parseMoment } from "./search/time.ts";
 export type {

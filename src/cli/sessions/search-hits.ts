@@ -1,5 +1,11 @@
 // Hits of a search as a person reads them: where, the place of the match, and why it ranks there.
-import type { SearchHit, SearchStage } from "../../sessions/index.ts";
+import {
+  cleanSnippet,
+  foldedSearch,
+  isEarlierSearch,
+  type SearchHit,
+  type SearchStage,
+} from "../../sessions/index.ts";
 import type { Paint } from "../command.ts";
 import { oneLine } from "../printing.ts";
 import { absoluteTime } from "./relative-time.ts";
@@ -11,9 +17,15 @@ export function hitLines(hits: readonly NamedHit[], stage: SearchStage, paint: P
   return hits.flatMap((hit, at) => [
     ...(at === 0 ? [] : [""]),
     headLine(hit, paint),
-    `  ${highlighted(flat(shortSnippet(hit.snippet)).trim(), paint)}`,
+    `  ${highlighted(flat(shortSnippet(snippetOf(hit))).trim(), paint)}`,
     paint("dim", `  ${reasonLine(hit, stage)}`),
   ]);
+}
+
+/** As text. Of the output of an earlier search one line that says so, without the snippets in it. */
+export function snippetOf(hit: SearchHit): string {
+  if (!isEarlierSearch(hit)) return cleanSnippet(hit.snippet);
+  return foldedSearch(hit, hit.context.map(({ content }) => content).join("\n"));
 }
 
 const TITLE_CHARS = 60;

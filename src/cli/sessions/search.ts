@@ -2,10 +2,14 @@
 import { systemClock } from "../../lib/index.ts";
 import {
   HIDDEN_SOURCES,
+  isEarlierSearch,
+  notSearchedRemark,
   parseMoment,
   type SearchAnswer,
   type SearchOptions,
   type SessionStore,
+  shownConfidence,
+  weakRemark,
 } from "../../sessions/index.ts";
 import { type CommandBody, CommandFailure, type CommandInput } from "../command.ts";
 import { printable } from "../printing.ts";
@@ -13,7 +17,7 @@ import { findSession, notFoundAnywhere } from "./find-session.ts";
 import { numberFlag, textFlag } from "./flags.ts";
 import { noDatabaseNote, openExisting } from "./open-store.ts";
 import { emptyReason, whatToTry } from "./search-empty.ts";
-import { hitLines, type NamedHit } from "./search-hits.ts";
+import { hitLines, type NamedHit, snippetOf } from "./search-hits.ts";
 
 const DEFAULT_LIMIT = 10;
 
@@ -42,9 +46,10 @@ export const search: CommandBody = async (input, context) => {
     json: toJson(query, answer, hits),
     lines:
       answer.empty === undefined
-        ? hitLines(hits, answer.stage, context.io.paint)
+        ? [...asList(weakRemark(answer)), ...hitLines(hits, answer.stage, context.io.paint)]
         : [emptyReason(answer.empty)],
     notes: [
+      ...asList(notSearchedRemark(answer)),
       ...(answer.hits.length > limit ? [more] : []),
       ...(answer.empty === undefined ? [] : [whatToTry(answer.empty, { query, flags: input.flags })]),
     ],
@@ -66,7 +71,7 @@ function filtersOf(input: CommandInput): SearchOptions {
   };
 }
 
-/** Runs of subagents and tools are found only when they are asked for. */
+/** Runs of subagents, tools and task boards are found only when they are asked for. */
 function hiddenSources(input: CommandInput): Pick<SearchOptions, "excludeSources"> {
   const isAsked = input.flags.all === true || textFlag(input, "source") !== undefined;
   return isAsked ? {} : { excludeSources: HIDDEN_SOURCES };
@@ -107,6 +112,29 @@ async function withTitles(store: SessionStore, hits: SearchAnswer["hits"]): Prom
   );
 }
 
-function toJson(query: string, { stage, empty }: SearchAnswer, hits: readonly NamedHit[]): object {
-  return { query, stage, empty: empty ?? null, hits };
+function asList(remark: string | undefined): string[] {
+  return remark === undefined ? [] : [remark];
+}
+
+function toJson(query: string, answer: SearchAnswer, hits: readonly NamedHit[]): object {
+  const { stage, empty, confidence, notSearched } = answer;
+  return {
+    query,
+    stage,
+    empty: empty ?? null,
+    ...(confidence === undefined
+      ? {}
+      : { confidence: shownConfidence(answer), is_weak: confidence.isWeak, message: weakRemark(answer) }),
+    ...(notSearched === undefined
+      ? {}
+      : { not_searched: { ...notSearched, message: notSearchedRemark(answer) } }),
+    hits: hits.map(shownHit),
+  };
+}
+
+/** Without the nested snippets of an earlier search, and without what a terminal would obey. */
+function shownHit(hit: NamedHit): object {
+  return isEarlierSearch(hit)
+    ? { ...hit, snippet: snippetOf(hit), context: [], folded: true }
+    : { ...hit, snippet: snippetOf(hit) };
 }

@@ -65,4 +65,8 @@ export type SearchAnswer = {
   readonly stage: SearchStage;
   /** Only when there are no hits. */
   readonly empty?: EmptyReason;
+  /** Of a plain question: how well the best hits answer it, 0 to 1. `isWeak`: below the calibrated threshold. */
+  readonly confidence?: { readonly score: number; readonly isWeak: boolean };
+  /** Messages that the index does not cover yet. They were not searched, and every answer says so. */
+  readonly notSearched?: { readonly messages: number; readonly reason: string };
 };
