@@ -64,7 +64,7 @@ function jsonOf(query: string, answer: SearchAnswer, hits: readonly NamedHit[]):
     stage,
     empty: empty ?? null,
     ...(confidence === undefined ? {} : { confidence: shownConfidence(answer), is_weak: confidence.isWeak }),
-    ...(notSearched === undefined ? {} : { not_searched: notSearched }),
+    ...(notSearched === undefined ? {} : { not_searched: notSearchedRemark(answer) }),
     hits: hits.map((hit) =>
       isEarlierSearch(hit) ? { ...hit, snippet: snippetOf(hit), context: [], folded: true } : hit,
     ),

@@ -2,14 +2,11 @@
 import { systemClock } from "../../lib/index.ts";
 import {
   HIDDEN_SOURCES,
-  isEarlierSearch,
   notSearchedRemark,
   parseMoment,
   type SearchAnswer,
   type SearchOptions,
   type SessionStore,
-  shownConfidence,
-  weakRemark,
 } from "../../sessions/index.ts";
 import { type CommandBody, CommandFailure, type CommandInput } from "../command.ts";
 import { printable } from "../printing.ts";
@@ -17,7 +14,7 @@ import { findSession, notFoundAnywhere } from "./find-session.ts";
 import { numberFlag, textFlag } from "./flags.ts";
 import { noDatabaseNote, openExisting } from "./open-store.ts";
 import { emptyReason, whatToTry } from "./search-empty.ts";
-import { hitLines, type NamedHit, snippetOf } from "./search-hits.ts";
+import { answerJson, answerLines, type NamedHit } from "./search-hits.ts";
 
 const DEFAULT_LIMIT = 10;
 
@@ -30,7 +27,7 @@ export const search: CommandBody = async (input, context) => {
     if (session !== undefined) throw notFoundAnywhere(session, context);
     const nothing: SearchAnswer = { hits: [], stage: "none", empty: "no-match" };
     return {
-      json: toJson(query, nothing, []),
+      json: answerJson(query, nothing, []),
       lines: ["No messages found."],
       notes: [noDatabaseNote(context)],
     };
@@ -41,15 +38,14 @@ export const search: CommandBody = async (input, context) => {
   // One more than is shown is enough to know that there are more.
   const answer = await store.search(query, { ...filters, ...place, limit: limit + 1 });
   const hits = await withTitles(store, answer.hits.slice(0, limit));
+  const missing = notSearchedRemark(answer);
   const more = `The first ${hits.length} hits; --limit ${limit * 2} shows more.`;
   return {
-    json: toJson(query, answer, hits),
+    json: answerJson(query, answer, hits),
     lines:
-      answer.empty === undefined
-        ? [...asList(weakRemark(answer)), ...hitLines(hits, answer.stage, context.io.paint)]
-        : [emptyReason(answer.empty)],
+      answer.empty === undefined ? answerLines(answer, hits, context.io.paint) : [emptyReason(answer.empty)],
     notes: [
-      ...asList(notSearchedRemark(answer)),
+      ...(missing === undefined ? [] : [missing]),
       ...(answer.hits.length > limit ? [more] : []),
       ...(answer.empty === undefined ? [] : [whatToTry(answer.empty, { query, flags: input.flags })]),
     ],
@@ -110,31 +106,4 @@ async function withTitles(store: SessionStore, hits: SearchAnswer["hits"]): Prom
       title: (await titleOf(hit.session_id)) ?? (await titleOf(hit.lineage_root)),
     })),
   );
-}
-
-function asList(remark: string | undefined): string[] {
-  return remark === undefined ? [] : [remark];
-}
-
-function toJson(query: string, answer: SearchAnswer, hits: readonly NamedHit[]): object {
-  const { stage, empty, confidence, notSearched } = answer;
-  return {
-    query,
-    stage,
-    empty: empty ?? null,
-    ...(confidence === undefined
-      ? {}
-      : { confidence: shownConfidence(answer), is_weak: confidence.isWeak, message: weakRemark(answer) }),
-    ...(notSearched === undefined
-      ? {}
-      : { not_searched: { ...notSearched, message: notSearchedRemark(answer) } }),
-    hits: hits.map(shownHit),
-  };
-}
-
-/** Without the nested snippets of an earlier search, and without what a terminal would obey. */
-function shownHit(hit: NamedHit): object {
-  return isEarlierSearch(hit)
-    ? { ...hit, snippet: snippetOf(hit), context: [], folded: true }
-    : { ...hit, snippet: snippetOf(hit) };
 }

@@ -38,6 +38,7 @@ describe("summarise", () => {
           source: "cli",
           model: "m1",
           title: "Kilns",
+          link: "@session:default/a",
           match_message_id: match,
           summary: `Recap [#${first}]`,
         },
