@@ -24,7 +24,8 @@ export async function discover(lookup: Lookup, request: DiscoverRequest): Promis
   const head = { success: true, mode: "discover", query: shownQuery(request), detail: request.detail };
   const titled = await openTitled(lookup, request);
   const answer = await find(lookup, request, bounds.value);
-  if (answer.hits.length === 0 && titled === undefined) return { ...head, ...emptyAnswer(answer, request) };
+  if (answer.hits.length === 0 && titled === undefined)
+    return { ...head, ...emptyAnswer(withReason(answer, request, bounds.value), request) };
   const { places, searched } = await openPlaces(lookup, request, answer.hits, titled);
   const results = toResults(places, lookup, request);
   const told = titled === undefined ? answer : withCertainty(answer);
@@ -50,6 +51,13 @@ export function remarksOf(answer: SearchAnswer): object {
     ...(weak === undefined ? {} : { message: weak }),
     ...(missing === undefined ? {} : { not_searched: missing }),
   };
+}
+
+/** Where nothing but the current conversation is left out, the only matches are in there. */
+function withReason(answer: SearchAnswer, { roles, filters }: DiscoverRequest, bounds: Bounds): SearchAnswer {
+  const isFiltered =
+    roles !== undefined || Object.keys(filters).length > 0 || bounds.sessionIds !== undefined;
+  return answer.empty === "filtered" && !isFiltered ? { ...answer, empty: "excluded-sessions" } : answer;
 }
 
 /** A title that is the query is a clear answer, whatever the words in the messages are worth. */

@@ -66,7 +66,11 @@ describe("the current conversation in a file of today's Hermes", () => {
     const { store, ask } = await openToday();
     await talk(store, "root", ["the kiln"]);
     await store.branchSession("root", { id: "fork" });
-    expect(await ask({ query: "kiln" }, { currentSessionId: "fork" })).toMatchObject({ count: 0 });
+    expect(await ask({ query: "kiln" }, { currentSessionId: "fork" })).toMatchObject({
+      count: 0,
+      sessions_searched: 0,
+      message: expect.stringContaining("only in the current conversation"),
+    });
   });
 
   it("is left out as a whole in a file of June, where scope reaches it", async () => {
