@@ -62,9 +62,13 @@ export function currentEntries(target: MemoryTarget, entries: readonly string[],
   };
 }
 
-/** The wording is today's Hermes'; other programs match on it. */
-export function disabledMessage(target: MemoryTarget): string {
-  return `Built-in ${fileNameOf(target)} writes are disabled in memory config.`;
+/** The error is worded as in today's Hermes; other programs match on it. */
+export function disabledTarget(target: MemoryTarget): object {
+  const key = target === "user" ? "memory.user_profile_enabled" : "memory.memory_enabled";
+  return {
+    ...refusedCall(`Built-in ${fileNameOf(target)} writes are disabled in memory config.`),
+    hint: `The user can allow them by setting ${key} to true.`,
+  };
 }
 
 /** The call itself was refused, before the store had a say. */

@@ -19,7 +19,7 @@ import type { MemoryStore } from "./store.ts";
 import {
   batchJson,
   currentEntries,
-  disabledMessage,
+  disabledTarget,
   failure,
   outcomeJson,
   refusedCall,
@@ -83,7 +83,7 @@ async function answerFor(store: MemoryStore, args: unknown, context: MemoryToolC
   }
   const { target } = call.value;
   if ("query" in call.value) return readArchive(store, target, call.value.query);
-  if (!store.isEnabled(target)) return refusedCall(disabledMessage(target));
+  if (!store.isEnabled(target)) return disabledTarget(target);
   const named = resolveAll(store, target, call.value.ops);
   if (!named.ok) return failed(store, target, named.error);
   const { ops, followed } = named.value;
