@@ -41,6 +41,7 @@ export {
   cleanSnippet,
   foldedSearch,
   isEarlierSearch,
+  notSearchedField,
   notSearchedRemark,
   shownConfidence,
   WEAK_ANSWER,

@@ -44,7 +44,11 @@ it("an answer that is not sure of itself says so above its hits, and in its JSON
 it("messages that were not searched are counted in the JSON", () => {
   const partly = answer({ notSearched: { messages: 12, reason: "the index is being built" } });
   expect(answerJson("kiln", partly, [hit])).toMatchObject({
-    not_searched: expect.stringMatching(/^12 messages are not indexed yet/),
+    not_searched: {
+      messages: 12,
+      reason: "the index is being built",
+      message: expect.stringMatching(/^12 messages are not indexed yet/),
+    },
   });
 });
 

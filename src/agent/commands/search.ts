@@ -5,6 +5,7 @@ import {
   foldedSearch,
   HIDDEN_SOURCES,
   isEarlierSearch,
+  notSearchedField,
   notSearchedRemark,
   type SearchAnswer,
   type SearchHit,
@@ -58,13 +59,13 @@ function asList(remark: string | undefined): string[] {
 }
 
 function jsonOf(query: string, answer: SearchAnswer, hits: readonly NamedHit[]): object {
-  const { stage, empty, confidence, notSearched } = answer;
+  const { stage, empty, confidence } = answer;
   return {
     query,
     stage,
     empty: empty ?? null,
     ...(confidence === undefined ? {} : { confidence: shownConfidence(answer), is_weak: confidence.isWeak }),
-    ...(notSearched === undefined ? {} : { not_searched: notSearchedRemark(answer) }),
+    ...notSearchedField(answer),
     hits: hits.map((hit) =>
       isEarlierSearch(hit) ? { ...hit, snippet: snippetOf(hit), context: [], folded: true } : hit,
     ),

@@ -3,7 +3,7 @@ import {
   cleanSnippet,
   foldedSearch,
   isEarlierSearch,
-  notSearchedRemark,
+  notSearchedField,
   type SearchAnswer,
   type SearchHit,
   type SearchStage,
@@ -25,7 +25,7 @@ export function answerLines(answer: SearchAnswer, hits: readonly NamedHit[], pai
 
 /** The names of the tool's answer where it has the same. */
 export function answerJson(query: string, answer: SearchAnswer, hits: readonly NamedHit[]): object {
-  const { stage, empty, confidence, notSearched } = answer;
+  const { stage, empty, confidence } = answer;
   const weak = weakRemark(answer);
   return {
     query,
@@ -33,7 +33,7 @@ export function answerJson(query: string, answer: SearchAnswer, hits: readonly N
     empty: empty ?? null,
     ...(confidence === undefined ? {} : { confidence: shownConfidence(answer), is_weak: confidence.isWeak }),
     ...(weak === undefined ? {} : { message: weak }),
-    ...(notSearched === undefined ? {} : { not_searched: notSearchedRemark(answer) }),
+    ...notSearchedField(answer),
     hits: hits.map((hit) => ({
       ...hit,
       snippet: snippetOf(hit),

@@ -6,7 +6,7 @@ import {
   cleanSnippet,
   foldedSearch,
   isEarlierSearch,
-  notSearchedRemark,
+  notSearchedField,
   shownConfidence,
   weakRemark,
 } from "../search/answer-text.ts";
@@ -41,15 +41,11 @@ export async function discover(lookup: Lookup, request: DiscoverRequest): Promis
 
 /** How sure the answer is and what it does not cover; before the results, so that a model reads it first. */
 export function remarksOf(answer: SearchAnswer): object {
-  const [confidence, weak, missing] = [
-    shownConfidence(answer),
-    weakRemark(answer),
-    notSearchedRemark(answer),
-  ];
+  const [confidence, weak] = [shownConfidence(answer), weakRemark(answer)];
   return {
     ...(confidence === undefined ? {} : { confidence }),
     ...(weak === undefined ? {} : { message: weak }),
-    ...(missing === undefined ? {} : { not_searched: missing }),
+    ...notSearchedField(answer),
   };
 }
 

@@ -22,6 +22,12 @@ export function notSearchedRemark({ notSearched }: SearchAnswer): string | undef
   return `${subject} not searched${why}. Run 'hermes sessions optimize', or ask again in a moment.`;
 }
 
+/** The same for programs and models: the field `not_searched`, absent when everything was searched. */
+export function notSearchedField(answer: SearchAnswer): object {
+  const message = notSearchedRemark(answer);
+  return message === undefined ? {} : { not_searched: { ...answer.notSearched, message } };
+}
+
 /** Two decimals, as it is shown. */
 export function shownConfidence({ confidence }: SearchAnswer): number | undefined {
   return confidence === undefined ? undefined : Math.round(confidence.score * 100) / 100;

@@ -268,7 +268,7 @@ describe("/search", () => {
     expect(reply.json).toMatchObject({
       confidence: 0.13,
       is_weak: true,
-      not_searched: expect.stringContaining("1,204"),
+      not_searched: { messages: 1204, message: expect.stringContaining("1,204") },
     });
     const empty = await chat.expect("/search zzz", "text");
     expect(empty.lines).toEqual([expect.stringContaining("No messages"), expect.stringContaining("1,204")]);

@@ -190,7 +190,10 @@ describe("how sure an answer is", () => {
     const partly = saying(store, { notSearched: { messages: 1204, reason: "the index is being built" } });
     for (const query of ["cobalt", "zzz"])
       expect(await sessionSearchTool(partly, { query })).toMatchObject({
-        not_searched: expect.stringMatching(/^1,204 messages are not indexed yet and were not searched/),
+        not_searched: {
+          messages: 1204,
+          message: expect.stringMatching(/^1,204 messages are not indexed yet and were not searched/),
+        },
       });
   });
 });
