@@ -43,6 +43,7 @@ export {
   isEarlierSearch,
   notSearchedField,
   notSearchedRemark,
+  orderRemark,
   shownConfidence,
   WEAK_ANSWER,
   weakRemark,

@@ -7,6 +7,7 @@ import {
   isEarlierSearch,
   notSearchedField,
   notSearchedRemark,
+  orderRemark,
   type SearchAnswer,
   type SearchHit,
   type SessionStore,
@@ -38,7 +39,7 @@ export const searchCommand: SlashCommand = {
     });
     const hits = await withTitles(agent, agent.store, answer.hits.slice(0, SHOWN));
     const json = jsonOf(args, answer, hits);
-    const missing = asList(notSearchedRemark(answer));
+    const missing = [...asList(notSearchedRemark(answer)), ...asList(orderRemark(answer))];
     if (hits.length === 0) return told([nothingFound(answer.empty ?? "no-match"), ...missing], json);
     const isMore = answer.hits.length > SHOWN;
     return told(

@@ -4,6 +4,7 @@ import {
   foldedSearch,
   isEarlierSearch,
   notSearchedField,
+  orderRemark,
   type SearchAnswer,
   type SearchHit,
   type SearchStage,
@@ -34,6 +35,7 @@ export function answerJson(query: string, answer: SearchAnswer, hits: readonly N
     ...(confidence === undefined ? {} : { confidence: shownConfidence(answer), is_weak: confidence.isWeak }),
     ...(weak === undefined ? {} : { message: weak }),
     ...notSearchedField(answer),
+    ...(answer.onlyNewestRanked === true ? { order_note: orderRemark(answer) } : {}),
     hits: hits.map((hit) => ({
       ...hit,
       snippet: snippetOf(hit),

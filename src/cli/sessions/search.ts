@@ -3,6 +3,7 @@ import { systemClock } from "../../lib/index.ts";
 import {
   HIDDEN_SOURCES,
   notSearchedRemark,
+  orderRemark,
   parseMoment,
   type SearchAnswer,
   type SearchOptions,
@@ -38,14 +39,14 @@ export const search: CommandBody = async (input, context) => {
   // One more than is shown is enough to know that there are more.
   const answer = await store.search(query, { ...filters, ...place, limit: limit + 1 });
   const hits = await withTitles(store, answer.hits.slice(0, limit));
-  const missing = notSearchedRemark(answer);
+  const remarks = [notSearchedRemark(answer), orderRemark(answer)].filter((line) => line !== undefined);
   const more = `The first ${hits.length} hits; --limit ${limit * 2} shows more.`;
   return {
     json: answerJson(query, answer, hits),
     lines:
       answer.empty === undefined ? answerLines(answer, hits, context.io.paint) : [emptyReason(answer.empty)],
     notes: [
-      ...(missing === undefined ? [] : [missing]),
+      ...remarks,
       ...(answer.hits.length > limit ? [more] : []),
       ...(answer.empty === undefined ? [] : [whatToTry(answer.empty, { query, flags: input.flags })]),
     ],

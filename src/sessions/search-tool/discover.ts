@@ -7,6 +7,7 @@ import {
   foldedSearch,
   isEarlierSearch,
   notSearchedField,
+  orderRemark,
   shownConfidence,
   weakRemark,
 } from "../search/answer-text.ts";
@@ -41,11 +42,12 @@ export async function discover(lookup: Lookup, request: DiscoverRequest): Promis
 
 /** How sure the answer is and what it does not cover; before the results, so that a model reads it first. */
 export function remarksOf(answer: SearchAnswer): object {
-  const [confidence, weak] = [shownConfidence(answer), weakRemark(answer)];
+  const [confidence, weak, order] = [shownConfidence(answer), weakRemark(answer), orderRemark(answer)];
   return {
     ...(confidence === undefined ? {} : { confidence }),
     ...(weak === undefined ? {} : { message: weak }),
     ...notSearchedField(answer),
+    ...(order === undefined ? {} : { order_note: order }),
   };
 }
 

@@ -28,6 +28,12 @@ export function notSearchedField(answer: SearchAnswer): object {
   return message === undefined ? {} : { not_searched: { ...answer.notSearched, message } };
 }
 
+/** Undefined when all matches were compared with each other. */
+export function orderRemark({ onlyNewestRanked }: SearchAnswer): string | undefined {
+  if (onlyNewestRanked !== true) return undefined;
+  return "So many messages match that not all of them were compared: the newest, and those with rarer words, rank first. Narrow the query, or sort by time.";
+}
+
 /** Two decimals, as it is shown. */
 export function shownConfidence({ confidence }: SearchAnswer): number | undefined {
   return confidence === undefined ? undefined : Math.round(confidence.score * 100) / 100;

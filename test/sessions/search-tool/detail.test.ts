@@ -184,6 +184,13 @@ describe("how sure an answer is", () => {
     expect(clear).not.toHaveProperty("message");
   });
 
+  it("says when so much matches that not all of it was compared", async () => {
+    const { store } = await openHome();
+    await talk(store, "a", ["the cobalt glaze"]);
+    const answer = await sessionSearchTool(saying(store, { onlyNewestRanked: true }), { query: "cobalt" });
+    expect(answer).toMatchObject({ order_note: expect.stringContaining("Narrow the query") });
+  });
+
   it("says what was not searched, also when nothing was found", async () => {
     const { store } = await openHome();
     await talk(store, "a", ["the cobalt glaze"]);

@@ -6,6 +6,7 @@ import {
   foldedSearch,
   isEarlierSearch,
   notSearchedRemark,
+  orderRemark,
   shownConfidence,
   weakRemark,
 } from "../../../src/sessions/search/answer-text.ts";
@@ -39,6 +40,11 @@ describe("what an answer says about itself", () => {
     expect(of(0)).toBeUndefined();
     expect(notSearchedRemark(answer({}))).toBeUndefined();
   });
+});
+
+it("an answer whose matches were not all compared says so", () => {
+  expect(orderRemark(answer({ onlyNewestRanked: true }))).toContain("not all of them were compared");
+  expect(orderRemark(answer({}))).toBeUndefined();
 });
 
 describe("the output of an earlier search", () => {
