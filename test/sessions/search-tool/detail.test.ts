@@ -165,6 +165,15 @@ describe("the order of results", () => {
   });
 });
 
+it("a run of a schedule that alone has every word is not crowded out by messages with some of them", async () => {
+  const { store, ask } = await openHome();
+  await talk(store, "run", ["the cobalt glaze inventory is short"], { source: "cron" });
+  for (const id of ["a", "b", "c", "d"]) await talk(store, id, ["a glaze", "and an inventory of chairs"]);
+  const { results } = await ask({ query: "cobalt glaze inventory" });
+  expect(column(results, "session_id")).toHaveLength(3);
+  expect(column(results, "session_id").at(-1)).toBe("run");
+});
+
 describe("how sure an answer is", () => {
   it("stands before the results, with a sentence when nothing clearly answers", async () => {
     const { store } = await openHome();
