@@ -1,7 +1,7 @@
 // The life of the search index of one open store: kept up to date in the background and before searches, read by searches.
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import type { Connection } from "../connection.ts";
-import { isBusy } from "../failures.ts";
+import { isBusy, isCorruptIndex } from "../failures.ts";
 import { buildStep, catchUpStep } from "./catch-up.ts";
 import {
   checkAgainstMessages,
@@ -9,8 +9,11 @@ import {
   ensureIndex,
   isIndexCurrent,
   messageColumns,
+  remakeIndex,
   stateOf,
 } from "./ensure-index.ts";
+import { dropFormerLayout, hasFormerLayout } from "./former-layout.ts";
+import { indexOneLarge } from "./large-messages.ts";
 import { type IndexReader, prepareVocabulary, Reading } from "./reader.ts";
 import { LARGE, QUEUE } from "./tables.ts";
 
@@ -146,31 +149,43 @@ export class SearchIndex {
   #hasWork(what: "all" | "queue" = "all"): boolean {
     const { db } = this.#connection;
     try {
-      const isQueued =
-        this.#connection.get(`SELECT 1 FROM ${QUEUE} UNION ALL SELECT 1 FROM ${LARGE} LIMIT 1`) !== undefined;
-      if (isQueued || what === "queue") return isQueued;
+      if (this.#connection.get(`SELECT 1 FROM ${QUEUE} LIMIT 1`) !== undefined) return true;
+      if (what === "queue") return false;
       const state = stateOf(db);
-      return state === undefined || state.todo > 0 || state.checked !== cookieOf(db);
+      if (state === undefined || state.todo > 0 || state.checked !== cookieOf(db)) return true;
+      const now = Date.now() / 1000;
+      return this.#connection.get(`SELECT 1 FROM ${LARGE} WHERE until < :now`, { now }) !== undefined;
     } catch {
       return what === "all"; // a table is missing or busy: the step finds out which
     }
   }
 
-  /** One transaction. True when all is done. */
-  #step(what: "all" | "queue" = "all"): Promise<boolean> {
+  /** One transaction, or one long message. True when all is done. */
+  async #step(what: "all" | "queue" = "all"): Promise<boolean> {
+    const connection = this.#connection;
+    const isDone = await connection.write(() => this.#stepInside(what), {
+      remedyFor: (cause) => (isCorruptIndex(cause) ? () => remakeIndex(connection.db) : undefined),
+    });
+    if (!isDone || what === "queue") return isDone;
+    const hasIndexed = await indexOneLarge(connection, messageColumns(connection));
+    if (hasIndexed) return false;
+    return true;
+  }
+
+  #stepInside(what: "all" | "queue"): boolean {
     const connection = this.#connection;
     const { db } = connection;
-    return connection.write(() => {
-      const cookie = cookieOf(db);
-      if (cookie !== this.#cookie) {
-        if (!isIndexCurrent(db)) ensureIndex(db);
-        this.#cookie = cookieOf(db);
-      }
-      const columns = messageColumns(connection);
-      if (!catchUpStep(connection, columns).isDone) return false;
-      if (what === "queue") return true;
-      if (!buildStep(connection, columns).isDone) return false;
-      return checkAgainstMessages(db);
-    });
+    if (cookieOf(db) !== this.#cookie) {
+      // Another program changed the schema, or this is the first look: it may have removed our triggers.
+      if (!isIndexCurrent(db)) ensureIndex(db);
+      this.#cookie = cookieOf(db);
+    }
+    const columns = messageColumns(connection);
+    if (!catchUpStep(connection, columns)) return false;
+    if (what === "queue") return true;
+    if (!buildStep(connection, columns)) return false;
+    // Not before the new index is whole: a process of that version could still search with the old one.
+    if (hasFormerLayout(db) && !dropFormerLayout(db, connection.path)) return true;
+    return checkAgainstMessages(db);
   }
 }
