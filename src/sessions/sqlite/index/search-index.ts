@@ -1,7 +1,8 @@
 // The life of the search index of one open store: kept up to date in the background and before searches, read by searches.
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
-import type { Connection } from "../connection.ts";
-import { isBusy, isCorruptIndex } from "../failures.ts";
+import { HermesError } from "../../../lib/index.ts";
+import type { Connection, WriteOptions } from "../connection.ts";
+import { isCorruptIndex } from "../failures.ts";
 import { buildStep, catchUpStep } from "./catch-up.ts";
 import {
   checkAgainstMessages,
@@ -22,6 +23,8 @@ const WAIT_FOR_BUILD_MS = 10_000;
 /** This many queued messages are indexed without waiting for a search. */
 const QUEUED_BEFORE_WORK = 256;
 const WAIT_ON_CLOSE_MS = 2_000;
+/** Another program may hold the write lock for long; a search does not need it. */
+const WAIT_FOR_LOCK_MS = 250;
 
 export type FinishOptions = {
   readonly signal?: AbortSignal;
@@ -134,15 +137,20 @@ export class SearchIndex {
   /** In the foreground, until all is done or time is up. */
   async #drain(limitMs: number, what: "all" | "queue" = "all"): Promise<void> {
     const start = performance.now();
-    try {
-      while (this.#hasWork(what) && performance.now() - start < limitMs) {
-        if (await this.#step(what)) return;
-        await nextTurn();
+    while (this.#hasWork(what) && performance.now() - start < limitMs) {
+      try {
+        if (await this.#step(what, { waitLimitMs: WAIT_FOR_LOCK_MS })) return;
+      } catch (cause) {
+        if (!isLocked(cause)) throw cause;
+        // What is queued is overlaid; what was never indexed is worth waiting for.
+        if (what === "queue" || !(await this.#isBuilding())) return;
       }
-    } catch (cause) {
-      // Another program has held the write lock all the time: what is queued is overlaid.
-      if (!isBusy(cause instanceof Error ? (cause.cause ?? cause) : cause)) throw cause;
+      await nextTurn();
     }
+  }
+
+  #isBuilding(): Promise<boolean> {
+    return this.#connection.read(() => (stateOf(this.#connection.db)?.todo ?? 0) > 0);
   }
 
   /** Without taking the write lock. */
@@ -161,9 +169,10 @@ export class SearchIndex {
   }
 
   /** One transaction, or one long message. True when all is done. */
-  async #step(what: "all" | "queue" = "all"): Promise<boolean> {
+  async #step(what: "all" | "queue" = "all", options: WriteOptions = {}): Promise<boolean> {
     const connection = this.#connection;
     const isDone = await connection.write(() => this.#stepInside(what), {
+      ...options,
       remedyFor: (cause) => (isCorruptIndex(cause) ? () => remakeIndex(connection.db) : undefined),
     });
     if (!isDone || what === "queue") return isDone;
@@ -188,4 +197,8 @@ export class SearchIndex {
     if (hasFormerLayout(db) && !dropFormerLayout(db, connection.path)) return true;
     return checkAgainstMessages(db);
   }
+}
+
+function isLocked(cause: unknown): boolean {
+  return cause instanceof HermesError && cause.code === "session-db-locked";
 }
