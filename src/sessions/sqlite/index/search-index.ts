@@ -36,7 +36,8 @@ export class SearchIndex {
   readonly #reading: Reading;
   readonly #isReadOnly: boolean;
   #background: Promise<void> | undefined;
-  #isClosing = false;
+  /** Also ends the pauses of the background work: they do not keep the process alive, so nothing may wait for them. */
+  readonly #closing = new AbortController();
   #isLookPlanned = false;
   #hasVocabulary = false;
   /** The schema the triggers were last compared at. */
@@ -96,11 +97,15 @@ export class SearchIndex {
   /** Everything queued is indexed, as far as that is done in two seconds; the rest stays in the file for the next process. */
   async close(): Promise<void> {
     if (this.#isClosing) return;
-    this.#isClosing = true;
+    this.#closing.abort();
     await this.#background;
     // What cannot be indexed now stays queued, and the next search or open meets the same error.
     if (!this.#isReadOnly) await this.#drain(WAIT_ON_CLOSE_MS, "queue").catch(() => undefined);
     this.#reading.close();
+  }
+
+  get #isClosing(): boolean {
+    return this.#closing.signal.aborted;
   }
 
   #prepare(): void {
@@ -132,7 +137,7 @@ export class SearchIndex {
   #workInBackground(): void {
     if (this.#background !== undefined) return;
     this.#background = this.#loop()
-      // Searches meet the same error and report it; appends are not concerned.
+      // Closed meanwhile; or searches meet the same error and report it, and appends are not concerned.
       .catch(() => undefined)
       .finally(() => {
         this.#background = undefined;
@@ -144,7 +149,8 @@ export class SearchIndex {
       const start = performance.now();
       if (await this.#step()) return;
       // Half of the time belongs to others: to this process, and to whoever wants to write to the file.
-      await sleep(performance.now() - start, undefined, { ref: false });
+      const { signal } = this.#closing;
+      await sleep(performance.now() - start, undefined, { ref: false, signal });
     }
   }
 
