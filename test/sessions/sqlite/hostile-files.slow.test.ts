@@ -18,6 +18,7 @@ import { openSessionStore, type SessionStore } from "../../../src/sessions/index
 import { startScript } from "../../fakes/child.ts";
 import { outcomeOf } from "../../fakes/every-call.ts";
 import { startMounted, whyNoMounts } from "../../fakes/mounts.ts";
+import { openIndex } from "../../fakes/session-index.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
 import { messageAt } from "../../fakes/varied-messages.ts";
 
@@ -178,7 +179,7 @@ describe("a database that another process keeps locked", () => {
   async function withoutTrigger(): Promise<string> {
     const path = await ownFile();
     using db = new DatabaseSync(path);
-    db.exec("DROP TRIGGER messages_fts_insert");
+    db.exec("DROP TRIGGER hermes_memory_queue_insert");
     return path;
   }
 });
@@ -224,11 +225,11 @@ describe("a message of 50 MB", () => {
     const id = await store.appendMessage("a", { role: "user", content });
     const [row] = await store.getMessages("a");
     expect(row?.content === content).toBe(true); // not toBe: nobody wants to see the difference
-    expect(hits(path, "heronloft")).toEqual([id]);
+    expect(await hits(path, "heronloft")).toEqual([id]);
     expect((await store.listSessionsRich())[0]?.preview).toBe(`${content.slice(0, 60).trimEnd()}...`);
     expect(await store.checkHealth()).toMatchObject({ ok: true, problems: [] });
     expect(await store.deleteSession("a")).toBe(true);
-    expect(hits(path, "heronloft")).toEqual([]);
+    expect(await hits(path, "heronloft")).toEqual([]);
   });
 
   it("comes back as it went in with structure around it, as an image would", {
@@ -245,7 +246,7 @@ describe("a message of 50 MB", () => {
     const id = await store.appendMessage("a", { role: "user", content });
     const [row] = await store.getMessages("a");
     expect(JSON.stringify(row?.content) === JSON.stringify(content)).toBe(true);
-    expect(hits(path, "heronloft")).toEqual([id]);
+    expect(await hits(path, "heronloft")).toEqual([id]);
     expect(await store.checkHealth()).toMatchObject({ ok: true, problems: [] });
   });
 });
@@ -331,10 +332,7 @@ describe("the files of a database", () => {
   }
 });
 
-function hits(path: string, word: string): unknown[] {
-  using db = new DatabaseSync(path, { readOnly: true });
-  return db
-    .prepare("SELECT rowid AS id FROM messages_fts WHERE messages_fts MATCH ?")
-    .all(word)
-    .map((row) => row.id);
+async function hits(path: string, word: string): Promise<number[]> {
+  await using opened = await openIndex(path);
+  return opened.find(word);
 }
