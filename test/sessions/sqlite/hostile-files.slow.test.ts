@@ -105,11 +105,8 @@ describe("a database that another process keeps locked", () => {
     expect(await outcomeOf(store.deleteSession("a"))).toBe("session-db-locked");
     expect(await outcomeOf(store.optimizeFts())).toBe("session-db-locked");
     expect(await store.tryAcquireCompressionLock("a", "me")).toBe(false);
-    // A busy index is not a wrong one.
-    await expect(store.checkHealth()).rejects.toMatchObject({
-      code: "session-db-locked",
-      message: /database is locked/,
-    });
+    // A busy file is not a wrong one.
+    expect(await store.checkHealth()).toMatchObject({ ok: true, problems: [] });
     expect(await outcomeOf(store.vacuum())).toBe("session-db-locked");
 
     holder.closeInput();
@@ -334,5 +331,5 @@ describe("the files of a database", () => {
 
 async function hits(path: string, word: string): Promise<number[]> {
   await using opened = await openIndex(path);
-  return opened.find(word);
+  return await opened.find(word); // before the file is closed again
 }
