@@ -176,7 +176,7 @@ export const sessionsCommands: readonly CommandSpec[] = [
   },
   {
     name: "sessions optimize",
-    summary: "make the search index compact and give free space back",
+    summary: "finish and merge the search index, and give free space back",
     flags: {
       "no-vacuum": { kind: "boolean", summary: "leave free space in the file" },
       verbose,

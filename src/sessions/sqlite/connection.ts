@@ -4,7 +4,7 @@ import { statSync } from "node:fs";
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { sessionError } from "../errors.ts";
-import { isBusy, toSessionError } from "./failures.ts";
+import { isBusy, isStaleSchema, toSessionError } from "./failures.ts";
 
 /** How long SQLite itself may block the event loop in one attempt. */
 export const BUSY_TIMEOUT_MS = 25;
@@ -14,8 +14,19 @@ const TURN_MS = 15;
 const WRITES_BETWEEN_LOOKS = 16;
 /** SQLite's own default: long enough to write hot pages once, short enough to recover from fast. */
 const LONG_LOG_PAGES = 1000;
+/** From here on a checkpoint holds writers off until the log begins anew: with several writers it would grow for ever. */
+const ENDLESS_LOG_PAGES = 4000;
+/** What a log that began anew is cut to. */
+export const LOG_LIMIT_BYTES = 8_388_608;
 
 export type Values = Readonly<Record<string, SQLInputValue>>;
+
+export type WriteOptions = {
+  /** How long to wait for another process. Default: the limit of the connection. */
+  readonly waitLimitMs?: number;
+  /** Asked instead of that of the connection. */
+  readonly remedyFor?: FindRemedy;
+};
 
 export type ConnectionOptions = {
   readonly db: DatabaseSync;
@@ -24,8 +35,14 @@ export type ConnectionOptions = {
   readonly address?: string;
   /** Why writes are refused; undefined when they are not. */
   readonly readOnlyBecause?: string;
+  /** What a user can do about it. */
+  readonly wayOut?: string;
   readonly waitLimitMs?: number;
 };
+
+/** Runs inside the transaction that is tried again, before the work itself. */
+export type Remedy = () => void;
+export type FindRemedy = (cause: unknown) => Remedy | undefined;
 
 export class Connection {
   // Of the process, not of a connection: a loop that opens, reads and closes has to let others in as well.
@@ -34,9 +51,14 @@ export class Connection {
   readonly path: string;
   readonly address: string;
   readonly readOnlyBecause: string | undefined;
+  readonly #wayOut: string;
   readonly waitLimitMs: number;
   readonly #statements = new Map<string, StatementSync>();
   readonly #file: string | undefined;
+  /** Called after every transaction that wrote. */
+  onWrite: (() => void) | undefined;
+  /** For failures that can be put right: what to do before the second and last attempt. */
+  remedyFor: FindRemedy | undefined;
   #isClosed = false;
   #writes = 0;
 
@@ -46,6 +68,7 @@ export class Connection {
     this.address = options.address ?? options.path;
     this.#file = fileAt(options.path);
     this.readOnlyBecause = options.readOnlyBecause;
+    this.#wayOut = options.wayOut ?? "Open it without `readOnly`, use a copy, or update hermes-memory.";
     this.waitLimitMs = options.waitLimitMs ?? WAIT_LIMIT_MS;
   }
 
@@ -74,9 +97,10 @@ export class Connection {
   }
 
   /** One transaction. `work` may run more than once, so it must not change anything outside the database. */
-  async write<T>(work: () => T): Promise<T> {
+  async write<T>(work: () => T, options: WriteOptions = {}): Promise<T> {
     this.refuseIfReadOnly();
-    const value = await this.#attempt("BEGIN IMMEDIATE", work);
+    const value = await this.#attempt("BEGIN IMMEDIATE", work, options);
+    this.onWrite?.();
     this.#writes += 1;
     if (this.#writes % WRITES_BETWEEN_LOOKS === 0) setImmediate(() => this.#checkpointLongLog());
     return value;
@@ -86,7 +110,7 @@ export class Connection {
   refuseIfReadOnly(): void {
     if (this.readOnlyBecause === undefined) return;
     throw sessionError("session-db-read-only", `${this.path} cannot be written: ${this.readOnlyBecause}.`, {
-      hint: "Open it without `readOnly`, use a copy, or update hermes-memory.",
+      hint: this.#wayOut,
     });
   }
 
@@ -108,22 +132,46 @@ export class Connection {
     return this.#isClosed;
   }
 
-  #attempt<T>(begin: "BEGIN" | "BEGIN IMMEDIATE", work: () => T): Promise<T> {
+  #attempt<T>(begin: "BEGIN" | "BEGIN IMMEDIATE", work: () => T, options: WriteOptions = {}): Promise<T> {
+    let remedy: Remedy | undefined;
     return this.#patiently(() => {
-      this.run(begin);
-      try {
-        const value = work();
-        this.run("COMMIT");
-        return value;
-      } catch (cause) {
-        // A full disk makes SQLite roll back by itself.
-        if (this.db.isTransaction) this.run("ROLLBACK");
-        throw cause;
+      for (;;) {
+        try {
+          return this.#transaction(begin, remedy === undefined ? work : afterwards(remedy, work));
+        } catch (cause) {
+          if (remedy !== undefined || isBusy(cause)) throw cause;
+          remedy = this.#remedy(cause, options.remedyFor ?? this.remedyFor);
+          if (remedy === undefined) throw cause;
+        }
       }
-    });
+    }, options.waitLimitMs);
   }
 
-  async #patiently<T>(work: () => T): Promise<T> {
+  #transaction<T>(begin: "BEGIN" | "BEGIN IMMEDIATE", work: () => T): T {
+    this.run(begin);
+    try {
+      const value = work();
+      this.run("COMMIT");
+      return value;
+    } catch (cause) {
+      // A full disk makes SQLite roll back by itself.
+      if (this.db.isTransaction) this.run("ROLLBACK");
+      throw cause;
+    }
+  }
+
+  /**
+   * After a VACUUM or a change of the schema by another process, FTS5 may have prepared statements of its own against the
+   * schema of before, and says that a table is missing. All statements are made anew then, once.
+   */
+  #remedy(cause: unknown, find: FindRemedy | undefined): Remedy | undefined {
+    const special = find?.(cause);
+    if (special !== undefined) return special;
+    if (!isStaleSchema(cause)) return undefined;
+    return () => this.#statements.clear();
+  }
+
+  async #patiently<T>(work: () => T, waitLimitMs = this.waitLimitMs): Promise<T> {
     await this.#letOthersIn();
     const start = performance.now();
     for (;;) {
@@ -137,7 +185,7 @@ export class Connection {
         return work();
       } catch (cause) {
         const waited = performance.now() - start;
-        if (!isBusy(cause) || waited >= this.waitLimitMs) throw toSessionError(cause, this.path);
+        if (!isBusy(cause) || waited >= waitLimitMs) throw toSessionError(cause, this.path);
       }
       await sleep(20 + Math.random() * 130);
       Connection.#lastTurn = performance.now();
@@ -169,10 +217,15 @@ export class Connection {
     if (this.#isClosed || this.#isReplaced()) return;
     // NOOP only counts. A SQLite that does not know it yet takes it for PASSIVE, which is harmless.
     const state = this.#checkpoint("NOOP");
-    if (state !== undefined && state.log - state.checkpointed >= LONG_LOG_PAGES) this.#checkpoint("PASSIVE");
+    if (state === undefined) return;
+    // RESTART waits for writers and readers no longer than the busy timeout, and does at least what PASSIVE does.
+    if (state.log >= ENDLESS_LOG_PAGES) this.#checkpoint("RESTART");
+    else if (state.log - state.checkpointed >= LONG_LOG_PAGES) this.#checkpoint("PASSIVE");
   }
 
-  #checkpoint(mode: "NOOP" | "PASSIVE" | "TRUNCATE"): { log: number; checkpointed: number } | undefined {
+  #checkpoint(
+    mode: "NOOP" | "PASSIVE" | "RESTART" | "TRUNCATE",
+  ): { log: number; checkpointed: number } | undefined {
     try {
       return this.get(`PRAGMA wal_checkpoint(${mode})`);
     } catch {
@@ -187,6 +240,13 @@ export class Connection {
     this.#statements.set(sql, statement);
     return statement;
   }
+}
+
+function afterwards<T>(remedy: Remedy, work: () => T): () => T {
+  return () => {
+    remedy();
+    return work();
+  };
 }
 
 /**

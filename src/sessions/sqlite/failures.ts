@@ -2,13 +2,17 @@
 import { describeCause, HermesError } from "../../lib/index.ts";
 import { sessionError } from "../errors.ts";
 
+const ERROR = 1;
 const BUSY = 5;
 const LOCKED = 6;
 const READ_ONLY = 8;
 const IO = 10;
 const CORRUPT = 11;
 const FULL = 13;
+const SCHEMA = 17;
+const CONSTRAINT = 19;
 const NOT_A_DATABASE = 26;
+const CORRUPT_VTAB = 267;
 const FOREIGN_KEY = 787;
 
 /** The extended result code of an error that came from SQLite. */
@@ -20,6 +24,21 @@ export function sqliteCode(cause: unknown): number | undefined {
 export function isBusy(cause: unknown): boolean {
   const code = primaryCode(cause);
   return code === BUSY || code === LOCKED;
+}
+
+/** A statement was made for a schema that is no longer the one of the file. */
+export function isStaleSchema(cause: unknown): boolean {
+  const code = primaryCode(cause);
+  return code === SCHEMA || (code === ERROR && /no such table|no such column/.test(describeCause(cause)));
+}
+
+/** A full-text index contradicts itself; the pages of the file need not be damaged. */
+export function isCorruptIndex(cause: unknown): boolean {
+  return sqliteCode(cause) === CORRUPT_VTAB;
+}
+
+export function isConstraintFailure(cause: unknown): boolean {
+  return primaryCode(cause) === CONSTRAINT;
 }
 
 export function isForeignKeyFailure(cause: unknown): boolean {

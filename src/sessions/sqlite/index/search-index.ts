@@ -1,0 +1,229 @@
+// The life of the search index of one open store: kept up to date in the background and before searches, read by searches.
+import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
+import { HermesError } from "../../../lib/index.ts";
+import type { Connection, WriteOptions } from "../connection.ts";
+import { isConstraintFailure, isCorruptIndex } from "../failures.ts";
+import { buildStep, catchUpStep } from "./catch-up.ts";
+import {
+  checkAgainstMessages,
+  cookieOf,
+  ensureIndex,
+  isIndexCurrent,
+  messageColumns,
+  remakeIndex,
+  stateOf,
+} from "./ensure-index.ts";
+import { dropFormerLayout, hasFormerLayout } from "./former-layout.ts";
+import { indexOneLarge } from "./large-messages.ts";
+import { type IndexReader, prepareVocabulary, Reading } from "./reader.ts";
+import { LARGE, QUEUE } from "./tables.ts";
+
+/** A search waits this long for an index that is being built, and then says how much it did not look at. */
+const WAIT_FOR_BUILD_MS = 10_000;
+/** This many queued messages are indexed without waiting for a search. */
+const QUEUED_BEFORE_WORK = 256;
+const WAIT_ON_CLOSE_MS = 2_000;
+/** Another program may hold the write lock for long; a search does not need it. */
+const WAIT_FOR_LOCK_MS = 250;
+
+export type FinishOptions = {
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (done: number, total: number) => void;
+};
+
+export class SearchIndex {
+  readonly #connection: Connection;
+  readonly #reading: Reading;
+  readonly #isReadOnly: boolean;
+  #background: Promise<void> | undefined;
+  /** Also ends the pauses of the background work: they do not keep the process alive, so nothing may wait for them. */
+  readonly #closing = new AbortController();
+  #isLookPlanned = false;
+  #hasVocabulary = false;
+  /** The schema the triggers were last compared at. */
+  #cookie: number | undefined;
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+    this.#reading = new Reading(connection);
+    this.#isReadOnly = connection.readOnlyBecause !== undefined;
+    if (!this.#isReadOnly) connection.onWrite = () => this.#planLook();
+  }
+
+  /** Goes on with what an earlier process left, or begins the first build; returns at once. */
+  start(): void {
+    if (!this.#isReadOnly) this.#workInBackground();
+  }
+
+  /** Runs `work` inside one read transaction, on an index that is as complete as it can be made in 10 seconds. */
+  async read<T>(work: (reader: IndexReader) => T): Promise<T> {
+    if (this.#isReadOnly) return this.#readNow(work);
+    await this.#drain(WAIT_FOR_BUILD_MS);
+    try {
+      return await this.#readNow(work);
+    } catch (cause) {
+      if (!isCorruptIndex(cause instanceof Error ? cause.cause : undefined)) throw cause;
+      // Derived from the messages, so it is made again; a damaged table of messages shows when they are read.
+      await this.#connection.write(() => remakeIndex(this.#connection.db));
+      await this.#drain(WAIT_FOR_BUILD_MS);
+      return this.#readNow(work);
+    }
+  }
+
+  async #readNow<T>(work: (reader: IndexReader) => T): Promise<T> {
+    for (;;) {
+      const found = await this.#connection.read(() => {
+        this.#prepare();
+        const reader = this.#reading.step();
+        return reader === undefined ? undefined : { value: work(reader) };
+      });
+      if (found !== undefined) return found.value;
+      await nextTurn();
+    }
+  }
+
+  /** Builds and catches up to the end. False when the signal stopped it. */
+  async finish({ signal, onProgress }: FinishOptions): Promise<boolean> {
+    const total = stateOf(this.#connection.db)?.todo ?? 0;
+    while (this.#hasWork()) {
+      if (signal?.aborted) return false;
+      if (await this.#step()) break;
+      onProgress?.(total - (stateOf(this.#connection.db)?.todo ?? 0), total);
+      await nextTurn();
+    }
+    return !signal?.aborted;
+  }
+
+  /** Everything queued is indexed, as far as that is done in two seconds; the rest stays in the file for the next process. */
+  async close(): Promise<void> {
+    if (this.#isClosing) return;
+    this.#closing.abort();
+    await this.#background;
+    // What cannot be indexed now stays queued, and the next search or open meets the same error.
+    if (!this.#isReadOnly) await this.#drain(WAIT_ON_CLOSE_MS, "queue").catch(() => undefined);
+    this.#reading.close();
+  }
+
+  get #isClosing(): boolean {
+    return this.#closing.signal.aborted;
+  }
+
+  #prepare(): void {
+    if (this.#hasVocabulary) return;
+    prepareVocabulary(this.#connection);
+    this.#hasVocabulary = true;
+  }
+
+  #planLook(): void {
+    if (this.#isLookPlanned || this.#isClosing || this.#background !== undefined) return;
+    this.#isLookPlanned = true;
+    setImmediate(() => {
+      this.#isLookPlanned = false;
+      if (this.#connection.isClosed || this.#isClosing) return;
+      if (this.#isLong()) this.#workInBackground();
+    });
+  }
+
+  #isLong(): boolean {
+    try {
+      return (
+        this.#connection.get(`SELECT 1 FROM ${QUEUE} LIMIT 1 OFFSET ${QUEUED_BEFORE_WORK - 1}`) !== undefined
+      );
+    } catch {
+      return false; // busy, or another program removed the table: the next search or open sees to it
+    }
+  }
+
+  #workInBackground(): void {
+    if (this.#background !== undefined) return;
+    this.#background = this.#loop()
+      // Closed meanwhile; or searches meet the same error and report it, and appends are not concerned.
+      .catch(() => undefined)
+      .finally(() => {
+        this.#background = undefined;
+      });
+  }
+
+  async #loop(): Promise<void> {
+    while (!this.#isClosing && !this.#connection.isClosed && this.#hasWork()) {
+      const start = performance.now();
+      if (await this.#step()) return;
+      // Half of the time belongs to others: to this process, and to whoever wants to write to the file.
+      const { signal } = this.#closing;
+      await sleep(performance.now() - start, undefined, { ref: false, signal });
+    }
+  }
+
+  /** In the foreground, until all is done or time is up. */
+  async #drain(limitMs: number, what: "all" | "queue" = "all"): Promise<void> {
+    const start = performance.now();
+    while (this.#hasWork(what) && performance.now() - start < limitMs) {
+      try {
+        if (await this.#step(what, { waitLimitMs: WAIT_FOR_LOCK_MS })) return;
+      } catch (cause) {
+        if (!isLocked(cause)) throw cause;
+        // What is queued is overlaid; what was never indexed is worth waiting for.
+        if (what === "queue" || !(await this.#isBuilding())) return;
+      }
+      await nextTurn();
+    }
+  }
+
+  #isBuilding(): Promise<boolean> {
+    return this.#connection.read(() => (stateOf(this.#connection.db)?.todo ?? 0) > 0);
+  }
+
+  /** Without taking the write lock. */
+  #hasWork(what: "all" | "queue" = "all"): boolean {
+    const { db } = this.#connection;
+    try {
+      if (this.#connection.get(`SELECT 1 FROM ${QUEUE} LIMIT 1`) !== undefined) return true;
+      if (what === "queue") return false;
+      const state = stateOf(db);
+      if (state === undefined || state.todo > 0 || state.checked !== cookieOf(db)) return true;
+      const now = Date.now() / 1000;
+      return this.#connection.get(`SELECT 1 FROM ${LARGE} WHERE until < :now`, { now }) !== undefined;
+    } catch {
+      return what === "all"; // a table is missing or busy: the step finds out which
+    }
+  }
+
+  /** One transaction, or one long message. True when all is done. */
+  async #step(what: "all" | "queue" = "all", options: WriteOptions = {}): Promise<boolean> {
+    const connection = this.#connection;
+    const isDone = await connection.write(() => this.#stepInside(what), {
+      ...options,
+      remedyFor: (cause) => (isOwnFault(cause) ? () => remakeIndex(connection.db) : undefined),
+    });
+    if (!isDone || what === "queue") return isDone;
+    const hasIndexed = await indexOneLarge(connection, messageColumns(connection));
+    if (hasIndexed) return false;
+    return true;
+  }
+
+  #stepInside(what: "all" | "queue"): boolean {
+    const connection = this.#connection;
+    const { db } = connection;
+    if (cookieOf(db) !== this.#cookie) {
+      // Another program changed the schema, or this is the first look: it may have removed our triggers.
+      if (!isIndexCurrent(db)) ensureIndex(db);
+      this.#cookie = cookieOf(db);
+    }
+    const columns = messageColumns(connection);
+    if (!catchUpStep(connection, columns)) return false;
+    if (what === "queue") return true;
+    if (!buildStep(connection, columns)) return false;
+    // Not before the new index is whole: a process of that version could still search with the old one.
+    if (hasFormerLayout(db) && !dropFormerLayout(db, connection.path)) return true;
+    return checkAgainstMessages(db);
+  }
+}
+
+/** A step writes to nothing but the index: a constraint that fails there is the index contradicting itself. */
+function isOwnFault(cause: unknown): boolean {
+  return isCorruptIndex(cause) || isConstraintFailure(cause);
+}
+
+function isLocked(cause: unknown): boolean {
+  return cause instanceof HermesError && cause.code === "session-db-locked";
+}
