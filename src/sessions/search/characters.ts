@@ -1,33 +1,88 @@
-// What FTS5's `unicode61` tokenizer makes of single characters. Its tables are those of an old Unicode version in which
-// emoji of later years were unassigned, and unassigned characters are parts of words to it: \p{L} and \p{N} of today's
-// JavaScript would read other words. Found by asking SQLite about every code point; a test asks it again.
+// How single characters are read when a text is split into words. The classes are written down here instead of being asked
+// from the running JavaScript (`\p{L}`): an index in a file is read by programs with other Unicode versions, and a word
+// must be the same word for all of them.
 
-/** Ranges of characters between words, in base 36: steps from the end of one range to the start of the next, then its length. */
-const SEPARATORS = `
-  0 1b b 6 r 5 r 1a 2 6 3 0 2 2 3 0 4 0 o 0 w 0 cr 3 d d 6 6 2 0 2 g 6 0 8 1 2 0 2 8 2 6 7 3 3 0 3 1p
-  6 0 9 0 6 1 2 0 33 0 3w 7 5t 5 16 1 5 0 2 1i 18 1 c 4 2 l 3 1 18 k b 3 3 0 2s 0 2 e 3 6 g 1 2 d 2 0
-  2 0 v q 2k a 1n 8 3 3 t 3 2 8 2 2 2 4 3 e r 2 3 0 3q q 2 3 1j 2 2 h 2 6 b 3 b 0 h 2 1l 0 2 6 3 1 3 2
-  a 0 b 1 f 1 7 1 6 2 1l 0 2 4 5 1 3 2 4 0 v 1 4 0 c 2 1l 0 2 7 2 2 2 2 l 1 d 1 g 2 1l 0 2 6 3 1 3 2 9 1
-  b 1 d 0 i 0 1o 4 4 2 2 3 a 0 s 7 7 2 1n 6 2 2 2 3 8 1 c 1 s 0 3 1 1l 0 2 6 2 2 2 3 8 1 c 1 v 1 1n 6
-  2 2 2 3 a 0 b 1 m 0 9 1 1z 0 5 5 2 0 2 7 j 2 1p 0 3 6 5 0 8 8 b 1 2e 0 3 5 2 1 c 5 1g u l b 1e m 6 a
-  2 z 2 e 2 c 29 j c 5 7 3 5 2 2 2 3 6 4 3 e b 2 0 b 5 2k 0 gy b 14 9 2v 0 h9 1 i 0 r 1 27 2 11 2 u 4
-  s 1 v 1 1t y 2 3 2 0 z e 4b 0 3b b 5 b 5 0 4 1 2z g 8 1 l x o 4 3 1 1i 9 2 s 3 0 x 6 2 5 2b 4 1c g m y
-  4 2 v c 1l d 9 3 11 j 4 4 1r 1 1t 7 9 o 5 0 5 2 5o 12 m 3 ce 0 2 2 c 2 e 2 e 2 e 1 2 2s 6 5 b 4 c 4
-  i p n w g 1 2 3 2 1 b 0 2 2 6 5 2 0 2 0 2 0 5 0 c 1 5 4 6 3 2 0 1t gz d 12 q a 2a 25 n e7 2 38 v qg
-  4 9 b0 5 5 2 8 3 2 1 35 0 f 0 2p 26 2 b 1x p 2 2g d 5x r b 5 4 4 o a 6 6 1 6 2 2i 3 4 0 2j 0 45 1 5 9
-  x z t u c t 9 0 g v b 12 g 1q 2 73 535 1r h3l 1i 1k 1 7i 2 2o f x 0 29 7 9 m a 1 2w 1 3c 0 4 0 5 0 o 8
-  b 3 1n 3 9 1 1f g a 1 h h 7 2 18 9 o c c 0 x 3 1c q h 1 22 d d 0 9 1 f 3 o 2 2 0 1h 0 2 2 3 1 6 1 2 0
-  t 1 c 6 4 1 6l a fn5 0 b 0 3t f al 1 59 1 3 p 7 6 a y 2 i 2 3 44 0 2 e b 6 r 5 r a 3f 6 2 6 b 6 75 2
-  1h 8 1m g 7 b 1h 19 bm 0 1d 0 w7 0 5k 0 w 0 5e 2 2 1 6 3 15 2 5 0 h 8 13 0 56 6 xt 2 1i l 1f 2 1a h
-  1r 2 11 d c 3 1p 2 1d d 5 3 yr c 2pl 3 ese 19 h 3 j1q 6t b 12 3 50 z 1x 57 2e ob 0 q 0 w 0 q 0 w 0 q 0
-  w 0 q 0 w 0 q 0 4kt 1 7j 17 5 2r d e 3 d 3 e 2 e 1d u 2 1n 5 16 24 s e 16 6 8 8 1 4v w g 5 2 1x 4 j
-  d 10 2 4 m g g 1q 2 0 2 51 2 3 4 1p 3 3 d n 44 1x 5 a 1d 1x 1n 37 gwi6 0 v 2n 3l 6n
+export const SEPARATOR = 0;
+export const LETTER = 1;
+/** Accents, Hebrew points, Arabic harakat, joiners: left out inside a word, between words they separate. */
+export const IGNORED = 2;
+/** Letters of scripts written without blanks between words. */
+export const UNSPACED = 3;
+/** A word of its own. */
+export const EMOJI = 4;
+
+/**
+ * Runs of characters of one class from U+0000 on: the class (Separator, Letter, Ignored, Unspaced, Emoji), then the length
+ * of the run in base 36. Made from Unicode 16: letters, numbers, private use and unassigned characters are letters; so are
+ * combining marks (vowel signs), except those that are ignored.
+ */
+const CLASSES = `
+  S1cLaS7LqS6LqS1bL1S2I1S4L2S1L1S3L2S1L3S1LnS1LvS1LcqS4LcSeL5S7L1S1L1ShI34L5S1L8S1L5S2L1S1L32S1L3vS1L5zS6L15S2L2S3
+  L1I19S1I1S1I2S1I2S1I1L17S2LbSgIbS5LwI1LaIlLaS4L2I1L2rS1L1I7S2I6L2I2S1I4LfS2L1SeL1S1L1I1LuIrL4rS4L4S2L1cSfLvS1L15
+  S1L7S2L6I8L16IoS1ItL2sS2LaS1L3lS2L6S2L1S1L3cS1L3dS2L3iS1L3mS8L3gS1L7S1L4S1L5mS1L15S1L3eS1LbU1rS1UfS1UaS2U4lSnU2
+  S6UkS1U1S1U1S1U1S4U1zS1U1kS8U1S6U1SdU33S6U26S2L2jS1L4U74L9sS9L13SaL2uS1Lh8S2LhS1LqS2L26S3L1zS2L21U2cS3U1S4U10Sb
+  I3S1I1L8gS1L3S2L48SyLuS2L3kS7L1S6L2I28L26S2LaShL9ScL3gS4L1nS5L1qS2L1sS8LbS1L6kI1sLcdS1L1S3LbS3LdS3LdS3LdS2L1ScI2
+  S2aI1S4L1SaLaS5LbS5LhSyLeIxLfS2L1S4L1S2LaS1L1S3L5S6L1S1L1S1L1S1L4S1LbS2L4S5L5S4L1S1L1mS2L4SayE2S5pE4S3E1S2E1S1i
+  LmSbL29S26LmS71E2S1E5S9E1S2E1S2E2S2E1S4E1S2E1S1E2S2E1S3E1S3E2S8E3S5E1S1E1S5EcSbE2S2E1S1E2S1E1SiE1S2E2SiE6S1E1S1
+  E2S3E2S5E1S2E2S4E2SbE2S5E2S2E1S5E2S1E1S1E2SkE2S5E6S1E4S2E1S4E1S2E1S2E6S1E1S2E1S1E1S1E1S6E1S3E1S6E1SaE2SfE1S2E1S4
+  E1S1E1S4E3S1E1SbE2ShLuS1E3S9E1SeE1SeE1SacE2ScvE3SjE2S1fE1S4E1SuL2S3uL6dS6LeS4L1S2L34S1L3zS1bL1S1aLySqU1S2hUcS5y
+  UqSlU3SpUfS1U5S2U5S3U2jS2U3S1U2iS1U44S2U4SaUwS12U9S1UgSvUbSuU8S1UfSwUaS13UfS8wU534S1sUg74LwgS1jL1jS2L7hS3L2rS1La
+  S1L37S6L8SnL9S2L2vS2L4dS4LaS4L1mS4L2eS2L14S3L1S1L1dS2L1bS1UwL1tSdLgS2L3gS4LnS3L2sS2LgS2L2xS1LeS2L3jS1LkU8owS1kw
+  L4xsUe8L15S1L3sSxLa3SiL1sS2L1iS14LcS4IgSaL6IgSzL1SjL1S4L43I1L1SfLaS7LqS6LqSbU3bL3S7L1S7LaS7L74S3L1gS9L1lShL2S3L1
+  SdL3S1L1bS19LbmS1L1cS1LbiS1LknS1LvS2L4mS1LvS1L7kS9L12S1L20S1L13S7L1uS7L2hS4LcxS1LvS2L7xS1LyS9L3gS5L18S4L59S7L31
+  S7LbS1L36S4L1cS2L27S4L4S1LdS1L1S3L2gS6L2zS1L8aS2L1S2L36S5LaS2L1S1L2wS1L6ySnL2xS3LsSdL24S1L3mS4L6zS1L7cS3L4bS1L2k
+  S8L2bS3L1S5L2lSaL5zS1L2nS5L16S2LhxS2L22SdL3pStLdS1LvkS5L29oS2Lu5SgLapaS2L3pS1L1tS9L4S2LfbS3L87S4L93S1Lf5lS1L2S5
+  L318S6oLaS3L3Sc4L6SnLfShL2nS38L1oS6uLaS13L2S1oL5S3L6S8L8S2L7SuL4S1pLlS1uL3S1L56S2fLoaS1LpS1LvS1LpS1LvS1LpS1LvS1
+  LpS1LvS1LpS1L1oSe8L1jS4L1eS8L1SeL1S7L1c3S1LbzS1LlbS1LnyS2LngS1L3S1L3hS1LchS2L7iS4E1S13E4S2sEcSfE2SfE1SeE2S11EaLd
+  S2rE2ScE2SeE1S2EaSjE2aS1EfSaE1SkE1S2E9S1E4S9EnS6E58S2E34S2E2S1E3S2E2bS2E3S1E4I5E72S1E1rSbE6S1EoS7E2S2E8ScE1S2E4
+  S2E1S4E2SdE2S2E1S8E2S9E1S5E3ScE3S8E3S2E1S1E1S4E1S6E1S3E1S6E2eS1cE1yS5E8S2EhS3E1S1E6S2EdS62E12ScE4S1kE8SaE6S14E8
+  SuE2ScE4S2EeS9E13ScE1bS1EaS1E55S2gE8SeE42S43L1S2kLaS1L5EseS2U1ekeS2U1ekeSe1vmI6oS1e6oL1ekeS2L1ekeS2
 `;
 
-/** Accents that stand behind their letter. Inside a word they are left out, outside of words they separate. */
-const ACCENTS =
-  "\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u0309\u030a\u030b\u030c\u030f\u0311\u031b" +
-  "\u0323\u0324\u0325\u0326\u0327\u0328\u032d\u032e\u0330\u0331";
+/** Scripts written without blanks between words. Bopomofo, radicals and Hangul letters are among them. */
+export const UNSPACED_SCRIPTS: readonly (readonly [from: number, to: number])[] = [
+  [0x0e00, 0x0fff], // Thai, Lao, Tibetan
+  [0x1000, 0x109f], // Myanmar
+  [0x1100, 0x11ff], // Hangul letters
+  [0x1780, 0x17ff], // Khmer
+  [0x2e80, 0x9fff], // radicals, Kana, Bopomofo, Hangul, Han
+  [0xa960, 0xa97f],
+  [0xac00, 0xd7ff], // Hangul syllables
+  [0xf900, 0xfaff], // Han, compatibility
+  [0xff66, 0xffdc], // half-width Kana and Hangul
+  [0x20000, 0x3fffd], // Han, extensions
+];
+
+const LAST_OF_BMP = 0xffff;
+
+/** For each UTF-16 unit outside of surrogate pairs its class. */
+export const UNIT_CLASSES: Uint8Array = new Uint8Array(LAST_OF_BMP + 1);
+const astralStarts: number[] = [];
+const astralClasses: number[] = [];
+
+let next = 0;
+for (const [, name = "", length = ""] of CLASSES.matchAll(/([SLIUE])([0-9a-z]+)/g)) {
+  const from = next;
+  next += Number.parseInt(length, 36);
+  const kind = "SLIUE".indexOf(name);
+  if (from <= LAST_OF_BMP) UNIT_CLASSES.fill(kind, from, Math.min(next, LAST_OF_BMP + 1));
+  if (next > LAST_OF_BMP + 1) {
+    astralStarts.push(from);
+    astralClasses.push(kind);
+  }
+}
+
+/** The class of a character beyond U+FFFF. */
+export function astralClass(codePoint: number): number {
+  let low = 0;
+  let high = astralStarts.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if ((astralStarts[middle] ?? 0) <= codePoint) low = middle;
+    else high = middle - 1;
+  }
+  return astralClasses[low] ?? SEPARATOR;
+}
 
 /** Spellings of a letter that lower-casing keeps apart. */
 const VARIANTS: Readonly<Record<string, string>> = {
@@ -44,55 +99,17 @@ const VARIANTS: Readonly<Record<string, string>> = {
   ϵ: "ε",
 };
 
-/** Letters that keep their accent although Unicode takes it off. */
-const KEPT = /[ǠǡǢǣǮǯǼǽǾǿ]/u;
 const LATIN = /[\u00c0-\u0233\u1e00-\u1e9b\u1ea0-\u1ef9\u1fbe\u212b]/u;
-/** Upper-case letters whose lower case came with a later Unicode version. */
-const UNCASED =
-  /[\u037f\u0528-\u052e\u13a0-\u13f5\u1c89-\u1cbf\u2c2f\ua698-\ua69a\ua796-\ua79e\ua7ab-\ua7f5\u{104b0}-\u{104d3}\u{10570}-\u{10595}\u{10c80}-\u{10cb2}\u{10d50}-\u{10d65}\u{118a0}-\u{118bf}\u{16e40}-\u{16e5f}\u{16ea0}-\u{16eb8}\u{1e900}-\u{1e921}]/u;
-
-export const SEPARATOR = 0;
-export const LETTER = 1;
-export const ACCENT = 2;
-
-const LAST_OF_BMP = 0xffff;
-
-/** For each UTF-16 unit outside of surrogate pairs: SEPARATOR, LETTER or ACCENT. */
-export const UNIT_CLASSES: Uint8Array = new Uint8Array(LAST_OF_BMP + 1).fill(LETTER);
-const astralSeparators: (readonly [from: number, to: number])[] = [];
-
-for (const [from, to] of decodeRanges(SEPARATORS)) {
-  if (from <= LAST_OF_BMP) UNIT_CLASSES.fill(SEPARATOR, from, to + 1);
-  else astralSeparators.push([from, to]);
-}
-// Half a surrogate pair reaches SQLite as U+FFFD, which separates.
-UNIT_CLASSES.fill(SEPARATOR, 0xd800, 0xe000);
-for (const accent of ACCENTS) UNIT_CLASSES[accent.charCodeAt(0)] = ACCENT;
-
-export function isAstralLetter(codePoint: number): boolean {
-  let low = 0;
-  let high = astralSeparators.length - 1;
-  while (low <= high) {
-    const middle = (low + high) >> 1;
-    const range = astralSeparators[middle];
-    if (range === undefined) break;
-    if (codePoint < range[0]) high = middle - 1;
-    else if (codePoint > range[1]) low = middle + 1;
-    else return false;
-  }
-  return true;
-}
-
 const folded = new Map<string, string>();
 
-/** One character as the index spells it: lower case, Latin letters without accents, nothing for an accent. */
+/** One character as the index spells it: lower case, Latin letters without accents, nothing for what is ignored. */
 export function foldCharacter(character: string): string {
-  // From the CJK radicals on, what has two cases is rare and far apart, and what has one is too much to remember.
-  if (character >= "\u2e80") return hasOneCase(character) ? character : computeFold(character);
+  // From the CJK radicals on, letters with two cases are rare, and the others are too many to remember.
+  if (character >= "\u2e80" && hasOneCase(character)) return character;
   const known = folded.get(character);
   if (known !== undefined) return known;
   const result = computeFold(character);
-  folded.set(character, result);
+  if (character < "\u2e80") folded.set(character, result);
   return result;
 }
 
@@ -101,21 +118,15 @@ function hasOneCase(character: string): boolean {
 }
 
 function computeFold(character: string): string {
-  if (ACCENTS.includes(character)) return "";
+  if (classOf(character) === IGNORED) return "";
   const variant = VARIANTS[character];
   if (variant !== undefined) return variant;
-  if (UNCASED.test(character)) return character;
-  if (!LATIN.test(character) || KEPT.test(character)) return character.toLowerCase();
+  if (!LATIN.test(character)) return character.toLowerCase();
   const [base] = character.toLowerCase().normalize("NFD");
   return base ?? character;
 }
 
-function* decodeRanges(encoded: string): Generator<readonly [from: number, to: number]> {
-  const steps = encoded.trim().split(/\s+/);
-  let end = 0;
-  for (let i = 0; i + 1 < steps.length; i += 2) {
-    const from = end + Number.parseInt(steps[i] ?? "", 36);
-    end = from + Number.parseInt(steps[i + 1] ?? "", 36);
-    yield [from, end];
-  }
+function classOf(character: string): number {
+  const codePoint = character.codePointAt(0) ?? 0;
+  return codePoint > LAST_OF_BMP ? astralClass(codePoint) : (UNIT_CLASSES[codePoint] ?? SEPARATOR);
 }

@@ -1,0 +1,242 @@
+// What of a message is searched: its readable text, and the document that FTS5 is given for it. Pure; whole messages,
+// nothing is cut.
+import { parseOutsideJson } from "../../lib/index.ts";
+import { decodeUtf8, STRUCTURED_PREFIX } from "../content.ts";
+import { indexText } from "./tokens.ts";
+
+export { indexTerms, type Token, tokenize as words } from "./tokens.ts";
+
+/** Raise it whenever documents are made differently: an index of another version is built anew. */
+export const DOCUMENT_VERSION = 1;
+
+/** Begins every filter token. No word does: it is a control character. */
+export const MARK = "\u0080";
+
+/** Columns of `messages` that are searched. */
+export type IndexRow = {
+  readonly role: string;
+  readonly content: string | Uint8Array | null;
+  readonly tool_name: string | null;
+  readonly tool_calls: string | null;
+};
+
+/** Numbers of `hermes_memory_no` (session) and `hermes_memory_word` (the others). */
+export type Marks = {
+  readonly session: number;
+  readonly source: number;
+  readonly role: number;
+  readonly user: number | null;
+  /** Neither active nor compacted, or not for display. */
+  readonly isHidden: boolean;
+};
+
+export type Texts = {
+  /** The content, without JSON around it, encoded data, terminal sequences and control characters. */
+  readonly said: string;
+  /** The tool's name, and names and arguments of tool calls. */
+  readonly did: string;
+};
+
+export function documentText(row: IndexRow, marks: Marks): string {
+  const { said, did } = textsOf(row);
+  const filters = markTokens(marks).join(" ");
+  return `${filters} ${indexText(said)}${did === "" ? "" : ` ${indexText(did)}`}`;
+}
+
+export function markTokens({ session, source, role, user, isHidden }: Marks): string[] {
+  const tokens = [filterToken("session", session), filterToken("source", source), filterToken("role", role)];
+  if (user !== null) tokens.push(filterToken("user", user));
+  if (isHidden) tokens.push(HIDDEN_TOKEN);
+  return tokens;
+}
+
+export type FilterKind = "session" | "source" | "role" | "user";
+
+export const HIDDEN_TOKEN = `${MARK}i`;
+const FILTER_LETTERS: Readonly<Record<FilterKind, string>> = {
+  session: "n",
+  source: "s",
+  role: "r",
+  user: "u",
+};
+
+/** The token that stands in the document of every message of this session, source, role or user. */
+export function filterToken(kind: FilterKind, number: number): string {
+  return `${MARK}${FILTER_LETTERS[kind]}${number.toString(36)}`;
+}
+
+export function textsOf(row: IndexRow): Texts {
+  const parts: Parts = { said: [], did: [] };
+  addContent(parts, row.content);
+  if (row.tool_name) parts.did.push(row.tool_name);
+  if (row.tool_calls) addToolCalls(parts.did, row.tool_calls);
+  return { said: readable(parts.said), did: readable(parts.did) };
+}
+
+type Parts = { readonly said: string[]; readonly did: string[] };
+
+/** Pictures and documents are stored inside their message, so only the depth is bounded. */
+const STORED = { maxChars: Number.POSITIVE_INFINITY };
+
+function addContent(parts: Parts, stored: string | Uint8Array | null): void {
+  if (stored === null) return;
+  const text = typeof stored === "string" ? stored : decodeUtf8(stored);
+  if (!text.startsWith(STRUCTURED_PREFIX)) {
+    parts.said.push(text);
+    return;
+  }
+  const json = text.slice(STRUCTURED_PREFIX.length);
+  const parsed = parseOutsideJson(json, STORED);
+  if (!parsed.ok) parts.said.push(json);
+  else if (!Array.isArray(parsed.value)) addPart(parts, parsed.value);
+  else for (const part of parsed.value) addPart(parts, part);
+}
+
+/** Content parts that are calls of tools. */
+const CALL_TYPES: ReadonlySet<unknown> = new Set([
+  "tool_use",
+  "server_tool_use",
+  "tool_call",
+  "tool-call",
+  "function_call",
+]);
+
+function addPart(parts: Parts, part: unknown): void {
+  if (isObject(part) && CALL_TYPES.has(part["type"])) addCall(parts.did, part);
+  else addValues(parts.said, part, ENVELOPE_KEYS);
+}
+
+function addToolCalls(did: string[], stored: string): void {
+  const parsed = parseOutsideJson(stored, STORED);
+  if (!parsed.ok) did.push(stored);
+  else if (Array.isArray(parsed.value)) for (const call of parsed.value) addCall(did, call);
+  else addCall(did, parsed.value);
+}
+
+/** Values under these keys are machine words (`function`, `call_8f3a`) that would match everybody's questions. */
+const ENVELOPE_KEYS: ReadonlySet<string> = new Set(["id", "type", "call_id", "tool_call_id", "tool_use_id"]);
+const ARGUMENT_KEYS: ReadonlySet<string> = new Set(["arguments", "input", "args", "parameters"]);
+
+function addCall(did: string[], call: unknown): void {
+  if (!isObject(call)) {
+    addValues(did, call, ENVELOPE_KEYS);
+    return;
+  }
+  for (const [key, value] of Object.entries(call)) {
+    if (ENVELOPE_KEYS.has(key)) continue;
+    if (ARGUMENT_KEYS.has(key)) addArguments(did, value);
+    else if (key === "function" || key === "custom") addCall(did, value);
+    else addValues(did, value, ENVELOPE_KEYS);
+  }
+}
+
+/** Everything in them is a word that somebody may remember: keys, values, also those called `id` or `type`. */
+function addArguments(did: string[], value: unknown): void {
+  if (typeof value !== "string") {
+    addKeysAndValues(did, value);
+    return;
+  }
+  const parsed = parseOutsideJson(value, STORED);
+  if (parsed.ok) addKeysAndValues(did, parsed.value);
+  else did.push(value);
+}
+
+// Both walk by recursion: the parser has bounded the depth.
+function addKeysAndValues(texts: string[], value: unknown): void {
+  if (Array.isArray(value)) for (const each of value) addKeysAndValues(texts, each);
+  else if (isObject(value)) {
+    for (const [key, each] of Object.entries(value)) {
+      texts.push(key);
+      addKeysAndValues(texts, each);
+    }
+  } else texts.push(String(value));
+}
+
+function addValues(texts: string[], value: unknown, silent: ReadonlySet<string>): void {
+  if (typeof value === "string" || typeof value === "number") texts.push(String(value));
+  else if (Array.isArray(value)) for (const each of value) addValues(texts, each, silent);
+  else if (isObject(value)) {
+    for (const [key, each] of Object.entries(value)) if (!silent.has(key)) addValues(texts, each, silent);
+  }
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function readable(parts: readonly string[]): string {
+  const text = parts.length === 1 ? (parts[0] ?? "") : parts.filter((part) => part !== "").join(" ");
+  return withoutEncoded(withoutControls(text));
+}
+
+// Blanks that are kept: tab, line feed, carriage return.
+const CONTROL = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]/;
+const CONTROLS = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]/g;
+/** Colours may change in the middle of a word; other sequences move the cursor. */
+const COLOURS = /\x1b\[[0-9;:]*m/g;
+const SEQUENCES = /\x1b(?:\[[0-?]*[ -/]*[@-~]|\][0-9]*;?|[@-Z\\^_])/g;
+
+/** Without terminal sequences; every other control character, the zero byte among them, is a blank. */
+function withoutControls(text: string): string {
+  if (!CONTROL.test(text)) return text;
+  return text.replace(COLOURS, "").replace(SEQUENCES, " ").replace(CONTROLS, " ");
+}
+
+/** Shorter runs are keys, digests and names that somebody may look for. */
+const SHORTEST_ENCODED = 512;
+
+/** Only long base64 is left out: a picture or a file, in which nobody can look for a word. */
+function withoutEncoded(text: string): string {
+  if (text.length < SHORTEST_ENCODED) return text;
+  let kept = "";
+  let copied = 0;
+  // A run that long covers one of these places, so only the characters around them are looked at.
+  for (let at = SHORTEST_ENCODED - 1; at < text.length; at += SHORTEST_ENCODED) {
+    if (!isBase64(text.charCodeAt(at))) continue;
+    let start = at;
+    while (start > copied && isBase64(text.charCodeAt(start - 1))) start -= 1;
+    let end = at + 1;
+    while (end < text.length && isBase64(text.charCodeAt(end))) end += 1;
+    if (end - start >= SHORTEST_ENCODED && isEncoded(text, start, end)) {
+      kept += `${text.slice(copied, start)} `;
+      copied = end;
+    }
+    at = Math.max(at, end - 1);
+  }
+  return copied === 0 ? text : kept + text.slice(copied);
+}
+
+function isBase64(unit: number): boolean {
+  return (BASE64[unit] ?? 0) === 1;
+}
+
+const BASE64 = new Uint8Array(128);
+for (const character of "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_-") {
+  BASE64[character.charCodeAt(0)] = 1;
+}
+
+/** Of encoded bytes 15 % are in rows of three or more small letters; of a path or a list of names about half. */
+const WORD_LETTERS = 3;
+const MOST_IN_WORDS = 0.3;
+
+/** Encoded bytes mix cases and digits and hold hardly anything like a word. */
+function isEncoded(text: string, start: number, end: number): boolean {
+  let hasUpper = false;
+  let hasLower = false;
+  let hasDigit = false;
+  let inWords = 0;
+  let letters = 0;
+  for (let at = start; at <= end; at += 1) {
+    const unit = at < end ? text.charCodeAt(at) : 0;
+    if (unit >= 0x61 && unit <= 0x7a) {
+      hasLower = true;
+      letters += 1;
+      continue;
+    }
+    if (letters >= WORD_LETTERS) inWords += letters;
+    letters = 0;
+    if (unit >= 0x41 && unit <= 0x5a) hasUpper = true;
+    else if (unit >= 0x30 && unit <= 0x39) hasDigit = true;
+  }
+  return hasUpper && hasLower && hasDigit && inWords <= MOST_IN_WORDS * (end - start);
+}
