@@ -200,8 +200,8 @@ export type StoreStats = {
   readonly oldestStartedAt: number | null;
   readonly sources: readonly { readonly source: string; readonly sessions: number }[];
   readonly bytes: number;
-  /** `reference`: the index as the Python original made it; `hermes sessions optimize` turns it into `compact`. */
-  readonly index: "compact" | "reference" | "converting" | "missing";
+  /** `building`: older messages are still to be indexed, which goes on in the background. `missing`: no process has written one yet. */
+  readonly index: "ready" | "building" | "missing";
 };
 
 export type Progress = { readonly step: string; readonly done: number; readonly total: number };
@@ -210,8 +210,8 @@ export type LongWork = { readonly onProgress?: (progress: Progress) => void; rea
 export type OptimizeOutcome = {
   readonly bytesBefore: number;
   readonly bytesAfter: number;
-  /** False when the index was compact already. */
-  readonly converted: boolean;
+  /** `in-use`: another process has the file open, so that it was not rewritten. */
+  readonly vacuum: "done" | "in-use" | "not-asked";
   /** False when the signal stopped the work; the next call goes on where this one stopped. */
   readonly finished: boolean;
 };
@@ -270,7 +270,7 @@ export interface SessionStore extends AsyncDisposable {
   setMeta(key: string, value: string): Promise<void>;
 
   // Messages
-  /** Resolves when the message is on disk and indexed. Rejects with `unknown-session`. */
+  /** Resolves when the message is on disk; every search from then on finds it. Rejects with `unknown-session`. */
   appendMessage(sessionId: string, message: MessageInput): Promise<number>;
   /** All of them or none, in one transaction. */
   appendMany(
@@ -453,11 +453,11 @@ export interface SessionStore extends AsyncDisposable {
       readonly vacuum?: boolean;
     },
   ): Promise<AutoMaintenance>;
-  /** Merges each full-text index; the number of indexes. */
+  /** Merges our full-text index; the number of indexes. Those of other programs are theirs. */
   optimizeFts(): Promise<number>;
-  /** `optimizeFts`, then gives free space back to the file system. */
+  /** `optimizeFts`, then gives free space back to the file system unless another process has the file open. */
   vacuum(): Promise<number>;
-  /** Turns the original's index into the compact one. Interruptible; the old index serves until the new one is whole. */
+  /** Finishes and merges the search index, then gives free space back. Interruptible. */
   optimize(work?: LongWork & { readonly vacuum?: boolean }): Promise<OptimizeOutcome>;
   checkHealth(): Promise<Health>;
   /** Hides untitled short sessions that look like runs of subagents, as the original's upgrade does. How many. */

@@ -39,18 +39,9 @@ export async function checkSessions({ home }: Patient): Promise<Finding[]> {
 }
 
 function aboutIndex(index: string): Finding[] {
-  if (index === "reference") {
-    const remedy = "'hermes sessions optimize' makes it a third of the size.";
-    return [warn("sessions", "The search index is as the Python original makes it.", remedy)];
-  }
-  if (index !== "converting") return [];
-  return [
-    warn(
-      "sessions",
-      "A conversion of the search index was stopped.",
-      "Finish it with 'hermes sessions optimize'.",
-    ),
-  ];
+  if (index !== "building") return [];
+  const remedy = "It goes on with the next command that writes; 'hermes sessions optimize' finishes it now.";
+  return [warn("sessions", "The search index is still being built.", remedy)];
 }
 
 /** Files whose session is gone. What may be the only copy of a conversation is only mentioned. */

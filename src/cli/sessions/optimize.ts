@@ -14,13 +14,11 @@ export const optimize: CommandBody = async (input, context) => {
     };
   const isVacuum = input.flags["no-vacuum"] !== true;
   const progress = progressDisplay(context.io, { isVerbose: input.flags.verbose === true });
-  const { bytes: before } = await store.stats();
   const done = await context.io.untilInterrupted(async (signal) => {
     try {
       const work = { signal, onProgress: progress.show, vacuum: isVacuum };
-      const { finished, converted } = await store.optimize(work);
-      // Merged already; asked once more, it only counts.
-      return finished ? { converted, indexes: await store.optimizeFts() } : undefined;
+      const outcome = await store.optimize(work);
+      return outcome.finished ? outcome : undefined;
     } finally {
       progress.clear();
     }
@@ -33,15 +31,20 @@ export const optimize: CommandBody = async (input, context) => {
       exitCode: 130,
     };
   }
-  const after = (await store.stats()).bytes;
+  const { bytesBefore: before, bytesAfter: after, vacuum } = done;
   const reclaimed = Math.max(0, before - after);
   const sizes = { bytes_before: before, bytes_after: after, bytes_reclaimed: reclaimed };
   return {
-    json: { success: true, indexes: done.indexes, converted: done.converted, ...sizes },
+    json: { success: true, indexes: 1, vacuum, ...sizes },
     lines: [
-      ...(done.converted ? ["Made the search index compact."] : []),
-      `Optimized ${done.indexes} FTS index(es).`,
+      "Optimized the search index.",
       `Database size: ${megabytes(before)} MB -> ${megabytes(after)} MB (reclaimed ${megabytes(reclaimed)} MB)`,
     ],
+    notes:
+      vacuum === "in-use"
+        ? [
+            "Another process has the database open, so free space stays in the file. Close it and run this again.",
+          ]
+        : [],
   };
 };

@@ -15,10 +15,9 @@ const NOTHING: StoreStats = {
 };
 
 const INDEXES: Record<StoreStats["index"], string> = {
-  compact: "compact",
-  reference: "as the original makes it; 'hermes sessions optimize' makes it compact",
-  converting: "half-way to compact; 'hermes sessions optimize' goes on",
-  missing: "none: this file cannot be searched",
+  ready: "ready",
+  building: "being built; 'hermes sessions optimize' finishes it now",
+  missing: "none yet; the first command that writes to this file builds it",
 };
 
 export const stats: CommandBody = async (_input, context) => {

@@ -4,7 +4,7 @@ import { statSync } from "node:fs";
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { sessionError } from "../errors.ts";
-import { isBusy, toSessionError } from "./failures.ts";
+import { isBusy, isStaleSchema, toSessionError } from "./failures.ts";
 
 /** How long SQLite itself may block the event loop in one attempt. */
 export const BUSY_TIMEOUT_MS = 25;
@@ -14,8 +14,17 @@ const TURN_MS = 15;
 const WRITES_BETWEEN_LOOKS = 16;
 /** SQLite's own default: long enough to write hot pages once, short enough to recover from fast. */
 const LONG_LOG_PAGES = 1000;
+/** From here on a checkpoint holds writers off until the log begins anew: with several writers it would grow for ever. */
+const ENDLESS_LOG_PAGES = 4000;
+/** What a log that began anew is cut to. */
+export const LOG_LIMIT_BYTES = 8_388_608;
 
 export type Values = Readonly<Record<string, SQLInputValue>>;
+
+export type WriteOptions = {
+  /** How long to wait for another process. Default: the limit of the connection. */
+  readonly waitLimitMs?: number;
+};
 
 export type ConnectionOptions = {
   readonly db: DatabaseSync;
@@ -27,6 +36,9 @@ export type ConnectionOptions = {
   readonly waitLimitMs?: number;
 };
 
+/** Runs inside the transaction that is tried again, before the work itself. */
+export type Remedy = () => void;
+
 export class Connection {
   // Of the process, not of a connection: a loop that opens, reads and closes has to let others in as well.
   static #lastTurn = performance.now();
@@ -37,6 +49,10 @@ export class Connection {
   readonly waitLimitMs: number;
   readonly #statements = new Map<string, StatementSync>();
   readonly #file: string | undefined;
+  /** Called after every transaction that wrote. */
+  onWrite: (() => void) | undefined;
+  /** For failures that can be put right: what to do before the second and last attempt. */
+  remedyFor: ((cause: unknown) => Remedy | undefined) | undefined;
   #isClosed = false;
   #writes = 0;
 
@@ -74,9 +90,10 @@ export class Connection {
   }
 
   /** One transaction. `work` may run more than once, so it must not change anything outside the database. */
-  async write<T>(work: () => T): Promise<T> {
+  async write<T>(work: () => T, options: WriteOptions = {}): Promise<T> {
     this.refuseIfReadOnly();
-    const value = await this.#attempt("BEGIN IMMEDIATE", work);
+    const value = await this.#attempt("BEGIN IMMEDIATE", work, options.waitLimitMs);
+    this.onWrite?.();
     this.#writes += 1;
     if (this.#writes % WRITES_BETWEEN_LOOKS === 0) setImmediate(() => this.#checkpointLongLog());
     return value;
@@ -108,22 +125,46 @@ export class Connection {
     return this.#isClosed;
   }
 
-  #attempt<T>(begin: "BEGIN" | "BEGIN IMMEDIATE", work: () => T): Promise<T> {
+  #attempt<T>(begin: "BEGIN" | "BEGIN IMMEDIATE", work: () => T, waitLimitMs?: number): Promise<T> {
+    let remedy: Remedy | undefined;
     return this.#patiently(() => {
-      this.run(begin);
-      try {
-        const value = work();
-        this.run("COMMIT");
-        return value;
-      } catch (cause) {
-        // A full disk makes SQLite roll back by itself.
-        if (this.db.isTransaction) this.run("ROLLBACK");
-        throw cause;
+      for (;;) {
+        try {
+          return this.#transaction(begin, remedy === undefined ? work : afterwards(remedy, work));
+        } catch (cause) {
+          if (remedy !== undefined || isBusy(cause)) throw cause;
+          remedy = this.#remedy(cause);
+          if (remedy === undefined) throw cause;
+        }
       }
-    });
+    }, waitLimitMs);
   }
 
-  async #patiently<T>(work: () => T): Promise<T> {
+  #transaction<T>(begin: "BEGIN" | "BEGIN IMMEDIATE", work: () => T): T {
+    this.run(begin);
+    try {
+      const value = work();
+      this.run("COMMIT");
+      return value;
+    } catch (cause) {
+      // A full disk makes SQLite roll back by itself.
+      if (this.db.isTransaction) this.run("ROLLBACK");
+      throw cause;
+    }
+  }
+
+  /**
+   * After a VACUUM or a change of the schema by another process, FTS5 may have prepared statements of its own against the
+   * schema of before, and says that a table is missing. All statements are made anew then, once.
+   */
+  #remedy(cause: unknown): Remedy | undefined {
+    const special = this.remedyFor?.(cause);
+    if (special !== undefined) return special;
+    if (!isStaleSchema(cause)) return undefined;
+    return () => this.#statements.clear();
+  }
+
+  async #patiently<T>(work: () => T, waitLimitMs = this.waitLimitMs): Promise<T> {
     await this.#letOthersIn();
     const start = performance.now();
     for (;;) {
@@ -137,7 +178,7 @@ export class Connection {
         return work();
       } catch (cause) {
         const waited = performance.now() - start;
-        if (!isBusy(cause) || waited >= this.waitLimitMs) throw toSessionError(cause, this.path);
+        if (!isBusy(cause) || waited >= waitLimitMs) throw toSessionError(cause, this.path);
       }
       await sleep(20 + Math.random() * 130);
       Connection.#lastTurn = performance.now();
@@ -169,10 +210,15 @@ export class Connection {
     if (this.#isClosed || this.#isReplaced()) return;
     // NOOP only counts. A SQLite that does not know it yet takes it for PASSIVE, which is harmless.
     const state = this.#checkpoint("NOOP");
-    if (state !== undefined && state.log - state.checkpointed >= LONG_LOG_PAGES) this.#checkpoint("PASSIVE");
+    if (state === undefined) return;
+    // RESTART waits for writers and readers no longer than the busy timeout, and does at least what PASSIVE does.
+    if (state.log >= ENDLESS_LOG_PAGES) this.#checkpoint("RESTART");
+    else if (state.log - state.checkpointed >= LONG_LOG_PAGES) this.#checkpoint("PASSIVE");
   }
 
-  #checkpoint(mode: "NOOP" | "PASSIVE" | "TRUNCATE"): { log: number; checkpointed: number } | undefined {
+  #checkpoint(
+    mode: "NOOP" | "PASSIVE" | "RESTART" | "TRUNCATE",
+  ): { log: number; checkpointed: number } | undefined {
     try {
       return this.get(`PRAGMA wal_checkpoint(${mode})`);
     } catch {
@@ -187,6 +233,13 @@ export class Connection {
     this.#statements.set(sql, statement);
     return statement;
   }
+}
+
+function afterwards<T>(remedy: Remedy, work: () => T): () => T {
+  return () => {
+    remedy();
+    return work();
+  };
 }
 
 /**

@@ -2,9 +2,11 @@
 import type { Clock } from "../../lib/index.ts";
 import { readScope, type Scope } from "../scope.ts";
 import type { Connection } from "./connection.ts";
+import type { SearchIndex } from "./index/search-index.ts";
 
 export type StoreContext = {
   readonly connection: Connection;
+  readonly index: SearchIndex;
   readonly clock: Clock;
   /** One line about data that could not be read as it should; never holds any of it. */
   warn(message: string): void;

@@ -1,22 +1,8 @@
-// Brings a writable file to the schema this program works with: tables, columns, data of older versions, our side
-// tables, the full-text index. Everything in one transaction, and no lock at all when nothing has to be done.
+// Brings a writable file to what this program works with. In files up to version 16: tables, columns, data of older
+// versions. In every file: our own tables and the search index. Everything in one transaction, and no lock at all when
+// nothing has to be done.
 import type { DatabaseSync } from "node:sqlite";
-import {
-  BUILD,
-  BUILD_OBJECTS,
-  BUILD_TRIGGERS,
-  COMPACT,
-  FTS_TABLES,
-  FTS_TRIGGERS,
-  fillReferenceTable,
-  fillSideText,
-  NEW_TRIGRAMS,
-  NEW_WORDS,
-  REFERENCE_TABLES,
-  REFERENCE_TRIGGERS,
-  tuneMerging,
-} from "./index-layout.ts";
-import { fillWords } from "./index-words.ts";
+import { ensureIndex, isIndexCurrent } from "./index/ensure-index.ts";
 import {
   type Column,
   CREATE_TITLE_INDEX,
@@ -28,67 +14,63 @@ import {
   TITLE_INDEX,
 } from "./schema.ts";
 import { ACTIVITY, FILL_ACTIVITY, ORIGINS, OWN_TABLES, type SchemaObject } from "./side-tables.ts";
-import { messagesWithZeros, takeOverRows } from "./take-over.ts";
 import { UPGRADE_STEPS } from "./upgrade.ts";
 
-/** Below it the original's index lacks the tool columns; it is thrown away and made anew, in our shape. */
+/** Below it the original's index lacks the tool columns. Its own upgrade throws the index away, and so does ours. */
 const FIRST_VERSION_WITH_TOOL_INDEX = 11;
 
-export type IndexLayout = "compact" | "reference" | "missing";
+export const UPSTREAM_INDEXES = ["messages_fts", "messages_fts_trigram"] as const;
+
+export const UPSTREAM_TRIGGERS = UPSTREAM_INDEXES.flatMap((name) =>
+  ["insert", "delete", "update"].map((event) => `${name}_${event}`),
+);
 
 /** True when `ensureSchema` would change nothing. Takes no lock. */
 export function isCurrent(db: DatabaseSync): boolean {
   const found = readSchema(db);
+  return (
+    isTheirPartCurrent(db, found) &&
+    [...ACTIVITY, ...ORIGINS, ...ownObjects(db, found)].every((object) => isAsWanted(found, object)) &&
+    isIndexCurrent(db)
+  );
+}
+
+function isTheirPartCurrent(db: DatabaseSync, found: Schema): boolean {
+  const version = versionOf(db);
+  if (version > SCHEMA_VERSION) return true; // a later program looks after its own tables
   const expected = [...Object.keys(TABLES), ...Object.keys(INDEXES), TITLE_INDEX];
   return (
+    version === SCHEMA_VERSION &&
     expected.every((name) => found.has(name)) &&
-    versionOf(db) >= SCHEMA_VERSION &&
     missingColumns(db, "sessions", SESSION_COLUMNS).length === 0 &&
-    missingColumns(db, "messages", MESSAGE_COLUMNS).length === 0 &&
-    [...ACTIVITY, ...ORIGINS, ...ownObjects(db, found)].every((object) => isAsWanted(found, object)) &&
-    indexIsCurrent(found)
+    missingColumns(db, "messages", MESSAGE_COLUMNS).length === 0
   );
 }
 
 /** To be called inside a write transaction. Returns what a user should know. */
 export function ensureSchema(db: DatabaseSync, hasFts5 = true): string[] {
   const warnings: string[] = [];
-  for (const sql of Object.values(TABLES)) db.exec(sql);
-  addColumns(db, "sessions", SESSION_COLUMNS);
-  addColumns(db, "messages", MESSAGE_COLUMNS);
-  for (const [name, on] of Object.entries(INDEXES)) db.exec(`CREATE INDEX IF NOT EXISTS ${name} ON ${on}`);
-
   const version = versionOf(db);
-  // Before any row is touched: the original's triggers index a row again whatever changes in it.
-  if (hasFts5) ensureIndex(db, version);
-  else {
-    const triggers = [...FTS_TRIGGERS, ...BUILD_TRIGGERS.map(({ name }) => name)];
-    for (const name of triggers) db.exec(`DROP TRIGGER IF EXISTS ${name}`);
-    warnings.push("This SQLite has no FTS5: conversations are stored, but cannot be searched until it has.");
+  if (version <= SCHEMA_VERSION) {
+    for (const sql of Object.values(TABLES)) db.exec(sql);
+    addColumns(db, "sessions", SESSION_COLUMNS);
+    addColumns(db, "messages", MESSAGE_COLUMNS);
+    for (const [name, on] of Object.entries(INDEXES)) db.exec(`CREATE INDEX IF NOT EXISTS ${name} ON ${on}`);
+    // Before any row is touched: the original's triggers index a row again whatever changes in it.
+    if (version < FIRST_VERSION_WITH_TOOL_INDEX || !hasFts5)
+      for (const name of UPSTREAM_TRIGGERS) db.exec(`DROP TRIGGER IF EXISTS ${name}`);
+    if (version < FIRST_VERSION_WITH_TOOL_INDEX && hasFts5)
+      for (const name of UPSTREAM_INDEXES) db.exec(`DROP TABLE IF EXISTS ${name}`);
+    if (version < SCHEMA_VERSION) upgradeData(db, version);
+    warnings.push(...ensureTitleIndex(db));
   }
-  if (version < SCHEMA_VERSION) upgradeData(db, version);
-  warnings.push(...ensureTitleIndex(db));
   ensureActivity(db);
   ensureObjects(db, ORIGINS);
   ensureObjects(db, ownObjects(db, readSchema(db)));
+  if (hasFts5) ensureIndex(db);
+  else
+    warnings.push("This SQLite has no FTS5: conversations are stored, but cannot be searched until it has.");
   return warnings;
-}
-
-export function indexLayout(db: DatabaseSync): IndexLayout {
-  return layoutOf(readSchema(db));
-}
-
-export function isBeingConverted(db: DatabaseSync): boolean {
-  return readSchema(db).has(BUILD);
-}
-
-/** Begins to build a compact index beside another one, or leaves the beginning that is there if it can be gone on with. */
-export function ensureBuild(db: DatabaseSync): void {
-  const found = readSchema(db);
-  if (BUILD_OBJECTS.every((object) => isAsWanted(found, object))) return;
-  replaceObjects(db, BUILD_OBJECTS);
-  for (const name of [NEW_WORDS, NEW_TRIGRAMS]) db.exec(tuneMerging(name));
-  db.exec(`INSERT INTO ${BUILD}(built) SELECT COALESCE(MIN(id), 1) - 1 FROM messages`);
 }
 
 export function hasFts5(db: DatabaseSync): boolean {
@@ -102,14 +84,6 @@ export function versionOf(db: DatabaseSync): number {
   return typeof row?.version === "number" ? row.version : 0;
 }
 
-/** Empties the compact index and fills it again from the messages. */
-export function rebuildCompact(db: DatabaseSync): void {
-  db.exec("DELETE FROM hermes_memory_text");
-  db.exec(fillSideText("1"));
-  fillWords(db, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
-  for (const name of FTS_TABLES) db.exec(`INSERT INTO ${name}(${name}) VALUES('rebuild')`);
-}
-
 type Schema = ReadonlyMap<string, string>;
 
 function readSchema(db: DatabaseSync): Schema {
@@ -117,23 +91,8 @@ function readSchema(db: DatabaseSync): Schema {
   return new Map(rows.map(({ name, sql }) => [String(name), String(sql ?? "")]));
 }
 
-/** Renaming a virtual table puts its name in quotes. */
 function isAsWanted(found: Schema, { name, sql }: SchemaObject): boolean {
-  return found.get(name)?.replace(/^(CREATE VIRTUAL TABLE )["']([a-z_]+)["']/, "$1$2") === sql;
-}
-
-function layoutOf(found: Schema): IndexLayout {
-  const tables = FTS_TABLES.map((name) => found.get(name));
-  if (tables.every((sql) => sql?.includes("content='hermes_memory_"))) return "compact";
-  if (tables.every((sql) => sql !== undefined && !/content\s*=/.test(sql))) return "reference";
-  return "missing";
-}
-
-function indexIsCurrent(found: Schema): boolean {
-  const layout = layoutOf(found);
-  if (layout === "missing") return false;
-  const wanted = layout === "compact" ? COMPACT : REFERENCE_TRIGGERS;
-  return wanted.every((object) => isAsWanted(found, object));
+  return found.get(name) === sql;
 }
 
 function missingColumns(db: DatabaseSync, name: string, columns: readonly Column[]): Column[] {
@@ -200,40 +159,6 @@ function ownObjects(db: DatabaseSync, found: Schema): readonly SchemaObject[] {
     const isOurs = sql?.startsWith("CREATE TABLE") && missingColumns(db, name, columns).length === 0;
     return sql === undefined || isOurs ? objects : [];
   });
-}
-
-function ensureIndex(db: DatabaseSync, version: number): void {
-  const found = readSchema(db);
-  if (version >= FIRST_VERSION_WITH_TOOL_INDEX && indexIsCurrent(found)) return;
-  for (const name of FTS_TRIGGERS) db.exec(`DROP TRIGGER IF EXISTS ${name}`);
-  const layout = version < FIRST_VERSION_WITH_TOOL_INDEX ? "missing" : layoutOf(found);
-  const missedNothing = FTS_TRIGGERS.every((name) => found.has(name));
-  if (layout === "reference") takeOverReferenceIndex(db, missedNothing);
-  else makeCompactIndex(db);
-}
-
-/** From nothing, or from an index whose triggers were others for a while, so that it may have missed something. */
-function makeCompactIndex(db: DatabaseSync): void {
-  dropObjects(db, BUILD_OBJECTS); // a conversion that was under way has nothing left to convert
-  replaceObjects(db, COMPACT);
-  for (const name of FTS_TABLES) db.exec(tuneMerging(name));
-  rebuildCompact(db);
-}
-
-/**
- * Rows that the original's triggers indexed with zero bytes could not be deleted any more. Where they cannot be indexed
- * again one by one, or rows were missed because there were no triggers for a while, the table is filled anew: dropping
- * it needs no agreement about what is in it.
- */
-function takeOverReferenceIndex(db: DatabaseSync, missedNothing: boolean): void {
-  const ids = missedNothing ? messagesWithZeros(db) : [];
-  for (const name of FTS_TABLES) {
-    if (missedNothing && takeOverRows(db, name, ids)) continue;
-    db.exec(`DROP TABLE ${name}`);
-    db.exec(REFERENCE_TABLES[name]);
-    db.exec(fillReferenceTable(name));
-  }
-  for (const { sql } of REFERENCE_TRIGGERS) db.exec(sql);
 }
 
 function replaceObjects(db: DatabaseSync, objects: readonly SchemaObject[]): void {

@@ -2,12 +2,14 @@
 import { describeCause, HermesError } from "../../lib/index.ts";
 import { sessionError } from "../errors.ts";
 
+const ERROR = 1;
 const BUSY = 5;
 const LOCKED = 6;
 const READ_ONLY = 8;
 const IO = 10;
 const CORRUPT = 11;
 const FULL = 13;
+const SCHEMA = 17;
 const NOT_A_DATABASE = 26;
 const FOREIGN_KEY = 787;
 
@@ -20,6 +22,17 @@ export function sqliteCode(cause: unknown): number | undefined {
 export function isBusy(cause: unknown): boolean {
   const code = primaryCode(cause);
   return code === BUSY || code === LOCKED;
+}
+
+/** A statement was made for a schema that is no longer the one of the file. */
+export function isStaleSchema(cause: unknown): boolean {
+  const code = primaryCode(cause);
+  return code === SCHEMA || (code === ERROR && /no such table|no such column/.test(describeCause(cause)));
+}
+
+/** The pages of the file, or an index in it, contradict themselves. */
+export function isCorrupt(cause: unknown): boolean {
+  return primaryCode(cause) === CORRUPT;
 }
 
 export function isForeignKeyFailure(cause: unknown): boolean {

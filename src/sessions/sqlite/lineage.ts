@@ -13,7 +13,6 @@ import { lockHolder } from "./locks.ts";
 import {
   ADD_TO_COUNTERS,
   appendColumns,
-  copyWords,
   INSERT_ORIGIN,
   type ReadOptions,
   readInTimeOrder,
@@ -84,7 +83,7 @@ const ROWS_TO_COPY = `
 `;
 const COPIED = columnList(MESSAGE_COLUMNS.filter(({ name }) => name !== "id" && name !== "session_id"));
 const COPY_ROW = `
-  INSERT INTO messages (id, session_id, ${COPIED}) SELECT :copy, :to, ${COPIED} FROM messages WHERE id = :id
+  INSERT INTO messages (session_id, ${COPIED}) SELECT :to, ${COPIED} FROM messages WHERE id = :id
 `;
 
 export type LineageOperations = Pick<
@@ -250,7 +249,7 @@ function copyMessages(
   }
   const rows = connection.all<{ id: number; calls: number }>(ROWS_TO_COPY, { from, until });
   const ids = rows.map(({ id }) => {
-    const { lastId } = connection.run(COPY_ROW, { id, to, copy: copyWords(connection, id) });
+    const { lastId } = connection.run(COPY_ROW, { id, to });
     connection.run(INSERT_ORIGIN, { id: lastId, origin: id });
     return lastId;
   });

@@ -1,15 +1,17 @@
 // Housekeeping: merging the index, giving space back, what is done once a day, health.
 import { statSync } from "node:fs";
 import { describeCause } from "../../lib/index.ts";
-import type { Health, SessionStore } from "../store.ts";
+import type { Health, SessionStore, StoreStats } from "../store.ts";
 import { type Answer, runAside, runOneAside } from "./aside.ts";
 import type { Connection } from "./connection.ts";
 import { type StoreContext, seconds } from "./context.ts";
 import type { DeletionOperations } from "./deletion.ts";
-import { indexLayout, isBeingConverted, isCurrent } from "./ensure-schema.ts";
+import { isCurrent, UPSTREAM_INDEXES } from "./ensure-schema.ts";
 import { isBusy, toSessionError } from "./failures.ts";
-import { FTS_TABLES } from "./index-layout.ts";
+import { isUsable, stateOf } from "./index/ensure-index.ts";
+import { FTS } from "./index/tables.ts";
 import { isWritableFile } from "./open-database.ts";
+import { otherHolders } from "./other-holders.ts";
 import { readMeta, setMeta } from "./sessions.ts";
 import { HIDE_ORPHANS } from "./upgrade.ts";
 
@@ -71,7 +73,7 @@ export function maintenanceOperations(
       return changes;
     });
   const vacuum = async () => {
-    const merged = await mergeIndexes(connection);
+    const merged = await mergeIndex(connection);
     await giveSpaceBack(connection);
     return merged;
   };
@@ -94,15 +96,16 @@ export function maintenanceOperations(
         const isDue = Number.isNaN(last) || last > now || now - last >= minIntervalHours * 3600;
         if (!isDue) return { skipped: true, pruned: 0, vacuumed: false };
         const pruned = await pruneSessions({ olderThanDays: retentionDays, ...files });
-        const vacuumed = pruned > 0 && options.vacuum !== false;
-        if (vacuumed) await vacuum();
+        const isWanted = pruned > 0 && options.vacuum !== false;
+        if (isWanted) await mergeIndex(connection);
+        const vacuumed = isWanted && (await giveSpaceBack(connection)) === "done";
         await connection.write(() => setMeta(connection, LAST_AUTO_PRUNE, String(now)));
         return { skipped: false, pruned, vacuumed };
       } catch (cause) {
         return { skipped: false, pruned: 0, vacuumed: false, error: describeCause(cause) };
       }
     },
-    optimizeFts: () => mergeIndexes(connection),
+    optimizeFts: () => mergeIndex(connection),
     vacuum,
     checkHealth: () => checkHealth(connection),
     hideOrphanedDelegates: () => connection.write(() => connection.run(HIDE_ORPHANS).changes),
@@ -112,7 +115,6 @@ export function maintenanceOperations(
         const sources = connection
           .all<{ source: string; sessions: number }>(SOURCES)
           .map((row) => ({ ...row }));
-        const index = isBeingConverted(connection.db) ? "converting" : indexLayout(connection.db);
         return {
           sessions: totals?.sessions ?? 0,
           archived: totals?.archived ?? 0,
@@ -120,7 +122,7 @@ export function maintenanceOperations(
           oldestStartedAt: totals?.oldest ?? null,
           sources,
           bytes: fileBytes(connection.path),
-          index,
+          index: stateOfIndex(connection),
         };
       }),
   };
@@ -132,37 +134,55 @@ export function fileBytes(path: string): number {
   return size(path) + size(`${path}-wal`);
 }
 
-/** Merges each index into one piece, a few pages at a time. How many indexes there are. */
-export async function mergeIndexes(connection: Connection, signal?: AbortSignal): Promise<number> {
-  connection.refuseIfReadOnly();
-  const tables = await connection.read(() => FTS_TABLES.filter((name) => hasTable(connection, name)));
-  for (const table of tables) {
-    const merge = `INSERT INTO ${table}(${table}, rank) VALUES('merge', :pages)`;
-    let pages = -PAGES_PER_MERGE; // negative once: begin to merge everything, not only what is due
-    for (let isDone = false; !isDone && !signal?.aborted; pages = PAGES_PER_MERGE) {
-      isDone = await connection.write(() => {
-        const before = totalChanges(connection);
-        connection.run(merge, { pages });
-        return totalChanges(connection) - before < 2; // FTS5's own sign that nothing is left to merge
-      });
-    }
-  }
-  return tables.length;
+/** The database without its log. */
+export async function databaseBytes(connection: Connection): Promise<number> {
+  return connection.read(() => {
+    const pages = connection.get<{ page_count: number }>("PRAGMA page_count")?.page_count ?? 0;
+    const size = connection.get<{ page_size: number }>("PRAGMA page_size")?.page_size ?? 0;
+    return pages * size;
+  });
 }
 
-export async function giveSpaceBack(connection: Connection): Promise<void> {
+function stateOfIndex(connection: Connection): StoreStats["index"] {
+  if (!isUsable(connection.db)) return "missing";
+  return (stateOf(connection.db)?.todo ?? 0) > 0 ? "building" : "ready";
+}
+
+/** Merges our index into one piece, a few pages at a time. How many indexes of ours there are: one, or none. */
+export async function mergeIndex(connection: Connection, signal?: AbortSignal): Promise<number> {
   connection.refuseIfReadOnly();
-  const { address, waitLimitMs } = connection;
+  if (!(await connection.read(() => hasTable(connection, FTS)))) return 0;
+  const merge = `INSERT INTO ${FTS}(${FTS}, rank) VALUES('merge', :pages)`;
+  let pages = -PAGES_PER_MERGE; // negative once: begin to merge everything, not only what is due
+  for (let isDone = false; !isDone && !signal?.aborted; pages = PAGES_PER_MERGE) {
+    isDone = await connection.write(() => {
+      const before = totalChanges(connection);
+      connection.run(merge, { pages });
+      return totalChanges(connection) - before < 2; // FTS5's own sign that nothing is left to merge
+    });
+  }
+  return 1;
+}
+
+/**
+ * VACUUM rewrites the whole file and keeps everyone out while it does. `in-use`: another process has the file open, and
+ * nothing was done. Only where the system tells who has a file open (Linux) is that known.
+ */
+export async function giveSpaceBack(connection: Connection): Promise<"done" | "in-use"> {
+  connection.refuseIfReadOnly();
+  const { address, path, waitLimitMs } = connection;
+  if (otherHolders(path).length > 0) return "in-use";
   await connection.outside(() => connection.get("PRAGMA wal_checkpoint(TRUNCATE)"));
   await runOneAside({ address, readOnly: false, waitLimitMs }, "VACUUM");
   await connection.outside(() => connection.get("PRAGMA wal_checkpoint(TRUNCATE)"));
+  return "done";
 }
 
 /** Rank 1 compares the index with the text word by word; the weaker checks miss real damage. */
 async function checkHealth(connection: Connection): Promise<Health> {
   const { path, address, waitLimitMs } = connection;
   const { tables, isOurs } = await connection.read(() => ({
-    tables: FTS_TABLES.filter((name) => hasTable(connection, name)),
+    tables: UPSTREAM_INDEXES.filter((name) => hasTable(connection, name)),
     isOurs: isCurrent(connection.db),
   }));
   const pages = await runAside({ address, readOnly: true, waitLimitMs }, [

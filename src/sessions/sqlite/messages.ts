@@ -10,11 +10,10 @@ import type { MessageInput, Scope, SessionStore } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { count, type StoreContext, seconds, visibleTo } from "./context.ts";
 import { isForeignKeyFailure } from "./failures.ts";
-import { PUT_WORDS, readableText, wordsBetweenRuns } from "./index-words.ts";
 import { requireLease } from "./leases.ts";
 import { readAncestry } from "./lineage.ts";
 import { isVisible } from "./lineage-sql.ts";
-import { LARGEST, readable, readableFields, withinReach } from "./readable-fields.ts";
+import { readable, readableFields, withinReach } from "./readable-fields.ts";
 import { MESSAGE_COLUMNS } from "./schema.ts";
 
 export const MESSAGE_FIELDS = `${readableFields(MESSAGE_COLUMNS, "m.")}, ${readable("o.origin_id", "origin_id")}`;
@@ -40,16 +39,6 @@ const WRITTEN = MESSAGE_COLUMNS.map(({ name }) => name);
 const INSERT = `
   INSERT INTO messages (${WRITTEN.join(", ")}) VALUES (${WRITTEN.map((name) => `:${name}`).join(", ")})
 `;
-// What the next message would get by itself. Nobody else can take it: the transaction holds the write lock. None when
-// another program has used up all ids that can be read.
-const NEXT_ID = `
-  SELECT id FROM (
-    SELECT MAX(COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'messages'), 0),
-      COALESCE((SELECT MAX(id) FROM messages), 0)) + 1 AS id)
-  WHERE id <= ${LARGEST}
-`;
-const HAS_SIDE_TEXT = "SELECT 1 FROM main.sqlite_master WHERE type = 'table' AND name = 'hermes_memory_text'";
-const WORDS_OF = "SELECT words FROM hermes_memory_text WHERE message_id = :id AND words IS NOT NULL";
 const LATEST_TIME = "SELECT MAX(timestamp) AS latest FROM messages WHERE session_id = :session";
 export const INSERT_ORIGIN = `
   INSERT INTO hermes_memory_origin (message_id, origin_id)
@@ -238,7 +227,7 @@ export function insertMessage(
   const { hasOwnTimestamp: _own, toolCallCount: _calls, originId, ...columns } = message;
   const { active = 1 } = kept;
   try {
-    const id = putWords(connection, columns, kept.id ?? null);
+    const id = kept.id ?? null;
     const { lastId } = connection.run(INSERT, { ...columns, session_id: session, id, active });
     if (originId !== null) connection.run(INSERT_ORIGIN, { id: lastId, origin: originId });
     return lastId;
@@ -249,31 +238,6 @@ export function insertMessage(
       cause,
     });
   }
-}
-
-/** Before row `from` is copied: what its copy is indexed by. The id the copy has to get, if it matters. */
-export function copyWords(connection: Connection, from: number): number | null {
-  if (connection.get(HAS_SIDE_TEXT) === undefined) return null;
-  const words = connection.get<{ words: string }>(WORDS_OF, { id: from })?.words;
-  return words === undefined ? null : putWordsFor(connection, words, null);
-}
-
-/** The index is filled while the row is inserted, so its words have to be there before. The id to use, if it matters. */
-function putWords(
-  connection: Connection,
-  columns: Parameters<typeof readableText>[0],
-  given: number | null,
-): number | null {
-  const text = readableText(columns);
-  const words = text === null ? null : wordsBetweenRuns(text);
-  if (words === null || connection.get(HAS_SIDE_TEXT) === undefined) return given;
-  return putWordsFor(connection, words, given);
-}
-
-function putWordsFor(connection: Connection, words: string, given: number | null): number | null {
-  const id = given ?? connection.get<{ id: number }>(NEXT_ID)?.id ?? null;
-  if (id !== null) connection.run(PUT_WORDS, { id, words });
-  return id;
 }
 
 /** Messages of a rewritten session: those without a time follow the one before. */

@@ -5,6 +5,7 @@ import type { StoreContext } from "./context.ts";
 import { deletionOperations } from "./deletion.ts";
 import { exportOperations } from "./export-import.ts";
 import { handoffOperations } from "./handoff.ts";
+import { SearchIndex } from "./index/search-index.ts";
 import { keptResultOperations } from "./kept-results.ts";
 import { leaseOperations } from "./leases.ts";
 import { lineageOperations } from "./lineage.ts";
@@ -26,9 +27,14 @@ import { windowOperations } from "./windows.ts";
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<SessionStore> {
   const { connection, warnings } = await openDatabase(options);
   const warn = options.onWarning ?? (() => {});
-  const context: StoreContext = { connection, clock: options.clock ?? systemClock, warn };
+  const index = new SearchIndex(connection);
+  const context: StoreContext = { connection, index, clock: options.clock ?? systemClock, warn };
   const deletion = deletionOperations(context);
-  const close = async () => connection.close();
+  const close = async () => {
+    await index.close();
+    connection.close();
+  };
+  index.start();
   return {
     location: connection.path,
     readOnly: connection.readOnlyBecause !== undefined,

@@ -1,0 +1,193 @@
+// From the queue, and from messages that were never indexed, into the index: one short piece of work per transaction. Every
+// piece can be repeated and interrupted, and several processes may work on one file: what is left to do is in the file.
+import { documentText, type IndexRow } from "../../search/document.ts";
+import type { Connection } from "../connection.ts";
+import {
+  DOC,
+  FTS,
+  hasKey,
+  idInKey,
+  isHidden,
+  keyOfRow,
+  LARGE,
+  QUEUE,
+  SESSION_NUMBERS,
+  STATE,
+  WORD_NUMBERS,
+} from "./tables.ts";
+
+/** Other programs wait for the write lock one second at most: a piece takes a tenth of that. */
+const ROWS_PER_STEP = 1000;
+const BYTES_PER_STEP = 1_500_000;
+/** Longer messages are indexed in a thread: at about 10 MB a second the event loop would notice them. */
+export const LARGE_BYTES = 1_000_000;
+
+export type StepOutcome = {
+  /** True when nothing was left to do. */
+  readonly isDone: boolean;
+  /** Messages too long for this thread; the file says that they are still to be indexed. */
+  readonly large: readonly number[];
+};
+
+/** A message as the index sees it, and what stands in the index about it. */
+export type SourceRow = IndexRow & {
+  readonly key: number;
+  /** NULL when there is no message of this key (any more). */
+  readonly session_id: string | null;
+  readonly source: string | null;
+  readonly user_id: string | null;
+  readonly is_hidden: number;
+  readonly bytes: number;
+  readonly is_indexed: number;
+};
+
+/** Bytes, because the length of a text ends at its first zero, and structured content begins with one. */
+const BYTES =
+  "COALESCE(octet_length(m.content), 0) + COALESCE(octet_length(m.tool_calls), 0) + COALESCE(octet_length(m.tool_name), 0)";
+
+/** SQL: what a document is made of; `m` is the message, `s` its session. Texts beyond `:large` bytes are left out. */
+export function documentFields(columns: ReadonlySet<string>): string {
+  const unlessLarge = (value: string) => `CASE WHEN ${BYTES} <= :large THEN ${value} END`;
+  return `
+    m.session_id AS session_id, CAST(m.role AS TEXT) AS role, ${unlessLarge("m.content")} AS content,
+    ${unlessLarge("CAST(m.tool_name AS TEXT)")} AS tool_name, ${unlessLarge("CAST(m.tool_calls AS TEXT)")} AS tool_calls,
+    CAST(s.source AS TEXT) AS source, CAST(s.user_id AS TEXT) AS user_id, ${isHidden("m", columns)} AS is_hidden,
+    ${BYTES} AS bytes`;
+}
+
+const IS_INDEXED = `EXISTS (SELECT 1 FROM ${DOC} d WHERE d.key = `;
+
+function queuedRows(columns: ReadonlySet<string>): string {
+  return `
+    SELECT q.key AS key, ${documentFields(columns)}, ${IS_INDEXED} q.key) AS is_indexed
+    FROM ${QUEUE} q
+    LEFT JOIN messages m ON m.id = (q.key & 4294967295) AND ${keyOfRow("m")} = q.key
+    LEFT JOIN sessions s ON s.id = m.session_id
+    ORDER BY q.key LIMIT ${ROWS_PER_STEP}`;
+}
+
+function rowsNotBuilt(columns: ReadonlySet<string>): string {
+  return `
+    SELECT m.id AS id, ${keyOfRow("m")} AS key, ${documentFields(columns)}, ${IS_INDEXED} ${keyOfRow("m")}) AS is_indexed
+    FROM messages m LEFT JOIN sessions s ON s.id = m.session_id
+    WHERE m.id <= :todo AND ${hasKey("m")} ORDER BY m.id DESC LIMIT ${ROWS_PER_STEP}`;
+}
+
+export function readTodo(connection: Connection): number {
+  return connection.get<{ todo: number }>(`SELECT todo FROM ${STATE}`)?.todo ?? 0;
+}
+
+/** Inside a write transaction: brings up to 1,000 queued messages into the index. */
+export function catchUpStep(connection: Connection, columns: ReadonlySet<string>): StepOutcome {
+  const { rows, isLast } = take(
+    connection.iterate<SourceRow>(queuedRows(columns), { large: LARGE_BYTES }),
+    ROWS_PER_STEP,
+  );
+  const last = rows.at(-1);
+  if (last === undefined) return { isDone: true, large: [] };
+  const todo = readTodo(connection);
+  // The build comes to rows up to `todo` later and takes them as they are then.
+  const large = putRows(
+    connection,
+    rows.map((row) => (idInKey(row.key) > todo ? row : { ...row, session_id: null })),
+  );
+  connection.run(`DELETE FROM ${QUEUE} WHERE key <= CAST(:last AS INT)`, { last: last.key });
+  return { isDone: isLast, large };
+}
+
+/** Inside a write transaction: indexes up to 1,000 messages that the index has not seen yet, newest first. */
+export function buildStep(connection: Connection, columns: ReadonlySet<string>): StepOutcome {
+  const todo = readTodo(connection);
+  if (todo <= 0) return { isDone: true, large: [] };
+  const { rows, isLast } = take(
+    connection.iterate<SourceRow & { id: number }>(rowsNotBuilt(columns), { todo, large: LARGE_BYTES }),
+    ROWS_PER_STEP,
+  );
+  const lowest = rows.at(-1)?.id;
+  const large = putRows(
+    connection,
+    rows.toSorted((a, b) => a.key - b.key),
+  );
+  const isDone = isLast || lowest === undefined;
+  connection.run(`UPDATE ${STATE} SET todo = :todo`, { todo: isDone ? 0 : lowest - 1 });
+  return { isDone, large };
+}
+
+function take<Row extends SourceRow>(found: Iterable<Row>, limit: number): { rows: Row[]; isLast: boolean } {
+  const rows: Row[] = [];
+  let bytes = 0;
+  for (const row of found) {
+    if (rows.length > 0 && bytes >= BYTES_PER_STEP) return { rows, isLast: false };
+    rows.push(row);
+    if (row.bytes <= LARGE_BYTES) bytes += row.bytes;
+  }
+  return { rows, isLast: rows.length < limit };
+}
+
+/** `rows` in order of key: FTS5 writes a piece of index whenever the order is broken. Returns the keys left to a thread. */
+function putRows(connection: Connection, rows: readonly SourceRow[]): number[] {
+  const numbers = numbersIn(connection);
+  for (const { key, is_indexed } of rows) if (is_indexed) removeDocument(connection, key);
+  const large: number[] = [];
+  for (const row of rows) {
+    if (row.session_id === null) {
+      connection.run(`DELETE FROM ${LARGE} WHERE key = CAST(:key AS INT)`, { key: row.key });
+    } else if (row.bytes > LARGE_BYTES) {
+      // Nobody has begun with it: any ticket, and free at once.
+      connection.run(
+        `INSERT INTO ${LARGE}(key, ticket, until) VALUES (CAST(:key AS INT), '', 0)
+         ON CONFLICT(key) DO UPDATE SET ticket = '', until = 0`,
+        { key: row.key },
+      );
+      large.push(row.key);
+    } else {
+      const n = numbers.session(row.session_id);
+      putDocument(connection, row.key, n, documentText(row, numbers.marks(row, n)));
+    }
+  }
+  return large;
+}
+
+const INSERT_FTS = `INSERT INTO ${FTS}(rowid, text) VALUES (CAST(:key AS INT), :text)`;
+const INSERT_DOC = `INSERT INTO ${DOC}(key, n) VALUES (CAST(:key AS INT), :n)`;
+
+export function putDocument(connection: Connection, key: number, n: number, text: string): void {
+  connection.run(INSERT_FTS, { key, text });
+  connection.run(INSERT_DOC, { key, n });
+}
+
+export function removeDocument(connection: Connection, key: number): void {
+  connection.run(`DELETE FROM ${FTS} WHERE rowid = CAST(:key AS INT)`, { key });
+  connection.run(`DELETE FROM ${DOC} WHERE key = CAST(:key AS INT)`, { key });
+}
+
+const SESSION_NUMBER = `SELECT n FROM ${SESSION_NUMBERS} WHERE session_id = :word`;
+const WORD_NUMBER = `SELECT n FROM ${WORD_NUMBERS} WHERE word = :word`;
+const ADD_SESSION = `INSERT INTO ${SESSION_NUMBERS}(session_id) VALUES (:word)`;
+const ADD_WORD = `INSERT INTO ${WORD_NUMBERS}(word) VALUES (:word)`;
+
+/** Numbers of sessions and words, given where they are missing. For one transaction: a rollback takes new ones back. */
+export function numbersIn(connection: Connection) {
+  const numbered = (find: string, add: string) => {
+    const known = new Map<string, number>();
+    return (word: string): number => {
+      let n = known.get(word) ?? connection.get<{ n: number }>(find, { word })?.n;
+      n ??= connection.run(add, { word }).lastId;
+      known.set(word, n);
+      return n;
+    };
+  };
+  const session = numbered(SESSION_NUMBER, ADD_SESSION);
+  const word = numbered(WORD_NUMBER, ADD_WORD);
+  return { session, marks: (row: SourceRow, n: number) => marksOf(row, n, word) };
+}
+
+export function marksOf(row: SourceRow, session: number, word: (word: string) => number) {
+  return {
+    session,
+    source: word(row.source ?? ""),
+    role: word(row.role),
+    user: row.user_id === null ? null : word(row.user_id),
+    isHidden: row.is_hidden === 1,
+  };
+}

@@ -1,0 +1,229 @@
+// Reads the search index: what is in the file, and over it the messages that the file's index does not hold as they are
+// now. A reader is valid inside the transaction it was made for.
+import type { Connection } from "../connection.ts";
+import type { StoreContext } from "../context.ts";
+import { readTodo } from "./catch-up.ts";
+import { isUsable, messageColumns } from "./ensure-index.ts";
+import { BYTES_PER_SLICE, OVERLAY_ROWS, Overlay, OverlayFill } from "./overlay.ts";
+import {
+  DOC,
+  FTS,
+  hasKey,
+  idInKey,
+  LARGE,
+  LARGEST_ID,
+  QUEUE,
+  SESSION_NUMBERS,
+  WORD_NUMBERS,
+} from "./tables.ts";
+
+export interface IndexReader {
+  /** Keys whose document matches, in order of key (time to the day, then id); main index and overlay together. */
+  keys(match: string, options: KeyOptions): number[];
+  /** Ids of the messages, in the order given. Only the reader knows: not every id fits into a key. */
+  messageIds(keys: readonly number[]): number[];
+  /** Session numbers of keys, in the order given. */
+  sessionNumbers(keys: readonly number[]): number[];
+  numberOfSession(id: string): number | undefined;
+  sessionOfNumber(n: number): string | undefined;
+  numberOfWord(word: string): number | undefined;
+  /** Terms of the index from `from` on (inclusive), in order, while they begin with `prefix`; at most `limit`. */
+  terms(prefix: string, limit: number, from?: string): string[];
+  /** Messages that no answer of this reader can contain: not indexed yet and not overlaid. 0 when complete. */
+  readonly notSearched: number;
+}
+
+export type KeyOptions = {
+  readonly order: "newest" | "oldest";
+  readonly limit: number;
+  /** Lowest and highest key, both inclusive. */
+  readonly from?: number;
+  readonly to?: number;
+};
+
+/** Runs `work` inside one read transaction. On a writable handle the index is brought up to date first. */
+export function withReader<T>(context: StoreContext, work: (reader: IndexReader) => T): Promise<T> {
+  return context.index.read(work);
+}
+
+const ASCENDING = `
+  SELECT rowid AS key FROM ${FTS} WHERE ${FTS} MATCH :match
+    AND rowid >= CAST(:from AS INT) AND rowid <= CAST(:to AS INT) ORDER BY rowid LIMIT :limit`;
+const DESCENDING = ASCENDING.replace("ORDER BY rowid", "ORDER BY rowid DESC");
+const HIGHEST_KEY = Number.MAX_SAFE_INTEGER;
+const VOCABULARY = "hermes_memory_terms";
+const TERMS = `SELECT term FROM temp.${VOCABULARY} WHERE term >= :from ORDER BY term LIMIT :limit`;
+
+/** The index of one connection, as far as it has been looked at; answers one transaction at a time. */
+export class Reading {
+  readonly #connection: Connection;
+  #overlay: Overlay | undefined;
+  /** The state of the file that the overlay belongs to. */
+  #moment = "";
+  #fill: OverlayFill | undefined;
+  #pending: ReadonlySet<number> = new Set();
+  #notSearched = 0;
+  #hasIndex = false;
+  #columns: ReadonlySet<string> = new Set();
+  #restarts = 0;
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+  }
+
+  /** Inside a read transaction. Undefined when there is more to prepare than fits between two turns of the event loop. */
+  step(): IndexReader | undefined {
+    const connection = this.#connection;
+    const moment = momentOf(connection);
+    if (moment !== this.#moment || this.#fill === undefined) {
+      this.#restarts = this.#fill?.isDone === false ? this.#restarts + 1 : 0;
+      this.#begin();
+      this.#moment = moment;
+    }
+    const fill = this.#fill;
+    const overlay = this.#overlay;
+    if (fill === undefined || overlay === undefined) return undefined; // never: both come from #begin
+    if (!fill.isDone) {
+      // A program that writes all the time must not keep us from ever being done.
+      const limit = this.#restarts < 3 ? BYTES_PER_SLICE : Number.POSITIVE_INFINITY;
+      fill.step(connection, this.#columns, this.#numbers(), limit);
+      if (!fill.isDone) return undefined;
+    }
+    return this.#reader(overlay);
+  }
+
+  close(): void {
+    this.#overlay?.close();
+    this.#overlay = undefined;
+  }
+
+  /** Which messages have to be overlaid at this moment. */
+  #begin(): void {
+    const connection = this.#connection;
+    this.#overlay ??= new Overlay();
+    this.#columns = messageColumns(connection);
+    this.#hasIndex = isUsable(connection.db);
+    const isReadOnly = connection.readOnlyBecause !== undefined;
+    const ids: number[] = [];
+    let missed = 0;
+    if (this.#hasIndex) {
+      const keys = connection.all<{ key: number }>(`SELECT key FROM ${QUEUE} UNION SELECT key FROM ${LARGE}`);
+      this.#pending = new Set(keys.map(({ key }) => key));
+      const todo = readTodo(connection);
+      for (const key of [...this.#pending].reverse()) if (idInKey(key) > todo) ids.push(idInKey(key));
+      if (todo > 0 && isReadOnly) ids.push(...idsUpTo(connection, todo));
+      if (todo > 0)
+        missed = countUpTo(connection, todo) - (isReadOnly ? Math.min(OVERLAY_ROWS, ids.length) : 0);
+      ids.push(...oddIds(connection));
+    } else {
+      this.#pending = new Set();
+      ids.push(...connection.all<{ id: number }>(NEWEST_IDS).map(({ id }) => id));
+      missed = (connection.get<{ n: number }>("SELECT COUNT(*) AS n FROM messages")?.n ?? 0) - ids.length;
+    }
+    this.#notSearched = Math.max(0, missed);
+    this.#fill = new OverlayFill(this.#overlay, ids);
+  }
+
+  #numbers() {
+    const connection = this.#connection;
+    if (!this.#hasIndex) return { session: () => undefined, word: () => undefined };
+    return {
+      session: (id: string) => connection.get<{ n: number }>(FIND_SESSION, { word: id })?.n,
+      word: (word: string) => connection.get<{ n: number }>(FIND_WORD, { word })?.n,
+    };
+  }
+
+  #reader(overlay: Overlay): IndexReader {
+    const connection = this.#connection;
+    const numbers = this.#numbers();
+    const hasIndex = this.#hasIndex;
+    const pending = this.#pending;
+    return {
+      keys(match, { order, limit, from = 0, to = HIGHEST_KEY }) {
+        const sql = order === "newest" ? DESCENDING : ASCENDING;
+        const found: number[] = [];
+        if (hasIndex && limit > 0) {
+          const values = { match, from, to, limit: limit + pending.size };
+          for (const { key } of connection.iterate<{ key: number }>(sql, values)) {
+            if (pending.has(key)) continue;
+            found.push(key);
+            if (found.length >= limit) break;
+          }
+        }
+        const over = overlay.matches(sql, { match, from, to, limit });
+        if (over.length === 0) return found;
+        const sign = order === "newest" ? -1 : 1;
+        return [...found, ...over].sort((a, b) => sign * (a - b)).slice(0, limit);
+      },
+      messageIds: (keys) => keys.map((key) => overlay.idOf(key) ?? idInKey(key)),
+      sessionNumbers: (keys) =>
+        keys.map(
+          (key) => overlay.numberOf(key) ?? connection.get<{ n: number }>(NUMBER_OF_KEY, { key })?.n ?? 0,
+        ),
+      numberOfSession: (id) => numbers.session(id) ?? overlay.sessionNumber(id),
+      sessionOfNumber: (n) =>
+        overlay.sessionOf(n) ??
+        (hasIndex ? connection.get<{ session_id: string }>(SESSION_OF, { n })?.session_id : undefined),
+      numberOfWord: (word) => numbers.word(word) ?? overlay.wordNumber(word),
+      terms(prefix, limit, from = prefix) {
+        const start = from < prefix ? prefix : from;
+        const own = hasIndex
+          ? connection.all<{ term: string }>(TERMS, { from: start, limit }).map(({ term }) => term)
+          : [];
+        const all = new Set(
+          [...own, ...overlay.terms(start, limit)].filter((term) => term.startsWith(prefix)),
+        );
+        return [...all].sort(byBytes).slice(0, limit);
+      },
+      notSearched: this.#notSearched,
+    };
+  }
+}
+
+const FIND_SESSION = `SELECT n FROM ${SESSION_NUMBERS} WHERE session_id = :word`;
+const FIND_WORD = `SELECT n FROM ${WORD_NUMBERS} WHERE word = :word`;
+const SESSION_OF = `SELECT session_id FROM ${SESSION_NUMBERS} WHERE n = CAST(:n AS INT)`;
+const NUMBER_OF_KEY = `SELECT n FROM ${DOC} WHERE key = CAST(:key AS INT)`;
+const NEWEST_IDS = `SELECT id FROM messages ORDER BY id DESC LIMIT ${OVERLAY_ROWS}`;
+
+/** Changes with everything a connection can see: commits of others, and its own. */
+function momentOf(connection: Connection): string {
+  const version = connection.get<{ data_version: number }>("PRAGMA data_version")?.data_version;
+  const own = connection.get<{ n: number }>("SELECT total_changes() AS n")?.n;
+  return `${version}:${own}`;
+}
+
+/** Outside a transaction, once per connection: the vocabulary of the index as a table. */
+export function prepareVocabulary(connection: Connection): void {
+  connection.db.exec(
+    `CREATE VIRTUAL TABLE IF NOT EXISTS temp.${VOCABULARY} USING fts5vocab(main, ${FTS}, row)`,
+  );
+}
+
+function idsUpTo(connection: Connection, todo: number): number[] {
+  const sql = `SELECT id FROM messages m WHERE m.id <= :todo AND ${hasKey("m")} ORDER BY id DESC LIMIT ${OVERLAY_ROWS}`;
+  return connection.all<{ id: number }>(sql, { todo }).map(({ id }) => id);
+}
+
+/** The unary plus makes SQLite count in the smallest index instead of the table with all its texts. */
+function countUpTo(connection: Connection, todo: number): number {
+  const sql = "SELECT COUNT(*) AS n FROM messages WHERE +id BETWEEN 1 AND :todo";
+  return connection.get<{ n: number }>(sql, { todo })?.n ?? 0;
+}
+
+function oddIds(connection: Connection): number[] {
+  const bounds = connection.get<{ odd: number }>(
+    `SELECT COALESCE((SELECT MIN(id) FROM messages), 1) < 1 OR COALESCE((SELECT MAX(id) FROM messages), 1) > ${LARGEST_ID} AS odd`,
+  );
+  if (bounds?.odd !== 1) return [];
+  // Two ranges: a condition with OR would read the whole table.
+  const sql = `SELECT id FROM (SELECT id FROM messages WHERE id > ${LARGEST_ID} UNION ALL SELECT id FROM messages WHERE id < 1)
+    WHERE id BETWEEN -${Number.MAX_SAFE_INTEGER} AND ${Number.MAX_SAFE_INTEGER} LIMIT ${OVERLAY_ROWS}`;
+  return connection.all<{ id: number }>(sql).map(({ id }) => id);
+}
+
+/** As SQLite orders terms. For well-formed text the order of code points is that of its UTF-8 bytes. */
+function byBytes(a: string, b: string): number {
+  if (a === b) return 0;
+  return Buffer.compare(Buffer.from(a), Buffer.from(b));
+}
