@@ -1,52 +1,99 @@
-// How much of what answers a question is found by asking it as it is: LoCoMo conversations, each in its own database.
+// How much of what answers a question is found by asking it as it is, and how many questions without an answer are
+// noticed: LoCoMo conversations and LongMemEval haystacks, each in its own database.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { HermesError } from "../src/lib/index.ts";
 import { openSessionStore } from "../src/sessions/index.ts";
-import { ask } from "./recall/ask.ts";
-import { fillStore } from "./recall/fill.ts";
-import { readLocomo } from "./recall/locomo.ts";
-import { recallAt } from "./recall/share.ts";
+import { type Answers, ask, type Sureness } from "./recall/ask.ts";
+import { fillStore, padStore } from "./recall/fill.ts";
+import { type QuestionSet, readQuestionSet } from "./recall/question-set.ts";
+import { flaggedAt, hitsAt, mean, recallAt, shareIn } from "./recall/share.ts";
 import { quantile, round } from "./statistics.ts";
 import { progress } from "./store/progress.ts";
 
+/** Message recall among this many is what a threshold of confidence may cost. */
+const CONFIDENCE_CUT = 10;
+
+/** `--padding N`: N more messages in each database, so that the row limits of large databases apply. */
 export async function run(
-  _flags: Readonly<Record<string, string>>,
+  flags: Readonly<Record<string, string>>,
   _lists: Readonly<Record<string, readonly string[]>>,
-  words: readonly string[],
+  files: readonly string[],
 ): Promise<Record<string, unknown>> {
-  const [file, ...more] = words;
-  if (file === undefined || more.length > 0)
-    throw new HermesError("usage", "The recall benchmark takes one file.", {
-      hint: "Name a LoCoMo file: npm run -s bench -- recall locomo10.json",
+  if (files.length === 0)
+    throw new HermesError("usage", "The recall benchmark takes one or more files.", {
+      hint: "Name LoCoMo or LongMemEval files: npm run -s bench -- recall locomo10.json longmemeval_s.json",
     });
-  const conversations = readLocomo(file);
+  const padding = Number(flags.padding ?? 0);
+  if (!Number.isSafeInteger(padding) || padding < 0)
+    throw new HermesError("usage", `--padding takes a number of messages, not '${flags.padding}'.`);
+  const sets = [];
+  for (const file of files) {
+    const set = readQuestionSet(file);
+    const answers = await askAll(set, padding);
+    if (answers.outcomes.length === 0)
+      throw new HermesError("usage", `No question of ${file} names what answers it.`);
+    sets.push({ set: set.name, ...figures(answers) });
+  }
+  return { bench: "recall", ...(padding === 0 ? {} : { padding }), sets };
+}
+
+async function askAll({ databases }: QuestionSet, padding: number): Promise<Answers> {
   const root = mkdtempSync(join(tmpdir(), "hermes-bench-"));
   try {
-    const outcomes = [];
-    for (const [at, conversation] of conversations.entries()) {
+    const all: Answers[] = [];
+    for (const [at, database] of databases.entries()) {
       await using store = await openSessionStore({ path: join(root, `${at}.db`) });
-      outcomes.push(...(await ask(store, conversation, await fillStore(store, conversation))));
-      progress(`${at + 1} of ${conversations.length} conversations, ${outcomes.length} questions`);
+      await padStore(store, padding);
+      all.push(await ask(store, database, await fillStore(store, database.meetings)));
+      const asked = all.reduce((sum, { outcomes }) => sum + outcomes.length, 0);
+      progress(`${at + 1} of ${databases.length} databases, ${asked} questions`);
     }
-    if (outcomes.length === 0)
-      throw new HermesError("usage", `No question of ${file} names a turn as its evidence.`);
-    const ms = outcomes.flatMap((outcome) => outcome.ms);
     return {
-      bench: "recall",
-      questions: outcomes.length,
-      session_recall: recallAt(
-        [1, 3, 5, 10],
-        outcomes.map((outcome) => outcome.sessions),
-      ),
-      message_recall: recallAt(
-        [5, 10, 20],
-        outcomes.map((outcome) => outcome.messages),
-      ),
-      ms: { p50: round(quantile(ms, 0.5), 3), p95: round(quantile(ms, 0.95), 3) },
+      outcomes: all.flatMap(({ outcomes }) => outcomes),
+      unanswerable: all.flatMap(({ unanswerable }) => unanswerable),
+      foreign: all.flatMap(({ foreign }) => foreign),
     };
   } finally {
     rmSync(root, { recursive: true, force: true });
   }
+}
+
+function figures({ outcomes, unanswerable, foreign }: Answers): Record<string, unknown> {
+  const sessions = outcomes.map((outcome) => outcome.sessions);
+  const inTurns = outcomes.filter(({ messages }) => messages.wanted.size > 0);
+  const messages = inTurns.map((outcome) => outcome.messages);
+  const answerable = inTurns.map(({ confidence, messages: found }) => ({
+    score: confidence.score,
+    recall: shareIn(found, CONFIDENCE_CUT),
+    isWeak: confidence.isWeak,
+  }));
+  const scores = {
+    answerable,
+    unanswerable: unanswerable.map(({ score }) => score),
+    foreign: foreign.map(({ score }) => score),
+  };
+  const ms = outcomes.flatMap((outcome) => outcome.ms);
+  return {
+    questions: outcomes.length,
+    session_recall: recallAt([1, 3, 5, 10], sessions),
+    session_hit: hitsAt([1, 3, 5, 10], sessions),
+    message_recall: recallAt([5, 10, 20], messages),
+    confidence: {
+      questions: { unanswerable: unanswerable.length, foreign: foreign.length },
+      flagged_at_1_point: flaggedAt(1, scores),
+      flagged_at_3_points: flaggedAt(3, scores),
+      flagged_by_default: {
+        points_lost: round(100 * mean(answerable.map(({ isWeak, recall }) => (isWeak ? recall : 0))), 2),
+        unanswerable: weakShare(unanswerable),
+        foreign: weakShare(foreign),
+      },
+    },
+    ms: { p50: round(quantile(ms, 0.5), 3), p95: round(quantile(ms, 0.95), 3) },
+  };
+}
+
+function weakShare(answers: readonly Sureness[]): number | null {
+  return answers.length === 0 ? null : round(mean(answers.map(({ isWeak }) => (isWeak ? 1 : 0))), 4);
 }

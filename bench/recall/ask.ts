@@ -1,35 +1,52 @@
-// Every question of a conversation, exactly as it stands: sessions through the tool a model calls, messages directly.
+// Every question of a database, exactly as it stands: sessions through the tool a model calls, messages directly.
 import { type SessionStore, sessionSearchTool } from "../../src/sessions/index.ts";
 import { foundSessions } from "../search/tool-answer.ts";
-import type { Conversation } from "./locomo.ts";
+import type { Database } from "./question-set.ts";
 import type { Found } from "./share.ts";
 
 export type Outcome = {
   readonly sessions: Found<string>;
   readonly messages: Found<string>;
+  readonly confidence: Sureness;
   /** Of each search that was made. */
   readonly ms: readonly number[];
 };
 
+/** How sure the store is of an answer. */
+export type Sureness = { readonly score: number; readonly isWeak: boolean };
+
+export type Answers = {
+  readonly outcomes: readonly Outcome[];
+  readonly unanswerable: readonly Sureness[];
+  readonly foreign: readonly Sureness[];
+};
+
+const NOTHING_FOUND: Sureness = { score: 0, isWeak: true };
+
 export async function ask(
   store: SessionStore,
-  { questions, meetings }: Conversation,
+  { questions, unanswerable, foreign }: Database,
   turnOf: ReadonlyMap<number, string>,
-): Promise<Outcome[]> {
-  const meetingOf = new Map(meetings.flatMap(({ id, turns }) => turns.map((turn) => [turn.id, id] as const)));
+): Promise<Answers> {
   const outcomes: Outcome[] = [];
-  for (const { text, evidence } of questions) {
+  for (const { text, turns, meetings } of questions) {
     const calledAt = performance.now();
     const answer = await sessionSearchTool(store, { query: text, limit: 10 });
     const answeredAt = performance.now();
-    const rows = await store.searchMessages(text, { limit: 20 });
+    const { hits, confidence } = await store.search(text, { limit: 20 });
     const ms = [answeredAt - calledAt, performance.now() - answeredAt];
-    const meetingsWanted = [...evidence].flatMap((turn) => meetingOf.get(turn) ?? []);
     outcomes.push({
-      sessions: { answers: foundSessions(answer), wanted: new Set(meetingsWanted) },
-      messages: { answers: rows.map(({ id }) => turnOf.get(id) ?? ""), wanted: evidence },
+      sessions: { answers: foundSessions(answer), wanted: meetings },
+      messages: { answers: hits.map(({ id }) => turnOf.get(id) ?? ""), wanted: turns },
+      confidence: confidence ?? NOTHING_FOUND,
       ms,
     });
   }
-  return outcomes;
+  const sureOf = async (texts: readonly string[]) => {
+    const found: Sureness[] = [];
+    for (const text of texts)
+      found.push((await store.search(text, { limit: 1 })).confidence ?? NOTHING_FOUND);
+    return found;
+  };
+  return { outcomes, unanswerable: await sureOf(unanswerable), foreign: await sureOf(foreign) };
 }

@@ -1,20 +1,18 @@
-// A conversation in a store: one session per meeting, one message per turn.
+// Conversations in a store: one session per meeting, one message per turn.
 import type { SessionStore } from "../../src/sessions/index.ts";
-import type { Conversation } from "./locomo.ts";
+import type { Meeting } from "./question-set.ts";
+
+const PADDING_PER_SESSION = 500;
 
 /** Turn ids by the ids of their messages. */
 export async function fillStore(
   store: SessionStore,
-  { meetings, firstSpeaker }: Conversation,
+  meetings: readonly Meeting[],
 ): Promise<ReadonlyMap<number, string>> {
   const turnOf = new Map<number, string>();
   for (const { id, startedAt, turns } of meetings) {
     await store.createSession(id, { source: "cli", startedAt });
-    const messages = turns.map(({ speaker, text }, at) => ({
-      role: speaker === firstSpeaker ? "user" : "assistant",
-      content: `${speaker}: ${text}`,
-      timestamp: startedAt + at,
-    }));
+    const messages = turns.map(({ role, content }, at) => ({ role, content, timestamp: startedAt + at }));
     const ids = await store.appendMany(id, messages);
     for (const [at, turn] of turns.entries()) {
       const messageId = ids[at];
@@ -22,4 +20,21 @@ export async function fillStore(
     }
   }
   return turnOf;
+}
+
+/** Messages that no question asks for: a store of this size limits how many rows it ranks. */
+export async function padStore(store: SessionStore, messages: number): Promise<void> {
+  for (let from = 0; from < messages; from += PADDING_PER_SESSION) {
+    const id = `padding_${from}`;
+    await store.createSession(id, { source: "cli", startedAt: from });
+    const length = Math.min(PADDING_PER_SESSION, messages - from);
+    await store.appendMany(
+      id,
+      Array.from({ length }, (_, at) => ({
+        role: "user" as const,
+        content: `zzpad${from + at}`,
+        timestamp: from + at,
+      })),
+    );
+  }
 }

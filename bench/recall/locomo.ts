@@ -1,53 +1,58 @@
-// A LoCoMo file: conversations of two people over many sessions, and questions with the turns that answer them.
-import { readFileSync } from "node:fs";
+// LoCoMo: conversations of two people over many sessions, and questions with the turns that answer them.
 import { z } from "zod";
-import { describeCause, HermesError } from "../../src/lib/index.ts";
+import { HermesError } from "../../src/lib/index.ts";
+import type { Database, Meeting, Turn } from "./question-set.ts";
 
-export type Turn = { readonly id: string; readonly speaker: string; readonly text: string };
-export type Meeting = { readonly id: string; readonly startedAt: number; readonly turns: readonly Turn[] };
-export type Question = { readonly text: string; readonly evidence: ReadonlySet<string> };
-export type Conversation = {
-  /** The one who speaks as the user. */
-  readonly firstSpeaker: string;
-  readonly meetings: readonly Meeting[];
-  /** Those with an answer in the conversation. */
-  readonly questions: readonly Question[];
-};
+/** Questions of the other conversations that each database is asked. */
+const FOREIGN_PER_DATABASE = 60;
 
-export function readLocomo(file: string): Conversation[] {
-  const parsed = locomoFile.safeParse(readJson(file));
-  if (parsed.success) return parsed.data.map(toConversation);
-  const [issue] = parsed.error.issues;
-  throw new HermesError(
-    "bad-locomo-file",
-    `${file} is no LoCoMo file: ${place(issue?.path)}${issue?.message}.`,
-    {
-      hint: "It is a JSON array of objects with `conversation` and `qa`.",
-    },
-  );
+export function isLocomo(content: readonly unknown[]): boolean {
+  return content.some((sample) => z.object({ qa: z.unknown() }).safeParse(sample).success);
 }
 
-const turn = z.object({
+export function locomoDatabases(file: string, content: readonly unknown[]): Database[] {
+  const parsed = z.array(sampleShape).safeParse(content);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    throw new HermesError(
+      "bad-recall-file",
+      `${file} is no LoCoMo file: ${place(issue?.path)}${issue?.message}.`,
+      { hint: "It is a JSON array of objects with `conversation` and `qa`." },
+    );
+  }
+  const databases = parsed.data.map(toDatabase);
+  return databases.map((database) => {
+    const others = databases.filter((other) => other !== database);
+    const texts = others.flatMap(({ questions }) => questions.map(({ text }) => text));
+    return { ...database, foreign: spread(texts, FOREIGN_PER_DATABASE) };
+  });
+}
+
+/** `most` of them, at equal distances. */
+function spread<T>(values: readonly T[], most: number): T[] {
+  const step = Math.max(1, values.length / most);
+  return values.filter((_, at) => Math.floor(at / step) !== Math.floor((at - 1) / step));
+}
+
+const turnShape = z.object({
   speaker: z.string(),
   dia_id: z.string(),
   text: z.string(),
   blip_caption: z.string().nullish(),
 });
 
-const locomoFile = z.array(
-  z.object({
-    conversation: z.record(z.string(), z.unknown()),
-    qa: z.array(
-      z.object({
-        question: z.coerce.string(),
-        evidence: z.array(z.string()).nullish(),
-        category: z.coerce.number(),
-      }),
-    ),
-  }),
-);
+const sampleShape = z.object({
+  conversation: z.record(z.string(), z.unknown()),
+  qa: z.array(
+    z.object({
+      question: z.coerce.string(),
+      evidence: z.array(z.string()).nullish(),
+      category: z.coerce.number(),
+    }),
+  ),
+});
 
-type Sample = z.infer<typeof locomoFile>[number];
+type Sample = z.infer<typeof sampleShape>;
 
 /** The questions that have no answer are of this category. */
 const ADVERSARIAL = 5;
@@ -55,44 +60,40 @@ const SESSION = /^session_(\d+)$/;
 /** Some strings of evidence name several turns. */
 const TURN_ID = /D\d+:\d+/g;
 
-function readJson(file: string): unknown {
-  try {
-    return JSON.parse(readFileSync(file, "utf8"));
-  } catch (cause) {
-    throw new HermesError("bad-locomo-file", `Cannot read ${file}: ${describeCause(cause)}.`, { cause });
-  }
-}
-
-function toConversation({ conversation, qa }: Sample): Conversation {
+function toDatabase({ conversation, qa }: Sample): Database {
   const meetings = Object.keys(conversation)
     .flatMap((key) => SESSION.exec(key)?.[1] ?? [])
     .sort((a, b) => Number(a) - Number(b))
     .map((number) => toMeeting(number, conversation));
-  const known = new Set(meetings.flatMap(({ turns }) => turns.map(({ id }) => id)));
+  const meetingOf = new Map(meetings.flatMap(({ id, turns }) => turns.map((turn) => [turn.id, id] as const)));
   const questions = qa.flatMap(({ question, evidence, category }) => {
     if (category === ADVERSARIAL) return [];
     const named = (evidence ?? []).flatMap((text) => text.match(TURN_ID) ?? []);
-    const found = new Set(named.filter((id) => known.has(id)));
-    return found.size === 0 ? [] : [{ text: question, evidence: found }];
+    const turns = new Set(named.filter((id) => meetingOf.has(id)));
+    const wanted = new Set([...turns].flatMap((id) => meetingOf.get(id) ?? []));
+    return turns.size === 0 ? [] : [{ text: question, turns, meetings: wanted }];
   });
-  return { firstSpeaker: String(conversation.speaker_a), meetings, questions };
+  const unanswerable = qa.flatMap(({ question, category }) => (category === ADVERSARIAL ? [question] : []));
+  return { meetings, questions, unanswerable, foreign: [] };
 }
 
 function toMeeting(number: string, conversation: Sample["conversation"]): Meeting {
   const id = `session_${number}`;
-  const turns = z.array(turn).safeParse(conversation[id]);
+  const turns = z.array(turnShape).safeParse(conversation[id]);
   if (!turns.success)
-    throw new HermesError("bad-locomo-file", `${id} of a conversation is no list of turns.`);
+    throw new HermesError("bad-recall-file", `${id} of a conversation is no list of turns.`);
   const startedAt = parseDate(conversation[`${id}_date_time`]);
   if (startedAt === undefined)
-    throw new HermesError("bad-locomo-file", `${id} of a conversation has no time that can be understood.`, {
+    throw new HermesError("bad-recall-file", `${id} of a conversation has no time that can be understood.`, {
       hint: "Times are written like this: 1:56 pm on 8 May, 2023",
     });
-  return { id, startedAt, turns: turns.data.map(toTurn) };
+  return { id, startedAt, turns: turns.data.map((turn) => toTurn(turn, String(conversation.speaker_a))) };
 }
 
-function toTurn({ dia_id, speaker, text, blip_caption }: z.infer<typeof turn>): Turn {
-  return { id: dia_id, speaker, text: blip_caption ? `${text} ${blip_caption}` : text };
+/** The first speaker is the user. */
+function toTurn({ dia_id, speaker, text, blip_caption }: z.infer<typeof turnShape>, user: string): Turn {
+  const said = blip_caption ? `${text} ${blip_caption}` : text;
+  return { id: dia_id, role: speaker === user ? "user" : "assistant", content: `${speaker}: ${said}` };
 }
 
 /** Local time, as the search understands a day that a question names. */

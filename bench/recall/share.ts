@@ -1,4 +1,5 @@
-// Recall: the share of what should be found that is among the first k, as a mean over all questions.
+// Recall: the share of what should be found that is among the first k, as a mean over all questions. Confidence: how many
+// questions without an answer are noticed at which loss of recall.
 import { round } from "../statistics.ts";
 
 export type Found<T> = {
@@ -11,12 +12,64 @@ export function recallAt<T>(
   cuts: readonly number[],
   questions: readonly Found<T>[],
 ): Readonly<Record<string, number>> {
-  const at = (k: number) =>
-    questions.reduce((sum, question) => sum + shareIn(question, k), 0) / questions.length;
-  return Object.fromEntries(cuts.map((k) => [String(k), round(at(k), 4)]));
+  return meansAt(cuts, questions, shareIn);
 }
 
-function shareIn<T>({ answers, wanted }: Found<T>, k: number): number {
+/** The share of questions for which at least one of the wanted is among the first k. */
+export function hitsAt<T>(
+  cuts: readonly number[],
+  questions: readonly Found<T>[],
+): Readonly<Record<string, number>> {
+  return meansAt(cuts, questions, (question, k) => (shareIn(question, k) > 0 ? 1 : 0));
+}
+
+function meansAt<T>(
+  cuts: readonly number[],
+  questions: readonly Found<T>[],
+  valueAt: (question: Found<T>, k: number) => number,
+): Readonly<Record<string, number>> {
+  return Object.fromEntries(
+    cuts.map((k) => [String(k), round(mean(questions.map((question) => valueAt(question, k))), 4)]),
+  );
+}
+
+export function shareIn<T>({ answers, wanted }: Found<T>, k: number): number {
   const first = new Set(answers.slice(0, k));
   return [...wanted].filter((each) => first.has(each)).length / wanted.size;
+}
+
+/** An answer with its recall; the scores of answers to questions that have none. */
+export type Scores = {
+  readonly answerable: readonly { readonly score: number; readonly recall: number }[];
+  readonly unanswerable: readonly number[];
+  readonly foreign: readonly number[];
+};
+
+export type Flagged = {
+  /** Answers below it are called weak. */
+  readonly threshold: number;
+  readonly unanswerable: number | null;
+  readonly foreign: number | null;
+};
+
+/** The highest threshold at which weak answers, taken as not given, cost at most `points` of 100 of recall. */
+export function flaggedAt(points: number, { answerable, unanswerable, foreign }: Scores): Flagged {
+  const allowed = (points / 100) * answerable.length;
+  const sorted = [...answerable].sort((a, b) => a.score - b.score);
+  let lost = 0;
+  let threshold = 1;
+  for (const { score, recall } of sorted) {
+    lost += recall;
+    if (lost > allowed + 1e-9) {
+      threshold = score;
+      break;
+    }
+  }
+  const share = (scores: readonly number[]) =>
+    scores.length === 0 ? null : round(scores.filter((score) => score < threshold).length / scores.length, 4);
+  return { threshold: round(threshold, 4), unanswerable: share(unanswerable), foreign: share(foreign) };
+}
+
+export function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }

@@ -49,3 +49,27 @@ export const STOP_WORDS: ReadonlySet<string> = new Set(
     .trim()
     .split(/\s+/),
 );
+
+/** Words that frame a question and that its answer rarely repeats. */
+export const FRAME_WORDS: ReadonlySet<string> = wordSet(`
+  kind kinds type types sort sorts way ways thing things reason reasons example examples name names
+  mention mentions mentioned describe describes described say says said tell told talk talked talking discuss discussed
+  share shared call called happen happened use used do make made get got
+`);
+
+/** Words by which people say when something was. */
+export const TIME_WORDS: ReadonlySet<string> = wordSet(`
+  today yesterday tomorrow tonight ago last next since week weeks weekend month months year years day days
+  monday tuesday wednesday thursday friday saturday sunday spring summer autumn winter
+  january february march april june july august september october november december
+  morning afternoon evening night recently
+`);
+
+export const NUMBER_WORDS: ReadonlySet<string> = wordSet(`
+  one two three four five six seven eight nine ten eleven twelve dozen hundred thousand once twice thrice
+  couple several half
+`);
+
+function wordSet(words: string): ReadonlySet<string> {
+  return new Set(words.trim().split(/\s+/));
+}

@@ -1,62 +1,204 @@
-// Which of the messages that match answers a question best. Beside its own words, what was said right before and after
-// it and in the rest of its session speaks for a message, and so does a date the question names.
+// The order of messages that answer a plain question, the scores their conversations are ordered by, and how sure the
+// answer is. Besides its own words, the messages around it, the rest of its session, who said it and a date that the
+// question names speak for a message. Pure: the caller reads the rows and counts the holders of each term.
+import { FRAME_WORDS, NUMBER_WORDS, TIME_WORDS } from "./english.ts";
+import { type Reading, reader, tellingWords, type WordsOf } from "./ranking-reading.ts";
+import { tokenize } from "./tokens.ts";
 
-export type Candidate = {
+/** One thing a plain question asks for. */
+export type RankTerm = {
+  /** One word, or words that stand side by side. */
+  readonly words: readonly string[];
+  readonly isPrefix: boolean;
+  /** Other spellings (word forms) that count for a single word. */
+  readonly forms: readonly string[];
+  /** `rarity(holders, all)`; a term that no message holds has one too, and makes the answer less sure. */
+  readonly weight: number;
+};
+
+/** A message whose text was read. Only messages that hold at least one term are given. */
+export type RankRow = {
   readonly id: number;
   readonly session: string;
   readonly timestamp: number;
-  /** How many words the message has. */
-  readonly length: number;
-  /** How often each term of the query, in any form, is in it. */
-  readonly counts: readonly number[];
-  /** Up to two ids before and two after it in its session, nearest first; undefined where there is none. */
+  readonly role: string;
+  /** What the content says, clean text. */
+  readonly said: string;
+  /** Tool name and words of tool calls. */
+  readonly did: string;
+  /** Output of an earlier search of sessions, or of another tool that recalls. */
+  readonly isRecall: boolean;
+  /** Up to 3 ids before it in its session, nearest first. */
   readonly before: readonly (number | undefined)[];
+  /** Up to 2 ids after it. */
   readonly after: readonly (number | undefined)[];
-};
-
-export type Ranked = { readonly candidate: Candidate; readonly score: number };
-
-export type RankingInput = {
-  readonly candidates: readonly Candidate[];
-  /** How much each term of the query says: rare ones more. */
-  readonly weights: readonly number[];
-  /** Spans of time the query names. */
-  readonly spans: readonly TimeSpan[];
+  /** First message of its session. */
+  readonly isFirst: boolean;
 };
 
 /** Seconds; the end is not part of it. */
 export type TimeSpan = { readonly from: number; readonly to: number };
 
-// Tuned on five conversations of LoCoMo (bench/recall.ts), so figures for those flatter it a little. Messages are
-// short, so a word counts once more or less (K1), and their length matters less than in prose (B).
-const K1 = 0.9;
-const B = 0.4;
-const SESSION_K = 1.2;
-const NEIGHBOUR_SHARE = [0.35, 0.15] as const;
-/** What follows a message says a little less about it than what it answers. */
-const FOLLOWING = 0.8;
-const SESSION_SHARE = 0.3;
-const NAMED_TIME_SHARE = 1;
+export type RankInput = {
+  readonly query: string;
+  readonly terms: readonly RankTerm[];
+  readonly rows: readonly RankRow[];
+  /** Per session, how many of its messages hold each term (also messages whose text was not read). */
+  readonly sessionCounts: ReadonlyMap<string, readonly number[]>;
+  /** Spans of time that the query names. */
+  readonly spans: readonly TimeSpan[];
+  /** How texts are split into words; must spell them as `RankTerm.words` does. */
+  readonly wordsOf?: WordsOf;
+};
+
+/** `speakers`: messages begin with the name of who says them (`Ana: ...`). `agent`: a user and an assistant. */
+export type ConversationKind = "speakers" | "agent";
+
+export type RankedRow = {
+  readonly row: RankRow;
+  /** Messages are ordered by this. Comparable within one answer only. */
+  readonly score: number;
+  /** What the message adds to its conversation's score; see `groupScore`. */
+  readonly group: number;
+  /** Indexes of the terms that it holds. */
+  readonly matched: readonly number[];
+  /** Holds every term as it was asked for, not in another form. */
+  readonly isFull: boolean;
+};
+
+export type Confidence = {
+  /** 0 to 1: how much of what the question asks for one message says, rare words counting for more. */
+  readonly score: number;
+  /** Nothing that clearly answers the question was found. */
+  readonly isWeak: boolean;
+};
+
+export type Ranking = {
+  /** Best first; equal ones by id. */
+  readonly rows: readonly RankedRow[];
+  readonly confidence: Confidence;
+  readonly kind: ConversationKind;
+};
+
+// All constants were fitted on the LoCoMo and LongMemEval development questions together (`bench -- recall`): found on one
+// half of the questions, kept where they also helped the other half, and rounded.
+
+/** Words like `kind` or `mention` frame a question; the answer rarely repeats them. */
+const FRAME_SHARE = 0.7;
+/** The words of a named date are also in `spans`. */
+const DATE_SHARE = 0.2;
+/** Share of a word that only a tool call holds. */
+const DID_SHARE = 0.4;
+/** A row without a word from a user or an assistant keeps this share of its score, the output of a recall tool less. */
+const MACHINE_SHARE = 0.5;
+const RECALL_SHARE = 0.25;
+/** A row that holds the whole query, little words included, gets this share of the best score; side by side, all of it. */
+const WHOLE_QUERY_SHARE = 0.25;
 /** People talk about an event in the days after it. */
 const AFTERWARDS_SECONDS = 10 * 86_400;
-const SOON_AFTER = 0.6;
+const AFTERWARDS_SHARE = 0.8;
+/** What follows a message says a little less about it than what it answers. */
+const FOLLOWING_SHARE = 0.8;
+/** How many of the best rows are read for signs that a message states facts. */
+const READ_CLOSELY = 60;
+/** Below this an answer is weak: costs about 1 point of message recall on the development questions. */
+const WEAK_BELOW = 0.26;
 
-/** Best first; equal ones by id. */
-export function rank({ candidates, weights, spans }: RankingInput): Ranked[] {
-  const average = mean(candidates.map(({ length }) => length));
-  const own = new Map(candidates.map((each) => [each.id, ownScore(each, weights, average)]));
-  const sessions = sessionScores(candidates, weights);
-  const best = Math.max(0, ...own.values());
-  return candidates
-    .map((candidate) => {
-      const score =
-        (own.get(candidate.id) ?? 0) +
-        neighbourScore(candidate, own) +
-        SESSION_SHARE * (sessions.get(candidate.session) ?? 0) +
-        NAMED_TIME_SHARE * best * nearness(candidate.timestamp, spans);
-      return { candidate, score };
-    })
-    .sort((a, b) => b.score - a.score || a.candidate.id - b.candidate.id);
+/** Scores of single messages where speakers are named. */
+const MESSAGE = {
+  k1: 0.8,
+  b: 0.5,
+  sessionK: 0.8,
+  author: 1.49,
+  before: [0.1, 0.91, 0.4],
+  after: [0.29, 0.19],
+  answers: 1.98,
+  cover: [0.36, 1.68],
+  proximity: 1.42,
+  session: 0.75,
+  near: 4.2,
+  base: 2.35,
+  authorBase: 11.6,
+};
+
+/** Signs that a message states the fact asked for; tenths of an exponent. */
+const PRIOR = {
+  mentionsName: -0.63,
+  endsInQuestion: -0.62,
+  tellingWords: 0.22,
+  capitals: 0.37,
+  isFirst: 0.7,
+  times: 1,
+  numbers: 0.48,
+};
+
+/** What messages add to the score of their conversation; in agent chats messages are ordered by it as well. */
+const GROUP = {
+  speakers: {
+    k1: 0.7,
+    b: 0.6,
+    sessionK: 0.6,
+    user: 1,
+    author: 0.6,
+    authorOwn: 1,
+    proximity: 0.3,
+    question: 0.8,
+    beside: [0.35, 0.15, 0.1],
+    besideName: 0.5,
+    session: 0.3,
+    answers: 0.4,
+    cover: 0.3,
+    times: 0.5,
+    numbers: 0.25,
+    near: 1.5,
+    second: 0.5,
+  },
+  agent: {
+    k1: 0.7,
+    b: 0.6,
+    sessionK: 0.6,
+    user: 2,
+    author: 0,
+    authorOwn: 0,
+    proximity: 1,
+    question: 1,
+    beside: [0.2, 0.1, 0],
+    besideName: 1,
+    session: 0.3,
+    answers: 0,
+    cover: 0.15,
+    times: 0.5,
+    numbers: 0.25,
+    near: 1.5,
+    second: 0.3,
+  },
+};
+
+export function rank(input: RankInput): Ranking {
+  const question = understand(input);
+  const { kind } = question;
+  const read = reader(input.query, input.terms, input.wordsOf ?? tokenize);
+  const rows = input.rows.map((row) => ({ row, reading: read(row) }));
+  const facts = factsOf(rows, question, input);
+  const groups = groupScores(facts, question);
+  const scores = kind === "agent" ? groups : messageScores(facts, question, input.wordsOf ?? tokenize);
+  const ranked = facts.map(({ row, reading, share }, at): RankedRow => {
+    const matched = input.terms.flatMap((_, term) => (holds(reading, term) ? [term] : []));
+    const score = (scores[at] ?? 0) * share;
+    return { row, score, group: (groups[at] ?? 0) * share, matched, isFull: reading.isFull };
+  });
+  ranked.sort((a, b) => b.score - a.score || a.row.id - b.row.id);
+  return { rows: ranked, confidence: confidenceOf(facts, question), kind };
+}
+
+/** The score of a conversation: that of its best message, and a share of the second best. */
+export function groupScore(groups: readonly number[], kind: ConversationKind): number {
+  let [best, second] = [0, 0];
+  for (const group of groups) {
+    if (group > best) [best, second] = [group, best];
+    else if (group > second) second = group;
+  }
+  return best + GROUP[kind].second * second;
 }
 
 /** The weight of a term that `holders` of `all` messages hold. */
@@ -64,53 +206,353 @@ export function rarity(holders: number, all: number): number {
   return Math.log(1 + Math.max(0, all - holders + 0.5) / (holders + 0.5));
 }
 
-/** The three best messages speak for a group of them: one good one weighs most, more of them help. */
-export function groupScore(scores: readonly number[]): number {
-  const [first = 0, second = 0, third = 0] = [...scores].sort((a, b) => b - a);
-  return first + 0.5 * second + 0.25 * third;
-}
+/** What is known of the question before any message is scored. */
+type Question = {
+  readonly kind: ConversationKind;
+  /** Weights of the terms, less for words that frame the question or name a date. */
+  readonly weights: readonly number[];
+  /** Sum of the weights of all terms that are no names of speakers. */
+  readonly total: number;
+  readonly isName: readonly boolean[];
+  /** The speaker the question is about, if it names exactly one. */
+  readonly name: number | undefined;
+  /** As `weights`, for the confidence: names and dates are 0. */
+  readonly asked: readonly number[];
+  readonly asksWhen: boolean;
+  readonly asksHowMany: boolean;
+};
 
-function ownScore({ counts, length }: Candidate, weights: readonly number[], average: number): number {
-  const norm = K1 * (1 - B + (B * length) / Math.max(1, average));
-  return sum(counts.map((count, term) => ((weights[term] ?? 0) * count * (K1 + 1)) / (count + norm)));
-}
+/** A message with all that its scores are made of. */
+type Facts = {
+  readonly row: RankRow;
+  readonly reading: Reading;
+  /** Less than 1 where no person or assistant said it. */
+  readonly share: number;
+  readonly isAuthor: boolean;
+  readonly hasQuestion: boolean;
+  readonly endsInQuestion: boolean;
+  readonly before: readonly (number | undefined)[];
+  readonly after: readonly (number | undefined)[];
+  /** How near the named dates, 0 to 1. */
+  readonly near: number;
+  readonly proximity: number;
+  /** How many messages of the session hold each term. */
+  readonly sessionCounts: readonly number[];
+  readonly averageLength: number;
+};
 
-function neighbourScore(candidate: Candidate, own: ReadonlyMap<number, number>): number {
-  const side = (ids: readonly (number | undefined)[]) =>
-    sum(NEIGHBOUR_SHARE.map((share, at) => share * (own.get(ids[at] ?? -1) ?? 0)));
-  return side(candidate.before) + FOLLOWING * side(candidate.after);
-}
+const WHEN =
+  /^\W*(?:when|since when|what (?:year|month|day|date|time)|which (?:year|month|day|date)|how long ago)\b/i;
+const HOW_MANY = /\bhow (?:many|much|often|long|old)\b|\bwhat (?:number|percentage|amount)\b/i;
+const DATE_WORD =
+  /^(?:january|february|march|april|may|june|july|august|september|october|november|december|\d{1,2}(?:st|nd|rd|th)?|(?:19|20)\d\d)$/;
 
-function sessionScores(candidates: readonly Candidate[], weights: readonly number[]): Map<string, number> {
-  const totals = new Map<string, number[]>();
-  for (const { session, counts } of candidates) {
-    const total = totals.get(session) ?? weights.map(() => 0);
-    counts.forEach((count, term) => {
-      total[term] = (total[term] ?? 0) + count;
-    });
-    totals.set(session, total);
-  }
-  return new Map(
-    [...totals].map(([session, counts]) => [
-      session,
-      sum(
-        counts.map((count, term) => ((weights[term] ?? 0) * count * (SESSION_K + 1)) / (count + SESSION_K)),
-      ),
-    ]),
+function understand({ query, terms, rows, spans }: RankInput): Question {
+  const speakers = speakersOf(rows);
+  const kind: ConversationKind = speakers.size > 0 ? "speakers" : "agent";
+  const isSpeaker = terms.map(({ words }) => words.length === 1 && speakers.has(words[0] ?? ""));
+  const isName = isSpeaker.every(Boolean) ? isSpeaker.map(() => false) : isSpeaker;
+  const isFrame = terms.map(({ words }) => words.length === 1 && FRAME_WORDS.has(words[0] ?? ""));
+  const isDate = terms.map(({ words }) => spans.length > 0 && words.every((word) => DATE_WORD.test(word)));
+  const weights = terms.map(
+    ({ weight }, at) => weight * (isFrame[at] ? FRAME_SHARE : 1) * (isDate[at] ? DATE_SHARE : 1),
   );
+  const named = terms.flatMap((_, at) => (isSpeaker[at] ? [at] : []));
+  return {
+    kind,
+    weights,
+    total: sum(weights.map((weight, at) => (isName[at] ? 0 : weight))),
+    isName,
+    name: named.length === 1 ? named[0] : undefined,
+    asked: terms.map(({ weight }, at) => (isName[at] || isDate[at] ? 0 : weight * (isFrame[at] ? 0.5 : 1))),
+    asksWhen: WHEN.test(query),
+    asksHowMany: HOW_MANY.test(query),
+  };
+}
+
+const SPEAKER = /^\s*(\p{Lu}[\p{L}\p{M}'\u2019.-]*(?: \p{Lu}[\p{L}\p{M}'\u2019.-]*){0,2}): /u;
+
+function speakerOf(said: string): string | undefined {
+  return SPEAKER.exec(said.length > 80 ? said.slice(0, 80) : said)?.[1];
+}
+
+/** The words of the speakers' names; none unless most messages begin with one, and few speakers with many messages. */
+function speakersOf(rows: readonly RankRow[]): ReadonlySet<string> {
+  const said = rows.filter(({ role, isRecall }) => isPerson(role) && !isRecall);
+  const names = said.flatMap((row) => speakerOf(row.said) ?? []);
+  const distinct = new Set(names);
+  const isNamed = names.length > 0.6 * said.length && distinct.size <= Math.max(2, names.length / 3);
+  return new Set(isNamed ? [...distinct].flatMap((name) => tokenize(name).map(({ term }) => term)) : []);
+}
+
+function isPerson(role: string): boolean {
+  return role === "user" || role === "assistant";
+}
+
+type Read = { readonly row: RankRow; readonly reading: Reading };
+
+function factsOf(
+  rows: readonly Read[],
+  question: Question,
+  { terms, spans, sessionCounts }: RankInput,
+): Facts[] {
+  const places = new Map(rows.map(({ row }, at) => [row.id, at]));
+  const averageLength = Math.max(
+    1,
+    sum(rows.map(({ reading }) => reading.length)) / Math.max(1, rows.length),
+  );
+  const asked = question.name === undefined ? undefined : terms[question.name]?.words[0];
+  const none = terms.map(() => 0);
+  return rows.map(({ row, reading }) => {
+    const isSaid = isPerson(row.role) && reading.said.some((count) => count > 0);
+    const text = row.said.trimEnd();
+    const speaker = asked === undefined ? undefined : speakerOf(row.said);
+    return {
+      row,
+      reading,
+      share: row.isRecall ? RECALL_SHARE : isSaid ? 1 : MACHINE_SHARE,
+      isAuthor: speaker !== undefined && tokenize(speaker).some(({ term }) => term === asked),
+      hasQuestion: text.includes("?"),
+      endsInQuestion: text.endsWith("?"),
+      before: row.before.map((id) => (id === undefined ? undefined : places.get(id))),
+      after: row.after.map((id) => (id === undefined ? undefined : places.get(id))),
+      near: nearness(row.timestamp, spans),
+      proximity: proximity(reading, terms),
+      sessionCounts: sessionCounts.get(row.session) ?? none,
+      averageLength,
+    };
+  });
 }
 
 function nearness(timestamp: number, spans: readonly TimeSpan[]): number {
   let best = 0;
   for (const { from, to } of spans) {
     if (timestamp >= from && timestamp < to) return 1;
-    if (timestamp >= from && timestamp < to + AFTERWARDS_SECONDS) best = SOON_AFTER;
+    if (timestamp >= from && timestamp < to + AFTERWARDS_SECONDS) best = AFTERWARDS_SHARE;
   }
   return best;
 }
 
-function mean(values: readonly number[]): number {
-  return values.length === 0 ? 0 : sum(values) / values.length;
+/** Terms that follow each other in the query and stand near each other in the message. */
+function proximity({ places }: Reading, terms: readonly RankTerm[]): number {
+  let total = 0;
+  for (let at = 0; at + 1 < terms.length; at += 1) {
+    const [left = [], right = []] = [places[at], places[at + 1]];
+    if (left.length === 0 || right.length === 0) continue;
+    const weight = Math.min(terms[at]?.weight ?? 0, terms[at + 1]?.weight ?? 0);
+    total += weight / smallestDistance(left, right);
+  }
+  return total;
+}
+
+/** Of two ascending lists; at least 1. */
+function smallestDistance(left: readonly number[], right: readonly number[]): number {
+  let [i, j] = [0, 0];
+  let best = Number.POSITIVE_INFINITY;
+  while (i < left.length && j < right.length) {
+    const [a = 0, b = 0] = [left[i], right[j]];
+    best = Math.min(best, Math.abs(a - b));
+    if (a < b) i += 1;
+    else j += 1;
+  }
+  return Math.max(1, best);
+}
+
+/** BM25 of the terms that `counts` lets through. */
+function wordScore(
+  { reading, averageLength }: Facts,
+  weights: readonly number[],
+  { k1, b }: { readonly k1: number; readonly b: number },
+  shareOf: (term: number) => number,
+): number {
+  const norm = k1 * (1 - b + (b * reading.length) / averageLength);
+  let total = 0;
+  for (let term = 0; term < weights.length; term += 1) {
+    const count = (reading.said[term] ?? 0) + DID_SHARE * (reading.did[term] ?? 0);
+    if (count > 0) total += ((weights[term] ?? 0) * shareOf(term) * count * (k1 + 1)) / (count + norm);
+  }
+  return total;
+}
+
+function sessionScore(
+  { sessionCounts }: Facts,
+  weights: readonly number[],
+  k: number,
+  shareOf: (term: number) => number,
+): number {
+  let total = 0;
+  sessionCounts.forEach((count, term) => {
+    total += ((weights[term] ?? 0) * shareOf(term) * count * (k + 1)) / (count + k);
+  });
+  return total;
+}
+
+/** Weights of the terms that the message or one of those `reach` before and after it holds. */
+function coverage(facts: readonly Facts[], at: number, weights: readonly number[], reach: number): number {
+  const own = facts[at];
+  if (own === undefined) return 0;
+  const around = [at, ...own.before.slice(0, reach), ...own.after.slice(0, reach)];
+  let total = 0;
+  for (let term = 0; term < weights.length; term += 1) {
+    let best = 0;
+    for (const place of around) {
+      const { said = [], did = [] } = (place === undefined ? undefined : facts[place]?.reading) ?? {};
+      best = Math.max(best, said[term] ?? 0, DID_SHARE * Math.min(1, did[term] ?? 0));
+    }
+    total += (weights[term] ?? 0) * Math.min(1, best);
+  }
+  return total;
+}
+
+function groupScores(
+  facts: readonly Facts[],
+  { kind, weights, total, isName, asksWhen, asksHowMany }: Question,
+): number[] {
+  const by = GROUP[kind];
+  const every = () => 1;
+  const own = facts.map((each) => {
+    const words = wordScore(each, weights, by, every);
+    const score = words + (each.isAuthor ? by.authorOwn : 0) + by.proximity * each.proximity;
+    return score * (each.endsInQuestion ? by.question : 1) * (each.row.role === "user" ? by.user : 1);
+  });
+  const beside = facts.map(
+    (each) => each.share * wordScore(each, weights, by, (term) => (isName[term] ? by.besideName : 1)),
+  );
+  const best = max(own);
+  const scores = facts.map((each, at) => {
+    const previous = each.before[0];
+    const answers = previous !== undefined && facts[previous]?.hasQuestion ? (beside[previous] ?? 0) : 0;
+    const score =
+      (own[at] ?? 0) +
+      weighted(by.beside, each.before, beside) +
+      FOLLOWING_SHARE * weighted(by.beside, each.after, beside) +
+      by.session * sessionScore(each, weights, by.sessionK, every) +
+      by.answers * answers +
+      by.cover * coverage(facts, at, weights, 2) +
+      (asksWhen ? by.times * Math.min(2, timeWords(each.row.said)) : 0) +
+      (asksHowMany ? by.numbers * Math.min(2, numberWords(each.row.said)) : 0);
+    return score * (each.isAuthor ? 1 + by.author : 1) + by.near * best * each.near;
+  });
+  return withWholeQuery(scores, facts, total);
+}
+
+function messageScores(facts: readonly Facts[], question: Question, wordsOf: WordsOf): number[] {
+  const { weights, isName, total } = question;
+  const scale = total > 0 ? 1 / total : 0;
+  const content = weights.map((weight, at) => (isName[at] ? 0 : weight));
+  const every = () => 1;
+  const own = facts.map((each) => wordScore(each, content, MESSAGE, every) * scale);
+  const beside = facts.map((each, at) => each.share * (own[at] ?? 0));
+  const best = max(own);
+  const scores = facts.map((each, at) => {
+    const previous = each.before[0];
+    const answers = previous !== undefined && facts[previous]?.hasQuestion ? (beside[previous] ?? 0) : 0;
+    const cover = sum(MESSAGE.cover.map((share, reach) => share * coverage(facts, at, content, reach + 1)));
+    return (
+      (own[at] ?? 0) * (each.isAuthor ? 1 + MESSAGE.author : 1) +
+      weighted(MESSAGE.before, each.before, beside) +
+      weighted(MESSAGE.after, each.after, beside) +
+      MESSAGE.answers * answers +
+      (cover + MESSAGE.proximity * each.proximity) * scale +
+      MESSAGE.session * sessionScore(each, content, MESSAGE.sessionK, every) * scale +
+      MESSAGE.near * best * each.near +
+      MESSAGE.base +
+      (each.isAuthor ? MESSAGE.authorBase / Math.max(3, total) : 0)
+    );
+  });
+  return withPriors(withWholeQuery(scores, facts, total), facts, question, wordsOf);
+}
+
+/** `turn off` above every message that only turns. */
+function withWholeQuery(scores: readonly number[], facts: readonly Facts[], total: number): number[] {
+  const best = total > 0 ? max(scores) : 0;
+  return scores.map((score, at) => {
+    const closeness = facts[at]?.reading.closeness ?? 0;
+    return closeness === 0 ? score : score + best * (WHOLE_QUERY_SHARE + (1 - WHOLE_QUERY_SHARE) * closeness);
+  });
+}
+
+/** Only the best rows are read this closely. The others keep their place below them. */
+function withPriors(
+  scores: readonly number[],
+  facts: readonly Facts[],
+  { name, asksWhen, asksHowMany }: Question,
+  wordsOf: WordsOf,
+): number[] {
+  const limit = [...scores].sort((a, b) => b - a)[READ_CLOSELY - 1] ?? Number.NEGATIVE_INFINITY;
+  return scores.map((score, at) => {
+    const each = facts[at];
+    if (each === undefined) return score;
+    const { row, reading, isAuthor, endsInQuestion } = each;
+    const mentions = name !== undefined && !isAuthor && (reading.said[name] ?? 0) > 0;
+    let prior =
+      (mentions ? PRIOR.mentionsName : 0) +
+      (endsInQuestion ? PRIOR.endsInQuestion : 0) +
+      (row.isFirst ? PRIOR.isFirst : 0);
+    if (score >= limit) {
+      prior +=
+        PRIOR.tellingWords * Math.log(1 + tellingWords(wordsOf(row.said))) +
+        PRIOR.capitals * Math.min(3, capitals(row.said)) +
+        (asksWhen ? PRIOR.times * Math.min(2, timeWords(row.said)) : 0) +
+        (asksHowMany ? PRIOR.numbers * Math.min(2, numberWords(row.said)) : 0);
+    }
+    return score * Math.exp(prior / 10);
+  });
+}
+
+const CAPITAL = /(?<=[\p{Ll}\d,;] )\p{Lu}\p{L}+/gu;
+const LATIN_WORD = /[a-z]+|\d+/g;
+/** Facts are near the beginning of what people say; a page of text is full of numbers. */
+const CLOSE_READING_CHARS = 1000;
+
+function capitals(said: string): number {
+  return said.slice(0, CLOSE_READING_CHARS).match(CAPITAL)?.length ?? 0;
+}
+
+function timeWords(said: string): number {
+  return countWords(said, (word) => TIME_WORDS.has(word) || /^(?:19|20)\d\d$/.test(word));
+}
+
+function numberWords(said: string): number {
+  return countWords(said, (word) => NUMBER_WORDS.has(word) || /^\d/.test(word));
+}
+
+function countWords(said: string, isCounted: (word: string) => boolean): number {
+  const words = said.slice(0, CLOSE_READING_CHARS).toLowerCase().match(LATIN_WORD) ?? [];
+  return words.filter(isCounted).length;
+}
+
+/** Neither tool calls nor the output of earlier searches count: they repeat a question that may have had no answer. */
+function confidenceOf(facts: readonly Facts[], { asked, name }: Question): Confidence {
+  const total = sum(asked);
+  let best = 0;
+  for (const { row, reading, isAuthor } of facts) {
+    if (row.isRecall || (name !== undefined && !isAuthor)) continue;
+    best = Math.max(best, sum(asked.map((weight, term) => weight * Math.min(1, reading.said[term] ?? 0))));
+  }
+  const score = total > 0 ? best / total : facts.length > 0 ? 1 : 0;
+  return { score, isWeak: score < WEAK_BELOW };
+}
+
+function holds({ said, did }: Reading, term: number): boolean {
+  return (said[term] ?? 0) > 0 || (did[term] ?? 0) > 0;
+}
+
+function weighted(
+  shares: readonly number[],
+  places: readonly (number | undefined)[],
+  scores: readonly number[],
+): number {
+  let total = 0;
+  for (let at = 0; at < shares.length; at += 1) {
+    const place = places[at];
+    if (place !== undefined) total += (shares[at] ?? 0) * (scores[place] ?? 0);
+  }
+  return total;
+}
+
+function max(values: readonly number[]): number {
+  return values.reduce((best, value) => Math.max(best, value), 0);
 }
 
 function sum(values: readonly number[]): number {

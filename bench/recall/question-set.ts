@@ -1,0 +1,50 @@
+// The two published sets of questions about past conversations, in one shape: databases, and what to ask each of them.
+import { readFileSync } from "node:fs";
+import { gunzipSync } from "node:zlib";
+import { describeCause, HermesError } from "../../src/lib/index.ts";
+import { isLocomo, locomoDatabases } from "./locomo.ts";
+import { isLongMemEval, longMemEvalDatabases } from "./long-mem-eval.ts";
+
+export type Turn = { readonly id: string; readonly role: "user" | "assistant"; readonly content: string };
+export type Meeting = { readonly id: string; readonly startedAt: number; readonly turns: readonly Turn[] };
+export type Question = {
+  readonly text: string;
+  /** Turns and meetings that answer it; no turns where the set names meetings only. */
+  readonly turns: ReadonlySet<string>;
+  readonly meetings: ReadonlySet<string>;
+};
+export type Database = {
+  readonly meetings: readonly Meeting[];
+  /** Those with an answer in it. */
+  readonly questions: readonly Question[];
+  /** About the people and things of this database, but without an answer in it. */
+  readonly unanswerable: readonly string[];
+  /** Made for another database. */
+  readonly foreign: readonly string[];
+};
+export type QuestionSet = {
+  readonly name: "locomo" | "longmemeval";
+  readonly databases: readonly Database[];
+};
+
+/** Plain or gzip; a JSON array, or one JSON object per line. */
+export function readQuestionSet(file: string): QuestionSet {
+  const content = parse(file);
+  if (isLocomo(content)) return { name: "locomo", databases: locomoDatabases(file, content) };
+  if (isLongMemEval(content)) return { name: "longmemeval", databases: longMemEvalDatabases(file, content) };
+  throw new HermesError("bad-recall-file", `${file} is neither a LoCoMo nor a LongMemEval file.`, {
+    hint: "A LoCoMo file is a JSON array of objects with `conversation` and `qa`; objects of LongMemEval have `haystack_sessions`.",
+  });
+}
+
+function parse(file: string): readonly unknown[] {
+  try {
+    const bytes = readFileSync(file);
+    const isGzip = bytes[0] === 0x1f && bytes[1] === 0x8b;
+    const text = (isGzip ? gunzipSync(bytes) : bytes).toString("utf8");
+    if (!text.trimStart().startsWith("{")) return [JSON.parse(text)].flat();
+    return text.split("\n").flatMap((line) => (line.trim() === "" ? [] : [JSON.parse(line)]));
+  } catch (cause) {
+    throw new HermesError("bad-recall-file", `Cannot read ${file}: ${describeCause(cause)}.`, { cause });
+  }
+}

@@ -1,0 +1,214 @@
+// What a message's text holds of a query: how often each term, where, and how closely the whole query stands together.
+import { containsUnspaced } from "./query.ts";
+import type { RankRow, RankTerm } from "./ranking.ts";
+import { isStopWord } from "./stem.ts";
+import type { Token } from "./tokens.ts";
+
+/** Splits a text into words, spelled as in `RankTerm.words`. */
+export type WordsOf = (text: string) => readonly Token[];
+
+export type Reading = {
+  /** Words of what was said. */
+  readonly length: number;
+  /** Per term: how often it was said. A similar word or a part of a Korean word counts less than 1. */
+  readonly said: readonly number[];
+  /** Per term: how often it is in the tool calls. */
+  readonly did: readonly number[];
+  /** Per term: at which words of what was said it stands. */
+  readonly places: readonly (readonly number[])[];
+  /** Every term is there as it was asked for, not in another form. */
+  readonly isFull: boolean;
+  /** How closely all words of the query, little ones included, stand together: 1 side by side, 0 if one is missing. */
+  readonly closeness: number;
+};
+
+/** A word of 7 letters or more also counts, by this much, for one with the same first 7 letters. */
+const KIN_LETTERS = 7;
+const KIN_COUNT = 0.5;
+/** `서울` inside `남서울역`: mostly another word. */
+const INSIDE_COUNT = 0.3;
+/** More occurrences than this do not change the order. */
+const MOST_PLACES = 50;
+/** All words of the query, but in another order. */
+const OTHER_ORDER = 0.8;
+/** What an apostrophe cuts off: `Maria's`, `don't`. */
+const CUT_OFF = /['\u2019](?:s|t|d|m|re|ve|ll)\b/giu;
+const HANGUL = /\p{Script=Hangul}/u;
+const OTHER_UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u;
+
+/** Made once per query, then called for each message. */
+export function reader(
+  query: string,
+  terms: readonly RankTerm[],
+  wordsOf: WordsOf,
+): (row: RankRow) => Reading {
+  const finder = findTerms(terms);
+  const closeness = closenessTo(query, terms, wordsOf);
+  return ({ said, did }) => {
+    const tokens = wordsOf(said);
+    const found = finder(tokens, said);
+    const calls = did === "" ? undefined : finder(wordsOf(did), did);
+    const isFull = terms.every((_, at) => (found.exact[at] ?? 0) + (calls?.exact[at] ?? 0) > 0);
+    return {
+      length: tokens.length,
+      said: found.counts,
+      did: calls?.counts ?? terms.map(() => 0),
+      places: found.places,
+      isFull,
+      closeness: found.counts.every((count) => count > 0) ? closeness(tokens, said) : 0,
+    };
+  };
+}
+
+type Found = { readonly counts: number[]; readonly exact: number[]; readonly places: number[][] };
+
+function findTerms(terms: readonly RankTerm[]): (tokens: readonly Token[], text: string) => Found {
+  const words = new Map<string, { readonly at: number; readonly isExact: boolean }[]>();
+  const kin = new Map<string, number[]>();
+  const beginnings: { readonly at: number; readonly text: string; readonly isHangul: boolean }[] = [];
+  const phrases: { readonly at: number; readonly words: readonly string[]; readonly isPrefix: boolean }[] =
+    [];
+  const parts: { readonly at: number; readonly text: string }[] = [];
+  const push = <T>(map: Map<string, T[]>, key: string, value: T) => {
+    const list = map.get(key);
+    if (list === undefined) map.set(key, [value]);
+    else list.push(value);
+  };
+  terms.forEach((term, at) => {
+    const [word = ""] = term.words;
+    const whole = term.words.join(" ");
+    if (containsUnspaced(whole) && (OTHER_UNSPACED.test(whole) || !HANGUL.test(whole)))
+      parts.push({ at, text: whole.toLowerCase() });
+    else if (term.words.length > 1) phrases.push({ at, words: term.words, isPrefix: term.isPrefix });
+    else if (HANGUL.test(word)) beginnings.push({ at, text: word, isHangul: true });
+    else if (term.isPrefix) beginnings.push({ at, text: word, isHangul: false });
+    else {
+      push(words, word, { at, isExact: true });
+      if (word.length >= KIN_LETTERS && !/\d/.test(word)) push(kin, word.slice(0, KIN_LETTERS), at);
+    }
+    for (const form of term.forms) if (form !== word) push(words, form, { at, isExact: false });
+  });
+  return (tokens, text) => {
+    const counts = terms.map(() => 0);
+    const exact = terms.map(() => 0);
+    const places = terms.map((): number[] => []);
+    const count = (at: number, place: number, by: number, isExact: boolean) => {
+      counts[at] = (counts[at] ?? 0) + by;
+      if (isExact) exact[at] = (exact[at] ?? 0) + 1;
+      const list = places[at];
+      if (list !== undefined && list.length < MOST_PLACES) list.push(place);
+    };
+    for (let place = 0; place < tokens.length; place += 1) {
+      const term = tokens[place]?.term ?? "";
+      const hits = words.get(term);
+      if (hits !== undefined) for (const { at, isExact } of hits) count(at, place, 1, isExact);
+      if (kin.size > 0 && term.length >= KIN_LETTERS)
+        for (const at of kin.get(term.slice(0, KIN_LETTERS)) ?? [])
+          if (hits?.some((hit) => hit.at === at) !== true) count(at, place, KIN_COUNT, false);
+      for (const { at, text: beginning, isHangul } of beginnings) {
+        if (term.startsWith(beginning)) count(at, place, 1, true);
+        else if (isHangul && term.includes(beginning)) count(at, place, INSIDE_COUNT, false);
+      }
+      for (const { at, words: phrase, isPrefix } of phrases)
+        if (isPhraseAt(tokens, place, phrase, isPrefix)) count(at, place, 1, true);
+    }
+    if (parts.length > 0) {
+      const lower = text.toLowerCase();
+      for (const { at, text: part } of parts) {
+        let from = lower.indexOf(part);
+        for (let most = MOST_PLACES; from >= 0 && most > 0; most -= 1) {
+          count(at, Math.round(from / 2), 1, true);
+          from = lower.indexOf(part, from + part.length);
+        }
+      }
+    }
+    return { counts, exact, places };
+  };
+}
+
+export function isPhraseAt(
+  tokens: readonly Token[],
+  place: number,
+  words: readonly string[],
+  isPrefix: boolean,
+): boolean {
+  for (let offset = 0; offset < words.length; offset += 1) {
+    const term = tokens[place + offset]?.term;
+    const word = words[offset] ?? "";
+    const isMatch = isPrefix && offset === words.length - 1 ? term?.startsWith(word) === true : term === word;
+    if (!isMatch) return false;
+  }
+  return true;
+}
+
+/**
+ * The little words of `turn off`, `log in` and `vitamin a` are no terms, so they are looked for here, in the messages that
+ * hold all terms. Scripts without blanks are compared as text.
+ */
+function closenessTo(
+  query: string,
+  terms: readonly RankTerm[],
+  wordsOf: WordsOf,
+): (tokens: readonly Token[], text: string) => number {
+  if (containsUnspaced(query)) {
+    const typed = query.trim().toLowerCase();
+    return (_tokens, text) => (text.toLowerCase().includes(typed) ? 1 : 0);
+  }
+  const asked = wordsOf(query.replace(CUT_OFF, " ")).map(({ term }) => term);
+  const distinct = [...new Set(asked)];
+  if (distinct.length < 2 || distinct.length > 32) return () => 0;
+  const wordNumbers = new Map<string, number>();
+  for (const { words, forms } of terms) {
+    const number = words.length === 1 ? distinct.indexOf(words[0] ?? "") : -1;
+    if (number >= 0) for (const form of forms) wordNumbers.set(form, number);
+  }
+  distinct.forEach((word, number) => {
+    wordNumbers.set(word, number);
+  });
+  return (tokens) => {
+    const hits: (readonly [place: number, number: number])[] = [];
+    tokens.forEach(({ term }, place) => {
+      const number = wordNumbers.get(term);
+      if (number !== undefined) hits.push([place, number]);
+    });
+    const width = narrowest(hits, distinct.length);
+    if (width === undefined) return 0;
+    if (width > distinct.length) return distinct.length / width;
+    const isInOrder = tokens.some((_, place) =>
+      asked.every((word, offset) => {
+        const term = tokens[place + offset]?.term ?? "";
+        return wordNumbers.get(term) === distinct.indexOf(word);
+      }),
+    );
+    return isInOrder ? 1 : OTHER_ORDER;
+  };
+}
+
+/** How many words the narrowest stretch with all `needed` words has. */
+function narrowest(
+  hits: readonly (readonly [place: number, number: number])[],
+  needed: number,
+): number | undefined {
+  const inside = new Array<number>(needed).fill(0);
+  let missing = needed;
+  let first = 0;
+  let best: number | undefined;
+  for (const [place, number] of hits) {
+    if (inside[number] === 0) missing -= 1;
+    inside[number] = (inside[number] ?? 0) + 1;
+    while (missing === 0) {
+      const [start, leaving] = hits[first] ?? [0, 0];
+      const width = place - start + 1;
+      if (best === undefined || width < best) best = width;
+      inside[leaving] = (inside[leaving] ?? 0) - 1;
+      if (inside[leaving] === 0) missing += 1;
+      first += 1;
+    }
+  }
+  return best;
+}
+
+/** Words that carry meaning, each once. */
+export function tellingWords(tokens: readonly Token[]): number {
+  return new Set(tokens.filter(({ term }) => !isStopWord(term)).map(({ term }) => term)).size;
+}
