@@ -53,7 +53,10 @@ export function withoutCopies<Row extends FoundRow>(rows: readonly Row[]): Row[]
 }
 
 /** The first message of each lineage. */
-export function firstOfLineages<Row extends FoundRow>(rows: readonly Row[], rootOf: (row: FoundRow) => string): Row[] {
+export function firstOfLineages<Row extends FoundRow>(
+  rows: readonly Row[],
+  rootOf: (row: FoundRow) => string,
+): Row[] {
   const shown = new Set<string>();
   return rows.filter((row) => {
     const root = rootOf(row);

@@ -1,10 +1,11 @@
 // Which messages are worth reading for a search by relevance. First only keys are compared: how rare the terms are that a
 // message, and those beside it, hold. Then the best are checked against the tables until there are enough of them, and
 // enough lineages.
-import type { RankTerm } from "../../search/ranking.ts";
-import { rarity } from "../../search/ranking.ts";
+
 import { filterToken } from "../../search/document.ts";
 import { toMatch } from "../../search/query.ts";
+import type { RankTerm } from "../../search/ranking.ts";
+import { rarity } from "../../search/ranking.ts";
 import type { Connection } from "../connection.ts";
 import { checked, collect, type FoundRow, keysOf, type Search } from "./rows.ts";
 import { exactly, inAnyForm, type Term } from "./terms.ts";
@@ -109,7 +110,8 @@ export function matchesOf(
     keys.length <= bounds.readAll ? keys.length : Math.max(bounds.newestRanked, rowsRead(search, wanted));
   let at = 0;
   for (; at < keys.length && rows.size < most; at += bounds.newestRanked) {
-    for (const row of checked(search, keys.slice(at, at + bounds.newestRanked))) if (rows.size < most) keep(row);
+    for (const row of checked(search, keys.slice(at, at + bounds.newestRanked)))
+      if (rows.size < most) keep(row);
   }
   // All matches are known: of those that are not read, one of each further lineage is.
   if (!isPartial)
@@ -119,7 +121,8 @@ export function matchesOf(
   else if (!isEnough()) addFurther(search, expression, wanted, rows, keep);
   const all = highestId(search.connection);
   const lists = terms.map((term): Holders => {
-    if (terms.length === 1) return { keys, weight: rarity(keys.length, Math.max(all, keys.length)), isWhole: !isPartial };
+    if (terms.length === 1)
+      return { keys, weight: rarity(keys.length, Math.max(all, keys.length)), isWhole: !isPartial };
     return holdersOf(search, toMatch(exactly(term)), bounds.matchesRanked, all);
   });
   const found = [...rows.values()];
@@ -180,7 +183,14 @@ function findHolders(search: Search, terms: readonly Term[], all: number): Holde
       const better = soFar.scores.reduce((count, score) => count + (score > most ? 1 : 0), 0);
       lists[at] =
         better >= bounds.rowsRead
-          ? { ...heldBeside(search, match, rarer.map((other) => matches[other] ?? "")), weight: list.weight }
+          ? {
+              ...heldBeside(
+                search,
+                match,
+                rarer.map((other) => matches[other] ?? ""),
+              ),
+              weight: list.weight,
+            }
           : { ...holdersOf(search, match, bounds.listRows, all) };
     }
     rarer.push(at);

@@ -85,11 +85,16 @@ export function collect(
   const metOn = new Map<string, number>(known.map((row) => [rootOf(row), -1]));
   /** Sessions of lineages that need not be met again, and how often they were. */
   const seen = new Map<string, { day: number; times: number }>();
-  for (const { session_id } of known) seen.set(session_id, { day: -1, times: (seen.get(session_id)?.times ?? 0) + 1 });
+  for (const { session_id } of known)
+    seen.set(session_id, { day: -1, times: (seen.get(session_id)?.times ?? 0) + 1 });
   let { from, to } = sieve;
   let found = 0;
   let lastDay: number | undefined;
-  for (let step = bounds.firstStep; found < count || lastDay !== undefined; step = Math.min(2 * step, MOST_PER_STEP)) {
+  for (
+    let step = bounds.firstStep;
+    found < count || lastDay !== undefined;
+    step = Math.min(2 * step, MOST_PER_STEP)
+  ) {
     const here = order === "newest" ? dayOfKey(to) : dayOfKey(from);
     const without = perLineage ? fullest(seen, here, bounds.sessionTokens) : [];
     const match = sieve.narrow(expression, without);
@@ -135,7 +140,11 @@ export function collect(
 }
 
 /** Sessions that were met most often, except on the day that is being read. */
-function fullest(seen: ReadonlyMap<string, { day: number; times: number }>, here: number, most: number): string[] {
+function fullest(
+  seen: ReadonlyMap<string, { day: number; times: number }>,
+  here: number,
+  most: number,
+): string[] {
   const past = [...seen].filter(([, { day }]) => day !== here);
   if (past.length > most) past.sort((a, b) => b[1].times - a[1].times);
   return past.slice(0, most).map(([session]) => session);

@@ -10,7 +10,15 @@ import type { SessionStore } from "../../store.ts";
 import type { StoreContext } from "../context.ts";
 import { messageColumns } from "../index/ensure-index.ts";
 import { type IndexReader, withReader } from "../index/reader.ts";
-import { bestOfLineages, firstOfLineages, lastOfPage, pageOf, type Scored, toHits, withoutCopies } from "./answer.ts";
+import {
+  bestOfLineages,
+  firstOfLineages,
+  lastOfPage,
+  pageOf,
+  type Scored,
+  toHits,
+  withoutCopies,
+} from "./answer.ts";
 import { BOUNDS, type Bounds } from "./bounds.ts";
 import { toSieve } from "./filters.ts";
 import { type Candidates, highestId, holdersOfAny, matchesOf, toRankTerm } from "./relevance.ts";
@@ -50,7 +58,11 @@ export function searchOperations(context: StoreContext, bounds: Partial<Bounds> 
 
 type Request = { readonly query: string; readonly options: SearchOptions; readonly bounds: Bounds };
 
-function answer(context: StoreContext, reader: IndexReader, { query, options, bounds }: Request): SearchAnswer {
+function answer(
+  context: StoreContext,
+  reader: IndexReader,
+  { query, options, bounds }: Request,
+): SearchAnswer {
   const { connection } = context;
   const columns = messageColumns(connection);
   const rootOf = lineageRoots(connection, readScope(options));
@@ -72,7 +84,7 @@ function answer(context: StoreContext, reader: IndexReader, { query, options, bo
     if (found.scored.length > 0 || lastOfPage(options) === 0) {
       const { offset, limit } = pageOf(options);
       const page = found.scored.slice(offset, offset + limit);
-      const hits = toHits(context, search, page, illustrator(found.shown, query));
+      const hits = toHits(context, search, page, illustrator(found.shown, found.whole));
       const { confidence, isPartial } = found;
       return {
         hits,
@@ -102,6 +114,8 @@ type Answered = {
   /** Everything that could be an answer, for the reason of an empty one. */
   readonly match: string;
   readonly shown: readonly Term[];
+  /** The words of a plain query, little ones included. */
+  readonly whole?: readonly Term[];
   readonly confidence?: SearchAnswer["confidence"];
   readonly isPartial?: boolean;
 };
@@ -155,21 +169,22 @@ function findTerms(
   });
   const strict = toMatch({ op: "and", parts: single.map(exactly) });
   const any = toMatch({ op: "or", parts: terms.map(inAnyForm) });
+  const whole = asked.map(({ words }) => exactTerm(words));
   const order = timeOrder(options);
   if (order !== undefined) {
     // What was asked for must not drown in what was not.
     const isStrict = matchesAnything(search, strict);
     const rows = inOrderOfTime(search, isStrict ? strict : any, order, options);
     const found = scoreInOrder(search, query, terms, rows);
-    return { ...found, stage: isStrict ? "strict" : "widened", match: any, shown: terms };
+    return { ...found, stage: isStrict ? "strict" : "widened", match: any, shown: terms, whole };
   }
   const wanted = { count: lastOfPage(options), perLineage: options.perLineage === true };
   const isShortened = asked.length > single.length;
-  const whole = toMatch({ op: "and", parts: asked.map(({ words }) => exactly(exactTerm(words))) });
-  const found = holdersOfAny(search, terms, isShortened ? whole : undefined, wanted);
+  const full = isShortened ? toMatch({ op: "and", parts: whole.map(exactly) }) : undefined;
+  const found = holdersOfAny(search, terms, full, wanted);
   const { scored, isPartial, isFull, confidence } = scoreByRelevance(search, query, terms, found, options);
   const stage = isFull && terms.length === single.length ? "strict" : "widened";
-  return { scored, isPartial, stage, match: any, shown: terms, confidence };
+  return { scored, isPartial, stage, match: any, shown: terms, whole, confidence };
 }
 
 function timeOrder({ sort }: SearchOptions): Order | undefined {
@@ -236,7 +251,13 @@ function rankRows(search: Search, query: string, found: Candidates, terms: reado
     }),
     sessionCounts: found.sessionCounts,
     // A month without a year means one of the years that the found messages are from.
-    spans: terms.length === 0 ? [] : namedTimes(query, years.sort((a, b) => b - a)),
+    spans:
+      terms.length === 0
+        ? []
+        : namedTimes(
+            query,
+            years.sort((a, b) => b - a),
+          ),
   });
   const ranked = ranking.rows.flatMap(({ row: { id }, score, group, matched }): Scored[] => {
     const row = byId.get(id);
