@@ -26,7 +26,8 @@ const MOST_TERMS = 64;
 const MOST_WORDS_IN_PHRASE = 64;
 /** Of a word in a script without blanks, which may be a whole page. */
 const MOST_CHARACTERS_IN_WORD = 256;
-const MOST_CHARACTERS = 32_768;
+/** What follows is not looked at. */
+export const MOST_CHARACTERS = 32_768;
 
 export function parseQuery(query: string): ParsedQuery {
   const lexemes = withoutIdleOperators(lex(query.slice(0, MOST_CHARACTERS)));
@@ -105,7 +106,12 @@ function toTerm(
     .slice(0, MOST_WORDS_IN_PHRASE)
     .map(({ term }) => (isUnspacedTerm(term) ? takeCodePoints(term, MOST_CHARACTERS_IN_WORD) : term));
   // `src/*` asks for anything below `src`, not for words that begin with it.
-  const isPrefix = isStarred && last.end === typed.length && tokens.length <= MOST_WORDS_IN_PHRASE;
+  // A run without blanks is found inside of longer ones with or without a star.
+  const isPrefix =
+    isStarred &&
+    last.end === typed.length &&
+    tokens.length <= MOST_WORDS_IN_PHRASE &&
+    !isUnspacedTerm(last.term);
   return { kind: "term", words, text: typed, isQuoted, isPrefix };
 }
 

@@ -6,6 +6,7 @@ import { filterToken } from "../../search/document.ts";
 import { toMatch } from "../../search/query.ts";
 import type { RankTerm } from "../../search/ranking.ts";
 import { rarity } from "../../search/ranking.ts";
+import { isUnspacedTerm } from "../../search/tokens.ts";
 import type { Connection } from "../connection.ts";
 import { checked, collect, type FoundRow, keysOf, type Search } from "./rows.ts";
 import { exactly, inAnyForm, type Term } from "./terms.ts";
@@ -160,8 +161,10 @@ function rowsRead({ bounds }: Search, { count }: Wanted): number {
   return steps.find((step) => step >= 2 * count) ?? Math.max(20 * bounds.rowsRead, count);
 }
 
+/** Ranking looks for text in scripts without blanks as it stands: of a phrase, its longest run. */
 export function toRankTerm({ words, isPrefix, forms }: Term, weight: number): RankTerm {
-  return { words, isPrefix, forms, weight };
+  const runs = words.length > 1 ? words.filter(isUnspacedTerm).sort((a, b) => b.length - a.length) : [];
+  return { words: runs.length > 0 ? runs.slice(0, 1) : words, isPrefix, forms, weight };
 }
 
 /** The lists of all terms. A long one is read on only where the rarer terms do not settle which messages are best. */

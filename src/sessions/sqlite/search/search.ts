@@ -2,9 +2,10 @@
 // and widened to the forms of its words, any of which counts. The index gives keys, the tables decide, ranking orders.
 import { readScope } from "../../scope.ts";
 import { namedTimes } from "../../search/named-times.ts";
-import { type Expression, type PlainTerm, parseQuery, toMatch } from "../../search/query.ts";
-import { type RankTerm, rank, rarity } from "../../search/ranking.ts";
+import { type Expression, MOST_CHARACTERS, type PlainTerm, parseQuery, toMatch } from "../../search/query.ts";
+import { rank, rarity } from "../../search/ranking.ts";
 import { illustrator, shortener } from "../../search/snippet.ts";
+import { isUnspacedTerm } from "../../search/tokens.ts";
 import type { EmptyReason, SearchAnswer, SearchOptions, SearchStage } from "../../search/types.ts";
 import type { SessionStore } from "../../store.ts";
 import type { StoreContext } from "../context.ts";
@@ -43,7 +44,7 @@ export function searchOperations(context: StoreContext, bounds: Partial<Bounds> 
   const all = { ...BOUNDS, ...bounds };
   const search = async (query: string, options: SearchOptions = {}): Promise<SearchAnswer> => {
     readScope(options); // refuses a lost user also where nothing is searched
-    const text = String(query ?? "");
+    const text = String(query ?? "").slice(0, MOST_CHARACTERS);
     if (parseQuery(text).kind === "blank") return { hits: [], stage: "none", empty: "blank" };
     return withReader(context, (reader) => answer(context, reader, { query: text, options, bounds: all }));
   };
@@ -179,6 +180,17 @@ function findTerms(
     return { ...found, stage: isStrict ? "strict" : "widened", match: any, shown: terms, whole };
   }
   const wanted = { count: lastOfPage(options), perLineage: options.perLineage === true };
+  // Scripts without blanks: a message with all parts is an answer, one with some of them seldom is.
+  if (single.some(({ words }) => words.some(isUnspacedTerm)) && matchesAnything(search, strict)) {
+    const { scored, isPartial, confidence } = scoreByRelevance(
+      search,
+      query,
+      single,
+      matchesOf(search, strict, single, wanted),
+      options,
+    );
+    return { scored, isPartial, stage: "strict", match: any, shown: single, whole, confidence };
+  }
   const isShortened = asked.length > single.length;
   const full = isShortened ? toMatch({ op: "and", parts: whole.map(exactly) }) : undefined;
   const found = holdersOfAny(search, terms, full, wanted);
@@ -216,7 +228,7 @@ function scoreInOrder(
     return toRankTerm(term, rarity(holders, Math.max(all, holders)));
   });
   const found = { rows, terms: weighted, sessionCounts: new Map<string, number[]>(), isPartial: false };
-  const { ranked, confidence } = rankRows(search, query, found);
+  const { ranked, confidence } = rankRows(search, query, terms, found);
   const byId = new Map(ranked.map((each) => [each.row.id, each]));
   return { scored: rows.flatMap(({ id }) => byId.get(id) ?? []), confidence };
 }
@@ -228,14 +240,14 @@ function scoreByRelevance(
   found: Candidates,
   options: SearchOptions,
 ) {
-  const { ranked, kind, confidence, isFull } = rankRows(search, query, found, terms);
+  const { ranked, kind, confidence, isFull } = rankRows(search, query, terms, found);
   const best = new Map(ranked.map((each) => [each.row.id, each]));
   const unique = withoutCopies(ranked.map(({ row }) => row)).flatMap(({ id }) => best.get(id) ?? []);
   const scored = options.perLineage === true ? bestOfLineages(unique, search.rootOf, kind) : unique;
   return { scored, confidence, isFull, isPartial: found.isPartial };
 }
 
-function rankRows(search: Search, query: string, found: Candidates, terms: readonly Term[] = []) {
+function rankRows(search: Search, query: string, terms: readonly Term[], found: Candidates) {
   const { connection, columns } = search;
   const rows = readTexts(connection, found.rows, shortener(found.terms));
   const neighbours = neighboursOf(connection, columns, rows);
@@ -259,17 +271,18 @@ function rankRows(search: Search, query: string, found: Candidates, terms: reado
             years.sort((a, b) => b - a),
           ),
   });
-  const ranked = ranking.rows.flatMap(({ row: { id }, score, group, matched }): Scored[] => {
+  // A single word is no question: its other forms come after it.
+  const ordered =
+    found.terms.length === 1
+      ? [...ranking.rows].sort((a, b) => Number(b.isFull) - Number(a.isFull))
+      : ranking.rows;
+  const ranked = ordered.flatMap(({ row: { id }, score, group, matched }): Scored[] => {
     const row = byId.get(id);
-    const names = matched.map((at) => nameOf(found.terms[at]));
+    const names = matched.map((at) => terms[at]?.words.join(" ") ?? "");
     return row === undefined ? [] : [{ row, score, group, matched: names }];
   });
   const isFull = ranking.rows.some((row) => row.isFull);
   return { ranked, kind: ranking.kind, confidence: ranking.confidence, isFull };
-}
-
-function nameOf(term: RankTerm | undefined): string {
-  return term?.words.join(" ") ?? "";
 }
 
 /** Tools that show what was said earlier; their output repeats it. */
