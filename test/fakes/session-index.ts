@@ -3,11 +3,22 @@
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
-import { rebuildCompact } from "../../src/sessions/sqlite/ensure-schema.ts";
-import { FTS_TABLES, type FtsTable, REFERENCE_TABLES } from "../../src/sessions/sqlite/index-layout.ts";
+import { MARK } from "../../src/sessions/search/document.ts";
+import type { Connection } from "../../src/sessions/sqlite/connection.ts";
+import { SearchIndex } from "../../src/sessions/sqlite/index/search-index.ts";
+import { openDatabase } from "../../src/sessions/sqlite/open-database.ts";
 import { CREATE_TITLE_INDEX, INDEXES, SCHEMA_VERSION, TABLES } from "../../src/sessions/sqlite/schema.ts";
 import { startChild } from "./child.ts";
 import { tempDirectory } from "./temp-directory.ts";
+
+export const FTS_TABLES = ["messages_fts", "messages_fts_trigram"] as const;
+export type FtsTable = (typeof FTS_TABLES)[number];
+
+const REFERENCE_TABLES: Readonly<Record<FtsTable, string>> = {
+  messages_fts: "CREATE VIRTUAL TABLE messages_fts USING fts5(\n    content\n)",
+  messages_fts_trigram:
+    "CREATE VIRTUAL TABLE messages_fts_trigram USING fts5(\n    content,\n    tokenize='trigram'\n)",
+};
 
 const PROBE = "import sqlite3; sqlite3.connect(':memory:').execute('CREATE VIRTUAL TABLE t USING fts5(c)')";
 
@@ -55,37 +66,82 @@ export function complaints(path: string): string[] {
   });
 }
 
-/** Every word of an index with the place it stands at. */
-export function termsOf(path: string, table: FtsTable): string[] {
-  using db = new DatabaseSync(path);
-  return dumpTerms(db, table);
+// ---- our index ----
+
+export type OpenIndex = AsyncDisposable & {
+  readonly connection: Connection;
+  readonly index: SearchIndex;
+  /** Ids of the messages that match, ascending. */
+  find(match: string): Promise<number[]>;
+  /** How many messages a search cannot see. */
+  notSearched(): Promise<number>;
+};
+
+/** The index of a file as a store has it, without the store around it. */
+export async function openIndex(
+  path: string,
+  options: { readonly readOnly?: boolean } = {},
+): Promise<OpenIndex> {
+  const { connection } = await openDatabase({ path, ...options });
+  const index = new SearchIndex(connection);
+  return {
+    connection,
+    index,
+    find: (match) =>
+      index.read((reader) => {
+        const keys = reader.keys(match, { order: "oldest", limit: 1_000_000 });
+        return [...reader.messageIds(keys)].sort((a, b) => a - b);
+      }),
+    notSearched: () => index.read((reader) => reader.notSearched),
+    async [Symbol.asyncDispose]() {
+      await index.close();
+      connection.close();
+    },
+  };
 }
 
-/**
- * The same, of a copy whose index was made anew from the messages. Who stored a row decides whether its words stand
- * there without the Han between them, so that is left as it is.
- */
-export function termsOfRebuilt(path: string, table: FtsTable): string[] {
+/** Brings the index of a file up to date: everything queued, everything to be built. */
+export async function finishIndex(path: string): Promise<void> {
+  await using opened = await openIndex(path);
+  await opened.index.finish({});
+}
+
+/** Every word of our index with message and place; numbers of sessions and words are put back into what they stand for. */
+export function documentsOf(path: string): string[] {
+  using db = new DatabaseSync(path);
+  const named = (table: string, column: string) =>
+    new Map(
+      db
+        .prepare(`SELECT n, ${column} AS name FROM ${table}`)
+        .all()
+        .map((row) => [Number(row.n), String(row.name)]),
+    );
+  const sessions = named("hermes_memory_no", "session_id");
+  const words = named("hermes_memory_word", "word");
+  const readable = (term: string) => {
+    if (!term.startsWith(MARK) || term === `${MARK}i`) return term;
+    const n = Number.parseInt(term.slice(2), 36);
+    return `${term.slice(0, 2)}=${(term[1] === "n" ? sessions : words).get(n)}`;
+  };
+  db.exec("CREATE VIRTUAL TABLE temp.places USING fts5vocab('main', 'hermes_memory_fts', 'instance')");
+  const places = db.prepare('SELECT term, doc, "offset" AS place FROM temp.places').all();
+  const docs = db.prepare("SELECT key, n FROM hermes_memory_doc").all();
+  return [
+    ...places.map((row) => `${row.doc} ${row.place} ${readable(String(row.term))}`),
+    ...docs.map((row) => `${row.key} in ${sessions.get(Number(row.n))}`),
+  ].sort();
+}
+
+/** The same, of a copy whose index was built from nothing. */
+export async function documentsOfFresh(path: string): Promise<string[]> {
   const copy = newPath();
   {
     using db = new DatabaseSync(path);
     db.prepare("VACUUM INTO ?").run(copy);
   }
-  using db = new DatabaseSync(copy);
-  db.exec("CREATE TABLE kept AS SELECT message_id, words FROM hermes_memory_text WHERE words IS NOT NULL");
-  rebuildCompact(db);
-  db.exec("UPDATE hermes_memory_text SET words = NULL");
-  db.exec(
-    "INSERT INTO hermes_memory_text(message_id, words) SELECT message_id, words FROM kept WHERE 1 ON CONFLICT(message_id) DO UPDATE SET words = excluded.words",
-  );
-  for (const name of FTS_TABLES) db.exec(`INSERT INTO ${name}(${name}) VALUES('rebuild')`);
-  return dumpTerms(db, table);
-}
-
-function dumpTerms(db: DatabaseSync, table: FtsTable): string[] {
-  db.exec(`CREATE VIRTUAL TABLE temp.${table}_words USING fts5vocab('main', '${table}', 'instance')`);
-  const rows = db.prepare(`SELECT term, doc, "offset" AS place FROM temp.${table}_words`).all();
-  return rows.map((row) => `${row.doc} ${row.place} ${row.term}`).sort();
+  execute(copy, "UPDATE hermes_memory_state SET version = 'another'");
+  await finishIndex(copy);
+  return documentsOf(copy);
 }
 
 // ---- Python ----
@@ -96,7 +152,6 @@ export type Python = {
   /** The rows of the statements, one after another; rejects at the first that fails. */
   run(...statements: Statement[]): Promise<unknown[][][]>;
   complaints(): Promise<string[]>;
-  terms(table: FtsTable): Promise<string[]>;
   close(): Promise<void>;
 };
 
@@ -139,14 +194,6 @@ export function openPython(path: string): Python {
     async complaints() {
       const answers = await ask(CHECKS.map((sql) => ({ sql })));
       return answers.flatMap(({ error }, at) => (error === undefined ? [] : [`${CHECKS[at]}: ${error}`]));
-    },
-    async terms(table) {
-      const [, rows = []] = await run(
-        { sql: `CREATE VIRTUAL TABLE temp.${table}_words USING fts5vocab('main', '${table}', 'instance')` },
-        { sql: `SELECT term, doc, "offset" FROM temp.${table}_words` },
-        { sql: `DROP TABLE temp.${table}_words` },
-      );
-      return rows.map(([term, doc, place]) => `${doc} ${place} ${term}`).sort();
     },
     async close() {
       child.closeInput();

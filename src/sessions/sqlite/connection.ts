@@ -24,6 +24,8 @@ export type Values = Readonly<Record<string, SQLInputValue>>;
 export type WriteOptions = {
   /** How long to wait for another process. Default: the limit of the connection. */
   readonly waitLimitMs?: number;
+  /** Asked instead of that of the connection. */
+  readonly remedyFor?: FindRemedy;
 };
 
 export type ConnectionOptions = {
@@ -33,11 +35,14 @@ export type ConnectionOptions = {
   readonly address?: string;
   /** Why writes are refused; undefined when they are not. */
   readonly readOnlyBecause?: string;
+  /** What a user can do about it. */
+  readonly wayOut?: string;
   readonly waitLimitMs?: number;
 };
 
 /** Runs inside the transaction that is tried again, before the work itself. */
 export type Remedy = () => void;
+export type FindRemedy = (cause: unknown) => Remedy | undefined;
 
 export class Connection {
   // Of the process, not of a connection: a loop that opens, reads and closes has to let others in as well.
@@ -46,13 +51,14 @@ export class Connection {
   readonly path: string;
   readonly address: string;
   readonly readOnlyBecause: string | undefined;
+  readonly #wayOut: string;
   readonly waitLimitMs: number;
   readonly #statements = new Map<string, StatementSync>();
   readonly #file: string | undefined;
   /** Called after every transaction that wrote. */
   onWrite: (() => void) | undefined;
   /** For failures that can be put right: what to do before the second and last attempt. */
-  remedyFor: ((cause: unknown) => Remedy | undefined) | undefined;
+  remedyFor: FindRemedy | undefined;
   #isClosed = false;
   #writes = 0;
 
@@ -62,6 +68,7 @@ export class Connection {
     this.address = options.address ?? options.path;
     this.#file = fileAt(options.path);
     this.readOnlyBecause = options.readOnlyBecause;
+    this.#wayOut = options.wayOut ?? "Open it without `readOnly`, use a copy, or update hermes-memory.";
     this.waitLimitMs = options.waitLimitMs ?? WAIT_LIMIT_MS;
   }
 
@@ -92,7 +99,7 @@ export class Connection {
   /** One transaction. `work` may run more than once, so it must not change anything outside the database. */
   async write<T>(work: () => T, options: WriteOptions = {}): Promise<T> {
     this.refuseIfReadOnly();
-    const value = await this.#attempt("BEGIN IMMEDIATE", work, options.waitLimitMs);
+    const value = await this.#attempt("BEGIN IMMEDIATE", work, options);
     this.onWrite?.();
     this.#writes += 1;
     if (this.#writes % WRITES_BETWEEN_LOOKS === 0) setImmediate(() => this.#checkpointLongLog());
@@ -103,7 +110,7 @@ export class Connection {
   refuseIfReadOnly(): void {
     if (this.readOnlyBecause === undefined) return;
     throw sessionError("session-db-read-only", `${this.path} cannot be written: ${this.readOnlyBecause}.`, {
-      hint: "Open it without `readOnly`, use a copy, or update hermes-memory.",
+      hint: this.#wayOut,
     });
   }
 
@@ -125,7 +132,7 @@ export class Connection {
     return this.#isClosed;
   }
 
-  #attempt<T>(begin: "BEGIN" | "BEGIN IMMEDIATE", work: () => T, waitLimitMs?: number): Promise<T> {
+  #attempt<T>(begin: "BEGIN" | "BEGIN IMMEDIATE", work: () => T, options: WriteOptions = {}): Promise<T> {
     let remedy: Remedy | undefined;
     return this.#patiently(() => {
       for (;;) {
@@ -133,11 +140,11 @@ export class Connection {
           return this.#transaction(begin, remedy === undefined ? work : afterwards(remedy, work));
         } catch (cause) {
           if (remedy !== undefined || isBusy(cause)) throw cause;
-          remedy = this.#remedy(cause);
+          remedy = this.#remedy(cause, options.remedyFor ?? this.remedyFor);
           if (remedy === undefined) throw cause;
         }
       }
-    }, waitLimitMs);
+    }, options.waitLimitMs);
   }
 
   #transaction<T>(begin: "BEGIN" | "BEGIN IMMEDIATE", work: () => T): T {
@@ -157,8 +164,8 @@ export class Connection {
    * After a VACUUM or a change of the schema by another process, FTS5 may have prepared statements of its own against the
    * schema of before, and says that a table is missing. All statements are made anew then, once.
    */
-  #remedy(cause: unknown): Remedy | undefined {
-    const special = this.remedyFor?.(cause);
+  #remedy(cause: unknown, find: FindRemedy | undefined): Remedy | undefined {
+    const special = find?.(cause);
     if (special !== undefined) return special;
     if (!isStaleSchema(cause)) return undefined;
     return () => this.#statements.clear();

@@ -11,6 +11,7 @@ const CORRUPT = 11;
 const FULL = 13;
 const SCHEMA = 17;
 const NOT_A_DATABASE = 26;
+const CORRUPT_VTAB = 267;
 const FOREIGN_KEY = 787;
 
 /** The extended result code of an error that came from SQLite. */
@@ -30,9 +31,9 @@ export function isStaleSchema(cause: unknown): boolean {
   return code === SCHEMA || (code === ERROR && /no such table|no such column/.test(describeCause(cause)));
 }
 
-/** The pages of the file, or an index in it, contradict themselves. */
-export function isCorrupt(cause: unknown): boolean {
-  return primaryCode(cause) === CORRUPT;
+/** A full-text index contradicts itself; the pages of the file need not be damaged. */
+export function isCorruptIndex(cause: unknown): boolean {
+  return sqliteCode(cause) === CORRUPT_VTAB;
 }
 
 export function isForeignKeyFailure(cause: unknown): boolean {

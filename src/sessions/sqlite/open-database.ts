@@ -15,14 +15,15 @@ import { pathToFileURL } from "node:url";
 import { describeCause, errnoCode } from "../../lib/index.ts";
 import { sessionError } from "../errors.ts";
 import { rememberOpenFailure } from "../unavailable.ts";
-import { BUSY_TIMEOUT_MS, Connection } from "./connection.ts";
-import { ensureSchema, hasFts5, isCurrent, versionOf } from "./ensure-schema.ts";
+import { BUSY_TIMEOUT_MS, Connection, LOG_LIMIT_BYTES } from "./connection.ts";
+import { ensureSchema, hasFts5, isCurrent } from "./ensure-schema.ts";
 import { sqliteCode, toSessionError } from "./failures.ts";
 import { setJournalMode } from "./journal-mode.ts";
 import type { OpenOptions } from "./options.ts";
+import { remedyFor } from "./remedies.ts";
 import { isMalformed, repairDatabase } from "./repair.ts";
-import { MESSAGE_COLUMNS, SCHEMA_VERSION, SESSION_COLUMNS } from "./schema.ts";
 import { standIns } from "./stand-ins.ts";
+import { disarmForeignTokenizer, hasForeignTokenizer, judgeAccess, tryWriting } from "./write-access.ts";
 
 export type OpenedDatabase = { readonly connection: Connection; readonly warnings: readonly string[] };
 
@@ -91,18 +92,30 @@ async function openAndPrepare(options: OpenOptions): Promise<OpenedDatabase> {
   const warnings: string[] = [];
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, enableForeignKeyConstraints: true });
   const connection = new Connection({ db, ...limits(options), path });
+  const readOnlyInstead = (reason: string, wayOut: string) => {
+    db.close();
+    return openReadOnly(options, reason, [`${path} is open for reading only: ${reason}. ${wayOut}`], wayOut);
+  };
   try {
-    const obstacle = await connection.outside(() => obstacleOfNewerVersion(db));
-    if (obstacle !== undefined) {
-      db.close();
-      const note = `${path} was made by a newer program (${obstacle}) and is open for reading only. Update hermes-memory to write to it.`;
-      return openReadOnly(options, obstacle, [note]);
+    const access = await connection.outside(() => judgeAccess(db));
+    if (access.kind === "read-only") return await readOnlyInstead(access.reason, access.wayOut);
+    if (access.isEmpty) {
+      // Only a file of our own making: programs that share one must agree on its mode.
+      const warn = (message: string) => warnings.push(message);
+      await connection.outside(() => setJournalMode(db, { label: basename(path), path, warn }));
     }
-    const label = basename(path);
-    const warn = (message: string) => warnings.push(message);
-    await connection.outside(() => setJournalMode(db, { label, path, warn }));
     db.exec("PRAGMA synchronous = FULL");
     db.exec("PRAGMA wal_autocheckpoint = 0"); // the connection has a cadence of its own
+    db.exec(`PRAGMA journal_size_limit = ${LOG_LIMIT_BYTES}`);
+    db.exec(CACHE);
+    connection.remedyFor = (cause) => remedyFor(connection, cause);
+    if (await connection.outside(() => hasForeignTokenizer(db)))
+      await connection.write(() => disarmForeignTokenizer(db));
+    if (access.needsTrial) {
+      const objection = await connection.outside(() => tryWriting(db));
+      if (objection !== undefined)
+        return await readOnlyInstead(`a trigger of another program refuses new rows (${objection})`, UPDATE);
+    }
     if (!(await connection.outside(() => isCurrent(db)))) {
       // Whoever waited for the lock may find the work done by the other one, so it is looked at again inside.
       const notes = await connection.write(() => (isCurrent(db) ? [] : ensureSchema(db, hasFts5(db))));
@@ -114,6 +127,10 @@ async function openAndPrepare(options: OpenOptions): Promise<OpenedDatabase> {
     throw cause;
   }
 }
+
+const UPDATE = "Update hermes-memory, or remove the trigger.";
+/** 64 MB, for the pages of the index that every search reads. */
+const CACHE = "PRAGMA cache_size = -65536";
 
 /** Only the owner may read conversations. SQLite gives the log files the mode of the database. */
 function createFile(path: string): void {
@@ -141,32 +158,11 @@ export function isWritableFile(path: string): boolean {
   }
 }
 
-/** Why we must not write to a file of a later version: it has columns we would leave empty and may not. */
-function obstacleOfNewerVersion(db: DatabaseSync): string | undefined {
-  const version = versionOf(db);
-  if (version <= SCHEMA_VERSION) return undefined;
-  for (const [table, columns] of [
-    ["sessions", SESSION_COLUMNS] as const,
-    ["messages", MESSAGE_COLUMNS] as const,
-  ]) {
-    const found = db
-      .prepare(`SELECT name, "notnull" AS required, dflt_value FROM pragma_table_info('${table}')`)
-      .all();
-    const known = new Set(columns.map(({ name }) => name));
-    const missing = columns.find(({ name }) => !found.some((column) => column.name === name));
-    if (missing) return `schema version ${version} has no ${table}.${missing.name}`;
-    const strange = found.find(
-      (column) => !known.has(String(column.name)) && column.required === 1 && column.dflt_value === null,
-    );
-    if (strange) return `schema version ${version} wants a value in ${table}.${strange.name}`;
-  }
-  return undefined;
-}
-
 async function openReadOnly(
   options: OpenOptions,
   reason: string,
   warnings: readonly string[],
+  wayOut?: string,
 ): Promise<OpenedDatabase> {
   const { path } = options;
   const file = statSync(path, { throwIfNoEntry: false });
@@ -179,7 +175,8 @@ async function openReadOnly(
   let address = path;
   const open = () => new DatabaseSync(address, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
   let db = open();
-  const connect = () => new Connection({ db, path, address, readOnlyBecause: reason, ...limits(options) });
+  const refusal = { readOnlyBecause: reason, ...(wayOut !== undefined && { wayOut }) };
+  const connect = () => new Connection({ db, path, address, ...refusal, ...limits(options) });
   let connection = connect();
   try {
     await connection.outside(() => {
@@ -198,6 +195,7 @@ async function openReadOnly(
     // Temporary objects live in memory and hide tables of the same name: older files look like current ones.
     await connection.outside(() => {
       db.exec("PRAGMA temp_store = MEMORY");
+      db.exec(CACHE);
       for (const sql of standIns(db)) db.exec(sql);
     });
     return { connection, warnings };

@@ -22,13 +22,6 @@ const BYTES_PER_STEP = 1_500_000;
 /** Longer messages are indexed in a thread: at about 10 MB a second the event loop would notice them. */
 export const LARGE_BYTES = 1_000_000;
 
-export type StepOutcome = {
-  /** True when nothing was left to do. */
-  readonly isDone: boolean;
-  /** Messages too long for this thread; the file says that they are still to be indexed. */
-  readonly large: readonly number[];
-};
-
 /** A message as the index sees it, and what stands in the index about it. */
 export type SourceRow = IndexRow & {
   readonly key: number;
@@ -77,40 +70,40 @@ export function readTodo(connection: Connection): number {
   return connection.get<{ todo: number }>(`SELECT todo FROM ${STATE}`)?.todo ?? 0;
 }
 
-/** Inside a write transaction: brings up to 1,000 queued messages into the index. */
-export function catchUpStep(connection: Connection, columns: ReadonlySet<string>): StepOutcome {
+/** Inside a write transaction: brings up to 1,000 queued messages into the index. True when no more are queued. */
+export function catchUpStep(connection: Connection, columns: ReadonlySet<string>): boolean {
   const { rows, isLast } = take(
     connection.iterate<SourceRow>(queuedRows(columns), { large: LARGE_BYTES }),
     ROWS_PER_STEP,
   );
   const last = rows.at(-1);
-  if (last === undefined) return { isDone: true, large: [] };
+  if (last === undefined) return true;
   const todo = readTodo(connection);
   // The build comes to rows up to `todo` later and takes them as they are then.
-  const large = putRows(
+  putRows(
     connection,
     rows.map((row) => (idInKey(row.key) > todo ? row : { ...row, session_id: null })),
   );
   connection.run(`DELETE FROM ${QUEUE} WHERE key <= CAST(:last AS INT)`, { last: last.key });
-  return { isDone: isLast, large };
+  return isLast;
 }
 
-/** Inside a write transaction: indexes up to 1,000 messages that the index has not seen yet, newest first. */
-export function buildStep(connection: Connection, columns: ReadonlySet<string>): StepOutcome {
+/** Inside a write transaction: indexes up to 1,000 messages that the index has not seen yet, newest first. True when none is left. */
+export function buildStep(connection: Connection, columns: ReadonlySet<string>): boolean {
   const todo = readTodo(connection);
-  if (todo <= 0) return { isDone: true, large: [] };
+  if (todo <= 0) return true;
   const { rows, isLast } = take(
     connection.iterate<SourceRow & { id: number }>(rowsNotBuilt(columns), { todo, large: LARGE_BYTES }),
     ROWS_PER_STEP,
   );
   const lowest = rows.at(-1)?.id;
-  const large = putRows(
+  putRows(
     connection,
     rows.toSorted((a, b) => a.key - b.key),
   );
   const isDone = isLast || lowest === undefined;
   connection.run(`UPDATE ${STATE} SET todo = :todo`, { todo: isDone ? 0 : lowest - 1 });
-  return { isDone, large };
+  return isDone;
 }
 
 function take<Row extends SourceRow>(found: Iterable<Row>, limit: number): { rows: Row[]; isLast: boolean } {
@@ -124,28 +117,25 @@ function take<Row extends SourceRow>(found: Iterable<Row>, limit: number): { row
   return { rows, isLast: rows.length < limit };
 }
 
-/** `rows` in order of key: FTS5 writes a piece of index whenever the order is broken. Returns the keys left to a thread. */
-function putRows(connection: Connection, rows: readonly SourceRow[]): number[] {
+/** `rows` in order of key: FTS5 writes a piece of index whenever the order is broken. */
+function putRows(connection: Connection, rows: readonly SourceRow[]): void {
   const numbers = numbersIn(connection);
   for (const { key, is_indexed } of rows) if (is_indexed) removeDocument(connection, key);
-  const large: number[] = [];
   for (const row of rows) {
     if (row.session_id === null) {
       connection.run(`DELETE FROM ${LARGE} WHERE key = CAST(:key AS INT)`, { key: row.key });
     } else if (row.bytes > LARGE_BYTES) {
-      // Nobody has begun with it: any ticket, and free at once.
+      // For a thread (large-messages.ts). No process has begun with it: an empty ticket, and free at once.
       connection.run(
         `INSERT INTO ${LARGE}(key, ticket, until) VALUES (CAST(:key AS INT), '', 0)
          ON CONFLICT(key) DO UPDATE SET ticket = '', until = 0`,
         { key: row.key },
       );
-      large.push(row.key);
     } else {
       const n = numbers.session(row.session_id);
       putDocument(connection, row.key, n, documentText(row, numbers.marks(row, n)));
     }
   }
-  return large;
 }
 
 const INSERT_FTS = `INSERT INTO ${FTS}(rowid, text) VALUES (CAST(:key AS INT), :text)`;

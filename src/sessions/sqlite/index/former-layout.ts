@@ -2,7 +2,9 @@
 // ours, six triggers, a table of texts; and what their `optimize` left when it was interrupted. An object is ours only when
 // its text is exactly the one those versions wrote, told by its hash (SHA-256, first 32 digits).
 import type { DatabaseSync } from "node:sqlite";
-import { sha256 } from "../../../lib/index.ts";
+import { holdFileLock, sha256 } from "../../../lib/index.ts";
+import { versionOf } from "../ensure-schema.ts";
+import { SCHEMA_VERSION } from "../schema.ts";
 
 const FORMER_OBJECTS: readonly (readonly [type: string, name: string, hash: string])[] = [
   ["table", "hermes_memory_text", "16124692d0e80c40410ad2c243031d0a"],
@@ -26,37 +28,49 @@ const FORMER_OBJECTS: readonly (readonly [type: string, name: string, hash: stri
 
 type Schema = ReadonlyMap<string, string>;
 
-/** Names of the objects in the file that those versions made. */
-export function formerObjects(db: DatabaseSync): ReadonlySet<string> {
-  const found = readSchema(db);
-  return new Set(FORMER_OBJECTS.filter((object) => isFormer(found, object)).map(([, name]) => name));
+/** True when something in the file looks like it. Cheap. */
+export function hasFormerLayout(db: DatabaseSync): boolean {
+  const names = SIGNS.map((name) => `'${name}'`).join(", ");
+  return db.prepare(`SELECT 1 FROM main.sqlite_master WHERE name IN (${names})`).get() !== undefined;
 }
 
+/** Without these there is none. */
+const SIGNS = ["hermes_memory_text", "hermes_memory_words", "hermes_memory_trigrams", "hermes_memory_build"];
+
 /**
- * Inside a write transaction. An index of which another program replaced a part stays whole: dropping the rest of it would
- * break that part. The halves of an interrupted `optimize` go in any case.
+ * Inside a write transaction. In files up to version 16 the six triggers go by their names: the original may have put its
+ * own on our tables. In later files everything has to be exactly ours, or the index stays. False when another program is
+ * at work on its index and nothing was done.
  */
-export function dropFormerLayout(db: DatabaseSync): void {
-  const ours = formerObjects(db);
-  const isWhole = INDEX.every((name) => ours.has(name)) && TRIGGERS.every((name) => ours.has(name));
-  const isHalf = (name: string) =>
-    name.startsWith("hermes_memory_build") || name.startsWith("hermes_memory_new_");
-  // The texts and views are shared: they stay while an index over them does.
-  const usesViews = !isWhole && INDEX.some((name) => ours.has(name));
-  const going = FORMER_OBJECTS.filter(
-    ([, name]) => ours.has(name) && (isHalf(name) || (INDEX_AND_TRIGGERS.has(name) ? isWhole : !usesViews)),
-  );
-  const order = ["trigger", "table", "view"];
-  // An FTS table goes before the view it reads, everything before the table of texts.
-  const rank = ([type, name]: (typeof FORMER_OBJECTS)[number]) =>
-    name === "hermes_memory_text" ? order.length : order.indexOf(type);
-  for (const [type, name] of going.toSorted((a, b) => rank(a) - rank(b)))
-    db.exec(`DROP ${type.toUpperCase()} ${name}`);
+export function dropFormerLayout(db: DatabaseSync, path: string): boolean {
+  const lock = holdFileLock(`${path}.fts_rebuild.lock`);
+  if (!lock.ok) return false;
+  using _held = lock.value;
+  const found = readSchema(db);
+  const ours = new Set(FORMER_OBJECTS.filter((object) => isFormer(found, object)).map(([, name]) => name));
+  const isOurIndex = INDEX.every((name) => ours.has(name));
+  const isOursAlone = versionOf(db) <= SCHEMA_VERSION || TRIGGERS.every((name) => ours.has(name));
+  if (isOurIndex && isOursAlone) {
+    for (const name of TRIGGERS) db.exec(`DROP TRIGGER IF EXISTS ${name}`);
+    for (const name of INDEX) db.exec(`DROP TABLE ${name}`);
+  }
+  const others = FORMER_OBJECTS.filter(([, name]) => ours.has(name) && !IN_INDEX.has(name));
+  const isShared = !isOursAlone && INDEX.some((name) => ours.has(name));
+  // The views and the texts stay while an index over them does.
+  for (const type of ["trigger", "table", "view"])
+    for (const [each, name] of others)
+      if (each === type && (!isShared || isHalf(name))) db.exec(`DROP ${type.toUpperCase()} ${name}`);
+  return true;
+}
+
+/** Left by an interrupted `optimize`. */
+function isHalf(name: string): boolean {
+  return name.startsWith("hermes_memory_build") || name.startsWith("hermes_memory_new_");
 }
 
 const INDEX = ["messages_fts", "messages_fts_trigram"];
 const TRIGGERS = INDEX.flatMap((name) => ["insert", "delete", "update"].map((event) => `${name}_${event}`));
-const INDEX_AND_TRIGGERS: ReadonlySet<string> = new Set([...INDEX, ...TRIGGERS]);
+const IN_INDEX: ReadonlySet<string> = new Set([...INDEX, ...TRIGGERS]);
 
 /** Renaming a virtual table puts its name in quotes. */
 function isFormer(found: Schema, [, name, hash]: (typeof FORMER_OBJECTS)[number]): boolean {

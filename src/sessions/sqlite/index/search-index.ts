@@ -1,7 +1,8 @@
 // The life of the search index of one open store: kept up to date in the background and before searches, read by searches.
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
-import type { Connection } from "../connection.ts";
-import { isBusy } from "../failures.ts";
+import { HermesError } from "../../../lib/index.ts";
+import type { Connection, WriteOptions } from "../connection.ts";
+import { isCorruptIndex } from "../failures.ts";
 import { buildStep, catchUpStep } from "./catch-up.ts";
 import {
   checkAgainstMessages,
@@ -9,8 +10,11 @@ import {
   ensureIndex,
   isIndexCurrent,
   messageColumns,
+  remakeIndex,
   stateOf,
 } from "./ensure-index.ts";
+import { dropFormerLayout, hasFormerLayout } from "./former-layout.ts";
+import { indexOneLarge } from "./large-messages.ts";
 import { type IndexReader, prepareVocabulary, Reading } from "./reader.ts";
 import { LARGE, QUEUE } from "./tables.ts";
 
@@ -19,6 +23,8 @@ const WAIT_FOR_BUILD_MS = 10_000;
 /** This many queued messages are indexed without waiting for a search. */
 const QUEUED_BEFORE_WORK = 256;
 const WAIT_ON_CLOSE_MS = 2_000;
+/** Another program may hold the write lock for long; a search does not need it. */
+const WAIT_FOR_LOCK_MS = 250;
 
 export type FinishOptions = {
   readonly signal?: AbortSignal;
@@ -131,46 +137,68 @@ export class SearchIndex {
   /** In the foreground, until all is done or time is up. */
   async #drain(limitMs: number, what: "all" | "queue" = "all"): Promise<void> {
     const start = performance.now();
-    try {
-      while (this.#hasWork(what) && performance.now() - start < limitMs) {
-        if (await this.#step(what)) return;
-        await nextTurn();
+    while (this.#hasWork(what) && performance.now() - start < limitMs) {
+      try {
+        if (await this.#step(what, { waitLimitMs: WAIT_FOR_LOCK_MS })) return;
+      } catch (cause) {
+        if (!isLocked(cause)) throw cause;
+        // What is queued is overlaid; what was never indexed is worth waiting for.
+        if (what === "queue" || !(await this.#isBuilding())) return;
       }
-    } catch (cause) {
-      // Another program has held the write lock all the time: what is queued is overlaid.
-      if (!isBusy(cause instanceof Error ? (cause.cause ?? cause) : cause)) throw cause;
+      await nextTurn();
     }
+  }
+
+  #isBuilding(): Promise<boolean> {
+    return this.#connection.read(() => (stateOf(this.#connection.db)?.todo ?? 0) > 0);
   }
 
   /** Without taking the write lock. */
   #hasWork(what: "all" | "queue" = "all"): boolean {
     const { db } = this.#connection;
     try {
-      const isQueued =
-        this.#connection.get(`SELECT 1 FROM ${QUEUE} UNION ALL SELECT 1 FROM ${LARGE} LIMIT 1`) !== undefined;
-      if (isQueued || what === "queue") return isQueued;
+      if (this.#connection.get(`SELECT 1 FROM ${QUEUE} LIMIT 1`) !== undefined) return true;
+      if (what === "queue") return false;
       const state = stateOf(db);
-      return state === undefined || state.todo > 0 || state.checked !== cookieOf(db);
+      if (state === undefined || state.todo > 0 || state.checked !== cookieOf(db)) return true;
+      const now = Date.now() / 1000;
+      return this.#connection.get(`SELECT 1 FROM ${LARGE} WHERE until < :now`, { now }) !== undefined;
     } catch {
       return what === "all"; // a table is missing or busy: the step finds out which
     }
   }
 
-  /** One transaction. True when all is done. */
-  #step(what: "all" | "queue" = "all"): Promise<boolean> {
+  /** One transaction, or one long message. True when all is done. */
+  async #step(what: "all" | "queue" = "all", options: WriteOptions = {}): Promise<boolean> {
+    const connection = this.#connection;
+    const isDone = await connection.write(() => this.#stepInside(what), {
+      ...options,
+      remedyFor: (cause) => (isCorruptIndex(cause) ? () => remakeIndex(connection.db) : undefined),
+    });
+    if (!isDone || what === "queue") return isDone;
+    const hasIndexed = await indexOneLarge(connection, messageColumns(connection));
+    if (hasIndexed) return false;
+    return true;
+  }
+
+  #stepInside(what: "all" | "queue"): boolean {
     const connection = this.#connection;
     const { db } = connection;
-    return connection.write(() => {
-      const cookie = cookieOf(db);
-      if (cookie !== this.#cookie) {
-        if (!isIndexCurrent(db)) ensureIndex(db);
-        this.#cookie = cookieOf(db);
-      }
-      const columns = messageColumns(connection);
-      if (!catchUpStep(connection, columns).isDone) return false;
-      if (what === "queue") return true;
-      if (!buildStep(connection, columns).isDone) return false;
-      return checkAgainstMessages(db);
-    });
+    if (cookieOf(db) !== this.#cookie) {
+      // Another program changed the schema, or this is the first look: it may have removed our triggers.
+      if (!isIndexCurrent(db)) ensureIndex(db);
+      this.#cookie = cookieOf(db);
+    }
+    const columns = messageColumns(connection);
+    if (!catchUpStep(connection, columns)) return false;
+    if (what === "queue") return true;
+    if (!buildStep(connection, columns)) return false;
+    // Not before the new index is whole: a process of that version could still search with the old one.
+    if (hasFormerLayout(db) && !dropFormerLayout(db, connection.path)) return true;
+    return checkAgainstMessages(db);
   }
+}
+
+function isLocked(cause: unknown): boolean {
+  return cause instanceof HermesError && cause.code === "session-db-locked";
 }

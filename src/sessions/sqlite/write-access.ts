@@ -1,0 +1,145 @@
+// Whether this program may write to a file that another one may have made, decided by what is in it and not by its version
+// number: upstream changes its schema weekly. Reads the schema only; the trial changes nothing that stays.
+import type { DatabaseSync } from "node:sqlite";
+import { describeCause, randomHex } from "../../lib/index.ts";
+import { UPSTREAM_TRIGGERS, versionOf } from "./ensure-schema.ts";
+import { isBusy } from "./failures.ts";
+import { type Column, MESSAGE_COLUMNS, SCHEMA_VERSION, SESSION_COLUMNS } from "./schema.ts";
+
+export type WriteAccess =
+  /** `isEmpty`: nobody has made a table yet. `needsTrial`: triggers of a program we do not know run when we write. */
+  | { readonly kind: "write"; readonly isEmpty: boolean; readonly needsTrial: boolean }
+  | { readonly kind: "read-only"; readonly reason: string; readonly wayOut: string };
+
+const UPDATE = "Update hermes-memory.";
+const FINISH = "Let 'hermes sessions optimize-storage' of Hermes Agent finish, then open the file again.";
+
+/** Takes no lock. */
+export function judgeAccess(db: DatabaseSync): WriteAccess {
+  const names = new Set(
+    db
+      .prepare("SELECT name FROM main.sqlite_master WHERE type = 'table'")
+      .all()
+      .map(({ name }) => String(name)),
+  );
+  if (names.size === 0) return { kind: "write", isEmpty: true, needsTrial: false };
+  const obstacle = conversionUnderWay(db, names) ?? strangeColumns(db, names);
+  if (obstacle !== undefined) return { kind: "read-only", ...obstacle };
+  const needsTrial = triggersOn(db).some((name) => !isKnownTrigger(name));
+  return { kind: "write", isEmpty: false, needsTrial };
+}
+
+type Obstacle = { readonly reason: string; readonly wayOut: string };
+
+/** Marks of a conversion of upstream's index. `fts_rebuild_deferral` is none: it says that nothing has begun. */
+const CONVERSION_KEYS = `
+  SELECT key FROM main.state_meta
+  WHERE (key GLOB 'fts_rebuild_*' OR key GLOB 'fts_projection_*') AND key <> 'fts_rebuild_deferral' LIMIT 1
+`;
+
+function conversionUnderWay(db: DatabaseSync, tables: ReadonlySet<string>): Obstacle | undefined {
+  const table = [...tables].find(
+    (name) => name.startsWith("fts_v22_trash_") || name === "fts_projection_dirty",
+  );
+  const key = tables.has("state_meta") ? db.prepare(CONVERSION_KEYS).get()?.key : undefined;
+  const sign = table ?? key;
+  if (sign === undefined) return undefined;
+  return { reason: `another program is converting its search index (${String(sign)})`, wayOut: FINISH };
+}
+
+type FoundColumn = {
+  readonly name: string;
+  readonly required: number;
+  readonly dflt_value: unknown;
+  readonly pk: number;
+};
+
+function strangeColumns(db: DatabaseSync, tables: ReadonlySet<string>): Obstacle | undefined {
+  const version = versionOf(db);
+  const check = (table: string, columns: readonly Column[]): Obstacle | undefined => {
+    if (!tables.has(table)) return undefined;
+    const found = db
+      .prepare(
+        `SELECT name, "notnull" AS required, dflt_value, pk FROM pragma_table_info('${table}', 'main')`,
+      )
+      .all() as FoundColumn[];
+    const missing = columns.find(({ name }) => !found.some((column) => column.name === name));
+    if (missing && version > SCHEMA_VERSION)
+      return { reason: `schema version ${version} has no ${table}.${missing.name}`, wayOut: UPDATE };
+    const strange = found.find(
+      ({ name, required, dflt_value }) =>
+        required === 1 && dflt_value === null && !columns.some((column) => column.name === name),
+    );
+    if (!strange) return undefined;
+    return { reason: `schema version ${version} wants a value in ${table}.${strange.name}`, wayOut: UPDATE };
+  };
+  return check("sessions", SESSION_COLUMNS) ?? check("messages", MESSAGE_COLUMNS);
+}
+
+function triggersOn(db: DatabaseSync): string[] {
+  return db
+    .prepare(
+      "SELECT name FROM main.sqlite_master WHERE type = 'trigger' AND lower(tbl_name) IN ('messages', 'sessions')",
+    )
+    .all()
+    .map(({ name }) => String(name));
+}
+
+function isKnownTrigger(name: string): boolean {
+  return (
+    UPSTREAM_TRIGGERS.includes(name) ||
+    CJK_TRIGGERS.includes(name) ||
+    DISPLAY_TRIGGER.test(name) ||
+    name.startsWith("hermes_memory_")
+  );
+}
+
+const DISPLAY_TRIGGER = /^messages_display_[a-z_]+$/;
+const CJK_TRIGGERS = ["insert", "delete", "update"].map((event) => `messages_fts_cjk_${event}`);
+
+/**
+ * Writes a session and a message, changes and deletes them, and takes it all back. What another program's triggers have
+ * against it, or undefined. Throws when the file is busy.
+ */
+export function tryWriting(db: DatabaseSync): string | undefined {
+  const id = `hermes-memory-trial-${randomHex(6)}`;
+  const hasActive = db
+    .prepare("SELECT 1 FROM pragma_table_info('messages', 'main') WHERE name = 'active'")
+    .get();
+  db.exec("BEGIN IMMEDIATE");
+  try {
+    db.prepare("INSERT INTO sessions (id, source, started_at) VALUES (?, 'cli', 1)").run(id);
+    const { lastInsertRowid } = db
+      .prepare("INSERT INTO messages (session_id, role, content, timestamp) VALUES (?, 'user', 'trial', 1)")
+      .run(id);
+    if (hasActive) db.prepare("UPDATE messages SET active = 0 WHERE id = ?").run(lastInsertRowid);
+    const { changes } = db.prepare("DELETE FROM messages WHERE session_id = ?").run(id);
+    db.prepare("DELETE FROM sessions WHERE id = ?").run(id);
+    return changes === 1 ? undefined : "a message could not be found again";
+  } catch (cause) {
+    if (isBusy(cause)) throw cause;
+    return describeCause(cause);
+  } finally {
+    if (db.isTransaction) db.exec("ROLLBACK");
+  }
+}
+
+/** Triggers that index with a tokenizer only a library of upstream's has: no row can be stored while they are there. */
+export function hasForeignTokenizer(db: DatabaseSync): boolean {
+  return triggersOn(db).some((name) => CJK_TRIGGERS.includes(name));
+}
+
+/**
+ * Inside a write transaction. Does what upstream does in a process without the tokenizer: first the mark by which a capable
+ * process knows that this index has missed something, then the triggers go.
+ */
+export function disarmForeignTokenizer(db: DatabaseSync): void {
+  db.exec(
+    "INSERT INTO main.state_meta (key, value) VALUES ('fts_cjk_stale', '1') ON CONFLICT(key) DO UPDATE SET value = '1'",
+  );
+  for (const name of CJK_TRIGGERS) db.exec(`DROP TRIGGER IF EXISTS main.${name}`);
+}
+
+export function isMissingTokenizer(cause: unknown): boolean {
+  return /no such tokenizer/.test(describeCause(cause));
+}
