@@ -85,7 +85,7 @@ export function holdersOfAny(
   return {
     rows: found,
     terms: terms.map((term, at) => toRankTerm(term, lists[at]?.weight ?? 0)),
-    sessionCounts: countBySession(search, any, found, lists),
+    sessionCounts: countBySession(search, found, lists),
     isPartial: !isWhole,
   };
 }
@@ -130,7 +130,7 @@ export function matchesOf(
   return {
     rows: found,
     terms: terms.map((term, place) => toRankTerm(term, lists[place]?.weight ?? 0)),
-    sessionCounts: countBySession(search, expression, found, lists),
+    sessionCounts: countBySession(search, found, lists),
     isPartial,
   };
 }
@@ -282,10 +282,9 @@ function bestKeys({ keys, scores }: Scored, most: number): number[] {
   return places.map((place) => keys[place] ?? 0);
 }
 
-/** Per session, how many of its messages hold each term; from the index alone. */
+/** Per session, how many of its (newest) messages hold each term; from the index alone. */
 function countBySession(
   search: Search,
-  any: string,
   rows: readonly FoundRow[],
   lists: readonly Holders[],
 ): Map<string, number[]> {
@@ -310,7 +309,10 @@ function countBySession(
     const keys =
       number === undefined || asked > SESSIONS_COUNTED
         ? members.map(({ key }) => key)
-        : keysOf(search, `(${any}) AND "${filterToken("session", number)}"`, MOST_OF_SESSION);
+        : search.reader.keys(`"${filterToken("session", number)}"`, {
+            order: "newest",
+            limit: MOST_OF_SESSION,
+          });
     add(session, keys);
   }
   return counts;
