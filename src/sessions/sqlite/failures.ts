@@ -10,6 +10,7 @@ const IO = 10;
 const CORRUPT = 11;
 const FULL = 13;
 const SCHEMA = 17;
+const CONSTRAINT = 19;
 const NOT_A_DATABASE = 26;
 const CORRUPT_VTAB = 267;
 const FOREIGN_KEY = 787;
@@ -34,6 +35,10 @@ export function isStaleSchema(cause: unknown): boolean {
 /** A full-text index contradicts itself; the pages of the file need not be damaged. */
 export function isCorruptIndex(cause: unknown): boolean {
   return sqliteCode(cause) === CORRUPT_VTAB;
+}
+
+export function isConstraintFailure(cause: unknown): boolean {
+  return primaryCode(cause) === CONSTRAINT;
 }
 
 export function isForeignKeyFailure(cause: unknown): boolean {

@@ -1,258 +1,454 @@
-// What other programs may do to a file of ours: triggers of their own, their repair, a SQLite without FTS5, half a schema.
+// Files that other programs made or changed: what is written to, what is only read, and what is never touched.
+
+import { copyFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { gunzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
+import { holdFileLock } from "../../../src/lib/index.ts";
 import { openSessionStore } from "../../../src/sessions/index.ts";
-import { ensureSchema, isCurrent } from "../../../src/sessions/sqlite/ensure-schema.ts";
-import {
-  COMPACT_TRIGGERS,
-  FTS_TABLES,
-  FTS_TRIGGERS,
-  REFERENCE_TABLES,
-  REFERENCE_TRIGGERS,
-} from "../../../src/sessions/sqlite/index-layout.ts";
+import { formerNames } from "../../../src/sessions/sqlite/index/former-layout.ts";
 import { startScript } from "../../fakes/child.ts";
 import {
   complaints,
+  documentsOf,
+  documentsOfFresh,
   execute,
+  finishIndex,
   hasPythonSqlite,
   makeReferenceFile,
-  matches,
   newPath,
   ORIGINAL_TRIGGERS,
+  openIndex,
   openPython,
   query,
-  termsOf,
-  termsOfRebuilt,
 } from "../../fakes/session-index.ts";
+import { fixtureHome } from "../../fixtures/fixture-home.ts";
 
-const CHINESE = "昨天讨论了琥珀灯塔的部署方案";
-const CALLS = '[{"function": {"name": "grep", "arguments": "{\\"q\\": \\"mossbridge\\"}"}}]';
+const golden30 = resolve(
+  import.meta.dirname,
+  "../../..",
+  process.env.HERMES_GOLDEN ?? "../shared/golden",
+  "sessions-db-v30",
+);
+const has30 = existsSync(join(golden30, "state.db"));
+if (!has30) console.warn(`Files of version 30 are not tested: ${golden30} is absent.`);
 
-/** Rows 1 to 4, one of each kind. */
-async function compactFile(): Promise<string> {
+function copyOf30(name = "state.db"): string {
+  const path = newPath();
+  for (const suffix of ["", "-wal", "-shm"])
+    if (existsSync(join(golden30, name + suffix))) copyFileSync(join(golden30, name + suffix), path + suffix);
+  return path;
+}
+
+async function ownFile(): Promise<string> {
   const path = newPath();
   await using store = await openSessionStore({ path });
   await store.createSession("one", { source: "cli" });
   await store.appendMany("one", [
     { role: "user", content: "the quartzwharf crane" },
     { role: "user", content: [{ type: "text", text: "velvetanchor" }] },
-    { role: "assistant", content: CHINESE },
-    { role: "assistant", toolCalls: JSON.parse(CALLS) as unknown },
+    { role: "assistant", content: "昨天讨论了琥珀灯塔的部署方案" },
   ]);
   return path;
 }
 
-function referenceFile(): string {
-  const path = newPath();
-  makeReferenceFile(path, [
-    { session: "one", content: "the quartzwharf crane" },
-    { session: "one", content: '\0json:[{"type": "text", "text": "velvetanchor"}]' },
-    { session: "one", content: CHINESE },
-    { session: "one", content: null, toolCalls: CALLS },
-  ]);
-  return path;
+const NUL_TEXT = '\0json:[{"type": "text", "text": "velvetanchor"}]';
+const ADD = "INSERT INTO messages (session_id, role, content, timestamp) VALUES ('one', 'user', ?, 9)";
+
+/** Everything another program may rely on: its objects, its keys, version and journal mode. */
+function theirs(path: string): unknown {
+  return {
+    schema: query(
+      path,
+      "SELECT type, name, sql FROM sqlite_master WHERE name NOT GLOB 'hermes_memory_*' AND name NOT GLOB 'sqlite_autoindex_hermes_*' AND name NOT GLOB '*lcm_nodes*' ORDER BY type, name",
+    ),
+    keys: query(path, "SELECT * FROM state_meta ORDER BY key"),
+    version: query(path, "SELECT * FROM schema_version"),
+    journal: query(path, "PRAGMA journal_mode"),
+  };
 }
 
-async function halfConvertedFile(): Promise<string> {
-  const path = newPath();
-  const rows = Array.from({ length: 230 }, (_, n) => ({
-    session: "one",
-    content: n === 2 ? CHINESE : (["the quartzwharf crane", '\0json:["velvetanchor"]'][n % 2] ?? ""),
-    ...(n === 3 ? { toolCalls: CALLS } : {}),
-  }));
-  makeReferenceFile(path, rows);
+async function writeAndSearch(path: string): Promise<void> {
+  {
+    await using store = await openSessionStore({ path });
+    expect(store).toMatchObject({ readOnly: false, warnings: [] });
+    await store.createSession("mine", { source: "cli" });
+    await store.appendMessage("mine", { role: "user", content: "heronloft" });
+    await store.replaceMessages("mine", [{ role: "user", content: "brittlefern" }]);
+    await store.appendMessage("mine", { role: "user", content: "opalhinge" });
+  }
+  {
+    await using opened = await openIndex(path);
+    expect(await opened.find("heronloft")).toEqual([]);
+    expect(await opened.find("brittlefern OR opalhinge")).toHaveLength(2);
+    expect(await opened.notSearched()).toBe(0);
+  }
   await using store = await openSessionStore({ path });
-  const stop = new AbortController();
-  await store.optimize({ signal: stop.signal, onProgress: () => stop.abort() });
-  expect((await store.stats()).index).toBe("converting");
-  return path;
+  await store.deleteSession("mine");
 }
 
-const FILES = [
-  ["with our index", compactFile],
-  ["with the original's index", referenceFile],
-  ["half converted", halfConvertedFile],
-] as const;
-
-const triggers = (path: string) =>
-  query(
-    path,
-    "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND name GLOB 'messages_fts*' ORDER BY name",
-  );
-
-const byName = (a: { name: string }, b: { name: string }) => (a.name < b.name ? -1 : 1);
-const asRows = (objects: readonly { name: string; sql: string }[]) =>
-  objects.map(({ name, sql }) => ({ name, sql })).sort(byName);
-
-async function layout(path: string): Promise<string> {
-  await using store = await openSessionStore({ path });
-  expect(store.warnings).toEqual([]);
-  return (await store.stats()).index;
-}
-
-function expectComplete(path: string): void {
-  expect(complaints(path)).toEqual([]);
-  for (const table of FTS_TABLES) expect(termsOf(path, table)).toEqual(termsOfRebuilt(path, table));
-}
-
-async function expectSoundForPython(path: string): Promise<void> {
-  if (!hasPythonSqlite) return;
-  const python = openPython(path);
-  expect(await python.complaints()).toEqual([]);
-  await python.close();
-}
-
-const DROP_TRIGGERS = FTS_TRIGGERS.map((name) => `DROP TRIGGER IF EXISTS ${name}`);
-
-/** What the original writes: zero bytes and all. */
-const WRITES = [
-  "INSERT INTO messages(session_id, role, content, timestamp) VALUES ('one', 'user', 'heronloft', 9)",
-  `INSERT INTO messages(session_id, role, content, timestamp) VALUES ('one', 'user', char(0) || 'json:["opalhinge"]', 9)`,
-  "INSERT INTO messages(session_id, role, content, timestamp) VALUES ('one', 'user', '新灯塔的方案', 9)",
-  "UPDATE messages SET content = 'brittlefern' WHERE id = 1",
-  "DELETE FROM messages WHERE id = 2",
-];
-
-describe("triggers of the original's on our index", () => {
-  it.each([["Node", false] as const, ...(hasPythonSqlite ? [["Python", true] as const] : [])])(
-    "go, and the index is made anew, when %s wrote with them",
-    async (_who, isPython) => {
-      const path = await compactFile();
-      const statements = [...DROP_TRIGGERS, ...ORIGINAL_TRIGGERS, ...WRITES];
-      if (isPython) {
-        const python = openPython(path);
-        await python.run(...statements.map((sql) => ({ sql })));
-        await python.close();
-      } else for (const sql of statements) execute(path, sql);
-      expect(triggers(path)).not.toEqual(asRows(COMPACT_TRIGGERS));
-
-      expect(await layout(path)).toBe("compact");
-      expect(triggers(path)).toEqual(asRows(COMPACT_TRIGGERS));
-      const found = [
-        "heronloft",
-        "opalhinge",
-        "brittlefern",
-        "mossbridge",
-        "quartzwharf",
-        "velvetanchor",
-      ].map((word) => matches(path, "messages_fts", word));
-      expect(found).toEqual([[5], [6], [1], [4], [], []]);
-      expect(matches(path, "messages_fts_trigram", '"灯塔的"')).toEqual([3, 7]);
-      expectComplete(path);
-      await expectSoundForPython(path);
-    },
-  );
-
-  // The original fills the tables when it finds too few triggers. On an index without a copy of the text, emptying it
-  // works only if nothing was missed; if something was, the statement fails and takes nothing with it.
-  it.skipIf(!hasPythonSqlite).each([
-    ["and did", []],
-    ["and could not", WRITES],
-  ])("go as well when the original wanted to fill the index in its own way, %s", async (_outcome, missed) => {
-    const path = await compactFile();
-    const python = openPython(path);
-    const text = "COALESCE(content, '') || ' ' || COALESCE(tool_name, '') || ' ' || COALESCE(tool_calls, '')";
-    const refill = FTS_TABLES.flatMap((table) => [
-      { sql: `DELETE FROM ${table}` },
-      { sql: `INSERT INTO ${table}(rowid, content) SELECT id, ${text} FROM messages` },
+describe("a file of the June original", () => {
+  it("keeps its tables and triggers to the letter, and gets our index beside them", async () => {
+    const path = newPath();
+    makeReferenceFile(path, [
+      { session: "one", content: "the quartzwharf crane" },
+      { session: "one", content: "昨天讨论了琥珀灯塔的部署方案" },
     ]);
-    await python.run(...[...DROP_TRIGGERS, ...missed, ...ORIGINAL_TRIGGERS].map((sql) => ({ sql })));
-    if (missed.length === 0) await python.run(...refill);
-    else await expect(python.run(...refill.slice(0, 1))).rejects.toThrow("malformed");
+    const before = theirs(path);
+    await writeAndSearch(path);
+    expect(theirs(path)).toEqual(before);
+    expect(complaints(path)).toEqual([]);
+    await using opened = await openIndex(path);
+    expect(await opened.find("quartzwharf")).toEqual([1]);
+  });
+
+  // SQLite 3.40 indexes nothing of a text that begins with a zero byte; 3.53 takes out what it would have indexed.
+  it.skipIf(!hasPythonSqlite)("lets structured rows be deleted that SQLite 3.40 indexed", async () => {
+    const path = newPath();
+    makeReferenceFile(path, [{ session: "one", content: "plain" }]);
+    const python = openPython(path);
+    for (let row = 0; row < 5; row += 1) await python.run({ sql: ADD, values: [NUL_TEXT] });
     await python.close();
-    expect(await layout(path)).toBe("compact");
-    expect(triggers(path)).toEqual(asRows(COMPACT_TRIGGERS));
-    expect(matches(path, "messages_fts", "heronloft")).toEqual(missed.length === 0 ? [] : [5]);
-    expectComplete(path);
-    await expectSoundForPython(path);
+    {
+      using db = new DatabaseSync(path);
+      expect(() => db.exec("DELETE FROM messages WHERE id > 1")).toThrow("malformed");
+    }
+    const before = theirs(path);
+    await using store = await openSessionStore({ path });
+    await store.replaceMessages("one", [{ role: "user", content: "heronloft" }]);
+    expect((await store.getMessages("one")).map(({ content }) => content)).toEqual(["heronloft"]);
+    expect(theirs(path)).toEqual(before);
+    expect(complaints(path)).toEqual([]);
+  });
+
+  it("loses nothing when another process runs VACUUM or changes the schema between two writes", async () => {
+    const path = newPath();
+    makeReferenceFile(path, [{ session: "one", content: "the quartzwharf crane" }]);
+    await expectSurvivesVacuum(path, "one");
   });
 });
 
-describe.each(FILES)("a file %s", (name, make) => {
-  /** What the original does to a file whose schema it cannot read. */
-  function repairAsOriginal(path: string): void {
-    using db = new DatabaseSync(path, { defensive: false });
-    db.exec("PRAGMA writable_schema = ON");
-    db.exec("DELETE FROM sqlite_master WHERE name LIKE 'messages_fts%'");
-    db.exec("PRAGMA writable_schema = OFF");
-    db.exec("VACUUM");
+/** Each kind of write directly after a VACUUM and after a change of the schema, on handles that were open all the time. */
+async function expectSurvivesVacuum(path: string, session: string): Promise<void> {
+  await using store = await openSessionStore({ path });
+  let tables = 0;
+  for (const disturb of ["VACUUM", "CREATE TABLE other_NN (x)"]) {
+    const writes = [
+      () => store.appendMessage(session, { role: "user", content: "heronloft" }),
+      () => store.replaceMessages(session, [{ role: "user", content: "brittlefern" }]),
+      () => store.clearMessages(session),
+      () => store.appendMessage(session, { role: "user", content: "opalhinge" }),
+    ];
+    for (const write of writes) {
+      tables += 1;
+      execute(path, disturb.replace("NN", String(tables)));
+      await write();
+    }
   }
+  expect((await store.getMessages(session)).map(({ content }) => content)).toEqual(["opalhinge"]);
+  await store.close();
+  await finishIndex(path);
+  expect(documentsOf(path)).toEqual(await documentsOfFresh(path));
+}
 
-  it("is searched with the original's index after the original has repaired it", async () => {
-    const path = await make();
-    const rows = Number(query(path, "SELECT COUNT(*) AS n FROM messages")[0]?.n);
-    repairAsOriginal(path);
-    for (const table of FTS_TABLES) execute(path, REFERENCE_TABLES[table]);
-    for (const sql of ORIGINAL_TRIGGERS) execute(path, sql);
-    for (const table of FTS_TABLES)
-      execute(
-        path,
-        `INSERT INTO ${table}(rowid, content) SELECT id, COALESCE(content, '') || ' ' || COALESCE(tool_name, '') || ' ' || COALESCE(tool_calls, '') FROM messages`,
-      );
-    for (const sql of WRITES) execute(path, sql);
-    expect(await layout(path)).toBe(name === "half converted" ? "converting" : "reference");
-    expect(triggers(path)).toEqual(asRows(REFERENCE_TRIGGERS));
-    expect(matches(path, "messages_fts", "heronloft")).toEqual([rows + 1]);
-    expect(matches(path, "messages_fts", "brittlefern")).toEqual([1]);
-    expect(complaints(path)).toEqual([]);
-    await expectSoundForPython(path);
-    await using store = await openSessionStore({ path });
-    await store.optimize();
-    expectComplete(path);
-    expect(matches(path, "messages_fts", "opalhinge")).toEqual([rows + 2]);
-    await store.clearMessages("one");
-    expectComplete(path);
+describe("a file of ours", () => {
+  it("has no object under a name of the original's", async () => {
+    const path = await ownFile();
+    const names =
+      "SELECT name FROM sqlite_master WHERE name GLOB 'messages_fts*' OR name GLOB 'messages_display_*' OR name GLOB 'fts_*'";
+    expect(query(path, names)).toEqual([]);
+    expect(query(path, "PRAGMA journal_mode")).toEqual([{ journal_mode: "wal" }]);
+    expect(query(path, "SELECT version FROM schema_version")).toEqual([{ version: 16 }]);
   });
 
-  it("gets our index when nobody has made another one since the repair", async () => {
-    const path = await make();
-    repairAsOriginal(path);
-    for (const sql of WRITES) execute(path, sql);
-    expect(await layout(path)).toBe("compact");
-    expect(matches(path, "messages_fts", "brittlefern")).toEqual([1]);
-    expectComplete(path);
-    await using store = await openSessionStore({ path });
-    await store.clearMessages("one");
-    expectComplete(path);
-    await expectSoundForPython(path);
+  it("survives a VACUUM by another process between two writes", async () => {
+    await expectSurvivesVacuum(await ownFile(), "one");
   });
 
-  it("loses nothing to a SQLite without FTS5", async () => {
-    const path = await make();
-    await layout(path);
-    const schema = () => query(path, "SELECT type, name, sql FROM sqlite_master ORDER BY type, name");
-    const before = schema();
+  it.each([
+    "DROP TRIGGER hermes_memory_queue_insert",
+    "DROP TRIGGER hermes_memory_queue_update; CREATE TRIGGER hermes_memory_queue_update AFTER UPDATE OF content ON messages BEGIN SELECT 1; END",
+    "DROP TABLE hermes_memory_doc",
+    "DROP TABLE hermes_memory_fts",
+    "DELETE FROM hermes_memory_state",
+    "UPDATE hermes_memory_state SET version = '0.0'",
+  ])("builds its index again when a part of it was missing (%s)", async (sql) => {
+    const path = await ownFile();
+    execute(
+      path,
+      `${sql}; INSERT INTO messages (session_id, role, content, timestamp) SELECT 'one', 'user', 'unseen', 9 WHERE 0`,
+    );
+    // Rows stored without the triggers; where the queue itself is gone nothing can be stored.
+    execute(path, "UPDATE messages SET content = 'heronloft' WHERE id = 1");
+    execute(
+      path,
+      "INSERT INTO messages (session_id, role, content, timestamp) VALUES ('one', 'user', 'opalhinge', 9)",
+    );
+    await using opened = await openIndex(path);
+    expect(await opened.find("heronloft")).toEqual([1]);
+    expect(await opened.find("opalhinge")).toEqual([4]);
+    expect(await opened.find("quartzwharf")).toEqual([]);
+    expect(documentsOf(path)).toEqual(await documentsOfFresh(path));
+  });
+
+  it("notices triggers that vanish while it is open", async () => {
+    const path = await ownFile();
+    await using opened = await openIndex(path);
+    expect(await opened.find("quartzwharf")).toEqual([1]);
+    execute(
+      path,
+      "DROP TRIGGER hermes_memory_queue_update; UPDATE messages SET content = 'heronloft' WHERE id = 1",
+    );
+    expect(await opened.find("heronloft")).toEqual([1]);
+    expect(await opened.find("quartzwharf")).toEqual([]);
+  });
+
+  it("notices at the next open that the schema changed and documents and messages do not agree", async () => {
+    const path = await ownFile();
     {
       using db = new DatabaseSync(path);
-      db.exec("BEGIN IMMEDIATE");
-      expect(ensureSchema(db, false)).toHaveLength(1);
-      db.exec("COMMIT");
-      expect(isCurrent(db)).toBe(false);
+      const triggers = db
+        .prepare(
+          "SELECT name, sql FROM sqlite_master WHERE name GLOB 'hermes_memory_queue_*' AND type = 'trigger'",
+        )
+        .all();
+      for (const { name } of triggers) db.exec(`DROP TRIGGER ${String(name)}`);
+      db.exec(
+        "INSERT INTO messages (session_id, role, content, timestamp) VALUES ('one', 'user', 'opalhinge', 9)",
+      );
+      for (const { sql } of triggers) db.exec(String(sql));
     }
-    const gone = before.filter(
-      (row) => !schema().some(({ type, name: kept }) => type === row.type && kept === row.name),
-    );
-    const expected = [...FTS_TRIGGERS];
-    // Those of a conversion would need FTS5 as well.
-    if (name === "half converted")
-      expected.push(...["insert", "delete", "update"].map((on) => `hermes_memory_build_${on}`));
-    expect(gone.map((row) => row.name).sort()).toEqual(expected.sort());
+    await using opened = await openIndex(path);
+    expect(await opened.find("opalhinge")).toEqual([4]);
+  });
 
-    for (const sql of WRITES) execute(path, sql);
-    const last = Number(query(path, "SELECT MAX(id) AS id FROM messages")[0]?.id);
-    await layout(path);
-    expect(matches(path, "messages_fts", "heronloft")).toEqual([last - 2]);
-    expect(matches(path, "messages_fts", "opalhinge")).toEqual([last - 1]);
-    expect(matches(path, "messages_fts", "brittlefern")).toEqual([1]);
-    expect(matches(path, "messages_fts", "velvetanchor")).not.toContain(2);
-    expect(matches(path, "messages_fts_trigram", '"灯塔的"')).toEqual([3, last]);
-    expect(complaints(path)).toEqual([]);
-    await expectSoundForPython(path);
+  it("is rebuilt when FTS5 finds it malformed", async () => {
+    const path = await ownFile();
+    {
+      using db = new DatabaseSync(path, { defensive: false });
+      db.exec("UPDATE hermes_memory_fts_data SET block = x'00'");
+    }
+    execute(path, "UPDATE messages SET content = 'heronloft' WHERE id = 1");
+    await using opened = await openIndex(path);
+    expect(await opened.find("heronloft")).toEqual([1]);
+    expect(await opened.find("velvetanchor")).toEqual([2]);
+  });
+
+  it("is rebuilt when a search finds it malformed", async () => {
+    const path = await ownFile();
+    {
+      using db = new DatabaseSync(path, { defensive: false });
+      db.exec("UPDATE hermes_memory_fts_data SET block = x'0000ffff' WHERE id > 100");
+    }
+    await using opened = await openIndex(path);
+    expect(await opened.find("quartzwharf")).toEqual([1]);
+    expect(await opened.find("velvetanchor")).toEqual([2]);
+  });
+
+  it("is made once when six processes open a new file at the same moment", async () => {
+    const path = newPath();
+    const children = Array.from({ length: 6 }, () => startScript("open-store.ts", [path]));
+    for (const child of children) expect(await child.nextLine()).toBe("ready");
+    for (const child of children) child.say("go");
+    for (const child of children)
+      expect((await child.rest()).map((line) => JSON.parse(line) as unknown)).toEqual([
+        { readOnly: false, warnings: [], messages: 0 },
+      ]);
+    expect(query(path, "SELECT version FROM schema_version")).toEqual([{ version: 16 }]);
+    expect(query(path, "SELECT COUNT(*) AS n FROM hermes_memory_state")).toEqual([{ n: 1 }]);
+    expect(query(path, "PRAGMA journal_mode")).toEqual([{ journal_mode: "wal" }]);
+  });
+});
+
+describe.skipIf(!has30)("a file of version 30", () => {
+  it.each(["state.db", "legacy-index-v30.db", "storage1-v26.db", "storage1-opened-by-v30.db"])(
+    "keeps everything that is upstream's while we write, search and delete (%s)",
+    async (name) => {
+      const path = copyOf30(name);
+      const before = theirs(path);
+      await writeAndSearch(path);
+      expect(theirs(path)).toEqual(before);
+    },
+  );
+
+  it("stays in DELETE mode, with two processes of ours and one of Python at work", async () => {
+    const path = copyOf30();
+    expect(query(path, "PRAGMA journal_mode")).toEqual([{ journal_mode: "delete" }]);
+    await using first = await openSessionStore({ path });
+    await using second = await openSessionStore({ path });
+    await first.createSession("mine", { source: "cli" });
+    for (let row = 0; row < 20; row += 1)
+      await Promise.all(
+        [first, second].map((store) => store.appendMessage("mine", { role: "user", content: `lamp ${row}` })),
+      );
+    expect(await first.messageCount("mine")).toBe(40);
+    expect(query(path, "PRAGMA journal_mode")).toEqual([{ journal_mode: "delete" }]);
+  });
+
+  it("survives a VACUUM by another process between two writes", async () => {
+    const path = copyOf30();
+    {
+      await using store = await openSessionStore({ path });
+      await store.createSession("mine", { source: "cli" });
+    }
+    await expectSurvivesVacuum(path, "mine");
+  });
+
+  it("is searched by a handle that may only read, without an index of ours", async () => {
+    const path = copyOf30();
+    await using opened = await openIndex(path, { readOnly: true });
+    const words = await opened.index.read((reader) => reader.terms("", 2000));
+    expect(words.length).toBeGreaterThan(50);
+    for (const word of words.filter((each) => /^[a-z]+$/.test(each)).slice(0, 200))
+      expect((await opened.find(`"${word}"`)).length, word).toBeGreaterThan(0);
+    expect(await opened.notSearched()).toBe(0);
+  });
+
+  it.each([
+    [
+      "INSERT INTO state_meta VALUES ('fts_rebuild_high_water', '9'), ('fts_rebuild_progress', '3')",
+      "converting its search index",
+    ],
+    ["INSERT INTO state_meta VALUES ('fts_projection_progress', '3')", "converting its search index"],
+    ["CREATE TABLE fts_v22_trash_data (x)", "converting its search index"],
+    [
+      "CREATE TRIGGER strange AFTER INSERT ON messages BEGIN SELECT RAISE(ABORT, 'not for you'); END",
+      "not for you",
+    ],
+    ["ALTER TABLE sessions DROP COLUMN rewind_count", "has no sessions.rewind_count"],
+  ])("is only read after %s, and says why and what to do", async (sql, reason) => {
+    const path = copyOf30();
+    execute(path, sql);
+    const before = theirs(path);
     await using store = await openSessionStore({ path });
-    expect(await store.optimize()).toMatchObject({ finished: true, converted: name !== "with our index" });
-    expectComplete(path);
-    await store.clearMessages("one");
-    expectComplete(path);
+    expect(store.readOnly).toBe(true);
+    expect(store.warnings.join()).toContain(reason);
+    await expect(store.createSession("mine")).rejects.toMatchObject({
+      code: "session-db-read-only",
+      hint: expect.stringMatching(/Update|finish/),
+    });
+    expect(theirs(path)).toEqual(before);
+    expect(query(path, "SELECT name FROM sqlite_master WHERE name GLOB 'hermes_memory_*'")).toEqual([]);
+  });
+
+  it.each([
+    "INSERT INTO state_meta VALUES ('fts_rebuild_deferral', '1')",
+    "ALTER TABLE messages ADD COLUMN message_uid TEXT; CREATE TRIGGER messages_uid_insert AFTER INSERT ON messages WHEN new.message_uid IS NULL BEGIN UPDATE messages SET message_uid = lower(hex(randomblob(16))) WHERE id = new.id; END; UPDATE schema_version SET version = 31",
+    "UPDATE schema_version SET version = 99",
+  ])("is written to after %s", async (sql) => {
+    const path = copyOf30();
+    execute(path, sql);
+    const before = theirs(path);
+    await writeAndSearch(path);
+    expect(theirs(path)).toEqual(before);
+  });
+
+  it("whose triggers need a tokenizer we lack is marked stale first, and written to", async () => {
+    const path = copyOf30();
+    const arm = () => {
+      using db = new DatabaseSync(path, { defensive: false });
+      if (query(path, "SELECT 1 FROM sqlite_master WHERE name = 'messages_fts_cjk'").length === 0) {
+        db.exec("CREATE VIRTUAL TABLE messages_fts_cjk USING fts5(content, tokenize='ascii')");
+        db.exec("PRAGMA writable_schema = ON");
+        db.exec(
+          "UPDATE sqlite_master SET sql = replace(sql, '''ascii''', '''cjk_unicode61''') WHERE name = 'messages_fts_cjk'",
+        );
+      }
+      db.exec("DELETE FROM state_meta WHERE key = 'fts_cjk_stale'");
+      for (const event of ["insert", "delete", "update"])
+        db.exec(
+          `CREATE TRIGGER messages_fts_cjk_${event} AFTER ${event} ON messages BEGIN INSERT INTO messages_fts_cjk(rowid, content) VALUES (1, 'x'); END`,
+        );
+    };
+    arm();
+    const stale = "SELECT value FROM state_meta WHERE key = 'fts_cjk_stale'";
+    const triggers =
+      "SELECT name FROM sqlite_master WHERE name GLOB 'messages_fts_cjk_*' AND type = 'trigger'";
+    await using store = await openSessionStore({ path });
+    expect(store.readOnly).toBe(false);
+    await store.createSession("mine", { source: "cli" });
+    await store.appendMessage("mine", { role: "user", content: "heronloft" });
+    expect([query(path, stale), query(path, triggers)]).toEqual([[{ value: "1" }], []]);
+    arm(); // by a process that has the tokenizer, while ours is open
+    await store.appendMessage("mine", { role: "user", content: "opalhinge" });
+    expect([query(path, stale), query(path, triggers)]).toEqual([[{ value: "1" }], []]);
+    expect(await store.messageCount("mine")).toBe(2);
+  });
+});
+
+describe("a file of 0.1.0 or 0.2.0", () => {
+  const former = (path: string) =>
+    query(path, "SELECT name FROM sqlite_master ORDER BY name")
+      .map(({ name }) => String(name))
+      .filter((name) => formerNames.has(name));
+
+  function halfConverted(): string {
+    const path = newPath();
+    writeFileSync(
+      path,
+      gunzipSync(readFileSync(join(import.meta.dirname, "../../fixtures/half-converted-0.2.0.db.gz"))),
+    );
+    return path;
+  }
+  const whole = () => join(fixtureHome(), "state.db");
+
+  it.each([
+    ["with its index", whole, 11],
+    ["whose optimize was interrupted", halfConverted, 17],
+  ] as const)(
+    "%s gets the new one, and then loses what those versions made",
+    async (_name, make, objects) => {
+      const path = make();
+      expect(former(path)).toHaveLength(objects);
+      const rows = query(path, "SELECT * FROM messages ORDER BY id");
+      await finishIndex(path);
+      const isOfIndex = (name: string) => name.startsWith("messages_fts");
+      expect(former(path).filter((name) => make === whole || !isOfIndex(name))).toEqual([]);
+      expect(query(path, "SELECT * FROM messages ORDER BY id")).toEqual(rows);
+      await using opened = await openIndex(path);
+      expect(await opened.notSearched()).toBe(0);
+      expect(query(path, "SELECT COUNT(*) AS n FROM hermes_memory_doc")).toEqual([{ n: rows.length }]);
+      await writeAndSearch(path);
+    },
+  );
+
+  it("keeps the June original's tables when an optimize was interrupted", async () => {
+    const path = halfConverted();
+    const tables = "SELECT name, sql FROM sqlite_master WHERE name GLOB 'messages_fts*' ORDER BY name";
+    const before = query(path, tables);
+    await finishIndex(path);
+    expect(query(path, tables)).toEqual(before);
+  });
+
+  it("is written to and searched before the old index goes", async () => {
+    const path = whole();
+    const lock = holdFileLock(`${path}.fts_rebuild.lock`);
+    if (!lock.ok) throw new Error("the lock is taken");
+    using _held = lock.value;
+    await writeAndSearch(path);
+    expect(former(path)).toHaveLength(11); // given up: another program holds the lock
+    expect(complaints(path)).toEqual([]);
+  });
+
+  it("keeps objects of those names that another program wrote", async () => {
+    const path = whole();
+    execute(
+      path,
+      "DROP VIEW hermes_memory_trigrams; CREATE VIEW hermes_memory_trigrams AS SELECT id, content FROM messages; DROP TABLE hermes_memory_text; CREATE TABLE hermes_memory_text (message_id INTEGER PRIMARY KEY, text TEXT, extra TEXT, words TEXT, note TEXT)",
+    );
+    await finishIndex(path);
+    expect(former(path).sort()).toEqual(["hermes_memory_text", "hermes_memory_trigrams"]);
+  });
+
+  it("loses triggers of the original's that index into its tables", async () => {
+    const path = whole();
+    for (const name of ORIGINAL_TRIGGERS.map((sql) => sql.split(" ")[2] ?? ""))
+      execute(path, `DROP TRIGGER ${name}`);
+    for (const sql of ORIGINAL_TRIGGERS) execute(path, sql);
+    await finishIndex(path);
+    expect(former(path)).toEqual([]);
+    await writeAndSearch(path);
   });
 });
 
@@ -266,34 +462,29 @@ describe("half of our schema", () => {
     "DROP INDEX hermes_memory_activity_user",
     "DROP TRIGGER hermes_memory_session_insert",
     "DROP TABLE hermes_memory_activity",
-    "DROP VIEW hermes_memory_trigrams",
-    "DROP TRIGGER messages_fts_insert",
-    "DROP TABLE hermes_memory_text",
-    "DROP TABLE messages_fts_trigram",
+    "DROP TRIGGER hermes_memory_queue_session",
+    "DROP TABLE hermes_memory_word",
     "DROP INDEX idx_messages_session",
   ])("becomes whole at the next open (%s)", async (sql) => {
-    const path = await compactFile();
+    const path = await ownFile();
     const schema = () =>
-      query(
-        path,
-        "SELECT type, name, sql FROM sqlite_master WHERE name NOT GLOB 'messages_fts*_*' ORDER BY type, name",
-      );
+      query(path, "SELECT type, name, sql FROM sqlite_master ORDER BY type, name").map((row) => ({
+        ...row,
+        sql: String(row.sql).replace(" IF NOT EXISTS", ""),
+      }));
     const before = schema();
     execute(path, sql);
-    expect(await layout(path)).toBe("compact");
-    const plain = (rows: ReturnType<typeof schema>) =>
-      rows.map((row) => ({ ...row, sql: String(row.sql).replace(" IF NOT EXISTS", "") }));
-    expect(plain(schema())).toEqual(plain(before));
-    expect(triggers(path)).toEqual(asRows(COMPACT_TRIGGERS));
-    expectComplete(path);
+    await finishIndex(path);
+    expect(schema()).toEqual(before);
+    expect(documentsOf(path)).toEqual(await documentsOfFresh(path));
     expect(query(path, "SELECT session_id FROM hermes_memory_activity")).toEqual([{ session_id: "one" }]);
     await using store = await openSessionStore({ path });
     const { id } = await store.branchSession("one");
-    expect((await store.getMessages(id)).map((row) => row.origin_id)).toEqual([1, 2, 3, 4]);
+    expect((await store.getMessages(id)).map((row) => row.origin_id)).toEqual([1, 2, 3]);
   });
 
   it("in another version's words is put in ours, and its rows are kept", async () => {
-    const path = await compactFile();
+    const path = await ownFile();
     {
       await using store = await openSessionStore({ path });
       await store.branchSession("one", { id: "two" });
@@ -307,25 +498,32 @@ describe("half of our schema", () => {
        ALTER TABLE hermes_memory_origin ADD COLUMN note TEXT`,
     );
     await using store = await openSessionStore({ path });
-    expect((await store.getMessages("two")).map((row) => row.origin_id)).toEqual([1, 2, 3, 4]);
+    expect((await store.getMessages("two")).map((row) => row.origin_id)).toEqual([1, 2, 3]);
     await store.deleteSession("two");
     expect(query(path, "SELECT * FROM hermes_memory_origin")).toEqual([]);
   });
 });
 
-it("is made once when six processes open a new file at the same moment", async () => {
-  const path = newPath();
-  const children = Array.from({ length: 6 }, () => startScript("open-store.ts", [path]));
-  for (const child of children) expect(await child.nextLine()).toBe("ready");
-  for (const child of children) child.say("go");
-  for (const child of children) {
-    const lines = await child.rest();
-    expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
-      { readOnly: false, warnings: [], messages: 0 },
-    ]);
-  }
-  expect(query(path, "SELECT version FROM schema_version")).toEqual([{ version: 16 }]);
-  expect(await layout(path)).toBe("compact");
-  expect(complaints(path)).toEqual([]);
-  expect(query(path, "PRAGMA journal_mode")).toEqual([{ journal_mode: "wal" }]);
+it.skipIf(!hasPythonSqlite)("Python's SQLite appends, alters and vacuums a file with our index", async () => {
+  const path = await ownFile();
+  const python = openPython(path);
+  await python.run(
+    { sql: ADD, values: ["heronloft"] },
+    { sql: "ALTER TABLE messages ADD COLUMN compacted INTEGER NOT NULL DEFAULT 0" },
+    { sql: "UPDATE messages SET content = 'brittlefern' WHERE id = 1" },
+    { sql: "DELETE FROM messages WHERE id = 2" },
+    {
+      sql: "INSERT OR IGNORE INTO messages (id, session_id, role, content, timestamp) VALUES (3, 'one', 'user', 'x', 9)",
+    },
+    { sql: "VACUUM" },
+  );
+  const [[[ok] = []] = []] = await python.run({ sql: "PRAGMA integrity_check" });
+  expect(ok).toBe("ok");
+  await python.close();
+  await using opened = await openIndex(path);
+  expect([
+    await opened.find("heronloft"),
+    await opened.find("brittlefern"),
+    await opened.find("velvetanchor"),
+  ]).toEqual([[4], [1], []]);
 });

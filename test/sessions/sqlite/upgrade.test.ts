@@ -1,14 +1,12 @@
-import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";
 import { openSessionStore } from "../../../src/sessions/index.ts";
 import { startScript } from "../../fakes/child.ts";
 import { makeOldDatabase, OLD_TITLE, OLD_VERSIONS, type OldVersion } from "../../fakes/old-database.ts";
+import { openIndex } from "../../fakes/session-index.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
 
-const hasPython = spawnSync("python3", ["-c", "import sqlite3"]).status === 0;
-const FTS_TABLES = ["messages_fts", "messages_fts_trigram"];
 const FIRST_WITH_TOOL_INDEX = 11;
 
 type Row = Readonly<Record<string, unknown>>;
@@ -48,46 +46,31 @@ function columnsOf(path: string, table: string): Row[] {
   );
 }
 
+/** Those of the original's that are in the file. */
+function indexesOf(path: string): string[] {
+  return column(
+    path,
+    "SELECT name FROM sqlite_master WHERE name IN ('messages_fts', 'messages_fts_trigram')",
+  ).map(String);
+}
+
 /** Schema and content, without the pages of the search index. */
 function dump(path: string): Row {
   const tables = column(
     path,
-    "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0 AND name NOT GLOB 'messages_fts*' ORDER BY name",
+    "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0 AND name NOT GLOB 'messages_fts*' AND name NOT GLOB 'hermes_memory_fts*' ORDER BY name",
   );
   return {
     schema: read(path, "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY rowid"),
     content: tables.map((table) => [table, read(path, `SELECT * FROM "${String(table)}"`)]),
-    words: FTS_TABLES.map((table) => column(path, `SELECT rowid FROM ${table} ORDER BY rowid`)),
+    words: indexesOf(path).map((table) => column(path, `SELECT rowid FROM ${table} ORDER BY rowid`)),
   };
 }
 
 function expectSoundIndex(path: string): void {
   using db = new DatabaseSync(path);
-  for (const table of FTS_TABLES)
+  for (const table of indexesOf(path))
     db.exec(`INSERT INTO ${table}(${table}, rank) VALUES('integrity-check', 1)`);
-}
-
-/** Complaints of the SQLite that Python, and so the original, has. */
-const PYTHON_CHECKS = `
-import sqlite3, sys
-for path in sys.argv[1:]:
-    db = sqlite3.connect(path, isolation_level=None)
-    for table in ("messages_fts", "messages_fts_trigram"):
-        try:
-            db.execute(f"INSERT INTO {table}({table}, rank) VALUES('integrity-check', 1)")
-        except sqlite3.DatabaseError as error:
-            print(path, table, error)
-    print("checked")
-`;
-
-function complaintsOfPython(paths: readonly string[]): string[] {
-  const { stdout, stderr, status } = spawnSync("python3", ["-c", PYTHON_CHECKS, ...paths], {
-    encoding: "utf8",
-  });
-  if (status !== 0) throw new Error(stderr);
-  const lines = stdout.trim().split("\n");
-  expect(lines.filter((line) => line === "checked")).toHaveLength(paths.length);
-  return lines.filter((line) => line !== "checked");
 }
 
 describe.each(OLD_VERSIONS)("opening a database of schema version %i", (version) => {
@@ -100,10 +83,8 @@ describe.each(OLD_VERSIONS)("opening a database of schema version %i", (version)
     for (const table of ["sessions", "messages", "state_meta", "compression_locks"])
       expect(columnsOf(path, table)).toEqual(columnsOf(fresh, table));
     const objects =
-      "SELECT name FROM sqlite_master WHERE name GLOB 'idx_*' OR type = 'trigger' ORDER BY name";
+      "SELECT name FROM sqlite_master WHERE (name GLOB 'idx_*' OR type = 'trigger') AND name NOT GLOB 'messages_fts*' ORDER BY name";
     expect(column(path, objects)).toEqual(column(fresh, objects));
-    const triggers = column(path, "SELECT name FROM sqlite_master WHERE type = 'trigger'");
-    expect(triggers.filter((name) => String(name).startsWith("messages_fts"))).toHaveLength(6);
   });
 
   it("keeps every message and every word of it", async () => {
@@ -116,13 +97,14 @@ describe.each(OLD_VERSIONS)("opening a database of schema version %i", (version)
         expect(found.map(({ id, role, content }) => ({ id, session, role, content }))).toEqual(expected);
       }
     }
-    const hits = (table: string, word: string) =>
-      column(path, `SELECT rowid FROM ${table} WHERE ${table} MATCH '"${word}"'`);
-    expect(hits("messages_fts", "quartzwharf")).toEqual([1]);
-    expect(hits("messages_fts", "mossbridge")).toEqual([6]); // inside the arguments of a tool call
-    expect(hits("messages_fts", "grep")).toEqual([6, 7]);
-    expect(hits("messages_fts_trigram", "琥珀灯塔")).toEqual([3]);
-    if (version >= 7) expect(hits("messages_fts", "velvetanchor")).toEqual([11]);
+    {
+      await using opened = await openIndex(path);
+      expect(await opened.find("quartzwharf")).toEqual([1]);
+      expect(await opened.find("mossbridge")).toEqual([6]); // inside the arguments of a tool call
+      expect(await opened.find("grep")).toEqual([6, 7]);
+      expect(await opened.find('"琥珀"')).toEqual([3]);
+      if (version >= 7) expect(await opened.find("velvetanchor")).toEqual([11]);
+    }
     expectSoundIndex(path);
   });
 
@@ -147,74 +129,20 @@ describe.each(OLD_VERSIONS)("opening a database of schema version %i", (version)
     expect(dump(path)).toEqual(before);
   });
 
-  it(`${version < FIRST_WITH_TOOL_INDEX ? "gives it our" : "leaves it its"} index`, async () => {
+  it(`${version < FIRST_WITH_TOOL_INDEX ? "takes the index without tool columns away" : "leaves it its index to the letter"}`, async () => {
     const { path } = oldFile(version);
+    const objects = "SELECT name, sql FROM sqlite_master WHERE name GLOB 'messages_fts*' ORDER BY name";
+    const before = read(path, objects);
     {
       await using store = await openSessionStore({ path });
-      expect((await store.stats()).index).toBe(version < FIRST_WITH_TOOL_INDEX ? "compact" : "reference");
+      await store.optimize();
+      expect((await store.stats()).index).toBe("ready");
     }
-    const declarations = column(
-      path,
-      "SELECT sql FROM sqlite_master WHERE name IN ('messages_fts', 'messages_fts_trigram')",
-    );
-    const views = column(
-      path,
-      "SELECT name FROM sqlite_master WHERE type = 'view' AND name GLOB 'hermes_memory_*'",
-    );
-    expect(declarations).toHaveLength(2);
-    for (const sql of declarations) {
-      if (version < FIRST_WITH_TOOL_INDEX) expect(sql).toMatch(/content\s*=\s*'?hermes_memory_/);
-      else expect(sql).not.toMatch(/content\s*=/);
-    }
-    expect(views.length > 0).toBe(version < FIRST_WITH_TOOL_INDEX);
+    expect(read(path, objects)).toEqual(version < FIRST_WITH_TOOL_INDEX ? [] : before);
   });
 });
 
 describe("upgrading", () => {
-  it.skipIf(!hasPython)("leaves indexes that the original's SQLite finds sound as well", async () => {
-    const paths = OLD_VERSIONS.map((version) => oldFile(version).path);
-    for (const path of paths) await upgrade(path);
-    expect(complaintsOfPython(paths)).toEqual([]);
-  });
-
-  it.skipIf(!hasPython)(
-    "makes rows deletable that the original's SQLite indexed up to a zero byte",
-    async () => {
-      const { path, continuation } = oldFile(15);
-      const script = `
-import sqlite3, sys
-db = sqlite3.connect(sys.argv[1], isolation_level=None)
-for content in ('\\0json:[{"type": "text", "text": "opalgate"}]', "before\\0after"):
-    db.execute("INSERT INTO messages (session_id, role, content, timestamp) VALUES (?, 'user', ?, 9)", (sys.argv[2], content))
-`;
-      expect(spawnSync("python3", ["-c", script, path, continuation]).status).toBe(0);
-      {
-        await using store = await openSessionStore({ path });
-        expect(column(path, "SELECT rowid FROM messages_fts WHERE messages_fts MATCH 'opalgate'")).toEqual([
-          12,
-        ]);
-        await store.clearMessages(continuation);
-        expect(await store.getMessages(continuation, { includeInactive: true })).toEqual([]);
-      }
-      expectSoundIndex(path);
-      expect(complaintsOfPython([path])).toEqual([]);
-      expect(column(path, "SELECT rowid FROM messages_fts WHERE messages_fts MATCH 'opalgate'")).toEqual([]);
-    },
-  );
-
-  it("turns the index of the original into ours when asked to", async () => {
-    const { path } = oldFile(12);
-    {
-      await using store = await openSessionStore({ path });
-      expect(await store.optimize()).toMatchObject({ converted: true, finished: true });
-      expect((await store.stats()).index).toBe("compact");
-    }
-    expectSoundIndex(path);
-    const before = dump(path);
-    expect(await upgrade(path)).toEqual([]);
-    expect(dump(path)).toEqual(before);
-  });
-
   it.each([1, 10, 15] as const)(
     "succeeds in two processes that open a file of version %i at the same moment",
     async (version) => {

@@ -26,6 +26,8 @@ const FORMER_OBJECTS: readonly (readonly [type: string, name: string, hash: stri
   ["trigger", "hermes_memory_build_update", "813e14394bba2425ce2e665ded397de7"],
 ];
 
+export const formerNames: ReadonlySet<string> = new Set(FORMER_OBJECTS.map(([, name]) => name));
+
 type Schema = ReadonlyMap<string, string>;
 
 /** True when something in the file looks like it. Cheap. */

@@ -2,7 +2,7 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { HermesError } from "../../../lib/index.ts";
 import type { Connection, WriteOptions } from "../connection.ts";
-import { isCorruptIndex } from "../failures.ts";
+import { isConstraintFailure, isCorruptIndex } from "../failures.ts";
 import { buildStep, catchUpStep } from "./catch-up.ts";
 import {
   checkAgainstMessages,
@@ -36,7 +36,8 @@ export class SearchIndex {
   readonly #reading: Reading;
   readonly #isReadOnly: boolean;
   #background: Promise<void> | undefined;
-  #isClosing = false;
+  /** Also ends the pauses of the background work: they do not keep the process alive, so nothing may wait for them. */
+  readonly #closing = new AbortController();
   #isLookPlanned = false;
   #hasVocabulary = false;
   /** The schema the triggers were last compared at. */
@@ -56,7 +57,20 @@ export class SearchIndex {
 
   /** Runs `work` inside one read transaction, on an index that is as complete as it can be made in 10 seconds. */
   async read<T>(work: (reader: IndexReader) => T): Promise<T> {
-    if (!this.#isReadOnly) await this.#drain(WAIT_FOR_BUILD_MS);
+    if (this.#isReadOnly) return this.#readNow(work);
+    await this.#drain(WAIT_FOR_BUILD_MS);
+    try {
+      return await this.#readNow(work);
+    } catch (cause) {
+      if (!isCorruptIndex(cause instanceof Error ? cause.cause : undefined)) throw cause;
+      // Derived from the messages, so it is made again; a damaged table of messages shows when they are read.
+      await this.#connection.write(() => remakeIndex(this.#connection.db));
+      await this.#drain(WAIT_FOR_BUILD_MS);
+      return this.#readNow(work);
+    }
+  }
+
+  async #readNow<T>(work: (reader: IndexReader) => T): Promise<T> {
     for (;;) {
       const found = await this.#connection.read(() => {
         this.#prepare();
@@ -83,10 +97,15 @@ export class SearchIndex {
   /** Everything queued is indexed, as far as that is done in two seconds; the rest stays in the file for the next process. */
   async close(): Promise<void> {
     if (this.#isClosing) return;
-    this.#isClosing = true;
+    this.#closing.abort();
     await this.#background;
-    if (!this.#isReadOnly) await this.#drain(WAIT_ON_CLOSE_MS, "queue");
+    // What cannot be indexed now stays queued, and the next search or open meets the same error.
+    if (!this.#isReadOnly) await this.#drain(WAIT_ON_CLOSE_MS, "queue").catch(() => undefined);
     this.#reading.close();
+  }
+
+  get #isClosing(): boolean {
+    return this.#closing.signal.aborted;
   }
 
   #prepare(): void {
@@ -118,7 +137,7 @@ export class SearchIndex {
   #workInBackground(): void {
     if (this.#background !== undefined) return;
     this.#background = this.#loop()
-      // Searches meet the same error and report it; appends are not concerned.
+      // Closed meanwhile; or searches meet the same error and report it, and appends are not concerned.
       .catch(() => undefined)
       .finally(() => {
         this.#background = undefined;
@@ -130,7 +149,8 @@ export class SearchIndex {
       const start = performance.now();
       if (await this.#step()) return;
       // Half of the time belongs to others: to this process, and to whoever wants to write to the file.
-      await sleep(performance.now() - start, undefined, { ref: false });
+      const { signal } = this.#closing;
+      await sleep(performance.now() - start, undefined, { ref: false, signal });
     }
   }
 
@@ -173,7 +193,7 @@ export class SearchIndex {
     const connection = this.#connection;
     const isDone = await connection.write(() => this.#stepInside(what), {
       ...options,
-      remedyFor: (cause) => (isCorruptIndex(cause) ? () => remakeIndex(connection.db) : undefined),
+      remedyFor: (cause) => (isOwnFault(cause) ? () => remakeIndex(connection.db) : undefined),
     });
     if (!isDone || what === "queue") return isDone;
     const hasIndexed = await indexOneLarge(connection, messageColumns(connection));
@@ -197,6 +217,11 @@ export class SearchIndex {
     if (hasFormerLayout(db) && !dropFormerLayout(db, connection.path)) return true;
     return checkAgainstMessages(db);
   }
+}
+
+/** A step writes to nothing but the index: a constraint that fails there is the index contradicting itself. */
+function isOwnFault(cause: unknown): boolean {
+  return isCorruptIndex(cause) || isConstraintFailure(cause);
 }
 
 function isLocked(cause: unknown): boolean {
