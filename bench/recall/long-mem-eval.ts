@@ -19,13 +19,10 @@ export function longMemEvalDatabases(file: string, content: readonly unknown[]):
   }
   const samples = parsed.data;
   return samples.map((sample, at) => {
-    const next = Array.from(
-      { length: FOREIGN_PER_DATABASE },
-      (_, step) => samples[(at + step + 1) % samples.length],
-    );
+    const following = [...samples.slice(at + 1), ...samples.slice(0, at)];
     return toDatabase(
       sample,
-      next.flatMap((other) => (other === undefined || other === sample ? [] : [other.question])),
+      following.slice(0, FOREIGN_PER_DATABASE).map(({ question }) => question),
     );
   });
 }

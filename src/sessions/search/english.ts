@@ -55,6 +55,8 @@ export const FRAME_WORDS: ReadonlySet<string> = wordSet(`
   kind kinds type types sort sorts way ways thing things reason reasons example examples name names
   mention mentions mentioned describe describes described say says said tell told talk talked talking discuss discussed
   share shared call called happen happened use used do make made get got
+  ago past last day days week weeks month months year years time times earlier recently previous previously
+  current currently initially
 `);
 
 /** Words by which people say when something was. */

@@ -31,6 +31,17 @@ const INSIDE_COUNT = 0.3;
 const MOST_PLACES = 50;
 /** All words of the query, but in another order. */
 const OTHER_ORDER = 0.8;
+/** All words of the query, but some in another form; `run` alone asks for itself first. */
+const OTHER_FORMS = 0.9;
+const OTHER_FORM_ALONE = 0.5;
+/** Longer questions are not repeated word for word. */
+const MOST_ASKED = 32;
+/** A longer text is split only around the terms in it: splitting costs 50 times as much as looking for them. */
+const LONG_TEXT_CHARS = 6000;
+const AROUND_CHARS = 80;
+const CHARS_PER_WORD = 6;
+/** Stands for the words between two stretches that were split. */
+const GAP: readonly Token[] = Array.from({ length: 20 }, () => ({ term: "", start: 0, end: 0 }));
 /** What an apostrophe cuts off: `Maria's`, `don't`. */
 const CUT_OFF = /['\u2019](?:s|t|d|m|re|ve|ll)\b/giu;
 const HANGUL = /\p{Script=Hangul}/u;
@@ -44,20 +55,88 @@ export function reader(
 ): (row: RankRow) => Reading {
   const finder = findTerms(terms);
   const closeness = closenessTo(query, terms, wordsOf);
+  const inOtherForms = terms.length === 1 ? OTHER_FORM_ALONE : OTHER_FORMS;
+  const split = splitter(terms, wordsOf);
   return ({ said, did }) => {
-    const tokens = wordsOf(said);
+    const { tokens, length } = split(said);
     const found = finder(tokens, said);
-    const calls = did === "" ? undefined : finder(wordsOf(did), did);
+    const calls = did === "" ? undefined : finder(split(did).tokens, did);
     const isFull = terms.every((_, at) => (found.exact[at] ?? 0) + (calls?.exact[at] ?? 0) > 0);
     return {
-      length: tokens.length,
+      length,
       said: found.counts,
       did: calls?.counts ?? terms.map(() => 0),
       places: found.places,
       isFull,
-      closeness: found.counts.every((count) => count > 0) ? closeness(tokens, said) : 0,
+      closeness: found.counts.every((count) => count > 0)
+        ? closeness(tokens, said) * (isFull ? 1 : inOtherForms)
+        : 0,
     };
   };
+}
+
+type Split = { readonly tokens: readonly Token[]; readonly length: number };
+
+function splitter(terms: readonly RankTerm[], wordsOf: WordsOf): (text: string) => Split {
+  const spellings = terms.flatMap(({ words, forms }) => [...words, ...forms]);
+  const beginnings = [...new Set(spellings.map((word) => word.slice(0, KIN_LETTERS)))].map((beginning) =>
+    /^[a-z0-9]/.test(beginning) ? `\\b${escaped(beginning)}` : escaped(beginning),
+  );
+  const wanted = new RegExp(beginnings.join("|"), "giu");
+  const whole = (text: string): Split => {
+    const tokens = wordsOf(text);
+    return { tokens, length: tokens.length };
+  };
+  return (text) => {
+    if (text.length <= LONG_TEXT_CHARS || beginnings.length === 0) return whole(text);
+    const bare = /[^\0-\x7f]/.test(text) ? withoutAccents(text) : text;
+    const tokens: Token[] = [];
+    const counts = new Map<string, number>();
+    let [end, full] = [0, 0];
+    for (const { index, 0: found } of bare.matchAll(wanted)) {
+      const spelling = found.toLowerCase();
+      const count = (counts.get(spelling) ?? 0) + 1;
+      counts.set(spelling, count);
+      if (count > MOST_PLACES) continue;
+      if (count === MOST_PLACES) full += 1;
+      if (full === beginnings.length) break;
+      const start = Math.max(end, beforeWord(bare, index - AROUND_CHARS));
+      const stop = afterWord(bare, index + found.length + AROUND_CHARS);
+      if (stop <= end) continue;
+      if (start > end) tokens.push(...GAP);
+      tokens.push(...wordsOf(bare.slice(start, stop)));
+      end = stop;
+    }
+    // Nothing found: spelled with characters that the words leave out.
+    return tokens.length === 0 ? whole(text) : { tokens, length: Math.round(text.length / CHARS_PER_WORD) };
+  };
+}
+
+function escaped(literal: string): string {
+  return literal.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
+}
+
+function withoutAccents(text: string): string {
+  return text
+    .normalize("NFD")
+    .replace(/[\u0300-\u036f]/g, "")
+    .normalize("NFC");
+}
+
+/** Words longer than this are cut: they are data, not language. */
+const LONGEST_WORD = 100;
+
+function beforeWord(text: string, from: number): number {
+  let at = Math.max(0, from);
+  for (let most = LONGEST_WORD; at > 0 && most > 0 && /\S/.test(text.charAt(at - 1)); most -= 1) at -= 1;
+  return at;
+}
+
+function afterWord(text: string, from: number): number {
+  let at = Math.min(text.length, from);
+  for (let most = LONGEST_WORD; at < text.length && most > 0 && /\S/.test(text.charAt(at)); most -= 1)
+    at += 1;
+  return at;
 }
 
 type Found = { readonly counts: number[]; readonly exact: number[]; readonly places: number[][] };
@@ -156,7 +235,7 @@ function closenessTo(
   }
   const asked = wordsOf(query.replace(CUT_OFF, " ")).map(({ term }) => term);
   const distinct = [...new Set(asked)];
-  if (distinct.length < 2 || distinct.length > 32) return () => 0;
+  if (distinct.length > MOST_ASKED) return () => 0;
   const wordNumbers = new Map<string, number>();
   for (const { words, forms } of terms) {
     const number = words.length === 1 ? distinct.indexOf(words[0] ?? "") : -1;

@@ -2,6 +2,7 @@
 // answer is. Besides its own words, the messages around it, the rest of its session, who said it and a date that the
 // question names speak for a message. Pure: the caller reads the rows and counts the holders of each term.
 import { FRAME_WORDS, NUMBER_WORDS, TIME_WORDS } from "./english.ts";
+import { confidenceOf } from "./ranking-confidence.ts";
 import { type Reading, reader, tellingWords, type WordsOf } from "./ranking-reading.ts";
 import { tokenize } from "./tokens.ts";
 
@@ -99,37 +100,38 @@ const AFTERWARDS_SECONDS = 10 * 86_400;
 const AFTERWARDS_SHARE = 0.8;
 /** What follows a message says a little less about it than what it answers. */
 const FOLLOWING_SHARE = 0.8;
+/** A pasted page is no question; its terms are counted all the same. */
+const MOST_QUERY_CHARS = 1000;
 /** How many of the best rows are read for signs that a message states facts. */
 const READ_CLOSELY = 60;
-/** Below this an answer is weak: costs about 1 point of message recall on the development questions. */
-const WEAK_BELOW = 0.26;
-
 /** Scores of single messages where speakers are named. */
 const MESSAGE = {
   k1: 0.8,
   b: 0.5,
   sessionK: 0.8,
-  author: 1.49,
-  before: [0.1, 0.91, 0.4],
-  after: [0.29, 0.19],
-  answers: 1.98,
-  cover: [0.36, 1.68],
-  proximity: 1.42,
+  author: 1.5,
+  before: [0.1, 0.9, 0.4],
+  after: [0.3, 0.2],
+  /** The message before asks, this one answers. */
+  answers: 2,
+  /** Terms within 1 and within 2 messages. */
+  cover: [0.4, 1.7],
+  proximity: 1.5,
   session: 0.75,
-  near: 4.2,
-  base: 2.35,
-  authorBase: 11.6,
+  near: 4,
+  base: 2,
+  authorBase: 12,
 };
 
 /** Signs that a message states the fact asked for; tenths of an exponent. */
 const PRIOR = {
-  mentionsName: -0.63,
-  endsInQuestion: -0.62,
-  tellingWords: 0.22,
-  capitals: 0.37,
+  mentionsName: -0.6,
+  endsInQuestion: -0.6,
+  tellingWords: 0.2,
+  capitals: 0.4,
   isFirst: 0.7,
   times: 1,
-  numbers: 0.48,
+  numbers: 0.5,
 };
 
 /** What messages add to the score of their conversation; in agent chats messages are ordered by it as well. */
@@ -166,15 +168,16 @@ const GROUP = {
     besideName: 1,
     session: 0.3,
     answers: 0,
-    cover: 0.15,
+    cover: 0.1,
     times: 0.5,
     numbers: 0.25,
     near: 1.5,
-    second: 0.3,
+    second: 0.4,
   },
 };
 
-export function rank(input: RankInput): Ranking {
+export function rank(whole: RankInput): Ranking {
+  const input = { ...whole, query: whole.query.slice(0, MOST_QUERY_CHARS) };
   const question = understand(input);
   const { kind } = question;
   const read = reader(input.query, input.terms, input.wordsOf ?? tokenize);
@@ -188,7 +191,7 @@ export function rank(input: RankInput): Ranking {
     return { row, score, group: (groups[at] ?? 0) * share, matched, isFull: reading.isFull };
   });
   ranked.sort((a, b) => b.score - a.score || a.row.id - b.row.id);
-  return { rows: ranked, confidence: confidenceOf(facts, question), kind };
+  return { rows: ranked, confidence: confidenceOf(facts, question, input), kind };
 }
 
 /** The score of a conversation: that of its best message, and a share of the second best. */
@@ -207,7 +210,7 @@ export function rarity(holders: number, all: number): number {
 }
 
 /** What is known of the question before any message is scored. */
-type Question = {
+export type Question = {
   readonly kind: ConversationKind;
   /** Weights of the terms, less for words that frame the question or name a date. */
   readonly weights: readonly number[];
@@ -216,14 +219,14 @@ type Question = {
   readonly isName: readonly boolean[];
   /** The speaker the question is about, if it names exactly one. */
   readonly name: number | undefined;
-  /** As `weights`, for the confidence: names and dates are 0. */
-  readonly asked: readonly number[];
+  readonly isFrame: readonly boolean[];
+  readonly isDate: readonly boolean[];
   readonly asksWhen: boolean;
   readonly asksHowMany: boolean;
 };
 
 /** A message with all that its scores are made of. */
-type Facts = {
+export type Facts = {
   readonly row: RankRow;
   readonly reading: Reading;
   /** Less than 1 where no person or assistant said it. */
@@ -264,7 +267,8 @@ function understand({ query, terms, rows, spans }: RankInput): Question {
     total: sum(weights.map((weight, at) => (isName[at] ? 0 : weight))),
     isName,
     name: named.length === 1 ? named[0] : undefined,
-    asked: terms.map(({ weight }, at) => (isName[at] || isDate[at] ? 0 : weight * (isFrame[at] ? 0.5 : 1))),
+    isFrame,
+    isDate,
     asksWhen: WHEN.test(query),
     asksHowMany: HOW_MANY.test(query),
   };
@@ -317,7 +321,7 @@ function factsOf(
       before: row.before.map((id) => (id === undefined ? undefined : places.get(id))),
       after: row.after.map((id) => (id === undefined ? undefined : places.get(id))),
       near: nearness(row.timestamp, spans),
-      proximity: proximity(reading, terms),
+      proximity: proximity(reading, terms, question.isName),
       sessionCounts: sessionCounts.get(row.session) ?? none,
       averageLength,
     };
@@ -333,14 +337,16 @@ function nearness(timestamp: number, spans: readonly TimeSpan[]): number {
   return best;
 }
 
-/** Terms that follow each other in the query and stand near each other in the message. */
-function proximity({ places }: Reading, terms: readonly RankTerm[]): number {
+/** Terms that follow each other in the query and stand near each other in the message; names stand before all of them. */
+function proximity({ places }: Reading, terms: readonly RankTerm[], isName: readonly boolean[]): number {
   let total = 0;
-  for (let at = 0; at + 1 < terms.length; at += 1) {
-    const [left = [], right = []] = [places[at], places[at + 1]];
-    if (left.length === 0 || right.length === 0) continue;
-    const weight = Math.min(terms[at]?.weight ?? 0, terms[at + 1]?.weight ?? 0);
-    total += weight / smallestDistance(left, right);
+  let previous: number | undefined;
+  for (let at = 0; at < terms.length; at += 1) {
+    if (isName[at]) continue;
+    const [left = [], right = []] = [previous === undefined ? [] : places[previous], places[at]];
+    if (previous !== undefined && left.length > 0 && right.length > 0)
+      total += Math.min(terms[previous]?.weight ?? 0, terms[at]?.weight ?? 0) / smallestDistance(left, right);
+    previous = at;
   }
   return total;
 }
@@ -491,7 +497,7 @@ function withPriors(
       (row.isFirst ? PRIOR.isFirst : 0);
     if (score >= limit) {
       prior +=
-        PRIOR.tellingWords * Math.log(1 + tellingWords(wordsOf(row.said))) +
+        PRIOR.tellingWords * Math.log(1 + tellingWords(wordsOf(row.said.slice(0, CLOSE_READING_CHARS)))) +
         PRIOR.capitals * Math.min(3, capitals(row.said)) +
         (asksWhen ? PRIOR.times * Math.min(2, timeWords(row.said)) : 0) +
         (asksHowMany ? PRIOR.numbers * Math.min(2, numberWords(row.said)) : 0);
@@ -522,18 +528,6 @@ function countWords(said: string, isCounted: (word: string) => boolean): number 
   return words.filter(isCounted).length;
 }
 
-/** Neither tool calls nor the output of earlier searches count: they repeat a question that may have had no answer. */
-function confidenceOf(facts: readonly Facts[], { asked, name }: Question): Confidence {
-  const total = sum(asked);
-  let best = 0;
-  for (const { row, reading, isAuthor } of facts) {
-    if (row.isRecall || (name !== undefined && !isAuthor)) continue;
-    best = Math.max(best, sum(asked.map((weight, term) => weight * Math.min(1, reading.said[term] ?? 0))));
-  }
-  const score = total > 0 ? best / total : facts.length > 0 ? 1 : 0;
-  return { score, isWeak: score < WEAK_BELOW };
-}
-
 function holds({ said, did }: Reading, term: number): boolean {
   return (said[term] ?? 0) > 0 || (did[term] ?? 0) > 0;
 }
@@ -555,6 +549,6 @@ function max(values: readonly number[]): number {
   return values.reduce((best, value) => Math.max(best, value), 0);
 }
 
-function sum(values: readonly number[]): number {
+export function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
 }

@@ -178,7 +178,8 @@ function findHolders(search: Search, terms: readonly Term[], all: number): Holde
     const list = lists[at];
     const match = matches[at];
     if (list === undefined || match === undefined) continue;
-    if (!list.isWhole) {
+    // Of a single term all holders are worth the same: the newest will do.
+    if (!list.isWhole && terms.length > 1) {
       // What a message without any of the rarer terms can reach at most, its neighbours included.
       const rest = order.filter((other) => !rarer.includes(other)).map((other) => lists[other]?.weight ?? 0);
       const most = rest.reduce((sum, weight) => sum + weight, 0) * (1 + 2 * BESIDE_SHARE);

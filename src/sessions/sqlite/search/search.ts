@@ -102,7 +102,7 @@ function answer(
   const parsed = parseQuery(query);
   if (parsed.kind === "blank") return { hits: [], stage: "none", empty: "blank" };
   if (parsed.kind === "plain") return finish(findTerms(search, query, parsed.terms, options));
-  const exact = finish(findExpression(search, query, parsed.expression, options));
+  const exact = finish(findExpression(search, parsed.expression, options));
   if (exact.empty !== "no-match") return exact;
   const words = wordsOfQuestion(query, parsed.expression);
   return words === undefined ? exact : finish(findTerms(search, query, words, options));
@@ -132,18 +132,14 @@ function wordsOfQuestion(query: string, expression: Expression): PlainTerm[] | u
   return phrases.map(({ words }) => ({ words, text: words.join(" ") }));
 }
 
-function findExpression(
-  search: Search,
-  query: string,
-  expression: Expression,
-  options: SearchOptions,
-): Answered {
+function findExpression(search: Search, expression: Expression, options: SearchOptions): Answered {
   const match = toMatch(expression);
   const terms = termsOf(expression);
   const order = timeOrder(options);
   if (order !== undefined) {
     const rows = inOrderOfTime(search, match, order, options);
-    return { ...scoreInOrder(search, query, terms, rows), stage: "exact", match, shown: terms };
+    const { scored } = scoreInOrder(search, "", terms, rows);
+    return { scored, stage: "exact", match, shown: terms };
   }
   const wanted = { count: lastOfPage(options), perLineage: options.perLineage === true };
   // Alternatives that are single phrases are compared by how rare each is.
@@ -151,7 +147,7 @@ function findExpression(
   const found = isList
     ? holdersOfAny(search, terms, undefined, wanted)
     : matchesOf(search, match, terms, wanted);
-  const { scored, isPartial } = scoreByRelevance(search, query, terms, found, options);
+  const { scored, isPartial } = scoreByRelevance(search, "", terms, found, options);
   return { scored, isPartial, stage: "exact", match, shown: terms };
 }
 

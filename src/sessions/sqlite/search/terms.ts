@@ -103,9 +103,9 @@ function momentOf(connection: Connection): string {
 }
 
 function findForms(reader: IndexReader, word: string): Forms {
-  const forms = formsOf(reader, word);
-  const isUnknown = forms.length === 0 && !wordExists(reader, word);
-  if (isUnknown) return { forms: similarTo(reader, word), kin: [] };
+  const found = formsOf(reader, word);
+  const isUnknown = found.length === 0 && !wordExists(reader, word);
+  const forms = isUnknown ? similarTo(reader, word) : found;
   const taken = new Set([word, ...forms]);
   const kin = isKinable(word)
     ? reader.terms(word.slice(0, KIN_LETTERS), MOST_KIN).filter((other) => !taken.has(other))
