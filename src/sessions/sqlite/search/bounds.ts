@@ -28,7 +28,7 @@ export const BOUNDS: Bounds = {
   probeRows: 4000,
   listRows: 60_000,
   rowsRead: 120,
-  readAll: 400,
+  readAll: 240,
   fullMatches: 80,
   sessionTokens: 100,
   firstStep: 64,

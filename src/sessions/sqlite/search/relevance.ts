@@ -37,8 +37,8 @@ const BESIDE_SHARE = 0.35;
 /** So many of the best keys are put in order; only where the filters turn down all of them are others walked. */
 const MOST_ORDERED = 4000;
 /** For so many sessions it is counted how many messages hold each term. */
-const SESSIONS_COUNTED = 48;
-const MOST_OF_SESSION = 1000;
+const SESSIONS_COUNTED = 32;
+const MOST_OF_SESSION = 400;
 
 /** Messages that hold any of the terms, the whole of the question first. `whole`: an expression for all its words. */
 export function holdersOfAny(

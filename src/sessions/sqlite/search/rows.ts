@@ -219,21 +219,28 @@ export function neighboursOf(
 ): Map<number, Neighbours> {
   const isShown = `NOT ${isHidden("m", columns)}`;
   const ids = `SELECT m.id FROM messages m WHERE m.session_id = :session AND ${isShown} ORDER BY m.timestamp, m.id`;
-  const beside = (sign: "<" | ">", direction: "ASC" | "DESC") => `
+  const beside = (sign: "<" | ">", direction: "ASC" | "DESC", limit = 3) => `
     SELECT m.id FROM messages m WHERE m.session_id = :session AND ${isShown}
       AND (m.timestamp, m.id) ${sign} (:timestamp, :id) AND m.timestamp ${sign}= :timestamp
-    ORDER BY m.timestamp ${direction}, m.id ${direction} LIMIT 3
+    ORDER BY m.timestamp ${direction}, m.id ${direction} LIMIT ${limit}
   `;
   const found = new Map<number, Neighbours>();
   for (const [session, members] of Map.groupBy(rows, (row) => row.session_id)) {
+    const [only] = members;
+    if (members.length === 1 && only !== undefined) {
+      // No other message of the session is compared, so it does not matter which ones stand beside it.
+      const { id, timestamp } = only;
+      const isFirst = connection.get(beside("<", "DESC", 1), { session, timestamp, id }) === undefined;
+      found.set(id, { before: [], after: [], isFirst });
+      continue;
+    }
     const length = connection.get<{ length: number | null }>(LENGTH, { session })?.length ?? 0;
     if (length > IDS_PER_QUESTION * members.length) {
       for (const { id, timestamp } of members) {
         const side = (sql: string) =>
           connection.all<{ id: number }>(sql, { session, timestamp, id }).map((row) => row.id);
         const before = side(beside("<", "DESC"));
-        const after = members.length === 1 ? [] : side(beside(">", "ASC"));
-        found.set(id, { before, after, isFirst: before.length === 0 });
+        found.set(id, { before, after: side(beside(">", "ASC")), isFirst: before.length === 0 });
       }
       continue;
     }
