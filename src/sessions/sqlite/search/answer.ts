@@ -12,6 +12,8 @@ export type Scored = {
   readonly score: number;
   /** What it adds to the score of its lineage. */
   readonly group: number;
+  /** Goes before all others, whatever their score. */
+  readonly isFirst: boolean;
   readonly matched: readonly string[];
 };
 
@@ -81,7 +83,9 @@ export function bestOfLineages(
     );
     return first === undefined ? [] : [{ ...first, score }];
   });
-  return best.sort((a, b) => b.score - a.score || a.row.id - b.row.id);
+  return best.sort(
+    (a, b) => Number(b.isFirst) - Number(a.isFirst) || b.score - a.score || a.row.id - b.row.id,
+  );
 }
 
 export function toHits(

@@ -55,11 +55,14 @@ export function holdersOfAny(
   const isWhole = lists.every((list) => list.isWhole);
   const rows = new Map<number, FoundRow>();
   const lineages = new Set<string>();
+  const originals = new Set<number>();
   const keep = (row: FoundRow) => {
     rows.set(row.id, row);
     lineages.add(search.rootOf(row));
+    originals.add(row.origin_id ?? row.id);
   };
-  const isEnough = () => (wanted.perLineage ? lineages.size : rows.size) >= wanted.count;
+  // Copies of a message are shown once.
+  const isEnough = () => (wanted.perLineage ? lineages.size : originals.size) >= wanted.count;
   if (whole !== undefined)
     for (const row of checked(search, keysOf(search, whole, bounds.fullMatches))) keep(row);
   if (terms.length > 1) {
@@ -90,25 +93,31 @@ export function holdersOfAny(
   };
 }
 
-/** Messages that match an expression which is no list of alternatives. */
+/** Messages that match an expression which is no list of alternatives. `preferred`: those that are read in any case. */
 export function matchesOf(
   search: Search,
   expression: string,
   terms: readonly Term[],
   wanted: Wanted,
+  preferred?: string,
 ): Candidates {
   const { bounds } = search;
   const keys = keysOf(search, expression, bounds.matchesRanked + 1);
   const isPartial = keys.length > bounds.matchesRanked;
   const rows = new Map<number, FoundRow>();
   const lineages = new Set<string>();
+  const originals = new Set<number>();
   const keep = (row: FoundRow) => {
     rows.set(row.id, row);
     lineages.add(search.rootOf(row));
+    originals.add(row.origin_id ?? row.id);
   };
-  const isEnough = () => (wanted.perLineage ? lineages.size : rows.size) >= wanted.count;
+  // Copies of a message are shown once.
+  const isEnough = () => (wanted.perLineage ? lineages.size : originals.size) >= wanted.count;
   const most =
     keys.length <= bounds.readAll ? keys.length : Math.max(bounds.newestRanked, rowsRead(search, wanted));
+  if (preferred !== undefined && keys.length > bounds.readAll)
+    for (const row of checked(search, keysOf(search, preferred, bounds.fullMatches))) keep(row);
   let at = 0;
   for (; at < keys.length && rows.size < most; at += bounds.newestRanked) {
     for (const row of checked(search, keys.slice(at, at + bounds.newestRanked)))

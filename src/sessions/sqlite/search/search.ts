@@ -35,7 +35,17 @@ import {
   readTexts,
   type Search,
 } from "./rows.ts";
-import { exactly, exactTerm, inAnyForm, pairsOf, type Term, telling, termsOf, withForms } from "./terms.ts";
+import {
+  atEndOfRun,
+  exactly,
+  exactTerm,
+  inAnyForm,
+  pairsOf,
+  type Term,
+  telling,
+  termsOf,
+  withForms,
+} from "./terms.ts";
 
 export type SearchOperations = Pick<SessionStore, "search" | "searchMessages">;
 
@@ -159,15 +169,26 @@ function findTerms(
 ): Answered {
   const { connection, reader } = search;
   const single = telling(asked).map((term) => withForms(connection, reader, term));
+  const strict = toMatch({ op: "and", parts: single.map(exactly) });
+  const whole = asked.map(({ words }) => exactTerm(words));
+  const order = timeOrder(options);
+  const wanted = { count: lastOfPage(options), perLineage: options.perLineage === true };
+  const isUnspaced = single.some(({ words }) => words.some(isUnspacedTerm));
+  if (isUnspaced && order === undefined && wanted.count > 0) {
+    // A message with all parts is an answer, one with some of them seldom is.
+    const ends = single.map((term) => `(${atEndOfRun(term)})`).join(" AND ");
+    const found = matchesOf(search, strict, single, wanted, ends);
+    if (found.rows.length > 0) {
+      const { scored, isPartial, confidence } = scoreByRelevance(search, query, single, found, options);
+      return { scored, isPartial, stage: "strict", match: strict, shown: single, whole, confidence };
+    }
+  }
   // A run of characters that is nowhere as a whole is looked for by its parts.
   const terms = single.flatMap((term) => {
     const pairs = pairsOf(term);
     return pairs.length === 0 || matchesAnything(search, toMatch(exactly(term))) ? [term] : pairs;
   });
-  const strict = toMatch({ op: "and", parts: single.map(exactly) });
   const any = toMatch({ op: "or", parts: terms.map(inAnyForm) });
-  const whole = asked.map(({ words }) => exactTerm(words));
-  const order = timeOrder(options);
   if (order !== undefined) {
     // What was asked for must not drown in what was not.
     const isStrict = matchesAnything(search, strict);
@@ -175,22 +196,12 @@ function findTerms(
     const found = scoreInOrder(search, query, terms, rows);
     return { ...found, stage: isStrict ? "strict" : "widened", match: any, shown: terms, whole };
   }
-  const wanted = { count: lastOfPage(options), perLineage: options.perLineage === true };
-  // Scripts without blanks: a message with all parts is an answer, one with some of them seldom is.
-  if (single.some(({ words }) => words.some(isUnspacedTerm)) && matchesAnything(search, strict)) {
-    const { scored, isPartial, confidence } = scoreByRelevance(
-      search,
-      query,
-      single,
-      matchesOf(search, strict, single, wanted),
-      options,
-    );
-    return { scored, isPartial, stage: "strict", match: any, shown: single, whole, confidence };
-  }
   const isShortened = asked.length > single.length;
   const full = isShortened ? toMatch({ op: "and", parts: whole.map(exactly) }) : undefined;
   const found = holdersOfAny(search, terms, full, wanted);
-  const { scored, isPartial, isFull, confidence } = scoreByRelevance(search, query, terms, found, options);
+  const areKeywords = !isShortened && !query.includes("?");
+  const ranked = scoreByRelevance(search, query, terms, found, options, areKeywords);
+  const { scored, isPartial, isFull, confidence } = ranked;
   const stage = isFull && terms.length === single.length ? "strict" : "widened";
   return { scored, isPartial, stage, match: any, shown: terms, whole, confidence };
 }
@@ -235,15 +246,22 @@ function scoreByRelevance(
   terms: readonly Term[],
   found: Candidates,
   options: SearchOptions,
+  areKeywords = false,
 ) {
-  const { ranked, kind, confidence, isFull } = rankRows(search, query, terms, found);
+  const { ranked, kind, confidence, isFull } = rankRows(search, query, terms, found, areKeywords);
   const best = new Map(ranked.map((each) => [each.row.id, each]));
   const unique = withoutCopies(ranked.map(({ row }) => row)).flatMap(({ id }) => best.get(id) ?? []);
   const scored = options.perLineage === true ? bestOfLineages(unique, search.rootOf, kind) : unique;
   return { scored, confidence, isFull, isPartial: found.isPartial };
 }
 
-function rankRows(search: Search, query: string, terms: readonly Term[], found: Candidates) {
+function rankRows(
+  search: Search,
+  query: string,
+  terms: readonly Term[],
+  found: Candidates,
+  areKeywords = false,
+) {
   const { connection, columns } = search;
   const rows = readTexts(connection, found.rows, shortener(found.terms));
   const neighbours = neighboursOf(connection, columns, rows);
@@ -267,16 +285,13 @@ function rankRows(search: Search, query: string, terms: readonly Term[], found: 
             years.sort((a, b) => b - a),
           ),
   });
-  // A single word is no question: its other forms come after it.
-  const ordered =
-    found.terms.length === 1
-      ? [...ranking.rows].sort((a, b) => Number(b.isFull) - Number(a.isFull))
-      : ranking.rows;
-  const ranked = ordered.flatMap(({ row: { id }, score, group, matched }): Scored[] => {
+  // Keywords are no question: messages with all of them, as they were typed, come first.
+  const ranked = ranking.rows.flatMap(({ row: { id }, score, group, matched, isFull }): Scored[] => {
     const row = byId.get(id);
     const names = matched.map((at) => terms[at]?.words.join(" ") ?? "");
-    return row === undefined ? [] : [{ row, score, group, matched: names }];
+    return row === undefined ? [] : [{ row, score, group, isFirst: isFull && areKeywords, matched: names }];
   });
+  ranked.sort((a, b) => Number(b.isFirst) - Number(a.isFirst));
   const isFull = ranking.rows.some((row) => row.isFull);
   return { ranked, kind: ranking.kind, confidence: ranking.confidence, isFull };
 }

@@ -1,5 +1,5 @@
 // The terms of a query as ranking counts them, and the forms of words that the index holds.
-import type { Expression, Phrase, PlainTerm } from "../../search/query.ts";
+import { type Expression, type Phrase, type PlainTerm, toMatch } from "../../search/query.ts";
 import { irregularForms, isStopWord, stem } from "../../search/stem.ts";
 import { isUnspacedTerm, phraseTerms } from "../../search/tokens.ts";
 import type { Connection } from "../connection.ts";
@@ -64,6 +64,18 @@ export function pairsOf({ words }: Term): Term[] {
   if (words.length !== 1 || !isUnspacedTerm(run)) return [];
   const { terms, isPrefix } = phraseTerms([run], false);
   return isPrefix || terms.length < 2 ? [] : [...new Set(terms)].map((pair) => exactTerm([pair]));
+}
+
+/** A run of characters at the end of a longer one, or on its own: `서울` in `서울 여행`, not in `서울역`. */
+export function atEndOfRun({ words, isPrefix }: Term): string {
+  const last = words.at(-1) ?? "";
+  if (!isUnspacedTerm(last)) return toMatch({ op: "phrase", words, isPrefix });
+  // As if another word followed: the run then ends with its last character.
+  const { terms } = phraseTerms([...words, ""], false);
+  return terms
+    .slice(0, -1)
+    .map((term) => `"${term}"`)
+    .join(" + ");
 }
 
 /** How many words of the index are looked at for the forms of one. */
