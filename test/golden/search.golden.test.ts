@@ -67,7 +67,10 @@ function compare(each: Case, rows: readonly SearchRow[]): void {
   for (const { id, snippet } of rows) {
     const at = each.ids.indexOf(id);
     if (at < 0 || each.structured_ids.includes(id)) continue;
-    if (each.route === "fts") expect({ id, snippet }).toEqual({ id, snippet: each.snippets[at] });
+    // Of a tool call the original shows its JSON, ours what the call says.
+    const isCall = each.snippets[at]?.includes('"type": "function"') === true;
+    if (isCall) expect(snippet).not.toContain('"type"');
+    else if (each.route === "fts") expect({ id, snippet }).toEqual({ id, snippet: each.snippets[at] });
     else expect(snippet).toContain(">>>");
   }
   const first = rows.find(({ id }) => id === each.first_row?.id);

@@ -102,7 +102,7 @@ const CALL_TYPES: ReadonlySet<unknown> = new Set([
 ]);
 
 function addPart(parts: Parts, part: unknown): void {
-  if (isObject(part) && CALL_TYPES.has(part["type"])) addCall(parts.did, part);
+  if (isObject(part) && CALL_TYPES.has(part.type)) addCall(parts.did, part);
   else addValues(parts.said, part, ENVELOPE_KEYS);
 }
 

@@ -1,8 +1,8 @@
 // Whether a text that is in no index answers a query, and where. For texts that are few, such as summaries.
-import { containsUnspaced, type Expression, type Phrase, parseQuery } from "./query.ts";
+import { type Expression, type Phrase, parseQuery } from "./query.ts";
 import { makeSnippet, makeSubstringSnippet } from "./snippet.ts";
 import { isStopWord, stem } from "./stem.ts";
-import { tokenize } from "./tokens.ts";
+import { indexTerms, isUnspacedTerm, phraseTerms } from "./tokens.ts";
 
 export type TextMatch = {
   /** 1 when everything asked for is there, less when only some of a plain query's words are. */
@@ -46,25 +46,24 @@ type Find = (phrase: Phrase) => boolean;
 /** What two words have in common that count as the same. */
 type Root = (word: string) => string;
 
-/** Looks for phrases the way the indexes do: words by word, scripts without blanks by their characters. */
+/** Looks for phrases the way the index does: words by word, runs without blanks by their pairs of characters. */
 function finderIn(text: string, root: Root): Find {
-  const words = tokenize(text).map(({ term }) => root(term));
+  const terms = indexTerms(text).map(root);
   const places = new Map<string, number[]>();
-  for (const [at, word] of words.entries()) {
-    const known = places.get(word);
+  for (const [at, term] of terms.entries()) {
+    const known = places.get(term);
     if (known) known.push(at);
-    else places.set(word, [at]);
+    else places.set(term, [at]);
   }
-  const folded = text.toLowerCase();
-  return ({ words: given, isPrefix }) => {
+  return ({ words, isPrefix: isStarred }) => {
+    const { terms: given, isPrefix } = phraseTerms(words, isStarred);
     const [first = "", ...others] = given;
-    if (containsUnspaced(first)) return folded.includes(first.toLowerCase());
-    if (others.length === 0 && isPrefix) return words.some((word) => word.startsWith(first));
+    if (others.length === 0 && isPrefix) return terms.some((term) => term.startsWith(first));
     const last = others.length - 1;
     return (places.get(root(first)) ?? []).some((at) =>
-      others.every((word, index) => {
-        const found = words[at + 1 + index];
-        return isPrefix && index === last ? found?.startsWith(word) : found === root(word);
+      others.every((term, index) => {
+        const found = terms[at + 1 + index];
+        return isPrefix && index === last ? found?.startsWith(term) : found === root(term);
       }),
     );
   };
@@ -101,7 +100,7 @@ function phrasesOf(expression: Expression): readonly Phrase[] {
 }
 
 function drawn(text: string, asked: readonly Phrase[], root: Root): string {
-  const needles = asked.flatMap(({ words }) => words).filter(containsUnspaced);
+  const needles = asked.flatMap(({ words }) => words).filter(isUnspacedTerm);
   if (needles.length > 0) return makeSubstringSnippet(text, needles);
   const single = asked.filter(({ words }) => words.length === 1);
   const exact = new Set(single.map(({ words }) => root(words[0] ?? "")));

@@ -1,9 +1,11 @@
 // What was typed, taken apart: either an expression meant literally (quotes, operators, stars) or plain words. Nothing
 // that can be typed is an error.
 import { takeCodePoints } from "../../lib/index.ts";
-import { UNSPACED_SCRIPTS } from "../sqlite/index-text.ts";
-import { tokenize } from "./tokens.ts";
+import { containsUnspaced, isUnspacedTerm, phraseTerms, tokenize } from "./tokens.ts";
 
+export { containsUnspaced } from "./tokens.ts";
+
+/** Words side by side, as `tokenize` spells them; a run of a script without blanks is one of them. */
 export type Phrase = { readonly op: "phrase"; readonly words: readonly string[]; readonly isPrefix: boolean };
 
 export type Expression =
@@ -19,12 +21,13 @@ export type ParsedQuery =
   | { readonly kind: "explicit"; readonly expression: Expression }
   | { readonly kind: "plain"; readonly terms: readonly PlainTerm[] };
 
-/** More than anybody asks for. What a pasted page holds beyond this is not searched for. */
+/** More than a person types. What a pasted page holds beyond this is not searched for. */
 const MOST_TERMS = 64;
 const MOST_WORDS_IN_PHRASE = 64;
 /** Of a word in a script without blanks, which may be a whole page. */
 const MOST_CHARACTERS_IN_WORD = 256;
-const MOST_CHARACTERS = 32_768;
+/** What follows is not looked at. */
+export const MOST_CHARACTERS = 32_768;
 
 export function parseQuery(query: string): ParsedQuery {
   const lexemes = withoutIdleOperators(lex(query.slice(0, MOST_CHARACTERS)));
@@ -40,8 +43,10 @@ export function parseQuery(query: string): ParsedQuery {
 /** For FTS5, every word in quotes and every group in parentheses: nothing in it is left to precedence. */
 export function toMatch(expression: Expression): string {
   switch (expression.op) {
-    case "phrase":
-      return expression.words.map(quote).join(" + ") + (expression.isPrefix ? " *" : "");
+    case "phrase": {
+      const { terms, isPrefix } = phraseTerms(expression.words, expression.isPrefix);
+      return terms.map(quote).join(" + ") + (isPrefix ? " *" : "");
+    }
     case "and":
     case "or":
       return expression.parts.map(toOperand).join(expression.op === "and" ? " AND " : " OR ");
@@ -52,24 +57,14 @@ export function toMatch(expression: Expression): string {
   }
 }
 
-/** Whether some of it is in a script written without blanks, where words cannot be told apart. */
-export function containsUnspaced(text: string): boolean {
-  return UNSPACED.test(text);
-}
-
 type Term = PlainTerm & { readonly kind: "term"; readonly isQuoted: boolean; readonly isPrefix: boolean };
 type Operator = { readonly kind: "operator"; readonly name: "AND" | "OR" | "NOT" };
 type Lexeme = Term | Operator;
 
-const UNSPACED = new RegExp(
-  `[${UNSPACED_SCRIPTS.map(([from, to]) => `${toEscape(from)}-${toEscape(to)}`).join("")}]`,
-  "u",
-);
 // A phrase, a lone quote, or a piece without quotes. The star belongs to what it touches.
 const PIECE = /"([^"]*)"(\*?)|"|([^"]+)/g;
 const BLANKS = /[\s\x00-\x20\x85+{}():^]+/;
 const STARRED = /[^*]+\**/g;
-const SIGN = /^[\p{P}\p{S}\p{Z}\p{C}]$/u;
 
 function lex(query: string): Lexeme[] {
   const lexemes: Lexeme[] = [];
@@ -104,27 +99,20 @@ function toTerm(
   typed: string,
   { isQuoted, isStarred }: { readonly isQuoted: boolean; readonly isStarred: boolean },
 ): Term | undefined {
-  if (containsUnspaced(typed)) {
-    const text = takeCodePoints(withoutOuterSigns(typed), MOST_CHARACTERS_IN_WORD);
-    return text === "" ? undefined : { kind: "term", words: [text], text, isQuoted, isPrefix: false };
-  }
   const tokens = tokenize(typed);
   const last = tokens.at(-1);
   if (last === undefined) return undefined;
-  const words = tokens.slice(0, MOST_WORDS_IN_PHRASE).map(({ term }) => term);
+  const words = tokens
+    .slice(0, MOST_WORDS_IN_PHRASE)
+    .map(({ term }) => (isUnspacedTerm(term) ? takeCodePoints(term, MOST_CHARACTERS_IN_WORD) : term));
   // `src/*` asks for anything below `src`, not for words that begin with it.
-  const isPrefix = isStarred && last.end === typed.length && tokens.length <= MOST_WORDS_IN_PHRASE;
+  // A run without blanks is found inside of longer ones with or without a star.
+  const isPrefix =
+    isStarred &&
+    last.end === typed.length &&
+    tokens.length <= MOST_WORDS_IN_PHRASE &&
+    !isUnspacedTerm(last.term);
   return { kind: "term", words, text: typed, isQuoted, isPrefix };
-}
-
-/** By hand: a pattern that looks for signs up to the end begins anew at every sign. */
-function withoutOuterSigns(text: string): string {
-  const characters = [...text];
-  let start = 0;
-  let end = characters.length;
-  while (start < end && SIGN.test(characters[start] ?? "")) start += 1;
-  while (end > start && SIGN.test(characters[end - 1] ?? "")) end -= 1;
-  return characters.slice(start, end).join("");
 }
 
 const LOWER_CASE_OPERATORS: ReadonlyMap<string, Operator["name"]> = new Map([
@@ -138,13 +126,13 @@ function withCjkOperators(lexemes: readonly Lexeme[]): Lexeme[] {
   return lexemes.map((lexeme, index) => {
     if (lexeme.kind !== "term" || lexeme.isQuoted || lexeme.isPrefix) return lexeme;
     const name = LOWER_CASE_OPERATORS.get(lexeme.text);
-    if (name === undefined || !isUnspacedTerm(lexemes[index - 1]) || !isUnspacedTerm(lexemes[index + 1]))
+    if (name === undefined || !isUnspacedLexeme(lexemes[index - 1]) || !isUnspacedLexeme(lexemes[index + 1]))
       return lexeme;
     return { kind: "operator", name };
   });
 }
 
-function isUnspacedTerm(lexeme: Lexeme | undefined): boolean {
+function isUnspacedLexeme(lexeme: Lexeme | undefined): boolean {
   return lexeme?.kind === "term" && containsUnspaced(lexeme.text);
 }
 
@@ -213,8 +201,4 @@ function toOperand(expression: Expression): string {
 
 function quote(word: string): string {
   return `"${word.replaceAll('"', '""')}"`;
-}
-
-function toEscape(codePoint: number): string {
-  return `\\u{${codePoint.toString(16)}}`;
 }

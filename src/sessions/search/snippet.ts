@@ -1,6 +1,6 @@
 // The place in a text that shows best why it was found. For words this is the window FTS5's `snippet()` picks and the way
 // it draws it; it is done here because not every text that is shown is one that FTS5 has matched.
-import { type Token, tokenize } from "./tokens.ts";
+import { eachWord, isUnspacedTerm, spell, type Token, tokenize } from "./tokens.ts";
 
 const OPEN = ">>>";
 const CLOSE = "<<<";
@@ -11,6 +11,163 @@ const SCORE_OF_FIRST = 1000;
 const SCORE_OF_REPEAT = 1;
 const SCORE_OF_TEXT_START = 120;
 const SCORE_OF_SENTENCE_START = 100;
+
+/** What is marked: words side by side, the last of which may be a beginning; or any of the forms of a single word. */
+export type ShownTerm = {
+  readonly words: readonly string[];
+  readonly isPrefix: boolean;
+  readonly forms: readonly string[];
+};
+
+export type Illustration = { readonly snippet: string; readonly isMarked: boolean };
+
+/** Made once per query. Where a text holds every word of `whole`, all of them are marked, little ones included. */
+export function illustrator(
+  terms: readonly ShownTerm[],
+  whole: readonly ShownTerm[] = [],
+): (text: string) => Illustration {
+  const isUnspaced = terms.some(({ words }) => words.some(isUnspacedTerm));
+  const needles = [...new Set(terms.flatMap(({ words, forms }) => [...words, ...forms]))];
+  const little = [...new Set(whole.flatMap(({ words }) => words))];
+  return (text) => {
+    const draw = (shown: readonly ShownTerm[]) => drawTerms(text, shown);
+    const hasWhole = () => {
+      if (little.length === 0) return false;
+      const found = new Set(tokenize(text).map(({ term }) => term));
+      return little.every((word) => found.has(word));
+    };
+    const snippet = isUnspaced
+      ? makeSubstringSnippet(text, needles)
+      : draw(hasWhole() ? [...whole, ...terms] : terms);
+    return { snippet, isMarked: snippet.includes(OPEN) };
+  };
+}
+
+function drawTerms(text: string, terms: readonly ShownTerm[]): string {
+  const single = terms.filter(({ words }) => words.length === 1);
+  const exact = new Set(
+    single.flatMap(({ words, forms, isPrefix }) => (isPrefix ? [] : [...words, ...forms])),
+  );
+  const beginnings = single.flatMap(({ words, isPrefix }) => (isPrefix ? words : []));
+  const phrases = terms.flatMap(({ words, isPrefix }) =>
+    words.length < 2 ? [] : isPrefix ? phrasesBeginning(text, words) : [words],
+  );
+  const isMatch = (term: string) =>
+    exact.has(term) || beginnings.some((beginning) => term.startsWith(beginning));
+  return makeSnippet(text, isMatch, phrases);
+}
+
+/** The phrases of a text that begin with these words, the last of which may be cut short. */
+function phrasesBeginning(text: string, words: readonly string[]): string[][] {
+  const tokens = tokenize(text).map(({ term }) => term);
+  const found = new Map<string, string[]>();
+  for (let place = 0; place + words.length <= tokens.length; place += 1) {
+    const isHere = words.every((word, offset) => {
+      const term = tokens[place + offset] ?? "";
+      return offset === words.length - 1 ? term.startsWith(word) : term === word;
+    });
+    const phrase = isHere ? tokens.slice(place, place + words.length) : [];
+    if (isHere) found.set(phrase.join(" "), phrase);
+  }
+  return [...found.values()];
+}
+
+/** Longer texts are ranked and shown by what stands around the matches. */
+const LONG_TEXT = 20_000;
+const AROUND = 300;
+const BEGINNING = 500;
+const BETWEEN = " \u2026 ";
+
+/** Gives texts back as they are; of a very long one its beginning and what stands around the matches, wherever they are. */
+export function shortener(terms: readonly ShownTerm[]): (text: string) => string {
+  const words = new Map<string, ShownTerm[]>();
+  const beginnings: ShownTerm[] = [];
+  const runs: string[] = [];
+  for (const term of terms) {
+    const [first = ""] = term.words;
+    if (isUnspacedTerm(first)) runs.push(first);
+    else if (term.isPrefix && term.words.length === 1) beginnings.push(term);
+    else words.set(first, [...(words.get(first) ?? []), term]);
+    for (const form of term.forms) words.set(form, [...(words.get(form) ?? []), { ...term, words: [form] }]);
+  }
+  const firstUnits = new Uint8Array(128);
+  for (const start of [...words.keys(), ...beginnings.map((term) => term.words[0] ?? "")]) {
+    const unit = start.charCodeAt(0);
+    if (unit < 0x80) {
+      firstUnits[unit] = 1;
+      firstUnits[start.toUpperCase().charCodeAt(0)] = 1;
+    }
+  }
+  return (text) => {
+    if (text.length <= LONG_TEXT) return text;
+    const places: (readonly [start: number, end: number])[] = [[0, BEGINNING]];
+    let room = LONG_TEXT;
+    const add = (start: number, end: number) => {
+      const last = places.at(-1);
+      room -= last !== undefined && start - AROUND < last[1] ? end + AROUND - last[1] : 2 * AROUND;
+      places.push([start - AROUND, end + AROUND]);
+    };
+    for (const run of runs) {
+      let at = text.indexOf(run);
+      for (let most = 20; at >= 0 && most > 0; most -= 1) {
+        add(at, at + run.length);
+        at = text.indexOf(run, at + AROUND);
+      }
+    }
+    if (words.size > 0 || beginnings.length > 0)
+      eachWord(text, (start, end, spelling) => {
+        if (room <= 0) return;
+        const unit = text.charCodeAt(start);
+        if (unit < 0x80 && firstUnits[unit] === 0) return;
+        const term = spell(text.slice(start, end), spelling);
+        const isHere =
+          words.get(term)?.some((each) => isPhraseFrom(text, end, each)) === true ||
+          beginnings.some((each) => term.startsWith(each.words[0] ?? ""));
+        if (isHere) add(start, end);
+      });
+    return excerpt(text, places);
+  };
+}
+
+/** Whether the words after the first follow the place. */
+function isPhraseFrom(text: string, end: number, { words, isPrefix }: ShownTerm): boolean {
+  if (words.length === 1) return true;
+  const width = words.reduce((sum, word) => sum + 2 * word.length + 32, 0);
+  const found = tokenize(text.slice(end, end + width));
+  return words.slice(1).every((word, at) => {
+    const term = found[at]?.term ?? "";
+    return isPrefix && at === words.length - 2 ? term.startsWith(word) : term === word;
+  });
+}
+
+function excerpt(text: string, places: (readonly [start: number, end: number])[]): string {
+  places.sort((a, b) => a[0] - b[0]);
+  const merged: { start: number; end: number }[] = [];
+  for (const [start, end] of places) {
+    const last = merged.at(-1);
+    if (last !== undefined && start <= last.end) last.end = Math.max(last.end, end);
+    else merged.push({ start, end });
+  }
+  const pieces = merged.map(({ start, end }) => text.slice(wordStart(text, start), wordEnd(text, end)));
+  return pieces.join(BETWEEN);
+}
+
+const LONGEST_TO_BLANK = 60;
+
+/** The next word from there on, so that none is cut in two. */
+function wordStart(text: string, at: number): number {
+  if (at <= 0) return 0;
+  const blank = text.slice(at, at + LONGEST_TO_BLANK).search(/\s/);
+  const start = blank < 0 ? at : at + blank + 1;
+  return isInsidePair(text, start) ? start + 1 : start;
+}
+
+function wordEnd(text: string, at: number): number {
+  if (at >= text.length) return text.length;
+  const blank = text.slice(at - LONGEST_TO_BLANK, at).search(/\s\S*$/);
+  const end = blank < 0 ? at : at - LONGEST_TO_BLANK + blank;
+  return isInsidePair(text, end) ? end - 1 : end;
+}
 
 /** `isMatch` gets folded words; `phrases` are folded words that count, and are marked, only next to each other. */
 export function makeSnippet(

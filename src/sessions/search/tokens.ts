@@ -19,6 +19,20 @@ const NOT_ASCII = /[^\x00-\x7f]/;
 /** The words of a text. A run of a script without blanks is one token, an emoji is one. */
 export function tokenize(text: string): Token[] {
   const tokens: Token[] = [];
+  eachWord(text, (start, end, spelling) => {
+    tokens.push({ term: spell(text.slice(start, end), spelling), start, end });
+  });
+  return tokens;
+}
+
+/** `plain`: nothing but a-z and 0-9, so the term is a slice of the text. */
+export type Spelling = "plain" | "ascii" | "other";
+
+/** The places of all words, without making a string of each. */
+export function eachWord(
+  text: string,
+  visit: (start: number, end: number, spelling: Spelling) => void,
+): void {
   const length = text.length;
   let i = 0;
   while (i < length) {
@@ -28,7 +42,7 @@ export function tokenize(text: string): Token[] {
       continue;
     }
     const start = i;
-    let isPlain = true; // nothing but a-z and 0-9: the term is a slice of the text
+    let isPlain = true;
     let isAscii = true;
     for (; i < length; i += 1) {
       const unit = text.charCodeAt(i);
@@ -42,11 +56,13 @@ export function tokenize(text: string): Token[] {
       isAscii = false;
       if (isPairAt(text, i)) i += 1;
     }
-    const word = text.slice(start, i);
-    const term = isAscii ? (isPlain ? word : word.toLowerCase()) : foldTerm(word);
-    tokens.push({ term, start, end: i });
+    visit(start, i, isAscii ? (isPlain ? "plain" : "ascii") : "other");
   }
-  return tokens;
+}
+
+export function spell(word: string, spelling: Spelling): string {
+  if (spelling === "plain") return word;
+  return spelling === "ascii" ? word.toLowerCase() : foldTerm(word);
 }
 
 /** A word as the index spells it. */

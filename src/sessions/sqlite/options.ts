@@ -1,5 +1,6 @@
 // How a SQLite store is opened. Apart from everything else, so that the published types need none of Node's.
 import type { Clock } from "../../lib/index.ts";
+import type { Bounds } from "./search/bounds.ts";
 
 export type OpenOptions = {
   readonly path: string;
@@ -12,4 +13,6 @@ export type SqliteStoreOptions = OpenOptions & {
   readonly clock?: Clock;
   /** Told, in one line without any content, about data that could not be read as it should. */
   readonly onWarning?: (message: string) => void;
+  /** @internal Small bounds for tests, so that a small database is searched the way a large one is. */
+  readonly searchBounds?: Partial<Bounds>;
 };

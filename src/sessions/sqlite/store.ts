@@ -56,7 +56,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sess
     ...ownPromptOperations(context),
     ...summaryNodeOperations(context),
     ...listingOperations(context),
-    ...searchOperations(context),
+    ...searchOperations(context, options.searchBounds),
     ...deletion,
     ...maintenanceOperations(context, deletion),
     ...optimizeOperations(context),

@@ -338,7 +338,7 @@ function structuredContract({ open }: Harness): void {
     await library(store, ["unrelated"]);
     const content = [
       { type: "text", text: "a sketch of the harbour" },
-      { type: "image_url", image_url: { url: "data:image/png;base64,aGFyYm91cg" } },
+      { type: "image_url", image_url: { url: `data:image/png;base64,aGFyYm91cg${"Qm9hdHM5".repeat(64)}` } },
     ];
     const id = await store.appendMessage("a", { role: "user", content });
     const { hits } = await store.search("harbour sketch");

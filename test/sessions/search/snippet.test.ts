@@ -54,7 +54,7 @@ describe("a snippet of words", () => {
 
   it("is the one FTS5 makes, for texts of chance", () => {
     const random = randomNumbers(23);
-    const ends = ["", "", "", "", "", "", ",", ".", ":", "!", ". ", ".\n", "é", " —", "🏺", "。"];
+    const ends = ["", "", "", "", "", "", ",", ".", ":", "!", ". ", ".\n", "é", " —", "。"];
     const texts = Array.from({ length: 1200 }, () => {
       const rarity = 2 + random() * 60;
       const length = Math.floor(random() * 160);

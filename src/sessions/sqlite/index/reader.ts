@@ -144,7 +144,9 @@ export class Reading {
         const found: number[] = [];
         if (hasIndex && limit > 0) {
           const values = { match, from, to, limit: limit + pending.size };
-          for (const { key } of connection.iterate<{ key: number }>(sql, values)) {
+          // As one text: a row each would cost six times as much.
+          const { keys = "[]" } = connection.get<{ keys: string }>(listed(sql), values) ?? {};
+          for (const key of JSON.parse(keys) as number[]) {
             if (pending.has(key)) continue;
             found.push(key);
             if (found.length >= limit) break;
@@ -185,6 +187,10 @@ const FIND_WORD = `SELECT n FROM ${WORD_NUMBERS} WHERE word = :word`;
 const SESSION_OF = `SELECT session_id FROM ${SESSION_NUMBERS} WHERE n = CAST(:n AS INT)`;
 const NUMBER_OF_KEY = `SELECT n FROM ${DOC} WHERE key = CAST(:key AS INT)`;
 const NEWEST_IDS = `SELECT id FROM messages ORDER BY id DESC LIMIT ${OVERLAY_ROWS}`;
+
+function listed(sql: string): string {
+  return `SELECT json_group_array(key) AS keys FROM (${sql})`;
+}
 
 /** Changes with everything a connection can see: commits of others, and its own. */
 function momentOf(connection: Connection): string {

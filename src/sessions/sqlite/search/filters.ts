@@ -1,33 +1,82 @@
-// The conditions of a search, as SQL on messages `m` and sessions `s`. They hold inside every query that finds
-// candidates, so that nothing is cut off in favour of rows that may not be shown.
+// The conditions of a search in two forms: tokens and a range of keys for the index, and SQL on messages `m` and sessions
+// `s`. The index narrows the walk; the SQL, which reads the authoritative tables in the same transaction, decides.
+import { filterToken, HIDDEN_TOKEN } from "../../search/document.ts";
 import type { SearchFilters } from "../../search/types.ts";
 import { visibleTo } from "../context.ts";
+import type { IndexReader } from "../index/reader.ts";
+import { isHidden, keyOf } from "../index/tables.ts";
 import { isVisible } from "../lineage-sql.ts";
+import type { Bounds } from "./bounds.ts";
 
-export type Conditions = {
+export type Sieve = {
+  /** The expression with all filters that tokens can express; undefined when no message can pass them. */
+  readonly narrow: (expression: string, without?: readonly string[]) => string | undefined;
+  /** Lowest and highest key that can pass, both inclusive. */
+  readonly from: number;
+  readonly to: number;
   readonly where: string;
   readonly values: Readonly<Record<string, string | number | null>>;
-  /** Whether most rows may be forbidden ones. Roles are no such filter: each has its fair share of them. */
-  readonly isNarrow: boolean;
-  /** Whether a user or sessions are named, whose messages must be found however few they are. */
-  readonly isOwned: boolean;
 };
 
-export function toConditions(filters: SearchFilters): Conditions {
+export function toSieve(
+  filters: SearchFilters,
+  reader: IndexReader,
+  columns: ReadonlySet<string>,
+  bounds: Bounds,
+): Sieve {
+  const required: string[] = [];
+  const refused: string[] = [];
+  let isPossible = true;
+  const word = (kind: "source" | "role" | "user", text: string): string[] => {
+    const number = reader.numberOfWord(text);
+    return number === undefined ? [] : [filterToken(kind, number)];
+  };
+  const session = (id: string): string[] => {
+    const number = reader.numberOfSession(id);
+    return number === undefined ? [] : [filterToken("session", number)];
+  };
+  /** One of these tokens has to be there; a list without any known word lets nothing pass. */
+  const require = (tokens: readonly string[]) => {
+    if (tokens.length === 0) isPossible = false;
+    else required.push(anyOf(tokens));
+  };
+
   const parts = [isVisible("s")];
   const values: Record<string, string | number | null> = { ...visibleTo(filters) };
-  const addList = (name: string, sql: string, list: readonly (string | number)[] | undefined) => {
-    if (list === undefined) return;
-    parts.push(sql.replace("?", `(SELECT value FROM json_each(:${name}))`));
+  const addList = (name: string, sql: string, list: readonly (string | number)[]) => {
+    parts.push(`${sql} (SELECT value FROM json_each(:${name}))`);
     values[name] = JSON.stringify(list);
   };
-  if (!filters.includeInactive) parts.push("m.active = 1");
-  addList("sources", "s.source IN ?", filters.sourceFilter);
-  addList("hidden", "s.source NOT IN ?", unlessEmpty(filters.excludeSources));
-  addList("roles", "m.role IN ?", unlessEmpty(filters.roleFilter));
-  addList("only", "m.session_id IN ?", filters.sessionIds);
-  addList("except", "m.session_id NOT IN ?", unlessEmpty(filters.excludeSessionIds));
-  addList("live", "m.id NOT IN ?", unlessEmpty(filters.excludeMessageIds));
+
+  if (typeof values.user === "string") require(word("user", values.user));
+  if (!filters.includeInactive) {
+    parts.push(`NOT ${isHidden("m", columns)}`);
+    refused.push(quote(HIDDEN_TOKEN));
+  }
+  const { sourceFilter, sessionIds } = filters;
+  const { excludeSources = [], roleFilter = [], excludeSessionIds = [], excludeMessageIds = [] } = filters;
+  if (sourceFilter !== undefined) {
+    addList("sources", "s.source IN", sourceFilter);
+    require(sourceFilter.flatMap((text) => word("source", text)));
+  }
+  if (excludeSources.length > 0) {
+    addList("hidden", "s.source NOT IN", excludeSources);
+    refused.push(...excludeSources.flatMap((text) => word("source", text)).map(quote));
+  }
+  if (roleFilter.length > 0) {
+    addList("roles", "m.role IN", roleFilter);
+    require(roleFilter.flatMap((text) => word("role", text)));
+  }
+  if (sessionIds !== undefined) {
+    addList("only", "m.session_id IN", sessionIds);
+    if (sessionIds.length <= bounds.sessionTokens) require(sessionIds.flatMap(session));
+  }
+  if (excludeSessionIds.length > 0) {
+    addList("except", "m.session_id NOT IN", excludeSessionIds);
+    if (excludeSessionIds.length <= bounds.sessionTokens)
+      refused.push(...excludeSessionIds.flatMap(session).map(quote));
+  }
+  if (excludeMessageIds.length > 0) addList("live", "m.id NOT IN", excludeMessageIds);
   if (filters.after !== undefined) {
     parts.push("m.timestamp >= :after");
     values.after = filters.after;
@@ -36,11 +85,34 @@ export function toConditions(filters: SearchFilters): Conditions {
     parts.push("m.timestamp < :before");
     values.before = filters.before;
   }
-  const isOwned = values.user !== null || "only" in values;
-  const isNarrow = isOwned || ["sources", "after", "before"].some((name) => name in values);
-  return { where: parts.join(" AND "), values, isNarrow, isOwned };
+  return {
+    narrow: (expression, without = []) => {
+      if (!isPossible) return undefined;
+      const wanted = [`(${expression})`, ...required].join(" AND ");
+      const unwanted = [...refused, ...without.flatMap(session).map(quote)];
+      return unwanted.length === 0 ? wanted : `(${wanted}) NOT (${unwanted.join(" OR ")})`;
+    },
+    from: keyOf(dayOf(filters.after, 0), 0),
+    to: keyOf(dayOf(filters.before, LAST_DAY), LAST_ID),
+    where: parts.join(" AND "),
+    values,
+  };
 }
 
-function unlessEmpty<T>(list: readonly T[] | undefined): readonly T[] | undefined {
-  return list === undefined || list.length === 0 ? undefined : list;
+export const LAST_DAY = 65_535;
+export const LAST_ID = 2 ** 32 - 1;
+
+/** The day of a moment, as it stands in a key. A moment that is no number is compared by SQL alone. */
+function dayOf(moment: number | undefined, otherwise: number): number {
+  if (moment === undefined || Number.isNaN(moment)) return otherwise;
+  return Math.trunc(Math.min(LAST_DAY, Math.max(0, moment / 86_400)));
+}
+
+function anyOf(tokens: readonly string[]): string {
+  const [only] = tokens;
+  return tokens.length === 1 && only !== undefined ? quote(only) : `(${tokens.map(quote).join(" OR ")})`;
+}
+
+function quote(token: string): string {
+  return `"${token}"`;
 }

@@ -1,108 +1,259 @@
-// Rows that match, newest or oldest first, with what ranking needs to know of them.
-import type { SearchOptions } from "../../search/types.ts";
+// Messages that match, found through the index and checked against the tables; in order of time, by lineage, or as asked.
+import type { Scope } from "../../scope.ts";
+import { textsOf } from "../../search/document.ts";
 import type { Connection } from "../connection.ts";
-import type { FtsTable } from "../index-layout.ts";
-import type { Conditions } from "./filters.ts";
+import type { IndexReader } from "../index/reader.ts";
+import { dayOfKey, isHidden, keyOf } from "../index/tables.ts";
+import { ancestorsOf } from "../lineage.ts";
+import type { Bounds } from "./bounds.ts";
+import { LAST_ID, type Sieve } from "./filters.ts";
 
 export type FoundRow = {
+  readonly key: number;
   readonly id: number;
   readonly session_id: string;
   readonly timestamp: number;
-  /** As it is indexed. */
-  readonly text: string;
   readonly parent_session_id: string | null;
   readonly origin_id: number | null;
 };
 
-export type Direction = "newest" | "oldest";
+export type Order = "newest" | "oldest";
 
-/** Rows are looked for from the end that is shown first. */
-export function directionOf({ sort }: SearchOptions): Direction {
-  return wishOf(sort) === "oldest" ? "oldest" : "newest";
-}
+/** One search inside one read transaction. */
+export type Search = {
+  readonly connection: Connection;
+  readonly reader: IndexReader;
+  readonly columns: ReadonlySet<string>;
+  readonly sieve: Sieve;
+  readonly bounds: Bounds;
+  readonly rootOf: (row: FoundRow) => string;
+};
 
-export function isInOrderOfTime({ sort }: SearchOptions): boolean {
-  return ["newest", "oldest"].includes(wishOf(sort));
-}
+const MOST_PER_STEP = 8192;
 
-function wishOf(sort: string | undefined): string {
-  return typeof sort === "string" ? sort.trim().toLowerCase() : "";
-}
-
-const FIELDS = "m.id, m.session_id, m.timestamp, s.parent_session_id, o.origin_id";
-const JOINS = `
-  JOIN sessions s ON s.id = m.session_id LEFT JOIN hermes_memory_origin o ON o.message_id = m.id
-`;
-
-/**
- * How many matches a filter may turn down before the search gives up looking for one it allows. Where a session or a user
- * is named there is no such bound: what is theirs must be found, however much others have written since.
- */
-const MOST_TURNED_DOWN = 25_000;
-const NO_BOUND = Number.MAX_SAFE_INTEGER;
-
-/**
- * FTS5 gives rows in the order of their ids without looking at the others, so this costs what it returns. Text longer
- * than `TEXT_CHARS` is ranked by its beginning.
- */
-export function findRows(
-  connection: Connection,
-  table: FtsTable,
-  match: string,
-  conditions: Conditions,
-  { limit, direction }: { readonly limit: number; readonly direction: Direction },
-): FoundRow[] {
-  const order = direction === "newest" ? "DESC" : "ASC";
-  const sql = `
-    SELECT ${FIELDS}, (SELECT substr(content, 1, ${TEXT_CHARS}) FROM ${table} WHERE rowid = m.id) AS text
-    FROM ${matches(table, order)} CROSS JOIN messages m ON m.id = f.id ${JOINS}
-    WHERE ${conditions.where} ORDER BY f.id ${order} LIMIT :limit
-  `;
-  return connection.all<FoundRow>(sql, { ...conditions.values, match, limit, bound: boundOf(conditions) });
-}
-
-function matches(table: FtsTable, order: "ASC" | "DESC"): string {
-  return `(SELECT rowid AS id FROM ${table} WHERE ${table} MATCH :match ORDER BY rowid ${order} LIMIT :bound) f`;
-}
-
-function boundOf({ isOwned }: Conditions): number {
-  return isOwned ? NO_BOUND : MOST_TURNED_DOWN;
-}
-
-/** The first of `ids`, in their order, that the filters allow. */
-export function rowsOf(
-  connection: Connection,
-  ids: readonly number[],
-  { where, values }: Conditions,
+/** Keys that the index gives for an expression and the filters it knows, before the tables are asked. */
+export function keysOf(
+  { reader, sieve }: Search,
+  expression: string,
   limit: number,
+  order: Order = "newest",
+): number[] {
+  const match = sieve.narrow(expression);
+  return match === undefined ? [] : reader.keys(match, { order, limit, from: sieve.from, to: sieve.to });
+}
+
+/** The messages of these keys that all filters allow, in the order given. */
+export function checked({ connection, reader, sieve }: Search, keys: readonly number[]): FoundRow[] {
+  if (keys.length === 0) return [];
+  const ids = reader.messageIds(keys);
+  const places = new Map(ids.map((id, at) => [id, keys[at] ?? 0]));
+  // CROSS: in the order given.
+  const sql = `
+    SELECT m.id, m.session_id, m.timestamp, s.parent_session_id, o.origin_id
+    FROM json_each(:ids) i CROSS JOIN messages m ON m.id = i.value JOIN sessions s ON s.id = m.session_id
+      LEFT JOIN hermes_memory_origin o ON o.message_id = m.id
+    WHERE ${sieve.where}
+  `;
+  const rows = connection.all<Omit<FoundRow, "key">>(sql, { ...sieve.values, ids: JSON.stringify(ids) });
+  return rows.map((row) => ({ ...row, key: places.get(row.id) ?? 0 }));
+}
+
+export type Collecting = {
+  readonly order: Order;
+  /** So many messages, or lineages, are wanted; fewer come back only when there are no more. */
+  readonly count: number;
+  readonly perLineage: boolean;
+  /** Keys are in order of time only to the day: where the exact order matters, every day begun is read to its end. */
+  readonly isExact: boolean;
+  /** Found already: their lineages are not looked for again. */
+  readonly known?: readonly FoundRow[];
+};
+
+/**
+ * Walks the matches until there are enough. Per lineage, the sessions found so far are left out of the next step, so that
+ * a session with thousands of matches costs no more than one with a few.
+ */
+export function collect(
+  search: Search,
+  expression: string,
+  { order, count, perLineage, isExact, known = [] }: Collecting,
 ): FoundRow[] {
-  // CROSS: in the order given, so that the texts behind the limit are not read.
-  const sql = `
-    SELECT ${FIELDS}, substr(messages_fts_trigram.content, 1, ${TEXT_CHARS}) AS text
-    FROM json_each(:ids) i CROSS JOIN messages m ON m.id = i.value ${JOINS}
-      JOIN messages_fts_trigram ON messages_fts_trigram.rowid = m.id
-    WHERE ${where} LIMIT :limit
-  `;
-  return connection.all<FoundRow>(sql, { ...values, ids: JSON.stringify(ids), limit });
+  const { reader, sieve, bounds, rootOf } = search;
+  const kept: FoundRow[] = [];
+  const originals = new Set<number>();
+  /** The day on which a lineage was met; its best message is of that day. */
+  const metOn = new Map<string, number>(known.map((row) => [rootOf(row), -1]));
+  /** Sessions of lineages that need not be met again, and how often they were. */
+  const seen = new Map<string, { day: number; times: number }>();
+  for (const { session_id } of known)
+    seen.set(session_id, { day: -1, times: (seen.get(session_id)?.times ?? 0) + 1 });
+  let { from, to } = sieve;
+  let found = 0;
+  let lastDay: number | undefined;
+  for (
+    let step = bounds.firstStep;
+    found < count || lastDay !== undefined;
+    step = Math.min(2 * step, MOST_PER_STEP)
+  ) {
+    const here = order === "newest" ? dayOfKey(to) : dayOfKey(from);
+    const without = perLineage ? fullest(seen, here, bounds.sessionTokens) : [];
+    const match = sieve.narrow(expression, without);
+    if (match === undefined || from > to) break;
+    const keys = reader.keys(match, { order, limit: step, from, to });
+    const last = keys.at(-1);
+    if (last === undefined) break;
+    for (const row of checked(search, keys)) {
+      const day = dayOfKey(row.key);
+      if (lastDay !== undefined && day !== lastDay) break;
+      const original = row.origin_id ?? row.id;
+      if (perLineage) {
+        const root = rootOf(row);
+        const session = seen.get(row.session_id);
+        if (session === undefined) seen.set(row.session_id, { day, times: 1 });
+        else session.times += 1;
+        const met = metOn.get(root);
+        if (met === undefined) {
+          metOn.set(root, day);
+          found += 1;
+          kept.push(row);
+        } else if (isExact && met === day) kept.push(row);
+      } else {
+        kept.push(row);
+        if (!originals.has(original)) found += 1;
+        originals.add(original);
+      }
+      if (found >= count) {
+        if (!isExact) return kept;
+        lastDay ??= day;
+      }
+    }
+    if (keys.length < step) break;
+    if (order === "newest") to = last - 1;
+    else from = last + 1;
+    if (lastDay !== undefined) {
+      if (dayOfKey(last) !== lastDay) break;
+      if (order === "newest") from = Math.max(from, keyOf(lastDay, 0));
+      else to = Math.min(to, keyOf(lastDay, LAST_ID));
+    }
+  }
+  return kept;
 }
 
-/** Whether anything matches, whatever else. */
-export function matchesAnything(
+/** Sessions that were met most often, except on the day that is being read. */
+function fullest(
+  seen: ReadonlyMap<string, { day: number; times: number }>,
+  here: number,
+  most: number,
+): string[] {
+  const past = [...seen].filter(([, { day }]) => day !== here);
+  if (past.length > most) past.sort((a, b) => b[1].times - a[1].times);
+  return past.slice(0, most).map(([session]) => session);
+}
+
+/** Whether anything matches that the filters allow, at any size. */
+export function matchesAnything(search: Search, expression: string): boolean {
+  const found = collect(search, expression, { order: "newest", count: 1, perLineage: false, isExact: false });
+  return found.length > 0;
+}
+
+/** The root of a message's lineage over every kind of parent, looked up once per session. */
+export function lineageRoots(connection: Connection, scope: Scope): (row: FoundRow) => string {
+  const known = new Map<string, string>();
+  return ({ session_id, parent_session_id }) => {
+    if (parent_session_id === null) return session_id;
+    const root = known.get(session_id) ?? ancestorsOf(connection, session_id, scope)[0] ?? session_id;
+    known.set(session_id, root);
+    return root;
+  };
+}
+
+export type ReadRow = FoundRow & {
+  readonly role: string;
+  readonly tool_name: string | null;
+  readonly said: string;
+  readonly did: string;
+};
+
+type StoredText = {
+  readonly id: number;
+  readonly role: string;
+  readonly content: string | Uint8Array | null;
+  readonly tool_name: string | null;
+  readonly tool_calls: string | null;
+};
+
+const TEXT = "SELECT id, role, content, tool_name, tool_calls FROM messages WHERE id = :id";
+
+/** With their texts. `shorten` is given every text, so that a very long one is not kept whole. */
+export function readTexts(
   connection: Connection,
-  table: FtsTable,
-  match: string,
-  conditions: Conditions,
-): boolean {
-  const sql = `
-    SELECT 1 FROM ${matches(table, "DESC")} CROSS JOIN messages m ON m.id = f.id JOIN sessions s ON s.id = m.session_id
-    WHERE ${conditions.where} LIMIT 1
-  `;
-  return connection.get(sql, { ...conditions.values, match, bound: boundOf(conditions) }) !== undefined;
+  rows: readonly FoundRow[],
+  shorten: (text: string) => string,
+): ReadRow[] {
+  return rows.flatMap((row) => {
+    const stored = connection.get<StoredText>(TEXT, { id: row.id });
+    if (stored === undefined) return [];
+    const { said, did } = textsOf(stored);
+    return [
+      { ...row, role: stored.role, tool_name: stored.tool_name, said: shorten(said), did: shorten(did) },
+    ];
+  });
 }
 
-const TEXT_CHARS = 6000;
-const HIGHEST_ID = "SELECT COALESCE(MAX(id), 0) AS id FROM messages";
+export type Neighbours = {
+  /** Nearest first. */
+  readonly before: readonly (number | undefined)[];
+  readonly after: readonly (number | undefined)[];
+  readonly isFirst: boolean;
+};
 
-export function highestId(connection: Connection): number {
-  return connection.get<{ id: number }>(HIGHEST_ID)?.id ?? 0;
+/** Asking about one message costs as much as reading the ids of about so many. */
+const IDS_PER_QUESTION = 40;
+const LENGTH = "SELECT message_count AS length FROM sessions WHERE id = :session";
+
+/** Which messages stand before and after each of these in its session. */
+export function neighboursOf(
+  connection: Connection,
+  columns: ReadonlySet<string>,
+  rows: readonly FoundRow[],
+): Map<number, Neighbours> {
+  const isShown = `NOT ${isHidden("m", columns)}`;
+  const ids = `SELECT m.id FROM messages m WHERE m.session_id = :session AND ${isShown} ORDER BY m.timestamp, m.id`;
+  const beside = (sign: "<" | ">", direction: "ASC" | "DESC", limit = 3) => `
+    SELECT m.id FROM messages m WHERE m.session_id = :session AND ${isShown}
+      AND (m.timestamp, m.id) ${sign} (:timestamp, :id) AND m.timestamp ${sign}= :timestamp
+    ORDER BY m.timestamp ${direction}, m.id ${direction} LIMIT ${limit}
+  `;
+  const found = new Map<number, Neighbours>();
+  for (const [session, members] of Map.groupBy(rows, (row) => row.session_id)) {
+    const [only] = members;
+    if (members.length === 1 && only !== undefined) {
+      // No other message of the session is compared, so it does not matter which ones stand beside it.
+      const { id, timestamp } = only;
+      const isFirst = connection.get(beside("<", "DESC", 1), { session, timestamp, id }) === undefined;
+      found.set(id, { before: [], after: [], isFirst });
+      continue;
+    }
+    const length = connection.get<{ length: number | null }>(LENGTH, { session })?.length ?? 0;
+    if (length > IDS_PER_QUESTION * members.length) {
+      for (const { id, timestamp } of members) {
+        const side = (sql: string) =>
+          connection.all<{ id: number }>(sql, { session, timestamp, id }).map((row) => row.id);
+        const before = side(beside("<", "DESC"));
+        found.set(id, { before, after: side(beside(">", "ASC")), isFirst: before.length === 0 });
+      }
+      continue;
+    }
+    const all = connection.all<{ id: number }>(ids, { session }).map((row) => row.id);
+    const places = new Map(all.map((id, at) => [id, at]));
+    for (const { id } of members) {
+      const at = places.get(id) ?? Number.NaN;
+      found.set(id, {
+        before: [all[at - 1], all[at - 2], all[at - 3]],
+        after: [all[at + 1], all[at + 2]],
+        isFirst: at === 0,
+      });
+    }
+  }
+  return found;
 }

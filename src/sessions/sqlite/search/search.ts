@@ -1,55 +1,63 @@
 // Search over messages. A query with quotes, operators or stars means what it says; a plain one is tried word for word
-// and widened to the forms of its words, any of which counts.
-
+// and widened to the forms of its words, any of which counts. The index gives keys, the tables decide, ranking orders.
 import { readScope } from "../../scope.ts";
 import { namedTimes } from "../../search/named-times.ts";
-import {
-  containsUnspaced,
-  type Expression,
-  type PlainTerm,
-  parseQuery,
-  toMatch,
-} from "../../search/query.ts";
-import { type Candidate, rank, rarity } from "../../search/ranking.ts";
-import { makeSnippet } from "../../search/snippet.ts";
-import type { SearchAnswer, SearchOptions, SearchStage } from "../../search/types.ts";
+import { type Expression, MOST_CHARACTERS, type PlainTerm, parseQuery, toMatch } from "../../search/query.ts";
+import { rank, rarity } from "../../search/ranking.ts";
+import { illustrator, shortener } from "../../search/snippet.ts";
+import { isUnspacedTerm } from "../../search/tokens.ts";
+import type { EmptyReason, SearchAnswer, SearchOptions, SearchStage } from "../../search/types.ts";
 import type { SessionStore } from "../../store.ts";
 import type { StoreContext } from "../context.ts";
-import { type Illustrate, pageOf, type Scored, toHits } from "./answer.ts";
-import { whyEmpty } from "./empty.ts";
-import { toConditions } from "./filters.ts";
-import { neighboursOf } from "./neighbours.ts";
-import { spellOut } from "./prefixes.ts";
-import { directionOf, type FoundRow, findRows, highestId, isInOrderOfTime, matchesAnything } from "./rows.ts";
+import { messageColumns } from "../index/ensure-index.ts";
+import { type IndexReader, withReader } from "../index/reader.ts";
 import {
+  bestOfLineages,
+  firstOfLineages,
+  lastOfPage,
+  pageOf,
+  type Scored,
+  toHits,
+  withoutCopies,
+} from "./answer.ts";
+import { BOUNDS, type Bounds } from "./bounds.ts";
+import { toSieve } from "./filters.ts";
+import { type Candidates, highestId, holdersOfAny, matchesOf, toRankTerm } from "./relevance.ts";
+import {
+  collect,
+  type FoundRow,
+  keysOf,
+  lineageRoots,
+  matchesAnything,
+  neighboursOf,
+  type Order,
+  type ReadRow,
+  readTexts,
+  type Search,
+} from "./rows.ts";
+import {
+  atEndOfRun,
   exactly,
+  exactTerm,
   inAnyForm,
-  phrasesBeginning,
+  pairsOf,
   type Term,
   telling,
-  termCounter,
   termsOf,
   withForms,
 } from "./terms.ts";
-import { searchUnspaced } from "./unspaced.ts";
-import { openVocabulary } from "./vocabulary.ts";
-
-/** How many of the newest rows are ranked, shared among the terms. Whoever holds all terms is ranked in any case. */
-const ROWS_RANKED = 480;
-const MOST_PER_TERM = 130;
-const LEAST_PER_TERM = 60;
-const ROWS_WITH_ALL = 80;
-/** Small enough to rank every message. */
-const SMALL_DATABASE = 5000;
-
-const HAS_INDEX = "SELECT 1 FROM main.sqlite_master WHERE type = 'table' AND name = :name";
 
 export type SearchOperations = Pick<SessionStore, "search" | "searchMessages">;
 
-export function searchOperations(context: StoreContext): SearchOperations {
-  const { connection } = context;
-  const search = (query: string, options: SearchOptions = {}) =>
-    connection.read((): SearchAnswer => answer(context, String(query ?? ""), options));
+/** `bounds`: for tests, so that the ways of a large database are taken on a small one. */
+export function searchOperations(context: StoreContext, bounds: Partial<Bounds> = {}): SearchOperations {
+  const all = { ...BOUNDS, ...bounds };
+  const search = async (query: string, options: SearchOptions = {}): Promise<SearchAnswer> => {
+    readScope(options); // refuses a lost user also where nothing is searched
+    const text = String(query ?? "").slice(0, MOST_CHARACTERS);
+    if (parseQuery(text).kind === "blank") return { hits: [], stage: "none", empty: "blank" };
+    return withReader(context, (reader) => answer(context, reader, { query: text, options, bounds: all }));
+  };
   return {
     search,
     async searchMessages(query, options) {
@@ -59,28 +67,69 @@ export function searchOperations(context: StoreContext): SearchOperations {
   };
 }
 
-function answer(context: StoreContext, query: string, options: SearchOptions): SearchAnswer {
+type Request = { readonly query: string; readonly options: SearchOptions; readonly bounds: Bounds };
+
+function answer(
+  context: StoreContext,
+  reader: IndexReader,
+  { query, options, bounds }: Request,
+): SearchAnswer {
   const { connection } = context;
-  readScope(options); // refuses a lost user also where nothing is searched
+  const columns = messageColumns(connection);
+  const rootOf = lineageRoots(connection, readScope(options));
+  const under = (filters: SearchOptions): Search => ({
+    connection,
+    reader,
+    columns,
+    sieve: toSieve(filters, reader, columns, bounds),
+    bounds,
+    rootOf,
+  });
+  const search = under(options);
+  const finish = (found: Answered): SearchAnswer => {
+    const { notSearched } = reader;
+    const missing =
+      notSearched === 0
+        ? {}
+        : { notSearched: { messages: notSearched, reason: "the search index does not hold them yet" } };
+    if (found.scored.length > 0 || lastOfPage(options) === 0) {
+      const { offset, limit } = pageOf(options);
+      const page = found.scored.slice(offset, offset + limit);
+      const hits = toHits(context, search, page, illustrator(found.shown, found.whole));
+      const { confidence, isPartial } = found;
+      return {
+        hits,
+        stage: found.stage,
+        ...(confidence === undefined ? {} : { confidence }),
+        ...(isPartial ? { onlyNewestRanked: true } : {}),
+        ...missing,
+      };
+    }
+    const finds = (others: SearchOptions) => matchesAnything(under(others), found.match);
+    return { hits: [], stage: "none", empty: whyEmpty(options, finds), ...missing };
+  };
+
   const parsed = parseQuery(query);
   if (parsed.kind === "blank") return { hits: [], stage: "none", empty: "blank" };
-  openVocabulary(connection);
-  // What is excluded counts too: `docker NOT 通信` cannot be asked of the word index.
-  const isUnspaced =
-    parsed.kind === "plain"
-      ? parsed.terms.some(({ text }) => containsUnspaced(text))
-      : containsUnspaced(toMatch(parsed.expression));
-  // Read-only files of old versions lack one or both of the indexes.
-  const index = isUnspaced ? "messages_fts_trigram" : "messages_fts";
-  if (connection.get(HAS_INDEX, { name: index }) === undefined)
-    return { hits: [], stage: "none", empty: "no-match" };
-  if (isUnspaced) return searchUnspaced(context, parsed, options);
-  if (parsed.kind === "plain") return searchTerms(context, query, parsed.terms, options);
-  const exact = searchExpression(context, parsed.expression, options);
+  if (parsed.kind === "plain") return finish(findTerms(search, query, parsed.terms, options));
+  const exact = finish(findExpression(search, parsed.expression, options));
   if (exact.empty !== "no-match") return exact;
   const words = wordsOfQuestion(query, parsed.expression);
-  return words === undefined ? exact : searchTerms(context, query, words, options);
+  return words === undefined ? exact : finish(findTerms(search, query, words, options));
 }
+
+/** What a search has found, in order, before the page is cut. */
+type Answered = {
+  readonly scored: readonly Scored[];
+  readonly stage: SearchStage;
+  /** Everything that could be an answer, for the reason of an empty one. */
+  readonly match: string;
+  readonly shown: readonly Term[];
+  /** The words of a plain query, little ones included. */
+  readonly whole?: readonly Term[];
+  readonly confidence?: SearchAnswer["confidence"];
+  readonly isPartial?: boolean;
+};
 
 /** `When did Ana read "The Waves"?` is a question with a title in it, not an expression. */
 function wordsOfQuestion(query: string, expression: Expression): PlainTerm[] | undefined {
@@ -93,176 +142,187 @@ function wordsOfQuestion(query: string, expression: Expression): PlainTerm[] | u
   return phrases.map(({ words }) => ({ words, text: words.join(" ") }));
 }
 
-function searchTerms(
-  context: StoreContext,
+function findExpression(search: Search, expression: Expression, options: SearchOptions): Answered {
+  const match = toMatch(expression);
+  const terms = termsOf(expression);
+  const order = timeOrder(options);
+  if (order !== undefined) {
+    const rows = inOrderOfTime(search, match, order, options);
+    const { scored } = scoreInOrder(search, "", terms, rows);
+    return { scored, stage: "exact", match, shown: terms };
+  }
+  const wanted = { count: lastOfPage(options), perLineage: options.perLineage === true };
+  // Alternatives that are single phrases are compared by how rare each is.
+  const isList = expression.op === "or" && expression.parts.every(({ op }) => op === "phrase");
+  const found = isList
+    ? holdersOfAny(search, terms, undefined, wanted)
+    : matchesOf(search, match, terms, wanted);
+  const { scored, isPartial } = scoreByRelevance(search, "", terms, found, options);
+  return { scored, isPartial, stage: "exact", match, shown: terms };
+}
+
+function findTerms(
+  search: Search,
   query: string,
   asked: readonly PlainTerm[],
   options: SearchOptions,
-): SearchAnswer {
-  const terms = telling(asked).map((term) => withForms(context.connection, term));
-  return searchWords(context, { query, asked, terms }, options);
-}
-
-type Words = {
-  readonly query: string;
-  readonly asked: readonly PlainTerm[];
-  readonly terms: readonly Term[];
-};
-
-function searchExpression(
-  context: StoreContext,
-  expression: Expression,
-  options: SearchOptions,
-): SearchAnswer {
-  const { connection } = context;
-  const conditions = toConditions(options);
-  const terms = termsOf(expression);
-  const match = toMatch(expression);
-  const limit = rowsWanted(options, 1, highestId(connection));
-  const direction = directionOf(options);
-  const find = (wanted: string) =>
-    findRows(connection, "messages_fts", wanted, conditions, { limit, direction });
-  const spelled = spellOut(connection, expression);
-  const some = find(toMatch(spelled.expression));
-  // In order of time, some of the words would not do: the newest message may hold another one.
-  const isEnough = spelled.isComplete || (some.length === limit && !isInOrderOfTime(options));
-  const rows = isEnough ? some : find(match);
-  const scored = score(
-    context,
-    rows,
-    terms,
-    terms.map(() => rows.length),
-    [],
-  );
-  return toAnswer(
-    context,
-    scored.map((each) => ({ ...each, isExact: true })),
-    (text) => illustrate(text, terms),
-    "exact",
-    options,
-    match,
-  );
-}
-
-function searchWords(
-  context: StoreContext,
-  { query, asked, terms }: Words,
-  options: SearchOptions,
-): SearchAnswer {
-  const { connection } = context;
-  const conditions = toConditions(options);
-  const direction = directionOf(options);
-  const last = highestId(connection);
-  const limit = rowsWanted(options, terms.length, last);
-  const find = (expression: Expression, most: number) =>
-    findRows(connection, "messages_fts", toMatch(expression), conditions, { limit: most, direction });
-  const all = (parts: readonly Expression[]): Expression => ({ op: "and", parts });
-
-  const rows = new Map<number, FoundRow>();
-  const keep = (found: readonly FoundRow[]) => {
-    for (const row of found) rows.set(row.id, row);
-    return found;
-  };
-  const exact = keep(
-    find(all(terms.map(exactly)), terms.length === 1 ? limit : Math.max(ROWS_WITH_ALL, limit)),
-  );
-  // In order of time, what was asked for must not drown in what was not.
-  const isEnough = isInOrderOfTime(options) && exact.length > 0;
-  if (!isEnough && terms.length > 1) keep(find(all(terms.map(inAnyForm)), ROWS_WITH_ALL));
-  const holders = isEnough
-    ? terms.map(() => exact.length)
-    : terms.map((term) => {
-        if (terms.length === 1 && term.forms.length === 0) return estimate(exact, limit, last);
-        return estimate(keep(find(inAnyForm(term), limit)), limit, last);
-      });
-  const years = yearsAround([...rows.values()]);
-  const scored = score(context, [...rows.values()], terms, holders, namedTimes(query, years), last);
-  const stage = scored.some(({ isExact }) => isExact) ? "strict" : "widened";
+): Answered {
+  const { connection, reader } = search;
+  const single = telling(asked).map((term) => withForms(connection, reader, term));
+  const strict = toMatch({ op: "and", parts: single.map(exactly) });
+  const whole = asked.map(({ words }) => exactTerm(words));
+  const order = timeOrder(options);
+  const wanted = { count: lastOfPage(options), perLineage: options.perLineage === true };
+  const isUnspaced = single.some(({ words }) => words.some(isUnspacedTerm));
+  if (isUnspaced && order === undefined && wanted.count > 0) {
+    // A message with all parts is an answer, one with some of them seldom is.
+    const ends = single.map((term) => `(${atEndOfRun(term)})`).join(" AND ");
+    const found = matchesOf(search, strict, single, wanted, ends);
+    if (found.rows.length > 0) {
+      const { scored, isPartial, confidence } = scoreByRelevance(search, query, single, found, options);
+      return { scored, isPartial, stage: "strict", match: strict, shown: single, whole, confidence };
+    }
+  }
+  // A run of characters that is nowhere as a whole is looked for by its parts.
+  const terms = single.flatMap((term) => {
+    const pairs = pairsOf(term);
+    return pairs.length === 0 || matchesAnything(search, toMatch(exactly(term))) ? [term] : pairs;
+  });
   const any = toMatch({ op: "or", parts: terms.map(inAnyForm) });
-  // Where the query stands word for word, its little words are marked too.
-  const whole = asked.map(({ words }): Term => ({ words, isPrefix: false, forms: [] }));
-  const countWhole = termCounter(whole);
-  const shown = (text: string) => illustrate(text, countWhole(text).isExact ? [...whole, ...terms] : terms);
-  return toAnswer(context, scored, shown, stage, options, any);
+  if (order !== undefined) {
+    // What was asked for must not drown in what was not.
+    const isStrict = matchesAnything(search, strict);
+    const rows = inOrderOfTime(search, isStrict ? strict : any, order, options);
+    const found = scoreInOrder(search, query, terms, rows);
+    return { ...found, stage: isStrict ? "strict" : "widened", match: any, shown: terms, whole };
+  }
+  const isShortened = asked.length > single.length;
+  const full = isShortened ? toMatch({ op: "and", parts: whole.map(exactly) }) : undefined;
+  const found = holdersOfAny(search, terms, full, wanted);
+  const areKeywords = !isShortened && !query.includes("?");
+  const ranked = scoreByRelevance(search, query, terms, found, options, areKeywords);
+  const { scored, isPartial, isFull, confidence } = ranked;
+  const stage = isFull && terms.length === single.length ? "strict" : "widened";
+  return { scored, isPartial, stage, match: any, shown: terms, whole, confidence };
 }
 
-function score(
-  context: StoreContext,
-  rows: readonly FoundRow[],
+function timeOrder({ sort }: SearchOptions): Order | undefined {
+  const wish = typeof sort === "string" ? sort.trim().toLowerCase() : "";
+  return wish === "newest" || wish === "oldest" ? wish : undefined;
+}
+
+/** The first messages, or the first of each lineage, up to the end of the page. */
+function inOrderOfTime(search: Search, match: string, order: Order, options: SearchOptions): FoundRow[] {
+  const perLineage = options.perLineage === true;
+  const count = lastOfPage(options);
+  const rows = collect(search, match, { order, count, perLineage, isExact: true });
+  const sign = order === "newest" ? -1 : 1;
+  rows.sort((a, b) => sign * (a.timestamp - b.timestamp || a.id - b.id));
+  const unique = withoutCopies(rows);
+  return (perLineage ? firstOfLineages(unique, search.rootOf) : unique).slice(0, count);
+}
+
+/** Only for what is shown: the order is settled. */
+function scoreInOrder(
+  search: Search,
+  query: string,
   terms: readonly Term[],
-  holders: readonly number[],
-  spans: ReturnType<typeof namedTimes>,
-  all = highestId(context.connection),
-): Scored[] {
-  const countTerms = termCounter(terms);
-  const neighbours = neighboursOf(context.connection, rows);
-  const counted = new Map(rows.map((row) => [row.id, { row, ...countTerms(row.text) }]));
-  const candidates = [...counted.values()].map(({ row, counts, length }): Candidate => {
-    const { before = [], after = [] } = neighbours.get(row.id) ?? {};
-    return { id: row.id, session: row.session_id, timestamp: row.timestamp, length, counts, before, after };
+  rows: readonly FoundRow[],
+): Pick<Answered, "scored" | "confidence"> {
+  const all = highestId(search.connection);
+  const weighted = terms.map((term) => {
+    const holders = keysOf(search, toMatch(inAnyForm(term)), search.bounds.newestRanked).length;
+    return toRankTerm(term, rarity(holders, Math.max(all, holders)));
   });
-  const weights = holders.map((number) => rarity(number, Math.max(all, number)));
-  return rank({ candidates, weights, spans }).flatMap(({ candidate, score: points }) => {
-    const found = counted.get(candidate.id);
-    if (found === undefined) return [];
-    const matched = terms.filter((_, at) => (found.counts[at] ?? 0) > 0).map(({ words }) => words.join(" "));
-    return [{ row: found.row, score: points, isExact: found.isExact, matched }];
-  });
+  const found = { rows, terms: weighted, sessionCounts: new Map<string, number[]>(), isPartial: false };
+  const { ranked, confidence } = rankRows(search, query, terms, found);
+  const byId = new Map(ranked.map((each) => [each.row.id, each]));
+  return { scored: rows.flatMap(({ id }) => byId.get(id) ?? []), confidence };
 }
 
-function toAnswer(
-  context: StoreContext,
-  scored: readonly Scored[],
-  shown: Illustrate,
-  stage: SearchStage,
+function scoreByRelevance(
+  search: Search,
+  query: string,
+  terms: readonly Term[],
+  found: Candidates,
   options: SearchOptions,
-  match: string,
-): SearchAnswer {
-  const hits = toHits(context, scored, options, shown);
-  if (scored.length > 0) return { hits, stage };
-  const finds = (others: SearchOptions) =>
-    matchesAnything(context.connection, "messages_fts", match, toConditions(others));
-  return { hits: [], stage: "none", empty: whyEmpty(options, finds) };
+  areKeywords = false,
+) {
+  const { ranked, kind, confidence, isFull } = rankRows(search, query, terms, found, areKeywords);
+  const best = new Map(ranked.map((each) => [each.row.id, each]));
+  const unique = withoutCopies(ranked.map(({ row }) => row)).flatMap(({ id }) => best.get(id) ?? []);
+  const scored = options.perLineage === true ? bestOfLineages(unique, search.rootOf, kind) : unique;
+  return { scored, confidence, isFull, isPartial: found.isPartial };
 }
 
-function illustrate(text: string, terms: readonly Term[]): string {
-  const single = terms.filter(({ words }) => words.length === 1);
-  const words = new Set(
-    single.flatMap(({ words: own, forms, isPrefix }) => (isPrefix ? [] : [...own, ...forms])),
-  );
-  const beginnings = single.flatMap(({ words: own, isPrefix }) => (isPrefix ? own : []));
-  const phrases = terms.flatMap((term) =>
-    term.words.length < 2 ? [] : term.isPrefix ? phrasesBeginning(text, term.words) : [term.words],
-  );
-  const isMatch = (term: string) =>
-    words.has(term) || beginnings.some((beginning) => term.startsWith(beginning));
-  return makeSnippet(text, isMatch, phrases);
+function rankRows(
+  search: Search,
+  query: string,
+  terms: readonly Term[],
+  found: Candidates,
+  areKeywords = false,
+) {
+  const { connection, columns } = search;
+  const rows = readTexts(connection, found.rows, shortener(found.terms));
+  const neighbours = neighboursOf(connection, columns, rows);
+  const years = [...new Set(rows.map(({ timestamp }) => new Date(timestamp * 1000).getFullYear()))];
+  const byId = new Map(rows.map((row) => [row.id, row]));
+  const ranking = rank({
+    query,
+    terms: found.terms,
+    rows: rows.map((row) => {
+      const { before = [], after = [], isFirst = false } = neighbours.get(row.id) ?? {};
+      const { id, session_id: session, timestamp, role, said, did } = row;
+      return { id, session, timestamp, role, said, did, isRecall: isRecall(row), before, after, isFirst };
+    }),
+    sessionCounts: found.sessionCounts,
+    // A month without a year means one of the years that the found messages are from.
+    spans:
+      terms.length === 0
+        ? []
+        : namedTimes(
+            query,
+            years.sort((a, b) => b - a),
+          ),
+  });
+  // Keywords are no question: messages with all of them, as they were typed, come first.
+  const ranked = ranking.rows.flatMap(({ row: { id }, score, group, matched, isFull }): Scored[] => {
+    const row = byId.get(id);
+    const names = matched.map((at) => terms[at]?.words.join(" ") ?? "");
+    return row === undefined ? [] : [{ row, score, group, isFirst: isFull && areKeywords, matched: names }];
+  });
+  ranked.sort((a, b) => Number(b.isFirst) - Number(a.isFirst));
+  const isFull = ranking.rows.some((row) => row.isFull);
+  return { ranked, kind: ranking.kind, confidence: ranking.confidence, isFull };
 }
 
-/** Of a term that fills its share of rows, the density of those rows tells how many there are in all. */
-function estimate(rows: readonly FoundRow[], limit: number, last: number): number {
-  if (rows.length < limit) return rows.length;
-  const ids = rows.map(({ id }) => id);
-  const width = Math.max(1, Math.max(...ids) - Math.min(...ids) + 1);
-  return Math.min(last, Math.round((rows.length / width) * last));
+/** Tools that show what was said earlier; their output repeats it. */
+const RECALL_TOOL = /(?:^|_)(?:session_search|search_sessions|search_messages|memory_search|lcm_\w+|recall)$/;
+
+function isRecall({ role, tool_name }: ReadRow): boolean {
+  return role === "tool" && tool_name !== null && RECALL_TOOL.test(tool_name);
 }
 
-/**
- * In few steps: which rows are ranked decides on their order, and the next page should go on where the last one ended.
- */
-function rowsWanted(options: SearchOptions, terms: number, last: number): number {
-  if (last <= SMALL_DATABASE) return SMALL_DATABASE;
-  const share = Math.min(
-    MOST_PER_TERM,
-    Math.max(LEAST_PER_TERM, Math.round(ROWS_RANKED / Math.max(1, terms))),
-  );
-  const { offset, limit } = pageOf(options);
-  return [share, 640, 2500].find((step) => step >= 2 * (offset + limit)) ?? SMALL_DATABASE;
+/** There may be something where the filters forbid to look. `finds`: whether the same query has an answer without them. */
+function whyEmpty(options: SearchOptions, finds: (options: SearchOptions) => boolean): EmptyReason {
+  if (options.excludeSessionIds?.length && finds({ ...options, excludeSessionIds: [] }))
+    return "excluded-sessions";
+  if (options.excludeSources?.length && finds({ ...options, excludeSources: [] })) return "hidden-sources";
+  if (!isFiltered(options)) return "no-match";
+  const { includeInactive } = options;
+  // What belongs to others, and what was taken back, is not there at all.
+  const bare: SearchOptions = {
+    ...readScope(options),
+    ...(includeInactive ? { includeInactive } : {}),
+  };
+  return finds(bare) ? "filtered" : "no-match";
 }
 
-/** The years the found messages are from: a month without a year means one of these. */
-function yearsAround(rows: readonly FoundRow[]): number[] {
-  return [...new Set(rows.map(({ timestamp }) => new Date(timestamp * 1000).getFullYear()))].sort(
-    (a, b) => b - a,
+function isFiltered(options: SearchOptions): boolean {
+  const { sourceFilter, sessionIds, after, before } = options;
+  const { excludeSources, excludeSessionIds, excludeMessageIds, roleFilter } = options;
+  return (
+    [sourceFilter, sessionIds, after, before].some((filter) => filter !== undefined) ||
+    [excludeSources, excludeSessionIds, excludeMessageIds, roleFilter].some((list) => (list?.length ?? 0) > 0)
   );
 }

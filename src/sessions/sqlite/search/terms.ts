@@ -1,15 +1,17 @@
-// The terms of a query as ranking counts them: a word with its forms, a beginning, or words side by side.
-import type { Expression, Phrase, PlainTerm } from "../../search/query.ts";
-import { isStopWord } from "../../search/stem.ts";
-import { type Token, tokenize } from "../../search/tokens.ts";
+// The terms of a query as ranking counts them, and the forms of words that the index holds.
+import { type Expression, type Phrase, type PlainTerm, toMatch } from "../../search/query.ts";
+import { irregularForms, isStopWord, stem } from "../../search/stem.ts";
+import { isUnspacedTerm, phraseTerms } from "../../search/tokens.ts";
 import type { Connection } from "../connection.ts";
-import { formsOf, similarTo, wordExists } from "./vocabulary.ts";
+import type { IndexReader } from "../index/reader.ts";
 
 export type Term = {
   readonly words: readonly string[];
   readonly isPrefix: boolean;
   /** Other words that count for a single one. */
   readonly forms: readonly string[];
+  /** Words that look related; messages with them are found, and count for less. */
+  readonly kin: readonly string[];
 };
 
 /** Words that say something; all of them when none does. */
@@ -26,26 +28,15 @@ function withoutEnding({ words, text }: PlainTerm): PlainTerm {
   return isContraction ? { words: words.slice(0, 1), text } : { words, text };
 }
 
-export function withForms(connection: Connection, { words }: PlainTerm): Term {
-  const [word] = words;
-  if (words.length !== 1 || word === undefined) return { words, isPrefix: false, forms: [] };
-  const forms = formsOf(connection, word);
-  const isUnknown = forms.length === 0 && !wordExists(connection, word);
-  if (!isUnknown) return { words, isPrefix: false, forms };
-  // To the tokenizer newer emoji are letters, so one typed right behind a word becomes part of it.
-  const bare = word.replace(PICTURES, "");
-  if (bare !== "" && bare !== word)
-    return { words, isPrefix: false, forms: [bare, ...formsOf(connection, bare)] };
-  return { words, isPrefix: false, forms: similarTo(connection, word) };
+export function exactTerm(words: readonly string[], isPrefix = false): Term {
+  return { words, isPrefix, forms: [], kin: [] };
 }
-
-const PICTURES = /\p{Extended_Pictographic}+/gu;
 
 /** What an expression asks for; what it excludes is not counted. */
 export function termsOf(expression: Expression): Term[] {
   switch (expression.op) {
     case "phrase":
-      return [{ words: expression.words, isPrefix: expression.isPrefix, forms: [] }];
+      return [exactTerm(expression.words, expression.isPrefix)];
     case "and":
     case "or":
       return expression.parts.flatMap(termsOf);
@@ -61,66 +52,121 @@ export function exactly({ words, isPrefix }: Term): Phrase {
 }
 
 export function inAnyForm(term: Term): Expression {
-  const forms = term.forms.map((form): Phrase => ({ op: "phrase", words: [form], isPrefix: false }));
-  return forms.length === 0 ? exactly(term) : { op: "or", parts: [exactly(term), ...forms] };
+  const others = [...term.forms, ...term.kin].map(
+    (form): Phrase => ({ op: "phrase", words: [form], isPrefix: false }),
+  );
+  return others.length === 0 ? exactly(term) : { op: "or", parts: [exactly(term), ...others] };
 }
 
-export type Counted = { readonly counts: number[]; readonly isExact: boolean; readonly length: number };
-
-/** Counts terms in texts. Made once per query. */
-export function termCounter(terms: readonly Term[]): (text: string) => Counted {
-  const exact = new Map<string, number[]>();
-  const forms = new Map<string, number[]>();
-  const add = (map: Map<string, number[]>, word: string, at: number) =>
-    map.set(word, [...(map.get(word) ?? []), at]);
-  const phrases: { at: number; words: readonly string[]; isPrefix: boolean }[] = [];
-  const prefixes: { at: number; text: string }[] = [];
-  terms.forEach(({ words, isPrefix, forms: others }, at) => {
-    const [first = ""] = words;
-    if (words.length > 1) phrases.push({ at, words, isPrefix });
-    else if (isPrefix) prefixes.push({ at, text: first });
-    else add(exact, first, at);
-    for (const form of others) add(forms, form, at);
-  });
-  return (text) => {
-    const tokens = tokenize(text);
-    const counts = terms.map(() => 0);
-    const exactCounts = terms.map(() => 0);
-    const count = (at: number, isExact: boolean) => {
-      counts[at] = (counts[at] ?? 0) + 1;
-      if (isExact) exactCounts[at] = (exactCounts[at] ?? 0) + 1;
-    };
-    tokens.forEach(({ term }, place) => {
-      for (const at of exact.get(term) ?? []) count(at, true);
-      for (const at of forms.get(term) ?? []) count(at, false);
-      for (const { at, text: beginning } of prefixes) if (term.startsWith(beginning)) count(at, true);
-      for (const { at, words, isPrefix } of phrases)
-        if (isPhraseAt(tokens, place, words, isPrefix)) count(at, true);
-    });
-    return { counts, isExact: exactCounts.every((number) => number > 0), length: tokens.length };
-  };
+/** A run of a script without blanks that is nowhere as a whole is looked for by its pairs of characters. */
+export function pairsOf({ words }: Term): Term[] {
+  const [run = ""] = words;
+  if (words.length !== 1 || !isUnspacedTerm(run)) return [];
+  const { terms, isPrefix } = phraseTerms([run], false);
+  return isPrefix || terms.length < 2 ? [] : [...new Set(terms)].map((pair) => exactTerm([pair]));
 }
 
-/** The phrases of a text that begin with these words, the last of which may be cut short. */
-export function phrasesBeginning(text: string, words: readonly string[]): string[][] {
-  const tokens = tokenize(text);
-  const found = new Map<string, string[]>();
-  for (let place = 0; place < tokens.length; place += 1) {
-    if (!isPhraseAt(tokens, place, words, true)) continue;
-    const phrase = tokens.slice(place, place + words.length).map(({ term }) => term);
-    found.set(phrase.join(" "), phrase);
+/** A run of characters at the end of a longer one, or on its own: `서울` in `서울 여행`, not in `서울역`. */
+export function atEndOfRun({ words, isPrefix }: Term): string {
+  const last = words.at(-1) ?? "";
+  if (!isUnspacedTerm(last)) return toMatch({ op: "phrase", words, isPrefix });
+  // As if another word followed: the run then ends with its last character.
+  const { terms } = phraseTerms([...words, ""], false);
+  return terms
+    .slice(0, -1)
+    .map((term) => `"${term}"`)
+    .join(" + ");
+}
+
+/** How many words of the index are looked at for the forms of one. */
+const MOST_SEEKS = 80;
+const SHORTEST_BEGINNING = 3;
+/** Words of this many letters count a little for words that begin with the same ones. */
+const KIN_LETTERS = 7;
+const MOST_KIN = 24;
+
+type Forms = Pick<Term, "forms" | "kin">;
+type Known = { moment: string; readonly byWord: Map<string, Forms> };
+const MOST_REMEMBERED = 500;
+const remembered = new WeakMap<Connection, Known>();
+
+/** Looking for the forms of a word takes up to 80 steps in the index, so they are kept until the file changes. */
+export function withForms(connection: Connection, reader: IndexReader, { words }: PlainTerm): Term {
+  const [word] = words;
+  if (words.length !== 1 || word === undefined || isUnspacedTerm(word)) return exactTerm(words);
+  const moment = momentOf(connection);
+  let known = remembered.get(connection);
+  if (known === undefined || known.moment !== moment || known.byWord.size > MOST_REMEMBERED) {
+    known = { moment, byWord: new Map() };
+    remembered.set(connection, known);
   }
-  return [...found.values()];
+  let forms = known.byWord.get(word);
+  if (forms === undefined) {
+    forms = findForms(reader, word);
+    known.byWord.set(word, forms);
+  }
+  return { words, isPrefix: false, ...forms };
 }
 
-function isPhraseAt(
-  tokens: readonly Token[],
-  place: number,
-  words: readonly string[],
-  isPrefix: boolean,
-): boolean {
-  return words.every((word, offset) => {
-    const term = tokens[place + offset]?.term;
-    return isPrefix && offset === words.length - 1 ? term?.startsWith(word) === true : term === word;
-  });
+/** Changes with every commit that the connection can see, its own included. */
+function momentOf(connection: Connection): string {
+  const { data_version } = connection.get<{ data_version: number }>("PRAGMA data_version") ?? {};
+  return `${data_version}:${connection.get<{ n: number }>("SELECT total_changes() AS n")?.n}`;
+}
+
+function findForms(reader: IndexReader, word: string): Forms {
+  const found = formsOf(reader, word);
+  const isUnknown = found.length === 0 && !wordExists(reader, word);
+  const forms = isUnknown ? similarTo(reader, word) : found;
+  const taken = new Set([word, ...forms]);
+  const kin = isKinable(word)
+    ? reader.terms(word.slice(0, KIN_LETTERS), MOST_KIN).filter((other) => !taken.has(other))
+    : [];
+  return { forms, kin };
+}
+
+function isKinable(word: string): boolean {
+  return word.length >= KIN_LETTERS && !/\d/.test(word);
+}
+
+/** Other forms of a word that occur: those with its stem. */
+function formsOf(reader: IndexReader, word: string): string[] {
+  const root = stem(word);
+  const beginnings = new Set(
+    [word, root].map(beginningOf).filter((text) => text.length >= SHORTEST_BEGINNING),
+  );
+  const shortest = [...beginnings].filter(
+    (text) => ![...beginnings].some((other) => other !== text && text.startsWith(other)),
+  );
+  const regular = shortest.flatMap((text) => reader.terms(text, MOST_SEEKS));
+  const irregular = irregularForms(root).filter((form) => wordExists(reader, form));
+  return [...new Set([...regular, ...irregular])].filter((form) => form !== word && stem(form) === root);
+}
+
+/** Words one slip of the finger away. */
+function similarTo(reader: IndexReader, word: string): string[] {
+  if (word.length < 5 || !/^[a-z]+$/.test(word)) return [];
+  return reader.terms(word.slice(0, 3), MOST_SEEKS).filter((other) => isOneSlipAway(word, other));
+}
+
+function wordExists(reader: IndexReader, word: string): boolean {
+  return reader.terms(word, 1)[0] === word;
+}
+
+/** What the forms of a word have in common: without the ending a stemmer may have changed. */
+function beginningOf(word: string): string {
+  const ending = word.length >= 6 ? 2 : 1;
+  return word.slice(0, Math.max(SHORTEST_BEGINNING, word.length - ending));
+}
+
+function isOneSlipAway(a: string, b: string): boolean {
+  if (Math.abs(a.length - b.length) > 1 || a === b) return false;
+  let start = 0;
+  while (start < a.length && a[start] === b[start]) start += 1;
+  const [restA, restB] = [a.slice(start), b.slice(start)];
+  if (a.length === b.length) {
+    const isSwap = restA[0] === restB[1] && restA[1] === restB[0] && restA.slice(2) === restB.slice(2);
+    return isSwap || restA.slice(1) === restB.slice(1);
+  }
+  return a.length > b.length ? restA.slice(1) === restB : restA === restB.slice(1);
 }
