@@ -6,6 +6,8 @@ import type { Connection } from "./connection.ts";
 export type StoreContext = {
   readonly connection: Connection;
   readonly clock: Clock;
+  /** The profile whose home the file is in; null outside of any. Today's original lists by it. */
+  readonly profile: string | null;
   /** One line about data that could not be read as it should; never holds any of it. */
   warn(message: string): void;
 };

@@ -1,4 +1,5 @@
 // The SQLite backend: the groups of operations put together.
+import { profileOfDatabase, systemHomeContext } from "../../home.ts";
 import { systemClock } from "../../lib/index.ts";
 import type { SessionStore } from "../store.ts";
 import type { StoreContext } from "./context.ts";
@@ -28,7 +29,13 @@ const HAS_COMPACTED = "SELECT 1 FROM pragma_table_info('messages') WHERE name = 
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<SessionStore> {
   const { connection, warnings } = await openDatabase(options);
   const warn = options.onWarning ?? (() => {});
-  const context: StoreContext = { connection, clock: options.clock ?? systemClock, warn };
+  const context: StoreContext = {
+    connection,
+    clock: options.clock ?? systemClock,
+    profile:
+      options.profile === undefined ? profileOfDatabase(options.path, systemHomeContext()) : options.profile,
+    warn,
+  };
   const deletion = deletionOperations(context);
   const close = async () => connection.close();
   return {

@@ -275,7 +275,7 @@ export function scopingContract({ open }: Harness): void {
     await store.createSession("below", { source: "tool", parentSessionId: "run" });
     await store.continueSession("run", { id: "next" });
     await store.branchSession("run", { id: "branch" });
-    await talk(store, "run", ["the lantern is lit"]);
+    await talk(store, "branch", ["the lantern is lit"]);
     for (const id of ["run", "below", "next", "branch"]) {
       expect(await store.getSession(id, bo)).toMatchObject({ id, user_id: "bo" });
       for (const userPlatform of ["subagent", "tool", "cli"])
