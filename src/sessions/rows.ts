@@ -64,7 +64,12 @@ export const INTERNAL_SOURCES: readonly string[] = ["kanban", "oneshot", "subage
 export type ActiveSession = SessionRow & { readonly last_active: number };
 
 /** A line of a listing. A compressed conversation shows its tip; `_lineage_root_id` then names the root. */
-export type ListedSession = ActiveSession & { readonly preview: string; readonly _lineage_root_id?: string };
+export type ListedSession = ActiveSession & {
+  readonly preview: string;
+  readonly _lineage_root_id?: string;
+  /** Only where the file notes when a session was last read. */
+  readonly unread?: boolean;
+};
 
 export type MessageRow = {
   readonly id: number;
@@ -88,8 +93,10 @@ export type MessageRow = {
   readonly platform_message_id: string | null;
   readonly observed: number;
   readonly active: number;
-  /** In files of today's Hermes, like the next one: 1 = put away by a compaction within the session. It is still found and shown. */
+  /** In files of today's Hermes, like the next two: 1 = put away by a compaction within the session. It is still found and shown. */
   readonly compacted?: number;
+  /** Only on the summary of such a compaction. */
+  readonly _compressed_summary?: true;
   /** `hidden` = for models only. */
   readonly display_kind?: string | null;
   /** Only on a row that was copied from another one (branching, compaction): the id of the first original. */
@@ -97,7 +104,11 @@ export type MessageRow = {
 };
 
 /** The same row before content and tool calls are decoded. */
-export type StoredMessageRow = Omit<MessageRow, "content" | "tool_calls" | "origin_id"> & {
+export type StoredMessageRow = Omit<
+  MessageRow,
+  "content" | "tool_calls" | "origin_id" | "_compressed_summary"
+> & {
+  readonly _compressed_summary?: number;
   readonly content: string | Uint8Array | null;
   readonly tool_calls: string | null;
   readonly origin_id: number | null;

@@ -311,7 +311,7 @@ export interface SessionStore extends AsyncDisposable {
   replaceMessages(sessionId: string, messages: readonly MessageInput[], options?: EditOptions): Promise<void>;
   /** All messages but those that a compaction put away. */
   clearMessages(sessionId: string, options?: EditOptions): Promise<void>;
-  /** What a person sees: live messages and those that compactions within the session put away, each once, in order. */
+  /** What a person sees: live messages and those that compactions within the session put away, each once, in order. One with `display_kind` hidden is for models. */
   getDisplayHistory(sessionId: string, scope?: Scope): Promise<MessageRow[]>;
   getMessages(
     sessionId: string,

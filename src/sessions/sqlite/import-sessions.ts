@@ -94,17 +94,13 @@ function insertMessages(
   const moved = new Map<number, number>();
   const origins = new Map<number, number>();
   for (const [at, column] of columns.entries()) {
-    const { id: given, active, compacted } = messages[at] ?? {};
+    const { id: given, ...flags } = messages[at] ?? {};
     const originId = column.originId === null ? null : links.placeOf(column.originId);
     const stored = insertMessage(
       connection,
       id,
       { ...column, originId },
-      {
-        active: active === 0 ? 0 : 1,
-        compacted: active === 0 && compacted === 1 ? 1 : 0,
-        ...(keepsIds && given !== undefined ? { id: given } : {}),
-      },
+      { ...flags, ...(keepsIds && given !== undefined ? { id: given } : {}) },
     );
     if (given !== undefined && Number.isSafeInteger(given) && given !== stored) moved.set(given, stored);
     if (column.originId !== null) origins.set(stored, column.originId);

@@ -306,7 +306,13 @@ function describe({ connection, warn }: StoreContext, row: SessionRow): ListedSe
     preview = sessionPreview(own);
     break;
   }
-  return { ...row, preview, last_active: lastActive(connection, row) };
+  return withUnread({ ...row, preview, last_active: lastActive(connection, row) });
+}
+
+/** A session that nobody has opened in a list counts as read. */
+function withUnread(row: ListedSession): ListedSession {
+  const { last_read_at: read, last_active } = row;
+  return read === undefined ? row : { ...row, unread: read !== null && last_active > read };
 }
 
 const TAKEN_FROM_TIP = [
@@ -332,7 +338,7 @@ function showTip(context: StoreContext, row: ListedSession, scope: Scope): Liste
   const taken = Object.fromEntries(TAKEN_FROM_TIP.map((key) => [key, described[key]]));
   // Today's original gives a continuation its title later, or not at all.
   const title = featuresOf(context.connection).isToday ? (described.title ?? row.title) : described.title;
-  return { ...row, ...taken, title, _lineage_root_id: row.id };
+  return withUnread({ ...row, ...taken, title, _lineage_root_id: row.id });
 }
 
 function searchById(

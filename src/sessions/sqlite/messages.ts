@@ -10,7 +10,7 @@ import type { MessageInput, Scope, SessionStore } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { count, type StoreContext, seconds, visibleTo } from "./context.ts";
 import { isForeignKeyFailure } from "./failures.ts";
-import { byFile, type FileFeatures, featuresOf, isChangeable, isSearchable } from "./features.ts";
+import { byFile, type FileFeatures, featuresOf, isChangeable, isShown } from "./features.ts";
 import { PUT_WORDS, readableText, wordsBetweenRuns } from "./index-words.ts";
 import { refuseIfBusy, requireLease } from "./leases.ts";
 import { readAncestry, tipOf } from "./lineage.ts";
@@ -22,19 +22,14 @@ import { type Column, MESSAGE_COLUMNS } from "./schema.ts";
 /** Columns of later versions that say something about a row and go along with copies of it. */
 const TODAY: readonly Column[] = [
   { name: "effect_disposition", declaration: "TEXT" },
+  { name: "_compressed_summary", declaration: "INTEGER NOT NULL DEFAULT 0" },
   { name: "compacted", declaration: "INTEGER NOT NULL DEFAULT 0" },
   { name: "api_content", declaration: "TEXT" },
   { name: "display_kind", declaration: "TEXT" },
   { name: "display_metadata", declaration: "TEXT" },
 ];
 /** A copy in another session keeps these as well; nothing here reads them. */
-const ONLY_COPIED = [
-  "_compressed_summary",
-  "message_uid",
-  "absorbed_message_uids",
-  "tool_call_uids",
-  "tool_call_uid",
-];
+const ONLY_COPIED = ["message_uid", "absorbed_message_uids", "tool_call_uids", "tool_call_uid"];
 
 /** The known columns that this file has: those of version 16, then later ones. */
 export function messageColumns(file: FileFeatures): readonly Column[] {
@@ -60,7 +55,7 @@ const SELECT = (file: FileFeatures) =>
   `SELECT ${messageFields(file)} FROM ${MESSAGE_SOURCE} WHERE m.session_id = :session AND ${OF_VISIBLE_SESSION}`;
 
 const BY_ID = byFile((file) => `${SELECT(file)} AND (:all OR m.active = 1) ORDER BY m.id`);
-const SHOWN_BY_ID = byFile((file) => `${SELECT(file)} AND ${isSearchable("m", file)} ORDER BY m.id`);
+const SHOWN_BY_ID = byFile((file) => `${SELECT(file)} AND ${isShown("m", file)} ORDER BY m.id`);
 /** June's original replays a conversation by time. Today's goes by id: a compaction stores what it keeps behind its summary. */
 const AS_REPLAYED = byFile(
   (file) =>
@@ -77,19 +72,32 @@ const COUNT_OF_SESSION = `
   SELECT COUNT(*) AS number FROM messages m WHERE m.session_id = :session AND (:user IS NULL OR ${OF_VISIBLE_SESSION})
 `;
 
-const WRITTEN = MESSAGE_COLUMNS.map(({ name }) => name);
-/** Of a copy, what people see of it and what it did are as with the original. */
-const LIKE_ORIGINAL = ["effect_disposition", "display_kind", "display_metadata"];
+/** Of a copy, what people see of it and what it did are as with the original, unless they are given. */
+const LIKE_ORIGINAL: readonly string[] = ["effect_disposition", "display_kind", "display_metadata"];
 const INSERT = byFile((file) => {
-  const like = LIKE_ORIGINAL.filter((name) => file.messages.has(name));
-  const extra = file.isToday ? ["compacted"] : [];
-  const columns = [...WRITTEN, ...extra, ...like];
-  const values = [
-    ...[...WRITTEN, ...extra].map((name) => `:${name}`),
-    ...like.map((name) => `(SELECT ${name} FROM messages WHERE id = :origin)`),
-  ];
+  const columns = messageColumns(file).map(({ name }) => name);
+  const values = columns.map((name) =>
+    LIKE_ORIGINAL.includes(name)
+      ? `COALESCE(:${name}, (SELECT ${name} FROM messages WHERE id = :origin))`
+      : `:${name}`,
+  );
   return `INSERT INTO messages (${columns.join(", ")}) VALUES (${values.join(", ")})`;
 });
+
+/** A flag, or a text; what is no such thing is left out. */
+function todayValues(
+  file: FileFeatures,
+  given: Partial<Record<string, unknown>>,
+): Record<string, string | number | null> {
+  const values: Record<string, string | number | null> = {};
+  for (const { name, declaration } of TODAY) {
+    if (!file.messages.has(name)) continue;
+    const value = given[name];
+    if (declaration.startsWith("INTEGER")) values[name] = value === 1 || value === true ? 1 : 0;
+    else values[name] = typeof value === "string" ? value : null;
+  }
+  return values;
+}
 // What the next message would get by itself. Nobody else can take it: the transaction holds the write lock. None when
 // another program has used up all ids that can be read.
 const NEXT_ID = `
@@ -346,25 +354,26 @@ function timesOf(messages: readonly MessageColumns[], stored: number): number[] 
   });
 }
 
-/** `kept` is for rows that come with an id or a flag from another database. */
+/** `kept` is for rows that come with an id or flags from another database. */
 export function insertMessage(
   connection: Connection,
   session: string,
   message: MessageColumns,
-  kept: { readonly id?: number; readonly active?: 0 | 1; readonly compacted?: 0 | 1 } = {},
+  kept: Partial<Pick<MessageRow, "id" | "active" | "compacted" | "display_kind">> = {},
 ): number {
   const { hasOwnTimestamp: _own, toolCallCount: _calls, originId, ...columns } = message;
-  const { active = 1, compacted = 0 } = kept;
+  const active = kept.active === 0 ? 0 : 1;
   const file = featuresOf(connection);
+  const isLike = LIKE_ORIGINAL.some((name) => file.messages.has(name));
   try {
     const id = putWords(connection, columns, kept.id ?? null);
     const { lastId } = connection.run(INSERT(connection), {
       ...columns,
+      ...todayValues(file, active === 1 ? { ...kept, compacted: 0 } : kept),
+      ...(isLike ? { origin: originId } : {}),
       session_id: session,
       id,
       active,
-      ...(file.isToday ? { compacted } : {}),
-      ...(LIKE_ORIGINAL.some((name) => file.messages.has(name)) ? { origin: originId } : {}),
     });
     if (originId !== null) connection.run(INSERT_ORIGIN, { id: lastId, origin: originId });
     return lastId;
