@@ -147,7 +147,7 @@ export function lineageOperations(context: StoreContext): LineageOperations {
         insertChild(context, id, parent, options, { [MARK_KEYS.compressedFrom]: parentId }, at);
         const title = parent.title === null ? null : nextTitleInLineage(connection, parent.title, parent);
         if (title !== null) writeTitle(connection, id, title, parent.title_source ?? null);
-        return { id, title, messageIds: appendColumns(connection, id, columns, at) };
+        return { id, title, messageIds: appendColumns(connection, id, columns) };
       });
     },
     async branchSession(parentId, options = {}) {
@@ -162,7 +162,7 @@ export function lineageOperations(context: StoreContext): LineageOperations {
         const title = wanted ?? nextTitleInLineage(connection, parent.title ?? "branch", parent);
         const ofParent = parent.title === null ? "branch_fallback" : "branch";
         writeTitle(connection, id, title, wanted === null ? ofParent : "user");
-        return { id, title, messageIds: copyMessages(connection, parentId, id, options, at) };
+        return { id, title, messageIds: copyMessages(connection, parentId, id, options) };
       });
     },
   };
@@ -264,7 +264,6 @@ function copyMessages(
   from: string,
   to: string,
   { untilMessageId }: BranchOptions,
-  at: number,
 ): number[] {
   const until = untilMessageId ?? Number.MAX_SAFE_INTEGER;
   if (!Number.isSafeInteger(until)) {
@@ -279,7 +278,7 @@ function copyMessages(
     return lastId;
   });
   const calls = rows.reduce((sum, row) => sum + row.calls, 0);
-  addToCounters(connection, to, { messages: ids.length, calls }, at);
+  addToCounters(connection, to, { messages: ids.length, calls }, null);
   return ids;
 }
 

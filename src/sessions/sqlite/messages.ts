@@ -118,9 +118,9 @@ export const INSERT_ORIGIN = `
   SELECT :id, COALESCE((SELECT origin_id FROM hermes_memory_origin WHERE message_id = :origin), :origin)
 `;
 export const ADD_TO_COUNTERS = byFile((file) => {
-  // Others choose by it which sessions to show as recent, so it has to be there for ours too. It never goes back.
+  // The original chooses by it which sessions to show as recent, so it has to be there for ours too. It never goes back.
   const activity = file.sessions.has("last_activity_at")
-    ? ", last_activity_at = MAX(COALESCE(last_activity_at, 0), :now)"
+    ? ", last_activity_at = COALESCE(MAX(COALESCE(last_activity_at, :latest), :latest), last_activity_at)"
     : "";
   return `
     UPDATE sessions SET message_count = ${withinReach("COALESCE(message_count, 0) + :messages")},
@@ -164,7 +164,7 @@ export function messageOperations({ connection, clock, warn }: StoreContext): Me
     return connection.write(() => {
       if (leaseHolder !== undefined) requireLease(connection, sessionId, leaseHolder, now);
       refuseIfClosed(connection, sessionId);
-      return appendColumns(connection, sessionId, columns, now);
+      return appendColumns(connection, sessionId, columns);
     });
   };
   return {
@@ -206,7 +206,7 @@ export function messageOperations({ connection, clock, warn }: StoreContext): Me
       connection.read(() => {
         const values = { session: sessionId, ...visibleTo(scope) };
         const rows = connection.all<StoredMessageRow>(SHOWN_BY_ID(connection), values);
-        return decodeRows(withoutRepeats(rows), warn);
+        return decodeRows(featuresOf(connection).isToday ? withoutRepeats(rows) : rows, warn);
       }),
     getMessages: (sessionId, options = {}) =>
       connection.read(() => decodeRows(readMessages(connection, sessionId, options), warn)),
@@ -277,7 +277,6 @@ export function appendColumns(
   connection: Connection,
   session: string,
   messages: readonly MessageColumns[],
-  now: number,
 ): number[] {
   if (messages.length === 0) return [];
   const found = connection.get<{ latest: unknown }>(LATEST_TIME, { session })?.latest;
@@ -286,17 +285,19 @@ export function appendColumns(
     insertMessage(connection, session, { ...message, timestamp: times[at] ?? message.timestamp }),
   );
   const calls = messages.reduce((sum, { toolCallCount }) => sum + toolCallCount, 0);
-  addToCounters(connection, session, { messages: messages.length, calls }, now);
+  const latest = times.reduce((later, time) => Math.max(later, time));
+  addToCounters(connection, session, { messages: messages.length, calls }, latest);
   return ids;
 }
 
+/** `latest`: when the newest of them was said; null for copies, which are no activity. */
 export function addToCounters(
   connection: Connection,
   session: string,
   added: { readonly messages: number; readonly calls: number },
-  now: number,
+  latest: number | null,
 ): void {
-  const activity = featuresOf(connection).sessions.has("last_activity_at") ? { now } : {};
+  const activity = featuresOf(connection).sessions.has("last_activity_at") ? { latest } : {};
   connection.run(ADD_TO_COUNTERS(connection), { session, ...added, ...activity });
 }
 

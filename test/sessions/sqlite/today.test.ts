@@ -51,7 +51,8 @@ describe("rows we write", () => {
     const { store, path, clock } = await today({ profile: "coder" });
     await store.createSession("a", { source: "cli" });
     clock.at += 60;
-    await store.appendMessage("a", { ...user("x"), timestamp: 5 });
+    await store.appendMessage("a", user("x"));
+    await store.appendMessage("a", { ...user("brought from elsewhere"), timestamp: 5 });
     expect(query(path, "SELECT profile_name, last_activity_at FROM sessions")).toEqual([
       { profile_name: "coder", last_activity_at: NOW + 60 },
     ]);
