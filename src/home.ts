@@ -131,6 +131,16 @@ export function sessionDatabasePath(home: string): string {
   return join(home, "state.db");
 }
 
+/** The profile whose home the file stands in; null for any other place. */
+export function profileOfDatabase(path: string, context: HomeContext): string | null {
+  const places = pathOf(context);
+  const home = places.dirname(places.resolve(path));
+  if (path !== "" && places.basename(path) !== "state.db") return null;
+  if (isUnderProfiles(home, places)) return places.basename(home);
+  const roots = [defaultHome(context), rootOf(resolveHome(context).home, context)];
+  return roots.some((root) => isSamePath(home, root, places)) ? DEFAULT_PROFILE : null;
+}
+
 /** Files that belong to sessions but are too large for their rows, or copies of them. They go with their session. */
 export type SessionFiles = {
   /** JSON snapshots, and the transcripts the Python original keeps there. */

@@ -230,9 +230,18 @@ export class AgentCore {
 
   /** Stored as far as that is possible; what is not is tried again later. */
   async flush(): Promise<boolean> {
-    const isStored = (await this.ensureRow()) && (await this.parts.transcript.flush(this.parts.holder));
+    const isStored = (await this.ensureRow()) && (await this.#flushTranscript());
     if (isStored) await this.storeUsage();
     return isStored;
+  }
+
+  /** A session that another program has closed meanwhile is followed to where it goes on, once. */
+  async #flushTranscript(): Promise<boolean> {
+    const { transcript, holder } = this.parts;
+    const isStored = await transcript.flush(holder);
+    if (isStored || !transcript.isClosed || this.lease === undefined) return isStored;
+    if ((await reserve(this, this.lease)) !== undefined || transcript.isClosed) return false;
+    return transcript.flush(holder);
   }
 
   /** The end of a turn: whether the session is ours is asked now at the latest. Worth a wait, but `flushLast` then does without. */

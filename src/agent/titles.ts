@@ -105,7 +105,7 @@ async function setUnique(
 ): Promise<string | undefined> {
   for (let attempt = 1, wanted = title; ; attempt += 1) {
     try {
-      return (await store.setSessionTitle(sessionId, wanted)) ? wanted : undefined;
+      return (await store.setSessionTitle(sessionId, wanted, { source: "llm" })) ? wanted : undefined;
     } catch (cause) {
       if (errnoCode(cause) !== "title-taken" || attempt >= ATTEMPTS) throw cause;
       wanted = await store.getNextTitleInLineage(wanted);

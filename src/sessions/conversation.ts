@@ -6,12 +6,13 @@ import { isRefused, REFUSED_BY_POLICY } from "./refused.ts";
 import type { ConversationMessage, MessageRow, StoredMessageRow } from "./rows.ts";
 
 export function toMessageRow(stored: StoredMessageRow, warn?: Warn): MessageRow {
-  const { origin_id, ...columns } = stored;
+  const { origin_id, _compressed_summary: isSummary, ...columns } = stored;
   const report = warnAbout(stored, warn);
   return {
     ...columns,
     content: decodeContent(stored.content, report),
     tool_calls: parseJsonColumn(stored.tool_calls, [], report),
+    ...(isSummary === 1 ? { _compressed_summary: true } : {}),
     ...(origin_id === null ? {} : { origin_id }),
   };
 }

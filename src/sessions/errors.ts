@@ -17,6 +17,8 @@ export type SessionErrorCode =
   | "title-taken"
   | "lock-lost"
   | "lease-lost" // another process works on the session
+  | "session-busy" // another process runs a turn in it, or compacts it, so it may not be changed now
+  | "session-closed" // a compaction closed it: what follows belongs into its continuation
   | "already-continued"
   | "bad-session-id"
   | "bad-user-id"

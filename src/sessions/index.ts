@@ -1,6 +1,7 @@
 // L2: every conversation in a database.
 export { decodeContent, encodeContent } from "./content.ts";
 export type { SessionErrorCode } from "./errors.ts";
+export { describeHolder, forgetHolder, isDeadHere, newHolder } from "./lease-holders.ts";
 export { type LineageMarks, readMarks, userOfSession } from "./lineage-marks.ts";
 export { type Maintained, type MaintenanceSettings, maintainSessions } from "./maintain.ts";
 export { openSessionStore, type SessionStoreOptions } from "./open.ts";
@@ -36,6 +37,7 @@ export type {
   SummaryNode,
   UserMessagePreview,
 } from "./rows.ts";
+export { INTERNAL_SOURCES } from "./rows.ts";
 export { readScope, type Scope, type SessionUser, scopeOfUser } from "./scope.ts";
 export {
   cleanSnippet,
@@ -79,6 +81,7 @@ export type {
   BetterSummary,
   BranchOptions,
   ContinueOptions,
+  EditOptions,
   Health,
   HeldLease,
   ImportOutcome,

@@ -1,4 +1,4 @@
-// What a session's model_config says about where it comes from. Four keys of that JSON object are reserved for it.
+// What a session's model_config says about where it comes from. Five keys of that JSON object are reserved for it.
 import type { SessionRow } from "./rows.ts";
 import type { SessionUser } from "./scope.ts";
 
@@ -9,22 +9,25 @@ export type LineageMarks = {
   readonly delegateFrom?: string;
   /** The session this one continues after compaction. */
   readonly compressedFrom?: string;
+  /** The session that a messaging gateway ended to begin this one for the same chat. */
+  readonly resetFrom?: string;
 };
 
 export const MARK_KEYS = {
   branchedFrom: "_branched_from",
   delegateFrom: "_delegate_from",
   compressedFrom: "_compressed_from",
+  resetFrom: "_reset_from",
 } as const satisfies Record<keyof LineageMarks, string>;
 
-/** A fourth one: the platform the session's `user_id` belongs to, where that is not its source. Children inherit it. */
+/** A fifth one: the platform the session's `user_id` belongs to, where that is not its source. Children inherit it. */
 export const USER_PLATFORM = "_user_platform";
 
 /** No marks when the text is no JSON object: one damaged row must not hide the others. */
 export function readMarks(modelConfig: string | null): LineageMarks {
   const config = parseConfig(modelConfig) ?? {};
   const marks: { -readonly [name in keyof LineageMarks]: LineageMarks[name] } = {};
-  for (const name of ["branchedFrom", "delegateFrom", "compressedFrom"] as const) {
+  for (const name of ["branchedFrom", "delegateFrom", "compressedFrom", "resetFrom"] as const) {
     const value = config[MARK_KEYS[name]];
     // Any value but null counts as set, as in the queries that look at the same keys.
     if (value !== undefined && value !== null)
@@ -47,6 +50,21 @@ export function withoutMarks(modelConfig: string | null): Record<string, unknown
   const reserved: ReadonlySet<string> = new Set(Object.values(MARK_KEYS));
   const entries = Object.entries(parseConfig(modelConfig) ?? {}).filter(([key]) => !reserved.has(key));
   return entries.length === 0 ? null : Object.fromEntries(entries);
+}
+
+/** The same settings with this mark, or without it. Text that is no JSON object becomes one when there is a mark to set. */
+export function withMark(modelConfig: string | null, key: string, value: string | undefined): string | null {
+  const { [key]: _before, ...others } = parseConfig(modelConfig) ?? {};
+  return modelConfigText(value === undefined ? others : { ...others, [key]: value });
+}
+
+/** The same settings without the marks that name this session. */
+export function withoutMarksOf(modelConfig: string | null, sessionId: string): string | null {
+  const config = parseConfig(modelConfig);
+  if (config === null) return modelConfig;
+  const marks: ReadonlySet<string> = new Set(Object.values(MARK_KEYS));
+  const entries = Object.entries(config).filter(([key, value]) => !marks.has(key) || value !== sessionId);
+  return modelConfigText(Object.fromEntries(entries));
 }
 
 /** As it is stored; an empty object is NULL. */

@@ -9,6 +9,19 @@ export function sessionPreview(content: unknown): string {
   return preview(pyStrip(head.replace(/[\r\n]/g, " ")), 60);
 }
 
+/** What the user said beside the summary of a compaction; undefined for a message that is nothing but one. */
+export function withoutSummary(content: unknown): unknown {
+  const text = plainText(content);
+  if (text === null || text === undefined || !SUMMARY.test(text)) return content;
+  const end = text.lastIndexOf(SUMMARY_END);
+  const own = end < 0 ? "" : pyStrip(text.slice(end + SUMMARY_END.length));
+  return own === "" ? undefined : own;
+}
+
+/** As today's and June's compactions begin one, and where one that was merged into a message ends. */
+const SUMMARY = /^\s*(?:\[CONTEXT COMPACTION|\[CONTEXT SUMMARY\]:)/;
+const SUMMARY_END = "--- END OF CONTEXT SUMMARY — respond to the message below, not the summary above ---";
+
 /** A message in the list of turns to go back to. */
 export function userMessagePreview(content: unknown): string {
   // A list without text is a picture or the like; any other structure says nothing to a person.

@@ -5,7 +5,7 @@ export type SessionRow = {
   readonly source: string;
   readonly user_id: string | null;
   readonly model: string | null;
-  /** JSON text as stored. `_branched_from`, `_delegate_from` and `_compressed_from` are reserved keys in it. */
+  /** JSON text as stored. `_branched_from`, `_delegate_from`, `_compressed_from` and `_reset_from` are reserved keys in it. */
   readonly model_config: string | null;
   readonly system_prompt: string | null;
   readonly parent_session_id: string | null;
@@ -35,13 +35,41 @@ export type SessionRow = {
   readonly handoff_error: string | null;
   readonly rewind_count: number;
   readonly archived: number;
+} & Partial<SessionRowToday>;
+
+/** What rows of today's Hermes have besides. Only in files that have the columns. */
+export type SessionRowToday = {
+  readonly system_prompt_hash: string | null;
+  readonly session_key: string | null;
+  readonly chat_id: string | null;
+  readonly chat_type: string | null;
+  readonly thread_id: string | null;
+  readonly display_name: string | null;
+  readonly git_branch: string | null;
+  readonly git_repo_root: string | null;
+  /** `derived`, `llm` or `user`; `branch` and `branch_fallback` for branches. */
+  readonly title_source: string | null;
+  readonly last_activity_at: number | null;
+  /** `default`, or the name of the profile; null for a row of nobody's. */
+  readonly profile_name: string | null;
+  readonly pinned: number;
+  readonly hidden: number;
+  readonly last_read_at: number | null;
 };
+
+/** Sessions that programs made for themselves: lists for people leave them out unless they are asked for. */
+export const INTERNAL_SOURCES: readonly string[] = ["kanban", "oneshot", "subagent", "tool"];
 
 /** A session with the time of its latest message (or of its start, when it has none). */
 export type ActiveSession = SessionRow & { readonly last_active: number };
 
 /** A line of a listing. A compressed conversation shows its tip; `_lineage_root_id` then names the root. */
-export type ListedSession = ActiveSession & { readonly preview: string; readonly _lineage_root_id?: string };
+export type ListedSession = ActiveSession & {
+  readonly preview: string;
+  readonly _lineage_root_id?: string;
+  /** Only where the file notes when a session was last read. */
+  readonly unread?: boolean;
+};
 
 export type MessageRow = {
   readonly id: number;
@@ -65,12 +93,22 @@ export type MessageRow = {
   readonly platform_message_id: string | null;
   readonly observed: number;
   readonly active: number;
+  /** In files of today's Hermes, like the next two: 1 = put away by a compaction within the session. It is still found and shown. */
+  readonly compacted?: number;
+  /** Only on the summary of such a compaction. */
+  readonly _compressed_summary?: true;
+  /** `hidden` = for models only. */
+  readonly display_kind?: string | null;
   /** Only on a row that was copied from another one (branching, compaction): the id of the first original. */
   readonly origin_id?: number;
 };
 
 /** The same row before content and tool calls are decoded. */
-export type StoredMessageRow = Omit<MessageRow, "content" | "tool_calls" | "origin_id"> & {
+export type StoredMessageRow = Omit<
+  MessageRow,
+  "content" | "tool_calls" | "origin_id" | "_compressed_summary"
+> & {
+  readonly _compressed_summary?: number;
   readonly content: string | Uint8Array | null;
   readonly tool_calls: string | null;
   readonly origin_id: number | null;

@@ -104,6 +104,8 @@ export type SessionFilter = Scope & {
   readonly includeArchived?: boolean;
   /** Wins over `includeArchived`. */
   readonly archivedOnly?: boolean;
+  /** Sessions that today's Hermes was told to hide. Default: not in listings, but counted. */
+  readonly includeHidden?: boolean;
 };
 
 export type ListOptions = SessionFilter &
@@ -138,6 +140,9 @@ export type HeldLease = {
 };
 
 export type LeaseOutcome = { readonly acquired: true } | ({ readonly acquired: false } & HeldLease);
+
+/** Who changes rows, where that takes a lease: the turn of anybody else is respected. */
+export type EditOptions = { readonly leaseHolder?: string };
 
 export type ContinueOptions = {
   /** Default: a new id. */
@@ -246,11 +251,14 @@ export interface SessionStore extends AsyncDisposable {
   close(): Promise<void>;
 
   // Sessions
-  /** An existing row is left as it is. Rejects with `unknown-parent`. */
+  /**
+   * An existing row keeps what it has; in a file of today's Hermes it gets what it lacks (the source counts as missing when it is
+   * `unknown`; source, owner and settings only while there are no messages). Rejects with `unknown-parent`.
+   */
   createSession(id: string, options?: NewSession): Promise<string>;
   /** `createSession` with source `unknown`. */
   ensureSession(id: string, options?: NewSession): Promise<string>;
-  /** The first reason wins. */
+  /** The first reason wins. A reset of a gateway's session also begins the next generation of its chat, where the file counts them. */
   endSession(id: string, reason: string): Promise<void>;
   reopenSession(id: string): Promise<void>;
   updateSessionCwd(id: string, cwd: string): Promise<void>;
@@ -275,7 +283,10 @@ export interface SessionStore extends AsyncDisposable {
   setMeta(key: string, value: string): Promise<void>;
 
   // Messages
-  /** Resolves when the message is on disk; every search from then on finds it. Rejects with `unknown-session`. */
+  /**
+   * Resolves when the message is on disk; every search from then on finds it. Rejects with `unknown-session`, and with
+   * `session-closed` when the conversation goes on in another session.
+   */
   appendMessage(sessionId: string, message: MessageInput): Promise<number>;
   /** All of them or none, in one transaction. */
   appendMany(
@@ -296,8 +307,15 @@ export interface SessionStore extends AsyncDisposable {
     finishReason: string,
     options?: { readonly leaseHolder?: string },
   ): Promise<void>;
-  replaceMessages(sessionId: string, messages: readonly MessageInput[]): Promise<void>;
-  clearMessages(sessionId: string): Promise<void>;
+  /**
+   * The messages of the conversation. What today's Hermes put away when it compacted the session stays, and in its files what was taken
+   * back stays too. Rejects with `session-busy`, like everything below that takes `EditOptions`.
+   */
+  replaceMessages(sessionId: string, messages: readonly MessageInput[], options?: EditOptions): Promise<void>;
+  /** All messages but those that a compaction put away. */
+  clearMessages(sessionId: string, options?: EditOptions): Promise<void>;
+  /** What a person sees: live messages and those that compactions within the session put away, each once, in order. One with `display_kind` hidden is for models. */
+  getDisplayHistory(sessionId: string, scope?: Scope): Promise<MessageRow[]>;
   getMessages(
     sessionId: string,
     options?: Scope & { readonly includeInactive?: boolean },
@@ -333,17 +351,26 @@ export interface SessionStore extends AsyncDisposable {
   listAllKeptResultIds(): Promise<ReadonlySet<string>>;
   /** Of one session, or of all. Counts rewound rows too. */
   messageCount(sessionId?: string, scope?: Scope): Promise<number>;
-  /** Rejects with `unknown-message` or `not-a-user-message`. */
-  rewindToMessage(sessionId: string, messageId: number): Promise<RewindOutcome>;
-  restoreRewound(sessionId: string, sinceId: number): Promise<number>;
+  /** Rejects with `unknown-message` or `not-a-user-message`. Messages that a compaction put away cannot be gone back to. */
+  rewindToMessage(sessionId: string, messageId: number, options?: EditOptions): Promise<RewindOutcome>;
+  /** In files of today's Hermes only what a rewind of ours took, and only while no compaction has come after it. */
+  restoreRewound(sessionId: string, sinceId: number, options?: EditOptions): Promise<number>;
   /** Null when there is no user message to go back to. */
-  undoTurns(sessionId: string, turns?: number): Promise<UndoOutcome | null>;
+  undoTurns(sessionId: string, turns?: number, options?: EditOptions): Promise<UndoOutcome | null>;
 
   // Titles
-  /** False for an unknown session. Rejects with `title-too-long` or `title-taken`. */
-  setSessionTitle(id: string, title: string | null): Promise<boolean>;
+  /**
+   * False for an unknown session, and for a title made by a model (`llm`) where a person has given one. Rejects with
+   * `title-too-long` or `title-taken`.
+   */
+  setSessionTitle(
+    id: string,
+    title: string | null,
+    options?: { readonly source?: "user" | "llm" },
+  ): Promise<boolean>;
   getSessionTitle(id: string, scope?: Scope): Promise<string | null>;
-  getNextTitleInLineage(base: string): Promise<string>;
+  /** Free in the whole file; numbered after the titles that may be seen. */
+  getNextTitleInLineage(base: string, scope?: Scope): Promise<string>;
   resolveSessionByTitle(title: string, scope?: Scope): Promise<string | null>;
 
   // Lineage
@@ -376,6 +403,7 @@ export interface SessionStore extends AsyncDisposable {
 
   // Leases: one process at a time works on a session, which need not exist yet. Where they cannot be kept, because another
   // program uses the name of their table, everybody gets every lease, with one warning.
+  // In files of today's Hermes its own leases, by conversation, are honoured and held as well.
   /** Takes it when it is free or has run out; its holder prolongs it. Rejects with `bad-session-id`. */
   acquireSessionLease(sessionId: string, holder: string, options?: LeaseOptions): Promise<LeaseOutcome>;
   /** Also after it has run out, as long as nobody else has had it since; false when it is not ours any more. */
@@ -392,7 +420,7 @@ export interface SessionStore extends AsyncDisposable {
   listContinued(id: string, scope?: Scope): Promise<string[]>;
   /** The active messages of the sessions, session by session in the order given, each in the order of ids. */
   listMessageKeys(sessionIds: readonly string[], scope?: Scope): Promise<MessageKey[]>;
-  /** Active messages in the order of the ids; one that is not there, or may not be seen, is left out. */
+  /** Messages that were not taken back, in the order of the ids; one that is not there, or may not be seen, is left out. */
   getMessagesById(ids: readonly number[], scope?: Scope): Promise<MessageRow[]>;
   /**
    * All of them or none, in one transaction. False, and nothing stored, when another writer was first: a message is covered by a
@@ -426,6 +454,10 @@ export interface SessionStore extends AsyncDisposable {
   listDelegates(ids: readonly string[], scope?: Scope): Promise<string[]>;
   /** The whole chain of continuations follows. True when any row changed. */
   setSessionArchived(id: string, archived: boolean): Promise<boolean>;
+  /** The same for sessions that stay at hand. A pinned one is not hidden. False where the file cannot note it. */
+  setSessionPinned(id: string, pinned: boolean): Promise<boolean>;
+  /** The same for sessions that listings leave out. They are found and resumed as before. */
+  setSessionHidden(id: string, hidden: boolean): Promise<boolean>;
 
   // Search
   /** The messages that answer a query, best first, with how they were found. Never rejects because of the query's text. */
@@ -435,8 +467,9 @@ export interface SessionStore extends AsyncDisposable {
 
   // Delete and maintenance. With directories, the files that belong to what was deleted go as well, after the commit: JSON
   // snapshots, transcripts of the original, and tool results that no other session's row names.
-  deleteSession(id: string, options?: SessionFiles): Promise<boolean>;
-  deleteSessions(ids: readonly unknown[], options?: SessionFiles): Promise<number>;
+  /** Rejects with `session-busy` while another process runs a turn in it, like the next one. */
+  deleteSession(id: string, options?: SessionFiles & EditOptions): Promise<boolean>;
+  deleteSessions(ids: readonly unknown[], options?: SessionFiles & EditOptions): Promise<number>;
   deleteSessionIfEmpty(id: string): Promise<boolean>;
   deleteEmptySessions(): Promise<number>;
   countEmptySessions(): Promise<number>;

@@ -2,7 +2,8 @@
 import { hostname } from "node:os";
 import { Worker } from "node:worker_threads";
 import { expect, it, onTestFinished, vi } from "vitest";
-import { isDeadHere, SessionLease } from "../../src/agent/session/lease.ts";
+import { SessionLease } from "../../src/agent/session/lease.ts";
+import { isDeadHere } from "../../src/sessions/index.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
 import { gate } from "../fakes/wires/script.ts";
 import { agentHome } from "./agent-home.ts";
@@ -68,7 +69,7 @@ it("of a process that had this one's number before is nobody's; of another machi
 });
 
 it("of another thread of this process may be somebody's", async () => {
-  const path = new URL("../../src/agent/session/lease.ts", import.meta.url).href;
+  const path = new URL("../../src/sessions/lease-holders.ts", import.meta.url).href;
   const code = `import(${JSON.stringify(path)}).then(({ newHolder }) =>
     require("node:worker_threads").parentPort.postMessage(newHolder()));`;
   const worker = new Worker(code, { eval: true, execArgv: [] });

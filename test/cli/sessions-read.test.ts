@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { sessionsCommands } from "../../src/cli/sessions/commands.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
+import { upgradeToToday } from "../fakes/today-file.ts";
 import { runHere, runHermes, runJson } from "./run.ts";
 import {
   CHINESE,
@@ -80,6 +81,49 @@ describe("hermes sessions list", () => {
     );
     const none = await runHere(["sessions", "list", "--source", "nowhere"], { home });
     expect(none).toMatchObject({ code: 0, stdout: "No sessions found.\n", stderr: "" });
+  });
+
+  it("leaves out what programs run for themselves and what today's Hermes was told to hide", async () => {
+    const home = await homeWithSessions();
+    const before = await runJson(["sessions", "list"], { home });
+    upgradeToToday(databaseOf(home));
+    await withStore(home, async (store) => {
+      for (const source of ["kanban", "oneshot", "subagent", "tool", "cli"]) {
+        await store.createSession(`of-${source}`, { source });
+        await store.appendMessage(`of-${source}`, { role: "user", content: "work" });
+      }
+      await store.setSessionHidden("of-cli", true);
+    });
+    const after = (await runJson(["sessions", "list"], { home })) as { id: string }[];
+    expect(after.map(({ id }) => id)).toEqual((before as { id: string }[]).map(({ id }) => id));
+    expect(await runJson(["sessions", "list", "--source", "kanban"], { home })).toMatchObject([
+      { id: "of-kanban" },
+    ]);
+  });
+
+  it("shows the messages that a compaction within the session put away, and none that is for models only", async () => {
+    const home = await homeWithSessions();
+    upgradeToToday(databaseOf(home));
+    await withStore(home, (store) => store.appendMessage(CRANE, { role: "user", content: "for the model" }));
+    writeRaw(home, "UPDATE messages SET active = 0, compacted = 1 WHERE content <> 'for the model'");
+    writeRaw(home, "UPDATE messages SET display_kind = 'hidden' WHERE content = 'for the model'");
+    const { stdout } = await runHere(["sessions", "show", CRANE], { home });
+    expect(stdout).toContain("which colour has the crane?");
+    expect(stdout).toContain("[compacted]");
+    expect(stdout).not.toMatch(/for the model|\[rewound\]/);
+  });
+
+  it("deletes no session in which the original has a turn, and says whose it is", async () => {
+    const home = await homeWithSessions();
+    upgradeToToday(databaseOf(home));
+    writeRaw(
+      home,
+      `INSERT INTO session_turn_leases VALUES ('${CRANE}', 'host=elsewhere:turn=1', 1, 4102444800)`,
+    );
+    const refused = await runHere(["sessions", "delete", CRANE, "--yes"], { home });
+    expect(refused.code).not.toBe(0);
+    expect(refused.stderr).toMatch(/host=elsewhere:turn=1.*2100-01-01/s);
+    expect(await withStore(home, (store) => store.getSession(CRANE))).not.toBeNull();
   });
 
   it("says how many there are when it lists fewer", async () => {

@@ -57,6 +57,7 @@ export const READS = {
   listCronJobRuns: (store) => store.listCronJobRuns("job"),
   listKeptResults: (store, { session }) => store.listKeptResults([session]),
   listAllKeptResultIds: (store) => store.listAllKeptResultIds(),
+  getDisplayHistory: (store, { session }) => store.getDisplayHistory(session),
   countEmptySessions: (store) => store.countEmptySessions(),
   listPrunable: (store) => store.listPrunable(),
   checkHealth: (store) => store.checkHealth(),
@@ -103,6 +104,8 @@ export const WRITES: Readonly<Record<Exclude<Method, keyof typeof READS>, Call>>
   releaseSessionLease: (store, { session }) => store.releaseSessionLease(session, "me"),
   breakSessionLease: (store, { session }) => store.breakSessionLease(session, "me"),
   setSessionArchived: (store, { session }) => store.setSessionArchived(session, true),
+  setSessionHidden: (store, { session }) => store.setSessionHidden(session, true),
+  setSessionPinned: (store, { session }) => store.setSessionPinned(session, true),
   insertSummaryNodes: (store, { session, message }) =>
     store.insertSummaryNodes([leafOf(session, [message], { node_id: "lcm_2" })]),
   improveSummaryNode: (store) =>

@@ -4,11 +4,14 @@ import { join } from "node:path";
 import { tempDirectory } from "../fakes/temp-directory.ts";
 import { goldenDirectory } from "./vectors.ts";
 
+/** `sessions-db` is a home of June's original (schema 16), `sessions-db-v30` one of today's. */
+export type Folder = "sessions-db" | "sessions-db-v30";
+
 const directory = join(goldenDirectory, "sessions-db");
 
 /** The answers in one file, or undefined (with a line that says so) where the folder is absent. */
-export function readAnswers<T>(name: string): T | undefined {
-  const path = join(directory, name);
+export function readAnswers<T>(name: string, folder: Folder = "sessions-db"): T | undefined {
+  const path = join(goldenDirectory, folder, name);
   if (existsSync(path)) return JSON.parse(readFileSync(path, "utf8")) as T;
   console.warn(`No golden answers at ${path}: skipped. Set HERMES_GOLDEN to the folder that holds them.`);
   return undefined;
@@ -23,9 +26,9 @@ export function oldDatabases(): string[] {
 }
 
 /** The path of a copy that this test may write to. */
-export function copyOf(name: string): string {
+export function copyOf(name: string, folder: Folder = "sessions-db"): string {
   const path = join(tempDirectory(), name);
-  copyFileSync(join(directory, name), path);
+  copyFileSync(join(goldenDirectory, folder, name), path);
   return path;
 }
 

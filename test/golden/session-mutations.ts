@@ -61,6 +61,12 @@ const METHODS: Readonly<Record<string, Method>> = {
   set_session_title: (store, [id, title]) =>
     store.setSessionTitle(text(id), title === null ? null : text(title)),
   set_session_archived: (store, [id, archived]) => store.setSessionArchived(text(id), archived === true),
+  set_session_pinned: (store, [id, pinned]) => store.setSessionPinned(text(id), pinned === true),
+  set_session_hidden: (store, [id, hidden]) => store.setSessionHidden(text(id), hidden === true),
+  get_active_message_watermark: async (store, [id]) =>
+    (await store.getSessionMark(text(id)))?.last_message_id ?? null,
+  try_acquire_session_turn_lease: async (store, [id, holder]) =>
+    (await store.acquireSessionLease(text(id), text(holder))).acquired,
   delete_session: (store, [id]) => store.deleteSession(text(id)),
   delete_sessions: (store, [ids]) => store.deleteSessions(ids as unknown[]),
   delete_session_if_empty: (store, [id]) => store.deleteSessionIfEmpty(text(id)),

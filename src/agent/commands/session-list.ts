@@ -1,5 +1,10 @@
 // The numbered list of recent sessions, and what its numbers stand for until another list is shown.
-import { HIDDEN_SOURCES, type ListedSession, type SessionStore, scopeOfUser } from "../../sessions/index.ts";
+import {
+  INTERNAL_SOURCES,
+  type ListedSession,
+  type SessionStore,
+  scopeOfUser,
+} from "../../sessions/index.ts";
 import type { AgentSurface } from "../surface.ts";
 import { counted, localMinute, short } from "./format.ts";
 
@@ -26,7 +31,7 @@ export function recentSessions(
     limit,
     orderByLastActive: true,
     minMessageCount: 1,
-    excludeSources: HIDDEN_SOURCES,
+    excludeSources: INTERNAL_SOURCES,
   });
 }
 

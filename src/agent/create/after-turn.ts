@@ -38,7 +38,7 @@ async function nameContinuation(core: AgentCore, sessionId: string, title: strin
   try {
     const tip = (await store?.getCompressionTip(sessionId)) ?? sessionId;
     if (store === undefined || tip === sessionId || (await store.getSessionTitle(tip)) !== null) return;
-    await store.setSessionTitle(tip, await store.getNextTitleInLineage(title));
+    await store.setSessionTitle(tip, await store.getNextTitleInLineage(title), { source: "llm" });
   } catch (cause) {
     log.warn(`The continuation of the session got no title: ${describeCause(cause)}`);
   }

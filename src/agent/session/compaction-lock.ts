@@ -1,6 +1,5 @@
 // The lock of a compaction, kept alive while a summary is written: that can take longer than the lock lives.
 import type { SessionStore } from "../../sessions/index.ts";
-import { isDeadHere } from "./lease.ts";
 
 const TTL_SECONDS = 300;
 
@@ -28,8 +27,7 @@ export class CompactionLock {
     holder: string,
     ttlSeconds = TTL_SECONDS,
   ): Promise<CompactionLock | undefined> {
-    const take = () => store.tryAcquireCompressionLock(sessionId, holder, { ttl: ttlSeconds });
-    const isTaken = (await take()) || ((await freeFromDead(store, sessionId)) && (await take()));
+    const isTaken = await store.tryAcquireCompressionLock(sessionId, holder, { ttl: ttlSeconds });
     return isTaken ? new CompactionLock(store, sessionId, holder, ttlSeconds) : undefined;
   }
 
@@ -41,12 +39,4 @@ export class CompactionLock {
     clearInterval(this.#timer);
     await this.#store.releaseCompressionLock(this.#sessionId, this.holder).catch(() => undefined); // it runs out by itself
   }
-}
-
-/** A process that was killed while it compacted would keep everybody from it for minutes. True when its lock is gone. */
-async function freeFromDead(store: SessionStore, sessionId: string): Promise<boolean> {
-  const holder = await store.getCompressionLockHolder(sessionId);
-  if (holder === null || !isDeadHere(holder)) return false;
-  await store.releaseCompressionLock(sessionId, holder);
-  return true;
 }

@@ -9,7 +9,7 @@ import type { AgentCore } from "../core.ts";
 export async function deleteConversation({ parts, sessionId }: AgentCore): Promise<void> {
   const { store, home, transcript } = parts;
   const files = sessionFiles(home);
-  await store?.deleteSessions(await chainOf(store, sessionId), files);
+  await store?.deleteSessions(await chainOf(store, sessionId), { ...files, leaseHolder: parts.holder });
   const snapshot = `session_${sessionId}.json`; // also of a session that never got a row
   if (snapshot === basename(snapshot)) await rm(join(files.sessionsDir, snapshot), { force: true });
   if (store !== undefined) return;

@@ -1,44 +1,8 @@
 // One process at a time works on a session. A turn takes the lease and keeps it alive; whoever comes second is told who has it.
 // A holder on this machine whose process is gone, after a crash or a kill, holds nothing.
-import { readFileSync, readlinkSync } from "node:fs";
-import { hostname } from "node:os";
-import { threadId } from "node:worker_threads";
-import { errnoCode, randomHex } from "../../lib/index.ts";
-import type { SessionStore } from "../../sessions/index.ts";
+import { describeHolder, type HeldLease, isDeadHere, type SessionStore } from "../../sessions/index.ts";
 
 const TTL_SECONDS = 60;
-
-/** Those of this thread's agents that are open: also of another copy of this package in the process. */
-const LIVE = Symbol.for("hermes-memory.live-lease-holders");
-const shared = globalThis as { [LIVE]?: Set<string> };
-const liveHolders: Set<string> = shared[LIVE] ?? new Set();
-shared[LIVE] = liveHolders;
-
-/** Counts as alive until `forgetHolder`. */
-export function newHolder(): string {
-  const holder = `pid=${process.pid}:host=${hostname()}${NAMESPACE}:nonce=${THREAD}${randomHex(4)}`;
-  liveHolders.add(holder);
-  return holder;
-}
-
-/** Its agent is closed. */
-export function forgetHolder(holder: string): void {
-  liveHolders.delete(holder);
-}
-
-/** Numbers of processes mean nothing in another container, though it may share the host's name. Only Linux tells. */
-const NAMESPACE = namespace();
-
-function namespace(): string {
-  try {
-    return `/${readlinkSync("/proc/self/ns/pid")}`;
-  } catch {
-    return "";
-  }
-}
-
-/** What one thread knows of its agents says nothing about those of another. */
-const THREAD = threadId === 0 ? "" : `${threadId}_`;
 
 export class SessionLease {
   readonly #store: SessionStore;
@@ -153,47 +117,7 @@ async function acquire(
   }
 }
 
-function busyMessage(
-  sessionId: string,
-  lease: { readonly holder: string; readonly acquired_at: number },
-): string {
-  const { pid, host } = partsOf(lease.holder);
-  const who = pid === undefined ? lease.holder : `process ${pid}${isHere(host) ? "" : ` on ${host}`}`;
-  const since = new Date(lease.acquired_at * 1000).toLocaleTimeString("en-GB");
-  return `Session ${sessionId} is in use by ${who} since ${since}.`;
-}
-
-/** Known to be gone. A process of another machine, or of an unknown one, may well be alive. */
-export function isDeadHere(holder: string): boolean {
-  const { pid, host, thread } = partsOf(holder);
-  if (pid === undefined || !isHere(host)) return false;
-  // In a container a program that is started again often has the number of the one before.
-  if (pid === process.pid) return thread === THREAD && !liveHolders.has(holder);
-  try {
-    process.kill(pid, 0);
-    return isZombie(pid);
-  } catch (cause) {
-    return errnoCode(cause) === "ESRCH"; // EPERM: alive, of another user
-  }
-}
-
-/** Without a namespace: from a system that has none. */
-function isHere(host: string | undefined): boolean {
-  return host === hostname() || host === `${hostname()}${NAMESPACE}`;
-}
-
-/** Killed, and its parent has not looked yet. Only Linux tells. */
-function isZombie(pid: number): boolean {
-  try {
-    return /^\d+ \(.*\) Z /s.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
-  } catch {
-    return false;
-  }
-}
-
-type HolderParts = { readonly pid?: number; readonly host?: string; readonly thread?: string };
-
-function partsOf(holder: string): HolderParts {
-  const match = /^pid=(\d+):host=(.*):nonce=(\d+_)?\w+$/.exec(holder);
-  return match ? { pid: Number(match[1]), host: match[2] ?? "", thread: match[3] ?? "" } : {};
+function busyMessage(sessionId: string, { holder, acquired_at, expires_at }: HeldLease): string {
+  const time = (seconds: number) => new Date(seconds * 1000).toLocaleTimeString("en-GB");
+  return `Session ${sessionId} is in use by ${describeHolder(holder)} since ${time(acquired_at)}. Unless it is prolonged, its lease ends at ${time(expires_at)}.`;
 }

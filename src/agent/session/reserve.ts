@@ -114,5 +114,7 @@ async function continuationOf(
     return undefined;
   }
   const tip = await store?.getCompressionTip(id);
-  return tip === undefined || tip === id ? undefined : tip;
+  if (tip !== undefined && tip !== id) return tip;
+  await store?.reopenSession(id); // its continuation was deleted: it goes on here
+  return undefined;
 }

@@ -17,6 +17,7 @@ export class Transcript {
   /** Rows whose mark is not stored yet. */
   readonly #toMark = new Set<number>();
   #sessionId: string;
+  #isClosed = false;
   #flushing: Promise<unknown> = Promise.resolve();
 
   constructor(sessionId: string, store: SessionStore | undefined, onTrouble: (cause: unknown) => void) {
@@ -31,6 +32,11 @@ export class Transcript {
 
   get messages(): readonly AgentMessage[] {
     return this.#list;
+  }
+
+  /** Another program compacted the session and closed it: what is not stored belongs into its continuation. */
+  get isClosed(): boolean {
+    return this.#isClosed;
   }
 
   /** Said, and not stored yet. */
@@ -66,6 +72,7 @@ export class Transcript {
     this.#sessionId = sessionId;
     this.#list = messages;
     this.#known = undefined;
+    this.#isClosed = false;
     this.#toMark.clear();
   }
 
@@ -104,8 +111,10 @@ export class Transcript {
       this.#noteWritten(ids);
       return true;
     } catch (cause) {
-      // Not the database's trouble: somebody else goes on with the session, and the turn is about to notice.
-      if (errnoCode(cause) !== "lease-lost") this.#onTrouble(cause);
+      // Not the database's trouble: somebody else goes on with the session, or has closed it, and the turn is about to notice.
+      const code = errnoCode(cause);
+      this.#isClosed = code === "session-closed";
+      if (code !== "lease-lost" && code !== "session-closed") this.#onTrouble(cause);
       return false;
     }
   }

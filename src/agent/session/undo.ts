@@ -1,5 +1,6 @@
 // Taking turns back: those that the user has seen, and no others.
-import { err, ok, type Result } from "../../lib/index.ts";
+import { describeCause, err, errnoCode, ok, type Result } from "../../lib/index.ts";
+import type { SessionStore, UndoOutcome } from "../../sessions/index.ts";
 import type { AgentCore } from "../core.ts";
 import type { AgentMessage } from "../message.ts";
 import { toRow } from "../rows.ts";
@@ -18,7 +19,8 @@ export async function undoTurns(core: AgentCore, turns: number): Promise<Result<
     if (newestTurns(transcript.messages, count) !== seen) return err(CHANGED_MEANWHILE);
     if (!(await isStored(core))) return err(notStored("nothing was taken back"));
     const before = transcript.messages.length;
-    const undone = await store.undoTurns(core.sessionId, count);
+    const undone = await undo(core, store, count);
+    if (undone !== null && "kind" in undone) return err(undone);
     if (undone === null) return err({ kind: "nothing", message: "There is no turn to take back." });
     await transcript.reload();
     todo.clear(); // the prompt stays: the session is the same one, and so is its memory
@@ -30,6 +32,20 @@ export async function undoTurns(core: AgentCore, turns: number): Promise<Result<
       text: undone.target_text,
     });
   });
+}
+
+/** A program that compacts the session without the lease of a turn is respected as well. */
+async function undo(
+  { sessionId, parts: { holder } }: AgentCore,
+  store: SessionStore,
+  turns: number,
+): Promise<UndoOutcome | SessionProblem | null> {
+  try {
+    return await store.undoTurns(sessionId, turns, { leaseHolder: holder });
+  } catch (cause) {
+    if (errnoCode(cause) !== "session-busy") throw cause;
+    return { kind: "busy", message: `${describeCause(cause)} Try again when it is done.` };
+  }
 }
 
 const CHANGED_MEANWHILE: SessionProblem = {

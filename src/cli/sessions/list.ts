@@ -1,6 +1,6 @@
 // list.
 import { systemClock } from "../../lib/index.ts";
-import type { ListedSession, ListOptions } from "../../sessions/index.ts";
+import { INTERNAL_SOURCES, type ListedSession, type ListOptions } from "../../sessions/index.ts";
 import type { CommandBody, CommandInput } from "../command.ts";
 import { numberFlag, sourceFlag, textFlag } from "./flags.ts";
 import { noDatabaseNote, openExisting } from "./open-store.ts";
@@ -16,7 +16,9 @@ export const list: CommandBody = async (input, context) => {
   const orderByLastActive = input.flags["by-activity"] === true;
   const rows = await store.listSessionsRich({ ...filter, limit, orderByLastActive });
   const total =
-    rows.length < limit ? rows.length : await store.sessionCount({ ...filter, excludeChildren: true });
+    rows.length < limit
+      ? rows.length
+      : await store.sessionCount({ ...filter, excludeChildren: true, includeHidden: false });
   const more = `The first ${rows.length} of ${total} sessions; --limit ${total} lists them all.`;
   return {
     json: rows.map(listedJson),
@@ -28,9 +30,9 @@ export const list: CommandBody = async (input, context) => {
   };
 };
 
-/** Runs of tools are nobody's conversation: they show up only when they are asked for. */
+/** What programs run for themselves is nobody's conversation: it shows up only when it is asked for. */
 export function hiddenSources(input: CommandInput): Pick<ListOptions, "excludeSources"> {
-  return textFlag(input, "source") === undefined ? { excludeSources: ["tool"] } : {};
+  return textFlag(input, "source") === undefined ? { excludeSources: INTERNAL_SOURCES } : {};
 }
 
 /** A row without the prompt, which is long and the same in every line. `show` has it. */

@@ -33,7 +33,9 @@ export async function readTranscript(
 ): Promise<Transcript & { readonly total: number }> {
   const session = await store.getSession(id);
   if (session === null) throw new Error(`The session ${id} went away while it was read.`);
-  const messages = await store.getMessages(id, { includeInactive });
+  const messages = includeInactive
+    ? await store.getMessages(id, { includeInactive })
+    : (await store.getDisplayHistory(id)).filter(({ display_kind }) => display_kind !== "hidden");
   const tip = await store.getCompressionTip(id);
   const parent = await parentLink(store, session, tip);
   return {

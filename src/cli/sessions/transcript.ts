@@ -51,9 +51,10 @@ function headLines({ session, tip, parent }: Transcript, paint: Paint): string[]
 }
 
 function messageLines(message: MessageRow, { paint, isFull }: TranscriptOptions): string[] {
-  const { role, tool_name, timestamp, active, observed, tool_calls } = message;
+  const { role, tool_name, timestamp, active, compacted, observed, tool_calls } = message;
   const who = role === "tool" && tool_name !== null ? `tool ${tool_name}` : role;
-  const marks = [...(active ? [] : ["rewound"]), ...(observed ? ["overheard"] : [])];
+  const state = active ? [] : [compacted ? "compacted" : "rewound"];
+  const marks = [...state, ...(observed ? ["overheard"] : [])];
   const head = `${oneLine(who)}  ${absoluteTime(timestamp)}${marks.map((mark) => `  [${mark}]`).join("")}`;
   const text = messageText(message.content);
   const shown = role === "tool" && !isFull ? cut(text) : text;

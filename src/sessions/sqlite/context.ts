@@ -8,6 +8,8 @@ export type StoreContext = {
   readonly connection: Connection;
   readonly index: SearchIndex;
   readonly clock: Clock;
+  /** The profile whose home the file is in; null outside of any. Today's original lists by it. */
+  readonly profile: string | null;
   /** One line about data that could not be read as it should; never holds any of it. */
   warn(message: string): void;
 };

@@ -2,12 +2,14 @@
 import type { SessionFiles } from "../../home.ts";
 import { removeKeptResults } from "../result-files.ts";
 import type { SessionRow } from "../rows.ts";
-import type { Scope, SessionStore } from "../store.ts";
+import type { EditOptions, Scope, SessionStore } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { type StoreContext, seconds, visibleTo } from "./context.ts";
+import { byFile, featuresOf } from "./features.ts";
 import { allKeptResultIds, keptResults } from "./kept-results.ts";
+import { refuseDuringTurn, turnOf } from "./leases.ts";
 import { isContinuation, isVisible, mark } from "./lineage-sql.ts";
-import { SESSION_FIELDS } from "./sessions.ts";
+import { dropUnusedPrompt, promptHash, sessionFields } from "./sessions.ts";
 import { removeTranscripts } from "./transcripts.ts";
 
 const DAY_SECONDS = 86_400;
@@ -26,10 +28,12 @@ const DELEGATES = `
   FROM sessions s WHERE s.id IS NOT NULL AND ${isVisible("s")} AND ${IS_DELEGATE}
 `;
 const DELEGATE_CHILDREN = `SELECT s.id FROM sessions s WHERE s.parent_session_id = :id AND ${isVisible("s")} AND ${IS_DELEGATE}`;
-const CONTINUATIONS = `
+const CONTINUATIONS = byFile(
+  (file) => `
   SELECT c.id FROM sessions c JOIN sessions p ON p.id = c.parent_session_id
-  WHERE p.id = :id AND ${isContinuation("c", "p")} AND ${isVisible("c")}
-`;
+  WHERE p.id = :id AND ${isContinuation("c", "p", file)} AND ${isVisible("c")}
+`,
+);
 const EXISTS = "SELECT 1 FROM sessions WHERE id = :id";
 const ORPHAN_CHILDREN = "UPDATE sessions SET parent_session_id = NULL WHERE parent_session_id = :id";
 const DELETE_MESSAGES = "DELETE FROM messages WHERE session_id = :id";
@@ -49,8 +53,8 @@ const EMPTY = `
 const STILL_PRUNABLE =
   "SELECT 1 FROM sessions WHERE id = :id AND started_at < :before AND ended_at IS NOT NULL";
 const PRUNABLE = (fields: string) => `
-  SELECT ${fields} FROM sessions WHERE id IS NOT NULL AND started_at < :before AND ended_at IS NOT NULL
-    AND (:source IS NULL OR source = :source) ORDER BY started_at, id
+  SELECT ${fields} FROM sessions s WHERE s.id IS NOT NULL AND s.started_at < :before AND s.ended_at IS NOT NULL
+    AND (:source IS NULL OR s.source = :source) ORDER BY s.started_at, s.id
 `;
 
 export type DeletionOperations = Pick<
@@ -72,10 +76,17 @@ export function deletionOperations(context: StoreContext): DeletionOperations {
     seconds(clock) - (days !== undefined && days >= 0 ? days : DEFAULT_RETENTION_DAYS) * DAY_SECONDS;
 
   /** Sessions, their delegates and their files. How many of the ids there were. */
-  const remove = (ids: readonly string[], files: SessionFiles): Promise<number> =>
-    withFiles(context, files, async (gone) => {
+  const remove = (ids: readonly string[], options: SessionFiles & EditOptions): Promise<number> =>
+    withFiles(context, options, async (gone) => {
       let asked = 0;
-      const edges = await connection.read(() => delegateEdges(connection));
+      const { leaseHolder = "" } = options;
+      const refuse = (id: string) => refuseDuringTurn(connection, id, leaseHolder, seconds(clock));
+      // Before anything goes, so that not half of them are gone when one is in use; and again for what has changed since.
+      const edges = await connection.read(() => {
+        const found = delegateEdges(connection);
+        for (const id of withDelegates(connection, ids, found)) refuse(id);
+        return found;
+      });
       for (let start = 0; start < ids.length; start += SESSIONS_AT_ONCE) {
         const some = ids.slice(start, start + SESSIONS_AT_ONCE);
         const done = await connection.write(() => {
@@ -83,7 +94,7 @@ export function deletionOperations(context: StoreContext): DeletionOperations {
           const known = some.filter((id) => gone.sessions.has(id) || exists(connection, id));
           return {
             asked: known.length,
-            trees: known.map((id) => deleteTree(context, id, edges)),
+            trees: known.map((id) => deleteTree(context, id, edges, refuse)),
           };
         });
         asked += done.asked;
@@ -98,7 +109,13 @@ export function deletionOperations(context: StoreContext): DeletionOperations {
       const wanted = new Set(ids.filter((id): id is string => typeof id === "string"));
       return remove([...wanted], options);
     },
-    deleteSessionIfEmpty: (id) => connection.write(() => connection.run(DELETE_IF_EMPTY, { id }).changes > 0),
+    deleteSessionIfEmpty: (id) =>
+      connection.write(() => {
+        const prompt = promptHash(connection, id);
+        const isGone = connection.run(DELETE_IF_EMPTY, { id }).changes > 0;
+        if (isGone) dropUnusedPrompt(connection, prompt);
+        return isGone;
+      }),
     deleteEmptySessions: () =>
       connection.write(() => {
         const rows = connection.all<{ id: string }>(`SELECT id FROM ${EMPTY}`);
@@ -114,13 +131,14 @@ export function deletionOperations(context: StoreContext): DeletionOperations {
         const before = cutoff(options.olderThanDays);
         const values = { before, source: options.source ?? null };
         const { rows, edges } = await connection.read(() => ({
-          rows: connection.all<{ id: string }>(PRUNABLE("id"), values),
+          rows: connection.all<{ id: string }>(PRUNABLE("s.id"), values),
           edges: delegateEdges(connection),
         }));
         // A few per transaction: thousands at once would keep every other program waiting, one at a time the disk.
         // Meanwhile a session may have been taken up again, so each is looked at once more.
+        const isInTurn = (id: string) => turnOf(connection, id, seconds(clock)) !== undefined;
         const prune = (id: string) =>
-          connection.get(STILL_PRUNABLE, { id, before }) === undefined
+          connection.get(STILL_PRUNABLE, { id, before }) === undefined || isInTurn(id)
             ? NOTHING
             : deleteTree(context, id, edges);
         let pruned = 0;
@@ -136,7 +154,9 @@ export function deletionOperations(context: StoreContext): DeletionOperations {
     listPrunable: (options = {}) =>
       connection.read(() => {
         const values = { before: cutoff(options.olderThanDays), source: options.source ?? null };
-        return connection.all<SessionRow>(PRUNABLE(SESSION_FIELDS), values).map((row) => ({ ...row }));
+        return connection
+          .all<SessionRow>(PRUNABLE(sessionFields(featuresOf(connection))), values)
+          .map((row) => ({ ...row }));
       }),
     listDelegates: (ids, scope) =>
       connection.read(() => {
@@ -202,9 +222,15 @@ function briefly<T, R>(items: readonly T[], work: (item: T) => R): R[] {
 }
 
 /** Inside a transaction: the session and, transitively, its delegates. Everything that went. */
-function deleteTree({ connection, warn }: StoreContext, id: string, edges: Edges): Deleted {
+function deleteTree(
+  { connection, warn }: StoreContext,
+  id: string,
+  edges: Edges,
+  refuse: (id: string) => void = () => undefined,
+): Deleted {
   if (!exists(connection, id)) return NOTHING;
   const sessions = withDelegates(connection, [id], edges);
+  for (const each of sessions) refuse(each);
   const results = keptResults(connection, sessions, warn, { includeInactive: true }).map((kept) => kept.id);
   for (const each of sessions) deleteOne(connection, each);
   return { sessions, results };
@@ -246,15 +272,18 @@ function withDelegates(
     for (const child of connection.all<{ id: string }>(DELEGATE_CHILDREN, values)) found.add(child.id);
     // A run that was compacted goes on in sessions that carry no mark of their own.
     if (asked.has(id)) continue;
-    for (const next of connection.all<{ id: string }>(CONTINUATIONS, values)) found.add(next.id);
+    for (const next of connection.all<{ id: string }>(CONTINUATIONS(connection), values)) found.add(next.id);
   }
   return [...found];
 }
 
+/** Messages go before their session: what the original's index holds of them depends on it. */
 function deleteOne(connection: Connection, id: string): void {
+  const prompt = promptHash(connection, id);
   connection.run(ORPHAN_CHILDREN, { id });
   connection.run(DELETE_MESSAGES, { id });
   connection.run(DELETE_GOAL, { id });
   connection.run(DELETE_LOCK, { id });
   connection.run(DELETE_SESSION, { id });
+  dropUnusedPrompt(connection, prompt);
 }

@@ -13,7 +13,14 @@ import {
   TABLES,
   TITLE_INDEX,
 } from "./schema.ts";
-import { ACTIVITY, FILL_ACTIVITY, ORIGINS, OWN_TABLES, type SchemaObject } from "./side-tables.ts";
+import {
+  activityObjects,
+  fillActivity,
+  HAS_ACTIVITY,
+  ORIGINS,
+  OWN_TABLES,
+  type SchemaObject,
+} from "./side-tables.ts";
 import { UPGRADE_STEPS } from "./upgrade.ts";
 
 /** Below it the original's index lacks the tool columns. Its own upgrade throws the index away, and so does ours. */
@@ -30,7 +37,9 @@ export function isCurrent(db: DatabaseSync): boolean {
   const found = readSchema(db);
   return (
     isTheirPartCurrent(db, found) &&
-    [...ACTIVITY, ...ORIGINS, ...ownObjects(db, found)].every((object) => isAsWanted(found, object)) &&
+    [...activityObjects(hasActivity(db)), ...ORIGINS, ...ownObjects(db, found)].every((object) =>
+      isAsWanted(found, object),
+    ) &&
     isIndexCurrent(db)
   );
 }
@@ -135,10 +144,15 @@ function ensureTitleIndex(db: DatabaseSync): string[] {
 
 function ensureActivity(db: DatabaseSync): void {
   const found = readSchema(db);
-  if (ACTIVITY.every((object) => isAsWanted(found, object))) return;
+  const objects = activityObjects(hasActivity(db));
+  if (objects.every((object) => isAsWanted(found, object))) return;
   // Without all of its triggers it may have missed something.
-  replaceObjects(db, ACTIVITY);
-  db.exec(FILL_ACTIVITY);
+  replaceObjects(db, objects);
+  db.exec(fillActivity(hasActivity(db)));
+}
+
+function hasActivity(db: DatabaseSync): boolean {
+  return db.prepare(HAS_ACTIVITY).get() !== undefined;
 }
 
 function ensureObjects(db: DatabaseSync, objects: readonly SchemaObject[]): void {

@@ -3,7 +3,8 @@ import { takeCodePoints } from "../../lib/index.ts";
 import type { SessionRow } from "../rows.ts";
 import type { SessionStore } from "../store.ts";
 import type { StoreContext } from "./context.ts";
-import { findSession, SESSION_FIELDS } from "./sessions.ts";
+import { byFile } from "./features.ts";
+import { findSession, sessionFields } from "./sessions.ts";
 
 const MAX_ERROR_CHARS = 500;
 
@@ -14,9 +15,10 @@ const REQUEST = `
 const CLAIM = "UPDATE sessions SET handoff_state = 'running' WHERE id = :id AND handoff_state = 'pending'";
 const COMPLETE = "UPDATE sessions SET handoff_state = 'completed', handoff_error = NULL WHERE id = :id";
 const FAIL = "UPDATE sessions SET handoff_state = 'failed', handoff_error = :error WHERE id = :id";
-const PENDING = `
-  SELECT ${SESSION_FIELDS} FROM sessions WHERE handoff_state = 'pending' ORDER BY started_at, id
-`;
+const PENDING = byFile(
+  (file) =>
+    `SELECT ${sessionFields(file)} FROM sessions s WHERE s.handoff_state = 'pending' ORDER BY s.started_at, s.id`,
+);
 
 export type HandoffOperations = Pick<
   SessionStore,
@@ -48,6 +50,6 @@ export function handoffOperations({ connection }: StoreContext): HandoffOperatio
         return { state, platform, error };
       }),
     listPendingHandoffs: () =>
-      connection.read(() => connection.all<SessionRow>(PENDING).map((row) => ({ ...row }))),
+      connection.read(() => connection.all<SessionRow>(PENDING(connection)).map((row) => ({ ...row }))),
   };
 }

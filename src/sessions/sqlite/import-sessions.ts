@@ -7,18 +7,20 @@ import type { ImportOutcome, LongWork } from "../store.ts";
 import { fittingTitle } from "../titles.ts";
 import type { Connection } from "./connection.ts";
 import { finite } from "./context.ts";
+import { byFile, featuresOf, hasPromptTable } from "./features.ts";
 import { ImportLinks, type Pairing, pairWithStored } from "./import-links.ts";
 import { insertMessage } from "./messages.ts";
-import { columnList, SESSION_COLUMNS } from "./schema.ts";
-import { findSession, safeInteger } from "./sessions.ts";
+import { type Column, columnList, SESSION_COLUMNS } from "./schema.ts";
+import { findSession, safeInteger, sessionColumns, storePrompt } from "./sessions.ts";
 import { nextTitleInLineage } from "./titles.ts";
 
 /** The next message gets a higher id than all before, so one out of reach would put every later one there. */
 const LARGEST_KEPT_ID = 2 ** 48;
 
-const INSERT_SESSION = `
-  INSERT INTO sessions (${columnList(SESSION_COLUMNS)}) VALUES (${columnList(SESSION_COLUMNS, ":")})
-`;
+const INSERT_SESSION = byFile((file) => {
+  const columns = sessionColumns(file);
+  return `INSERT INTO sessions (${columnList(columns)}) VALUES (${columnList(columns, ":")})`;
+});
 const TITLE_TAKEN = "SELECT 1 FROM sessions WHERE title = :title";
 const MESSAGE_EXISTS = "SELECT 1 FROM messages WHERE id = :id";
 
@@ -73,8 +75,10 @@ function importOne(
   }
   const columns = session.messages.map((message) => toMessageColumns(message, { now, mode: "append" }));
   const title = freeTitle(connection, session.title);
-  const values = sessionValues(session, columns, now);
-  connection.run(INSERT_SESSION, { ...values, id, title, parent_session_id: null });
+  const file = featuresOf(connection);
+  const values = sessionValues(session, columns, now, sessionColumns(file));
+  const prompt = hasPromptTable(file) ? keptPrompt(connection, values.system_prompt) : {};
+  connection.run(INSERT_SESSION(connection), { ...values, ...prompt, id, title, parent_session_id: null });
   const pairing = insertMessages(connection, session, columns, links);
   links.link(session, pairing);
   return { kind: "imported", title, ...pairing };
@@ -90,13 +94,13 @@ function insertMessages(
   const moved = new Map<number, number>();
   const origins = new Map<number, number>();
   for (const [at, column] of columns.entries()) {
-    const { id: given, active } = messages[at] ?? {};
+    const { id: given, ...flags } = messages[at] ?? {};
     const originId = column.originId === null ? null : links.placeOf(column.originId);
     const stored = insertMessage(
       connection,
       id,
       { ...column, originId },
-      { active: active === 0 ? 0 : 1, ...(keepsIds && given !== undefined ? { id: given } : {}) },
+      { ...flags, ...(keepsIds && given !== undefined ? { id: given } : {}) },
     );
     if (given !== undefined && Number.isSafeInteger(given) && given !== stored) moved.set(given, stored);
     if (column.originId !== null) origins.set(stored, column.originId);
@@ -148,18 +152,29 @@ function sessionValues(
   session: ExportedSession,
   messages: readonly MessageColumns[],
   now: number,
+  known: readonly Column[],
 ): Record<string, string | number | null> {
   const given: Record<string, unknown> = { ...session };
   const values: Record<string, string | number | null> = {};
-  for (const { name, declaration } of SESSION_COLUMNS)
+  for (const { name, declaration } of known)
     values[name] = columnValue(given[name], declaration.split(" ")[0] ?? "");
   values.source ??= "unknown";
   values.started_at ??= now;
   values.message_count ??= messages.length;
   values.tool_call_count ??= messages.reduce((sum, { toolCallCount }) => sum + toolCallCount, 0);
-  for (const { name, declaration } of SESSION_COLUMNS)
-    if (declaration.includes("DEFAULT 0")) values[name] ??= 0;
+  for (const { name, declaration } of known)
+    if (declaration.includes("DEFAULT 0") || (declaration === "INTEGER" && !isOfJune.has(name)))
+      values[name] ??= 0;
   return values;
+}
+
+/** Columns of later versions that hold whole numbers all default to 0. */
+const isOfJune: ReadonlySet<string> = new Set(SESSION_COLUMNS.map(({ name }) => name));
+
+/** A hash from another file says nothing here unless its prompt comes along. */
+function keptPrompt(connection: Connection, prompt: string | number | null | undefined) {
+  const hash = typeof prompt === "string" ? storePrompt(connection, prompt) : null;
+  return { system_prompt: null, system_prompt_hash: hash };
 }
 
 function columnValue(value: unknown, type: string): string | number | null {

@@ -5,8 +5,9 @@ import type { Scope } from "../scope.ts";
 import type { SessionStore } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { type StoreContext, visibleTo } from "./context.ts";
+import { byFile, isShown } from "./features.ts";
 import { isVisible } from "./lineage-sql.ts";
-import { decodeRows, MESSAGE_FIELDS, MESSAGE_SOURCE } from "./messages.ts";
+import { decodeRows, MESSAGE_SOURCE, messageFields } from "./messages.ts";
 import { LARGEST } from "./readable-fields.ts";
 
 // As bytes: what follows a NUL in a text is invisible to most functions for texts. A note ends its row, so the last byte (in a
@@ -14,14 +15,17 @@ import { LARGEST } from "./readable-fields.ts";
 const NAMES_RESULT = `
   m.role = 'tool' AND substr(CAST(m.content AS BLOB), -1) IN (x'5d', x'22')
     AND instr(CAST(m.content AS BLOB), CAST(:sign AS BLOB)) > 0`;
-const OF_SESSION = `
-  SELECT ${MESSAGE_FIELDS} FROM ${MESSAGE_SOURCE}
+const OF_SESSION = byFile(
+  (file) => `
+  SELECT ${messageFields(file)} FROM ${MESSAGE_SOURCE}
   WHERE m.session_id = :session AND EXISTS (SELECT 1 FROM sessions s WHERE s.id = m.session_id AND ${isVisible("s")})
-    AND (:all OR m.active = 1) AND ${NAMES_RESULT} ORDER BY m.id
-`;
-const BETWEEN = `
-  SELECT ${MESSAGE_FIELDS} FROM ${MESSAGE_SOURCE} WHERE m.id > :after AND m.id <= :last AND ${NAMES_RESULT}
-`;
+    AND (:all OR ${isShown("m", file)}) AND ${NAMES_RESULT} ORDER BY m.id
+`,
+);
+const BETWEEN = byFile(
+  (file) =>
+    `SELECT ${messageFields(file)} FROM ${MESSAGE_SOURCE} WHERE m.id > :after AND m.id <= :last AND ${NAMES_RESULT}`,
+);
 // Ids can have gaps of any size, so steps are counted in rows.
 const END_OF_STEP = `
   SELECT MAX(MIN(id, ${LARGEST})) AS last, COUNT(*) AS rows
@@ -48,7 +52,7 @@ export function keptResults(
 ): KeptResult[] {
   const values = { ...visibleTo(options), all: options.includeInactive ? 1 : 0, sign: NOTE_SIGN };
   const rows = sessionIds.flatMap((session) =>
-    connection.all<StoredMessageRow>(OF_SESSION, { ...values, session }),
+    connection.all<StoredMessageRow>(OF_SESSION(connection), { ...values, session }),
   );
   return decodeRows(rows, warn).flatMap((row) => {
     const noted = notedResult(row.content, row.tool_call_id);
@@ -70,7 +74,7 @@ export async function allKeptResultIds(connection: Connection): Promise<Set<stri
       const values = { after, last: end?.last ?? after, sign: NOTE_SIGN };
       return {
         last: (end?.rows ?? 0) < STEP ? undefined : end?.last,
-        rows: connection.all<StoredMessageRow>(BETWEEN, values),
+        rows: connection.all<StoredMessageRow>(BETWEEN(connection), values),
       };
     });
     for (const { content, tool_call_id } of decodeRows(rows, () => undefined)) {

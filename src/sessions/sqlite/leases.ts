@@ -1,9 +1,16 @@
-// Leases: one process at a time works on a session. They run out by themselves, so a crash holds nobody up for long.
+// Leases: one process at a time works on a session. They run out by themselves, so a crash holds nobody up for long. Ours stand in a
+// table of our own, by session. Today's original keeps turns apart in another one, by conversation; where a file has that, we honour
+// its leases and hold one there besides ours.
 import { sessionError } from "../errors.ts";
+import { describeHolder, isDeadHere } from "../lease-holders.ts";
 import { checkSessionId } from "../session-id.ts";
-import type { HeldLease, LeaseOptions, SessionStore } from "../store.ts";
+import type { EditOptions, HeldLease, LeaseOptions, SessionStore } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { type StoreContext, seconds } from "./context.ts";
+import { byFile, featuresOf } from "./features.ts";
+import { MAX_CHAIN } from "./lineage.ts";
+import { isContinuation } from "./lineage-sql.ts";
+import { heldLock } from "./locks.ts";
 import { hasOwnTable } from "./own-tables.ts";
 import { SESSION_LEASES } from "./side-tables.ts";
 
@@ -19,6 +26,30 @@ const TAKE = `
 `;
 const PROLONG = `UPDATE ${TABLE} SET expires_at = :until WHERE session_id = :id AND holder = :holder`;
 const REMOVE = `DELETE FROM ${TABLE} WHERE session_id = :id AND holder = :holder`;
+
+const OF_HOLDER = `SELECT session_id AS id FROM ${TABLE} WHERE holder = :holder`;
+
+const TURNS = "session_turn_leases";
+const TURN = `SELECT holder, acquired_at, expires_at FROM ${TURNS} WHERE conversation_id = :key`;
+const DROP_TURN = `DELETE FROM ${TURNS} WHERE conversation_id = :key AND holder = :holder`;
+const SWEEP_TURNS = `DELETE FROM ${TURNS} WHERE expires_at < :forgotten`;
+const TAKE_TURN = `
+  INSERT INTO ${TURNS} (conversation_id, holder, acquired_at, expires_at) VALUES (:key, :holder, :now, :until)
+  ON CONFLICT (conversation_id) DO UPDATE SET expires_at = excluded.expires_at
+`;
+const OTHERS_TURNS = `SELECT 1 FROM ${TURNS} WHERE holder <> :holder AND expires_at >= :now LIMIT 1`;
+/** The first session of the conversation, as far back as compactions go: what the original's leases go by. */
+const CONVERSATION = byFile(
+  (file) => `
+  WITH RECURSIVE up(id, depth) AS (
+    SELECT :id, 0
+    UNION ALL
+    SELECT p.id, up.depth + 1 FROM up JOIN sessions c ON c.id = up.id JOIN sessions p ON p.id = c.parent_session_id
+    WHERE up.depth < ${MAX_CHAIN} AND p.end_reason = 'compression' AND ${isContinuation("c", "p", file)}
+  )
+  SELECT id FROM up ORDER BY depth DESC LIMIT 1
+`,
+);
 
 export type LeaseOperations = Pick<
   SessionStore,
@@ -41,17 +72,22 @@ export function leaseOperations({ connection, clock, warn }: StoreContext): Leas
     );
   };
   const remove = (id: string, holder: string): Promise<boolean> =>
-    connection.write(() => canKeep() && connection.run(REMOVE, { id, holder }).changes > 0);
+    connection.write(() => {
+      const isOurs = canKeep() && connection.run(REMOVE, { id, holder }).changes > 0;
+      return dropTurn(connection, id, holder, canKeep()) || isOurs;
+    });
 
   return {
     async acquireSessionLease(sessionId, holder, options) {
       const id = checkSessionId(sessionId);
       const outcome = await connection.write(() => {
-        if (!canKeep()) return undefined;
         const now = seconds(clock);
-        const held = connection.get<HeldLease>(LEASE, { id });
+        const held = canKeep() ? connection.get<HeldLease>(LEASE, { id }) : undefined;
         const isOurs = held?.holder === holder;
         if (held !== undefined && !isOurs && held.expires_at >= now) return { ...held };
+        const turn = claimTurn(connection, id, holder, now, ttlOf(options));
+        if (turn !== undefined) return turn;
+        if (!canKeep()) return undefined;
         connection.run(CLEAR, { id, forgotten: now - FORGOTTEN_SECONDS });
         connection.run(TAKE, {
           id,
@@ -66,8 +102,12 @@ export function leaseOperations({ connection, clock, warn }: StoreContext): Leas
     },
     async renewSessionLease(id, holder, options) {
       const outcome = await connection.write(() => {
-        if (!canKeep()) return undefined;
-        return connection.run(PROLONG, { id, holder, until: seconds(clock) + ttlOf(options) }).changes > 0;
+        const now = seconds(clock);
+        const isKept = canKeep();
+        if (isKept && connection.run(PROLONG, { id, holder, until: now + ttlOf(options) }).changes === 0)
+          return false;
+        if (claimTurn(connection, id, holder, now, ttlOf(options)) !== undefined) return false;
+        return isKept ? true : undefined;
       });
       if (outcome === undefined) warnOnce();
       return outcome ?? true;
@@ -77,8 +117,10 @@ export function leaseOperations({ connection, clock, warn }: StoreContext): Leas
     },
     getSessionLease: (id) =>
       connection.read(() => {
+        const now = seconds(clock);
         const held = canKeep() ? connection.get<HeldLease>(LEASE, { id }) : undefined;
-        return held !== undefined && held.expires_at >= seconds(clock) ? { ...held } : null;
+        const own = held !== undefined && held.expires_at >= now ? { ...held } : null;
+        return othersTurn(connection, id, own?.holder ?? "", now) ?? own;
       }),
     breakSessionLease: (id, holder) => remove(id, holder),
   };
@@ -86,16 +128,103 @@ export function leaseOperations({ connection, clock, warn }: StoreContext): Leas
 
 /** Within a write. A lease that ran out and that nobody has taken is still the last holder's. Throws `lease-lost`. */
 export function requireLease(connection: Connection, id: string, holder: string, now: number): void {
-  if (!hasOwnTable(connection, SESSION_LEASES)) return;
-  const held = connection.get<HeldLease>(LEASE, { id });
-  if (held === undefined || held.holder === holder || held.expires_at < now) return;
+  const held = hasOwnTable(connection, SESSION_LEASES) ? connection.get<HeldLease>(LEASE, { id }) : undefined;
+  const isOthers = held !== undefined && held.holder !== holder && held.expires_at >= now;
+  const other = isOthers ? held : othersTurn(connection, id, holder, now);
+  if (other === undefined) return;
   throw sessionError(
     "lease-lost",
-    `Session '${id}' is being worked on by another process (${held.holder}).`,
+    `Session '${id}' is being worked on by another process (${other.holder}).`,
     {
       hint: "Read the session again before writing to it.",
     },
   );
+}
+
+/**
+ * Within a write, before rows that others may be working with are changed: no turn of another process is running in the
+ * conversation, and none compacts it. Throws `session-busy`.
+ */
+export function refuseIfBusy(
+  connection: Connection,
+  id: string,
+  { leaseHolder = "" }: EditOptions,
+  now: number,
+): void {
+  refuseDuringTurn(connection, id, leaseHolder, now);
+  if (!featuresOf(connection).isToday) return;
+  const lock = heldLock(connection, id, now);
+  if (lock !== undefined && lock.holder !== leaseHolder && !isDeadHere(lock.holder))
+    throw busy(id, "is being compacted by", lock);
+}
+
+/** The same as far as turns go. */
+export function refuseDuringTurn(connection: Connection, id: string, leaseHolder: string, now: number): void {
+  const turn = othersTurn(connection, id, leaseHolder, now);
+  if (turn !== undefined) throw busy(id, "has a turn running in", turn);
+}
+
+/** Of any process. */
+export function turnOf(connection: Connection, id: string, now: number): HeldLease | undefined {
+  return othersTurn(connection, id, "", now);
+}
+
+function busy(id: string, what: string, { holder, expires_at }: HeldLease) {
+  const until = new Date(Math.min(expires_at * 1000, LAST_DATE_MS)).toISOString();
+  return sessionError(
+    "session-busy",
+    `Session '${id}' ${what} ${describeHolder(holder)}, which holds it until ${until} unless it prolongs that. Nothing was changed.`,
+    { hint: "Wait until the other process is done, or end it, and try again." },
+  );
+}
+
+const LAST_DATE_MS = 8.64e15;
+
+/** Undefined when the turn of this conversation is the holder's; otherwise whose it is. */
+function claimTurn(
+  connection: Connection,
+  id: string,
+  holder: string,
+  now: number,
+  ttl: number,
+): HeldLease | undefined {
+  if (!featuresOf(connection).tables.has(TURNS)) return undefined;
+  const key = conversationOf(connection, id);
+  const held = connection.get<HeldLease>(TURN, { key });
+  if (held !== undefined && held.holder !== holder) {
+    if (isLive(held, now)) return { ...held };
+    connection.run(DROP_TURN, { key, holder: held.holder });
+  }
+  connection.run(SWEEP_TURNS, { forgotten: now - FORGOTTEN_SECONDS });
+  connection.run(TAKE_TURN, { key, holder, now, until: now + ttl });
+  return undefined;
+}
+
+/** A compaction moves a holder from one session of the conversation to the next: the turn ends with the last of them. */
+function dropTurn(connection: Connection, id: string, holder: string, hasLeases: boolean): boolean {
+  if (!featuresOf(connection).tables.has(TURNS)) return false;
+  const key = conversationOf(connection, id);
+  const others = hasLeases ? connection.all<{ id: string }>(OF_HOLDER, { holder }) : [];
+  const isGoingOn = others.some((other) => conversationOf(connection, other.id) === key);
+  // A session that is about to become a continuation has had a key of its own.
+  const keys = new Set(isGoingOn ? [id] : [id, key]);
+  if (isGoingOn) keys.delete(key);
+  return [...keys].map((each) => connection.run(DROP_TURN, { key: each, holder }).changes).some(Boolean);
+}
+
+function othersTurn(connection: Connection, id: string, holder: string, now: number): HeldLease | undefined {
+  if (!featuresOf(connection).tables.has(TURNS)) return undefined;
+  if (connection.get(OTHERS_TURNS, { holder, now }) === undefined) return undefined;
+  const held = connection.get<HeldLease>(TURN, { key: conversationOf(connection, id) });
+  return held !== undefined && held.holder !== holder && isLive(held, now) ? { ...held } : undefined;
+}
+
+function isLive({ holder, expires_at }: HeldLease, now: number): boolean {
+  return expires_at >= now && !isDeadHere(holder);
+}
+
+function conversationOf(connection: Connection, id: string): string {
+  return connection.get<{ id: string }>(CONVERSATION(connection), { id })?.id ?? id;
 }
 
 function ttlOf(options: LeaseOptions | undefined): number {

@@ -8,19 +8,20 @@ import type { BranchOptions, ContinueOptions, NewLineageSession, Scope, SessionS
 import { sanitizeTitle } from "../titles.ts";
 import type { Connection } from "./connection.ts";
 import { isPossibleId, type StoreContext, seconds, visibleTo } from "./context.ts";
-import { isContinuation, isVisible } from "./lineage-sql.ts";
+import { byFile, featuresOf } from "./features.ts";
+import { continuationOrder, isContinuation, isReset, isVisible, mark } from "./lineage-sql.ts";
 import { lockHolder } from "./locks.ts";
 import {
-  ADD_TO_COUNTERS,
+  addToCounters,
   appendColumns,
+  copiedColumns,
   INSERT_ORIGIN,
   type ReadOptions,
-  readInTimeOrder,
+  readAsReplayed,
   toAppend,
 } from "./messages.ts";
 import { readOwnPrompt, writeOwnPrompt } from "./own-prompts.ts";
-import { columnList, MESSAGE_COLUMNS } from "./schema.ts";
-import { findSession, insertSession } from "./sessions.ts";
+import { endSession, findSession, insertSession } from "./sessions.ts";
 import { nextTitleInLineage, writeTitle } from "./titles.ts";
 
 /** Of continuations. The original stops at 100, where a small window takes a long conversation in a few days; the rest would be out of reach. */
@@ -31,18 +32,21 @@ const MAX_RESUME_STEPS = 32;
 const UNSEEN = (walk: string, id: string) => `instr(${walk}.path, char(10) || ${id} || char(10)) = 0`;
 const GROW = (walk: string, id: string) => `${walk}.path || ${id} || char(10)`;
 
-const TIP = `
+const TIP = byFile(
+  (file) => `
   WITH RECURSIVE chain(id, depth, path) AS (
     SELECT id, 0, char(10) || id || char(10) FROM sessions s WHERE id = :id AND ${isVisible("s")}
     UNION ALL
     SELECT c.id, chain.depth + 1, ${GROW("chain", "c.id")}
     FROM chain JOIN sessions p ON p.id = chain.id JOIN sessions c ON c.id = (
-      SELECT k.id FROM sessions k WHERE k.parent_session_id = p.id AND ${isContinuation("k", "p")} AND ${isVisible("k")}
-      ORDER BY k.started_at DESC, k.id DESC LIMIT 1)
+      SELECT k.id FROM sessions k LEFT JOIN hermes_memory_activity a ON a.session_id = k.id
+      WHERE k.parent_session_id = p.id AND ${isContinuation("k", "p", file)} AND ${isVisible("k")}
+      ORDER BY ${continuationOrder("k", "a", file)} LIMIT 1)
     WHERE chain.depth < ${MAX_CHAIN} AND ${UNSEEN("chain", "c.id")}
   )
   SELECT id FROM chain ORDER BY depth DESC LIMIT 1
-`;
+`,
+);
 
 const ANCESTORS = `
   WITH RECURSIVE up(id, depth, path) AS (
@@ -64,27 +68,34 @@ const DESCENDANTS = `
   SELECT id FROM down
 `;
 
-const NEXT_TO_RESUME = `
-  SELECT id, EXISTS (SELECT 1 FROM messages WHERE session_id = s.id) AS has_messages FROM sessions s
-  WHERE parent_session_id = :id AND ${isVisible("s")} ORDER BY started_at DESC, id DESC LIMIT 1
-`;
+const NEXT_TO_RESUME = byFile((file) => {
+  const isOther = [
+    ...(["_branched_from", "_delegate_from"] as const).map((key) => `${mark("s", key)} IS p.id`),
+    isReset("s", "p", file),
+    "s.source = 'tool'",
+  ].join(" OR ");
+  return `
+    SELECT s.id, EXISTS (SELECT 1 FROM messages WHERE session_id = s.id) AS has_messages
+    FROM sessions s JOIN sessions p ON p.id = s.parent_session_id
+    WHERE p.id = :id AND ${isVisible("s")} ${file.isToday ? `AND NOT (${isOther})` : ""}
+    ORDER BY s.started_at DESC, s.id DESC LIMIT 1
+  `;
+});
 const HAS_MESSAGES = "SELECT 1 FROM messages WHERE session_id = :id LIMIT 1";
 const EXACT = `SELECT id FROM sessions s WHERE id = :text AND ${isVisible("s")}`;
 const BY_PREFIX = `
   SELECT id FROM sessions s WHERE id >= :text AND id < :text || char(0x10ffff) AND ${isVisible("s")} LIMIT 2
 `;
 const END_COMPRESSED = "UPDATE sessions SET ended_at = :now, end_reason = 'compression' WHERE id = :id";
-const END = "UPDATE sessions SET ended_at = :now, end_reason = :reason WHERE id = :id AND ended_at IS NULL";
-
 const ROWS_TO_COPY = `
   SELECT id, CASE WHEN tool_calls IS NULL THEN 0
     WHEN json_valid(tool_calls) AND json_type(tool_calls) = 'array' THEN json_array_length(tool_calls) ELSE 1 END AS calls
   FROM messages WHERE session_id = :from AND active = 1 AND id <= :until ORDER BY id
 `;
-const COPIED = columnList(MESSAGE_COLUMNS.filter(({ name }) => name !== "id" && name !== "session_id"));
-const COPY_ROW = `
-  INSERT INTO messages (session_id, ${COPIED}) SELECT :to, ${COPIED} FROM messages WHERE id = :id
-`;
+const COPY_ROW = byFile((file) => {
+  const copied = copiedColumns(file).join(", ");
+  return `INSERT INTO messages (session_id, ${copied}) SELECT :to, ${copied} FROM messages WHERE id = :id`;
+});
 
 export type LineageOperations = Pick<
   SessionStore,
@@ -97,7 +108,8 @@ export type LineageOperations = Pick<
   | "branchSession"
 >;
 
-export function lineageOperations({ connection, clock }: StoreContext): LineageOperations {
+export function lineageOperations(context: StoreContext): LineageOperations {
+  const { connection, clock } = context;
   return {
     getCompressionTip: (id, scope) => connection.read(() => tipOf(connection, id, scope)),
     getLineageRoot: (id, scope) => connection.read(() => ancestorsOf(connection, id, scope)[0] ?? id),
@@ -131,9 +143,9 @@ export function lineageOperations({ connection, clock }: StoreContext): LineageO
         if (options.lockHolder !== undefined) requireLock(connection, parentId, options.lockHolder, at);
         refuseSecondContinuation(connection, parent);
         connection.run(END_COMPRESSED, { id: parentId, now: at });
-        insertChild(connection, id, parent, options, { [MARK_KEYS.compressedFrom]: parentId }, at);
-        const title = parent.title === null ? null : nextTitleInLineage(connection, parent.title);
-        if (title !== null) writeTitle(connection, id, title);
+        insertChild(context, id, parent, options, { [MARK_KEYS.compressedFrom]: parentId }, at);
+        const title = parent.title === null ? null : nextTitleInLineage(connection, parent.title, parent);
+        if (title !== null) writeTitle(connection, id, title, parent.title_source ?? null);
         return { id, title, messageIds: appendColumns(connection, id, columns) };
       });
     },
@@ -143,12 +155,12 @@ export function lineageOperations({ connection, clock }: StoreContext): LineageO
       return connection.write((): NewLineageSession => {
         const at = seconds(clock);
         const parent = requireSession(connection, parentId);
-        if (options.endParent !== undefined)
-          connection.run(END, { id: parentId, now: at, reason: options.endParent });
+        if (options.endParent !== undefined) endSession(connection, parentId, options.endParent, at);
         const ownPrompt = options.ownPrompt ?? readOwnPrompt(connection, parentId) ?? undefined;
-        insertChild(connection, id, parent, { ownPrompt }, { [MARK_KEYS.branchedFrom]: parentId }, at);
-        const title = wanted ?? nextTitleInLineage(connection, parent.title ?? "branch");
-        writeTitle(connection, id, title);
+        insertChild(context, id, parent, { ownPrompt }, { [MARK_KEYS.branchedFrom]: parentId }, at);
+        const title = wanted ?? nextTitleInLineage(connection, parent.title ?? "branch", parent);
+        const ofParent = parent.title === null ? "branch_fallback" : "branch";
+        writeTitle(connection, id, title, wanted === null ? ofParent : "user");
         return { id, title, messageIds: copyMessages(connection, parentId, id, options) };
       });
     },
@@ -156,7 +168,7 @@ export function lineageOperations({ connection, clock }: StoreContext): LineageO
 }
 
 export function tipOf(connection: Connection, id: string, scope?: Scope): string {
-  return connection.get<{ id: string }>(TIP, { id, ...visibleTo(scope) })?.id ?? id;
+  return connection.get<{ id: string }>(TIP(connection), { id, ...visibleTo(scope) })?.id ?? id;
 }
 
 /** Root first, the session itself last; empty for an unknown one. */
@@ -173,7 +185,7 @@ export function readAncestry(
   const segments = ancestorsOf(connection, id, options).map((session) => ({
     isBranch:
       readMarks(findSession(connection, session, options)?.model_config ?? null).branchedFrom !== undefined,
-    rows: readInTimeOrder(connection, session, options),
+    rows: readAsReplayed(connection, session, options),
   }));
   const shown = segments.map(({ rows }, at) => {
     const child = segments[at + 1];
@@ -193,29 +205,40 @@ function upToFork(
   return copied.length === 0 ? rows : rows.filter((row) => row.id <= fork);
 }
 
-/** Compaction can leave an empty session whose child holds the messages; a person resuming it means the child. */
+/**
+ * June: compaction can leave an empty session whose child holds the messages; a person resuming it means the child. Today: the tip of
+ * the conversation, and from there the last of its children that has messages.
+ */
 function resumable(connection: Connection, id: string, scope?: Scope): string {
+  const isToday = featuresOf(connection).isToday;
   if (connection.get(EXACT, { text: id, ...visibleTo(scope) }) === undefined) return id;
-  if (connection.get(HAS_MESSAGES, { id }) !== undefined) return id;
-  let current = id;
+  if (!isToday && connection.get(HAS_MESSAGES, { id }) !== undefined) return id;
+  let current = isToday ? tipOf(connection, id, scope) : id;
+  let found = isToday ? current : id;
+  const seen = new Set([current]);
   for (let step = 0; step < MAX_RESUME_STEPS; step += 1) {
     const values = { id: current, ...visibleTo(scope) };
-    const next = connection.get<{ id: string; has_messages: number }>(NEXT_TO_RESUME, values);
-    if (next === undefined) return id;
-    if (next.has_messages === 1) return next.id;
+    const next = connection.get<{ id: string; has_messages: number }>(NEXT_TO_RESUME(connection), values);
+    if (next === undefined || seen.has(next.id)) break;
+    if (next.has_messages === 1) {
+      found = next.id;
+      if (!isToday) break;
+    }
     current = next.id;
+    seen.add(current);
   }
-  return id;
+  return found;
 }
 
 function insertChild(
-  connection: Connection,
+  context: StoreContext,
   id: string,
   parent: SessionRow,
   options: Pick<ContinueOptions, "model" | "systemPrompt" | "ownPrompt">,
   marks: Record<string, string>,
   at: number,
 ): void {
+  const { connection } = context;
   if (findSession(connection, id) !== null) {
     throw sessionError(
       "bad-session-id",
@@ -230,7 +253,7 @@ function insertChild(
   const { ownPrompt } = options;
   const systemPrompt = ownPrompt?.text ?? options.systemPrompt ?? null;
   const row = { source, model: options.model ?? model, modelConfig, systemPrompt, parentSessionId };
-  insertSession(connection, id, row, at);
+  insertSession(context, id, row, at);
   if (ownPrompt !== undefined) writeOwnPrompt(connection, id, ownPrompt, at);
 }
 
@@ -249,12 +272,12 @@ function copyMessages(
   }
   const rows = connection.all<{ id: number; calls: number }>(ROWS_TO_COPY, { from, until });
   const ids = rows.map(({ id }) => {
-    const { lastId } = connection.run(COPY_ROW, { id, to });
+    const { lastId } = connection.run(COPY_ROW(connection), { id, to });
     connection.run(INSERT_ORIGIN, { id: lastId, origin: id });
     return lastId;
   });
   const calls = rows.reduce((sum, row) => sum + row.calls, 0);
-  connection.run(ADD_TO_COUNTERS, { session: to, messages: ids.length, calls });
+  addToCounters(connection, to, { messages: ids.length, calls }, null);
   return ids;
 }
 

@@ -1,40 +1,39 @@
 // Listings. Each walks an index in the order asked for and stops when it has enough rows, so a page costs as much in a
 // database of a million messages as in a small one.
 import { decodeContent } from "../content.ts";
-import { sessionPreview } from "../previews.ts";
+import { sessionPreview, withoutSummary } from "../previews.ts";
 import type { ActiveSession, ListedSession, SessionRow } from "../rows.ts";
 import type { ListOptions, Scope, SessionStore } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { count, EVERYBODY, type StoreContext, visibleTo } from "./context.ts";
+import { byFile, type FileFeatures, featuresOf, isSearchable } from "./features.ts";
 import { MAX_CHAIN, tipOf } from "./lineage.ts";
 import { isContinuation, isListable, isVisible } from "./lineage-sql.ts";
-import { readableFields } from "./readable-fields.ts";
-import { SESSION_COLUMNS } from "./schema.ts";
-import { findSession, SESSION_FIELDS, sessionFilter } from "./sessions.ts";
-
-const FIELDS = readableFields(SESSION_COLUMNS, "s.");
+import { findSession, sessionFields, sessionFilter, shownTo } from "./sessions.ts";
 
 /** Up along continuations: the row a conversation is listed under. */
-const ROOT_OF = (id: string) => `(
+const ROOT_OF = (id: string, file: FileFeatures) => `(
   WITH RECURSIVE up(id, depth) AS (
     SELECT ${id}, 0
     UNION ALL
     SELECT p.id, up.depth + 1 FROM up JOIN sessions c ON c.id = up.id JOIN sessions p ON p.id = c.parent_session_id
-    WHERE up.depth < ${MAX_CHAIN} AND ${isContinuation("c", "p")} AND ${isVisible("p")}
+    WHERE up.depth < ${MAX_CHAIN} AND ${isContinuation("c", "p", file)} AND ${isVisible("p")}
   )
   SELECT id FROM up ORDER BY depth DESC LIMIT 1)`;
 
 /** Down along continuations: every session of the conversation, the root included. */
-const CHAIN = `
+const CHAIN = byFile(
+  (file) => `
   WITH RECURSIVE chain(id, depth) AS (
     SELECT :root, 0
     UNION ALL
     SELECT c.id, chain.depth + 1 FROM chain JOIN sessions p ON p.id = chain.id
       JOIN sessions c ON c.parent_session_id = p.id
-    WHERE chain.depth < ${MAX_CHAIN} AND ${isContinuation("c", "p")} AND ${isVisible("c")}
+    WHERE chain.depth < ${MAX_CHAIN} AND ${isContinuation("c", "p", file)} AND ${isVisible("c")}
   )
   SELECT DISTINCT id FROM chain
-`;
+`,
+);
 
 /** How an id is compared with what was asked for. SQLite's `lower` knows ASCII alone, as the rule wants it. */
 const FITS = {
@@ -54,32 +53,38 @@ const HITS_WITH_RELATIVES = (fit: Fit) => `
 `;
 
 /** Sessions whose id does not fit, but that of another one of their conversation does. */
-const RELATIVES = (fit: Fit) => `(
+const RELATIVES = (fit: Fit, file: FileFeatures) => `(
   WITH RECURSIVE family(id) AS (
-    SELECT ${ROOT_OF("hit.id")} FROM (${HITS_WITH_RELATIVES(fit)}) hit
+    SELECT ${ROOT_OF("hit.id", file)} FROM (${HITS_WITH_RELATIVES(fit)}) hit
     UNION
     SELECT c.id FROM family JOIN sessions p ON p.id = family.id JOIN sessions c ON c.parent_session_id = p.id
-    WHERE ${isContinuation("c", "p")} AND ${isVisible("c")}
+    WHERE ${isContinuation("c", "p", file)} AND ${isVisible("c")}
   )
   SELECT id FROM family)`;
 
 /** Sessions that go on in one whose id fits. */
-const FORERUNNERS = (fit: Fit) => `(
+const FORERUNNERS = (fit: Fit, file: FileFeatures) => `(
   WITH RECURSIVE back(id) AS (
     SELECT hit.id FROM (${HITS_WITH_RELATIVES(fit)}) hit
     UNION
     SELECT p.id FROM back JOIN sessions c ON c.id = back.id JOIN sessions p ON p.id = c.parent_session_id
-    WHERE ${isContinuation("c", "p")} AND ${isVisible("p")}
+    WHERE ${isContinuation("c", "p", file)} AND ${isVisible("p")}
   )
   SELECT id FROM back)`;
 
+/** A conversation that was compacted again and again may begin with as many summaries. */
+const MOST_SUMMARIES = 8;
 const LAST_ACTIVE = "SELECT last_active FROM hermes_memory_activity WHERE session_id = :id";
-const FIRST_USER_MESSAGE = `
-  SELECT content FROM messages WHERE session_id = :id AND role = 'user' AND content IS NOT NULL AND active = 1
-  ORDER BY timestamp, id LIMIT 1
-`;
-const RECENT = (conditions: string) => `
-  SELECT ${FIELDS}, a.last_active FROM hermes_memory_activity a JOIN sessions s ON s.id = a.session_id
+/** What a compaction within the session put away counts: the preview is the true beginning. */
+const USER_MESSAGES = byFile(
+  (file) => `
+  SELECT m.content FROM messages m
+  WHERE m.session_id = :id AND m.role = 'user' AND m.content IS NOT NULL AND ${isSearchable("m", file)}
+  ORDER BY m.timestamp, m.id LIMIT ${MOST_SUMMARIES}
+`,
+);
+const RECENT = (conditions: string, file: FileFeatures) => `
+  SELECT ${sessionFields(file)}, a.last_active FROM hermes_memory_activity a JOIN sessions s ON s.id = a.session_id
   WHERE ${isVisible("s")} ${conditions} ORDER BY a.last_active DESC, s.started_at DESC, s.id DESC
 `;
 const IDS = `
@@ -88,11 +93,15 @@ const IDS = `
     AND (:prefix IS NULL OR (s.id >= :prefix AND s.id < :prefix || char(0x10ffff)))
   ORDER BY a.last_active DESC, s.started_at DESC, s.id DESC LIMIT :limit
 `;
-const CRON_RUNS = `
-  SELECT ${SESSION_FIELDS} FROM sessions s WHERE source = 'cron' AND id >= :from AND id < :to AND ${isVisible("s")}
-  ORDER BY started_at DESC, id DESC LIMIT :limit OFFSET :offset
-`;
-const SET_ARCHIVED = "UPDATE sessions SET archived = :archived WHERE id = :id AND archived <> :archived";
+const CRON_RUNS = byFile(
+  (file) => `
+  SELECT ${sessionFields(file)} FROM sessions s
+  WHERE s.source = 'cron' AND s.id >= :from AND s.id < :to AND ${isVisible("s")}
+  ORDER BY s.started_at DESC, s.id DESC LIMIT :limit OFFSET :offset
+`,
+);
+type Flag = "archived" | "pinned" | "hidden";
+const SET_FLAG = (flag: Flag) => `UPDATE sessions SET ${flag} = :value WHERE id = :id AND ${flag} <> :value`;
 
 export type ListingOperations = Pick<
   SessionStore,
@@ -102,6 +111,8 @@ export type ListingOperations = Pick<
   | "searchSessionsById"
   | "listCronJobRuns"
   | "setSessionArchived"
+  | "setSessionHidden"
+  | "setSessionPinned"
 >;
 
 export function listingOperations(context: StoreContext): ListingOperations {
@@ -120,22 +131,30 @@ export function listingOperations(context: StoreContext): ListingOperations {
           limit: count(options.limit, 20),
           offset: count(options.offset, 0),
         };
-        return connection.all<SessionRow>(CRON_RUNS, values).map((row) => describe(context, row));
+        return connection
+          .all<SessionRow>(CRON_RUNS(connection), values)
+          .map((row) => describe(context, shownTo(connection, row, visibleTo(options))));
       }),
     setSessionArchived: (id, archived) =>
+      connection.write(() => setFlag(connection, id, "archived", archived)),
+    setSessionPinned: (id, pinned) =>
       connection.write(() => {
-        if (findSession(connection, id) === null) return false;
-        const root = connection.get<{ root: string }>(`SELECT ${ROOT_OF(":id")} AS root`, {
-          id,
-          ...EVERYBODY,
-        });
-        const chain = connection.all<{ id: string }>(CHAIN, { root: root?.root ?? id, ...EVERYBODY });
-        const changes = chain.map((row) =>
-          connection.run(SET_ARCHIVED, { id: row.id, archived: archived ? 1 : 0 }),
-        );
-        return changes.some((change) => change.changes > 0);
+        if (pinned) setFlag(connection, id, "hidden", false);
+        return setFlag(connection, id, "pinned", pinned);
       }),
+    setSessionHidden: (id, hidden) => connection.write(() => setFlag(connection, id, "hidden", hidden)),
   };
+}
+
+/** Of every session of the conversation. True when any row changed. */
+function setFlag(connection: Connection, id: string, flag: Flag, isSet: boolean): boolean {
+  const file = featuresOf(connection);
+  if (!file.sessions.has(flag) || findSession(connection, id) === null) return false;
+  const sql = `SELECT ${ROOT_OF(":id", file)} AS root`;
+  const root = connection.get<{ root: string }>(sql, { id, ...EVERYBODY })?.root ?? id;
+  const chain = connection.all<{ id: string }>(CHAIN(connection), { root, ...EVERYBODY });
+  const changes = chain.map((row) => connection.run(SET_FLAG(flag), { id: row.id, value: isSet ? 1 : 0 }));
+  return changes.some((change) => change.changes > 0);
 }
 
 export function listIds(
@@ -164,8 +183,10 @@ function searchSessions(
     offset: count(options.offset, 0),
     ...(options.source === undefined ? {} : { source: options.source }),
   };
-  const sql = `${RECENT(`${source} ${ofUser(options, "a")}`)} LIMIT :limit OFFSET :offset`;
-  return connection.all<ActiveSession>(sql, values).map((row) => ({ ...row }));
+  const conditions = `${source} ${ofUser(options, "a")}`;
+  const sql = `${RECENT(conditions, featuresOf(connection))} LIMIT :limit OFFSET :offset`;
+  const visible = visibleTo(options);
+  return connection.all<ActiveSession>(sql, values).map((row) => shownTo(connection, row, visible));
 }
 
 function listRich(context: StoreContext, options: ListOptions): ListedSession[] {
@@ -198,13 +219,17 @@ function present(context: StoreContext, row: SessionRow, options: ListOptions): 
 }
 
 function rootsByStart(connection: Connection, options: ListOptions, enough: number): SessionRow[] {
-  const { where, values } = sessionFilter(options, "s");
-  const listable = options.includeChildren ? "" : `AND ${isListable("s")}`;
+  const file = featuresOf(connection);
+  const { where, values } = sessionFilter(options, "s", file);
+  const listable = options.includeChildren ? "" : `AND ${isListable("s", file)}`;
   const sql = `
-    SELECT ${FIELDS} FROM sessions s WHERE s.id IS NOT NULL AND ${where} ${listable}
+    SELECT ${sessionFields(file)} FROM sessions s WHERE s.id IS NOT NULL AND ${where} ${listable}
     ORDER BY s.started_at DESC, s.id DESC LIMIT :enough
   `;
-  return connection.all<SessionRow>(sql, { ...values, enough });
+  const visible = visibleTo(options);
+  return connection
+    .all<SessionRow>(sql, { ...values, enough })
+    .map((row) => shownTo(connection, row, visible));
 }
 
 /** Which ids of a conversation are wanted; `query` in lower case. */
@@ -225,15 +250,16 @@ function rootsByActivity(
   enough: number,
   wanted?: Wanted,
 ): string[] {
-  const { where, values } = sessionFilter(options, "s");
-  const listable = options.includeChildren ? "" : `AND ${isListable("s")}`;
+  const file = featuresOf(connection);
+  const { where, values } = sessionFilter(options, "s", file);
+  const listable = options.includeChildren ? "" : `AND ${isListable("s", file)}`;
   const root = options.includeChildren
     ? "h.session_id"
-    : `CASE WHEN x.parent_session_id IS NULL THEN x.id ELSE ${ROOT_OF("x.id")} END`;
+    : `CASE WHEN x.parent_session_id IS NULL THEN x.id ELSE ${ROOT_OF("x.id", file)} END`;
   const sql = `
     SELECT s.id, s.started_at, h.last_active
     FROM hermes_memory_activity h JOIN sessions x ON x.id = h.session_id JOIN sessions s ON s.id = ${root}
-    WHERE ${where} ${listable} AND ${isVisible("x")} ${ofUser(options, "h")} ${wanted ? hasWantedId(wanted, options) : ""}
+    WHERE ${where} ${listable} AND ${isVisible("x")} ${ofUser(options, "h")} ${wanted ? hasWantedId(wanted, options, file) : ""}
     ORDER BY h.last_active DESC, h.session_id DESC
   `;
   type Root = { readonly id: string; readonly started_at: number; readonly last_active: number };
@@ -257,8 +283,8 @@ function rootsByActivity(
 }
 
 /** The plus keeps SQLite from looking up each of them and sorting: the walk goes in its own order. */
-function hasWantedId({ fit }: Wanted, { includeChildren }: ListOptions): string {
-  const others = includeChildren ? FORERUNNERS(fit) : RELATIVES(fit);
+function hasWantedId({ fit }: Wanted, { includeChildren }: ListOptions, file: FileFeatures): string {
+  const others = includeChildren ? FORERUNNERS(fit, file) : RELATIVES(fit, file);
   return `AND (${FITS[fit]} OR +h.session_id IN ${others})`;
 }
 
@@ -268,9 +294,25 @@ function ofUser(scope: Scope, activity: string): string {
 }
 
 function describe({ connection, warn }: StoreContext, row: SessionRow): ListedSession {
-  const first = connection.get<{ content: string | Uint8Array }>(FIRST_USER_MESSAGE, { id: row.id });
-  const preview = first === undefined ? "" : sessionPreview(decodeContent(first.content, warn));
-  return { ...row, preview, last_active: lastActive(connection, row) };
+  const messages = connection.iterate<{ content: string | Uint8Array }>(USER_MESSAGES(connection), {
+    id: row.id,
+  });
+  const isToday = featuresOf(connection).isToday;
+  let preview = "";
+  for (const { content } of messages) {
+    const said = decodeContent(content, warn);
+    const own = isToday ? withoutSummary(said) : said;
+    if (own === undefined) continue;
+    preview = sessionPreview(own);
+    break;
+  }
+  return withUnread({ ...row, preview, last_active: lastActive(connection, row) });
+}
+
+/** A session that nobody has opened in a list counts as read. */
+function withUnread(row: ListedSession): ListedSession {
+  const { last_read_at: read, last_active } = row;
+  return read === undefined ? row : { ...row, unread: read !== null && last_active > read };
 }
 
 const TAKEN_FROM_TIP = [
@@ -294,7 +336,9 @@ function showTip(context: StoreContext, row: ListedSession, scope: Scope): Liste
   if (session === null) return row;
   const described = describe(context, session);
   const taken = Object.fromEntries(TAKEN_FROM_TIP.map((key) => [key, described[key]]));
-  return { ...row, ...taken, _lineage_root_id: row.id };
+  // Today's original gives a continuation its title later, or not at all.
+  const title = featuresOf(context.connection).isToday ? (described.title ?? row.title) : described.title;
+  return withUnread({ ...row, ...taken, title, _lineage_root_id: row.id });
 }
 
 function searchById(

@@ -1,5 +1,6 @@
 // Compression locks: leases in the database, so that one process at a time compacts a session.
-import type { SessionStore } from "../store.ts";
+import { isDeadHere } from "../lease-holders.ts";
+import type { HeldLease, SessionStore } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { type StoreContext, seconds } from "./context.ts";
 
@@ -13,7 +14,9 @@ const PROLONG = `
   UPDATE compression_locks SET expires_at = :until WHERE session_id = :id AND holder = :holder AND expires_at >= :now
 `;
 const RELEASE = "DELETE FROM compression_locks WHERE session_id = :id AND holder = :holder";
-const HOLDER = "SELECT holder FROM compression_locks WHERE session_id = :id AND expires_at >= :now";
+const HOLDER = `
+  SELECT holder, acquired_at, expires_at FROM compression_locks WHERE session_id = :id AND expires_at >= :now
+`;
 
 export type LockOperations = Pick<
   SessionStore,
@@ -28,6 +31,10 @@ export function lockOperations({ connection, clock, warn }: StoreContext): LockO
         return await connection.write(() => {
           const now = seconds(clock);
           connection.run(DROP_EXPIRED, { id, now });
+          // A process that was killed while it compacted would keep everybody from it for minutes.
+          const held = lockHolder(connection, id, now);
+          if (held !== null && held !== holder && isDeadHere(held))
+            connection.run(RELEASE, { id, holder: held });
           connection.run(TAKE, { id, holder, now, until: now + ttlOf(options) });
           return lockHolder(connection, id, now) === holder;
         });
@@ -50,7 +57,11 @@ export function lockOperations({ connection, clock, warn }: StoreContext): LockO
 }
 
 export function lockHolder(connection: Connection, id: string, now: number): string | null {
-  return connection.get<{ holder: string }>(HOLDER, { id, now })?.holder ?? null;
+  return heldLock(connection, id, now)?.holder ?? null;
+}
+
+export function heldLock(connection: Connection, id: string, now: number): HeldLease | undefined {
+  return connection.get<HeldLease>(HOLDER, { id, now });
 }
 
 function ttlOf(options: { readonly ttl?: number } | number | undefined): number {

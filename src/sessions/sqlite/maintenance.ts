@@ -8,6 +8,7 @@ import { type StoreContext, seconds } from "./context.ts";
 import type { DeletionOperations } from "./deletion.ts";
 import { isCurrent, UPSTREAM_INDEXES } from "./ensure-schema.ts";
 import { isBusy, toSessionError } from "./failures.ts";
+import { featuresOf } from "./features.ts";
 import { isUsable, stateOf } from "./index/ensure-index.ts";
 import { FTS } from "./index/tables.ts";
 import { isWritableFile } from "./open-database.ts";
@@ -108,7 +109,9 @@ export function maintenanceOperations(
     optimizeFts: () => mergeIndex(connection),
     vacuum,
     checkHealth: () => checkHealth(connection),
-    hideOrphanedDelegates: () => connection.write(() => connection.run(HIDE_ORPHANS).changes),
+    // Where the original's index goes by that mark, sessions with messages must not get one.
+    hideOrphanedDelegates: () =>
+      connection.write(() => (featuresOf(connection).isToday ? 0 : connection.run(HIDE_ORPHANS).changes)),
     stats: () =>
       connection.read(() => {
         const totals = connection.get<Totals>(TOTALS);

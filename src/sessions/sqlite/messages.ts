@@ -10,23 +10,59 @@ import type { MessageInput, Scope, SessionStore } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { count, type StoreContext, seconds, visibleTo } from "./context.ts";
 import { isForeignKeyFailure } from "./failures.ts";
-import { requireLease } from "./leases.ts";
-import { readAncestry } from "./lineage.ts";
-import { isVisible } from "./lineage-sql.ts";
+import { byFile, type FileFeatures, featuresOf, isChangeable, isShown } from "./features.ts";
+import { refuseIfBusy, requireLease } from "./leases.ts";
+import { readAncestry, tipOf } from "./lineage.ts";
+import { isVisible, mark } from "./lineage-sql.ts";
 import { readable, readableFields, withinReach } from "./readable-fields.ts";
-import { MESSAGE_COLUMNS } from "./schema.ts";
+import { forgetRewound } from "./rewind.ts";
+import { type Column, MESSAGE_COLUMNS } from "./schema.ts";
 
-export const MESSAGE_FIELDS = `${readableFields(MESSAGE_COLUMNS, "m.")}, ${readable("o.origin_id", "origin_id")}`;
+/** Columns of later versions that say something about a row and go along with copies of it. */
+const TODAY: readonly Column[] = [
+  { name: "effect_disposition", declaration: "TEXT" },
+  { name: "_compressed_summary", declaration: "INTEGER NOT NULL DEFAULT 0" },
+  { name: "compacted", declaration: "INTEGER NOT NULL DEFAULT 0" },
+  { name: "api_content", declaration: "TEXT" },
+  { name: "display_kind", declaration: "TEXT" },
+  { name: "display_metadata", declaration: "TEXT" },
+];
+/** A copy in another session keeps these as well; nothing here reads them. */
+const ONLY_COPIED = ["message_uid", "absorbed_message_uids", "tool_call_uids", "tool_call_uid"];
+
+/** The known columns that this file has: those of version 16, then later ones. */
+export function messageColumns(file: FileFeatures): readonly Column[] {
+  return [...MESSAGE_COLUMNS, ...TODAY.filter(({ name }) => file.messages.has(name))];
+}
+
+/** Everything a copy has from its original but the id and the session. Others fill in what is left out. */
+export function copiedColumns(file: FileFeatures): readonly string[] {
+  const names = messageColumns(file).map(({ name }) => name);
+  return [...names, ...ONLY_COPIED.filter((name) => file.messages.has(name))].filter(
+    (name) => name !== "id" && name !== "session_id",
+  );
+}
+
+/** What a query selects of `MESSAGE_SOURCE`. */
+export function messageFields(file: FileFeatures): string {
+  return `${readableFields(messageColumns(file), "m.")}, ${readable("o.origin_id", "origin_id")}`;
+}
 export const MESSAGE_SOURCE = "messages m LEFT JOIN hermes_memory_origin o ON o.message_id = m.id";
 
 const OF_VISIBLE_SESSION = `EXISTS (SELECT 1 FROM sessions s WHERE s.id = m.session_id AND ${isVisible("s")})`;
-const SELECT = `SELECT ${MESSAGE_FIELDS} FROM ${MESSAGE_SOURCE} WHERE m.session_id = :session AND ${OF_VISIBLE_SESSION}`;
+const SELECT = (file: FileFeatures) =>
+  `SELECT ${messageFields(file)} FROM ${MESSAGE_SOURCE} WHERE m.session_id = :session AND ${OF_VISIBLE_SESSION}`;
 
-const BY_ID = `${SELECT} AND (:all OR m.active = 1) ORDER BY m.id`;
-const BY_TIME = `${SELECT} AND (:all OR m.active = 1) ORDER BY m.timestamp, m.id`;
-const RECENT_FROM_USER = `
-  ${SELECT} AND m.role = 'user' AND (:all OR m.active = 1) ORDER BY m.id DESC LIMIT :limit
-`;
+const BY_ID = byFile((file) => `${SELECT(file)} AND (:all OR m.active = 1) ORDER BY m.id`);
+const SHOWN_BY_ID = byFile((file) => `${SELECT(file)} AND ${isShown("m", file)} ORDER BY m.id`);
+/** June's original replays a conversation by time. Today's goes by id: a compaction stores what it keeps behind its summary. */
+const AS_REPLAYED = byFile(
+  (file) =>
+    `${SELECT(file)} AND (:all OR m.active = 1) ORDER BY ${file.isToday ? "m.id" : "m.timestamp, m.id"}`,
+);
+const RECENT_FROM_USER = byFile(
+  (file) => `${SELECT(file)} AND m.role = 'user' AND (:all OR m.active = 1) ORDER BY m.id DESC LIMIT :limit`,
+);
 const COUNT = `
   SELECT COUNT(*) AS number FROM messages m WHERE (:session IS NULL OR m.session_id = :session)
     AND (:user IS NULL OR ${OF_VISIBLE_SESSION})
@@ -35,24 +71,63 @@ const COUNT_OF_SESSION = `
   SELECT COUNT(*) AS number FROM messages m WHERE m.session_id = :session AND (:user IS NULL OR ${OF_VISIBLE_SESSION})
 `;
 
-const WRITTEN = MESSAGE_COLUMNS.map(({ name }) => name);
-const INSERT = `
-  INSERT INTO messages (${WRITTEN.join(", ")}) VALUES (${WRITTEN.map((name) => `:${name}`).join(", ")})
+/** Of a copy, what people see of it and what it did are as with the original, unless they are given. */
+const LIKE_ORIGINAL: readonly string[] = ["effect_disposition", "display_kind", "display_metadata"];
+const INSERT = byFile((file) => {
+  const columns = messageColumns(file).map(({ name }) => name);
+  const values = columns.map((name) =>
+    LIKE_ORIGINAL.includes(name)
+      ? `COALESCE(:${name}, (SELECT ${name} FROM messages WHERE id = :origin))`
+      : `:${name}`,
+  );
+  return `INSERT INTO messages (${columns.join(", ")}) VALUES (${values.join(", ")})`;
+});
+
+/** A flag, or a text; what is no such thing is left out. */
+function todayValues(
+  file: FileFeatures,
+  given: Partial<Record<string, unknown>>,
+): Record<string, string | number | null> {
+  const values: Record<string, string | number | null> = {};
+  for (const { name, declaration } of TODAY) {
+    if (!file.messages.has(name)) continue;
+    const value = given[name];
+    if (declaration.startsWith("INTEGER")) values[name] = value === 1 || value === true ? 1 : 0;
+    else values[name] = typeof value === "string" ? value : null;
+  }
+  return values;
+}
+const END_OF = "SELECT ended_at, end_reason FROM sessions WHERE id = :id";
+const OWN_CONTINUATION = `
+  SELECT 1 FROM sessions c WHERE c.parent_session_id = :id AND ${mark("c", "_compressed_from")} = :id
 `;
 const LATEST_TIME = "SELECT MAX(timestamp) AS latest FROM messages WHERE session_id = :session";
 export const INSERT_ORIGIN = `
   INSERT INTO hermes_memory_origin (message_id, origin_id)
   SELECT :id, COALESCE((SELECT origin_id FROM hermes_memory_origin WHERE message_id = :origin), :origin)
 `;
-export const ADD_TO_COUNTERS = `
-  UPDATE sessions SET message_count = ${withinReach("COALESCE(message_count, 0) + :messages")},
-    tool_call_count = ${withinReach("COALESCE(tool_call_count, 0) + :calls")} WHERE id = :session
-`;
+export const ADD_TO_COUNTERS = byFile((file) => {
+  // The original chooses by it which sessions to show as recent, so it has to be there for ours too. It never goes back.
+  const activity = file.sessions.has("last_activity_at")
+    ? ", last_activity_at = COALESCE(MAX(COALESCE(last_activity_at, :latest), :latest), last_activity_at)"
+    : "";
+  return `
+    UPDATE sessions SET message_count = ${withinReach("COALESCE(message_count, 0) + :messages")},
+      tool_call_count = ${withinReach("COALESCE(tool_call_count, 0) + :calls")} ${activity} WHERE id = :session
+  `;
+});
 const SET_COUNTERS =
   "UPDATE sessions SET message_count = :messages, tool_call_count = :calls WHERE id = :session";
 const SET_FINISH_REASON =
   "UPDATE messages SET finish_reason = :reason WHERE id = :id AND session_id = :session";
-const DELETE_ALL = "DELETE FROM messages WHERE session_id = :session";
+/** Today's original keeps what was taken back, or superseded, when it replaces a transcript; June's throws it away. */
+const DELETE_REPLACED = byFile(
+  (file) =>
+    `DELETE FROM messages AS m WHERE m.session_id = :session AND ${isChangeable("m", file)} ${file.isToday ? "AND m.active = 1" : ""}`,
+);
+const DELETE_CLEARED = byFile(
+  (file) => `DELETE FROM messages AS m WHERE m.session_id = :session AND ${isChangeable("m", file)}`,
+);
 
 /** The step between messages that come without a time of their own. */
 const MICROSECOND = 1e-6;
@@ -64,6 +139,7 @@ export type MessageOperations = Pick<
   | "setFinishReason"
   | "replaceMessages"
   | "clearMessages"
+  | "getDisplayHistory"
   | "getMessages"
   | "getMessagesAsConversation"
   | "listRecentUserMessages"
@@ -76,6 +152,7 @@ export function messageOperations({ connection, clock, warn }: StoreContext): Me
     const columns = messages.map((message) => toAppend(message, sessionId, now));
     return connection.write(() => {
       if (leaseHolder !== undefined) requireLease(connection, sessionId, leaseHolder, now);
+      refuseIfClosed(connection, sessionId);
       return appendColumns(connection, sessionId, columns);
     });
   };
@@ -95,33 +172,43 @@ export function messageOperations({ connection, clock, warn }: StoreContext): Me
         for (const id of messageIds) connection.run(SET_FINISH_REASON, { session: sessionId, id, reason });
       });
     },
-    async replaceMessages(sessionId, messages) {
+    async replaceMessages(sessionId, messages, options = {}) {
       const columns = inSequence(messages, seconds(clock));
       await connection.write(() => {
-        connection.run(DELETE_ALL, { session: sessionId });
+        refuseIfBusy(connection, sessionId, options, seconds(clock));
+        connection.run(DELETE_REPLACED(connection), { session: sessionId });
+        forgetRewound(connection, sessionId);
         for (const column of columns) insertMessage(connection, sessionId, column);
         const calls = columns.reduce((sum, { toolCallCount }) => sum + toolCallCount, 0);
         connection.run(SET_COUNTERS, { session: sessionId, messages: columns.length, calls });
       });
     },
-    async clearMessages(sessionId) {
+    async clearMessages(sessionId, options = {}) {
       await connection.write(() => {
-        connection.run(DELETE_ALL, { session: sessionId });
+        refuseIfBusy(connection, sessionId, options, seconds(clock));
+        connection.run(DELETE_CLEARED(connection), { session: sessionId });
+        forgetRewound(connection, sessionId);
         connection.run(SET_COUNTERS, { session: sessionId, messages: 0, calls: 0 });
       });
     },
+    getDisplayHistory: (sessionId, scope) =>
+      connection.read(() => {
+        const values = { session: sessionId, ...visibleTo(scope) };
+        const rows = connection.all<StoredMessageRow>(SHOWN_BY_ID(connection), values);
+        return decodeRows(featuresOf(connection).isToday ? withoutRepeats(rows) : rows, warn);
+      }),
     getMessages: (sessionId, options = {}) =>
       connection.read(() => decodeRows(readMessages(connection, sessionId, options), warn)),
     getMessagesAsConversation: (sessionId, options = {}) =>
       connection.read(() =>
         options.includeAncestors
           ? readAncestry(connection, sessionId, options, warn)
-          : toConversation(readInTimeOrder(connection, sessionId, options), warn),
+          : toConversation(readAsReplayed(connection, sessionId, options), warn),
       ),
     listRecentUserMessages: (sessionId, options = {}) =>
       connection.read(() =>
         connection
-          .all<StoredMessageRow>(RECENT_FROM_USER, {
+          .all<StoredMessageRow>(RECENT_FROM_USER(connection), {
             session: sessionId,
             ...visibleTo(options),
             all: options.includeInactive ? 1 : 0,
@@ -150,16 +237,24 @@ export function readMessages(
   session: string,
   options: ReadOptions = {},
 ): StoredMessageRow[] {
-  return connection.all(BY_ID, { session, ...visibleTo(options), all: options.includeInactive ? 1 : 0 });
+  return connection.all(BY_ID(connection), {
+    session,
+    ...visibleTo(options),
+    all: options.includeInactive ? 1 : 0,
+  });
 }
 
-/** In the order they happened, as conversations are replayed. */
-export function readInTimeOrder(
+/** In the order in which a model gets them. */
+export function readAsReplayed(
   connection: Connection,
   session: string,
   options: ReadOptions,
 ): StoredMessageRow[] {
-  return connection.all(BY_TIME, { session, ...visibleTo(options), all: options.includeInactive ? 1 : 0 });
+  return connection.all(AS_REPLAYED(connection), {
+    session,
+    ...visibleTo(options),
+    all: options.includeInactive ? 1 : 0,
+  });
 }
 
 export function decodeRows(rows: readonly StoredMessageRow[], warn: (message: string) => void): MessageRow[] {
@@ -179,8 +274,40 @@ export function appendColumns(
     insertMessage(connection, session, { ...message, timestamp: times[at] ?? message.timestamp }),
   );
   const calls = messages.reduce((sum, { toolCallCount }) => sum + toolCallCount, 0);
-  connection.run(ADD_TO_COUNTERS, { session, messages: messages.length, calls });
+  const latest = times.reduce((later, time) => Math.max(later, time));
+  addToCounters(connection, session, { messages: messages.length, calls }, latest);
   return ids;
+}
+
+/** `latest`: when the newest of them was said; null for copies, which are no activity. */
+export function addToCounters(
+  connection: Connection,
+  session: string,
+  added: { readonly messages: number; readonly calls: number },
+  latest: number | null,
+): void {
+  const activity = featuresOf(connection).sessions.has("last_activity_at") ? { latest } : {};
+  connection.run(ADD_TO_COUNTERS(connection), { session, ...added, ...activity });
+}
+
+/**
+ * Inside a write. What is appended to a session that goes on elsewhere is in no conversation. Today's original refuses it in every
+ * file of its kind; in June's, where the original appends, it is refused for sessions that we have continued ourselves.
+ */
+function refuseIfClosed(connection: Connection, id: string): void {
+  const row = connection.get<{ end_reason: string | null; ended_at: number | null }>(END_OF, { id });
+  if (row === undefined || row.ended_at === null || row.end_reason !== "compression") return;
+  if (!featuresOf(connection).isToday && connection.get(OWN_CONTINUATION, { id }) === undefined) return;
+  const tip = tipOf(connection, id);
+  const [where, hint] =
+    tip === id
+      ? ["has no continuation", "Reopen it with reopenSession, then append again."]
+      : [`goes on as '${tip}'`, "Read that session and append to it; getCompressionTip names it."];
+  throw sessionError(
+    "session-closed",
+    `Session '${id}' was closed by a compaction and ${where}. Nothing was stored.`,
+    { hint },
+  );
 }
 
 /** A stored row of another session that is handed in as it is becomes a copy of it. */
@@ -217,18 +344,27 @@ function timesOf(messages: readonly MessageColumns[], stored: number): number[] 
   });
 }
 
-/** `kept` is for rows that come with an id or a flag from another database. */
+/** `kept` is for rows that come with an id or flags from another database. */
 export function insertMessage(
   connection: Connection,
   session: string,
   message: MessageColumns,
-  kept: { readonly id?: number; readonly active?: 0 | 1 } = {},
+  kept: Partial<Pick<MessageRow, "id" | "active" | "compacted" | "display_kind">> = {},
 ): number {
   const { hasOwnTimestamp: _own, toolCallCount: _calls, originId, ...columns } = message;
-  const { active = 1 } = kept;
+  const active = kept.active === 0 ? 0 : 1;
+  const file = featuresOf(connection);
+  const isLike = LIKE_ORIGINAL.some((name) => file.messages.has(name));
   try {
     const id = kept.id ?? null;
-    const { lastId } = connection.run(INSERT, { ...columns, session_id: session, id, active });
+    const { lastId } = connection.run(INSERT(connection), {
+      ...columns,
+      ...todayValues(file, active === 1 ? { ...kept, compacted: 0 } : kept),
+      ...(isLike ? { origin: originId } : {}),
+      session_id: session,
+      id,
+      active,
+    });
     if (originId !== null) connection.run(INSERT_ORIGIN, { id: lastId, origin: originId });
     return lastId;
   } catch (cause) {
@@ -238,6 +374,18 @@ export function insertMessage(
       cause,
     });
   }
+}
+
+/** A message that compactions carried along is stored more than once: the live row stands for it, else the newest. In order of first ids. */
+function withoutRepeats(rows: readonly StoredMessageRow[]): StoredMessageRow[] {
+  const shown = new Map<string, StoredMessageRow>();
+  for (const row of rows) {
+    const { role, content, timestamp, tool_call_id, tool_calls, tool_name } = row;
+    const key = JSON.stringify([role, String(content), timestamp, tool_call_id, tool_calls, tool_name]);
+    const known = shown.get(key);
+    if (known === undefined || row.active >= known.active) shown.set(key, row);
+  }
+  return [...shown.values()];
 }
 
 /** Messages of a rewritten session: those without a time follow the one before. */

@@ -11,6 +11,8 @@ export type OpenOptions = {
 
 export type SqliteStoreOptions = OpenOptions & {
   readonly clock?: Clock;
+  /** The profile whose sessions these are. Default: by the place of the file; null for a file outside of every profile's home. */
+  readonly profile?: string | null;
   /** Told, in one line without any content, about data that could not be read as it should. */
   readonly onWarning?: (message: string) => void;
   /** @internal Small bounds for tests, so that a small database is searched the way a large one is. */

@@ -7,7 +7,7 @@ import { type StoreContext, seconds, visibleTo } from "./context.ts";
 import { isVisible } from "./lineage-sql.ts";
 import { hasOwnTable } from "./own-tables.ts";
 import { readable } from "./readable-fields.ts";
-import { findSession } from "./sessions.ts";
+import { findSession, writePrompt } from "./sessions.ts";
 import { OWN_PROMPTS } from "./side-tables.ts";
 
 const TABLE = OWN_PROMPTS.name;
@@ -19,24 +19,21 @@ const CLEAR = `DELETE FROM ${TABLE} WHERE session_id = :id`;
 const PUT = `
   INSERT INTO ${TABLE} (session_id, prompt, version, created_at) VALUES (:id, :text, :version, :now)
 `;
-const PUT_IN_ROW = `
-  UPDATE sessions SET system_prompt = :text
-  WHERE id = :id AND (system_prompt IS NULL OR system_prompt = '' OR system_prompt = :before)
-`;
-
 export type OwnPromptOperations = Pick<SessionStore, "saveOwnPrompt" | "getOwnPrompt">;
 
 export function ownPromptOperations({ connection, clock }: StoreContext): OwnPromptOperations {
   return {
     async saveOwnPrompt(id, text, version) {
       await connection.write(() => {
-        if (findSession(connection, id) === null)
+        const session = findSession(connection, id);
+        if (session === null)
           throw sessionError("unknown-session", `There is no session '${id}' to store a prompt for.`, {
             hint: "Create it first with createSession or ensureSession.",
           });
         const before = readOwnPrompt(connection, id)?.text ?? null;
         writeOwnPrompt(connection, id, { text, version }, seconds(clock));
-        connection.run(PUT_IN_ROW, { id, text, before });
+        const { system_prompt: inRow } = session;
+        if (inRow === null || inRow === "" || inRow === before) writePrompt(connection, id, text);
       });
     },
     getOwnPrompt: (id, scope) => connection.read(() => readOwnPrompt(connection, id, scope)),

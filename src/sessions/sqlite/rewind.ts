@@ -1,33 +1,79 @@
-// Taking turns back. Rewound rows stay, marked inactive, and can be restored.
+// Taking turns back. Rewound rows stay, marked inactive, and can be restored. In today's files two other kinds of rows are inactive:
+// the archive of a compaction, which nothing here touches, and copies it has superseded, which look like rewound ones. So what a
+// rewind took is noted in a table of ours, and there only that is restored.
 import { contentText } from "../content.ts";
 import { toMessageRow } from "../conversation.ts";
 import { sessionError } from "../errors.ts";
 import type { StoredMessageRow } from "../rows.ts";
 import type { RewindOutcome, SessionStore } from "../store.ts";
 import type { Connection } from "./connection.ts";
-import { count, type StoreContext } from "./context.ts";
-import { MESSAGE_FIELDS, MESSAGE_SOURCE } from "./messages.ts";
+import { count, type StoreContext, seconds } from "./context.ts";
+import { byFile, featuresOf, isChangeable } from "./features.ts";
+import { refuseIfBusy } from "./leases.ts";
+import { MESSAGE_SOURCE, messageFields } from "./messages.ts";
+import { hasOwnTable } from "./own-tables.ts";
+import { REWOUND } from "./side-tables.ts";
 
-const FIND = `SELECT ${MESSAGE_FIELDS} FROM ${MESSAGE_SOURCE} WHERE m.session_id = :session AND m.id = :id`;
-const DEACTIVATE = "UPDATE messages SET active = 0 WHERE session_id = :session AND id >= :id AND active = 1";
-const ACTIVATE = "UPDATE messages SET active = 1 WHERE session_id = :session AND id >= :id AND active = 0";
+const FIND = byFile(
+  (file) =>
+    `SELECT ${messageFields(file)} FROM ${MESSAGE_SOURCE} WHERE m.session_id = :session AND m.id = :id`,
+);
+const TO_TAKE = byFile(
+  (file) => `m.session_id = :session AND m.id >= :id AND m.active = 1 AND ${isChangeable("m", file)}`,
+);
+const NOTE = `
+  INSERT OR IGNORE INTO ${REWOUND.name} (message_id, session_id) SELECT m.id, m.session_id FROM messages m WHERE
+`;
+const FORGET = `DELETE FROM ${REWOUND.name} WHERE session_id = :session`;
+const FORGET_ACTIVE = `
+  ${FORGET} AND EXISTS (SELECT 1 FROM messages m WHERE m.id = message_id AND m.active = 1)
+`;
+/** Before a compaction that came after the rewind they would stand where its summary does not know of them. */
+const TO_RESTORE = byFile((file) => {
+  const inactive = "m.session_id = :session AND m.id >= :id AND m.active = 0";
+  if (!file.isToday) return inactive;
+  const ofSession = (what: string, which: string) =>
+    `(SELECT ${what}(c.id) FROM messages c WHERE c.session_id = :session AND ${which})`;
+  const archived = ofSession("MAX", "c.compacted = 1");
+  return `${inactive} AND m.compacted = 0 AND m.id IN (SELECT message_id FROM ${REWOUND.name} WHERE session_id = :session)
+    AND (${archived} IS NULL OR (m.id > ${archived} AND m.id > COALESCE(${ofSession("MIN", "c.active = 1")}, 0)))`;
+});
 const COUNT_REWIND = "UPDATE sessions SET rewind_count = rewind_count + 1 WHERE id = :session";
 const HEAD = "SELECT MAX(id) AS head FROM messages WHERE session_id = :session AND active = 1";
-const NEWEST_TURNS = `
-  SELECT id FROM messages WHERE session_id = :session AND role = 'user' AND active = 1 ORDER BY id DESC LIMIT :turns
-`;
+const HAS_ARCHIVE = "SELECT 1 FROM messages WHERE session_id = :session AND compacted = 1 LIMIT 1";
+const IS_NOTED = `SELECT 1 FROM ${REWOUND.name} WHERE message_id = :id`;
+/** A summary, or a note to the model that nobody sees, is no turn of the user's. */
+const NEWEST_TURNS = byFile((file) => {
+  const isTurn = [
+    ...(file.messages.has("_compressed_summary") ? ["m._compressed_summary = 0"] : []),
+    ...(file.messages.has("display_kind") ? ["m.display_kind IS NOT 'hidden'"] : []),
+  ];
+  return `
+    SELECT m.id FROM messages m
+    WHERE ${["m.session_id = :session", "m.role = 'user'", "m.active = 1", ...isTurn].join(" AND ")}
+    ORDER BY m.id DESC LIMIT :turns
+  `;
+});
 
 export type RewindOperations = Pick<SessionStore, "rewindToMessage" | "restoreRewound" | "undoTurns">;
 
-export function rewindOperations({ connection, warn }: StoreContext): RewindOperations {
+export function rewindOperations({ connection, clock, warn }: StoreContext): RewindOperations {
   return {
-    rewindToMessage: (session, id) => connection.write(() => rewind(connection, session, id, warn)),
-    restoreRewound: (session, id) =>
-      connection.write(() => connection.run(ACTIVATE, { session, id }).changes),
-    undoTurns: (session, turns = 1) =>
+    rewindToMessage: (session, id, options = {}) =>
       connection.write(() => {
+        refuseIfBusy(connection, session, options, seconds(clock));
+        return rewind(connection, session, id, warn);
+      }),
+    restoreRewound: (session, id, options = {}) =>
+      connection.write(() => {
+        refuseIfBusy(connection, session, options, seconds(clock));
+        return restore(connection, session, id);
+      }),
+    undoTurns: (session, turns = 1, options = {}) =>
+      connection.write(() => {
+        refuseIfBusy(connection, session, options, seconds(clock));
         const wanted = Math.max(1, count(turns, 1));
-        const found = connection.all<{ id: number }>(NEWEST_TURNS, { session, turns: wanted });
+        const found = connection.all<{ id: number }>(NEWEST_TURNS(connection), { session, turns: wanted });
         const oldest = found.at(-1);
         if (oldest === undefined) return null;
         const { rewound_count, target_message } = rewind(connection, session, oldest.id, warn);
@@ -40,26 +86,60 @@ export function rewindOperations({ connection, warn }: StoreContext): RewindOper
   };
 }
 
+/** Inside a transaction: what was taken back cannot be restored any more, because what it followed is gone. */
+export function forgetRewound(connection: Connection, session: string): void {
+  if (hasOwnTable(connection, REWOUND)) connection.run(FORGET, { session });
+}
+
+function restore(connection: Connection, session: string, id: number): number {
+  const isKept = hasOwnTable(connection, REWOUND);
+  if (featuresOf(connection).isToday && !isKept) return 0; // nothing tells what a rewind took
+  const { changes } = connection.run(`UPDATE messages AS m SET active = 1 WHERE ${TO_RESTORE(connection)}`, {
+    session,
+    id,
+  });
+  if (isKept) connection.run(FORGET_ACTIVE, { session });
+  return changes;
+}
+
 function rewind(
   connection: Connection,
   session: string,
   id: number,
   warn: (message: string) => void,
 ): RewindOutcome {
-  const target = connection.get<StoredMessageRow>(FIND, { session, id });
+  const target = connection.get<StoredMessageRow>(FIND(connection), { session, id });
   if (target === undefined) {
-    throw sessionError("unknown-message", `message ${id} not found in session ${session}`, {
-      hint: "listRecentUserMessages names the messages one can go back to.",
-    });
+    throw sessionError("unknown-message", `message ${id} not found in session ${session}`, { hint: HINT });
   }
   if (target.role !== "user") {
     const got = `got role='${target.role}', id=${id}`;
     throw sessionError("not-a-user-message", `rewind target must be a 'user' message (${got})`, {
-      hint: "listRecentUserMessages names the messages one can go back to.",
+      hint: HINT,
     });
   }
-  const { changes } = connection.run(DEACTIVATE, { session, id });
+  refuseArchived(connection, session, target);
+  const isKept = hasOwnTable(connection, REWOUND);
+  if (isKept) connection.run(`${NOTE} ${TO_TAKE(connection)}`, { session, id });
+  const { changes } = connection.run(`UPDATE messages AS m SET active = 0 WHERE ${TO_TAKE(connection)}`, {
+    session,
+    id,
+  });
   connection.run(COUNT_REWIND, { session });
   const head = connection.get<{ head: number | null }>(HEAD, { session })?.head ?? null;
   return { rewound_count: changes, target_message: toMessageRow(target, warn), new_head_id: head };
+}
+
+const HINT = "listRecentUserMessages names the messages one can go back to.";
+
+/** Going back to a message before a compaction would take its summary away, and everything with it. */
+function refuseArchived(connection: Connection, session: string, target: StoredMessageRow): void {
+  if (target.active === 1 || !featuresOf(connection).isToday) return;
+  if (connection.get(HAS_ARCHIVE, { session }) === undefined) return;
+  if (hasOwnTable(connection, REWOUND) && connection.get(IS_NOTED, { id: target.id }) !== undefined) return;
+  throw sessionError(
+    "unknown-message",
+    `message ${target.id} of session ${session} is not in the conversation any more: a compaction put it away, or it was taken back before`,
+    { hint: HINT },
+  );
 }

@@ -1,28 +1,109 @@
 // Sessions: making, ending, changing and counting them.
+import { sha256 } from "../../lib/index.ts";
 import { sessionError } from "../errors.ts";
-import { modelConfigText, USER_PLATFORM } from "../lineage-marks.ts";
+import {
+  MARK_KEYS,
+  modelConfigText,
+  readMarks,
+  USER_PLATFORM,
+  withMark,
+  withoutMarksOf,
+} from "../lineage-marks.ts";
 import type { SessionRow } from "../rows.ts";
 import { platformText, userText } from "../scope.ts";
 import { checkSessionId } from "../session-id.ts";
 import type { NewSession, Scope, SessionFilter, SessionMark, SessionStore, TokenUpdate } from "../store.ts";
 import type { Connection } from "./connection.ts";
-import { count, finite, type StoreContext, seconds, visibleTo } from "./context.ts";
+import { count, finite, type StoreContext, seconds, type Visible, visibleTo } from "./context.ts";
 import { isForeignKeyFailure } from "./failures.ts";
-import { isListable, isVisible, userPlatform } from "./lineage-sql.ts";
+import { byFile, type FileFeatures, featuresOf, hasPromptTable } from "./features.ts";
+import { isListable, isVisible, RESET_REASONS, userPlatform } from "./lineage-sql.ts";
 import { LARGEST, readable, readableFields, withinReach } from "./readable-fields.ts";
-import { SESSION_COLUMNS } from "./schema.ts";
+import { type Column, SESSION_COLUMNS } from "./schema.ts";
 
-export const SESSION_FIELDS = readableFields(SESSION_COLUMNS);
+/** Columns of later versions, as far as the file has them. Rows of it show them; none is ever added to a file. */
+const TODAY = new Map<string, "TEXT" | "INTEGER" | "REAL">([
+  ...texts(
+    "created_source session_key chat_id chat_type thread_id display_name origin_json system_prompt_hash",
+  ),
+  ...texts("git_branch git_repo_root title_source last_activity_description last_activity_provenance"),
+  ...texts("compression_failure_error profile_name transport_profile tool_names"),
+  ...integers(
+    "expiry_finalized git_metadata_generation compression_fallback_streak compression_ineffective_count",
+  ),
+  ...integers("compression_overload_streak pinned hidden"),
+  ...reals("last_activity_at compression_failure_cooldown_until compression_recovery_deadline last_read_at"),
+]);
+
+/** The known columns that this file has: those of version 16, then later ones. */
+export function sessionColumns(file: FileFeatures): readonly Column[] {
+  const later = [...TODAY].filter(([name]) => file.sessions.has(name));
+  return [...SESSION_COLUMNS, ...later.map(([name, declaration]) => ({ name, declaration }))];
+}
+
+/** What a query selects of `sessions s`. A prompt that is kept by its hash goes before one in the row. */
+export function sessionFields(file: FileFeatures): string {
+  const columns = sessionColumns(file);
+  if (!hasPromptTable(file)) return readableFields(columns, "s.");
+  const others = columns.filter(({ name }) => name !== "system_prompt");
+  return `${readableFields(others, "s.")},
+    COALESCE((SELECT prompt FROM system_prompts WHERE hash = s.system_prompt_hash), s.system_prompt) AS system_prompt`;
+}
+
+/** What a child has from its parent unless it is given; `ofCompressed` only where the parent was ended by a compaction. */
+const INHERITED = ["git_branch", "git_repo_root"];
+const INHERITED_BY_CONTINUATIONS = [
+  ..."session_key chat_id chat_type thread_id display_name origin_json transport_profile tool_names".split(
+    " ",
+  ),
+  ..."pinned hidden archived last_read_at".split(" "),
+];
 
 /** Children keep the owner and the folder of their parent unless told otherwise. */
-const INSERT_SESSION = `
-  INSERT OR IGNORE INTO sessions (id, source, model, model_config, system_prompt, user_id, parent_session_id, cwd, started_at)
-  SELECT :id, :source, :model, :config, :prompt,
-    COALESCE(:user, (SELECT user_id FROM sessions WHERE id = :parent)), :parent,
-    COALESCE(:cwd, (SELECT cwd FROM sessions WHERE id = :parent)), :started
+const INSERT_SESSION = byFile((file) => {
+  const ofParent = (column: string) => `(SELECT ${column} FROM sessions WHERE id = :parent)`;
+  const ofCompressed = (column: string) =>
+    `(SELECT ${column} FROM sessions WHERE id = :parent AND end_reason = 'compression')`;
+  const more: [string, string][] = [];
+  for (const name of INHERITED) if (file.sessions.has(name)) more.push([name, ofParent(name)]);
+  if (file.isToday)
+    for (const name of INHERITED_BY_CONTINUATIONS) {
+      const isFlag = ["pinned", "hidden", "archived"].includes(name);
+      if (file.sessions.has(name))
+        more.push([name, isFlag ? `COALESCE(${ofCompressed(name)}, 0)` : ofCompressed(name)]);
+    }
+  if (file.sessions.has("profile_name"))
+    more.push([
+      "profile_name",
+      `COALESCE(${ofCompressed("profile_name")}, :profile, ${ofParent("profile_name")})`,
+    ]);
+  if (hasPromptTable(file)) more.push(["system_prompt_hash", ":hash"]);
+  return `
+    INSERT OR IGNORE INTO sessions (id, source, model, model_config, system_prompt, user_id, parent_session_id, cwd, started_at
+      ${more.map(([name]) => `, ${name}`).join("")})
+    SELECT :id, :source, :model, :config, :prompt, COALESCE(:user, ${ofParent("user_id")}), :parent,
+      COALESCE(:cwd, ${ofParent("cwd")}), :started ${more.map(([, value]) => `, ${value}`).join("")}
+  `;
+});
+/**
+ * What a session that is there lacks. The source, the owner and the settings of one with messages stay as they are: the original's
+ * search index goes by source and settings, and learns of no change.
+ */
+const FILL_MISSING = `
+  UPDATE sessions SET model = COALESCE(model, :model), cwd = COALESCE(cwd, :cwd) WHERE id = :id
 `;
+const FILL_EMPTY = `
+  UPDATE sessions SET source = CASE WHEN source = 'unknown' THEN :source ELSE source END,
+    user_id = COALESCE(user_id, :user), model_config = COALESCE(model_config, :config)
+  WHERE id = :id AND NOT EXISTS (SELECT 1 FROM messages WHERE session_id = :id)
+`;
+const HAS_PROMPT =
+  "SELECT 1 FROM sessions WHERE id = :id AND (system_prompt_hash IS NOT NULL OR system_prompt <> '')";
 const OWNER = `SELECT user_id, ${userPlatform("s")} AS platform FROM sessions s WHERE id = :id`;
-const GET_SESSION = `SELECT ${SESSION_FIELDS} FROM sessions s WHERE id = :id AND ${isVisible("s")}`;
+const GET_SESSION = byFile(
+  (file) => `SELECT ${sessionFields(file)} FROM sessions s WHERE s.id = :id AND ${isVisible("s")}`,
+);
+const IS_THERE_FOR = `SELECT 1 FROM sessions s WHERE s.id = :id AND ${isVisible("s")}`;
 
 // Rewound rows do not count for the last one, so that restoring them shows.
 const GET_MARK = `
@@ -36,7 +117,22 @@ const END = "UPDATE sessions SET ended_at = :now, end_reason = :reason WHERE id 
 const REOPEN = "UPDATE sessions SET ended_at = NULL, end_reason = NULL WHERE id = :id";
 const SET_CWD = "UPDATE sessions SET cwd = :cwd WHERE id = :id";
 const SET_META = "UPDATE sessions SET model_config = :config, model = COALESCE(:model, model) WHERE id = :id";
-const SET_PROMPT = "UPDATE sessions SET system_prompt = :prompt WHERE id = :id";
+const SET_PROMPT = byFile((file) => {
+  const hash = hasPromptTable(file) ? ", system_prompt_hash = :hash" : "";
+  return `UPDATE sessions SET system_prompt = :prompt ${hash} WHERE id = :id`;
+});
+const PUT_PROMPT = "INSERT OR IGNORE INTO system_prompts (hash, prompt) VALUES (:hash, :prompt)";
+const PROMPT_HASH = "SELECT system_prompt_hash AS hash FROM sessions WHERE id = :id";
+const DROP_PROMPT = `
+  DELETE FROM system_prompts WHERE hash = :hash AND NOT EXISTS (SELECT 1 FROM sessions WHERE system_prompt_hash = :hash)
+`;
+const KEY_OF = "SELECT source, session_key FROM sessions WHERE id = :id AND session_key <> ''";
+const NEXT_GENERATION = `
+  INSERT INTO conversation_generations (source, session_key, generation) VALUES (:source, :session_key, 1)
+  ON CONFLICT (source, session_key) DO UPDATE SET generation = generation + 1
+`;
+const HAS_MESSAGES = "SELECT 1 FROM messages WHERE session_id = :id LIMIT 1";
+const CONFIG_OF = "SELECT model_config FROM sessions WHERE id = :id";
 const SET_MODEL = "UPDATE sessions SET model = :model WHERE id = :id";
 const GET_META = "SELECT value FROM state_meta WHERE key = :key";
 const PUT_META =
@@ -86,10 +182,11 @@ export type SessionOperations = Pick<
   | "setMeta"
 >;
 
-export function sessionOperations({ connection, clock }: StoreContext): SessionOperations {
+export function sessionOperations(context: StoreContext): SessionOperations {
+  const { connection, clock } = context;
   const create = async (id: string, options: NewSession) => {
     checkSessionId(id);
-    return connection.write(() => insertSession(connection, id, options, seconds(clock)));
+    return connection.write(() => insertSession(context, id, options, seconds(clock)));
   };
   const change = async (sql: string, values: Parameters<Connection["run"]>[1]) => {
     await connection.write(() => connection.run(sql, values));
@@ -97,21 +194,27 @@ export function sessionOperations({ connection, clock }: StoreContext): SessionO
   return {
     createSession: (id, options = {}) => create(id, options),
     ensureSession: (id, options = {}) => create(id, options),
-    endSession: (id, reason) => change(END, { id, reason, now: seconds(clock) }),
+    async endSession(id, reason) {
+      await connection.write(() => endSession(connection, id, reason, seconds(clock)));
+    },
     reopenSession: (id) => change(REOPEN, { id }),
     async updateSessionCwd(id, cwd) {
       if (id && cwd) await change(SET_CWD, { id, cwd });
     },
     async updateSessionMeta(id, modelConfig, { model = null } = {}) {
       const config = typeof modelConfig === "string" ? modelConfig : modelConfigText(modelConfig);
-      await change(SET_META, { id, config, model });
+      await connection.write(() =>
+        connection.run(SET_META, { id, config: withFixedMarks(connection, id, config), model }),
+      );
     },
-    updateSystemPrompt: (id, prompt) => change(SET_PROMPT, { id, prompt }),
+    async updateSystemPrompt(id, prompt) {
+      await connection.write(() => writePrompt(connection, id, prompt));
+    },
     updateSessionModel: (id, model) => change(SET_MODEL, { id, model }),
     async updateTokenCounts(id, update) {
       checkSessionId(id);
       await connection.write(() => {
-        insertSession(connection, id, {}, seconds(clock));
+        insertSession(context, id, {}, seconds(clock));
         connection.run(update.absolute ? SET_TOKENS : ADD_TOKENS, tokenValues(id, update));
       });
     },
@@ -123,8 +226,10 @@ export function sessionOperations({ connection, clock }: StoreContext): SessionO
       }),
     sessionCount: (options = {}) =>
       connection.read(() => {
-        const { where, values } = sessionFilter(options, "s");
-        const children = options.excludeChildren ? `AND ${isListable("s")}` : "";
+        const file = featuresOf(connection);
+        // As in the original, sessions that listings hide are counted unless they are left out on purpose.
+        const { where, values } = sessionFilter({ includeHidden: true, ...options }, "s", file);
+        const children = options.excludeChildren ? `AND ${isListable("s", file)}` : "";
         const sql = `SELECT COUNT(*) AS number FROM sessions s WHERE ${where} ${children}`;
         return connection.get<{ number: number }>(sql, values)?.number ?? 0;
       }),
@@ -134,21 +239,42 @@ export function sessionOperations({ connection, clock }: StoreContext): SessionO
   };
 }
 
-/** Inside a transaction. Does nothing to a session that exists. */
-export function insertSession(connection: Connection, id: string, options: NewSession, now: number): string {
+/** Inside a transaction. A session that exists is left as it is; in today's files it gets what it lacks. */
+export function insertSession(
+  { connection, profile }: Pick<StoreContext, "connection" | "profile">,
+  id: string,
+  options: NewSession,
+  now: number,
+): string {
   const parent = options.parentSessionId || null;
+  const file = featuresOf(connection);
+  const prompt = options.systemPrompt ?? null;
+  const hash = hasPromptTable(file) && prompt !== null ? storePrompt(connection, prompt) : null;
+  const given = {
+    source: options.source ?? "unknown",
+    model: options.model ?? null,
+    config: modelConfigText({ ...options.modelConfig, ...platformMark(connection, options) }),
+    user: options.userId === undefined || options.userId === null ? null : userText(options.userId),
+    cwd: options.cwd ?? null,
+  };
   try {
-    connection.run(INSERT_SESSION, {
+    const { changes } = connection.run(INSERT_SESSION(connection), {
       id,
-      source: options.source ?? "unknown",
-      model: options.model ?? null,
-      config: modelConfigText({ ...options.modelConfig, ...platformMark(connection, options) }),
-      prompt: options.systemPrompt ?? null,
-      user: options.userId === undefined || options.userId === null ? null : userText(options.userId),
+      ...given,
       parent,
-      cwd: options.cwd ?? null,
+      prompt: hash === null ? prompt : null,
       started: finite(options.startedAt) ?? now,
+      ...(hasPromptTable(file) ? { hash } : {}),
+      ...(file.sessions.has("profile_name") ? { profile } : {}),
     });
+    if (changes === 0 && file.isToday) {
+      const { model, cwd, ...once } = given;
+      connection.run(FILL_MISSING, { id, model, cwd });
+      connection.run(FILL_EMPTY, { id, ...once });
+      if (hash !== null && connection.get(HAS_PROMPT, { id }) === undefined)
+        writePrompt(connection, id, prompt);
+      if (hash !== null) connection.run(DROP_PROMPT, { hash });
+    }
     return id;
   } catch (cause) {
     if (!isForeignKeyFailure(cause)) throw cause;
@@ -157,6 +283,53 @@ export function insertSession(connection: Connection, id: string, options: NewSe
       cause,
     });
   }
+}
+
+/** Inside a transaction. True when it was not over before. */
+export function endSession(connection: Connection, id: string, reason: string, now: number): boolean {
+  if (connection.run(END, { id, reason, now }).changes === 0) return false;
+  const file = featuresOf(connection);
+  if (RESET_REASONS.includes(reason) && file.tables.has("conversation_generations")) {
+    const chat = connection.get<{ source: string; session_key: string }>(KEY_OF, { id });
+    if (chat !== undefined) connection.run(NEXT_GENERATION, { ...chat });
+  }
+  return true;
+}
+
+/** Inside a transaction. By its hash where the file keeps prompts that way; one that no session has any more goes. */
+export function writePrompt(connection: Connection, id: string, prompt: string | null): void {
+  if (!hasPromptTable(featuresOf(connection))) {
+    connection.run(SET_PROMPT(connection), { id, prompt });
+    return;
+  }
+  const before = promptHash(connection, id);
+  const hash = prompt === null ? null : storePrompt(connection, prompt);
+  connection.run(SET_PROMPT(connection), { id, prompt: null, hash });
+  for (const each of new Set([before, hash])) dropUnusedPrompt(connection, each);
+}
+
+export function promptHash(connection: Connection, id: string): string | null {
+  if (!hasPromptTable(featuresOf(connection))) return null;
+  return connection.get<{ hash: string | null }>(PROMPT_HASH, { id })?.hash ?? null;
+}
+
+export function dropUnusedPrompt(connection: Connection, hash: string | null): void {
+  if (hash !== null) connection.run(DROP_PROMPT, { hash });
+}
+
+export function storePrompt(connection: Connection, prompt: string): string {
+  const hash = sha256(prompt.toWellFormed());
+  connection.run(PUT_PROMPT, { hash, prompt });
+  return hash;
+}
+
+/** Whether a session with messages is a subagent's run stays as it is: the original's search index goes by it. */
+function withFixedMarks(connection: Connection, id: string, config: string | null): string | null {
+  if (!featuresOf(connection).isToday || connection.get(HAS_MESSAGES, { id }) === undefined) return config;
+  const before = connection.get<{ model_config: string | null }>(CONFIG_OF, { id })?.model_config ?? null;
+  const { delegateFrom } = readMarks(before);
+  if (readMarks(config).delegateFrom === delegateFrom) return config;
+  return withMark(config, MARK_KEYS.delegateFrom, delegateFrom);
 }
 
 /** Only where the user's platform is not the session's source, so that ordinary rows stay as they always were. */
@@ -173,8 +346,17 @@ function platformMark(connection: Connection, options: NewSession): Record<strin
 }
 
 export function findSession(connection: Connection, id: string, scope?: Scope): SessionRow | null {
-  const row = connection.get<SessionRow>(GET_SESSION, { id, ...visibleTo(scope) });
-  return row === undefined ? null : { ...row };
+  const visible = visibleTo(scope);
+  const row = connection.get<SessionRow>(GET_SESSION(connection), { id, ...visible });
+  return row === undefined ? null : shownTo(connection, row, visible);
+}
+
+/** A copy of the row. A user who may not see the parent does not learn its id. */
+export function shownTo<Row extends SessionRow>(connection: Connection, row: Row, visible: Visible): Row {
+  const { parent_session_id: parent } = row;
+  if (visible.user === null || parent === null) return { ...row };
+  if (connection.get(IS_THERE_FOR, { id: parent, ...visible }) !== undefined) return { ...row };
+  return { ...row, parent_session_id: null, model_config: withoutMarksOf(row.model_config, parent) };
 }
 
 export function setMeta(connection: Connection, key: string, value: string): void {
@@ -189,6 +371,7 @@ export function readMeta(connection: Connection, key: string): string | null {
 export function sessionFilter(
   filter: SessionFilter,
   alias: string,
+  file: FileFeatures,
 ): { where: string; values: Record<string, string | number | null> } {
   const values: Record<string, string | number | null> = { ...visibleTo(filter) };
   const conditions = [isVisible(alias)];
@@ -208,6 +391,7 @@ export function sessionFilter(
   }
   if (filter.archivedOnly) conditions.push(`${alias}.archived <> 0`);
   else if (!filter.includeArchived) conditions.push(`${alias}.archived = 0`);
+  if (!filter.includeHidden && file.sessions.has("hidden")) conditions.push(`${alias}.hidden = 0`);
   return { where: conditions.join(" AND "), values };
 }
 
@@ -215,6 +399,18 @@ export function sessionFilter(
 export function safeInteger(value: number | null | undefined): number | null {
   const number = finite(value);
   return number === null ? null : Math.max(-LARGEST, Math.min(LARGEST, Math.trunc(number)));
+}
+
+function texts(names: string): [string, "TEXT"][] {
+  return names.split(" ").map((name) => [name, "TEXT"]);
+}
+
+function integers(names: string): [string, "INTEGER"][] {
+  return names.split(" ").map((name) => [name, "INTEGER"]);
+}
+
+function reals(names: string): [string, "REAL"][] {
+  return names.split(" ").map((name) => [name, "REAL"]);
 }
 
 function tokenValues(id: string, update: TokenUpdate) {

@@ -9,58 +9,69 @@ export type SchemaObject = {
   readonly sql: string;
 };
 
-const LATEST = (session: string) =>
-  `COALESCE((SELECT MAX(timestamp) FROM messages WHERE session_id = ${session}), (SELECT started_at FROM sessions WHERE id = ${session}))`;
-
-const REFRESH = (session: string) =>
-  `UPDATE hermes_memory_activity SET last_active = ${LATEST(session)} WHERE session_id = ${session};`;
+/** The latest message, or the start; in today's files also what their original notes as activity, if that is later. */
+export function latestActivity(session: string, hasActivity: boolean): string {
+  const message = `(SELECT MAX(timestamp) FROM messages WHERE session_id = ${session})`;
+  const ofSession = (column: string) => `(SELECT ${column} FROM sessions WHERE id = ${session})`;
+  return hasActivity
+    ? `COALESCE(MAX(COALESCE(${message}, ${ofSession("last_activity_at")}), COALESCE(${ofSession("last_activity_at")}, ${message})), ${ofSession("started_at")})`
+    : `COALESCE(${message}, ${ofSession("started_at")})`;
+}
 
 /** When something last happened in each session, in order: a listing by activity reads as many rows as it shows. */
-export const ACTIVITY: readonly SchemaObject[] = [
-  table(
-    "hermes_memory_activity",
-    "session_id TEXT PRIMARY KEY, last_active REAL NOT NULL, user_id TEXT",
-    " WITHOUT ROWID",
-  ),
-  index("hermes_memory_activity_order", "hermes_memory_activity(last_active DESC, session_id DESC)"),
-  index(
-    "hermes_memory_activity_user",
-    "hermes_memory_activity(user_id, last_active DESC, session_id DESC) WHERE user_id IS NOT NULL",
-  ),
-  trigger(
-    "hermes_memory_session_insert",
-    // Other programs can leave a row without an id: a primary key of text allows it.
-    "AFTER INSERT ON sessions WHEN new.id IS NOT NULL",
-    "INSERT INTO hermes_memory_activity(session_id, last_active, user_id) VALUES (new.id, new.started_at, new.user_id);",
-  ),
-  trigger(
-    "hermes_memory_session_update",
-    "AFTER UPDATE OF started_at, user_id ON sessions",
-    `UPDATE hermes_memory_activity SET user_id = new.user_id, last_active = ${LATEST("new.id")} WHERE session_id = new.id;`,
-  ),
-  trigger(
-    "hermes_memory_session_delete",
-    "AFTER DELETE ON sessions",
-    "DELETE FROM hermes_memory_activity WHERE session_id = old.id;",
-  ),
-  trigger("hermes_memory_message_insert", "AFTER INSERT ON messages", REFRESH("new.session_id")),
-  trigger(
-    "hermes_memory_message_update",
-    "AFTER UPDATE OF timestamp, session_id ON messages",
-    `${REFRESH("old.session_id")} ${REFRESH("new.session_id")}`,
-  ),
-  trigger(
-    "hermes_memory_message_delete",
-    "AFTER DELETE ON messages WHEN old.timestamp >= (SELECT last_active FROM hermes_memory_activity WHERE session_id = old.session_id)",
-    REFRESH("old.session_id"),
-  ),
-];
+export function activityObjects(hasActivity: boolean): readonly SchemaObject[] {
+  const refresh = (session: string) =>
+    `UPDATE hermes_memory_activity SET last_active = ${latestActivity(session, hasActivity)} WHERE session_id = ${session};`;
+  return [
+    table(
+      "hermes_memory_activity",
+      "session_id TEXT PRIMARY KEY, last_active REAL NOT NULL, user_id TEXT",
+      " WITHOUT ROWID",
+    ),
+    index("hermes_memory_activity_order", "hermes_memory_activity(last_active DESC, session_id DESC)"),
+    index(
+      "hermes_memory_activity_user",
+      "hermes_memory_activity(user_id, last_active DESC, session_id DESC) WHERE user_id IS NOT NULL",
+    ),
+    trigger(
+      "hermes_memory_session_insert",
+      // Other programs can leave a row without an id: a primary key of text allows it.
+      "AFTER INSERT ON sessions WHEN new.id IS NOT NULL",
+      `INSERT INTO hermes_memory_activity(session_id, last_active, user_id) VALUES (new.id, ${hasActivity ? "COALESCE(new.last_activity_at, new.started_at)" : "new.started_at"}, new.user_id);`,
+    ),
+    trigger(
+      "hermes_memory_session_update",
+      `AFTER UPDATE OF started_at, user_id${hasActivity ? ", last_activity_at" : ""} ON sessions`,
+      `UPDATE hermes_memory_activity SET user_id = new.user_id, last_active = ${latestActivity("new.id", hasActivity)} WHERE session_id = new.id;`,
+    ),
+    trigger(
+      "hermes_memory_session_delete",
+      "AFTER DELETE ON sessions",
+      "DELETE FROM hermes_memory_activity WHERE session_id = old.id;",
+    ),
+    trigger("hermes_memory_message_insert", "AFTER INSERT ON messages", refresh("new.session_id")),
+    trigger(
+      "hermes_memory_message_update",
+      "AFTER UPDATE OF timestamp, session_id ON messages",
+      `${refresh("old.session_id")} ${refresh("new.session_id")}`,
+    ),
+    trigger(
+      "hermes_memory_message_delete",
+      "AFTER DELETE ON messages WHEN old.timestamp >= (SELECT last_active FROM hermes_memory_activity WHERE session_id = old.session_id)",
+      refresh("old.session_id"),
+    ),
+  ];
+}
 
-export const FILL_ACTIVITY = `
-  INSERT INTO hermes_memory_activity(session_id, last_active, user_id)
-  SELECT s.id, COALESCE((SELECT MAX(timestamp) FROM messages WHERE session_id = s.id), s.started_at), s.user_id
-  FROM sessions s WHERE s.id IS NOT NULL
-`;
+export function fillActivity(hasActivity: boolean): string {
+  return `
+    INSERT INTO hermes_memory_activity(session_id, last_active, user_id)
+    SELECT s.id, ${latestActivity("s.id", hasActivity)}, s.user_id FROM sessions s WHERE s.id IS NOT NULL
+  `;
+}
+
+/** Whether the file's sessions note their activity. */
+export const HAS_ACTIVITY = "SELECT 1 FROM pragma_table_info('sessions') WHERE name = 'last_activity_at'";
 
 /** Which row a copied row was copied from: the first one, never a copy. */
 export const ORIGINS: readonly SchemaObject[] = [
@@ -125,7 +136,28 @@ export const OWN_PROMPTS = ofSessions("hermes_memory_prompts", [
   { name: "created_at", declaration: "REAL NOT NULL" },
 ]);
 
-export const OWN_TABLES: readonly OwnTable[] = [SUMMARY_NODES, SESSION_LEASES, OWN_PROMPTS];
+const REWOUND_TABLE = "hermes_memory_rewound";
+const REWOUND_COLUMNS: readonly Column[] = [
+  { name: "message_id", declaration: "INTEGER PRIMARY KEY" },
+  { name: "session_id", declaration: "TEXT NOT NULL" },
+];
+
+/** Which rows a rewind of ours took back: in today's files a compaction leaves rows behind that look the same. */
+export const REWOUND: OwnTable = {
+  name: REWOUND_TABLE,
+  columns: REWOUND_COLUMNS,
+  objects: [
+    table(REWOUND_TABLE, declare(REWOUND_COLUMNS)),
+    index("hermes_memory_rewound_session", `${REWOUND_TABLE}(session_id)`),
+    trigger(
+      "hermes_memory_rewound_delete",
+      "AFTER DELETE ON messages",
+      `DELETE FROM ${REWOUND_TABLE} WHERE message_id = old.id;`,
+    ),
+  ],
+};
+
+export const OWN_TABLES: readonly OwnTable[] = [SUMMARY_NODES, SESSION_LEASES, OWN_PROMPTS, REWOUND];
 
 export function table(name: string, columns: string, suffix = ""): SchemaObject {
   return { type: "table", name, sql: `CREATE TABLE ${name} (${columns})${suffix}` };

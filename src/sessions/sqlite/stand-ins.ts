@@ -1,7 +1,7 @@
 // What a read-only file of an older version, or one our program never wrote to, lacks: temporary views in its place.
 import type { DatabaseSync } from "node:sqlite";
 import { type Column, MESSAGE_COLUMNS, SESSION_COLUMNS } from "./schema.ts";
-import { OWN_TABLES } from "./side-tables.ts";
+import { HAS_ACTIVITY, latestActivity, OWN_TABLES } from "./side-tables.ts";
 
 const EMPTY: Readonly<Record<string, string>> = {
   state_meta: "SELECT NULL AS key, NULL AS value WHERE 0",
@@ -14,12 +14,6 @@ const EMPTY: Readonly<Record<string, string>> = {
     ]),
   ),
 };
-
-const ACTIVITY = `
-  SELECT s.id AS session_id, s.user_id AS user_id,
-    COALESCE((SELECT MAX(timestamp) FROM messages WHERE session_id = s.id), s.started_at) AS last_active
-  FROM sessions s
-`;
 
 /** Statements that make the file readable as if it were current. None for a file of ours. */
 export function standIns(db: DatabaseSync): string[] {
@@ -37,8 +31,14 @@ export function standIns(db: DatabaseSync): string[] {
   for (const [name, select] of Object.entries(EMPTY)) {
     if (!tables.has(name)) statements.push(create(name, select));
   }
-  if (!tables.has("hermes_memory_activity")) statements.push(create("hermes_memory_activity", ACTIVITY));
+  if (!tables.has("hermes_memory_activity"))
+    statements.push(create("hermes_memory_activity", activityOf(db)));
   return statements;
+}
+
+function activityOf(db: DatabaseSync): string {
+  const latest = latestActivity("s.id", db.prepare(HAS_ACTIVITY).get() !== undefined);
+  return `SELECT s.id AS session_id, s.user_id AS user_id, ${latest} AS last_active FROM sessions s`;
 }
 
 function completed(

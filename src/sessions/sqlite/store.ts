@@ -1,4 +1,5 @@
 // The SQLite backend: the groups of operations put together.
+import { profileOfDatabase, systemHomeContext } from "../../home.ts";
 import { systemClock } from "../../lib/index.ts";
 import type { SessionStore } from "../store.ts";
 import type { StoreContext } from "./context.ts";
@@ -30,7 +31,14 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sess
   const { connection, warnings } = await openDatabase(options);
   const warn = options.onWarning ?? (() => {});
   const index = new SearchIndex(connection);
-  const context: StoreContext = { connection, index, clock: options.clock ?? systemClock, warn };
+  const context: StoreContext = {
+    connection,
+    index,
+    clock: options.clock ?? systemClock,
+    profile:
+      options.profile === undefined ? profileOfDatabase(options.path, systemHomeContext()) : options.profile,
+    warn,
+  };
   const deletion = deletionOperations(context);
   const close = async () => {
     await index.close();

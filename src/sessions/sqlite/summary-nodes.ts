@@ -6,8 +6,9 @@ import { textMatcher } from "../search/match-text.ts";
 import type { Scope, SessionStore } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { count, EVERYBODY, type StoreContext, visibleTo } from "./context.ts";
+import { byFile, isShown } from "./features.ts";
 import { isContinuation, isVisible } from "./lineage-sql.ts";
-import { MESSAGE_FIELDS, MESSAGE_SOURCE } from "./messages.ts";
+import { MESSAGE_SOURCE, messageFields } from "./messages.ts";
 import { hasOwnTable } from "./own-tables.ts";
 import { readable, readableFields } from "./readable-fields.ts";
 import { findSession } from "./sessions.ts";
@@ -17,28 +18,32 @@ import { SUMMARY_NODES } from "./side-tables.ts";
 const MOST_SEARCHED = 5000;
 
 // The walk carries the path it came, so that a cycle of parents ends it.
-const CONTINUED = `
+const CONTINUED = byFile(
+  (file) => `
   WITH RECURSIVE up(id, depth, path) AS (
     SELECT id, 0, char(10) || id || char(10) FROM sessions s WHERE id = :id AND ${isVisible("s")}
     UNION ALL
     SELECT p.id, up.depth + 1, up.path || p.id || char(10)
     FROM up JOIN sessions c ON c.id = up.id JOIN sessions p ON p.id = c.parent_session_id
-    WHERE ${isContinuation("c", "p")} AND ${isVisible("p")} AND instr(up.path, char(10) || p.id || char(10)) = 0
+    WHERE ${isContinuation("c", "p", file)} AND ${isVisible("p")} AND instr(up.path, char(10) || p.id || char(10)) = 0
   )
   SELECT id FROM up ORDER BY depth DESC
-`;
+`,
+);
 const KEYS = `
   SELECT ${readable("m.id", "id")}, m.session_id, ${readable("o.origin_id", "origin_id")}
   FROM json_each(:sessions) j JOIN sessions s ON s.id = j.value JOIN messages m ON m.session_id = s.id
     LEFT JOIN hermes_memory_origin o ON o.message_id = m.id
   WHERE m.active = 1 AND ${isVisible("s")} ORDER BY j.key, m.id
 `;
-const BY_IDS = `
-  SELECT ${MESSAGE_FIELDS} FROM json_each(:ids) j CROSS JOIN ${MESSAGE_SOURCE}
-  WHERE m.id = j.value AND m.active = 1
+const BY_IDS = byFile(
+  (file) => `
+  SELECT ${messageFields(file)} FROM json_each(:ids) j CROSS JOIN ${MESSAGE_SOURCE}
+  WHERE m.id = j.value AND ${isShown("m", file)}
     AND EXISTS (SELECT 1 FROM sessions s WHERE s.id = m.session_id AND ${isVisible("s")})
   ORDER BY j.key
-`;
+`,
+);
 
 const { name: NODES_TABLE, columns: NODE_COLUMNS } = SUMMARY_NODES;
 const NODE_FIELDS = readableFields(NODE_COLUMNS, "n.");
@@ -86,7 +91,9 @@ export function summaryNodeOperations({ connection, warn }: StoreContext): Summa
     getMessagesById: (ids, scope) =>
       connection.read(() => {
         const values = { ids: JSON.stringify(ids.filter(Number.isSafeInteger)), ...visibleTo(scope) };
-        return connection.all<StoredMessageRow>(BY_IDS, values).map((row) => toMessageRow(row, warn));
+        return connection
+          .all<StoredMessageRow>(BY_IDS(connection), values)
+          .map((row) => toMessageRow(row, warn));
       }),
     async insertSummaryNodes(nodes) {
       connection.refuseIfReadOnly();
@@ -128,7 +135,9 @@ export function summaryNodeOperations({ connection, warn }: StoreContext): Summa
 }
 
 function continued(connection: Connection, id: string, scope?: Scope): string[] {
-  return connection.all<{ id: string }>(CONTINUED, { id, ...visibleTo(scope) }).map((row) => row.id);
+  return connection
+    .all<{ id: string }>(CONTINUED(connection), { id, ...visibleTo(scope) })
+    .map((row) => row.id);
 }
 
 /** What the chains of sessions that new nodes belong to have already. */

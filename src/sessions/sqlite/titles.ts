@@ -1,9 +1,13 @@
 // Titles in the database: unique, and numbered along a lineage.
 import { sessionError } from "../errors.ts";
+import { userOfSession } from "../lineage-marks.ts";
+import type { SessionRow } from "../rows.ts";
+import { scopeOfUser } from "../scope.ts";
 import type { Scope, SessionStore } from "../store.ts";
 import { baseOfTitle, nextTitle, numberOfTitle, sanitizeTitle } from "../titles.ts";
 import type { Connection } from "./connection.ts";
-import { EVERYBODY, type StoreContext, visibleTo } from "./context.ts";
+import { type StoreContext, type Visible, visibleTo } from "./context.ts";
+import { byFile, featuresOf } from "./features.ts";
 import { isVisible, userPlatform } from "./lineage-sql.ts";
 import { findSession } from "./sessions.ts";
 
@@ -14,7 +18,14 @@ const IS_SHOWN = `
   WHERE s.id = :id AND (s.user_id IS NULL
     OR (other.user_id = s.user_id AND ${userPlatform("other")} = ${userPlatform("s")}))
 `;
-const SET = "UPDATE sessions SET title = :title WHERE id = :id";
+const SET = byFile((file) => {
+  const source = file.sessions.has("title_source") ? ", title_source = :source" : "";
+  return `UPDATE sessions SET title = :title ${source} WHERE id = :id`;
+});
+/** A title of a person's, or one whose source is unknown, is not replaced by one that a model made. */
+const MAY_REPLACE = `
+  SELECT 1 FROM sessions WHERE id = :id AND (title IS NULL OR title_source IN ('derived', 'llm'))
+`;
 /** Numbered forms are matched in any (ASCII) case: a number too high does no harm, one that is taken does. */
 const OF_LINE = `
   SELECT id, title FROM sessions s WHERE (title = :base OR title LIKE :numbered ESCAPE '\\')
@@ -28,18 +39,28 @@ export type TitleOperations = Pick<
 
 export function titleOperations({ connection }: StoreContext): TitleOperations {
   return {
-    async setSessionTitle(id, title) {
+    async setSessionTitle(id, title, { source = "user" } = {}) {
       const clean = sanitizeTitle(title);
-      return connection.write(() => writeTitle(connection, id, clean));
+      return connection.write(() => {
+        const hasSources = featuresOf(connection).sessions.has("title_source");
+        if (source === "llm" && hasSources && connection.get(MAY_REPLACE, { id }) === undefined) return false;
+        return writeTitle(connection, id, clean, source);
+      });
     },
     getSessionTitle: (id, scope) => connection.read(() => findSession(connection, id, scope)?.title ?? null),
-    getNextTitleInLineage: (base) => connection.read(() => nextTitleInLineage(connection, base)),
+    getNextTitleInLineage: (base, scope) =>
+      connection.read(() => freeTitleOfLine(connection, base, visibleTo(scope))),
     resolveSessionByTitle: (title, scope) => connection.read(() => sessionOfTitle(connection, title, scope)),
   };
 }
 
 /** Inside a transaction. False for an unknown session. */
-export function writeTitle(connection: Connection, id: string, title: string | null): boolean {
+export function writeTitle(
+  connection: Connection,
+  id: string,
+  title: string | null,
+  source: string | null,
+): boolean {
   const other = title === null ? undefined : connection.get<{ id: string }>(HOLDER, { title, id });
   if (other !== undefined) {
     const isShown = connection.get(IS_SHOWN, { id, other: other.id }) !== undefined;
@@ -48,20 +69,33 @@ export function writeTitle(connection: Connection, id: string, title: string | n
       hint: isShown ? "Choose another title, or rename that session first." : "Choose another title.",
     });
   }
-  return connection.run(SET, { id, title }).changes > 0;
+  const by = featuresOf(connection).sessions.has("title_source")
+    ? { source: title === null ? null : source }
+    : {};
+  return connection.run(SET(connection), { id, title, ...by }).changes > 0;
 }
 
-export function nextTitleInLineage(connection: Connection, base: string): string {
+/** For a session of the same owner as `of`. */
+export function nextTitleInLineage(
+  connection: Connection,
+  base: string,
+  of?: Pick<SessionRow, "user_id" | "source" | "model_config">,
+): string {
+  const user = of === undefined ? undefined : userOfSession(of);
+  return freeTitleOfLine(connection, base, visibleTo(scopeOfUser(user)));
+}
+
+/** Numbered after the titles that may be seen; one that another user has is passed over. */
+function freeTitleOfLine(connection: Connection, base: string, visible: Visible): string {
   let title = base;
   // A very long base is cut to make room for the number and can then meet a title of the shorter line.
+  const passedOver: string[] = [];
   for (;;) {
     const stem = baseOfTitle(title);
-    const taken = connection.all<{ title: string }>(OF_LINE, { ...lineOf(stem), ...EVERYBODY });
-    const next = nextTitle(
-      title,
-      taken.map((row) => row.title),
-    );
+    const seen = connection.all<{ title: string }>(OF_LINE, { ...lineOf(stem), ...visible });
+    const next = nextTitle(title, [...seen.map((row) => row.title), ...passedOver]);
     if (connection.get(HOLDER, { title: next, id: "" }) === undefined) return next;
+    if (visible.user !== null) passedOver.push(next);
     title = next;
   }
 }

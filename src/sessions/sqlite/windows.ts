@@ -4,30 +4,42 @@ import type { MessageRow, StoredMessageRow } from "../rows.ts";
 import type { Scope, SessionStore } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { count, type StoreContext, visibleTo } from "./context.ts";
+import { byFile, type FileFeatures, isShown } from "./features.ts";
 import { isVisible } from "./lineage-sql.ts";
-import { MESSAGE_FIELDS, MESSAGE_SOURCE } from "./messages.ts";
+import { MESSAGE_SOURCE, messageFields } from "./messages.ts";
 
-const ANCHOR = `
-  SELECT m.active FROM messages m JOIN sessions s ON s.id = m.session_id
+const ANCHOR = byFile(
+  (file) => `
+  SELECT ${isShown("m", file)} AS shown FROM messages m JOIN sessions s ON s.id = m.session_id
   WHERE m.id = :id AND m.session_id = :session AND ${isVisible("s")}
-`;
-const SHOWN = "session_id = :session AND (:all OR active = 1)"; // rewound rows only around one of them
+`,
+);
+/** Rewound rows only around one of them. */
+const SHOWN = (file: FileFeatures) => `m.session_id = :session AND (:all OR ${isShown("m", file)})`;
 // Answered from an index alone, whatever the messages weigh.
-const IDS = `SELECT id FROM messages WHERE ${SHOWN} ORDER BY id`;
+const IDS = byFile((file) => `SELECT id FROM messages m WHERE ${SHOWN(file)} ORDER BY id`);
 // A long session is mostly written in one go, so what stands around a message has the ids around it.
 const NEAR = 256;
-const NEAR_BEFORE = `
-  SELECT id FROM messages NOT INDEXED WHERE id < :id AND id >= :id - ${NEAR} AND ${SHOWN} ORDER BY id DESC LIMIT :size
-`;
-const NEAR_AFTER = `
-  SELECT id FROM messages NOT INDEXED WHERE id > :id AND id <= :id + ${NEAR} AND ${SHOWN} ORDER BY id LIMIT :size
-`;
+const NEAR_BEFORE = byFile(
+  (file) => `
+  SELECT id FROM messages m NOT INDEXED WHERE id < :id AND id >= :id - ${NEAR} AND ${SHOWN(file)} ORDER BY id DESC LIMIT :size
+`,
+);
+const NEAR_AFTER = byFile(
+  (file) => `
+  SELECT id FROM messages m NOT INDEXED WHERE id > :id AND id <= :id + ${NEAR} AND ${SHOWN(file)} ORDER BY id LIMIT :size
+`,
+);
 const LONG_SESSION = 500;
 const IS_LONG = `SELECT 1 FROM sessions WHERE id = :session AND message_count > ${LONG_SESSION}`;
 const ENDS = 60;
-const EARLIEST = `SELECT id FROM messages WHERE ${SHOWN} ORDER BY timestamp, id LIMIT ${ENDS}`;
-const LATEST = `SELECT id FROM messages WHERE ${SHOWN} ORDER BY timestamp DESC, id DESC LIMIT ${ENDS}`;
-const ROW = `SELECT ${MESSAGE_FIELDS} FROM ${MESSAGE_SOURCE} WHERE m.id = :id`;
+const EARLIEST = byFile(
+  (file) => `SELECT id FROM messages m WHERE ${SHOWN(file)} ORDER BY timestamp, id LIMIT ${ENDS}`,
+);
+const LATEST = byFile(
+  (file) => `SELECT id FROM messages m WHERE ${SHOWN(file)} ORDER BY timestamp DESC, id DESC LIMIT ${ENDS}`,
+);
+const ROW = byFile((file) => `SELECT ${messageFields(file)} FROM ${MESSAGE_SOURCE} WHERE m.id = :id`);
 const WORTH_SHOWING = `
   SELECT 1 FROM messages WHERE id = :id AND (:roles IS NULL OR role IN (SELECT value FROM json_each(:roles)))
     AND content <> ''
@@ -45,7 +57,9 @@ export type WindowOperations = Pick<SessionStore, "getMessagesAround" | "getAnch
 
 export function windowOperations({ connection, warn }: StoreContext): WindowOperations {
   const rowsOf = (ids: readonly number[]): MessageRow[] =>
-    ids.flatMap((id) => connection.all<StoredMessageRow>(ROW, { id })).map((row) => toMessageRow(row, warn));
+    ids
+      .flatMap((id) => connection.all<StoredMessageRow>(ROW(connection), { id }))
+      .map((row) => toMessageRow(row, warn));
 
   return {
     getMessagesAround: (session, id, options = {}) =>
@@ -84,9 +98,9 @@ function findPlace(
   scope: Scope,
 ): Place | undefined {
   if (!Number.isSafeInteger(id)) return undefined; // callers pass on what a model wrote
-  const found = connection.get<{ active: number }>(ANCHOR, { session, id, ...visibleTo(scope) });
+  const found = connection.get<{ shown: number }>(ANCHOR(connection), { session, id, ...visibleTo(scope) });
   if (found === undefined) return undefined;
-  const all = found.active === 0 ? 1 : 0;
+  const all = found.shown === 0 ? 1 : 0;
   const isLong = connection.get(IS_LONG, { session }) !== undefined;
   const near = isLong ? placeInLongSession(connection, session, id, size, all) : undefined;
   if (near !== undefined) return near;
@@ -114,8 +128,12 @@ function placeInLongSession(
   return { ids, anchor: head.length + size, start: head.length, end: head.length + 2 * size + 1 };
 }
 
-function idsOf(connection: Connection, sql: string, values: Record<string, string | number>): number[] {
-  return connection.all<{ id: number }>(sql, values).map((row) => row.id);
+function idsOf(
+  connection: Connection,
+  sql: (connection: Connection) => string,
+  values: Record<string, string | number>,
+): number[] {
+  return connection.all<{ id: number }>(sql(connection), values).map((row) => row.id);
 }
 
 function ascending(a: number, b: number): number {

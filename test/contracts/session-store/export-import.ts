@@ -85,7 +85,7 @@ export function exportImportContract({ open }: Harness): void {
     const taken = (await other.exportAll({ includeInactive: true })).flatMap(({ messages }) =>
       messageIds(messages),
     );
-    const id = await other.appendMessage("root", { role: "user", content: "new" });
+    const id = await other.appendMessage("next", { role: "user", content: "new" });
     expect(id).toBeGreaterThan(Math.max(...taken));
   });
 

@@ -32,6 +32,7 @@ const READS: readonly Read[] = [
     (store, { id }, scope) => store.getMessages(id, { ...scope, includeInactive: true }),
     [],
   ),
+  byId("getDisplayHistory", (store, { id }, scope) => store.getDisplayHistory(id, scope), []),
   byId(
     "getMessagesAround",
     (store, { id, message }, scope) => store.getMessagesAround(id, message, scope),
@@ -275,7 +276,7 @@ export function scopingContract({ open }: Harness): void {
     await store.createSession("below", { source: "tool", parentSessionId: "run" });
     await store.continueSession("run", { id: "next" });
     await store.branchSession("run", { id: "branch" });
-    await talk(store, "run", ["the lantern is lit"]);
+    await talk(store, "branch", ["the lantern is lit"]);
     for (const id of ["run", "below", "next", "branch"]) {
       expect(await store.getSession(id, bo)).toMatchObject({ id, user_id: "bo" });
       for (const userPlatform of ["subagent", "tool", "cli"])
@@ -302,6 +303,45 @@ export function scopingContract({ open }: Harness): void {
     await store.createSession("bare", { source: "telegram", ...bo });
     expect(await store.getSession("plain", bo)).toMatchObject({ user_id: "bo", model_config: '{"a":1}' });
     expect(await store.getSession("bare", bo)).toMatchObject({ user_id: "bo", model_config: null });
+  });
+
+  it("a session below another user's does not say whose it is below", async () => {
+    await using store = await open();
+    await store.createSession("of-ann", { source: "cli", userId: "ann" });
+    await store.createSession("of-bo", {
+      source: "cli",
+      userId: "bo",
+      parentSessionId: "of-ann",
+      modelConfig: { _branched_from: "of-ann", colour: "red" },
+    });
+    const bo = { userId: "bo" };
+    const rows = [
+      await store.getSession("of-bo", bo),
+      await store.exportSession("of-bo", bo),
+      ...(await store.searchSessions(bo)),
+      ...(await store.listSessionsRich({ ...bo, includeChildren: true })),
+      ...(await store.listSessionsRich({ ...bo, includeChildren: true, orderByLastActive: true })),
+    ];
+    expect(rows).toHaveLength(5);
+    for (const row of rows)
+      expect(row).toMatchObject({ id: "of-bo", parent_session_id: null, model_config: '{"colour":"red"}' });
+    expect(await store.getSession("of-bo")).toMatchObject({ parent_session_id: "of-ann" });
+  });
+
+  it("the next title of a line is numbered after what the user may see, and is free in the whole file", async () => {
+    await using store = await open();
+    for (const [id, userId, title] of [
+      ["a", "ann", "kiln #8"],
+      ["b", "bo", "kiln"],
+      ["c", "ann", "kiln #2"],
+    ] as const) {
+      await store.createSession(id, { source: "cli", userId });
+      await store.setSessionTitle(id, title);
+    }
+    expect(await store.getNextTitleInLineage("kiln")).toBe("kiln #9");
+    expect(await store.getNextTitleInLineage("kiln", { userId: "bo" })).toBe("kiln #3");
+    const next = await store.continueSession("b");
+    expect(next.title).toBe("kiln #3");
   });
 
   it("a title that another user's session has is refused without a word about that session", async () => {

@@ -268,6 +268,22 @@ export function splittingContract({ open }: Harness): void {
     expect(await store.messageCount()).toBe(4);
   });
 
+  it("a session that goes on elsewhere takes no more messages, and the error says where it goes on", async () => {
+    await using store = await open();
+    await parent(store);
+    const before = await contents(store, "p");
+    await store.continueSession("p", { id: "next" });
+    const late = { role: "user", content: "late" };
+    for (const append of [() => store.appendMessage("p", late), () => store.appendMany("p", [late])]) {
+      const refused: unknown = await append().catch((cause: unknown) => cause);
+      expect(refused).toMatchObject({ code: "session-closed", message: expect.stringContaining("'next'") });
+    }
+    expect(await contents(store, "p")).toEqual(before);
+    await store.appendMessage("next", late);
+    await store.reopenSession("p"); // on purpose, as before
+    await store.appendMessage("p", late);
+  });
+
   it("the continuation of a marked delegate stays hidden", async () => {
     await using store = await open();
     await store.createSession("p", { source: "cli" });
