@@ -14,13 +14,12 @@ export const optimize: CommandBody = async (input, context) => {
     };
   const isVacuum = input.flags["no-vacuum"] !== true;
   const progress = progressDisplay(context.io, { isVerbose: input.flags.verbose === true });
-  const { bytes: before } = await store.stats();
   const done = await context.io.untilInterrupted(async (signal) => {
     try {
       const work = { signal, onProgress: progress.show, vacuum: isVacuum };
-      const { finished, converted } = await store.optimize(work);
+      const { finished, ...outcome } = await store.optimize(work);
       // Merged already; asked once more, it only counts.
-      return finished ? { converted, indexes: await store.optimizeFts() } : undefined;
+      return finished ? { ...outcome, indexes: await store.optimizeFts() } : undefined;
     } finally {
       progress.clear();
     }
@@ -33,7 +32,7 @@ export const optimize: CommandBody = async (input, context) => {
       exitCode: 130,
     };
   }
-  const after = (await store.stats()).bytes;
+  const { bytesBefore: before, bytesAfter: after } = done;
   const reclaimed = Math.max(0, before - after);
   const sizes = { bytes_before: before, bytes_after: after, bytes_reclaimed: reclaimed };
   return {

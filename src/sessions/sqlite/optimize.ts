@@ -15,7 +15,7 @@ import {
   NEW_WORDS,
 } from "./index-layout.ts";
 import { fillWords } from "./index-words.ts";
-import { fileBytes, giveSpaceBack, mergeIndexes } from "./maintenance.ts";
+import { giveSpaceBack, mergeIndexes, settledBytes } from "./maintenance.ts";
 
 /** Small enough for a fraction of a second each, also with long messages. */
 const ROWS_PER_STEP = 200;
@@ -43,10 +43,10 @@ export type OptimizeOperations = Pick<SessionStore, "optimize">;
 export function optimizeOperations({ connection }: StoreContext): OptimizeOperations {
   return {
     async optimize(work = {}): Promise<OptimizeOutcome> {
-      const bytesBefore = fileBytes(connection.path);
-      const outcome = (converted: boolean, finished: boolean): OptimizeOutcome => ({
+      const bytesBefore = await settledBytes(connection);
+      const outcome = async (converted: boolean, finished: boolean): Promise<OptimizeOutcome> => ({
         bytesBefore,
-        bytesAfter: fileBytes(connection.path),
+        bytesAfter: await settledBytes(connection),
         converted,
         finished,
       });
