@@ -2,9 +2,9 @@
 // does not heal the file, a new one is built beside it from every row that can be read, checked, and put in its place if no
 // other program has the file open. The damaged file is kept as a backup.
 
-import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describeCause, errnoCode, randomHex } from "../../lib/index.ts";
+import { describeLoss, type LostRows } from "../loss.ts";
 import { census, fileBehind, type Judgement, judge, type Problem, problemTexts } from "./damage.ts";
 import { copyDatabase, freeName, keepCopy, removeParts } from "./database-copy.ts";
 import {
@@ -17,12 +17,11 @@ import {
   stepsFor,
 } from "./repair-steps.ts";
 import { type Holder, holdRepairLocks, replaceDatabase } from "./salvage/alone.ts";
-import { type LostRows, rebuild, type Salvage } from "./salvage/rebuild.ts";
+import { salvageInto } from "./salvage/salvage-copy.ts";
 import { patiently } from "./surgery.ts";
 
 export { isMalformed, isNotSqlite } from "./damage.ts";
 export type { RepairStrategy } from "./repair-steps.ts";
-export type { LostRows } from "./salvage/rebuild.ts";
 
 export type RepairReport = {
   readonly repaired: boolean;
@@ -239,42 +238,6 @@ async function salvageBeside(work: Work, backup: string | null): Promise<RepairR
   const held = swap.kind === "held" ? { held_by: swap.by } : {};
   const error = `${path} was not replaced: ${whyNot(swap)} The repaired database is complete: ${built}. Close every program that uses ${path}, then run ${swap.kind === "unknown" ? "'hermes sessions repair --alone'" : "'hermes sessions repair'"} again.`;
   return report({ ...told, error, backup_path: kept, healthy: false, beside: built, ...held });
-}
-
-/** Everything that can be read of a damaged file, in a new one. The damaged file is copied first and not touched. */
-export async function salvageInto(
-  file: string,
-  target: string,
-): Promise<{ readonly salvage: Salvage; readonly fingerprint: string }> {
-  const copy = `${target}.reading-${randomHex(6)}`;
-  try {
-    const fingerprint = await copyDatabase(file, copy);
-    mergeLogs(copy);
-    return { salvage: await rebuild(copy, target), fingerprint };
-  } finally {
-    removeParts(copy);
-  }
-}
-
-/** The last connection to leave moves the log into the file, and an interrupted transaction is rolled back. */
-function mergeLogs(copy: string): void {
-  try {
-    using db = new DatabaseSync(copy, { timeout: 50 });
-    db.prepare("SELECT 1 FROM sqlite_master LIMIT 1").get();
-  } catch {
-    // The schema cannot be read; SQLite has looked at the logs before it found that out.
-  }
-}
-
-/** One line about what a table has lost. */
-export function describeLoss({ table, rows, isExact, ids, sessions }: LostRows): string {
-  const count = rows === null ? "an unknown number of rows" : `${isExact ? "" : "at most "}${rows} row(s)`;
-  const ranges = ids.slice(0, 5).map(({ from, to }) => (from === to ? `${from}` : `${from} to ${to}`));
-  const where = ranges.length === 0 ? "" : `, ids ${ranges.join(", ")}${ids.length > 5 ? " and others" : ""}`;
-  const named = sessions.slice(0, 5).map(({ id }) => id);
-  const more = sessions.length > 5 ? ` and ${sessions.length - 5} more` : "";
-  const whose = named.length === 0 ? "" : `, of session(s) ${named.join(", ")}${more}`;
-  return `${table}: ${count}${where}${whose}`;
 }
 
 function whyNot(swap: Exclude<ReturnType<typeof replaceDatabase>, { kind: "replaced" }>): string {

@@ -1,13 +1,7 @@
 // What an object of the database means for repair: whether its rows exist nowhere else, and what becomes of it when its
 // pages are damaged. Pure: decided by name and declaration alone.
 
-/**
- * - `canonical`: conversations, and tables of other programs; nothing else can tell their rows
- * - `side`: rows worth keeping that no conversation needs; what cannot be read is given up and listed
- * - `passing`: locks, leases and counters; worked out again or taken again
- * - `derived`: search indexes with their tables; made anew from the messages
- */
-export type ObjectClass = "canonical" | "side" | "passing" | "derived";
+import type { ObjectClass } from "../../loss.ts";
 
 export type SchemaRow = {
   readonly type: string;

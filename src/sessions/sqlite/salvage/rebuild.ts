@@ -4,6 +4,7 @@ import { closeSync, fsyncSync, openSync, rmSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { setImmediate } from "node:timers/promises";
 import { describeCause } from "../../../lib/index.ts";
+import type { LostRows } from "../../loss.ts";
 import { SCHEMA_VERSION, TABLES } from "../schema.ts";
 import { POSSIBLE_DECLARATIONS } from "./declarations.ts";
 import { PageFile, textOf, type Value } from "./file-format.ts";
@@ -15,24 +16,10 @@ import {
   isSearchTable,
   isUpstreamIndex,
   isVirtual,
-  type ObjectClass,
   type SchemaRow,
 } from "./objects.ts";
 import { matchOf, shapeOf, type TableShape } from "./table-shape.ts";
 import { EVERY_ROWID, Forest, type Gap, type Row, type Tree } from "./trees.ts";
-
-export type LostRows = {
-  readonly table: string;
-  readonly class: ObjectClass;
-  /** How many; the most it can be when `isExact` is false, null when not even that is known. */
-  readonly rows: number | null;
-  /** True when an index of the table, which could be read, names each of them. */
-  readonly isExact: boolean;
-  /** Ranges of rowids, which are the ids in `messages`. At most 200. */
-  readonly ids: readonly { readonly from: number; readonly to: number }[];
-  /** For `messages`: how many each session lost. For `sessions`: the ids of the lost rows. As far as an index tells. */
-  readonly sessions: readonly { readonly id: string; readonly rows: number }[];
-};
 
 export type Salvage = {
   /** Rows in the new file. */
