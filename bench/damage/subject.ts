@@ -10,7 +10,7 @@ const WORDS =
   );
 
 /** Returns the path. The same content every time, apart from times. */
-export async function makeSubject(folder: string, sessions = 60): Promise<string> {
+export async function makeSubject(folder: string, sessions = 82): Promise<string> {
   const path = join(folder, "subject.db");
   {
     await using store = await openSessionStore({ path });
@@ -28,7 +28,7 @@ export async function makeSubject(folder: string, sessions = 60): Promise<string
         Array.from({ length: 40 }, (_, at) => message(number, at)),
       );
       await store.setMeta(`note_${number}`, text(number, 30));
-      await store.saveOwnPrompt(id, { prompt: text(number * 3, 200), version: 1 });
+      await store.saveOwnPrompt(id, text(number * 3, 200), 1);
     }
     await store.deleteSession("20260103_000013_session"); // so that there are free pages with old rows
   }

@@ -104,7 +104,10 @@ export async function tryPage(subject: Subject, page: number, damage: Damage): P
 }
 
 function damageFile(path: string, { pages, pageSize }: Subject, page: number, damage: Damage): void {
-  if (damage === "half") return truncateSync(path, Math.floor(pages / 2) * pageSize);
+  if (damage === "half") {
+    truncateSync(path, Math.floor(pages / 2) * pageSize);
+    return;
+  }
   const bytes = Buffer.alloc(pageSize);
   // The same noise in every run: a simple generator, seeded with the page.
   let seed = page;
@@ -225,9 +228,10 @@ function locateRows(db: DatabaseSync): ReadonlyMap<number, Content> {
   for (const table of tablesIn(db)) {
     const isPlain =
       db.prepare("SELECT wr FROM pragma_table_list WHERE schema = 'main' AND name = ?").get(table)?.wr === 0;
-    if (!isPlain) continue;
     const rows = db
-      .prepare(`SELECT ${expressionOf(db, table)} AS row FROM "${table}" NOT INDEXED ORDER BY rowid`)
+      .prepare(
+        `SELECT ${expressionOf(db, table)} AS row FROM "${table}" NOT INDEXED ${isPlain ? "ORDER BY rowid" : ""}`,
+      )
       .all()
       .map(({ row }) => String(row));
     const pages = db
@@ -236,7 +240,10 @@ function locateRows(db: DatabaseSync): ReadonlyMap<number, Content> {
     let next = 0;
     const starts = new Map<string, number>();
     for (const { pageno, pagetype, ncell, path: place } of pages) {
-      if (pagetype !== "leaf") continue;
+      if (pagetype !== "leaf") {
+        if (!isPlain) throw new Error(`${table}: a table without rowids must fit one page here`);
+        continue;
+      }
       starts.set(String(place), next);
       for (let at = 0; at < Number(ncell); at += 1) put(Number(pageno), table, rows[next + at] ?? "");
       next += Number(ncell);

@@ -2,6 +2,7 @@
 // does not heal the file, a new one is built beside it from every row that can be read, checked, and put in its place if no
 // other program has the file open. The damaged file is kept as a backup.
 
+import { rmSync, statSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describeCause, errnoCode, randomHex } from "../../lib/index.ts";
 import { describeLoss, type LostRows } from "../loss.ts";
@@ -217,6 +218,7 @@ async function salvageBeside(work: Work, backup: string | null): Promise<RepairR
     notes: salvage.notes,
   };
   const check = await judge(built);
+  dropEmptyLog(built);
   if (check.kind !== "sound" || salvage.rows.sessions === undefined) {
     removeParts(built);
     const why =
@@ -238,6 +240,12 @@ async function salvageBeside(work: Work, backup: string | null): Promise<RepairR
   const held = swap.kind === "held" ? { held_by: swap.by } : {};
   const error = `${path} was not replaced: ${whyNot(swap)} The repaired database is complete: ${built}. Close every program that uses ${path}, then run ${swap.kind === "unknown" ? "'hermes sessions repair --alone'" : "'hermes sessions repair'"} again.`;
   return report({ ...told, error, backup_path: kept, healthy: false, beside: built, ...held });
+}
+
+/** A connection that only reads makes the files of a log and leaves them, empty. */
+function dropEmptyLog(file: string): void {
+  if ((statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0) return;
+  for (const suffix of ["-wal", "-shm"]) rmSync(file + suffix, { force: true });
 }
 
 function whyNot(swap: Exclude<ReturnType<typeof replaceDatabase>, { kind: "replaced" }>): string {

@@ -302,7 +302,8 @@ class Rebuilding {
     const after = this.#db.prepare(
       `SELECT min(${rowid}) AS id FROM ${quoted(table)} NOT INDEXED WHERE ${rowid} > ?`,
     );
-    const highest = this.#sequence().get(table);
+    const sequence = this.#sequence().get(table);
+    const highest = sequence === undefined ? undefined : Number(sequence);
     const ranges = new Map<number, number>();
     let isOpen = false;
     for (const { above, upTo } of gaps) {
@@ -414,11 +415,11 @@ class Rebuilding {
     this.#db.exec(`INSERT INTO schema_version (version) VALUES (${number})`);
   }
 
-  #sequenceRows: ReadonlyMap<string, number> | undefined;
+  #sequenceRows: ReadonlyMap<string, bigint> | undefined;
 
-  #sequence(): ReadonlyMap<string, number> {
+  #sequence(): ReadonlyMap<string, bigint> {
     if (this.#sequenceRows !== undefined) return this.#sequenceRows;
-    const found = new Map<string, number>();
+    const found = new Map<string, bigint>();
     const row = this.#schema.find(({ name }) => name === "sqlite_sequence");
     if (row !== undefined) {
       const page = this.#file.page(row.root);
@@ -426,7 +427,7 @@ class Rebuilding {
         const cell = page && this.#file.cell(page, offset);
         const [name, seq] = (cell && this.#file.record(cell)) ?? [];
         const called = textOf(name, this.#file.header.encoding);
-        if (called !== undefined && typeof seq === "bigint") found.set(called, Number(seq));
+        if (called !== undefined && typeof seq === "bigint") found.set(called, seq);
       }
     }
     this.#sequenceRows = found;
