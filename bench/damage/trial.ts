@@ -45,8 +45,8 @@ export type Trial = {
   /** What repair says is lost, where it says so exactly, does not match what is. */
   readonly misreported: readonly string[];
   /**
-   * Rows whose text goes on in an overflow page of zeros. SQLite reads the zeros as text, so nothing that asks SQLite can
-   * notice it.
+   * Rows whose text goes on in an overflow page of zeros (SQLite reads the zeros as text, so nothing that asks SQLite can
+   * notice it), and rows whose key to a lost row was cleared, which the report tells.
    */
   readonly altered: number;
   /** Rows that are in the repaired file and were not in the other, apart from stand-ins. */
@@ -159,12 +159,17 @@ function compare(
     }
     const gone = [...rows].filter((row) => left?.has(row) !== true);
     const unexpected = gone.filter((row) => onPage.get(table)?.has(row) !== true);
-    if (unexpected.length > 0) missing.push(`${table}: ${unexpected.length} row(s)`);
     const extra = [...(left ?? [])].filter((row) => !rows.has(row)).length;
     if (subject.factsOf(page).kind === "overflow" && extra === 1 && gone.length === 1) {
       altered += 1;
       continue;
     }
+    const cleared = clearedKeys(report, table);
+    if (cleared > 0 && extra === cleared && gone.length === cleared) {
+      altered += cleared;
+      continue;
+    }
+    if (unexpected.length > 0) missing.push(`${table}: ${unexpected.length} row(s)`);
     const told = report.lost?.find((loss) => loss.table === table);
     const standIns = table === "sessions" ? (report.stand_ins?.length ?? 0) : 0;
     // Some stand-ins equal the row that was lost.
@@ -176,6 +181,11 @@ function compare(
     if (extra > standIns) invented.push(`${table}: ${extra - standIns} row(s)`);
   }
   return { missing, lost, misreported, altered, invented };
+}
+
+function clearedKeys({ notes = [] }: RepairReport, table: string): number {
+  const found = notes.map((note) => new RegExp(`^(\\d+) row\\(s\\) of ${table} named `).exec(note)?.[1] ?? 0);
+  return found.reduce<number>((sum, count) => sum + Number(count), 0);
 }
 
 function rowsBeyond(subject: Subject): Content {

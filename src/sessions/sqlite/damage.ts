@@ -61,16 +61,19 @@ export async function judge(path: string, options: JudgeOptions = {}): Promise<J
   const limit = waitLimitMs === undefined ? {} : { waitLimitMs };
   const answers = await runAside({ address, readOnly: true, ...limit }, CHECKS);
   refuseIfBusy(answers, path);
-  const [pages, keys, schema, count] = answers;
-  const failed = errorOf(pages) ?? errorOf(schema);
-  if (failed !== undefined) return judgeUnreadable(path, failed);
+  const [whole, keys, schema, count] = answers;
   const objects = rowsOf(schema);
+  // FTS5 reads the messages in its part of the check, and where that fails it takes the whole check with it.
+  const pages =
+    errorOf(whole) === undefined ? rowsOf(whole) : await checkTables(objects, { address, ...limit });
+  const failed = errorOf(schema) ?? (pages.length === 0 ? errorOf(whole) : undefined);
+  if (failed !== undefined) return judgeUnreadable(path, failed);
   if (objects.length === 0) return { kind: "sound", sessions: 0, indexChecked: true }; // created, never used
   if (!objects.some(({ name }) => name === "sessions"))
     return unusable("it has no table of sessions, so it is no session database");
 
   const index = await judgeIndexes(path, address, limit);
-  const complaints = rowsOf(pages).map((row) => String(row.integrity_check));
+  const complaints = pages.map((row) => String(row.integrity_check));
   const roots = new Map(objects.map((row) => [Number(row.rootpage), `${row.type} ${row.name}`]));
   const problems = [
     ...complaints.filter((line) => line !== "ok").map((line) => explain(line, roots)),
@@ -81,6 +84,17 @@ export async function judge(path: string, options: JudgeOptions = {}): Promise<J
   ].filter(({ kind }) => kind !== "index" || index.isOurs);
   if (problems.length > 0) return { kind: "damaged", problems, indexChecked: index.isChecked };
   return { kind: "sound", sessions: Number(rowsOf(count)[0]?.sessions), indexChecked: index.isChecked };
+}
+
+/** What each table complains about by itself. */
+async function checkTables(
+  objects: readonly Record<string, unknown>[],
+  options: { readonly address: string; readonly waitLimitMs?: number },
+): Promise<Record<string, unknown>[]> {
+  const tables = objects.filter(({ type, rootpage }) => type === "table" && Number(rootpage) > 0);
+  const checks = tables.map(({ name }) => `PRAGMA integrity_check(${quoted(String(name))})`);
+  const answers = await runAside({ ...options, readOnly: true }, checks);
+  return answers.flatMap((answer) => rowsOf(answer).filter((row) => row.integrity_check !== "ok"));
 }
 
 /** At most twenty lines for people, the most telling first. */
@@ -136,8 +150,15 @@ function nameIn(owner: string): string {
 }
 
 function danglingKeys(answer: Answer | undefined): Problem[] {
-  const count = rowsOf(answer).length;
-  return count === 0 ? [] : [problem("keys", `${count} row(s) name a session that does not exist`)];
+  const counts = new Map<string, number>();
+  for (const { table, parent } of rowsOf(answer)) {
+    const what =
+      parent === "sessions"
+        ? "row(s) name a session that does not exist"
+        : `row(s) of ${table} name a row of ${parent} that does not exist`;
+    counts.set(what, (counts.get(what) ?? 0) + 1);
+  }
+  return [...counts].map(([what, count]) => problem("keys", `${count} ${what}`));
 }
 
 type IndexJudgement = {

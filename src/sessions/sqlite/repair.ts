@@ -165,8 +165,12 @@ async function healInPlace(
     await copyDatabase(file, rehearsal);
     const before = tryCensus(rehearsal);
     if (before === undefined) return undefined; // not even the schema can be listed
-    for (const step of stepsFor(problems ?? [], knownSchema(rehearsal)))
+    for (const step of stepsFor(problems ?? [], knownSchema(rehearsal))) {
       if (await rehearse(step, rehearsal, before.rows)) return await perform(step, work, before.cookie);
+      // The next one starts from the file as it is: what heals only after another step would not heal it.
+      removeParts(rehearsal);
+      await copyDatabase(file, rehearsal);
+    }
     return undefined;
   } finally {
     removeParts(rehearsal);

@@ -94,8 +94,8 @@ class Rebuilding {
     await this.#adoptUnreachable();
     this.#createIndexes();
     const lost = [...this.#tables.values()].flatMap((table) => this.#lossOf(table) ?? []);
-    const standIns = lost.some(({ table }) => table === "sessions") ? this.#standIn() : [];
-    if (lost.length > 0) this.#clearDanglingKeys();
+    const standIns = this.#standIn(lost.some(({ table }) => table === "sessions"));
+    this.#clearDanglingKeys();
     this.#restoreCounters();
     const messagesAreWhole = !lost.some(({ table }) => table === "messages" || table === "sessions");
     await this.#keepUpstreamIndexes(messagesAreWhole && this.#tables.has("messages"));
@@ -327,12 +327,13 @@ class Rebuilding {
   }
 
   /** Rows for sessions that messages, other sessions or an index name. They keep foreign keys and listings whole. */
-  #standIn(): string[] {
+  #standIn(hasLost: boolean): string[] {
     const sessions = this.#tables.get("sessions");
-    if (sessions === undefined) return [];
+    if (sessions === undefined || !this.#tables.has("messages")) return [];
     const told = new Map<string, Map<string, Value>>();
     const { encoding } = this.#file.header;
-    for (const values of this.#missingFromIndexes("sessions", [EVERY_ROWID]).rows.values()) {
+    const indexed = hasLost ? this.#missingFromIndexes("sessions", [EVERY_ROWID]).rows.values() : [];
+    for (const values of indexed) {
       const id = textOf(values.get("id"), encoding);
       if (id !== undefined) told.set(id, values);
     }
@@ -378,11 +379,12 @@ class Rebuilding {
       .run(...Object.values(values));
   }
 
-  /** A key that names a lost row of another table is cleared where it may be empty. */
+  /** A key that names a row that is not there is cleared where it may be empty: the next write with it would fail. */
   #clearDanglingKeys(): void {
+    const cleared = new Map<string, number>();
     for (const found of this.#db.prepare("PRAGMA foreign_key_check").all()) {
       const table = String(found.table);
-      if (found.rowid === null || this.#tables.get(String(found.parent))?.tree.gaps.length === 0) continue;
+      if (found.rowid === null) continue;
       const columns = this.#db
         .prepare('SELECT "from" AS name FROM pragma_foreign_key_list(?) WHERE id = ?')
         .all(table, Number(found.fkid));
@@ -390,7 +392,11 @@ class Rebuilding {
         this.#tryExec(
           `UPDATE ${quoted(table)} SET ${quoted(String(name))} = NULL WHERE rowid = ${Number(found.rowid)}`,
         );
+      const what = `${table} named a row of ${String(found.parent)} that is gone`;
+      cleared.set(what, (cleared.get(what) ?? 0) + 1);
     }
+    for (const [what, count] of cleared)
+      this.#notes.push(`${count} row(s) of ${what}; the name was cleared.`);
   }
 
   /** What SQLite and the schema count: the highest id ever given out, and the version. */
