@@ -63,9 +63,8 @@ export async function judge(path: string, options: JudgeOptions = {}): Promise<J
   refuseIfBusy(answers, path);
   const [whole, keys, schema, count] = answers;
   const objects = rowsOf(schema);
-  // FTS5 reads the messages in its part of the check, and where that fails it takes the whole check with it.
-  const pages =
-    errorOf(whole) === undefined ? rowsOf(whole) : await checkTables(objects, { address, ...limit });
+  // The check stops with an error where it cannot go on to read a table; what it found before is the better answer.
+  const pages = whole !== undefined && "before" in whole ? whole.before : rowsOf(whole);
   const failed = errorOf(schema) ?? (pages.length === 0 ? errorOf(whole) : undefined);
   if (failed !== undefined) return judgeUnreadable(path, failed);
   if (objects.length === 0) return { kind: "sound", sessions: 0, indexChecked: true }; // created, never used
@@ -73,7 +72,10 @@ export async function judge(path: string, options: JudgeOptions = {}): Promise<J
     return unusable("it has no table of sessions, so it is no session database");
 
   const index = await judgeIndexes(path, address, limit);
-  const complaints = pages.map((row) => String(row.integrity_check));
+  // All complaints about trees come as one text, below a line that names the database.
+  const complaints = pages
+    .flatMap((row) => String(row.integrity_check).split("\n"))
+    .filter((line) => line !== "" && !line.startsWith("*** in database"));
   const roots = new Map(objects.map((row) => [Number(row.rootpage), `${row.type} ${row.name}`]));
   const problems = [
     ...complaints.filter((line) => line !== "ok").map((line) => explain(line, roots)),
@@ -84,17 +86,6 @@ export async function judge(path: string, options: JudgeOptions = {}): Promise<J
   ].filter(({ kind }) => kind !== "index" || index.isOurs);
   if (problems.length > 0) return { kind: "damaged", problems, indexChecked: index.isChecked };
   return { kind: "sound", sessions: Number(rowsOf(count)[0]?.sessions), indexChecked: index.isChecked };
-}
-
-/** What each table complains about by itself. */
-async function checkTables(
-  objects: readonly Record<string, unknown>[],
-  options: { readonly address: string; readonly waitLimitMs?: number },
-): Promise<Record<string, unknown>[]> {
-  const tables = objects.filter(({ type, rootpage }) => type === "table" && Number(rootpage) > 0);
-  const checks = tables.map(({ name }) => `PRAGMA integrity_check(${quoted(String(name))})`);
-  const answers = await runAside({ ...options, readOnly: true }, checks);
-  return answers.flatMap((answer) => rowsOf(answer).filter((row) => row.integrity_check !== "ok"));
 }
 
 /** At most twenty lines for people, the most telling first. */
