@@ -143,7 +143,9 @@ describe("hermes sessions repair", () => {
 
     const { stdout, code } = await runHermes(["sessions", "repair"], { home });
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^1 problem:\n {2}malformed database schema .*\nBackup: .*state\.db\.malformed-backup-\d{8}_\d{6}.*\nStrategy: dedup_schema\n/);
+    expect(stdout).toMatch(
+      /^1 problem:\n {2}malformed database schema .*\nBackup: .*state\.db\.malformed-backup-\d{8}_\d{6}.*\nStrategy: dedup_schema\n/,
+    );
     expect(stdout).toContain("The database is sound: 5 sessions.\n");
     const [, copy = ""] = /^Backup: (.*)$/m.exec(stdout) ?? [];
     expect(readFileSync(copy).equals(broken)).toBe(true);
