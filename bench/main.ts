@@ -13,6 +13,7 @@ type Benchmark = {
 const BENCHMARKS: Readonly<Record<string, () => Promise<Benchmark>>> = {
   context: () => import("./context.ts"),
   curated: () => import("./curated.ts"),
+  damage: () => import("./damage.ts"),
   holographic: () => import("./holographic.ts"),
   recall: () => import("./recall.ts"),
   scanner: () => import("./scanner.ts"),

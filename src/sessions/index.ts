@@ -3,6 +3,7 @@ export { decodeContent, encodeContent } from "./content.ts";
 export type { SessionErrorCode } from "./errors.ts";
 export { describeHolder, forgetHolder, isDeadHere, newHolder } from "./lease-holders.ts";
 export { type LineageMarks, readMarks, userOfSession } from "./lineage-marks.ts";
+export { describeLoss, type LostRows } from "./loss.ts";
 export { type Maintained, type MaintenanceSettings, maintainSessions } from "./maintain.ts";
 export { openSessionStore, type SessionStoreOptions } from "./open.ts";
 export {
@@ -82,6 +83,7 @@ export type {
   BranchOptions,
   ContinueOptions,
   EditOptions,
+  ExportLoss,
   Health,
   HeldLease,
   ImportOutcome,
@@ -114,4 +116,12 @@ export async function repairDatabase(
 ): Promise<import("./sqlite/repair.ts").RepairReport> {
   const repair = await import("./sqlite/repair.ts");
   return repair.repairDatabase(path, options);
+}
+
+/** A second database with every row of a damaged one that can be read, in a folder of its own until it is disposed of. */
+export async function salvageCopy(
+  path: string,
+): Promise<import("./sqlite/salvage/salvage-copy.ts").SalvageCopy> {
+  const { salvageCopy: make } = await import("./sqlite/salvage/salvage-copy.ts");
+  return make(path);
 }

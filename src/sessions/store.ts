@@ -6,6 +6,7 @@
 // A read with `userId` sees the sessions of that user only: those of others, and those without an owner, do not exist. A read that
 // is passed `userId: undefined` rejects with `bad-user-id` (scope.ts).
 import type { SessionFiles } from "../home.ts";
+import type { LostRows } from "./loss.ts";
 import type {
   ActiveSession,
   AnchoredView,
@@ -219,6 +220,14 @@ export type OptimizeOutcome = {
   readonly vacuum: "done" | "in-use" | "not-asked";
   /** False when the signal stopped the work; the next call goes on where this one stopped. */
   readonly finished: boolean;
+};
+
+/** What an export of a damaged database could not read. */
+export type ExportLoss = {
+  readonly lost: readonly LostRows[];
+  /** Sessions whose row is lost; they are exported with what indexes and messages tell. */
+  readonly standIns: readonly string[];
+  readonly notes: readonly string[];
 };
 
 export type Health = {
@@ -516,8 +525,16 @@ export interface SessionStore extends AsyncDisposable {
     options?: Scope & { readonly includeInactive?: boolean },
   ): Promise<ExportedSession | null>;
   /** One session after the other, most recently active first, without holding them all in memory. */
+  /**
+   * On a damaged file it fails, unless `onLoss` is given: then everything that can be read is exported, and `onLoss` is
+   * told, before the first session that needed it, what cannot.
+   */
   exportEach(
-    options?: Scope & { readonly source?: string; readonly includeInactive?: boolean },
+    options?: Scope & {
+      readonly source?: string;
+      readonly includeInactive?: boolean;
+      readonly onLoss?: (loss: ExportLoss) => void;
+    },
   ): AsyncIterable<ExportedSession & { readonly last_active: number }>;
   exportAll(
     options?: Scope & { readonly source?: string; readonly includeInactive?: boolean },

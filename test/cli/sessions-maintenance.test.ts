@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";
@@ -103,6 +103,52 @@ const watch = setInterval(() => {
 watch.unref();
 `;
 
+describe("a page of messages that is gone", () => {
+  it("export writes the rest, tells what is missing and fails; doctor, check and repair say the same", async () => {
+    const home = tempDirectory();
+    const path = databaseOf(home);
+    await withStore(home, async (store) => {
+      await store.createSession("one", { source: "cli" });
+      await store.appendMany(
+        "one",
+        Array.from({ length: 200 }, (_, at) => ({ content: `number ${at} ${"crane ".repeat(40)}` })),
+      );
+    });
+    const page = (() => {
+      using db = new DatabaseSync(path);
+      db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+      const leaf =
+        "SELECT pageno, ncell FROM dbstat WHERE name = 'messages' AND pagetype = 'leaf' ORDER BY path";
+      return db.prepare(`${leaf} LIMIT 1 OFFSET 2`).get() as { pageno: number; ncell: number };
+    })();
+    const bytes = readFileSync(path);
+    bytes.fill(0, (page.pageno - 1) * 4096, page.pageno * 4096);
+    writeFileSync(path, bytes);
+    const out = join(home, "all.jsonl");
+    const exported = await runHermes(["sessions", "export", out, "--json"], { home });
+    expect(exported.code).toBe(1);
+    expect(exported.stderr).toContain(`messages: ${page.ncell} row(s), ids `);
+    expect(JSON.parse(exported.stdout)).toMatchObject({
+      success: false,
+      sessions: 1,
+      messages: 200 - page.ncell,
+      lost: [{ table: "messages", rows: page.ncell, sessions: [{ id: "one", rows: page.ncell }] }],
+    });
+    expect(JSON.parse(readFileSync(out, "utf8")).messages).toHaveLength(200 - page.ncell);
+    const problem = `table messages: page ${page.pageno} is damaged`;
+    for (const args of [["doctor"], ["sessions", "repair", "--check-only"]]) {
+      const { stdout, code } = await runHermes(args, { home });
+      expect({ args, code, isNamed: stdout.includes(problem) }).toEqual({ args, code: 1, isNamed: true });
+    }
+    const repaired = await runHermes(["sessions", "repair"], { home });
+    expect(repaired).toMatchObject({ code: 0, stdout: expect.stringContaining(problem) });
+    expect(repaired.stdout).toMatch(
+      /Lost:\n {2}messages: \d+ row\(s\), ids \d+ to \d+, of session\(s\) one\n/,
+    );
+    expect((await runHermes(["sessions", "repair", "--check-only"], { home })).code).toBe(0);
+  });
+});
+
 describe("hermes sessions repair", () => {
   it("finds nothing wrong with a sound database and keeps no copy of it", async () => {
     const home = await homeWithSessions();
@@ -147,7 +193,9 @@ describe("hermes sessions repair", () => {
 
     const { stdout, code } = await runHermes(["sessions", "repair"], { home });
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^Backup: .*state\.db\.malformed-backup-\d{8}_\d{6}.*\nStrategy: dedup_schema\n/);
+    expect(stdout).toMatch(
+      /^1 problem:\n {2}malformed database schema .*\nBackup: .*state\.db\.malformed-backup-\d{8}_\d{6}.*\nStrategy: dedup_schema\n/,
+    );
     expect(stdout).toContain("The database is sound: 5 sessions.\n");
     const [, copy = ""] = /^Backup: (.*)$/m.exec(stdout) ?? [];
     expect(readFileSync(copy).equals(broken)).toBe(true);

@@ -3,7 +3,13 @@ import { existsSync, statSync } from "node:fs";
 import { REVIEW_COUNTS_KEY, readReviewCounts } from "../../agent/index.ts";
 import { sessionDatabasePath, sessionFiles } from "../../home.ts";
 import { describeCause, HermesError } from "../../lib/index.ts";
-import { findOrphans, type OrphanFile, openSessionStore, type SessionStore } from "../../sessions/index.ts";
+import {
+  findOrphans,
+  type OrphanFile,
+  openSessionStore,
+  repairDatabase,
+  type SessionStore,
+} from "../../sessions/index.ts";
 import { counted } from "../printing.ts";
 import { bytes, type Finding, fail, fine, warn } from "./finding.ts";
 import type { Patient } from "./run.ts";
@@ -15,12 +21,10 @@ export async function checkSessions({ home }: Patient): Promise<Finding[]> {
   if (!existsSync(path)) return [fine("sessions", "There is no session database yet.")];
   try {
     await using store = await openSessionStore({ path, readOnly: true });
-    const { sessions, archived, messages, bytes: size, index } = await store.stats();
+    // Before anything is counted, which a damaged table would not let us do.
     const { problems, indexChecked } = await store.checkHealth();
-    if (problems.length > 0) {
-      const remedy = "Run 'hermes sessions repair'; it keeps a copy of the file.";
-      return problems.map((problem) => fail("sessions", `${path}: ${problem}.`, remedy));
-    }
+    if (problems.length > 0) return damaged(path, problems);
+    const { sessions, archived, messages, bytes: size, index } = await store.stats();
     const found = fine(
       "sessions",
       `${sessions + archived} sessions, ${messages} messages, ${bytes(size)}${indexChecked ? "" : "; the search index was not compared with them"}.`,
@@ -33,9 +37,17 @@ export async function checkSessions({ home }: Patient): Promise<Finding[]> {
       ...(await aboutReviews(store)),
     ];
   } catch (cause) {
+    // A file that cannot be opened gets the judgement that 'hermes sessions repair --check-only' gives.
+    const { problems = [] } = await repairDatabase(path, { checkOnly: true });
+    if (problems.length > 0) return damaged(path, problems);
     const hint = cause instanceof HermesError ? cause.hint : undefined;
     return [fail("sessions", describeCause(cause), hint ?? "Run 'hermes sessions repair'.")];
   }
+}
+
+function damaged(path: string, problems: readonly string[]): Finding[] {
+  const remedy = "Run 'hermes sessions repair'; it keeps a copy of the file.";
+  return problems.map((problem) => fail("sessions", `${path}: ${problem}.`, remedy));
 }
 
 function aboutIndex(index: string): Finding[] {

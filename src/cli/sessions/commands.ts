@@ -189,7 +189,11 @@ export const sessionsCommands: readonly CommandSpec[] = [
     summary: "repair a damaged database file, keeping a copy of it",
     flags: {
       "check-only": { kind: "boolean", summary: "only look for problems; exit code 1 when there are any" },
-      "no-backup": { kind: "boolean", summary: "keep no copy" },
+      "no-backup": { kind: "boolean", summary: "keep no copy, unless rows are lost" },
+      alone: {
+        kind: "boolean",
+        summary: "every other program that uses the file is closed; needed where the system cannot tell",
+      },
       "hide-orphans": {
         kind: "boolean",
         summary: "also hide short untitled sessions that look like runs of subagents",

@@ -1,5 +1,13 @@
 // export: one JSON object per session and line, read and written one session at a time.
-import type { ExportedSession, SessionStore } from "../../sessions/index.ts";
+import { HermesError } from "../../lib/index.ts";
+import {
+  describeLoss,
+  type ExportedSession,
+  type ExportLoss,
+  openSessionStore,
+  type SessionStore,
+  salvageCopy,
+} from "../../sessions/index.ts";
 import type { CommandBody, CommandContext, CommandInput, CommandOutcome } from "../command.ts";
 import { counted, printable } from "../printing.ts";
 import { findSession, notFoundAnywhere } from "./find-session.ts";
@@ -10,11 +18,8 @@ import { progressDisplay } from "./progress.ts";
 
 export const exportSessions: CommandBody = async (input, context) => {
   const out = input.args.out ?? "";
-  const asked = textFlag(input, "session-id");
-  await using store = await openExisting(context, "read");
-  if (!store && asked !== undefined) throw notFoundAnywhere(asked, context);
-  const wanted = store ? await choose(store, input, asked) : { sessions: nothing(), total: 0 };
-  const notes = store ? [] : [noDatabaseNote(context)];
+  await using source = await openSource(input, context);
+  const notes = source.isMissing ? [noDatabaseNote(context)] : [];
   // Awaited: the store closes when this function is left.
   return await context.io.untilInterrupted(async (signal) => {
     if (out === "-") {
@@ -22,13 +27,15 @@ export const exportSessions: CommandBody = async (input, context) => {
         context.io.out(text);
         await context.io.drained();
       };
-      const written = await writeAll(wanted, { input, context, signal, write });
+      const written = await writeAll(source, { input, context, signal, write });
+      if (written === undefined) return { json: undefined, lines: [], notes, exitCode: 130 };
       // stdout holds the sessions and nothing else.
-      return { json: undefined, lines: [], notes, exitCode: written === undefined ? 130 : 0 };
+      const damage = damageOf(source.loss());
+      return { json: undefined, lines: [], notes: [...notes, ...damage.notes], exitCode: damage.exitCode };
     }
     const database = databasePath(context);
     await using file = await openOutputFile(out, { isForced: input.flags.force === true, database });
-    const written = await writeAll(wanted, {
+    const written = await writeAll(source, {
       input,
       context,
       signal,
@@ -36,33 +43,120 @@ export const exportSessions: CommandBody = async (input, context) => {
     });
     if (written === undefined) return stopped();
     await file.finish();
+    const { exitCode, ...damage } = damageOf(source.loss());
     return {
-      json: { success: true, path: out, sessions: written.sessions, messages: written.messages },
+      json: {
+        success: exitCode === 0,
+        path: out,
+        sessions: written.sessions,
+        messages: written.messages,
+        ...damage.json,
+      },
       lines: [`Exported ${counted(written.sessions, "session")} to ${printable(out)}`],
-      notes,
+      notes: [...notes, ...damage.notes],
+      exitCode,
     };
   });
 };
 
 type Wanted = { readonly sessions: AsyncIterable<ExportedSession>; readonly total: number };
 
-async function choose(store: SessionStore, input: CommandInput, asked: string | undefined): Promise<Wanted> {
-  const includeInactive = input.flags.all === true;
-  if (asked === undefined) {
-    const source = sourceFlag(input);
-    const total = await store.sessionCount({ ...source, includeArchived: true });
-    return { sessions: store.exportEach({ ...source, includeInactive }), total };
+type Source = Wanted &
+  AsyncDisposable & {
+    /** There is no database. */
+    readonly isMissing: boolean;
+    /** What could not be read; known when all sessions have been read. */
+    loss(): ExportLoss | undefined;
+  };
+
+/** The database, or, where it cannot be opened or asked for the session, a copy with all that can be read of it. */
+async function openSource(input: CommandInput, context: CommandContext): Promise<Source> {
+  const asked = textFlag(input, "session-id");
+  await using opened = new AsyncDisposableStack();
+  let loss: ExportLoss | undefined;
+  const onLoss = (found: ExportLoss): void => {
+    loss = found;
+  };
+  const fromSalvage = async (cause: unknown): Promise<SessionStore> => {
+    if (!isDamage(cause)) throw cause;
+    const copy = opened.use(await salvageCopy(databasePath(context)).catch(() => Promise.reject(cause)));
+    onLoss(copy);
+    return opened.use(await openSessionStore({ path: copy.path, readOnly: true }));
+  };
+  const wanted = async (store: SessionStore): Promise<Wanted> => {
+    if (asked === undefined) return choose(store, input, onLoss);
+    const { id } = await findSession(store, asked);
+    const session = await store.exportSession(id, { includeInactive: input.flags.all === true });
+    return { sessions: only(session), total: 1 };
+  };
+  let store: SessionStore | undefined;
+  try {
+    store = await openExisting(context, "read");
+    if (store !== undefined) opened.use(store);
+  } catch (cause) {
+    store = await fromSalvage(cause);
   }
-  const { id } = await findSession(store, asked);
-  return { sessions: one(() => store.exportSession(id, { includeInactive })), total: 1 };
+  if (store === undefined && asked !== undefined) throw notFoundAnywhere(asked, context);
+  const isMissing = store === undefined;
+  let found: Wanted = { sessions: only(null), total: 0 };
+  if (store !== undefined) {
+    try {
+      found = await wanted(store);
+    } catch (cause) {
+      found = await wanted(await fromSalvage(cause));
+    }
+  }
+  const kept = opened.move();
+  return { ...found, isMissing, loss: () => loss, [Symbol.asyncDispose]: () => kept.disposeAsync() };
 }
 
-async function* one(read: () => Promise<ExportedSession | null>): AsyncGenerator<ExportedSession> {
-  const session = await read();
+const DAMAGE_CODES: ReadonlySet<string> = new Set(["session-db-damaged", "session-db-not-sqlite"]);
+
+function isDamage(cause: unknown): boolean {
+  return cause instanceof HermesError && DAMAGE_CODES.has(cause.code);
+}
+
+async function choose(
+  store: SessionStore,
+  input: CommandInput,
+  onLoss: (loss: ExportLoss) => void,
+): Promise<Wanted> {
+  const includeInactive = input.flags.all === true;
+  const source = sourceFlag(input);
+  const total = await store.sessionCount({ ...source, includeArchived: true });
+  return { sessions: store.exportEach({ ...source, includeInactive, onLoss }), total };
+}
+
+async function* only(session: ExportedSession | null): AsyncGenerator<ExportedSession> {
   if (session !== null) yield session;
 }
 
-async function* nothing(): AsyncGenerator<ExportedSession> {}
+/** What is said about a damaged database. Rows that no export holds do not count. */
+function damageOf(loss: ExportLoss | undefined): {
+  readonly json: object;
+  readonly notes: readonly string[];
+  readonly exitCode: 0 | 1;
+} {
+  if (loss === undefined) return { json: {}, notes: [], exitCode: 0 };
+  const lost = loss.lost.filter(({ table }) => table === "sessions" || table === "messages");
+  const isWhole = lost.length === 0 && loss.notes.length === 0;
+  return {
+    json: { damaged: true, lost, stand_ins: loss.standIns, notes: loss.notes },
+    notes: [
+      isWhole
+        ? "The database is damaged, but every conversation could be read. 'hermes sessions repair' repairs it."
+        : "The database is damaged. Everything that can be read was exported; this is missing:",
+      ...lost.map((found) => `  ${printable(describeLoss(found))}`),
+      ...loss.notes.map((note) => `  ${printable(note)}`),
+      ...(loss.standIns.length === 0
+        ? []
+        : [
+            `  ${counted(loss.standIns.length, "session")} exported with what indexes and messages tell: ${printable(loss.standIns.slice(0, 20).join(", "))}${loss.standIns.length > 20 ? " and others" : ""}`,
+          ]),
+    ],
+    exitCode: isWhole ? 0 : 1,
+  };
+}
 
 type Writing = {
   readonly input: CommandInput;

@@ -1,6 +1,5 @@
 // repair: the file first, without opening it as a store; then what a store can see and do.
-import { describeCause } from "../../lib/index.ts";
-import { type RepairReport, repairDatabase } from "../../sessions/index.ts";
+import { describeLoss, type RepairReport, repairDatabase } from "../../sessions/index.ts";
 import { type CommandBody, type CommandContext, CommandFailure, type CommandOutcome } from "../command.ts";
 import { counted, printable } from "../printing.ts";
 import { databasePath, noDatabaseNote, openExisting } from "./open-store.ts";
@@ -13,26 +12,33 @@ export const repair: CommandBody = async (input, context) => {
       exitCode: 2,
     });
   if (isLookOnly) return check(context);
-  const report = await repairDatabase(databasePath(context), { backup: input.flags["no-backup"] !== true });
+  const report = await repairDatabase(databasePath(context), {
+    backup: input.flags["no-backup"] !== true,
+    isAlone: input.flags.alone === true,
+  });
   if (!report.repaired) throw notRepaired(report, context);
   await using store = await openExisting(context, "write"); // builds an index that had to go
   const health = (await store?.checkHealth()) ?? { ok: true, problems: [] };
   const hidden = isHiding && store ? await store.hideOrphanedDelegates() : undefined;
   const count = (await store?.sessionCount({ includeArchived: true })) ?? 0;
+  const found = report.problems ?? [];
   return {
     json: {
       success: health.ok,
       ...report,
       sessions: count,
+      found,
       problems: health.problems,
       ...(hidden === undefined ? {} : { hidden }),
     },
     lines: [
+      ...(found.length === 0 ? [] : problemLines(found)),
       ...(report.backup_path === null ? [] : [`Backup: ${printable(report.backup_path)}`]),
-      ...(report.backup_path === null && report.healthy ? [] : [`Strategy: ${report.strategy}`]),
+      ...(found.length === 0 ? [] : [`Strategy: ${report.strategy}`]),
+      ...lossLines(report),
       ...(health.ok
         ? [`The database is sound: ${counted(count, "session")}.`]
-        : problemLines(health.problems)),
+        : ["Still not sound:", ...problemLines(health.problems)]),
       ...(hidden === undefined ? [] : [`Hidden as runs of subagents: ${counted(hidden, "session")}.`]),
     ],
     exitCode: health.ok ? 0 : 1,
@@ -41,7 +47,7 @@ export const repair: CommandBody = async (input, context) => {
 
 async function check(context: CommandContext): Promise<CommandOutcome> {
   const report = await repairDatabase(databasePath(context), { checkOnly: true });
-  const problems = report.error === null ? [...(await problemsSeen(context))] : [report.error];
+  const problems = report.problems ?? (report.error === null ? [] : [report.error]);
   const isSound = problems.length === 0;
   return {
     json: { success: isSound, path: databasePath(context), problems, ...countOf(report) },
@@ -55,18 +61,40 @@ async function check(context: CommandContext): Promise<CommandOutcome> {
   };
 }
 
-/** A file that cannot even be opened is what this command looks for, so it is a finding and no failure. */
-async function problemsSeen(context: CommandContext): Promise<readonly string[]> {
-  try {
-    await using store = await openExisting(context, "read");
-    return store ? (await store.checkHealth()).problems : [];
-  } catch (cause) {
-    return [describeCause(cause)];
-  }
-}
-
 function problemLines(problems: readonly string[]): string[] {
   return [`${counted(problems.length, "problem")}:`, ...problems.map((problem) => `  ${printable(problem)}`)];
+}
+
+/** What a salvage could not save, and what it had to make up. */
+function lossLines({
+  strategy,
+  lost = [],
+  stand_ins = [],
+  left_out = [],
+  notes = [],
+}: RepairReport): string[] {
+  if (strategy !== "salvage") return notes.map(printable);
+  return [
+    ...(lost.length === 0
+      ? ["Every row could be read."]
+      : ["Lost:", ...lost.map((loss) => `  ${printable(describeLoss(loss))}`)]),
+    ...(stand_ins.length === 0
+      ? []
+      : [
+          `Sessions with a new row, made from what indexes and messages tell: ${printable(someOf(stand_ins))}`,
+        ]),
+    ...(left_out.length === 0
+      ? []
+      : [`Search indexes that are built anew: ${printable(left_out.join(", "))}`]),
+    ...notes.map(printable),
+  ];
+}
+
+const SHOWN = 20;
+
+function someOf(names: readonly string[]): string {
+  const more = names.length > SHOWN ? ` and ${names.length - SHOWN} more` : "";
+  return `${names.slice(0, SHOWN).join(", ")}${more}`;
 }
 
 function countOf({ sessions }: RepairReport): object {
@@ -75,14 +103,18 @@ function countOf({ sessions }: RepairReport): object {
 
 function notRepaired(report: RepairReport, context: CommandContext): CommandFailure {
   const { error, ...others } = report;
-  const { backup_path } = others;
+  const { backup_path, beside } = others;
   const isMissing = error?.endsWith("does not exist") ?? false;
   const kept = backup_path === null ? "" : ` The file as it was: ${printable(backup_path)}.`;
   const message = printable(error ?? "The database could not be repaired").replace(/\.?$/, ".");
-  return new CommandFailure(`${message}${kept}`, {
+  const losses = lossLines(report).join("\n");
+  return new CommandFailure(`${message}${kept}${beside === undefined ? "" : `\n${losses}`}`, {
     hint: isMissing
       ? noDatabaseNote(context)
-      : "Move the file away to start with an empty database; 'hermes sessions import FILE' brings exports back.",
-    details: { kind: isMissing ? "missing" : "not-repaired", ...others },
+      : "'hermes sessions export FILE' writes every conversation that can be read, and 'hermes sessions import FILE' brings them into a new database.",
+    details: {
+      kind: isMissing ? "missing" : beside === undefined ? "not-repaired" : "not-replaced",
+      ...others,
+    },
   });
 }

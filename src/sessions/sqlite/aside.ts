@@ -12,7 +12,11 @@ export type AsideOptions = {
 
 export type Answer =
   | { readonly rows: readonly Record<string, unknown>[] }
-  | { readonly error: { readonly message: string; readonly errcode?: number } };
+  | {
+      readonly error: { readonly message: string; readonly errcode?: number };
+      /** What the statement answered before it failed. */
+      readonly before: readonly Record<string, unknown>[];
+    };
 
 // As text, so that the published bundle needs no second file.
 const CODE = `
@@ -21,11 +25,13 @@ const { DatabaseSync } = require("node:sqlite");
 const { address, readOnly, waitLimitMs, statements } = workerData;
 let db;
 for (const sql of statements) {
+  const rows = [];
   try {
     db ??= new DatabaseSync(address, { readOnly, timeout: waitLimitMs });
-    parentPort.postMessage({ rows: db.prepare(sql).all().map((row) => ({ ...row })) });
+    for (const row of db.prepare(sql).iterate()) rows.push({ ...row });
+    parentPort.postMessage({ rows });
   } catch (error) {
-    parentPort.postMessage({ error: { message: error.message, errcode: error.errcode } });
+    parentPort.postMessage({ error: { message: error.message, errcode: error.errcode }, before: rows });
   }
 }
 db?.close();

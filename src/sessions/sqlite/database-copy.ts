@@ -12,10 +12,8 @@ const PARTS = ["", ...LOGS];
 
 /** A copy for the user, under a name that is free. Returns the name. */
 export async function keepCopy(file: string, now: Date): Promise<string> {
-  const name = `${file}.malformed-backup-${timestamp(now)}`;
-  for (let number = 1; ; number += 1) {
-    const candidate = number === 1 ? name : `${name}_${number}`;
-    if (PARTS.some((suffix) => existsSync(candidate + suffix))) continue;
+  for (;;) {
+    const candidate = freeName(`${file}.malformed-backup`, now);
     try {
       await copyDatabase(file, candidate);
     } catch (cause) {
@@ -27,16 +25,28 @@ export async function keepCopy(file: string, now: Date): Promise<string> {
   }
 }
 
+/** `<base>-YYYYMMDD_HHMMSS`, with a number behind it when there is such a file. */
+export function freeName(base: string, now: Date): string {
+  const name = `${base}-${timestamp(now)}`;
+  for (let number = 1; ; number += 1) {
+    const candidate = number === 1 ? name : `${name}_${number}`;
+    if (PARTS.every((suffix) => !existsSync(candidate + suffix))) return candidate;
+  }
+}
+
 const COPY_ATTEMPTS = 20;
 
-/** All parts as they were at one moment: when another program wrote meanwhile, the copy is made again. */
-export async function copyDatabase(from: string, to: string): Promise<void> {
+/**
+ * All parts as they were at one moment: when another program wrote meanwhile, the copy is made again. Returns the
+ * fingerprint of that moment.
+ */
+export async function copyDatabase(from: string, to: string): Promise<string> {
   for (let attempt = 1; attempt <= COPY_ATTEMPTS; attempt += 1) {
     const before = fingerprint(from);
     await copyBytes(rawDescriptor(from), to); // fails, and leaves it alone, when there is such a file
     try {
       for (const suffix of LOGS) await copyLog(from + suffix, to + suffix);
-      if (fingerprint(from) === before) return;
+      if (fingerprint(from) === before) return before;
     } catch (cause) {
       removeParts(to);
       throw cause;
@@ -47,11 +57,12 @@ export async function copyDatabase(from: string, to: string): Promise<void> {
   throw new Error("another program keeps writing to it; close that program and try again");
 }
 
-function removeParts(file: string): void {
-  for (const suffix of PARTS) rmSync(file + suffix, { force: true });
+export function removeParts(file: string): void {
+  for (const suffix of [...PARTS, "-shm"]) rmSync(file + suffix, { force: true });
 }
 
-function fingerprint(file: string): string {
+/** Equal as long as nothing was written to the file or its logs. */
+export function fingerprint(file: string): string {
   return PARTS.map((suffix) => {
     const stats = statSync(file + suffix, { bigint: true, throwIfNoEntry: false });
     // An empty log comes and goes with every reader.

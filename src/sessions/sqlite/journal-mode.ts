@@ -57,6 +57,10 @@ export function rawDescriptor(path: string): number {
   return fd;
 }
 
+export function isRawDescriptor(fd: number): boolean {
+  return [...descriptors.values()].includes(fd);
+}
+
 function identity(stats: BigIntStats): string {
   return `${stats.dev}:${stats.ino}`;
 }

@@ -2,16 +2,14 @@
 import { statSync } from "node:fs";
 import { describeCause } from "../../lib/index.ts";
 import type { Health, SessionStore, StoreStats } from "../store.ts";
-import { type Answer, runAside, runOneAside } from "./aside.ts";
+import { runOneAside } from "./aside.ts";
 import type { Connection } from "./connection.ts";
 import { type StoreContext, seconds } from "./context.ts";
+import { judge, problemTexts } from "./damage.ts";
 import type { DeletionOperations } from "./deletion.ts";
-import { isCurrent, UPSTREAM_INDEXES } from "./ensure-schema.ts";
-import { isBusy, toSessionError } from "./failures.ts";
 import { featuresOf } from "./features.ts";
 import { isUsable, stateOf } from "./index/ensure-index.ts";
 import { FTS } from "./index/tables.ts";
-import { isWritableFile } from "./open-database.ts";
 import { otherHolders } from "./other-holders.ts";
 import { readMeta, setMeta } from "./sessions.ts";
 import { HIDE_ORPHANS } from "./upgrade.ts";
@@ -133,8 +131,11 @@ export function maintenanceOperations(
 
 /** The database with its log. */
 export function fileBytes(path: string): number {
-  const size = (file: string) => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
-  return size(path) + size(`${path}-wal`);
+  return sizeOf(path) + sizeOf(`${path}-wal`);
+}
+
+function sizeOf(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 }
 
 /** The database without its log. */
@@ -181,47 +182,10 @@ export async function giveSpaceBack(connection: Connection): Promise<"done" | "i
   return "done";
 }
 
-/** Rank 1 compares the index with the text word by word; the weaker checks miss real damage. */
-async function checkHealth(connection: Connection): Promise<Health> {
-  const { path, address, waitLimitMs } = connection;
-  const { tables, isOurs } = await connection.read(() => ({
-    tables: UPSTREAM_INDEXES.filter((name) => hasTable(connection, name)),
-    isOurs: isCurrent(connection.db),
-  }));
-  const pages = await runAside({ address, readOnly: true, waitLimitMs }, [
-    "PRAGMA integrity_check(20)",
-    "PRAGMA foreign_key_check",
-  ]);
-  // FTS5 takes the command for a write, though it changes nothing; where nothing may be written it cannot be asked.
-  // An index the original has kept until now may look wrong to this SQLite; the first writable open sees to that.
-  const canAsk = isOurs && address === path && isWritableFile(path);
-  const checks = tables.map((name) => `INSERT INTO ${name}(${name}, rank) VALUES('integrity-check', 1)`);
-  const indexes = canAsk ? await runAside({ address, readOnly: false, waitLimitMs }, checks) : [];
-  // A file that is busy is not a damaged one.
-  for (const answer of [...pages, ...indexes])
-    if ("error" in answer && isBusy(answer.error))
-      throw toSessionError(Object.assign(new Error(answer.error.message), answer.error), path);
-  const ofFile = problemsOfFile(pages).filter((problem) => isOurs || !ABOUT_INDEX.test(problem));
-  const problems = [...ofFile, ...problemsOfIndexes(tables, indexes)];
-  return { ok: problems.length === 0, problems, indexChecked: canAsk };
-}
-
-const ABOUT_INDEX = /inverted index for FTS5 table|fts5: /;
-
-function problemsOfFile([pages, keys]: readonly Answer[]): string[] {
-  if (pages === undefined || "error" in pages) return pages === undefined ? [] : [pages.error.message];
-  const problems = pages.rows.map((row) => String(row.integrity_check)).filter((line) => line !== "ok");
-  if (keys !== undefined && "rows" in keys && keys.rows.length > 0)
-    problems.push(`${keys.rows.length} row(s) name a session that does not exist`);
-  return problems;
-}
-
-function problemsOfIndexes(tables: readonly string[], answers: readonly Answer[]): string[] {
-  return answers.flatMap((answer, at) =>
-    "error" in answer
-      ? [`${tables[at]}: the search index does not match the messages (${answer.error.message})`]
-      : [],
-  );
+async function checkHealth({ path, address, waitLimitMs }: Connection): Promise<Health> {
+  const judgement = await judge(path, { address, waitLimitMs });
+  const problems = judgement.kind === "sound" ? [] : problemTexts(judgement.problems);
+  return { ok: judgement.kind === "sound", problems, indexChecked: judgement.indexChecked };
 }
 
 function hasTable(connection: Connection, name: string): boolean {

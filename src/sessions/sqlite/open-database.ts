@@ -50,13 +50,13 @@ async function openWritable(options: OpenOptions): Promise<OpenedDatabase> {
     const file = realFile(options.path);
     if (!isDamage(cause) || repaired.has(file)) throw cause;
     repaired.add(file); // once per process: a file that breaks again has another cause
-    const report = await repairDatabase(options.path);
+    const report = await repairDatabase(options.path, { allowLoss: false });
     if (!report.repaired) {
       throw sessionError(
         "session-db-damaged",
         `${options.path} is damaged and could not be repaired: ${report.error}`,
         {
-          hint: "The file was left as it was. Restore it from a backup, or move it away to start anew.",
+          hint: "The file was left as it was. Run 'hermes sessions repair': it saves every row that can be read.",
           cause,
         },
       );

@@ -1,18 +1,33 @@
-// What can be done to a database whose schema SQLite calls malformed: statements on the schema itself, gentle ones first.
+// What can be done to a damaged database where it is: statements on the schema and on objects that hold nothing of their
+// own, gentle ones first. Each is rehearsed on a copy before it is done to the file.
 import { DatabaseSync } from "node:sqlite";
-import { isMalformed } from "./damage.ts";
-import { BUILD } from "./index-layout.ts";
+import type { Problem } from "./damage.ts";
+import { remakeIndex } from "./index/ensure-index.ts";
+import { holdersOf } from "./salvage/alone.ts";
+import { indexFamily, isSearchTable } from "./salvage/objects.ts";
 import { openForSurgery, patiently, schemaCookie } from "./surgery.ts";
 
-export type RepairStrategy = "dedup_schema" | "drop_fts_rebuild";
+export type RepairStrategy =
+  | "dedup_schema"
+  | "drop_fts_rebuild"
+  | "rebuild_index"
+  | "add_sessions"
+  | "vacuum"
+  | "salvage";
 
-export type Step = { readonly strategy: RepairStrategy; readonly sql: string };
+export type Step = {
+  readonly strategy: RepairStrategy;
+  /** On the schema itself. */
+  readonly schemaSql?: string;
+  /** Each on a new connection, which knows the schema as it is then. One that fails does not stop the next. */
+  readonly after: readonly string[];
+};
 
 const DEDUP_SCHEMA = `
   DELETE FROM sqlite_master WHERE rowid NOT IN (SELECT min(rowid) FROM sqlite_master GROUP BY type, name)
 `;
 
-// The index tables with all they consist of, and what is attached to them. A table of somebody else that only begins
+// The index tables with all they consist of, and what is attached to them. A table of another program that only begins
 // like them stays.
 const DROP_FTS = `
   DELETE FROM sqlite_master WHERE (name GLOB 'messages_fts*' OR tbl_name GLOB 'messages_fts*') AND (
@@ -21,9 +36,16 @@ const DROP_FTS = `
   )
 `;
 
-// What optimize.ts has built so far of a second index. It is made of the same text as the first and can start again.
-const DROP_HALF_BUILT = `
-  DELETE FROM sqlite_master WHERE name GLOB 'hermes_memory_new_*' OR name GLOB '${BUILD}*'
+// What optimize has built so far of a second index. It is made of the same text as the first and can start again.
+const DROP_HALF_BUILT = `DELETE FROM sqlite_master WHERE name GLOB 'hermes_memory_new_*' OR name GLOB 'hermes_memory_build*'`;
+
+// Every table of ours that is made from others, with its indexes, views and triggers. The next open makes them again.
+const DROP_OWN = `
+  DELETE FROM sqlite_master WHERE name GLOB 'hermes_memory_*' AND name NOT GLOB 'hermes_memory_prompts*'
+    AND name NOT GLOB 'hermes_memory_origin*' AND name NOT GLOB 'hermes_memory_rewound*' AND name NOT GLOB 'hermes_memory_leases*'
+    AND name NOT GLOB 'hermes_memory_nodes*' AND name <> 'hermes_memory_found'
+    OR tbl_name GLOB 'hermes_memory_*' AND tbl_name NOT IN ('hermes_memory_prompts', 'hermes_memory_origin', 'hermes_memory_rewound',
+      'hermes_memory_leases', 'hermes_memory_found')
 `;
 
 // An index or trigger without its table makes the schema malformed again.
@@ -39,36 +61,142 @@ const DROP_INDEXES = `
   WHERE type = 'index' AND name GLOB 'idx_*' AND tbl_name IN ('sessions', 'messages', 'compression_locks')
 `;
 
-const NO_SEARCH_INDEX = [DROP_FTS, DROP_HALF_BUILT];
+const TIDY_UP = ["REINDEX", "VACUUM"];
 
-/** Gentle ones first. */
-export const STEPS: readonly Step[] = [
-  { strategy: "dedup_schema", sql: DEDUP_SCHEMA },
-  { strategy: "drop_fts_rebuild", sql: [DEDUP_SCHEMA, ...NO_SEARCH_INDEX, DROP_ORPHANS].join(";") },
-  {
-    strategy: "drop_fts_rebuild",
-    sql: [DEDUP_SCHEMA, ...NO_SEARCH_INDEX, DROP_INDEXES, DROP_ORPHANS].join(";"),
-  },
-];
+/** Messages and sessions that name a session without a row get one, with what the messages tell about it. */
+const ADD_SESSIONS = `
+  INSERT INTO sessions (id, source, started_at, message_count)
+  SELECT m.session_id, 'unknown', COALESCE(MIN(m.timestamp), 0), COUNT(*) FROM messages m
+    WHERE NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = m.session_id) GROUP BY m.session_id;
+  INSERT INTO sessions (id, source, started_at)
+  SELECT c.parent_session_id, 'unknown', MIN(c.started_at) FROM sessions c
+    WHERE c.parent_session_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = c.parent_session_id)
+    GROUP BY c.parent_session_id
+`;
+
+/** Which steps may heal these problems, in the order they are to be tried. */
+export function stepsFor(problems: readonly Problem[], { indexes, isLater }: KnownSchema): readonly Step[] {
+  const kinds = new Set(problems.map(({ kind }) => kind));
+  if (!kinds.has("pages")) {
+    const steps: Step[] = [];
+    const after = kinds.has("keys") ? [ADD_SESSIONS] : [];
+    if (kinds.has("space")) steps.push({ strategy: "vacuum", after: [...after, "VACUUM"] });
+    else if (kinds.has("keys")) steps.push({ strategy: "add_sessions", after });
+    return steps;
+  }
+  // In a file that a later original uses, its index goes only when nothing of ours was the reason.
+  const drops = isLater
+    ? [[DROP_OWN], [DROP_OWN, DROP_FTS]]
+    : [
+        [DROP_FTS, DROP_HALF_BUILT],
+        [DROP_FTS, DROP_OWN],
+        [DROP_FTS, DROP_OWN, DROP_INDEXES],
+      ];
+  return [
+    { strategy: "dedup_schema", schemaSql: DEDUP_SCHEMA, after: [] },
+    ...dropDamaged(problems, indexes),
+    ...drops.map((statements) => ({
+      strategy: "drop_fts_rebuild" as const,
+      schemaSql: [DEDUP_SCHEMA, ...statements, DROP_ORPHANS].join(";"),
+      after: TIDY_UP,
+    })),
+  ];
+}
+
+export type IndexDeclaration = { readonly name: string; readonly sql: string };
+
+/** When only search indexes and declared indexes are damaged, exactly those go; indexes are made again at once. */
+function dropDamaged(problems: readonly Problem[], schema: readonly IndexDeclaration[]): Step[] {
+  const declared = new Map(schema.map(({ name, sql }) => [name, sql]));
+  const names = [
+    ...new Set(problems.filter(({ kind }) => kind === "pages").map(({ object }) => object ?? "")),
+  ];
+  if (!names.every((name) => declared.has(name) || isSearchTable(name))) return [];
+  // Parts of an index that is being built go together with the note of how far it got.
+  if (names.some((name) => /^hermes_memory_(?:new_|build)/.test(name))) return [];
+  const families = names.filter(isSearchTable).map(indexFamily);
+  const drops = names.filter((name) => declared.has(name)).map((name) => `name = '${escaped(name)}'`);
+  for (const family of new Set(families)) {
+    drops.push(`name = '${escaped(family)}' OR tbl_name = '${escaped(family)}'`);
+    for (const suffix of ["data", "idx", "content", "docsize", "config"])
+      drops.push(`tbl_name = '${escaped(family)}_${suffix}'`);
+    // Triggers that fill it would fail at the next message. The name is a word of its own in them.
+    drops.push(`type = 'trigger' AND (sql LIKE '%${family} %' OR sql LIKE '%${family}(%')`);
+  }
+  const indexes = names.flatMap((name) => declared.get(name) ?? []);
+  return [
+    {
+      strategy: families.length > 0 ? "drop_fts_rebuild" : "rebuild_index",
+      schemaSql: `DELETE FROM sqlite_master WHERE ${drops.map((drop) => `(${drop})`).join(" OR ")}; ${DROP_ORPHANS}`,
+      after: [...indexes, ...TIDY_UP],
+    },
+  ];
+}
+
+function escaped(name: string): string {
+  return name.replaceAll("'", "''");
+}
+
+export type KnownSchema = {
+  /** Indexes that can be made again from their declaration. */
+  readonly indexes: readonly IndexDeclaration[];
+  /** The file has been with an original of version 17 or later. */
+  readonly isLater: boolean;
+};
+
+/** Nothing is known when the schema cannot be read. */
+export function knownSchema(file: string): KnownSchema {
+  try {
+    using db = openForSurgery(file);
+    const rows = db
+      .prepare("SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL")
+      .all();
+    const indexes = rows.map(({ name, sql }) => ({ name: String(name), sql: String(sql) }));
+    return { indexes, isLater: isLaterFile(db) };
+  } catch {
+    return { indexes: [], isLater: false };
+  }
+}
+
+/** By its declaration, which can also be read when the schema as a whole cannot. */
+function isLaterFile(db: DatabaseSync): boolean {
+  const sql =
+    "SELECT 1 FROM sqlite_master WHERE name = 'messages' AND type = 'table' AND sql LIKE '%compacted%'";
+  return db.prepare(sql).get() !== undefined;
+}
 
 /** False when the file's schema is no longer the one that was rehearsed with; nothing was done then. */
 export async function apply(step: Step, file: string, expectedCookie?: number): Promise<boolean> {
-  const applied = await patiently(() => editSchema(step, file, expectedCookie));
-  if (!applied || step.strategy === "dedup_schema") return applied;
-  for (const sql of ["REINDEX", "VACUUM"]) {
+  const { schemaSql } = step;
+  if (schemaSql !== undefined) {
+    const applied = await patiently(() => editSchema(schemaSql, file, expectedCookie));
+    if (!applied) return false;
+  }
+  for (const sql of step.after) {
+    if (sql === "VACUUM" && isUsedByLaterProgram(file)) continue;
     try {
       await patiently(() => {
-        using db = new DatabaseSync(file, { timeout: 50 }); // a fresh one, which knows the schema as it is now
-        db.exec(sql);
+        using db = new DatabaseSync(file, { timeout: 50 });
+        db.exec(`BEGIN; ${sql}; COMMIT`.replace("BEGIN; VACUUM; COMMIT", "VACUUM"));
       });
     } catch {
-      // Whoever called looks at the outcome. Pages of the old index may stay in the file, unused, until the next VACUUM.
+      // The caller judges the outcome. Pages of an old index may stay in the file, unused, until the next VACUUM.
     }
   }
   return true;
 }
 
-function editSchema({ sql }: Step, file: string, expectedCookie: number | undefined): boolean {
+/** A VACUUM moves every page. Programs of today stop when that happens to a file they have open. */
+function isUsedByLaterProgram(file: string): boolean {
+  try {
+    using db = openForSurgery(file);
+    return isLaterFile(db) && (holdersOf(file) ?? []).some(({ pid }) => pid !== process.pid);
+  } catch {
+    return true; // a schema that cannot be read is not going to be vacuumed
+  }
+}
+
+function editSchema(sql: string, file: string, expectedCookie: number | undefined): boolean {
   using db = openForSurgery(file);
   db.exec("BEGIN IMMEDIATE");
   try {
@@ -86,18 +214,10 @@ function editSchema({ sql }: Step, file: string, expectedCookie: number | undefi
   }
 }
 
-/** At rank 1 FTS5 also compares an index with the text, which `PRAGMA integrity_check` does not. */
-export function rebuildWrongIndexes(file: string): void {
+/** Empties our index; the next writable open fills it again from the messages. */
+export function emptySearchIndex(file: string): void {
   using db = new DatabaseSync(file, { timeout: 50 });
-  const found = db.prepare(
-    "SELECT name FROM sqlite_master WHERE name IN ('messages_fts', 'messages_fts_trigram')",
-  );
-  for (const { name } of found.all()) {
-    try {
-      db.exec(`INSERT INTO ${name}(${name}, rank) VALUES('integrity-check', 1)`);
-    } catch (cause) {
-      if (!isMalformed(cause)) throw cause;
-      db.exec(`INSERT INTO ${name}(${name}) VALUES('rebuild')`);
-    }
-  }
+  db.exec("BEGIN IMMEDIATE");
+  remakeIndex(db);
+  db.exec("COMMIT");
 }

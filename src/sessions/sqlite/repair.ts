@@ -1,10 +1,23 @@
-// Repairs a database whose schema SQLite calls malformed. Everything is rehearsed on a copy first, and only what healed
-// the copy is done to the file, in one transaction: a file that cannot be repaired keeps every byte it had.
-import { realpathSync, rmSync, statSync } from "node:fs";
+// Repairs a damaged database. What holds nothing of its own is made anew where it is, after a rehearsal on a copy. When that
+// does not heal the file, a new one is built beside it from every row that can be read, checked, and put in its place if no
+// other program has the file open. The damaged file is kept as a backup.
+
+import { rmSync, statSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 import { describeCause, errnoCode, randomHex } from "../../lib/index.ts";
-import { census, look } from "./damage.ts";
-import { copyDatabase, keepCopy } from "./database-copy.ts";
-import { apply, type RepairStrategy, rebuildWrongIndexes, STEPS, type Step } from "./repair-steps.ts";
+import { describeLoss, type LostRows } from "../loss.ts";
+import { census, fileBehind, type Judgement, judge, type Problem, problemTexts } from "./damage.ts";
+import { copyDatabase, freeName, keepCopy, removeParts } from "./database-copy.ts";
+import {
+  apply,
+  emptySearchIndex,
+  knownSchema,
+  type RepairStrategy,
+  type Step,
+  stepsFor,
+} from "./repair-steps.ts";
+import { type Holder, holdRepairLocks, replaceDatabase } from "./salvage/alone.ts";
+import { salvageInto } from "./salvage/salvage-copy.ts";
 import { patiently } from "./surgery.ts";
 
 export { isMalformed, isNotSqlite } from "./damage.ts";
@@ -18,21 +31,34 @@ export type RepairReport = {
   /** How many sessions the file holds, when they could be counted. */
   readonly sessions?: number;
   readonly healthy?: boolean;
+  /** What was found before anything was done; what is left afterwards when `repaired` is false. */
+  readonly problems?: readonly string[];
+  /** Of a salvage: what could not be read. */
+  readonly lost?: readonly LostRows[];
+  /** Of a salvage: sessions whose row is lost and was made again from indexes and messages. */
+  readonly stand_ins?: readonly string[];
+  /** Of a salvage: search indexes that are made anew when the program they belong to opens the file. */
+  readonly left_out?: readonly string[];
+  readonly notes?: readonly string[];
+  /** The repaired database, complete, when it could not be put in the place of the damaged one. */
+  readonly beside?: string;
+  readonly held_by?: readonly Holder[];
 };
 
 export type RepairOptions = {
-  /** Keep a copy of the file as it was. Default true. */
+  /** Keep a copy of the file as it was. Default true. A salvage that loses rows keeps one in any case. */
   readonly backup?: boolean;
   /** Only look; nothing is changed. */
   readonly checkOnly?: boolean;
+  /** Also when rows of conversations, or of other programs' tables, are lost. Default true. */
+  readonly allowLoss?: boolean;
+  /** Every other program that uses the file is closed. Needed only where the system cannot tell. */
+  readonly isAlone?: boolean;
   /** Names the backup. Default: now. */
   readonly now?: Date;
 };
 
-/**
- * Never rejects. A healthy file is reported as repaired; of it at most a wrong search index is made anew.
- * `drop_fts_rebuild` leaves a file without search index, which the next writable open builds.
- */
+/** Never rejects. A sound file is reported as repaired and not touched. */
 export async function repairDatabase(path: string, options: RepairOptions = {}): Promise<RepairReport> {
   try {
     return await attempt(path, options);
@@ -42,84 +68,197 @@ export async function repairDatabase(path: string, options: RepairOptions = {}):
 }
 
 async function attempt(path: string, options: RepairOptions): Promise<RepairReport> {
-  const file = existing(path);
-  if (file === undefined) return report({ error: `${path} does not exist` });
-  const found = await look(file);
-  if (found.kind === "healthy") {
-    if (options.checkOnly) return healthy(found, false, null);
-    await patiently(() => rebuildWrongIndexes(file));
-    return healthy(found, true, "dedup_schema");
+  let file: string;
+  try {
+    file = fileBehind(path);
+  } catch (cause) {
+    if (errnoCode(cause) !== "ENOENT") throw cause;
+    return report({ error: `${path} does not exist` });
   }
+  const found = await judge(file);
+  if (found.kind === "sound") {
+    return sound(found, options.checkOnly ? null : "dedup_schema");
+  }
+  const problems = problemTexts(found.problems);
   if (found.kind === "unusable" || options.checkOnly)
-    return report({ error: `${path}: ${found.problem}`, healthy: false });
+    return report({ error: `${path}: ${problems[0]}`, healthy: false, problems });
+  const work = { path, file, options, now: options.now ?? new Date() };
+  return { ...(await underLocks(work, found)), problems };
+}
 
+type Work = {
+  /** As the user gave it. */
+  readonly path: string;
+  readonly file: string;
+  readonly options: RepairOptions;
+  readonly now: Date;
+};
+
+type Damaged = Extract<Judgement, { readonly kind: "damaged" }>;
+
+const LOCK_WAIT_MS = 5000;
+
+/** Two programs that repair one file at the same time would each undo what the other does. */
+async function underLocks(work: Work, found: Damaged): Promise<RepairReport> {
+  const start = performance.now();
+  let damage = found;
+  for (;;) {
+    const locks = holdRepairLocks(work.file);
+    if (locks.ok) {
+      using _ = locks.value;
+      return await heal(work, damage);
+    }
+    if (performance.now() - start > LOCK_WAIT_MS)
+      return report({
+        error: `${work.path} was not repaired: another program is repairing it or rebuilding its index (it holds ${locks.error}). Wait until it is done, then run 'hermes sessions repair'.`,
+        healthy: false,
+      });
+    await sleep(50 + Math.random() * 100);
+    const now = await judge(work.file);
+    if (now.kind === "sound") return sound(now, "dedup_schema"); // the other program has healed it
+    if (now.kind === "damaged") damage = now;
+  }
+}
+
+async function heal(work: Work, found: Damaged): Promise<RepairReport> {
+  const wrong = await healIndex(work.file, found);
+  if (wrong.kind === "sound") return sound(wrong, "rebuild_index");
   let backup: string | null = null;
   let outcome: RepairReport;
   try {
-    if (options.backup !== false) backup = await keepCopy(file, options.now ?? new Date());
-    outcome = await heal(path, file);
+    if (work.options.backup !== false) backup = await keepCopy(work.file, work.now);
+    outcome = (await healInPlace(work, wrong)) ?? (await salvageBeside(work, backup));
   } catch (cause) {
-    outcome = report({ error: `${path} was not repaired: ${describeCause(cause)}`, healthy: false });
+    outcome = report({ error: `${work.path} was not repaired: ${describeCause(cause)}`, healthy: false });
   }
   // Programs that open a damaged file at the same time get into each other's way; one of them may have healed it.
-  const after = outcome.repaired ? undefined : await look(file);
-  if (after?.kind === "healthy") outcome = healthy(after, true, "dedup_schema");
-  return { ...outcome, backup_path: backup };
+  const after = outcome.repaired || outcome.beside !== undefined ? undefined : await judge(work.file);
+  if (after?.kind === "sound") outcome = sound(after, "dedup_schema");
+  return { ...outcome, backup_path: outcome.backup_path ?? backup };
 }
 
-async function heal(path: string, file: string): Promise<RepairReport> {
+/** A search index that does not match is built anew at the next open; that needs no backup. What is left afterwards. */
+async function healIndex(file: string, found: Damaged): Promise<Judgement & { kind: "sound" | "damaged" }> {
+  if (!found.problems.some(({ kind }) => kind === "index")) return found;
+  try {
+    await patiently(() => emptySearchIndex(file));
+  } catch {
+    return found; // its pages are broken too; the steps below drop it
+  }
+  const after = await judge(file);
+  return after.kind === "unusable" ? found : after;
+}
+
+/** Undefined when no step heals a copy of the file. */
+async function healInPlace(
+  work: Work,
+  { problems }: { problems?: readonly Problem[] },
+): Promise<RepairReport | undefined> {
+  const { file } = work;
   const rehearsal = `${file}.repair-${randomHex(6)}`;
-  let problem = "";
   try {
     await copyDatabase(file, rehearsal);
-    const before = census(rehearsal);
-    for (const step of STEPS) {
-      const outcome = await rehearse(step, rehearsal, before.rows);
-      if (outcome === undefined) return await perform(step, path, file, before.cookie);
-      problem = outcome;
+    const before = tryCensus(rehearsal);
+    if (before === undefined) return undefined; // not even the schema can be listed
+    for (const step of stepsFor(problems ?? [], knownSchema(rehearsal))) {
+      if (await rehearse(step, rehearsal, before.rows)) return await perform(step, work, before.cookie);
+      // The next one starts from the file as it is: what heals only after another step would not heal it.
+      removeParts(rehearsal);
+      await copyDatabase(file, rehearsal);
     }
+    return undefined;
   } finally {
-    for (const suffix of ["", "-wal", "-shm", "-journal"]) rmSync(rehearsal + suffix, { force: true });
+    removeParts(rehearsal);
   }
-  const error = `${path} cannot be repaired (${problem}) and was left as it was.`;
-  return report({ error, healthy: false });
 }
 
-/** What is still wrong with the copy afterwards; undefined when it is healed. */
-async function rehearse(
-  step: Step,
-  copy: string,
-  before: ReadonlyMap<string, number>,
-): Promise<string | undefined> {
+function tryCensus(file: string): ReturnType<typeof census> | undefined {
+  try {
+    return census(file);
+  } catch {
+    return undefined;
+  }
+}
+
+/** True when the copy is sound afterwards and no table has lost a row. */
+async function rehearse(step: Step, copy: string, before: ReadonlyMap<string, number>): Promise<boolean> {
   try {
     await apply(step, copy);
-  } catch (cause) {
-    return describeCause(cause);
+    if ((await judge(copy)).kind !== "sound") return false;
+    const left = census(copy).rows;
+    return [...before].every(([table, rows]) => (left.get(table) ?? -1) >= rows);
+  } catch {
+    return false;
   }
-  const after = await look(copy);
-  if (after.kind !== "healthy") return after.problem;
-  const left = census(copy).rows;
-  const short = [...before].find(([table, rows]) => (left.get(table) ?? -1) < rows);
-  return short === undefined ? undefined : `${step.strategy} would lose rows of ${short[0]}`;
 }
 
-async function perform(step: Step, path: string, file: string, cookie: number): Promise<RepairReport> {
-  const applied = await apply(step, file, cookie);
-  const found = await look(file);
-  if (found.kind === "healthy") return healthy(found, true, step.strategy);
-  const why = applied ? found.problem : "another program changed it at the same time; try again";
+async function perform(step: Step, { path, file }: Work, cookie: number): Promise<RepairReport> {
+  const applied = await apply(step, file, step.schemaSql === undefined ? undefined : cookie);
+  const found = await judge(file);
+  if (found.kind === "sound") return sound(found, step.strategy);
+  const left = problemTexts(found.problems);
+  if (applied && found.problems.every(({ kind }) => kind === "space")) {
+    const note = `Other programs have ${path} open, so pages that are no longer used stay in it. Close them and run 'hermes sessions repair' again to give them back.`;
+    return report({ repaired: true, healthy: true, strategy: step.strategy, notes: [note] });
+  }
+  const why = applied ? left[0] : "another program changed it at the same time; try again";
   return report({ error: `${path} was not repaired: ${why}`, healthy: false });
 }
 
-/** What the path leads to, where SQLite keeps the -wal beside it; undefined when there is nothing. */
-function existing(path: string): string | undefined {
-  try {
-    const file = realpathSync(path);
-    if (!statSync(file).isFile()) throw new Error("it is not a file");
-    return file;
-  } catch (cause) {
-    if (errnoCode(cause) === "ENOENT") return undefined;
-    throw cause;
+async function salvageBeside(work: Work, backup: string | null): Promise<RepairReport> {
+  const { path, file, options, now } = work;
+  const built = freeName(`${file}.repaired`, now);
+  const { salvage, fingerprint } = await salvageInto(file, built);
+  const told = {
+    strategy: "salvage" as const,
+    lost: salvage.lost,
+    stand_ins: salvage.standIns,
+    left_out: salvage.leftOut,
+    notes: salvage.notes,
+  };
+  const check = await judge(built);
+  dropEmptyLog(built);
+  if (check.kind !== "sound" || salvage.rows.sessions === undefined) {
+    removeParts(built);
+    const why =
+      check.kind === "sound" ? "no table of sessions could be read" : problemTexts(check.problems)[0];
+    return report({ error: `${path} cannot be repaired (${why}) and was left as it was.`, healthy: false });
+  }
+  const losses = salvage.lost.filter((lost) => lost.class === "canonical" || lost.class === "side");
+  if (options.allowLoss === false && (losses.length > 0 || salvage.notes.length > 0)) {
+    removeParts(built);
+    const what = losses.map((lost) => describeLoss(lost)).join("; ") || salvage.notes.join(" ");
+    const error = `${path} is damaged and repairing it would lose rows (${what}), so it was left as it was. Run 'hermes sessions repair'; it saves everything else.`;
+    return report({ ...told, strategy: null, error, healthy: false });
+  }
+  const kept = backup ?? (losses.length > 0 ? await keepCopy(file, now) : null);
+  const alone = options.isAlone === undefined ? {} : { isAlone: options.isAlone };
+  const swap = replaceDatabase(file, built, { expected: fingerprint, ...alone });
+  if (swap.kind === "replaced")
+    return report({ ...told, repaired: true, backup_path: kept, healthy: true, sessions: check.sessions });
+  const held = swap.kind === "held" ? { held_by: swap.by } : {};
+  const error = `${path} was not replaced: ${whyNot(swap)} The repaired database is complete: ${built}. Close every program that uses ${path}, then run ${swap.kind === "unknown" ? "'hermes sessions repair --alone'" : "'hermes sessions repair'"} again.`;
+  return report({ ...told, error, backup_path: kept, healthy: false, beside: built, ...held });
+}
+
+/** A connection that only reads makes the files of a log and leaves them, empty. */
+function dropEmptyLog(file: string): void {
+  if ((statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0) return;
+  for (const suffix of ["-wal", "-shm"]) rmSync(file + suffix, { force: true });
+}
+
+function whyNot(swap: Exclude<ReturnType<typeof replaceDatabase>, { kind: "replaced" }>): string {
+  switch (swap.kind) {
+    case "held": {
+      const by = swap.by.map(({ name, pid }) => `${name}, process ${pid}`).join("; ");
+      return by === "" ? "another program has it open." : `another program has it open (${by}).`;
+    }
+    case "changed":
+      return "another program wrote to it meanwhile.";
+    case "unknown":
+      return "this system does not tell whether another program has it open.";
+    default:
+      return swap satisfies never;
   }
 }
 
@@ -127,10 +266,6 @@ function report(parts: Partial<RepairReport>): RepairReport {
   return { repaired: false, strategy: null, backup_path: null, error: null, ...parts };
 }
 
-function healthy(
-  found: { readonly sessions: number },
-  repaired: boolean,
-  strategy: RepairStrategy | null,
-): RepairReport {
-  return report({ repaired, strategy, sessions: found.sessions, healthy: true });
+function sound(found: { readonly sessions: number }, strategy: RepairStrategy | null): RepairReport {
+  return report({ repaired: strategy !== null, strategy, sessions: found.sessions, healthy: true });
 }

@@ -74,7 +74,7 @@ function names(path: string, pattern: string): string[] {
 }
 
 function namesBeside(path: string): string[] {
-  return readdirSync(join(path, "..")).filter((name) => !/-(?:wal|shm)$/.test(name));
+  return readdirSync(join(path, "..")).filter((name) => !/-(?:wal|shm)$|\.lock$/.test(name));
 }
 
 function expectAllRows(path: string): void {
@@ -127,6 +127,7 @@ describe("repairing a database", () => {
         error: null,
         sessions: SESSIONS,
         healthy: true,
+        problems: [expect.stringMatching(/^malformed database schema .* already exists$/)],
       });
       expectAllRows(path);
       const hits = rows(path, "SELECT rowid AS id FROM messages_fts WHERE messages_fts MATCH 'quartzwharf'");
@@ -154,19 +155,20 @@ describe("repairing a database", () => {
     },
   );
 
-  it.each(["messages_fts_data", "messages_fts_config", "idx_messages_session"])(
-    "gives up the pages of %s, which can be made anew, when they are damaged",
-    async (name) => {
-      const path = oldFile();
-      overwritePages(path, name);
-      expect(await repairDatabase(path, { checkOnly: true })).toMatchObject({ healthy: false });
-      expect(await repairDatabase(path)).toMatchObject({ repaired: true, strategy: "drop_fts_rebuild" });
-      expectAllRows(path);
-      await (await openSessionStore({ path })).close();
-      expectSoundIndex(path);
-      expect(names(path, "idx_messages_session")).toHaveLength(1);
-    },
-  );
+  it.each([
+    ["messages_fts_data", "drop_fts_rebuild"],
+    ["messages_fts_config", "drop_fts_rebuild"],
+    ["idx_messages_session", "rebuild_index"],
+  ])("gives up the pages of %s, which can be made anew, when they are damaged", async (name, strategy) => {
+    const path = oldFile();
+    overwritePages(path, name);
+    expect(await repairDatabase(path, { checkOnly: true })).toMatchObject({ healthy: false });
+    expect(await repairDatabase(path)).toMatchObject({ repaired: true, strategy });
+    expectAllRows(path);
+    await (await openSessionStore({ path })).close();
+    expectSoundIndex(path);
+    expect(names(path, "idx_messages_session")).toHaveLength(1);
+  });
 
   it("keeps our own tables and views, and the store works with them afterwards", async () => {
     const path = await ownFile();
@@ -228,18 +230,42 @@ describe("repairing a database", () => {
     expect(readFileSync(`${report.backup_path}-wal`)).toEqual(readFileSync(`${path}-wal`));
   });
 
-  it.each([
-    ["the schema row of messages is nonsense", (path: string) => spoilDeclaration(path, "messages")],
-    ["the pages of messages are damaged", (path: string) => overwritePages(path, "messages")],
-  ])("changes no byte and keeps a copy when %s", async (_what, destroy) => {
+  it("finds the rows of a table again whose schema row is nonsense", async () => {
     const path = oldFile();
-    destroy(path);
+    spoilDeclaration(path, "messages");
     const before = readFileSync(path);
     const report = await repairDatabase(path, { now: NOW });
-    expect(report).toMatchObject({ repaired: false, strategy: null, healthy: false });
-    expect(report.error).toMatch(/cannot be repaired.*malformed.*left as it was/);
-    expect(readFileSync(path)).toEqual(before);
+    expect(report).toMatchObject({ repaired: true, strategy: "salvage", healthy: true, lost: [] });
+    expectAllRows(path);
     expect(readFileSync(String(report.backup_path))).toEqual(before);
+    expect(namesBeside(path)).toEqual(["state.db", "state.db.malformed-backup-20260203_040506"]);
+  });
+
+  it("saves everything else when the only page of messages is gone, and says what it held", async () => {
+    const path = oldFile();
+    overwritePages(path, "messages");
+    const before = readFileSync(path);
+    const report = await repairDatabase(path, { now: NOW, backup: false });
+    expect(report).toMatchObject({ repaired: true, strategy: "salvage", sessions: SESSIONS, healthy: true });
+    expect(report.lost).toMatchObject([
+      { table: "messages", rows: MESSAGES, isExact: true, ids: [{ from: 1, to: MESSAGES }] },
+    ]);
+    expect(rows(path, "SELECT count(*) AS n FROM sessions")).toEqual([{ n: SESSIONS }]);
+    expect(rows(path, "SELECT note FROM harbour_notes")).toEqual([{ note: "kept" }]);
+    // Also without a wish for a backup: what is lost may be found in it one day.
+    expect(readFileSync(String(report.backup_path))).toEqual(before);
+  });
+
+  it("loses no row when told so: the file stays as it is", async () => {
+    const path = oldFile();
+    overwritePages(path, "messages");
+    const before = readFileSync(path);
+    const report = await repairDatabase(path, { now: NOW, allowLoss: false });
+    expect(report).toMatchObject({ repaired: false, strategy: null, healthy: false });
+    expect(report.error).toMatch(
+      /would lose rows \(messages: 11 row\(s\), ids 1 to 11.*hermes sessions repair/,
+    );
+    expect(readFileSync(path)).toEqual(before);
     expect(namesBeside(path)).toEqual(["state.db", "state.db.malformed-backup-20260203_040506"]);
   });
 
@@ -420,12 +446,15 @@ describe("opening a damaged database", () => {
     expect(namesBeside(path).filter((name) => name.includes(".repair-"))).toEqual([]);
   });
 
-  it("tries once per process, then reports the damage and leaves the file alone", async () => {
+  it("tries once per process, then reports the damage; rows are only given up by the command", async () => {
     const path = oldFile();
-    spoilDeclaration(path, "messages");
+    overwritePages(path, "messages");
     const before = readFileSync(path);
     for (let time = 0; time < 3; time += 1)
-      await expect(openSessionStore({ path })).rejects.toMatchObject({ code: "session-db-damaged" });
+      await expect(openSessionStore({ path })).rejects.toMatchObject({
+        code: "session-db-damaged",
+        hint: expect.stringContaining("hermes sessions repair"),
+      });
     expect(readFileSync(path)).toEqual(before);
     expect(namesBeside(path).filter((name) => name.includes("malformed-backup"))).toHaveLength(1);
   });

@@ -1,0 +1,74 @@
+// What an object of the database means for repair: whether its rows exist nowhere else, and what becomes of it when its
+// pages are damaged. Pure: decided by name and declaration alone.
+
+import type { ObjectClass } from "../../loss.ts";
+
+export type SchemaRow = {
+  readonly type: string;
+  readonly name: string;
+  readonly table: string;
+  readonly root: number;
+  readonly sql: string | null;
+};
+
+const SIDE: ReadonlySet<string> = new Set([
+  "lcm_nodes",
+  "state_meta",
+  "session_model_usage",
+  "gateway_routing",
+  "conversation_generations",
+  "async_delegations",
+]);
+
+const PASSING: ReadonlySet<string> = new Set([
+  "schema_version",
+  "compression_locks",
+  "session_turn_leases",
+  "hermes_memory_leases",
+  "gateway_heartbeats",
+  "gateway_hygiene_state",
+  "sqlite_sequence",
+]);
+
+const OWN_SIDE = /^hermes_memory_(?:prompts|origin|rewound|found)$/;
+const STATISTICS = /^sqlite_stat\d$/;
+/** What FTS5 keeps beside a virtual table. */
+const SHADOW = "(?:_(?:data|idx|content|docsize|config))?";
+const UPSTREAM_INDEX = new RegExp(`^messages_fts(?:_trigram|_cjk)?${SHADOW}$`);
+const UPSTREAM_TRASH = /^fts_v22_trash_/;
+
+/** Of a table. Indexes, views and triggers hold no rows of their own: they are derived. */
+export function classOfTable(name: string): ObjectClass {
+  const folded = name.toLowerCase();
+  if (isSearchTable(folded) || STATISTICS.test(folded)) return "derived";
+  if (PASSING.has(folded)) return "passing";
+  if (SIDE.has(folded) || OWN_SIDE.test(folded)) return "side";
+  return "canonical";
+}
+
+export function classOf({ type, name }: Pick<SchemaRow, "type" | "name">): ObjectClass {
+  return type === "table" ? classOfTable(name) : "derived";
+}
+
+/** A table of a search index, ours or the original's. A table that only begins like one is another program's. */
+export function isSearchTable(name: string): boolean {
+  return isUpstreamIndex(name) || isOwnIndex(name);
+}
+
+export function isUpstreamIndex(name: string): boolean {
+  return UPSTREAM_INDEX.test(name) || UPSTREAM_TRASH.test(name);
+}
+
+/** Every `hermes_memory_*` table except the few whose rows nothing else can tell. */
+export function isOwnIndex(name: string): boolean {
+  return name.startsWith("hermes_memory_") && !OWN_SIDE.test(name) && !PASSING.has(name);
+}
+
+/** The name of the virtual table that a table of an index belongs to. */
+export function indexFamily(name: string): string {
+  return name.replace(/_(?:data|idx|content|docsize|config)$/, "");
+}
+
+export function isVirtual({ sql }: Pick<SchemaRow, "sql">): boolean {
+  return /^\s*CREATE\s+VIRTUAL\s+TABLE/i.test(sql ?? "");
+}

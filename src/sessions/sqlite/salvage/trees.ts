@@ -1,0 +1,222 @@
+// The b-trees of a damaged file: what can be reached from a root, which ranges of rowids are missing from it, and the leaf
+// pages that a lost page above them made unreachable. Those are found by looking at every page of the file.
+import { type Cell, isWholePage, type Page, type PageFile, textOf, type Value } from "./file-format.ts";
+import type { SchemaRow } from "./objects.ts";
+
+/** Rowids greater than `above`, up to and including `upTo`. */
+export type Gap = { readonly above: bigint; readonly upTo: bigint };
+
+export type Row = { readonly rowid: bigint; readonly values: readonly Value[] };
+
+export type Tree = {
+  /** Pages with rows, in order of rowid in the tree of a table. */
+  readonly pages: number[];
+  /** What could not be read. In the tree of an index it has no range: one entry for each page or cell. */
+  readonly gaps: Gap[];
+};
+
+export const EVERY_ROWID: Gap = { above: -(2n ** 63n) - 1n, upTo: 2n ** 63n - 1n };
+
+const SCHEMA_TYPES: ReadonlySet<string> = new Set(["table", "index", "view", "trigger"]);
+
+export class Forest {
+  readonly #file: PageFile;
+  readonly #claimed = new Set<number>();
+  readonly #free: ReadonlySet<number>;
+
+  constructor(file: PageFile) {
+    this.#file = file;
+    this.#free = file.freePages();
+  }
+
+  /** Claims every page it reaches: a page that another tree has claimed already is a gap in this one. */
+  table(root: number): Tree {
+    const tree: Tree = { pages: [], gaps: [] };
+    this.#descendTable(root, EVERY_ROWID, tree, 0);
+    return tree;
+  }
+
+  index(root: number): Tree {
+    const tree: Tree = { pages: [], gaps: [] };
+    this.#descendIndex(root, tree, 0);
+    return tree;
+  }
+
+  /** The rows of a leaf page. A row that cannot be read becomes a gap of the tree. */
+  *rows(tree: Tree, number: number): Generator<Row> {
+    const page = this.#file.page(number);
+    if (page === undefined) return;
+    let last: bigint | undefined;
+    let isAfterLost = false;
+    for (const offset of page.cells) {
+      const cell = this.#file.cell(page, offset);
+      if (cell === undefined) {
+        isAfterLost = true;
+        continue;
+      }
+      if (isAfterLost) tree.gaps.push({ above: last ?? cell.rowid - 2n, upTo: cell.rowid - 1n });
+      isAfterLost = false;
+      last = cell.rowid;
+      const values = this.#file.record(cell);
+      if (values === undefined) tree.gaps.push({ above: cell.rowid - 1n, upTo: cell.rowid });
+      else yield { rowid: cell.rowid, values };
+    }
+    if (isAfterLost) tree.gaps.push({ above: last ?? EVERY_ROWID.above, upTo: (last ?? 0n) + 1n });
+  }
+
+  /** The entries of an index, or the rows of a table without rowids. */
+  *entries(tree: Tree): Generator<readonly Value[]> {
+    for (const number of tree.pages) {
+      const page = this.#file.page(number);
+      for (const offset of page?.cells ?? []) {
+        const cell = page && this.#file.cell(page, offset);
+        const values = cell && this.#file.record(cell);
+        if (values === undefined) tree.gaps.push(EVERY_ROWID);
+        else yield values;
+      }
+    }
+  }
+
+  /** The schema, also the part of it that only its shape tells. `isWhole` is false when rows of it are missing. */
+  schema(): { readonly rows: SchemaRow[]; readonly isWhole: boolean } {
+    const tree = this.table(1);
+    const found = tree.pages.flatMap((number) => [...this.rows(tree, number)]);
+    const isWhole = tree.gaps.length === 0;
+    if (!isWhole) {
+      for (let number = 2; number <= this.#file.pageCount; number += 1) {
+        const rows = this.#wholeLeaf(number);
+        if (rows === undefined || !rows.every((row) => this.#schemaRow(row) !== undefined)) continue;
+        this.#claimed.add(number);
+        found.push(...rows);
+      }
+    }
+    const rows = found.flatMap((row) => this.#schemaRow(row) ?? []);
+    return { rows: isWhole ? rows : this.#withoutStale(rows), isWhole };
+  }
+
+  /** Leaf pages of tables that no tree and no free list leads to. To be asked once every tree has been walked. */
+  *unreachableLeaves(): Generator<{ readonly number: number; readonly rows: readonly Row[] }> {
+    this.#claimOverflow();
+    for (let number = 2; number <= this.#file.pageCount; number += 1) {
+      const rows = this.#wholeLeaf(number);
+      if (rows !== undefined) yield { number, rows };
+    }
+  }
+
+  claim(number: number): void {
+    this.#claimed.add(number);
+  }
+
+  /** Undefined for a page that is taken or free, is no leaf of a table, or has a cell that is no record. */
+  #wholeLeaf(number: number): Row[] | undefined {
+    if (this.#claimed.has(number) || this.#free.has(number)) return undefined;
+    const page = this.#file.page(number);
+    if (page?.kind !== "table-leaf" || !isWholePage(page, this.#file.header.usable)) return undefined;
+    const rows: Row[] = [];
+    let isRecords = true;
+    for (const offset of page.cells) {
+      const cell = this.#file.cell(page, offset);
+      const last = rows.at(-1);
+      if (cell === undefined || (last !== undefined && cell.rowid <= last.rowid)) return undefined;
+      const values = this.#file.record(cell);
+      // A row that goes on in a page that is gone does not speak against the others.
+      if (values !== undefined) rows.push({ rowid: cell.rowid, values });
+      else isRecords &&= cell.overflow !== 0;
+    }
+    return isRecords && rows.length > 0 ? rows : undefined;
+  }
+
+  #descendTable(number: number, range: Gap, tree: Tree, depth: number): void {
+    const page = this.#take(number, depth);
+    if (page?.kind === "table-leaf" && this.#isWithin(page, range)) {
+      tree.pages.push(number);
+    } else if (page?.kind === "table-interior") {
+      let { above } = range;
+      for (const offset of page.cells) {
+        const cell = this.#file.cell(page, offset);
+        if (cell === undefined || cell.rowid < above || cell.rowid > range.upTo) {
+          tree.gaps.push({ above, upTo: range.upTo }); // its child; those after it are found again and close the gap
+          continue;
+        }
+        this.#descendTable(cell.leftChild, { above, upTo: cell.rowid }, tree, depth + 1);
+        above = cell.rowid;
+      }
+      this.#descendTable(page.rightChild, { above, upTo: range.upTo }, tree, depth + 1);
+    } else {
+      if (page !== undefined) this.#claimed.delete(number);
+      tree.gaps.push(range);
+    }
+  }
+
+  #descendIndex(number: number, tree: Tree, depth: number): void {
+    const page = this.#take(number, depth);
+    if (page?.kind === "index-leaf") tree.pages.push(number);
+    else if (page?.kind === "index-interior") {
+      tree.pages.push(number);
+      for (const offset of page.cells) {
+        const cell = this.#file.cell(page, offset);
+        if (cell === undefined) tree.gaps.push(EVERY_ROWID);
+        else this.#descendIndex(cell.leftChild, tree, depth + 1);
+      }
+      this.#descendIndex(page.rightChild, tree, depth + 1);
+    } else {
+      if (page !== undefined) this.#claimed.delete(number);
+      tree.gaps.push(EVERY_ROWID);
+    }
+  }
+
+  /** Undefined for a page that cannot be had, or is in use already. Trees are never deeper than 20. */
+  #take(number: number, depth: number): Page | undefined {
+    if (depth > 20 || this.#claimed.has(number)) return undefined;
+    const page = this.#file.page(number);
+    if (page !== undefined) this.#claimed.add(number);
+    return page;
+  }
+
+  /** A page that got to the wrong place has rowids the keys above it do not allow. */
+  #isWithin(page: Page, { above, upTo }: Gap): boolean {
+    const cells = page.cells.flatMap((offset) => this.#file.cell(page, offset) ?? []);
+    if (cells.length === 0) return page.cells.length === 0;
+    return cells.every(({ rowid }) => rowid > above && rowid <= upTo);
+  }
+
+  #schemaRow({ values }: Row): SchemaRow | undefined {
+    const [type, name, table, root, sql] = values;
+    const { encoding } = this.#file.header;
+    const texts = [type, name, table].map((value) => textOf(value, encoding));
+    const [kind = "", called = "", of = ""] = texts;
+    if (values.length !== 5 || texts.includes(undefined) || !SCHEMA_TYPES.has(kind)) return undefined;
+    return {
+      type: kind,
+      name: called,
+      table: of,
+      root: typeof root === "bigint" ? Number(root) : 0,
+      sql: textOf(sql, encoding) ?? null,
+    };
+  }
+
+  /** An older page of the schema may have been found as well. Its roots, or its names, are those of others now. */
+  #withoutStale(rows: readonly SchemaRow[]): SchemaRow[] {
+    const known = new Map<string, SchemaRow>();
+    for (const row of rows) {
+      const key = `${row.type} ${row.name.toLowerCase()}`;
+      if (!known.has(key) || !this.#hasRoot(known.get(key))) known.set(key, row);
+    }
+    return [...known.values()];
+  }
+
+  #hasRoot(row: SchemaRow | undefined): boolean {
+    return row === undefined || row.root === 0 || this.#file.page(row.root) !== undefined;
+  }
+
+  #claimOverflow(): void {
+    for (const number of [...this.#claimed]) {
+      const page = this.#file.page(number);
+      for (const cell of page?.cells.flatMap((offset): Cell[] => {
+        const found = page && this.#file.cell(page, offset);
+        return found ? [found] : [];
+      }) ?? [])
+        for (const overflow of this.#file.overflowPages(cell)) this.#claimed.add(overflow);
+    }
+  }
+}
