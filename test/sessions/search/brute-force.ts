@@ -394,6 +394,7 @@ export async function playRound({ seed, random, queries }: Rounds): Promise<void
     if (ids.length === 0) return;
     const some = ids.filter(() => random() < 0.15).join(", ");
     const what = random();
+    if (what < 0.1) return copyMessage(db, pick(ids, random), pick([0, 0, 1, DAY], random));
     if (what < 0.25)
       db.prepare(`UPDATE messages SET content = ? WHERE id IN (${some})`).run(randomText(random));
     else if (what < 0.45) db.exec(`DELETE FROM messages WHERE id IN (${some})`);
@@ -451,4 +452,14 @@ function readSessions(path: string): Session[] {
   return db
     .prepare("SELECT id, parent_session_id, source, model_config, user_id FROM sessions")
     .all() as Session[];
+}
+
+/** As compaction and branching do: shown once, however often it is there. */
+function copyMessage(db: DatabaseSync, id: number, later: number): void {
+  db.exec(`
+    INSERT INTO messages(session_id, role, content, tool_name, tool_calls, timestamp)
+      SELECT session_id, role, content, tool_name, tool_calls, timestamp + ${later} FROM messages WHERE id = ${id};
+    INSERT INTO hermes_memory_origin(message_id, origin_id)
+      SELECT last_insert_rowid(), COALESCE((SELECT origin_id FROM hermes_memory_origin WHERE message_id = ${id}), ${id});
+  `);
 }

@@ -2,9 +2,9 @@
 // messages are compared with each other by their text before the best are shown.
 
 export type Bounds = {
-  /** Explicit queries: with more matches than these, only the newest are ranked, and the answer says so. */
+  /** So many matches of an expression are looked at for further lineages. */
   readonly matchesRanked: number;
-  /** How many of the newest are ranked then. */
+  /** With more matches than `readAll`, so many of the newest are read and ranked, and the answer says so. */
   readonly newestRanked: number;
   /** Of a term with more holders than these, the newest are looked at first; the rest only where rarer terms do not decide. */
   readonly probeRows: number;
@@ -24,11 +24,11 @@ export type Bounds = {
 
 export const BOUNDS: Bounds = {
   matchesRanked: 5000,
-  newestRanked: 240,
+  newestRanked: 160,
   probeRows: 4000,
   listRows: 60_000,
   rowsRead: 120,
-  readAll: 240,
+  readAll: 160,
   fullMatches: 80,
   sessionTokens: 100,
   firstStep: 64,

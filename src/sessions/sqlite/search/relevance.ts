@@ -102,8 +102,12 @@ export function matchesOf(
   preferred?: string,
 ): Candidates {
   const { bounds } = search;
-  const keys = keysOf(search, expression, bounds.matchesRanked + 1);
-  const isPartial = keys.length > bounds.matchesRanked;
+  // Without lineages, only the newest are read anyway.
+  const limit = wanted.perLineage
+    ? bounds.matchesRanked
+    : Math.max(bounds.matchesRanked / 5, 2 * bounds.readAll);
+  const keys = keysOf(search, expression, limit + 1);
+  const isWhole = keys.length <= limit;
   const rows = new Map<number, FoundRow>();
   const lineages = new Set<string>();
   const originals = new Set<number>();
@@ -123,16 +127,16 @@ export function matchesOf(
     for (const row of checked(search, keys.slice(at, at + bounds.newestRanked)))
       if (rows.size < most) keep(row);
   }
-  // All matches are known: of those that are not read, one of each further lineage is.
-  if (!isPartial)
-    for (const row of checked(search, keys.slice(at))) {
-      if (wanted.perLineage ? !lineages.has(search.rootOf(row)) : !isEnough()) keep(row);
-    }
-  else if (!isEnough()) addFurther(search, expression, wanted, rows, keep);
+  // Of the matches that are not read, one of each further lineage is.
+  const isWanted = (row: FoundRow) => (wanted.perLineage ? !lineages.has(search.rootOf(row)) : !isEnough());
+  const isDone = () => isEnough() && (!wanted.perLineage || lineages.size >= bounds.newestRanked);
+  for (; at < keys.length && !isDone(); at += bounds.newestRanked)
+    for (const row of checked(search, keys.slice(at, at + bounds.newestRanked)))
+      if (!isDone() && isWanted(row)) keep(row);
+  if (!isWhole && !isEnough()) addFurther(search, expression, wanted, rows, keep);
   const all = highestId(search.connection);
   const lists = terms.map((term): Holders => {
-    if (terms.length === 1)
-      return { keys, weight: rarity(keys.length, Math.max(all, keys.length)), isWhole: !isPartial };
+    if (terms.length === 1) return { keys, weight: rarity(keys.length, Math.max(all, keys.length)), isWhole };
     return holdersOf(search, toMatch(exactly(term)), bounds.matchesRanked, all);
   });
   const found = [...rows.values()];
@@ -140,7 +144,7 @@ export function matchesOf(
     rows: found,
     terms: terms.map((term, place) => toRankTerm(term, lists[place]?.weight ?? 0)),
     sessionCounts: countBySession(search, found, lists),
-    isPartial,
+    isPartial: !isWhole || keys.length > most,
   };
 }
 

@@ -64,12 +64,10 @@ function referenceFile(): string {
   return path;
 }
 
-it("a file of the original is searched as it is, and after its index was made compact", async () => {
+it("a file of the original is searched as it is, and after it was optimized", async () => {
   await using store = await openSessionStore({ path: referenceFile() });
-  expect((await store.stats()).index).toBe("reference");
   await expectAll(store);
   await store.optimize();
-  expect((await store.stats()).index).toBe("compact");
   await expectAll(store);
 });
 
@@ -119,21 +117,20 @@ it("a handle goes on finding things when another one replaces the index under it
   for (const text of ["heronloft", "苍"]) expect((await first.search(text)).hits).toMatchObject([{ id }]);
 });
 
-it("an index that vanishes under a handle leaves nothing to find, and no error", async () => {
+it("what happens to the original's index under a handle does not matter", async () => {
   const path = referenceFile();
   await using store = await openSessionStore({ path });
   await store.optimize();
   await expectAll(store);
   execute(path, "DROP TABLE messages_fts; DROP TABLE messages_fts_trigram");
-  for (const text of Object.keys(EXPECTED))
-    expect(await store.search(text)).toEqual({ hits: [], stage: "none", empty: "no-match" });
+  await expectAll(store);
 });
 
-it("an index that is missing is made anew at the next opening", async () => {
+it("a file without any index is searched, read-only and after the next opening", async () => {
   const path = referenceFile();
   execute(path, "DROP TABLE messages_fts; DROP TABLE messages_fts_trigram");
   await using readOnly = await openSessionStore({ path, readOnly: true });
-  expect(await readOnly.search("crane")).toEqual({ hits: [], stage: "none", empty: "no-match" });
+  await expectAll(readOnly);
   await using store = await openSessionStore({ path });
   await expectAll(store);
 });
