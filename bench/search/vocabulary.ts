@@ -10,7 +10,7 @@ export type Vocabulary = {
 
 /** Asked of the index, which has counted already. */
 export function vocabularyOf(db: DatabaseSync): Vocabulary {
-  db.exec("CREATE VIRTUAL TABLE temp.bench_words USING fts5vocab(main, messages_fts, row)");
+  db.exec("CREATE VIRTUAL TABLE temp.bench_words USING fts5vocab(main, hermes_memory_fts, row)");
   const words: Word[] = [];
   for (const row of db.prepare("SELECT term, doc AS holders FROM temp.bench_words").iterate()) {
     const { term, holders } = row as Word;
