@@ -4,9 +4,10 @@ import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { openSessionStore } from "../src/sessions/index.ts";
 import { readBaseline } from "./search/baseline.ts";
+import { checkCompleteness } from "./search/completeness.ts";
 import { openDatabase } from "./search/database.ts";
 import { longSessionSize, measureLongSession } from "./search/long-session.ts";
-import { measureDiscover, measureSearch, warmUp } from "./search/measure.ts";
+import { measureDiscover, measureNewest, measureSearch, warmUp } from "./search/measure.ts";
 import { type Queries, readQueries } from "./search/query-file.ts";
 import { report } from "./search/report.ts";
 import { progress } from "./store/progress.ts";
@@ -26,8 +27,10 @@ export async function run(
   await warmUp(store, queries);
   const search = await measureSearch(store, queries);
   const discover = await measureDiscover(store, queries);
+  const newest = await measureNewest(store, queries);
+  const completeness = await checkCompleteness(store, database.path, queries);
   return report({
-    ...{ corpus: database.corpus, messages, baseline, search, discover },
+    ...{ corpus: database.corpus, messages, baseline, search, discover, newest, completeness },
     longSession: await measureLongSession(store, longSession),
   });
 }

@@ -1,5 +1,6 @@
 // The session store at its real size: appending, size on disk, browsing and scrolling, against the floor (the same rows
 // in bare tables, same durability, same run) and against what the Python original needs.
+import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
@@ -21,15 +22,26 @@ export async function run(
   try {
     const path = kept ?? join(root, "state.db");
     const anchors: Anchor[] = [];
+    if (flags.beside !== undefined) makeAsToday(path, flags.beside);
     const ours = await fill(() => storeTarget(path, anchors), corpus, "store");
     const dbBytes = bytesOnDisk(path);
     const reads = await measureReads(path, anchors);
     const floorPath = join(root, "floor.db");
     const floor = await fill(() => floorTarget(floorPath), corpus, "floor");
-    return report({ corpus, ours, dbBytes, reads, floor, floorBytes: bytesOnDisk(floorPath) });
+    const isShared = flags.beside !== undefined;
+    return report({ corpus, ours, dbBytes, reads, floor, floorBytes: bytesOnDisk(floorPath), isShared });
   } finally {
     rmSync(root, { recursive: true, force: true });
   }
+}
+
+/** `--beside SCRIPT`: the file is one that today's Hermes made and keeps its own indexes in; the script plays Hermes. */
+function makeAsToday(path: string, script: string): void {
+  if (!existsSync(script))
+    throw new HermesError("usage", `${script} does not exist.`, {
+      hint: "Name the script that makes a database as today's Hermes does: --beside reference_replay_v30.py",
+    });
+  execFileSync("python3", [script, "create", path], { stdio: "ignore" });
 }
 
 /** With what a write-ahead log left behind would hold. */

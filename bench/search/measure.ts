@@ -24,6 +24,15 @@ export function measureSearch(store: SessionStore, queries: Queries): Promise<By
   return measureKinds("search", queries, (query) => search(store, query));
 }
 
+/** The same words in order of time. */
+export function measureNewest(store: SessionStore, queries: Queries): Promise<ByKind> {
+  const { common = [], very_common = [] } = queries;
+  return measureKinds("newest", { common, very_common }, async (query) => {
+    const options = { limit: 20, sort: "newest", excludeSources: HIDDEN_SOURCES };
+    return (await store.searchMessages(query, options)).length;
+  });
+}
+
 export function measureDiscover(store: SessionStore, queries: Queries): Promise<ByKind> {
   return measureKinds("discover", queries, (query) => discover(store, query));
 }

@@ -1,6 +1,7 @@
 // The figures of a run beside the Python original's and what the search has to reach.
 import { round } from "../statistics.ts";
 import type { Baseline } from "./baseline.ts";
+import type { Completeness } from "./completeness.ts";
 import type { LongSession, Pair } from "./long-session.ts";
 import type { ByKind, Timed } from "./measure.ts";
 import { LONG_REFERENCE, referenceAt, shareAllowed } from "./reference.ts";
@@ -10,12 +11,18 @@ export type Measured = {
   readonly messages: number;
   readonly search: ByKind;
   readonly discover: ByKind;
+  readonly newest: ByKind;
+  readonly completeness: Completeness;
   readonly longSession: LongSession;
   readonly baseline: Baseline | undefined;
 };
 
-export function report({ corpus, messages, longSession, baseline, ...measured }: Measured) {
-  const figures = { ...named("search", measured.search), ...named("discover", measured.discover) };
+export function report({ corpus, messages, longSession, completeness, baseline, ...measured }: Measured) {
+  const figures = {
+    ...named("search", measured.search),
+    ...named("discover", measured.discover),
+    ...named("newest", measured.newest),
+  };
   const reference = referenceAt(messages);
   return {
     bench: "search",
@@ -23,9 +30,11 @@ export function report({ corpus, messages, longSession, baseline, ...measured }:
     messages,
     ...figures,
     long_session: longSession,
+    completeness,
     reference: { ...reference, long_session: LONG_REFERENCE },
     ...(baseline === undefined ? {} : { growth: growthOf(figures, baseline) }),
     meets: {
+      complete: completeness.wrong.length === 0,
       discover: mapValues(measured.discover, ({ p50_ms }, kind) => {
         const theirs = reference.discover_p50_ms[kind];
         return theirs === undefined ? null : p50_ms <= theirs * shareAllowed(kind);

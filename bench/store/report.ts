@@ -19,10 +19,12 @@ export type Measured = {
   readonly reads: Reads;
   readonly floor: Filled;
   readonly floorBytes: number;
+  /** The file holds the indexes of today's Hermes as well as ours. */
+  readonly isShared: boolean;
 };
 
 export function report(measured: Measured): Record<string, unknown> {
-  const { corpus, ours, dbBytes, reads, floor, floorBytes } = measured;
+  const { corpus, ours, dbBytes, reads, floor, floorBytes, isShared } = measured;
   const compared = (kind: "append" | "appendMany20") => ({
     ...ours[kind],
     of_floor: round(ours[kind].per_cpu_s / floor[kind].per_cpu_s, 3),
@@ -35,6 +37,7 @@ export function report(measured: Measured): Record<string, unknown> {
   return {
     bench: "store",
     corpus: corpus.name,
+    file: isShared ? "shared with today's Hermes" : "our own",
     messages: corpus.size,
     sessions: ours.sessions,
     mean_chars: round(ours.chars / corpus.size, 1),
@@ -58,7 +61,8 @@ export function report(measured: Measured): Record<string, unknown> {
     meets: {
       append: append.times_reference >= TARGETS.append,
       appendMany20: appendMany20.times_reference >= TARGETS.appendMany20,
-      bytes: bytesPerTextByte <= TARGETS.bytesPerTextByte,
+      // Of a shared file only a part is ours, so there is no target for it.
+      bytes: isShared ? null : bytesPerTextByte <= TARGETS.bytesPerTextByte,
       browse: slowestBrowse <= TARGETS.browseMs,
     },
   };
