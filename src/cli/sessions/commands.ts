@@ -85,7 +85,7 @@ export const sessionsCommands: readonly CommandSpec[] = [
         summary: "by time instead of by how well they match",
       },
       "per-session": { kind: "boolean", summary: "only the best hit of each conversation" },
-      all: { kind: "boolean", summary: "runs of subagents and tools too" },
+      all: { kind: "boolean", summary: "runs of subagents, tools and task boards too" },
     },
     examples: [
       "hermes sessions search blue crane",

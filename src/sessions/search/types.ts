@@ -65,4 +65,13 @@ export type SearchAnswer = {
   readonly stage: SearchStage;
   /** Only when there are no hits. */
   readonly empty?: EmptyReason;
+  /** Of a plain question: how much of it the best message says, 0 to 1, and whether nothing clearly answers it. */
+  readonly confidence?: { readonly score: number; readonly isWeak: boolean };
+  /** Messages that no hit can be among, because the index does not hold them (yet). */
+  readonly notSearched?: { readonly messages: number; readonly reason: string };
+  /**
+   * More messages match than were compared with each other (5,000 of an expression, 60,000 of a word): the newest were, those
+   * with rarer words, and one of each further conversation up to the limit. Only the order can be affected. Never set with `sort`.
+   */
+  readonly onlyNewestRanked?: true;
 };
