@@ -123,6 +123,8 @@ describe("what the search has to reach", () => {
     messages: 500_000,
     search: {},
     discover: { common: one(50), cjk2: one(88), phrase: one(17) },
+    newest: {},
+    completeness: { queries: 1, compared: 3, wrong: [] },
     longSession: { discover: pair, discover_often: pair, scroll: pair },
     baseline: undefined,
   };
@@ -136,6 +138,12 @@ describe("what the search has to reach", () => {
       phrase: false,
     });
     expect(report({ ...quick, messages: 100_000 }).meets.discover).toMatchObject({ common: false });
+  });
+
+  it("is every message that matches: one wrong answer is too many", () => {
+    expect(report(quick).meets.complete).toBe(true);
+    const completeness = { ...quick.completeness, wrong: ['"harbour" by newest'] };
+    expect(report({ ...quick, completeness }).meets.complete).toBe(false);
   });
 
   it("is hardly more than in a smaller database, or little in any case", () => {
