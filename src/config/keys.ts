@@ -183,7 +183,7 @@ export const CONFIG_KEYS: readonly ConfigKey[] = [
     "session_search.max_message_chars",
     "number",
     0,
-    "Most characters of one message in a search result; 0 for no such limit.",
+    "Most characters of one message in a search result; 0 for the usual ones (1,200 and 4,000).",
   ),
   key(
     "session_search.max_result_chars",

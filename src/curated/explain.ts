@@ -1,7 +1,7 @@
 // Answers "what about this text?": stored, blocked, archived, waiting, removed, refused; by whom and since when.
 import { sha256 } from "../lib/index.ts";
 import { findingIds, scanThreats, secondGate } from "../security/index.ts";
-import { lookAtPending } from "./approval/pending.ts";
+import { lookAtPending, pendingTexts } from "./approval/pending.ts";
 import { cleanText, type ScanOptions } from "./content-check.ts";
 import { entryId, hasId, looksLikeId } from "./entry-id.ts";
 import { findById } from "./find-by-id.ts";
@@ -131,7 +131,7 @@ function explainText(
     refused: found.flatMap(({ refused }) => refused),
     archived: found.flatMap(({ archived }) => archived),
     pending: pending
-      .filter(({ payload }) => matches(payload.content ?? "") || matches(payload.old_text ?? ""))
+      .filter(({ payload }) => pendingTexts(payload).some(matches))
       .map(({ id, action, summary, created_at, origin }) => ({
         id,
         action,

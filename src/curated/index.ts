@@ -1,5 +1,5 @@
 // L1, curated memory: two bounded files, one tool, a journal of every change.
-export { approvePending, pendingOperation } from "./approval/approve.ts";
+export { approvePending, pendingOperations } from "./approval/approve.ts";
 export { readPendingWrites, rejectPending, staleClaims } from "./approval/claims.ts";
 export { type CurationDraft, stageCuration } from "./approval/curation.ts";
 export type { ApprovalCallback } from "./approval/gate.ts";

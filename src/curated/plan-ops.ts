@@ -51,7 +51,7 @@ function editAll(before: readonly string[], ops: readonly MemoryOp[]): Result<Ed
 }
 
 /** Which of several operations failed. */
-export function atStep(error: MemoryError, index: number): MemoryError {
+export function atStep<E extends Pick<MemoryError, "message">>(error: E, index: number): E {
   return {
     ...error,
     message: `Operation ${index + 1}: ${error.message} None of the operations was applied.`,

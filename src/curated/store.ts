@@ -104,6 +104,12 @@ export class MemoryStore {
     return this.#targets[target]?.entries.slice() ?? [];
   }
 
+  /** What the file holds now. As of the last load or write when it cannot be read. */
+  readEntries(target: MemoryTarget): readonly string[] {
+    const file = readMemoryFile(this.#targets[target].paths.file);
+    return file.kind === "unreadable" ? this.entries(target) : withoutDuplicates(parseEntries(file.text));
+  }
+
   isEnabled(target: MemoryTarget): boolean {
     return !this.#disabled.has(target);
   }
@@ -452,8 +458,10 @@ function makeDirectoryIfPossible(dir: string): void {
 
 /** Nobody watches a review, so it may add and correct, and nothing may be gone afterwards: not by a merge, not to the archive. */
 function withoutLoss(entries: readonly string[], plan: Result<Plan, MemoryError>): Result<Plan, MemoryError> {
-  if (!plan.ok || (plan.value.entries.length >= entries.length && (plan.value.archive ?? []).length === 0))
-    return plan;
+  if (!plan.ok) return plan;
+  const { entries: after, archive = [], changes } = plan.value;
+  const takesAway = changes.some((change) => change.before !== null && change.after === null);
+  if (!takesAway && after.length >= entries.length && archive.length === 0) return plan;
   const message =
     "A review may add entries and correct them, but this would take one away. Nothing was changed. The curator merges and archives.";
   return err({ kind: "denied", message });

@@ -4,8 +4,10 @@ import { preview } from "../lib/index.ts";
 export function memoryToolPreview(args: unknown): string {
   const given = typeof args === "object" && args !== null ? (args as Record<string, unknown>) : {};
   const target = shown(given.target ?? "memory", 25);
+  if (Array.isArray(given.operations) && given.operations.length > 0)
+    return `*${target}: ${given.operations.length} operations`;
   const oldText = given.old_text ? `"${shown(given.old_text, 20)}"` : '"<missing old_text>"';
-  if (given.action === "add") return `+${target}: "${shown(given.content ?? "", 25)}"`;
+  if (given.action === "add") return `+${target}: "${shown(given.content ?? given.new_text ?? "", 25)}"`;
   if (given.action === "replace") return `~${target}: ${oldText}`;
   if (given.action === "remove") return `-${target}: ${oldText}`;
   if (given.action === "search_archive") return `?${target}: "${shown(given.query ?? "", 25)}"`;

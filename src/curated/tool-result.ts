@@ -1,23 +1,73 @@
 // The JSON shapes of the `memory` tool. Other programs match on them; key order included.
-import { formatFraction, formatUsage } from "./budget.ts";
+import { formatFraction, formatUsage, measure } from "./budget.ts";
 import { entryId, entryIds } from "./entry-id.ts";
+import { fileNameOf } from "./format.ts";
 import type { MemoryError, MemoryOpOutcome, MemoryTarget } from "./types.ts";
 
+/**
+ * Of a call with one action. `entries` is what callers of June's tool read; today's tool leaves it out and has `done` and `note`
+ * instead. Both find what they look for here.
+ */
 export function outcomeJson(outcome: MemoryOpOutcome): object {
-  const { target, entries, entryCount, message, usedChars, charLimit, warning, archived, removed, followed } =
-    outcome;
+  const { target, entries } = outcome;
+  const { usage, entry_count, message, ...more } = factsOf(outcome);
   return {
     success: true,
     target,
     entries,
+    usage,
+    entry_count,
+    message,
+    ...more,
+    entry_ids: entryIds(target, entries),
+    ...(outcome.followed === undefined ? {} : { followed_changes: outcome.followed }),
+    done: true,
+    note: DONE_NOTE,
+  };
+}
+
+/** Of a call with `operations`, which June's tool does not have: as today's tool answers, without the entries. */
+export function batchJson(outcome: MemoryOpOutcome): object {
+  const { followed } = outcome;
+  return {
+    success: true,
+    done: true,
+    target: outcome.target,
+    ...factsOf(outcome),
+    ...(followed === undefined ? {} : { followed_changes: followed }),
+    note: DONE_NOTE,
+  };
+}
+
+const DONE_NOTE =
+  "The change is complete; do not repeat it. Later sessions have it in their prompt; the prompt of this one stays as it is.";
+
+function factsOf({ entryCount, message, usedChars, charLimit, warning, archived, removed }: MemoryOpOutcome) {
+  return {
     usage: formatUsage({ used: usedChars, limit: charLimit }),
     entry_count: entryCount,
     message,
     ...(warning === undefined ? {} : { warning }),
     ...(archived === undefined ? {} : { archived }),
     ...(removed === undefined ? {} : { removed }),
-    entry_ids: entryIds(target, entries),
-    ...(followed === undefined ? {} : { followed_changes: followed }),
+  };
+}
+
+/** What is stored now, in the fields that a refusal for want of room has, too. */
+export function currentEntries(target: MemoryTarget, entries: readonly string[], limit: number): object {
+  return {
+    current_entries: entries,
+    usage: formatFraction(measure(entries, limit)),
+    current_entry_ids: entryIds(target, entries),
+  };
+}
+
+/** The error is worded as in today's Hermes; other programs match on it. */
+export function disabledTarget(target: MemoryTarget): object {
+  const key = target === "user" ? "memory.user_profile_enabled" : "memory.memory_enabled";
+  return {
+    ...refusedCall(`Built-in ${fileNameOf(target)} writes are disabled in memory config.`),
+    hint: `The user can allow them by setting ${key} to true.`,
   };
 }
 
@@ -38,9 +88,7 @@ export function failure(error: MemoryError, target: MemoryTarget): object {
     case "over_limit":
       return {
         ...base,
-        current_entries: error.currentEntries,
-        usage: formatFraction({ used: error.usedChars, limit: error.charLimit }),
-        current_entry_ids: entryIds(target, error.currentEntries),
+        ...currentEntries(target, error.currentEntries, error.charLimit),
       };
     case "drift":
       return { ...base, drift_backup: error.backup, remediation: error.remediation };

@@ -11,6 +11,7 @@ export const memoryToolSchema = {
     "",
     "Targets: 'memory' holds your own notes (environment, conventions, lessons learned); 'user' holds who the user is (name, role, preferences, manner of speaking).",
     "Actions: 'add' a new entry; 'replace' the entry that contains old_text; 'remove' the entry that contains old_text. old_text is a short piece that occurs in one entry only.",
+    "To change several entries, pass operations instead of action: all of them are applied, or none. The limit is tested on the result, so one call can remove stale entries and add a new one.",
     "'search_archive' reads entries that are no longer in the prompt because they made room for newer ones: by the words in query, or the newest without one. Look there before you say that something was never noted. 'add' the text again to bring an entry back.",
     "Skip trivia, facts that are easy to find again, raw dumps and temporary task state.",
   ].join("\n"),
@@ -20,7 +21,7 @@ export const memoryToolSchema = {
       action: {
         type: "string",
         enum: ["add", "replace", "remove", "search_archive"],
-        description: "What to do.",
+        description: "What to do. Leave it out when operations is given.",
       },
       target: {
         type: "string",
@@ -33,6 +34,24 @@ export const memoryToolSchema = {
         description:
           "A short piece of text that identifies one existing entry. Needed by 'replace' and 'remove', unless id is given.",
       },
+      operations: {
+        type: "array",
+        description:
+          "Several changes of the target in this order, applied all together or not at all. Instead of action, content and old_text.",
+        items: {
+          type: "object",
+          properties: {
+            action: { type: "string", enum: ["add", "replace", "remove"], description: "What to do." },
+            content: { type: "string", description: "The entry's text, for 'add' and 'replace'." },
+            old_text: {
+              type: "string",
+              description:
+                "A short piece of text that identifies one existing entry, for 'replace' and 'remove'.",
+            },
+          },
+          required: ["action"],
+        },
+      },
       id: {
         type: "string",
         description:
@@ -44,6 +63,6 @@ export const memoryToolSchema = {
           "Words to look for in the archive, for 'search_archive'. Without it, the newest entries.",
       },
     },
-    required: ["action", "target"],
+    required: ["target"],
   },
 } as const;

@@ -37,6 +37,17 @@ export type {
   UserMessagePreview,
 } from "./rows.ts";
 export { readScope, type Scope, type SessionUser, scopeOfUser } from "./scope.ts";
+export {
+  cleanSnippet,
+  foldedSearch,
+  isEarlierSearch,
+  notSearchedField,
+  notSearchedRemark,
+  orderRemark,
+  shownConfidence,
+  WEAK_ANSWER,
+  weakRemark,
+} from "./search/answer-text.ts";
 export { sanitizeFtsQuery } from "./search/sanitize.ts";
 export { parseMoment } from "./search/time.ts";
 export type {

@@ -236,6 +236,11 @@ export interface SessionStore extends AsyncDisposable {
   /** A file path, or the address of a server without its password. */
   readonly location: string;
   readonly readOnly: boolean;
+  /**
+   * Whose rules hold where the original's rules of June 2026 and of today disagree: `today` when the file has the columns of
+   * schema 17 and later. Absent: `june`.
+   */
+  readonly rules?: "june" | "today";
   /** What opening had to work around. */
   readonly warnings: readonly string[];
   close(): Promise<void>;

@@ -17,6 +17,17 @@ function toolTexts(agent: Agent): string[] {
   return agent.messages.filter(({ role }) => role === "tool").map(({ content }) => String(content));
 }
 
+it("a model whose memory calls fail is told to stop at the third of a turn, and starts anew in the next", async () => {
+  const fails = {
+    toolCalls: [{ name: "memory", arguments: { action: "remove", target: "memory", old_text: "?" } }],
+  };
+  const { agent } = await agentHome([fails, fails, fails, { text: "Gave up." }, fails, { text: "Again." }]);
+  await agent.run("Forget it.", { taskId: "one" });
+  await agent.run("Forget it.", { taskId: "one" });
+  const answers = toolTexts(agent).map((text) => JSON.parse(text) as { done?: boolean });
+  expect(answers.map(({ done }) => done)).toEqual([undefined, undefined, true, undefined]);
+});
+
 describe("a tool of the caller's", () => {
   it("is described to the model, gets what zod made of its arguments, and its result goes back", async () => {
     const seen: unknown[] = [];

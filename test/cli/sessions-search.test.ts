@@ -68,7 +68,7 @@ describe("hermes sessions search", () => {
     writeRaw(home, "UPDATE sessions SET title = ? WHERE id = ?", "\u001b[2Jtitle\nline", PLAIN);
     const { stdout } = await runHere(["sessions", "search", "zebra"], { home });
     expect(stdout).toContain("\\x1b[2Jtitle line");
-    expect(stdout).toContain("\\x1b]0;owned\\x07 the >>>zebra<<< stripes\n");
+    expect(stdout).toContain("\n  the >>>zebra<<< stripes\n");
     expect(stdout).not.toContain("\u001b");
   });
 
@@ -122,7 +122,7 @@ describe("filters of hermes sessions search", () => {
     const nothing = await runHere(["sessions", "search", "run"], { home });
     expect(nothing).toMatchObject({
       code: 0,
-      stdout: "No messages found, except in runs of subagents and tools.\n",
+      stdout: "No messages found, except in runs of subagents, tools and task boards.\n",
       stderr: "--all searches those too.\n",
     });
     const sessionsOf = async (...args: string[]) =>

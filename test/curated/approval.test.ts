@@ -139,7 +139,7 @@ describe("with the gate on", () => {
         await memoryTool(store, ADD, { home: home.home, writeApproval: true, ...context }),
       ).toMatchObject({
         success: false,
-        error: expect.stringContaining("switched off"),
+        error: "Built-in MEMORY.md writes are disabled in memory config.",
       });
     expect([asked, existsSync(home.pending)]).toEqual([[], false]);
   });
@@ -204,6 +204,105 @@ describe("a staged record", () => {
         { action: "remove", target: "memory", content: null, old_text: "x" },
       ]),
     );
+  });
+});
+
+describe("a staged batch", () => {
+  const BATCH = {
+    target: "user",
+    operations: [
+      { action: "add", content: "Plays the oboe" },
+      { action: "replace", old_text: "tea", new_text: "Drinks coffee" },
+      { action: "remove", old_text: "cat" },
+    ],
+  };
+
+  async function staged(): Promise<{ home: MemoryHome; id: string }> {
+    const home = new MemoryHome();
+    await addAll(await home.open(), ["Drinks tea", "Has a cat"], "user");
+    const result = await call(home, BATCH, { writeApproval: true });
+    expect(result).toMatchObject({ success: true, staged: true });
+    return { home, id: String(result.pending_id) };
+  }
+
+  it("is one record with the payload that other programs know", async () => {
+    const { home, id } = await staged();
+    const [name] = readdirSync(home.pending);
+    const record = JSON.parse(readFileSync(`${home.pending}/${name}`, "utf8")) as Record<string, unknown>;
+    expect(record).toMatchObject({ id, action: "batch", origin: "assistant_tool" });
+    expect(record.summary).toMatch(/^apply 3 changes to user profile: add: Plays the oboe/);
+    expect(record.payload).toEqual({
+      action: "batch",
+      target: "user",
+      operations: [
+        { action: "add", content: "Plays the oboe" },
+        { action: "replace", content: "Drinks coffee", old_text: "tea" },
+        { action: "remove", old_text: "cat" },
+      ],
+    });
+    expect(home.text("user")).toBe("Drinks tea\n§\nHas a cat");
+  });
+
+  it("is approved as one, and each of its changes is told", async () => {
+    const { home, id } = await staged();
+    const told: unknown[] = [];
+    const store = await home.open();
+    done(await approvePending(store, home.pending, id, { onCommitted: ({ op }) => told.push(op) }));
+    expect(home.text("user")).toBe("Drinks coffee\n§\nPlays the oboe");
+    expect(told).toEqual([
+      { action: "add", content: "Plays the oboe" },
+      { action: "replace", oldText: "Drinks tea", content: "Drinks coffee" },
+      { action: "remove", oldText: "Has a cat" },
+    ]);
+    expect(readdirSync(home.pending)).toEqual([]);
+    done(await store.undo({ target: "user" }));
+    expect(home.text("user")).toBe("Drinks tea\n§\nHas a cat");
+  });
+
+  it("waits on, whole, when one of its operations no longer holds", async () => {
+    const { home, id } = await staged();
+    const store = await home.open();
+    done(await store.apply("user", { action: "remove", oldText: "cat" }));
+    expect(refused(await approvePending(store, home.pending, id), "no_match").message).toMatch(
+      /^Operation 3: .*None of the operations was applied\.$/,
+    );
+    expect(home.text("user")).toBe("Drinks tea");
+    expect(readPendingWrites(home.pending).records).toHaveLength(1);
+  });
+
+  it("is asked about as one", async () => {
+    const home = new MemoryHome();
+    await addAll(await home.open(), ["Drinks tea", "Has a cat"], "user");
+    const { approve, asked } = answering("deny");
+    expect(await call(home, BATCH, { writeApproval: true, approve })).toEqual(DENIED);
+    expect(asked).toEqual([
+      [
+        "add: Plays the oboe\nreplace: old: tea\nnew: Drinks coffee\nremove: cat",
+        "Save to memory: apply 3 changes to user profile",
+        { allowPermanent: false },
+      ],
+    ]);
+    expect(home.text("user")).toBe("Drinks tea\n§\nHas a cat");
+  });
+
+  it("is found by explain and erased by forget, by any of its texts", async () => {
+    for (const text of ["Plays the oboe", "Drinks coffee"]) {
+      const { home, id } = await staged();
+      const store = await home.open();
+      expect(store.explain(text, { pendingDirectory: home.pending }).pending).toMatchObject([{ id }]);
+      await store.forget(text, { pendingDirectory: home.pending });
+      expect(readdirSync(home.pending)).toEqual([]);
+    }
+  });
+
+  it("that another program wrote with an operation that makes no sense is refused whole", async () => {
+    const { home, id } = await staged();
+    const path = `${home.pending}/${id}.json`;
+    const record = JSON.parse(readFileSync(path, "utf8")) as { payload: { operations: unknown[] } };
+    record.payload.operations.push({ action: "dance" });
+    writeFileSync(path, JSON.stringify(record));
+    refused(await approvePending(await home.open(), home.pending, id), "bad_action");
+    expect(home.text("user")).toBe("Drinks tea\n§\nHas a cat");
   });
 });
 

@@ -6,24 +6,30 @@ import { addAll, MemoryHome } from "../fakes/memory-home.ts";
 const json = async (home: MemoryHome, args: unknown): Promise<string> =>
   JSON.stringify(await memoryTool(await home.open(), args));
 
+const startsWith = (text: string): RegExp => new RegExp(`^${text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}`);
+
 describe("the schema", () => {
   it("is a plain object that the strictest backend accepts", () => {
     const { parameters, name } = memoryToolSchema;
     expect(name).toBe("memory");
     expect(parameters.type).toBe("object");
     for (const key of ["allOf", "anyOf", "oneOf", "not", "enum"]) expect(parameters).not.toHaveProperty(key);
-    expect(parameters.required).toEqual(["action", "target"]);
+    expect(parameters.required).toEqual(["target"]);
     expect(Object.keys(parameters.properties)).toEqual([
       "action",
       "target",
       "content",
       "old_text",
+      "operations",
       "id",
       "query",
     ]);
     expect(parameters.properties.action.enum).toEqual(["add", "replace", "remove", "search_archive"]);
     expect(parameters.properties.target.enum).toEqual(["memory", "user"]);
-    for (const property of Object.values(parameters.properties)) expect(property.type).toBe("string");
+    const { operations, ...texts } = parameters.properties;
+    for (const property of Object.values(texts)) expect(property.type).toBe("string");
+    expect(operations).toMatchObject({ type: "array", items: { type: "object", required: ["action"] } });
+    expect(operations.items.properties.action.enum).toEqual(["add", "replace", "remove"]);
   });
 
   it("says what to save and what not", () => {
@@ -50,7 +56,6 @@ describe("a call is checked in this order", () => {
 
   it.each([
     ["nowhere", "nowhere"],
-    [null, "null"],
     ["", ""],
     [5, "5"],
     [["memory"], '["memory"]'],
@@ -66,13 +71,22 @@ describe("a call is checked in this order", () => {
     [{ action: "add" }, "Content is required for 'add' action."],
     [{ action: "add", content: null }, "Content is required for 'add' action."],
     [{ action: "add", content: "" }, "Content is required for 'add' action."],
-    [{ action: "replace" }, "old_text is required for 'replace' action."],
-    [{ action: "replace", old_text: "", content: "x" }, "old_text is required for 'replace' action."],
     [{ action: "replace", old_text: "x" }, "content is required for 'replace' action."],
     [{ action: "replace", old_text: "x", content: null }, "content is required for 'replace' action."],
-    [{ action: "remove", content: "x" }, "old_text is required for 'remove' action."],
   ])("its arguments are there: %o", async (args, error) => {
     expect(await json(new MemoryHome(), args)).toBe(JSON.stringify({ error, success: false }));
+  });
+
+  it.each([
+    [{ action: "replace" }, "replace"],
+    [{ action: "replace", old_text: "", content: "x" }, "replace"],
+    [{ action: "remove", content: "x" }, "remove"],
+  ])("an entry is named, and the answer shows which there are: %o", async (args, action) => {
+    const home = new MemoryHome();
+    await addAll(await home.open(), ["red hat"]);
+    expect(await json(home, args)).toBe(
+      `{"error":"old_text is required for '${action}' action.","success":false,"current_entries":["red hat"],"usage":"7/2,200","current_entry_ids":["e697f3aa"]}`,
+    );
   });
 
   it.each([
@@ -126,13 +140,18 @@ describe("an answer", () => {
   it("to a write has the entries, the usage, the count and the message", async () => {
     const home = new MemoryHome();
     expect(await json(home, { action: "add", content: "Kiln at 1240 °C" })).toBe(
-      '{"success":true,"target":"memory","entries":["Kiln at 1240 °C"],"usage":"0% — 15/2,200 chars","entry_count":1,"message":"Entry added.","entry_ids":["e6bd1241"]}',
+      '{"success":true,"target":"memory","entries":["Kiln at 1240 °C"],"usage":"0% — 15/2,200 chars","entry_count":1,"message":"Entry added.","entry_ids":["e6bd1241"],"done":true,"note":"The change is complete; do not repeat it. Later sessions have it in their prompt; the prompt of this one stays as it is."}',
     );
-    expect(await json(home, { action: "replace", target: "memory", old_text: "Kiln", content: "Oven" })).toBe(
-      '{"success":true,"target":"memory","entries":["Oven"],"usage":"0% — 4/2,200 chars","entry_count":1,"message":"Entry replaced.","removed":["Kiln at 1240 °C"],"entry_ids":["6c54ee39"]}',
+    const replace = { action: "replace", target: "memory", old_text: "Kiln", content: "Oven" };
+    expect(await json(home, replace)).toMatch(
+      startsWith(
+        '{"success":true,"target":"memory","entries":["Oven"],"usage":"0% — 4/2,200 chars","entry_count":1,"message":"Entry replaced.","removed":["Kiln at 1240 °C"],"entry_ids":["6c54ee39"],"done":true,',
+      ),
     );
-    expect(await json(home, { action: "remove", old_text: "Oven" })).toBe(
-      '{"success":true,"target":"memory","entries":[],"usage":"0% — 0/2,200 chars","entry_count":0,"message":"Entry removed.","removed":["Oven"],"entry_ids":[]}',
+    expect(await json(home, { action: "remove", old_text: "Oven" })).toMatch(
+      startsWith(
+        '{"success":true,"target":"memory","entries":[],"usage":"0% — 0/2,200 chars","entry_count":0,"message":"Entry removed.","removed":["Oven"],"entry_ids":[],"done":true,',
+      ),
     );
   });
 
@@ -151,6 +170,8 @@ describe("an answer", () => {
       "warning",
       "archived",
       "entry_ids",
+      "done",
+      "note",
     ]);
     expect(result).toMatchObject({ archived: ["123456"], warning: expect.stringContaining("80%") });
   });

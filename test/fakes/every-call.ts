@@ -3,7 +3,7 @@
 import type { SessionStore } from "../../src/sessions/index.ts";
 import { leafOf } from "./summary-nodes.ts";
 
-type Method = Exclude<keyof SessionStore, "location" | "readOnly" | "warnings" | "close" | symbol>;
+type Method = Exclude<keyof SessionStore, "location" | "readOnly" | "rules" | "warnings" | "close" | symbol>;
 
 /** Where the calls go: a session, and a message of it with role `user`. */
 export type Aim = { readonly session: string; readonly message: number };

@@ -14,7 +14,7 @@ import { tempDirectory } from "./temp-directory.ts";
 export const FTS_TABLES = ["messages_fts", "messages_fts_trigram"] as const;
 export type FtsTable = (typeof FTS_TABLES)[number];
 
-const REFERENCE_TABLES: Readonly<Record<FtsTable, string>> = {
+export const REFERENCE_TABLES: Readonly<Record<FtsTable, string>> = {
   messages_fts: "CREATE VIRTUAL TABLE messages_fts USING fts5(\n    content\n)",
   messages_fts_trigram:
     "CREATE VIRTUAL TABLE messages_fts_trigram USING fts5(\n    content,\n    tokenize='trigram'\n)",

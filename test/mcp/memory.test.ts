@@ -46,6 +46,34 @@ describe("memory over MCP", () => {
     await expect.poll(facts, { timeout: 10_000 }).toEqual([{ content: "Drinks coffee" }]);
   });
 
+  it("applies operations all together or not at all, and mirrors each of them", async () => {
+    const home = tempDirectory();
+    writeFileSync(join(home, "config.yaml"), "memory:\n  provider: holographic\n");
+    const client = await connect(home);
+    const batch = (...operations: object[]) => call(client, "memory", { target: "user", operations });
+    const add = (content: string) => ({ action: "add", content });
+    expect((await batch(add("Drinks tea"), add("Plays the oboe"))).json).toMatchObject({
+      success: true,
+      done: true,
+      entry_count: 2,
+    });
+    expect((await batch(add("Has a cat"), { action: "remove", old_text: "nowhere" })).json).toMatchObject({
+      success: false,
+      current_entries: ["Drinks tea", "Plays the oboe"],
+    });
+    await batch({ action: "remove", old_text: "oboe" }, add("Sings"));
+    await client.close();
+    const facts = (): unknown => {
+      try {
+        using db = new DatabaseSync(join(home, "memory_store.db"), { readOnly: true });
+        return db.prepare("SELECT content FROM facts ORDER BY content").all();
+      } catch (cause) {
+        return cause; // the server is writing it just now
+      }
+    };
+    await expect.poll(facts, { timeout: 10_000 }).toEqual([{ content: "Drinks tea" }, { content: "Sings" }]);
+  });
+
   it("reaches the archive, and an entry by its id", async () => {
     const home = tempDirectory();
     writeFileSync(join(home, "config.yaml"), "memory:\n  memory_char_limit: 40\n  overflow: archive\n");
@@ -168,7 +196,10 @@ describe("memory over MCP", () => {
     const { resources } = await client.listResources();
     expect(resources.map(({ uri }) => uri)).toEqual(["hermes://memory/memory", "hermes://sessions"]);
     const refused = await call(client, "memory", { action: "add", target: "user", content: "x" });
-    expect(refused.json.error).toContain("memory.user_profile_enabled");
+    expect(refused.json).toMatchObject({
+      error: "Built-in USER.md writes are disabled in memory config.",
+      hint: expect.stringContaining("memory.user_profile_enabled"),
+    });
   });
 
   it("tells about a config it cannot read, and works again once that is corrected", async () => {

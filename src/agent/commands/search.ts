@@ -1,10 +1,19 @@
 // /search: past messages by their words.
 import {
+  cleanSnippet,
   type EmptyReason,
+  foldedSearch,
   HIDDEN_SOURCES,
+  isEarlierSearch,
+  notSearchedField,
+  notSearchedRemark,
+  orderRemark,
+  type SearchAnswer,
   type SearchHit,
   type SessionStore,
   scopeOfUser,
+  shownConfidence,
+  weakRemark,
 } from "../../sessions/index.ts";
 import type { AgentSurface } from "../surface.ts";
 import type { SlashCommand } from "./command.ts";
@@ -29,12 +38,15 @@ export const searchCommand: SlashCommand = {
       limit: SHOWN + 1, // one more than is shown is enough to know that there are more
     });
     const hits = await withTitles(agent, agent.store, answer.hits.slice(0, SHOWN));
-    const json = { query: args, stage: answer.stage, empty: answer.empty ?? null, hits };
-    if (hits.length === 0) return told([nothingFound(answer.empty ?? "no-match")], json);
+    const json = jsonOf(args, answer, hits);
+    const missing = [...asList(notSearchedRemark(answer)), ...asList(orderRemark(answer))];
+    if (hits.length === 0) return told([nothingFound(answer.empty ?? "no-match"), ...missing], json);
     const isMore = answer.hits.length > SHOWN;
     return told(
       [
+        ...asList(weakRemark(answer)),
         ...hits.flatMap((hit) => hitLines(agent, hit)),
+        ...missing,
         ...(isMore ? ["There are more: 'hermes sessions search' lists them all, with filters."] : []),
         "Go on with one: '/resume <id>'. Read one: 'hermes sessions show <id>'.",
       ],
@@ -42,6 +54,30 @@ export const searchCommand: SlashCommand = {
     );
   },
 };
+
+function asList(remark: string | undefined): string[] {
+  return remark === undefined ? [] : [remark];
+}
+
+function jsonOf(query: string, answer: SearchAnswer, hits: readonly NamedHit[]): object {
+  const { stage, empty, confidence } = answer;
+  return {
+    query,
+    stage,
+    empty: empty ?? null,
+    ...(confidence === undefined ? {} : { confidence: shownConfidence(answer), is_weak: confidence.isWeak }),
+    ...notSearchedField(answer),
+    hits: hits.map((hit) =>
+      isEarlierSearch(hit) ? { ...hit, snippet: snippetOf(hit), context: [], folded: true } : hit,
+    ),
+  };
+}
+
+/** As text. Of the output of an earlier search one line that says so, without the snippets in it. */
+function snippetOf(hit: SearchHit): string {
+  if (!isEarlierSearch(hit)) return aroundMatch(cleanSnippet(hit.snippet));
+  return foldedSearch(hit, hit.context.map(({ content }) => content).join("\n"));
+}
 
 type NamedHit = SearchHit & { readonly title: string | null };
 
@@ -61,13 +97,13 @@ async function withTitles(
 }
 
 function hitLines(agent: AgentSurface, hit: NamedHit): string[] {
-  const { title, session_id, timestamp, role, tool_name, snippet } = hit;
+  const { title, session_id, timestamp, role, tool_name } = hit;
   const who = role === "tool" && tool_name !== null ? `tool ${tool_name}` : role;
   const name = title === null ? "" : `${short(title, 60)}  `;
   const here = session_id === agent.sessionId ? "  (this one)" : "";
   return [
     `${name}${session_id}  ${localMinute(timestamp)}  ${who}${here}`,
-    `  ${short(aroundMatch(snippet), SNIPPET_CHARS)}`,
+    `  ${short(snippetOf(hit), SNIPPET_CHARS)}`,
   ];
 }
 
@@ -82,7 +118,7 @@ function nothingFound(reason: EmptyReason): string {
     case "blank":
       return "Nothing was searched: there are no words in it.";
     case "hidden-sources":
-      return "Found only in runs of subagents and tools; 'hermes sessions search --all' shows them.";
+      return "Found only in runs of subagents, tools and task boards; 'hermes sessions search --all' shows them.";
     case "excluded-sessions":
     case "filtered":
     case "no-match":

@@ -1,5 +1,5 @@
 // What a review may do. It runs unattended, so the rights are per operation: it adds and corrects, and takes nothing away.
-import { preview } from "../../lib/index.ts";
+import { isRecord, preview } from "../../lib/index.ts";
 import type { ToolArguments } from "../tools/tool.ts";
 
 export type ReviewScope = { readonly memory: boolean; readonly skills: boolean };
@@ -21,7 +21,15 @@ export function refusal(name: string, args: ToolArguments, scope: ReviewScope): 
   if (right === undefined) return notAllowed(name);
   if (right.for !== "either" && !scope[right.for])
     return `This review is about ${scope.memory ? "memory" : "skills"} only, so '${name}' was not run.`;
-  const { action } = args;
+  const { action, operations } = args;
+  if (name === "memory" && operations !== undefined && operations !== null) {
+    const steps: readonly unknown[] = Array.isArray(operations) ? operations : [operations];
+    // Every operation of a batch needs the right by itself; an empty one is the tool's to refuse.
+    const refused = steps
+      .map((step) => refusal(name, { action: isRecord(step) ? step.action : undefined }, scope))
+      .find((answer) => answer !== undefined);
+    if (refused !== undefined || steps.length > 0) return refused;
+  }
   if (right.actions === undefined || (typeof action === "string" && right.actions.includes(action)))
     return undefined;
   const asked = typeof action === "string" ? `action '${preview(action, SHOWN_CHARS)}'` : "no action";

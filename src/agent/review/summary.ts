@@ -50,7 +50,7 @@ function lineOf(name: string, args: Fields, result: Fields, level: NotificationL
     (name === "skill_manage" && said.includes("patched"))
   )
     return message;
-  return /added|removed|replaced/.test(said) ? `${label} updated` : undefined;
+  return /added|removed|replaced|applied/.test(said) ? `${label} updated` : undefined;
 }
 
 const MEMORY_CHARS = 120;
@@ -59,6 +59,8 @@ const PATCH_CHARS = 80;
 
 function verbose(name: string, label: string, args: Fields, result: Fields): string | undefined {
   if (name === "memory") {
+    if (Array.isArray(args.operations) && args.operations.length > 0)
+      return `${label} \u270f ${args.operations.length} operations`;
     if (args.action === "add") return `${label} + ${cut(text(args.content), MEMORY_CHARS)}`;
     if (args.action === "replace") return `${label} \u270f ${cut(text(args.content), MEMORY_CHARS)}`;
     return args.action === "remove" ? `${label} - ${cut(text(args.old_text), REMOVED_CHARS)}` : undefined;

@@ -9,7 +9,7 @@ import {
   memoryToolSchema,
 } from "../../curated/index.ts";
 import { jsonOutcome } from "./outcome.ts";
-import type { AgentTool, ToolCallContext } from "./tool.ts";
+import type { AgentTool, ToolArguments, ToolCallContext, ToolOutcome } from "./tool.ts";
 
 export type MemoryAgentToolDeps = {
   /** Undefined: switched off, and the tool says so. */
@@ -26,22 +26,29 @@ export type MemoryAgentToolDeps = {
 
 export function memoryAgentTool(deps: MemoryAgentToolDeps): AgentTool {
   const { store, home, writeApproval, approve, origin } = deps;
+  let failures = { turn: "", count: 0 };
+  const run = async (args: ToolArguments, call: ToolCallContext): Promise<ToolOutcome> => {
+    const turn = call.turnId ?? call.taskId;
+    if (failures.turn !== turn) failures = { turn, count: 0 };
+    const counted = failures;
+    const answer = await memoryTool(store, args, {
+      home,
+      writeApproval,
+      sessionId: deps.sessionId(),
+      failedBefore: counted.count,
+      ...(approve === undefined ? {} : { approve }),
+      ...(origin === undefined ? {} : { origin }),
+      onCommitted: (write) => deps.onWrite(write, call),
+    });
+    if ("success" in answer && answer.success === false) counted.count += 1;
+    return jsonOutcome(answer);
+  };
   return {
     schema: memoryToolSchema,
     toolset: "memory",
     isReadOnly: false,
     isHousekeeping: true,
     preview: memoryToolPreview,
-    run: async (args, call) =>
-      jsonOutcome(
-        await memoryTool(store, args, {
-          home,
-          writeApproval,
-          sessionId: deps.sessionId(),
-          ...(approve === undefined ? {} : { approve }),
-          ...(origin === undefined ? {} : { origin }),
-          onCommitted: (write) => deps.onWrite(write, call),
-        }),
-      ),
+    run,
   };
 }

@@ -20,6 +20,7 @@ export type BatchContext = {
   /** How long a result may be. */
   readonly limits: ResultLimits;
   readonly taskId: string;
+  readonly turnId?: string | undefined;
   /** Asked at each call. */
   readonly sessionId: () => string;
   readonly messages: () => readonly ContextMessage[];

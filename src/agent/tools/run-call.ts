@@ -98,11 +98,11 @@ function aborted(signal: AbortSignal): { readonly promise: Promise<undefined>; r
 async function settle(
   tool: AgentTool,
   { id: callId, name, args }: CheckedCall,
-  { taskId, sessionId, messages }: BatchContext,
+  { taskId, turnId, sessionId, messages }: BatchContext,
   signal: AbortSignal,
 ): Promise<CallEnd> {
   try {
-    const call = { callId, taskId, sessionId: sessionId(), messages: messages(), signal };
+    const call = { callId, taskId, turnId, sessionId: sessionId(), messages: messages(), signal };
     const { text, isError = false }: ToolOutcome = await tool.run(args, call);
     return { kind: "ran", text, isError };
   } catch (cause) {

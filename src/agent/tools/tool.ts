@@ -15,6 +15,8 @@ export type ToolArguments = Readonly<Record<string, unknown>>;
 export type ToolCallContext = {
   readonly callId: string;
   readonly taskId: string;
+  /** The same for all calls of one turn, and for no other turn. */
+  readonly turnId?: string | undefined;
   /** Of the moment of the call; a compaction may change it between two calls. */
   readonly sessionId: string;
   /** The live list, the assistant message that makes the call included. */

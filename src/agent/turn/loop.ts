@@ -173,6 +173,7 @@ class Loop {
       home: core.parts.home,
       limits: core.resultLimits,
       taskId: this.#turn.taskId,
+      turnId: this.#turn.userMessageId,
       sessionId: () => core.sessionId,
       messages: () => core.parts.transcript.messages,
       signal,

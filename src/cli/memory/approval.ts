@@ -5,7 +5,7 @@ import {
   MEMORY_TARGETS,
   type MemoryStore,
   type PendingRecord,
-  pendingOperation,
+  pendingOperations,
   readPendingWrites,
   rejectPending,
 } from "../../curated/index.ts";
@@ -130,14 +130,10 @@ function chosen(directory: string, asked: string): Choice {
 /** So that `explain` can tell later that this text was turned down. Of the text itself only a hash is kept. */
 async function noteRejection(store: MemoryStore, record: PendingRecord | undefined): Promise<void> {
   const target = MEMORY_TARGETS.find((each) => each === record?.payload.target);
-  const op = record && pendingOperation(record);
-  if (!target || !op) return; // a record that makes no sense leaves none
-  await store.noteRefusal(
-    target,
-    op,
-    { kind: "denied", message: "rejected" },
-    { origin: "cli", reason: `rejected ${record.id}` },
-  );
+  const ops = record && pendingOperations(record);
+  if (!target || !ops) return; // a record that makes no sense leaves none
+  const meta = { origin: "cli", reason: `rejected ${record.id}` } as const;
+  for (const op of ops) await store.noteRefusal(target, op, { kind: "denied", message: "rejected" }, meta);
 }
 
 function nothingWaits(field: string, skipped: readonly string[]): CommandOutcome {

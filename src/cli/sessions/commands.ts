@@ -85,7 +85,7 @@ export const sessionsCommands: readonly CommandSpec[] = [
         summary: "by time instead of by how well they match",
       },
       "per-session": { kind: "boolean", summary: "only the best hit of each conversation" },
-      all: { kind: "boolean", summary: "runs of subagents and tools too" },
+      all: { kind: "boolean", summary: "runs of subagents, tools and task boards too" },
     },
     examples: [
       "hermes sessions search blue crane",
@@ -176,7 +176,7 @@ export const sessionsCommands: readonly CommandSpec[] = [
   },
   {
     name: "sessions optimize",
-    summary: "make the search index compact and give free space back",
+    summary: "finish and merge the search index, and give free space back",
     flags: {
       "no-vacuum": { kind: "boolean", summary: "leave free space in the file" },
       verbose,

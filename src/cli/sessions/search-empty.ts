@@ -7,7 +7,7 @@ export function emptyReason(reason: EmptyReason): string {
     case "blank":
       return "Nothing was searched: the query holds no words.";
     case "hidden-sources":
-      return "No messages found, except in runs of subagents and tools.";
+      return "No messages found, except in runs of subagents, tools and task boards.";
     case "excluded-sessions":
     case "filtered":
       return "No messages found that the filters allow; there are others.";

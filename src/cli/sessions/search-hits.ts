@@ -1,5 +1,16 @@
 // Hits of a search as a person reads them: where, the place of the match, and why it ranks there.
-import type { SearchHit, SearchStage } from "../../sessions/index.ts";
+import {
+  cleanSnippet,
+  foldedSearch,
+  isEarlierSearch,
+  notSearchedField,
+  orderRemark,
+  type SearchAnswer,
+  type SearchHit,
+  type SearchStage,
+  shownConfidence,
+  weakRemark,
+} from "../../sessions/index.ts";
 import type { Paint } from "../command.ts";
 import { oneLine } from "../printing.ts";
 import { absoluteTime } from "./relative-time.ts";
@@ -7,13 +18,46 @@ import { flat } from "./table.ts";
 
 export type NamedHit = SearchHit & { readonly title: string | null };
 
-export function hitLines(hits: readonly NamedHit[], stage: SearchStage, paint: Paint): string[] {
+/** What a person reads: a warning where nothing answers the question well, then the hits. */
+export function answerLines(answer: SearchAnswer, hits: readonly NamedHit[], paint: Paint): string[] {
+  const weak = weakRemark(answer);
+  return [...(weak === undefined ? [] : [weak, ""]), ...hitLines(hits, answer.stage, paint)];
+}
+
+/** The names of the tool's answer where it has the same. */
+export function answerJson(query: string, answer: SearchAnswer, hits: readonly NamedHit[]): object {
+  const { stage, empty, confidence } = answer;
+  const weak = weakRemark(answer);
+  return {
+    query,
+    stage,
+    empty: empty ?? null,
+    ...(confidence === undefined ? {} : { confidence: shownConfidence(answer), is_weak: confidence.isWeak }),
+    ...(weak === undefined ? {} : { message: weak }),
+    ...notSearchedField(answer),
+    ...(answer.onlyNewestRanked === true ? { order_note: orderRemark(answer) } : {}),
+    hits: hits.map((hit) => ({
+      ...hit,
+      snippet: snippetOf(hit),
+      // An earlier search quotes other conversations; those are found by themselves.
+      ...(isEarlierSearch(hit) ? { context: [], folded: true } : {}),
+    })),
+  };
+}
+
+function hitLines(hits: readonly NamedHit[], stage: SearchStage, paint: Paint): string[] {
   return hits.flatMap((hit, at) => [
     ...(at === 0 ? [] : [""]),
     headLine(hit, paint),
-    `  ${highlighted(flat(shortSnippet(hit.snippet)).trim(), paint)}`,
+    `  ${highlighted(flat(shortSnippet(snippetOf(hit))).trim(), paint)}`,
     paint("dim", `  ${reasonLine(hit, stage)}`),
   ]);
+}
+
+/** As text. Of the output of an earlier search one line that says so, without the snippets in it. */
+function snippetOf(hit: SearchHit): string {
+  if (!isEarlierSearch(hit)) return cleanSnippet(hit.snippet);
+  return foldedSearch(hit, hit.context.map(({ content }) => content).join("\n"));
 }
 
 const TITLE_CHARS = 60;

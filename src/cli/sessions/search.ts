@@ -2,6 +2,8 @@
 import { systemClock } from "../../lib/index.ts";
 import {
   HIDDEN_SOURCES,
+  notSearchedRemark,
+  orderRemark,
   parseMoment,
   type SearchAnswer,
   type SearchOptions,
@@ -13,7 +15,7 @@ import { findSession, notFoundAnywhere } from "./find-session.ts";
 import { numberFlag, textFlag } from "./flags.ts";
 import { noDatabaseNote, openExisting } from "./open-store.ts";
 import { emptyReason, whatToTry } from "./search-empty.ts";
-import { hitLines, type NamedHit } from "./search-hits.ts";
+import { answerJson, answerLines, type NamedHit } from "./search-hits.ts";
 
 const DEFAULT_LIMIT = 10;
 
@@ -26,7 +28,7 @@ export const search: CommandBody = async (input, context) => {
     if (session !== undefined) throw notFoundAnywhere(session, context);
     const nothing: SearchAnswer = { hits: [], stage: "none", empty: "no-match" };
     return {
-      json: toJson(query, nothing, []),
+      json: answerJson(query, nothing, []),
       lines: ["No messages found."],
       notes: [noDatabaseNote(context)],
     };
@@ -37,14 +39,14 @@ export const search: CommandBody = async (input, context) => {
   // One more than is shown is enough to know that there are more.
   const answer = await store.search(query, { ...filters, ...place, limit: limit + 1 });
   const hits = await withTitles(store, answer.hits.slice(0, limit));
+  const remarks = [notSearchedRemark(answer), orderRemark(answer)].filter((line) => line !== undefined);
   const more = `The first ${hits.length} hits; --limit ${limit * 2} shows more.`;
   return {
-    json: toJson(query, answer, hits),
+    json: answerJson(query, answer, hits),
     lines:
-      answer.empty === undefined
-        ? hitLines(hits, answer.stage, context.io.paint)
-        : [emptyReason(answer.empty)],
+      answer.empty === undefined ? answerLines(answer, hits, context.io.paint) : [emptyReason(answer.empty)],
     notes: [
+      ...remarks,
       ...(answer.hits.length > limit ? [more] : []),
       ...(answer.empty === undefined ? [] : [whatToTry(answer.empty, { query, flags: input.flags })]),
     ],
@@ -66,7 +68,7 @@ function filtersOf(input: CommandInput): SearchOptions {
   };
 }
 
-/** Runs of subagents and tools are found only when they are asked for. */
+/** Runs of subagents, tools and task boards are found only when they are asked for. */
 function hiddenSources(input: CommandInput): Pick<SearchOptions, "excludeSources"> {
   const isAsked = input.flags.all === true || textFlag(input, "source") !== undefined;
   return isAsked ? {} : { excludeSources: HIDDEN_SOURCES };
@@ -105,8 +107,4 @@ async function withTitles(store: SessionStore, hits: SearchAnswer["hits"]): Prom
       title: (await titleOf(hit.session_id)) ?? (await titleOf(hit.lineage_root)),
     })),
   );
-}
-
-function toJson(query: string, { stage, empty }: SearchAnswer, hits: readonly NamedHit[]): object {
-  return { query, stage, empty: empty ?? null, hits };
 }

@@ -45,7 +45,10 @@ const LINES: Readonly<Record<string, Line>> = {
   vision_analyze: (given, result) =>
     `[vision_analyze] '${takeCodePoints(text(given.question, ""), 50)}' (${size(result)} chars)`,
   text_to_speech: (_given, result) => `[text_to_speech] generated audio (${size(result)} chars)`,
-  memory: (given) => `[memory] ${text(given.action)} on ${text(given.target)}`,
+  memory: (given) => {
+    const batch = Array.isArray(given.operations) ? `${given.operations.length} operations` : "";
+    return `[memory] ${batch || text(given.action)} on ${text(given.target)}`;
+  },
   todo: () => "[todo] updated task list",
   clarify: () => "[clarify] asked user a question",
   cronjob: (given) => `[cronjob] ${text(given.action)}`,

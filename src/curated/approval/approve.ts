@@ -16,9 +16,9 @@ export async function approvePending(
   const claim = claimPending(directory, id);
   if (!claim.ok) return claim;
   const { record } = claim.value;
-  const op = pendingOperation(record);
+  const ops = pendingOperations(record);
   const { curation } = record.payload;
-  if (!op && !curation) {
+  if (!ops && !curation) {
     claim.value.giveBack();
     return err({
       kind: "bad_action",
@@ -34,8 +34,8 @@ export async function approvePending(
           message: `Pending memory write '${id}' was taken away while it was being approved.`,
         };
   const meta = { origin: "approval", reason: `approved ${id}`, ...groupOf(record) } as const;
-  const outcome = op
-    ? await store.applyAll(target, [op], meta, { guard })
+  const outcome = ops
+    ? await store.applyAll(target, ops, meta, { guard })
     : await store.curate(target, curation ?? { remove: [] }, meta, { guard });
   if (outcome.ok) announce(outcome.value, options.onCommitted);
   try {
@@ -53,10 +53,22 @@ function groupOf({ group }: PendingRecord): { group?: string } {
   return group === undefined ? {} : { group };
 }
 
-/** The operation a record stands for; undefined when it makes no sense. */
-export function pendingOperation({ payload }: PendingRecord): MemoryOp | undefined {
-  const { action, content, old_text } = payload;
-  const match = payload.match === undefined ? {} : { match: payload.match };
+/** The operations a record stands for, one or those of a batch; undefined when one of them makes no sense. */
+export function pendingOperations({ payload }: PendingRecord): readonly MemoryOp[] | undefined {
+  const { operations } = payload;
+  const ops = payload.action === "batch" ? (operations ?? []).map(operationOf) : [operationOf(payload)];
+  return ops.length > 0 && ops.every((op) => op !== undefined) ? ops : undefined;
+}
+
+type Step = {
+  readonly action: string;
+  readonly content?: string | null;
+  readonly old_text?: string | null;
+  readonly match?: "entry";
+};
+
+function operationOf({ action, content = null, old_text = null, match: how }: Step): MemoryOp | undefined {
+  const match = how === undefined ? {} : { match: how };
   if (action === "add" && content !== null) return { action, content };
   if (action === "replace" && content !== null && old_text !== null)
     return { action, oldText: old_text, content, ...match };

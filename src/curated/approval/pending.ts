@@ -14,7 +14,23 @@ export type PendingPayload = {
   readonly match?: "entry";
   /** A step on several entries, as the curator proposes it; action `curate`. */
   readonly curation?: MemoryCuration;
+  /** Operations that are approved and applied as one; action `batch`. */
+  readonly operations?: readonly PendingStep[];
 };
+
+/** One operation of a batch, with the names it has in the tool's call. */
+export type PendingStep = {
+  readonly action: string;
+  readonly content?: string;
+  readonly old_text?: string;
+  readonly match?: "entry";
+};
+
+/** Every text a staged write is about. */
+export function pendingTexts({ content, old_text, operations = [] }: PendingPayload): string[] {
+  const steps = operations.flatMap((step) => [step.content, step.old_text]);
+  return [content, old_text, ...steps].filter((text) => typeof text === "string");
+}
 
 export type PendingRecord = {
   readonly id: string;
@@ -80,7 +96,8 @@ export function stagePending(
 
 /** The names in the file are those of the wire. */
 function written(record: PendingRecord): object {
-  const { curation } = record.payload;
+  const { curation, action, target, operations } = record.payload;
+  if (operations !== undefined) return { ...record, payload: { action, target, operations } };
   if (curation === undefined) return record;
   return { ...record, payload: { ...record.payload, curation: curationJson(curation) } };
 }
@@ -119,6 +136,7 @@ export function readRecord(path: string): PendingRecord | undefined {
     const text = (field: unknown): string | null => (typeof field === "string" ? field : null);
     if (typeof value.id !== "string" || typeof payload !== "object" || payload === null) return undefined;
     const curation = readCuration(payload.curation);
+    const operations = readSteps(payload.operations);
     return {
       id: value.id,
       subsystem: "memory",
@@ -133,12 +151,30 @@ export function readRecord(path: string): PendingRecord | undefined {
         old_text: text(payload.old_text),
         ...(payload.match === "entry" ? { match: payload.match } : {}),
         ...(curation === undefined ? {} : { curation }),
+        ...(operations === undefined ? {} : { operations }),
       },
       ...(typeof value.group === "string" && isPendingId(value.group) ? { group: value.group } : {}),
     };
   } catch {
     return undefined;
   }
+}
+
+/** Undefined for anything that is no list of operations. Half of a batch would not be what was asked for. */
+function readSteps(value: unknown): readonly PendingStep[] | undefined {
+  if (!Array.isArray(value)) return undefined;
+  const steps = value.map((item: unknown): PendingStep | undefined => {
+    if (typeof item !== "object" || item === null) return undefined;
+    const { action, content, new_text, old_text, match } = item as Record<string, unknown>;
+    const text = content ?? new_text; // another program may have kept the alias
+    return {
+      action: String(action),
+      ...(typeof text === "string" ? { content: text } : {}),
+      ...(typeof old_text === "string" ? { old_text } : {}),
+      ...(match === "entry" ? { match } : {}),
+    };
+  });
+  return steps.every((step) => step !== undefined) ? steps : undefined;
 }
 
 /** Seconds that a date can hold. */

@@ -2,14 +2,14 @@
 import { readFileSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import { errnoCode } from "../../lib/index.ts";
-import { listPendingFiles, lookAtPending } from "../approval/pending.ts";
+import { listPendingFiles, lookAtPending, pendingTexts } from "../approval/pending.ts";
 import type { Needle } from "./needle.ts";
 
 /** How many there are. They go unless it is a dry run. */
 export function sweepPending(directory: string, needle: Needle, { isDryRun }: { isDryRun: boolean }): number {
   // Read where that is possible, because JSON may spell a text in several ways; else as bytes.
   const records = lookAtPending(directory).records.filter(({ payload, summary }) =>
-    [payload.content, payload.old_text, summary].some(needle.isIn),
+    [...pendingTexts(payload), summary].some(needle.isIn),
   );
   const known = new Set(records.map(({ id }) => join(directory, `${id}.json`)));
   const hits = listPendingFiles(directory).filter((path) => known.has(path) || isHit(path, needle));

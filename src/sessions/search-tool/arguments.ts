@@ -4,8 +4,14 @@ import { err, ok, preview, pyStrip, type Result } from "../../lib/index.ts";
 import { stringForm } from "../content.ts";
 import { parseMoment } from "../search/time.ts";
 
-/** Where to look: everywhere but here, only here, or both. */
+/** Where to look: everywhere but what is before the model, only in the current conversation, or both. */
 export type Reach = "others" | "lineage" | "all";
+
+/** `adaptive`: the first result in full, of the others only the matching message. `full`: all of them in full. */
+export type Detail = "adaptive" | "full";
+
+/** A session id as it was given. `bare`: without blanks around it, for a model that added some. */
+export type GivenId = { readonly asGiven: string; readonly bare: string };
 
 export type SessionFilters = {
   readonly sources?: readonly string[];
@@ -16,13 +22,13 @@ export type SessionFilters = {
 
 export type ScrollRequest = {
   readonly mode: "scroll";
-  readonly sessionId: string;
+  readonly sessionId: GivenId;
   /** Undefined when it was no whole number. */
   readonly anchor: number | undefined;
   readonly window: number;
   readonly reach: Reach;
 };
-export type ReadRequest = { readonly mode: "read"; readonly sessionId: string };
+export type ReadRequest = { readonly mode: "read"; readonly sessionId: GivenId };
 export type BrowseRequest = {
   readonly mode: "browse";
   readonly limit: number;
@@ -37,6 +43,7 @@ export type DiscoverRequest = {
   /** Undefined when none were named. */
   readonly roles: readonly string[] | undefined;
   readonly reach: Reach;
+  readonly detail: Detail;
   readonly filters: SessionFilters;
   readonly summarize: boolean | undefined;
 };
@@ -70,7 +77,7 @@ const MAX_SHOWN_CHARS = 512; // no id is longer, so ids always appear whole
 const LINK_PREFIX = "@session:";
 
 type Given = Readonly<Record<string, unknown>>;
-type Place = { readonly sessionId: string | undefined; readonly profile: string | undefined };
+type Place = { readonly sessionId: GivenId | undefined; readonly profile: string | undefined };
 
 function placeOf(given: Given): Result<Place, string> {
   if (!isAbsent(given.profile) && typeof given.profile !== "string")
@@ -79,16 +86,20 @@ function placeOf(given: Given): Result<Place, string> {
   const id = typeof given.session_id === "number" ? String(given.session_id) : given.session_id;
   if (id !== undefined && id !== null && typeof id !== "string")
     return err(`session_id must be a string, but is ${shown(id)}`);
-  const whole = text(id);
-  if (whole === undefined) return ok({ sessionId: undefined, profile });
-  const link = whole.startsWith(LINK_PREFIX) ? whole.slice(LINK_PREFIX.length) : whole;
+  if (id === undefined || id === null || text(id) === undefined) return ok({ sessionId: undefined, profile });
+  const start = pyStrip(id).startsWith(LINK_PREFIX) ? id.indexOf(LINK_PREFIX) + LINK_PREFIX.length : 0;
+  const link = id.slice(start);
   const slash = link.indexOf("/");
   const sessionId = link.slice(slash + 1);
-  if (slash < 0 || sessionId === "") return ok({ sessionId: link, profile });
-  return ok({ sessionId, profile: profile ?? text(link.slice(0, slash)) });
+  if (slash < 0 || text(sessionId) === undefined) return ok({ sessionId: givenId(link), profile });
+  return ok({ sessionId: givenId(sessionId), profile: profile ?? text(link.slice(0, slash)) });
 }
 
-function sessionRequest(given: Given, sessionId: string): Result<SearchRequest, string> {
+function givenId(asGiven: string): GivenId {
+  return { asGiven, bare: pyStrip(asGiven) };
+}
+
+function sessionRequest(given: Given, sessionId: GivenId): Result<SearchRequest, string> {
   if (given.around_message_id === undefined || given.around_message_id === null)
     return ok({ mode: "read", sessionId });
   const reach = parseReach(given.scope);
@@ -114,10 +125,13 @@ function searchRequest(given: Given, now: Date): Result<SearchRequest, string> {
   };
   const query = text(given.query);
   if (query === undefined) return ok({ mode: "browse", ...common });
+  const detail = parseDetail(given.detail);
+  if (!detail.ok) return detail;
   return ok({
     mode: "discover",
     query,
     ...common,
+    detail: detail.value,
     sort: typeof given.sort === "string" ? given.sort : undefined,
     roles: names(given.role_filter),
     summarize: typeof given.summarize === "boolean" ? given.summarize : undefined,
@@ -149,7 +163,15 @@ function parseReach(value: unknown): Result<Reach, string> {
   if (value === undefined || value === null || value === "") return ok("others");
   const word = typeof value === "string" ? pyStrip(value).toLowerCase() : undefined;
   if (word === "others" || word === "lineage" || word === "all") return ok(word);
+  if (word === "current") return ok("lineage"); // today's Hermes calls it so
   return err(`scope must be others, lineage or all, but is ${shown(value)}`);
+}
+
+function parseDetail(value: unknown): Result<Detail, string> {
+  if (value === undefined || value === null || value === "") return ok("adaptive");
+  const word = typeof value === "string" ? pyStrip(value).toLowerCase() : undefined;
+  if (word === "adaptive" || word === "full") return ok(word);
+  return err(`detail must be adaptive or full, but is ${shown(value)}`);
 }
 
 /** A comma list, or a list; undefined when nothing is in it. */

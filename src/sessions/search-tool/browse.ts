@@ -1,14 +1,14 @@
 // Browse: what was talked about lately.
 import type { ListedSession } from "../rows.ts";
 import type { BrowseRequest, SessionFilters } from "./arguments.ts";
-import { hiddenSources, type Lookup } from "./port.ts";
-import { NO_CONVERSATION } from "./reach.ts";
+import { hiddenSources, type Lookup, linkTo } from "./port.ts";
+import { followsToday, NO_CONVERSATION } from "./reach.ts";
 import { failure } from "./shapes.ts";
 
 export async function browse(lookup: Lookup, request: BrowseRequest): Promise<object> {
   if (request.reach === "lineage" && lookup.current === undefined) return failure(NO_CONVERSATION);
   const rows = await recentSessions(lookup, request);
-  const results = rows.map(toResult);
+  const results = rows.map((row) => toResult(lookup, row));
   return { success: true, mode: "browse", results, count: rows.length, message: messageFor(rows, request) };
 }
 
@@ -19,7 +19,7 @@ const MAX_ROWS = 10_000;
 async function recentSessions(lookup: Lookup, request: BrowseRequest): Promise<ListedSession[]> {
   const { limit, filters } = request;
   const { sources, after } = filters;
-  for (let size = limit + 5; ; size *= 4) {
+  for (let size = limit + 15; ; size *= 4) {
     const rows = await lookup.store.listSessionsRich({
       ...lookup.scope,
       limit: size,
@@ -35,10 +35,14 @@ async function recentSessions(lookup: Lookup, request: BrowseRequest): Promise<L
   }
 }
 
-function isInReach(row: ListedSession, { current }: Lookup, { reach }: BrowseRequest): boolean {
+function isInReach(row: ListedSession, lookup: Lookup, { reach }: BrowseRequest): boolean {
+  const { current } = lookup;
   if (current === undefined || reach === "all") return true;
-  const isOwn = current.lineage.has(row.id) || current.lineage.has(row._lineage_root_id ?? row.id);
-  return isOwn === (reach === "lineage");
+  const isOfLineage = current.lineage.has(row.id) || current.lineage.has(row._lineage_root_id ?? row.id);
+  if (reach === "lineage") return isOfLineage;
+  // Today's Hermes lists what came before a reset, and branches: only the conversation that goes on is left out.
+  const isOwn = row.id === current.id || (isOfLineage && row._lineage_root_id !== undefined);
+  return followsToday(lookup) ? !isOwn : !isOfLineage;
 }
 
 /** A session fits a span of time when it was active at some moment in it. */
@@ -48,10 +52,11 @@ function passes(row: ListedSession, { sources, after, before }: SessionFilters):
   return before === undefined || row.started_at < before;
 }
 
-function toResult(row: ListedSession): object {
+function toResult(lookup: Lookup, row: ListedSession): object {
   const { id, source, started_at, last_active, message_count, preview } = row;
   const title = row.title === "" ? null : row.title;
-  return { session_id: id, title, source, started_at, last_active, message_count, preview };
+  const link = linkTo(lookup, id);
+  return { session_id: id, link, title, source, started_at, last_active, message_count, preview };
 }
 
 function messageFor(rows: readonly ListedSession[], { filters, reach }: BrowseRequest): string {

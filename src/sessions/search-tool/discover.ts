@@ -1,23 +1,69 @@
 // Discover: the sessions in which a query is answered, each with the place of its best message.
 import { preview } from "../../lib/index.ts";
-import type { AnchoredView, SessionRow } from "../rows.ts";
+import { contentText } from "../content.ts";
+import type { AnchoredView, MessageRow, SessionRow } from "../rows.ts";
+import {
+  cleanSnippet,
+  foldedSearch,
+  isEarlierSearch,
+  notSearchedField,
+  orderRemark,
+  shownConfidence,
+  weakRemark,
+} from "../search/answer-text.ts";
 import type { SearchAnswer, SearchHit, SearchOptions } from "../search/types.ts";
 import type { DiscoverRequest } from "./arguments.ts";
 import { emptyAnswer } from "./empty-answer.ts";
 import { cutterFor } from "./payload.ts";
-import { hiddenSources, type Lookup } from "./port.ts";
-import { type Bounds, boundsOf } from "./reach.ts";
+import { hiddenSources, type Lookup, linkTo } from "./port.ts";
+import { type Bounds, boundsOf, followsToday, isClosed } from "./reach.ts";
 import { failure, label, toToolMessage, when } from "./shapes.ts";
 
 export async function discover(lookup: Lookup, request: DiscoverRequest): Promise<object> {
   const bounds = await boundsOf(lookup, request.reach);
   if (!bounds.ok) return failure(bounds.error);
-  const head = { success: true, mode: "discover", query: shownQuery(request) };
+  const head = { success: true, mode: "discover", query: shownQuery(request), detail: request.detail };
+  const titled = await openTitled(lookup, request);
   const answer = await find(lookup, request, bounds.value);
-  if (answer.hits.length === 0) return { ...head, ...emptyAnswer(answer, request) };
-  const { places, searched } = await openPlaces(lookup, request, answer.hits);
-  const results = toResults(places, lookup);
-  return { ...head, results, count: results.length, sessions_searched: searched, stage: answer.stage };
+  if (answer.hits.length === 0 && titled === undefined)
+    return { ...head, ...emptyAnswer(withReason(answer, request, bounds.value), request) };
+  const { places, searched } = await openPlaces(lookup, request, answer.hits, titled);
+  const results = toResults(places, lookup, request);
+  const told = titled === undefined ? answer : withCertainty(answer);
+  return {
+    ...head,
+    ...remarksOf(told),
+    results,
+    count: results.length,
+    sessions_searched: searched,
+    stage: told.stage,
+  };
+}
+
+/** How sure the answer is and what it does not cover; before the results, so that a model reads it first. */
+export function remarksOf(answer: SearchAnswer): object {
+  const [confidence, weak, order] = [shownConfidence(answer), weakRemark(answer), orderRemark(answer)];
+  return {
+    ...(confidence === undefined ? {} : { confidence }),
+    ...(weak === undefined ? {} : { message: weak }),
+    ...notSearchedField(answer),
+    ...(order === undefined ? {} : { order_note: order }),
+  };
+}
+
+/** Where nothing but the current conversation is left out, the only matches are in there. */
+function withReason(answer: SearchAnswer, { roles, filters }: DiscoverRequest, bounds: Bounds): SearchAnswer {
+  const isFiltered =
+    roles !== undefined || Object.keys(filters).length > 0 || bounds.sessionIds !== undefined;
+  return answer.empty === "filtered" && !isFiltered ? { ...answer, empty: "excluded-sessions" } : answer;
+}
+
+/** A title that is the query is a clear answer, whatever the words in the messages are worth. */
+function withCertainty(answer: SearchAnswer): SearchAnswer {
+  const stage = answer.stage === "none" ? "exact" : answer.stage;
+  return answer.confidence === undefined
+    ? { ...answer, stage }
+    : { ...answer, stage, confidence: { score: 1, isWeak: false } };
 }
 
 /** What a search of this request has in common, whoever looks at the hits. */
@@ -44,8 +90,51 @@ export type Origin = {
   readonly title: string | null;
 };
 
+/**
+ * Runs of a schedule repeat themselves every day, so by relevance they come after everything people said. In order of time
+ * they have their place in it.
+ */
+export async function searchDemotingCron(
+  { store }: Lookup,
+  { query, filters, reach }: DiscoverRequest,
+  options: SearchOptions,
+): Promise<SearchAnswer> {
+  if (isByTime(options.sort) || filters.sources !== undefined || reach === "lineage")
+    return store.search(query, options);
+  const excludeSources = [...(options.excludeSources ?? []), CRON];
+  const first = await store.search(query, { ...options, excludeSources });
+  if (first.hits.length === 0) return store.search(query, options);
+  const missing = (options.limit ?? 0) - first.hits.length;
+  const isLoose = first.stage === "widened";
+  if (missing <= 0 && !isLoose) return first;
+  const limit = Math.max(missing, 1);
+  const runs = await store.search(query, { ...options, sourceFilter: [CRON], limit });
+  if (isLoose && runs.hits.length > 0 && runs.stage !== "widened") {
+    // Only a run has every word: it must not be crowded out by messages with some of them.
+    const all = await store.search(query, options);
+    const [ofRuns, others] = [true, false].map((isRun) =>
+      all.hits.filter(({ source }) => (source === CRON) === isRun),
+    );
+    return { ...all, hits: [...(others ?? []), ...(ofRuns ?? [])] };
+  }
+  if (missing <= 0) return first;
+  const known = new Set(first.hits.map((hit) => hit.lineage_root));
+  const hits = [...first.hits, ...runs.hits.filter((hit) => !known.has(hit.lineage_root))];
+  const isSurer = (runs.confidence?.score ?? 0) > (first.confidence?.score ?? 0);
+  return { ...first, hits, ...(isSurer && runs.confidence ? { confidence: runs.confidence } : {}) };
+}
+
+const CRON = "cron";
+
+function isByTime(sort: string | undefined): boolean {
+  return /^\s*(newest|oldest)\s*$/i.test(sort ?? "");
+}
+
 /** The fields that say where a hit is from. The root speaks for its lineage: that is where a title and a source belong. */
-export function originOf(hit: SearchHit, root: SessionRow | null): Origin {
+export function originOf(
+  hit: Pick<SearchHit, "session_id" | "session_started" | "source" | "model">,
+  root: SessionRow | null,
+): Origin {
   return {
     session_id: hit.session_id,
     when: when(root?.started_at ?? hit.session_started),
@@ -65,29 +154,37 @@ const DIALOGUE = ["user", "assistant"];
 const HITS_OF_ONE_LINEAGE = 50;
 
 async function find(lookup: Lookup, request: DiscoverRequest, bounds: Bounds): Promise<SearchAnswer> {
-  const { store } = lookup;
   const options = {
     ...searchOptions(lookup, request, bounds),
     // Within the current conversation there is one lineage only, and its places are what is looked for.
     ...(request.reach === "lineage" ? { perLineage: false, limit: HITS_OF_ONE_LINEAGE } : {}),
   };
-  const answer = await store.search(request.query, { ...options, roleFilter: request.roles ?? DIALOGUE });
+  const spoken = { ...options, roleFilter: request.roles ?? DIALOGUE };
+  const answer = await searchDemotingCron(lookup, request, spoken);
   if (answer.hits.length > 0 || request.roles !== undefined) return answer;
-  // Said by nobody elsewhere, but perhaps printed by a tool: the question itself is in the current conversation.
-  const printed = await store.search(request.query, options);
+  // Nobody said it elsewhere, but a tool may have printed it: the question itself is in the current conversation.
+  const printed = await searchDemotingCron(lookup, request, options);
   return printed.hits.length > 0 ? printed : answer;
 }
 
-type Place = { readonly hit: SearchHit; readonly view: AnchoredView; readonly root: SessionRow | null };
+type Found = Pick<SearchHit, "id" | "session_id" | "lineage_root" | "snippet" | "role" | "tool_name"> &
+  Pick<SearchHit, "session_started" | "source" | "model">;
+type Place = { readonly hit: Found; readonly view: AnchoredView; readonly root: SessionRow | null };
 
 /** A hit that cannot be opened is passed over; when none can, it is the database that fails. */
-async function openPlaces(lookup: Lookup, { reach, limit }: DiscoverRequest, hits: readonly SearchHit[]) {
-  const places: Place[] = [];
-  const searched = new Set<string>();
+async function openPlaces(
+  lookup: Lookup,
+  { reach, limit }: DiscoverRequest,
+  hits: readonly SearchHit[],
+  titled: Place | undefined,
+) {
+  const places: Place[] = titled === undefined ? [] : [titled];
+  const searched = new Set<string>(places.map(({ hit }) => hit.session_id));
   const shown = new Set<number>(); // by first original, so that copies count as the same message
   const failures: unknown[] = [];
   for (const hit of hits) {
     if (places.length >= limit) break;
+    if (reach !== "lineage" && hit.lineage_root === titled?.hit.lineage_root) continue;
     searched.add(hit.session_id);
     const place = await openPlace(lookup, hit).catch((cause: unknown) => void failures.push(cause));
     if (place === undefined) continue;
@@ -100,39 +197,124 @@ async function openPlaces(lookup: Lookup, { reach, limit }: DiscoverRequest, hit
   return { places, searched: searched.size };
 }
 
+const BOOKEND = 3;
+
 /** Undefined when the message went away between finding and reading it. */
-async function openPlace({ store, scope }: Lookup, hit: SearchHit): Promise<Place | undefined> {
-  const view = await store.getAnchoredView(hit.session_id, hit.id, scope);
+async function openPlace({ store, scope }: Lookup, hit: Found): Promise<Place | undefined> {
+  // Twice as many as are shown: handoffs among them are passed over.
+  const view = await store.getAnchoredView(hit.session_id, hit.id, { ...scope, bookend: 2 * BOOKEND });
   if (view.window.length === 0) return undefined;
   return { hit, view, root: await store.getSession(hit.lineage_root, scope) };
 }
 
-function toResults(places: readonly Place[], { settings }: Lookup): object[] {
-  const drafts = places.map(({ hit, view, root }) => ({
-    hit,
-    root,
-    view,
-    bookendStart: view.bookend_start.map((row) => toToolMessage(row)),
-    messages: view.window.map((row) => toToolMessage(row, hit.id)),
-    bookendEnd: view.bookend_end.map((row) => toToolMessage(row)),
-  }));
-  const all = drafts.flatMap((draft) => [...draft.bookendStart, ...draft.messages, ...draft.bookendEnd]);
-  const snippets = places.reduce((sum, { hit }) => sum + shortSnippet(hit.snippet).length, 0);
-  const cut = cutterFor(all, settings, snippets);
-  return drafts.map(({ hit, root, view, bookendStart, messages, bookendEnd }) => ({
+/** What a compaction wrote says neither how a conversation began nor how it ended. */
+function isHandoff({ content }: MessageRow): boolean {
+  return /^\s*(?:\[CONTEXT COMPACTION|\[CONTEXT SUMMARY\]:)/.test(contentText(content));
+}
+
+/** The session whose title is the query, from its first message on. Filters of roles and orders of time know no titles. */
+async function openTitled(lookup: Lookup, request: DiscoverRequest): Promise<Place | undefined> {
+  const { store, scope } = lookup;
+  if (request.roles !== undefined || isByTime(request.sort)) return undefined;
+  const id = await store.resolveSessionByTitle(request.query, scope);
+  const session = id === null ? null : await store.getSession(id, scope);
+  if (session === null || !isTitleInReach(lookup, request, session)) return undefined;
+  const [first] = await store.listMessageKeys([session.id], scope);
+  if (first === undefined) return undefined;
+  const place = await openPlace(lookup, {
+    id: first.id,
+    session_id: session.id,
+    lineage_root: await rootOf(lookup, session),
+    snippet: `Session title matched: ${session.title ?? request.query}`,
+    role: "session_title",
+    tool_name: null,
+    session_started: session.started_at,
+    source: session.source,
+    model: session.model,
+  });
+  const { after, before } = request.filters;
+  const at = place?.view.window.find((row) => row.id === first.id)?.timestamp;
+  if (at === undefined || (after !== undefined && at < after) || (before !== undefined && at >= before))
+    return undefined;
+  return place;
+}
+
+function isTitleInReach(lookup: Lookup, { reach, filters }: DiscoverRequest, session: SessionRow): boolean {
+  const { current } = lookup;
+  if (filters.sources !== undefined && !filters.sources.includes(session.source)) return false;
+  if (hiddenSources(filters.sources).includes(session.source)) return false;
+  const isOwn = current?.lineage.has(session.id) ?? false;
+  if (reach === "lineage") return isOwn;
+  return !isOwn || (followsToday(lookup) && isClosed(session));
+}
+
+async function rootOf({ store, scope }: Lookup, session: SessionRow): Promise<string> {
+  const seen = new Set([session.id]);
+  let root = session;
+  while (root.parent_session_id !== null && !seen.has(root.parent_session_id)) {
+    seen.add(root.parent_session_id);
+    const parent = await store.getSession(root.parent_session_id, scope);
+    if (parent === null) break;
+    root = parent;
+  }
+  return root.id;
+}
+
+/** In code points, `…` included. */
+const BOOKEND_CHARS = 1200;
+const WINDOW_CHARS = 4000;
+
+function toResults(places: readonly Place[], lookup: Lookup, { detail }: DiscoverRequest): object[] {
+  const drafts = places.map((place, index) => draftOf(place, detail === "full" || index === 0));
+  const all = drafts.flatMap(({ bookendStart, messages, bookendEnd }) => [
+    ...messages.map((message) => ({ message, mostChars: WINDOW_CHARS })),
+    ...[...bookendStart, ...bookendEnd].map((message) => ({ message, mostChars: BOOKEND_CHARS })),
+  ]);
+  const snippets = drafts.reduce((sum, { snippet }) => sum + snippet.length, 0);
+  const cut = cutterFor(all, lookup.settings, snippets);
+  return drafts.map(({ hit, root, view, isFull, isFolded, snippet, bookendStart, messages, bookendEnd }) => ({
     ...originOf(hit, root),
     matched_role: hit.role,
     match_message_id: hit.id,
-    snippet: shortSnippet(hit.snippet),
-    bookend_start: bookendStart.map((message) => cut(message)),
+    snippet,
+    bookend_start: bookendStart.map((message) => cut(message, 0, BOOKEND_CHARS)),
     messages: messages.map((message) =>
-      cut(message, message.anchor ? matchPosition(hit.snippet, message.content) : 0),
+      cut(message, message.anchor ? matchPosition(snippet, message.content) : 0, WINDOW_CHARS),
     ),
-    bookend_end: bookendEnd.map((message) => cut(message)),
+    bookend_end: bookendEnd.map((message) => cut(message, 0, BOOKEND_CHARS)),
     messages_before: view.messages_before,
     messages_after: view.messages_after,
+    detail: isFull ? "full" : "compact",
+    ...(isFolded ? { folded: true } : {}),
     ...(hit.lineage_root === hit.session_id ? {} : { parent_session_id: hit.lineage_root }),
+    link: linkTo(lookup, hit.session_id),
   }));
+}
+
+/** In short, only the message that matched: what is around it is a scroll away. */
+function draftOf({ hit, view, root }: Place, isFull: boolean) {
+  const anchor = view.window.find((row) => row.id === hit.id);
+  const isFolded = isEarlierSearch(hit);
+  const snippet = isFolded
+    ? foldedSearch(hit, contentText(anchor?.content))
+    : shortSnippet(cleanSnippet(hit.snippet, anchor?.content));
+  const messages = view.window
+    .filter((row) => isFull || row.id === hit.id)
+    .map((row) => toToolMessage(row, hit.id))
+    .map((message) => (isFolded && message.anchor ? { ...message, content: snippet } : message));
+  const bookend = (rows: readonly MessageRow[]) =>
+    isFull ? rows.filter((row) => !isHandoff(row)).map((row) => toToolMessage(row)) : [];
+  return {
+    hit,
+    root,
+    view,
+    isFull,
+    isFolded,
+    snippet,
+    messages,
+    bookendStart: bookend(view.bookend_start).slice(0, BOOKEND),
+    bookendEnd: bookend(view.bookend_end).slice(-BOOKEND),
+  };
 }
 
 // Forty words are a few hundred characters, but a "word" may be a whole file in base64.

@@ -3,18 +3,28 @@ import { codePointLength, takeCodePoints } from "../../lib/index.ts";
 import type { SessionSearchSettings } from "./settings.ts";
 import type { ToolMessage } from "./shapes.ts";
 
-export type Cut = (message: ToolMessage, focusAt?: number) => ToolMessage;
+/** `mostChars`: of this message, beside what the limits say. */
+export type Cut = (message: ToolMessage, focusAt?: number, mostChars?: number) => ToolMessage;
+
+/** A message in an answer, with the most code points its content may have there. */
+export type Sized = { readonly message: ToolMessage; readonly mostChars: number };
 
 type Limits = Pick<SessionSearchSettings, "maxMessageChars" | "maxResultChars">;
 
 /** How to cut each of these messages so that all of them together fit. `focusAt`: the place in its content that should stay in sight. */
-export function cutterFor(messages: readonly ToolMessage[], limits: Limits, reservedChars = 0): Cut {
+export function cutterFor(
+  messages: readonly (ToolMessage | Sized)[],
+  limits: Limits,
+  reservedChars = 0,
+): Cut {
   const most = limits.maxMessageChars > 0 ? limits.maxMessageChars : Number.POSITIVE_INFINITY;
-  const sizes = messages.map(
-    (message) => Math.min(sizeOf(message.content), most) + sizeOf(message.tool_calls),
-  );
+  const sizes = messages.map((each) => {
+    const { message, mostChars } = "mostChars" in each ? each : { message: each, mostChars: most };
+    return Math.min(sizeOf(message.content), most, mostChars) + sizeOf(message.tool_calls);
+  });
   const level = levelFor(sizes, limits.maxResultChars - reservedChars);
-  return (message, focusAt = 0) => cutMessage(message, most, level, focusAt);
+  return (message, focusAt = 0, mostChars = most) =>
+    cutMessage(message, Math.min(most, mostChars), level, focusAt);
 }
 
 /** The length to which the longest have to be cut for the sum to stay within the budget. */
@@ -43,15 +53,26 @@ function cutContent(message: ToolMessage, most: number, focusAt: number): ToolMe
   const { content } = message;
   if (sizeOf(content) <= most) return message;
   const cut = typeof content === "string" ? cutText(content, most, focusAt) : shrink(content, most);
-  return { ...message, content: cut, content_truncated: true };
+  // A message that was cut before keeps its first length.
+  const original_content_chars = message.original_content_chars ?? sizeOf(content);
+  return { ...message, content: cut, content_truncated: true, original_content_chars };
 }
 
-/** The beginning, or what is around the focus when that would be lost: a quarter before it, the rest behind. */
+const ELLIPSIS = "…";
+
+/**
+ * The beginning, or what is around the focus when that would be lost: a quarter before it, the rest behind. `…` stands where
+ * something is missing and counts.
+ */
 function cutText(text: string, most: number, focusAt: number): string {
+  if (most <= 2) return takeCodePoints(text, most);
   const isNearStart = focusAt <= (most * 3) / 4;
-  const start = isNearStart ? 0 : Math.min(focusAt - Math.floor(most / 4), Math.max(0, text.length - most));
+  if (isNearStart) return `${takeCodePoints(text, most - 1)}${ELLIPSIS}`;
+  const start = Math.min(focusAt - Math.floor(most / 4), Math.max(0, text.length - most + 1));
   const isInsidePair = /^[\udc00-\udfff]/.test(text.charAt(start));
-  return takeCodePoints(text.slice(isInsidePair ? start + 1 : start), most);
+  const rest = text.slice(isInsidePair ? start + 1 : start);
+  const isEnd = codePointLength(rest) <= most - 1;
+  return isEnd ? `${ELLIPSIS}${rest}` : `${ELLIPSIS}${takeCodePoints(rest, most - 2)}${ELLIPSIS}`;
 }
 
 /** Structured values keep their structure: their long strings become shorter. What is all structure becomes text. */

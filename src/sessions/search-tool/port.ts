@@ -1,10 +1,13 @@
 // What the tool needs of a session store, and what every mode of it works with.
+import type { SessionRow } from "../rows.ts";
 import type { Scope, SessionStore } from "../store.ts";
+import type { GivenId } from "./arguments.ts";
 import type { SessionSearchSettings } from "./settings.ts";
 
 export type SearchableStore = Pick<
   SessionStore,
   | "location"
+  | "rules"
   | "getSession"
   | "getMessages"
   | "getMessagesById"
@@ -14,6 +17,7 @@ export type SearchableStore = Pick<
   | "listLineage"
   | "listMessageKeys"
   | "listSessionsRich"
+  | "resolveSessionByTitle"
   | "search"
 >;
 
@@ -31,13 +35,29 @@ export type Lookup = {
   /** The user whose sessions alone exist for this call. */
   readonly scope: Scope;
   readonly settings: SessionSearchSettings;
+  /** The profile whose database this is; part of every link. */
+  readonly profile: string;
   /** Undefined for a client without a conversation of ours, and in the database of another profile. */
   readonly current: CurrentConversation | undefined;
 };
 
-export const HIDDEN_SOURCES: readonly string[] = ["subagent", "tool"];
+/** How a session is named for another call of the tool, and for another program. */
+export function linkTo({ profile }: Pick<Lookup, "profile">, sessionId: string): string {
+  return `@session:${profile}/${sessionId}`;
+}
 
-/** Runs of subagents and tools stay out of sight, unless they are what was asked for. */
+/** The session with the id as it was given, else with the id without the blanks around it; null when there is neither. */
+export async function findSession(
+  { store, scope }: Lookup,
+  { asGiven, bare }: GivenId,
+): Promise<SessionRow | null> {
+  const found = await store.getSession(asGiven, scope);
+  return found === null && bare !== asGiven ? store.getSession(bare, scope) : found;
+}
+
+export const HIDDEN_SOURCES: readonly string[] = ["kanban", "subagent", "tool"];
+
+/** Runs of subagents, tools and task boards stay out of sight, unless they are what was asked for. */
 export function hiddenSources(asked: readonly string[] | undefined): string[] {
   return HIDDEN_SOURCES.filter((source) => !asked?.includes(source));
 }

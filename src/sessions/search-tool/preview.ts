@@ -14,9 +14,9 @@ export function sessionSearchPreview(args: unknown): string {
 function lineFor(request: SearchRequest): string {
   switch (request.mode) {
     case "scroll":
-      return `scroll session ${short(request.sessionId)} around message ${request.anchor ?? "?"}`;
+      return `scroll session ${short(request.sessionId.bare)} around message ${request.anchor ?? "?"}`;
     case "read":
-      return `read session ${short(request.sessionId)}`;
+      return `read session ${short(request.sessionId.bare)}`;
     case "browse":
       return "list recent sessions";
     case "discover":

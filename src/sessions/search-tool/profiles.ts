@@ -1,5 +1,6 @@
 // Other profiles' databases, opened read-only for one call.
 import { existsSync, realpathSync, statSync } from "node:fs";
+import { basename, resolve } from "node:path";
 import {
   DEFAULT_PROFILE,
   parseProfileName,
@@ -41,6 +42,13 @@ export function isOwnProfile(home: string | undefined, name: string, own: Search
   const parsed = parseProfileName(name);
   if (home === undefined || !parsed.ok) return false;
   return isSameFile(databaseOf(rootOf(home, systemHomeContext()), parsed.value), own.location);
+}
+
+/** The name of the profile a home is. */
+export function profileNameOf(home: string | undefined): string {
+  if (home === undefined) return DEFAULT_PROFILE;
+  const isRoot = resolve(rootOf(home, systemHomeContext())) === resolve(home);
+  return isRoot ? DEFAULT_PROFILE : basename(resolve(home));
 }
 
 export async function openProfile(

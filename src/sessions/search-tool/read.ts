@@ -2,21 +2,22 @@
 import type { MessageRow } from "../rows.ts";
 import type { ReadRequest } from "./arguments.ts";
 import { cutterFor } from "./payload.ts";
-import type { Lookup } from "./port.ts";
+import { findSession, type Lookup, linkTo } from "./port.ts";
 import { sessionMeta, toToolMessage } from "./shapes.ts";
 
 /** Undefined when this database has no such session. */
 export async function read(lookup: Lookup, { sessionId }: ReadRequest): Promise<object | undefined> {
-  const session = await lookup.store.getSession(sessionId, lookup.scope);
+  const session = await findSession(lookup, sessionId);
   if (session === null) return undefined;
-  const rows = await lookup.store.getMessages(sessionId, lookup.scope);
+  const rows = await lookup.store.getMessages(session.id, lookup.scope);
   const isLong = rows.length > HEAD + TAIL;
   const messages = endsOf(rows, isLong).map((row) => toToolMessage(row));
   const cut = cutterFor(messages, lookup.settings);
   return {
     success: true,
     mode: "read",
-    session_id: sessionId,
+    session_id: session.id,
+    link: linkTo(lookup, session.id),
     session_meta: sessionMeta(session),
     message_count: rows.length,
     truncated: isLong,

@@ -1,32 +1,48 @@
 // Scroll: the messages around one message.
-import type { MessageWindow, SessionRow } from "../rows.ts";
+import type { MessageRow, MessageWindow, SessionRow } from "../rows.ts";
 import { type ScrollRequest, shown } from "./arguments.ts";
 import { cutterFor } from "./payload.ts";
-import type { Lookup } from "./port.ts";
+import { findSession, type Lookup } from "./port.ts";
+import { followsToday, isClosed } from "./reach.ts";
 import { type Failure, failure, notFound, sessionMeta, toToolMessage } from "./shapes.ts";
 
 /** The order of these checks is part of the tool's interface. */
 export async function scroll(lookup: Lookup, request: ScrollRequest): Promise<object> {
   const { anchor, sessionId } = request;
   if (anchor === undefined) return failure("scroll requires integer around_message_id");
-  const refusal = refuseOwn(lookup, request, anchor);
+  const session = await findSession(lookup, sessionId);
+  const refusal = await refuseOwn(lookup, request, anchor, session);
   if (refusal !== undefined) return refusal;
-  const session = await lookup.store.getSession(sessionId, lookup.scope);
-  if (session === null) return notFound(sessionId);
+  if (session === null) return notFound(sessionId.bare);
   const found = await locate(lookup, session, anchor, request.window);
   if (found === undefined)
-    return failure(`around_message_id ${anchor} not in session_id ${shown(sessionId)}`);
+    return failure(`around_message_id ${anchor} not in session_id ${shown(session.id)}`);
   return toAnswer(lookup, request, anchor, found);
 }
 
-function refuseOwn({ current }: Lookup, request: ScrollRequest, anchor: number): Failure | undefined {
-  if (!current?.lineage.has(request.sessionId)) return undefined;
+async function refuseOwn(
+  lookup: Lookup,
+  { reach, sessionId }: ScrollRequest,
+  anchor: number,
+  session: SessionRow | null,
+): Promise<Failure | undefined> {
+  const { current } = lookup;
+  if (!current?.lineage.has(session?.id ?? sessionId.bare)) return undefined;
   const isLive = current.liveMessageIds?.has(anchor);
-  if (request.reach !== "others" && !isLive) return undefined;
+  if (reach !== "others" && !isLive) return undefined;
+  if (!isLive && session !== null && (await hasLeftContext(lookup, session, anchor))) return undefined;
   const rejected = "scroll rejected: anchor lives in the current session lineage";
   if (isLive === false)
     return failure(`${rejected}, but no longer in your context. Pass scope='lineage' to read it.`);
   return failure(`${rejected} (already in your active context)`);
+}
+
+/** Under today's rules: in a session that was closed, or compacted in place. */
+async function hasLeftContext(lookup: Lookup, session: SessionRow, anchor: number): Promise<boolean> {
+  if (!followsToday(lookup)) return false;
+  if (isClosed(session)) return true;
+  const active = await lookup.store.listMessageKeys([session.id], lookup.scope);
+  return !active.some(({ id }) => id === anchor);
 }
 
 type Found = { readonly session: SessionRow; readonly window: MessageWindow };
@@ -52,7 +68,12 @@ async function locate(
 
 /** What the user took back is not read to the model, also not to one that remembers its id. */
 function isShown({ window }: MessageWindow, anchor: number): boolean {
-  return window.some((row) => row.id === anchor && row.active !== 0);
+  return window.some((row) => row.id === anchor && (row.active !== 0 || isCompacted(row)));
+}
+
+/** In files of today's Hermes: summarised away, and still to be read. */
+function isCompacted(row: MessageRow): boolean {
+  return "compacted" in row && row.compacted === 1;
 }
 
 function toAnswer(lookup: Lookup, request: ScrollRequest, anchor: number, found: Found): object {
@@ -69,10 +90,10 @@ function toAnswer(lookup: Lookup, request: ScrollRequest, anchor: number, found:
     messages: messages.map((message) => cut(message)),
     messages_before: window.messages_before,
     messages_after: window.messages_after,
-    ...(session.id === request.sessionId
+    ...(session.id === request.sessionId.asGiven || session.id === request.sessionId.bare
       ? {}
       : {
-          warning: `around_message_id ${anchor} lives in ${session.id} (child of ${request.sessionId}); rebound transparently`,
+          warning: `around_message_id ${anchor} lives in ${session.id} (child of ${request.sessionId.bare}); rebound transparently`,
         }),
   };
 }

@@ -1,6 +1,7 @@
 // The pieces of the tool's JSON that several modes share. Other programs read these names.
 import { HermesError, preview, pyStrip } from "../../lib/index.ts";
 import type { MessageRow, SessionRow } from "../rows.ts";
+import { withoutAnsi } from "../search/answer-text.ts";
 import { shown } from "./arguments.ts";
 
 export type ToolMessage = {
@@ -14,6 +15,8 @@ export type ToolMessage = {
   readonly anchor?: true;
   /** Something was cut off to keep the answer small. */
   readonly content_truncated?: true;
+  /** How long the content is, in code points, when it was cut. */
+  readonly original_content_chars?: number;
 };
 
 export type Failure = { readonly error: string; readonly success: false };
@@ -37,13 +40,21 @@ export function toToolMessage(row: MessageRow, anchorId?: number): ToolMessage {
   return {
     id: row.id,
     role: row.role,
-    content: row.content,
+    content: withoutTerminalCodes(row.content),
     timestamp: row.timestamp,
     ...(row.tool_name ? { tool_name: label(row.tool_name) } : {}),
     ...(isFilled(row.tool_calls) ? { tool_calls: row.tool_calls } : {}),
     ...(row.tool_call_id ? { tool_call_id: label(row.tool_call_id) } : {}),
     ...(row.id === anchorId ? { anchor: true } : {}),
   };
+}
+
+/** Text and the strings in structured content. */
+function withoutTerminalCodes(value: unknown): unknown {
+  if (typeof value === "string") return withoutAnsi(value);
+  if (Array.isArray(value)) return value.map(withoutTerminalCodes);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, withoutTerminalCodes(each)]));
 }
 
 /** Names are short; one that is not was put there by mistake, and must not fill an answer. */

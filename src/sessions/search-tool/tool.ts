@@ -16,7 +16,7 @@ import { browse } from "./browse.ts";
 import { discover } from "./discover.ts";
 import { type Fits, fitAnswer } from "./fit-answer.ts";
 import type { CurrentConversation, Lookup, SearchableStore } from "./port.ts";
-import { eachProfile, isOwnProfile, openProfile, profilesRefusal } from "./profiles.ts";
+import { eachProfile, isOwnProfile, openProfile, profileNameOf, profilesRefusal } from "./profiles.ts";
 import { read } from "./read.ts";
 import { scroll } from "./scroll.ts";
 import { DEFAULT_SESSION_SEARCH_SETTINGS, type SessionSearchSettings } from "./settings.ts";
@@ -83,7 +83,7 @@ async function answer(
   }
   if (own === undefined) return failure(sessionDatabaseUnavailable());
   const current = await currentConversation(own, context);
-  return run({ ...lookupIn(own, context), current }, request, own, context);
+  return run({ ...lookupIn(own, context, profileNameOf(context.home)), current }, request, own, context);
 }
 
 /** The conversation the call comes from is in another database, so nothing is left out there. */
@@ -100,7 +100,8 @@ async function inProfile(
   if (opened === undefined) return failure(`profile '${shown(profile)}': ${refusal}`);
   if (!opened.ok) return failure(`profile '${shown(profile)}': ${opened.error}`);
   await using there = opened.value;
-  return await run({ ...lookupIn(there.store, context), current: undefined }, request, own, context);
+  const lookup = { ...lookupIn(there.store, context, there.name), current: undefined };
+  return await run(lookup, request, own, context);
 }
 
 async function run(
@@ -116,7 +117,7 @@ async function run(
       return (
         (await read(lookup, request)) ??
         (await readElsewhere(lookup, request, own, context)) ??
-        notFound(request.sessionId)
+        notFound(request.sessionId.bare)
       );
     case "browse":
       return browse(lookup, request);
@@ -139,9 +140,8 @@ async function readElsewhere(
   if (context.home === undefined || refusalFor(context) !== undefined) return undefined;
   for await (const opened of eachProfile(context.home, own)) {
     await using there = opened;
-    const found = await read({ ...lookup, store: there.store, current: undefined }, request).catch(
-      () => undefined, // another profile's trouble is not this call's
-    );
+    const elsewhere = { ...lookup, store: there.store, profile: there.name, current: undefined };
+    const found = await read(elsewhere, request).catch(() => undefined); // another profile's trouble is not this call's
     if (found !== undefined) return { ...found, profile: there.name };
   }
   return undefined;
@@ -153,8 +153,12 @@ function wantsSummaries({ summarize: mode }: SessionSearchSettings, request: Dis
     : mode === "on_request" && request.summarize === true;
 }
 
-function lookupIn(store: SearchableStore, context: SessionSearchContext): Omit<Lookup, "current"> {
-  return { store, scope: readScope(context), settings: settingsOf(context) };
+function lookupIn(
+  store: SearchableStore,
+  context: SessionSearchContext,
+  profile: string,
+): Omit<Lookup, "current"> {
+  return { store, scope: readScope(context), settings: settingsOf(context), profile };
 }
 
 async function currentConversation(

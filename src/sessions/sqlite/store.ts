@@ -24,6 +24,8 @@ import { summaryNodeOperations } from "./summary-nodes.ts";
 import { titleOperations } from "./titles.ts";
 import { windowOperations } from "./windows.ts";
 
+const HAS_COMPACTED = "SELECT 1 FROM pragma_table_info('messages') WHERE name = 'compacted'";
+
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<SessionStore> {
   const { connection, warnings } = await openDatabase(options);
   const warn = options.onWarning ?? (() => {});
@@ -38,6 +40,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sess
   return {
     location: connection.path,
     readOnly: connection.readOnlyBecause !== undefined,
+    rules: connection.get(HAS_COMPACTED) === undefined ? "june" : "today",
     warnings,
     close,
     [Symbol.asyncDispose]: close,

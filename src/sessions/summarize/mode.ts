@@ -2,10 +2,16 @@
 import { codePointLength, takeCodePoints } from "../../lib/index.ts";
 import type { SearchHit } from "../search/types.ts";
 import type { DiscoverRequest } from "../search-tool/arguments.ts";
-import { originOf, searchOptions, shownQuery } from "../search-tool/discover.ts";
+import {
+  originOf,
+  remarksOf,
+  searchDemotingCron,
+  searchOptions,
+  shownQuery,
+} from "../search-tool/discover.ts";
 import { emptyAnswer } from "../search-tool/empty-answer.ts";
 import { levelFor } from "../search-tool/payload.ts";
-import type { Lookup } from "../search-tool/port.ts";
+import { type Lookup, linkTo } from "../search-tool/port.ts";
 import { boundsOf } from "../search-tool/reach.ts";
 import { failure } from "../search-tool/shapes.ts";
 import { conversationRows } from "./conversation-rows.ts";
@@ -25,7 +31,7 @@ export async function summarize(
 ): Promise<object> {
   const bounds = await boundsOf(lookup, request.reach);
   if (!bounds.ok) return failure(bounds.error);
-  const answer = await lookup.store.search(request.query, {
+  const answer = await searchDemotingCron(lookup, request, {
     ...searchOptions(lookup, request, bounds.value),
     limit: Math.min(request.limit, MAX_SESSIONS),
     ...(request.roles === undefined ? {} : { roleFilter: request.roles }),
@@ -50,11 +56,12 @@ export async function summarize(
   );
   const results = drafts.map(({ origin, hit }, index) => ({
     ...origin,
+    link: linkTo(lookup, hit.session_id),
     match_message_id: hit.id,
     summary: texts[index],
   }));
   const searched = { count: results.length, sessions_searched: answer.hits.length, stage: answer.stage };
-  return { ...head, results, ...searched };
+  return { ...head, ...remarksOf(answer), results, ...searched };
 }
 
 async function draftOf(lookup: Lookup, { query }: DiscoverRequest, hit: SearchHit) {

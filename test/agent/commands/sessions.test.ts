@@ -248,3 +248,41 @@ describe("/exit", () => {
     await chat.expect("/exit --delet", "error");
   });
 });
+
+describe("/search", () => {
+  it("says above its hits when nothing clearly answers, and what was not searched", async () => {
+    const chat = await threeSessions();
+    const { store } = chat.agent;
+    if (store === undefined) throw new Error("no store");
+    chat.agent.store = {
+      ...store,
+      search: async (query, options) => ({
+        ...(await store.search(query, options)),
+        confidence: { score: 0.125, isWeak: true },
+        notSearched: { messages: 1204, reason: "" },
+      }),
+    };
+    const reply = await chat.expect("/search glaze", "text");
+    expect(reply.lines[0]).toBe("Nothing that clearly answers this; nearest:");
+    expect(textOf(reply)).toContain("1,204 messages are not indexed yet and were not searched.");
+    expect(reply.json).toMatchObject({
+      confidence: 0.13,
+      is_weak: true,
+      not_searched: { messages: 1204, message: expect.stringContaining("1,204") },
+    });
+    const empty = await chat.expect("/search zzz", "text");
+    expect(empty.lines).toEqual([expect.stringContaining("No messages"), expect.stringContaining("1,204")]);
+  });
+
+  it("folds the output of an earlier search into one line", async () => {
+    const chat = await threeSessions();
+    await chat.agent.store?.appendMessage(chat.agent.sessionId, {
+      role: "tool",
+      toolName: "session_search",
+      content: JSON.stringify({ query: "oven", results: [{ snippet: "a zanzibar oven" }] }),
+    });
+    const reply = await chat.expect("/search zanzibar", "text");
+    expect(textOf(reply)).toContain('an earlier session_search for "oven"');
+    expect(JSON.stringify(reply.json)).not.toContain("a zanzibar oven");
+  });
+});

@@ -56,6 +56,17 @@ describe("memory", () => {
     expect([writes.length, staging.writes.length]).toEqual([1, 0]);
   });
 
+  it("counts failures by turn, and tells the model to stop after three", async () => {
+    const { tool } = await memoryOf(new MemoryHome());
+    const fail = async (turnId: string) => {
+      const args = { action: "remove", target: "memory", old_text: "nowhere" };
+      const { text } = await tool.run(args, callContext({ taskId: "same", turnId }));
+      return (JSON.parse(text) as { done?: boolean }).done;
+    };
+    const answers = [await fail("a"), await fail("a"), await fail("a"), await fail("a"), await fail("b")];
+    expect(answers).toEqual([undefined, undefined, true, true, undefined]);
+  });
+
   it("asks the person in front of the screen when writes need approval", async () => {
     const home = new MemoryHome();
     const { tool, writes } = await memoryOf(home, true, () => "once");

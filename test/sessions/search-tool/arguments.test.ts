@@ -75,7 +75,7 @@ describe("profile and id in one", () => {
   const placeOf = (args: unknown) => {
     const call = parseCall(args, now);
     if (!call.ok || !("sessionId" in call.value.request)) throw new Error("no session named");
-    return [call.value.profile, call.value.request.sessionId];
+    return [call.value.profile, call.value.request.sessionId.bare];
   };
 
   it.each([

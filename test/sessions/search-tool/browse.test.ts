@@ -28,6 +28,7 @@ describe("browse", () => {
     expect(column(answer.results, "session_id")).toEqual(["day04", "day03", "day02"]);
     expect(answer.results[0]).toEqual({
       session_id: "day04",
+      link: "@session:default/day04",
       title: "Latest",
       source: "cli",
       started_at: START + 4 * DAY,

@@ -33,10 +33,12 @@ describe("discover", () => {
     const ids = await talk(store, "a", texts, { model: "m1" });
     await store.setSessionTitle("a", "Glazes");
     const answer = await ask({ query: "cobalt" });
-    expect(answer).toEqual({
+    // How sure the answer is has tests of its own.
+    expect({ ...answer, confidence: undefined }).toEqual({
       success: true,
       mode: "discover",
       query: "cobalt",
+      detail: "adaptive",
       results: [expect.anything()],
       count: 1,
       sessions_searched: 1,
@@ -57,6 +59,8 @@ describe("discover", () => {
       "bookend_end",
       "messages_before",
       "messages_after",
+      "detail",
+      "link",
     ]);
     expect(result).toMatchObject({
       session_id: "a",
@@ -123,7 +127,7 @@ describe("discover", () => {
         query: "kiln",
         options: {
           excludeSessionIds: ["now"],
-          excludeSources: ["subagent", "tool"],
+          excludeSources: ["kanban", "subagent", "tool"],
           sourceFilter: ["cli", "telegram"],
           after: new Date(2020, 0, 1).getTime() / 1000,
           before: 2e9,
@@ -197,7 +201,7 @@ describe("the size of what is shown", () => {
       const { results } = await ask({ query: "kiln" }, { settings });
       return (results[0] as Answer).messages.map(({ content }) => String(content).length);
     };
-    expect(await sizes({})).toEqual([5000, 5]);
+    expect(await sizes({})).toEqual([4000, 5]);
     expect(await sizes({ maxMessageChars: 300 })).toEqual([300, 5]);
     expect((await sizes({ maxResultChars: 1000 }))[0]).toBeLessThan(1000);
   });
@@ -275,6 +279,7 @@ describe("an empty answer", () => {
       success: true,
       mode: "discover",
       query: "zzz",
+      detail: "adaptive",
       results: [],
       count: 0,
       stage: "none",
@@ -301,8 +306,10 @@ describe("an empty answer", () => {
     await talk(store, "sub", ["the kiln"], { source: "subagent" });
     expect(await ask({ query: "kiln" })).toMatchObject({
       count: 0,
-      message: expect.stringMatching(/^No matching sessions found\..*hidden sources \(subagent, tool\)/),
-      hint: expect.stringContaining("source='subagent,tool'"),
+      message: expect.stringMatching(
+        /^No matching sessions found\..*hidden sources \(kanban, subagent, tool\)/,
+      ),
+      hint: expect.stringContaining("source='kanban,subagent,tool'"),
     });
     expect(await ask({ query: "kiln", source: "subagent" })).toMatchObject({ count: 1 });
   });

@@ -21,21 +21,22 @@ describe("the size of an answer", () => {
     const cut = cutAll([message("a".repeat(10)), message("b".repeat(500)), message("c".repeat(900))], 210);
     expect(cut).toEqual([
       message("a".repeat(10)),
-      message("b".repeat(100), { content_truncated: true }),
-      message("c".repeat(100), { content_truncated: true }),
+      message(`${"b".repeat(99)}…`, { content_truncated: true, original_content_chars: 500 }),
+      message(`${"c".repeat(99)}…`, { content_truncated: true, original_content_chars: 900 }),
     ]);
   });
 
   it("has a limit of its own for each message when that is set", () => {
     expect(cutAll([message("abcdef"), message("ab")], 1000, 3)).toEqual([
-      message("abc", { content_truncated: true }),
+      message("ab…", { content_truncated: true, original_content_chars: 6 }),
       message("ab"),
     ]);
   });
 
   it("counts code points and cuts no character in two", () => {
     const [cut] = cutAll([message("😀".repeat(50))], 10);
-    expect(cut?.content).toBe("😀".repeat(10));
+    expect(cut?.content).toBe(`${"😀".repeat(9)}…`);
+    expect(cut?.original_content_chars).toBe(50);
   });
 
   it("keeps the structure of structured content and of tool calls, with shorter strings", () => {
@@ -67,9 +68,10 @@ describe("the size of an answer", () => {
     const shownAt = (at: number) => String(cut(message(text), at).content);
     expect(shownAt(text.indexOf("needle"))).toContain("the needle is here after");
     expect(shownAt(text.indexOf("needle"))).toHaveLength(400);
-    expect(shownAt(0)).toBe(text.slice(0, 400));
-    expect(shownAt(300)).toBe(text.slice(0, 400));
-    expect(shownAt(text.length - 1)).toBe(text.slice(-400));
+    expect(shownAt(text.indexOf("needle"))).toMatch(/^….*…$/);
+    expect(shownAt(0)).toBe(`${text.slice(0, 399)}…`);
+    expect(shownAt(300)).toBe(`${text.slice(0, 399)}…`);
+    expect(shownAt(text.length - 1)).toBe(`…${text.slice(-399)}`);
   });
 
   it("never exceeds the budget and never cuts what is shorter than something left whole", () => {

@@ -10,6 +10,7 @@ describe("the schema of session_search", () => {
     expect(Object.keys(parameters.properties).sort()).toEqual(
       [
         "query",
+        "detail",
         "limit",
         "sort",
         "session_id",

@@ -344,6 +344,28 @@ describe.skipIf(!has30)("a file of version 30", () => {
     expect(theirs(path)).toEqual(before);
   });
 
+  it.skipIf(!hasPythonSqlite)(
+    "with the June layout of its index refuses to delete what only the other SQLite can delete, and says so",
+    async () => {
+      const path = newPath();
+      makeReferenceFile(path, [{ session: "one", content: "plain" }]);
+      const python = openPython(path);
+      for (let row = 0; row < 5; row += 1) await python.run({ sql: ADD, values: [NUL_TEXT] });
+      await python.run({ sql: "UPDATE schema_version SET version = 30" });
+      await python.close();
+      const before = theirs(path);
+      await using store = await openSessionStore({ path });
+      expect(store.readOnly).toBe(false);
+      await expect(store.clearMessages("one")).rejects.toMatchObject({
+        code: "session-db-unavailable",
+        message: expect.stringContaining("Nothing was changed"),
+        hint: expect.stringContaining("optimize-storage"),
+      });
+      expect(await store.messageCount("one")).toBe(6);
+      expect(theirs(path)).toEqual(before);
+    },
+  );
+
   it("whose triggers need a tokenizer we lack is marked stale first, and written to", async () => {
     const path = copyOf30();
     const arm = () => {

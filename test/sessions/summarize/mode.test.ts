@@ -27,7 +27,8 @@ describe("summarise", () => {
     const [first, , match] = await talk(store, "a", ["hello", "hi", "the kiln"], { model: "m1" });
     await store.setSessionTitle("a", "Kilns");
     const { summarizer, prompts } = scripted();
-    expect(await ask({ query: "kiln", summarize: true }, { ...ON, summarizer })).toEqual({
+    const answer = await ask({ query: "kiln", summarize: true }, { ...ON, summarizer });
+    expect({ ...answer, confidence: undefined }).toEqual({
       success: true,
       mode: "summarize",
       query: "kiln",
@@ -38,6 +39,7 @@ describe("summarise", () => {
           source: "cli",
           model: "m1",
           title: "Kilns",
+          link: "@session:default/a",
           match_message_id: match,
           summary: `Recap [#${first}]`,
         },

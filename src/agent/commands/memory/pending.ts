@@ -6,7 +6,7 @@ import {
   type MemoryStore,
   type PendingRecord,
   type PendingWrites,
-  pendingOperation,
+  pendingOperations,
   readPendingWrites,
   rejectPending,
 } from "../../../curated/index.ts";
@@ -140,10 +140,10 @@ function choose(directory: string, asked: string): Choice | { readonly reply: Co
 /** So that `explain` can tell later that this text was turned down. Of the text itself only a hash is kept. */
 async function noteRejection(memory: MemoryStore, agent: AgentSurface, record: PendingRecord): Promise<void> {
   const target = MEMORY_TARGETS.find((each) => each === record.payload.target);
-  const op = pendingOperation(record);
-  if (target === undefined || op === undefined) return; // a record that makes no sense leaves none
+  const ops = pendingOperations(record);
+  if (target === undefined || ops === undefined) return; // a record that makes no sense leaves none
   const meta = { origin: "cli", sessionId: agent.sessionId, reason: `rejected ${record.id}` } as const;
-  await memory.noteRefusal(target, op, { kind: "denied", message: "rejected" }, meta);
+  for (const op of ops) await memory.noteRefusal(target, op, { kind: "denied", message: "rejected" }, meta);
 }
 
 function recordLine({ id, origin, summary }: PendingRecord): string {

@@ -41,8 +41,11 @@ const BYTES =
 /** SQL: what a document is made of; `m` is the message, `s` its session. Texts beyond `:large` bytes are left out. */
 export function documentFields(columns: ReadonlySet<string>): string {
   const unlessLarge = (value: string) => `CASE WHEN ${BYTES} <= :large THEN ${value} END`;
+  // Other programs may have declared the columns differently, or not at all: nothing here is NULL or a number by surprise.
+  const content = "CASE typeof(m.content) WHEN 'blob' THEN m.content ELSE CAST(m.content AS TEXT) END";
   return `
-    m.session_id AS session_id, CAST(m.role AS TEXT) AS role, ${unlessLarge("m.content")} AS content,
+    CASE WHEN m.id IS NOT NULL THEN COALESCE(CAST(m.session_id AS TEXT), '') END AS session_id,
+    COALESCE(CAST(m.role AS TEXT), '') AS role, ${unlessLarge(content)} AS content,
     ${unlessLarge("CAST(m.tool_name AS TEXT)")} AS tool_name, ${unlessLarge("CAST(m.tool_calls AS TEXT)")} AS tool_calls,
     CAST(s.source AS TEXT) AS source, CAST(s.user_id AS TEXT) AS user_id, ${isHidden("m", columns)} AS is_hidden,
     ${BYTES} AS bytes`;

@@ -89,9 +89,11 @@ export function checkAgainstMessages(db: DatabaseSync): boolean {
   const cookie = cookieOf(db);
   if (stateOf(db)?.checked === cookie) return true;
   const messages = db
-    .prepare(`SELECT COUNT(*) AS n, TOTAL(id) AS t FROM messages m WHERE +${hasKey("m")}`)
+    .prepare(`SELECT COUNT(*) AS n, SUM(id) % 1000000007 AS t FROM messages m WHERE +${hasKey("m")}`)
     .get();
-  const documents = db.prepare(`SELECT COUNT(*) AS n, TOTAL(key & 4294967295) AS t FROM ${DOC}`).get();
+  const documents = db
+    .prepare(`SELECT COUNT(*) AS n, SUM(key & 4294967295) % 1000000007 AS t FROM ${DOC}`)
+    .get();
   if (messages?.n !== documents?.n || messages?.t !== documents?.t) {
     beginBuild(db);
     return false;

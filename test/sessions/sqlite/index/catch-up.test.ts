@@ -169,6 +169,27 @@ describe("the search index", () => {
     expect(sessions).toEqual(ids.map(() => "one"));
   });
 
+  it("takes rows of another program that are not as they should be, and comes to an end with them", async () => {
+    const path = await newFile();
+    execute(
+      path,
+      `PRAGMA foreign_keys = OFF;
+       INSERT INTO messages (session_id, role, content, timestamp) VALUES
+         ('nowhere', 'user', x'6c616d70', 9), (x'ff00', x'75', 'lamp', 'yesterday'), ('one', '', 'lamp', x'00'), ('', 'user', 'lamp', 9e999);
+       UPDATE sessions SET source = x'ff', user_id = 7 WHERE id = 'two';
+       INSERT INTO messages (session_id, role, content, timestamp) VALUES ('two', 'user', 'lamp', -1)`,
+    );
+    await using opened = await openIndex(path);
+    expect(await opened.find("lamp")).toEqual([1, 2, 3, 4, 5]);
+    expect(
+      query(
+        path,
+        "SELECT checked = (SELECT schema_version FROM pragma_schema_version) AS same FROM hermes_memory_state",
+      ),
+    ).toEqual([{ same: 1 }]);
+    await expectAsFresh(path);
+  });
+
   it("returns keys by day and id from either end, within a range, at most as many as asked for", async () => {
     const path = await newFile();
     const days = [5, 1, 3, 1, 5];
