@@ -65,4 +65,6 @@ export type SearchAnswer = {
   readonly stage: SearchStage;
   /** Only when there are no hits. */
   readonly empty?: EmptyReason;
+  /** Of a plain question: how much of it the best message says, 0 to 1, and whether nothing clearly answers it. */
+  readonly confidence?: { readonly score: number; readonly isWeak: boolean };
 };

@@ -2,7 +2,7 @@
 import { takeCodePoints } from "../../../lib/index.ts";
 import { contentText, decodeContent } from "../../content.ts";
 import { readScope } from "../../scope.ts";
-import { groupScore } from "../../search/ranking.ts";
+import { type ConversationKind, groupScore } from "../../search/ranking.ts";
 import type { SearchHit, SearchOptions } from "../../search/types.ts";
 import type { Connection } from "../connection.ts";
 import { count, type StoreContext } from "../context.ts";
@@ -13,7 +13,10 @@ import type { FoundRow } from "./rows.ts";
 export type Scored = {
   readonly row: FoundRow;
   readonly score: number;
-  /** Rows with every word as it was asked for go before all others. */
+  /** What it adds to the score of its conversation. */
+  readonly group: number;
+  readonly kind: ConversationKind;
+  /** Holds every word as it was asked for. */
   readonly isExact: boolean;
   readonly matched: readonly string[];
 };
@@ -67,9 +70,7 @@ function inOrder(scored: readonly Scored[], sort: string | undefined): Scored[] 
   const byTime = (a: Scored, b: Scored) => a.row.timestamp - b.row.timestamp || a.row.id - b.row.id;
   if (wish === "oldest") return [...scored].sort(byTime);
   if (wish === "newest") return [...scored].sort((a, b) => byTime(b, a));
-  return [...scored].sort(
-    (a, b) => Number(b.isExact) - Number(a.isExact) || b.score - a.score || a.row.id - b.row.id,
-  );
+  return [...scored].sort((a, b) => b.score - a.score || a.row.id - b.row.id);
 }
 
 /** A copied message is shown once, at its best place. */
@@ -91,7 +92,9 @@ function bestOfLineages(
   const lineages = [...Map.groupBy(scored, ({ row }) => rootOf(row)).values()];
   const best = lineages.flatMap((members) => {
     const [first] = members;
-    return first === undefined ? [] : [{ ...first, score: groupScore(members.map(({ score }) => score)) }];
+    if (first === undefined) return [];
+    const groups = members.map(({ group }) => group);
+    return [{ ...first, score: groupScore(groups, first.kind) }];
   });
   return inOrder(best, sort);
 }

@@ -8,7 +8,7 @@ const IDS = "SELECT id FROM messages WHERE session_id = :session AND active = 1 
 const LENGTH = "SELECT message_count AS length FROM sessions WHERE id = :session";
 const BEFORE = `
   SELECT id FROM messages WHERE session_id = :session AND active = 1
-    AND (timestamp, id) < (:timestamp, :id) AND timestamp <= :timestamp ORDER BY timestamp DESC, id DESC LIMIT 2
+    AND (timestamp, id) < (:timestamp, :id) AND timestamp <= :timestamp ORDER BY timestamp DESC, id DESC LIMIT 3
 `;
 const AFTER = `
   SELECT id FROM messages WHERE session_id = :session AND active = 1
@@ -18,21 +18,17 @@ const AFTER = `
 const IDS_PER_QUESTION = 40;
 
 export type Neighbours = {
+  readonly isFirst: boolean;
   readonly before: readonly (number | undefined)[];
   readonly after: readonly (number | undefined)[];
 };
 
-const NONE: Neighbours = { before: [], after: [] };
+const NONE: Neighbours = { isFirst: false, before: [], after: [] };
 
-/** Only where several messages of a session were found is it worth asking which stand side by side. */
 export function neighboursOf(connection: Connection, rows: readonly FoundRow[]): Map<number, Neighbours> {
   const bySession = Map.groupBy(rows, (row) => row.session_id);
   const found = new Map<number, Neighbours>();
   for (const [session, members] of bySession) {
-    if (members.length < 2) {
-      for (const { id } of members) found.set(id, NONE);
-      continue;
-    }
     const length = connection.get<{ length: number | null }>(LENGTH, { session })?.length ?? 0;
     if (length > IDS_PER_QUESTION * members.length) {
       for (const member of members) found.set(member.id, besides(connection, member));
@@ -43,7 +39,12 @@ export function neighboursOf(connection: Connection, rows: readonly FoundRow[]):
     for (const { id } of members) {
       const at = places.get(id);
       if (at === undefined) found.set(id, NONE);
-      else found.set(id, { before: [ids[at - 1], ids[at - 2]], after: [ids[at + 1], ids[at + 2]] });
+      else
+        found.set(id, {
+          isFirst: at === 0,
+          before: [ids[at - 1], ids[at - 2], ids[at - 3]],
+          after: [ids[at + 1], ids[at + 2]],
+        });
     }
   }
   return found;
@@ -52,7 +53,8 @@ export function neighboursOf(connection: Connection, rows: readonly FoundRow[]):
 function besides(connection: Connection, { id, session_id: session, timestamp }: FoundRow): Neighbours {
   const idsOf = (sql: string) =>
     connection.all<{ id: number }>(sql, { session, timestamp, id }).map((row) => row.id);
-  return { before: idsOf(BEFORE), after: idsOf(AFTER) };
+  const before = idsOf(BEFORE);
+  return { isFirst: before.length === 0, before, after: idsOf(AFTER) };
 }
 
 /** Looked up once per session of an answer. */

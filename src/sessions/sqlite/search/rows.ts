@@ -8,6 +8,10 @@ export type FoundRow = {
   readonly id: number;
   readonly session_id: string;
   readonly timestamp: number;
+  readonly role: string;
+  readonly tool_name: string | null;
+  /** What the content says, where tool calls follow it in the text; otherwise null. */
+  readonly said: string | null;
   /** As it is indexed. */
   readonly text: string;
   readonly parent_session_id: string | null;
@@ -29,7 +33,10 @@ function wishOf(sort: string | undefined): string {
   return typeof sort === "string" ? sort.trim().toLowerCase() : "";
 }
 
-const FIELDS = "m.id, m.session_id, m.timestamp, s.parent_session_id, o.origin_id";
+const FIELDS = `
+  m.id, m.session_id, m.timestamp, m.role, m.tool_name, s.parent_session_id, o.origin_id,
+  CASE WHEN m.tool_calls IS NOT NULL AND typeof(m.content) <> 'blob' THEN COALESCE(m.content, '') END AS said
+`;
 const JOINS = `
   JOIN sessions s ON s.id = m.session_id LEFT JOIN hermes_memory_origin o ON o.message_id = m.id
 `;

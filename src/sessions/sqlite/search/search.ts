@@ -10,7 +10,7 @@ import {
   parseQuery,
   toMatch,
 } from "../../search/query.ts";
-import { type Candidate, rank, rarity } from "../../search/ranking.ts";
+import { type Ranking, type RankRow, rank, rarity } from "../../search/ranking.ts";
 import { makeSnippet } from "../../search/snippet.ts";
 import type { SearchAnswer, SearchOptions, SearchStage } from "../../search/types.ts";
 import type { SessionStore } from "../../store.ts";
@@ -127,21 +127,13 @@ function searchExpression(
   // In order of time, some of the words would not do: the newest message may hold another one.
   const isEnough = spelled.isComplete || (some.length === limit && !isInOrderOfTime(options));
   const rows = isEnough ? some : find(match);
-  const scored = score(
-    context,
-    rows,
+  const { scored } = score(context, rows, {
+    query: "",
     terms,
-    terms.map(() => rows.length),
-    [],
-  );
-  return toAnswer(
-    context,
-    scored.map((each) => ({ ...each, isExact: true })),
-    (text) => illustrate(text, terms),
-    "exact",
-    options,
-    match,
-  );
+    holders: terms.map(() => rows.length),
+    spans: [],
+  });
+  return toAnswer(context, scored, (text) => illustrate(text, terms), "exact", options, match);
 }
 
 function searchWords(
@@ -176,38 +168,72 @@ function searchWords(
         return estimate(keep(find(inAnyForm(term), limit)), limit, last);
       });
   const years = yearsAround([...rows.values()]);
-  const scored = score(context, [...rows.values()], terms, holders, namedTimes(query, years), last);
+  const spans = namedTimes(query, years);
+  const { scored, confidence } = score(context, [...rows.values()], { query, terms, holders, spans });
   const stage = scored.some(({ isExact }) => isExact) ? "strict" : "widened";
   const any = toMatch({ op: "or", parts: terms.map(inAnyForm) });
   // Where the query stands word for word, its little words are marked too.
-  const whole = asked.map(({ words }): Term => ({ words, isPrefix: false, forms: [] }));
+  const whole = asked.map(({ words }): Term => ({ words, isPrefix: false, forms: [], kin: [] }));
   const countWhole = termCounter(whole);
   const shown = (text: string) => illustrate(text, countWhole(text).isExact ? [...whole, ...terms] : terms);
-  return toAnswer(context, scored, shown, stage, options, any);
+  const answered = toAnswer(context, scored, shown, stage, options, any);
+  return scored.length === 0 ? answered : { ...answered, confidence };
 }
 
 function score(
-  context: StoreContext,
+  { connection }: StoreContext,
   rows: readonly FoundRow[],
-  terms: readonly Term[],
-  holders: readonly number[],
-  spans: ReturnType<typeof namedTimes>,
-  all = highestId(context.connection),
-): Scored[] {
+  { query, terms, holders, spans }: Asked,
+): { readonly scored: Scored[]; readonly confidence: Ranking["confidence"] } {
   const countTerms = termCounter(terms);
-  const neighbours = neighboursOf(context.connection, rows);
-  const counted = new Map(rows.map((row) => [row.id, { row, ...countTerms(row.text) }]));
-  const candidates = [...counted.values()].map(({ row, counts, length }): Candidate => {
-    const { before = [], after = [] } = neighbours.get(row.id) ?? {};
-    return { id: row.id, session: row.session_id, timestamp: row.timestamp, length, counts, before, after };
+  const neighbours = neighboursOf(connection, rows);
+  const byId = new Map(rows.map((row) => [row.id, row]));
+  const sessionCounts = new Map<string, number[]>();
+  for (const { session_id, text } of rows) {
+    const totals = sessionCounts.get(session_id) ?? terms.map(() => 0);
+    countTerms(text).counts.forEach((count, at) => {
+      if (count > 0) totals[at] = (totals[at] ?? 0) + 1;
+    });
+    sessionCounts.set(session_id, totals);
+  }
+  const all = highestId(connection);
+  const {
+    rows: ranked,
+    confidence,
+    kind,
+  } = rank({
+    query,
+    terms: terms.map(({ words, isPrefix, forms }, at) => {
+      const number = holders[at] ?? 0;
+      return { words, isPrefix, forms, weight: rarity(number, Math.max(all, number)) };
+    }),
+    rows: rows.map((row): RankRow => {
+      const { isFirst = false, before = [], after = [] } = neighbours.get(row.id) ?? {};
+      const { id, session_id: session, timestamp, role } = row;
+      return { id, session, timestamp, role, ...rankedText(row), isFirst, before, after };
+    }),
+    sessionCounts,
+    spans,
   });
-  const weights = holders.map((number) => rarity(number, Math.max(all, number)));
-  return rank({ candidates, weights, spans }).flatMap(({ candidate, score: points }) => {
-    const found = counted.get(candidate.id);
-    if (found === undefined) return [];
-    const matched = terms.filter((_, at) => (found.counts[at] ?? 0) > 0).map(({ words }) => words.join(" "));
-    return [{ row: found.row, score: points, isExact: found.isExact, matched }];
+  const scored = ranked.flatMap(({ row: { id }, score: points, group, matched, isFull }) => {
+    const row = byId.get(id);
+    const found = matched.map((at) => terms[at]?.words.join(" ") ?? "");
+    return row === undefined ? [] : [{ row, score: points, group, kind, isExact: isFull, matched: found }];
   });
+  return { scored, confidence };
+}
+
+type Asked = {
+  readonly query: string;
+  readonly terms: readonly Term[];
+  readonly holders: readonly number[];
+  readonly spans: ReturnType<typeof namedTimes>;
+};
+
+export function rankedText(row: FoundRow): Pick<RankRow, "said" | "did" | "isRecall"> {
+  const isRecall = row.role === "tool" && row.tool_name === "session_search";
+  if (row.said === null) return { said: row.text, did: "", isRecall };
+  return { said: row.said, did: row.text.slice(row.said.length), isRecall };
 }
 
 function toAnswer(

@@ -3,13 +3,15 @@ import type { Expression, Phrase, PlainTerm } from "../../search/query.ts";
 import { isStopWord } from "../../search/stem.ts";
 import { type Token, tokenize } from "../../search/tokens.ts";
 import type { Connection } from "../connection.ts";
-import { formsOf, similarTo, wordExists } from "./vocabulary.ts";
+import { formsOf, similarTo, wordExists, wordsWithBeginning } from "./vocabulary.ts";
 
 export type Term = {
   readonly words: readonly string[];
   readonly isPrefix: boolean;
   /** Other words that count for a single one. */
   readonly forms: readonly string[];
+  /** Words with the same first letters, which count for less. */
+  readonly kin: readonly string[];
 };
 
 /** Words that say something; all of them when none does. */
@@ -28,24 +30,27 @@ function withoutEnding({ words, text }: PlainTerm): PlainTerm {
 
 export function withForms(connection: Connection, { words }: PlainTerm): Term {
   const [word] = words;
-  if (words.length !== 1 || word === undefined) return { words, isPrefix: false, forms: [] };
+  if (words.length !== 1 || word === undefined) return { words, isPrefix: false, forms: [], kin: [] };
+  const kin =
+    word.length < KIN_LETTERS ? [] : wordsWithBeginning(connection, word.slice(0, KIN_LETTERS)).words;
   const forms = formsOf(connection, word);
   const isUnknown = forms.length === 0 && !wordExists(connection, word);
-  if (!isUnknown) return { words, isPrefix: false, forms };
+  if (!isUnknown) return { words, isPrefix: false, forms, kin };
   // To the tokenizer newer emoji are letters, so one typed right behind a word becomes part of it.
   const bare = word.replace(PICTURES, "");
   if (bare !== "" && bare !== word)
-    return { words, isPrefix: false, forms: [bare, ...formsOf(connection, bare)] };
-  return { words, isPrefix: false, forms: similarTo(connection, word) };
+    return { words, isPrefix: false, forms: [bare, ...formsOf(connection, bare)], kin: [] };
+  return { words, isPrefix: false, forms: similarTo(connection, word), kin };
 }
 
+const KIN_LETTERS = 7;
 const PICTURES = /\p{Extended_Pictographic}+/gu;
 
 /** What an expression asks for; what it excludes is not counted. */
 export function termsOf(expression: Expression): Term[] {
   switch (expression.op) {
     case "phrase":
-      return [{ words: expression.words, isPrefix: expression.isPrefix, forms: [] }];
+      return [{ words: expression.words, isPrefix: expression.isPrefix, forms: [], kin: [] }];
     case "and":
     case "or":
       return expression.parts.flatMap(termsOf);
@@ -61,7 +66,9 @@ export function exactly({ words, isPrefix }: Term): Phrase {
 }
 
 export function inAnyForm(term: Term): Expression {
-  const forms = term.forms.map((form): Phrase => ({ op: "phrase", words: [form], isPrefix: false }));
+  const forms = [...term.forms, ...term.kin].map(
+    (form): Phrase => ({ op: "phrase", words: [form], isPrefix: false }),
+  );
   return forms.length === 0 ? exactly(term) : { op: "or", parts: [exactly(term), ...forms] };
 }
 

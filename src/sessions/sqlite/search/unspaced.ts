@@ -24,7 +24,10 @@ export function searchUnspaced(context: StoreContext, query: Query, options: Sea
   }
   const { offset, limit } = pageOf(options);
   const most = 2 * (offset + limit) > ROWS_RANKED ? found.rows.length : ROWS_RANKED;
-  const scored = score(connection, { ...found, rows: found.rows.slice(0, most) });
+  const scored = score(connection, found.needles.map(({ text }) => text).join(" "), {
+    ...found,
+    rows: found.rows.slice(0, most),
+  });
   const texts = found.needles.map(({ text }) => text);
   const hits = toHits(context, scored, options, (text) => makeSubstringSnippet(text, texts));
   return { hits, stage: found.stage };
@@ -86,29 +89,39 @@ function isMet(expression: Expression, has: (needle: Needle) => boolean): boolea
   }
 }
 
-function score(connection: Connection, { rows, needles, holders }: Found): Scored[] {
+function score(connection: Connection, query: string, { rows, needles, holders }: Found): Scored[] {
   const all = highestId(connection);
-  const folded = needles.map(({ text }) => text.toLowerCase());
   const byId = new Map(rows.map((row) => [row.id, row]));
-  const candidates = rows.map((row) => {
-    const text = row.text.toLowerCase();
-    const counts = folded.map((needle) => occurrences(text, needle));
-    const { id, session_id: session, timestamp } = row;
-    return { id, session, timestamp, length: text.length / 2, counts, before: [], after: [] };
+  const { rows: ranked, kind } = rank({
+    query,
+    terms: needles.map(({ text, isPrefix }, at) => ({
+      words: [text],
+      isPrefix,
+      forms: [],
+      weight: rarity(holders[at] ?? 0, all),
+    })),
+    rows: rows.map((row) => {
+      const { id, session_id: session, timestamp, role } = row;
+      const said = row.text;
+      return {
+        id,
+        session,
+        timestamp,
+        role,
+        said,
+        did: "",
+        isRecall: false,
+        before: [],
+        after: [],
+        isFirst: false,
+      };
+    }),
+    sessionCounts: new Map(),
+    spans: [],
   });
-  const weights = holders.map((number) => rarity(number, all));
-  return rank({ candidates, weights, spans: [] }).flatMap(({ candidate, score: points }) => {
-    const row = byId.get(candidate.id);
-    const matched = needles.filter((_, at) => (candidate.counts[at] ?? 0) > 0).map(({ text }) => text);
-    return row === undefined
-      ? []
-      : [{ row, score: points, isExact: matched.length === needles.length, matched }];
+  return ranked.flatMap(({ row: { id }, score: points, group, matched, isFull }) => {
+    const row = byId.get(id);
+    const found = matched.flatMap((at) => needles[at]?.text ?? []);
+    return row === undefined ? [] : [{ row, score: points, group, kind, isExact: isFull, matched: found }];
   });
-}
-
-function occurrences(text: string, needle: string): number {
-  let count = 0;
-  for (let at = text.indexOf(needle); at >= 0 && count < 50; at = text.indexOf(needle, at + needle.length))
-    count += 1;
-  return count;
 }
