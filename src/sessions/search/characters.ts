@@ -6,7 +6,7 @@ export const SEPARATOR = 0;
 export const LETTER = 1;
 /** Accents, Hebrew points, Arabic harakat, joiners: left out inside a word, between words they separate. */
 export const IGNORED = 2;
-/** Letters of scripts written without blanks between words. */
+/** Letters of scripts written without blanks between words: Thai, Lao, Tibetan, Myanmar, Khmer, Han, Kana, Bopomofo, Hangul. */
 export const UNSPACED = 3;
 /** A word of its own. */
 export const EMOJI = 4;
@@ -38,20 +38,6 @@ const CLASSES = `
   S2E1S4E2SdE2S2E1S8E2S9E1S5E3ScE3S8E3S2E1S1E1S4E1S6E1S3E1S6E2eS1cE1yS5E8S2EhS3E1S1E6S2EdS62E12ScE4S1kE8SaE6S14E8
   SuE2ScE4S2EeS9E13ScE1bS1EaS1E55S2gE8SeE42S43L1S2kLaS1L5EseS2U1ekeS2U1ekeSe1vmI6oS1e6oL1ekeS2L1ekeS2
 `;
-
-/** Scripts written without blanks between words. Bopomofo, radicals and Hangul letters are among them. */
-export const UNSPACED_SCRIPTS: readonly (readonly [from: number, to: number])[] = [
-  [0x0e00, 0x0fff], // Thai, Lao, Tibetan
-  [0x1000, 0x109f], // Myanmar
-  [0x1100, 0x11ff], // Hangul letters
-  [0x1780, 0x17ff], // Khmer
-  [0x2e80, 0x9fff], // radicals, Kana, Bopomofo, Hangul, Han
-  [0xa960, 0xa97f],
-  [0xac00, 0xd7ff], // Hangul syllables
-  [0xf900, 0xfaff], // Han, compatibility
-  [0xff66, 0xffdc], // half-width Kana and Hangul
-  [0x20000, 0x3fffd], // Han, extensions
-];
 
 const LAST_OF_BMP = 0xffff;
 
