@@ -5,15 +5,14 @@ export const memoryToolSchema = {
   description: [
     "Keep durable facts that should survive this session. What you save is injected into the system prompt of later sessions, so keep it compact.",
     "",
-    "Save without being asked when: the user corrects you or asks you to remember something; states a preference or a personal detail; you discover a fact about the environment, a project convention, an API quirk, or anything else that will still hold next month.",
-    "Preferences and corrections matter most, then facts about the environment, then procedures. The best memory is the one that spares the user from repeating themselves.",
-    "Do NOT save task progress, outcomes, work logs or TODO lists: past conversations are found with session_search. A new technique belongs in a skill.",
+    "Save without being asked when: the user corrects you or asks you to remember something; states a preference or a personal detail; you discover a fact about the environment, a convention, a quirk, or anything that will still hold next month.",
+    "Preferences and corrections matter most, then facts about the environment, then procedures.",
+    "Do NOT save task progress, outcomes, logs, TODO lists, trivia, raw dumps or temporary task state: past conversations are found with session_search. A new technique belongs in a skill.",
     "",
     "Targets: 'memory' holds your own notes (environment, conventions, lessons learned); 'user' holds who the user is (name, role, preferences, manner of speaking).",
-    "Actions: 'add' a new entry; 'replace' the entry that contains old_text; 'remove' the entry that contains old_text. old_text is a short piece that occurs in one entry only.",
-    "To change several entries, pass operations instead of action: all of them are applied, or none. The limit is tested on the result, so one call can remove stale entries and add a new one.",
-    "'search_archive' reads entries that are no longer in the prompt because they made room for newer ones: by the words in query, or the newest without one. Look there before you say that something was never noted. 'add' the text again to bring an entry back.",
-    "Skip trivia, facts that are easy to find again, raw dumps and temporary task state.",
+    "Actions: 'add' a new entry; 'replace' or 'remove' the entry that contains old_text, a short piece that occurs in one entry only.",
+    "To change several entries, pass operations instead of action: all are applied or none, and the limit is tested on the result.",
+    "'search_archive' reads entries that made room for newer ones: by the words in query, or the newest. Look there before you say that something was never noted; 'add' brings an entry back.",
   ].join("\n"),
   parameters: {
     type: "object",
@@ -32,30 +31,24 @@ export const memoryToolSchema = {
       old_text: {
         type: "string",
         description:
-          "A short piece of text that identifies one existing entry. Needed by 'replace' and 'remove', unless id is given.",
+          "A short piece of one existing entry. Needed by 'replace' and 'remove', unless id is given.",
       },
       operations: {
         type: "array",
-        description:
-          "Several changes of the target in this order, applied all together or not at all. Instead of action, content and old_text.",
+        description: "Several changes in this order, instead of action, content and old_text.",
         items: {
           type: "object",
           properties: {
-            action: { type: "string", enum: ["add", "replace", "remove"], description: "What to do." },
-            content: { type: "string", description: "The entry's text, for 'add' and 'replace'." },
-            old_text: {
-              type: "string",
-              description:
-                "A short piece of text that identifies one existing entry, for 'replace' and 'remove'.",
-            },
+            action: { type: "string", enum: ["add", "replace", "remove"] },
+            content: { type: "string" },
+            old_text: { type: "string" },
           },
           required: ["action"],
         },
       },
       id: {
         type: "string",
-        description:
-          "The id of an existing entry, from entry_ids of an earlier answer. Instead of old_text, for 'replace' and 'remove'.",
+        description: "The id of an entry, from entry_ids of an earlier answer; instead of old_text.",
       },
       query: {
         type: "string",

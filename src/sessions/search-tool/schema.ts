@@ -32,19 +32,19 @@ export function sessionSearchSchema({ summarize = false }: SessionSearchSchemaOp
 const DESCRIPTION = [
   "Search and read past conversations: everything said in earlier sessions is stored, word for word.",
   "",
-  "Use it, unasked, before you ask the user to repeat something: when they refer to earlier work ('as we did last time', 'that bug', 'where were we?'), name a person, project or decision you do not know, or when an earlier solution would help. If in doubt, search first.",
+  "Use it, unasked, before you ask the user to repeat something: when they refer to earlier work ('as we did last time', 'that bug', 'where were we?'), name a person, project or decision you do not know, or an earlier solution would help.",
   "",
   "Four shapes, chosen by the arguments you pass:",
-  "1. DISCOVERY: query. Finds the best message of each conversation. Each result has session_id, when, source, model, title, snippet (matches between >>> and <<<), match_message_id, messages (the match with up to 5 messages on each side; the match has anchor: true), bookend_start and bookend_end (how the session began and ended), messages_before and messages_after, link. Only the first result is in full; the others have detail: compact and show the match alone (SCROLL to one, or pass detail='full'). A session whose title is the query comes first, with matched_role session_title. parent_session_id names the first session of the conversation when that is another one. folded: true marks the output of an earlier session_search: read the conversation around it, not its copy. stage says how it was found: exact, strict (all words) or widened (some words, or other forms of them).",
-  "2. SCROLL: session_id and around_message_id. Shows the messages around one, all roles included. To scroll FORWARD pass the last id you see, to scroll BACKWARD the first; that boundary message comes again. Fewer messages than window in messages_before or messages_after mean that the session begins or ends there.",
+  "1. DISCOVERY: query. Finds the best message of each conversation: session_id, title, snippet (matches between >>> and <<<), match_message_id, messages (up to 5 on each side; the match has anchor: true), bookend_start and bookend_end (how the session began and ended), link. Only the first result is whole; compact ones show the match alone. folded: true is the output of an earlier session_search: read the conversation around it. stage: exact, strict (all words) or widened.",
+  "2. SCROLL: session_id and around_message_id. Shows the messages around one, all roles. To scroll FORWARD pass the last id you see, to scroll BACKWARD the first; that message comes again. Fewer than window in messages_before or messages_after: the session begins or ends there.",
   "3. READ: session_id alone. Shows the session from its beginning; of a long one the first 20 and the last 10 messages.",
-  "4. BROWSE: no query and no session_id. Lists recent sessions with title, source, times, message_count and preview.",
+  "4. BROWSE: no query and no session_id. Lists recent sessions.",
   "",
-  'Query syntax: plain words or a question are enough (all words are tried first, then some of them and other forms). For exact control: OR between words, "quoted phrase", NOT to exclude, AND, and a prefix with * (deploy*). Several short queries find more than one long one.',
-  `confidence (0 to 1) says how well a plain question is answered. When message is '${WEAK_ANSWER}', the results are only the nearest ones: do not present them as the answer. Say that nothing was found, or stay silent about them. not_searched says which messages the search could not cover.`,
+  'Query syntax: plain words or a question are enough (all words first, then some of them and other forms). For exact control: OR between words, "quoted phrase", NOT to exclude, AND, and a prefix with * (deploy*).',
+  `confidence (0 to 1): how well a plain question is answered. When message is '${WEAK_ANSWER}', do not present the results as the answer. not_searched: what the search could not cover.`,
   "A link of the form @session:<profile>/<id> is read by passing session_id='<profile>/<id>'.",
-  "The current conversation is left out, because you have it before you. When earlier parts of it were compacted away, pass scope='lineage' to search them.",
-  "Long messages are cut to keep the answer small and then carry content_truncated: true and original_content_chars. SCROLL shows more of them.",
+  "The current conversation is left out; scope='lineage' searches the parts of it that were compacted away.",
+  "Long messages are cut and then carry content_truncated: true; SCROLL shows more of them.",
 ];
 
 const WITHOUT_SUMMARIES = "No LLM is involved: what you get are the stored messages themselves.";
@@ -62,8 +62,7 @@ const PROPERTIES = {
   detail: {
     type: "string",
     enum: ["adaptive", "full"],
-    description:
-      "DISCOVERY: adaptive (default) shows the first result with its surroundings and the others in short; full shows all of them with their surroundings.",
+    description: "DISCOVERY: adaptive (default) shows the first result whole; full shows all of them whole.",
   },
   session_id: { type: "string", description: "SCROLL and READ: the session, also as <profile>/<id>." },
   around_message_id: { type: "integer", description: "SCROLL: the message to look around." },
@@ -87,7 +86,7 @@ const PROPERTIES = {
   source: {
     type: "string",
     description:
-      "Only sessions of these sources, comma-separated: cli, telegram, cron, ... Naming kanban, subagent or tool shows those otherwise hidden runs.",
+      "Only these sources, comma-separated: cli, telegram, cron, ... kanban, subagent and tool are hidden unless named.",
   },
   profile: { type: "string", description: "Look in the database of another profile (read-only)." },
 } as const;

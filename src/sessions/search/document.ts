@@ -172,6 +172,8 @@ function readable(parts: readonly string[]): string {
 // Blanks that are kept: tab, line feed, carriage return.
 const CONTROL = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]/;
 const CONTROLS = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]/g;
+/** What a terminal shows in its frame instead of in the text. */
+const WINDOW_TITLES = /\x1b\][012];[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)/g;
 /** Colours may change in the middle of a word; other sequences move the cursor. */
 const COLOURS = /\x1b\[[0-9;:]*m/g;
 const SEQUENCES = /\x1b(?:\[[0-?]*[ -/]*[@-~]|\][0-9]*;?|[@-Z\\^_])/g;
@@ -179,7 +181,7 @@ const SEQUENCES = /\x1b(?:\[[0-?]*[ -/]*[@-~]|\][0-9]*;?|[@-Z\\^_])/g;
 /** Without terminal sequences; every other control character, the zero byte among them, is a blank. */
 function withoutControls(text: string): string {
   if (!CONTROL.test(text)) return text;
-  return text.replace(COLOURS, "").replace(SEQUENCES, " ").replace(CONTROLS, " ");
+  return text.replace(WINDOW_TITLES, " ").replace(COLOURS, "").replace(SEQUENCES, " ").replace(CONTROLS, " ");
 }
 
 /** Shorter runs are keys, digests and names that somebody may look for. */
