@@ -59,7 +59,8 @@ describe.skipIf(names.length === 0).each(names)("%s.db upgrades", (name) => {
       journal_mode: answers.after.journal_mode,
     });
     // Its outdated index goes, as in its own upgrade; a new one it makes at its next open. Ours has names of its own.
-    const withoutIndex = (names: readonly string[]) => names.filter((name) => !name.startsWith("messages_fts"));
+    const withoutIndex = (names: readonly string[]) =>
+      names.filter((name) => !name.startsWith("messages_fts"));
     expect(after.tables).toEqual(expect.arrayContaining(withoutIndex(answers.after.tables)));
     expect(after.triggers).toEqual(expect.arrayContaining(withoutIndex(answers.after.triggers)));
     expect(withoutIndex(after.tables)).toEqual(after.tables);
