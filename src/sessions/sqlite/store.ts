@@ -5,6 +5,7 @@ import type { SessionStore } from "../store.ts";
 import type { StoreContext } from "./context.ts";
 import { deletionOperations } from "./deletion.ts";
 import { exportOperations } from "./export-import.ts";
+import { featuresOf } from "./features.ts";
 import { handoffOperations } from "./handoff.ts";
 import { SearchIndex } from "./index/search-index.ts";
 import { keptResultOperations } from "./kept-results.ts";
@@ -25,8 +26,6 @@ import { summaryNodeOperations } from "./summary-nodes.ts";
 import { titleOperations } from "./titles.ts";
 import { windowOperations } from "./windows.ts";
 
-const HAS_COMPACTED = "SELECT 1 FROM pragma_table_info('messages') WHERE name = 'compacted'";
-
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<SessionStore> {
   const { connection, warnings } = await openDatabase(options);
   const warn = options.onWarning ?? (() => {});
@@ -44,11 +43,12 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sess
     await index.close();
     connection.close();
   };
+  const { isToday } = await connection.read(() => featuresOf(connection));
   index.start();
   return {
     location: connection.path,
     readOnly: connection.readOnlyBecause !== undefined,
-    rules: connection.get(HAS_COMPACTED) === undefined ? "june" : "today",
+    rules: isToday ? "today" : "june",
     warnings,
     close,
     [Symbol.asyncDispose]: close,

@@ -7,7 +7,9 @@ import { Worker } from "node:worker_threads";
 import { type IndexRow, markTokens, textsOf } from "../../search/document.ts";
 import { indexText } from "../../search/tokens.ts";
 import type { Connection } from "../connection.ts";
+import { toSessionError } from "../failures.ts";
 import { documentFields, numbersIn, type SourceRow } from "./catch-up.ts";
+import { messageColumns } from "./ensure-index.ts";
 import { DOC, FTS, keyOfRow, LARGE } from "./tables.ts";
 
 /** Another process takes over after this long: the one that began may be gone. */
@@ -34,10 +36,11 @@ type Claim = {
 };
 
 /** Indexes one of them. False when there is none that this process may work on now. */
-export async function indexOneLarge(connection: Connection, columns: ReadonlySet<string>): Promise<boolean> {
+export async function indexOneLarge(connection: Connection): Promise<boolean> {
   const now = Date.now() / 1000;
-  if (connection.get(NEXT_FREE, { now }) === undefined) return false;
-  const claim = await connection.write(() => claimOne(connection, columns, now));
+  const isFree = await connection.read(() => connection.get(NEXT_FREE, { now }) !== undefined);
+  if (!isFree) return false;
+  const claim = await connection.write(() => claimOne(connection, messageColumns(connection), now));
   if (claim === undefined) return true;
   const text = await largeText(claim.row, claim.marks);
   await putAside(connection, { ...claim, text });
@@ -73,9 +76,9 @@ export async function largeText(row: IndexRow, marks: string): Promise<string> {
   return parts.filter((part) => part !== "").join(" ");
 }
 
-/** Cuts at white space, so that no word is cut; a text without any is cut between two characters. */
+/** Cuts at white space or punctuation, so that no word is cut; a text without any is cut between two characters. */
 function* slices(text: string): Generator<string> {
-  const space = /\s/g;
+  const space = /[\s\p{P}]/gu;
   for (let start = 0; start < text.length; ) {
     let end = Math.min(text.length, start + SLICE_CHARS);
     if (end < text.length) {
@@ -133,5 +136,6 @@ async function putAside(connection: Connection, { key, ticket, n, text }: Prepar
     worker.once("error", reject);
     worker.once("exit", () => reject(new Error("The thread that indexes a long message ended early.")));
   });
-  if (answer.error) throw Object.assign(new Error(answer.error.message), answer.error);
+  if (answer.error)
+    throw toSessionError(Object.assign(new Error(answer.error.message), answer.error), connection.path);
 }

@@ -84,11 +84,11 @@ export class SearchIndex {
 
   /** Builds and catches up to the end. False when the signal stopped it. */
   async finish({ signal, onProgress }: FinishOptions): Promise<boolean> {
-    const total = stateOf(this.#connection.db)?.todo ?? 0;
+    const total = await this.#todo();
     while (this.#hasWork()) {
       if (signal?.aborted) return false;
       if (await this.#step()) break;
-      onProgress?.(total - (stateOf(this.#connection.db)?.todo ?? 0), total);
+      onProgress?.(total - (await this.#todo()), total);
       await nextTurn();
     }
     return !signal?.aborted;
@@ -163,14 +163,15 @@ export class SearchIndex {
       } catch (cause) {
         if (!isLocked(cause)) throw cause;
         // What is queued is overlaid; what was never indexed is worth waiting for.
-        if (what === "queue" || !(await this.#isBuilding())) return;
+        if (what === "queue" || (await this.#todo()) === 0) return;
       }
       await nextTurn();
     }
   }
 
-  #isBuilding(): Promise<boolean> {
-    return this.#connection.read(() => (stateOf(this.#connection.db)?.todo ?? 0) > 0);
+  /** Messages up to this id are still to be indexed. */
+  #todo(): Promise<number> {
+    return this.#connection.read(() => stateOf(this.#connection.db)?.todo ?? 0);
   }
 
   /** Without taking the write lock. */
@@ -196,7 +197,7 @@ export class SearchIndex {
       remedyFor: (cause) => (isOwnFault(cause) ? () => remakeIndex(connection.db) : undefined),
     });
     if (!isDone || what === "queue") return isDone;
-    const hasIndexed = await indexOneLarge(connection, messageColumns(connection));
+    const hasIndexed = await indexOneLarge(connection);
     if (hasIndexed) return false;
     return true;
   }
