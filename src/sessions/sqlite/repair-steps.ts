@@ -2,8 +2,7 @@
 // own, gentle ones first. Each is rehearsed on a copy before it is done to the file.
 import { DatabaseSync } from "node:sqlite";
 import type { Problem } from "./damage.ts";
-import { remakeIndex } from "./index/ensure-index.ts";
-import { holdersOf } from "./salvage/alone.ts";
+import { otherHolders } from "./holders.ts";
 import { indexFamily, isSearchTable } from "./salvage/objects.ts";
 import { openForSurgery, patiently, schemaCookie } from "./surgery.ts";
 
@@ -190,7 +189,7 @@ export async function apply(step: Step, file: string, expectedCookie?: number): 
 function isUsedByLaterProgram(file: string): boolean {
   try {
     using db = openForSurgery(file);
-    return isLaterFile(db) && (holdersOf(file) ?? []).some(({ pid }) => pid !== process.pid);
+    return isLaterFile(db) && otherHolders(file).length > 0;
   } catch {
     return true; // a schema that cannot be read is not going to be vacuumed
   }
@@ -212,12 +211,4 @@ function editSchema(sql: string, file: string, expectedCookie: number | undefine
     if (db.isTransaction) db.exec("ROLLBACK");
     throw cause;
   }
-}
-
-/** Empties our index; the next writable open fills it again from the messages. */
-export function emptySearchIndex(file: string): void {
-  using db = new DatabaseSync(file, { timeout: 50 });
-  db.exec("BEGIN IMMEDIATE");
-  remakeIndex(db);
-  db.exec("COMMIT");
 }
