@@ -35,8 +35,9 @@ function rootOf(path: string, table: string): { page: number; size: number } {
   return surgery(path, (db) => {
     db.exec("PRAGMA wal_checkpoint(TRUNCATE)"); // or the log would give the old page back
     const row = db.prepare("SELECT rootpage FROM sqlite_master WHERE name = ?").get(table);
+    if (row === undefined) throw new Error(`${path} has no ${table}`);
     return {
-      page: Number(row?.rootpage),
+      page: Number(row.rootpage),
       size: Number(db.prepare("PRAGMA page_size").get()?.page_size),
     };
   });

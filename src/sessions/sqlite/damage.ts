@@ -163,7 +163,8 @@ function indexCounts(todo: number): readonly string[] {
       AND NOT (EXISTS (SELECT 1 FROM ${DOC} WHERE key = ${key}) AND ${hasDocument(key)})`,
     `SELECT COUNT(*) AS n FROM ${DOC} d WHERE NOT (${isWaiting("d.key")})
       AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.id = (d.key & 4294967295) AND ${key} = d.key)`,
-    `SELECT COUNT(*) AS n FROM ${FTS}_docsize WHERE id NOT IN (SELECT key FROM ${DOC})`,
+    `SELECT COUNT(*) AS n FROM ${FTS}_docsize f WHERE NOT EXISTS (SELECT 1 FROM ${DOC} WHERE key = f.id)
+      AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.id = (f.id & 4294967295) AND ${key} = f.id)`,
   ];
 }
 

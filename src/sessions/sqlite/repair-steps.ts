@@ -3,7 +3,7 @@
 import { DatabaseSync } from "node:sqlite";
 import type { Problem } from "./damage.ts";
 import { otherHolders } from "./holders.ts";
-import { indexFamily, isSearchTable } from "./salvage/objects.ts";
+import { classOfTable, indexFamily, isSearchTable } from "./salvage/objects.ts";
 import { openForSurgery, patiently, schemaCookie } from "./surgery.ts";
 
 export type RepairStrategy =
@@ -35,7 +35,7 @@ const DROP_FTS = `
   )
 `;
 
-// What optimize has built so far of a second index. It is made of the same text as the first and can start again.
+// What `optimize` of 0.1.0 and 0.2.0 has built so far of a second index.
 const DROP_HALF_BUILT = `DELETE FROM sqlite_master WHERE name GLOB 'hermes_memory_new_*' OR name GLOB 'hermes_memory_build*'`;
 
 // Every table of ours that is made from others, with its indexes, views and triggers. The next open makes them again.
@@ -83,10 +83,13 @@ export function stepsFor(problems: readonly Problem[], { indexes, isLater }: Kno
     else if (kinds.has("keys")) steps.push({ strategy: "add_sessions", after });
     return steps;
   }
-  // In a file that a later original uses, its index goes only when nothing of ours was the reason.
+  if (isRowLost(problems, indexes)) return [];
+  // The original's index goes only when nothing else was the reason. Indexes of later files are not ours to know.
   const drops = isLater
-    ? [[DROP_OWN], [DROP_OWN, DROP_FTS]]
+    ? [[DROP_OWN], [DROP_FTS], [DROP_OWN, DROP_FTS]]
     : [
+        [DROP_OWN],
+        [DROP_INDEXES],
         [DROP_FTS, DROP_HALF_BUILT],
         [DROP_FTS, DROP_OWN],
         [DROP_FTS, DROP_OWN, DROP_INDEXES],
@@ -100,6 +103,20 @@ export function stepsFor(problems: readonly Problem[], { indexes, isLater }: Kno
       after: TIDY_UP,
     })),
   ];
+}
+
+/** Pages of a table with rows of its own are damaged: nothing that can be dropped heals that. */
+function isRowLost(problems: readonly Problem[], indexes: readonly IndexDeclaration[]): boolean {
+  const isIndex = (name: string) =>
+    name.startsWith("sqlite_autoindex_") || indexes.some((index) => index.name === name);
+  return problems.some(
+    ({ kind, object }) =>
+      kind === "pages" &&
+      object !== undefined &&
+      object !== "sqlite_schema" &&
+      !isIndex(object) &&
+      classOfTable(object) !== "derived",
+  );
 }
 
 export type IndexDeclaration = { readonly name: string; readonly sql: string };
