@@ -170,13 +170,11 @@ describe("hermes sessions repair", () => {
     }
     {
       using db = new DatabaseSync(path);
-      db.exec(
-        "INSERT INTO messages_fts(messages_fts, rowid, content) VALUES('delete', 1, 'the harbour crane')",
-      );
+      db.exec("DELETE FROM hermes_memory_doc WHERE key = (SELECT min(key) FROM hermes_memory_doc)");
     }
     const checked = await runHermes(["sessions", "repair", "--check-only"], { home });
     expect(checked.code).toBe(1);
-    expect(checked.stdout).toContain("the search index does not match the messages");
+    expect(checked.stdout).toContain("1 message(s) are not in the search index");
     expect((await runHermes(["sessions", "repair"], { home })).code).toBe(0);
     expect((await runHermes(["sessions", "repair", "--check-only"], { home })).code).toBe(0);
   });

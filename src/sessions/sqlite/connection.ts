@@ -92,8 +92,8 @@ export class Connection {
   }
 
   /** Everything `work` reads comes from one moment. */
-  read<T>(work: () => T): Promise<T> {
-    return this.#attempt("BEGIN", work);
+  read<T>(work: () => T, options: Pick<WriteOptions, "remedyFor"> = {}): Promise<T> {
+    return this.#attempt("BEGIN", work, options);
   }
 
   /** One transaction. `work` may run more than once, so it must not change anything outside the database. */
@@ -156,6 +156,8 @@ export class Connection {
     } catch (cause) {
       // A full disk makes SQLite roll back by itself.
       if (this.db.isTransaction) this.run("ROLLBACK");
+      // A statement that failed tells its error once more when it is used again.
+      if (!isBusy(cause)) this.#statements.clear();
       throw cause;
     }
   }

@@ -142,7 +142,8 @@ function ensureTitleIndex(db: DatabaseSync): string[] {
   return [`${cleared} session(s) had a title that an older session has too; the newer ones lost it.`];
 }
 
-function ensureActivity(db: DatabaseSync): void {
+/** Inside a write transaction. */
+export function ensureActivity(db: DatabaseSync): void {
   const found = readSchema(db);
   const objects = activityObjects(hasActivity(db));
   if (objects.every((object) => isAsWanted(found, object))) return;

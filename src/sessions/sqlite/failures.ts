@@ -21,6 +21,11 @@ export function sqliteCode(cause: unknown): number | undefined {
   return typeof cause.errcode === "number" ? cause.errcode : undefined;
 }
 
+/** SQLite's own error, when it is behind one of ours. */
+export function sqliteCause(cause: unknown): unknown {
+  return cause instanceof HermesError && cause.cause !== undefined ? cause.cause : cause;
+}
+
 export function isBusy(cause: unknown): boolean {
   const code = primaryCode(cause);
   return code === BUSY || code === LOCKED;
@@ -30,6 +35,11 @@ export function isBusy(cause: unknown): boolean {
 export function isStaleSchema(cause: unknown): boolean {
   const code = primaryCode(cause);
   return code === SCHEMA || (code === ERROR && /no such table|no such column/.test(describeCause(cause)));
+}
+
+/** Pages, the schema, or a full-text index. */
+export function isCorrupt(cause: unknown): boolean {
+  return primaryCode(cause) === CORRUPT;
 }
 
 /** A full-text index contradicts itself; the pages of the file need not be damaged. */

@@ -7,10 +7,12 @@ import type { Connection } from "./connection.ts";
 import { type StoreContext, seconds } from "./context.ts";
 import { judge, problemTexts } from "./damage.ts";
 import type { DeletionOperations } from "./deletion.ts";
+import { isCorrupt, sqliteCause } from "./failures.ts";
 import { featuresOf } from "./features.ts";
+import { otherHolders } from "./holders.ts";
 import { isUsable, stateOf } from "./index/ensure-index.ts";
 import { FTS } from "./index/tables.ts";
-import { otherHolders } from "./other-holders.ts";
+import { indexRemedy } from "./remedies.ts";
 import { readMeta, setMeta } from "./sessions.ts";
 import { HIDE_ORPHANS } from "./upgrade.ts";
 
@@ -110,8 +112,8 @@ export function maintenanceOperations(
     // Where the original's index goes by that mark, sessions with messages must not get one.
     hideOrphanedDelegates: () =>
       connection.write(() => (featuresOf(connection).isToday ? 0 : connection.run(HIDE_ORPHANS).changes)),
-    stats: () =>
-      connection.read(() => {
+    stats: async () => {
+      const counted = await connection.read(() => {
         const totals = connection.get<Totals>(TOTALS);
         const sources = connection
           .all<{ source: string; sessions: number }>(SOURCES)
@@ -122,10 +124,10 @@ export function maintenanceOperations(
           messages: totals?.messages ?? 0,
           oldestStartedAt: totals?.oldest ?? null,
           sources,
-          bytes: fileBytes(connection.path),
-          index: stateOfIndex(connection),
         };
-      }),
+      });
+      return { ...counted, bytes: fileBytes(connection.path), index: await stateOfIndex(connection) };
+    },
   };
 }
 
@@ -147,9 +149,16 @@ export async function databaseBytes(connection: Connection): Promise<number> {
   });
 }
 
-function stateOfIndex(connection: Connection): StoreStats["index"] {
-  if (!isUsable(connection.db)) return "missing";
-  return (stateOf(connection.db)?.todo ?? 0) > 0 ? "building" : "ready";
+async function stateOfIndex(connection: Connection): Promise<StoreStats["index"]> {
+  try {
+    return await connection.read(() => {
+      if (!isUsable(connection.db)) return "missing";
+      return (stateOf(connection.db)?.todo ?? 0) > 0 ? "building" : "ready";
+    });
+  } catch (cause) {
+    if (isCorrupt(sqliteCause(cause))) return "missing"; // as good as: this handle may not make it anew
+    throw cause;
+  }
 }
 
 /** Merges our index into one piece, a few pages at a time. How many indexes of ours there are: one, or none. */
@@ -159,11 +168,14 @@ export async function mergeIndex(connection: Connection, signal?: AbortSignal): 
   const merge = `INSERT INTO ${FTS}(${FTS}, rank) VALUES('merge', :pages)`;
   let pages = -PAGES_PER_MERGE; // negative once: begin to merge everything, not only what is due
   for (let isDone = false; !isDone && !signal?.aborted; pages = PAGES_PER_MERGE) {
-    isDone = await connection.write(() => {
-      const before = totalChanges(connection);
-      connection.run(merge, { pages });
-      return totalChanges(connection) - before < 2; // FTS5's own sign that nothing is left to merge
-    });
+    isDone = await connection.write(
+      () => {
+        const before = totalChanges(connection);
+        connection.run(merge, { pages });
+        return totalChanges(connection) - before < 2; // FTS5's own sign that nothing is left to merge
+      },
+      { remedyFor: (cause) => indexRemedy(connection, cause) },
+    );
   }
   return 1;
 }

@@ -17,12 +17,14 @@ import { sessionError } from "../errors.ts";
 import { rememberOpenFailure } from "../unavailable.ts";
 import { BUSY_TIMEOUT_MS, Connection, LOG_LIMIT_BYTES } from "./connection.ts";
 import { ensureSchema, hasFts5, isCurrent } from "./ensure-schema.ts";
-import { sqliteCode, toSessionError } from "./failures.ts";
+import { isCorrupt, sqliteCause, sqliteCode, toSessionError } from "./failures.ts";
 import { setJournalMode } from "./journal-mode.ts";
 import type { OpenOptions } from "./options.ts";
+import { mendOwnTables } from "./own-damage.ts";
 import { remedyFor } from "./remedies.ts";
 import { isMalformed, repairDatabase } from "./repair.ts";
 import { standIns } from "./stand-ins.ts";
+import { patiently } from "./surgery.ts";
 import { disarmForeignTokenizer, hasForeignTokenizer, judgeAccess, tryWriting } from "./write-access.ts";
 
 export type OpenedDatabase = { readonly connection: Connection; readonly warnings: readonly string[] };
@@ -45,7 +47,7 @@ const repaired = new Set<string>();
 
 async function openWritable(options: OpenOptions): Promise<OpenedDatabase> {
   try {
-    return await openAndPrepare(options);
+    return await openMended(options);
   } catch (cause) {
     const file = realFile(options.path);
     if (!isDamage(cause) || repaired.has(file)) throw cause;
@@ -64,6 +66,21 @@ async function openWritable(options: OpenOptions): Promise<OpenedDatabase> {
     const opened = await openAndPrepare(options);
     const kept = report.backup_path === null ? "" : ` The damaged file is kept as ${report.backup_path}.`;
     const note = `${options.path} was damaged and has been repaired (${report.strategy}).${kept}`;
+    return { ...opened, warnings: [note, ...opened.warnings] };
+  }
+}
+
+/** Tables of ours that hold nothing of their own are made anew at once. The file is not copied for that. */
+async function openMended(options: OpenOptions): Promise<OpenedDatabase> {
+  const { path } = options;
+  try {
+    return await openAndPrepare(options);
+  } catch (cause) {
+    if (!isCorrupt(sqliteCause(cause))) throw cause;
+    const isMended = await patiently(() => mendOwnTables(path, { cause }));
+    const opened = await openAndPrepare(options); // also when another process has mended it meanwhile
+    if (!isMended) return opened;
+    const note = `The search index in ${path} was damaged and is being built again from the messages. Pages it no longer uses stay in the file until 'hermes sessions repair' gives them back.`;
     return { ...opened, warnings: [note, ...opened.warnings] };
   }
 }

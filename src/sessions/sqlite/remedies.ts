@@ -1,9 +1,10 @@
-// Failures of a write that come from another program's index in the same file, and what is done before the write is tried
-// a second time.
+// Failures of a write that come from an index in the same file, ours or another program's, and what is done before the
+// write is tried a second time.
 import { sessionError } from "../errors.ts";
 import type { Connection, Remedy } from "./connection.ts";
 import { UPSTREAM_INDEXES, versionOf } from "./ensure-schema.ts";
-import { isCorruptIndex } from "./failures.ts";
+import { isCorrupt, isCorruptIndex } from "./failures.ts";
+import { mendOwnTables } from "./own-damage.ts";
 import { SCHEMA_VERSION } from "./schema.ts";
 import { disarmForeignTokenizer, isMissingTokenizer } from "./write-access.ts";
 
@@ -19,7 +20,12 @@ export function remedyFor(connection: Connection, cause: unknown): Remedy | unde
   const { db, path } = connection;
   // A process of upstream's that has the tokenizer opened the file meanwhile and put its triggers back.
   if (isMissingTokenizer(cause)) return () => disarmForeignTokenizer(db);
-  if (!isCorruptIndex(cause)) return undefined;
+  if (!isCorruptIndex(cause)) {
+    if (!isCorrupt(cause) || connection.readOnlyBecause !== undefined) return undefined;
+    // Our triggers write to tables of ours. Another process may have mended them meanwhile: the write is tried again anyway.
+    mendOwnTables(path, { cause });
+    return () => {};
+  }
   if (versionOf(db) <= SCHEMA_VERSION) return () => rebuildOriginalIndexes(connection);
   throw sessionError(
     "session-db-unavailable",
@@ -29,6 +35,13 @@ export function remedyFor(connection: Connection, cause: unknown): Remedy | unde
       cause,
     },
   );
+}
+
+/** For work on our own index alone: it is made anew when SQLite calls it malformed. */
+export function indexRemedy({ path }: Connection, cause: unknown): Remedy | undefined {
+  if (!isCorrupt(cause)) return undefined;
+  mendOwnTables(path, { cause, isIndexWrong: isCorruptIndex(cause) });
+  return () => {};
 }
 
 function rebuildOriginalIndexes(connection: Connection): void {

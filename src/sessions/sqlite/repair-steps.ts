@@ -2,9 +2,8 @@
 // own, gentle ones first. Each is rehearsed on a copy before it is done to the file.
 import { DatabaseSync } from "node:sqlite";
 import type { Problem } from "./damage.ts";
-import { remakeIndex } from "./index/ensure-index.ts";
-import { holdersOf } from "./salvage/alone.ts";
-import { indexFamily, isSearchTable } from "./salvage/objects.ts";
+import { otherHolders } from "./holders.ts";
+import { classOfTable, indexFamily, isSearchTable } from "./salvage/objects.ts";
 import { openForSurgery, patiently, schemaCookie } from "./surgery.ts";
 
 export type RepairStrategy =
@@ -36,7 +35,7 @@ const DROP_FTS = `
   )
 `;
 
-// What optimize has built so far of a second index. It is made of the same text as the first and can start again.
+// What `optimize` of 0.1.0 and 0.2.0 has built so far of a second index.
 const DROP_HALF_BUILT = `DELETE FROM sqlite_master WHERE name GLOB 'hermes_memory_new_*' OR name GLOB 'hermes_memory_build*'`;
 
 // Every table of ours that is made from others, with its indexes, views and triggers. The next open makes them again.
@@ -84,10 +83,13 @@ export function stepsFor(problems: readonly Problem[], { indexes, isLater }: Kno
     else if (kinds.has("keys")) steps.push({ strategy: "add_sessions", after });
     return steps;
   }
-  // In a file that a later original uses, its index goes only when nothing of ours was the reason.
+  if (isRowLost(problems, indexes)) return [];
+  // The original's index goes only when nothing else was the reason. Indexes of later files are not ours to know.
   const drops = isLater
-    ? [[DROP_OWN], [DROP_OWN, DROP_FTS]]
+    ? [[DROP_OWN], [DROP_FTS], [DROP_OWN, DROP_FTS]]
     : [
+        [DROP_OWN],
+        [DROP_INDEXES],
         [DROP_FTS, DROP_HALF_BUILT],
         [DROP_FTS, DROP_OWN],
         [DROP_FTS, DROP_OWN, DROP_INDEXES],
@@ -101,6 +103,20 @@ export function stepsFor(problems: readonly Problem[], { indexes, isLater }: Kno
       after: TIDY_UP,
     })),
   ];
+}
+
+/** Pages of a table with rows of its own are damaged: nothing that can be dropped heals that. */
+function isRowLost(problems: readonly Problem[], indexes: readonly IndexDeclaration[]): boolean {
+  const isIndex = (name: string) =>
+    name.startsWith("sqlite_autoindex_") || indexes.some((index) => index.name === name);
+  return problems.some(
+    ({ kind, object }) =>
+      kind === "pages" &&
+      object !== undefined &&
+      object !== "sqlite_schema" &&
+      !isIndex(object) &&
+      classOfTable(object) !== "derived",
+  );
 }
 
 export type IndexDeclaration = { readonly name: string; readonly sql: string };
@@ -190,7 +206,7 @@ export async function apply(step: Step, file: string, expectedCookie?: number): 
 function isUsedByLaterProgram(file: string): boolean {
   try {
     using db = openForSurgery(file);
-    return isLaterFile(db) && (holdersOf(file) ?? []).some(({ pid }) => pid !== process.pid);
+    return isLaterFile(db) && otherHolders(file).length > 0;
   } catch {
     return true; // a schema that cannot be read is not going to be vacuumed
   }
@@ -212,12 +228,4 @@ function editSchema(sql: string, file: string, expectedCookie: number | undefine
     if (db.isTransaction) db.exec("ROLLBACK");
     throw cause;
   }
-}
-
-/** Empties our index; the next writable open fills it again from the messages. */
-export function emptySearchIndex(file: string): void {
-  using db = new DatabaseSync(file, { timeout: 50 });
-  db.exec("BEGIN IMMEDIATE");
-  remakeIndex(db);
-  db.exec("COMMIT");
 }

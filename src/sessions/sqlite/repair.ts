@@ -8,15 +8,10 @@ import { describeCause, errnoCode, randomHex } from "../../lib/index.ts";
 import { describeLoss, type LostRows } from "../loss.ts";
 import { census, fileBehind, type Judgement, judge, type Problem, problemTexts } from "./damage.ts";
 import { copyDatabase, freeName, keepCopy, removeParts } from "./database-copy.ts";
-import {
-  apply,
-  emptySearchIndex,
-  knownSchema,
-  type RepairStrategy,
-  type Step,
-  stepsFor,
-} from "./repair-steps.ts";
-import { type Holder, holdRepairLocks, replaceDatabase } from "./salvage/alone.ts";
+import type { Holder } from "./holders.ts";
+import { mendOwnTables } from "./own-damage.ts";
+import { apply, knownSchema, type RepairStrategy, type Step, stepsFor } from "./repair-steps.ts";
+import { holdRepairLocks, replaceDatabase } from "./salvage/alone.ts";
 import { salvageInto } from "./salvage/salvage-copy.ts";
 import { patiently } from "./surgery.ts";
 
@@ -121,7 +116,7 @@ async function underLocks(work: Work, found: Damaged): Promise<RepairReport> {
 }
 
 async function heal(work: Work, found: Damaged): Promise<RepairReport> {
-  const wrong = await healIndex(work.file, found);
+  const wrong = await healOwnTables(work.file, found);
   if (wrong.kind === "sound") return sound(wrong, "rebuild_index");
   let backup: string | null = null;
   let outcome: RepairReport;
@@ -137,14 +132,16 @@ async function heal(work: Work, found: Damaged): Promise<RepairReport> {
   return { ...outcome, backup_path: outcome.backup_path ?? backup };
 }
 
-/** A search index that does not match is built anew at the next open; that needs no backup. What is left afterwards. */
-async function healIndex(file: string, found: Damaged): Promise<Judgement & { kind: "sound" | "damaged" }> {
-  if (!found.problems.some(({ kind }) => kind === "index")) return found;
-  try {
-    await patiently(() => emptySearchIndex(file));
-  } catch {
-    return found; // its pages are broken too; the steps below drop it
-  }
+/** Tables of ours that hold nothing of their own are made anew; that needs no backup. What is left afterwards. */
+async function healOwnTables(
+  file: string,
+  found: Damaged,
+): Promise<Judgement & { kind: "sound" | "damaged" }> {
+  const isIndexWrong = found.problems.some(({ kind }) => kind === "index");
+  const isOurs = found.problems.some(({ text }) => text.includes("hermes_memory_"));
+  if (!isIndexWrong && !isOurs) return found;
+  const cause = found.problems.map(({ text }) => text).join("\n");
+  if (!(await patiently(() => mendOwnTables(file, { cause, isIndexWrong })))) return found;
   const after = await judge(file);
   return after.kind === "unusable" ? found : after;
 }

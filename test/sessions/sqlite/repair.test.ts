@@ -23,6 +23,7 @@ import {
 import { startScript } from "../../fakes/child.ts";
 import { makeOldDatabase } from "../../fakes/old-database.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
+import { upgradeToToday } from "../../fakes/today-file.ts";
 
 const SESSIONS = 7;
 const MESSAGES = 11;
@@ -48,6 +49,16 @@ async function ownFile(): Promise<string> {
   await store.appendMessage("one", { role: "user", content: [{ type: "text", text: "velvetanchor" }] });
   await store.appendMessage("one", { role: "user", content: "琥珀灯塔" });
   return path;
+}
+
+const OWN_WORDS = ["quartzwharf", "velvetanchor", "琥珀灯塔"];
+
+function sessionIn(path: string): string {
+  const [row] = rows(
+    path,
+    "SELECT id FROM sessions WHERE end_reason IS NULL AND parent_session_id IS NULL ORDER BY id DESC",
+  );
+  return (row as { id: string }).id;
 }
 
 function failureOf(path: string): unknown {
@@ -84,17 +95,19 @@ function expectAllRows(path: string): void {
   expect(rows(path, "SELECT note FROM messages_fts_notes")).toEqual([{ note: "kept, too" }]);
 }
 
-function expectSoundIndex(path: string): void {
-  using db = new DatabaseSync(path);
-  for (const table of ["messages_fts", "messages_fts_trigram"])
-    db.exec(`INSERT INTO ${table}(${table}, rank) VALUES('integrity-check', 1)`);
-  expect(
-    db
-      .prepare("PRAGMA integrity_check")
-      .all()
-      .map((row) => row.integrity_check),
-  ).toEqual(["ok"]);
+/** The store opens without a word, writes, finds what was there and what is new, and is sound. */
+async function expectToWork(path: string, session: string, words: readonly string[]): Promise<void> {
+  await using store = await openSessionStore({ path });
+  expect(store.warnings).toEqual([]);
+  const before = await store.messageCount();
+  await store.appendMessage(session, { role: "user", content: "the tinberryquay is new" });
+  expect(await store.messageCount()).toBe(before + 1);
+  for (const word of [...words, "tinberryquay"])
+    expect([word, (await store.search(word)).hits.length]).toEqual([word, 1]);
+  expect(await store.checkHealth()).toEqual({ ok: true, problems: [], indexChecked: true });
 }
+
+const OLD_WORDS = ["quartzwharf", "mossbridge", "velvetanchor"];
 
 describe("repairing a database", () => {
   it("leaves a sound file alone and says that it is sound", async () => {
@@ -137,7 +150,7 @@ describe("repairing a database", () => {
   );
 
   it.each(["messages_fts", "messages_fts_trigram_config", "messages_fts_update"])(
-    "drops the search index when the schema row of %s is nonsense, and the next open builds it anew",
+    "drops the original's index when the schema row of %s is nonsense, and search works without it",
     async (name) => {
       const path = oldFile();
       spoilDeclaration(path, name);
@@ -145,13 +158,7 @@ describe("repairing a database", () => {
       expect(await repairDatabase(path)).toMatchObject({ repaired: true, strategy: "drop_fts_rebuild" });
       expectAllRows(path);
       expect(names(path, "messages_fts*")).toEqual(["messages_fts_notes"]);
-      await (await openSessionStore({ path })).close();
-      expectAllRows(path);
-      expectSoundIndex(path);
-      for (const word of ["quartzwharf", "mossbridge", "velvetanchor"])
-        expect(rows(path, `SELECT rowid FROM messages_fts WHERE messages_fts MATCH '${word}'`)).toHaveLength(
-          1,
-        );
+      await expectToWork(path, sessionIn(path), OLD_WORDS);
     },
   );
 
@@ -165,55 +172,46 @@ describe("repairing a database", () => {
     expect(await repairDatabase(path, { checkOnly: true })).toMatchObject({ healthy: false });
     expect(await repairDatabase(path)).toMatchObject({ repaired: true, strategy });
     expectAllRows(path);
-    await (await openSessionStore({ path })).close();
-    expectSoundIndex(path);
+    await expectToWork(path, sessionIn(path), OLD_WORDS);
     expect(names(path, "idx_messages_session")).toHaveLength(1);
+    // What can be read of the original's index stays.
+    const isKept = (table: string) => names(path, table).length === 1;
+    expect(isKept("messages_fts")).toBe(name === "idx_messages_session");
+    expect(isKept("messages_fts_trigram")).toBe(name !== "messages_fts_config"); // the schema cannot be read then
   });
 
-  it("keeps our own tables and views, and the store works with them afterwards", async () => {
-    const path = await ownFile();
+  it("keeps the original's index when an index of a table is what is nonsense", async () => {
+    const path = oldFile();
+    spoilDeclaration(path, "idx_sessions_source");
+    expect(await repairDatabase(path)).toMatchObject({ repaired: true });
+    expectAllRows(path);
+    expect(names(path, "messages_fts*")).toEqual(
+      expect.arrayContaining(["messages_fts", "messages_fts_trigram"]),
+    );
+    await expectToWork(path, sessionIn(path), OLD_WORDS);
+  });
+
+  it("keeps our own tables when the original's index is nonsense", async () => {
+    const path = oldFile();
+    await expectToWork(path, sessionIn(path), OLD_WORDS);
     const own = names(path, "hermes_memory_*");
     const activity = rows(path, "SELECT * FROM hermes_memory_activity");
     expect(own.length).toBeGreaterThan(5);
     spoilDeclaration(path, "messages_fts");
-    expect(await repairDatabase(path)).toMatchObject({
-      repaired: true,
-      strategy: "drop_fts_rebuild",
-      sessions: 1,
-    });
+    expect(await repairDatabase(path)).toMatchObject({ repaired: true, strategy: "drop_fts_rebuild" });
     expect(names(path, "hermes_memory_*")).toEqual(own);
     expect(rows(path, "SELECT * FROM hermes_memory_activity")).toEqual(activity);
     await using store = await openSessionStore({ path });
-    expect((await store.stats()).index).toBe("compact");
-    await store.appendMessage("one", { role: "user", content: "mossbridge" });
-    expect(await store.messageCount("one")).toBe(4);
-    expect(await store.checkHealth()).toMatchObject({ ok: true, problems: [] });
-    for (const word of ["quartzwharf", "velvetanchor", "mossbridge"])
-      expect(rows(path, `SELECT rowid FROM messages_fts WHERE messages_fts MATCH '${word}'`)).toHaveLength(1);
-    expect(
-      rows(path, "SELECT rowid FROM messages_fts_trigram WHERE messages_fts_trigram MATCH '琥珀灯'"),
-    ).toHaveLength(1);
+    expect((await store.stats()).index).toBe("ready");
+    for (const word of OLD_WORDS) expect((await store.search(word)).hits).toHaveLength(1);
   });
 
-  it.each([
-    ["the index in use", "messages_fts_data"],
-    ["the index being built", "hermes_memory_new_words_data"],
-  ])("starts with a new index when %s breaks in the middle of a conversion", async (_what, table) => {
-    const path = oldFile();
-    {
-      await using store = await openSessionStore({ path });
-      const stop = new AbortController();
-      await store.optimize({ signal: stop.signal, onProgress: () => stop.abort() });
-      expect((await store.stats()).index).toBe("converting");
-    }
-    overwritePages(path, table);
-    expect(await repairDatabase(path)).toMatchObject({ repaired: true, strategy: "drop_fts_rebuild" });
-    expectAllRows(path);
-    await using store = await openSessionStore({ path });
-    expect((await store.stats()).index).toBe("compact");
-    using db = new DatabaseSync(path);
-    db.exec("UPDATE messages SET content = 'mossbridge' WHERE id IN (1, 11)");
-    expectSoundIndex(path);
+  it("makes our index anew when its pages are damaged, and finds every message again", async () => {
+    const path = await ownFile();
+    overwritePages(path, "hermes_memory_fts_data");
+    expect(await repairDatabase(path, { checkOnly: true })).toMatchObject({ healthy: false });
+    expect(await repairDatabase(path)).toMatchObject({ repaired: true, healthy: true, sessions: 1 });
+    await expectToWork(path, "one", OWN_WORDS);
   });
 
   it("keeps what is only in the log of a program that was killed", async () => {
@@ -310,25 +308,36 @@ describe("repairing a database", () => {
     expect(namesBeside(path)).toEqual(["state.db"]);
   });
 
-  it("does not take an index that contradicts itself for a damaged file, and rebuilds it", async () => {
+  it("does not take the original's index for damaged when it contradicts itself: versions of SQLite disagree about it", async () => {
     const path = oldFile();
-    spoilIndexContent(path);
-    const complaints = rows(path, "PRAGMA integrity_check");
-    expect(complaints).toEqual([{ integrity_check: expect.stringContaining("FTS5") }]);
+    spoilIndexContent(path, "messages_fts");
+    expect(rows(path, "PRAGMA integrity_check")).toEqual([
+      { integrity_check: expect.stringContaining("FTS5") },
+    ]);
+    const before = readFileSync(path);
     expect(await repairDatabase(path, { checkOnly: true })).toMatchObject({ healthy: true });
     expect(await repairDatabase(path)).toMatchObject({ repaired: true, healthy: true, backup_path: null });
-    expectSoundIndex(path);
+    expect(readFileSync(path)).toEqual(before);
+    await expectToWork(path, sessionIn(path), OLD_WORDS);
   });
 
-  it("rebuilds an index that does not fit the messages", async () => {
+  it("rebuilds our index when it does not fit the messages, without a backup", async () => {
     const path = await ownFile();
-    using db = new DatabaseSync(path);
-    db.exec("DROP TRIGGER messages_fts_update; UPDATE messages SET content = 'mossbridge' WHERE id = 1");
-    expect(await repairDatabase(path)).toMatchObject({ repaired: true, healthy: true, backup_path: null });
-    expectSoundIndex(path);
-    expect(rows(path, "SELECT rowid FROM messages_fts WHERE messages_fts MATCH 'mossbridge'")).toHaveLength(
-      1,
-    );
+    {
+      using db = new DatabaseSync(path);
+      db.exec("DELETE FROM hermes_memory_doc WHERE key = (SELECT min(key) FROM hermes_memory_doc)");
+    }
+    expect(await repairDatabase(path, { checkOnly: true })).toMatchObject({
+      healthy: false,
+      problems: ["1 message(s) are not in the search index"],
+    });
+    expect(await repairDatabase(path)).toMatchObject({
+      repaired: true,
+      healthy: true,
+      strategy: "rebuild_index",
+      backup_path: null,
+    });
+    await expectToWork(path, "one", OWN_WORDS);
   });
 
   it("does not touch a file that is no database", async () => {
@@ -431,8 +440,11 @@ describe("opening a damaged database", () => {
   it.each([
     ["a second schema row", (path: string) => duplicateSchemaRow(path, "messages_fts")],
     ["a schema row that is nonsense", (path: string) => spoilDeclaration(path, "messages_fts")],
+    ["a schema row of ours that is nonsense", (path: string) => spoilDeclaration(path, "hermes_memory_fts")],
+    ["a page of ours that is damaged", (path: string) => overwritePages(path, "hermes_memory_state")],
   ])("works in three processes at the same moment (%s)", async (_what, damage) => {
     const path = oldFile();
+    await (await openSessionStore({ path })).close();
     damage(path);
     const children = [1, 2, 3].map(() => startScript("open-store.ts", [path]));
     for (const child of children) expect(await child.nextLine()).toBe("ready");
@@ -442,8 +454,9 @@ describe("opening a damaged database", () => {
       expect(JSON.parse(line)).toMatchObject({ readOnly: false, messages: MESSAGES });
     }
     expectAllRows(path);
-    expectSoundIndex(path);
     expect(namesBeside(path).filter((name) => name.includes(".repair-"))).toEqual([]);
+    await repairDatabase(path); // gives back the pages that were given up
+    await expectToWork(path, sessionIn(path), OLD_WORDS);
   });
 
   it("tries once per process, then reports the damage; rows are only given up by the command", async () => {
@@ -468,13 +481,63 @@ describe("opening a damaged database", () => {
     expect(namesBeside(path)).toEqual(["state.db"]);
   });
 
-  it("does not mind an index that contradicts itself", async () => {
+  it("does not mind an index of ours that contradicts itself", async () => {
     const path = await ownFile();
-    spoilIndexContent(path);
+    spoilIndexContent(path, "hermes_memory_fts");
     await using store = await openSessionStore({ path });
     expect(store.warnings).toEqual([]);
     expect(await store.getMessages("one")).toHaveLength(3);
     expect(await store.deleteSession("one")).toBe(true);
     expect(await store.messageCount()).toBe(0);
+    expect((await store.search("quartzwharf")).hits).toEqual([]);
+  });
+
+  it.each([
+    ["hermes_memory_queue", "zeros"],
+    ["hermes_memory_state", "noise"],
+    ["hermes_memory_fts_config", "zeros"],
+    ["hermes_memory_doc", "noise"],
+  ] as const)(
+    "goes on when a page of our index is damaged, without a copy of the file: %s, %s",
+    async (table, content) => {
+      const path = await ownFile();
+      overwritePages(path, table, content);
+      await using store = await openSessionStore({ path });
+      await store.appendMessage("one", { role: "user", content: "tinberryquay" });
+      for (const word of [...OWN_WORDS, "tinberryquay"])
+        expect([word, (await store.search(word)).hits.length]).toEqual([word, 1]);
+      expect(namesBeside(path)).toEqual(["state.db"]);
+    },
+  );
+});
+
+describe("the original's own index, damaged", () => {
+  it.each([
+    ["June's", false],
+    ["today's", true],
+  ])("stops writes with an error that says what to do, and never loses one: %s", async (_whose, isToday) => {
+    const path = oldFile();
+    await (await openSessionStore({ path })).close();
+    if (isToday) upgradeToToday(path);
+    const session = sessionIn(path);
+    overwritePages(path, "messages_fts_data");
+    {
+      await using store = await openSessionStore({ path });
+      await expect(
+        store.appendMessage(session, { role: "user", content: "not stored" }),
+      ).rejects.toMatchObject({
+        code: "session-db-damaged",
+        hint: expect.stringContaining("hermes sessions repair"),
+      });
+      // Reading and searching do not need it.
+      expect(await store.messageCount()).toBe(MESSAGES);
+      for (const word of OLD_WORDS) expect((await store.search(word)).hits).toHaveLength(1);
+    }
+    expect(await repairDatabase(path)).toMatchObject({ repaired: true, strategy: "drop_fts_rebuild" });
+    expectAllRows(path);
+    // The one that can be read stays.
+    expect(names(path, "messages_fts_trigram")).toHaveLength(1);
+    expect(names(path, "messages_fts")).toEqual([]);
+    await expectToWork(path, session, OLD_WORDS);
   });
 });

@@ -228,7 +228,6 @@ describe("a page that is gone", () => {
   });
 
   it.each([
-    "hermes_memory_text",
     "hermes_memory_activity",
     "hermes_memory_activity_order",
     "hermes_memory_leases",
@@ -241,7 +240,8 @@ describe("a page that is gone", () => {
     "sqlite_sequence",
     "sqlite_autoindex_sessions_1",
     "idx_messages_session",
-    "messages_fts_data",
+    "hermes_memory_fts_data",
+    "hermes_memory_doc",
   ])("of a table that can be made anew, or does without, is no reason to give up: %s", async (name) => {
     const path = await ownFile();
     overwritePages(path, name);

@@ -74,12 +74,6 @@ export function beginBuild(db: DatabaseSync): void {
   );
 }
 
-/** Inside a write transaction: for an index that SQLite calls malformed. Dropping it needs no agreement about what is in it. */
-export function remakeIndex(db: DatabaseSync): void {
-  dropTables(db, readSchema(db));
-  ensureIndex(db);
-}
-
 /**
  * Inside a write transaction, when nothing is queued and nothing left to build. Programs that changed the schema may have
  * removed the triggers for a while (upstream's repair does); the cookie of the schema says whether there was a change.

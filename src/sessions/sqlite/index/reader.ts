@@ -64,6 +64,7 @@ export class Reading {
   #pending: ReadonlySet<number> = new Set();
   #notSearched = 0;
   #hasIndex = false;
+  #isIndexIgnored = false;
   #columns: ReadonlySet<string> = new Set();
   #restarts = 0;
 
@@ -92,6 +93,13 @@ export class Reading {
     return this.#reader(overlay);
   }
 
+  /** From now on every message is overlaid: the index of the file is damaged, and this handle may not mend it. */
+  ignoreIndex(): void {
+    this.#isIndexIgnored = true;
+    this.#fill = undefined;
+    this.close();
+  }
+
   close(): void {
     this.#overlay?.close();
     this.#overlay = undefined;
@@ -102,7 +110,7 @@ export class Reading {
     const connection = this.#connection;
     this.#overlay ??= new Overlay();
     this.#columns = messageColumns(connection);
-    this.#hasIndex = isUsable(connection.db);
+    this.#hasIndex = !this.#isIndexIgnored && isUsable(connection.db);
     const isReadOnly = connection.readOnlyBecause !== undefined;
     const ids: number[] = [];
     let missed = 0;

@@ -2,7 +2,8 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { HermesError } from "../../../lib/index.ts";
 import type { Connection, WriteOptions } from "../connection.ts";
-import { isConstraintFailure, isCorruptIndex } from "../failures.ts";
+import { isBusy, isConstraintFailure, isCorrupt, isCorruptIndex, sqliteCause } from "../failures.ts";
+import { mendOwnTables } from "../own-damage.ts";
 import { buildStep, catchUpStep } from "./catch-up.ts";
 import {
   checkAgainstMessages,
@@ -10,7 +11,6 @@ import {
   ensureIndex,
   isIndexCurrent,
   messageColumns,
-  remakeIndex,
   stateOf,
 } from "./ensure-index.ts";
 import { dropFormerLayout, hasFormerLayout } from "./former-layout.ts";
@@ -57,17 +57,25 @@ export class SearchIndex {
 
   /** Runs `work` inside one read transaction, on an index that is as complete as it can be made in 10 seconds. */
   async read<T>(work: (reader: IndexReader) => T): Promise<T> {
-    if (this.#isReadOnly) return this.#readNow(work);
-    await this.#drain(WAIT_FOR_BUILD_MS);
+    if (!this.#isReadOnly) await this.#drain(WAIT_FOR_BUILD_MS);
     try {
       return await this.#readNow(work);
     } catch (cause) {
-      if (!isCorruptIndex(cause instanceof Error ? cause.cause : undefined)) throw cause;
-      // Derived from the messages, so it is made again; a damaged table of messages shows when they are read.
-      await this.#connection.write(() => remakeIndex(this.#connection.db));
-      await this.#drain(WAIT_FOR_BUILD_MS);
+      // Derived from the messages: it is made again, or done without. A damaged table of messages shows when they are read.
+      if (!isCorrupt(sqliteCause(cause))) throw cause;
+      if (this.#isReadOnly) this.#reading.ignoreIndex();
+      else {
+        await this.#mend(cause);
+        await this.#drain(WAIT_FOR_BUILD_MS);
+      }
       return this.#readNow(work);
     }
+  }
+
+  async #mend(cause: unknown): Promise<boolean> {
+    const found = sqliteCause(cause);
+    const isIndexWrong = isCorruptIndex(found) || isConstraintFailure(found);
+    return this.#connection.outside(() => mendOwnTables(this.#connection.path, { cause, isIndexWrong }));
   }
 
   async #readNow<T>(work: (reader: IndexReader) => T): Promise<T> {
@@ -76,7 +84,7 @@ export class SearchIndex {
         this.#prepare();
         const reader = this.#reading.step();
         return reader === undefined ? undefined : { value: work(reader) };
-      });
+      }, NO_REMEDY);
       if (found !== undefined) return found.value;
       await nextTurn();
     }
@@ -171,7 +179,14 @@ export class SearchIndex {
 
   /** Messages up to this id are still to be indexed. */
   #todo(): Promise<number> {
-    return this.#connection.read(() => stateOf(this.#connection.db)?.todo ?? 0);
+    return this.#connection.read(() => {
+      try {
+        return stateOf(this.#connection.db)?.todo ?? 0;
+      } catch (cause) {
+        if (isBusy(cause)) throw cause;
+        return 0; // the step finds out what is wrong
+      }
+    });
   }
 
   /** Without taking the write lock. */
@@ -191,11 +206,20 @@ export class SearchIndex {
 
   /** One transaction, or one long message. True when all is done. */
   async #step(what: "all" | "queue" = "all", options: WriteOptions = {}): Promise<boolean> {
+    try {
+      return await this.#stepOnce(what, options);
+    } catch (cause) {
+      const found = sqliteCause(cause);
+      // A step writes to nothing but the index: a constraint that fails there is the index contradicting itself.
+      if (!isCorrupt(found) && !isConstraintFailure(found)) throw cause;
+      await this.#mend(cause);
+      return this.#stepOnce(what, options);
+    }
+  }
+
+  async #stepOnce(what: "all" | "queue", options: WriteOptions): Promise<boolean> {
     const connection = this.#connection;
-    const isDone = await connection.write(() => this.#stepInside(what), {
-      ...options,
-      remedyFor: (cause) => (isOwnFault(cause) ? () => remakeIndex(connection.db) : undefined),
-    });
+    const isDone = await connection.write(() => this.#stepInside(what), { ...options, ...NO_REMEDY });
     if (!isDone || what === "queue") return isDone;
     const hasIndexed = await indexOneLarge(connection);
     if (hasIndexed) return false;
@@ -220,10 +244,8 @@ export class SearchIndex {
   }
 }
 
-/** A step writes to nothing but the index: a constraint that fails there is the index contradicting itself. */
-function isOwnFault(cause: unknown): boolean {
-  return isCorruptIndex(cause) || isConstraintFailure(cause);
-}
+/** Errors come to this class: what has to be done about them takes more than one transaction. */
+const NO_REMEDY = { remedyFor: () => undefined };
 
 function isLocked(cause: unknown): boolean {
   return cause instanceof HermesError && cause.code === "session-db-locked";

@@ -1,68 +1,12 @@
 // Whether another program has a database open, and putting a new file in its place when none has. A program that goes on
 // with a file that was replaced under it loses what it writes, so the answer has to be certain.
-import {
-  chmodSync,
-  chownSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
-import { basename, dirname } from "node:path";
+import { chmodSync, chownSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { err, holdFileLock, ok, type Result, syncDirectory } from "../../../lib/index.ts";
 import { fingerprint } from "../database-copy.ts";
 import { isBusy } from "../failures.ts";
-import { isRawDescriptor } from "../journal-mode.ts";
-
-/** A process that has the file open. */
-export type Holder = { readonly pid: number; readonly name: string };
-
-/** Undefined where the system does not tell which files a process has open. */
-export function holdersOf(file: string): readonly Holder[] | undefined {
-  if (process.platform !== "linux") return undefined;
-  const target = statSync(file, { bigint: true, throwIfNoEntry: false });
-  if (target === undefined) return [];
-  const name = basename(file);
-  const holders: Holder[] = [];
-  for (const entry of readdirSync("/proc")) {
-    if (!/^\d+$/.test(entry)) continue;
-    const pid = Number(entry);
-    const isHolder = descriptorsOf(pid).some((fd) => {
-      if (pid === process.pid && isRawDescriptor(Number(fd))) return false;
-      const link = `/proc/${pid}/fd/${fd}`;
-      try {
-        if (!readlinkSync(link).includes(name)) return false;
-        const stats = statSync(link, { bigint: true });
-        return stats.dev === target.dev && stats.ino === target.ino;
-      } catch {
-        return false; // closed meanwhile
-      }
-    });
-    if (isHolder) holders.push({ pid, name: nameOf(pid) });
-  }
-  return holders;
-}
-
-/** Empty for processes of other users: a file of mode 0600 is not theirs to open, and the lock below sees those that read it. */
-function descriptorsOf(pid: number): readonly string[] {
-  try {
-    return readdirSync(`/proc/${pid}/fd`);
-  } catch {
-    return [];
-  }
-}
-
-function nameOf(pid: number): string {
-  try {
-    return readFileSync(`/proc/${pid}/comm`, "utf8").trim();
-  } catch {
-    return "unknown";
-  }
-}
+import { type Holder, holdersOf } from "../holders.ts";
 
 /** The lock files by which programs that share a database keep out of each other's repairs and rebuilds. */
 export const REPAIR_LOCKS = [".repair.lock", ".fts_rebuild.lock"] as const;
