@@ -78,7 +78,29 @@ async function attempt(path: string, options: RepairOptions): Promise<RepairRepo
   if (found.kind === "unusable" || options.checkOnly)
     return report({ error: `${path}: ${problems[0]}`, healthy: false, problems });
   const work = { path, file, options, now: options.now ?? new Date() };
-  return { ...(await underLocks(work, found)), problems };
+  const outcome = await underLocks(work, found);
+  const notes = [...(outcome.notes ?? []), ...(outcome.repaired ? changedMessages(found.problems) : [])];
+  return { ...outcome, problems, ...(notes.length > 0 && { notes }) };
+}
+
+/**
+ * Messages that two sound indexes know differently: it is the row that changed, by a page of zeros at its end, which SQLite
+ * reads as text. Nothing can bring the end back, but it is told.
+ */
+function changedMessages(problems: readonly Problem[]): string[] {
+  const damaged = new Set(
+    problems.filter(({ text }) => text.includes(": page ")).map(({ object }) => object),
+  );
+  const counts = new Map<string, number>();
+  for (const { text, object } of problems) {
+    const [, id] = /^row (\d+) missing from index idx_messages_/.exec(text) ?? [];
+    if (id !== undefined && !damaged.has(object)) counts.set(id, (counts.get(id) ?? 0) + 1);
+  }
+  const ids = [...counts].filter(([, count]) => count > 1).map(([id]) => id);
+  if (ids.length === 0) return [];
+  return [
+    `The end of ${ids.length} message(s) was lost, probably with a page of zeros: text, time and marks after it are not what was stored. Ids: ${ids.join(", ")}.`,
+  ];
 }
 
 type Work = {

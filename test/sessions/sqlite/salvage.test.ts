@@ -256,6 +256,27 @@ describe("a page that is gone", () => {
   });
 });
 
+describe("a page of zeros at the end of a long message", () => {
+  it("is read as text by SQLite; repair tells which message has lost its end", async () => {
+    const path = await ownFile();
+    let id = 0;
+    {
+      await using store = await openSessionStore({ path });
+      id = await store.appendMessage("session-0", { role: "user", content: "harbour ".repeat(1000) });
+    }
+    const pages = pagesOf(path, "messages", "overflow");
+    expect(pages.length).toBeGreaterThan(0);
+    overwritePage(path, pages.at(-1)?.pageno ?? 0);
+    const report = await repairDatabase(path);
+    expect(report).toMatchObject({ repaired: true, healthy: true });
+    expect(report.notes).toEqual([expect.stringContaining(`Ids: ${id}.`)]);
+    expect(report.backup_path).not.toBeNull();
+    expect(rows(path, COUNT)).toEqual([{ ...ALL, messages: ALL.messages + 1 }]);
+    await using store = await openSessionStore({ path });
+    expect(await store.checkHealth()).toMatchObject({ ok: true, problems: [] });
+  });
+});
+
 describe("free space that contradicts itself", () => {
   it("is found by health and by the check alike, and repair heals it", async () => {
     const path = await ownFile();
