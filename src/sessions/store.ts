@@ -145,7 +145,7 @@ export type LeaseOutcome = { readonly acquired: true } | ({ readonly acquired: f
 /** Who changes rows, where that takes a lease: the turn of anybody else is respected. */
 export type EditOptions = { readonly leaseHolder?: string };
 
-export type ContinueOptions = {
+export type ContinueOptions = EditOptions & {
   /** Default: a new id. */
   readonly id?: string;
   readonly systemPrompt?: string | null;
@@ -391,7 +391,10 @@ export interface SessionStore extends AsyncDisposable {
   resolveResumeSessionId<T extends string | null | undefined>(id: T, scope?: Scope): Promise<T | string>;
   /** An exact id or a unique beginning of one. */
   resolveSessionId(text: string, scope?: Scope): Promise<string | null>;
-  /** Ends the parent with `compression` and starts its continuation, in one transaction. Rejects with `lock-lost`, `already-continued`. */
+  /**
+   * Ends the parent with `compression` and starts its continuation, in one transaction. Rejects with `lock-lost`,
+   * `already-continued`, and with `session-busy` while another process has a turn running in it or compacts it.
+   */
   continueSession(parentId: string, options?: ContinueOptions): Promise<NewLineageSession>;
   /** A fork with copies of the parent's active messages, in one transaction. */
   branchSession(parentId: string, options?: BranchOptions): Promise<NewLineageSession>;

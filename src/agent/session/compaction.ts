@@ -304,6 +304,7 @@ async function rotate(
       model: core.model.identity.model,
       messages: list.map(toRow),
       lockHolder: lock.holder,
+      leaseHolder: core.parts.holder,
     });
     transcript.adopt(
       id,

@@ -90,7 +90,7 @@ export function toSessionError(cause: unknown, path: string): unknown {
       });
     case NOT_A_DATABASE:
       return sessionError("session-db-not-sqlite", `${path} is not a SQLite database.`, {
-        hint: "Nothing was changed. Move the file away, or point HERMES_HOME at another folder.",
+        hint: "Nothing was changed. 'hermes sessions repair --check-only' tells whether conversations can still be read from it; if not, move the file away, or point HERMES_HOME at another folder.",
         cause,
       });
     default:

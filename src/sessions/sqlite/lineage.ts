@@ -9,6 +9,7 @@ import { sanitizeTitle } from "../titles.ts";
 import type { Connection } from "./connection.ts";
 import { isPossibleId, type StoreContext, seconds, visibleTo } from "./context.ts";
 import { byFile, featuresOf } from "./features.ts";
+import { refuseDuringTurn, refuseIfBusy } from "./leases.ts";
 import { continuationOrder, isContinuation, isReset, isVisible, mark } from "./lineage-sql.ts";
 import { lockHolder } from "./locks.ts";
 import {
@@ -140,7 +141,11 @@ export function lineageOperations(context: StoreContext): LineageOperations {
       return connection.write((): NewLineageSession => {
         const at = seconds(clock);
         const parent = requireSession(connection, parentId);
-        if (options.lockHolder !== undefined) requireLock(connection, parentId, options.lockHolder, at);
+        if (options.lockHolder === undefined) refuseIfBusy(connection, parentId, options, at);
+        else {
+          refuseDuringTurn(connection, parentId, options.leaseHolder ?? "", at);
+          requireLock(connection, parentId, options.lockHolder, at);
+        }
         refuseSecondContinuation(connection, parent);
         connection.run(END_COMPRESSED, { id: parentId, now: at });
         insertChild(context, id, parent, options, { [MARK_KEYS.compressedFrom]: parentId }, at);

@@ -352,7 +352,7 @@ describe("turn leases of the original", () => {
     expect(await store.acquireSessionLease("root", "pid=1:me", { ttl: 60 })).toEqual({ acquired: true });
     expect(turns(path)).toEqual([{ conversation_id: "root", holder: "pid=1:me", expires_at: clock.at + 60 }]);
     await store.acquireSessionLease("next", "pid=1:me");
-    await store.continueSession("root", { id: "next" });
+    await store.continueSession("root", { id: "next", leaseHolder: "pid=1:me" });
     await store.releaseSessionLease("root", "pid=1:me");
     expect(await store.renewSessionLease("next", "pid=1:me", { ttl: 90 })).toBe(true);
     expect(turns(path)).toContainEqual({
@@ -403,6 +403,22 @@ describe("turn leases of the original", () => {
     await expect(store.undoTurns("a", 1, { leaseHolder: "other" })).rejects.toMatchObject({
       code: "session-busy",
     });
+  });
+
+  it("keep the conversation from being continued elsewhere, and so does another process's compression lock", async () => {
+    const { store, path } = await today();
+    for (const id of ["leased", "locked"]) await store.createSession(id, { source: "cli" });
+    hold(path, "leased", "host=elsewhere:turn=1");
+    execute(
+      path,
+      `INSERT INTO compression_locks VALUES ('locked', 'host=elsewhere:agent=1', ${NOW}, ${NOW + 300})`,
+    );
+    for (const id of ["leased", "locked"]) {
+      await expect(store.continueSession(id)).rejects.toMatchObject({ code: "session-busy" });
+      expect(await store.getSession(id)).toMatchObject({ end_reason: null });
+    }
+    const { id } = await store.continueSession("leased", { leaseHolder: "host=elsewhere:turn=1" });
+    expect(await store.getCompressionTip("leased")).toBe(id);
   });
 
   it("of a live process, or of one that may be in a container, stay", () => {

@@ -4,6 +4,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { holdFileLock, sha256 } from "../../../lib/index.ts";
 import { versionOf } from "../ensure-schema.ts";
+import { otherHolders } from "../holders.ts";
 import { SCHEMA_VERSION } from "../schema.ts";
 
 const FORMER_OBJECTS: readonly (readonly [type: string, name: string, hash: string])[] = [
@@ -41,10 +42,11 @@ const SIGNS = ["hermes_memory_text", "hermes_memory_words", "hermes_memory_trigr
 
 /**
  * Inside a write transaction. In files up to version 16 the six triggers go by their names: the original may have put its
- * own on our tables. In later files everything has to be exactly ours, or the index stays. False when another program is
- * at work on its index and nothing was done.
+ * own on our tables. In later files everything has to be exactly ours, or the index stays; and a Hermes that has such a file
+ * open searches with it, so it stays until no other process has the file open. False when nothing was done.
  */
 export function dropFormerLayout(db: DatabaseSync, path: string): boolean {
+  if (versionOf(db) > SCHEMA_VERSION && otherHolders(path).length > 0) return false;
   const lock = holdFileLock(`${path}.fts_rebuild.lock`);
   if (!lock.ok) return false;
   using _held = lock.value;

@@ -40,6 +40,7 @@ export class SearchIndex {
   readonly #closing = new AbortController();
   #isLookPlanned = false;
   #hasVocabulary = false;
+  #hasTriedFormer = false;
   /** The schema the triggers were last compared at. */
   #cookie: number | undefined;
 
@@ -239,7 +240,10 @@ export class SearchIndex {
     if (what === "queue") return true;
     if (!buildStep(connection, columns)) return false;
     // Not before the new index is whole: a process of that version could still search with the old one.
-    if (hasFormerLayout(db) && !dropFormerLayout(db, connection.path)) return true;
+    if (!this.#hasTriedFormer && hasFormerLayout(db)) {
+      this.#hasTriedFormer = true; // once per process: another one may have the file open for long
+      dropFormerLayout(db, connection.path);
+    }
     return checkAgainstMessages(db);
   }
 }
