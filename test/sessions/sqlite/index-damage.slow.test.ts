@@ -73,6 +73,14 @@ describe.each(["zeros", "noise"] as const)("a page of our index that holds %s", 
     }
     // No copy was made for that.
     expect(beside(path)).toEqual(["state.db"]);
+  });
+
+  it("does not stop the handle that meets it in a search: hermes_memory_fts_data", async () => {
+    const path = await indexedFile();
+    overwritePages(path, "hermes_memory_fts_data", content);
+    await using store = await openSessionStore({ path });
+    for (const at of [3, 3, 31]) expect([at, await hits(store, wordOf(at))]).toEqual([at, 1]);
+    await expectToWork(store);
     await using again = await openSessionStore({ path });
     await expectToWork(again, MESSAGES + 1);
     // Pages that were given up, and damage that no work has met, are what repair still finds.

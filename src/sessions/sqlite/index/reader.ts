@@ -207,7 +207,7 @@ function momentOf(connection: Connection): string {
   return `${version}:${own}`;
 }
 
-/** Outside a transaction, once per connection: the vocabulary of the index as a table. */
+/** The vocabulary of the index as a table of this connection. */
 export function prepareVocabulary(connection: Connection): void {
   connection.db.exec(
     `CREATE VIRTUAL TABLE IF NOT EXISTS temp.${VOCABULARY} USING fts5vocab(main, ${FTS}, row)`,

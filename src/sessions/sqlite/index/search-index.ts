@@ -39,7 +39,6 @@ export class SearchIndex {
   /** Also ends the pauses of the background work: they do not keep the process alive, so nothing may wait for them. */
   readonly #closing = new AbortController();
   #isLookPlanned = false;
-  #hasVocabulary = false;
   #hasTriedFormer = false;
   /** The schema the triggers were last compared at. */
   #cookie: number | undefined;
@@ -82,7 +81,8 @@ export class SearchIndex {
   async #readNow<T>(work: (reader: IndexReader) => T): Promise<T> {
     for (;;) {
       const found = await this.#connection.read(() => {
-        this.#prepare();
+        // Each time: an attempt that was rolled back took the table with it.
+        prepareVocabulary(this.#connection);
         const reader = this.#reading.step();
         return reader === undefined ? undefined : { value: work(reader) };
       }, NO_REMEDY);
@@ -115,12 +115,6 @@ export class SearchIndex {
 
   get #isClosing(): boolean {
     return this.#closing.signal.aborted;
-  }
-
-  #prepare(): void {
-    if (this.#hasVocabulary) return;
-    prepareVocabulary(this.#connection);
-    this.#hasVocabulary = true;
   }
 
   #planLook(): void {
