@@ -105,14 +105,18 @@ export function stepsFor(problems: readonly Problem[], { indexes, isLater }: Kno
   ];
 }
 
-/** Pages of a table with rows of its own are damaged: nothing that can be dropped heals that. */
+/**
+ * Pages of a table with rows of its own are damaged: nothing that can be dropped heals that. A page that two tables refer to
+ * is no such page: SQLite names the one it comes to second, and the other may be one that can be dropped.
+ */
 function isRowLost(problems: readonly Problem[], indexes: readonly IndexDeclaration[]): boolean {
   const isIndex = (name: string) =>
     name.startsWith("sqlite_autoindex_") || indexes.some((index) => index.name === name);
   return problems.some(
-    ({ kind, object }) =>
+    ({ kind, object, text }) =>
       kind === "pages" &&
       object !== undefined &&
+      !/2nd reference to page/.test(text) &&
       object !== "sqlite_schema" &&
       !isIndex(object) &&
       classOfTable(object) !== "derived",
