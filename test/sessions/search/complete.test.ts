@@ -13,10 +13,12 @@ const bounded = (): Promise<SessionStore> =>
     path: newPath(),
     searchBounds: {
       matchesRanked: 20,
-      newestRanked: 10,
+      lineagesAmong: 20,
+      matchesRead: 10,
       probeRows: 10,
       listRows: 20,
       rowsRead: 10,
+      textRead: 0,
       readAll: 10,
       fullMatches: 4,
       firstStep: 8,
