@@ -2,7 +2,7 @@
 // messages are compared with each other by their text before the best are shown.
 
 export type Bounds = {
-  /** Up to so many matches of an expression or a single word are all looked at; of more, the newest. */
+  /** Up to so many matches of a single word, half as many of an expression, are all looked at; of more, the newest. */
   readonly matchesRanked: number;
   /** The same where one message of each lineage is wanted: among so many, further lineages are looked for. */
   readonly lineagesAmong: number;
@@ -31,7 +31,7 @@ export const BOUNDS: Bounds = {
   matchesRanked: 2000,
   lineagesAmong: 5000,
   matchesRead: 160,
-  probeRows: 4000,
+  probeRows: 2000,
   listRows: 60_000,
   rowsRead: 80,
   shortRowsRead: 400,

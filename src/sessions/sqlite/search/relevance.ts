@@ -34,7 +34,7 @@ type Holders = {
 
 const BESIDE_SHARE = 0.35;
 /** So many of the best keys are put in order; only where the filters turn down all of them are others walked. */
-const MOST_ORDERED = 4000;
+const MOST_ORDERED = 1000;
 /** For so many sessions it is counted how many messages hold each term. */
 const SESSIONS_COUNTED = 32;
 
@@ -103,9 +103,7 @@ export function holdersOfAny(
   const candidates = merge(lists);
   const isWhole = lists.every((list) => list.isWhole);
   const kept = new Kept(search, wanted);
-  if (whole !== undefined) kept.addAll(keysOf(search, whole, bounds.fullMatches));
-  const exact = toMatch({ op: "and", parts: terms.map(exactly) });
-  kept.addAll(keysOf(search, exact, Math.max(bounds.fullMatches, wanted.perLineage ? 0 : wanted.count)));
+  kept.addAll(fullMatches(search, terms, lists, whole, wanted));
   const isSmall = isWhole && candidates.keys.length <= bounds.readAll;
   const { least, most } = rowsRead(search, wanted);
   const ordered = isSmall ? [...candidates.keys] : bestKeys(candidates, Math.max(MOST_ORDERED, 2 * most));
@@ -123,6 +121,27 @@ export function holdersOfAny(
   };
 }
 
+/** Keys of messages with all terms as they were asked for, those with the little words of the question first. */
+function fullMatches(
+  search: Search,
+  terms: readonly Term[],
+  lists: readonly Holders[],
+  whole: string | undefined,
+  { count, perLineage }: Wanted,
+): readonly number[] {
+  const [rarest, ...others] = lists
+    .filter(({ isWhole }) => isWhole)
+    .sort((a, b) => a.keys.length - b.keys.length);
+  const isHeldByAll = (key: number) => others.every(({ keys }) => placeIn(keys, key) >= 0);
+  if (rarest !== undefined && !rarest.keys.some(isHeldByAll)) return [];
+  const exact = toMatch({ op: "and", parts: terms.map(exactly) });
+  const most = Math.max(search.bounds.fullMatches, perLineage ? 0 : count);
+  const found = keysOf(search, exact, most);
+  // With fewer than that, those with the little words are all among them.
+  if (whole === undefined || found.length < most) return found;
+  return [...new Set([...keysOf(search, whole, search.bounds.fullMatches), ...found])];
+}
+
 /** Messages that match one word or an expression. `preferred`: an expression for those that are read in any case. */
 export function matchesOf(
   search: Search,
@@ -132,7 +151,10 @@ export function matchesOf(
   preferred?: string,
 ): Candidates {
   const { bounds } = search;
-  const limit = Math.max(wanted.perLineage ? bounds.lineagesAmong : bounds.matchesRanked, bounds.readAll);
+  // A match of several words costs as much as ten of a single one.
+  const isWord = terms.length === 1 && terms.every(({ words }) => words.length === 1);
+  const looked = wanted.perLineage ? bounds.lineagesAmong : bounds.matchesRanked / (isWord ? 1 : 2);
+  const limit = Math.max(looked, bounds.readAll);
   const keys = keysOf(search, expression, limit + 1);
   const isWhole = keys.length <= limit;
   const isSmall = keys.length <= bounds.readAll;
@@ -301,7 +323,7 @@ function merge(lists: readonly Holders[]): Scored {
 
 /** The best keys in order; of equal ones the newest. */
 function bestKeys({ keys, scores }: Scored, most: number): number[] {
-  const least = keys.length <= most ? 0 : ([...scores].sort((a, b) => b - a)[most - 1] ?? 0);
+  const least = keys.length <= most ? 0 : (scores.toSorted()[keys.length - most] ?? 0);
   const places: number[] = [];
   let equals = most;
   for (const score of scores) if (score > least) equals -= 1;

@@ -95,7 +95,7 @@ export function collect(
   let found = 0;
   let lastDay: number | undefined;
   for (
-    let step = bounds.firstStep;
+    let step = perLineage ? bounds.firstStep : Math.min(bounds.firstStep, 4 * count);
     found < count || lastDay !== undefined;
     step = Math.min(2 * step, MOST_PER_STEP)
   ) {

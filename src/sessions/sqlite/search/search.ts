@@ -104,7 +104,7 @@ function answer(
         hits,
         stage: found.stage,
         ...(confidence === undefined ? {} : { confidence }),
-        ...(isPartial ? { onlyNewestRanked: true } : {}),
+        ...(isPartial ? { isPartlyRanked: true } : {}),
         ...missing,
       };
     }
