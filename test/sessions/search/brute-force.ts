@@ -14,7 +14,6 @@ type Random = () => number;
 /** One bound per way of a large database, so small that dozens of messages are many. */
 const SMALL_BOUNDS = {
   matchesRanked: 7,
-  lineagesAmong: 7,
   matchesRead: 3,
   probeRows: 4,
   listRows: 9,

@@ -13,7 +13,6 @@ const bounded = (): Promise<SessionStore> =>
     path: newPath(),
     searchBounds: {
       matchesRanked: 20,
-      lineagesAmong: 20,
       matchesRead: 10,
       probeRows: 10,
       listRows: 20,

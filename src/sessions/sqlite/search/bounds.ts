@@ -4,8 +4,6 @@
 export type Bounds = {
   /** Up to so many matches of a single word, half as many of an expression, are all looked at; of more, the newest. */
   readonly matchesRanked: number;
-  /** The same where one message of each lineage is wanted: among so many, further lineages are looked for. */
-  readonly lineagesAmong: number;
   /** So many of them are read and ranked: the newest, and those that say little else. */
   readonly matchesRead: number;
   /** Of a term with more holders than these, the newest are looked at first; the rest only where rarer terms do not decide. */
@@ -29,7 +27,6 @@ export type Bounds = {
 
 export const BOUNDS: Bounds = {
   matchesRanked: 2000,
-  lineagesAmong: 5000,
   matchesRead: 160,
   probeRows: 2000,
   listRows: 60_000,

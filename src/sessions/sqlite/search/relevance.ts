@@ -153,8 +153,7 @@ export function matchesOf(
   const { bounds } = search;
   // A match of several words costs as much as ten of a single one.
   const isWord = terms.length === 1 && terms.every(({ words }) => words.length === 1);
-  const looked = wanted.perLineage ? bounds.lineagesAmong : bounds.matchesRanked / (isWord ? 1 : 2);
-  const limit = Math.max(looked, bounds.readAll);
+  const limit = Math.max(bounds.matchesRanked / (isWord ? 1 : 2), bounds.readAll);
   const keys = keysOf(search, expression, limit + 1);
   const isWhole = keys.length <= limit;
   const isSmall = keys.length <= bounds.readAll;
@@ -208,7 +207,7 @@ function rowsRead(
   mostShort = bounds.shortRowsRead,
 ): { readonly least: number; readonly most: number } {
   const least = bounds.rowsRead;
-  if (2 * count <= least) return { least, most: Math.max(least, mostShort) };
+  if (4 * count <= 3 * least) return { least, most: Math.max(least, mostShort) };
   const rows = [5 * least, 20 * least].find((step) => step >= 2 * count) ?? Math.max(20 * least, count);
   return { least: rows, most: rows };
 }
