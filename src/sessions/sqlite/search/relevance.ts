@@ -245,7 +245,7 @@ function findHolders(search: Search, terms: readonly Term[], all: number): Holde
               ),
               weight: list.weight,
             }
-          : { ...holdersOf(search, match, bounds.listRows, all) };
+          : readOn(search, match, list, all);
     }
     rarer.push(at);
   }
@@ -260,6 +260,15 @@ function heldBeside(search: Search, match: string, rarer: readonly string[]): Om
 
 function holdersOf(search: Search, match: string, limit: number, all: number): Holders {
   const keys = keysOf(search, match, limit + 1);
+  const isWhole = keys.length <= limit;
+  return { keys, weight: weightOf(keys, isWhole, all), isWhole };
+}
+
+/** The same list, to its end or to the longest that is looked at. */
+function readOn(search: Search, match: string, { keys: known }: Holders, all: number): Holders {
+  const limit = search.bounds.listRows;
+  const more = keysOf(search, match, limit + 1 - known.length, (known.at(-1) ?? 0) - 1);
+  const keys = [...known, ...more];
   const isWhole = keys.length <= limit;
   return { keys, weight: weightOf(keys, isWhole, all), isWhole };
 }

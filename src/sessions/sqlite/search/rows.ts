@@ -34,15 +34,15 @@ export type Search = {
 
 const MOST_PER_STEP = 8192;
 
-/** Keys that the index gives for an expression and the filters it knows, before the tables are asked. */
+/** Newest first, the keys that the index gives for an expression and the filters it knows, before the tables are asked. */
 export function keysOf(
   { reader, sieve }: Search,
   expression: string,
   limit: number,
-  order: Order = "newest",
+  to = sieve.to,
 ): number[] {
   const match = sieve.narrow(expression);
-  return match === undefined ? [] : reader.keys(match, { order, limit, from: sieve.from, to: sieve.to });
+  return match === undefined ? [] : reader.keys(match, { order: "newest", limit, from: sieve.from, to });
 }
 
 /** The messages of these keys that all filters allow, in the order given. */
