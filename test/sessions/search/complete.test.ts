@@ -196,3 +196,15 @@ it("says when not all of very many matches were compared", async () => {
   expect((await store.search('"deploy"')).isPartlyRanked).toBe(true);
   expect((await store.search('"deploy"', { sort: "newest" })).isPartlyRanked).toBeUndefined();
 });
+
+it("of many matches the short ones are read beside the newest", async () => {
+  await using store = await bounded();
+  const [short] = await say(store, "short", ["deploy"]);
+  for (let at = 1; at <= 15; at += 1)
+    await say(store, `long-${at}`, [`deploy ${"and other words ".repeat(20)}`], { at: NOW + at * DAY });
+  for (const query of ["deploy", '"deploy"']) {
+    const { hits, isPartlyRanked } = await store.search(query, { limit: 5 });
+    expect(hits[0]?.id).toBe(short);
+    expect(isPartlyRanked).toBe(true);
+  }
+});
