@@ -35,7 +35,7 @@ export function answerJson(query: string, answer: SearchAnswer, hits: readonly N
     ...(confidence === undefined ? {} : { confidence: shownConfidence(answer), is_weak: confidence.isWeak }),
     ...(weak === undefined ? {} : { message: weak }),
     ...notSearchedField(answer),
-    ...(answer.onlyNewestRanked === true ? { order_note: orderRemark(answer) } : {}),
+    ...(answer.isPartlyRanked === true ? { order_note: orderRemark(answer) } : {}),
     hits: hits.map((hit) => ({
       ...hit,
       snippet: snippetOf(hit),

@@ -105,19 +105,22 @@ export async function searchDemotingCron(
   const first = await store.search(query, { ...options, excludeSources });
   if (first.hits.length === 0) return store.search(query, options);
   const missing = (options.limit ?? 0) - first.hits.length;
-  const isLoose = first.stage === "widened";
-  if (missing <= 0 && !isLoose) return first;
-  const limit = Math.max(missing, 1);
-  const runs = await store.search(query, { ...options, sourceFilter: [CRON], limit });
-  if (isLoose && runs.hits.length > 0 && runs.stage !== "widened") {
-    // Only a run has every word: it must not be crowded out by messages with some of them.
-    const all = await store.search(query, options);
-    const [ofRuns, others] = [true, false].map((isRun) =>
-      all.hits.filter(({ source }) => (source === CRON) === isRun),
-    );
-    return { ...all, hits: [...(others ?? []), ...(ofRuns ?? [])] };
+  if (first.stage === "widened") {
+    // Only a run may have every word: it must not be crowded out by messages with some of them. In order of time this is
+    // known without comparing all runs.
+    const newest = { ...options, sourceFilter: [CRON], sort: "newest", limit: 1 };
+    const run = await store.search(query, newest);
+    if (run.hits.length > 0 && run.stage !== "widened") {
+      const all = await store.search(query, options);
+      const [ofRuns, others] = [true, false].map((isRun) =>
+        all.hits.filter(({ source }) => (source === CRON) === isRun),
+      );
+      return { ...all, hits: [...(others ?? []), ...(ofRuns ?? [])] };
+    }
+    if (run.hits.length === 0) return first;
   }
   if (missing <= 0) return first;
+  const runs = await store.search(query, { ...options, sourceFilter: [CRON], limit: missing });
   const known = new Set(first.hits.map((hit) => hit.lineage_root));
   const hits = [...first.hits, ...runs.hits.filter((hit) => !known.has(hit.lineage_root))];
   const isSurer = (runs.confidence?.score ?? 0) > (first.confidence?.score ?? 0);

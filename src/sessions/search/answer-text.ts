@@ -29,9 +29,9 @@ export function notSearchedField(answer: SearchAnswer): object {
 }
 
 /** Undefined when all matches were compared with each other. */
-export function orderRemark({ onlyNewestRanked }: SearchAnswer): string | undefined {
-  if (onlyNewestRanked !== true) return undefined;
-  return "So many messages match that not all of them were compared: the newest, and those with rarer words, rank first. Narrow the query, or sort by time.";
+export function orderRemark({ isPartlyRanked }: SearchAnswer): string | undefined {
+  if (isPartlyRanked !== true) return undefined;
+  return "So many messages match that not all of them were compared: only the newest, short ones, and those with rarer words were. Narrow the query, or sort by time.";
 }
 
 /** Two decimals, as it is shown. */

@@ -50,11 +50,8 @@ export function confidenceOf(facts: readonly Facts[], question: Question, input:
 }
 
 /** Speakers and dates count elsewhere, words that frame the question half, other names twice. */
-function weightsOf(
-  { isName, isDate, isFrame }: Question,
-  { query, terms, wordsOf = tokenize }: RankInput,
-): number[] {
-  const capitalised = new Set(wordsOf((query.match(CAPITALISED) ?? []).join(" ")).map(({ term }) => term));
+function weightsOf({ isName, isDate, isFrame }: Question, { query, terms }: RankInput): number[] {
+  const capitalised = new Set(tokenize((query.match(CAPITALISED) ?? []).join(" ")).map(({ term }) => term));
   return terms.map(({ weight, words }, at) => {
     if (isName[at] || isDate[at]) return 0;
     const isCapital = words.some((word) => capitalised.has(word));

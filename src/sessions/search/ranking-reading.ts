@@ -1,14 +1,12 @@
 // What a message's text holds of a query: how often each term, where, and how closely the whole query stands together.
+import { foldCharacter } from "./characters.ts";
 import { containsUnspaced } from "./query.ts";
 import type { RankRow, RankTerm } from "./ranking.ts";
 import { isStopWord } from "./stem.ts";
-import type { Token } from "./tokens.ts";
-
-/** Splits a text into words, spelled as in `RankTerm.words`. */
-export type WordsOf = (text: string) => readonly Token[];
+import { eachWord, spell, tokenize } from "./tokens.ts";
 
 export type Reading = {
-  /** Words of what was said. */
+  /** Words of what was said; of a long text an estimate. */
   readonly length: number;
   /** Per term: how often it was said. A similar word or a part of a Korean word counts less than 1. */
   readonly said: readonly number[];
@@ -37,90 +35,134 @@ const OTHER_FORM_ALONE = 0.5;
 /** Longer questions are not repeated word for word. */
 const MOST_ASKED = 32;
 /** A longer text is split only around the terms in it: splitting costs 50 times as much as looking for them. */
-const LONG_TEXT_CHARS = 6000;
-const AROUND_CHARS = 80;
+const LONG_TEXT_CHARS = 400;
+const AROUND_CHARS = 120;
 const CHARS_PER_WORD = 6;
-/** Stands for the words between two stretches that were split. */
-const GAP: readonly Token[] = Array.from({ length: 20 }, () => ({ term: "", start: 0, end: 0 }));
+/** In scripts without blanks. */
+const UNSPACED_PER_WORD = 2;
 /** What an apostrophe cuts off: `Maria's`, `don't`. */
 const CUT_OFF = /['\u2019](?:s|t|d|m|re|ve|ll)\b/giu;
 const HANGUL = /\p{Script=Hangul}/u;
 const OTHER_UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u;
 
 /** Made once per query, then called for each message. */
-export function reader(
-  query: string,
-  terms: readonly RankTerm[],
-  wordsOf: WordsOf,
-): (row: RankRow) => Reading {
+export function reader(query: string, terms: readonly RankTerm[]): (row: RankRow) => Reading {
   const finder = findTerms(terms);
-  const closeness = closenessTo(query, terms, wordsOf);
+  const closeness = closenessTo(query, terms);
   const inOtherForms = terms.length === 1 ? OTHER_FORM_ALONE : OTHER_FORMS;
-  const split = splitter(terms, wordsOf);
+  const split = splitter(terms);
+  const none = terms.map(() => 0);
   return ({ said, did }) => {
-    const { tokens, length } = split(said);
-    const found = finder(tokens, said);
-    const calls = did === "" ? undefined : finder(split(did).tokens, did);
+    const words = split(said);
+    const found = finder(words, said);
+    const calls = did === "" ? undefined : finder(split(did), did);
     const isFull = terms.every((_, at) => (found.exact[at] ?? 0) + (calls?.exact[at] ?? 0) > 0);
     return {
-      length,
+      length: words.length,
       said: found.counts,
-      did: calls?.counts ?? terms.map(() => 0),
+      did: calls?.counts ?? none,
       places: found.places,
       isFull,
       closeness: found.counts.every((count) => count > 0)
-        ? closeness(tokens, said) * (isFull ? 1 : inOtherForms)
+        ? closeness(words, said) * (isFull ? 1 : inOtherForms)
         : 0,
     };
   };
 }
 
-type Split = { readonly tokens: readonly Token[]; readonly length: number };
+/** Words of a text in their order. Where some were passed over, an empty one stands for them. */
+type Words = {
+  readonly terms: readonly string[];
+  /** The number of each among all words of the text. */
+  readonly places: readonly number[];
+  /** How many words the text has. */
+  readonly length: number;
+};
 
-function splitter(terms: readonly RankTerm[], wordsOf: WordsOf): (text: string) => Split {
-  const spellings = terms.flatMap(({ words, forms }) => [...words, ...forms]);
-  const beginnings = [...new Set(spellings.map((word) => word.slice(0, KIN_LETTERS)))].map((beginning) =>
-    /^[a-z0-9]/.test(beginning) ? `\\b${escaped(beginning)}` : escaped(beginning),
-  );
-  const wanted = new RegExp(beginnings.join("|"), "giu");
-  const whole = (text: string): Split => {
-    const tokens = wordsOf(text);
-    return { tokens, length: tokens.length };
-  };
+function splitter(terms: readonly RankTerm[]): (text: string) => Words {
+  const spaced = terms.filter((term) => !isComparedAsText(term));
+  if (spaced.length === 0)
+    return ({ length }) => ({ terms: [], places: [], length: Math.ceil(length / UNSPACED_PER_WORD) });
+  const needles = needlesOf(spaced);
+  const wanted = new RegExp(needles.map(escaped).join("|"), "g");
+  const longest = Math.max(...spaced.map(({ words }) => words.join(" ").length));
+  const around = Math.max(AROUND_CHARS, 2 * longest);
   return (text) => {
-    if (text.length <= LONG_TEXT_CHARS || beginnings.length === 0) return whole(text);
-    const bare = /[^\0-\x7f]/.test(text) ? withoutAccents(text) : text;
-    const tokens: Token[] = [];
+    if (text.length <= LONG_TEXT_CHARS) return splitWhole(text);
+    const bare = foldText(text);
+    const found: string[] = [];
+    const places: number[] = [];
     const counts = new Map<string, number>();
-    let [end, full] = [0, 0];
-    for (const { index, 0: found } of bare.matchAll(wanted)) {
-      const spelling = found.toLowerCase();
-      const count = (counts.get(spelling) ?? 0) + 1;
-      counts.set(spelling, count);
+    let [end, full, next] = [0, 0, 0];
+    const visit = (start: number, stop: number) => {
+      const piece = bare.slice(start, stop);
+      if (start > end) {
+        found.push("");
+        places.push(next);
+        next = Math.max(next + 1, Math.round(start / CHARS_PER_WORD));
+      }
+      eachWord(piece, (from, to, spelling) => {
+        found.push(spell(piece.slice(from, to), spelling));
+        places.push(next);
+        next += 1;
+      });
+      end = stop;
+    };
+    wanted.lastIndex = 0;
+    for (let match = wanted.exec(bare); match !== null; match = wanted.exec(bare)) {
+      const { index, 0: needle } = match;
+      if (isLatin(needle.charCodeAt(0)) && index > 0 && isLatin(bare.charCodeAt(index - 1))) continue;
+      const count = (counts.get(needle) ?? 0) + 1;
+      counts.set(needle, count);
       if (count > MOST_PLACES) continue;
       if (count === MOST_PLACES) full += 1;
-      if (full === beginnings.length) break;
-      const start = Math.max(end, beforeWord(bare, index - AROUND_CHARS));
-      const stop = afterWord(bare, index + found.length + AROUND_CHARS);
-      if (stop <= end) continue;
-      if (start > end) tokens.push(...GAP);
-      tokens.push(...wordsOf(bare.slice(start, stop)));
-      end = stop;
+      if (full === needles.length) break;
+      const start = Math.max(end, beforeWord(bare, index - around));
+      const stop = afterWord(bare, index + needle.length + around);
+      if (stop > end) visit(start, stop);
     }
     // Nothing found: spelled with characters that the words leave out.
-    return tokens.length === 0 ? whole(text) : { tokens, length: Math.round(text.length / CHARS_PER_WORD) };
+    if (found.length === 0) return splitWhole(text);
+    return { terms: found, places, length: Math.round(text.length / CHARS_PER_WORD) };
   };
+}
+
+function splitWhole(text: string): Words {
+  const terms: string[] = [];
+  const places: number[] = [];
+  eachWord(text, (start, end, spelling) => {
+    places.push(terms.length);
+    terms.push(spell(text.slice(start, end), spelling));
+  });
+  return { terms, places, length: terms.length };
+}
+
+/** Beginnings of words, one of which stands wherever a term does; none begins with another. Of a phrase, its longest word. */
+function needlesOf(terms: readonly RankTerm[]): string[] {
+  const spellings = terms.flatMap(({ words, forms }) => {
+    const longest = words.reduce((best, word) => (word.length > best.length ? word : best), "");
+    return [longest, ...forms].map((word) => word.slice(0, KIN_LETTERS));
+  });
+  const distinct = [...new Set(spellings)].filter((word) => word !== "");
+  return distinct.filter((word) => !distinct.some((other) => other !== word && word.startsWith(other)));
 }
 
 function escaped(literal: string): string {
   return literal.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
 }
 
-function withoutAccents(text: string): string {
-  return text
-    .normalize("NFD")
-    .replace(/[\u0300-\u036f]/g, "")
-    .normalize("NFC");
+const NOT_ASCII = /[^\0-\x7f]/;
+/** Lower-case letters that the index spells differently, and accents that stand alone. */
+const FOLDED = /[\u00b5\u00e0-\u0233\u03c2\u03d0-\u03f5\u1e00-\u1ef9]|[\u0300-\u036f]/g;
+
+/** A text in the spelling of the index, blanks and punctuation kept. */
+function foldText(text: string): string {
+  if (!NOT_ASCII.test(text)) return text.toLowerCase();
+  return text.normalize("NFC").toLowerCase().replace(FOLDED, foldCharacter);
+}
+
+function isLatin(unit: number): boolean {
+  return (unit >= 0x61 && unit <= 0x7a) || (unit >= 0x30 && unit <= 0x39);
 }
 
 /** Words longer than this are cut: they are data, not language. */
@@ -128,20 +170,26 @@ const LONGEST_WORD = 100;
 
 function beforeWord(text: string, from: number): number {
   let at = Math.max(0, from);
-  for (let most = LONGEST_WORD; at > 0 && most > 0 && /\S/.test(text.charAt(at - 1)); most -= 1) at -= 1;
+  for (let most = LONGEST_WORD; at > 0 && most > 0 && text.charCodeAt(at - 1) > 0x20; most -= 1) at -= 1;
   return at;
 }
 
 function afterWord(text: string, from: number): number {
   let at = Math.min(text.length, from);
-  for (let most = LONGEST_WORD; at < text.length && most > 0 && /\S/.test(text.charAt(at)); most -= 1)
+  for (let most = LONGEST_WORD; at < text.length && most > 0 && text.charCodeAt(at) > 0x20; most -= 1)
     at += 1;
   return at;
 }
 
+/** Scripts without blanks, except Korean. */
+function isComparedAsText({ words }: RankTerm): boolean {
+  const whole = words.join(" ");
+  return containsUnspaced(whole) && (OTHER_UNSPACED.test(whole) || !HANGUL.test(whole));
+}
+
 type Found = { readonly counts: number[]; readonly exact: number[]; readonly places: number[][] };
 
-function findTerms(terms: readonly RankTerm[]): (tokens: readonly Token[], text: string) => Found {
+function findTerms(terms: readonly RankTerm[]): (words: Words, text: string) => Found {
   const words = new Map<string, { readonly at: number; readonly isExact: boolean }[]>();
   const kin = new Map<string, number[]>();
   const beginnings: { readonly at: number; readonly text: string; readonly isHangul: boolean }[] = [];
@@ -155,9 +203,7 @@ function findTerms(terms: readonly RankTerm[]): (tokens: readonly Token[], text:
   };
   terms.forEach((term, at) => {
     const [word = ""] = term.words;
-    const whole = term.words.join(" ");
-    if (containsUnspaced(whole) && (OTHER_UNSPACED.test(whole) || !HANGUL.test(whole)))
-      parts.push({ at, text: whole.toLowerCase() });
+    if (isComparedAsText(term)) parts.push({ at, text: term.words.join(" ").toLowerCase() });
     else if (term.words.length > 1) phrases.push({ at, words: term.words, isPrefix: term.isPrefix });
     else if (HANGUL.test(word)) beginnings.push({ at, text: word, isHangul: true });
     else if (term.isPrefix) beginnings.push({ at, text: word, isHangul: false });
@@ -167,7 +213,7 @@ function findTerms(terms: readonly RankTerm[]): (tokens: readonly Token[], text:
     }
     for (const form of term.forms) if (form !== word) push(words, form, { at, isExact: false });
   });
-  return (tokens, text) => {
+  return ({ terms: found, places: numbers }, text) => {
     const counts = terms.map(() => 0);
     const exact = terms.map(() => 0);
     const places = terms.map((): number[] => []);
@@ -177,8 +223,9 @@ function findTerms(terms: readonly RankTerm[]): (tokens: readonly Token[], text:
       const list = places[at];
       if (list !== undefined && list.length < MOST_PLACES) list.push(place);
     };
-    for (let place = 0; place < tokens.length; place += 1) {
-      const term = tokens[place]?.term ?? "";
+    for (let index = 0; index < found.length; index += 1) {
+      const term = found[index] ?? "";
+      const place = numbers[index] ?? 0;
       const hits = words.get(term);
       if (hits !== undefined) for (const { at, isExact } of hits) count(at, place, 1, isExact);
       if (kin.size > 0 && term.length >= KIN_LETTERS)
@@ -189,14 +236,14 @@ function findTerms(terms: readonly RankTerm[]): (tokens: readonly Token[], text:
         else if (isHangul && term.includes(beginning)) count(at, place, INSIDE_COUNT, false);
       }
       for (const { at, words: phrase, isPrefix } of phrases)
-        if (isPhraseAt(tokens, place, phrase, isPrefix)) count(at, place, 1, true);
+        if (isPhraseAt(found, index, phrase, isPrefix)) count(at, place, 1, true);
     }
     if (parts.length > 0) {
       const lower = text.toLowerCase();
       for (const { at, text: part } of parts) {
         let from = lower.indexOf(part);
         for (let most = MOST_PLACES; from >= 0 && most > 0; most -= 1) {
-          count(at, Math.round(from / 2), 1, true);
+          count(at, Math.round(from / UNSPACED_PER_WORD), 1, true);
           from = lower.indexOf(part, from + part.length);
         }
       }
@@ -205,14 +252,14 @@ function findTerms(terms: readonly RankTerm[]): (tokens: readonly Token[], text:
   };
 }
 
-export function isPhraseAt(
-  tokens: readonly Token[],
-  place: number,
+function isPhraseAt(
+  terms: readonly string[],
+  index: number,
   words: readonly string[],
   isPrefix: boolean,
 ): boolean {
   for (let offset = 0; offset < words.length; offset += 1) {
-    const term = tokens[place + offset]?.term;
+    const term = terms[index + offset];
     const word = words[offset] ?? "";
     const isMatch = isPrefix && offset === words.length - 1 ? term?.startsWith(word) === true : term === word;
     if (!isMatch) return false;
@@ -224,16 +271,12 @@ export function isPhraseAt(
  * The little words of `turn off`, `log in` and `vitamin a` are no terms, so they are looked for here, in the messages that
  * hold all terms. Scripts without blanks are compared as text.
  */
-function closenessTo(
-  query: string,
-  terms: readonly RankTerm[],
-  wordsOf: WordsOf,
-): (tokens: readonly Token[], text: string) => number {
+function closenessTo(query: string, terms: readonly RankTerm[]): (words: Words, text: string) => number {
   if (containsUnspaced(query)) {
     const typed = query.trim().toLowerCase();
-    return (_tokens, text) => (text.toLowerCase().includes(typed) ? 1 : 0);
+    return (_words, text) => (text.toLowerCase().includes(typed) ? 1 : 0);
   }
-  const asked = wordsOf(query.replace(CUT_OFF, " ")).map(({ term }) => term);
+  const asked = tokenize(query.replace(CUT_OFF, " ")).map(({ term }) => term);
   const distinct = [...new Set(asked)];
   if (distinct.length > MOST_ASKED) return () => 0;
   const wordNumbers = new Map<string, number>();
@@ -244,20 +287,18 @@ function closenessTo(
   distinct.forEach((word, number) => {
     wordNumbers.set(word, number);
   });
-  return (tokens) => {
+  const order = asked.map((word) => distinct.indexOf(word));
+  return ({ terms: found, places }) => {
+    const numbers = found.map((term) => wordNumbers.get(term) ?? -1);
     const hits: (readonly [place: number, number: number])[] = [];
-    tokens.forEach(({ term }, place) => {
-      const number = wordNumbers.get(term);
-      if (number !== undefined) hits.push([place, number]);
+    numbers.forEach((number, index) => {
+      if (number >= 0) hits.push([places[index] ?? 0, number]);
     });
     const width = narrowest(hits, distinct.length);
     if (width === undefined) return 0;
     if (width > distinct.length) return distinct.length / width;
-    const isInOrder = tokens.some((_, place) =>
-      asked.every((word, offset) => {
-        const term = tokens[place + offset]?.term ?? "";
-        return wordNumbers.get(term) === distinct.indexOf(word);
-      }),
+    const isInOrder = numbers.some((_, index) =>
+      order.every((number, offset) => numbers[index + offset] === number),
     );
     return isInOrder ? 1 : OTHER_ORDER;
   };
@@ -288,6 +329,6 @@ function narrowest(
 }
 
 /** Words that carry meaning, each once. */
-export function tellingWords(tokens: readonly Token[]): number {
-  return new Set(tokens.filter(({ term }) => !isStopWord(term)).map(({ term }) => term)).size;
+export function tellingWords(text: string): number {
+  return new Set(splitWhole(text).terms.filter((term) => !isStopWord(term))).size;
 }

@@ -3,7 +3,7 @@
 // question names speak for a message. Pure: the caller reads the rows and counts the holders of each term.
 import { FRAME_WORDS, NUMBER_WORDS, TIME_WORDS } from "./english.ts";
 import { confidenceOf } from "./ranking-confidence.ts";
-import { type Reading, reader, tellingWords, type WordsOf } from "./ranking-reading.ts";
+import { type Reading, reader, tellingWords } from "./ranking-reading.ts";
 import { tokenize } from "./tokens.ts";
 
 /** One thing a plain question asks for. */
@@ -48,8 +48,6 @@ export type RankInput = {
   readonly sessionCounts: ReadonlyMap<string, readonly number[]>;
   /** Spans of time that the query names. */
   readonly spans: readonly TimeSpan[];
-  /** How texts are split into words; must spell them as `RankTerm.words` does. */
-  readonly wordsOf?: WordsOf;
 };
 
 /** `speakers`: messages begin with the name of who says them (`Ana: ...`). `agent`: a user and an assistant. */
@@ -182,11 +180,11 @@ export function rank(whole: RankInput): Ranking {
   const input = { ...whole, query: whole.query.slice(0, MOST_QUERY_CHARS) };
   const question = understand(input);
   const { kind } = question;
-  const read = reader(input.query, input.terms, input.wordsOf ?? tokenize);
+  const read = reader(input.query, input.terms);
   const rows = input.rows.map((row) => ({ row, reading: read(row) }));
   const facts = factsOf(rows, question, input);
   const groups = groupScores(facts, question);
-  const scores = kind === "agent" ? groups : messageScores(facts, question, input.wordsOf ?? tokenize);
+  const scores = kind === "agent" ? groups : messageScores(facts, question);
   const ranked = facts.map(({ row, reading, share }, at): RankedRow => {
     const matched = input.terms.flatMap((_, term) => (holds(reading, term) ? [term] : []));
     const score = (scores[at] ?? 0) * share;
@@ -444,7 +442,7 @@ function groupScores(
   return withWholeQuery(scores, facts, total);
 }
 
-function messageScores(facts: readonly Facts[], question: Question, wordsOf: WordsOf): number[] {
+function messageScores(facts: readonly Facts[], question: Question): number[] {
   const { weights, isName, total } = question;
   const scale = total > 0 ? 1 / total : 0;
   const content = weights.map((weight, at) => (isName[at] ? 0 : weight));
@@ -468,7 +466,7 @@ function messageScores(facts: readonly Facts[], question: Question, wordsOf: Wor
       (each.isAuthor ? MESSAGE.authorBase / Math.max(3, total) : 0)
     );
   });
-  return withPriors(withWholeQuery(scores, facts, total), facts, question, wordsOf);
+  return withPriors(withWholeQuery(scores, facts, total), facts, question);
 }
 
 /** `turn off` above every message that only turns. */
@@ -485,7 +483,6 @@ function withPriors(
   scores: readonly number[],
   facts: readonly Facts[],
   { name, asksWhen, asksHowMany }: Question,
-  wordsOf: WordsOf,
 ): number[] {
   const limit = [...scores].sort((a, b) => b - a)[READ_CLOSELY - 1] ?? Number.NEGATIVE_INFINITY;
   return scores.map((score, at) => {
@@ -499,7 +496,7 @@ function withPriors(
       (row.isFirst ? PRIOR.isFirst : 0);
     if (score >= limit) {
       prior +=
-        PRIOR.tellingWords * Math.log(1 + tellingWords(wordsOf(row.said.slice(0, CLOSE_READING_CHARS)))) +
+        PRIOR.tellingWords * Math.log(1 + tellingWords(row.said.slice(0, CLOSE_READING_CHARS))) +
         PRIOR.capitals * Math.min(3, capitals(row.said)) +
         (asksWhen ? PRIOR.times * Math.min(2, timeWords(row.said)) : 0) +
         (asksHowMany ? PRIOR.numbers * Math.min(2, numberWords(row.said)) : 0);

@@ -28,7 +28,9 @@ export function illustrator(
 ): (text: string) => Illustration {
   const isUnspaced = terms.some(({ words }) => words.some(isUnspacedTerm));
   const needles = [...new Set(terms.flatMap(({ words, forms }) => [...words, ...forms]))];
-  const little = [...new Set(whole.flatMap(({ words }) => words))];
+  const all = [...new Set(whole.flatMap(({ words }) => words))];
+  // Where the terms are all words, there is nothing more to mark.
+  const little = all.every((word) => needles.includes(word)) ? [] : all;
   return (text) => {
     const draw = (shown: readonly ShownTerm[]) => drawTerms(text, shown);
     const hasWhole = () => {

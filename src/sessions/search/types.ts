@@ -70,8 +70,8 @@ export type SearchAnswer = {
   /** Messages that no hit can be among, because the index does not hold them (yet). */
   readonly notSearched?: { readonly messages: number; readonly reason: string };
   /**
-   * More messages match than were compared by their text: the newest were, those with rarer words or all words, and one of
-   * each further conversation up to the limit. Only the order can be affected. Never set with `sort`.
+   * More messages match than were compared by their text: the newest were, short ones, those with rarer words or all words,
+   * and one of each further conversation up to the limit. Only the order can be affected. Never set with `sort`.
    */
-  readonly onlyNewestRanked?: true;
+  readonly isPartlyRanked?: true;
 };

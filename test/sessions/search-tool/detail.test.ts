@@ -196,7 +196,7 @@ describe("how sure an answer is", () => {
   it("says when so much matches that not all of it was compared", async () => {
     const { store } = await openHome();
     await talk(store, "a", ["the cobalt glaze"]);
-    const answer = await sessionSearchTool(saying(store, { onlyNewestRanked: true }), { query: "cobalt" });
+    const answer = await sessionSearchTool(saying(store, { isPartlyRanked: true }), { query: "cobalt" });
     expect(answer).toMatchObject({ order_note: expect.stringContaining("Narrow the query") });
   });
 

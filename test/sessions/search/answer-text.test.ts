@@ -43,7 +43,7 @@ describe("what an answer says about itself", () => {
 });
 
 it("an answer whose matches were not all compared says so", () => {
-  expect(orderRemark(answer({ onlyNewestRanked: true }))).toContain("not all of them were compared");
+  expect(orderRemark(answer({ isPartlyRanked: true }))).toContain("not all of them were compared");
   expect(orderRemark(answer({}))).toBeUndefined();
 });
 

@@ -14,10 +14,11 @@ type Random = () => number;
 /** One bound per way of a large database, so small that dozens of messages are many. */
 const SMALL_BOUNDS = {
   matchesRanked: 7,
-  newestRanked: 3,
+  matchesRead: 3,
   probeRows: 4,
   listRows: 9,
   rowsRead: 4,
+  textRead: 0,
   readAll: 5,
   fullMatches: 2,
   sessionTokens: 2,

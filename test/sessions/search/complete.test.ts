@@ -13,10 +13,11 @@ const bounded = (): Promise<SessionStore> =>
     path: newPath(),
     searchBounds: {
       matchesRanked: 20,
-      newestRanked: 10,
+      matchesRead: 10,
       probeRows: 10,
       listRows: 20,
       rowsRead: 10,
+      textRead: 0,
       readAll: 10,
       fullMatches: 4,
       firstStep: 8,
@@ -189,9 +190,21 @@ it("a plain question says how well it was answered, an expression does not", asy
   expect((await store.search('"quartzwharf crane"')).confidence).toBeUndefined();
 });
 
-it("says when only the newest of very many matches were compared", async () => {
+it("says when not all of very many matches were compared", async () => {
   await using store = await bounded();
   await say(store, "a", repeat(40, "deploy"));
-  expect((await store.search('"deploy"')).onlyNewestRanked).toBe(true);
-  expect((await store.search('"deploy"', { sort: "newest" })).onlyNewestRanked).toBeUndefined();
+  expect((await store.search('"deploy"')).isPartlyRanked).toBe(true);
+  expect((await store.search('"deploy"', { sort: "newest" })).isPartlyRanked).toBeUndefined();
+});
+
+it("of many matches the short ones are read beside the newest", async () => {
+  await using store = await bounded();
+  const [short] = await say(store, "short", ["deploy"]);
+  for (let at = 1; at <= 15; at += 1)
+    await say(store, `long-${at}`, [`deploy ${"and other words ".repeat(20)}`], { at: NOW + at * DAY });
+  for (const query of ["deploy", '"deploy"']) {
+    const { hits, isPartlyRanked } = await store.search(query, { limit: 5 });
+    expect(hits[0]?.id).toBe(short);
+    expect(isPartlyRanked).toBe(true);
+  }
 });

@@ -10,7 +10,7 @@ import {
   rarity,
 } from "../../../src/sessions/search/ranking.ts";
 import { isStopWord } from "../../../src/sessions/search/stem.ts";
-import { type Token, tokenize } from "../../../src/sessions/search/tokens.ts";
+import { tokenize } from "../../../src/sessions/search/tokens.ts";
 
 const DAY = 86_400;
 const ALL_MESSAGES = 1000;
@@ -343,15 +343,22 @@ describe("scripts", () => {
     }
   });
 
-  it("Devanagari words are compared with their vowel signs, if the words are split so", () => {
-    const wordsOf = (text: string): Token[] =>
-      Array.from(text.matchAll(/[\p{L}\p{M}\p{N}]+/gu), (match) => ({
-        term: match[0],
-        start: match.index,
-        end: match.index + match[0].length,
-      }));
+  it("Devanagari words are compared with their vowel signs", () => {
     const rows = [message(1, "कल कब आओगे"), message(2, "नई किताब मिली"), message(3, "कुल कताब")];
-    const { rows: ranked } = rank(inputOf("किताब", rows, { terms: [term("किताब")], wordsOf }));
+    const { rows: ranked } = rank(inputOf("किताब", rows, { terms: [term("किताब")] }));
+    expect(ranked.filter(({ matched }) => matched.length > 0).map(({ row }) => row.id)).toEqual([2]);
+  });
+
+  it.each([
+    ["край", "Край"],
+    ["cafe", "Café"],
+    ["σοφοσ", "Σοφος"],
+    ["bar", "foo_bar"],
+    ["서울", "서울에서"],
+  ])("%s is found in a long text that spells it %s", (word, spelling) => {
+    const filler = "some other words — and more ".repeat(40);
+    const rows = [message(1, filler), message(2, `${filler} ${spelling} ${filler}`)];
+    const { rows: ranked } = rank(inputOf(word, rows, { terms: [term(word)] }));
     expect(ranked.filter(({ matched }) => matched.length > 0).map(({ row }) => row.id)).toEqual([2]);
   });
 

@@ -22,6 +22,8 @@ export interface IndexReader {
   keys(match: string, options: KeyOptions): number[];
   /** Ids of the messages, in the order given. Only the reader knows: not every id fits into a key. */
   messageIds(keys: readonly number[]): number[];
+  /** Those of the keys whose documents have the fewest words, shortest first. Messages that are overlaid are not among them. */
+  shortest(keys: readonly number[], limit: number): number[];
   /** Session numbers of keys, in the order given. */
   sessionNumbers(keys: readonly number[]): number[];
   numberOfSession(id: string): number | undefined;
@@ -50,6 +52,9 @@ const ASCENDING = `
   SELECT rowid AS key FROM ${FTS} WHERE ${FTS} MATCH :match
     AND rowid >= CAST(:from AS INT) AND rowid <= CAST(:to AS INT) ORDER BY rowid LIMIT :limit`;
 const DESCENDING = ASCENDING.replace("ORDER BY rowid", "ORDER BY rowid DESC");
+/** FTS5 keeps the number of words as a varint, and those are in the order of the numbers they stand for. */
+const SHORTEST = `
+  SELECT d.id AS key FROM json_each(:keys) k CROSS JOIN ${FTS}_docsize d ON d.id = k.value ORDER BY d.sz LIMIT :limit`;
 const HIGHEST_KEY = Number.MAX_SAFE_INTEGER;
 const VOCABULARY = "hermes_memory_terms";
 const TERMS = `SELECT term FROM temp.${VOCABULARY} WHERE term >= :from ORDER BY term LIMIT :limit`;
@@ -149,21 +154,24 @@ export class Reading {
     return {
       keys(match, { order, limit, from = 0, to = HIGHEST_KEY }) {
         const sql = order === "newest" ? DESCENDING : ASCENDING;
-        const found: number[] = [];
+        let found: number[] = [];
         if (hasIndex && limit > 0) {
           const values = { match, from, to, limit: limit + pending.size };
           // As one text: a row each would cost six times as much.
           const { keys = "[]" } = connection.get<{ keys: string }>(listed(sql), values) ?? {};
-          for (const key of JSON.parse(keys) as number[]) {
-            if (pending.has(key)) continue;
-            found.push(key);
-            if (found.length >= limit) break;
-          }
+          const all = JSON.parse(keys) as number[];
+          found = pending.size === 0 ? all : all.filter((key) => !pending.has(key)).slice(0, limit);
         }
         const over = overlay.matches(sql, { match, from, to, limit });
         if (over.length === 0) return found;
         const sign = order === "newest" ? -1 : 1;
         return [...found, ...over].sort((a, b) => sign * (a - b)).slice(0, limit);
+      },
+      shortest(keys, limit) {
+        if (!hasIndex) return [];
+        const values = { keys: JSON.stringify(keys.filter((key) => !pending.has(key))), limit };
+        const { keys: found = "[]" } = connection.get<{ keys: string }>(listed(SHORTEST), values) ?? {};
+        return JSON.parse(found) as number[];
       },
       messageIds: (keys) => keys.map((key) => overlay.idOf(key) ?? idInKey(key)),
       sessionNumbers: (keys) =>

@@ -2,16 +2,19 @@
 // messages are compared with each other by their text before the best are shown.
 
 export type Bounds = {
-  /** So many matches of an expression are looked at for further lineages. */
+  /** Up to so many matches of a single word, half as many of an expression, are all looked at; of more, the newest. */
   readonly matchesRanked: number;
-  /** With more matches than `readAll`, so many of the newest are read and ranked, and the answer says so. */
-  readonly newestRanked: number;
+  /** So many of them are read and ranked: the newest, and those that say little else. */
+  readonly matchesRead: number;
   /** Of a term with more holders than these, the newest are looked at first; the rest only where rarer terms do not decide. */
   readonly probeRows: number;
   /** The longest list of holders that is looked at. */
   readonly listRows: number;
-  /** How many messages are read and ranked; more for later pages. */
+  /** How many messages are read and ranked, however long they are; more for later pages. */
   readonly rowsRead: number;
+  /** So many are read while their texts have no more than `textRead` bytes. */
+  readonly shortRowsRead: number;
+  readonly textRead: number;
   /** With no more candidates than these, all are read. */
   readonly readAll: number;
   /** Messages with all words of the question that are read in any case. */
@@ -23,11 +26,13 @@ export type Bounds = {
 };
 
 export const BOUNDS: Bounds = {
-  matchesRanked: 5000,
-  newestRanked: 160,
-  probeRows: 4000,
+  matchesRanked: 2000,
+  matchesRead: 160,
+  probeRows: 2000,
   listRows: 60_000,
-  rowsRead: 120,
+  rowsRead: 80,
+  shortRowsRead: 400,
+  textRead: 100_000,
   readAll: 160,
   fullMatches: 80,
   sessionTokens: 100,

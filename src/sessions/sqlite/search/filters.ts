@@ -65,7 +65,10 @@ export function toSieve(
   }
   if (roleFilter.length > 0) {
     addList("roles", "m.role IN", roleFilter);
-    require(roleFilter.flatMap((text) => word("role", text)));
+    // Nearly all other messages are of tools, and to leave those out costs half of asking for two roles that most have.
+    const areMost = roleFilter.includes("user") && roleFilter.includes("assistant");
+    if (!areMost) require(roleFilter.flatMap((text) => word("role", text)));
+    else if (!roleFilter.includes("tool")) refused.push(...word("role", "tool").map(quote));
   }
   if (sessionIds !== undefined) {
     addList("only", "m.session_id IN", sessionIds);

@@ -2,13 +2,12 @@
 // message, and those beside it, hold. Then the best are checked against the tables until there are enough of them, and
 // enough lineages.
 
-import { filterToken } from "../../search/document.ts";
 import { toMatch } from "../../search/query.ts";
 import type { RankTerm } from "../../search/ranking.ts";
 import { rarity } from "../../search/ranking.ts";
 import { isUnspacedTerm } from "../../search/tokens.ts";
 import type { Connection } from "../connection.ts";
-import { checked, collect, type FoundRow, keysOf, type Search } from "./rows.ts";
+import { checked, collect, type FoundRow, keysOf, placeIn, type Search } from "./rows.ts";
 import { exactly, inAnyForm, type Term } from "./terms.ts";
 
 export type Candidates = {
@@ -35,12 +34,63 @@ type Holders = {
 
 const BESIDE_SHARE = 0.35;
 /** So many of the best keys are put in order; only where the filters turn down all of them are others walked. */
-const MOST_ORDERED = 4000;
+const MOST_ORDERED = 1000;
 /** For so many sessions it is counted how many messages hold each term. */
 const SESSIONS_COUNTED = 32;
-const MOST_OF_SESSION = 400;
 
-/** Messages that hold any of the terms, the whole of the question first. `whole`: an expression for all its words. */
+/** The messages that are read, and whether they fill the page. */
+class Kept {
+  readonly rows = new Map<number, FoundRow>();
+  readonly #lineages = new Set<string>();
+  /** Copies of a message are shown once. */
+  readonly #originals = new Set<number>();
+  readonly #search: Search;
+  readonly #wanted: Wanted;
+  #size = 0;
+
+  constructor(search: Search, wanted: Wanted) {
+    this.#search = search;
+    this.#wanted = wanted;
+  }
+
+  add(row: FoundRow): void {
+    if (this.rows.has(row.id)) return;
+    this.rows.set(row.id, row);
+    this.#lineages.add(this.#search.rootOf(row));
+    this.#originals.add(row.origin_id ?? row.id);
+    this.#size += row.size;
+  }
+
+  addAll(keys: readonly number[]): void {
+    for (const row of checked(this.#search, keys)) this.add(row);
+  }
+
+  /** In order, while there is room; then only what the page still lacks. Returns whether more is wanted. */
+  addWhile(keys: readonly number[], hasRoom: (rows: number, size: number) => boolean): void {
+    const { rowsRead } = this.#search.bounds;
+    const isWanted = () => !this.isEnough || hasRoom(this.rows.size, this.#size);
+    for (let at = 0; at < keys.length && isWanted(); at += rowsRead)
+      for (const row of checked(this.#search, keys.slice(at, at + rowsRead))) {
+        if (hasRoom(this.rows.size, this.#size)) this.add(row);
+        else if (this.isEnough) break;
+        else if (!this.#wanted.perLineage || this.isNewLineage(row)) this.add(row);
+      }
+  }
+
+  isNewLineage(row: FoundRow): boolean {
+    return !this.#lineages.has(this.#search.rootOf(row));
+  }
+
+  get lineages(): number {
+    return this.#lineages.size;
+  }
+
+  get isEnough(): boolean {
+    return (this.#wanted.perLineage ? this.#lineages : this.#originals).size >= this.#wanted.count;
+  }
+}
+
+/** Messages that hold any of several terms, the whole of the question first. `whole`: an expression for all its words. */
 export function holdersOfAny(
   search: Search,
   terms: readonly Term[],
@@ -49,42 +99,20 @@ export function holdersOfAny(
 ): Candidates {
   const { bounds } = search;
   const any = toMatch({ op: "or", parts: terms.map(inAnyForm) });
-  const all = highestId(search.connection);
-  const lists = findHolders(search, terms, all);
+  const lists = findHolders(search, terms, highestId(search.connection));
   const candidates = merge(lists);
   const isWhole = lists.every((list) => list.isWhole);
-  const rows = new Map<number, FoundRow>();
-  const lineages = new Set<string>();
-  const originals = new Set<number>();
-  const keep = (row: FoundRow) => {
-    rows.set(row.id, row);
-    lineages.add(search.rootOf(row));
-    originals.add(row.origin_id ?? row.id);
-  };
-  // Copies of a message are shown once.
-  const isEnough = () => (wanted.perLineage ? lineages.size : originals.size) >= wanted.count;
-  if (whole !== undefined)
-    for (const row of checked(search, keysOf(search, whole, bounds.fullMatches))) keep(row);
-  if (terms.length > 1) {
-    const exact = toMatch({ op: "and", parts: terms.map(exactly) });
-    const full = keysOf(search, exact, Math.max(bounds.fullMatches, wanted.perLineage ? 0 : wanted.count));
-    for (const row of checked(search, full)) keep(row);
-  }
+  const kept = new Kept(search, wanted);
+  kept.addAll(fullMatches(search, terms, lists, whole, wanted));
   const isSmall = isWhole && candidates.keys.length <= bounds.readAll;
-  const most = isSmall ? candidates.keys.length : rowsRead(search, wanted);
+  const { least, most } = rowsRead(search, wanted);
   const ordered = isSmall ? [...candidates.keys] : bestKeys(candidates, Math.max(MOST_ORDERED, 2 * most));
-  let read = 0;
-  for (let at = 0; at < ordered.length && (read < most || !isEnough()); at += bounds.rowsRead) {
-    for (const row of checked(search, ordered.slice(at, at + bounds.rowsRead))) {
-      if (read < most) keep(row);
-      else if (isEnough()) break;
-      else if (!wanted.perLineage || !lineages.has(search.rootOf(row))) keep(row);
-      read += 1;
-    }
-  }
+  const hasRoom = (rows: number, size: number) =>
+    isSmall || rows < least || (rows < most && size < bounds.textRead);
+  kept.addWhile(ordered, hasRoom);
   const isExhausted = isWhole && ordered.length === candidates.keys.length;
-  if (!isExhausted && !isEnough()) addFurther(search, any, wanted, rows, keep);
-  const found = [...rows.values()];
+  if (!isExhausted && !kept.isEnough) addFurther(search, any, wanted, kept);
+  const found = [...kept.rows.values()];
   return {
     rows: found,
     terms: terms.map((term, at) => toRankTerm(term, lists[at]?.weight ?? 0)),
@@ -93,7 +121,28 @@ export function holdersOfAny(
   };
 }
 
-/** Messages that match an expression which is no list of alternatives. `preferred`: those that are read in any case. */
+/** Keys of messages with all terms as they were asked for, those with the little words of the question first. */
+function fullMatches(
+  search: Search,
+  terms: readonly Term[],
+  lists: readonly Holders[],
+  whole: string | undefined,
+  { count, perLineage }: Wanted,
+): readonly number[] {
+  const [rarest, ...others] = lists
+    .filter(({ isWhole }) => isWhole)
+    .sort((a, b) => a.keys.length - b.keys.length);
+  const isHeldByAll = (key: number) => others.every(({ keys }) => placeIn(keys, key) >= 0);
+  if (rarest !== undefined && !rarest.keys.some(isHeldByAll)) return [];
+  const exact = toMatch({ op: "and", parts: terms.map(exactly) });
+  const most = Math.max(search.bounds.fullMatches, perLineage ? 0 : count);
+  const found = keysOf(search, exact, most);
+  // With fewer than that, those with the little words are all among them.
+  if (whole === undefined || found.length < most) return found;
+  return [...new Set([...keysOf(search, whole, search.bounds.fullMatches), ...found])];
+}
+
+/** Messages that match one word or an expression. `preferred`: an expression for those that are read in any case. */
 export function matchesOf(
   search: Search,
   expression: string,
@@ -102,76 +151,65 @@ export function matchesOf(
   preferred?: string,
 ): Candidates {
   const { bounds } = search;
-  // Without lineages, only the newest are read anyway.
-  const limit = wanted.perLineage
-    ? bounds.matchesRanked
-    : Math.max(bounds.matchesRanked / 5, 2 * bounds.readAll);
+  // A match of several words costs as much as ten of a single one.
+  const isWord = terms.length === 1 && terms.every(({ words }) => words.length === 1);
+  const limit = Math.max(bounds.matchesRanked / (isWord ? 1 : 2), bounds.readAll);
   const keys = keysOf(search, expression, limit + 1);
   const isWhole = keys.length <= limit;
-  const rows = new Map<number, FoundRow>();
-  const lineages = new Set<string>();
-  const originals = new Set<number>();
-  const keep = (row: FoundRow) => {
-    rows.set(row.id, row);
-    lineages.add(search.rootOf(row));
-    originals.add(row.origin_id ?? row.id);
-  };
-  // Copies of a message are shown once.
-  const isEnough = () => (wanted.perLineage ? lineages.size : originals.size) >= wanted.count;
-  const most =
-    keys.length <= bounds.readAll ? keys.length : Math.max(bounds.newestRanked, rowsRead(search, wanted));
-  if (preferred !== undefined && keys.length > bounds.readAll)
-    for (const row of checked(search, keysOf(search, preferred, bounds.fullMatches))) keep(row);
-  let at = 0;
-  for (; at < keys.length && rows.size < most; at += bounds.newestRanked) {
-    for (const row of checked(search, keys.slice(at, at + bounds.newestRanked)))
-      if (rows.size < most) keep(row);
-  }
+  const isSmall = keys.length <= bounds.readAll;
+  const kept = new Kept(search, wanted);
+  if (preferred !== undefined && !isSmall) kept.addAll(keysOf(search, preferred, bounds.fullMatches));
+  const { least, most } = rowsRead(search, wanted, bounds.matchesRead);
+  const hasRoom = (rows: number, size: number) =>
+    isSmall || rows < least || (rows < most && size < bounds.textRead);
+  kept.addWhile(isSmall || !isWhole ? keys : newestAndShortest(search, keys, most), hasRoom);
   // Of the matches that are not read, one of each further lineage is.
-  const isWanted = (row: FoundRow) => (wanted.perLineage ? !lineages.has(search.rootOf(row)) : !isEnough());
-  const isDone = () => isEnough() && (!wanted.perLineage || lineages.size >= bounds.newestRanked);
-  for (; at < keys.length && !isDone(); at += bounds.newestRanked)
-    for (const row of checked(search, keys.slice(at, at + bounds.newestRanked)))
-      if (!isDone() && isWanted(row)) keep(row);
-  if (!isWhole && !isEnough()) addFurther(search, expression, wanted, rows, keep);
+  const isDone = () => kept.isEnough && (!wanted.perLineage || kept.lineages >= bounds.matchesRead);
+  for (let at = 0; !isSmall && at < keys.length && !isDone(); at += bounds.matchesRead)
+    for (const row of checked(search, keys.slice(at, at + bounds.matchesRead)))
+      if (!isDone() && (!wanted.perLineage || kept.isNewLineage(row))) kept.add(row);
+  if (!isWhole && !kept.isEnough) addFurther(search, expression, wanted, kept);
   const all = highestId(search.connection);
   const lists = terms.map((term): Holders => {
-    if (terms.length === 1) return { keys, weight: rarity(keys.length, Math.max(all, keys.length)), isWhole };
-    return holdersOf(search, toMatch(exactly(term)), bounds.matchesRanked, all);
+    if (terms.length > 1) return holdersOf(search, toMatch(exactly(term)), bounds.matchesRanked, all);
+    return { keys, weight: weightOf(keys, isWhole, all), isWhole };
   });
-  const found = [...rows.values()];
+  const found = [...kept.rows.values()];
   return {
     rows: found,
     terms: terms.map((term, place) => toRankTerm(term, lists[place]?.weight ?? 0)),
     sessionCounts: countBySession(search, found, lists),
-    isPartial: !isWhole || keys.length > most,
+    isPartial: !isSmall,
   };
 }
 
-function addFurther(
-  search: Search,
-  expression: string,
-  { count, perLineage }: Wanted,
-  rows: ReadonlyMap<number, FoundRow>,
-  keep: (row: FoundRow) => void,
-): void {
-  const known = perLineage ? { known: [...rows.values()] } : {};
-  const lineages = new Set([...rows.values()].map(search.rootOf)).size;
-  const missing = perLineage ? count - lineages : count;
+/** In turns. A short message that holds the term is about it; a long one may only mention it. */
+function newestAndShortest({ reader }: Search, keys: readonly number[], most: number): number[] {
+  const shortest = reader.shortest(keys, most);
+  return [...new Set(keys.slice(0, most).flatMap((key, at) => [key, shortest[at] ?? key]))];
+}
+
+function addFurther(search: Search, expression: string, { count, perLineage }: Wanted, kept: Kept): void {
   const further = collect(search, expression, {
     order: "newest",
-    count: missing,
+    count: perLineage ? count - kept.lineages : count,
     perLineage,
     isExact: false,
-    ...known,
+    ...(perLineage ? { known: [...kept.rows.values()] } : {}),
   });
-  for (const row of further) keep(row);
+  for (const row of further) kept.add(row);
 }
 
 /** In few steps: which messages are read decides on their order, and the next page should go on where the last one ended. */
-function rowsRead({ bounds }: Search, { count }: Wanted): number {
-  const steps = [bounds.rowsRead, 5 * bounds.rowsRead, 20 * bounds.rowsRead];
-  return steps.find((step) => step >= 2 * count) ?? Math.max(20 * bounds.rowsRead, count);
+function rowsRead(
+  { bounds }: Search,
+  { count }: Wanted,
+  mostShort = bounds.shortRowsRead,
+): { readonly least: number; readonly most: number } {
+  const least = bounds.rowsRead;
+  if (4 * count <= 3 * least) return { least, most: Math.max(least, mostShort) };
+  const rows = [5 * least, 20 * least].find((step) => step >= 2 * count) ?? Math.max(20 * least, count);
+  return { least: rows, most: rows };
 }
 
 /** Ranking looks for text in scripts without blanks as it stands: of a phrase, its longest run. */
@@ -191,8 +229,7 @@ function findHolders(search: Search, terms: readonly Term[], all: number): Holde
     const list = lists[at];
     const match = matches[at];
     if (list === undefined || match === undefined) continue;
-    // Of a single term all holders are worth the same: the newest will do.
-    if (!list.isWhole && terms.length > 1) {
+    if (!list.isWhole) {
       // What a message without any of the rarer terms can reach at most, its neighbours included.
       const rest = order.filter((other) => !rarer.includes(other)).map((other) => lists[other]?.weight ?? 0);
       const most = rest.reduce((sum, weight) => sum + weight, 0) * (1 + 2 * BESIDE_SHARE);
@@ -208,7 +245,7 @@ function findHolders(search: Search, terms: readonly Term[], all: number): Holde
               ),
               weight: list.weight,
             }
-          : { ...holdersOf(search, match, bounds.listRows, all) };
+          : readOn(search, match, list, all);
     }
     rarer.push(at);
   }
@@ -224,8 +261,21 @@ function heldBeside(search: Search, match: string, rarer: readonly string[]): Om
 function holdersOf(search: Search, match: string, limit: number, all: number): Holders {
   const keys = keysOf(search, match, limit + 1);
   const isWhole = keys.length <= limit;
+  return { keys, weight: weightOf(keys, isWhole, all), isWhole };
+}
+
+/** The same list, to its end or to the longest that is looked at. */
+function readOn(search: Search, match: string, { keys: known }: Holders, all: number): Holders {
+  const limit = search.bounds.listRows;
+  const more = keysOf(search, match, limit + 1 - known.length, (known.at(-1) ?? 0) - 1);
+  const keys = [...known, ...more];
+  const isWhole = keys.length <= limit;
+  return { keys, weight: weightOf(keys, isWhole, all), isWhole };
+}
+
+function weightOf(keys: readonly number[], isWhole: boolean, all: number): number {
   const holders = isWhole ? keys.length : estimate(keys, all);
-  return { keys, weight: rarity(holders, Math.max(all, holders)), isWhole };
+  return rarity(holders, Math.max(all, holders));
 }
 
 const ID_SPACE = 2 ** 32;
@@ -281,7 +331,7 @@ function merge(lists: readonly Holders[]): Scored {
 
 /** The best keys in order; of equal ones the newest. */
 function bestKeys({ keys, scores }: Scored, most: number): number[] {
-  const least = keys.length <= most ? 0 : ([...scores].sort((a, b) => b - a)[most - 1] ?? 0);
+  const least = keys.length <= most ? 0 : (scores.toSorted()[keys.length - most] ?? 0);
   const places: number[] = [];
   let equals = most;
   for (const score of scores) if (score > least) equals -= 1;
@@ -303,47 +353,17 @@ function countBySession(
   lists: readonly Holders[],
 ): Map<string, number[]> {
   const counts = new Map<string, number[]>();
-  const holders = lists.map(({ keys }) => new Set(keys.length <= MOST_ORDERED ? keys : []));
-  const isHeld = (key: number, term: number): boolean => {
-    const { keys = [] } = lists[term] ?? {};
-    return keys.length <= MOST_ORDERED ? holders[term]?.has(key) === true : includesSorted(keys, key);
-  };
-  const add = (session: string, keys: readonly number[]) => {
-    const own = counts.get(session) ?? lists.map(() => 0);
-    counts.set(session, own);
-    for (const key of keys)
-      for (let term = 0; term < lists.length; term += 1)
-        if (isHeld(key, term)) own[term] = (own[term] ?? 0) + 1;
-  };
-  const sessions = Map.groupBy(rows, (row) => row.session_id);
-  let asked = 0;
-  for (const [session, members] of sessions) {
-    const number = search.reader.numberOfSession(session);
-    asked += 1;
+  for (const [session, members] of Map.groupBy(rows, (row) => row.session_id)) {
     const keys =
-      number === undefined || asked > SESSIONS_COUNTED
-        ? members.map(({ key }) => key)
-        : search.reader.keys(`"${filterToken("session", number)}"`, {
-            order: "newest",
-            limit: MOST_OF_SESSION,
-          });
-    add(session, keys);
+      counts.size < SESSIONS_COUNTED
+        ? search.keysOfSession(session, members.length)
+        : members.map(({ key }) => key);
+    counts.set(
+      session,
+      lists.map((list) => keys.reduce((sum, key) => sum + (placeIn(list.keys, key) < 0 ? 0 : 1), 0)),
+    );
   }
   return counts;
-}
-
-/** In a list in descending order. */
-function includesSorted(keys: readonly number[], key: number): boolean {
-  let low = 0;
-  let high = keys.length - 1;
-  while (low <= high) {
-    const middle = (low + high) >> 1;
-    const found = keys[middle] ?? 0;
-    if (found === key) return true;
-    if (found > key) low = middle + 1;
-    else high = middle - 1;
-  }
-  return false;
 }
 
 export function highestId(connection: Connection): number {

@@ -1,6 +1,6 @@
 // Messages that match, found through the index and checked against the tables; in order of time, by lineage, or as asked.
 import type { Scope } from "../../scope.ts";
-import { textsOf } from "../../search/document.ts";
+import { filterToken, HIDDEN_TOKEN, textsOf } from "../../search/document.ts";
 import type { Connection } from "../connection.ts";
 import type { IndexReader } from "../index/reader.ts";
 import { dayOfKey, isHidden, keyOf } from "../index/tables.ts";
@@ -15,6 +15,8 @@ export type FoundRow = {
   readonly timestamp: number;
   readonly parent_session_id: string | null;
   readonly origin_id: number | null;
+  /** Bytes of its text, with all that is stored around it. */
+  readonly size: number;
 };
 
 export type Order = "newest" | "oldest";
@@ -27,19 +29,20 @@ export type Search = {
   readonly sieve: Sieve;
   readonly bounds: Bounds;
   readonly rootOf: (row: FoundRow) => string;
+  readonly keysOfSession: KeysOfSession;
 };
 
 const MOST_PER_STEP = 8192;
 
-/** Keys that the index gives for an expression and the filters it knows, before the tables are asked. */
+/** Newest first, the keys that the index gives for an expression and the filters it knows, before the tables are asked. */
 export function keysOf(
   { reader, sieve }: Search,
   expression: string,
   limit: number,
-  order: Order = "newest",
+  to = sieve.to,
 ): number[] {
   const match = sieve.narrow(expression);
-  return match === undefined ? [] : reader.keys(match, { order, limit, from: sieve.from, to: sieve.to });
+  return match === undefined ? [] : reader.keys(match, { order: "newest", limit, from: sieve.from, to });
 }
 
 /** The messages of these keys that all filters allow, in the order given. */
@@ -49,7 +52,8 @@ export function checked({ connection, reader, sieve }: Search, keys: readonly nu
   const places = new Map(ids.map((id, at) => [id, keys[at] ?? 0]));
   // CROSS: in the order given.
   const sql = `
-    SELECT m.id, m.session_id, m.timestamp, s.parent_session_id, o.origin_id
+    SELECT m.id, m.session_id, m.timestamp, s.parent_session_id, o.origin_id,
+      COALESCE(octet_length(m.content), 0) + COALESCE(octet_length(m.tool_calls), 0) AS size
     FROM json_each(:ids) i CROSS JOIN messages m ON m.id = i.value JOIN sessions s ON s.id = m.session_id
       LEFT JOIN hermes_memory_origin o ON o.message_id = m.id
     WHERE ${sieve.where}
@@ -91,7 +95,7 @@ export function collect(
   let found = 0;
   let lastDay: number | undefined;
   for (
-    let step = bounds.firstStep;
+    let step = perLineage ? bounds.firstStep : Math.min(bounds.firstStep, 4 * count);
     found < count || lastDay !== undefined;
     step = Math.min(2 * step, MOST_PER_STEP)
   ) {
@@ -207,18 +211,35 @@ export type Neighbours = {
   readonly isFirst: boolean;
 };
 
-/** Asking about one message costs as much as reading the ids of about so many. */
-const IDS_PER_QUESTION = 40;
-const LENGTH = "SELECT message_count AS length FROM sessions WHERE id = :session";
+/** So many messages of a session are looked at, the newest. */
+const MOST_OF_SESSION = 400;
+/** Asking about one message costs as much as reading the keys of about so many. */
+const KEYS_PER_QUESTION = 40;
 
-/** Which messages stand before and after each of these in its session. */
+/** Keys of the messages of a session that are shown, newest first. */
+export type KeysOfSession = (session: string, members: number) => readonly number[];
+
+/** From the index alone: no message is read for it. `members`: how many of its messages are asked about. */
+export function sessionKeys(reader: IndexReader): KeysOfSession {
+  const known = new Map<string, { readonly keys: readonly number[]; readonly limit: number }>();
+  return (session, members) => {
+    const limit = Math.max(MOST_OF_SESSION, KEYS_PER_QUESTION * members);
+    const found = known.get(session);
+    if (found !== undefined && (found.limit >= limit || found.keys.length < found.limit)) return found.keys;
+    const number = reader.numberOfSession(session);
+    const match = `"${filterToken("session", number ?? 0)}" NOT "${HIDDEN_TOKEN}"`;
+    const keys = number === undefined ? [] : reader.keys(match, { order: "newest", limit });
+    known.set(session, { keys, limit });
+    return keys;
+  };
+}
+
+/** Which messages stand before and after each of these in its session: by day, then in the order they were stored. */
 export function neighboursOf(
-  connection: Connection,
-  columns: ReadonlySet<string>,
+  { connection, reader, columns, keysOfSession }: Search,
   rows: readonly FoundRow[],
 ): Map<number, Neighbours> {
   const isShown = `NOT ${isHidden("m", columns)}`;
-  const ids = `SELECT m.id FROM messages m WHERE m.session_id = :session AND ${isShown} ORDER BY m.timestamp, m.id`;
   const beside = (sign: "<" | ">", direction: "ASC" | "DESC", limit = 3) => `
     SELECT m.id FROM messages m WHERE m.session_id = :session AND ${isShown}
       AND (m.timestamp, m.id) ${sign} (:timestamp, :id) AND m.timestamp ${sign}= :timestamp
@@ -234,26 +255,38 @@ export function neighboursOf(
       found.set(id, { before: [], after: [], isFirst });
       continue;
     }
-    const length = connection.get<{ length: number | null }>(LENGTH, { session })?.length ?? 0;
-    if (length > IDS_PER_QUESTION * members.length) {
-      for (const { id, timestamp } of members) {
-        const side = (sql: string) =>
-          connection.all<{ id: number }>(sql, { session, timestamp, id }).map((row) => row.id);
-        const before = side(beside("<", "DESC"));
-        found.set(id, { before, after: side(beside(">", "ASC")), isFirst: before.length === 0 });
+    const keys = keysOfSession(session, members.length);
+    const isWhole = keys.length < MOST_OF_SESSION;
+    const idAt = (at: number) => {
+      const key = keys[at];
+      return key === undefined ? undefined : reader.messageIds([key])[0];
+    };
+    for (const { key, id, timestamp } of members) {
+      const at = placeIn(keys, key);
+      if (at >= 0 && (isWhole || at + 3 < keys.length)) {
+        const before = [idAt(at + 1), idAt(at + 2), idAt(at + 3)];
+        found.set(id, { before, after: [idAt(at - 1), idAt(at - 2)], isFirst: at === keys.length - 1 });
+        continue;
       }
-      continue;
-    }
-    const all = connection.all<{ id: number }>(ids, { session }).map((row) => row.id);
-    const places = new Map(all.map((id, at) => [id, at]));
-    for (const { id } of members) {
-      const at = places.get(id) ?? Number.NaN;
-      found.set(id, {
-        before: [all[at - 1], all[at - 2], all[at - 3]],
-        after: [all[at + 1], all[at + 2]],
-        isFirst: at === 0,
-      });
+      const side = (sql: string) =>
+        connection.all<{ id: number }>(sql, { session, timestamp, id }).map((row) => row.id);
+      const before = side(beside("<", "DESC"));
+      found.set(id, { before, after: side(beside(">", "ASC", 2)), isFirst: before.length === 0 });
     }
   }
   return found;
+}
+
+/** In a list in descending order; -1 when it is not there. */
+export function placeIn(keys: readonly number[], key: number): number {
+  let low = 0;
+  let high = keys.length - 1;
+  while (low <= high) {
+    const middle = (low + high) >> 1;
+    const found = keys[middle] ?? 0;
+    if (found === key) return middle;
+    if (found > key) low = middle + 1;
+    else high = middle - 1;
+  }
+  return -1;
 }

@@ -34,6 +34,7 @@ import {
   type ReadRow,
   readTexts,
   type Search,
+  sessionKeys,
 } from "./rows.ts";
 import {
   atEndOfRun,
@@ -77,6 +78,7 @@ function answer(
   const { connection } = context;
   const columns = messageColumns(connection);
   const rootOf = lineageRoots(connection, readScope(options));
+  const keysOfSession = sessionKeys(reader);
   const under = (filters: SearchOptions): Search => ({
     connection,
     reader,
@@ -84,6 +86,7 @@ function answer(
     sieve: toSieve(filters, reader, columns, bounds),
     bounds,
     rootOf,
+    keysOfSession,
   });
   const search = under(options);
   const finish = (found: Answered): SearchAnswer => {
@@ -101,7 +104,7 @@ function answer(
         hits,
         stage: found.stage,
         ...(confidence === undefined ? {} : { confidence }),
-        ...(isPartial ? { onlyNewestRanked: true } : {}),
+        ...(isPartial ? { isPartlyRanked: true } : {}),
         ...missing,
       };
     }
@@ -198,12 +201,21 @@ function findTerms(
   }
   const isShortened = asked.length > single.length;
   const full = isShortened ? toMatch({ op: "and", parts: whole.map(exactly) }) : undefined;
-  const found = holdersOfAny(search, terms, full, wanted);
+  const [only] = terms;
+  const found =
+    terms.length === 1 && only !== undefined
+      ? matchesOf(search, any, terms, wanted, full ?? exactForm(only))
+      : holdersOfAny(search, terms, full, wanted);
   const areKeywords = !isShortened && !query.includes("?");
   const ranked = scoreByRelevance(search, query, terms, found, options, areKeywords);
   const { scored, isPartial, isFull, confidence } = ranked;
   const stage = isFull && terms.length === single.length ? "strict" : "widened";
   return { scored, isPartial, stage, match: any, shown: terms, whole, confidence };
+}
+
+/** Undefined where there are no other forms: then it is what was looked for. */
+function exactForm(term: Term): string | undefined {
+  return term.forms.length + term.kin.length === 0 ? undefined : toMatch(exactly(term));
 }
 
 function timeOrder({ sort }: SearchOptions): Order | undefined {
@@ -231,7 +243,7 @@ function scoreInOrder(
 ): Pick<Answered, "scored" | "confidence"> {
   const all = highestId(search.connection);
   const weighted = terms.map((term) => {
-    const holders = keysOf(search, toMatch(inAnyForm(term)), search.bounds.newestRanked).length;
+    const holders = keysOf(search, toMatch(inAnyForm(term)), search.bounds.matchesRead).length;
     return toRankTerm(term, rarity(holders, Math.max(all, holders)));
   });
   const found = { rows, terms: weighted, sessionCounts: new Map<string, number[]>(), isPartial: false };
@@ -262,9 +274,8 @@ function rankRows(
   found: Candidates,
   areKeywords = false,
 ) {
-  const { connection, columns } = search;
-  const rows = readTexts(connection, found.rows, shortener(found.terms));
-  const neighbours = neighboursOf(connection, columns, rows);
+  const rows = readTexts(search.connection, found.rows, shortener(found.terms));
+  const neighbours = neighboursOf(search, rows);
   const years = [...new Set(rows.map(({ timestamp }) => new Date(timestamp * 1000).getFullYear()))];
   const byId = new Map(rows.map((row) => [row.id, row]));
   const ranking = rank({
