@@ -208,3 +208,44 @@ it("of many matches the short ones are read beside the newest", async () => {
     expect(isPartlyRanked).toBe(true);
   }
 });
+
+it.each(["kiln", "kiln widget", "kiln AND widget", '"kiln widget"', "kil*", "what about the kiln?", "窯"])(
+  "pages by relevance neither repeat nor skip anything: %s",
+  async (query) => {
+    await using store = await bounded();
+    for (let at = 0; at < 40; at += 1)
+      await say(store, `talk ${at}`, [`kiln widget ${at} 窯`, `about the kiln widget ${at % 7} 窯の温度`], {
+        at: NOW + at * 1000,
+      });
+    for (const perLineage of [false, true]) {
+      const all: (number | string)[] = [];
+      for (let offset = 0; ; offset += 7) {
+        const { hits } = await store.search(query, { limit: 7, offset, perLineage });
+        all.push(...hits.map(({ id, lineage_root }) => (perLineage ? lineage_root : id)));
+        if (hits.length < 7) break;
+      }
+      expect(all).toHaveLength(perLineage ? 40 : 80);
+      expect(new Set(all).size).toBe(all.length);
+      const first = await store.search(query, { limit: 50, perLineage });
+      expect(first.hits.map(({ id, lineage_root }) => (perLineage ? lineage_root : id))).toEqual(
+        all.slice(0, 50),
+      );
+    }
+  },
+);
+
+it("an old conversation about the matter goes before many newer ones that only mention it", async () => {
+  await using store = await openSqliteStore({ path: newPath() });
+  await say(
+    store,
+    "about it",
+    Array.from({ length: 10 }, (_, at) => `The cobalt kiln, part ${at}: glaze for the cobalt kiln.`),
+    { at: NOW - 900 * DAY },
+  );
+  for (let at = 0; at < 400; at += 1)
+    await say(store, `list ${at}`, [`flour, soap, kiln shelf, ${"many other things, ".repeat(20)}cobalt`], {
+      at: NOW - (500 - at) * DAY,
+    });
+  const { hits } = await store.search("cobalt kiln", { perLineage: true, limit: 5 });
+  expect(hits[0]).toMatchObject({ session_id: "about it" });
+});

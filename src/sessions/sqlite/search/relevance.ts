@@ -103,9 +103,11 @@ export function holdersOfAny(
   const candidates = merge(lists);
   const isWhole = lists.every((list) => list.isWhole);
   const kept = new Kept(search, wanted);
-  kept.addAll(fullMatches(search, terms, lists, whole, wanted));
+  const full = fullMatches(search, terms, lists, whole);
+  kept.addAll(full);
   const isSmall = isWhole && candidates.keys.length <= bounds.readAll;
-  const { least, most } = rowsRead(search, wanted);
+  const least = bounds.rowsRead;
+  const most = Math.max(least, bounds.shortRowsRead);
   const ordered = isSmall ? [...candidates.keys] : bestKeys(candidates, Math.max(MOST_ORDERED, 2 * most));
   const hasRoom = (rows: number, size: number) =>
     isSmall || rows < least || (rows < most && size < bounds.textRead);
@@ -117,7 +119,8 @@ export function holdersOfAny(
     rows: found,
     terms: terms.map((term, at) => toRankTerm(term, lists[at]?.weight ?? 0)),
     sessionCounts: countBySession(search, found, lists),
-    isPartial: !isWhole,
+    // Messages with all terms cannot be told apart by their keys; all others weigh no more than those that were read.
+    isPartial: !isWhole || (full.length >= bounds.fullMatches && found.length < candidates.keys.length),
   };
 }
 
@@ -127,7 +130,6 @@ function fullMatches(
   terms: readonly Term[],
   lists: readonly Holders[],
   whole: string | undefined,
-  { count, perLineage }: Wanted,
 ): readonly number[] {
   const [rarest, ...others] = lists
     .filter(({ isWhole }) => isWhole)
@@ -135,11 +137,11 @@ function fullMatches(
   const isHeldByAll = (key: number) => others.every(({ keys }) => placeIn(keys, key) >= 0);
   if (rarest !== undefined && !rarest.keys.some(isHeldByAll)) return [];
   const exact = toMatch({ op: "and", parts: terms.map(exactly) });
-  const most = Math.max(search.bounds.fullMatches, perLineage ? 0 : count);
+  const most = search.bounds.fullMatches;
   const found = keysOf(search, exact, most);
   // With fewer than that, those with the little words are all among them.
   if (whole === undefined || found.length < most) return found;
-  return [...new Set([...keysOf(search, whole, search.bounds.fullMatches), ...found])];
+  return [...new Set([...keysOf(search, whole, most), ...found])];
 }
 
 /** Messages that match one word or an expression. `preferred`: an expression for those that are read in any case. */
@@ -159,7 +161,8 @@ export function matchesOf(
   const isSmall = keys.length <= bounds.readAll;
   const kept = new Kept(search, wanted);
   if (preferred !== undefined && !isSmall) kept.addAll(keysOf(search, preferred, bounds.fullMatches));
-  const { least, most } = rowsRead(search, wanted, bounds.matchesRead);
+  const least = bounds.rowsRead;
+  const most = Math.max(least, bounds.matchesRead);
   const hasRoom = (rows: number, size: number) =>
     isSmall || rows < least || (rows < most && size < bounds.textRead);
   kept.addWhile(isSmall || !isWhole ? keys : newestAndShortest(search, keys, most), hasRoom);
@@ -198,18 +201,6 @@ function addFurther(search: Search, expression: string, { count, perLineage }: W
     ...(perLineage ? { known: [...kept.rows.values()] } : {}),
   });
   for (const row of further) kept.add(row);
-}
-
-/** In few steps: which messages are read decides on their order, and the next page should go on where the last one ended. */
-function rowsRead(
-  { bounds }: Search,
-  { count }: Wanted,
-  mostShort = bounds.shortRowsRead,
-): { readonly least: number; readonly most: number } {
-  const least = bounds.rowsRead;
-  if (4 * count <= 3 * least) return { least, most: Math.max(least, mostShort) };
-  const rows = [5 * least, 20 * least].find((step) => step >= 2 * count) ?? Math.max(20 * least, count);
-  return { least: rows, most: rows };
 }
 
 /** Ranking looks for text in scripts without blanks as it stands: of a phrase, its longest run. */

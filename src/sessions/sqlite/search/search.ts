@@ -48,6 +48,9 @@ import {
   withForms,
 } from "./terms.ts";
 
+/** So many messages, or lineages, are ranked at least, whatever the page. */
+const RANKED_PAGE = 20;
+
 export type SearchOperations = Pick<SessionStore, "search" | "searchMessages">;
 
 /** `bounds`: for tests, so that the ways of a large database are taken on a small one. */
@@ -154,14 +157,15 @@ function findExpression(search: Search, expression: Expression, options: SearchO
     const { scored } = scoreInOrder(search, "", terms, rows);
     return { scored, stage: "exact", match, shown: terms };
   }
-  const wanted = { count: lastOfPage(options), perLineage: options.perLineage === true };
+  const wanted = { count: RANKED_PAGE, perLineage: options.perLineage === true };
   // Alternatives that are single phrases are compared by how rare each is.
   const isList = expression.op === "or" && expression.parts.every(({ op }) => op === "phrase");
   const found = isList
     ? holdersOfAny(search, terms, undefined, wanted)
     : matchesOf(search, match, terms, wanted);
-  const { scored, isPartial } = scoreByRelevance(search, "", terms, found, options);
-  return { scored, isPartial, stage: "exact", match, shown: terms };
+  const ranked = scoreByRelevance(search, "", terms, found, options);
+  const scored = withFurther(search, "", found, ranked.scored, [match], options);
+  return { scored, isPartial: ranked.isPartial, stage: "exact", match, shown: terms };
 }
 
 function findTerms(
@@ -175,14 +179,16 @@ function findTerms(
   const strict = toMatch({ op: "and", parts: single.map(exactly) });
   const whole = asked.map(({ words }) => exactTerm(words));
   const order = timeOrder(options);
-  const wanted = { count: lastOfPage(options), perLineage: options.perLineage === true };
+  const wanted = { count: RANKED_PAGE, perLineage: options.perLineage === true };
   const isUnspaced = single.some(({ words }) => words.some(isUnspacedTerm));
-  if (isUnspaced && order === undefined && wanted.count > 0) {
-    // A message with all parts is an answer, one with some of them seldom is.
+  if (isUnspaced && order === undefined && lastOfPage(options) > 0) {
+    // Parts side by side mean AND, and any of them only where that finds nothing: a character is in very many texts.
     const ends = single.map((term) => `(${atEndOfRun(term)})`).join(" AND ");
     const found = matchesOf(search, strict, single, wanted, ends);
     if (found.rows.length > 0) {
-      const { scored, isPartial, confidence } = scoreByRelevance(search, query, single, found, options);
+      const ranked = scoreByRelevance(search, query, single, found, options);
+      const scored = withFurther(search, query, found, ranked.scored, [strict], options);
+      const { isPartial, confidence } = ranked;
       return { scored, isPartial, stage: "strict", match: strict, shown: single, whole, confidence };
     }
   }
@@ -208,7 +214,9 @@ function findTerms(
       : holdersOfAny(search, terms, full, wanted);
   const areKeywords = !isShortened && !query.includes("?");
   const ranked = scoreByRelevance(search, query, terms, found, options, areKeywords);
-  const { scored, isPartial, isFull, confidence } = ranked;
+  const { isPartial, isFull, confidence } = ranked;
+  const further = areKeywords ? [strict, any] : [any];
+  const scored = withFurther(search, query, found, ranked.scored, further, options);
   const stage = isFull && terms.length === single.length ? "strict" : "widened";
   return { scored, isPartial, stage, match: any, shown: terms, whole, confidence };
 }
@@ -267,6 +275,58 @@ function scoreByRelevance(
   return { scored, confidence, isFull, isPartial: found.isPartial };
 }
 
+/**
+ * Which messages are ranked does not depend on the page, so that pages neither repeat nor skip. Behind them come all other
+ * matches, newest first, or newest of each lineage: those of the first expression, then those of the next.
+ */
+function withFurther(
+  search: Search,
+  query: string,
+  found: Candidates,
+  ranked: readonly Scored[],
+  expressions: readonly string[],
+  options: SearchOptions,
+): readonly Scored[] {
+  const end = lastOfPage(options);
+  if (ranked.length >= end) return ranked;
+  const perLineage = options.perLineage === true;
+  const further: FoundRow[] = [];
+  for (const match of expressions) {
+    const known = [...found.rows, ...further];
+    const missing = end - ranked.length - further.length;
+    if (missing <= 0) break;
+    const count = perLineage ? missing : missing + known.length;
+    const rows = collect(search, match, {
+      ...{ order: "newest" as const, count, perLineage, isExact: false },
+      ...(perLineage ? { known } : {}),
+    });
+    further.push(
+      ...withoutCopies([...known, ...rows])
+        .slice(withoutCopies(known).length)
+        .slice(0, missing),
+    );
+  }
+  const { offset } = pageOf(options);
+  const shown = further.slice(Math.max(0, offset - ranked.length));
+  const candidates = { ...found, rows: shown, sessionCounts: new Map<string, number[]>() };
+  const terms = found.terms.map(({ words }) => exactTerm(words));
+  const read = new Map(
+    rankRows(search, query, terms, candidates).ranked.map((each) => [each.row.id, each] as const),
+  );
+  const lowest = ranked.at(-1)?.score ?? Number.POSITIVE_INFINITY;
+  return [
+    ...ranked,
+    ...further.map((row): Scored => {
+      const each = read.get(row.id);
+      if (each !== undefined) return { ...each, isFirst: false, score: Math.min(each.score, lowest) };
+      return { row: { ...row, role: "", tool_name: null, said: "", did: "" }, ...NOT_SHOWN };
+    }),
+  ];
+}
+
+/** A row of an earlier page, which nobody sees. */
+const NOT_SHOWN = { score: 0, group: 0, isFirst: false, matched: [] } as const;
+
 function rankRows(
   search: Search,
   query: string,
@@ -296,11 +356,13 @@ function rankRows(
             years.sort((a, b) => b - a),
           ),
   });
-  // Keywords are no question: messages with all of them, as they were typed, come first.
+  // Keywords are no question: what was said with all of them, as they were typed, comes first.
   const ranked = ranking.rows.flatMap(({ row: { id }, score, group, matched, isFull }): Scored[] => {
     const row = byId.get(id);
     const names = matched.map((at) => terms[at]?.words.join(" ") ?? "");
-    return row === undefined ? [] : [{ row, score, group, isFirst: isFull && areKeywords, matched: names }];
+    if (row === undefined) return [];
+    const isFirst = isFull && areKeywords && (row.role === "user" || row.role === "assistant");
+    return [{ row, score, group, isFirst, matched: names }];
   });
   ranked.sort((a, b) => Number(b.isFirst) - Number(a.isFirst));
   const isFull = ranking.rows.some((row) => row.isFull);
