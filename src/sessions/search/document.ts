@@ -2,6 +2,7 @@
 // nothing is cut.
 import { parseOutsideJson } from "../../lib/index.ts";
 import { decodeUtf8, STRUCTURED_PREFIX } from "../content.ts";
+import { withLiteralsDecoded } from "./json-literals.ts";
 import { indexText } from "./tokens.ts";
 
 export { indexTerms, type Token, tokenize as words } from "./tokens.ts";
@@ -31,7 +32,7 @@ export type Marks = {
 };
 
 export type Texts = {
-  /** The content, without JSON around it, encoded data, terminal sequences and control characters. */
+  /** The content, without JSON around it, escapes of JSON in it, encoded data, terminal sequences and control characters. */
   readonly said: string;
   /** The tool's name, and names and arguments of tool calls. */
   readonly did: string;
@@ -165,7 +166,8 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 }
 
 function readable(parts: readonly string[]): string {
-  const text = parts.length === 1 ? (parts[0] ?? "") : parts.filter((part) => part !== "").join(" ");
+  const texts = parts.filter((part) => part !== "").map(withLiteralsDecoded);
+  const text = texts.length === 1 ? (texts[0] ?? "") : texts.join(" ");
   return withoutEncoded(withoutControls(text));
 }
 
