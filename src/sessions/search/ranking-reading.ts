@@ -1,8 +1,9 @@
 // What a message's text holds of a query: how often each term, where, and how closely the whole query stands together.
+import { compose } from "./characters.ts";
 import { containsUnspaced } from "./query.ts";
 import type { RankRow, RankTerm } from "./ranking.ts";
 import { isStopWord } from "./stem.ts";
-import type { Token } from "./tokens.ts";
+import { foldTerm, type Token } from "./tokens.ts";
 
 /** Splits a text into words, spelled as in `RankTerm.words`. */
 export type WordsOf = (text: string) => readonly Token[];
@@ -25,8 +26,9 @@ export type Reading = {
 /** A word of 7 letters or more also counts, by this much, for one with the same first 7 letters. */
 const KIN_LETTERS = 7;
 const KIN_COUNT = 0.5;
-/** `서울` inside `남서울역`: mostly another word. */
-const INSIDE_COUNT = 0.3;
+/** `서울` at the beginning of `서울역`, and inside `남서울역`: mostly another word. */
+const BEGINNING_COUNT = 0.6;
+const INSIDE_COUNT = 0.4;
 /** More occurrences than this do not change the order. */
 const MOST_PLACES = 50;
 /** All words of the query, but in another order. */
@@ -45,6 +47,9 @@ const GAP: readonly Token[] = Array.from({ length: 20 }, () => ({ term: "", star
 /** What an apostrophe cuts off: `Maria's`, `don't`. */
 const CUT_OFF = /['\u2019](?:s|t|d|m|re|ve|ll)\b/giu;
 const HANGUL = /\p{Script=Hangul}/u;
+/** What Korean appends to a noun without making another word of it; several may follow each other. */
+const PARTICLES =
+  /^(?:들|께서|에서|에게|한테|께|으로|로|이라도|라도|이나|나|이랑|랑|하고|까지|부터|마다|조차|마저|밖에|처럼|만큼|보다|같이|대로|뿐|이란|란|이라는|라는|이라고|라고|이에요|예요|이야|야|입니다|이다|인데|은|는|이|가|을|를|에|의|도|와|과|만|요){0,3}$/u;
 const OTHER_UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u;
 
 /** Made once per query, then called for each message. */
@@ -89,7 +94,7 @@ function splitter(terms: readonly RankTerm[], wordsOf: WordsOf): (text: string) 
   };
   return (text) => {
     if (text.length <= LONG_TEXT_CHARS || beginnings.length === 0) return whole(text);
-    const bare = /[^\0-\x7f]/.test(text) ? withoutAccents(text) : text;
+    const bare = /[^\0-\x7f]/.test(text) ? foldTerm(text) : text;
     const tokens: Token[] = [];
     const counts = new Map<string, number>();
     let [end, full] = [0, 0];
@@ -114,13 +119,6 @@ function splitter(terms: readonly RankTerm[], wordsOf: WordsOf): (text: string) 
 
 function escaped(literal: string): string {
   return literal.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
-}
-
-function withoutAccents(text: string): string {
-  return text
-    .normalize("NFD")
-    .replace(/[\u0300-\u036f]/g, "")
-    .normalize("NFC");
 }
 
 /** Words longer than this are cut: they are data, not language. */
@@ -185,14 +183,16 @@ function findTerms(terms: readonly RankTerm[]): (tokens: readonly Token[], text:
         for (const at of kin.get(term.slice(0, KIN_LETTERS)) ?? [])
           if (hits?.some((hit) => hit.at === at) !== true) count(at, place, KIN_COUNT, false);
       for (const { at, text: beginning, isHangul } of beginnings) {
-        if (term.startsWith(beginning)) count(at, place, 1, true);
-        else if (isHangul && term.includes(beginning)) count(at, place, INSIDE_COUNT, false);
+        if (term.startsWith(beginning)) {
+          const isWord = !isHangul || PARTICLES.test(term.slice(beginning.length));
+          count(at, place, isWord ? 1 : BEGINNING_COUNT, isWord);
+        } else if (isHangul && term.includes(beginning)) count(at, place, INSIDE_COUNT, false);
       }
       for (const { at, words: phrase, isPrefix } of phrases)
         if (isPhraseAt(tokens, place, phrase, isPrefix)) count(at, place, 1, true);
     }
     if (parts.length > 0) {
-      const lower = text.toLowerCase();
+      const lower = compose(text).toLowerCase();
       for (const { at, text: part } of parts) {
         let from = lower.indexOf(part);
         for (let most = MOST_PLACES; from >= 0 && most > 0; most -= 1) {
@@ -230,8 +230,8 @@ function closenessTo(
   wordsOf: WordsOf,
 ): (tokens: readonly Token[], text: string) => number {
   if (containsUnspaced(query)) {
-    const typed = query.trim().toLowerCase();
-    return (_tokens, text) => (text.toLowerCase().includes(typed) ? 1 : 0);
+    const typed = compose(query.trim()).toLowerCase();
+    return (_tokens, text) => (compose(text).toLowerCase().includes(typed) ? 1 : 0);
   }
   const asked = wordsOf(query.replace(CUT_OFF, " ")).map(({ term }) => term);
   const distinct = [...new Set(asked)];
