@@ -44,6 +44,8 @@ export {
   cleanSnippet,
   foldedSearch,
   isEarlierSearch,
+  leftOutField,
+  leftOutRemark,
   notSearchedField,
   notSearchedRemark,
   orderRemark,

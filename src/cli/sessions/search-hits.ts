@@ -3,6 +3,7 @@ import {
   cleanSnippet,
   foldedSearch,
   isEarlierSearch,
+  leftOutField,
   notSearchedField,
   orderRemark,
   type SearchAnswer,
@@ -35,6 +36,7 @@ export function answerJson(query: string, answer: SearchAnswer, hits: readonly N
     ...(confidence === undefined ? {} : { confidence: shownConfidence(answer), is_weak: confidence.isWeak }),
     ...(weak === undefined ? {} : { message: weak }),
     ...notSearchedField(answer),
+    ...leftOutField(answer),
     ...(answer.onlyNewestRanked === true ? { order_note: orderRemark(answer) } : {}),
     hits: hits.map((hit) => ({
       ...hit,

@@ -6,6 +6,7 @@ import {
   cleanSnippet,
   foldedSearch,
   isEarlierSearch,
+  leftOutField,
   notSearchedField,
   orderRemark,
   shownConfidence,
@@ -47,6 +48,7 @@ export function remarksOf(answer: SearchAnswer): object {
     ...(confidence === undefined ? {} : { confidence }),
     ...(weak === undefined ? {} : { message: weak }),
     ...notSearchedField(answer),
+    ...leftOutField(answer),
     ...(order === undefined ? {} : { order_note: order }),
   };
 }

@@ -34,6 +34,22 @@ export function orderRemark({ onlyNewestRanked }: SearchAnswer): string | undefi
   return "So many messages match that not all of them were compared: the newest, and those with rarer words, rank first. Narrow the query, or sort by time.";
 }
 
+/** Undefined when the whole query was searched for. */
+export function leftOutRemark({ termsLeftOut = 0 }: SearchAnswer): string | undefined {
+  if (termsLeftOut <= 0) return undefined;
+  const words =
+    termsLeftOut === 1
+      ? "1 word at its end was"
+      : `${termsLeftOut.toLocaleString("en-US")} words at its end were`;
+  return `The query is too long: ${words} neither searched for nor, after NOT, excluded. Ask with fewer words.`;
+}
+
+/** The same for programs and models: the field `terms_left_out`. */
+export function leftOutField(answer: SearchAnswer): object {
+  const message = leftOutRemark(answer);
+  return message === undefined ? {} : { terms_left_out: { terms: answer.termsLeftOut, message } };
+}
+
 /** Two decimals, as it is shown. */
 export function shownConfidence({ confidence }: SearchAnswer): number | undefined {
   return confidence === undefined ? undefined : Math.round(confidence.score * 100) / 100;

@@ -198,6 +198,28 @@ it("a Korean word goes before a longer one that only begins with it", async () =
   expect((await idsOf(store, "서버"))[0]).toBe(asked);
 });
 
+it("a query may have 1,000 terms; of more, the answer says how many were left out", async () => {
+  await using store = await bounded();
+  const [id, other] = await say(store, "a", ["zebrafinch here", "quokka"]);
+  const words = (count: number) => Array.from({ length: count }, (_, at) => `absent${at}`);
+  for (const operator of [" OR ", " "]) {
+    const query = [...words(999), "zebrafinch"].join(operator);
+    const answer = await store.search(query);
+    expect(answer.hits.map((hit) => hit.id)).toEqual([id]);
+    expect(answer.termsLeftOut).toBeUndefined();
+    expect(await idsOf(store, query, { sort: "newest" })).toEqual([id]);
+  }
+  expect(await idsOf(store, `quokka OR zebrafinch NOT ${words(900).join(" NOT ")} NOT here`)).toEqual([
+    other,
+  ]);
+  expect(await idsOf(store, [...words(999), "quokka"].join(" AND "))).toEqual([]);
+  const phrases = words(999).map((word) => `"${word} 検索"`);
+  expect(await idsOf(store, [...phrases, "quokka"].join(" OR "))).toEqual([other]);
+  const tooLong = await store.search(`quokka OR ${words(1204).join(" OR ")}`);
+  expect(tooLong).toMatchObject({ hits: [{ id: other }], termsLeftOut: 205 });
+  expect(await store.search(words(1001).join(" OR "))).toMatchObject({ hits: [], termsLeftOut: 1 });
+});
+
 it("a snippet is clean text", async () => {
   await using store = await bounded();
   await say(store, "a", ["\x1b[31mquartzwharf\x1b[0m\x07 failed"], { role: "tool" });

@@ -2,7 +2,14 @@
 // and widened to the forms of its words, any of which counts. The index gives keys, the tables decide, ranking orders.
 import { readScope } from "../../scope.ts";
 import { namedTimes } from "../../search/named-times.ts";
-import { type Expression, MOST_CHARACTERS, type PlainTerm, parseQuery, toMatch } from "../../search/query.ts";
+import {
+  type Expression,
+  MOST_CHARACTERS,
+  type PlainTerm,
+  parseQuery,
+  termsLeftOut,
+  toMatch,
+} from "../../search/query.ts";
 import { rank, rarity } from "../../search/ranking.ts";
 import { illustrator, shortener } from "../../search/snippet.ts";
 import { isUnspacedTerm } from "../../search/tokens.ts";
@@ -56,7 +63,10 @@ export function searchOperations(context: StoreContext, bounds: Partial<Bounds> 
     readScope(options); // refuses a lost user also where nothing is searched
     const text = String(query ?? "").slice(0, MOST_CHARACTERS);
     if (parseQuery(text).kind === "blank") return { hits: [], stage: "none", empty: "blank" };
-    return withReader(context, (reader) => answer(context, reader, { query: text, options, bounds: all }));
+    const leftOut = termsLeftOut(String(query));
+    const request = { query: text, options, bounds: all };
+    const found = await withReader(context, (reader) => answer(context, reader, request));
+    return leftOut === 0 ? found : { ...found, termsLeftOut: leftOut };
   };
   return {
     search,
@@ -153,12 +163,31 @@ function findExpression(search: Search, expression: Expression, options: SearchO
   }
   const wanted = { count: lastOfPage(options), perLineage: options.perLineage === true };
   // Alternatives that are single phrases are compared by how rare each is.
-  const isList = expression.op === "or" && expression.parts.every(({ op }) => op === "phrase");
+  const ranked = rarest(search, terms);
+  const isList =
+    expression.op === "or" && expression.parts.length === ranked.length && expression.parts.every(isPhrase);
   const found = isList
-    ? holdersOfAny(search, terms, undefined, wanted)
-    : matchesOf(search, match, terms, wanted);
-  const { scored, isPartial } = scoreByRelevance(search, "", terms, found, options);
+    ? holdersOfAny(search, ranked, undefined, wanted)
+    : matchesOf(search, match, ranked, wanted);
+  const { scored, isPartial } = scoreByRelevance(search, "", ranked, found, options);
   return { scored, isPartial, stage: "exact", match, shown: terms };
+}
+
+function isPhrase({ op }: Expression): boolean {
+  return op === "phrase";
+}
+
+/** Of more terms than these, the rarest that occur are compared: each costs a list of messages. */
+const MOST_COMPARED = 100;
+
+function rarest<T extends Pick<Term, "words">>(search: Search, terms: readonly T[]): readonly T[] {
+  if (terms.length <= MOST_COMPARED) return terms;
+  const counted = terms.map((term) => {
+    const { length } = keysOf(search, toMatch(exactly(exactTerm(term.words))), MOST_COMPARED);
+    return { term, holders: length === 0 ? Number.POSITIVE_INFINITY : length };
+  });
+  const order = counted.sort((a, b) => (a.holders === b.holders ? 0 : a.holders - b.holders));
+  return order.slice(0, MOST_COMPARED).map(({ term }) => term);
 }
 
 function findTerms(
@@ -168,8 +197,11 @@ function findTerms(
   options: SearchOptions,
 ): Answered {
   const { connection, reader } = search;
-  const single = telling(asked).map((term) => withForms(connection, reader, term));
-  const strict = toMatch({ op: "and", parts: single.map(exactly) });
+  const wished = telling(asked);
+  const single = rarest(search, wished).map((term) => withForms(connection, reader, term));
+  const isCut = single.length < wished.length;
+  const all = wished.map(({ words }) => exactly(exactTerm(words)));
+  const strict = toMatch({ op: "and", parts: all });
   const whole = asked.map(({ words }) => exactTerm(words));
   const order = timeOrder(options);
   const wanted = { count: lastOfPage(options), perLineage: options.perLineage === true };
@@ -188,7 +220,7 @@ function findTerms(
     const pairs = pairsOf(term);
     return pairs.length === 0 || matchesAnything(search, toMatch(exactly(term))) ? [term] : pairs;
   });
-  const any = toMatch({ op: "or", parts: terms.map(inAnyForm) });
+  const any = toMatch({ op: "or", parts: [...terms.map(inAnyForm), ...(isCut ? all : [])] });
   if (order !== undefined) {
     // What was asked for must not drown in what was not.
     const isStrict = matchesAnything(search, strict);
@@ -196,13 +228,14 @@ function findTerms(
     const found = scoreInOrder(search, query, terms, rows);
     return { ...found, stage: isStrict ? "strict" : "widened", match: any, shown: terms, whole };
   }
-  const isShortened = asked.length > single.length;
+  const isShortened = asked.length > wished.length;
   const full = isShortened ? toMatch({ op: "and", parts: whole.map(exactly) }) : undefined;
   const found = holdersOfAny(search, terms, full, wanted);
   const areKeywords = !isShortened && !query.includes("?");
   const ranked = scoreByRelevance(search, query, terms, found, options, areKeywords);
-  const { scored, isPartial, isFull, confidence } = ranked;
-  const stage = isFull && terms.length === single.length ? "strict" : "widened";
+  const { scored, isFull, confidence } = ranked;
+  const isPartial = ranked.isPartial || isCut;
+  const stage = isFull && !isCut && terms.length === single.length ? "strict" : "widened";
   return { scored, isPartial, stage, match: any, shown: terms, whole, confidence };
 }
 
