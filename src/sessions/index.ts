@@ -42,6 +42,7 @@ export { INTERNAL_SOURCES } from "./rows.ts";
 export { readScope, type Scope, type SessionUser, scopeOfUser } from "./scope.ts";
 export {
   cleanSnippet,
+  cleanText,
   foldedSearch,
   isEarlierSearch,
   leftOutField,

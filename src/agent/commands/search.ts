@@ -1,6 +1,7 @@
 // /search: past messages by their words.
 import {
   cleanSnippet,
+  cleanText,
   type EmptyReason,
   foldedSearch,
   HIDDEN_SOURCES,
@@ -70,9 +71,15 @@ function jsonOf(query: string, answer: SearchAnswer, hits: readonly NamedHit[]):
     ...(confidence === undefined ? {} : { confidence: shownConfidence(answer), is_weak: confidence.isWeak }),
     ...notSearchedField(answer),
     ...leftOutField(answer),
-    hits: hits.map((hit) =>
-      isEarlierSearch(hit) ? { ...hit, snippet: snippetOf(hit), context: [], folded: true } : hit,
-    ),
+    hits: hits.map((hit) => ({
+      ...hit,
+      ...(isEarlierSearch(hit)
+        ? { snippet: snippetOf(hit), context: [], folded: true }
+        : {
+            snippet: cleanSnippet(hit.snippet),
+            context: hit.context.map(({ role, content }) => ({ role, content: cleanText(content) })),
+          }),
+    })),
   };
 }
 

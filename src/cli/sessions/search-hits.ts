@@ -1,6 +1,7 @@
 // Hits of a search as a person reads them: where, the place of the match, and why it ranks there.
 import {
   cleanSnippet,
+  cleanText,
   foldedSearch,
   isEarlierSearch,
   leftOutField,
@@ -41,6 +42,7 @@ export function answerJson(query: string, answer: SearchAnswer, hits: readonly N
     hits: hits.map((hit) => ({
       ...hit,
       snippet: snippetOf(hit),
+      context: hit.context.map(({ role, content }) => ({ role, content: cleanText(content) })),
       // An earlier search quotes other conversations; those are found by themselves.
       ...(isEarlierSearch(hit) ? { context: [], folded: true } : {}),
     })),

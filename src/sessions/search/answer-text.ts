@@ -93,9 +93,12 @@ export function withoutAnsi(text: string): string {
   return MAY_HOLD_ANSI.test(text) ? text.replace(ANSI, "") : text;
 }
 
-/** Without terminal sequences and control characters; line breaks and tabs stay. */
+/** What turns the order of the characters around: the rest of the line would be read backwards. */
+const DIRECTION = /[\u202a-\u202e\u2066-\u2069]/g;
+
+/** Without terminal sequences, control characters and changes of direction; line breaks and tabs stay. */
 export function cleanText(text: string): string {
-  return withoutAnsi(text).replace(/\r\n?/g, "\n").replace(CONTROL, " ");
+  return withoutAnsi(text).replace(/\r\n?/g, "\n").replace(DIRECTION, "").replace(CONTROL, " ");
 }
 
 /** The snippet of a hit as text. `content`: of its row, when it is at hand; text that is not in it is stored as JSON. */
