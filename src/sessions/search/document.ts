@@ -26,7 +26,10 @@ export type Marks = {
   readonly session: number;
   readonly source: number;
   readonly role: number;
+  /** The user id, on whichever platform. */
   readonly user: number | null;
+  /** The user id on its platform (`personWord`): the same id elsewhere is another person. */
+  readonly person: number | null;
   /** Neither active nor compacted, or not for display. */
   readonly isHidden: boolean;
 };
@@ -44,14 +47,15 @@ export function documentText(row: IndexRow, marks: Marks): string {
   return `${filters} ${indexText(said)}${did === "" ? "" : ` ${indexText(did)}`}`;
 }
 
-export function markTokens({ session, source, role, user, isHidden }: Marks): string[] {
+export function markTokens({ session, source, role, user, person, isHidden }: Marks): string[] {
   const tokens = [filterToken("session", session), filterToken("source", source), filterToken("role", role)];
   if (user !== null) tokens.push(filterToken("user", user));
+  if (person !== null) tokens.push(filterToken("person", person));
   if (isHidden) tokens.push(HIDDEN_TOKEN);
   return tokens;
 }
 
-export type FilterKind = "session" | "source" | "role" | "user";
+export type FilterKind = "session" | "source" | "role" | "user" | "person";
 
 export const HIDDEN_TOKEN = `${MARK}i`;
 const FILTER_LETTERS: Readonly<Record<FilterKind, string>> = {
@@ -59,9 +63,15 @@ const FILTER_LETTERS: Readonly<Record<FilterKind, string>> = {
   source: "s",
   role: "r",
   user: "u",
+  person: "p",
 };
 
-/** The token that stands in the document of every message of this session, source, role or user. */
+/** What stands for a person in `hermes_memory_word`. */
+export function personWord(platform: string, user: string): string {
+  return `${platform}\0${user}`;
+}
+
+/** The token that stands in the document of every message of this session, source, role, user or person. */
 export function filterToken(kind: FilterKind, number: number): string {
   return `${MARK}${FILTER_LETTERS[kind]}${number.toString(36)}`;
 }

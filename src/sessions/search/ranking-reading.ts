@@ -26,6 +26,8 @@ export type Reading = {
 /** A word of 7 letters or more also counts, by this much, for one with the same first 7 letters. */
 const KIN_LETTERS = 7;
 const KIN_COUNT = 0.5;
+/** What a word counts that the query may have been meant to say, however often it is there. */
+const GUESS_COUNT = 0.5;
 /** `서울` at the beginning of `서울역`, and inside `남서울역`: mostly another word. */
 const BEGINNING_COUNT = 0.6;
 const INSIDE_COUNT = 0.4;
@@ -178,7 +180,9 @@ function findTerms(terms: readonly RankTerm[]): (tokens: readonly Token[], text:
     for (let place = 0; place < tokens.length; place += 1) {
       const term = tokens[place]?.term ?? "";
       const hits = words.get(term);
-      if (hits !== undefined) for (const { at, isExact } of hits) count(at, place, 1, isExact);
+      for (const { at, isExact } of hits ?? [])
+        if (terms[at]?.isGuess !== true || isExact) count(at, place, 1, isExact);
+        else if (counts[at] === 0) count(at, place, GUESS_COUNT, false);
       if (kin.size > 0 && term.length >= KIN_LETTERS)
         for (const at of kin.get(term.slice(0, KIN_LETTERS)) ?? [])
           if (hits?.some((hit) => hit.at === at) !== true) count(at, place, KIN_COUNT, false);

@@ -175,9 +175,9 @@ function rowsRead({ bounds }: Search, { count }: Wanted): number {
 }
 
 /** Ranking looks for text in scripts without blanks as it stands: of a phrase, its longest run. */
-export function toRankTerm({ words, isPrefix, forms }: Term, weight: number): RankTerm {
+export function toRankTerm({ words, isPrefix, forms, isGuess = false }: Term, weight: number): RankTerm {
   const runs = words.length > 1 ? words.filter(isUnspacedTerm).sort((a, b) => b.length - a.length) : [];
-  return { words: runs.length > 0 ? runs.slice(0, 1) : words, isPrefix, forms, weight };
+  return { words: runs.length > 0 ? runs.slice(0, 1) : words, isPrefix, forms, isGuess, weight };
 }
 
 /** The lists of all terms. A long one is read on only where the rarer terms do not settle which messages are best. */

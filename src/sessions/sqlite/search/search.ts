@@ -47,7 +47,9 @@ import {
   exactly,
   exactTerm,
   inAnyForm,
+  nameFound,
   pairsOf,
+  type Reach,
   type Term,
   telling,
   termsOf,
@@ -198,7 +200,8 @@ function findTerms(
 ): Answered {
   const { connection, reader } = search;
   const wished = telling(asked);
-  const single = rarest(search, wished).map((term) => withForms(connection, reader, term));
+  const reach = reachOf(search, options);
+  const single = rarest(search, wished).map((term) => withForms(connection, reader, term, reach));
   const isCut = single.length < wished.length;
   const all = wished.map(({ words }) => exactly(exactTerm(words)));
   const strict = toMatch({ op: "and", parts: all });
@@ -237,6 +240,17 @@ function findTerms(
   const isPartial = ranked.isPartial || isCut;
   const stage = isFull && !isCut && terms.length === single.length ? "strict" : "widened";
   return { scored, isPartial, stage, match: any, shown: terms, whole, confidence };
+}
+
+/** For one user, the messages of that user; a word that others alone have used is unknown. */
+function reachOf(search: Search, options: SearchOptions): Reach | undefined {
+  const scope = readScope(options);
+  if (scope.userId === undefined) return undefined;
+  const own = { ...search, sieve: toSieve(scope, search.reader, search.columns, search.bounds) };
+  return {
+    name: `${scope.userPlatform ?? ""}\0${scope.userId}`,
+    occurs: (word) => keysOf(own, toMatch(exactly(exactTerm([word]))), 1).length > 0,
+  };
 }
 
 function timeOrder({ sort }: SearchOptions): Order | undefined {
@@ -321,8 +335,11 @@ function rankRows(
   // Keywords are no question: messages with all of them, as they were typed, come first.
   const ranked = ranking.rows.flatMap(({ row: { id }, score, group, matched, isFull }): Scored[] => {
     const row = byId.get(id);
-    const names = matched.map((at) => terms[at]?.words.join(" ") ?? "");
-    return row === undefined ? [] : [{ row, score, group, isFirst: isFull && areKeywords, matched: names }];
+    if (row === undefined) return [];
+    const names = matched
+      .flatMap((at) => terms[at] ?? [])
+      .map((term) => nameFound(term, `${row.said} ${row.did}`));
+    return [{ row, score, group, isFirst: isFull && areKeywords, matched: names }];
   });
   ranked.sort((a, b) => Number(b.isFirst) - Number(a.isFirst));
   const isFull = ranking.rows.some((row) => row.isFull);
