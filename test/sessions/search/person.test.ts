@@ -48,9 +48,11 @@ it.each([
     }
     return found;
   };
+  const alone = await answers([]);
   const quiet = await answers(Array.from({ length: 60 }, (_, at) => `nothing about it ${at}`));
   const loud = await answers(Array.from({ length: 60 }, (_, at) => `kiln harbour glaze Martino ${at}`));
-  expect(loud).toEqual(quiet);
+  expect(quiet).toEqual(alone);
+  expect(loud).toEqual(alone);
   expect(loud.map(({ hits }) => hits.length > 0)).toEqual(QUESTIONS.map(() => true));
 });
 

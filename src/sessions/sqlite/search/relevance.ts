@@ -8,6 +8,7 @@ import type { RankTerm } from "../../search/ranking.ts";
 import { rarity } from "../../search/ranking.ts";
 import { isUnspacedTerm } from "../../search/tokens.ts";
 import type { Connection } from "../connection.ts";
+import { isVisible } from "../lineage-sql.ts";
 import { checked, collect, type FoundRow, keysOf, type Search } from "./rows.ts";
 import { exactly, inAnyForm, type Term } from "./terms.ts";
 
@@ -136,7 +137,7 @@ export function matchesOf(
   if (!isWhole && !isEnough()) addFurther(search, expression, wanted, rows, keep);
   const all = highestId(search.connection);
   const lists = terms.map((term): Holders => {
-    if (terms.length === 1) return { keys, weight: rarity(keys.length, Math.max(all, keys.length)), isWhole };
+    if (terms.length === 1) return { keys, weight: weightOf(search, keys.length, all), isWhole };
     return holdersOf(search, toMatch(exactly(term)), bounds.matchesRanked, all);
   });
   const found = [...rows.values()];
@@ -225,7 +226,7 @@ function holdersOf(search: Search, match: string, limit: number, all: number): H
   const keys = keysOf(search, match, limit + 1);
   const isWhole = keys.length <= limit;
   const holders = isWhole ? keys.length : estimate(keys, all);
-  return { keys, weight: rarity(holders, Math.max(all, holders)), isWhole };
+  return { keys, weight: weightOf(search, holders, all), isWhole };
 }
 
 const ID_SPACE = 2 ** 32;
@@ -345,6 +346,21 @@ function includesSorted(keys: readonly number[], key: number): boolean {
   }
   return false;
 }
+
+/** How rare a term is among the messages that may be seen: how much others write is not for a user to know. */
+export function weightOf({ connection, sieve }: Search, holders: number, all: number): number {
+  if (typeof sieve.values.user !== "string") return rarity(holders, Math.max(all, holders));
+  let own = ownMessages.get(sieve);
+  if (own === undefined) {
+    const { user, platform = null } = sieve.values;
+    own = Number(connection.get<{ n: number }>(OWN_MESSAGES, { user, platform })?.n ?? 0);
+    ownMessages.set(sieve, own);
+  }
+  return rarity(holders, Math.max(Math.min(own, all), holders));
+}
+
+const OWN_MESSAGES = `SELECT TOTAL(s.message_count) AS n FROM sessions s WHERE ${isVisible("s")}`;
+const ownMessages = new WeakMap<Search["sieve"], number>();
 
 export function highestId(connection: Connection): number {
   return connection.get<{ id: number }>("SELECT COALESCE(MAX(id), 0) AS id FROM messages")?.id ?? 0;

@@ -10,7 +10,7 @@ import {
   termsLeftOut,
   toMatch,
 } from "../../search/query.ts";
-import { rank, rarity } from "../../search/ranking.ts";
+import { rank } from "../../search/ranking.ts";
 import { illustrator, shortener } from "../../search/snippet.ts";
 import { isUnspacedTerm } from "../../search/tokens.ts";
 import type { EmptyReason, SearchAnswer, SearchOptions, SearchStage } from "../../search/types.ts";
@@ -29,7 +29,7 @@ import {
 } from "./answer.ts";
 import { BOUNDS, type Bounds } from "./bounds.ts";
 import { toSieve } from "./filters.ts";
-import { type Candidates, highestId, holdersOfAny, matchesOf, toRankTerm } from "./relevance.ts";
+import { type Candidates, highestId, holdersOfAny, matchesOf, toRankTerm, weightOf } from "./relevance.ts";
 import {
   collect,
   type FoundRow,
@@ -279,7 +279,7 @@ function scoreInOrder(
   const all = highestId(search.connection);
   const weighted = terms.map((term) => {
     const holders = keysOf(search, toMatch(inAnyForm(term)), search.bounds.newestRanked).length;
-    return toRankTerm(term, rarity(holders, Math.max(all, holders)));
+    return toRankTerm(term, weightOf(search, holders, all));
   });
   const found = { rows, terms: weighted, sessionCounts: new Map<string, number[]>(), isPartial: false };
   const { ranked, confidence } = rankRows(search, query, terms, found);
