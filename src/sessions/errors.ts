@@ -9,6 +9,7 @@ export type SessionErrorCode =
   | "session-db-read-only" // opened read-only, by wish, by permission or because it is from the future
   | "session-db-unavailable" // cannot be opened for any other reason
   | "session-db-closed"
+  | "query-too-complex" // the file is fine, but SQLite refuses what was asked of it
   | "unknown-session"
   | "unknown-parent"
   | "unknown-message"

@@ -42,8 +42,11 @@ export { INTERNAL_SOURCES } from "./rows.ts";
 export { readScope, type Scope, type SessionUser, scopeOfUser } from "./scope.ts";
 export {
   cleanSnippet,
+  cleanText,
   foldedSearch,
   isEarlierSearch,
+  leftOutField,
+  leftOutRemark,
   notSearchedField,
   notSearchedRemark,
   orderRemark,

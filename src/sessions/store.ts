@@ -380,7 +380,11 @@ export interface SessionStore extends AsyncDisposable {
   getSessionTitle(id: string, scope?: Scope): Promise<string | null>;
   /** Free in the whole file; numbered after the titles that may be seen. */
   getNextTitleInLineage(base: string, scope?: Scope): Promise<string>;
-  resolveSessionByTitle(title: string, scope?: Scope): Promise<string | null>;
+  /** `ignoreCase`: also a title that differs in case, accents and the like only, where none is the same. */
+  resolveSessionByTitle(
+    title: string,
+    options?: Scope & { readonly ignoreCase?: boolean },
+  ): Promise<string | null>;
 
   // Lineage
   getCompressionTip(id: string, scope?: Scope): Promise<string>;

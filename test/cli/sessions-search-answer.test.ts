@@ -57,6 +57,24 @@ it("a place is shown as clean text", () => {
   expect(answerJson("kiln", answer(), [hit])).toMatchObject({ hits: [{ snippet: "the >>>kiln<<< " }] });
 });
 
+it("neither places nor what stands around them turn the direction of text or move the cursor", () => {
+  const hostile: NamedHit = {
+    ...hit,
+    snippet: "a\u202e >>>kiln<<<\u2066 b\r\nc\rd",
+    context: [{ role: "tool", content: "\u001b[2J\u202ex\u2069\ry\u001b]0;title\u0007" }],
+  };
+  expect(answerJson("kiln", answer(), [hostile])).toMatchObject({
+    hits: [{ snippet: "a >>>kiln<<< b\nc\nd", context: [{ role: "tool", content: "x\ny" }] }],
+  });
+  expect(answerLines(answer(), [hostile], plain).join("\n")).not.toMatch(/[\u202a-\u202e\u2066-\u2069\r]/);
+});
+
+it("words of the query that were left out are counted in the JSON", () => {
+  expect(answerJson("kiln", answer({ termsLeftOut: 3 }), [hit])).toMatchObject({
+    terms_left_out: { terms: 3, message: expect.stringMatching(/3 words/) },
+  });
+});
+
 it("the output of an earlier search is one line without its snippets", () => {
   const nested = '{"query": "glaze", "results": [{"snippet": "the secret kiln"}]}';
   const earlier: NamedHit = {

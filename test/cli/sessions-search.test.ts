@@ -182,6 +182,8 @@ describe("filters of hermes sessions search", () => {
     const two = await runHere(["sessions", "search", "otter", "--limit", "2"], { home });
     expect(two.stdout.match(/>>>otter<<</g)).toHaveLength(2);
     expect(two.stderr).toBe("The first 2 hits; --limit 4 shows more.\n");
+    const one = await runHere(["sessions", "search", "otter", "--limit", "1"], { home });
+    expect(one.stderr).toBe("The first hit; --limit 2 shows more.\n");
     expect(await runHere(["sessions", "search", "otter", "--limit", "3"], { home })).toMatchObject({
       stderr: "",
     });

@@ -1,10 +1,13 @@
 // /search: past messages by their words.
 import {
   cleanSnippet,
+  cleanText,
   type EmptyReason,
   foldedSearch,
   HIDDEN_SOURCES,
   isEarlierSearch,
+  leftOutField,
+  leftOutRemark,
   notSearchedField,
   notSearchedRemark,
   orderRemark,
@@ -39,7 +42,7 @@ export const searchCommand: SlashCommand = {
     });
     const hits = await withTitles(agent, agent.store, answer.hits.slice(0, SHOWN));
     const json = jsonOf(args, answer, hits);
-    const missing = [...asList(notSearchedRemark(answer)), ...asList(orderRemark(answer))];
+    const missing = [notSearchedRemark(answer), leftOutRemark(answer), orderRemark(answer)].flatMap(asList);
     if (hits.length === 0) return told([nothingFound(answer.empty ?? "no-match"), ...missing], json);
     const isMore = answer.hits.length > SHOWN;
     return told(
@@ -67,9 +70,16 @@ function jsonOf(query: string, answer: SearchAnswer, hits: readonly NamedHit[]):
     empty: empty ?? null,
     ...(confidence === undefined ? {} : { confidence: shownConfidence(answer), is_weak: confidence.isWeak }),
     ...notSearchedField(answer),
-    hits: hits.map((hit) =>
-      isEarlierSearch(hit) ? { ...hit, snippet: snippetOf(hit), context: [], folded: true } : hit,
-    ),
+    ...leftOutField(answer),
+    hits: hits.map((hit) => ({
+      ...hit,
+      ...(isEarlierSearch(hit)
+        ? { snippet: snippetOf(hit), context: [], folded: true }
+        : {
+            snippet: cleanSnippet(hit.snippet),
+            context: hit.context.map(({ role, content }) => ({ role, content: cleanText(content) })),
+          }),
+    })),
   };
 }
 

@@ -1,8 +1,10 @@
 // Hits of a search as a person reads them: where, the place of the match, and why it ranks there.
 import {
   cleanSnippet,
+  cleanText,
   foldedSearch,
   isEarlierSearch,
+  leftOutField,
   notSearchedField,
   orderRemark,
   type SearchAnswer,
@@ -35,10 +37,16 @@ export function answerJson(query: string, answer: SearchAnswer, hits: readonly N
     ...(confidence === undefined ? {} : { confidence: shownConfidence(answer), is_weak: confidence.isWeak }),
     ...(weak === undefined ? {} : { message: weak }),
     ...notSearchedField(answer),
+<<<<<<< HEAD
     ...(answer.isPartlyRanked === true ? { order_note: orderRemark(answer) } : {}),
+=======
+    ...leftOutField(answer),
+    ...(answer.onlyNewestRanked === true ? { order_note: orderRemark(answer) } : {}),
+>>>>>>> mend1
     hits: hits.map((hit) => ({
       ...hit,
       snippet: snippetOf(hit),
+      context: hit.context.map(({ role, content }) => ({ role, content: cleanText(content) })),
       // An earlier search quotes other conversations; those are found by themselves.
       ...(isEarlierSearch(hit) ? { context: [], folded: true } : {}),
     })),

@@ -2,6 +2,7 @@
 import { systemClock } from "../../lib/index.ts";
 import {
   HIDDEN_SOURCES,
+  leftOutRemark,
   notSearchedRemark,
   orderRemark,
   parseMoment,
@@ -39,8 +40,11 @@ export const search: CommandBody = async (input, context) => {
   // One more than is shown is enough to know that there are more.
   const answer = await store.search(query, { ...filters, ...place, limit: limit + 1 });
   const hits = await withTitles(store, answer.hits.slice(0, limit));
-  const remarks = [notSearchedRemark(answer), orderRemark(answer)].filter((line) => line !== undefined);
-  const more = `The first ${hits.length} hits; --limit ${limit * 2} shows more.`;
+  const remarks = [notSearchedRemark(answer), leftOutRemark(answer), orderRemark(answer)].filter(
+    (line) => line !== undefined,
+  );
+  const first = hits.length === 1 ? "The first hit" : `The first ${hits.length} hits`;
+  const more = `${first}; --limit ${limit * 2} shows more.`;
   return {
     json: answerJson(query, answer, hits),
     lines:

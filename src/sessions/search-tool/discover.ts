@@ -1,17 +1,19 @@
 // Discover: the sessions in which a query is answered, each with the place of its best message.
-import { preview } from "../../lib/index.ts";
+import { codePointLength, preview } from "../../lib/index.ts";
 import { contentText } from "../content.ts";
 import type { AnchoredView, MessageRow, SessionRow } from "../rows.ts";
 import {
   cleanSnippet,
   foldedSearch,
   isEarlierSearch,
+  leftOutField,
   notSearchedField,
   orderRemark,
   shownConfidence,
   weakRemark,
 } from "../search/answer-text.ts";
 import type { SearchAnswer, SearchHit, SearchOptions } from "../search/types.ts";
+import { MAX_TITLE_CHARS } from "../titles.ts";
 import type { DiscoverRequest } from "./arguments.ts";
 import { emptyAnswer } from "./empty-answer.ts";
 import { cutterFor } from "./payload.ts";
@@ -47,6 +49,7 @@ export function remarksOf(answer: SearchAnswer): object {
     ...(confidence === undefined ? {} : { confidence }),
     ...(weak === undefined ? {} : { message: weak }),
     ...notSearchedField(answer),
+    ...leftOutField(answer),
     ...(order === undefined ? {} : { order_note: order }),
   };
 }
@@ -219,7 +222,8 @@ function isHandoff({ content }: MessageRow): boolean {
 async function openTitled(lookup: Lookup, request: DiscoverRequest): Promise<Place | undefined> {
   const { store, scope } = lookup;
   if (request.roles !== undefined || isByTime(request.sort)) return undefined;
-  const id = await store.resolveSessionByTitle(request.query, scope);
+  if (codePointLength(request.query) > MAX_TITLE_CHARS) return undefined;
+  const id = await store.resolveSessionByTitle(request.query, { ...scope, ignoreCase: true });
   const session = id === null ? null : await store.getSession(id, scope);
   if (session === null || !isTitleInReach(lookup, request, session)) return undefined;
   const [first] = await store.listMessageKeys([session.id], scope);

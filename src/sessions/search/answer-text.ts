@@ -34,6 +34,22 @@ export function orderRemark({ isPartlyRanked }: SearchAnswer): string | undefine
   return "So many messages match that not all of them were compared: only the newest, short ones, and those with rarer words were. Narrow the query, or sort by time.";
 }
 
+/** Undefined when the whole query was searched for. */
+export function leftOutRemark({ termsLeftOut = 0 }: SearchAnswer): string | undefined {
+  if (termsLeftOut <= 0) return undefined;
+  const words =
+    termsLeftOut === 1
+      ? "1 word at its end was"
+      : `${termsLeftOut.toLocaleString("en-US")} words at its end were`;
+  return `The query is too long: ${words} neither searched for nor, after NOT, excluded. Ask with fewer words.`;
+}
+
+/** The same for programs and models: the field `terms_left_out`. */
+export function leftOutField(answer: SearchAnswer): object {
+  const message = leftOutRemark(answer);
+  return message === undefined ? {} : { terms_left_out: { terms: answer.termsLeftOut, message } };
+}
+
 /** Two decimals, as it is shown. */
 export function shownConfidence({ confidence }: SearchAnswer): number | undefined {
   return confidence === undefined ? undefined : Math.round(confidence.score * 100) / 100;
@@ -77,9 +93,12 @@ export function withoutAnsi(text: string): string {
   return MAY_HOLD_ANSI.test(text) ? text.replace(ANSI, "") : text;
 }
 
-/** Without terminal sequences and control characters; line breaks and tabs stay. */
+/** What turns the order of the characters around: the rest of the line would be read backwards. */
+const DIRECTION = /[\u202a-\u202e\u2066-\u2069]/g;
+
+/** Without terminal sequences, control characters and changes of direction; line breaks and tabs stay. */
 export function cleanText(text: string): string {
-  return withoutAnsi(text).replace(/\r\n?/g, "\n").replace(CONTROL, " ");
+  return withoutAnsi(text).replace(/\r\n?/g, "\n").replace(DIRECTION, "").replace(CONTROL, " ");
 }
 
 /** The snippet of a hit as text. `content`: of its row, when it is at hand; text that is not in it is stored as JSON. */

@@ -70,11 +70,10 @@ export function astralClass(codePoint: number): number {
   return astralClasses[low] ?? SEPARATOR;
 }
 
-/** Spellings of a letter that lower-casing keeps apart. */
+/** Small letters that are spelled differently in the index: other shapes of a letter, and letters people type as others. */
 const VARIANTS: Readonly<Record<string, string>> = {
   µ: "μ",
   ſ: "s",
-  ẛ: "s",
   ς: "σ",
   ϐ: "β",
   ϑ: "θ",
@@ -83,12 +82,33 @@ const VARIANTS: Readonly<Record<string, string>> = {
   ϰ: "κ",
   ϱ: "ρ",
   ϵ: "ε",
+  ё: "е",
+  ß: "ss",
+  æ: "ae",
+  œ: "oe",
+  þ: "th",
+  ð: "d",
+  đ: "d",
+  ħ: "h",
+  ı: "i",
+  ł: "l",
+  ø: "o",
+  ŧ: "t",
+  ĳ: "ij",
+  ﬀ: "ff",
+  ﬁ: "fi",
+  ﬂ: "fl",
+  ﬃ: "ffi",
+  ﬄ: "ffl",
+  ﬅ: "st",
+  ﬆ: "st",
 };
 
-const LATIN = /[\u00c0-\u0233\u1e00-\u1e9b\u1ea0-\u1ef9\u1fbe\u212b]/u;
+/** Latin and Greek letters, which are read without their accents. Those of other scripts (й, が) belong to the letter. */
+const WITH_ACCENTS = /[\u00c0-\u0233\u0370-\u03ff\u1e00-\u1ffc\u212b]/u;
 const folded = new Map<string, string>();
 
-/** One character as the index spells it: lower case, Latin letters without accents, nothing for what is ignored. */
+/** One composed character as the index spells it: lower case, Latin and Greek without accents, nothing for what is ignored. */
 export function foldCharacter(character: string): string {
   // From the CJK radicals on, letters with two cases are rare, and the others are too many to remember.
   if (character >= "\u2e80" && hasOneCase(character)) return character;
@@ -105,11 +125,19 @@ function hasOneCase(character: string): boolean {
 
 function computeFold(character: string): string {
   if (classOf(character) === IGNORED) return "";
-  const variant = VARIANTS[character];
-  if (variant !== undefined) return variant;
-  if (!LATIN.test(character)) return character.toLowerCase();
-  const [base] = character.toLowerCase().normalize("NFD");
-  return base ?? character;
+  const lower = character.toLowerCase();
+  const [letter = lower] = WITH_ACCENTS.test(character) ? lower.normalize("NFD") : [lower];
+  return VARIANTS[letter] ?? letter;
+}
+
+/** Letters of full and of half width, and half-width voicing marks. */
+const WIDTHS = /[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\uff66-\uffdc]/;
+const ALL_WIDTHS = new RegExp(`${WIDTHS.source}+`, "g");
+
+/** Letters of usual width, each with the marks that belong to it: decomposed kana and Hangul are one character. */
+export function compose(word: string): string {
+  if (!WIDTHS.test(word)) return word.normalize("NFC");
+  return word.replace(ALL_WIDTHS, (wide) => wide.normalize("NFKC")).normalize("NFC");
 }
 
 function classOf(character: string): number {

@@ -2,6 +2,7 @@
 // nothing is cut.
 import { parseOutsideJson } from "../../lib/index.ts";
 import { decodeUtf8, STRUCTURED_PREFIX } from "../content.ts";
+import { withLiteralsDecoded } from "./json-literals.ts";
 import { indexText } from "./tokens.ts";
 
 export { indexTerms, type Token, tokenize as words } from "./tokens.ts";
@@ -25,13 +26,16 @@ export type Marks = {
   readonly session: number;
   readonly source: number;
   readonly role: number;
+  /** The user id, on whichever platform. */
   readonly user: number | null;
+  /** The user id on its platform (`personWord`): the same id elsewhere is another person. */
+  readonly person: number | null;
   /** Neither active nor compacted, or not for display. */
   readonly isHidden: boolean;
 };
 
 export type Texts = {
-  /** The content, without JSON around it, encoded data, terminal sequences and control characters. */
+  /** The content, without JSON around it, escapes of JSON in it, encoded data, terminal sequences and control characters. */
   readonly said: string;
   /** The tool's name, and names and arguments of tool calls. */
   readonly did: string;
@@ -43,14 +47,15 @@ export function documentText(row: IndexRow, marks: Marks): string {
   return `${filters} ${indexText(said)}${did === "" ? "" : ` ${indexText(did)}`}`;
 }
 
-export function markTokens({ session, source, role, user, isHidden }: Marks): string[] {
+export function markTokens({ session, source, role, user, person, isHidden }: Marks): string[] {
   const tokens = [filterToken("session", session), filterToken("source", source), filterToken("role", role)];
   if (user !== null) tokens.push(filterToken("user", user));
+  if (person !== null) tokens.push(filterToken("person", person));
   if (isHidden) tokens.push(HIDDEN_TOKEN);
   return tokens;
 }
 
-export type FilterKind = "session" | "source" | "role" | "user";
+export type FilterKind = "session" | "source" | "role" | "user" | "person";
 
 export const HIDDEN_TOKEN = `${MARK}i`;
 const FILTER_LETTERS: Readonly<Record<FilterKind, string>> = {
@@ -58,9 +63,15 @@ const FILTER_LETTERS: Readonly<Record<FilterKind, string>> = {
   source: "s",
   role: "r",
   user: "u",
+  person: "p",
 };
 
-/** The token that stands in the document of every message of this session, source, role or user. */
+/** What stands for a person in `hermes_memory_word`. */
+export function personWord(platform: string, user: string): string {
+  return `${platform}\0${user}`;
+}
+
+/** The token that stands in the document of every message of this session, source, role, user or person. */
 export function filterToken(kind: FilterKind, number: number): string {
   return `${MARK}${FILTER_LETTERS[kind]}${number.toString(36)}`;
 }
@@ -165,7 +176,8 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 }
 
 function readable(parts: readonly string[]): string {
-  const text = parts.length === 1 ? (parts[0] ?? "") : parts.filter((part) => part !== "").join(" ");
+  const texts = parts.filter((part) => part !== "").map(withLiteralsDecoded);
+  const text = texts.length === 1 ? (texts[0] ?? "") : texts.join(" ");
   return withoutEncoded(withoutControls(text));
 }
 

@@ -21,8 +21,8 @@ export type ParsedQuery =
   | { readonly kind: "explicit"; readonly expression: Expression }
   | { readonly kind: "plain"; readonly terms: readonly PlainTerm[] };
 
-/** More than a person types. What a pasted page holds beyond this is not searched for. */
-const MOST_TERMS = 64;
+/** Different ones. What a pasted page holds beyond this is not searched for, and the answer says so (`termsLeftOut`). */
+export const MOST_TERMS = 1000;
 const MOST_WORDS_IN_PHRASE = 64;
 /** Of a word in a script without blanks, which may be a whole page. */
 const MOST_CHARACTERS_IN_WORD = 256;
@@ -37,7 +37,18 @@ export function parseQuery(query: string): ParsedQuery {
     (lexeme) => lexeme.kind === "operator" || lexeme.isQuoted || lexeme.isPrefix,
   );
   if (isExplicit) return { kind: "explicit", expression: toExpression(lexemes) };
-  return { kind: "plain", terms: terms.map(({ words, text }) => ({ words, text })) };
+  return { kind: "plain", terms: distinctTerms(terms).map(({ words, text }) => ({ words, text })) };
+}
+
+/** How many different terms of a query are not searched for, because there are so many. */
+export function termsLeftOut(query: string): number {
+  // Every term but the last is followed by another character.
+  if (query.length < 2 * MOST_TERMS) return 0;
+  const keys = (text: string, most: number) =>
+    lex(text, most).flatMap((lexeme) => (lexeme.kind === "term" ? [keyOf(lexeme)] : []));
+  const searched = new Set(keys(query.slice(0, MOST_CHARACTERS), MOST_TERMS));
+  const all = new Set(keys(query, Number.POSITIVE_INFINITY));
+  return [...all].filter((key) => !searched.has(key)).length;
 }
 
 /** For FTS5, every word in quotes and every group in parentheses: nothing in it is left to precedence. */
@@ -66,24 +77,44 @@ const PIECE = /"([^"]*)"(\*?)|"|([^"]+)/g;
 const BLANKS = /[\s\x00-\x20\x85+{}():^]+/;
 const STARRED = /[^*]+\**/g;
 
-function lex(query: string): Lexeme[] {
+/** Up to `most` different terms; repeats of those are taken wherever they stand. */
+function lex(query: string, most = MOST_TERMS): Lexeme[] {
   const lexemes: Lexeme[] = [];
-  let termCount = 0;
+  const seen = new Set<string>();
   const add = (lexeme: Lexeme | undefined) => {
-    if (lexeme === undefined || termCount >= MOST_TERMS) return;
+    if (lexeme === undefined) return;
+    if (lexeme.kind === "term") {
+      const key = keyOf(lexeme);
+      if (seen.size >= most && !seen.has(key)) return;
+      seen.add(key);
+    }
     lexemes.push(lexeme);
-    if (lexeme.kind === "term") termCount += 1;
   };
   for (const [, phrase, star, bare] of query.matchAll(PIECE)) {
     if (phrase !== undefined)
       add(toTerm(phrase.replaceAll("\0", " "), { isQuoted: true, isStarred: star === "*" }));
     for (const word of bare?.split(BLANKS) ?? []) {
       for (const lexeme of toLexemes(word)) add(lexeme);
-      if (termCount >= MOST_TERMS) break;
     }
-    if (termCount >= MOST_TERMS) break;
   }
   return withCjkOperators(lexemes);
+}
+
+function keyOf({
+  words,
+  isPrefix,
+}: {
+  readonly words: readonly string[];
+  readonly isPrefix: boolean;
+}): string {
+  return `${words.join(" ")}${isPrefix ? "*" : ""}`;
+}
+
+function distinctTerms<T extends { readonly words: readonly string[]; readonly isPrefix: boolean }>(
+  terms: readonly T[],
+): T[] {
+  const seen = new Set<string>();
+  return terms.filter((term) => seen.size < seen.add(keyOf(term)).size);
 }
 
 /** A star ends a word: `de*ploy` is `de*` and `ploy`. One with nothing in front of it means nothing. */
@@ -190,9 +221,11 @@ function toAdjacent(lexemes: readonly Lexeme[]): Phrase[] {
 }
 
 function combine(op: "and" | "or", parts: readonly Expression[]): Expression {
-  const [only] = parts;
-  if (only !== undefined && parts.length === 1) return only;
-  return { op, parts: parts.flatMap((part) => (part.op === op ? part.parts : [part])) };
+  const flat = parts.flatMap((part) => (part.op === op ? part.parts : [part]));
+  const seen = new Set<string>();
+  const distinct = flat.filter((part) => part.op !== "phrase" || seen.size < seen.add(keyOf(part)).size);
+  const [only] = distinct;
+  return only !== undefined && distinct.length === 1 ? only : { op, parts: distinct };
 }
 
 function toOperand(expression: Expression): string {

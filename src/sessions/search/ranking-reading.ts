@@ -1,9 +1,20 @@
 // What a message's text holds of a query: how often each term, where, and how closely the whole query stands together.
+<<<<<<< HEAD
 import { foldCharacter } from "./characters.ts";
 import { containsUnspaced } from "./query.ts";
 import type { RankRow, RankTerm } from "./ranking.ts";
 import { isStopWord } from "./stem.ts";
 import { eachWord, spell, tokenize } from "./tokens.ts";
+=======
+import { compose } from "./characters.ts";
+import { containsUnspaced } from "./query.ts";
+import type { RankRow, RankTerm } from "./ranking.ts";
+import { isStopWord } from "./stem.ts";
+import { foldTerm, type Token } from "./tokens.ts";
+
+/** Splits a text into words, spelled as in `RankTerm.words`. */
+export type WordsOf = (text: string) => readonly Token[];
+>>>>>>> mend1
 
 export type Reading = {
   /** Words of what was said; of a long text an estimate. */
@@ -23,8 +34,11 @@ export type Reading = {
 /** A word of 7 letters or more also counts, by this much, for one with the same first 7 letters. */
 const KIN_LETTERS = 7;
 const KIN_COUNT = 0.5;
-/** `서울` inside `남서울역`: mostly another word. */
-const INSIDE_COUNT = 0.3;
+/** What a word counts that the query may have been meant to say, however often it is there. */
+const GUESS_COUNT = 0.5;
+/** `서울` at the beginning of `서울역`, and inside `남서울역`: mostly another word. */
+const BEGINNING_COUNT = 0.6;
+const INSIDE_COUNT = 0.4;
 /** More occurrences than this do not change the order. */
 const MOST_PLACES = 50;
 /** All words of the query, but in another order. */
@@ -43,6 +57,9 @@ const UNSPACED_PER_WORD = 2;
 /** What an apostrophe cuts off: `Maria's`, `don't`. */
 const CUT_OFF = /['\u2019](?:s|t|d|m|re|ve|ll)\b/giu;
 const HANGUL = /\p{Script=Hangul}/u;
+/** What Korean appends to a noun without making another word of it; several may follow each other. */
+const PARTICLES =
+  /^(?:들|께서|에서|에게|한테|께|으로|로|이라도|라도|이나|나|이랑|랑|하고|까지|부터|마다|조차|마저|밖에|처럼|만큼|보다|같이|대로|뿐|이란|란|이라는|라는|이라고|라고|이에요|예요|이야|야|입니다|이다|인데|은|는|이|가|을|를|에|의|도|와|과|만|요){0,3}$/u;
 const OTHER_UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u;
 
 /** Made once per query, then called for each message. */
@@ -88,10 +105,16 @@ function splitter(terms: readonly RankTerm[]): (text: string) => Words {
   const longest = Math.max(...spaced.map(({ words }) => words.join(" ").length));
   const around = Math.max(AROUND_CHARS, 2 * longest);
   return (text) => {
+<<<<<<< HEAD
     if (text.length <= LONG_TEXT_CHARS) return splitWhole(text);
     const bare = foldText(text);
     const found: string[] = [];
     const places: number[] = [];
+=======
+    if (text.length <= LONG_TEXT_CHARS || beginnings.length === 0) return whole(text);
+    const bare = /[^\0-\x7f]/.test(text) ? foldTerm(text) : text;
+    const tokens: Token[] = [];
+>>>>>>> mend1
     const counts = new Map<string, number>();
     let [end, full, next] = [0, 0, 0];
     const visit = (start: number, stop: number) => {
@@ -151,6 +174,7 @@ function escaped(literal: string): string {
   return literal.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
 }
 
+<<<<<<< HEAD
 const NOT_ASCII = /[^\0-\x7f]/;
 /** Lower-case letters that the index spells differently, and accents that stand alone. */
 const FOLDED = /[\u00b5\u00e0-\u0233\u03c2\u03d0-\u03f5\u1e00-\u1ef9]|[\u0300-\u036f]/g;
@@ -165,6 +189,8 @@ function isLatin(unit: number): boolean {
   return (unit >= 0x61 && unit <= 0x7a) || (unit >= 0x30 && unit <= 0x39);
 }
 
+=======
+>>>>>>> mend1
 /** Words longer than this are cut: they are data, not language. */
 const LONGEST_WORD = 100;
 
@@ -227,19 +253,23 @@ function findTerms(terms: readonly RankTerm[]): (words: Words, text: string) => 
       const term = found[index] ?? "";
       const place = numbers[index] ?? 0;
       const hits = words.get(term);
-      if (hits !== undefined) for (const { at, isExact } of hits) count(at, place, 1, isExact);
+      for (const { at, isExact } of hits ?? [])
+        if (terms[at]?.isGuess !== true || isExact) count(at, place, 1, isExact);
+        else if (counts[at] === 0) count(at, place, GUESS_COUNT, false);
       if (kin.size > 0 && term.length >= KIN_LETTERS)
         for (const at of kin.get(term.slice(0, KIN_LETTERS)) ?? [])
           if (hits?.some((hit) => hit.at === at) !== true) count(at, place, KIN_COUNT, false);
       for (const { at, text: beginning, isHangul } of beginnings) {
-        if (term.startsWith(beginning)) count(at, place, 1, true);
-        else if (isHangul && term.includes(beginning)) count(at, place, INSIDE_COUNT, false);
+        if (term.startsWith(beginning)) {
+          const isWord = !isHangul || PARTICLES.test(term.slice(beginning.length));
+          count(at, place, isWord ? 1 : BEGINNING_COUNT, isWord);
+        } else if (isHangul && term.includes(beginning)) count(at, place, INSIDE_COUNT, false);
       }
       for (const { at, words: phrase, isPrefix } of phrases)
         if (isPhraseAt(found, index, phrase, isPrefix)) count(at, place, 1, true);
     }
     if (parts.length > 0) {
-      const lower = text.toLowerCase();
+      const lower = compose(text).toLowerCase();
       for (const { at, text: part } of parts) {
         let from = lower.indexOf(part);
         for (let most = MOST_PLACES; from >= 0 && most > 0; most -= 1) {
@@ -273,8 +303,13 @@ function isPhraseAt(
  */
 function closenessTo(query: string, terms: readonly RankTerm[]): (words: Words, text: string) => number {
   if (containsUnspaced(query)) {
+<<<<<<< HEAD
     const typed = query.trim().toLowerCase();
     return (_words, text) => (text.toLowerCase().includes(typed) ? 1 : 0);
+=======
+    const typed = compose(query.trim()).toLowerCase();
+    return (_tokens, text) => (compose(text).toLowerCase().includes(typed) ? 1 : 0);
+>>>>>>> mend1
   }
   const asked = tokenize(query.replace(CUT_OFF, " ")).map(({ term }) => term);
   const distinct = [...new Set(asked)];

@@ -13,6 +13,8 @@ export type RankTerm = {
   readonly isPrefix: boolean;
   /** Other spellings (word forms) that count for a single word. */
   readonly forms: readonly string[];
+  /** The forms are other words, which the word may have been meant to be. */
+  readonly isGuess?: boolean;
   /** `rarity(holders, all)`; a term that no message holds has one too, and makes the answer less sure. */
   readonly weight: number;
 };

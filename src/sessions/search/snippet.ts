@@ -1,6 +1,7 @@
 // The place in a text that shows best why it was found. For words this is the window FTS5's `snippet()` picks and the way
 // it draws it; it is done here because not every text that is shown is one that FTS5 has matched.
-import { eachWord, isUnspacedTerm, spell, type Token, tokenize } from "./tokens.ts";
+import { compose } from "./characters.ts";
+import { eachWord, foldTerm, isUnspacedTerm, spell, type Token, tokenize } from "./tokens.ts";
 
 const OPEN = ">>>";
 const CLOSE = "<<<";
@@ -100,8 +101,9 @@ export function shortener(terms: readonly ShownTerm[]): (text: string) => string
       firstUnits[start.toUpperCase().charCodeAt(0)] = 1;
     }
   }
-  return (text) => {
-    if (text.length <= LONG_TEXT) return text;
+  return (whole) => {
+    if (whole.length <= LONG_TEXT) return whole;
+    const text = runs.length === 0 ? whole : compose(whole);
     const places: (readonly [start: number, end: number])[] = [[0, BEGINNING]];
     let room = LONG_TEXT;
     const add = (start: number, end: number) => {
@@ -330,17 +332,39 @@ function merge(matches: readonly Match[]): { readonly start: number; readonly en
 }
 
 function findSubstrings(text: string, needles: readonly string[]): Match[] {
-  const lower = lowerCase(text);
+  const folded = foldPlaces(text);
   const found = needles.flatMap((needle, asked) => {
-    const wanted = lowerCase(needle);
+    const wanted = foldTerm(needle);
     const matches: Match[] = [];
     if (wanted === "") return matches;
-    for (let at = lower.indexOf(wanted); at >= 0; at = lower.indexOf(wanted, at + wanted.length)) {
-      matches.push({ start: at, end: at + wanted.length, asked });
+    let at = folded.text.indexOf(wanted);
+    for (; at >= 0; at = folded.text.indexOf(wanted, at + wanted.length)) {
+      const last = at + wanted.length - 1;
+      matches.push({ start: folded.starts[at] ?? 0, end: folded.ends[last] ?? text.length, asked });
     }
     return matches;
   });
   return found.sort((a, b) => a.start - b.start || b.end - a.end);
+}
+
+/** What is one character once it is composed: a Hangul syllable in letters, a letter with its marks. */
+const COMPOSABLE =
+  /[\u1100-\u115f]+[\u1160-\u11a7]*[\u11a8-\u11ff]*|[\uffa0-\uffdc]+|.[\u0300-\u036f\u3099\u309a\uff9e\uff9f]*/gsu;
+
+/** A text as the index spells it, and for each unit of it where it begins and ends in the text. */
+function foldPlaces(text: string): { text: string; starts: readonly number[]; ends: readonly number[] } {
+  const starts: number[] = [];
+  const ends: number[] = [];
+  let folded = "";
+  for (const { 0: written, index } of text.matchAll(COMPOSABLE)) {
+    const spelled = foldTerm(written);
+    for (let unit = 0; unit < spelled.length; unit += 1) {
+      starts.push(index);
+      ends.push(index + written.length);
+    }
+    folded += spelled;
+  }
+  return { text: folded, starts, ends };
 }
 
 /** The index of the match after which most needles follow within the window. */
@@ -365,16 +389,6 @@ function bestSubstring(found: readonly Match[]): number {
     else inside.delete(leaving);
   }
   return best;
-}
-
-/** Keeps every character in its place, also the few whose lower case is longer. */
-function lowerCase(text: string): string {
-  const lower = text.toLowerCase();
-  if (lower.length === text.length) return lower;
-  return Array.from(text, (character) => {
-    const small = character.toLowerCase();
-    return small.length === character.length ? small : character;
-  }).join("");
 }
 
 function isInsidePair(text: string, index: number): boolean {

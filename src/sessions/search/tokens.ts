@@ -3,6 +3,7 @@
 // here.
 import {
   astralClass,
+  compose,
   EMOJI,
   foldCharacter,
   IGNORED,
@@ -68,8 +69,7 @@ export function spell(word: string, spelling: Spelling): string {
 /** A word as the index spells it. */
 export function foldTerm(word: string): string {
   let term = "";
-  // Composed first: the kana voicing marks and Hangul letters of a decomposed text belong to their character.
-  for (const character of word.normalize("NFC")) term += foldCharacter(character);
+  for (const character of compose(word)) term += foldCharacter(character);
   return term;
 }
 

@@ -59,6 +59,12 @@ export function isForeignKeyFailure(cause: unknown): boolean {
 export function toSessionError(cause: unknown, path: string): unknown {
   if (cause instanceof HermesError) return cause;
   const text = describeCause(cause);
+  if (isRefusedQuery(cause)) {
+    return sessionError("query-too-complex", `The database refuses this query: ${text}.`, {
+      hint: "Ask with fewer or simpler words.",
+      cause,
+    });
+  }
   switch (primaryCode(cause)) {
     case undefined:
       return cause;
@@ -99,6 +105,12 @@ export function toSessionError(cause: unknown, path: string): unknown {
         cause,
       });
   }
+}
+
+/** Limits of SQLite that a text from outside can reach; nothing is wrong with the file. */
+function isRefusedQuery(cause: unknown): boolean {
+  const limits = /too complex|tree is too large|stack overflow|^fts5: /i;
+  return primaryCode(cause) === ERROR && limits.test(describeCause(cause));
 }
 
 function primaryCode(cause: unknown): number | undefined {

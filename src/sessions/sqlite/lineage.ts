@@ -143,7 +143,7 @@ export function lineageOperations(context: StoreContext): LineageOperations {
         const parent = requireSession(connection, parentId);
         if (options.lockHolder === undefined) refuseIfBusy(connection, parentId, options, at);
         else {
-          refuseDuringTurn(connection, parentId, options.leaseHolder ?? "", at);
+          refuseDuringTurn(connection, parentId, options.leaseHolder ?? options.lockHolder, at);
           requireLock(connection, parentId, options.lockHolder, at);
         }
         refuseSecondContinuation(connection, parent);

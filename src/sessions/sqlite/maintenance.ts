@@ -194,7 +194,9 @@ export async function giveSpaceBack(connection: Connection): Promise<"done" | "i
   return "done";
 }
 
-async function checkHealth({ path, address, waitLimitMs }: Connection): Promise<Health> {
+async function checkHealth(connection: Connection): Promise<Health> {
+  const { path, address, waitLimitMs } = connection;
+  await connection.outside(() => undefined); // the judgement has a connection of its own; a closed store answers nothing
   const judgement = await judge(path, { address, waitLimitMs });
   const problems = judgement.kind === "sound" ? [] : problemTexts(judgement.problems);
   return { ok: judgement.kind === "sound", problems, indexChecked: judgement.indexChecked };

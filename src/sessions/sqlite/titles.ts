@@ -1,10 +1,12 @@
 // Titles in the database: unique, and numbered along a lineage.
+import { codePointLength, pyStrip } from "../../lib/index.ts";
 import { sessionError } from "../errors.ts";
 import { userOfSession } from "../lineage-marks.ts";
 import type { SessionRow } from "../rows.ts";
 import { scopeOfUser } from "../scope.ts";
+import { foldTerm } from "../search/tokens.ts";
 import type { Scope, SessionStore } from "../store.ts";
-import { baseOfTitle, nextTitle, numberOfTitle, sanitizeTitle } from "../titles.ts";
+import { baseOfTitle, MAX_TITLE_CHARS, nextTitle, numberOfTitle, sanitizeTitle } from "../titles.ts";
 import type { Connection } from "./connection.ts";
 import { type StoreContext, type Visible, visibleTo } from "./context.ts";
 import { byFile, featuresOf } from "./features.ts";
@@ -26,9 +28,16 @@ const SET = byFile((file) => {
 const MAY_REPLACE = `
   SELECT 1 FROM sessions WHERE id = :id AND (title IS NULL OR title_source IN ('derived', 'llm'))
 `;
+const ONLY = `SELECT id, title FROM sessions s WHERE title = :title AND ${isVisible("s")}`;
 /** Numbered forms are matched in any (ASCII) case: a number too high does no harm, one that is taken does. */
 const OF_LINE = `
   SELECT id, title FROM sessions s WHERE (title = :base OR title LIKE :numbered ESCAPE '\\')
+    AND ${isVisible("s")} ORDER BY started_at DESC, id DESC
+`;
+/** Titles that may be the same once both are folded: SQLite itself folds ASCII only. */
+const FOLDABLE = `
+  SELECT id, title FROM sessions s
+  WHERE (title = :base COLLATE NOCASE OR title LIKE :numbered ESCAPE '\\' OR title GLOB '*[^ -~]*')
     AND ${isVisible("s")} ORDER BY started_at DESC, id DESC
 `;
 
@@ -50,7 +59,12 @@ export function titleOperations({ connection }: StoreContext): TitleOperations {
     getSessionTitle: (id, scope) => connection.read(() => findSession(connection, id, scope)?.title ?? null),
     getNextTitleInLineage: (base, scope) =>
       connection.read(() => freeTitleOfLine(connection, base, visibleTo(scope))),
-    resolveSessionByTitle: (title, scope) => connection.read(() => sessionOfTitle(connection, title, scope)),
+    resolveSessionByTitle: (title, options = {}) =>
+      connection.read(
+        () =>
+          sessionOfTitle(connection, title, options) ??
+          (options.ignoreCase === true ? sessionOfFoldedTitle(connection, title, options) : null),
+      ),
   };
 }
 
@@ -100,12 +114,27 @@ function freeTitleOfLine(connection: Connection, base: string, visible: Visible)
   }
 }
 
+type Titled = { readonly id: string; readonly title: string };
+
+function sessionOfTitle(connection: Connection, title: string, scope: Scope): string | null {
+  // LIKE refuses long patterns, and no title is that long.
+  if (codePointLength(title) > MAX_TITLE_CHARS)
+    return connection.get<Titled>(ONLY, { title, ...visibleTo(scope) })?.id ?? null;
+  return newestOf(title, connection.all<Titled>(OF_LINE, { ...lineOf(title), ...visibleTo(scope) }));
+}
+
+function sessionOfFoldedTitle(connection: Connection, title: string, scope: Scope): string | null {
+  const wanted = foldTerm(pyStrip(title));
+  if (wanted === "" || codePointLength(title) > MAX_TITLE_CHARS) return null;
+  const found = connection.all<Titled>(FOLDABLE, { ...lineOf(wanted), ...visibleTo(scope) });
+  return newestOf(
+    wanted,
+    found.map((row) => ({ id: row.id, title: foldTerm(row.title) })),
+  );
+}
+
 /** The newest of the numbered ones goes before the one without a number. */
-function sessionOfTitle(connection: Connection, title: string, scope?: Scope): string | null {
-  const line = connection.all<{ id: string; title: string }>(OF_LINE, {
-    ...lineOf(title),
-    ...visibleTo(scope),
-  });
+function newestOf(title: string, line: readonly Titled[]): string | null {
   const numbered = line.find((row) => row.title !== title && numberOfTitle(title, row.title) !== null);
   return (numbered ?? line.find((row) => row.title === title))?.id ?? null;
 }

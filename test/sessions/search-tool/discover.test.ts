@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { HermesError } from "../../../src/lib/index.ts";
 import type { SessionStore } from "../../../src/sessions/index.ts";
+import { explain } from "../../../src/sessions/search-tool/shapes.ts";
 import { sessionSearchTool } from "../../../src/sessions/search-tool/tool.ts";
+import { toSessionError } from "../../../src/sessions/sqlite/failures.ts";
 import { type Answer, column, openHome, talk } from "./support.ts";
 
 const many = (count: number, text = "filler") =>
@@ -323,6 +325,67 @@ describe("an empty answer", () => {
       hint: "Leave out or widen source, before.",
     });
   });
+});
+
+describe("a query that is a title", () => {
+  it.each([
+    ["Kiln Repairs", "kiln repairs"],
+    ["Straße nach Łódź", "STRASSE nach lodz"],
+    ["Καλημέρα", "ΚΑΛΗΜΕΡΑ"],
+    ["kiln repairs", "Ｋｉｌｎ　repairs".replace("\u3000", " ")],
+  ])("finds %j in any case: %j", async (title, query) => {
+    const { store, ask } = await openHome();
+    await talk(store, "a", ["something else"]);
+    await store.setSessionTitle("a", title);
+    await talk(store, "b", ["another"]);
+    await store.setSessionTitle("b", `not ${title}`);
+    expect((await ask({ query })).results).toMatchObject([
+      { session_id: "a", matched_role: "session_title" },
+    ]);
+  });
+
+  it("goes first to the one that is written the same, and to the newest number", async () => {
+    const { store, ask } = await openHome();
+    for (const [id, title] of [
+      ["a", "kiln"],
+      ["b", "KILN"],
+      ["c", "Glaze"],
+      ["d", "Glaze #2"],
+    ] as const) {
+      await talk(store, id, ["something else"]);
+      await store.setSessionTitle(id, title);
+    }
+    expect((await ask({ query: "kiln" })).results).toMatchObject([{ session_id: "a" }]);
+    expect((await ask({ query: "glaze" })).results).toMatchObject([{ session_id: "d" }]);
+  });
+
+  it("does not show the title of another user", async () => {
+    const { store, ask } = await openHome();
+    await talk(store, "a", ["something else"], { userId: "ana", source: "telegram" });
+    await store.setSessionTitle("a", "Kiln Repairs");
+    const ben = { userId: "ben", userPlatform: "telegram" };
+    expect((await ask({ query: "kiln repairs" }, ben)).results).toEqual([]);
+  });
+});
+
+it.each([50_001, 200_000])("a query of %i bytes is answered", async (bytes) => {
+  const { store, ask } = await openHome();
+  await talk(store, "a", ["the kiln"]);
+  const found = await ask({ query: `kiln ${"x".repeat(bytes)}` });
+  expect(found).toMatchObject({ success: true, results: [{ session_id: "a" }] });
+  expect(await store.resolveSessionByTitle("x".repeat(bytes))).toBeNull();
+});
+
+it("a query that SQLite refuses is named as the cause, not the file", async () => {
+  const refused = toSessionError(
+    Object.assign(new Error("LIKE or GLOB pattern too complex"), { errcode: 1 }),
+    "/home/state.db",
+  );
+  expect(explain(refused)).toBe(
+    "The database refuses this query: LIKE or GLOB pattern too complex. Ask with fewer or simpler words.",
+  );
+  const damaged = toSessionError(Object.assign(new Error("malformed"), { errcode: 11 }), "/home/state.db");
+  expect(explain(damaged)).toContain("hermes sessions repair");
 });
 
 it("a database that fails gives the tool's error, with what to do", async () => {

@@ -5,6 +5,8 @@ import {
   cleanText,
   foldedSearch,
   isEarlierSearch,
+  leftOutField,
+  leftOutRemark,
   notSearchedRemark,
   orderRemark,
   shownConfidence,
@@ -28,6 +30,15 @@ describe("what an answer says about itself", () => {
   it("gives the confidence with two decimals", () => {
     expect(shownConfidence(answer({ confidence: { score: 0.456, isWeak: false } }))).toBe(0.46);
     expect(shownConfidence(answer({}))).toBeUndefined();
+  });
+
+  it("names how many words of the query were left out", () => {
+    expect(leftOutRemark(answer({ termsLeftOut: 1203 }))).toBe(
+      "The query is too long: 1,203 words at its end were neither searched for nor, after NOT, excluded. Ask with fewer words.",
+    );
+    expect(leftOutRemark(answer({}))).toBeUndefined();
+    expect(leftOutField(answer({ termsLeftOut: 1 }))).toMatchObject({ terms_left_out: { terms: 1 } });
+    expect(leftOutField(answer({}))).toEqual({});
   });
 
   it("names how many messages were not searched, why, and what to do", () => {

@@ -168,6 +168,59 @@ it("Devanagari vowel signs tell words apart, and Korean words go before parts of
   expect((await idsOf(store, "서울"))[0]).toBe(seoul);
 });
 
+it.each([
+  ["docker", "run Ｄｏｃｋｅｒ now", "run >>>Ｄｏｃｋｅｒ<<< now"],
+  ["Ｄｏｃｋｅｒ", "run docker now", "run >>>docker<<< now"],
+  ["バックアップ", "昨日のﾊﾞｯｸｱｯﾌﾟは失敗", "昨日の>>>ﾊﾞｯｸｱｯﾌﾟ<<<は失敗"],
+  ["ﾊﾞｯｸｱｯﾌﾟ", "昨日のバックアップは失敗", "昨日の>>>バックアップ<<<は失敗"],
+  ["κοσμος", "ο κόσμος όλος", "ο >>>κόσμος<<< όλος"],
+  ["елка", "наша ёлка горит", "наша >>>ёлка<<< горит"],
+  ["strasse", "die Straße dort", "die >>>Straße<<< dort"],
+  ["Łódź", "trip to lodz soon", "trip to >>>lodz<<< soon"],
+  ["office", "the oﬃce is closed", "the >>>oﬃce<<< is closed"],
+  ["서버", "서버 재시작".normalize("NFD"), ">>>서버<<< 재시작".normalize("NFD")],
+  ["서버".normalize("NFD"), "서버 재시작", ">>>서버<<< 재시작"],
+])("a word is found and marked in its other spelling: %s in %s", async (query, text, snippet) => {
+  await using store = await bounded();
+  await say(store, "a", [text, "something else"]);
+  const { hits, confidence } = await store.search(query);
+  expect(hits.map((hit) => hit.snippet.trim())).toEqual([snippet]);
+  expect(confidence?.score).toBe(1);
+  const long = `${"filler text ".repeat(3000)}${text}`;
+  const [id] = await say(store, "long", [long]);
+  const found = (await store.search(query)).hits.find((hit) => hit.id === id);
+  expect(found?.snippet.normalize("NFKC")).toContain(/>>>.*<<</.exec(snippet)?.[0].normalize("NFKC"));
+});
+
+it("a Korean word goes before a longer one that only begins with it", async () => {
+  await using store = await bounded();
+  await say(store, "a", ["서버실 온도"], { at: NOW + DAY });
+  const [asked] = await say(store, "b", ["서버 재시작은 어떻게 하나요?"]);
+  expect((await idsOf(store, "서버"))[0]).toBe(asked);
+});
+
+it("a query may have 1,000 terms; of more, the answer says how many were left out", async () => {
+  await using store = await bounded();
+  const [id, other] = await say(store, "a", ["zebrafinch here", "quokka"]);
+  const words = (count: number) => Array.from({ length: count }, (_, at) => `absent${at}`);
+  for (const operator of [" OR ", " "]) {
+    const query = [...words(999), "zebrafinch"].join(operator);
+    const answer = await store.search(query);
+    expect(answer.hits.map((hit) => hit.id)).toEqual([id]);
+    expect(answer.termsLeftOut).toBeUndefined();
+    expect(await idsOf(store, query, { sort: "newest" })).toEqual([id]);
+  }
+  expect(await idsOf(store, `quokka OR zebrafinch NOT ${words(900).join(" NOT ")} NOT here`)).toEqual([
+    other,
+  ]);
+  expect(await idsOf(store, [...words(999), "quokka"].join(" AND "))).toEqual([]);
+  const phrases = words(999).map((word) => `"${word} 検索"`);
+  expect(await idsOf(store, [...phrases, "quokka"].join(" OR "))).toEqual([other]);
+  const tooLong = await store.search(`quokka OR ${words(1204).join(" OR ")}`);
+  expect(tooLong).toMatchObject({ hits: [{ id: other }], termsLeftOut: 205 });
+  expect(await store.search(words(1001).join(" OR "))).toMatchObject({ hits: [], termsLeftOut: 1 });
+});
+
 it("a snippet is clean text", async () => {
   await using store = await bounded();
   await say(store, "a", ["\x1b[31mquartzwharf\x1b[0m\x07 failed"], { role: "tool" });

@@ -11,7 +11,7 @@ import {
 } from "../../../src/sessions/search/document.ts";
 import { phraseTerms } from "../../../src/sessions/search/tokens.ts";
 
-const MARKS = { session: 71, source: 1, role: 2, user: null, isHidden: false };
+const MARKS = { session: 71, source: 1, role: 2, user: null, person: null, isHidden: false };
 const row = (content: IndexRow["content"], more: Partial<IndexRow> = {}): IndexRow => ({
   role: "user",
   content,
@@ -31,7 +31,7 @@ describe("words", () => {
       "uber",
       "sp",
       "new",
-      "σίσυφοσ",
+      "σισυφοσ",
       "v2",
       "10",
       "naive",
@@ -173,11 +173,12 @@ describe("the text of a message", () => {
 
 describe("the document", () => {
   it("begins with the filter tokens", () => {
-    expect(markTokens({ ...MARKS, user: 40, isHidden: true })).toEqual([
+    expect(markTokens({ ...MARKS, user: 40, person: 41, isHidden: true })).toEqual([
       `${MARK}n1z`,
       `${MARK}s1`,
       `${MARK}r2`,
       `${MARK}u14`,
+      `${MARK}p15`,
       `${MARK}i`,
     ]);
     expect(documentText(row("Hello", { tool_name: "été" }), MARKS)).toBe(

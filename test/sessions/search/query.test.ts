@@ -5,6 +5,7 @@ import {
   type Expression,
   type ParsedQuery,
   parseQuery,
+  termsLeftOut,
   toMatch,
 } from "../../../src/sessions/search/query.ts";
 import { growthOf } from "./growth.ts";
@@ -22,7 +23,7 @@ describe("a plain query", () => {
     ["what?", ["what"]],
     ["$HOME/.env", ["home env"]],
     ["--verbose .env foo- a--b", ["verbose", "env", "foo", "a b"]],
-    ["#123 [x] <tag> a|b !x", ["123", "x", "tag", "a b", "x"]],
+    ["#123 [x] <tag> a|b !x", ["123", "x", "tag", "a b"]],
     ["c++ templates", ["c", "templates"]],
     ["TODO: fix {this} (now) a^b", ["todo", "fix", "this", "now", "a", "b"]],
     ["http://x.y/z", ["http", "x y z"]],
@@ -56,11 +57,22 @@ describe("a plain query", () => {
     },
   );
 
-  it("is cut after 64 terms, a pasted path after 64 words, and a pasted page after 256 characters", () => {
+  it("is cut after 1,000 terms, a pasted path after 64 words, and a pasted page after 256 characters", () => {
     expect(plainWords(parseQuery("漢".repeat(1000)))).toEqual(["漢".repeat(256)]);
-    expect(plainWords(parseQuery("w ".repeat(1000)))).toHaveLength(64);
+    const numbered = (count: number) => Array.from({ length: count }, (_, at) => `w${at}`).join(" ");
+    expect(plainWords(parseQuery(numbered(1203)))).toHaveLength(1000);
+    expect(termsLeftOut(numbered(1203))).toBe(203);
+    expect(termsLeftOut(numbered(1000))).toBe(0);
+    expect(termsLeftOut(numbered(20_000))).toBe(19_000);
     expect(plainWords(parseQuery("a/".repeat(1000)))).toEqual([Array(64).fill("a").join(" ")]);
   });
+});
+
+it("a repeated term counts once", () => {
+  expect(plainWords(parseQuery("w ".repeat(5000)))).toEqual(["w"]);
+  expect(termsLeftOut("w ".repeat(50_000))).toBe(0);
+  expect(parseQuery("a OR b OR a OR a*")).toEqual(parseQuery("a OR b OR a*"));
+  expect(parseQuery("x NOT a NOT b NOT a")).toEqual(parseQuery("x NOT a NOT b"));
 });
 
 describe("an explicit query", () => {

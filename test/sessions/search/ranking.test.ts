@@ -335,6 +335,16 @@ describe("people first", () => {
 });
 
 describe("scripts", () => {
+  it("a Korean word, with or without a particle, counts for more than a longer word that begins with it", () => {
+    const terms = [term("서버")];
+    for (const whole of ["서버 재시작은 어떻게 하나요?", "서버는 어제 껐다", "서버들에서만 보인다"]) {
+      const rows = [message(1, "서버실 온도"), message(2, whole)];
+      expect(order("서버", rows, { terms })).toEqual([2, 1]);
+    }
+    const rows = [message(1, "웹서버실 온도"), message(2, "서버실 온도")];
+    expect(order("서버", rows, { terms })).toEqual([2, 1]);
+  });
+
   it("a Korean word counts for more at the beginning of a word than inside another", () => {
     const terms = [term("서울")];
     for (const whole of ["내일 서울 날씨", "어제 서울에서 만났다"]) {

@@ -1,7 +1,8 @@
 // From the queue, and from messages that were never indexed, into the index: one short piece of work per transaction. Every
 // piece can be repeated and interrupted, and several processes may work on one file: what is left to do is in the file.
-import { documentText, type IndexRow } from "../../search/document.ts";
+import { documentText, type IndexRow, personWord } from "../../search/document.ts";
 import type { Connection } from "../connection.ts";
+import { userPlatform } from "../lineage-sql.ts";
 import {
   DOC,
   FTS,
@@ -29,6 +30,8 @@ export type SourceRow = IndexRow & {
   readonly session_id: string | null;
   readonly source: string | null;
   readonly user_id: string | null;
+  /** The platform that the user id belongs to. */
+  readonly user_platform: string | null;
   readonly is_hidden: number;
   readonly bytes: number;
   readonly is_indexed: number;
@@ -47,7 +50,8 @@ export function documentFields(columns: ReadonlySet<string>): string {
     CASE WHEN m.id IS NOT NULL THEN COALESCE(CAST(m.session_id AS TEXT), '') END AS session_id,
     COALESCE(CAST(m.role AS TEXT), '') AS role, ${unlessLarge(content)} AS content,
     ${unlessLarge("CAST(m.tool_name AS TEXT)")} AS tool_name, ${unlessLarge("CAST(m.tool_calls AS TEXT)")} AS tool_calls,
-    CAST(s.source AS TEXT) AS source, CAST(s.user_id AS TEXT) AS user_id, ${isHidden("m", columns)} AS is_hidden,
+    CAST(s.source AS TEXT) AS source, CAST(s.user_id AS TEXT) AS user_id,
+    CASE WHEN s.user_id IS NOT NULL THEN CAST(${userPlatform("s")} AS TEXT) END AS user_platform, ${isHidden("m", columns)} AS is_hidden,
     ${BYTES} AS bytes`;
 }
 
@@ -181,6 +185,10 @@ export function marksOf(row: SourceRow, session: number, word: (word: string) =>
     source: word(row.source ?? ""),
     role: word(row.role),
     user: row.user_id === null ? null : word(row.user_id),
+    person:
+      row.user_id === null || row.user_platform === null
+        ? null
+        : word(personWord(row.user_platform, row.user_id)),
     isHidden: row.is_hidden === 1,
   };
 }

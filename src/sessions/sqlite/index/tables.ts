@@ -1,6 +1,7 @@
 // The tables and triggers of our search index in the shared file. The triggers run in the SQLite of other programs
 // (3.40 and later): they only put keys into a queue, mention no FTS table, and have no conflict clause, because an outer
 // `INSERT OR ...` would override it.
+import { USER_PLATFORM } from "../../lineage-marks.ts";
 import { type SchemaObject, table, trigger } from "../side-tables.ts";
 
 export const FTS = "hermes_memory_fts";
@@ -67,7 +68,7 @@ export const TABLES: readonly SchemaObject[] = [
   // Which messages the index holds, and the number of the session of each.
   table(DOC, "key INTEGER PRIMARY KEY, n INTEGER NOT NULL"),
   table(SESSION_NUMBERS, "n INTEGER PRIMARY KEY, session_id TEXT NOT NULL UNIQUE"),
-  // Sources, roles and user ids.
+  // Sources, roles, user ids and persons (`personWord`).
   table(WORD_NUMBERS, "n INTEGER PRIMARY KEY, word TEXT NOT NULL UNIQUE"),
   // Keys of messages that were added, changed or deleted since the index looked at them.
   table(QUEUE, "key INTEGER PRIMARY KEY"),
@@ -93,6 +94,18 @@ const WATCHED = [
   "display_kind",
 ];
 
+const hasPlatform = (row: string) => `instr(COALESCE(${row}.model_config, ''), '"${USER_PLATFORM}"') > 0`;
+/** What marks are made of: source, user and the platform of the user (`userPlatform`). */
+const IS_OTHER_SESSION = [
+  "old.source IS NOT new.source",
+  "old.user_id IS NOT new.user_id",
+  "(old.parent_session_id IS NOT new.parent_session_id AND new.source IS 'subagent')",
+  `(old.model_config IS NOT new.model_config AND (${hasPlatform("old")} OR ${hasPlatform("new")}))`,
+].join(" OR ");
+/** The runs of subagents that version 0.1.0 stored have the platform of the session they were made for. */
+const OF_SESSION =
+  "SELECT new.id UNION ALL SELECT c.id FROM sessions c WHERE c.parent_session_id = new.id AND c.source = 'subagent'";
+
 /** `columns` are those of `messages` in the file. */
 export function triggers(columns: ReadonlySet<string>): readonly SchemaObject[] {
   const watched = WATCHED.filter((name) => columns.has(name)).join(", ");
@@ -106,8 +119,8 @@ export function triggers(columns: ReadonlySet<string>): readonly SchemaObject[] 
     ),
     trigger(
       "hermes_memory_queue_session",
-      "AFTER UPDATE OF source, user_id ON sessions WHEN old.source IS NOT new.source OR old.user_id IS NOT new.user_id",
-      `INSERT INTO ${QUEUE}(key) SELECT ${keyOfRow("m")} FROM messages m WHERE m.session_id = new.id AND ${hasKey("m")} AND NOT EXISTS (SELECT 1 FROM ${QUEUE} WHERE key = ${keyOfRow("m")});`,
+      `AFTER UPDATE OF source, user_id, parent_session_id, model_config ON sessions WHEN ${IS_OTHER_SESSION}`,
+      `INSERT INTO ${QUEUE}(key) SELECT ${keyOfRow("m")} FROM messages m WHERE m.session_id IN (${OF_SESSION}) AND ${hasKey("m")} AND NOT EXISTS (SELECT 1 FROM ${QUEUE} WHERE key = ${keyOfRow("m")});`,
     ),
   ];
 }

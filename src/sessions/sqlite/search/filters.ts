@@ -1,6 +1,6 @@
 // The conditions of a search in two forms: tokens and a range of keys for the index, and SQL on messages `m` and sessions
 // `s`. The index narrows the walk; the SQL, which reads the authoritative tables in the same transaction, decides.
-import { filterToken, HIDDEN_TOKEN } from "../../search/document.ts";
+import { filterToken, HIDDEN_TOKEN, personWord } from "../../search/document.ts";
 import type { SearchFilters } from "../../search/types.ts";
 import { visibleTo } from "../context.ts";
 import type { IndexReader } from "../index/reader.ts";
@@ -27,7 +27,7 @@ export function toSieve(
   const required: string[] = [];
   const refused: string[] = [];
   let isPossible = true;
-  const word = (kind: "source" | "role" | "user", text: string): string[] => {
+  const word = (kind: "source" | "role" | "user" | "person", text: string): string[] => {
     const number = reader.numberOfWord(text);
     return number === undefined ? [] : [filterToken(kind, number)];
   };
@@ -48,7 +48,9 @@ export function toSieve(
     values[name] = JSON.stringify(list);
   };
 
-  if (typeof values.user === "string") require(word("user", values.user));
+  const { user, platform } = values;
+  if (typeof user === "string")
+    require(typeof platform === "string" ? word("person", personWord(platform, user)) : word("user", user));
   if (!filters.includeInactive) {
     parts.push(`NOT ${isHidden("m", columns)}`);
     refused.push(quote(HIDDEN_TOKEN));

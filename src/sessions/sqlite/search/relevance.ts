@@ -7,7 +7,12 @@ import type { RankTerm } from "../../search/ranking.ts";
 import { rarity } from "../../search/ranking.ts";
 import { isUnspacedTerm } from "../../search/tokens.ts";
 import type { Connection } from "../connection.ts";
+<<<<<<< HEAD
 import { checked, collect, type FoundRow, keysOf, placeIn, type Search } from "./rows.ts";
+=======
+import { isVisible } from "../lineage-sql.ts";
+import { checked, collect, type FoundRow, keysOf, type Search } from "./rows.ts";
+>>>>>>> mend1
 import { exactly, inAnyForm, type Term } from "./terms.ts";
 
 export type Candidates = {
@@ -174,8 +179,13 @@ export function matchesOf(
   if (!isWhole && !kept.isEnough) addFurther(search, expression, wanted, kept);
   const all = highestId(search.connection);
   const lists = terms.map((term): Holders => {
+<<<<<<< HEAD
     if (terms.length > 1) return holdersOf(search, toMatch(exactly(term)), bounds.matchesRanked, all);
     return { keys, weight: weightOf(keys, isWhole, all), isWhole };
+=======
+    if (terms.length === 1) return { keys, weight: weightOf(search, keys.length, all), isWhole };
+    return holdersOf(search, toMatch(exactly(term)), bounds.matchesRanked, all);
+>>>>>>> mend1
   });
   const found = [...kept.rows.values()];
   return {
@@ -204,9 +214,9 @@ function addFurther(search: Search, expression: string, { count, perLineage }: W
 }
 
 /** Ranking looks for text in scripts without blanks as it stands: of a phrase, its longest run. */
-export function toRankTerm({ words, isPrefix, forms }: Term, weight: number): RankTerm {
+export function toRankTerm({ words, isPrefix, forms, isGuess = false }: Term, weight: number): RankTerm {
   const runs = words.length > 1 ? words.filter(isUnspacedTerm).sort((a, b) => b.length - a.length) : [];
-  return { words: runs.length > 0 ? runs.slice(0, 1) : words, isPrefix, forms, weight };
+  return { words: runs.length > 0 ? runs.slice(0, 1) : words, isPrefix, forms, isGuess, weight };
 }
 
 /** The lists of all terms. A long one is read on only where the rarer terms do not settle which messages are best. */
@@ -266,7 +276,11 @@ function readOn(search: Search, match: string, { keys: known }: Holders, all: nu
 
 function weightOf(keys: readonly number[], isWhole: boolean, all: number): number {
   const holders = isWhole ? keys.length : estimate(keys, all);
+<<<<<<< HEAD
   return rarity(holders, Math.max(all, holders));
+=======
+  return { keys, weight: weightOf(search, holders, all), isWhole };
+>>>>>>> mend1
 }
 
 const ID_SPACE = 2 ** 32;
@@ -357,6 +371,38 @@ function countBySession(
   return counts;
 }
 
+<<<<<<< HEAD
+=======
+/** In a list in descending order. */
+function includesSorted(keys: readonly number[], key: number): boolean {
+  let low = 0;
+  let high = keys.length - 1;
+  while (low <= high) {
+    const middle = (low + high) >> 1;
+    const found = keys[middle] ?? 0;
+    if (found === key) return true;
+    if (found > key) low = middle + 1;
+    else high = middle - 1;
+  }
+  return false;
+}
+
+/** How rare a term is among the messages that may be seen: how much others write is not for a user to know. */
+export function weightOf({ connection, sieve }: Search, holders: number, all: number): number {
+  if (typeof sieve.values.user !== "string") return rarity(holders, Math.max(all, holders));
+  let own = ownMessages.get(sieve);
+  if (own === undefined) {
+    const { user, platform = null } = sieve.values;
+    own = Number(connection.get<{ n: number }>(OWN_MESSAGES, { user, platform })?.n ?? 0);
+    ownMessages.set(sieve, own);
+  }
+  return rarity(holders, Math.max(Math.min(own, all), holders));
+}
+
+const OWN_MESSAGES = `SELECT TOTAL(s.message_count) AS n FROM sessions s WHERE ${isVisible("s")}`;
+const ownMessages = new WeakMap<Search["sieve"], number>();
+
+>>>>>>> mend1
 export function highestId(connection: Connection): number {
   return connection.get<{ id: number }>("SELECT COALESCE(MAX(id), 0) AS id FROM messages")?.id ?? 0;
 }

@@ -2,8 +2,15 @@
 // and widened to the forms of its words, any of which counts. The index gives keys, the tables decide, ranking orders.
 import { readScope } from "../../scope.ts";
 import { namedTimes } from "../../search/named-times.ts";
-import { type Expression, MOST_CHARACTERS, type PlainTerm, parseQuery, toMatch } from "../../search/query.ts";
-import { rank, rarity } from "../../search/ranking.ts";
+import {
+  type Expression,
+  MOST_CHARACTERS,
+  type PlainTerm,
+  parseQuery,
+  termsLeftOut,
+  toMatch,
+} from "../../search/query.ts";
+import { rank } from "../../search/ranking.ts";
 import { illustrator, shortener } from "../../search/snippet.ts";
 import { isUnspacedTerm } from "../../search/tokens.ts";
 import type { EmptyReason, SearchAnswer, SearchOptions, SearchStage } from "../../search/types.ts";
@@ -22,7 +29,7 @@ import {
 } from "./answer.ts";
 import { BOUNDS, type Bounds } from "./bounds.ts";
 import { toSieve } from "./filters.ts";
-import { type Candidates, highestId, holdersOfAny, matchesOf, toRankTerm } from "./relevance.ts";
+import { type Candidates, highestId, holdersOfAny, matchesOf, toRankTerm, weightOf } from "./relevance.ts";
 import {
   collect,
   type FoundRow,
@@ -41,7 +48,9 @@ import {
   exactly,
   exactTerm,
   inAnyForm,
+  nameFound,
   pairsOf,
+  type Reach,
   type Term,
   telling,
   termsOf,
@@ -60,7 +69,10 @@ export function searchOperations(context: StoreContext, bounds: Partial<Bounds> 
     readScope(options); // refuses a lost user also where nothing is searched
     const text = String(query ?? "").slice(0, MOST_CHARACTERS);
     if (parseQuery(text).kind === "blank") return { hits: [], stage: "none", empty: "blank" };
-    return withReader(context, (reader) => answer(context, reader, { query: text, options, bounds: all }));
+    const leftOut = termsLeftOut(String(query));
+    const request = { query: text, options, bounds: all };
+    const found = await withReader(context, (reader) => answer(context, reader, request));
+    return leftOut === 0 ? found : { ...found, termsLeftOut: leftOut };
   };
   return {
     search,
@@ -159,13 +171,39 @@ function findExpression(search: Search, expression: Expression, options: SearchO
   }
   const wanted = { count: RANKED_PAGE, perLineage: options.perLineage === true };
   // Alternatives that are single phrases are compared by how rare each is.
-  const isList = expression.op === "or" && expression.parts.every(({ op }) => op === "phrase");
+  const ranked = rarest(search, terms);
+  const isList =
+    expression.op === "or" && expression.parts.length === ranked.length && expression.parts.every(isPhrase);
   const found = isList
+<<<<<<< HEAD
     ? holdersOfAny(search, terms, undefined, wanted)
     : matchesOf(search, match, terms, wanted);
   const ranked = scoreByRelevance(search, "", terms, found, options);
   const scored = withFurther(search, "", found, ranked.scored, [match], options);
   return { scored, isPartial: ranked.isPartial, stage: "exact", match, shown: terms };
+=======
+    ? holdersOfAny(search, ranked, undefined, wanted)
+    : matchesOf(search, match, ranked, wanted);
+  const { scored, isPartial } = scoreByRelevance(search, "", ranked, found, options);
+  return { scored, isPartial, stage: "exact", match, shown: terms };
+>>>>>>> mend1
+}
+
+function isPhrase({ op }: Expression): boolean {
+  return op === "phrase";
+}
+
+/** Of more terms than these, the rarest that occur are compared: each costs a list of messages. */
+const MOST_COMPARED = 100;
+
+function rarest<T extends Pick<Term, "words">>(search: Search, terms: readonly T[]): readonly T[] {
+  if (terms.length <= MOST_COMPARED) return terms;
+  const counted = terms.map((term) => {
+    const { length } = keysOf(search, toMatch(exactly(exactTerm(term.words))), MOST_COMPARED);
+    return { term, holders: length === 0 ? Number.POSITIVE_INFINITY : length };
+  });
+  const order = counted.sort((a, b) => (a.holders === b.holders ? 0 : a.holders - b.holders));
+  return order.slice(0, MOST_COMPARED).map(({ term }) => term);
 }
 
 function findTerms(
@@ -175,8 +213,12 @@ function findTerms(
   options: SearchOptions,
 ): Answered {
   const { connection, reader } = search;
-  const single = telling(asked).map((term) => withForms(connection, reader, term));
-  const strict = toMatch({ op: "and", parts: single.map(exactly) });
+  const wished = telling(asked);
+  const reach = reachOf(search, options);
+  const single = rarest(search, wished).map((term) => withForms(connection, reader, term, reach));
+  const isCut = single.length < wished.length;
+  const all = wished.map(({ words }) => exactly(exactTerm(words)));
+  const strict = toMatch({ op: "and", parts: all });
   const whole = asked.map(({ words }) => exactTerm(words));
   const order = timeOrder(options);
   const wanted = { count: RANKED_PAGE, perLineage: options.perLineage === true };
@@ -197,7 +239,7 @@ function findTerms(
     const pairs = pairsOf(term);
     return pairs.length === 0 || matchesAnything(search, toMatch(exactly(term))) ? [term] : pairs;
   });
-  const any = toMatch({ op: "or", parts: terms.map(inAnyForm) });
+  const any = toMatch({ op: "or", parts: [...terms.map(inAnyForm), ...(isCut ? all : [])] });
   if (order !== undefined) {
     // What was asked for must not drown in what was not.
     const isStrict = matchesAnything(search, strict);
@@ -205,7 +247,7 @@ function findTerms(
     const found = scoreInOrder(search, query, terms, rows);
     return { ...found, stage: isStrict ? "strict" : "widened", match: any, shown: terms, whole };
   }
-  const isShortened = asked.length > single.length;
+  const isShortened = asked.length > wished.length;
   const full = isShortened ? toMatch({ op: "and", parts: whole.map(exactly) }) : undefined;
   const [only] = terms;
   const found =
@@ -214,6 +256,7 @@ function findTerms(
       : holdersOfAny(search, terms, full, wanted);
   const areKeywords = !isShortened && !query.includes("?");
   const ranked = scoreByRelevance(search, query, terms, found, options, areKeywords);
+<<<<<<< HEAD
   const { isPartial, isFull, confidence } = ranked;
   const further = areKeywords ? [strict, any] : [any];
   const scored = withFurther(search, query, found, ranked.scored, further, options);
@@ -224,6 +267,23 @@ function findTerms(
 /** Undefined where there are no other forms: then it is what was looked for. */
 function exactForm(term: Term): string | undefined {
   return term.forms.length + term.kin.length === 0 ? undefined : toMatch(exactly(term));
+=======
+  const { scored, isFull, confidence } = ranked;
+  const isPartial = ranked.isPartial || isCut;
+  const stage = isFull && !isCut && terms.length === single.length ? "strict" : "widened";
+  return { scored, isPartial, stage, match: any, shown: terms, whole, confidence };
+}
+
+/** For one user, the messages of that user; a word that others alone have used is unknown. */
+function reachOf(search: Search, options: SearchOptions): Reach | undefined {
+  const scope = readScope(options);
+  if (scope.userId === undefined) return undefined;
+  const own = { ...search, sieve: toSieve(scope, search.reader, search.columns, search.bounds) };
+  return {
+    name: `${scope.userPlatform ?? ""}\0${scope.userId}`,
+    occurs: (word) => keysOf(own, toMatch(exactly(exactTerm([word]))), 1).length > 0,
+  };
+>>>>>>> mend1
 }
 
 function timeOrder({ sort }: SearchOptions): Order | undefined {
@@ -251,8 +311,13 @@ function scoreInOrder(
 ): Pick<Answered, "scored" | "confidence"> {
   const all = highestId(search.connection);
   const weighted = terms.map((term) => {
+<<<<<<< HEAD
     const holders = keysOf(search, toMatch(inAnyForm(term)), search.bounds.matchesRead).length;
     return toRankTerm(term, rarity(holders, Math.max(all, holders)));
+=======
+    const holders = keysOf(search, toMatch(inAnyForm(term)), search.bounds.newestRanked).length;
+    return toRankTerm(term, weightOf(search, holders, all));
+>>>>>>> mend1
   });
   const found = { rows, terms: weighted, sessionCounts: new Map<string, number[]>(), isPartial: false };
   const { ranked, confidence } = rankRows(search, query, terms, found);
@@ -359,10 +424,18 @@ function rankRows(
   // Keywords are no question: what was said with all of them, as they were typed, comes first.
   const ranked = ranking.rows.flatMap(({ row: { id }, score, group, matched, isFull }): Scored[] => {
     const row = byId.get(id);
+<<<<<<< HEAD
     const names = matched.map((at) => terms[at]?.words.join(" ") ?? "");
     if (row === undefined) return [];
     const isFirst = isFull && areKeywords && (row.role === "user" || row.role === "assistant");
     return [{ row, score, group, isFirst, matched: names }];
+=======
+    if (row === undefined) return [];
+    const names = matched
+      .flatMap((at) => terms[at] ?? [])
+      .map((term) => nameFound(term, `${row.said} ${row.did}`));
+    return [{ row, score, group, isFirst: isFull && areKeywords, matched: names }];
+>>>>>>> mend1
   });
   ranked.sort((a, b) => Number(b.isFirst) - Number(a.isFirst));
   const isFull = ranking.rows.some((row) => row.isFull);

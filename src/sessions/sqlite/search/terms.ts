@@ -1,7 +1,7 @@
 // The terms of a query as ranking counts them, and the forms of words that the index holds.
 import { type Expression, type Phrase, type PlainTerm, toMatch } from "../../search/query.ts";
 import { irregularForms, isStopWord, stem } from "../../search/stem.ts";
-import { isUnspacedTerm, phraseTerms } from "../../search/tokens.ts";
+import { isUnspacedTerm, phraseTerms, tokenize } from "../../search/tokens.ts";
 import type { Connection } from "../connection.ts";
 import type { IndexReader } from "../index/reader.ts";
 
@@ -12,6 +12,8 @@ export type Term = {
   readonly forms: readonly string[];
   /** Words that look related; messages with them are found, and count for less. */
   readonly kin: readonly string[];
+  /** The word itself is nowhere: the forms are words that it may have been meant to be. */
+  readonly isGuess?: boolean;
 };
 
 /** Words that say something; all of them when none does. */
@@ -45,6 +47,13 @@ export function termsOf(expression: Expression): Term[] {
     default:
       return expression satisfies never;
   }
+}
+
+/** What a message holds of a term: the word that was asked for, or the words that it was guessed to be. */
+export function nameFound({ words, forms, isGuess }: Term, text: string): string {
+  if (isGuess !== true) return words.join(" ");
+  const found = new Set(tokenize(text).map(({ term }) => term));
+  return forms.filter((form) => found.has(form)).join(" ") || words.join(" ");
 }
 
 export function exactly({ words, isPrefix }: Term): Phrase {
@@ -85,13 +94,20 @@ const SHORTEST_BEGINNING = 3;
 const KIN_LETTERS = 7;
 const MOST_KIN = 24;
 
-type Forms = Pick<Term, "forms" | "kin">;
+type Forms = Pick<Term, "forms" | "kin" | "isGuess">;
+/** Where a word has to occur to be known: in the messages of one user. Words of others must not show in the answers. */
+export type Reach = { readonly name: string; occurs(word: string): boolean };
 type Known = { moment: string; readonly byWord: Map<string, Forms> };
 const MOST_REMEMBERED = 500;
 const remembered = new WeakMap<Connection, Known>();
 
 /** Looking for the forms of a word takes up to 80 steps in the index, so they are kept until the file changes. */
-export function withForms(connection: Connection, reader: IndexReader, { words }: PlainTerm): Term {
+export function withForms(
+  connection: Connection,
+  reader: IndexReader,
+  { words }: PlainTerm,
+  reach: Reach = { name: "", occurs: (word) => wordExists(reader, word) },
+): Term {
   const [word] = words;
   if (words.length !== 1 || word === undefined || isUnspacedTerm(word)) return exactTerm(words);
   const moment = momentOf(connection);
@@ -100,10 +116,11 @@ export function withForms(connection: Connection, reader: IndexReader, { words }
     known = { moment, byWord: new Map() };
     remembered.set(connection, known);
   }
-  let forms = known.byWord.get(word);
+  const key = `${word} ${reach.name}`;
+  let forms = known.byWord.get(key);
   if (forms === undefined) {
-    forms = findForms(reader, word);
-    known.byWord.set(word, forms);
+    forms = findForms(reader, word, reach);
+    known.byWord.set(key, forms);
   }
   return { words, isPrefix: false, ...forms };
 }
@@ -114,15 +131,15 @@ function momentOf(connection: Connection): string {
   return `${data_version}:${connection.get<{ n: number }>("SELECT total_changes() AS n")?.n}`;
 }
 
-function findForms(reader: IndexReader, word: string): Forms {
+function findForms(reader: IndexReader, word: string, { occurs }: Reach): Forms {
   const found = formsOf(reader, word);
-  const isUnknown = found.length === 0 && !wordExists(reader, word);
-  const forms = isUnknown ? similarTo(reader, word) : found;
+  const isGuess = !occurs(word) && !found.some(occurs);
+  const forms = isGuess ? similarTo(reader, word).filter(occurs) : found;
   const taken = new Set([word, ...forms]);
   const kin = isKinable(word)
     ? reader.terms(word.slice(0, KIN_LETTERS), MOST_KIN).filter((other) => !taken.has(other))
     : [];
-  return { forms, kin };
+  return isGuess && forms.length > 0 ? { forms, kin, isGuess } : { forms, kin };
 }
 
 function isKinable(word: string): boolean {

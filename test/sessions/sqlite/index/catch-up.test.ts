@@ -76,10 +76,16 @@ const change: fc.Arbitrary<Sql> = fc.oneof(
   ),
   statement(
     "UPDATE sessions SET source = ?, user_id = ? WHERE id = ?",
-    fc.constantFrom("cli", "telegram"),
+    fc.constantFrom("cli", "telegram", "subagent"),
     fc.constantFrom(null, "", "bo"),
     session,
   ),
+  statement(
+    "UPDATE sessions SET model_config = ? WHERE id = ?",
+    fc.constantFrom(null, "{}", "no JSON", '{"_user_platform":"telegram"}', '{"_user_platform":"discord"}'),
+    session,
+  ),
+  statement("UPDATE sessions SET parent_session_id = ? WHERE id = 'two'", fc.constantFrom(null, "one")),
   statement("DELETE FROM messages WHERE id = ?", id),
   statement("DELETE FROM messages WHERE session_id = ?", session),
 );
