@@ -37,12 +37,8 @@ export function answerJson(query: string, answer: SearchAnswer, hits: readonly N
     ...(confidence === undefined ? {} : { confidence: shownConfidence(answer), is_weak: confidence.isWeak }),
     ...(weak === undefined ? {} : { message: weak }),
     ...notSearchedField(answer),
-<<<<<<< HEAD
-    ...(answer.isPartlyRanked === true ? { order_note: orderRemark(answer) } : {}),
-=======
     ...leftOutField(answer),
-    ...(answer.onlyNewestRanked === true ? { order_note: orderRemark(answer) } : {}),
->>>>>>> mend1
+    ...(answer.isPartlyRanked === true ? { order_note: orderRemark(answer) } : {}),
     hits: hits.map((hit) => ({
       ...hit,
       snippet: snippetOf(hit),

@@ -1,20 +1,9 @@
 // What a message's text holds of a query: how often each term, where, and how closely the whole query stands together.
-<<<<<<< HEAD
-import { foldCharacter } from "./characters.ts";
-import { containsUnspaced } from "./query.ts";
-import type { RankRow, RankTerm } from "./ranking.ts";
-import { isStopWord } from "./stem.ts";
-import { eachWord, spell, tokenize } from "./tokens.ts";
-=======
 import { compose } from "./characters.ts";
 import { containsUnspaced } from "./query.ts";
 import type { RankRow, RankTerm } from "./ranking.ts";
 import { isStopWord } from "./stem.ts";
-import { foldTerm, type Token } from "./tokens.ts";
-
-/** Splits a text into words, spelled as in `RankTerm.words`. */
-export type WordsOf = (text: string) => readonly Token[];
->>>>>>> mend1
+import { eachWord, foldTerm, spell, tokenize } from "./tokens.ts";
 
 export type Reading = {
   /** Words of what was said; of a long text an estimate. */
@@ -105,16 +94,10 @@ function splitter(terms: readonly RankTerm[]): (text: string) => Words {
   const longest = Math.max(...spaced.map(({ words }) => words.join(" ").length));
   const around = Math.max(AROUND_CHARS, 2 * longest);
   return (text) => {
-<<<<<<< HEAD
     if (text.length <= LONG_TEXT_CHARS) return splitWhole(text);
     const bare = foldText(text);
     const found: string[] = [];
     const places: number[] = [];
-=======
-    if (text.length <= LONG_TEXT_CHARS || beginnings.length === 0) return whole(text);
-    const bare = /[^\0-\x7f]/.test(text) ? foldTerm(text) : text;
-    const tokens: Token[] = [];
->>>>>>> mend1
     const counts = new Map<string, number>();
     let [end, full, next] = [0, 0, 0];
     const visit = (start: number, stop: number) => {
@@ -174,23 +157,17 @@ function escaped(literal: string): string {
   return literal.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
 }
 
-<<<<<<< HEAD
 const NOT_ASCII = /[^\0-\x7f]/;
-/** Lower-case letters that the index spells differently, and accents that stand alone. */
-const FOLDED = /[\u00b5\u00e0-\u0233\u03c2\u03d0-\u03f5\u1e00-\u1ef9]|[\u0300-\u036f]/g;
 
 /** A text in the spelling of the index, blanks and punctuation kept. */
 function foldText(text: string): string {
-  if (!NOT_ASCII.test(text)) return text.toLowerCase();
-  return text.normalize("NFC").toLowerCase().replace(FOLDED, foldCharacter);
+  return NOT_ASCII.test(text) ? foldTerm(text) : text.toLowerCase();
 }
 
 function isLatin(unit: number): boolean {
   return (unit >= 0x61 && unit <= 0x7a) || (unit >= 0x30 && unit <= 0x39);
 }
 
-=======
->>>>>>> mend1
 /** Words longer than this are cut: they are data, not language. */
 const LONGEST_WORD = 100;
 
@@ -303,13 +280,8 @@ function isPhraseAt(
  */
 function closenessTo(query: string, terms: readonly RankTerm[]): (words: Words, text: string) => number {
   if (containsUnspaced(query)) {
-<<<<<<< HEAD
-    const typed = query.trim().toLowerCase();
-    return (_words, text) => (text.toLowerCase().includes(typed) ? 1 : 0);
-=======
     const typed = compose(query.trim()).toLowerCase();
-    return (_tokens, text) => (compose(text).toLowerCase().includes(typed) ? 1 : 0);
->>>>>>> mend1
+    return (_words, text) => (compose(text).toLowerCase().includes(typed) ? 1 : 0);
   }
   const asked = tokenize(query.replace(CUT_OFF, " ")).map(({ term }) => term);
   const distinct = [...new Set(asked)];

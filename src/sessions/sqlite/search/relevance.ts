@@ -7,12 +7,8 @@ import type { RankTerm } from "../../search/ranking.ts";
 import { rarity } from "../../search/ranking.ts";
 import { isUnspacedTerm } from "../../search/tokens.ts";
 import type { Connection } from "../connection.ts";
-<<<<<<< HEAD
-import { checked, collect, type FoundRow, keysOf, placeIn, type Search } from "./rows.ts";
-=======
 import { isVisible } from "../lineage-sql.ts";
-import { checked, collect, type FoundRow, keysOf, type Search } from "./rows.ts";
->>>>>>> mend1
+import { checked, collect, type FoundRow, keysOf, placeIn, type Search } from "./rows.ts";
 import { exactly, inAnyForm, type Term } from "./terms.ts";
 
 export type Candidates = {
@@ -179,13 +175,8 @@ export function matchesOf(
   if (!isWhole && !kept.isEnough) addFurther(search, expression, wanted, kept);
   const all = highestId(search.connection);
   const lists = terms.map((term): Holders => {
-<<<<<<< HEAD
     if (terms.length > 1) return holdersOf(search, toMatch(exactly(term)), bounds.matchesRanked, all);
-    return { keys, weight: weightOf(keys, isWhole, all), isWhole };
-=======
-    if (terms.length === 1) return { keys, weight: weightOf(search, keys.length, all), isWhole };
-    return holdersOf(search, toMatch(exactly(term)), bounds.matchesRanked, all);
->>>>>>> mend1
+    return { keys, weight: weightOf(search, holdersIn(keys, isWhole, all), all), isWhole };
   });
   const found = [...kept.rows.values()];
   return {
@@ -262,7 +253,7 @@ function heldBeside(search: Search, match: string, rarer: readonly string[]): Om
 function holdersOf(search: Search, match: string, limit: number, all: number): Holders {
   const keys = keysOf(search, match, limit + 1);
   const isWhole = keys.length <= limit;
-  return { keys, weight: weightOf(keys, isWhole, all), isWhole };
+  return { keys, weight: weightOf(search, holdersIn(keys, isWhole, all), all), isWhole };
 }
 
 /** The same list, to its end or to the longest that is looked at. */
@@ -271,16 +262,11 @@ function readOn(search: Search, match: string, { keys: known }: Holders, all: nu
   const more = keysOf(search, match, limit + 1 - known.length, (known.at(-1) ?? 0) - 1);
   const keys = [...known, ...more];
   const isWhole = keys.length <= limit;
-  return { keys, weight: weightOf(keys, isWhole, all), isWhole };
+  return { keys, weight: weightOf(search, holdersIn(keys, isWhole, all), all), isWhole };
 }
 
-function weightOf(keys: readonly number[], isWhole: boolean, all: number): number {
-  const holders = isWhole ? keys.length : estimate(keys, all);
-<<<<<<< HEAD
-  return rarity(holders, Math.max(all, holders));
-=======
-  return { keys, weight: weightOf(search, holders, all), isWhole };
->>>>>>> mend1
+function holdersIn(keys: readonly number[], isWhole: boolean, all: number): number {
+  return isWhole ? keys.length : estimate(keys, all);
 }
 
 const ID_SPACE = 2 ** 32;
@@ -371,22 +357,6 @@ function countBySession(
   return counts;
 }
 
-<<<<<<< HEAD
-=======
-/** In a list in descending order. */
-function includesSorted(keys: readonly number[], key: number): boolean {
-  let low = 0;
-  let high = keys.length - 1;
-  while (low <= high) {
-    const middle = (low + high) >> 1;
-    const found = keys[middle] ?? 0;
-    if (found === key) return true;
-    if (found > key) low = middle + 1;
-    else high = middle - 1;
-  }
-  return false;
-}
-
 /** How rare a term is among the messages that may be seen: how much others write is not for a user to know. */
 export function weightOf({ connection, sieve }: Search, holders: number, all: number): number {
   if (typeof sieve.values.user !== "string") return rarity(holders, Math.max(all, holders));
@@ -402,7 +372,6 @@ export function weightOf({ connection, sieve }: Search, holders: number, all: nu
 const OWN_MESSAGES = `SELECT TOTAL(s.message_count) AS n FROM sessions s WHERE ${isVisible("s")}`;
 const ownMessages = new WeakMap<Search["sieve"], number>();
 
->>>>>>> mend1
 export function highestId(connection: Connection): number {
   return connection.get<{ id: number }>("SELECT COALESCE(MAX(id), 0) AS id FROM messages")?.id ?? 0;
 }

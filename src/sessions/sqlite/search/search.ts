@@ -175,18 +175,11 @@ function findExpression(search: Search, expression: Expression, options: SearchO
   const isList =
     expression.op === "or" && expression.parts.length === ranked.length && expression.parts.every(isPhrase);
   const found = isList
-<<<<<<< HEAD
-    ? holdersOfAny(search, terms, undefined, wanted)
-    : matchesOf(search, match, terms, wanted);
-  const ranked = scoreByRelevance(search, "", terms, found, options);
-  const scored = withFurther(search, "", found, ranked.scored, [match], options);
-  return { scored, isPartial: ranked.isPartial, stage: "exact", match, shown: terms };
-=======
     ? holdersOfAny(search, ranked, undefined, wanted)
     : matchesOf(search, match, ranked, wanted);
-  const { scored, isPartial } = scoreByRelevance(search, "", ranked, found, options);
-  return { scored, isPartial, stage: "exact", match, shown: terms };
->>>>>>> mend1
+  const best = scoreByRelevance(search, "", ranked, found, options);
+  const scored = withFurther(search, "", found, best.scored, [match], options);
+  return { scored, isPartial: best.isPartial, stage: "exact", match, shown: terms };
 }
 
 function isPhrase({ op }: Expression): boolean {
@@ -256,22 +249,17 @@ function findTerms(
       : holdersOfAny(search, terms, full, wanted);
   const areKeywords = !isShortened && !query.includes("?");
   const ranked = scoreByRelevance(search, query, terms, found, options, areKeywords);
-<<<<<<< HEAD
-  const { isPartial, isFull, confidence } = ranked;
+  const { isFull, confidence } = ranked;
+  const isPartial = ranked.isPartial || isCut;
   const further = areKeywords ? [strict, any] : [any];
   const scored = withFurther(search, query, found, ranked.scored, further, options);
-  const stage = isFull && terms.length === single.length ? "strict" : "widened";
+  const stage = isFull && !isCut && terms.length === single.length ? "strict" : "widened";
   return { scored, isPartial, stage, match: any, shown: terms, whole, confidence };
 }
 
 /** Undefined where there are no other forms: then it is what was looked for. */
 function exactForm(term: Term): string | undefined {
   return term.forms.length + term.kin.length === 0 ? undefined : toMatch(exactly(term));
-=======
-  const { scored, isFull, confidence } = ranked;
-  const isPartial = ranked.isPartial || isCut;
-  const stage = isFull && !isCut && terms.length === single.length ? "strict" : "widened";
-  return { scored, isPartial, stage, match: any, shown: terms, whole, confidence };
 }
 
 /** For one user, the messages of that user; a word that others alone have used is unknown. */
@@ -283,7 +271,6 @@ function reachOf(search: Search, options: SearchOptions): Reach | undefined {
     name: `${scope.userPlatform ?? ""}\0${scope.userId}`,
     occurs: (word) => keysOf(own, toMatch(exactly(exactTerm([word]))), 1).length > 0,
   };
->>>>>>> mend1
 }
 
 function timeOrder({ sort }: SearchOptions): Order | undefined {
@@ -311,13 +298,8 @@ function scoreInOrder(
 ): Pick<Answered, "scored" | "confidence"> {
   const all = highestId(search.connection);
   const weighted = terms.map((term) => {
-<<<<<<< HEAD
     const holders = keysOf(search, toMatch(inAnyForm(term)), search.bounds.matchesRead).length;
-    return toRankTerm(term, rarity(holders, Math.max(all, holders)));
-=======
-    const holders = keysOf(search, toMatch(inAnyForm(term)), search.bounds.newestRanked).length;
     return toRankTerm(term, weightOf(search, holders, all));
->>>>>>> mend1
   });
   const found = { rows, terms: weighted, sessionCounts: new Map<string, number[]>(), isPartial: false };
   const { ranked, confidence } = rankRows(search, query, terms, found);
@@ -424,18 +406,12 @@ function rankRows(
   // Keywords are no question: what was said with all of them, as they were typed, comes first.
   const ranked = ranking.rows.flatMap(({ row: { id }, score, group, matched, isFull }): Scored[] => {
     const row = byId.get(id);
-<<<<<<< HEAD
-    const names = matched.map((at) => terms[at]?.words.join(" ") ?? "");
-    if (row === undefined) return [];
-    const isFirst = isFull && areKeywords && (row.role === "user" || row.role === "assistant");
-    return [{ row, score, group, isFirst, matched: names }];
-=======
     if (row === undefined) return [];
     const names = matched
       .flatMap((at) => terms[at] ?? [])
       .map((term) => nameFound(term, `${row.said} ${row.did}`));
-    return [{ row, score, group, isFirst: isFull && areKeywords, matched: names }];
->>>>>>> mend1
+    const isFirst = isFull && areKeywords && (row.role === "user" || row.role === "assistant");
+    return [{ row, score, group, isFirst, matched: names }];
   });
   ranked.sort((a, b) => Number(b.isFirst) - Number(a.isFirst));
   const isFull = ranking.rows.some((row) => row.isFull);
