@@ -100,7 +100,7 @@ describe("past sessions over MCP", () => {
 
     writeFileSync(join(home, "garbage"), "this is no database ".repeat(500));
     renameSync(join(home, "garbage"), path);
-    await expect(listed()).rejects.toThrow(/not a SQLite database.*Move the file away/);
+    await expect(listed()).rejects.toThrow(/not a SQLite database.*move the file away/);
     const searched = await call(client, "session_search", { query: "crane" });
     expect(searched).toMatchObject({ isError: true, json: { success: false } });
     expect(searched.json.error).toContain("not a SQLite database");

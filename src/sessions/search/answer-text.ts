@@ -40,7 +40,7 @@ export function leftOutRemark({ termsLeftOut = 0 }: SearchAnswer): string | unde
   const words =
     termsLeftOut === 1
       ? "1 word at its end was"
-      : `${termsLeftOut.toLocaleString("en-US")} words at its end were`;
+      : `at least ${termsLeftOut.toLocaleString("en-US")} words at its end were`;
   return `The query is too long: ${words} neither searched for nor, after NOT, excluded. Ask with fewer words.`;
 }
 

@@ -40,14 +40,14 @@ export function parseQuery(query: string): ParsedQuery {
   return { kind: "plain", terms: distinctTerms(terms).map(({ words, text }) => ({ words, text })) };
 }
 
-/** How many different terms of a query are not searched for, because there are so many. */
+/** How many different terms of a query are not searched for, because there are so many; counted in its first 65,536 characters. */
 export function termsLeftOut(query: string): number {
   // Every term but the last is followed by another character.
   if (query.length < 2 * MOST_TERMS) return 0;
   const keys = (text: string, most: number) =>
     lex(text, most).flatMap((lexeme) => (lexeme.kind === "term" ? [keyOf(lexeme)] : []));
   const searched = new Set(keys(query.slice(0, MOST_CHARACTERS), MOST_TERMS));
-  const all = new Set(keys(query, Number.POSITIVE_INFINITY));
+  const all = new Set(keys(query.slice(0, 2 * MOST_CHARACTERS), Number.POSITIVE_INFINITY));
   return [...all].filter((key) => !searched.has(key)).length;
 }
 

@@ -69,7 +69,7 @@ export type SearchAnswer = {
   readonly confidence?: { readonly score: number; readonly isWeak: boolean };
   /** Messages that no hit can be among, because the index does not hold them (yet). */
   readonly notSearched?: { readonly messages: number; readonly reason: string };
-  /** So many different words of the query, beyond the first 1,000, were not searched for. */
+  /** So many different words of the query, or more, were not searched for: those beyond the first 1,000 or 32,768 characters. */
   readonly termsLeftOut?: number;
   /**
    * More messages match than were compared by their text: the newest were, short ones, those with rarer words or all words,
