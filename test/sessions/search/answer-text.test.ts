@@ -34,7 +34,7 @@ describe("what an answer says about itself", () => {
 
   it("names how many words of the query were left out", () => {
     expect(leftOutRemark(answer({ termsLeftOut: 1203 }))).toBe(
-      "The query is too long: 1,203 words at its end were neither searched for nor, after NOT, excluded. Ask with fewer words.",
+      "The query is too long: at least 1,203 words at its end were neither searched for nor, after NOT, excluded. Ask with fewer words.",
     );
     expect(leftOutRemark(answer({}))).toBeUndefined();
     expect(leftOutField(answer({ termsLeftOut: 1 }))).toMatchObject({ terms_left_out: { terms: 1 } });
