@@ -1,5 +1,5 @@
 // The session_search tool on a database of today's Hermes (schema 30): the answers that program gives. Which messages a search
-// finds is compared in search.golden.test.ts; here it is the tool's own rules and the shape of its answers.
+// finds is compared in search.golden.slow.test.ts; here it is the tool's own rules and the shape of its answers.
 import { copyFileSync, existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
