@@ -140,7 +140,7 @@ export class PageFile implements Disposable {
   #countPages(pageSize: number, fileSize: number): number {
     const bytes = Buffer.alloc(pageSize);
     const total = Math.floor(fileSize / pageSize);
-    const step = Math.max(1, Math.floor(total / 200)); // a sample of 200 pages tells sizes apart
+    const step = Math.max(1, Math.floor(total / 2000)); // a sample of 2,000 pages tells sizes apart
     let seen = 0;
     let good = 0;
     for (let number = 2; number <= total; number += step) {
@@ -173,9 +173,10 @@ function readHeader(first: Buffer): FileHeader | undefined {
 /** Without the first page: the page size at which most pages are whole. Everything else is what new files have. */
 function guessHeader(shareOfPages: (pageSize: number) => number): FileHeader {
   const shares = [...PAGE_SIZES].sort((a, b) => a - b).map((size) => ({ size, share: shareOfPages(size) }));
-  // Where a page begins, a larger one begins as well: the smallest of those that fit is meant.
+  // A larger page begins where a smaller one does, so sizes above the right one have about its share, and the next below
+  // it half of that: the smallest with clearly more than half is meant.
   const most = Math.max(...shares.map(({ share }) => share));
-  const best = shares.find(({ share }) => share > 0 && share >= most * 0.9)?.size ?? 4096;
+  const best = shares.find(({ share }) => share > 0 && share >= most * 0.7)?.size ?? 4096;
   const unknown = { autoVacuum: 0, firstFreePage: 0, userVersion: 0, applicationId: 0, schemaCookie: 0 };
   return { pageSize: best, usable: best, encoding: "UTF-8", isWal: false, isRead: false, ...unknown };
 }
