@@ -2,8 +2,8 @@ import { defineConfig } from "vitest/config";
 
 export default defineConfig({
   test: {
-    include: ["test/**/*.test.ts"],
-    exclude: ["test/**/*.slow.test.ts"], // vitest.slow.config.ts runs these
+    include: ["test/**/*.test.ts", "packages/*/test/**/*.test.ts"],
+    exclude: ["**/*.slow.test.ts", "**/node_modules/**"], // vitest.slow.config.ts runs the slow ones
     testTimeout: 30_000,
     hookTimeout: 60_000,
     // Child processes and a real file system do the work here; two workers fit the smallest machine we test on.

@@ -3,8 +3,8 @@ import { defineConfig, mergeConfig } from "vitest/config";
 import base from "./vitest.config.ts";
 
 const slow = mergeConfig(base, { test: { testTimeout: 300_000, hookTimeout: 120_000 } });
-slow.test.include = ["test/**/*.slow.test.ts"];
-slow.test.exclude = [];
+slow.test.include = ["test/**/*.slow.test.ts", "packages/*/test/**/*.slow.test.ts"];
+slow.test.exclude = ["**/node_modules/**"];
 slow.test.passWithNoTests = true;
 
 export default defineConfig(slow);

@@ -1,9 +1,6 @@
 // What keeping a conversation within the window costs beside the model: pruning, boundaries and assembly with a summariser that
 // answers at once, and cache markers. On a short list and on one ten times as long, because the cost has to grow with the list only.
-import { assemble } from "../src/context/compressor/assemble.ts";
-import { findBoundaries, findHeadEnd } from "../src/context/compressor/boundaries.ts";
-import { planCompaction } from "../src/context/compressor/plan.ts";
-import { pruneToolResults } from "../src/context/compressor/prune.ts";
+
 import {
   applyPromptCaching,
   ContextCompressor,
@@ -11,8 +8,12 @@ import {
   DEFAULT_SETTINGS,
   deriveBudgets,
   estimateMessages,
-} from "../src/context/index.ts";
-import { HermesError } from "../src/lib/index.ts";
+} from "@hermes-memory/core/context";
+import { HermesError } from "@hermes-memory/core/lib";
+import { assemble } from "../packages/core/src/context/compressor/assemble.ts";
+import { findBoundaries, findHeadEnd } from "../packages/core/src/context/compressor/boundaries.ts";
+import { planCompaction } from "../packages/core/src/context/compressor/plan.ts";
+import { pruneToolResults } from "../packages/core/src/context/compressor/prune.ts";
 import { makeHistory } from "./context/history.ts";
 import { type Growth, growth, type Work } from "./context/measure.ts";
 

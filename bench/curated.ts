@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { MemoryStore } from "../src/index.ts";
+import { MemoryStore } from "../packages/hermes-memory/src/index.ts";
 import { run as runScanner } from "./scanner.ts";
 import { median, quantile, round } from "./statistics.ts";
 

@@ -1,5 +1,5 @@
 // `npm run -s bench -- <name> [--flag value...]`: runs one benchmark and prints its figures as one JSON line, last.
-import { HermesError } from "../src/lib/index.ts";
+import { HermesError } from "@hermes-memory/core/lib";
 
 /** A flag with several values has the last of them in `flags`, all of them in `lists`. `words` stand before any flag. */
 type Benchmark = {

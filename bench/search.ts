@@ -2,7 +2,7 @@
 // Python original needs. Then the same in a session of thousands of messages.
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
-import { openSessionStore } from "../src/sessions/index.ts";
+import { openSessionStore } from "@hermes-memory/core/sessions";
 import { readBaseline } from "./search/baseline.ts";
 import { checkCompleteness } from "./search/completeness.ts";
 import { openDatabase } from "./search/database.ts";

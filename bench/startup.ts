@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { MemoryStore } from "../src/index.ts";
+import { MemoryStore } from "../packages/hermes-memory/src/index.ts";
 import { median, round } from "./statistics.ts";
 
 const root = resolve(import.meta.dirname, "..");
@@ -18,7 +18,7 @@ export async function run(flags: Readonly<Record<string, string>>): Promise<Reco
     const commands = {
       node: ["-e", "0"],
       built: [built, "memory", "show"],
-      checkout: [join(root, "src", "cli", "main.ts"), "memory", "show"],
+      checkout: [join(root, "packages/hermes-memory/src/cli/main.ts"), "memory", "show"],
     };
     const times: Record<keyof typeof commands, number[]> = { node: [], built: [], checkout: [] };
     for (let i = 0; i < rounds + 3; i += 1) {

@@ -7,7 +7,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Agent, type AgentOptions, createAgent } from "../src/index.ts";
+import { type Agent, type AgentOptions, createAgent } from "hermes-memory";
 
 const home = mkdtempSync(join(tmpdir(), "hermes-example-")); // a real agent uses the user's home: ~/.hermes
 

@@ -7,8 +7,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { tool } from "ai";
+import { type AgentEvent, type AgentHooks, createAgent } from "hermes-memory";
 import * as z from "zod";
-import { type AgentEvent, type AgentHooks, createAgent } from "../src/index.ts";
 
 const kiln = { top: 905, bottom: 880, target: 900 };
 

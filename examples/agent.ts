@@ -8,7 +8,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createAgent } from "../src/index.ts";
+import { createAgent } from "hermes-memory";
 
 const question = process.argv[2] ?? "How hot does a kiln get for porcelain? One sentence, please.";
 const home = mkdtempSync(join(tmpdir(), "hermes-example-")); // a real agent uses the user's home: ~/.hermes

@@ -15,7 +15,7 @@ import {
   LosslessEngine,
   normalizeUsage,
   openSessionStore,
-} from "../src/index.ts";
+} from "hermes-memory";
 
 // A window of 16,000 tokens, so that the lists fit a page; compaction starts at 85 % of it, and about 2,700 tokens stay at the end.
 const contextLength = 16_000;

@@ -3,7 +3,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { memoryTool, memoryToolSchema, openMemoryStore } from "../src/index.ts";
+import { memoryTool, memoryToolSchema, openMemoryStore } from "hermes-memory";
 
 const home = mkdtempSync(join(tmpdir(), "hermes-example-")); // a real agent uses the user's home: ~/.hermes
 

@@ -11,7 +11,7 @@ import {
   openMemoryStore,
   StreamingContextScrubber,
   writeMetadata,
-} from "../src/index.ts";
+} from "hermes-memory";
 import createNotesProvider from "./memory-plugin/index.ts";
 
 const home = mkdtempSync(join(tmpdir(), "hermes-example-")); // a real agent uses the user's home: ~/.hermes

@@ -1,6 +1,6 @@
 // The reference of all commands in Markdown, made from the table the command line itself is made from.
-import type { CommandSpec } from "../src/cli/command.ts";
-import { GROUPS } from "../src/cli/groups.ts";
+import type { CommandSpec } from "../packages/hermes-memory/src/cli/command.ts";
+import { GROUPS } from "../packages/hermes-memory/src/cli/groups.ts";
 
 export async function commandReference(): Promise<string> {
   const sections = await Promise.all(
@@ -12,7 +12,7 @@ export async function commandReference(): Promise<string> {
   return [
     "# Commands",
     "",
-    "<!-- Made by `npm run docs` from src/cli; a test compares the two. -->",
+    "<!-- Made by `npm run docs` from packages/hermes-memory/src/cli; a test compares the two. -->",
     "",
     "Every command takes `--json` (the result as JSON on stdout), `-p, --profile <name>` and `--help`. Exit codes: 0 done, also when nothing was found; 1 failed; 2 wrong usage; 130 interrupted. Results go to stdout, everything else to stderr.",
     "",

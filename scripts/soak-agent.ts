@@ -75,8 +75,8 @@ function round(value: number): number {
 }
 
 async function serve(turns: number): Promise<void> {
-  const { longAnswer, plantedFacts } = await import("../test/fakes/long-conversation.ts");
-  const { startWire } = await import("../test/fakes/wires/start-wire.ts");
+  const { longAnswer, plantedFacts } = await import("../packages/agent/test/fakes/long-conversation.ts");
+  const { startWire } = await import("../packages/agent/test/fakes/wires/start-wire.ts");
   const facts = plantedFacts(30, 4, turns - 80);
   let before: object | undefined;
   const wire = await startWire("chat", (request) => {
@@ -91,9 +91,9 @@ async function serve(turns: number): Promise<void> {
 
 async function talk(home: string, turns: number): Promise<void> {
   const { jsonSchema, tool } = await import("ai");
-  const { createAgent } = await import("../src/agent/index.ts");
+  const { createAgent } = await import("@hermes-memory/agent/agent");
   const { answerText, plantedFacts, TOOL_NAME, toolResult, userText } = await import(
-    "../test/fakes/long-conversation.ts"
+    "../packages/agent/test/fakes/long-conversation.ts"
   );
   const facts = plantedFacts(30, 4, turns - 80);
   const samples: Sample[] = [];

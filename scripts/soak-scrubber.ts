@@ -3,11 +3,11 @@
 // or too late.
 import { parseArgs } from "node:util";
 import fc from "fast-check";
-import { EchoScrubber } from "../src/providers/fence/echo-scrubber.ts";
-import { StreamingContextScrubber } from "../src/providers/fence/scrubber.ts";
-import { echoStream, RECALL } from "../test/providers/fence/echoes.ts";
-import { shownSoFar, visibleText } from "../test/providers/fence/oracle.ts";
-import { type Stream, stream } from "../test/providers/fence/streams.ts";
+import { EchoScrubber } from "../packages/core/src/providers/fence/echo-scrubber.ts";
+import { StreamingContextScrubber } from "../packages/core/src/providers/fence/scrubber.ts";
+import { echoStream, RECALL } from "../packages/core/test/providers/fence/echoes.ts";
+import { shownSoFar, visibleText } from "../packages/core/test/providers/fence/oracle.ts";
+import { type Stream, stream } from "../packages/core/test/providers/fence/streams.ts";
 
 const { values } = parseArgs({ options: { cases: { type: "string" }, seed: { type: "string" } } });
 const cases = Number(values.cases ?? 200_000);

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { parseArgs } from "node:util";
-import { openSessionStore } from "../src/sessions/index.ts";
+import { openSessionStore } from "@hermes-memory/core/sessions";
 import { SOAK_PARTS, SOAK_WORDS } from "./soak/messages.ts";
 
 const OURS = 8;

@@ -74,8 +74,10 @@ function shown(args: readonly string[]): readonly string[] {
 
 function hermes(args: readonly string[]): string {
   const env = { ...process.env, HERMES_HOME: home, FORCE_COLOR: "1", NO_COLOR: "" };
-  return spawnSync(process.execPath, [join(root, "src/cli/main.ts"), ...args], { env, encoding: "utf8" })
-    .stdout;
+  return spawnSync(process.execPath, [join(root, "packages/hermes-memory/src/cli/main.ts"), ...args], {
+    env,
+    encoding: "utf8",
+  }).stdout;
 }
 
 function draw(lines: readonly string[], title: string): string {

@@ -2,14 +2,14 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { expect, it } from "vitest";
-import { SLASH_COMMANDS } from "../src/agent/commands/index.ts";
+import { SLASH_COMMANDS } from "../packages/agent/src/agent/commands/index.ts";
 
 const root = resolve(import.meta.dirname, "..");
 const page = readFileSync(resolve(root, "docs/agent.md"), "utf8");
 
 /** What the source has in this type, by a pattern with one group. */
 function inSource(file: string, type: string, pattern: RegExp): string[] {
-  const text = readFileSync(resolve(root, "src/agent", file), "utf8");
+  const text = readFileSync(resolve(root, "packages/agent/src/agent", file), "utf8");
   const body = text.slice(text.indexOf(`export type ${type} =`));
   const names = [...body.slice(0, body.search(/;\n\n|;\n$/)).matchAll(pattern)].map(([, name = ""]) => name);
   expect(names.length).toBeGreaterThan(3);

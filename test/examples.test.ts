@@ -3,8 +3,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
-import type { RecordedRequest, Script } from "./fakes/wires/script.ts";
-import { startWire, type Wire } from "./fakes/wires/wire-in-test.ts";
+import type { RecordedRequest, Script } from "../packages/agent/test/fakes/wires/script.ts";
+import { startWire, type Wire } from "../packages/agent/test/fakes/wires/wire-in-test.ts";
 
 const examples = resolve(import.meta.dirname, "../examples");
 const needsModel = (name: string): boolean => name.startsWith("agent");

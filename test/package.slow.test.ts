@@ -11,8 +11,8 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join, resolve } from "node:path";
+import { VERSION } from "@hermes-memory/core/version";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { VERSION } from "../src/version.ts";
 
 const root = resolve(import.meta.dirname, "..");
 const folder = mkdtempSync(join(tmpdir(), "hermes-package-"));

@@ -1,5 +1,5 @@
 // One long conversation, made up from a seed: turns and tool rounds, results that are fetched again, now and then an image.
-import type { ContextMessage } from "../../src/context/index.ts";
+import type { ContextMessage } from "@hermes-memory/core/context";
 import { conversation } from "../corpus/conversation.ts";
 import { randomNumbers } from "../corpus/random.ts";
 import { textWriter } from "../corpus/text.ts";

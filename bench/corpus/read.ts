@@ -1,7 +1,7 @@
 // A corpus from JSONL files. Nothing is kept in memory.
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
-import { describeCause, errnoCode, HermesError } from "../../src/lib/index.ts";
+import { describeCause, errnoCode, HermesError } from "@hermes-memory/core/lib";
 import { type CorpusMessage, corpusMessage } from "./message.ts";
 
 /** One message a line, blank lines skipped. A line that is no message is an error that names file and line. */

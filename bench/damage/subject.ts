@@ -2,7 +2,7 @@
 // overflow pages, structured and Chinese content, and tables of another program.
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { openSessionStore } from "../../src/sessions/index.ts";
+import { openSessionStore } from "@hermes-memory/core/sessions";
 
 const WORDS =
   "harbour crane copper lantern ledger willow anchor quarry thistle beacon deploy config router socket branch".split(

@@ -13,7 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { openSessionStore, type RepairReport, repairDatabase } from "../../src/sessions/index.ts";
+import { openSessionStore, type RepairReport, repairDatabase } from "@hermes-memory/core/sessions";
 
 /** Rows of every table that is not an index, each as one text with its types, by table. */
 export type Content = ReadonlyMap<string, ReadonlySet<string>>;

@@ -1,5 +1,5 @@
 // Every question of a database, exactly as it stands: sessions through the tool a model calls, messages directly.
-import { type SessionStore, sessionSearchTool } from "../../src/sessions/index.ts";
+import { type SessionStore, sessionSearchTool } from "@hermes-memory/core/sessions";
 import { foundSessions } from "../search/tool-answer.ts";
 import type { Database } from "./question-set.ts";
 import type { Found } from "./share.ts";

@@ -1,5 +1,5 @@
 // Conversations in a store: one session per meeting, one message per turn.
-import type { SessionStore } from "../../src/sessions/index.ts";
+import type { SessionStore } from "@hermes-memory/core/sessions";
 import type { Meeting } from "./question-set.ts";
 
 const PADDING_PER_SESSION = 500;

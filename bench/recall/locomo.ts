@@ -1,6 +1,7 @@
 // LoCoMo: conversations of two people over many sessions, and questions with the turns that answer them.
+
+import { HermesError } from "@hermes-memory/core/lib";
 import { z } from "zod";
-import { HermesError } from "../../src/lib/index.ts";
 import type { Database, Meeting, Turn } from "./question-set.ts";
 
 /** Questions of the other conversations that each database is asked. */

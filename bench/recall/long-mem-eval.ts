@@ -1,6 +1,7 @@
 // LongMemEval: per question its own set of chats of a user with an assistant, with the turns that answer it marked.
+
+import { HermesError } from "@hermes-memory/core/lib";
 import { z } from "zod";
-import { HermesError } from "../../src/lib/index.ts";
 import type { Database, Meeting } from "./question-set.ts";
 
 /** Questions of the next databases that each database is asked. */

@@ -1,7 +1,7 @@
 // The two published sets of questions about past conversations, in one shape: databases, and what to ask each of them.
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
-import { describeCause, HermesError } from "../../src/lib/index.ts";
+import { describeCause, HermesError } from "@hermes-memory/core/lib";
 import { isLocomo, locomoDatabases } from "./locomo.ts";
 import { isLongMemEval, longMemEvalDatabases } from "./long-mem-eval.ts";
 

@@ -1,7 +1,7 @@
 // Whether the searches that are timed are also complete: beside a scan of every message, in the same run.
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
-import type { SessionStore } from "../../src/sessions/index.ts";
+import type { SessionStore } from "@hermes-memory/core/sessions";
 import { progress } from "../store/progress.ts";
 import type { Expected } from "./expect.ts";
 import type { Queries } from "./query-file.ts";

@@ -2,8 +2,12 @@
 // In a process of its own, because it leaves a large heap behind. Argument: path of the database.
 import { readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { textsOf, words } from "../../src/sessions/search/document.ts";
-import { containsUnspaced, type Expression, parseQuery } from "../../src/sessions/search/query.ts";
+import { textsOf, words } from "../../packages/core/src/sessions/search/document.ts";
+import {
+  containsUnspaced,
+  type Expression,
+  parseQuery,
+} from "../../packages/core/src/sessions/search/query.ts";
 
 /** Ids in order of time, and how many sessions match, up to `MOST_SESSIONS`. */
 export type Expected = {

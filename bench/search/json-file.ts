@@ -1,7 +1,7 @@
 // A file of JSON in a given shape, or an error that says what is wrong with it.
 import { readFileSync } from "node:fs";
+import { describeCause, HermesError } from "@hermes-memory/core/lib";
 import { z } from "zod";
-import { describeCause, HermesError } from "../../src/lib/index.ts";
 
 export function readJsonFile<T>(file: string, shape: z.ZodType<T>, hint: string): T {
   const parsed = shape.safeParse(readJson(file, hint));

@@ -1,7 +1,7 @@
 // A hit inside a session of thousands of messages against the same hit in a short one. Both are added to the database
 // through the store, and gone from it afterwards.
-import { HermesError } from "../../src/lib/index.ts";
-import { type SessionStore, sessionSearchTool } from "../../src/sessions/index.ts";
+import { HermesError } from "@hermes-memory/core/lib";
+import { type SessionStore, sessionSearchTool } from "@hermes-memory/core/sessions";
 import { contentText, generateCorpus } from "../corpus/index.ts";
 import { pick, type Random, randomNumbers } from "../corpus/random.ts";
 import { progress } from "../store/progress.ts";

@@ -1,6 +1,6 @@
 // Which messages a run is over: the generated ones, or those of the files it was given.
 import { basename } from "node:path";
-import { HermesError } from "../../src/lib/index.ts";
+import { HermesError } from "@hermes-memory/core/lib";
 import { type CorpusMessage, generateCorpus, readCorpus } from "../corpus/index.ts";
 import { progress } from "./progress.ts";
 

@@ -1,5 +1,5 @@
 // Messages on their way from the corpus into a target: sessions are created as they turn up, texts are counted.
-import { codePointLength } from "../../src/lib/index.ts";
+import { codePointLength } from "@hermes-memory/core/lib";
 import { textBytesOf } from "../corpus/index.ts";
 import { type Corpus, messagesOf } from "./corpus.ts";
 import type { Target } from "./target.ts";

@@ -1,5 +1,5 @@
 // Browsing, listing and scrolling in a database that is full.
-import { openSessionStore, type SessionStore } from "../../src/sessions/index.ts";
+import { openSessionStore, type SessionStore } from "@hermes-memory/core/sessions";
 import { progress } from "./progress.ts";
 import { type Milliseconds, repeat } from "./timing.ts";
 

@@ -1,5 +1,5 @@
 // The session store as something to fill.
-import { type NewMessage, openSessionStore } from "../../src/sessions/index.ts";
+import { type NewMessage, openSessionStore } from "@hermes-memory/core/sessions";
 import { sourceOf } from "../corpus/index.ts";
 import type { Anchor } from "./reads.ts";
 import type { Target } from "./target.ts";

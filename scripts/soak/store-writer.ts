@@ -2,7 +2,7 @@
 // acknowledged change on stdout with a plain write, so that nothing waits in a buffer when the kill comes.
 // Arguments: database, name of this writer, seconds.
 import { writeSync } from "node:fs";
-import { openSessionStore, type SessionStore } from "../../src/sessions/index.ts";
+import { openSessionStore, type SessionStore } from "@hermes-memory/core/sessions";
 import { messageText, SOAK_WORDS } from "./messages.ts";
 
 const [path = "", name = "", seconds = "10"] = process.argv.slice(2);

@@ -1,8 +1,8 @@
 // The context benchmark as it is run: a real process on short lists. How long anything takes is not looked at.
 import { describe, expect, it } from "vitest";
 import { makeHistory } from "../../bench/context/history.ts";
-import { toolCallsOf } from "../../src/context/message.ts";
-import { expectPairs } from "../context/valid-list.ts";
+import { toolCallsOf } from "../../packages/core/src/context/message.ts";
+import { expectPairs } from "../../packages/core/test/context/valid-list.ts";
 import { onlyLine, runBench } from "./run-bench.ts";
 
 const cost = { cpu_ms: expect.any(Number), ms: expect.any(Number) };

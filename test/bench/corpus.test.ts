@@ -1,10 +1,10 @@
 // The corpus of the store benchmark: figures are only worth comparing when it stays what it says it is.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { codePointLength } from "@hermes-memory/core/lib";
 import { describe, expect, it } from "vitest";
 import { type CorpusMessage, generateCorpus, readCorpus, sourceOf } from "../../bench/corpus/index.ts";
-import { codePointLength } from "../../src/lib/index.ts";
-import { tempDirectory } from "../fakes/temp-directory.ts";
+import { tempDirectory } from "../../packages/core/test/fakes/temp-directory.ts";
 
 const corpus = [...generateCorpus({ messages: 20_000, seed: 1 })];
 

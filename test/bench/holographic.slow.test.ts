@@ -7,7 +7,7 @@ import { ORGANISATIONS, PEOPLE, PROJECTS } from "../../bench/holographic/names.t
 import { addRates } from "../../bench/holographic/rates.ts";
 import { measureRecall, type RecallFigures } from "../../bench/holographic/recall.ts";
 import { structuralFindsMost } from "../../bench/holographic/report.ts";
-import { tempDirectory } from "../fakes/temp-directory.ts";
+import { tempDirectory } from "../../packages/core/test/fakes/temp-directory.ts";
 import { onlyLine, runBench } from "./run-bench.ts";
 
 const facts = labelledFacts();

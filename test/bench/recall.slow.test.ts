@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { flaggedAt, hitsAt, recallAt } from "../../bench/recall/share.ts";
-import { tempDirectory } from "../fakes/temp-directory.ts";
+import { tempDirectory } from "../../packages/core/test/fakes/temp-directory.ts";
 import { onlyLine, runBench } from "./run-bench.ts";
 
 type Turn = readonly [speaker: string, text: string, caption?: string];

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished } from "vitest";
-import { tempDirectory } from "../fakes/temp-directory.ts";
+import { tempDirectory } from "../../packages/core/test/fakes/temp-directory.ts";
 
 const MAIN = fileURLToPath(new URL("../../bench/main.ts", import.meta.url));
 

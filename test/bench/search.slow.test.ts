@@ -1,11 +1,11 @@
 // The search benchmark on a small corpus. How long anything takes is not looked at.
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { openSessionStore } from "@hermes-memory/core/sessions";
 import { describe, expect, it } from "vitest";
 import { deriveQueries } from "../../bench/search/queries.ts";
 import { report } from "../../bench/search/report.ts";
-import { openSessionStore } from "../../src/sessions/index.ts";
-import { tempDirectory } from "../fakes/temp-directory.ts";
+import { tempDirectory } from "../../packages/core/test/fakes/temp-directory.ts";
 import { onlyLine, runBench } from "./run-bench.ts";
 
 const KINDS = [

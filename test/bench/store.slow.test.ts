@@ -5,10 +5,10 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
+import { openSessionStore } from "@hermes-memory/core/sessions";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { type CorpusMessage, generateCorpus } from "../../bench/corpus/index.ts";
-import { openSessionStore } from "../../src/sessions/index.ts";
-import { tempDirectory } from "../fakes/temp-directory.ts";
+import { tempDirectory } from "../../packages/core/test/fakes/temp-directory.ts";
 
 const MESSAGES = 300;
 const milliseconds = { p50_ms: expect.any(Number), p95_ms: expect.any(Number) };

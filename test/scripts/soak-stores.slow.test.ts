@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { expect, it } from "vitest";
-import { NODE_COMPILE_CACHE } from "../fakes/compile-cache.ts";
+import { NODE_COMPILE_CACHE } from "../../packages/core/test/fakes/compile-cache.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 const tools = resolve(root, process.env.HERMES_TOOLS ?? "../shared/tools");

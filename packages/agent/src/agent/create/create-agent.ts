@@ -1,0 +1,212 @@
+// Puts an agent together from a home: config, model, database, memory, provider, engine, tools. Without a model there is no
+// agent; everything else may be missing, and then the user is told.
+import { homedir } from "node:os";
+import { resolve } from "node:path";
+import { mcpServerRemarks, useEnvFile } from "@hermes-memory/core/config";
+import { ensureHome, sessionFiles } from "@hermes-memory/core/home";
+import { systemClock } from "@hermes-memory/core/lib";
+import { silentLogger } from "@hermes-memory/core/lib/logger";
+import { contextDirectory } from "@hermes-memory/core/prompt";
+import { maintainSessions, newHolder } from "@hermes-memory/core/sessions";
+import { buildSkillsIndex } from "@hermes-memory/core/skills";
+import { TokenCalibration } from "../../models/index.ts";
+import { Agent } from "../agent.ts";
+import { AgentCore } from "../core.ts";
+import { Nudges } from "../nudges.ts";
+import type { AgentOptions } from "../options.ts";
+import { Reviewer } from "../review/reviewer.ts";
+import { PromptKeeper } from "../session/prompt-keeper.ts";
+import { Totals } from "../session/totals.ts";
+import { adopted, Transcript } from "../session/transcript.ts";
+import { ToolTable } from "../tools/table.ts";
+import { TodoStore } from "../tools/todo-store.ts";
+import { titleAfterTurn } from "./after-turn.ts";
+import { openAuxiliaries } from "./auxiliaries.ts";
+import { bindUser } from "./bind-user.ts";
+import { GuardedEngine } from "./guarded-engine.ts";
+import { openEngine } from "./open-engine.ts";
+import { activate, openMemory, openSkills, openStore, profileOf, readConfig } from "./open-layers.ts";
+import { openMainModel, switchModel } from "./open-model.ts";
+import { chooseSession } from "./open-session.ts";
+import { openTools } from "./open-tools.ts";
+import { childSpawner } from "./spawn-child.ts";
+
+/**
+ * Rejects with a `HermesError` when there is no model to talk to, the config cannot be read, the session to resume is not there, or
+ * the options name no user or two.
+ */
+export async function createAgent(options: AgentOptions): Promise<Agent> {
+  const home = resolve(options.home);
+  const { log = silentLogger, clock = systemClock } = options;
+  const warnings: string[] = [];
+  const warn = (text: string): void => {
+    warnings.push(text);
+    log.warn(text);
+  };
+  ensureHome(home);
+  if (options.env === undefined) useEnvFile(home);
+  const env = options.env ?? process.env;
+  const config = options.config ?? (await readConfig(home));
+  for (const { key, message } of mcpServerRemarks(config)) warn(`${key} in config.yaml ${message}`);
+  const { platform, user } = bindUser(options, env.HERMES_SESSION_SOURCE || "cli");
+  const main = await openMainModel(options, { home, config, env, log });
+  const auxiliaries = await openAuxiliaries(main, { home, config, env, log, warn, live: () => core });
+
+  await using cleanup = new AsyncDisposableStack(); // what is open when something below fails is closed again
+  const { store, reader } = await openStore(options, home, warn);
+  if (store !== undefined && options.store === undefined) cleanup.use(store);
+  if (reader !== undefined) cleanup.use(reader);
+  const session = await chooseSession(store ?? reader, options, { platform, user, clock });
+  const memory = options.skipMemory ? undefined : await openMemory(user, home, config, warn);
+  // Until there is somebody who listens. The manager has put it into the log, and tells of it once.
+  let tellTrouble = (text: string): void => void warnings.push(text);
+  const activation = await activate(options, {
+    home,
+    config,
+    platform,
+    user,
+    sessionId: session.id,
+    title: session.title,
+    parentId: session.parentId,
+    env,
+    log,
+    clock,
+    onTrouble: (text) => tellTrouble(text),
+  });
+  const manager = activation.kind === "active" ? activation.manager : undefined;
+  if (activation.kind === "unavailable")
+    warn(`The memory provider '${activation.name}' is not used: ${activation.reason}`);
+  if (manager !== undefined) cleanup.defer(() => manager.shutdownAll());
+
+  const selected = await openEngine({
+    home,
+    config,
+    main,
+    auxiliaries,
+    store,
+    sessionId: session.id,
+    user,
+    tokenFactor: () => core.tokenFactor,
+    log,
+    warn,
+  });
+  const engine = selected.source === "plugin" ? new GuardedEngine(selected.engine, log) : selected.engine;
+  const skills = openSkills(home, config, { platform, env, clock });
+  const transcript = new Transcript(session.id, store, (cause) => core.noteStoreTrouble(cause));
+  transcript.adopt(
+    session.id,
+    session.messages ?? adopted(options.history ?? [], clock.now().getTime() / 1000),
+  );
+  const todo = new TodoStore();
+  const prompt = new PromptKeeper({
+    home,
+    config,
+    env,
+    clock,
+    log,
+    profile: profileOf(home, env),
+    platform,
+    platformHint: options.platformHint,
+    directory: contextDirectory({ session: options.cwd, env, launch: process.cwd(), userHome: homedir() }),
+    skipContextFiles: options.skipContextFiles ?? false,
+    systemMessage: options.systemMessage,
+    passSessionId: options.passSessionId ?? false,
+    memory,
+    manager,
+    store,
+    tools: () => core.table.names,
+    skillsIndex: () =>
+      buildSkillsIndex(skills, {
+        available: {
+          tools: core.table.names,
+          toolsets: core.table.tools.map(({ toolset }) => toolset),
+        },
+      }),
+    model: () => core.model.identity,
+    warn: (cause, text) => core.notice("warn", cause, text),
+  });
+  const core = new AgentCore(
+    {
+      home,
+      config,
+      env,
+      clock,
+      log,
+      platform,
+      user,
+      cwd: options.cwd ?? process.cwd(),
+      maxTurns: options.maxTurns ?? config.agent.maxTurns,
+      delegateFrom: options.delegatedBy?.sessionId,
+      ephemeral: options.ephemeralSystemPrompt,
+      prefill: options.prefillMessages,
+      holder: newHolder(),
+      waitForRetry: options.waitForRetry,
+      hooks: options.hooks ?? {},
+      store,
+      memory,
+      manager,
+      engine,
+      todo,
+      transcript,
+      prompt,
+      totals: new Totals(config.models.prices),
+      nudges: new Nudges({
+        memoryInterval: config.memory.nudgeInterval,
+        skillInterval: config.skills.creationNudgeInterval,
+      }),
+    },
+    {
+      model: main.model,
+      window: selected.window,
+      table: new ToolTable([]),
+      calibration: TokenCalibration.open(home, main.model.identity),
+    },
+  );
+  core.chosen = main.chosen;
+  core.parentSessionId = session.parentId ?? options.delegatedBy?.sessionId;
+  if (session.messages !== undefined) core.noteRow(session.id);
+  if (options.onEvent !== undefined) core.listen(options.onEvent);
+  tellTrouble = (text) => core.emit({ type: "notice", level: "warn", cause: "provider-trouble", text });
+  const spawn = childSpawner(core, options, createAgent);
+  const tools = await openTools(core, options, { selected, auxiliaries, skills, spawn, warn });
+  cleanup.defer(() => tools.close());
+  core.table = tools.table;
+  await startEngine(core);
+  if (store !== undefined && !store.readOnly && options.delegatedBy === undefined)
+    void maintainSessions(store, config.sessions, sessionFiles(home)).then(({ problems }) => {
+      for (const problem of problems) log.warn(`Tidying up sessions: ${problem}`);
+    });
+  const owned = cleanup.move();
+  const closing = new AbortController();
+  const reviewer = new Reviewer(core, tools.reviewTools);
+  if (options.review ?? !options.skipMemory) core.startReview = (turn, due) => reviewer.start(turn, due);
+  return new Agent(core, {
+    warnings,
+    engineCommands: selected.commands,
+    skills,
+    openModel: (selection) => switchModel(core, selection),
+    afterTurn: async (result) => {
+      if (options.titles !== false) await titleAfterTurn(core, auxiliaries.title, result, closing.signal);
+      await reviewer.idle;
+    },
+    stopBackground: async () => {
+      closing.abort();
+      await reviewer.stop();
+    },
+    close: () => owned.disposeAsync(),
+  });
+}
+
+async function startEngine(core: AgentCore): Promise<void> {
+  const { engine, home, platform, log } = core.parts;
+  try {
+    await engine.onSessionStart?.(core.sessionId, {
+      hermesHome: home,
+      platform,
+      model: core.model.identity.model,
+      contextLength: core.window.tokens,
+    });
+  } catch (cause) {
+    log.warn("The context engine failed at the start of the session", { cause });
+  }
+}

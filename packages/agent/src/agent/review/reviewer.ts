@@ -1,0 +1,142 @@
+// Looks after memory and skills when enough has been said: after the reply, one at a time, and never in the user's way. What it
+// wrote is told in a line; what goes wrong is told once, counted and logged.
+import type { HermesConfig, NotificationLevel } from "@hermes-memory/core/config";
+import type { ContextMessage } from "@hermes-memory/core/context";
+import { sessionFiles } from "@hermes-memory/core/home";
+import { describeCause } from "@hermes-memory/core/lib";
+import { notedResult, removeKeptResults } from "@hermes-memory/core/sessions";
+import type { AgentCore } from "../core.ts";
+import { tokenUpdate } from "../session/totals.ts";
+import type { AgentTool } from "../tools/tool.ts";
+import { runLoop } from "../turn/loop.ts";
+import type { Turn } from "../turn/turn.ts";
+import { REVIEW_COUNTS_KEY, readReviewCounts, reviewDetail, withReview } from "./counts.ts";
+import { type Fork, forkForReview } from "./fork.ts";
+import type { ReviewScope } from "./rights.ts";
+import { reviewSummary, reviewWrites } from "./summary.ts";
+
+/** A reviewer that never answers must not run for ever. */
+const LONGEST_MINUTES = 10;
+
+/** Counted, but not told: whoever closes an agent does not wait for news. */
+const BROKEN_OFF = "It was broken off, because the agent was closed.";
+
+/** The tools that write, with the journal's origin `review`, for a review of this session. By name. */
+export type ReviewTools = (sessionId: string) => ReadonlyMap<string, AgentTool>;
+
+export class Reviewer {
+  readonly #core: AgentCore;
+  readonly #tools: ReviewTools;
+  readonly #closing = new AbortController();
+  #running: Promise<void> | undefined;
+
+  constructor(core: AgentCore, tools: ReviewTools) {
+    this.#core = core;
+    this.#tools = tools;
+  }
+
+  /** Resolves when nothing runs. */
+  get idle(): Promise<void> {
+    return this.#running ?? Promise.resolve();
+  }
+
+  /** False when one runs already: what is due stays due. */
+  start(turn: Turn, scope: ReviewScope): boolean {
+    if (this.#running !== undefined || this.#closing.signal.aborted) return false;
+    this.#running = this.#review(turn, scope)
+      .catch((cause: unknown) => this.#failed(describeCause(cause)))
+      .finally(() => {
+        this.#running = undefined;
+      });
+    return true;
+  }
+
+  /** Breaks off what runs, and resolves when it has ended. */
+  stop(): Promise<void> {
+    this.#closing.abort();
+    return this.idle;
+  }
+
+  async #review(turn: Turn, scope: ReviewScope): Promise<void> {
+    const core = this.#core;
+    const { parts, sessionId } = core; // of now: the user may go on in another session meanwhile
+    const late = AbortSignal.timeout(LONGEST_MINUTES * 60_000);
+    const { messages } = parts.transcript;
+    const fork = forkForReview(core, turn, {
+      scope,
+      tools: this.#tools(sessionId),
+      signal: AbortSignal.any([this.#closing.signal, late]),
+    });
+    core.emit({ type: "review-start", sessionId, ...scope });
+    const error = await this.#problem(fork, late);
+    const added = fork.core.parts.transcript.messages.slice(messages.length + 1);
+    await forgetResults(parts.home, added);
+    const summary = reviewSummary(reviewWrites(added, notificationLevel(parts.config, parts.platform)));
+    await this.#charge(fork.core, sessionId);
+    await this.#count(error);
+    core.emit({
+      type: "review-end",
+      sessionId,
+      summary: summary ?? null,
+      failed: error !== undefined,
+    });
+    if (error !== undefined && error !== BROKEN_OFF) this.#failed(error);
+  }
+
+  /** Runs it. Undefined when it came to its end. */
+  async #problem({ core, turn }: Fork, late: AbortSignal): Promise<string | undefined> {
+    try {
+      const end = await runLoop(core, turn);
+      if (this.#closing.signal.aborted) return BROKEN_OFF;
+      if (late.aborted) return `It took longer than ${LONGEST_MINUTES} minutes.`;
+      // Half an answer: what it was about to do it has not done.
+      return end.failed || end.partial ? (end.error ?? "The model gave no answer.") : undefined;
+    } catch (cause) {
+      return this.#closing.signal.aborted ? BROKEN_OFF : describeCause(cause);
+    }
+  }
+
+  /** The tokens were used for this session, whoever used them. */
+  async #charge(fork: AgentCore, sessionId: string): Promise<void> {
+    const { usage, lastCost, costUsd, apiCalls } = fork.parts.totals;
+    const { store, totals, log } = this.#core.parts;
+    if (apiCalls === 0) return;
+    if (this.#core.sessionId === sessionId) totals.addForeignCost(costUsd);
+    const update = tokenUpdate(usage, { ...lastCost, costUsd }, fork.model.identity);
+    // A session that was deleted meanwhile must not come back as a row without an owner.
+    if (store === undefined || (await store.getSessionMark(sessionId).catch(() => null)) === null) return;
+    await store
+      .updateTokenCounts(sessionId, { ...update, apiCallCount: apiCalls })
+      .catch((cause: unknown) => log.warn("The usage of a review could not be stored", { cause }));
+  }
+
+  #failed(error: string): void {
+    const detail = reviewDetail(error);
+    this.#core.parts.log.warn(`The background review failed: ${detail}`);
+    this.#core.notice("info", "review-failed", `Auxiliary background review failed: ${detail}`);
+  }
+
+  async #count(error: string | undefined): Promise<void> {
+    const { store, clock } = this.#core.parts;
+    if (store === undefined) return;
+    try {
+      const counts = readReviewCounts(await store.getMeta(REVIEW_COUNTS_KEY));
+      await store.setMeta(REVIEW_COUNTS_KEY, JSON.stringify(withReview(counts, clock.now(), error)));
+    } catch {
+      // counters; the next review counts again
+    }
+  }
+}
+
+/** A review has no rows, so nobody can read its long results any more. */
+async function forgetResults(home: string, messages: readonly ContextMessage[]): Promise<void> {
+  const ids = messages.map(({ content, tool_call_id }) => notedResult(content, tool_call_id)?.id);
+  await removeKeptResults(
+    sessionFiles(home).resultsDir,
+    ids.filter((id) => id !== undefined),
+  );
+}
+
+export function notificationLevel({ display }: HermesConfig, platform: string): NotificationLevel {
+  return display.platforms[platform]?.memoryNotifications ?? display.memoryNotifications;
+}

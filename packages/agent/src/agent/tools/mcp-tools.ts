@@ -1,0 +1,166 @@
+// The tools of the MCP servers in config. A server that does not work costs a notice, never the agent; what its tools say
+// and how they are described is text from outside.
+import type { McpServerConfig } from "@hermes-memory/core/config";
+import { foldName, outsideJsonProblem } from "@hermes-memory/core/lib";
+import type { Logger } from "@hermes-memory/core/lib/logger";
+import { argumentPreview } from "./argument-preview.ts";
+import { flawOf } from "./foreign-schema.ts";
+import { mcpOutcome } from "./mcp-result.ts";
+import { McpServer, type OfferedTool } from "./mcp-server.ts";
+import { errorOutcome } from "./outcome.ts";
+import type { AgentTool, ToolSchema } from "./tool.ts";
+import { mcpToolset } from "./toolsets.ts";
+
+export type McpNotice = {
+  /** `mcp:<server>`; a cause is told once. */
+  readonly cause: string;
+  readonly text: string;
+};
+
+export type McpDeps = {
+  readonly log: Logger;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Stops connecting. */
+  readonly signal?: AbortSignal | undefined;
+  readonly onNotice: (notice: McpNotice) => void;
+};
+
+export type McpConnections = {
+  /** In the order of config and of each server's list. */
+  readonly tools: readonly AgentTool[];
+  /** Ends connections and children. Harmless when done twice. */
+  close(): Promise<void>;
+};
+
+const MAX_NAME_CHARS = 64;
+const NAMED_TOOLS = 10;
+
+/** Rejects only with the signal's reason. */
+export async function connectMcpServers(
+  configs: readonly McpServerConfig[],
+  deps: McpDeps,
+): Promise<McpConnections> {
+  const servers = configs
+    .filter(({ enabled }) => enabled)
+    .map((config) => ({ config, server: new McpServer(config, deps) }));
+  const close = async (): Promise<void> => {
+    await Promise.all(servers.map(({ server }) => server.close()));
+  };
+  const offers = await Promise.all(servers.map(({ config, server }) => offered(config, server, deps)));
+  if (deps.signal?.aborted) {
+    await close();
+    throw deps.signal.reason;
+  }
+  const taken = new Map<string, number>();
+  const tools: AgentTool[] = [];
+  for (const [place, { server }] of servers.entries()) {
+    try {
+      tools.push(...toTools(server, offers[place] ?? [], taken, deps));
+    } catch (cause) {
+      tellFailure(server, cause, deps);
+      await server.close();
+    }
+  }
+  return { tools, close };
+}
+
+async function offered(
+  config: McpServerConfig,
+  server: McpServer,
+  deps: McpDeps,
+): Promise<readonly OfferedTool[]> {
+  const { include, exclude } = config.tools;
+  try {
+    await server.connect(deps.signal);
+    const tools = await server.listTools();
+    return tools.filter(({ name }) => (include?.includes(name) ?? true) && !exclude.includes(name));
+  } catch (cause) {
+    if (!deps.signal?.aborted) tellFailure(server, cause, deps);
+    await server.close();
+    return [];
+  }
+}
+
+function tellFailure(server: McpServer, cause: unknown, { log, onNotice }: McpDeps): void {
+  const text =
+    `The MCP server '${server.name}' is not available: ${server.describe(cause)}. The agent goes on without its tools. ` +
+    `Check mcp_servers.${server.name} in config.yaml.`;
+  log.warn(text, { server: server.name });
+  onNotice({ cause: `mcp:${server.name}`, text });
+}
+
+function toTools(
+  server: McpServer,
+  offers: readonly OfferedTool[],
+  taken: Map<string, number>,
+  { log, onNotice }: McpDeps,
+): AgentTool[] {
+  const refused: string[] = [];
+  const tools = offers.flatMap((offer): AgentTool[] => {
+    const schema = toSchema(uniqueName(server.name, offer.name, taken), offer);
+    const flaw = flawOf(schema);
+    if (flaw === undefined) {
+      taken.set(foldName(schema.name), 2);
+      return [toTool(server, offer.name, schema)];
+    }
+    log.warn(`The MCP server '${server.name}' offers a tool ${flaw}. It is left out.`, {
+      server: server.name,
+    });
+    refused.push(schema.name);
+    return [];
+  });
+  if (refused.length > 0) {
+    const named = refused.slice(0, NAMED_TOOLS).join(", ");
+    const more = refused.length > NAMED_TOOLS ? ` and ${refused.length - NAMED_TOOLS} more` : "";
+    onNotice({
+      cause: `mcp-tools:${server.name}`,
+      text: `${refused.length} of the tools of the MCP server '${server.name}' are left out, because their descriptions are not safe to use: ${named}${more}. The log says why.`,
+    });
+  }
+  return tools;
+}
+
+function toTool(server: McpServer, name: string, schema: ToolSchema): AgentTool {
+  return {
+    schema,
+    toolset: mcpToolset(server.name),
+    isReadOnly: false, // a server may say so, but it is not ours to believe
+    untrustedSource: `mcp:${server.name}/${name}`,
+    preview: (args) => argumentPreview(args),
+    run: async (args, { signal }) => {
+      try {
+        const answer = await server.call(name, args, signal);
+        const problem = outsideJsonProblem(answer);
+        if (problem === undefined) return mcpOutcome(answer);
+        return errorOutcome(
+          `The answer of the MCP server '${server.name}' ${problem.message}, so it is not used.`,
+        );
+      } catch (cause) {
+        if (signal.aborted) throw cause;
+        return errorOutcome(`The MCP server '${server.name}' did not answer: ${server.describe(cause)}.`);
+      }
+    },
+  };
+}
+
+function toSchema(name: string, { description = "", inputSchema }: OfferedTool): ToolSchema {
+  const { $schema: _dialect, ...parameters } = inputSchema as Record<string, unknown>;
+  return { name, description, parameters: { type: "object", properties: {}, ...parameters } };
+}
+
+/**
+ * What model vendors take for a name; a number at the end where two would read the same. `taken` has folded names, each with the
+ * number that is to be tried next.
+ */
+function uniqueName(server: string, tool: string, taken: Map<string, number>): string {
+  const name = `mcp_${server}_${tool}`.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, MAX_NAME_CHARS);
+  const next = taken.get(foldName(name));
+  if (next === undefined) return name;
+  for (let number = next; ; number += 1) {
+    const suffix = `_${number}`;
+    const other = name.slice(0, MAX_NAME_CHARS - suffix.length) + suffix;
+    if (taken.has(foldName(other))) continue;
+    taken.set(foldName(name), number + 1);
+    return other;
+  }
+}

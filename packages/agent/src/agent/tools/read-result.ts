@@ -1,0 +1,283 @@
+// The `read_result` tool: tool results that were too long for the conversation, part by part, or the places in one with a text.
+// Only results that rows of this conversation name, or messages that have no row yet: an id of anybody else's is unknown.
+import type { ContextMessage } from "@hermes-memory/core/context";
+import { codePointLength, groupThousands, preview, sliceCodePoints } from "@hermes-memory/core/lib";
+import { fenceUntrusted, untrustedSourceOf } from "@hermes-memory/core/security";
+import {
+  type NotedResult,
+  notedResult,
+  RESULT_ID,
+  readKeptResult,
+  readMarks,
+  type Scope,
+  type SessionStore,
+} from "@hermes-memory/core/sessions";
+import { errorOutcome } from "./outcome.ts";
+import { fits, longestStart, type ResultLimits } from "./result-limits.ts";
+import type { AgentTool, ToolArguments, ToolOutcome } from "./tool.ts";
+
+export type ReadResultDeps = {
+  /** The directory of kept results. */
+  readonly directory: string;
+  readonly store: () => SessionStore | undefined;
+  /** Whose sessions may be seen; empty for everybody's. */
+  readonly scope: Scope;
+  /** Asked at each call: the window can change. */
+  readonly limits: () => ResultLimits;
+};
+
+export const READ_RESULT = "read_result";
+
+// Short: it is in every request.
+export const readResultSchema = {
+  name: READ_RESULT,
+  description:
+    "Read a tool result that was too long for the conversation, part by part; the answer says at which offset the next part begins. The id is in the note behind the shortened result (where that names a file: the file's name without .txt). Without id, the readable results are listed.",
+  parameters: {
+    type: "object",
+    properties: {
+      id: { type: "string" },
+      offset: { type: "integer", minimum: 0, description: "Where to begin, in characters." },
+      limit: { type: "integer", minimum: 1, description: "Most characters to return." },
+      find: {
+        type: "string",
+        description: "List the places from offset on with this text, in any case, instead of reading.",
+      },
+    },
+    required: [],
+  },
+} as const;
+
+export function readResultAgentTool(deps: ReadResultDeps): AgentTool {
+  return {
+    schema: readResultSchema,
+    toolset: "results",
+    isReadOnly: true,
+    isRepeatable: true,
+    preview: previewOf,
+    run: async (args, { sessionId, messages }) => {
+      const request = parse(args);
+      if (typeof request === "string") return errorOutcome(request);
+      const known = await readable(deps, sessionId, messages);
+      if (request.id === undefined) return { text: listed(known, deps.limits()) };
+      const result = known.find(({ id }) => id === request.id);
+      if (result === undefined) return errorOutcome(unknownId(request.id, known));
+      const text = await readKeptResult(deps.directory, result.id);
+      if (text === undefined)
+        return errorOutcome(
+          `The text of result ${result.id} is gone: its file was removed. Call the tool again.`,
+        );
+      const view: View = { ...result, text, length: codePointLength(text), limits: deps.limits() };
+      return request.find === undefined ? page(view, request) : places(view, request, request.find);
+    },
+  };
+}
+
+type Request = {
+  readonly id: string | undefined;
+  readonly offset: number;
+  /** 0: not given. */
+  readonly limit: number;
+  readonly find: string | undefined;
+};
+
+/** `source`: where the text came from, when it was fenced in the conversation. */
+type Readable = {
+  readonly id: string;
+  readonly chars: number;
+  readonly tool: string;
+  readonly source: string | undefined;
+};
+
+type View = Readable & { readonly text: string; readonly length: number; readonly limits: ResultLimits };
+
+const MOST_FIND_CHARS = 500;
+
+/** The request, or what is wrong with it. */
+function parse({ id, offset, limit, find }: ToolArguments): Request | string {
+  const from = wholeNumber(offset, 0);
+  const most = wholeNumber(limit, 0);
+  if (from === undefined || from < 0) return "offset must be a whole number of at least 0.";
+  if (most === undefined || most < 0 || limit === 0) return "limit must be a whole number of at least 1.";
+  const wanted = typeof find === "string" && find !== "" ? find : undefined;
+  if (wanted !== undefined && codePointLength(wanted) > MOST_FIND_CHARS)
+    return `find may have ${MOST_FIND_CHARS} characters at most.`;
+  const named = id === undefined || id === null || id === "" ? undefined : String(id);
+  if (named === undefined && wanted !== undefined) return "find needs an id: the result to search.";
+  return { id: named, offset: from, limit: most, find: wanted };
+}
+
+/** Models write numbers as texts at times. */
+function wholeNumber(value: unknown, standard: number): number | undefined {
+  if (value === undefined || value === null || value === "") return standard;
+  const number = typeof value === "string" ? Number(value) : value;
+  return typeof number === "number" && Number.isSafeInteger(number) ? number : undefined;
+}
+
+// ---- what may be read ----
+
+/** Newest last. */
+async function readable(
+  { store, scope }: ReadResultDeps,
+  sessionId: string,
+  messages: readonly ContextMessage[],
+): Promise<readonly Readable[]> {
+  const stored = store();
+  const found = new Map<string, Readable>();
+  const add = ({ id, chars }: NotedResult, content: unknown, tool: unknown): void => {
+    const source = untrustedSourceOf(String(content));
+    found.set(id, { id, chars, source, tool: typeof tool === "string" ? tool : "a tool" });
+  };
+  if (stored !== undefined)
+    for (const { sessions, before } of await ownPast(stored, sessionId, scope))
+      for (const row of await stored.listKeptResults(sessions, scope))
+        if (row.message_id < before) add(row, row.content, row.tool_name);
+  // Without a database, and while it cannot be written, the live list is all there is.
+  for (const { role, content, tool_call_id, tool_name } of messages) {
+    const noted = role === "tool" ? notedResult(content, tool_call_id) : undefined;
+    if (noted !== undefined) add(noted, content, tool_name);
+  }
+  return [...found.values()];
+}
+
+type Stretch = { readonly sessions: readonly string[]; readonly before: number };
+
+const MOST_FORKS = 100;
+
+/**
+ * The conversation back to its start: the session, what it continues after compactions, and what it is a branch of, as far as
+ * that was said before the fork. The run of a subagent begins with itself.
+ */
+async function ownPast(store: SessionStore, sessionId: string, scope: Scope): Promise<readonly Stretch[]> {
+  const past: Stretch[] = [];
+  let [id, before] = [sessionId, Number.POSITIVE_INFINITY];
+  for (let fork = 0; fork < MOST_FORKS; fork += 1) {
+    const sessions = await store.listContinued(id, scope);
+    const [first] = sessions;
+    if (first === undefined) break;
+    past.unshift({ sessions, before });
+    const root = await store.getSession(first, scope);
+    const { branchedFrom } = readMarks(root?.model_config ?? null);
+    const parent = root?.parent_session_id;
+    if (branchedFrom === undefined || parent === undefined || parent === null) break;
+    const [oldest] = await store.listMessageKeys([first], scope);
+    if (oldest === undefined) break;
+    // Ids grow over all sessions, so what the parent said after the fork has higher ids than the branch's copies.
+    [id, before] = [parent, Math.min(before, oldest.id)];
+  }
+  return past;
+}
+
+function unknownId(asked: string, known: readonly Readable[]): string {
+  const ids = known.slice(-10).map(({ id }) => id);
+  const which =
+    ids.length === 0
+      ? "No result of this conversation is kept."
+      : `The newest that can be read: ${ids.toReversed().join(", ")}.`;
+  const shown = RESULT_ID.test(asked) ? `'${asked}'` : "with this id";
+  return `There is no result ${shown} in this conversation. ${which}`;
+}
+
+// ---- answers ----
+
+function listed(known: readonly Readable[], limits: ResultLimits): string {
+  if (known.length === 0) return "[No result of this conversation is kept.]";
+  const lines = known
+    .toReversed()
+    .map(({ id, tool, chars }) => `${id}: ${groupThousands(chars)} characters of ${tool}`);
+  for (let shown = lines.length; ; shown -= 1) {
+    const left = lines.length - shown;
+    const more = left === 0 ? "" : `; ${left} older ones are not listed`;
+    const text = [`[Results of this conversation, newest first${more}:]`, ...lines.slice(0, shown)].join(
+      "\n",
+    );
+    if (shown <= 1 || fits(text, limits)) return text;
+  }
+}
+
+function page(view: View, { offset, limit }: Request): ToolOutcome {
+  const { length } = view;
+  const limits = limit === 0 ? halfOf(view.limits) : view.limits;
+  if (offset >= length && length > 0) return pastEnd(view, offset);
+  const rest = sliceCodePoints(view.text, offset, limit === 0 ? limits.chars : Math.min(limit, limits.chars));
+  const answer = (part: string): string => {
+    const end = offset + codePointLength(part);
+    const next = end < length ? `The next part begins at offset ${end}.` : "This is the end of it.";
+    const which = `characters ${groupThousands(offset)} to ${groupThousands(end)} of ${groupThousands(length)}`;
+    return `[Result ${view.id} of ${view.tool}: ${which}. ${next}]\n${asData(part, view)}`;
+  };
+  const part = longestStart(rest, limits.chars, (start) => fits(answer(start), limits));
+  // In a window that holds not even the frame, a part that is too long is better than one that never ends.
+  return { text: answer(part === "" ? sliceCodePoints(rest, 0, LEAST_CHARS) : part) };
+}
+
+/** Who reads on and on has several parts in view, and parts of full size would leave room for little else. */
+function halfOf({ chars, tokens, tokenFactor }: ResultLimits): ResultLimits {
+  return { chars: Math.ceil(chars / 2), tokens: Math.ceil(tokens / 2), tokenFactor };
+}
+
+const LEAST_CHARS = 200;
+const AROUND_CHARS = 120;
+const MOST_PLACES = 50;
+
+function places(view: View, { offset, limit }: Request, find: string): ToolOutcome {
+  if (offset >= view.length && view.length > 0) return pastEnd(view, offset);
+  const { found, total } = occurrences(view.text, find, offset);
+  if (total === 0) {
+    const from = offset === 0 ? "" : ` from offset ${offset} on`;
+    return {
+      text: `[Result ${view.id} of ${view.tool}, ${groupThousands(view.length)} characters: the text was not found${from}.]`,
+    };
+  }
+  for (let shown = found.length; ; shown -= 1) {
+    const some = found.slice(0, shown);
+    const left = total - shown;
+    const more =
+      left === 0
+        ? "all are shown"
+        : `${shown} shown, ${left} more; for them call again with offset ${(some.at(-1)?.offset ?? offset) + 1}`;
+    const count = `${groupThousands(total)} ${total === 1 ? "place" : "places"} from offset ${offset} on`;
+    const head = `[Result ${view.id} of ${view.tool}, ${groupThousands(view.length)} characters: ${count}, ${more}. Read around one with offset.]`;
+    const body = some.map(({ offset: at, around }) => `offset ${at}: ${around}`).join("\n\n");
+    const isShort = limit === 0 || codePointLength(body) <= limit;
+    const text = `${head}\n${asData(body, view)}`;
+    if (shown === 1 || (isShort && fits(text, view.limits))) return { text };
+  }
+}
+
+type Place = { readonly offset: number; readonly around: string };
+
+/** Offsets in code points. Every place is counted, only so many are kept. */
+function occurrences(text: string, find: string, offset: number): { found: readonly Place[]; total: number } {
+  // Folding letter by letter, as the flags do, keeps places where they are; `toLowerCase` can change lengths.
+  const pattern = new RegExp(find.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"), "giu");
+  pattern.lastIndex = sliceCodePoints(text, 0, offset).length;
+  const found: Place[] = [];
+  let [total, units, points] = [0, pattern.lastIndex, offset];
+  for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
+    total += 1;
+    if (found.length >= MOST_PLACES) continue;
+    points += codePointLength(text.slice(units, match.index));
+    units = match.index;
+    const start = Math.max(0, match.index - AROUND_CHARS);
+    const end = match.index + match[0].length + AROUND_CHARS;
+    found.push({ offset: points, around: text.slice(start, end).toWellFormed() });
+  }
+  return { found, total };
+}
+
+function pastEnd({ id, length }: View, offset: number): ToolOutcome {
+  return errorOutcome(`Result ${id} has ${length} characters, so nothing begins at offset ${offset}.`);
+}
+
+/** As it was in the conversation: data from outside stays marked as such. */
+function asData(text: string, { source }: View): string {
+  return source === undefined ? text : fenceUntrusted(text, source);
+}
+
+function previewOf({ id, offset, find }: ToolArguments): string {
+  if (id === undefined || id === null || id === "") return "list kept results";
+  const what = typeof find === "string" && find !== "" ? `"${preview(find, 40)}" in ` : "";
+  const from = offset === undefined || offset === null || offset === 0 ? "" : ` from ${String(offset)}`;
+  return `${what}${preview(String(id), 64)}${preview(from, 30)}`;
+}

@@ -1,0 +1,132 @@
+// Runs the calls of one reply and gives a result for each, in their order, whatever tools do and whenever the user
+// interrupts.
+import type { ContextMessage } from "@hermes-memory/core/context";
+import { sessionFiles } from "@hermes-memory/core/home";
+import { fenceUntrusted } from "@hermes-memory/core/security";
+import { notedResult } from "@hermes-memory/core/sessions";
+import type { AgentEvent } from "../events.ts";
+import type { CheckedCall } from "./calls.ts";
+import { READ_RESULT } from "./read-result.ts";
+import type { ResultLimits } from "./result-limits.ts";
+import { type CallEnd, type PreToolCall, runCall } from "./run-call.ts";
+import { spill, tooLong } from "./spill.ts";
+import type { ToolTable } from "./table.ts";
+
+export type ToolEvent = Extract<AgentEvent, { readonly type: "tool-start" | "tool-end" }>;
+
+export type BatchContext = {
+  /** Long results go to `<home>/tool-results`. */
+  readonly home: string;
+  /** How long a result may be. */
+  readonly limits: ResultLimits;
+  readonly taskId: string;
+  readonly turnId?: string | undefined;
+  /** Asked at each call. */
+  readonly sessionId: () => string;
+  readonly messages: () => readonly ContextMessage[];
+  /** Aborted by an interrupt. */
+  readonly signal: AbortSignal;
+  readonly onEvent?: ((event: ToolEvent) => void) | undefined;
+  readonly hooks?: { readonly preToolCall?: PreToolCall | undefined } | undefined;
+  /** How long a running tool has for ending after an interrupt. Default 500. */
+  readonly graceMs?: number | undefined;
+};
+
+export type CallResult = {
+  readonly callId: string;
+  readonly name: string;
+  /** What the model reads. */
+  readonly text: string;
+  readonly isError: boolean;
+  /** `abandoned`: it was still running some time after the interrupt. `blocked`: a hook did not let it run. */
+  readonly kind: "ran" | "failed" | "blocked" | "skipped" | "stopped" | "abandoned";
+  /** The file that has the whole text. */
+  readonly spilledTo?: string;
+};
+
+const MOST_AT_ONCE = 8;
+
+export async function runBatch(
+  table: ToolTable,
+  calls: readonly CheckedCall[],
+  context: BatchContext,
+): Promise<readonly CallResult[]> {
+  const isParallel = calls.length > 1 && calls.every(({ name }) => table.get(name)?.isReadOnly === true);
+  const ends: CallEnd[] = [];
+  let [next, hasStarted] = [0, false];
+  const worker = async (): Promise<void> => {
+    for (let place = next++; place < calls.length; place = next++) {
+      const call = calls[place];
+      if (call === undefined) continue;
+      const end = context.signal.aborted ? "not started" : await runCall(table.get(call.name), call, context);
+      ends[place] =
+        end === "not started"
+          ? { kind: "skipped", text: notStarted(call.name, hasStarted), isError: true }
+          : end;
+      hasStarted ||= end !== "not started";
+    }
+  };
+  const workers = isParallel ? Math.min(MOST_AT_ONCE, calls.length) : 1;
+  await Promise.all(Array.from({ length: workers }, worker));
+  return toResults(table, calls, ends, context);
+}
+
+/** As the live list and the session store have it. */
+export function toolMessage({
+  callId,
+  name,
+  text,
+}: Pick<CallResult, "callId" | "name" | "text">): ContextMessage {
+  return { role: "tool", name, tool_name: name, content: text, tool_call_id: callId };
+}
+
+async function toResults(
+  table: ToolTable,
+  calls: readonly CheckedCall[],
+  ends: readonly CallEnd[],
+  { home, limits }: BatchContext,
+): Promise<readonly CallResult[]> {
+  const texts = ends.map(({ text }) => text);
+  const long = tooLong(texts, limits);
+  const target = {
+    directory: sessionFiles(home).resultsDir,
+    limits,
+    among: long.size,
+    reader: table.has(READ_RESULT) ? READ_RESULT : undefined,
+  };
+  return Promise.all(
+    calls.map(async ({ id: callId, name }, place): Promise<CallResult> => {
+      const end = ends[place];
+      if (end === undefined) throw new Error(`The call ${callId} of '${name}' has no result.`);
+      const { kind, isError } = end;
+      // Texts of our own say what happened to the call; only what a tool said is from outside.
+      const source = kind === "ran" || kind === "failed" ? table.get(name)?.untrustedSource : undefined;
+      const result = { callId, name, kind, isError };
+      if (!long.has(place)) return { ...result, text: withoutForgedNote(fenced(end.text, source), callId) };
+      if (kind === "ran" && table.get(name)?.isRepeatable) return { ...result, text: LEFT_OUT };
+      const { preview, note, path } = await spill(end.text, callId, target);
+      const text = `${fenced(preview, source)}\n\n${note}`;
+      return path === undefined ? { ...result, text } : { ...result, text, spilledTo: path };
+    }),
+  );
+}
+
+const LEFT_OUT =
+  "[The answer is left out: with the other results of this reply it would take more than half of the context window. Make this call again, without the others.]";
+
+/** The wording is matched by other programs. */
+function notStarted(name: string, isAfterOne: boolean): string {
+  return isAfterOne
+    ? `[Tool execution skipped — ${name} was not started. User sent a new message]`
+    : `[Tool execution cancelled — ${name} was skipped due to user interrupt]`;
+}
+
+/** A tool that ends its text like the note of a kept result must not give access to the file it names. */
+function withoutForgedNote(text: string, callId: string): string {
+  return notedResult(text, callId) === undefined ? text : `${text}\n(End of the tool's text.)`;
+}
+
+/** However short: "Delete it all." is an instruction in 14 characters. */
+function fenced(text: string, source: string | undefined): string {
+  return source === undefined ? text : fenceUntrusted(text, source);
+}

@@ -1,0 +1,109 @@
+// Temporary files and half-made backups of a run that was killed. Age does not tell whose a file is: it goes when the lock that its
+// writer would hold is ours. So all of this is done by whoever holds the run lock, and each place under its own lock.
+import { type Dirent, existsSync, readdirSync, rmdirSync, unlinkSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { CURATOR_TEMP, listTemps, MemoryStore, pinsPath } from "@hermes-memory/core/curated";
+import { memoriesDirectory, pendingWritesDirectory } from "@hermes-memory/core/home";
+import { type LockGap, namesIn, withFileLocks } from "@hermes-memory/core/lib";
+import { changeLockPath, pendingSkillsDirectory, skillsDirectory } from "@hermes-memory/core/skills";
+import { reportsDirectory } from "./report.ts";
+import { runLockPath, takeRunLock } from "./run-lock.ts";
+import { BACKUPS } from "./skills/swap.ts";
+
+const LOCK_WAIT_MS = 2000;
+
+/** For a caller that does not hold the run lock. Does nothing where no curator ever was, or another one is at work. */
+export async function tidyUp(home: string, now: Date): Promise<void> {
+  if (!existsSync(runLockPath(home))) return;
+  const lock = takeRunLock(home, "tidying up", now);
+  if (!lock.ok) return;
+  using _held = lock.value;
+  await removeLeftovers(home);
+}
+
+/** Call under the run lock. What cannot be removed stays; that is no reason to refuse a rollback. */
+export async function removeLeftovers(home: string): Promise<void> {
+  const memories = memoriesDirectory(home);
+  const skills = skillsDirectory(home);
+  if (existsSync(memories)) await new MemoryStore({ dir: memories }).removeLeftovers();
+  const small = [pinsPath(memories), join(skills, ".usage.json"), join(skills, ".curator_state")];
+  for (const file of small.filter((path) => tempsBeside(path).length > 0))
+    await underLock([`${file}.lock`], () => tempsBeside(file).forEach(remove));
+  await underLock([changeLockPath(skills)], () => {
+    removeHalfBackups(join(skills, BACKUPS));
+    for (const directory of [join(skills, ".history"), join(skills, ".history", "blobs")])
+      listTemps(directory, ".").forEach(remove);
+    removeSkillTemps(skills);
+  });
+  // Made under the run lock alone, or a cache whose writers do without it.
+  const reports = namesIn(reportsDirectory(home)).map((name) => join(reportsDirectory(home), name));
+  for (const path of [
+    ...tempsBeside(join(skills, ".curator_running.json")),
+    ...tempsBeside(join(home, ".skills_prompt_snapshot.json")),
+    ...reports.flatMap((directory) => listTemps(directory, ".")),
+    ...[pendingWritesDirectory(home), pendingSkillsDirectory(home)].flatMap((directory) =>
+      listTemps(directory, CURATOR_TEMP),
+    ),
+  ])
+    remove(path);
+}
+
+function tempsBeside(file: string): string[] {
+  return listTemps(dirname(file), `.${file.slice(dirname(file).length + 1)}.`);
+}
+
+/** Not where processes of this library do not exclude each other: the file may be somebody's. */
+async function underLock(paths: readonly string[], work: () => void): Promise<void> {
+  const isOurs = (gap: LockGap | undefined): boolean => gap === undefined || gap.missing === "kernel";
+  try {
+    await withFileLocks(paths, { timeoutMs: LOCK_WAIT_MS }, (gap) => (isOurs(gap) ? work() : undefined));
+  } catch {
+    // A read-only home, or a place that cannot be listed.
+  }
+}
+
+/** A directory without an archive is no backup; all that a kill can leave in one is a temporary file. */
+function removeHalfBackups(backups: string): void {
+  for (const name of namesIn(backups).filter((each) => /^\d{8}T\d{6}Z(-\d+)?$/.test(each))) {
+    const directory = join(backups, name);
+    listTemps(directory, ".").forEach(remove);
+    removeIfEmpty(directory);
+  }
+}
+
+/** Below the skills: `.SKILL.md.tmp.<random>`, and the directory that was made for a skill that never came. */
+function removeSkillTemps(directory: string): void {
+  for (const entry of entriesOf(directory)) {
+    const path = join(directory, entry.name);
+    if (entry.isDirectory() && !NOT_SKILLS.has(entry.name)) removeSkillTemps(path);
+    if (!entry.isFile() || !/^\..+\.tmp\.[0-9a-f]{12}$/.test(entry.name)) continue;
+    remove(path);
+    removeIfEmpty(directory);
+  }
+}
+
+const NOT_SKILLS: ReadonlySet<string> = new Set([".hub", ".history", BACKUPS, ".git", "node_modules"]);
+
+function entriesOf(directory: string): Dirent[] {
+  try {
+    return readdirSync(directory, { withFileTypes: true });
+  } catch {
+    return [];
+  }
+}
+
+function remove(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch {
+    // Gone already, or not ours to remove.
+  }
+}
+
+function removeIfEmpty(directory: string): void {
+  try {
+    rmdirSync(directory);
+  } catch {
+    // Not empty, which is the usual case.
+  }
+}

@@ -1,0 +1,208 @@
+// The memory part of a run: look, let the rules speak, ask the model where there is one, then propose or carry out.
+import type { HermesConfig } from "@hermes-memory/core/config";
+import {
+  type CommittedWrite,
+  committedWrites,
+  MEMORY_TARGETS,
+  MemoryStore,
+  type MemoryTarget,
+  readPendingWrites,
+  stageCuration,
+  storeOptionsFrom,
+} from "@hermes-memory/core/curated";
+import { memoriesDirectory, pendingWritesDirectory } from "@hermes-memory/core/home";
+import { type Clock, preview, sha256 } from "@hermes-memory/core/lib";
+import type { ModelCalls } from "../model-calls.ts";
+import { tellProvider } from "../provider-mirror.ts";
+import type { CuratorMode, Decided, Finding, MemoryProposal, Outcome, TargetView } from "../types.ts";
+import type { Dropped } from "./judge.ts";
+import { reviewTarget } from "./review.ts";
+import { viewTarget } from "./view.ts";
+
+export type MemoryPart = {
+  readonly decided: readonly Decided[];
+  readonly findings: readonly Finding[];
+  readonly dropped: readonly Dropped[];
+  readonly notes: readonly string[];
+  /** Hashes of what was put before a person in this run. */
+  readonly proposed: readonly string[];
+};
+
+export type MemoryRun = {
+  readonly home: string;
+  readonly config: Pick<HermesConfig, "memory">;
+  readonly mode: CuratorMode;
+  readonly group: string;
+  readonly clock: Clock;
+  readonly calls?: ModelCalls | undefined;
+  /** Nobody asked for this run: what a person wrote today is left alone, and nothing is proposed a second time. */
+  readonly isScheduled: boolean;
+  readonly known: readonly string[];
+  readonly onProgress?: ((line: string) => void) | undefined;
+};
+
+const DAY_MS = 86_400_000;
+const SUMMARY_CHARS = 120;
+
+export async function curateMemory(run: MemoryRun): Promise<MemoryPart> {
+  const writes: CommittedWrite[] = [];
+  let trouble: readonly string[] = [];
+  let part: MemoryPart;
+  try {
+    part = await curateTargets(run, (write) => writes.push(write));
+  } finally {
+    trouble = await tellProvider(run, writes); // also of a run that was stopped: what it wrote is written
+  }
+  return { ...part, notes: [...part.notes, ...trouble] };
+}
+
+async function curateTargets(run: MemoryRun, onWrite: (write: CommittedWrite) => void): Promise<MemoryPart> {
+  const directory = memoriesDirectory(run.home);
+  const store = new MemoryStore({ ...storeOptionsFrom(run.config.memory, directory), clock: run.clock });
+  const decided: Decided[] = [];
+  const findings: Finding[] = [];
+  const dropped: Dropped[] = [];
+  const notes: string[] = [];
+  const proposed: string[] = [];
+  for (const target of MEMORY_TARGETS) {
+    if (!store.isEnabled(target)) continue;
+    const now = run.clock.now();
+    const spareMs = run.isScheduled ? DAY_MS : 0;
+    const view = viewTarget(target, { directory, config: run.config.memory, now, spareMs });
+    if (!view.ok) {
+      notes.push(`The target '${target}' was left alone: ${view.error}`);
+      continue;
+    }
+    const review = reviewTarget(view.value, now);
+    findings.push(...review.findings);
+    const opinion = run.calls ? await askModel(view.value, review.proposals, store, run, notes) : NO_OPINION;
+    findings.push(...opinion.findings);
+    dropped.push(...opinion.dropped);
+    for (const proposal of [...review.proposals, ...opinion.proposals]) {
+      const key = keyOf(proposal);
+      const outcome = await decide(proposal, key, store, run, onWrite);
+      if (outcome.kind === "staged") proposed.push(key);
+      decided.push({ proposal, outcome });
+    }
+  }
+  return {
+    decided,
+    findings: withoutMerged(findings, decided),
+    dropped,
+    notes: [...notes, ...store.warnings],
+    proposed,
+  };
+}
+
+/** The same step has the same key, whenever it is thought of again. */
+export function keyOf({ target, curation }: MemoryProposal): string {
+  const { remove, keep, isArchived } = curation;
+  return sha256(JSON.stringify([target, remove, keep ?? [], isArchived ?? false]));
+}
+
+type Opinion = {
+  readonly proposals: readonly MemoryProposal[];
+  readonly findings: readonly Finding[];
+  readonly dropped: readonly Dropped[];
+};
+
+const NO_OPINION: Opinion = { proposals: [], findings: [], dropped: [] };
+
+/** The model sees what the rules leave, and is believed only as far as its words can be checked. */
+async function askModel(
+  view: TargetView,
+  proposals: readonly MemoryProposal[],
+  store: MemoryStore,
+  { calls, clock, onProgress }: MemoryRun,
+  notes: string[],
+): Promise<Opinion> {
+  if (!calls) return NO_OPINION;
+  const [{ askAboutEntries, batchesOf }, { judge }] = await Promise.all([
+    import("./ask-model.ts"),
+    import("./judge.ts"),
+  ]);
+  const gone = new Set(proposals.flatMap(({ curation }) => curation.remove));
+  // Whatever vouches for an entry that goes must itself stay as it is.
+  const keepers = new Set(proposals.flatMap(({ curation }) => curation.keep ?? []));
+  const isPinned = (entry: string): boolean => view.isPinned(entry) || keepers.has(entry);
+  const isAcceptable = (text: string): boolean => store.check({ action: "add", content: text }) === undefined;
+  const found: Opinion[] = [];
+  for (const batch of batchesOf(view.entries.filter((entry) => !gone.has(entry)))) {
+    onProgress?.(`Asking the model about ${batch.length} entries of '${view.target}'.`);
+    const answer = await askAboutEntries(batch, { target: view.target, isPinned }, calls, clock.now());
+    if (answer.ok) found.push(judge(batch, answer.value, { ...view, isPinned, isAcceptable }));
+    else notes.push(`The model was of no help with '${view.target}': ${answer.error.message}`);
+  }
+  return {
+    proposals: found.flatMap((each) => each.proposals),
+    findings: found.flatMap((each) => each.findings),
+    dropped: found.flatMap((each) => each.dropped),
+  };
+}
+
+async function decide(
+  proposal: MemoryProposal,
+  key: string,
+  store: MemoryStore,
+  run: MemoryRun,
+  onWrite: (write: CommittedWrite) => void,
+): Promise<Outcome> {
+  if (run.mode === "dry-run") return { kind: "proposed" };
+  // That something is out of date is a model's opinion, which nothing can check. A person decides.
+  const isApplied = run.mode === "apply" && proposal.kind !== "outdated";
+  if (!isApplied) return stage(proposal, key, run);
+  const meta = { origin: "curator", reason: `curator: ${proposal.kind}`, group: run.group } as const;
+  const done = await store.curate(proposal.target, proposal.curation, meta);
+  if (!done.ok) return { kind: "refused", reason: done.error.message };
+  for (const write of committedWrites(done.value)) onWrite(write);
+  const { changeId } = done.value;
+  return changeId === undefined
+    ? { kind: "refused", reason: "Nothing was left to do." }
+    : { kind: "applied", ids: [changeId] };
+}
+
+function stage(proposal: MemoryProposal, key: string, run: MemoryRun): Outcome {
+  const directory = pendingWritesDirectory(run.home);
+  const waiting = readPendingWrites(directory).records.find(
+    ({ payload }) =>
+      payload.curation !== undefined &&
+      keyOf({ ...proposal, target: payload.target as MemoryTarget, curation: payload.curation }) === key,
+  );
+  if (waiting) return { kind: "waiting", reason: `is staged already, as ${waiting.id}` };
+  if (run.isScheduled && run.known.includes(key))
+    return { kind: "waiting", reason: "was proposed before and not taken up" };
+  const { target, curation } = proposal;
+  const draft = { target, curation, summary: summaryOf(proposal), group: run.group };
+  const staged = stageCuration(directory, draft, run.clock.now());
+  return staged.ok
+    ? { kind: "staged", id: staged.value.id }
+    : { kind: "refused", reason: staged.error.message };
+}
+
+function summaryOf({ kind, target, curation }: MemoryProposal): string {
+  const place = target === "user" ? "user profile" : "memory";
+  const { remove, text, keep } = curation;
+  const what = preview(text ?? remove[0] ?? keep?.[0] ?? "", SUMMARY_CHARS);
+  const words = {
+    identical: `drop identical copies in ${place}`,
+    duplicate: `drop a duplicate in ${place}`,
+    contained: `drop an entry that another one contains in ${place}`,
+    "near-duplicate": `drop a near duplicate in ${place}`,
+    stale: `archive a stale entry of ${place}`,
+    outdated: `archive an outdated entry of ${place}`,
+    merge: `merge ${remove.length} entries of ${place}`,
+  };
+  return `curator: ${words[kind]}: ${what}`;
+}
+
+/** An overlap that was merged needs no further look. */
+function withoutMerged(findings: readonly Finding[], decided: readonly Decided[]): Finding[] {
+  const merged = new Set(
+    decided.flatMap(({ proposal }) =>
+      proposal.layer === "memory" && proposal.kind === "merge" ? proposal.curation.remove : [],
+    ),
+  );
+  return findings.filter(
+    ({ kind, entries }) => kind !== "overlap" || !entries.every((entry) => merged.has(entry)),
+  );
+}

@@ -1,0 +1,109 @@
+// What of a model's opinion counts. Everything is held against the entries themselves; what does not stand is dropped and counted.
+import { codePointLength, preview, pyStrip } from "@hermes-memory/core/lib";
+import type { Finding, MemoryProposal, TargetView } from "../types.ts";
+import type { Opinion } from "./ask-model.ts";
+import { factProblem } from "./hard-facts.ts";
+
+export type Dropped =
+  | "unknown-entry"
+  | "pinned"
+  | "used-twice"
+  | "not-shorter"
+  | "refused-text"
+  | "lost-fact"
+  | "invented"
+  | "moved-fact"
+  | "negation"
+  | "too-many";
+
+export type Judgement = {
+  readonly proposals: readonly MemoryProposal[];
+  readonly findings: readonly Finding[];
+  readonly dropped: readonly Dropped[];
+};
+
+export type JudgeContext = Pick<TargetView, "target" | "isPinned" | "isSpared"> & {
+  /** What the scanner says about a new text. */
+  readonly isAcceptable: (text: string) => boolean;
+};
+
+const REASON_CHARS = 160;
+/** A model that takes more than this for out of date has not understood the question. */
+const MOST_OUTDATED_SHARE = 0.25;
+
+export function judge(shown: readonly string[], opinion: Opinion, context: JudgeContext): Judgement {
+  const { target } = context;
+  const dropped: Dropped[] = [];
+  const used = new Set<string>();
+  const merges = opinion.merge.flatMap(({ entries, text }): MemoryProposal[] => {
+    const sources = pick(shown, entries);
+    const problem = sources === undefined ? "unknown-entry" : mergeProblem(sources, text, context, used);
+    if (sources === undefined || problem !== undefined) {
+      dropped.push(problem ?? "unknown-entry");
+      return [];
+    }
+    for (const source of sources) used.add(source);
+    const curation = { remove: sources, text: pyStrip(text) };
+    const reason = "are about the same thing and fit into one entry";
+    return [{ layer: "memory", kind: "merge", by: "model", target, curation, reason }];
+  });
+  const most = Math.max(1, Math.floor(shown.length * MOST_OUTDATED_SHARE));
+  const isPlausible = opinion.outdated.length <= most;
+  if (!isPlausible) dropped.push("too-many");
+  const outdated = (isPlausible ? opinion.outdated : []).flatMap(({ entry, reason }): MemoryProposal[] => {
+    const text = shown[entry - 1];
+    const problem = text === undefined ? "unknown-entry" : takeProblem(text, context, used);
+    if (text === undefined || problem !== undefined) {
+      dropped.push(problem ?? "unknown-entry");
+      return [];
+    }
+    used.add(text);
+    const curation = { remove: [text], isArchived: true };
+    return [{ layer: "memory", kind: "outdated", by: "model", target, curation, reason: told(reason) }];
+  });
+  const findings = opinion.contradictions.flatMap(({ entries, reason }): Finding[] => {
+    const texts = pick(shown, entries);
+    if (texts) return [{ kind: "contradiction", target, entries: texts, reason: told(reason), by: "model" }];
+    dropped.push("unknown-entry");
+    return [];
+  });
+  return { proposals: [...merges, ...outdated], findings, dropped };
+}
+
+/** Undefined unless every number stands for another entry. */
+function pick(shown: readonly string[], numbers: readonly number[]): string[] | undefined {
+  const texts = [...new Set(numbers)].flatMap((number) => shown[number - 1] ?? []);
+  return texts.length === numbers.length && texts.length > 1 ? texts : undefined;
+}
+
+function takeProblem(text: string, context: JudgeContext, used: ReadonlySet<string>): Dropped | undefined {
+  if (context.isPinned(text) || context.isSpared(text)) return "pinned";
+  return used.has(text) ? "used-twice" : undefined;
+}
+
+function mergeProblem(
+  sources: readonly string[],
+  merged: string,
+  context: JudgeContext,
+  used: ReadonlySet<string>,
+): Dropped | undefined {
+  for (const source of sources) {
+    const problem = takeProblem(source, context, used);
+    if (problem !== undefined) return problem;
+  }
+  const text = pyStrip(merged);
+  const before = sources.reduce((sum, source) => sum + codePointLength(source), 0);
+  if (text === "" || codePointLength(text) >= before) return "not-shorter";
+  if (!context.isAcceptable(text)) return "refused-text";
+  const problem = factProblem(sources, text);
+  if (problem === undefined) return undefined;
+  if (problem.kind === "lost") return "lost-fact";
+  if (problem.kind === "moved") return "moved-fact";
+  return problem.kind === "invented" ? "invented" : "negation";
+}
+
+/** In the model's words, so short and in one line. */
+function told(reason: string): string {
+  const line = pyStrip(reason.replace(/\s+/gu, " "));
+  return line === "" ? "the model gave no reason" : `the model says: ${preview(line, REASON_CHARS)}`;
+}

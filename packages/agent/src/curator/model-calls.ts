@@ -1,0 +1,143 @@
+// Questions to a model that may loop, lie, say nothing or never answer: counted, bounded in time, and read as JSON or not at all.
+import { describeCause, err, ok, outsideJsonOr, type Result, type TextModel } from "@hermes-memory/core/lib";
+
+export type AskFailure = {
+  readonly kind: "used-up" | "too-late" | "failed" | "nonsense";
+  readonly message: string;
+};
+
+export type Question<T> = {
+  readonly system: string;
+  readonly prompt: string;
+  /** Undefined for an answer that makes no sense. */
+  readonly read: (value: unknown) => T | undefined;
+};
+
+export type CallLimits = {
+  readonly maxCalls: number;
+  readonly callTimeoutMs: number;
+  readonly totalMs: number;
+};
+
+export const MAX_CALLS = 60;
+const LONGEST_REPLY = 200_000;
+const MOST_OUTPUT_TOKENS = 8_000;
+/** A model that failed this often in a row is not asked again in this run. */
+const MOST_FAILURES = 3;
+
+export class ModelCalls {
+  readonly #model: TextModel;
+  readonly #limits: CallLimits;
+  readonly #signal: AbortSignal;
+  readonly #startedAt = performance.now();
+  #used = 0;
+  #failures = 0;
+  #inARow = 0;
+
+  constructor(model: TextModel, limits: CallLimits, signal: AbortSignal) {
+    this.#model = model;
+    this.#limits = limits;
+    this.#signal = signal;
+  }
+
+  get used(): number {
+    return this.#used;
+  }
+
+  get failures(): number {
+    return this.#failures;
+  }
+
+  /** A reply that makes no sense is asked for once more. Rejects only when the run was stopped. */
+  async ask<T>(question: Question<T>): Promise<Result<T, AskFailure>> {
+    const first = await this.#once(question, question.prompt);
+    if (first.ok || first.error.kind !== "nonsense") return first;
+    return this.#once(
+      question,
+      `${question.prompt}\n\nYour last reply could not be used. Reply with the JSON object alone.`,
+    );
+  }
+
+  async #once<T>(question: Question<T>, prompt: string): Promise<Result<T, AskFailure>> {
+    this.#signal.throwIfAborted();
+    if (this.#used >= this.#limits.maxCalls || this.#inARow >= MOST_FAILURES)
+      return err({ kind: "used-up", message: this.#usedUpMessage() });
+    const leftMs = this.#limits.totalMs - (performance.now() - this.#startedAt);
+    if (leftMs <= 0) return err({ kind: "too-late", message: "The time for this run is over." });
+    this.#used += 1;
+    const reply = await this.#complete(question.system, prompt, Math.min(leftMs, this.#limits.callTimeoutMs));
+    if (!reply.ok) return this.#failed(reply.error);
+    const value = jsonIn(reply.value.slice(0, LONGEST_REPLY));
+    const read = value === undefined ? undefined : safely(() => question.read(value));
+    if (read === undefined)
+      return this.#failed({
+        kind: "nonsense",
+        message: "The model's reply was not the JSON it was asked for.",
+      });
+    this.#inARow = 0;
+    return ok(read);
+  }
+
+  /** Gives up on a model that takes no notice of the signal, too. */
+  async #complete(system: string, prompt: string, timeoutMs: number): Promise<Result<string, AskFailure>> {
+    const timer = AbortSignal.timeout(Math.max(1, Math.ceil(timeoutMs)));
+    const signal = AbortSignal.any([this.#signal, timer]);
+    let onAbort = (): void => {};
+    const stopped = new Promise<never>((_resolve, reject) => {
+      onAbort = () => reject(signal.reason);
+      signal.addEventListener("abort", onAbort, { once: true });
+    });
+    try {
+      const asked = this.#model.complete({ system, prompt, maxOutputTokens: MOST_OUTPUT_TOKENS, signal });
+      asked.catch(() => {}); // it may fail after nobody waits for it any more
+      const text: unknown = await Promise.race([asked, stopped]);
+      return ok(typeof text === "string" ? text : "");
+    } catch (cause) {
+      this.#signal.throwIfAborted();
+      if (timer.aborted) return err({ kind: "too-late", message: "The model did not answer in time." });
+      return err({ kind: "failed", message: describeCause(cause) });
+    } finally {
+      signal.removeEventListener("abort", onAbort);
+    }
+  }
+
+  #failed(failure: AskFailure): Result<never, AskFailure> {
+    this.#failures += 1;
+    this.#inARow += 1;
+    return err(failure);
+  }
+
+  #usedUpMessage(): string {
+    return this.#inARow >= MOST_FAILURES
+      ? `The model failed ${MOST_FAILURES} times in a row and is not asked again.`
+      : `The ${this.#limits.maxCalls} model calls of a run are used up.`;
+  }
+}
+
+/** The object in a reply: alone, in a fenced block, or with words around it. */
+export function jsonIn(reply: string): unknown {
+  const fenced = insideFence(reply);
+  const braced = reply.slice(reply.indexOf("{"), reply.lastIndexOf("}") + 1);
+  for (const text of [reply, fenced, braced]) {
+    if (text === undefined || text.trim() === "") continue;
+    const value = outsideJsonOr(text, undefined);
+    if (typeof value === "object" && value !== null) return value;
+  }
+  return undefined;
+}
+
+/** What stands in the first block of code. */
+function insideFence(reply: string): string | undefined {
+  const open = reply.indexOf("```");
+  const start = open < 0 ? -1 : reply.indexOf("\n", open);
+  const end = start < 0 ? -1 : reply.indexOf("```", start);
+  return end < 0 ? undefined : reply.slice(start, end);
+}
+
+function safely<T>(read: () => T | undefined): T | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+}

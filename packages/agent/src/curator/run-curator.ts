@@ -1,0 +1,173 @@
+// One run of the curator: what can be tidied in memory and skills, shown, staged or done.
+import type { HermesConfig } from "@hermes-memory/core/config";
+import {
+  type Clock,
+  describeCause,
+  err,
+  ok,
+  type Result,
+  randomHex,
+  systemClock,
+  type TextModel,
+} from "@hermes-memory/core/lib";
+import type { Logger } from "@hermes-memory/core/lib/logger";
+import { removeLeftovers } from "./leftovers.ts";
+import { curateMemory } from "./memory/curate-memory.ts";
+import { MAX_CALLS, ModelCalls } from "./model-calls.ts";
+import { beginReport, finishReport, makeReportDirectory, stopReport, summarise } from "./report.ts";
+import { type AlreadyRunning, takeRunLock } from "./run-lock.ts";
+import { curateSkills, type SkillMark } from "./skills/curate-skills.ts";
+import { mendRestore } from "./skills/snapshots.ts";
+import { changeState, readState } from "./state.ts";
+import type { CuratorMode, CuratorScope, Decided, Finding } from "./types.ts";
+
+export type CuratorOptions = {
+  readonly home: string;
+  readonly config: Pick<HermesConfig, "memory" | "skills" | "curator">;
+  /** Without one, only what fixed rules can tell is done. */
+  readonly model?: TextModel | undefined;
+  readonly mode: CuratorMode;
+  readonly scope: CuratorScope;
+  readonly signal?: AbortSignal;
+  /** One line at a time, for a person who waits. */
+  readonly onProgress?: (line: string) => void;
+  readonly clock?: Clock;
+  readonly log?: Logger;
+  /** Nobody asked for it: entries a person wrote today are left alone, and nothing is proposed a second time. */
+  readonly isScheduled?: boolean;
+  /** For one question to the model; default two minutes. */
+  readonly callTimeoutMs?: number;
+  /** For all of them; default fifteen minutes. */
+  readonly totalMs?: number;
+};
+
+export type CuratorRun = {
+  /** Ties everything the run changed or staged; rollback takes it. */
+  readonly id: string;
+  readonly startedAt: string;
+  readonly durationSeconds: number;
+  readonly mode: CuratorMode;
+  readonly scope: CuratorScope;
+  readonly decided: readonly Decided[];
+  readonly findings: readonly Finding[];
+  readonly marks: readonly SkillMark[];
+  readonly model: {
+    readonly isUsed: boolean;
+    readonly calls: number;
+    readonly failures: number;
+    /** Why opinions of the model did not count. */
+    readonly dropped: readonly string[];
+  };
+  readonly notes: readonly string[];
+  readonly snapshot?: string;
+  readonly summary: string;
+  /** Absent for a dry run, which writes nothing. */
+  readonly reportDirectory?: string;
+};
+
+export type CuratorProblem = AlreadyRunning | { readonly kind: "io"; readonly message: string };
+
+const CALL_TIMEOUT_MS = 120_000;
+const TOTAL_MS = 15 * 60_000;
+
+/** Rejects when the signal is aborted; what was done until then can be rolled back like a whole run. */
+export async function runCurator(options: CuratorOptions): Promise<Result<CuratorRun, CuratorProblem>> {
+  const { home, mode, scope, clock = systemClock } = options;
+  return guarded(async () => {
+    const state = readState(home);
+    if (!state.ok) return err({ kind: "io", message: state.error.message });
+    const startedAt = clock.now();
+    const head: Head = { id: randomHex(4), startedAt: startedAt.toISOString(), mode, scope };
+    const known = state.value.proposed;
+    if (mode === "dry-run") return ok((await carryOut(options, head, { clock, known })).run);
+    const lock = takeRunLock(home, options.isScheduled ? "scheduled" : mode, startedAt);
+    if (!lock.ok) return lock;
+    using _held = lock.value;
+    await removeLeftovers(home);
+    const mended = mendRestore(home); // half a set of skills must not be judged
+    const told = mended.ok ? mended.value : [mended.error.message];
+    const reportDirectory = makeReportDirectory(home, startedAt);
+    beginReport(reportDirectory, head);
+    try {
+      const { run: done, proposed } = await carryOut(options, head, { clock, known });
+      const run = { ...done, notes: [...told, ...done.notes] };
+      finishReport(reportDirectory, run);
+      remember(options, run, { reportDirectory, proposed });
+      return ok({ ...run, reportDirectory });
+    } catch (cause) {
+      stopReport(reportDirectory, head);
+      throw cause;
+    }
+  });
+}
+
+type Head = Pick<CuratorRun, "id" | "startedAt" | "mode" | "scope">;
+
+async function carryOut(
+  options: CuratorOptions,
+  head: Head,
+  { clock, known }: { readonly clock: Clock; readonly known: readonly string[] },
+): Promise<{ readonly run: CuratorRun; readonly proposed: readonly string[] }> {
+  const { home, config, mode, scope, isScheduled = false, onProgress } = options;
+  const signal = options.signal ?? new AbortController().signal;
+  const limits = {
+    maxCalls: MAX_CALLS,
+    callTimeoutMs: options.callTimeoutMs ?? CALL_TIMEOUT_MS,
+    totalMs: options.totalMs ?? TOTAL_MS,
+  };
+  const calls = options.model ? new ModelCalls(options.model, limits, signal) : undefined;
+  const part = { home, config, mode, group: head.id, clock, calls, isScheduled, known, onProgress };
+  const memory = scope === "skills" ? undefined : await curateMemory(part);
+  signal.throwIfAborted();
+  const skills = scope === "memory" ? undefined : await curateSkills(part);
+  const found = {
+    decided: [...(memory?.decided ?? []), ...(skills?.decided ?? [])],
+    findings: memory?.findings ?? [],
+    marks: skills?.marks ?? [],
+  };
+  const run: CuratorRun = {
+    ...head,
+    ...found,
+    durationSeconds: Math.max(0, clock.now().getTime() - Date.parse(head.startedAt)) / 1000,
+    model: {
+      isUsed: calls !== undefined,
+      calls: calls?.used ?? 0,
+      failures: calls?.failures ?? 0,
+      dropped: [...(memory?.dropped ?? []), ...(skills?.dropped ?? [])],
+    },
+    notes: [...(memory?.notes ?? []), ...(skills?.notes ?? [])],
+    ...(skills?.snapshot === undefined ? {} : { snapshot: skills.snapshot }),
+    summary: summarise(found),
+  };
+  return { run, proposed: [...(memory?.proposed ?? []), ...(skills?.proposed ?? [])] };
+}
+
+function remember(
+  { home, log }: CuratorOptions,
+  run: CuratorRun,
+  { reportDirectory, proposed }: { readonly reportDirectory: string; readonly proposed: readonly string[] },
+): void {
+  const noted = changeState(home, (now) => ({
+    lastRunAt: run.startedAt,
+    lastRunDurationSeconds: run.durationSeconds,
+    lastRunSummary: run.summary,
+    lastReportPath: reportDirectory,
+    runCount: now.runCount + 1,
+    proposed: [...now.proposed.filter((key) => !proposed.includes(key)), ...proposed],
+  }));
+  if (!noted.ok) log?.warn("The curator's state was not saved", { reason: noted.error.message });
+  log?.info("Curator run", { id: run.id, mode: run.mode, scope: run.scope, summary: run.summary });
+}
+
+/** A disk that fails is an outcome; a stop by the user and our own mistakes are not. */
+async function guarded(
+  work: () => Promise<Result<CuratorRun, CuratorProblem>>,
+): Promise<Result<CuratorRun, CuratorProblem>> {
+  try {
+    return await work();
+  } catch (cause) {
+    const isSystem = cause instanceof Error && "code" in cause && typeof cause.code === "string";
+    if (!isSystem || cause.name === "AbortError") throw cause;
+    return err({ kind: "io", message: `The curator had to stop: ${describeCause(cause)}.` });
+  }
+}

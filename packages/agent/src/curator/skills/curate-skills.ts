@@ -1,0 +1,283 @@
+// The skills part of a run: marks, archive, umbrellas. Everything that moves a skill goes through `skill_manage`, with its
+// checks and its history.
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import type { HermesConfig } from "@hermes-memory/core/config";
+import { type Clock, describeCause, sha256 } from "@hermes-memory/core/lib";
+import {
+  changeUsage,
+  expectedPath,
+  isoTime,
+  markReplaced,
+  pendingSkillsDirectory,
+  provenanceOf,
+  readOrigins,
+  readPendingSkills,
+  readUsage,
+  type Skill,
+  SkillStore,
+  skillManageTool,
+  skillOptionsFrom,
+  skillsDirectory,
+  type UsageChange,
+} from "@hermes-memory/core/skills";
+import type { ModelCalls } from "../model-calls.ts";
+import type { CuratorMode, Decided, Outcome, SkillProposal } from "../types.ts";
+import { hasAbsorbed, type Member } from "./member.ts";
+import { takeSnapshot } from "./snapshots.ts";
+import { isCandidate, type Transition, transitionOf } from "./transitions.ts";
+import type { UmbrellaDropped } from "./umbrellas.ts";
+
+export type SkillMark = { readonly skill: string; readonly mark: "stale" | "active" | "seed" };
+
+export type SkillsPart = {
+  readonly decided: readonly Decided[];
+  readonly marks: readonly SkillMark[];
+  readonly dropped: readonly UmbrellaDropped[];
+  readonly notes: readonly string[];
+  readonly snapshot?: string;
+  readonly proposed: readonly string[];
+};
+
+export type SkillsRun = {
+  readonly home: string;
+  readonly config: Pick<HermesConfig, "skills" | "curator">;
+  readonly mode: CuratorMode;
+  readonly group: string;
+  readonly clock: Clock;
+  readonly calls?: ModelCalls | undefined;
+  readonly isScheduled: boolean;
+  readonly known: readonly string[];
+  readonly onProgress?: ((line: string) => void) | undefined;
+};
+
+const NOTHING: SkillsPart = { decided: [], marks: [], dropped: [], notes: [], proposed: [] };
+
+export async function curateSkills(run: SkillsRun): Promise<SkillsPart> {
+  if (!existsSync(skillsDirectory(run.home))) return NOTHING;
+  const store = new SkillStore({ home: run.home, ...skillOptionsFrom(run.config.skills), clock: run.clock });
+  const origins = readOrigins(store);
+  if (!origins.isReliable)
+    return {
+      ...NOTHING,
+      notes: ["Skills were left alone: the lists of bundled and hub skills cannot be read."],
+    };
+  const { skills } = await store.contents();
+  const usage = readUsage(store);
+  const own = skills.filter((skill) =>
+    isCandidate(skill.directoryName, provenanceOf(skill, origins), usage.get(skill.directoryName)),
+  );
+  const now = run.clock.now();
+  const texts = new Map(own.flatMap(textOf));
+  const steps = own.flatMap((skill): { skill: Skill; step: Transition }[] => {
+    const record = usage.get(skill.directoryName);
+    const step = record && transitionOf(record, now, run.config.curator);
+    return step === undefined ? [] : [{ skill, step }];
+  });
+  const archive = steps.filter(({ step }) => step === "archive").map(({ skill }) => skill.directoryName);
+  const isFree = (skill: Skill): boolean =>
+    !archive.includes(skill.directoryName) && usage.get(skill.directoryName)?.pinned !== true;
+  const members = own
+    .filter(isFree)
+    .flatMap((skill) => memberOf(skill, texts.get(skill.directoryName)) ?? []);
+  const notes: string[] = [];
+  const umbrellas = await umbrellasOf(members, skills, run, notes);
+  const proposals: SkillProposal[] = [
+    ...archive.map((name) =>
+      archiveProposal(name, `was not used for ${run.config.curator.archiveAfterDays} days`),
+    ),
+    ...absorbed(members),
+    ...umbrellas.proposals,
+  ];
+  const marks = steps.flatMap(({ skill, step }): SkillMark[] =>
+    step === "archive" ? [] : [{ skill: skill.directoryName, mark: step }],
+  );
+  const snapshot = run.mode === "apply" && proposals.length > 0 ? backUp(run) : {};
+  if ("problem" in snapshot) return { ...NOTHING, notes: [...notes, snapshot.problem] };
+  const decided: Decided[] = [];
+  const proposed: string[] = [];
+  for (const proposal of proposals) {
+    const key = sha256(JSON.stringify([proposal.kind, proposal.skills, proposal.into?.name ?? ""]));
+    const calls = callsOf(proposal, run.mode, texts, now);
+    const outcome = await decide({ proposal, key, calls }, store, run, notes);
+    if (outcome.kind === "staged") proposed.push(key);
+    decided.push({ proposal, outcome });
+  }
+  const back = skills.filter(
+    (skill) =>
+      provenanceOf(skill, origins) === "agent" && usage.get(skill.directoryName)?.state === "archived",
+  );
+  if (run.mode !== "dry-run") notes.push(...(await mark(store, marks, back)));
+  return { decided, marks, dropped: umbrellas.dropped, notes, proposed, ...snapshot };
+}
+
+function archiveProposal(name: string, reason: string): SkillProposal {
+  return { layer: "skills", kind: "archive", by: "rules", skills: [name], reason };
+}
+
+/** Skills that an umbrella holds word for word, as it does after one was approved. */
+function absorbed(members: readonly Member[]): SkillProposal[] {
+  const gone = new Set<string>();
+  return members.flatMap((part): SkillProposal[] => {
+    const host = members.find((other) => !gone.has(other.name) && hasAbsorbed(other, part));
+    if (!host) return [];
+    gone.add(part.name);
+    const reason = `is in '${host.name}' word for word`;
+    return [{ ...archiveProposal(part.name, reason), into: { name: host.name, isNew: false, content: "" } }];
+  });
+}
+
+/** The SKILL.md as this run read it: whatever is done to the skill holds for this text only. */
+type SkillText = { readonly path: string; readonly bytes: Uint8Array };
+type SkillTexts = ReadonlyMap<string, SkillText>;
+
+function textOf(skill: Skill): readonly (readonly [string, SkillText])[] {
+  try {
+    return [[skill.directoryName, { path: expectedPath(skill), bytes: readFileSync(skill.file) }]];
+  } catch {
+    return []; // it went away at this moment, or is nobody's to read
+  }
+}
+
+/** Undefined for a skill that is more than its text: moving it would break what points to its files. */
+function memberOf(skill: Skill, read: SkillText | undefined): Member | undefined {
+  if (!read) return undefined;
+  const { header } = skill;
+  const isBound = [header.platforms, header.environments, header.requiresTools, header.requiresToolsets].some(
+    (list) => list.length > 0,
+  );
+  if (isBound || skill.isFlat || skill.isExternal || skill.name !== skill.directoryName) return undefined;
+  try {
+    if (readdirSync(skill.directory).some((name) => name !== "SKILL.md" && !name.startsWith(".")))
+      return undefined;
+    const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(read.bytes);
+    const body = text.replace(/^\ufeff?---\r?\n[\s\S]*?\r?\n---\r?\n/, "");
+    return { name: skill.name, description: header.description, text, body };
+  } catch {
+    return undefined; // as above
+  }
+}
+
+async function umbrellasOf(
+  members: readonly Member[],
+  skills: readonly Skill[],
+  { calls, onProgress }: SkillsRun,
+  notes: string[],
+): Promise<{ proposals: readonly SkillProposal[]; dropped: readonly UmbrellaDropped[] }> {
+  if (!calls || members.length < 2) return { proposals: [], dropped: [] };
+  const { askForUmbrellas, judgeUmbrellas } = await import("./umbrellas.ts");
+  onProgress?.(`Asking the model about ${members.length} skills.`);
+  const asked = await askForUmbrellas(members, calls);
+  if (asked.ok)
+    return judgeUmbrellas(
+      asked.value,
+      members,
+      new Set(skills.flatMap((each) => [each.name, each.directoryName])),
+    );
+  notes.push(`The model was of no help with the skills: ${asked.error.message}`);
+  return { proposals: [], dropped: [] };
+}
+
+/** A proposal whose skills another one of the same run has taken away is refused by the tool itself. */
+async function decide(
+  { proposal, key, calls }: { proposal: SkillProposal; key: string; calls: readonly ToolCall[] },
+  store: SkillStore,
+  run: SkillsRun,
+  notes: string[],
+): Promise<Outcome> {
+  if (run.mode === "dry-run") return { kind: "proposed" };
+  if (run.mode === "propose" && run.isScheduled && run.known.includes(key))
+    return { kind: "waiting", reason: "was proposed before and not taken up" };
+  if (run.mode === "propose") {
+    const waiting = waitingFor(run.home, calls[0] ?? {});
+    if (waiting !== undefined) return { kind: "waiting", reason: `is staged already, as ${waiting}` };
+  }
+  const ids: string[] = [];
+  for (const call of calls) {
+    const context = { origin: "curator", writeApproval: run.mode === "propose", group: run.group } as const;
+    const answer = await skillManageTool(store, call, { ...context, sessionId: sessionOf(run.group) });
+    const { success, error, pending_id, change_id } = answer as Record<string, unknown>;
+    if (success !== true) {
+      const reason = typeof error === "string" ? error : "The change was refused.";
+      if (ids.length === 0) return { kind: "refused", reason };
+      // What was done before stays done and can be rolled back; a later run finds the members that are left.
+      const into = proposal.into?.name ?? "";
+      notes.push(`'${into}' is done only in part; it stopped at archiving '${String(call.name)}': ${reason}`);
+      return { kind: "applied", ids };
+    }
+    if (typeof pending_id === "string") return { kind: "staged", id: pending_id };
+    if (typeof change_id === "string") ids.push(change_id);
+  }
+  return { kind: "applied", ids };
+}
+
+/** Under which the history of skills keeps what a run did. */
+export function sessionOf(group: string): string {
+  return `curator-${group}`;
+}
+
+type ToolCall = Readonly<Record<string, unknown>>;
+
+/**
+ * An umbrella is staged by itself: its members can only go once it is there. The next run finds them in it word for word and
+ * proposes that.
+ */
+function callsOf(
+  { kind, skills, into }: SkillProposal,
+  mode: CuratorMode,
+  texts: SkillTexts,
+  now: Date,
+): ToolCall[] {
+  const asRead = (names: readonly string[]): Readonly<Record<string, string>> =>
+    Object.fromEntries(
+      names.flatMap((name) => {
+        const read = texts.get(name);
+        return read ? [[read.path, sha256(read.bytes)]] : [];
+      }),
+    );
+  // An umbrella's own step changes its host; one that merely holds a skill must still do so.
+  const host = kind === "archive" && into !== undefined ? [into.name] : [];
+  const leave = skills.map((name) => ({
+    action: "delete",
+    name,
+    expected: asRead([name, ...host]),
+    ...(into === undefined ? { unused_since: isoTime(now) } : { absorbed_into: into.name }),
+  }));
+  if (kind === "archive" || into === undefined) return leave;
+  const expected = asRead([...skills, ...(into.isNew ? [] : [into.name])]);
+  const arrive = { action: into.isNew ? "create" : "edit", name: into.name, content: into.content, expected };
+  return mode === "apply" ? [arrive, ...leave] : [arrive];
+}
+
+function waitingFor(home: string, call: ToolCall): string | undefined {
+  const { records } = readPendingSkills(pendingSkillsDirectory(home));
+  return records.find(({ payload }) => payload.action === call.action && payload.name === call.name)?.id;
+}
+
+/** `back`: skills whose records are of archived ones. */
+async function mark(
+  store: SkillStore,
+  marks: readonly SkillMark[],
+  back: readonly Skill[],
+): Promise<string[]> {
+  if (marks.length + back.length === 0) return [];
+  const changes = marks.map(({ skill, mark: state }): [string, UsageChange] => [
+    skill,
+    (_current, now) => (state === "seed" ? { created_at: now } : { state }),
+  ]);
+  const replaced = back.map((skill): [string, UsageChange] => [skill.directoryName, markReplaced]);
+  const done = await changeUsage(store, new Map([...changes, ...replaced]));
+  return done.ok ? [] : [`The marks were not saved: ${done.error.message}`];
+}
+
+function backUp({ config, clock, home, group }: SkillsRun): { snapshot?: string } | { problem: string } {
+  if (!config.curator.backup.enabled) return {};
+  const { keep } = config.curator.backup;
+  try {
+    const taken = takeSnapshot(home, { reason: `before curator run ${group}`, keep, now: clock.now() });
+    return taken.ok
+      ? { snapshot: taken.value.id }
+      : { problem: `Skills were left alone. ${taken.error.message}` };
+  } catch (cause) {
+    return { problem: `Skills were left alone: ${describeCause(cause)}.` };
+  }
+}

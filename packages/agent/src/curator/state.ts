@@ -1,0 +1,111 @@
+// What the curator remembers between runs: `skills/.curator_state`, in the form the Python original keeps.
+import { mkdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import {
+  describeCause,
+  err,
+  errnoCode,
+  ok,
+  type Result,
+  withFileLockSync,
+  writeFileAtomic,
+} from "@hermes-memory/core/lib";
+
+export type CuratorState = {
+  /** ISO time; null before the first run was put off. */
+  readonly lastRunAt: string | null;
+  readonly lastRunDurationSeconds: number | null;
+  readonly lastRunSummary: string | null;
+  readonly lastReportPath: string | null;
+  readonly isPaused: boolean;
+  readonly runCount: number;
+  /** Hashes of what was proposed before, oldest first: a scheduled run does not ask twice. */
+  readonly proposed: readonly string[];
+};
+
+export type StateProblem = { readonly kind: "io" | "locked"; readonly message: string };
+
+const MOST_PROPOSED = 500;
+const LOCK_WAIT_MS = 5000;
+
+export function statePath(home: string): string {
+  return join(home, "skills", ".curator_state");
+}
+
+/** A missing file is a curator that never ran. One that cannot be understood counts as the same; its pause does not. */
+export function readState(home: string): Result<CuratorState, StateProblem> {
+  const fields = readFields(home);
+  return fields.ok ? ok(toState(fields.value)) : fields;
+}
+
+/** Reads, changes and writes under a lock. Fields of other programs stay. */
+export function changeState(
+  home: string,
+  change: (state: CuratorState) => Partial<CuratorState>,
+): Result<CuratorState, StateProblem> {
+  const path = statePath(home);
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    const changed = withFileLockSync(`${path}.lock`, { timeoutMs: LOCK_WAIT_MS }, () => {
+      const fields = readFields(home);
+      if (!fields.ok) return fields;
+      const state = toState(fields.value);
+      const next = { ...state, ...change(state) };
+      writeFileAtomic(path, `${JSON.stringify({ ...fields.value, ...toFields(next) }, null, 2)}\n`);
+      return ok(next);
+    });
+    if (changed.ok) return changed.value;
+    return err({ kind: "locked", message: `Another process kept ${path}.lock. Try again.` });
+  } catch (cause) {
+    return err({ kind: "io", message: `Cannot write ${path}: ${describeCause(cause)}.` });
+  }
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function readFields(home: string): Result<Fields, StateProblem> {
+  const path = statePath(home);
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (cause) {
+    if (errnoCode(cause) === "ENOENT") return ok({});
+    return err({ kind: "io", message: `Cannot read ${path}: ${describeCause(cause)}.` });
+  }
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return ok(value as Fields);
+  } catch {
+    // Damaged: told below.
+  }
+  // Somebody may have paused the curator in there, so a damaged file is not "never ran, go ahead".
+  return err({ kind: "io", message: `${path} is damaged. Mend the JSON, or delete the file.` });
+}
+
+function toState(fields: Fields): CuratorState {
+  const text = (name: string): string | null => (typeof fields[name] === "string" ? fields[name] : null);
+  const number = (name: string): number | null =>
+    typeof fields[name] === "number" && Number.isFinite(fields[name]) ? fields[name] : null;
+  const proposed: readonly unknown[] = Array.isArray(fields.proposed) ? fields.proposed : [];
+  return {
+    lastRunAt: text("last_run_at"),
+    lastRunDurationSeconds: number("last_run_duration_seconds"),
+    lastRunSummary: text("last_run_summary"),
+    lastReportPath: text("last_report_path"),
+    isPaused: fields.paused === true,
+    runCount: number("run_count") ?? 0,
+    proposed: proposed.filter((each): each is string => typeof each === "string"),
+  };
+}
+
+function toFields(state: CuratorState): Fields {
+  return {
+    last_run_at: state.lastRunAt,
+    last_run_duration_seconds: state.lastRunDurationSeconds,
+    last_run_summary: state.lastRunSummary,
+    last_report_path: state.lastReportPath,
+    paused: state.isPaused,
+    run_count: state.runCount,
+    proposed: state.proposed.slice(-MOST_PROPOSED),
+  };
+}

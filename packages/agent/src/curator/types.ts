@@ -1,0 +1,62 @@
+// What the curator sees, proposes and reports.
+import type { MemoryCuration, MemoryTarget } from "@hermes-memory/core/curated";
+
+/** `propose` stages what would change memory or move a skill; `apply` does it. */
+export type CuratorMode = "dry-run" | "propose" | "apply";
+export type CuratorScope = "memory" | "skills" | "all";
+
+/** One target as it is now. */
+export type TargetView = {
+  readonly target: MemoryTarget;
+  readonly entries: readonly string[];
+  /** Entries that are in the file more than once, letter for letter. */
+  readonly copies: readonly string[];
+  readonly used: number;
+  readonly limit: number;
+  readonly isPinned: (entry: string) => boolean;
+  /** Too new to be touched in this run. */
+  readonly isSpared: (entry: string) => boolean;
+  readonly knownSince: (entry: string) => Date | undefined;
+};
+
+/** A change of memory that would lose nothing, as far as that can be checked. */
+export type MemoryProposal = {
+  readonly layer: "memory";
+  readonly kind: "identical" | "duplicate" | "contained" | "near-duplicate" | "stale" | "merge" | "outdated";
+  /** Who thought of it: the fixed rules, or the model within the checks. */
+  readonly by: "rules" | "model";
+  readonly target: MemoryTarget;
+  readonly curation: MemoryCuration;
+  readonly reason: string;
+};
+
+export type SkillProposal = {
+  readonly layer: "skills";
+  readonly kind: "archive" | "umbrella";
+  readonly by: "rules" | "model";
+  /** Directory names of the skills that leave the list. */
+  readonly skills: readonly string[];
+  /** The skill that takes them in, and how it reads then. */
+  readonly into?: { readonly name: string; readonly isNew: boolean; readonly content: string };
+  readonly reason: string;
+};
+
+export type Proposal = MemoryProposal | SkillProposal;
+
+/** Something to look at that the curator does not change by itself. */
+export type Finding = {
+  readonly kind: "overlap" | "contradiction" | "stale" | "oversize" | "nearly-full";
+  readonly target: MemoryTarget;
+  readonly entries: readonly string[];
+  readonly reason: string;
+  readonly by: "rules" | "model";
+};
+
+export type Outcome =
+  | { readonly kind: "proposed" }
+  | { readonly kind: "staged"; readonly id: string }
+  | { readonly kind: "waiting"; readonly reason: string }
+  | { readonly kind: "applied"; readonly ids: readonly string[] }
+  | { readonly kind: "refused"; readonly reason: string };
+
+export type Decided = { readonly proposal: Proposal; readonly outcome: Outcome };

@@ -1,0 +1,116 @@
+// Keeps an eye on one answer of a server while it arrives: how much it has said, and whether it has said that this was all.
+import { groupThousands } from "@hermes-memory/core/lib";
+
+/** Bytes of an error's body that are read: far more than the sentence in it, far less than an endless one. */
+const ERROR_BYTES = 256 * 1024;
+/** Beside the text of an event: names, ids, usage. */
+const EVENT_BYTES = 1024 * 1024;
+/** Of the whole answer, for each character of the reply: a server may wrap every token in an event of a few hundred bytes. */
+const STREAM_BYTES_PER_CHAR = 64;
+/** ... beside that: signs of life while the model thinks. */
+const STREAM_BYTES = 8 * 1024 * 1024;
+/** Tool calls in one reply. */
+const MOST_CALLS = 1_000;
+/** A character in JSON can be six bytes (`\\u00e9`), and the last event of some wires says everything once more. */
+const BYTES_PER_CHAR = 8;
+const DONE = /^data: ?\[DONE\]$/;
+const DONE_CHARS = 12;
+const NEWLINE = 0x0a;
+const CARRIAGE_RETURN = 0x0d;
+
+/** What a part of a stream adds to its reply. */
+export type Weight = { readonly chars: number; readonly calls: number };
+
+export class ReplyWatch {
+  /** Of the reply: text, reasoning, names, ids and arguments of calls together, in UTF-16 units. */
+  readonly maxChars: number;
+  #chars = 0;
+  #calls = 0;
+  #passed: string | undefined;
+  #hasDone = false;
+
+  constructor(maxChars: number) {
+    this.maxChars = maxChars;
+  }
+
+  /** The limit that was passed, for a sentence: `50,000 characters`. */
+  get passed(): string | undefined {
+    return this.#passed;
+  }
+
+  /** The server closed the stream with `[DONE]`, as chat servers do at the end of a reply. */
+  get hasDone(): boolean {
+    return this.#hasDone;
+  }
+
+  /** False when a limit is passed with these. */
+  take({ chars, calls }: Weight): boolean {
+    this.#chars += chars;
+    this.#calls += calls;
+    if (this.#calls > MOST_CALLS) this.#passed ??= `${groupThousands(MOST_CALLS)} tool calls`;
+    if (this.#chars > this.maxChars) this.#passed ??= this.#charLimit();
+    return this.#passed === undefined;
+  }
+
+  #charLimit(): string {
+    return `${groupThousands(this.maxChars)} characters`;
+  }
+
+  /** The same answer, watched while it is read. */
+  over(response: Response): Response {
+    if (response.body === null) return response;
+    const { ok, status, statusText, headers } = response;
+    const body = response.body.pipeThrough(ok ? this.#events() : firstBytes(ERROR_BYTES));
+    return new Response(body, { status, statusText, headers });
+  }
+
+  /** Looks at each byte once: how long the event is that it belongs to, and for the line that ends the stream, where it does end. */
+  #events(): TransformStream<Uint8Array, Uint8Array> {
+    const maxEventBytes = EVENT_BYTES + this.maxChars * BYTES_PER_CHAR;
+    const maxBytes = STREAM_BYTES + this.maxChars * STREAM_BYTES_PER_CHAR;
+    let bytes = 0;
+    let eventBytes = 0;
+    let lineBytes = 0;
+    let line = "";
+    const isDone = (): boolean => lineBytes <= DONE_CHARS && DONE.test(line);
+    const endLine = (): void => {
+      if (lineBytes === 0) eventBytes = 0;
+      else this.#hasDone ||= isDone();
+      lineBytes = 0;
+      line = "";
+    };
+    return new TransformStream({
+      transform: (chunk, controller) => {
+        for (const byte of chunk) {
+          eventBytes += 1;
+          if (byte === NEWLINE) endLine();
+          else if (byte !== CARRIAGE_RETURN) {
+            lineBytes += 1;
+            if (lineBytes <= DONE_CHARS) line += String.fromCharCode(byte);
+          }
+        }
+        bytes += chunk.length;
+        if (eventBytes > maxEventBytes) this.#passed ??= this.#charLimit();
+        else if (bytes > maxBytes) this.#passed ??= `${groupThousands(maxBytes)} bytes, most of them no text`;
+        if (this.#passed !== undefined) throw new Error("The reply is longer than is taken.");
+        controller.enqueue(chunk);
+        // Some servers keep the connection open behind it.
+        this.#hasDone ||= isDone();
+        if (this.#hasDone) controller.terminate();
+      },
+      flush: endLine,
+    });
+  }
+}
+
+/** Ends politely behind them, so that what is there can be read. */
+function firstBytes(most: number): TransformStream<Uint8Array, Uint8Array> {
+  let left = most;
+  return new TransformStream({
+    transform(chunk, controller) {
+      controller.enqueue(chunk.subarray(0, left));
+      left -= chunk.length;
+      if (left <= 0) controller.terminate();
+    },
+  });
+}

@@ -1,0 +1,254 @@
+// One request to a model of the AI SDK: sent, watched while it streams, and put together. No retries, no tools run, nothing left
+// open behind it.
+import type {
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  LanguageModelV4StreamPart,
+} from "@ai-sdk/provider";
+import { describeCause, err, ok, type Result } from "@hermes-memory/core/lib";
+import type { Logger } from "@hermes-memory/core/lib/logger";
+import type { FinishReason, ModelDelta, ModelFailure, ModelReply, ModelRequest } from "../chat.ts";
+import { Collector } from "./collect.ts";
+import {
+  blockedFailure,
+  classifyFailure,
+  cutFailure,
+  type FailurePlace,
+  isEarlyEnd,
+  stalledFailure,
+  tooLongFailure,
+} from "./failures.ts";
+import { asRecord, textOf } from "./raw-chunks.ts";
+import type { ReplyWatch } from "./reply-watch.ts";
+import { toAssistantMessage, toSdkPrompt } from "./sdk-messages.ts";
+import { usageOf } from "./sdk-usage.ts";
+import type { WireTraits } from "./wire.ts";
+
+export type StreamDeps = {
+  readonly model: LanguageModelV4;
+  readonly wire: WireTraits;
+  readonly place: FailurePlace;
+  readonly providerOptions: LanguageModelV4CallOptions["providerOptions"];
+  /** Of this request. */
+  readonly watch: ReplyWatch;
+  readonly log: Logger | undefined;
+};
+
+/** A server that has said everything may still take a moment to hang up. */
+const GOODBYE_MS = 250;
+
+/** Where the caller sets none; no model writes as much. */
+const REPLY_CHARS = 8_000_000;
+
+export function replyLimit({ maxReplyChars }: ModelRequest): number {
+  return maxReplyChars ?? REPLY_CHARS;
+}
+
+/** Rejects only with the reason of the request's signal. */
+export async function streamReply(
+  request: ModelRequest,
+  deps: StreamDeps,
+): Promise<Result<ModelReply, ModelFailure>> {
+  const { signal: outer, staleAfterMs } = request;
+  outer?.throwIfAborted();
+  const alarm = new Alarm(staleAfterMs);
+  const signal = outer === undefined ? alarm.signal : AbortSignal.any([outer, alarm.signal]);
+  const stopped = Promise.withResolvers<never>();
+  // Settles in time whether or not the model minds the signal.
+  const stop = (): void => stopped.reject(signal.reason);
+  signal.addEventListener("abort", stop, { once: true });
+  const collector = new Collector(deps.wire);
+  const call = readStream(request, { ...deps, collector, alarm, signal });
+  try {
+    return await Promise.race([call, stopped.promise]);
+  } catch (cause) {
+    outer?.throwIfAborted();
+    if (alarm.isStale) return err(stalledFailure(staleAfterMs ?? 0, collector.text, deps.place));
+    return err(failureOf(cause, { ...deps, collector }));
+  } finally {
+    signal.removeEventListener("abort", stop);
+    alarm.end();
+  }
+}
+
+type Reading = StreamDeps & {
+  readonly collector: Collector;
+  readonly alarm: Alarm;
+  readonly signal: AbortSignal;
+};
+
+async function readStream(
+  request: ModelRequest,
+  reading: Reading,
+): Promise<Result<ModelReply, ModelFailure>> {
+  const { model, collector, alarm, watch, signal, log } = reading;
+  const { stream } = await model.doStream(callOptions(request, reading));
+  const reader = stream.getReader();
+  const cancel = (): void => void reader.cancel(signal.reason).catch(() => undefined);
+  signal.addEventListener("abort", cancel, { once: true });
+  if (signal.aborted) cancel(); // while the answer was on its way, and nobody waits for it any more
+  let endedEarly = false;
+  try {
+    for (;;) {
+      const { done, value: part } = await within(reader.read(), collector.finish && GOODBYE_MS);
+      signal.throwIfAborted();
+      if (done) break;
+      alarm.touch();
+      if (part.type === "error") {
+        endedEarly = isEarlyEnd(part.error);
+        if (!endedEarly) return err(failureOf(part.error, reading));
+      }
+      if (!watch.take(collector.weightOf(part))) return err(failureOf(undefined, reading));
+      if (part.type === "stream-start") warn(part, log);
+      for (const delta of collector.add(part)) tell(request.onDelta, delta, log);
+    }
+    return replyOf(reading, endedEarly || collector.finish?.finishReason.unified === "interrupted");
+  } finally {
+    signal.removeEventListener("abort", cancel);
+    cancel();
+  }
+}
+
+function failureOf(
+  cause: unknown,
+  { collector, watch, place }: Pick<Reading, "collector" | "watch" | "place">,
+): ModelFailure {
+  const { text } = collector;
+  const { passed } = watch;
+  return passed !== undefined ? tooLongFailure(passed, text, place) : classifyFailure(cause, text, place);
+}
+
+function callOptions(
+  request: ModelRequest,
+  { wire, signal, providerOptions }: Reading,
+): LanguageModelV4CallOptions {
+  const { messages, tools = [], toolChoice, maxOutputTokens, temperature } = request;
+  return {
+    prompt: toSdkPrompt(messages, wire),
+    ...(tools.length === 0
+      ? {}
+      : {
+          tools: tools.map(({ name, description, parameters }) => {
+            return { type: "function", name, description, inputSchema: parameters };
+          }),
+          ...(toolChoice === "none" ? { toolChoice: { type: "none" } } : {}),
+        }),
+    ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(providerOptions === undefined ? {} : { providerOptions }),
+    // See raw-chunks.ts for what they are read for.
+    includeRawChunks: wire.apiMode === "chat_completions" || wire.apiMode === "google",
+    abortSignal: signal,
+  };
+}
+
+/** `endedEarly`: without a reason for the end. One SDK calls that an error, the others an interruption. */
+function replyOf(
+  { collector, watch, wire, place }: Reading,
+  endedEarly: boolean,
+): Result<ModelReply, ModelFailure> {
+  const { finish, text } = collector;
+  const message = toAssistantMessage(collector.reply(), wire);
+  const hasCalls = message.tool_calls !== undefined;
+  // Some chat servers give no reason for the end of a reply. Behind a `[DONE]` that is their way of ending it.
+  const isWhole = wire.apiMode === "chat_completions" && watch.hasDone && (text.trim() !== "" || hasCalls);
+  if (finish === undefined || (endedEarly && !isWhole)) return err(cutFailure(text, place));
+  const blocked = promptBlock(finish);
+  if (blocked !== undefined && text === "") return err(blockedFailure(blocked, place));
+  const finishReason = endedEarly ? "stop" : REASONS[finish.finishReason.unified];
+  return ok({
+    message,
+    // Some servers say `stop` behind a call.
+    finishReason: hasCalls && ["stop", "other"].includes(finishReason) ? "tool_calls" : finishReason,
+    usage: usageOf(finish.usage, wire.apiMode),
+    model: collector.model,
+  });
+}
+
+/** Google refuses a request with status 200 and the reason in place of a reply. A reply that it stops has another field for that. */
+function promptBlock({ providerMetadata }: FinishPart): string | undefined {
+  const { blockReason } = asRecord(asRecord(providerMetadata?.google).promptFeedback);
+  return textOf(blockReason);
+}
+
+type FinishPart = Extract<LanguageModelV4StreamPart, { type: "finish" }>;
+type Unified = FinishPart["finishReason"]["unified"];
+
+const REASONS: Readonly<Record<Unified, FinishReason>> = {
+  stop: "stop",
+  length: "length",
+  "tool-calls": "tool_calls",
+  "content-filter": "content_filter",
+  error: "error",
+  interrupted: "other",
+  other: "other",
+};
+
+function tell(listener: ModelRequest["onDelta"], delta: ModelDelta, log: Logger | undefined): void {
+  try {
+    listener?.(delta);
+  } catch (cause) {
+    log?.error("A listener of a model's stream failed.", { cause: describeCause(cause) });
+  }
+}
+
+function warn(
+  { warnings }: Extract<LanguageModelV4StreamPart, { type: "stream-start" }>,
+  log: Logger | undefined,
+): void {
+  for (const warning of warnings) {
+    const about = "feature" in warning ? warning.feature : "setting" in warning ? warning.setting : "";
+    const details = "message" in warning ? warning.message : (warning.details ?? "");
+    log?.warn(`AI SDK, ${warning.type}: ${[about, details].filter((text) => text !== "").join(": ")}`);
+  }
+}
+
+const ENDED = { done: true, value: undefined } as const;
+
+/** Without a time, however long it takes. */
+async function within<T>(read: Promise<T>, limitMs: number | undefined): Promise<T | typeof ENDED> {
+  if (limitMs === undefined) return read;
+  const late = Promise.withResolvers<typeof ENDED>();
+  const timer = setTimeout(() => late.resolve(ENDED), limitMs);
+  try {
+    // What comes after the end of the reply cannot change it.
+    return await Promise.race([read.catch(() => ENDED), late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Aborts when nothing was heard for too long, and when the call is over. */
+class Alarm {
+  readonly #controller = new AbortController();
+  readonly #limitMs: number | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #isStale = false;
+
+  constructor(limitMs: number | undefined) {
+    this.#limitMs = limitMs;
+    this.touch();
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  get isStale(): boolean {
+    return this.#isStale;
+  }
+
+  touch(): void {
+    clearTimeout(this.#timer);
+    if (this.#limitMs === undefined || this.#controller.signal.aborted) return;
+    this.#timer = setTimeout(() => {
+      this.#isStale = true;
+      this.#controller.abort();
+    }, this.#limitMs);
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+    this.#controller.abort(); // an HTTP request that is still under way ends here
+  }
+}

@@ -1,0 +1,208 @@
+// How a server's own token counts compare with our estimates, per model and base URL. Estimates times `factor` are what this
+// server is expected to count. The factor survives a restart in `token_calibration.json`, a cache: a damaged file costs what was
+// learnt, never a turn.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { updateTextFile } from "@hermes-memory/core/config";
+import { isRecord, ok } from "@hermes-memory/core/lib";
+import { safeAddress } from "./context-window/base-url.ts";
+import type { CacheKey } from "./context-window/cache.ts";
+import { isPlausibleWindow } from "./context-window/fields.ts";
+import { withoutProvider } from "./context-window/model-name.ts";
+
+/** What is known about one model at one address. */
+export type Calibration = {
+  /** Server's tokens per estimated token, smoothed; 1 to 4. */
+  readonly factor: number;
+  /** Counts that went into it; 0: nothing is known. */
+  readonly samples: number;
+};
+
+export const UNCALIBRATED: Calibration = Object.freeze({ factor: 1, samples: 0 });
+
+const LEAST_FACTOR = 1;
+const MOST_FACTOR = 4;
+/** A count above the factor is followed faster than one below: too low an estimate costs a refused request. */
+const RISE = 0.7;
+const FALL = 0.3;
+/** Without a count, each refused request raises the factor by this much. */
+const BLIND_STEP = 1.5;
+/** A handful of words says more about the server's frame than about its tokens. */
+const LEAST_ESTIMATE = 100;
+
+/** After a reply: the server counted `counted` tokens (cached ones included) for what we estimated at `estimated`. */
+export function afterCount(state: Calibration, estimated: number, counted: number): Calibration {
+  if (!(estimated >= LEAST_ESTIMATE && counted > 0 && Number.isFinite(counted / estimated))) return state;
+  const ratio = clamp(counted / estimated);
+  const weight = state.samples === 0 ? 1 : ratio > state.factor ? RISE : FALL;
+  return { factor: clamp(state.factor + weight * (ratio - state.factor)), samples: state.samples + 1 };
+}
+
+/** After a refused request the estimate was too low by at least this much, so the factor is not smoothed, and never falls. */
+export function afterOverflow(
+  state: Calibration,
+  estimated: number,
+  counted: number | undefined,
+): Calibration {
+  const isCounted = counted !== undefined && counted > 0 && estimated > 0;
+  const least = isCounted ? counted / estimated : state.factor * BLIND_STEP;
+  return { factor: clamp(Math.max(state.factor, least)), samples: state.samples + 1 };
+}
+
+function clamp(factor: number): number {
+  return Math.min(MOST_FACTOR, Math.max(LEAST_FACTOR, factor));
+}
+
+/** A window below the known one that a server stated in an error. */
+export type StatedWindow = {
+  readonly tokens: number;
+  /** The session in which it was stated. */
+  readonly sessionId: string;
+};
+
+const FILE = "token_calibration.json";
+/** Models at addresses; the ones not used for longest leave first. */
+const MOST_ENTRIES = 200;
+/** Smaller changes are not worth a write. */
+const WORTH_WRITING = 0.05;
+
+/** The calibration of one model at one address, kept in a home. */
+export class TokenCalibration {
+  readonly #path: string | undefined;
+  readonly #name: string;
+  #state: Calibration;
+  #written: number;
+
+  private constructor(path: string | undefined, name: string, state: Calibration) {
+    this.#path = path;
+    this.#name = name;
+    this.#state = state;
+    this.#written = state.samples === 0 ? 0 : state.factor;
+  }
+
+  /** Without a home nothing is read or kept. */
+  static open(home: string | undefined, key: CacheKey): TokenCalibration {
+    const path = home === undefined ? undefined : calibrationPath(home);
+    const name = entryName(key);
+    return new TokenCalibration(path, name, calibrationIn(entriesAt(path)[name]));
+  }
+
+  /** At least 1. */
+  get factor(): number {
+    return this.#state.factor;
+  }
+
+  /** Whether this server has ever counted anything for us. */
+  get isKnown(): boolean {
+    return this.#state.samples > 0;
+  }
+
+  /** What the server is expected to count for so many estimated tokens. */
+  tokens(estimated: number): number {
+    return Math.ceil(estimated * this.factor);
+  }
+
+  observe(estimated: number, counted: number): void {
+    this.#become(afterCount(this.#state, estimated, counted));
+  }
+
+  /** `counted`: the number in the error, where it states one. */
+  observeOverflow(estimated: number, counted: number | undefined): void {
+    this.#become(afterOverflow(this.#state, estimated, counted));
+  }
+
+  /** True when another session has been told the same before. Notes it otherwise. */
+  isStatedTwice({ tokens, sessionId }: StatedWindow): boolean {
+    const stated = statedIn(entriesAt(this.#path)[this.#name]);
+    if (stated?.tokens === tokens && stated.sessionId !== sessionId) return true;
+    this.#write({ stated_window: { tokens, session_id: sessionId } });
+    return false;
+  }
+
+  #become(next: Calibration): void {
+    if (next === this.#state) return;
+    this.#state = next;
+    if (Math.abs(next.factor - this.#written) < WORTH_WRITING * next.factor) return;
+    this.#written = next.factor;
+    this.#write({});
+  }
+
+  /** Other entries, and what another process wrote into this one, stay. */
+  #write(more: Readonly<Record<string, unknown>>): void {
+    if (this.#path === undefined) return;
+    const { factor, samples } = this.#state;
+    const updated_at = new Date().toISOString();
+    try {
+      updateTextFile<undefined, undefined>(this.#path, {
+        unreadable: () => undefined,
+        modes: { mode: 0o600 },
+        change: (text) => {
+          const { [this.#name]: old, ...others } = parsed(text);
+          const known = samples === 0 ? {} : { factor: rounded(factor), samples };
+          const entry = { ...(isRecord(old) ? old : {}), ...known, ...more, updated_at };
+          const models = { ...newest(others, MOST_ENTRIES - 1), [this.#name]: entry };
+          return ok({ text: `${JSON.stringify({ models }, null, 2)}\n`, outcome: undefined });
+        },
+      });
+    } catch {
+      // Only a cache: what cannot be kept is learnt again.
+    }
+  }
+}
+
+export function calibrationPath(home: string): string {
+  return join(home, FILE);
+}
+
+/** Without a key or a password that an address may carry. */
+function entryName({ model, provider, baseUrl }: CacheKey): string {
+  const address = safeAddress(baseUrl);
+  return `${withoutProvider(model.trim())}@${address === "" ? provider.toLowerCase() : address}`;
+}
+
+type Entries = Readonly<Record<string, unknown>>;
+
+function entriesAt(path: string | undefined): Entries {
+  if (path === undefined) return {};
+  try {
+    return parsed(readFileSync(path, "utf8"));
+  } catch {
+    return {}; // not there, or not readable: it is learnt again
+  }
+}
+
+/** Nothing for a file that is no JSON of ours; the next write makes it anew. */
+function parsed(text: string | undefined): Entries {
+  try {
+    const value: unknown = JSON.parse(text ?? "{}");
+    return isRecord(value) && isRecord(value.models) ? value.models : {};
+  } catch {
+    return {};
+  }
+}
+
+function calibrationIn(entry: unknown): Calibration {
+  const { factor, samples } = isRecord(entry) ? entry : {};
+  if (typeof factor !== "number" || !Number.isFinite(factor)) return UNCALIBRATED;
+  const count = typeof samples === "number" && Number.isSafeInteger(samples) && samples > 0 ? samples : 1;
+  return { factor: clamp(factor), samples: count };
+}
+
+function statedIn(entry: unknown): StatedWindow | undefined {
+  const stated = isRecord(entry) && isRecord(entry.stated_window) ? entry.stated_window : {};
+  const { tokens, session_id: sessionId } = stated;
+  return isPlausibleWindow(tokens) && typeof sessionId === "string" ? { tokens, sessionId } : undefined;
+}
+
+function newest(entries: Entries, count: number): Entries {
+  const list = Object.entries(entries).filter(([, entry]) => isRecord(entry));
+  if (list.length <= count) return Object.fromEntries(list);
+  const time = (entry: unknown): string =>
+    isRecord(entry) && typeof entry.updated_at === "string" ? entry.updated_at : "";
+  const ordered = list.toSorted(([, a], [, b]) => (time(a) < time(b) ? 1 : time(a) > time(b) ? -1 : 0));
+  return Object.fromEntries(ordered.slice(0, count));
+}
+
+function rounded(factor: number): number {
+  return Math.round(factor * 1000) / 1000;
+}

@@ -1,0 +1,80 @@
+// `context_length_cache.yaml`: windows that servers told or stated in an error, shared with the Python edition. A cache: a
+// file that cannot be read is as good as none, but it is not written over either.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { updateTextFile } from "@hermes-memory/core/config";
+import { err, ok, type Result } from "@hermes-memory/core/lib";
+import { asRecord, isPlausibleWindow } from "./fields.ts";
+import { withoutProvider } from "./model-name.ts";
+
+export type CacheKey = { readonly model: string; readonly provider: string; readonly baseUrl: string };
+
+const SECTION = "context_lengths";
+
+export function windowCachePath(home: string): string {
+  return join(home, "context_length_cache.yaml");
+}
+
+export async function cachedWindow(home: string, key: CacheKey): Promise<number | undefined> {
+  if (!isCacheable(key)) return undefined;
+  const { parse } = await import("yaml");
+  try {
+    const entries = asRecord(asRecord(parse(readFileSync(windowCachePath(home), "utf8")))[SECTION]);
+    const written = `${key.model}@${key.baseUrl}`; // by another program, as it was given the address
+    const found = [entryName(key), written, `${entryName(key)}/`].find((name) =>
+      Object.hasOwn(entries, name),
+    );
+    const tokens = found === undefined ? undefined : entries[found];
+    return isPlausibleWindow(tokens) && !isStale(key, tokens) ? tokens : undefined;
+  } catch {
+    return undefined; // not there, or not readable: it will be asked again
+  }
+}
+
+/** Keeps a window that a server has confirmed. The error says why it could not be kept; a disk that fails throws. */
+export async function rememberWindow(
+  home: string,
+  key: CacheKey,
+  tokens: number,
+): Promise<Result<{ readonly changed: boolean }, string>> {
+  if (!isCacheable(key) || !isPlausibleWindow(tokens)) return ok({ changed: false });
+  const { parseDocument, isMap } = await import("yaml");
+  const path = windowCachePath(home);
+  return updateTextFile<{ readonly changed: boolean }, string>(path, {
+    unreadable: ({ reason }) => `Cannot read ${path}: ${reason}.`,
+    change: (text) => {
+      const document = parseDocument(text ?? "", { logLevel: "error" });
+      const section = document.get(SECTION, true);
+      const isUsable = document.contents === null || isMap(document.contents);
+      if (document.errors.length > 0 || !isUsable || (section !== undefined && !isMap(section)))
+        return err(`${path} is damaged and was left as it is. Delete it; it will be made again.`);
+      const name = entryName(key);
+      if (document.getIn([SECTION, name]) === tokens)
+        return ok({ text: text ?? "", outcome: { changed: false } });
+      document.setIn([SECTION, name], tokens);
+      return ok({ text: document.toString({ lineWidth: 0 }), outcome: { changed: true } });
+    },
+  });
+}
+
+/** What a server tells depends on which server it is. LM Studio's changes with every load, Nous serves by its own lists. */
+function isCacheable({ model, provider, baseUrl }: CacheKey): boolean {
+  const isExempt = ["lmstudio", "lm-studio", "nous"].includes(provider.toLowerCase());
+  return model !== "" && (baseUrl !== "" || provider !== "") && !isExempt && !/nousresearch/i.test(baseUrl);
+}
+
+/** Windows that older versions are known to have written down wrongly. */
+function isStale({ model, provider, baseUrl }: CacheKey, tokens: number): boolean {
+  const name = model.toLowerCase();
+  const isCodex = provider.toLowerCase() === "openai-codex" || /\/codex\b/i.test(baseUrl);
+  if (isCodex) return tokens >= 400_000;
+  if (name.includes("kimi")) return tokens <= 32_768;
+  if (name.includes("minimax-m3")) return tokens <= 204_800;
+  return name.includes("grok-4.3") && tokens <= 256_000;
+}
+
+/** A vendor at its usual place has no address in config; its name stands for it. */
+function entryName({ model, provider, baseUrl }: CacheKey): string {
+  const address = baseUrl.trim().replace(/\/+$/, "");
+  return `${withoutProvider(model.trim())}@${address === "" ? provider.toLowerCase() : address}`;
+}

@@ -1,0 +1,136 @@
+// How many tokens a model takes. What the user says counts first. A server on this machine is always asked, because it may
+// serve less than the model could and cut a request without a word; one elsewhere only where the user allows it.
+import type { CustomProvider, HermesConfig } from "@hermes-memory/core/config";
+import { askServer } from "./ask-server.ts";
+import { isLoopback, parseBaseUrl } from "./base-url.ts";
+import { cachedWindow, rememberWindow } from "./cache.ts";
+import { windowFromCatalogue } from "./catalogue.ts";
+import { withoutProvider } from "./model-name.ts";
+import type { ServerKind } from "./server-answers.ts";
+import { DEFAULT_WINDOW, windowFromTable } from "./table.ts";
+
+export type WindowQuestion = {
+  readonly model: string;
+  readonly provider?: string;
+  readonly baseUrl?: string;
+  readonly apiKey?: string;
+};
+
+export type WindowSource =
+  | "config"
+  | "custom_provider"
+  | "server"
+  | "cache"
+  | "table"
+  | "catalogue"
+  | "default";
+
+export type ContextWindow = {
+  readonly tokens: number;
+  readonly source: WindowSource;
+  /** Of source `server`. */
+  readonly server?: ServerKind;
+  /** The server has not loaded the model yet and may serve less: ask again after the first reply. */
+  readonly isProvisional: boolean;
+};
+
+export type WindowOptions = {
+  /** Where the cache is; without a home there is none. */
+  readonly home?: string;
+  readonly config?: Pick<HermesConfig, "model" | "models">;
+  readonly loopbackTimeoutMs?: number;
+  readonly remoteTimeoutMs?: number;
+  readonly fetch?: typeof fetch;
+  readonly signal?: AbortSignal;
+};
+
+/** A server that takes longer than this to say what it serves would hold up every start. */
+const LOOPBACK_TIMEOUT_MS = 2_000;
+const REMOTE_TIMEOUT_MS = 5_000;
+
+/** Rejects only when the signal is aborted. */
+export async function resolveContextWindow(
+  question: WindowQuestion,
+  options: WindowOptions = {},
+): Promise<ContextWindow> {
+  const { provider = "", baseUrl = "" } = question;
+  const model = withoutProvider(question.model.trim());
+  const configured = windowFromConfig({ ...question, model }, options.config);
+  if (configured) return configured;
+
+  const base = parseBaseUrl(baseUrl);
+  const isHere = base !== undefined && isLoopback(base);
+  const key = { model, provider, baseUrl: baseUrl.trim() };
+  const known = async (): Promise<ContextWindow | undefined> => {
+    const tokens = options.home === undefined ? undefined : await cachedWindow(options.home, key);
+    return tokens === undefined ? undefined : found(tokens, "cache");
+  };
+  const asked = async (): Promise<Asked | undefined> => {
+    if (base === undefined || model === "") return undefined;
+    const timeoutMs = isHere
+      ? (options.loopbackTimeoutMs ?? LOOPBACK_TIMEOUT_MS)
+      : (options.remoteTimeoutMs ?? REMOTE_TIMEOUT_MS);
+    const apiKey = question.apiKey ?? "";
+    const { fetch: send = fetch, signal } = options;
+    const answer = await askServer({ model, provider, base, apiKey, timeoutMs, fetch: send, signal });
+    if (answer === undefined) return undefined;
+    const { isLoaded, ...window } = answer;
+    return { window: { ...window, source: "server" }, isLoaded };
+  };
+
+  // A cache knows what was, and a server on this machine costs nothing to ask.
+  if (isHere) return lower(await asked(), await known()) ?? looked(model, provider);
+  const cached = await known();
+  if (cached) return cached;
+  const told = options.config?.model.probeRemote ? (await asked())?.window : undefined;
+  // Only a cache: a window that cannot be kept is asked for again.
+  if (told && !told.isProvisional && options.home !== undefined)
+    await rememberWindow(options.home, key, told.tokens).catch(() => undefined);
+  return told ?? looked(model, provider);
+}
+
+type Asked = { readonly window: ContextWindow; readonly isLoaded: boolean };
+
+/**
+ * Of a server on this machine. The cache has what it stated in an error, and a list of models may well promise more than is served:
+ * the lower one counts, unless the server says what the model is loaded with now.
+ */
+function lower(told: Asked | undefined, kept: ContextWindow | undefined): ContextWindow | undefined {
+  if (told === undefined || kept === undefined) return told?.window ?? kept;
+  if (told.isLoaded || told.window.tokens <= kept.tokens) return told.window;
+  return { ...kept, isProvisional: told.window.isProvisional };
+}
+
+/** What the file says: for the model it names, or in the entry of a server of the user's own. */
+function windowFromConfig(
+  { model, provider = "", baseUrl = "" }: WindowQuestion,
+  config: WindowOptions["config"],
+): ContextWindow | undefined {
+  if (config === undefined) return undefined;
+  const { contextLength, default: main } = config.model;
+  // A window that was given for one model says nothing about another.
+  const isMain = main === "" || withoutProvider(main) === model;
+  if (contextLength !== undefined && isMain) return found(contextLength, "config");
+  const own = config.models.customProviders.find((entry) => isMeant(entry, provider, baseUrl));
+  const models = own?.models ?? {};
+  const tokens = Object.hasOwn(models, model) ? models[model]?.contextLength : undefined;
+  return tokens === undefined ? undefined : found(tokens, "custom_provider");
+}
+
+function isMeant(entry: CustomProvider, provider: string, baseUrl: string): boolean {
+  const address = (text: string): string => text.trim().replace(/\/+$/, "").toLowerCase();
+  if (address(baseUrl) !== "") return address(entry.baseUrl) === address(baseUrl);
+  const name = provider.replace(/^custom:/, "").toLowerCase();
+  return name !== "" && entry.name.toLowerCase() === name;
+}
+
+async function looked(model: string, provider: string): Promise<ContextWindow> {
+  const listed = windowFromTable(model);
+  if (listed !== undefined) return found(listed, "table");
+  const catalogued = model === "" ? undefined : await windowFromCatalogue(model, provider);
+  return catalogued === undefined ? found(DEFAULT_WINDOW, "default") : found(catalogued, "catalogue");
+}
+
+function found(tokens: number, source: WindowSource): ContextWindow {
+  return { tokens, source, isProvisional: false };
+}

@@ -1,0 +1,111 @@
+// Model servers of this machine, asked on the ports they usually have.
+import { outsideJsonOr } from "@hermes-memory/core/lib";
+import { findProvider } from "./choice/providers.ts";
+import { modelListUrl } from "./context-window/base-url.ts";
+import { asList, asRecord } from "./context-window/fields.ts";
+
+export type LocalServerKind = "ollama" | "lmstudio" | "llamacpp" | "vllm";
+
+export type LocalServer = {
+  /** A provider's name. */
+  readonly kind: LocalServerKind;
+  /** For people. */
+  readonly label: string;
+  readonly baseUrl: string;
+  /** In the server's order, without those it says are not for conversation. */
+  readonly models: readonly string[];
+};
+
+export type LocalServerOptions = {
+  readonly fetch?: typeof fetch;
+  /** For each server; they are asked at the same time. Default 500. */
+  readonly timeoutMs?: number;
+  /** In place of a server's usual ports. */
+  readonly ports?: Readonly<Partial<Record<LocalServerKind, readonly number[]>>>;
+  readonly signal?: AbortSignal;
+};
+
+const USUAL_PORTS: Readonly<Record<LocalServerKind, readonly number[]>> = {
+  ollama: [11434],
+  lmstudio: [1234],
+  llamacpp: [8080],
+  vllm: [8000],
+};
+
+const TIMEOUT_MS = 500;
+const MOST_BYTES = 1024 * 1024;
+
+/** In the order of the ports above. Rejects only when the signal is aborted. */
+export async function findLocalServers(options: LocalServerOptions = {}): Promise<readonly LocalServer[]> {
+  const { ports = {}, signal } = options;
+  signal?.throwIfAborted();
+  const kinds = Object.keys(USUAL_PORTS) as LocalServerKind[];
+  const places = kinds.flatMap((kind) => (ports[kind] ?? USUAL_PORTS[kind]).map((port) => ({ kind, port })));
+  const found = await Promise.all(places.map(({ kind, port }) => ask(kind, port, options)));
+  signal?.throwIfAborted();
+  return found.filter((server) => server !== undefined);
+}
+
+/** Undefined when nobody answers, or something else than a model server. */
+async function ask(
+  kind: LocalServerKind,
+  port: number,
+  options: LocalServerOptions,
+): Promise<LocalServer | undefined> {
+  const { fetch: send = fetch, timeoutMs = TIMEOUT_MS, signal } = options;
+  const baseUrl = `http://127.0.0.1:${port}/v1`;
+  const limits = [AbortSignal.timeout(timeoutMs), ...(signal ? [signal] : [])];
+  try {
+    const response = await send(modelListUrl(new URL(baseUrl)), {
+      headers: { accept: "application/json" },
+      redirect: "error",
+      signal: AbortSignal.any(limits),
+    });
+    if (!response.ok) {
+      await response.body?.cancel();
+      return undefined;
+    }
+    const { data } = asRecord(outsideJsonOr(await shortText(response), undefined));
+    if (!Array.isArray(data)) return undefined;
+    const entries = data.map(asRecord);
+    const models = entries
+      .filter(isForConversation)
+      .flatMap(({ id }) => (typeof id === "string" ? [id] : []));
+    if (entries.length > 0 && models.length === 0 && entries.every(({ id }) => typeof id !== "string"))
+      return undefined;
+    const told = kindIn(entries) ?? kind;
+    return { kind: told, label: findProvider(told)?.label ?? told, baseUrl, models };
+  } catch {
+    return undefined; // nothing there, too slow, or not talking JSON
+  }
+}
+
+const OWNERS: Readonly<Record<string, LocalServerKind>> = {
+  library: "ollama",
+  llamacpp: "llamacpp",
+  organization_owner: "lmstudio",
+  vllm: "vllm",
+};
+
+/** Ports can be changed; what a server calls itself in its list is better known. */
+function kindIn(entries: readonly Readonly<Record<string, unknown>>[]): LocalServerKind | undefined {
+  const owner = entries.map(({ owned_by: name }) => name).find((name) => typeof name === "string");
+  return owner !== undefined && Object.hasOwn(OWNERS, owner) ? OWNERS[owner] : undefined;
+}
+
+/** Some say what a model is for; those that do not are given the benefit of the doubt. */
+function isForConversation({ type, capabilities }: Readonly<Record<string, unknown>>): boolean {
+  if (typeof type === "string" && /^embeddings?$|^rerank/i.test(type)) return false;
+  const can = asList(capabilities).map(String);
+  return can.length === 0 || can.some((word) => /completion|chat|generate|text/i.test(word));
+}
+
+async function shortText(response: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const chunk of response.body ?? []) {
+    text += decoder.decode(chunk, { stream: true });
+    if (text.length > MOST_BYTES) throw new Error("too long");
+  }
+  return text + decoder.decode();
+}

@@ -1,0 +1,152 @@
+// Models for small pieces of work beside the conversation: text in, text out.
+import type { AuxiliaryModel, HermesConfig } from "@hermes-memory/core/config";
+import { err, HermesError, ok, type Result, type TextModel } from "@hermes-memory/core/lib";
+import { type OpenModelOptions, openModel } from "./access/open-model.ts";
+import type { ChatMessage, ChatModel, ModelFailure, ModelReply, ModelRequest } from "./chat.ts";
+import { chooseModel } from "./choice/choose.ts";
+import { vendorOf, withProviderInFront } from "./choice/model-name.ts";
+import type { ChosenModel, ModelChoiceError, ModelSelection } from "./choice-types.ts";
+import { callModel } from "./retry.ts";
+
+export type TextModelOptions = {
+  /** For one call, attempts included. */
+  readonly timeoutMs?: number;
+  /** Left out for a model that rejects it. */
+  readonly temperature?: number;
+  /** Default 1. */
+  readonly attempts?: number;
+  /** Told what came of a request, before the caller is. */
+  readonly onOutcome?: (messages: readonly ChatMessage[], outcome: Result<ModelReply, ModelFailure>) => void;
+};
+
+/** About 100,000 tokens: many times the longest summary that is asked for, thoughts included. */
+const REPLY_CHARS = 400_000;
+
+/**
+ * `complete` gives the text of the reply, without reasoning. It rejects with the signal's reason when that is aborted, and otherwise
+ * with a `HermesError` of code `model-failed` whose `cause` is the `ModelFailure`.
+ */
+export function toTextModel(model: ChatModel, options: TextModelOptions = {}): TextModel {
+  const { timeoutMs, temperature, attempts = 1 } = options;
+  return {
+    async complete({ system, prompt, maxOutputTokens, signal }) {
+      const messages: ChatMessage[] = [
+        ...(system === undefined || system === "" ? [] : [{ role: "system", content: system }]),
+        { role: "user", content: prompt },
+      ];
+      const deadline = timeoutMs === undefined ? [] : [AbortSignal.timeout(timeoutMs)];
+      const signals = [...(signal ? [signal] : []), ...deadline];
+      const request = {
+        messages,
+        maxOutputTokens,
+        maxReplyChars: REPLY_CHARS,
+        signal: AbortSignal.any(signals),
+      };
+      const outcome = await callWithTemperature(model, request, { temperature, attempts }).catch(
+        (cause: unknown) => {
+          signal?.throwIfAborted();
+          if (!deadline.some(({ aborted }) => aborted)) throw cause;
+          throw failed(tooLate(model, timeoutMs ?? 0));
+        },
+      );
+      options.onOutcome?.(messages, outcome);
+      if (!outcome.ok) throw failed(outcome.error);
+      const { content } = outcome.value.message;
+      return typeof content === "string" ? content : "";
+    },
+  };
+}
+
+/** Models that answered a temperature with HTTP 400. They get none for the rest of the process. */
+const rejectsTemperature = new WeakSet<ChatModel>();
+
+async function callWithTemperature(
+  model: ChatModel,
+  request: ModelRequest,
+  { temperature, attempts }: { readonly temperature: number | undefined; readonly attempts: number },
+): Promise<Result<ModelReply, ModelFailure>> {
+  if (temperature === undefined || rejectsTemperature.has(model))
+    return callModel(model, request, { attempts });
+  const outcome = await callModel(model, { ...request, temperature }, { attempts });
+  if (outcome.ok || outcome.error.kind !== "bad_request" || !/temperature/i.test(outcome.error.message))
+    return outcome;
+  rejectsTemperature.add(model);
+  return callModel(model, request, { attempts });
+}
+
+/** The model that the conversation uses. */
+export type MainModel = {
+  readonly model: ChatModel;
+  /** Absent for a model object that somebody passed in. */
+  readonly chosen?: ChosenModel | undefined;
+};
+
+export type AuxiliarySources = OpenModelOptions & {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly config: Pick<HermesConfig, "model" | "models">;
+};
+
+/** A section of config `auxiliary`. */
+export type AuxiliaryTask = Pick<AuxiliaryModel, "provider" | "model" | "baseUrl" | "apiKey"> & {
+  readonly apiMode?: string;
+  readonly extraBody?: AuxiliaryModel["extraBody"];
+};
+
+/** The main model, unless config names another one for the task. No model is used that nobody named. */
+export async function auxiliaryModel(
+  task: AuxiliaryTask,
+  main: MainModel,
+  sources: AuxiliarySources,
+): Promise<Result<MainModel, ModelChoiceError>> {
+  const wanted = wantedModel(task, main);
+  const extraBody = { ...sources.extraBody, ...task.extraBody };
+  if (wanted === "main" && Object.keys(extraBody).length === 0) return ok(main);
+  const chosen = wanted === "main" || wanted === "same server" ? main.chosen : undefined;
+  const model = task.model.trim();
+  const found = chosen
+    ? ok(wanted === "main" ? chosen : { ...chosen, model: withoutFront(model, chosen) })
+    : wanted === "main"
+      ? undefined
+      : chooseModel({ flags: selectionOf(task), env: sources.env, config: sources.config });
+  if (found === undefined) return ok(main); // an object from outside takes no further keys
+  if (!found.ok) return err(found.error);
+  const { log, fetch } = sources;
+  const options = { extraBody, ...(log ? { log } : {}), ...(fetch ? { fetch } : {}) };
+  return ok({ model: await openModel(found.value, options), chosen: found.value });
+}
+
+/** A name alone means the main model's server, unless it is plainly another vendor's. Provider `main` always means that server. */
+function wantedModel(task: AuxiliaryTask, { chosen }: MainModel): "main" | "same server" | "other" {
+  const provider = task.provider.trim().toLowerCase();
+  const model = task.model.trim();
+  if (provider === "main") return model === "" || chosen === undefined ? "main" : "same server";
+  const isOpen = (provider === "" || provider === "auto") && task.baseUrl.trim() === "";
+  if (isOpen && model === "") return "main";
+  if (!isOpen || chosen === undefined) return "other";
+  const front = withProviderInFront(model);
+  const isGateway = chosen.provider === "openrouter" && front?.separator !== ":";
+  const vendor = isGateway ? undefined : (front?.provider ?? vendorOf(model));
+  return vendor === undefined || vendor.name === chosen.provider ? "same server" : "other";
+}
+
+function withoutFront(model: string, { provider }: ChosenModel): string {
+  const front = withProviderInFront(model);
+  return front?.provider.name === provider && provider !== "openrouter" ? front.model : model;
+}
+
+function selectionOf({ provider, model, baseUrl, apiKey, apiMode }: AuxiliaryTask): ModelSelection {
+  return { provider, model, baseUrl, apiKey, apiMode };
+}
+
+function failed(failure: ModelFailure): HermesError {
+  // For whoever looks for the codes of sockets, as with other models.
+  const code = { connection: "ECONNRESET", stalled: "ETIMEDOUT" }[String(failure.kind)];
+  return new HermesError("model-failed", failure.message, {
+    cause: code === undefined ? failure : { ...failure, code },
+  });
+}
+
+function tooLate({ identity }: ChatModel, timeoutMs: number): ModelFailure {
+  const message = `The model '${identity.model}' timed out: no answer within ${timeoutMs / 1000} s.`;
+  return { kind: "stalled", message, isRetryable: true, partialText: "" };
+}

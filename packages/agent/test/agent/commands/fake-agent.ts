@@ -1,0 +1,264 @@
+// An agent without a model: sessions, undo and memory are real, on a real store; turns, compaction and models are noted.
+import { join } from "node:path";
+import { type HermesConfig, loadConfig } from "@hermes-memory/core/config";
+import type { CompressCommand, ContextMessage, EngineCommand } from "@hermes-memory/core/context";
+import {
+  type CommittedWrite,
+  type MemoryStore,
+  type MemoryUser,
+  openMemoryStore,
+} from "@hermes-memory/core/curated";
+import { err, ok, type Result } from "@hermes-memory/core/lib";
+import { newSessionId, openSessionStore, type SessionStore } from "@hermes-memory/core/sessions";
+import { SkillStore } from "@hermes-memory/core/skills";
+import { onTestFinished } from "vitest";
+import { tempDirectory } from "../../../../core/test/fakes/temp-directory.ts";
+import { type CommandHost, type CommandReply, runSlashCommand } from "../../../src/agent/commands/index.ts";
+import { type AgentMessage, newMessage } from "../../../src/agent/message.ts";
+import type {
+  AgentStatus,
+  AgentSurface,
+  CompressReport,
+  SessionChange,
+  SessionProblem,
+  UndoReport,
+} from "../../../src/agent/surface.ts";
+import {
+  type ContextWindow,
+  type ModelIdentity,
+  type ModelSelection,
+  NO_USAGE,
+} from "../../../src/models/index.ts";
+
+export class FakeAgent implements AgentSurface {
+  readonly home: string;
+  readonly platform = "cli";
+  sessionId = newSessionId(new Date());
+  model: ModelIdentity = { model: "kiln-1", provider: "custom", apiMode: "chat_completions", baseUrl: "" };
+  window: ContextWindow = { tokens: 32_000, source: "config", isProvisional: false };
+  store: SessionStore | undefined;
+  user: MemoryUser | undefined;
+  memory: MemoryStore | undefined;
+  readonly skills: SkillStore;
+  systemPrompt: string | undefined;
+  engineCommands: EngineCommand[] = [];
+  messages: AgentMessage[] = [];
+  isRunning = false;
+  readonly warnings: readonly string[] = [];
+  readonly mirrored: { readonly write: CommittedWrite; readonly origin: string | undefined }[] = [];
+  readonly compressions: (CompressCommand | undefined)[] = [];
+  readonly selections: ModelSelection[] = [];
+  compressReport: Partial<CompressReport> = {};
+  given: Partial<AgentStatus> = {};
+  #title: string | null = null;
+
+  get userId(): string | undefined {
+    return this.user?.userId;
+  }
+  set userId(userId: string | undefined) {
+    this.user = userId === undefined ? undefined : { platform: this.platform, userId };
+  }
+
+  constructor(home: string) {
+    this.home = home;
+    this.skills = new SkillStore({ home });
+  }
+
+  /** Says the texts in turn as user and agent, stored and live. */
+  async talk(...texts: string[]): Promise<void> {
+    const messages = texts.map((content, index) => ({
+      role: index % 2 === 0 ? "user" : "assistant",
+      content,
+    }));
+    await this.store?.createSession(this.sessionId, { source: "cli", userId: this.userId ?? null });
+    await this.store?.appendMany(this.sessionId, messages);
+    this.hear(...messages);
+  }
+
+  /** In the live list alone. */
+  hear(...messages: ContextMessage[]): void {
+    this.messages.push(...messages.map((message) => newMessage(message, 1_770_000_000)));
+  }
+
+  run(): never {
+    throw new Error("a command must not run a turn");
+  }
+  interrupt(): void {}
+  steer(_text?: string): boolean {
+    return false;
+  }
+  close(): Promise<void> {
+    throw new Error("a command must not close the agent");
+  }
+
+  async title(): Promise<string | null> {
+    return (await this.store?.getSessionTitle(this.sessionId)) ?? this.#title;
+  }
+
+  async setTitle(title: string | null): Promise<Result<string | null, SessionProblem>> {
+    if (title === "taken") return problem("refused", "That title is taken.");
+    if (!(await this.store?.setSessionTitle(this.sessionId, title))) this.#title = title;
+    return ok(title);
+  }
+
+  async newSession({
+    title = null,
+  }: {
+    readonly title?: string | null;
+  } = {}): Promise<Result<SessionChange, SessionProblem>> {
+    const from = this.sessionId;
+    this.sessionId = newSessionId(new Date());
+    this.messages = [];
+    this.#title = null;
+    if (title !== null) await this.setTitle(title);
+    return ok({ from, to: this.sessionId, title: await this.title(), messages: 0 });
+  }
+
+  async resume(target: string): Promise<Result<SessionChange, SessionProblem>> {
+    const { store } = this;
+    if (store === undefined) return problem("no_database", "There is no database.");
+    const id = (await store.resolveSessionId(target)) ?? (await store.resolveSessionByTitle(target));
+    if (id === null) return problem("not_found", `No session is called '${target}'.`);
+    if (id === this.sessionId) return problem("same_session", "That is this session.");
+    const from = this.sessionId;
+    this.sessionId = id;
+    const rows = await store.getMessages(id);
+    this.messages = rows.map(({ role, content }) => newMessage({ role, content }, 1_770_000_000));
+    return ok({ from, to: id, title: await this.title(), messages: this.messages.length });
+  }
+
+  async branch({ title }: { readonly title?: string } = {}): Promise<Result<SessionChange, SessionProblem>> {
+    if (this.store === undefined) return problem("no_database", "There is no database.");
+    if (this.messages.length === 0) return problem("nothing", "There is nothing to branch from.");
+    const from = this.sessionId;
+    const copy = await this.store.branchSession(from, title === undefined ? {} : { title });
+    this.sessionId = copy.id;
+    return ok({ from, to: copy.id, title: copy.title, messages: copy.messageIds.length });
+  }
+
+  async undo(turns = 1): Promise<Result<UndoReport, SessionProblem>> {
+    const undone = await this.store?.undoTurns(this.sessionId, turns);
+    if (!undone) return problem("nothing", "There is nothing to take back.");
+    this.messages.splice(this.messages.length - undone.rewound_count);
+    return ok({ turns: undone.turns_undone, messages: undone.rewound_count, text: undone.target_text });
+  }
+
+  async compress(command?: CompressCommand): Promise<CompressReport> {
+    this.compressions.push(command);
+    const feedback = {
+      noop: false,
+      headline: "Compacted 6 messages to 3.",
+      token_line: "Fewer.",
+      note: null,
+    };
+    return { kind: "compacted", feedback, notices: [], sessionId: this.sessionId, ...this.compressReport };
+  }
+
+  async switchModel(selection: ModelSelection): Promise<Result<ModelIdentity, SessionProblem>> {
+    this.selections.push(selection);
+    if (selection.model === "nobody") return problem("refused", "There is no such model.");
+    const {
+      model = this.model.model,
+      provider = this.model.provider,
+      baseUrl = this.model.baseUrl,
+    } = selection;
+    this.model = { ...this.model, model, provider, baseUrl };
+    return ok(this.model);
+  }
+
+  noteMemoryWrite(write: CommittedWrite, origin?: string): void {
+    this.mirrored.push({ write, origin });
+  }
+
+  async status(): Promise<AgentStatus> {
+    return {
+      session_id: this.sessionId,
+      title: await this.title(),
+      model: this.model.model,
+      provider: this.model.provider,
+      turns: 2,
+      messages: this.messages.length,
+      context: {
+        used_tokens: 8_000,
+        limit_tokens: 32_000,
+        percent: 25,
+        threshold_tokens: 27_200,
+        engine: "compressor",
+        compactions: 0,
+      },
+      memory: { memory: { used: 1_100, limit: 2_200 }, user: null, provider: null },
+      usage: NO_USAGE,
+      api_calls: 0,
+      cost_usd: null,
+      caching: { enabled: false, ttl: "5m" },
+      savings: null,
+      ...this.given,
+    };
+  }
+}
+
+export type Chat = {
+  readonly agent: FakeAgent;
+  readonly home: string;
+  readonly store: SessionStore;
+  readonly questions: string[];
+  readonly config: HermesConfig;
+  /** What the person answers; yes unless told. */
+  answer: boolean | Error;
+  type(line: string): Promise<CommandReply | undefined>;
+  /** The reply, which has to be of this kind. */
+  expect<K extends CommandReply["kind"]>(line: string, kind: K): Promise<CommandReply & { readonly kind: K }>;
+};
+
+export async function openChat(
+  change: (config: HermesConfig) => HermesConfig = (same) => same,
+): Promise<Chat> {
+  const home = tempDirectory();
+  const agent = new FakeAgent(home);
+  const store = await openSessionStore({ path: join(home, "state.db") });
+  onTestFinished(() => store.close());
+  agent.store = store;
+  agent.memory = unwrapped(await openMemoryStore({ home }));
+  const config = change(unwrapped(await loadConfig(home)));
+  const questions: string[] = [];
+  const host: CommandHost = {
+    config,
+    confirm: async (question) => {
+      questions.push(question);
+      if (chat.answer instanceof Error) throw chat.answer;
+      return chat.answer;
+    },
+    clock: { now: () => new Date(2026, 2, 1, 8, 5, 9) },
+  };
+  const type = (line: string) => runSlashCommand(agent, line, host);
+  const chat: Chat = {
+    agent,
+    home,
+    store,
+    questions,
+    config,
+    answer: true,
+    type,
+    async expect(line, kind) {
+      const reply = await type(line);
+      if (reply?.kind !== kind)
+        throw new Error(`expected ${kind}, got ${reply?.kind}: ${reply?.lines.join(" / ")}`);
+      return reply as CommandReply & { readonly kind: typeof kind };
+    },
+  };
+  return chat;
+}
+
+/** All lines as one text. */
+export function textOf(reply: CommandReply): string {
+  return reply.lines.join("\n");
+}
+
+function problem(kind: SessionProblem["kind"], message: string): Result<never, SessionProblem> {
+  return err({ kind, message });
+}
+
+function unwrapped<T>(result: Result<T, { readonly message: string }>): T {
+  if (result.ok) return result.value;
+  throw new Error(result.error.message);
+}

@@ -1,0 +1,207 @@
+// Every row of the table that says when a stored prompt is used again: what is sent, stored, logged and told to hooks.
+import { DatabaseSync } from "node:sqlite";
+import { sessionDatabasePath } from "@hermes-memory/core/home";
+import type { Clock } from "@hermes-memory/core/lib";
+import { openSessionStore, type SessionStore } from "@hermes-memory/core/sessions";
+import { describe, expect, it } from "vitest";
+import { OWN_PROMPTS } from "../../../core/src/sessions/sqlite/side-tables.ts";
+import { recordingLogger } from "../../../core/test/fakes/providers.ts";
+import type { Agent, AgentOptions } from "../../src/agent/index.ts";
+import type { Wire } from "../fakes/wires/wire-in-test.ts";
+import { agentHome } from "./agent-home.ts";
+
+const REBUILT = "The system prompt is built anew: ";
+
+type Watched = { readonly store: SessionStore; readonly reads: string[]; readonly saves: string[] };
+
+/** The store with some members replaced; notes what is asked and kept of prompts. */
+function watched(store: SessionStore, changes: Partial<SessionStore> = {}): Watched {
+  const [reads, saves]: [string[], string[]] = [[], []];
+  const proxy = new Proxy(store, {
+    get(target, name) {
+      const own = Reflect.get(changes, name) ?? Reflect.get(target, name);
+      if (typeof own !== "function") return own;
+      return (...args: readonly unknown[]): unknown => {
+        if (name === "getOwnPrompt") reads.push(String(args[0]));
+        if (name === "saveOwnPrompt") saves.push(String(args[1]));
+        return Reflect.apply(own, target, args);
+      };
+    },
+  });
+  return { store: proxy, reads, saves };
+}
+
+type Case = {
+  /** What happens to the file before the session is resumed. */
+  readonly onDisk?: (db: DatabaseSync, id: string) => void;
+  readonly changes?: Partial<SessionStore>;
+  readonly options?: Partial<AgentOptions>;
+};
+
+/** One turn by one agent, the next by another that resumes the session. */
+async function resumedTurn({ onDisk, changes, options }: Case = {}) {
+  const { agent, home, wire, another } = await agentHome([{ text: "One." }, { text: "Two." }]);
+  await agent.run("hello");
+  await agent.close();
+  const db = new DatabaseSync(sessionDatabasePath(home));
+  onDisk?.(db, agent.sessionId);
+  db.close();
+  await using store = await openSessionStore({ path: sessionDatabasePath(home) });
+  const log = recordingLogger();
+  const started: string[] = [];
+  const seen = watched(store, changes);
+  const resumed: Agent = await another({
+    resume: agent.sessionId,
+    store: seen.store,
+    log,
+    systemMessage: "This was not there before.",
+    hooks: { sessionStart: (id) => void started.push(id) },
+    ...options,
+  });
+  const result = await resumed.run("again");
+  await resumed.close();
+  const rebuilt = log.lines.filter(({ message }) => message.startsWith(REBUILT));
+  return {
+    ...seen,
+    log,
+    started,
+    id: agent.sessionId,
+    isAnswered: result.final_response === "Two." && result.error === null,
+    isReused: isReused(wire),
+    /** `info stale_runtime` */
+    said: rebuilt.map(({ level, message }) => `${level} ${message.slice(REBUILT.length)}`),
+    sent: wire.systemOf(1),
+    own: (await store.getOwnPrompt(agent.sessionId))?.text,
+  };
+}
+
+function isReused(wire: Wire): boolean {
+  const same = wire.systemOf(1) === wire.systemOf(0);
+  expect(wire.systemOf(1).includes("This was not there before.")).toBe(!same);
+  return same;
+}
+
+describe("a session that goes on", () => {
+  it("uses its stored prompt again, without a hook, a write or a word", async () => {
+    const turn = await resumedTurn();
+    expect(turn).toMatchObject({ isAnswered: true, isReused: true, said: [], saves: [], started: [] });
+    expect(turn.reads).toEqual([turn.id]);
+  });
+
+  it("gets a new prompt when another model or another provider serves it", async () => {
+    const model = await resumedTurn({ options: { selection: { model: "other-model" } } });
+    expect(model).toMatchObject({ isAnswered: true, isReused: false, said: ["info stale_runtime"] });
+    expect(model.sent).toMatch(/\nModel: other-model\nProvider: custom$/);
+    expect(model.saves).toEqual([model.sent]);
+    expect(model.own).toBe(model.sent);
+    expect(model.started).toEqual([model.id]);
+
+    const provider = await resumedTurn({
+      onDisk: (db) =>
+        db.exec(
+          `UPDATE ${OWN_PROMPTS.name} SET prompt = replace(prompt, 'Provider: custom', 'Provider: other')`,
+        ),
+    });
+    expect(provider).toMatchObject({ isReused: false, said: ["info stale_runtime"] });
+  });
+
+  it("gets a new prompt, and a warning is logged, when none or an empty one is stored", async () => {
+    for (const text of [null, ""]) {
+      const turn = await resumedTurn({ onDisk: (db, id) => storePrompt(db, id, { row: text, own: null }) });
+      expect(turn).toMatchObject({ isAnswered: true, isReused: false, said: ["warn empty"] });
+      expect(turn.saves).toEqual([turn.sent]);
+      expect(turn.own).toBe(turn.sent);
+      expect(turn.started).toEqual([turn.id]);
+    }
+    const own = await resumedTurn({ onDisk: (db, id) => storePrompt(db, id, { row: "", own: "" }) });
+    expect(own).toMatchObject({ isAnswered: true, isReused: false, said: ["warn empty"] });
+  });
+
+  it("gets a new prompt without a word when its row is not there", async () => {
+    const changes = { getOwnPrompt: async () => null, getSession: async () => null };
+    const turn = await resumedTurn({ changes });
+    expect(turn).toMatchObject({ isAnswered: true, isReused: false, said: [] });
+    expect(turn.saves).toEqual([turn.sent]);
+  });
+
+  it("gets a new prompt, and a warning is logged, when the stored one cannot be read", async () => {
+    const getOwnPrompt = async (): Promise<never> => {
+      throw new Error("the disk is on fire");
+    };
+    const turn = await resumedTurn({ changes: { getOwnPrompt } });
+    expect(turn).toMatchObject({ isAnswered: true, isReused: false, said: ["warn unreadable"] });
+    expect(turn.saves).toEqual([turn.sent]);
+  });
+
+  it("gets a new prompt when the stored one is another program's, or of a version that is not used any more", async () => {
+    const foreign = await resumedTurn({
+      onDisk: (db, id) => storePrompt(db, id, { row: "Somebody else's.", own: null }),
+    });
+    expect(foreign).toMatchObject({ isAnswered: true, isReused: false, said: ["info foreign"] });
+    const old = await resumedTurn({
+      onDisk: (db) => db.exec(`UPDATE ${OWN_PROMPTS.name} SET version = 0`),
+    });
+    expect(old).toMatchObject({ isAnswered: true, isReused: false, said: ["info other_version"] });
+    expect(old.own).toBe(old.sent);
+  });
+
+  it("answers all the same when the new prompt cannot be stored, and a warning is logged", async () => {
+    const saveOwnPrompt = async (): Promise<never> => {
+      throw new Error("the disk is full");
+    };
+    const turn = await resumedTurn({ changes: { saveOwnPrompt, getOwnPrompt: async () => null } });
+    expect(turn).toMatchObject({ isAnswered: true, isReused: false });
+    const warnings = turn.log.at("warn").filter((line) => line.includes("the disk is full"));
+    expect(warnings).toHaveLength(1);
+  });
+
+  it("keeps the day on which it began", async () => {
+    const at = (day: string): Clock => ({ now: () => new Date(`${day}T12:00:00Z`) });
+    const { agent, wire, another } = await agentHome(
+      [{ text: "One." }, { text: "Two." }, { text: "Three." }],
+      {
+        config: { timezone: "UTC" },
+        options: { clock: at("2031-03-04") },
+      },
+    );
+    await agent.run("hello");
+    expect(wire.systemOf(0)).toContain("\nConversation started: Tuesday, March 04, 2031\n");
+    await agent.close();
+    const later = await another({ resume: agent.sessionId, clock: at("2031-03-05") });
+    await later.run("again");
+    expect(wire.systemOf(1)).toBe(wire.systemOf(0));
+    await later.newSession();
+    await later.run("afresh");
+    expect(wire.systemOf(2)).toContain("\nConversation started: Wednesday, March 05, 2031\n");
+  });
+});
+
+describe("a session that begins", () => {
+  it("builds its prompt without looking for a stored one, and tells the hook once", async () => {
+    const { agent: first, home, another } = await agentHome([{ text: "One." }, { text: "Two." }]);
+    await first.close();
+    await using store = await openSessionStore({ path: sessionDatabasePath(home) });
+    const seen = watched(store);
+    const log = recordingLogger();
+    const started: string[] = [];
+    const hooks = { sessionStart: (id: string): void => void started.push(id) };
+    const agent = await another({ store: seen.store, log, hooks });
+    await agent.run("hello");
+    await agent.run("again");
+    expect(seen.reads).toEqual([]);
+    expect(seen.saves).toEqual([agent.systemPrompt]);
+    expect(started).toEqual([agent.sessionId]);
+    expect(log.lines.filter(({ message }) => message.startsWith(REBUILT))).toEqual([]);
+  });
+});
+
+/** As it stands in the file; null for none. */
+function storePrompt(
+  db: DatabaseSync,
+  id: string,
+  { row, own }: { readonly row: string | null; readonly own: string | null },
+): void {
+  db.prepare("UPDATE sessions SET system_prompt = ? WHERE id = ?").run(row, id);
+  if (own === null) db.prepare(`DELETE FROM ${OWN_PROMPTS.name} WHERE session_id = ?`).run(id);
+  else db.prepare(`UPDATE ${OWN_PROMPTS.name} SET prompt = ? WHERE session_id = ?`).run(own, id);
+}

@@ -1,0 +1,212 @@
+// What the reviewer's model is sent: the parent's requests, to the byte, and one message more.
+import { describe, expect, it } from "vitest";
+import { registering, writeEngine } from "../../../core/test/fakes/engine-plugins.ts";
+import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
+import {
+  isReview,
+  type ReviewSetting,
+  remember,
+  reviewHome,
+} from "../../../hermes-memory/test/agent/review-home.ts";
+import { RECORDER, writeRecorder } from "../fakes/recording-plugin.ts";
+import { type RecordedRequest, serverError, type WireKind } from "../fakes/wires/script.ts";
+import { longText } from "./compaction-home.ts";
+import { lookTool } from "./turns.ts";
+
+const KINDS: readonly WireKind[] = ["chat", "responses", "anthropic", "google"];
+const RECALLED = "The user drinks oolong.";
+const FENCE = "<memory-context>";
+
+/** Everything of a request but its messages and its cache markers. */
+function surroundings({ body }: RecordedRequest): string {
+  const { messages: _chat, input: _responses, contents: _google, ...rest } = body;
+  return JSON.stringify(rest, (key, value: unknown) => (key === "cache_control" ? undefined : value));
+}
+
+/** The earlier one's messages are the beginning of the later one's, key order included. Gives what is added. */
+function addedTo(parent: RecordedRequest, later: RecordedRequest): readonly unknown[] {
+  const beginning = JSON.stringify(parent.messages).slice(0, -1);
+  expect(JSON.stringify(later.messages).slice(0, beginning.length)).toBe(beginning);
+  expect(later.system).toBe(parent.system);
+  expect(surroundings(later)).toBe(surroundings(parent));
+  return later.messages.slice(parent.messages.length);
+}
+
+function at<T>(list: readonly T[], index: number): T {
+  const item = list.at(index);
+  if (item === undefined) throw new Error(`there is no ${index}`);
+  return item;
+}
+
+async function recalling(setting: ReviewSetting = {}, home = tempDirectory()) {
+  const recorder = writeRecorder(home, {
+    prefetch: RECALLED,
+    getToolSchemas: [{ name: "tea_find", description: "Finds tea.", parameters: { type: "object" } }],
+  });
+  const { config = {} } = setting;
+  const memory = { provider: RECORDER, ...(config.memory as object) };
+  return { ...(await reviewHome({ ...setting, home, config: { ...config, memory } })), recorder };
+}
+
+describe("the reviewer's request", () => {
+  it.each(KINDS)(
+    "begins with the parent's on the %s wire, tools and provider's recall included",
+    async (kind) => {
+      const { tools } = lookTool();
+      const made = await recalling({
+        kind,
+        config: { memory: { nudge_interval: 2 } },
+        options: {
+          tools,
+          ephemeralSystemPrompt: "Be brief.",
+          hooks: { preModelCall: () => "It is raining." },
+        },
+        turn: (_request, nth) =>
+          nth === 1
+            ? { text: "Looking.", toolCalls: [{ name: "look", arguments: { b: 1, a: "é" } }] }
+            : { text: "So." },
+        review: [remember("Drinks tea")],
+      });
+      await made.agent.run("question one");
+      await made.agent.run("question two");
+      await made.reviewed();
+      const parent = at(made.turnRequests, -1);
+      const [first, second] = [at(made.reviewRequests, 0), at(made.reviewRequests, 1)];
+      expect(parent.tools).toEqual(expect.arrayContaining(["memory", "tea_find", "look"]));
+      expect(addedTo(parent, first)).toHaveLength(2); // the reply, and what is asked
+      expect(addedTo(first, second).length).toBeGreaterThan(0);
+      for (const request of [parent, first, second]) {
+        expect(request.raw.split(FENCE)).toHaveLength(2);
+        const holder = request.messages.findIndex((message) => JSON.stringify(message).includes(FENCE));
+        expect(JSON.stringify(request.messages[holder])).toContain("question two");
+      }
+    },
+  );
+
+  it("has recall where it was also when the turn was compacted in its middle", async () => {
+    const { tools } = lookTool(() => longText("seen", 19_000));
+    const made = await recalling({
+      config: {
+        model: { context_length: 20_000 },
+        compression: { target_ratio: 0.1, protect_last_n: 1 },
+        memory: { nudge_interval: 1 },
+      },
+      options: { tools },
+      turn: (_request, nth) =>
+        nth < 5 ? { toolCalls: [{ name: "look", arguments: { nth } }] } : { text: "So." },
+    });
+    await made.agent.run("question");
+    await made.reviewed();
+    expect(made.events.map(({ type }) => type)).toContain("compaction-end");
+    const parent = at(made.turnRequests, -1);
+    const added = addedTo(parent, at(made.reviewRequests, 0));
+    expect(JSON.stringify(added)).not.toContain(FENCE);
+  });
+
+  it.each([
+    ["in the message that stands for it", '[{ role: "user", content: "It was asked." }]', 1],
+    ["nowhere, as in the parent's last requests", "[]", 0],
+  ])("has recall %s when a compaction took the turn's own message away", async (_where, kept, fences) => {
+    const home = tempDirectory();
+    const members = `
+      shouldCompress() { return this.compressionCount === 0; }
+      hasContentToCompress(messages) { return messages.length > 2; }
+      async compress(messages) {
+        this.compressionCount = 1;
+        const note = { role: "assistant", content: "What was said before is gone." };
+        return { kind: "compacted", messages: [note, ...${kept}, ...messages.slice(-2)],
+          leftOut: [], prunedResults: 0, tokensBefore: 2, tokensAfter: 1, notices: [] };
+      }`;
+    writeEngine(home, "keeper", registering("keeper", members));
+    const { tools } = lookTool();
+    const made = await recalling(
+      {
+        config: { context: { engine: "keeper" }, memory: { nudge_interval: 1 } },
+        options: { tools },
+        turn: (_request, nth) =>
+          nth < 1 ? { toolCalls: [{ name: "look", arguments: {} }] } : { text: "So." },
+      },
+      home,
+    );
+    await made.agent.run("question");
+    await made.reviewed();
+    expect(made.agent.messages.some(({ content }) => content === "question")).toBe(false);
+    const [parent, review] = [at(made.turnRequests, -1), at(made.reviewRequests, 0)];
+    addedTo(parent, review);
+    for (const { raw } of [parent, review]) expect(raw.split(FENCE)).toHaveLength(fences + 1);
+  });
+
+  it("leaves reasoning out where the vendor has refused it in the turn", async () => {
+    const made = await reviewHome({
+      kind: "anthropic",
+      config: { memory: { nudge_interval: 2 } },
+      turn: (_request, nth) =>
+        nth === 0
+          ? { text: "One.", reasoning: "Hm." }
+          : nth === 1
+            ? { status: 400, kind: "bad_signature" }
+            : { text: "Two." },
+    });
+    await made.agent.run("one");
+    await made.agent.run("two");
+    await made.reviewed();
+    expect(made.reviewRequests).toHaveLength(1);
+    addedTo(at(made.turnRequests, -1), at(made.reviewRequests, 0));
+  });
+
+  it("is asked of the model that the user has switched to", async () => {
+    const made = await reviewHome({ config: { memory: { nudge_interval: 2 } } });
+    await made.agent.run("one");
+    await made.agent.switchModel({ model: "other-model" });
+    await made.agent.run("two");
+    await made.reviewed();
+    expect(at(made.reviewRequests, 0).body.model).toBe("other-model");
+    addedTo(at(made.turnRequests, -1), at(made.reviewRequests, 0));
+  });
+});
+
+describe("what is asked", () => {
+  const WORDS = {
+    memory: "with the memory tool",
+    skills: "put it into a skill",
+    both: "look after two things",
+  };
+
+  it.each([
+    ["memory", 1, 0, WORDS.memory, [WORDS.skills, WORDS.both, "skill_view"]],
+    ["skills", 0, 1, WORDS.skills, [WORDS.memory, WORDS.both]],
+    ["both", 1, 1, WORDS.both, []],
+  ])("is about %s when that is due", async (_name, memory, skills, has, hasNot) => {
+    const made = await reviewHome({
+      config: { memory: { nudge_interval: memory }, skills: { creation_nudge_interval: skills } },
+    });
+    await made.agent.run("hello");
+    await made.reviewed();
+    const asked = String(at(made.reviewRequests, 0).messages.at(-1)?.content);
+    expect(asked).toContain(has);
+    if (has === WORDS.both) for (const words of [WORDS.memory, WORDS.skills]) expect(asked).toContain(words);
+    for (const words of hasNot) expect(asked).not.toContain(words);
+    expect(asked).toContain("Nothing to save.");
+    expect(asked).toMatch(/Only the memory and skill tools may be called now.*refused/);
+    expect(made.events.find(({ type }) => type === "review-start")).toMatchObject({
+      memory: memory === 1,
+      skills: skills === 1,
+    });
+  });
+});
+
+it("a review leaves the next turn's request as if there had been none", async () => {
+  const made = await reviewHome({
+    config: { memory: { nudge_interval: 2 } },
+    review: [remember("Likes tea"), serverError()],
+  });
+  for (const text of ["one", "two"]) await made.agent.run(text);
+  await made.reviewed();
+  await made.agent.run("three");
+  const [before, after] = [at(made.turnRequests, 1), at(made.turnRequests, 2)];
+  expect(addedTo(before, after)).toEqual([
+    expect.objectContaining({ role: "assistant", content: "Answer 1." }),
+    expect.objectContaining({ role: "user", content: "three" }),
+  ]);
+  expect(made.turnRequests.some(isReview)).toBe(false);
+});

@@ -1,0 +1,286 @@
+// How an agent begins: with which session, whose memory, and what its provider hears first.
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { loadConfig } from "@hermes-memory/core/config";
+import { userMemoriesDirectory } from "@hermes-memory/core/home";
+import { describe, expect, it } from "vitest";
+import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
+import type { Agent, AgentOptions } from "../../src/agent/index.ts";
+import { RECORDER, type Recorder, writeRecorder } from "../fakes/recording-plugin.ts";
+import type { Script } from "../fakes/wires/script.ts";
+import { type AgentHome, agentHome } from "./agent-home.ts";
+
+const ECHO: Script = ({ messages }) => ({ text: `heard: ${String(messages.at(-1)?.content)}` });
+
+async function withRecorder(
+  options: Partial<AgentOptions> = {},
+): Promise<AgentHome & { readonly recorder: Recorder }> {
+  const home = tempDirectory();
+  const recorder = writeRecorder(home);
+  const made = await agentHome(ECHO, { home, config: { memory: { provider: RECORDER } }, options });
+  return { ...made, recorder };
+}
+
+function texts(agent: Agent): unknown[] {
+  return agent.messages.map(({ content }) => content);
+}
+
+describe("the provider is initialised", () => {
+  it("with the session, the platform, the home and the profile, and nothing that is empty", async () => {
+    const { agent, recorder, home } = await withRecorder();
+    expect(recorder.take("initialize").map(({ args }) => args)).toEqual([
+      [
+        agent.sessionId,
+        {
+          platform: "cli",
+          hermes_home: home,
+          agent_context: "primary",
+          agent_workspace: "hermes",
+          agent_identity: "default",
+        },
+      ],
+    ]);
+  });
+
+  it("with the user of a gateway and the title of a session that goes on", async () => {
+    const { agent, recorder, another } = await withRecorder({
+      userId: "u7",
+      userName: "Ana",
+      platform: "telegram",
+    });
+    await agent.run("hello");
+    await agent.setTitle("Kiln");
+    recorder.take();
+    await another({ resume: agent.sessionId });
+    expect(recorder.take("initialize", "onSessionSwitch").map(({ args }) => args)).toMatchObject([
+      [agent.sessionId, { platform: "telegram", user_id: "u7", user_name: "Ana", session_title: "Kiln" }],
+    ]);
+  });
+
+  it("with the parent of a continuation, to which the resumed head leads", async () => {
+    const { agent, recorder, another } = await withRecorder();
+    const head = agent.sessionId;
+    for (const word of ["one", "two", "three", "four"]) await agent.run(`say ${word}`);
+    await agent.compress();
+    await agent.close();
+    recorder.take();
+    const resumed = await another({ resume: head });
+    expect(resumed.sessionId).toBe(agent.sessionId);
+    expect(recorder.take("initialize", "onSessionSwitch").map(({ args }) => args)).toMatchObject([
+      [resumed.sessionId, { parent_session_id: head }],
+    ]);
+  });
+
+  it("under the name of its profile", async () => {
+    const root = tempDirectory();
+    const home = join(root, "profiles", "work");
+    const recorder = writeRecorder(home);
+    await agentHome(ECHO, { home, config: { memory: { provider: RECORDER } } });
+    expect(recorder.take("initialize")[0]?.args[1]).toMatchObject({ agent_identity: "work" });
+  });
+});
+
+describe("resume", () => {
+  it("goes on with a session by id, beginning of an id or title", async () => {
+    const { agent, another } = await agentHome(ECHO);
+    await agent.run("hello");
+    await agent.setTitle("Kiln");
+    await agent.close();
+    for (const resume of [agent.sessionId, agent.sessionId.slice(0, -2), "Kiln"]) {
+      const resumed = await another({ resume });
+      expect(resumed.sessionId).toBe(agent.sessionId);
+      expect(texts(resumed)).toEqual(["hello", "heard: hello"]);
+      expect(await resumed.store?.getSession(agent.sessionId)).toMatchObject({ ended_at: null });
+      await resumed.close();
+    }
+  });
+
+  it("of a session that is not there is an error that says what to do", async () => {
+    const { another } = await agentHome(ECHO);
+    await expect(another({ resume: "nothing like it" })).rejects.toMatchObject({
+      code: "unknown-session",
+      message: expect.stringContaining("nothing like it"),
+      hint: expect.stringContaining("hermes sessions list"),
+    });
+  });
+
+  it("is impossible without a database", async () => {
+    const { another } = await agentHome(ECHO);
+    await expect(another({ resume: "x", store: null })).rejects.toMatchObject({
+      code: "no-session-database",
+    });
+  });
+
+  it("does not reach another user's session", async () => {
+    const { agent, another } = await agentHome(ECHO, { options: { userId: "ana" } });
+    await agent.run("hello");
+    await agent.setTitle("Kiln");
+    for (const resume of [agent.sessionId, "Kiln"])
+      await expect(another({ resume, userId: "ben" })).rejects.toMatchObject({ code: "unknown-session" });
+    const ben = await another({ userId: "ben" });
+    expect(await ben.resume(agent.sessionId)).toMatchObject({ ok: false, error: { kind: "not_found" } });
+  });
+});
+
+describe("continueLast", () => {
+  it("goes on with the newest session of the platform that has messages", async () => {
+    const { agent, another } = await agentHome(ECHO);
+    await agent.run("first");
+    await agent.newSession();
+    await agent.run("second");
+    const newest = agent.sessionId;
+    await agent.newSession(); // nothing is said in it
+    const elsewhere = await another({ platform: "telegram" });
+    await elsewhere.run("third");
+    const continued = await another({ continueLast: true });
+    expect(continued.sessionId).toBe(newest);
+    expect(texts(continued)).toEqual(["second", "heard: second"]);
+  });
+
+  it("begins a session where there is none, and does not take another user's", async () => {
+    const { agent, another } = await agentHome(ECHO, { options: { continueLast: true, userId: "ana" } });
+    expect(agent.messages).toEqual([]);
+    await agent.run("hello");
+    const ben = await another({ userId: "ben" });
+    expect(ben.sessionId).not.toBe(agent.sessionId);
+    expect(ben.messages).toEqual([]);
+  });
+});
+
+describe("sessionId", () => {
+  it("names a new session, and goes on with it the next time, at its tip", async () => {
+    const { agent, another } = await agentHome(ECHO, { options: { sessionId: "chat-42" } });
+    expect(agent.sessionId).toBe("chat-42");
+    for (const word of ["one", "two", "three", "four"]) await agent.run(`say ${word}`);
+    const again = await another();
+    expect(again.sessionId).toBe("chat-42");
+    expect(again.messages).toHaveLength(8);
+    await again.compress();
+    expect((await another()).sessionId).toBe(again.sessionId);
+    expect(again.sessionId).not.toBe("chat-42");
+  });
+
+  it("of another user's session is refused, and nothing is written to it", async () => {
+    const { agent, another } = await agentHome(ECHO, { options: { sessionId: "chat-42", userId: "ana" } });
+    await agent.run("hello");
+    await expect(another({ userId: "ben" })).rejects.toMatchObject({ code: "unknown-session" });
+    expect(await agent.store?.getMessages("chat-42")).toHaveLength(2);
+  });
+});
+
+describe("history", () => {
+  it("goes to the model and is stored with the first turn", async () => {
+    const history = [
+      { role: "user", content: "my cat is called Momo" },
+      { role: "assistant", content: "noted" },
+    ];
+    const { agent, wire } = await agentHome(ECHO, { options: { history } });
+    await agent.run("who is Momo?");
+    expect(wire.wireMessages(0).map(({ content }) => content)).toEqual([
+      "my cat is called Momo",
+      "noted",
+      "who is Momo?",
+    ]);
+    const rows = (await agent.store?.getMessages(agent.sessionId)) ?? [];
+    expect(rows.map(({ content }) => content)).toEqual([
+      "my cat is called Momo",
+      "noted",
+      "who is Momo?",
+      "heard: who is Momo?",
+    ]);
+  });
+
+  it("taken from another agent's list is stored anew", async () => {
+    const { agent, another } = await agentHome(ECHO);
+    await agent.run("hello");
+    const copy = await another({ history: agent.messages });
+    await copy.run("again");
+    const rows = (await copy.store?.getMessages(copy.sessionId)) ?? [];
+    expect(rows.map(({ content }) => content)).toEqual(["hello", "heard: hello", "again", "heard: again"]);
+    expect(await agent.store?.getMessages(agent.sessionId)).toHaveLength(2);
+  });
+});
+
+describe("without", () => {
+  it("memory: no memory tool, no provider, nothing of it in the prompt", async () => {
+    const { agent, recorder, wire } = await withRecorder({ skipMemory: true });
+    await agent.run("hello");
+    expect(recorder.calls).toEqual([]);
+    expect(agent.memory).toBeUndefined();
+    expect(agent.toolNames).not.toContain("memory");
+    expect(wire.requests[0]?.tools).not.toContain("memory");
+    expect(await agent.status()).toMatchObject({ memory: { memory: null, user: null, provider: null } });
+  });
+
+  it("a database: it talks, begins anew and switches nothing", async () => {
+    const { agent, home } = await agentHome(ECHO, { options: { store: null } });
+    expect(await agent.run("hello")).toMatchObject({ final_response: "heard: hello", completed: true });
+    expect(await agent.run("again")).toMatchObject({ completed: true });
+    expect(existsSync(join(home, "state.db"))).toBe(false);
+    for (const outcome of [
+      await agent.resume("x"),
+      await agent.branch(),
+      await agent.undo(),
+      await agent.setTitle("x"),
+    ])
+      expect(outcome).toMatchObject({ ok: false, error: { kind: "no_database" } });
+    expect(await agent.newSession({ title: "Fresh" })).toMatchObject({ ok: true });
+    expect(agent.messages).toEqual([]);
+    expect(await agent.status()).toMatchObject({ messages: 0, turns: 0 });
+  });
+});
+
+describe("users", () => {
+  const remember = {
+    name: "memory",
+    arguments: { action: "add", target: "user", content: "Plays the oboe" },
+  };
+
+  it("of a gateway have a memory directory of their own", async () => {
+    const user = { platform: "telegram", userId: "u7" };
+    const { agent, another, home, wire } = await agentHome(
+      ({ messages }) =>
+        messages.at(-1)?.content === "remember it" ? { toolCalls: [remember] } : { text: "ok" },
+      { options: { user, userId: "u7", platform: "telegram" } },
+    );
+    await agent.run("remember it");
+    const own = join(userMemoriesDirectory(home, "telegram", "u7"), "USER.md");
+    expect(readFileSync(own, "utf8")).toContain("Plays the oboe");
+    expect(existsSync(join(home, "memories", "USER.md"))).toBe(false);
+
+    await (await another()).run("hello");
+    expect(wire.systemOf(-1)).toContain("Plays the oboe");
+    await (await another({ user: { platform: "telegram", userId: "u8" }, userId: "u8" })).run("hello");
+    expect(wire.systemOf(-1)).not.toContain("Plays the oboe");
+  });
+
+  it("find their own conversations and nobody else's", async () => {
+    const search = { name: "session_search", arguments: { query: "zeppelin" } };
+    const { agent, another } = await agentHome(
+      ({ messages }) =>
+        messages.at(-1)?.content === "look it up" ? { toolCalls: [search] } : { text: "ok" },
+      { options: { userId: "ana" } },
+    );
+    await agent.run("the zeppelin leaves at noon");
+    const found = async (userId: string): Promise<string> => {
+      const other = await another({ userId });
+      await other.run("look it up");
+      return String(other.messages.find(({ role }) => role === "tool")?.content);
+    };
+    expect(await found("ana")).toContain("leaves at noon");
+    expect(await found("ben")).not.toContain("leaves at noon");
+  });
+});
+
+describe("config handed in", () => {
+  it("counts for memory too, whatever the file says", async () => {
+    const { another, home } = await agentHome(ECHO);
+    const loaded = await loadConfig(home);
+    if (!loaded.ok) throw new Error(loaded.error.message);
+    const { memory } = loaded.value;
+    const agent = await another({
+      config: { ...loaded.value, memory: { ...memory, memoryCharLimit: 77, userProfileEnabled: false } },
+    });
+    expect((await agent.status()).memory).toMatchObject({ memory: { limit: 77 }, user: null });
+  });
+});

@@ -1,0 +1,50 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { CONFIG_KEYS, loadConfig } from "../../src/config/index.ts";
+import { tempHome } from "./support.ts";
+
+const page = readFileSync(join(import.meta.dirname, "../../../../docs/config.md"), "utf8");
+
+function camelCase(name: string): string {
+  return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** What `*` stands for in a section. */
+const NAMES: Readonly<Record<string, string>> = {
+  models: "<model>",
+  plugins: "<plugin>",
+  mcp_servers: "<server>",
+};
+
+describe("the table of config keys", () => {
+  it("has the defaults the loader gives", async () => {
+    using temp = tempHome();
+    const config = await loadConfig(temp.home);
+    if (!config.ok) throw new Error(config.error.message);
+    for (const { key, default: standard } of CONFIG_KEYS) {
+      if (standard === undefined) continue;
+      let value: unknown = config.value;
+      for (const part of key.split(".")) value = (value as Record<string, unknown>)[camelCase(part)];
+      expect(value, key).toEqual(standard);
+    }
+  });
+
+  it("covers every setting the loader gives", async () => {
+    using temp = tempHome();
+    const config = await loadConfig(temp.home);
+    const memory = config.ok ? Object.keys(config.value.memory) : [];
+    const listed = CONFIG_KEYS.map(({ key }) => key.split(".")).filter(([section]) => section === "memory");
+    for (const name of memory) expect(listed.map((parts) => camelCase(parts[1] ?? ""))).toContain(name);
+  });
+
+  it("is what the reference page shows, default and meaning included", () => {
+    for (const { key, default: standard, meaning } of CONFIG_KEYS) {
+      const written = key.replace("*", NAMES[key.split(".")[0] ?? ""] ?? "<platform>");
+      const row = page.split("\n").find((line) => line.startsWith(`| \`${written}\` |`));
+      expect(row, key).toBeDefined();
+      expect(row).toContain(standard === undefined ? "| - |" : `\`${JSON.stringify(standard)}\``);
+      expect(row).toContain(meaning);
+    }
+  });
+});

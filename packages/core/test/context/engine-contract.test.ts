@@ -1,0 +1,84 @@
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { ContextCompressor } from "../../src/context/compressor/compressor.ts";
+import type { ContextMessage } from "../../src/context/message.ts";
+import { type SelectedEngine, selectEngine } from "../../src/context/select-engine.ts";
+import type { TextModel } from "../../src/lib/index.ts";
+import { writePlugin } from "../fakes/plugins.ts";
+import { tempDirectory } from "../fakes/temp-directory.ts";
+import { contextEngineContract } from "./engine-contract.ts";
+import { Conversation, SMALL } from "./lossless/conversation.ts";
+import { answering } from "./summarisers.ts";
+
+const root = resolve(import.meta.dirname, "../../../..");
+
+contextEngineContract("the compressor", async ({ contextLength, summarizer }) => ({
+  engine: new ContextCompressor({ contextLength, summarizer }),
+  prepare: async (messages) => messages,
+}));
+
+contextEngineContract("the lossless engine", async ({ contextLength, summarizer }) => {
+  const talk = await Conversation.begin({ ...SMALL, contextLength, summarizer });
+  onTestFinished(() => talk.store[Symbol.asyncDispose]());
+  const isStored = ({ _row_id, _compressed_summary }: ContextMessage): boolean =>
+    _compressed_summary === true || (_row_id !== undefined && talk.written.has(_row_id));
+  return {
+    engine: talk.engine,
+    // What came out of a compaction goes to a continuation of the session, and what is new is stored in it.
+    prepare: async (messages) => {
+      const compacted = talk.written.size > 0 ? messages.filter(isStored) : [];
+      if (compacted.length > 0) await talk.rotate(compacted);
+      await talk.say(messages.slice(compacted.length).map(({ _row_id: _, ...message }) => message));
+      return talk.live;
+    },
+  };
+});
+
+contextEngineContract("the plugin of docs/context.md", async ({ contextLength, summarizer }) => {
+  const { engine } = await selectPatient(contextLength, summarizer);
+  return { engine, prepare: async (messages) => messages };
+});
+
+describe("the plugin of docs/context.md", () => {
+  it("is found by its folder and selected by its name, without a warning", async () => {
+    const selected = await selectPatient(200_000, answering("## Goal\nGo on."));
+    expect(selected).toMatchObject({ source: "plugin", remarks: [] });
+    expect(selected.warning).toBeUndefined();
+    expect(selected.engine).toMatchObject({
+      name: "patient",
+      contextLength: 200_000,
+      thresholdTokens: 160_000,
+    });
+  });
+});
+
+/** With the files that the page shows, dropped into a home. In a checkout the package has no name, so its door is named instead. */
+async function selectPatient(
+  contextLength: number,
+  summarizer: TextModel | undefined,
+): Promise<SelectedEngine> {
+  const home = tempDirectory();
+  const door = pathToFileURL(resolve(root, "packages/core/src/index.ts")).href;
+  writePlugin(home, "patient", {
+    "plugin.yaml": codeOfThePage("yaml", "kind: context_engine"),
+    "index.ts": codeOfThePage("ts", "extends ContextCompressor").replace(
+      '"hermes-memory"',
+      JSON.stringify(door),
+    ),
+  });
+  const context = { engine: "patient", lcm: { leafTokens: 1, leafSummaryTokens: 1, fanout: 2, maxDepth: 1 } };
+  const compressor = () => new ContextCompressor({ contextLength, summarizer });
+  const window = { model: "m", contextLength };
+  return selectEngine({ context }, { home, window, summarizer, builtIn: { compressor } });
+}
+
+/** The block in which these words stand. */
+function codeOfThePage(language: string, words: string): string {
+  const page = readFileSync(resolve(root, "docs/context.md"), "utf8");
+  const blocks = [...page.matchAll(/^```(\w+)\n(.*?)^```$/gms)];
+  const block = blocks.find(([, written, code]) => written === language && code?.includes(words));
+  expect(block, `${language} with '${words}' in docs/context.md`).toBeDefined();
+  return block?.[2] ?? "";
+}

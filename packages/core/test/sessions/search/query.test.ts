@@ -1,0 +1,244 @@
+import { describe, expect, it } from "vitest";
+import { pick, randomNumbers } from "../../../../../bench/corpus/random.ts";
+import {
+  containsUnspaced,
+  type Expression,
+  type ParsedQuery,
+  parseQuery,
+  termsLeftOut,
+  toMatch,
+} from "../../../src/sessions/search/query.ts";
+import { growthOf } from "./growth.ts";
+import { realFts5 } from "./real-fts5.ts";
+
+describe("a plain query", () => {
+  it.each([
+    ["glaze recipe", ["glaze", "recipe"]],
+    ["Crème BRÛLÉE", ["creme", "brulee"]],
+    ["maria@studio.example", ["maria studio example"]],
+    ["src/kiln/driver.py", ["src kiln driver py"]],
+    ["chat-send v1.4.2", ["chat send", "v1 4 2"]],
+    ["it's", ["it s"]],
+    ["100%", ["100"]],
+    ["what?", ["what"]],
+    ["$HOME/.env", ["home env"]],
+    ["--verbose .env foo- a--b", ["verbose", "env", "foo", "a b"]],
+    ["#123 [x] <tag> a|b !x", ["123", "x", "tag", "a b"]],
+    ["c++ templates", ["c", "templates"]],
+    ["TODO: fix {this} (now) a^b", ["todo", "fix", "this", "now", "a", "b"]],
+    ["http://x.y/z", ["http", "x y z"]],
+    ['say "unterminated', ["say", "unterminated"]],
+    ["salt and pepper or not", ["salt", "and", "pepper", "or", "not"]],
+    ["hello AND", ["hello"]],
+    ["OR world", ["world"]],
+    ["NOT NOT a", ["a"]],
+    ["* foo", ["foo"]],
+    ["src/*", ["src"]],
+    ["foo & bar", ["foo", "bar"]],
+    ["🏺", ["🏺"]],
+  ])("%j asks for %j", (query, words) => {
+    expect(plainWords(parseQuery(query))).toEqual(words);
+  });
+
+  it("keeps what was typed for each term", () => {
+    expect(parseQuery("Maria@Studio.example 100%")).toEqual({
+      kind: "plain",
+      terms: [
+        { words: ["maria", "studio", "example"], text: "Maria@Studio.example" },
+        { words: ["100"], text: "100%" },
+      ],
+    });
+  });
+
+  it.each(["", "  \t\n", "***", "AND", "OR OR", '""', '"?!"', "?", "(){}:^+", "\0", "。", "\ud800"])(
+    "%j asks for nothing",
+    (query) => {
+      expect(parseQuery(query)).toEqual({ kind: "blank" });
+    },
+  );
+
+  it("is cut after 1,000 terms, a pasted path after 64 words, and a pasted page after 256 characters", () => {
+    expect(plainWords(parseQuery("漢".repeat(1000)))).toEqual(["漢".repeat(256)]);
+    const numbered = (count: number) => Array.from({ length: count }, (_, at) => `w${at}`).join(" ");
+    expect(plainWords(parseQuery(numbered(1203)))).toHaveLength(1000);
+    expect(termsLeftOut(numbered(1203))).toBe(203);
+    expect(termsLeftOut(numbered(1000))).toBe(0);
+    expect(termsLeftOut(numbered(20_000))).toBe(9949);
+    expect(plainWords(parseQuery("a/".repeat(1000)))).toEqual([Array(64).fill("a").join(" ")]);
+  });
+});
+
+it("a repeated term counts once", () => {
+  expect(plainWords(parseQuery("w ".repeat(5000)))).toEqual(["w"]);
+  expect(termsLeftOut("w ".repeat(50_000))).toBe(0);
+  expect(parseQuery("a OR b OR a OR a*")).toEqual(parseQuery("a OR b OR a*"));
+  expect(parseQuery("x NOT a NOT b NOT a")).toEqual(parseQuery("x NOT a NOT b"));
+});
+
+describe("an explicit query", () => {
+  it.each([
+    ['"cobalt celadon"', "[cobalt celadon]"],
+    ['"kiln"', "[kiln]"],
+    ['"Fire it: slowly"', "[fire it slowly]"],
+    ["deploy*", "[deploy*]"],
+    ["chat-send*", "[chat send*]"],
+    ['"a b"*', "[a b*]"],
+    ["de*ploy", "([de*] and [ploy])"],
+    ["foo***", "[foo*]"],
+    ["a OR b", "([a] or [b])"],
+    ["(a OR b) AND c", "([a] or ([b] and [c]))"],
+    ["one NOT two three", "([one] not ([two] and [three]))"],
+    ["one OR two three", "([one] or ([two] and [three]))"],
+    ["a AND b NOT c", "([a] and ([b] not [c]))"],
+    ["a NOT b NOT c", "([a] not ([b] or [c]))"],
+    ["foo AND NOT bar", "([foo] not [bar])"],
+    ["a AND OR b", "([a] and [b])"],
+    ["AND a OR OR b AND", "([a] or [b])"],
+    ["a OR ? AND b", "([a] or [b])"],
+    ['a:"b c"', "([a] and [b c])"],
+    ['x"y-z"w', "([x] and [y z] and [w])"],
+    ["maria@studio.example OR kiln", "([maria studio example] or [kiln])"],
+    ["a and b OR c", "(([a] and [and] and [b]) or [c])"],
+    ['"记忆 系统"', "[记忆 系统]"],
+    ["docker NOT 通信协议", "([docker] not [通信协议])"],
+    ["记忆系统 OR 断裂连接", "([记忆系统] or [断裂连接])"],
+  ])("%j means %s", (query, meaning) => {
+    const parsed = parseQuery(query);
+    expect(parsed.kind === "explicit" ? draw(parsed.expression) : parsed.kind).toBe(meaning);
+  });
+
+  it("finds what FTS5 finds for the same text", () => {
+    const texts = everyTextOf(["a", "b", "c", "d", "ab"]);
+    const fts5 = realFts5(texts);
+    const random = randomNumbers(11);
+    for (let i = 0; i < 600; i += 1) {
+      const query = chanceQuery(random);
+      expect(fts5.matching(toMatch(expressionOf(parseQuery(query)))), query).toEqual(fts5.matching(query));
+    }
+  });
+
+  it("is never more than FTS5 takes, however many operators there are", () => {
+    const fts5 = realFts5(["a b"]);
+    expect(() => fts5.matching(toMatch(expressionOf(parseQuery("a*".repeat(5000)))))).not.toThrow();
+    for (const operator of ["AND", "OR", "NOT"]) {
+      const query = Array.from({ length: 5000 }, (_each, index) => `w${index}`).join(` ${operator} `);
+      expect(() => fts5.matching(toMatch(expressionOf(parseQuery(query))))).not.toThrow();
+    }
+  });
+});
+
+describe("a query in a script without blanks", () => {
+  it.each([
+    ["记忆系统", ["记忆系统"]],
+    ["记忆系统*", ["记忆系统"]],
+    ["Agent通信 docker", ["agent 通信", "docker"]],
+    ["100%完成率", ["100 完成率"]],
+    ["日本語-テスト", ["日本語 テスト"]],
+    ["「釉料」 温度？", ["釉料", "温度"]],
+    ["안녕하세요 세계", ["안녕하세요", "세계"]],
+    ["ภาษาที่", ["ภาษาที่"]],
+    ["salt or 釉料", ["salt", "or", "釉料"]],
+    ["𠀀𠀁", ["𠀀𠀁"]],
+  ])("%j asks for %j", (query, words) => {
+    expect(plainWords(parseQuery(query))).toEqual(words);
+  });
+
+  it.each([
+    ["记忆系统 or 断裂连接", "([记忆系统] or [断裂连接])"],
+    ["广西 and 旅游", "([广西] and [旅游])"],
+    ["广西 not 桂林", "([广西] not [桂林])"],
+  ])("%j may have its operators in lower case", (query, meaning) => {
+    expect(draw(expressionOf(parseQuery(query)))).toBe(meaning);
+  });
+
+  it("is told from others by its characters", () => {
+    for (const text of ["漢", "a漢b", "カ", "ｶ", "한", "ไทย", "ខ្មែរ", "𠀀"])
+      expect(containsUnspaced(text), text).toBe(true);
+    for (const text of ["", "abc", "Ёлка", "עברית", "हिन्दी", "🏺", "…"])
+      expect(containsUnspaced(text), text).toBe(false);
+  });
+});
+
+describe("anything at all", () => {
+  const PIECES = [
+    ..."\"*+-{}():^.,;/\\@%?!'_ \t\n\0",
+    ...[
+      "AND",
+      "OR",
+      "NOT",
+      "NEAR",
+      "and",
+      "or",
+      " ",
+      " ",
+      "a",
+      "kiln",
+      "é",
+      "🏺",
+      "漢字",
+      "ไทย",
+      "한",
+      "。",
+      "\ud800",
+      "\ufeff",
+      "rowid:",
+    ],
+  ];
+
+  it.each(["unicode61 remove_diacritics 2", "trigram"])(
+    "becomes something FTS5 accepts (%s)",
+    (tokenizer) => {
+      const fts5 = realFts5(["kiln a é 漢字"], tokenizer);
+      const random = randomNumbers(5);
+      for (let i = 0; i < 5000; i += 1) {
+        const length = 1 + Math.floor(random() * 14);
+        const query = Array.from({ length }, () => pick(PIECES, random)).join("");
+        const parsed = parseQuery(query);
+        if (parsed.kind === "blank") continue;
+        expect(() => fts5.matching(toMatch(expressionOf(parsed))), JSON.stringify(query)).not.toThrow();
+      }
+    },
+  );
+
+  it.each(['"', '" ', "*", "a*", "a.", "。", "漢 or ", "NOT ", "a OR ", "\ud800", "?"])(
+    "takes time in proportion to a run of %j",
+    (unit) => {
+      const run = (query: string) => toMatch(expressionOf(parseQuery(query)));
+      expect(growthOf((size) => `漢${unit.repeat(size)}x`.slice(0, size), run, 4000)).toBeLessThan(4);
+    },
+  );
+});
+
+function plainWords(parsed: ParsedQuery): string[] | undefined {
+  return parsed.kind === "plain" ? parsed.terms.map(({ words }) => words.join(" ")) : undefined;
+}
+
+/** A plain query as one that wants all its terms. */
+function expressionOf(parsed: ParsedQuery): Expression {
+  if (parsed.kind === "explicit") return parsed.expression;
+  const terms = parsed.kind === "plain" ? parsed.terms : [{ words: ["blank"] }];
+  return { op: "and", parts: terms.map(({ words }) => ({ op: "phrase", words, isPrefix: false })) };
+}
+
+function draw(expression: Expression): string {
+  if (expression.op === "phrase") return `[${expression.words.join(" ")}${expression.isPrefix ? "*" : ""}]`;
+  const parts = expression.op === "not" ? [expression.left, expression.right] : expression.parts;
+  return `(${parts.map(draw).join(` ${expression.op} `)})`;
+}
+
+/** All sets of the words, in both directions. */
+function everyTextOf(words: readonly string[]): string[] {
+  return Array.from({ length: 2 ** words.length }, (_each, set) => {
+    const chosen = words.filter((_word, index) => set & (1 << index));
+    return [chosen.join(" "), chosen.toReversed().join(" ")];
+  }).flat();
+}
+
+function chanceQuery(random: () => number): string {
+  const parts: string[] = [];
+  for (let i = 0; i < 2 + Math.floor(random() * 5); i += 1) {
+    if (i > 0 && random() < 0.6) parts.push(pick(["AND", "OR", "NOT"], random));
+    parts.push(pick(["a", "b", "c", "d", "a*", '"a b"', '"c b"', '"b a"*'], random));
+  }
+  return parts.join(" ");
+}

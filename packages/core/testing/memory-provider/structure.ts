@@ -1,0 +1,109 @@
+// A provider is asked what it is and what it needs before it may do anything.
+import { readdirSync, statSync } from "node:fs";
+import { Socket } from "node:net";
+import { join } from "node:path";
+import { expect, it, vi } from "vitest";
+import { PROVIDER_CONTRACT } from "../../src/providers/contract.ts";
+import { checkProvider } from "../../src/providers/discovery/structure.ts";
+import { readExisting } from "../../src/providers/setup/existing.ts";
+import { fieldsOf } from "../../src/providers/setup/read-fields.ts";
+import { tempDirectory } from "../../test/fakes/temp-directory.ts";
+import { MESSAGES } from "./inputs.ts";
+import { close, type ProviderHarness, settle } from "./support.ts";
+
+export function structureContract(harness: ProviderHarness): void {
+  it("has every member the contract asks for, of the right kind", () => {
+    expect(checkProvider(harness.create(tempDirectory()))).toMatchObject({ ok: true });
+  });
+
+  it("has a name that selects it, and a version of the contract that is known", () => {
+    const { name, contract = 1 } = harness.create(tempDirectory());
+    expect(name).toMatch(/^[A-Za-z0-9][A-Za-z0-9._-]*$/);
+    expect(["builtin", "built-in", "none"]).not.toContain(name.toLowerCase());
+    expect(contract).toBeLessThanOrEqual(PROVIDER_CONTRACT);
+  });
+
+  it("says whether it is available without a connection and without writing", async () => {
+    const home = tempDirectory();
+    const provider = harness.create(home);
+    const before = filesIn(home);
+    const connect = vi.spyOn(Socket.prototype, "connect");
+    try {
+      expect(await provider.isAvailable()).toBe(true);
+      expect(typeof (await provider.unavailableReason?.())).toMatch(/^(string|undefined)$/);
+      expect(connect).not.toHaveBeenCalled();
+    } finally {
+      connect.mockRestore();
+    }
+    expect(filesIn(home)).toEqual(before);
+  });
+
+  it("lists its tools and its settings, and nothing is created by it", async () => {
+    const home = tempDirectory();
+    const provider = harness.create(home);
+    const before = filesIn(home);
+    expect(Array.isArray(await provider.getToolSchemas())).toBe(true);
+    provider.getConfigSchema?.();
+    expect(filesIn(home)).toEqual(before);
+  });
+
+  it("asks for settings that a wizard can ask for", () => {
+    const { fields, warnings } = fieldsOf(harness.create(tempDirectory()));
+    expect(warnings).toEqual([]);
+    const keys = fields.map((field) => field.key);
+    expect(keys).toEqual([...new Set(keys)]);
+    for (const [index, field] of fields.entries()) {
+      const earlier = keys.slice(0, index);
+      expect(field.key, "a key can be given as --set key=value").toMatch(/^[A-Za-z][\w.-]*$/);
+      expect(field).toEqual(JSON.parse(JSON.stringify(field)));
+      expect(typeof (field.default ?? "")).toBe("string");
+      if (field.choices && field.default !== undefined) expect(field.choices).toContain(field.default);
+      if (field.secret) expect(field).not.toHaveProperty("default");
+      for (const key of Object.keys(field.when ?? {})) expect(earlier).toContain(key);
+      if (field.default_from) expect(earlier).toContain(field.default_from.field);
+    }
+  });
+
+  it("keeps its settings, and a second setup is offered what the first one was given", async () => {
+    const home = tempDirectory();
+    const { name } = harness.create(home);
+    const { fields } = fieldsOf(harness.create(home));
+    const values = fields.flatMap(({ key, secret, choices, default: standard }): [string, string][] => {
+      const value = choices?.at(-1) ?? standard;
+      return secret || value === undefined ? [] : [[key, value]];
+    });
+    await harness.create(home).saveConfig?.(Object.fromEntries(values), home);
+    const provider = harness.create(home);
+    const { settings } = await readExisting({ home, name, fields, env: {}, provider });
+    expect([...settings].sort()).toEqual(values.sort());
+    expect(await provider.isAvailable()).toBe(true);
+  });
+
+  it("comes to an end with every call, also when it was never initialised", async () => {
+    const provider = harness.create(tempDirectory());
+    const options = { session_id: "session-1" };
+    const calls: readonly (() => unknown)[] = [
+      () => provider.systemPromptBlock?.({}),
+      () => provider.onTurnStart?.(1, "How hot is the kiln?", {}),
+      () => provider.prefetch?.("How hot is the kiln?", options),
+      () => provider.queuePrefetch?.("How hot is the kiln?", options),
+      () => provider.syncTurn?.("How hot is the kiln?", "1240 degrees.", options),
+      () => provider.onMemoryWrite?.("add", "user", "Owns a kiln", {}),
+      () => provider.onDelegation?.("task", "result", { child_session_id: "" }),
+      () => provider.onPreCompress?.(MESSAGES, {}),
+      () => provider.onSessionSwitch?.("session-2", { parent_session_id: "", reset: false }),
+      () => provider.onSessionEnd?.(MESSAGES, {}),
+    ];
+    for (const call of calls) expect(["answered", "failed"]).toContain(await settle(call));
+    await close(provider); // a manager closes it too when its start has failed
+  });
+}
+
+function filesIn(directory: string): readonly string[] {
+  return readdirSync(directory, { recursive: true, encoding: "utf8" })
+    .sort()
+    .map((name) => {
+      const { size, mtimeMs } = statSync(join(directory, name));
+      return `${name} ${size} ${mtimeMs}`;
+    });
+}

@@ -1,0 +1,365 @@
+// What is exported can be imported elsewhere and is the same there.
+import { expect, it } from "vitest";
+import type { ExportedSession } from "../../src/sessions/rows.ts";
+import type { SessionStore } from "../../src/sessions/store.ts";
+import { type Harness, HOUR, idsOf, ManualClock, messageIds, NOW, nth, row, talk } from "./support.ts";
+
+export function exportImportContract({ open }: Harness): void {
+  it("an export holds the session's columns and its active messages, all of them on request", async () => {
+    await using store = await open();
+    await store.createSession("s1", { source: "cli" });
+    const ids = await talk(store, "s1", ["one", "two", "three"]);
+    await store.rewindToMessage("s1", nth(ids, 2));
+    expect(await store.exportSession("s1")).toEqual({
+      ...(await row(store, "s1")),
+      messages: await store.getMessages("s1"),
+    });
+    const whole = await store.exportSession("s1", { includeInactive: true });
+    expect(whole?.messages).toEqual(await store.getMessages("s1", { includeInactive: true }));
+    expect(await store.exportSession("nope")).toBeNull();
+  });
+
+  it("all sessions are exported in the order of their last activity, or those of one source", async () => {
+    await using store = await open();
+    for (const [index, id] of ["a", "b", "c"].entries()) {
+      await store.createSession(id, { source: id === "b" ? "cron" : "cli", startedAt: NOW + index });
+    }
+    await store.appendMessage("a", { role: "user", content: "latest", timestamp: NOW + HOUR });
+    const all = await store.exportAll();
+    expect(all.map(({ id, last_active, messages }) => [id, last_active, messages.length])).toEqual([
+      ["a", NOW + HOUR, 1],
+      ["c", NOW + 2, 0],
+      ["b", NOW + 1, 0],
+    ]);
+    expect(idsOf(await store.exportAll({ source: "cron" }))).toEqual(["b"]);
+    expect((await store.exportAll({ includeInactive: true }))[0]).toHaveProperty(
+      "messages.0.content",
+      "latest",
+    );
+  });
+
+  it("an export is plain JSON and survives being written down", async () => {
+    await using store = await open();
+    await rich(store);
+    const all = await store.exportAll({ includeInactive: true });
+    expect(JSON.parse(JSON.stringify(all))).toEqual(all);
+  });
+
+  it("an import into an empty store gives equal exports", async () => {
+    await using store = await open();
+    await rich(store);
+    const all = await store.exportAll({ includeInactive: true });
+    await using other = await open();
+    expect(await other.importSessions(written(all))).toEqual({
+      imported: all.length,
+      messages: all.flatMap(({ messages }) => messages).length,
+      skipped: [],
+      renamed: [],
+    });
+    expect(await other.exportAll({ includeInactive: true })).toEqual(all);
+    expect(await other.exportAll()).toEqual(await store.exportAll());
+    expect(await other.listSessionsRich({ orderByLastActive: true })).toEqual(
+      await store.listSessionsRich({ orderByLastActive: true }),
+    );
+  });
+
+  it("lineage holds in whatever order the sessions come, and from an asynchronous source", async () => {
+    await using store = await open();
+    await rich(store);
+    const all = await store.exportAll({ includeInactive: true });
+    for (const order of [all, [...all].reverse()]) {
+      await using other = await open();
+      await other.importSessions(later(order));
+      for (const { id } of all) {
+        expect(await other.getCompressionTip(id)).toBe(await store.getCompressionTip(id));
+        expect(await other.getLineageRoot(id)).toBe(await store.getLineageRoot(id));
+      }
+    }
+  });
+
+  it("new messages after an import get ids of their own", async () => {
+    await using store = await open();
+    await rich(store);
+    await using other = await open();
+    await other.importSessions(await store.exportAll({ includeInactive: true }));
+    const taken = (await other.exportAll({ includeInactive: true })).flatMap(({ messages }) =>
+      messageIds(messages),
+    );
+    const id = await other.appendMessage("next", { role: "user", content: "new" });
+    expect(id).toBeGreaterThan(Math.max(...taken));
+  });
+
+  it("a session that exists is left alone, and the rest still comes", async () => {
+    await using store = await open();
+    await store.createSession("a", { source: "cli" });
+    await talk(store, "a", ["imported"]);
+    await store.createSession("b", { source: "cli" });
+    const all = await store.exportAll();
+    await using other = await open();
+    await other.createSession("a", { source: "tui" });
+    const outcome = await other.importSessions(all);
+    expect(outcome).toMatchObject({ imported: 1, messages: 0, skipped: [{ id: "a" }] });
+    expect(nth(outcome.skipped, 0).reason).not.toBe("");
+    expect(await row(other, "a")).toMatchObject({ source: "tui", message_count: 0 });
+    expect(await other.getSession("b")).not.toBeNull();
+  });
+
+  it("importing twice changes nothing the second time", async () => {
+    await using store = await open();
+    await rich(store);
+    const all = await store.exportAll({ includeInactive: true });
+    await using other = await open();
+    await other.importSessions(all);
+    const before = await other.exportAll({ includeInactive: true });
+    expect(await other.importSessions(all)).toMatchObject({ imported: 0, messages: 0 });
+    expect(await other.exportAll({ includeInactive: true })).toEqual(before);
+  });
+
+  it("messages whose ids are taken get new ones, and copies still name their origins", async () => {
+    await using store = await open();
+    await store.createSession("root", { source: "cli" });
+    await talk(store, "root", ["one", "two"]);
+    await store.branchSession("root", { id: "fork" });
+    const all = await store.exportAll();
+    await using other = await open();
+    await other.createSession("busy", { source: "cli" });
+    await talk(other, "busy", ["x", "y", "z"]);
+    expect(await other.importSessions(all)).toMatchObject({ imported: 2, messages: 4 });
+    const originals = messageIds(await other.getMessages("root"));
+    expect((await other.getMessages("fork")).map(({ origin_id }) => origin_id)).toEqual(originals);
+    expect((await other.getMessages("busy")).map(({ content }) => content)).toEqual(["x", "y", "z"]);
+    const conversation = await other.getMessagesAsConversation("fork", { includeAncestors: true });
+    expect(conversation.map(({ content }) => content)).toEqual(["one", "two"]);
+  });
+
+  it("a title that is taken gets a number, and the outcome says so", async () => {
+    await using store = await open();
+    await store.createSession("a", { source: "cli" });
+    await store.setSessionTitle("a", "Kiln");
+    const all = await store.exportAll();
+    await using other = await open();
+    await other.createSession("z", { source: "cli" });
+    await other.setSessionTitle("z", "Kiln");
+    expect(await other.importSessions(all)).toMatchObject({
+      imported: 1,
+      renamed: [{ id: "a", title: "Kiln #2" }],
+    });
+    expect(await other.getSessionTitle("a")).toBe("Kiln #2");
+    expect(await other.getSessionTitle("z")).toBe("Kiln");
+  });
+
+  it("a session whose parent is not there comes without the link", async () => {
+    await using store = await open();
+    await rich(store);
+    const child = await store.exportSession("next");
+    await using other = await open();
+    await other.importSessions(child === null ? [] : [child]);
+    expect(await row(other, "next")).toMatchObject({ parent_session_id: null, message_count: 1 });
+  });
+
+  it("an id that is none is passed over with its reason", async () => {
+    await using store = await open();
+    await store.createSession("a", { source: "cli" });
+    const good = nth(await store.exportAll(), 0);
+    await using other = await open();
+    const outcome = await other.importSessions([{ ...good, id: "../escape" }, { ...good, id: "" }, good]);
+    expect(outcome).toMatchObject({ imported: 1, skipped: [{ id: "../escape" }, { id: "" }] });
+    expect(idsOf(await other.searchSessions())).toEqual(["a"]);
+  });
+
+  it("what is no session is passed over, and the rest still comes", async () => {
+    await using store = await open();
+    await store.createSession("a", { source: "cli" });
+    const good = nth(await store.exportAll(), 0);
+    const odd = [
+      null,
+      "text",
+      7,
+      {},
+      { ...good, id: "b", messages: [null] },
+      { ...good, id: "c", messages: [[]] },
+    ] as unknown as ExportedSession[];
+    await using other = await open();
+    const outcome = await other.importSessions([...odd, good]);
+    expect(outcome.imported).toBe(1);
+    expect(outcome.skipped).toHaveLength(odd.length);
+    expect(idsOf(await other.searchSessions())).toEqual(["a"]);
+  });
+
+  it("a copy that comes before its original still names it", async () => {
+    await using store = await open();
+    await store.createSession("root", { source: "cli" });
+    await talk(store, "root", ["one", "two"]);
+    await store.branchSession("root", { id: "fork" });
+    const all = await store.exportAll();
+    for (const ids of [
+      ["root", "fork"],
+      ["fork", "root"],
+    ]) {
+      await using other = await open();
+      await other.createSession("busy", { source: "cli" });
+      await talk(other, "busy", ["x", "y", "z"]);
+      await other.importSessions(ids.flatMap((id) => all.filter((each) => each.id === id)));
+      const originals = messageIds(await other.getMessages("root"));
+      expect((await other.getMessages("fork")).map(({ origin_id }) => origin_id)).toEqual(originals);
+    }
+  });
+
+  it.each([2 ** 48, Number.MAX_SAFE_INTEGER])(
+    "a message id of %d is not kept, so that later messages stay readable",
+    async (id) => {
+      await using store = await open();
+      const message = { id, role: "user", content: "far out", timestamp: NOW };
+      const sent = { id: "a", source: "cli", started_at: NOW, messages: [message] } as unknown;
+      expect(await store.importSessions([sent as ExportedSession])).toMatchObject({ imported: 1 });
+      const next = await store.appendMessage("a", { role: "user", content: "next" });
+      const rows = await store.getMessages("a");
+      expect(rows.map(({ content }) => content)).toEqual(["far out", "next"]);
+      expect(nth(rows, 1).id).toBe(next);
+      expect(next).toBeLessThan(2 ** 48);
+    },
+  );
+
+  it("counters beyond what can be read are the highest that can", async () => {
+    await using store = await open();
+    await store.createSession("a", { source: "cli" });
+    const good = nth(await store.exportAll(), 0);
+    await using other = await open();
+    await other.importSessions([{ ...good, input_tokens: 1e18, output_tokens: -1e300, api_call_count: 3 }]);
+    expect(await row(other, "a")).toMatchObject({
+      input_tokens: Number.MAX_SAFE_INTEGER,
+      output_tokens: -Number.MAX_SAFE_INTEGER,
+      api_call_count: 3,
+    });
+  });
+
+  it("counters that the file does not have are counted, and what it has is kept", async () => {
+    await using store = await open();
+    await store.createSession("a", { source: "cli" });
+    await talk(store, "a", ["one", "two"]);
+    await store.appendMessage("a", { role: "assistant", content: "", toolCalls: [{ id: "1" }, { id: "2" }] });
+    await store.endSession("a", "cli_close");
+    const { message_count: _m, tool_call_count: _t, ...bare } = nth(await store.exportAll(), 0);
+    await using other = await open();
+    await other.importSessions([
+      bare as unknown as ExportedSession,
+      { ...bare, id: "b", message_count: 9, tool_call_count: 8 },
+    ]);
+    expect(await row(other, "a")).toMatchObject({ message_count: 3, tool_call_count: 2 });
+    expect(await row(other, "b")).toMatchObject({ message_count: 9, tool_call_count: 8 });
+    expect(await other.deleteEmptySessions()).toBe(0);
+  });
+
+  it.each([0, 1, 2, 3, 4])(
+    "an import that ends after %d sessions loses no link once the rest has come",
+    async (early) => {
+      await using store = await open();
+      await rich(store);
+      const all = await store.exportAll({ includeInactive: true });
+      for (const order of [all, [...all].reverse()]) {
+        await using other = await open();
+        // Their ids are taken here, so every message of the file moves.
+        await other.createSession("busy", { source: "cli" });
+        await talk(other, "busy", Array(30).fill("x"));
+        await expect(other.importSessions(failing(order.slice(0, early)))).rejects.toThrow("torn off");
+        await other.importSessions(order);
+        for (const { id, parent_session_id } of all)
+          expect(await row(other, id)).toMatchObject({ parent_session_id });
+        const originals = messageIds(await other.getMessages("root"));
+        expect((await other.getMessages("fork")).map(({ origin_id }) => origin_id)).toEqual(originals);
+      }
+    },
+  );
+
+  it("a link is there as soon as both of its ends are", async () => {
+    await using store = await open();
+    await rich(store);
+    const all = await store.exportAll();
+    const only = (...ids: string[]) => ids.flatMap((id) => all.filter((each) => each.id === id));
+    for (const order of [only("root", "next"), only("next", "root")]) {
+      await using other = await open();
+      await expect(other.importSessions(failing(order))).rejects.toThrow("torn off");
+      expect(await row(other, "next")).toMatchObject({ parent_session_id: "root" });
+    }
+  });
+
+  it("a title that is too long is cut, and the outcome says so", async () => {
+    await using store = await open();
+    await store.createSession("a", { source: "cli" });
+    const good = nth(await store.exportAll(), 0);
+    await using other = await open();
+    const title = `${"kiln ".repeat(40)}end`;
+    const cut = title.slice(0, 99);
+    expect(await other.importSessions([{ ...good, title }])).toMatchObject({
+      imported: 1,
+      skipped: [],
+      renamed: [{ id: "a", title: cut }],
+    });
+    expect(await other.getSessionTitle("a")).toBe(cut);
+    expect(await other.importSessions([{ ...good, id: "b", title }])).toMatchObject({ imported: 1 });
+    expect(await other.getSessionTitle("b")).toMatch(/^kiln .* #2$/);
+  });
+
+  it("an import reports its progress", async () => {
+    await using store = await open();
+    await rich(store);
+    await using other = await open();
+    const steps: number[] = [];
+    await other.importSessions(await store.exportAll(), { onProgress: ({ done }) => void steps.push(done) });
+    expect(steps.length).toBeGreaterThan(0);
+    expect(steps).toEqual([...steps].sort((a, b) => a - b));
+  });
+
+  /** A lineage of four with copies, rewound rows, structure, titles, and one session apart. */
+  async function rich(store: SessionStore): Promise<void> {
+    const clock = new ManualClock();
+    await store.createSession("root", {
+      source: "telegram",
+      userId: "u1",
+      cwd: "/a",
+      model: "m",
+      modelConfig: { temperature: 0.5 },
+      startedAt: clock.seconds,
+    });
+    await store.setSessionTitle("root", "Kiln");
+    await store.updateTokenCounts("root", { inputTokens: 5, estimatedCostUsd: 0.25, billingProvider: "p" });
+    const ids = await store.appendMany("root", [
+      { role: "user", content: [{ type: "text", text: "看" }], platformMessageId: "pm", observed: true },
+      {
+        role: "assistant",
+        content: "a\u0000b",
+        toolCalls: [{ id: "c" }],
+        reasoningDetails: [{ x: 1 }],
+        tokenCount: 3,
+      },
+      { role: "tool", content: "", toolCallId: "c", toolName: "terminal", timestamp: NOW - 5.125 },
+      { role: "user", content: "wrong way" },
+    ]);
+    await store.rewindToMessage("root", nth(ids, 3));
+    await store.branchSession("root", { id: "fork" });
+    await store.continueSession("root", { id: "next", messages: [{ role: "user", content: "[summary]" }] });
+    await store.createSession("run", {
+      source: "subagent",
+      parentSessionId: "next",
+      modelConfig: { _delegate_from: "next" },
+    });
+    await store.createSession("apart", { source: "cli" });
+    await store.requestHandoff("apart", "discord");
+    await store.endSession("apart", "cli_close");
+    await store.setSessionArchived("apart", true);
+  }
+}
+
+/** As it comes out of a file. */
+function written<T>(value: T): T {
+  return JSON.parse(JSON.stringify(value)) as T;
+}
+
+async function* failing(sessions: readonly ExportedSession[]): AsyncGenerator<ExportedSession> {
+  yield* sessions;
+  throw new Error("torn off");
+}
+
+async function* later(sessions: readonly ExportedSession[]): AsyncGenerator<ExportedSession> {
+  for (const session of sessions) yield await Promise.resolve(session);
+}

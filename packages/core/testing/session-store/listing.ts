@@ -1,0 +1,366 @@
+// Listings: what is shown, in which order, and how a compressed conversation looks in them.
+import { expect, it } from "vitest";
+import type { SessionStore } from "../../src/sessions/store.ts";
+import {
+  DAY,
+  type Harness,
+  HOUR,
+  handMadeChain,
+  idsOf,
+  ManualClock,
+  NOW,
+  nth,
+  row,
+  talk,
+} from "./support.ts";
+
+export function listingContract({ open }: Harness): void {
+  it.each([
+    ["short text as it is", "hello there", "hello there"],
+    ["line ends as blanks", "one\ntwo\r\nthree", "one two  three"],
+    ["exactly 60 characters whole", "x".repeat(60), "x".repeat(60)],
+    ["61 characters cut", "x".repeat(61), `${"x".repeat(60)}...`],
+    ["long text cut at 60 characters", "窑".repeat(80), `${"窑".repeat(60)}...`],
+    ["padding left out", "   padded   ", "padded"],
+    [
+      "the text of structured content",
+      [{ type: "text", text: "look here" }, { type: "image_url" }],
+      "look here",
+    ],
+  ])("a preview shows %s", async (_name, content, expected) => {
+    await using store = await open();
+    await store.createSession("s1", { source: "cli" });
+    await store.appendMany("s1", [
+      { role: "system", content: "prompt" },
+      { role: "assistant", content: "welcome" },
+      { role: "user", content: null },
+      { role: "user", content },
+      { role: "user", content: "later" },
+    ]);
+    expect(await store.listSessionsRich()).toMatchObject([{ id: "s1", preview: expected }]);
+  });
+
+  it("without messages the preview is empty and the last activity is the start", async () => {
+    await using store = await open();
+    await store.createSession("s1", { source: "cli", startedAt: NOW - 50 });
+    expect(await store.listSessionsRich()).toEqual([
+      { ...(await row(store, "s1")), preview: "", last_active: NOW - 50 },
+    ]);
+    expect(await store.searchSessions()).toEqual([{ ...(await row(store, "s1")), last_active: NOW - 50 }]);
+  });
+
+  it("the last activity is the time of the latest message, however it was stored", async () => {
+    await using store = await open({ clock: new ManualClock() });
+    await store.createSession("s1", { source: "cli", startedAt: NOW - 50 });
+    await store.appendMessage("s1", { role: "user", content: "a", timestamp: NOW - 20 });
+    await store.appendMessage("s1", { role: "user", content: "b", timestamp: NOW - 30 });
+    expect(await lastActive(store)).toBe(NOW - 20);
+    await store.replaceMessages("s1", [{ role: "user", content: "c", timestamp: NOW - 40 }]);
+    expect(await lastActive(store)).toBe(NOW - 40);
+    await store.clearMessages("s1");
+    expect(await lastActive(store)).toBe(NOW - 50);
+  });
+
+  it("the newest started come first, or on request the latest active", async () => {
+    await using store = await open();
+    await store.createSession("old", { source: "cli", startedAt: NOW - 30 });
+    await store.createSession("new", { source: "cli", startedAt: NOW - 20 });
+    await store.appendMessage("new", { role: "user", content: "x", timestamp: NOW - 15 });
+    await store.appendMessage("old", { role: "user", content: "x", timestamp: NOW - 10 });
+    expect(idsOf(await store.listSessionsRich())).toEqual(["new", "old"]);
+    expect(idsOf(await store.listSessionsRich({ orderByLastActive: true }))).toEqual(["old", "new"]);
+    expect(idsOf(await store.searchSessions())).toEqual(["old", "new"]);
+  });
+
+  it("sessions alike in time are ordered by id, downwards", async () => {
+    await using store = await open();
+    for (const id of ["b", "c", "a"]) await store.createSession(id, { source: "cli", startedAt: NOW });
+    expect(idsOf(await store.listSessionsRich({ orderByLastActive: true }))).toEqual(["c", "b", "a"]);
+    expect(idsOf(await store.searchSessions())).toEqual(["c", "b", "a"]);
+  });
+
+  it("the activity of the tip brings the whole conversation up, also with a limit of one", async () => {
+    const clock = new ManualClock();
+    await using store = await open({ clock });
+    await handMadeChain(store, clock, ["a", "b", "c"]);
+    for (let index = 0; index < 30; index += 1) {
+      clock.advance(60);
+      await store.createSession(`newer ${index}`, { source: "cli" });
+    }
+    clock.advance(60);
+    await talk(store, "c", ["still going"]);
+    expect(await store.listSessionsRich({ orderByLastActive: true, limit: 1 })).toMatchObject([
+      { id: "c", _lineage_root_id: "a", last_active: clock.seconds, preview: "still going" },
+    ]);
+  });
+
+  it("pages follow each other without gap or repetition", async () => {
+    await using store = await open();
+    const all = Array.from({ length: 25 }, (_, index) => `s${String(index).padStart(2, "0")}`);
+    for (const [index, id] of all.entries()) {
+      await store.createSession(id, { source: "cli", startedAt: NOW + index });
+    }
+    const expected = [...all].reverse();
+    for (const orderByLastActive of [false, true]) {
+      expect(idsOf(await store.listSessionsRich({ orderByLastActive }))).toEqual(expected.slice(0, 20));
+      const pages: string[] = [];
+      for (let offset = 0; offset < 30; offset += 7) {
+        pages.push(...idsOf(await store.listSessionsRich({ orderByLastActive, limit: 7, offset })));
+      }
+      expect(pages).toEqual(expected);
+    }
+    expect(idsOf(await store.searchSessions({ limit: 3, offset: 2 }))).toEqual(expected.slice(2, 5));
+  });
+
+  it("negative limits give nothing, negative offsets start at the beginning", async () => {
+    await using store = await open();
+    await store.createSession("cron_j_20260101_010000", { source: "cron" });
+    const none = { limit: -1 };
+    expect(await store.listSessionsRich(none)).toEqual([]);
+    expect(await store.listSessionsRich({ ...none, orderByLastActive: true })).toEqual([]);
+    expect(await store.searchSessions(none)).toEqual([]);
+    expect(await store.searchSessionsById("cron", none)).toEqual([]);
+    expect(await store.listCronJobRuns("j", none)).toEqual([]);
+    const early = { offset: -5 };
+    expect(await store.listSessionsRich(early)).toHaveLength(1);
+    expect(await store.searchSessions(early)).toHaveLength(1);
+    expect(await store.listCronJobRuns("j", early)).toHaveLength(1);
+  });
+
+  it("filters by source, excluded sources and size", async () => {
+    await using store = await open();
+    for (const source of ["cli", "tool", "telegram"]) await store.createSession(source, { source });
+    await talk(store, "telegram", ["one", "two"]);
+    expect(idsOf(await store.listSessionsRich({ source: "cli" }))).toEqual(["cli"]);
+    expect(idsOf(await store.listSessionsRich({ excludeSources: ["cli", "tool"] }))).toEqual(["telegram"]);
+    expect(await store.listSessionsRich({ excludeSources: [] })).toHaveLength(3);
+    expect(idsOf(await store.listSessionsRich({ minMessageCount: 2 }))).toEqual(["telegram"]);
+    expect(await store.listSessionsRich({ source: "cli", excludeSources: ["cli"] })).toEqual([]);
+    expect(idsOf(await store.searchSessions({ source: "tool" }))).toEqual(["tool"]);
+  });
+
+  it("archived sessions show on request, or alone", async () => {
+    await using store = await open();
+    await store.createSession("kept", { source: "cli" });
+    await store.createSession("put away", { source: "cli" });
+    expect(await store.setSessionArchived("put away", true)).toBe(true);
+    expect(idsOf(await store.listSessionsRich())).toEqual(["kept"]);
+    expect(await store.listSessionsRich({ includeArchived: true })).toHaveLength(2);
+    expect(idsOf(await store.listSessionsRich({ archivedOnly: true, includeArchived: false }))).toEqual([
+      "put away",
+    ]);
+    expect(await store.setSessionArchived("nope", true)).toBe(false);
+  });
+
+  it.each(["a", "b", "c"])("archiving '%s' of a chain archives all of it, and back", async (id) => {
+    const clock = new ManualClock();
+    await using store = await open({ clock });
+    await handMadeChain(store, clock, ["a", "b", "c"]);
+    await store.createSession("fork", {
+      source: "cli",
+      parentSessionId: "b",
+      modelConfig: { _branched_from: "b" },
+    });
+    expect(await store.setSessionArchived(id, true)).toBe(true);
+    for (const each of ["a", "b", "c"]) expect(await row(store, each)).toMatchObject({ archived: 1 });
+    expect(await row(store, "fork")).toMatchObject({ archived: 0 });
+    expect(await store.setSessionArchived(id, false)).toBe(true);
+    for (const each of ["a", "b", "c"]) expect(await row(store, each)).toMatchObject({ archived: 0 });
+  });
+
+  it("a chain shows once: its tip's face on its root's beginnings", async () => {
+    const clock = new ManualClock();
+    await using store = await open({ clock });
+    await handMadeChain(store, clock, ["a", "b", "c"], { source: "telegram", cwd: "/old" });
+    await talk(store, "a", ["first words"]);
+    await talk(store, "c", ["latest words", "answer"]);
+    await store.updateSessionCwd("c", "/new");
+    await store.updateSessionModel("c", "m-new");
+    await store.setSessionTitle("c", "Kiln #3");
+    await store.updateTokenCounts("a", { inputTokens: 7 });
+    await store.updateTokenCounts("c", { inputTokens: 900 });
+    const root = await row(store, "a");
+    const tip = await row(store, "c");
+    expect(await store.listSessionsRich()).toEqual([
+      {
+        ...root,
+        id: "c",
+        ended_at: tip.ended_at,
+        end_reason: tip.end_reason,
+        message_count: 2,
+        tool_call_count: tip.tool_call_count,
+        title: "Kiln #3",
+        last_active: clock.seconds,
+        preview: "latest words",
+        model: "m-new",
+        system_prompt: tip.system_prompt,
+        cwd: "/new",
+        _lineage_root_id: "a",
+      },
+    ]);
+    expect(root.started_at).toBe(NOW);
+  });
+
+  it("without projection the root shows itself, with children everything shows", async () => {
+    const clock = new ManualClock();
+    await using store = await open({ clock });
+    await handMadeChain(store, clock, ["a", "b"]);
+    const plain = await store.listSessionsRich({ projectCompressionTips: false });
+    expect(idsOf(plain)).toEqual(["a"]);
+    expect(plain[0]).not.toHaveProperty("_lineage_root_id");
+    expect(idsOf(await store.listSessionsRich({ includeChildren: true }))).toEqual(["b", "a"]);
+  });
+
+  it("a compressed session whose continuation is gone shows itself", async () => {
+    const clock = new ManualClock();
+    await using store = await open({ clock });
+    await store.createSession("a", { source: "cli" });
+    await store.endSession("a", "compression");
+    const [only, ...others] = await store.listSessionsRich();
+    expect(others).toEqual([]);
+    expect(only).toMatchObject({ id: "a", end_reason: "compression" });
+    expect(only).not.toHaveProperty("_lineage_root_id");
+  });
+
+  it("branches show, also after their parent was reopened and ended otherwise", async () => {
+    const clock = new ManualClock();
+    await using store = await open({ clock });
+    await store.createSession("p", { source: "cli" });
+    await store.branchSession("p", { id: "marked", endParent: "branched" });
+    clock.advance(10);
+    await store.createSession("by time", { source: "cli", parentSessionId: "p" });
+    expect(idsOf(await store.listSessionsRich()).sort()).toEqual(["by time", "marked", "p"]);
+    await store.reopenSession("p");
+    await store.endSession("p", "cli_close");
+    expect(idsOf(await store.listSessionsRich())).toContain("marked");
+  });
+
+  it("delegates are hidden, also when their parent is gone", async () => {
+    await using store = await open();
+    await store.createSession("p", { source: "cli" });
+    await store.createSession("untagged", { source: "cli", parentSessionId: "p" });
+    await store.createSession("orphan", {
+      source: "subagent",
+      modelConfig: { _delegate_from: "__orphaned__" },
+    });
+    await store.createSession("other", { source: "cli", modelConfig: { _delegate_from: "gone" } });
+    expect(idsOf(await store.listSessionsRich())).toEqual(["p"]);
+    expect(await store.listSessionsRich({ includeChildren: true, orderByLastActive: true })).toHaveLength(4);
+  });
+
+  it("an id query finds a conversation by a part of any id in its chain, in any case", async () => {
+    const clock = new ManualClock();
+    await using store = await open({ clock });
+    await handMadeChain(store, clock, ["First-Abc", "Second-Def", "Third-Ghi"]);
+    await store.createSession("other", { source: "cli" });
+    for (const idQuery of ["abc", "SECOND", "rd-g"]) {
+      const found = await store.listSessionsRich({ orderByLastActive: true, idQuery });
+      expect(idsOf(found)).toEqual(["Third-Ghi"]);
+    }
+    expect(await store.listSessionsRich({ orderByLastActive: true, idQuery: "%" })).toEqual([]);
+    expect(await store.listSessionsRich({ orderByLastActive: true, idQuery: "_" })).toEqual([]);
+  });
+
+  it("a search by id ranks the exact one before beginnings before parts", async () => {
+    await using store = await open();
+    for (const [index, id] of ["abc", "abcd", "xabc"].entries()) {
+      await store.createSession(id, { source: "cli", startedAt: NOW + index });
+    }
+    expect(idsOf(await store.searchSessionsById("  ABC "))).toEqual(["abc", "abcd", "xabc"]);
+    expect(idsOf(await store.searchSessionsById("abc", { limit: 1 }))).toEqual(["abc"]);
+    expect(await store.searchSessionsById("zzz")).toEqual([]);
+    expect(await store.searchSessionsById("  ")).toEqual([]);
+    expect(await store.searchSessionsById("abc", { limit: 0 })).toEqual([]);
+  });
+
+  it("an exact id and a beginning are never lost behind newer ones", async () => {
+    await using store = await open();
+    await store.createSession("abc", { source: "cli", startedAt: NOW - 2 * DAY });
+    await store.createSession("abc-old", { source: "cli", startedAt: NOW - DAY });
+    for (let index = 0; index < 30; index += 1) {
+      await store.createSession(`x-abc-${index}`, { source: "cli", startedAt: NOW + index });
+    }
+    expect(idsOf(await store.searchSessionsById("abc", { limit: 1 }))).toEqual(["abc"]);
+    expect(idsOf(await store.searchSessionsById("abc", { limit: 3 }))).toEqual([
+      "abc",
+      "abc-old",
+      "x-abc-29",
+    ]);
+  });
+
+  it("an id in the middle of a chain ranks as a part, however well it fits", async () => {
+    const clock = new ManualClock();
+    await using store = await open({ clock });
+    await handMadeChain(store, clock, ["first", "abc", "last"]);
+    await store.createSession("abc-1", { source: "cli", startedAt: NOW - DAY });
+    await store.createSession("x-abc", { source: "cli", startedAt: NOW - 2 * DAY });
+    expect(idsOf(await store.searchSessionsById("abc"))).toEqual(["abc-1", "last", "x-abc"]);
+    expect(idsOf(await store.searchSessionsById("LAST"))).toEqual(["last"]);
+  });
+
+  it("with children an id query shows every session that goes on in one whose id fits", async () => {
+    const clock = new ManualClock();
+    await using store = await open({ clock });
+    await handMadeChain(store, clock, ["first", "second", "third"]);
+    await store.createSession("apart", { source: "cli" });
+    const list = (idQuery: string) =>
+      store.listSessionsRich({ orderByLastActive: true, includeChildren: true, idQuery });
+    expect(idsOf(await list("second"))).toEqual(["second", "first"]);
+    expect(idsOf(await list("IR"))).toEqual(["third", "second", "first"]);
+    expect(await list("zzz")).toEqual([]);
+  });
+
+  it("a search by id finds the tip by the root's id, and archived sessions unless told", async () => {
+    const clock = new ManualClock();
+    await using store = await open({ clock });
+    await handMadeChain(store, clock, ["root-1", "tip-1"]);
+    expect(await store.searchSessionsById("root-1")).toMatchObject([
+      { id: "tip-1", _lineage_root_id: "root-1" },
+    ]);
+    await store.setSessionArchived("root-1", true);
+    expect(await store.searchSessionsById("root-1")).toHaveLength(1);
+    expect(await store.searchSessionsById("root-1", { includeArchived: false })).toEqual([]);
+  });
+
+  it("runs of a scheduled job are its own only, newest first", async () => {
+    await using store = await open();
+    for (const [index, id] of [
+      "cron_j1_20260101_010000",
+      "cron_j1_20260102_010000",
+      "cron_j1x_20260103_010000",
+      "cron_j_20260104_010000",
+      "cron_J1_20260105_010000",
+      "x_cron_j1_20260106_010000",
+    ].entries()) {
+      await store.createSession(id, { source: "cron", startedAt: NOW + index });
+    }
+    await store.createSession("cron_j1_by_hand", { source: "cli", startedAt: NOW + HOUR });
+    await talk(store, "cron_j1_20260101_010000", ["do the report"]);
+    const runs = await store.listCronJobRuns("j1");
+    expect(idsOf(runs)).toEqual(["cron_j1_20260102_010000", "cron_j1_20260101_010000"]);
+    expect(nth(runs, 1)).toMatchObject({ preview: "do the report", last_active: expect.any(Number) });
+    expect(idsOf(await store.listCronJobRuns("j1", { limit: 1, offset: 1 }))).toEqual([
+      "cron_j1_20260101_010000",
+    ]);
+    expect(await store.listCronJobRuns("%")).toEqual([]);
+  });
+
+  it("all rows of every kind come when sessions are searched", async () => {
+    const clock = new ManualClock();
+    await using store = await open({ clock });
+    await handMadeChain(store, clock, ["a", "b"]);
+    await store.createSession("run", {
+      source: "subagent",
+      parentSessionId: "b",
+      modelConfig: { _delegate_from: "b" },
+    });
+    await store.setSessionArchived("a", true);
+    expect(await store.searchSessions()).toHaveLength(3);
+  });
+}
+
+async function lastActive(store: SessionStore): Promise<number> {
+  const listed = nth(await store.listSessionsRich({ orderByLastActive: true }), 0);
+  expect(nth(await store.searchSessions(), 0).last_active).toBe(listed.last_active);
+  return listed.last_active;
+}

@@ -1,0 +1,140 @@
+// Going back to an earlier message, and forth again.
+import { expect, it } from "vitest";
+import type { SessionStore } from "../../src/sessions/store.ts";
+import { contents, expectCode, type Harness, messageIds, nth, row, talk } from "./support.ts";
+
+const TEXTS = ["one", "1", "two", "2", "three", "3"];
+
+export function rewindContract({ open }: Harness): void {
+  it("hides the target and everything after it, and tells what it was", async () => {
+    await using store = await open();
+    const ids = await session(store);
+    const before = nth(await store.getMessages("s1"), 2);
+    expect(await store.rewindToMessage("s1", nth(ids, 2))).toEqual({
+      rewound_count: 4,
+      target_message: before,
+      new_head_id: nth(ids, 1),
+    });
+    expect(await contents(store, "s1")).toEqual(["one", "1"]);
+    const all = await store.getMessages("s1", { includeInactive: true });
+    expect(messageIds(all)).toEqual(ids);
+    expect(all.map(({ active }) => active)).toEqual([1, 1, 0, 0, 0, 0]);
+    expect(await row(store, "s1")).toMatchObject({ message_count: 6, rewind_count: 1 });
+  });
+
+  it("going back to the first message leaves no head", async () => {
+    await using store = await open();
+    const ids = await session(store);
+    expect(await store.rewindToMessage("s1", nth(ids, 0))).toMatchObject({
+      rewound_count: 6,
+      new_head_id: null,
+    });
+    expect(await store.getMessages("s1")).toEqual([]);
+  });
+
+  it("a second rewind to the same message only counts", async () => {
+    await using store = await open();
+    const ids = await session(store);
+    await store.rewindToMessage("s1", nth(ids, 2));
+    const again = await store.rewindToMessage("s1", nth(ids, 2));
+    expect(again).toMatchObject({
+      rewound_count: 0,
+      target_message: { active: 0 },
+      new_head_id: nth(ids, 1),
+    });
+    expect(await row(store, "s1")).toMatchObject({ rewind_count: 2 });
+  });
+
+  it("decodes the target's content", async () => {
+    await using store = await open();
+    await store.createSession("s1", { source: "cli" });
+    const content = [{ type: "text", text: "look" }];
+    const id = await store.appendMessage("s1", { role: "user", content });
+    expect(await store.rewindToMessage("s1", id)).toMatchObject({
+      target_message: { id, content, active: 1 },
+    });
+  });
+
+  it("refuses a target that is unknown, of another session, or not by the user, and changes nothing", async () => {
+    await using store = await open();
+    const ids = await session(store);
+    await store.createSession("s2", { source: "cli" });
+    const [foreign] = await talk(store, "s2", ["elsewhere"]);
+    await expectCode(store.rewindToMessage("s1", 999_999), "unknown-message");
+    await expectCode(store.rewindToMessage("s1", foreign ?? -1), "unknown-message");
+    await expectCode(store.rewindToMessage("nope", nth(ids, 0)), "unknown-message");
+    await expectCode(store.rewindToMessage("s1", nth(ids, 1)), "not-a-user-message");
+    expect(await contents(store, "s1")).toEqual(TEXTS);
+    expect(await contents(store, "s2")).toEqual(["elsewhere"]);
+    expect(await row(store, "s1")).toMatchObject({ rewind_count: 0 });
+  });
+
+  it("restores what was rewound from a message on", async () => {
+    await using store = await open();
+    const ids = await session(store);
+    await store.rewindToMessage("s1", nth(ids, 2));
+    expect(await store.restoreRewound("s1", nth(ids, 4))).toBe(2);
+    expect(await contents(store, "s1")).toEqual(["one", "1", "three", "3"]);
+    expect(await store.restoreRewound("s1", 0)).toBe(2);
+    expect(await store.restoreRewound("s1", 0)).toBe(0);
+    expect(await contents(store, "s1")).toEqual(TEXTS);
+    expect(await row(store, "s1")).toMatchObject({ message_count: 6, rewind_count: 1 });
+  });
+
+  it("restores in its own session only", async () => {
+    await using store = await open();
+    const ids = await session(store);
+    await store.createSession("s2", { source: "cli" });
+    await store.rewindToMessage("s1", nth(ids, 2));
+    expect(await store.restoreRewound("s2", 0)).toBe(0);
+    expect(await contents(store, "s1")).toEqual(["one", "1"]);
+  });
+
+  it.each([
+    ["one turn unless told", undefined, 1, "three", ["one", "1", "two", "2"]],
+    ["as many turns as told", 2, 2, "two", ["one", "1"]],
+    ["all turns when told more than there are", 99, 3, "one", []],
+    ["one turn when told none", 0, 1, "three", ["one", "1", "two", "2"]],
+    ["one turn when told a negative number", -5, 1, "three", ["one", "1", "two", "2"]],
+  ])("undoes %s", async (_name, turns, turns_undone, target_text, left) => {
+    await using store = await open();
+    await session(store);
+    const outcome = await store.undoTurns("s1", turns);
+    expect(outcome).toEqual({ rewound_count: TEXTS.length - left.length, turns_undone, target_text });
+    expect(await contents(store, "s1")).toEqual(left);
+  });
+
+  it("undoes further with each call until nothing is left", async () => {
+    await using store = await open();
+    await session(store);
+    const undone: (string | undefined)[] = [];
+    for (let call = 0; call < 4; call += 1) undone.push((await store.undoTurns("s1"))?.target_text);
+    expect(undone).toEqual(["three", "two", "one", undefined]);
+    expect(await row(store, "s1")).toMatchObject({ rewind_count: 3 });
+  });
+
+  it("has nothing to undo without a user message", async () => {
+    await using store = await open();
+    await store.createSession("s1", { source: "cli" });
+    expect(await store.undoTurns("s1")).toBeNull();
+    await store.appendMessage("s1", { role: "assistant", content: "hello" });
+    expect(await store.undoTurns("s1")).toBeNull();
+    expect(await store.undoTurns("nope")).toBeNull();
+    expect(await contents(store, "s1")).toEqual(["hello"]);
+  });
+
+  it("goes on after a rewind with new rows, and keeps the old ones hidden", async () => {
+    await using store = await open();
+    const ids = await session(store);
+    await store.rewindToMessage("s1", nth(ids, 2));
+    await talk(store, "s1", ["another two"]);
+    expect(await contents(store, "s1")).toEqual(["one", "1", "another two"]);
+    expect(await store.exportSession("s1")).toMatchObject({ messages: [{}, {}, { content: "another two" }] });
+    expect(await row(store, "s1")).toMatchObject({ message_count: 7 });
+  });
+}
+
+async function session(store: SessionStore): Promise<number[]> {
+  await store.createSession("s1", { source: "cli" });
+  return talk(store, "s1", TEXTS);
+}

@@ -1,0 +1,406 @@
+// One store, several users: a read with a user's id sees that user's sessions and no others.
+import { expect, it } from "vitest";
+import { resultNote } from "../../src/sessions/index.ts";
+import type { Scope } from "../../src/sessions/scope.ts";
+import type { SessionStore } from "../../src/sessions/store.ts";
+import { leafOf } from "../../test/fakes/summary-nodes.ts";
+import { type Harness, idsOf, ManualClock, nth, talk } from "./support.ts";
+
+/** Every read that takes a user, once for a session that is theirs and once for another: what a stranger gets. */
+type Read = {
+  readonly name: string;
+  readonly read: (store: SessionStore, target: Target, scope: Scope) => Promise<unknown>;
+  readonly forStrangers: (target: Target) => unknown;
+};
+type Target = {
+  readonly id: string;
+  readonly title: string;
+  readonly message: number;
+  readonly job: string;
+  readonly node: string;
+};
+
+const NO_WINDOW = { window: [], messages_before: 0, messages_after: 0 };
+
+const READS: readonly Read[] = [
+  byId("getSession", (store, { id }, scope) => store.getSession(id, scope), null),
+  byId("getSessionMark", (store, { id }, scope) => store.getSessionMark(id, scope), null),
+  byId("getOwnPrompt", (store, { id }, scope) => store.getOwnPrompt(id, scope), null),
+  byId("getMessages", (store, { id }, scope) => store.getMessages(id, scope), []),
+  byId(
+    "getMessages with rewound rows",
+    (store, { id }, scope) => store.getMessages(id, { ...scope, includeInactive: true }),
+    [],
+  ),
+  byId("getDisplayHistory", (store, { id }, scope) => store.getDisplayHistory(id, scope), []),
+  byId(
+    "getMessagesAround",
+    (store, { id, message }, scope) => store.getMessagesAround(id, message, scope),
+    NO_WINDOW,
+  ),
+  byId("getAnchoredView", (store, { id, message }, scope) => store.getAnchoredView(id, message, scope), {
+    ...NO_WINDOW,
+    bookend_start: [],
+    bookend_end: [],
+  }),
+  byId("getMessagesAsConversation", (store, { id }, scope) => store.getMessagesAsConversation(id, scope), []),
+  byId(
+    "getMessagesAsConversation with ancestors",
+    (store, { id }, scope) => store.getMessagesAsConversation(id, { ...scope, includeAncestors: true }),
+    [],
+  ),
+  byId("listRecentUserMessages", (store, { id }, scope) => store.listRecentUserMessages(id, scope), []),
+  byId("messageCount of a session", (store, { id }, scope) => store.messageCount(id, scope), 0),
+  byId("messageCount of all", (store, _target, scope) => store.messageCount(undefined, scope), 0),
+  byId("getSessionTitle", (store, { id }, scope) => store.getSessionTitle(id, scope), null),
+  byId("resolveSessionByTitle", (store, { title }, scope) => store.resolveSessionByTitle(title, scope), null),
+  byId("resolveSessionId exactly", (store, { id }, scope) => store.resolveSessionId(id, scope), null),
+  byId(
+    "resolveSessionId by a beginning",
+    (store, { id }, scope) => store.resolveSessionId(id.slice(0, -1), scope),
+    null,
+  ),
+  byId("getHandoffState", (store, { id }, scope) => store.getHandoffState(id, scope), null),
+  byId("exportSession", (store, { id }, scope) => store.exportSession(id, scope), null),
+  byId("exportAll", (store, _target, scope) => store.exportAll(scope), []),
+  byId("sessionCount", (store, _target, scope) => store.sessionCount({ ...scope, includeArchived: true }), 0),
+  byId("listSessionsRich", (store, _target, scope) => store.listSessionsRich(scope), []),
+  byId(
+    "listSessionsRich by activity, with children",
+    (store, _target, scope) =>
+      store.listSessionsRich({ ...scope, orderByLastActive: true, includeChildren: true }),
+    [],
+  ),
+  byId(
+    "listSessionsRich with an id",
+    (store, { id }, scope) => store.listSessionsRich({ ...scope, orderByLastActive: true, idQuery: id }),
+    [],
+  ),
+  byId("listSessionIds", (store, _target, scope) => store.listSessionIds(scope), []),
+  byId("listDelegates", (store, { id }, scope) => store.listDelegates([id], scope), []),
+  byId("searchSessions", (store, _target, scope) => store.searchSessions(scope), []),
+  byId("searchSessionsById", (store, { id }, scope) => store.searchSessionsById(id, scope), []),
+  byId("searchMessages", (store, _target, scope) => store.searchMessages("secret", scope), []),
+  byId("search for characters", async (store, _target, scope) => (await store.search("密", scope)).hits, []),
+  byId("search", (store, _target, scope) => store.search("secrets", scope), {
+    hits: [],
+    stage: "none",
+    empty: "no-match",
+  }),
+  byId("listContinued", (store, { id }, scope) => store.listContinued(id, scope), []),
+  byId("listMessageKeys", (store, { id }, scope) => store.listMessageKeys([id], scope), []),
+  byId("getMessagesById", (store, { message }, scope) => store.getMessagesById([message], scope), []),
+  byId("listKeptResults", (store, { id }, scope) => store.listKeptResults([id], scope), []),
+  byId("listSummaryNodes", (store, { id }, scope) => store.listSummaryNodes([id], scope), []),
+  byId("getSummaryNode", (store, { node }, scope) => store.getSummaryNode(node, scope), null),
+  byId("searchSummaryNodes", (store, _target, scope) => store.searchSummaryNodes("secret", scope), []),
+  byId("listCronJobRuns", (store, { job }, scope) => store.listCronJobRuns(job, scope), []),
+];
+
+/** Reads that answer with the id they were asked for when they know nothing about it. */
+const WALKS: readonly Read[] = [
+  {
+    name: "getCompressionTip",
+    read: (store, { id }, scope) => store.getCompressionTip(id, scope),
+    forStrangers: ({ id }) => id,
+  },
+  {
+    name: "getLineageRoot",
+    read: (store, { id }, scope) => store.getLineageRoot(id, scope),
+    forStrangers: ({ id }) => id,
+  },
+  {
+    name: "listLineage",
+    read: async (store, { id }, scope) => (await store.listLineage(id, scope)).sort(),
+    forStrangers: ({ id }) => [id],
+  },
+  {
+    name: "resolveResumeSessionId",
+    read: (store, { id }, scope) => store.resolveResumeSessionId(id, scope),
+    forStrangers: ({ id }) => id,
+  },
+];
+
+export function scopingContract({ open }: Harness): void {
+  it.each(READS)(
+    "$name shows a session to its user, on their platform, and to no other",
+    async ({ read, forStrangers }) => {
+      await using store = await open();
+      const target = await owned(store, "ann");
+      expect(await read(store, target, { userId: "ben" })).toEqual(forStrangers(target));
+      expect(await read(store, target, { userId: "" })).toEqual(forStrangers(target));
+      expect(await read(store, target, { userId: "ann" })).not.toEqual(forStrangers(target));
+      expect(await read(store, target, { userId: "ann" })).toEqual(await read(store, target, {}));
+      // The same id on another platform is another person; the session's source is cron.
+      const elsewhere = { userId: "ann", userPlatform: "telegram" };
+      expect(await read(store, target, elsewhere)).toEqual(forStrangers(target));
+      expect(await read(store, target, { userId: "ann", userPlatform: "cron" })).toEqual(
+        await read(store, target, {}),
+      );
+    },
+  );
+
+  it.each(READS)("$name hides a session without owner from every user", async ({ read, forStrangers }) => {
+    await using store = await open();
+    const target = await owned(store, null);
+    expect(await read(store, target, { userId: "ann" })).toEqual(forStrangers(target));
+    expect(await read(store, target, {})).not.toEqual(forStrangers(target));
+  });
+
+  it.each(WALKS)("$name does not walk through another user's sessions", async ({ read, forStrangers }) => {
+    const clock = new ManualClock();
+    await using store = await open({ clock });
+    for (const [id, user] of Object.entries({ first: "ann", second: "ben", third: "ann" })) {
+      const parentSessionId = { first: null, second: "first", third: "second" }[id] ?? null;
+      await store.createSession(id, { source: "cli", userId: user, parentSessionId });
+      await store.endSession(id, "compression");
+      clock.advance(60);
+    }
+    await talk(store, "second", ["a secret of ben"]);
+    await talk(store, "third", ["hello"]);
+    for (const id of ["first", "second", "third"]) {
+      const target = { id, title: "", message: 0, job: "", node: "" };
+      expect(await read(store, target, { userId: "ann" })).toEqual(forStrangers(target));
+    }
+  });
+
+  it.each(WALKS)("$name walks a user's own lineage", async ({ read }) => {
+    await using store = await open();
+    await store.createSession("first", { source: "cli", userId: "ann" });
+    await store.continueSession("first", { id: "second" });
+    await talk(store, "second", ["hello"]);
+    for (const id of ["first", "second"]) {
+      const target = { id, title: "", message: 0, job: "", node: "" };
+      expect(await read(store, target, { userId: "ann" })).toEqual(await read(store, target, {}));
+    }
+  });
+
+  it("a hit does not name a root, or show a neighbour, that belongs to another user", async () => {
+    await using store = await open();
+    await store.createSession("root", { source: "cli", userId: "ben" });
+    await talk(store, "root", ["a secret of ben"]);
+    await store.createSession("child", { source: "cli", userId: "ann", parentSessionId: "root" });
+    await talk(store, "child", ["a secret of ann"]);
+    const { hits } = await store.search("secret", { userId: "ann" });
+    expect(hits).toMatchObject([
+      { session_id: "child", lineage_root: "child", context: [{ content: "a secret of ann" }] },
+    ]);
+  });
+
+  it("words of other users do not show in the answer to a user", async () => {
+    await using store = await open();
+    await store.createSession("theirs", { source: "cli", userId: "ben" });
+    await talk(store, "theirs", ["the thermocouples are ours", "灯塔"]);
+    for (const query of ["thermocouple", "thermocuple", "thermo*", "灯", "灯塔", '"are ours"'])
+      for (const more of [{}, { excludeSources: ["tool"] }, { excludeSessionIds: ["theirs"] }, { after: 0 }])
+        expect(await store.search(query, { userId: "ann", ...more })).toEqual({
+          hits: [],
+          stage: "none",
+          empty: "no-match",
+        });
+  });
+
+  it("a conversation does not show an ancestor's messages that belong to another user", async () => {
+    await using store = await open();
+    await store.createSession("root", { source: "cli", userId: "ben" });
+    await talk(store, "root", ["a secret of ben", "noted"]);
+    await store.createSession("child", { source: "cli", userId: "ann", parentSessionId: "root" });
+    await talk(store, "child", ["hello"]);
+    const seen = await store.getMessagesAsConversation("child", { userId: "ann", includeAncestors: true });
+    expect(seen.map(({ content }) => content)).toEqual(["hello"]);
+  });
+
+  it("a listing does not show the face of a tip that belongs to another user", async () => {
+    const clock = new ManualClock();
+    await using store = await open({ clock });
+    await store.createSession("root", { source: "cli", userId: "ann" });
+    await store.endSession("root", "compression");
+    clock.advance(60);
+    await store.createSession("tip", { source: "cli", userId: "ben", parentSessionId: "root" });
+    await talk(store, "tip", ["a secret of ben"]);
+    for (const orderByLastActive of [false, true]) {
+      const rows = await store.listSessionsRich({ userId: "ann", orderByLastActive });
+      expect(idsOf(rows)).toEqual(["root"]);
+      expect(nth(rows, 0).preview).toBe("");
+    }
+    expect(idsOf(await store.searchSessionsById("tip", { userId: "ann" }))).toEqual([]);
+  });
+
+  it("a beginning that two users share resolves for each to their own", async () => {
+    await using store = await open();
+    await store.createSession("2026_a", { source: "cli", userId: "ann" });
+    await store.createSession("2026_b", { source: "cli", userId: "ben" });
+    expect(await store.resolveSessionId("2026", { userId: "ann" })).toBe("2026_a");
+    expect(await store.resolveSessionId("2026", { userId: "ben" })).toBe("2026_b");
+    expect(await store.resolveSessionId("2026")).toBeNull();
+  });
+
+  it.each([...READS, ...WALKS])(
+    "$name with a user that is undefined or null, from a caller that has lost it, is refused",
+    async ({ read }) => {
+      await using store = await open();
+      const target = await owned(store, "ann");
+      const lost = [
+        { userId: undefined },
+        { userId: null },
+        { userId: "ann", userPlatform: undefined },
+        { userPlatform: "cron" },
+      ] as unknown as readonly Scope[];
+      for (const scope of lost)
+        await expect((async () => read(store, target, scope))()).rejects.toMatchObject({
+          code: "bad-user-id",
+          hint: expect.stringMatching(/leave (the key|both) out/i),
+        });
+    },
+  );
+
+  it("a lost user is refused also where nothing would be read", async () => {
+    await using store = await open();
+    const lost = { userId: undefined } as unknown as Scope;
+    for (const read of [
+      () => store.search("", lost),
+      () => store.searchMessages("", lost),
+      () => store.listSessionsRich({ ...lost, limit: 0 }),
+      () => store.searchSessionsById("", lost),
+      () => store.resolveSessionId("", lost),
+      () => store.resolveResumeSessionId("", lost),
+      () => store.getMessagesById([], lost),
+    ])
+      await expect(read()).rejects.toMatchObject({ code: "bad-user-id" });
+  });
+
+  it("a session may belong to a user of another platform than its source, and its children with it", async () => {
+    await using store = await open();
+    const bo = { userId: "bo", userPlatform: "telegram" };
+    await store.createSession("run", { source: "subagent", ...bo, modelConfig: { _delegate_from: "x" } });
+    await store.createSession("below", { source: "tool", parentSessionId: "run" });
+    await store.continueSession("run", { id: "next" });
+    await store.branchSession("run", { id: "branch" });
+    await talk(store, "branch", ["the lantern is lit"]);
+    for (const id of ["run", "below", "next", "branch"]) {
+      expect(await store.getSession(id, bo)).toMatchObject({ id, user_id: "bo" });
+      for (const userPlatform of ["subagent", "tool", "cli"])
+        expect(await store.getSession(id, { userId: "bo", userPlatform })).toBeNull();
+      expect(await store.getSession(id, { userId: "bo" })).not.toBeNull();
+    }
+    expect((await store.search("lantern", bo)).hits).toHaveLength(1);
+    expect((await store.search("lantern", { ...bo, userPlatform: "subagent" })).hits).toEqual([]);
+  });
+
+  it("a subagent's run without a mark, as version 0.1.0 left them, is on its parent's platform", async () => {
+    await using store = await open();
+    await store.createSession("root", { source: "telegram", userId: "bo" });
+    const old = { source: "subagent", userId: "bo", parentSessionId: "root" };
+    await store.createSession("run", { ...old, modelConfig: { _delegate_from: "root" } });
+    expect(await store.getSession("run", { userId: "bo", userPlatform: "telegram" })).not.toBeNull();
+    expect(await store.getSession("run", { userId: "bo", userPlatform: "discord" })).toBeNull();
+  });
+
+  it("a session whose platform is its source keeps its settings as they were given", async () => {
+    await using store = await open();
+    const bo = { userId: "bo", userPlatform: "telegram" };
+    await store.createSession("plain", { source: "telegram", ...bo, modelConfig: { a: 1 } });
+    await store.createSession("bare", { source: "telegram", ...bo });
+    expect(await store.getSession("plain", bo)).toMatchObject({ user_id: "bo", model_config: '{"a":1}' });
+    expect(await store.getSession("bare", bo)).toMatchObject({ user_id: "bo", model_config: null });
+  });
+
+  it("a session below another user's does not say whose it is below", async () => {
+    await using store = await open();
+    await store.createSession("of-ann", { source: "cli", userId: "ann" });
+    await store.createSession("of-bo", {
+      source: "cli",
+      userId: "bo",
+      parentSessionId: "of-ann",
+      modelConfig: { _branched_from: "of-ann", colour: "red" },
+    });
+    const bo = { userId: "bo" };
+    const rows = [
+      await store.getSession("of-bo", bo),
+      await store.exportSession("of-bo", bo),
+      ...(await store.searchSessions(bo)),
+      ...(await store.listSessionsRich({ ...bo, includeChildren: true })),
+      ...(await store.listSessionsRich({ ...bo, includeChildren: true, orderByLastActive: true })),
+    ];
+    expect(rows).toHaveLength(5);
+    for (const row of rows)
+      expect(row).toMatchObject({ id: "of-bo", parent_session_id: null, model_config: '{"colour":"red"}' });
+    expect(await store.getSession("of-bo")).toMatchObject({ parent_session_id: "of-ann" });
+  });
+
+  it("the next title of a line is numbered after what the user may see, and is free in the whole file", async () => {
+    await using store = await open();
+    for (const [id, userId, title] of [
+      ["a", "ann", "kiln #8"],
+      ["b", "bo", "kiln"],
+      ["c", "ann", "kiln #2"],
+    ] as const) {
+      await store.createSession(id, { source: "cli", userId });
+      await store.setSessionTitle(id, title);
+    }
+    expect(await store.getNextTitleInLineage("kiln")).toBe("kiln #9");
+    expect(await store.getNextTitleInLineage("kiln", { userId: "bo" })).toBe("kiln #3");
+    const next = await store.continueSession("b");
+    expect(next.title).toBe("kiln #3");
+  });
+
+  it("a title that another user's session has is refused without a word about that session", async () => {
+    await using store = await open();
+    await store.createSession("session-of-ann", { source: "cli", userId: "ann" });
+    await store.setSessionTitle("session-of-ann", "Private");
+    await store.createSession("bo", { source: "cli", userId: "bo" });
+    await store.createSession("other-ann", { source: "telegram", userId: "ann" });
+    for (const id of ["bo", "other-ann"]) {
+      const refused = await store.setSessionTitle(id, "Private").catch((cause: unknown) => cause);
+      expect(refused).toMatchObject({ code: "title-taken" });
+      expect(JSON.stringify([String(refused), refused])).not.toContain("session-of-ann");
+    }
+    await store.createSession("owner", { source: "cli" });
+    await store.createSession("ann-again", { source: "cli", userId: "ann" });
+    for (const id of ["owner", "ann-again"])
+      await expect(store.setSessionTitle(id, "Private")).rejects.toThrow("session-of-ann");
+  });
+
+  it("a user may be a number, as platforms count them", async () => {
+    await using store = await open();
+    const userId = 12345 as unknown as string;
+    await store.createSession("numbered", { source: "telegram", userId });
+    expect(await store.getSession("numbered", { userId: "12345" })).toMatchObject({ user_id: "12345" });
+    expect(await store.getSession("numbered", { userId })).not.toBeNull();
+  });
+
+  it("limits count a user's own sessions only", async () => {
+    await using store = await open();
+    await store.createSession("mine", { source: "cli", userId: "ann", startedAt: 1 });
+    for (let index = 0; index < 30; index += 1) {
+      await store.createSession(`other ${index}`, { source: "cli", userId: "ben" });
+    }
+    const page = { userId: "ann", limit: 1 };
+    expect(idsOf(await store.listSessionsRich(page))).toEqual(["mine"]);
+    expect(idsOf(await store.listSessionsRich({ ...page, orderByLastActive: true }))).toEqual(["mine"]);
+    expect(idsOf(await store.searchSessions(page))).toEqual(["mine"]);
+  });
+}
+
+function byId(name: string, read: Read["read"], forStrangers: unknown): Read {
+  return { name, read, forStrangers: () => forStrangers };
+}
+
+async function owned(store: SessionStore, userId: string | null): Promise<Target> {
+  const id = "cron_j1_20260101_010000";
+  await store.createSession(id, { source: "cron", userId });
+  await store.setSessionTitle(id, "Private");
+  await store.requestHandoff(id, "telegram");
+  await store.saveOwnPrompt(id, "You know a secret.", 1);
+  const [message = -1] = await talk(store, id, ["a secret 秘密", "kept"]);
+  await store.createSession("run", {
+    source: "subagent",
+    parentSessionId: id,
+    modelConfig: { _delegate_from: id },
+  });
+  const note = resultNote({ id: "c1-00000001", chars: 9, shownChars: 1, reader: "read_result" });
+  await store.appendMessage(id, { role: "tool", toolCallId: "c1", content: `a\n\n${note}` });
+  const leaf = leafOf(id, [message], { summary: "a secret was told" });
+  await store.insertSummaryNodes([leaf]);
+  return { id, title: "Private", message, job: "j1", node: leaf.node_id };
+}

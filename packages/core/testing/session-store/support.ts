@@ -1,0 +1,109 @@
+// What the parts of the contract share: the harness a backend brings, a clock to turn, short ways to say things.
+import { expect } from "vitest";
+import type { Clock } from "../../src/lib/index.ts";
+import type { MessageRow, SessionRow } from "../../src/sessions/rows.ts";
+import type { NewMessage, SessionStore } from "../../src/sessions/store.ts";
+
+export type Harness = {
+  /** A fresh, empty store each time, gone after the test. */
+  open(options?: { clock?: Clock }): Promise<SessionStore>;
+  /** Another handle on the same data; the first one may be open or closed. */
+  reopen?(store: SessionStore): Promise<SessionStore>;
+};
+
+export const NOW = 1_770_000_000;
+export const HOUR = 3600;
+export const DAY = 24 * HOUR;
+
+/** A clock that stands still until it is moved. Seconds, like the times in the rows. */
+export class ManualClock implements Clock {
+  #seconds: number;
+
+  constructor(seconds = NOW) {
+    this.#seconds = seconds;
+  }
+
+  now(): Date {
+    return new Date(this.#seconds * 1000);
+  }
+
+  get seconds(): number {
+    return this.#seconds;
+  }
+
+  set(seconds: number): void {
+    this.#seconds = seconds;
+  }
+
+  advance(seconds: number): void {
+    this.#seconds += seconds;
+  }
+}
+
+/** A message that cannot be read to its end: whoever stores it meets the failure in mid-work. */
+export const UNREADABLE: NewMessage = {
+  role: "user",
+  get content(): unknown {
+    throw new Error("this content cannot be read");
+  },
+};
+
+export async function expectCode(promise: Promise<unknown>, code: string): Promise<void> {
+  await expect(promise).rejects.toMatchObject({ name: "HermesError", code });
+}
+
+/** The row, which has to be there. */
+export async function row(store: SessionStore, id: string): Promise<SessionRow> {
+  const found = await store.getSession(id);
+  if (found === null) throw new Error(`expected session '${id}' to exist`);
+  return found;
+}
+
+export async function configOf(store: SessionStore, id: string): Promise<Record<string, unknown>> {
+  return JSON.parse((await row(store, id)).model_config ?? "{}") as Record<string, unknown>;
+}
+
+/** Appends the texts in turn as user and assistant; the ids. */
+export function talk(store: SessionStore, id: string, texts: readonly string[]): Promise<number[]> {
+  return store.appendMany(
+    id,
+    texts.map((content, index) => ({ role: index % 2 === 0 ? "user" : "assistant", content })),
+  );
+}
+
+export async function contents(store: SessionStore, id: string): Promise<unknown[]> {
+  return (await store.getMessages(id)).map(({ content }) => content);
+}
+
+export function idsOf(rows: readonly Pick<SessionRow, "id">[]): string[] {
+  return rows.map(({ id }) => id);
+}
+
+export function messageIds(rows: readonly Pick<MessageRow, "id">[]): number[] {
+  return rows.map(({ id }) => id);
+}
+
+/** The element, which has to be there. */
+export function nth<T>(items: readonly T[], index: number): T {
+  const item = items.at(index);
+  if (item === undefined) throw new Error(`expected an element at ${index}, there are ${items.length}`);
+  return item;
+}
+
+/** `root` ended by compression and continued by hand in `ids`, an hour apart, as another program would leave them. */
+export async function handMadeChain(
+  store: SessionStore,
+  clock: ManualClock,
+  ids: readonly string[],
+  options: { readonly source?: string; readonly cwd?: string } = {},
+): Promise<void> {
+  let parentSessionId: string | null = null;
+  for (const [index, id] of ids.entries()) {
+    await store.createSession(id, { source: "cli", ...options, parentSessionId });
+    if (index < ids.length - 1) {
+      clock.advance(HOUR);
+      await store.endSession(id, "compression");
+    }
+    parentSessionId = id;
+  }
+}

@@ -1,0 +1,233 @@
+// Windows around a message, and the same with the beginning and the end of the conversation.
+import { expect, it } from "vitest";
+import type { AnchoredView, MessageWindow } from "../../src/sessions/rows.ts";
+import type { SessionStore } from "../../src/sessions/store.ts";
+import { type Harness, messageIds, nth, talk } from "./support.ts";
+
+const NOTHING = { window: [], messages_before: 0, messages_after: 0 };
+const NO_VIEW = { ...NOTHING, bookend_start: [], bookend_end: [] };
+
+export function windowsContract({ open }: Harness): void {
+  it.each([
+    ["in the middle", 10, 3, 7, 13],
+    ["at the start", 0, 3, 0, 3],
+    ["at the end", 19, 3, 16, 19],
+    ["with a window larger than the session", 10, 500, 0, 19],
+    ["with a window of nothing", 10, 0, 10, 10],
+    ["with a negative window", 10, -4, 10, 10],
+  ])("an anchor %s shows what is there on both sides", async (_name, anchor, window, first, last) => {
+    await using store = await open();
+    const ids = await numbered(store, 20);
+    const view = await store.getMessagesAround("s1", nth(ids, anchor), { window });
+    expect(messageIds(view.window)).toEqual(ids.slice(first, last + 1));
+    expect(view).toMatchObject({ messages_before: anchor - first, messages_after: last - anchor });
+  });
+
+  it("is the same in a session of a thousand messages, beside another one that is written at the same time", async () => {
+    await using store = await open();
+    for (const id of ["long", "other"]) await store.createSession(id, { source: "cli" });
+    for (let round = 0; round < 12; round += 1) {
+      await store.appendMany(
+        "long",
+        Array.from({ length: 60 }, (_, at) => ({
+          role: at % 2 === 0 ? "user" : "assistant",
+          content: `${at}`,
+        })),
+      );
+      if (round > 8)
+        for (let at = 0; at < 20; at += 1) await store.appendMessage("other", { content: "between" });
+    }
+    const ids = (await store.getMessages("long")).map(({ id }) => id);
+    const idsIn = (rows: readonly { readonly id: number }[]) => rows.map(({ id }) => id);
+    for (const at of [0, 4, 59, 66, 70, 300, 540, 600, 650, 715, 719]) {
+      const view = await store.getAnchoredView("long", ids[at] as number, { window: 5 });
+      const start = Math.max(0, at - 5);
+      expect(idsIn(view.window)).toEqual(ids.slice(start, at + 6));
+      expect(view).toMatchObject({ messages_before: at - start, messages_after: Math.min(5, 719 - at) });
+      expect(idsIn(view.bookend_start)).toEqual(ids.slice(0, start).slice(0, 3));
+      expect(idsIn(view.bookend_end)).toEqual(ids.slice(at + 6).slice(-3));
+    }
+  });
+
+  it("the window is five on each side unless told", async () => {
+    await using store = await open();
+    const ids = await numbered(store, 20);
+    expect(messageIds((await store.getMessagesAround("s1", nth(ids, 10))).window)).toEqual(ids.slice(5, 16));
+  });
+
+  it("an anchor that is unknown or of another session shows nothing", async () => {
+    await using store = await open();
+    const ids = await numbered(store, 3);
+    await store.createSession("s2", { source: "cli" });
+    const [foreign] = await talk(store, "s2", ["elsewhere"]);
+    expect(await store.getMessagesAround("s1", nth(ids, 2) + 1000)).toEqual(NOTHING);
+    expect(await store.getMessagesAround("s1", foreign ?? -1)).toEqual(NOTHING);
+    expect(await store.getMessagesAround("nope", nth(ids, 0))).toEqual(NOTHING);
+    expect(await store.getAnchoredView("s1", foreign ?? -1)).toEqual(NO_VIEW);
+    expect(await store.getAnchoredView("nope", nth(ids, 0))).toEqual(NO_VIEW);
+  });
+
+  it("messages of other sessions in between do not use up the window", async () => {
+    await using store = await open();
+    await store.createSession("s1", { source: "cli" });
+    await store.createSession("s2", { source: "cli" });
+    const ids: number[] = [];
+    for (let index = 0; index < 7; index += 1) {
+      ids.push(...(await talk(store, "s1", [`mine ${index}`])));
+      await talk(store, "s2", ["a", "b", "c"]);
+    }
+    expect(messageIds((await store.getMessagesAround("s1", nth(ids, 3), { window: 2 })).window)).toEqual(
+      ids.slice(1, 6),
+    );
+  });
+
+  it("scrolling forwards and backwards shares the boundary message and misses nothing", async () => {
+    await using store = await open();
+    const ids = await numbered(store, 30);
+    const seen = new Set<number>();
+    let anchor = nth(ids, 4);
+    for (;;) {
+      const { window, messages_after } = await store.getMessagesAround("s1", anchor, { window: 4 });
+      const last = nth(messageIds(window), -1);
+      if (seen.size > 0) expect(messageIds(window)).toContain(anchor);
+      for (const id of messageIds(window)) seen.add(id);
+      if (messages_after === 0) break;
+      anchor = last;
+    }
+    expect([...seen]).toEqual(ids);
+    const back = await store.getMessagesAround("s1", nth(ids, 8), { window: 4 });
+    expect(messageIds(back.window)).toEqual(ids.slice(4, 13));
+  });
+
+  it("rewound rows are not shown, and do not count", async () => {
+    await using store = await open();
+    const ids = await withGap(store);
+    const window = await store.getMessagesAround("s1", nth(ids, 7), { window: 3 });
+    expect(shape(window)).toEqual({ window: pick(ids, [2, 3, 6, 7]), messages_before: 3, messages_after: 0 });
+    const view = await store.getAnchoredView("s1", nth(ids, 7), { window: 1, bookend: 10, keepRoles: null });
+    expect(shape(view).window).toEqual(pick(ids, [6, 7]));
+    expect(messageIds(view.bookend_start)).toEqual(pick(ids, [0, 1, 2, 3]));
+  });
+
+  it("an anchor that is rewound itself shows the rewound rows around it", async () => {
+    await using store = await open();
+    const ids = await withGap(store);
+    const window = await store.getMessagesAround("s1", nth(ids, 4), { window: 2 });
+    expect(shape(window)).toEqual({
+      window: pick(ids, [2, 3, 4, 5, 6]),
+      messages_before: 2,
+      messages_after: 2,
+    });
+  });
+
+  it("a view shows the first and last messages outside the window, in order, never overlapping", async () => {
+    await using store = await open();
+    const ids = await numbered(store, 30);
+    for (const [anchor, window, bookend] of [
+      [15, 3, 3],
+      [4, 3, 3],
+      [26, 2, 5],
+      [15, 0, 40],
+    ] as const) {
+      const view = await store.getAnchoredView("s1", nth(ids, anchor), { window, bookend });
+      const from = Math.max(0, anchor - window);
+      const to = Math.min(ids.length, anchor + window + 1);
+      expect(messageIds(view.bookend_start)).toEqual(ids.slice(0, Math.min(bookend, from)));
+      expect(messageIds(view.window)).toEqual(ids.slice(from, to));
+      expect(messageIds(view.bookend_end)).toEqual(ids.slice(Math.max(to, ids.length - bookend)));
+    }
+  });
+
+  it("bookends are empty when the window covers everything, or when none are wanted", async () => {
+    await using store = await open();
+    const ids = await numbered(store, 9);
+    const whole = await store.getAnchoredView("s1", nth(ids, 4), { window: 50 });
+    expect(shape(whole).window).toEqual(ids);
+    expect(whole).toMatchObject({ bookend_start: [], bookend_end: [] });
+    for (const bookend of [0, -3]) {
+      const none = await store.getAnchoredView("s1", nth(ids, 4), { window: 1, bookend });
+      expect(none).toMatchObject({ bookend_start: [], bookend_end: [] });
+    }
+  });
+
+  it("bookends pass over empty turns, and show structured ones", async () => {
+    await using store = await open();
+    await store.createSession("s1", { source: "cli" });
+    const picture = [{ type: "text", text: "look at this" }];
+    const ids = await store.appendMany("s1", [
+      { role: "assistant", content: "" },
+      { role: "user", content: picture },
+      { role: "assistant", content: null },
+      { role: "user", content: "second" },
+      { role: "assistant", content: "anchor" },
+      { role: "user", content: "" },
+      { role: "assistant", content: { text: "structured end" } },
+    ]);
+    const view = await store.getAnchoredView("s1", nth(ids, 4), { window: 0, bookend: 2 });
+    expect(view.bookend_start.map(({ content }) => content)).toEqual([picture, "second"]);
+    expect(view.bookend_end.map(({ content }) => content)).toEqual([{ text: "structured end" }]);
+  });
+
+  it("a view keeps users and assistants, and the anchor whatever it is", async () => {
+    await using store = await open();
+    await store.createSession("s1", { source: "cli" });
+    const roles = ["user", "tool", "assistant", "tool", "tool", "assistant", "system", "user"];
+    const ids = await store.appendMany(
+      "s1",
+      roles.map((role, index) => ({ role, content: `${role} ${index}` })),
+    );
+    const view = await store.getAnchoredView("s1", nth(ids, 4), { window: 2, bookend: 3 });
+    expect(shape(view)).toEqual({ window: pick(ids, [2, 4, 5]), messages_before: 2, messages_after: 2 });
+    expect(messageIds(view.bookend_start)).toEqual(pick(ids, [0]));
+    expect(messageIds(view.bookend_end)).toEqual(pick(ids, [7]));
+    const all = await store.getAnchoredView("s1", nth(ids, 4), { window: 2, bookend: 3, keepRoles: null });
+    expect(shape(all).window).toEqual(ids.slice(2, 7));
+    expect(messageIds(all.bookend_start)).toEqual(ids.slice(0, 2));
+    const tools = await store.getAnchoredView("s1", nth(ids, 2), {
+      window: 1,
+      bookend: 1,
+      keepRoles: ["tool"],
+    });
+    expect(shape(tools).window).toEqual(pick(ids, [1, 2, 3]));
+    expect(messageIds(tools.bookend_end)).toEqual(pick(ids, [4]));
+  });
+
+  it("messages in a window are decoded like any others", async () => {
+    await using store = await open();
+    await store.createSession("s1", { source: "cli" });
+    const content = [{ type: "text", text: "a\u0000b" }];
+    const [id] = await store.appendMany("s1", [{ role: "assistant", content, toolCalls: [{ id: "c1" }] }]);
+    const { window } = await store.getMessagesAround("s1", id ?? -1);
+    expect(window).toEqual(await store.getMessages("s1"));
+    expect(window).toMatchObject([{ content, tool_calls: [{ id: "c1" }] }]);
+  });
+}
+
+async function numbered(store: SessionStore, count: number): Promise<number[]> {
+  await store.createSession("s1", { source: "cli" });
+  return talk(
+    store,
+    "s1",
+    Array.from({ length: count }, (_, index) => `message ${index}`),
+  );
+}
+
+/** Eight messages of which 4 and 5 are rewound. */
+async function withGap(store: SessionStore): Promise<number[]> {
+  const ids = await numbered(store, 6);
+  await store.rewindToMessage("s1", nth(ids, 4));
+  ids.push(...(await talk(store, "s1", ["message 6", "message 7"])));
+  return ids;
+}
+
+function shape({ window, messages_before, messages_after }: MessageWindow | AnchoredView): {
+  window: number[];
+  messages_before: number;
+  messages_after: number;
+} {
+  return { window: messageIds(window), messages_before, messages_after };
+}
+
+function pick(ids: readonly number[], indexes: readonly number[]): number[] {
+  return indexes.map((index) => nth(ids, index));
+}

@@ -1,0 +1,13 @@
+// Whether there is a model to talk to, for `hermes` alone. Looks at names only; whether it answers is another matter.
+import { envFilePath, loadConfig, readEnvFile } from "@hermes-memory/core/config";
+
+export async function hasModel(
+  home: string,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<boolean> {
+  if (env.HERMES_MODEL?.trim()) return true;
+  const file = readEnvFile(envFilePath(home));
+  if (file.ok && file.value.values.get("HERMES_MODEL")?.trim()) return true;
+  const config = await loadConfig(home);
+  return config.ok && config.value.model.default !== "";
+}

@@ -1,0 +1,150 @@
+// get, set, unset, path.
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import {
+  type ConfigError,
+  configPath,
+  findConfigKey,
+  getConfigValue,
+  isKnownSection,
+  loadConfig,
+  setConfigValue,
+  unsetConfigValue,
+} from "@hermes-memory/core/config";
+import type { Result } from "@hermes-memory/core/lib";
+import { type CommandBody, type CommandContext, CommandFailure, type CommandOutcome } from "../command.ts";
+import { presentable } from "./secrets.ts";
+import { effectiveSettings, scalar, similarKey, toNested, yamlLines } from "./settings.ts";
+
+const CHECK = "Look at every mistake with 'hermes config check'.";
+
+const HIDDEN_NOTE = "Secrets are hidden; --reveal prints them.";
+
+type Show = (path: readonly string[], value: unknown) => unknown;
+
+/** As it may be shown; the same for everybody who did not ask for secrets. */
+function showing(isRevealed: boolean): { readonly show: Show; readonly notes: () => string[] } {
+  let isAnyHidden = false;
+  const show: Show = (path, value) => {
+    if (isRevealed) return value;
+    const shown = presentable(path, value);
+    isAnyHidden ||= JSON.stringify(shown) !== JSON.stringify(value);
+    return shown;
+  };
+  return { show, notes: () => (isAnyHidden ? [HIDDEN_NOTE] : []) };
+}
+
+export const get: CommandBody = async ({ args, flags }, context) => {
+  const { key } = args;
+  const isRevealed = flags.reveal === true;
+  if (key === undefined || isKnownSection(key.split("."))) return getSection(key, isRevealed, context);
+  const { home } = context.home;
+  const found = unwrap(await getConfigValue(home, key), CHECK);
+  if (found.source === "unset") {
+    if (findConfigKey(key.split(".")) === undefined) throw unknownKey(key);
+    return { json: { key, value: null, source: "unset" }, lines: [], notes: [`${key} is not set.`] };
+  }
+  const { source } = found;
+  const config = await loadConfig(home);
+  const counted = config.ok
+    ? effectiveSettings(config.value).find((setting) => setting.key === key)
+    : undefined;
+  // A word in the file can mean something else than it says: `yes`, or a misspelt `treu`.
+  const isOther = counted !== undefined && JSON.stringify(counted.value) !== JSON.stringify(found.value);
+  const { show, notes } = showing(isRevealed);
+  const value = show(key.split("."), found.value);
+  const meant = isOther ? show(key.split("."), counted.value) : undefined;
+  return {
+    json: { key, value, source, ...(isOther ? { counts_as: meant } : {}) },
+    lines: [typeof value === "string" ? value : scalar(value)],
+    notes: [
+      ...(source === "default" ? ["This is the default; config.yaml does not set it."] : []),
+      ...(isOther ? [`It counts as ${scalar(meant)}.`] : []),
+      ...notes(),
+    ],
+  };
+};
+
+async function getSection(
+  section: string | undefined,
+  isRevealed: boolean,
+  { home, io }: CommandContext,
+): Promise<CommandOutcome> {
+  const all = effectiveSettings(unwrap(await loadConfig(home.home), CHECK));
+  const { show, notes } = showing(isRevealed);
+  const settings = all
+    .filter(({ key }) => section === undefined || key.startsWith(`${section}.`))
+    .map((setting) => ({ ...setting, value: show(setting.path, setting.value) }));
+  return {
+    json: {
+      path: resolve(configPath(home.home)),
+      config: toNested(settings),
+      set: settings.filter(({ isDefault }) => !isDefault).map(({ key }) => key),
+    },
+    lines: yamlLines(settings, io.paint),
+    notes: notes(),
+  };
+}
+
+export const set: CommandBody = async ({ args }, { home }) => {
+  const change = unwrap(await setConfigValue(home.home, args.key ?? "", args.value ?? ""));
+  const { key, changed, note } = change;
+  const value = presentable(key.split("."), change.value);
+  const previous = presentable(key.split("."), change.previous);
+  const before = previous === undefined ? "" : ` (before: ${scalar(previous)})`;
+  const suggestion = note === undefined ? undefined : similarKey(key);
+  return {
+    json: {
+      success: true,
+      key,
+      value: value ?? null,
+      previous: previous ?? null,
+      changed,
+      path: resolve(change.path),
+      ...(note === undefined ? {} : { note }),
+      ...(suggestion === undefined ? {} : { suggestion }),
+    },
+    lines: [changed ? `${key} is now ${scalar(value)}${before}.` : `${key} was ${scalar(value)} already.`],
+    notes: [
+      ...(note === undefined ? [] : [note]),
+      ...(suggestion === undefined ? [] : [`Did you mean '${suggestion}'?`]),
+    ],
+  };
+};
+
+export const unset: CommandBody = async ({ args }, { home }) => {
+  const change = unwrap(await unsetConfigValue(home.home, args.key ?? ""));
+  const { key, changed } = change;
+  const previous = presentable(key.split("."), change.previous) ?? null;
+  const standard = findConfigKey(key.split("."))?.default;
+  const rest = standard === undefined ? "" : ` The default is ${scalar(standard)}.`;
+  return {
+    json: { success: true, key, previous, changed, path: resolve(change.path) },
+    lines: [changed ? `${key} is no longer set.${rest}` : `${key} was not set.${rest}`],
+  };
+};
+
+export const path: CommandBody = (_input, { home }) => {
+  const file = resolve(configPath(home.home));
+  const exists = existsSync(file);
+  return {
+    json: { path: file, exists },
+    lines: [file],
+    notes: exists ? [] : ["The file does not exist; the defaults apply."],
+  };
+};
+
+function unknownKey(key: string): CommandFailure {
+  const suggestion = similarKey(key);
+  return new CommandFailure(`'${key}' is not set, and it is not a key this program reads.`, {
+    hint:
+      suggestion === undefined ? "List the keys with 'hermes config get'." : `Did you mean '${suggestion}'?`,
+    details: { kind: "unknown-key", key, ...(suggestion === undefined ? {} : { suggestion }) },
+  });
+}
+
+function unwrap<T>(result: Result<T, ConfigError>, hint?: string): T {
+  if (result.ok) return result.value;
+  const { message, ...details } = result.error;
+  throw new CommandFailure(message, { ...(hint === undefined ? {} : { hint }), details });
+}

@@ -1,0 +1,141 @@
+// `hermes curator rollback`: a run by its id, or the skills from a backup.
+import { resolve } from "node:path";
+import {
+  findRollback,
+  listSnapshots,
+  type RollbackPlan,
+  restoreSnapshot,
+  rollBack,
+  rollbackPlans,
+  tidyUp,
+} from "@hermes-memory/agent/curator";
+import {
+  type CommandBody,
+  type CommandContext,
+  CommandFailure,
+  type CommandInput,
+  type CommandOutcome,
+} from "../command.ts";
+import { configOf } from "../context/settings.ts";
+import { changeLine, counted, localTime, printable } from "../printing.ts";
+
+export const rollback: CommandBody = async (input, context) => {
+  const home = resolve(context.home.home);
+  const config = await configOf(home);
+  if (input.flags.list === true) return list(home, config);
+  const { id } = input.args;
+  if (id !== undefined && !/^[0-9a-f]{8}$/.test(id)) return fromBackup(id, home, config, input, context);
+  await tidyUp(home, new Date()); // also when a killed run had not come to its first change
+  const found = findRollback({ home, config }, id);
+  if (!found.ok)
+    throw new CommandFailure(printable(found.error.message), { details: { kind: found.error.kind } });
+  const plan = found.value;
+  const declined = await ask(
+    planLines(plan),
+    `Take back run ${plan.run.id}?`,
+    { id: plan.run.id },
+    input,
+    context,
+  );
+  if (declined) return declined;
+  const done = await rollBack(plan, { home, config });
+  if (!done.ok) {
+    const hint = "done" in done.error && done.error.done ? "What came before it was taken back." : undefined;
+    throw new CommandFailure(printable(done.error.message), {
+      details: { kind: done.error.kind, ...("done" in done.error ? { done: done.error.done } : {}) },
+      ...(hint === undefined ? {} : { hint }),
+    });
+  }
+  const { memory, skills, exact, mended, removed, notes } = done.value;
+  return {
+    json: {
+      success: true,
+      id: plan.run.id,
+      memory,
+      skills,
+      exact,
+      removed,
+      ...(mended.length === 0 ? {} : { mended }),
+    },
+    lines: [
+      ...mended.map((line) => printable(line)),
+      `Run ${plan.run.id} is taken back: ${counted(memory.length, "change")} of memory, ${counted(skills.length, "change")} of skills.`,
+      ...removed.map((before) => changeLine({ at: 0, before, after: null }, true)),
+      ...exact.map((target) => `The file of '${target}' is what it was before, byte for byte.`),
+    ],
+    notes: notes.map((note) => `warning: ${printable(note)}`),
+  };
+};
+
+type Config = Awaited<ReturnType<typeof configOf>>;
+
+function list(home: string, config: Config): CommandOutcome {
+  const plans = rollbackPlans({ home, config });
+  const backups = listSnapshots(home);
+  const lines = [
+    ...(plans.length === 0 ? ["No run is left to take back."] : ["Runs:"]),
+    ...plans.map((plan) => `  ${plan.run.id}  ${localTime(plan.run.startedAt)}  ${planSummary(plan)}`),
+    ...(backups.length === 0 ? [] : ["Backups of the skills:"]),
+    ...backups.map(({ id, files, reason }) => `  ${id}  ${counted(files, "file")}  ${printable(reason)}`),
+  ];
+  return { json: { runs: plans, backups }, lines };
+}
+
+async function fromBackup(
+  id: string,
+  home: string,
+  config: Config,
+  input: CommandInput,
+  context: CommandContext,
+): Promise<CommandOutcome> {
+  const backup = listSnapshots(home).find((each) => each.id === id);
+  if (!backup)
+    throw new CommandFailure(`There is no run and no backup '${printable(id)}'.`, {
+      hint: "'hermes curator rollback --list' shows both.",
+      details: { kind: "not-found" },
+    });
+  const lines = [`All skills become what they were in backup ${id} (${counted(backup.files, "file")}).`];
+  const declined = await ask(lines, "Put them back?", { id }, input, context);
+  if (declined) return declined;
+  const done = await restoreSnapshot(home, id, { keep: config.curator.backup.keep, now: new Date() });
+  if (!done.ok)
+    throw new CommandFailure(printable(done.error.message), { details: { kind: done.error.kind } });
+  const { backup: before, mended } = done.value;
+  return {
+    json: { success: true, id, backup: before.id, ...(mended.length === 0 ? {} : { mended }) },
+    lines: [
+      ...mended.map((line) => printable(line)),
+      `The skills are what they were in backup ${id}. What was there before is in ${before.id}.`,
+    ],
+  };
+}
+
+/** Undefined: go on. No terminal means no. */
+async function ask(
+  lines: readonly string[],
+  question: string,
+  json: Readonly<Record<string, unknown>>,
+  input: CommandInput,
+  { io, isJson }: CommandContext,
+): Promise<CommandOutcome | undefined> {
+  if (input.flags.yes === true) return undefined;
+  if (!isJson || io.isInteractive) io.note(`${lines.join("\n")}\n`);
+  if (!io.isInteractive)
+    throw new CommandFailure("Nothing was taken back: there is no terminal to ask at. Pass --yes to go on.", {
+      details: { kind: "unconfirmed", ...json },
+    });
+  if (await io.confirm(question)) return undefined;
+  return { json: { success: false, kind: "cancelled" }, lines: ["Cancelled."], exitCode: 1 };
+}
+
+function planLines(plan: RollbackPlan): string[] {
+  return [
+    `Run ${plan.run.id} of ${localTime(plan.run.startedAt)}:`,
+    ...plan.memory.map(({ id, target, action }) => `  ${action} ${id} in ${target}`),
+    ...plan.skills.map(({ id, skill, action }) => `  ${action} ${id} of skill ${printable(skill)}`),
+  ];
+}
+
+function planSummary({ memory, skills }: RollbackPlan): string {
+  return `${counted(memory.length, "change")} of memory, ${counted(skills.length, "change")} of skills`;
+}

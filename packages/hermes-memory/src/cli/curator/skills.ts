@@ -1,0 +1,94 @@
+// pin, unpin, archive, restore, list-archived, backup: skills by hand.
+import { listArchivedSkills, restoreArchivedSkill, takeSnapshot } from "@hermes-memory/agent/curator";
+import { provenanceOf, readOrigins, setPinned, skillManageTool } from "@hermes-memory/core/skills";
+import { type CommandBody, type CommandContext, CommandFailure, type CommandInput } from "../command.ts";
+import { configOf } from "../context/settings.ts";
+import { localTime, printable } from "../printing.ts";
+import { openSkills, unwrap } from "../skills/open.ts";
+
+export const pin: CommandBody = (input, context) => setPin(input, context, true);
+export const unpin: CommandBody = (input, context) => setPin(input, context, false);
+
+async function setPin(input: CommandInput, context: CommandContext, isPinned: boolean) {
+  const store = await openSkills(context);
+  const skill = unwrap(await store.find(input.args.skill ?? ""));
+  const origin = provenanceOf(skill, readOrigins(store));
+  if (origin !== "agent")
+    throw new CommandFailure(
+      `The skill '${printable(skill.name)}' is not of this home, and is never archived.`,
+      {
+        details: { kind: "protected", provenance: origin },
+      },
+    );
+  unwrap(await setPinned(store, skill.relativePath, isPinned));
+  return {
+    json: { success: true, skill: skill.directoryName, pinned: isPinned },
+    lines: [printable(`The skill '${skill.name}' is ${isPinned ? "pinned" : "no longer pinned"}.`)],
+  };
+}
+
+/** As the curator does it, with its rules: neither pinned skills nor those of others. */
+export const archive: CommandBody = async (input, context) => {
+  const store = await openSkills(context);
+  const { name } = unwrap(await store.find(input.args.skill ?? ""));
+  const answer = await skillManageTool(store, { action: "delete", name }, { origin: "curator" });
+  const { success, error, change_id } = answer as Readonly<Record<string, unknown>>;
+  if (success !== true)
+    throw new CommandFailure(printable(String(error ?? "The skill was not archived.")), {
+      details: { kind: "refused" },
+    });
+  return {
+    json: { success: true, skill: name, change_id },
+    lines: [
+      printable(`The skill '${name}' is in the archive. 'hermes curator restore ${name}' brings it back.`),
+    ],
+  };
+};
+
+export const restore: CommandBody = async (input, context) => {
+  const store = await openSkills(context);
+  const path = unwrap(await restoreArchivedSkill(store, input.args.skill ?? ""));
+  return {
+    json: { success: true, path },
+    lines: [printable(`The skill is back, in ${path}.`)],
+  };
+};
+
+export const listArchived: CommandBody = async (_input, context) => {
+  const skills = listArchivedSkills(await openSkills(context));
+  return {
+    json: {
+      skills: skills.map(({ name, archivedAt, absorbedInto }) => ({
+        name,
+        archived_at: archivedAt,
+        absorbed_into: absorbedInto,
+      })),
+    },
+    lines:
+      skills.length === 0
+        ? ["The archive is empty."]
+        : skills.map(({ name, archivedAt, absorbedInto }) => {
+            const when = archivedAt === null ? "" : `  ${localTime(archivedAt)}`;
+            return printable(`${name}${when}${absorbedInto === null ? "" : `  in ${absorbedInto}`}`);
+          }),
+  };
+};
+
+export const backup: CommandBody = async (_input, context) => {
+  const { curator } = await configOf(context.home.home);
+  const taken = takeSnapshot(context.home.home, {
+    reason: "by hand",
+    keep: curator.backup.keep,
+    now: new Date(),
+  });
+  if (!taken.ok)
+    throw new CommandFailure(printable(taken.error.message), { details: { kind: taken.error.kind } });
+  const { id, files, bytes } = taken.value;
+  return {
+    json: { success: true, id, files, bytes },
+    lines: [
+      ...(taken.value.mended ?? []).map(printable),
+      `Backup ${id}: ${files} files. 'hermes curator rollback ${id}' puts them back.`,
+    ],
+  };
+};

@@ -1,0 +1,98 @@
+// `hermes doctor`: looks at everything memory rests on and says what to do about what it finds. Changes nothing.
+import { resolve } from "node:path";
+import { DEFAULT_MEMORY_CONFIG, loadMemoryConfig, type MemoryConfig } from "@hermes-memory/core/config";
+import type { CommandBody, CommandContext, Paint, Style } from "../command.ts";
+import { counted, printable } from "../printing.ts";
+import { isDirectory } from "./files.ts";
+import { type Finding, guarded } from "./finding.ts";
+import { checkDisk, checkHome, checkModes, checkProfile } from "./home.ts";
+import { checkJournals, checkPins } from "./journal.ts";
+import { checkPending, checkTemps } from "./leftovers.ts";
+import { checkLocks } from "./locks.ts";
+import { checkBackups, checkMemoryFiles, checkUserScopes } from "./memory.ts";
+import { checkProvider } from "./providers.ts";
+import { checkNode, checkSqlite } from "./runtime.ts";
+import { checkSkills } from "./second-gate.ts";
+import { checkSessions } from "./sessions.ts";
+import { checkEnvFile, checkSettings } from "./settings.ts";
+
+/** What the checks look at. Paths are absolute. */
+export type Patient = {
+  readonly home: string;
+  readonly root: string;
+  readonly config: MemoryConfig;
+  readonly env: CommandContext["io"]["env"];
+};
+
+export const doctor: CommandBody = async (_input, context) => {
+  const findings = await examine(await patientOf(context));
+  const failed = findings.filter(({ status }) => status === "fail").length;
+  return {
+    json: { ok: failed === 0, findings },
+    lines: [...findings.flatMap((finding) => render(finding, context.io.paint)), "", summary(findings)],
+    exitCode: failed === 0 ? 0 : 1,
+  };
+};
+
+async function patientOf({ home, io }: CommandContext): Promise<Patient> {
+  const config = await loadMemoryConfig(home.home);
+  return {
+    home: resolve(home.home),
+    root: resolve(home.root),
+    config: config.ok ? config.value : DEFAULT_MEMORY_CONFIG, // the settings check tells what is wrong with it
+    env: io.env,
+  };
+}
+
+async function examine(patient: Patient): Promise<Finding[]> {
+  const checks = [
+    ["node", checkNode],
+    ["sqlite", checkSqlite],
+    ["profile", checkProfile],
+    ["home", checkHome],
+    ["disk", checkDisk],
+    ["config", checkSettings],
+    ...(isDirectory(patient.home) ? INSIDE : []), // without a home there is nothing to look into
+  ] as const;
+  const findings: Finding[] = [];
+  for (const [name, check] of checks) findings.push(...(await guarded(name, () => check(patient))));
+  return findings;
+}
+
+const INSIDE = [
+  ["env-file", checkEnvFile],
+  ["modes", checkModes],
+  ["memory-file", checkMemoryFiles],
+  ["user-scopes", checkUserScopes],
+  ["locks", checkLocks],
+  ["backups", checkBackups],
+  ["journal", checkJournals],
+  ["pins", checkPins],
+  ["pending", checkPending],
+  ["temp-files", checkTemps],
+  ["skills", checkSkills],
+  ["sessions", checkSessions],
+  ["provider", checkProvider],
+] as const;
+
+const MARKS: Record<Finding["status"], readonly [Style, string]> = {
+  ok: ["green", "ok  "],
+  warn: ["yellow", "warn"],
+  fail: ["red", "FAIL"],
+};
+
+function render({ check, status, message, remedy }: Finding, paint: Paint): string[] {
+  const [style, mark] = MARKS[status];
+  const line = `${paint(style, mark)}  ${check.padEnd(12)} ${printable(message)}`;
+  return remedy === undefined ? [line] : [line, `${" ".repeat(19)}-> ${printable(remedy)}`];
+}
+
+function summary(findings: readonly Finding[]): string {
+  const failed = findings.filter(({ status }) => status === "fail").length;
+  const warned = findings.filter(({ status }) => status === "warn").length;
+  const parts = [
+    ...(failed > 0 ? [`${failed} failed`] : []),
+    ...(warned > 0 ? [counted(warned, "warning")] : []),
+  ];
+  return `${counted(findings.length, "finding")}: ${parts.length > 0 ? parts.join(", ") : "all is well"}.`;
+}

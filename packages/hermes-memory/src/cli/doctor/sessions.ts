@@ -1,0 +1,106 @@
+// The session database: whether it opens, and whether its pages and its search index are sound.
+import { existsSync, statSync } from "node:fs";
+import { REVIEW_COUNTS_KEY, readReviewCounts } from "@hermes-memory/agent/agent";
+import { sessionDatabasePath, sessionFiles } from "@hermes-memory/core/home";
+import { describeCause, HermesError } from "@hermes-memory/core/lib";
+import {
+  findOrphans,
+  type OrphanFile,
+  openSessionStore,
+  repairDatabase,
+  type SessionStore,
+} from "@hermes-memory/core/sessions";
+import { counted } from "../printing.ts";
+import { bytes, type Finding, fail, fine, warn } from "./finding.ts";
+import type { Patient } from "./run.ts";
+
+const OTHERS_MAY_READ = 0o077;
+
+export async function checkSessions({ home }: Patient): Promise<Finding[]> {
+  const path = sessionDatabasePath(home);
+  if (!existsSync(path)) return [fine("sessions", "There is no session database yet.")];
+  try {
+    await using store = await openSessionStore({ path, readOnly: true });
+    // Before anything is counted, which a damaged table would not let us do.
+    const { problems, indexChecked } = await store.checkHealth();
+    if (problems.length > 0) return damaged(path, problems);
+    const { sessions, archived, messages, bytes: size, index } = await store.stats();
+    const found = fine(
+      "sessions",
+      `${sessions + archived} sessions, ${messages} messages, ${bytes(size)}${indexChecked ? "" : "; the search index was not compared with them"}.`,
+    );
+    return [
+      found,
+      ...aboutIndex(index),
+      ...aboutMode(path),
+      ...(await aboutFiles(store, home)),
+      ...(await aboutReviews(store)),
+    ];
+  } catch (cause) {
+    // A file that cannot be opened gets the judgement that 'hermes sessions repair --check-only' gives.
+    const { problems = [] } = await repairDatabase(path, { checkOnly: true });
+    if (problems.length > 0) return damaged(path, problems);
+    const hint = cause instanceof HermesError ? cause.hint : undefined;
+    return [fail("sessions", describeCause(cause), hint ?? "Run 'hermes sessions repair'.")];
+  }
+}
+
+function damaged(path: string, problems: readonly string[]): Finding[] {
+  const remedy = "Run 'hermes sessions repair'; it keeps a copy of the file.";
+  return problems.map((problem) => fail("sessions", `${path}: ${problem}.`, remedy));
+}
+
+function aboutIndex(index: string): Finding[] {
+  if (index !== "building") return [];
+  const remedy = "It goes on with the next command that writes; 'hermes sessions optimize' finishes it now.";
+  return [warn("sessions", "The search index is still being built.", remedy)];
+}
+
+/** Files whose session is gone. What may be the only copy of a conversation is only mentioned. */
+async function aboutFiles(store: SessionStore, home: string): Promise<Finding[]> {
+  const { results, snapshots, unknownSnapshots } = await findOrphans(store, sessionFiles(home), {
+    nowMs: Date.now(),
+  });
+  const findings: Finding[] = [];
+  const orphans = [...results, ...snapshots];
+  if (orphans.length > 0) {
+    const what = [
+      ...(results.length > 0 ? [counted(results.length, "tool result")] : []),
+      ...(snapshots.length > 0 ? [counted(snapshots.length, "JSON snapshot")] : []),
+    ];
+    const told = `${what.join(" and ")} of sessions that are gone, ${bytes(sizeOf(orphans))}.`;
+    findings.push(
+      warn("files", told, "'hermes sessions prune --orphans' lists them, asks, and removes them."),
+    );
+  }
+  if (unknownSnapshots.length > 0) {
+    const told = `${counted(unknownSnapshots.length, "conversation")} in ${sessionFiles(home).sessionsDir}, ${bytes(sizeOf(unknownSnapshots))}, that this database does not have. A file may be the only copy, so nothing removes it.`;
+    findings.push(fine("files", told));
+  }
+  return findings.length > 0 ? findings : [fine("files", "Every file of a session has its session.")];
+}
+
+function sizeOf(files: readonly OrphanFile[]): number {
+  return files.reduce((sum, file) => sum + file.bytes, 0);
+}
+
+/** Reviews run in the background; here is where one sees that they fail. */
+async function aboutReviews(store: SessionStore): Promise<Finding[]> {
+  const stored = await store.getMeta(REVIEW_COUNTS_KEY);
+  if (stored === null) return [];
+  const { runs, failures, ...last } = readReviewCounts(stored);
+  const text = `${counted(runs, "background review")}, ${failures} failed.`;
+  if (last.last_failure_at === null || last.last_failure_at !== last.last_at) return [fine("review", text)];
+  return [
+    warn(
+      "review",
+      `${text} So did the last one: ${last.last_error ?? "nobody knows why"}`,
+      "Ask the model something with 'hermes model test'. Reviews can be switched off: memory.nudge_interval: 0 and skills.creation_nudge_interval: 0.",
+    ),
+  ];
+}
+
+function aboutMode(path: string): Finding[] {
+  if (process.platform === "win32" || (statSync(path).mode & OTHERS_MAY_READ) === 0) return [];
+  return [warn("sessions", `Other users of this machine may read ${path}.`, `chmod 600 ${path}*`)];
+}

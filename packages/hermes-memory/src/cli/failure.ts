@@ -1,0 +1,54 @@
+// What becomes of a failed command: text or JSON, an exit code, and a line in the log when it was not the user's doing.
+import { existsSync } from "node:fs";
+import { logPath } from "@hermes-memory/core/home";
+import { errnoCode, HermesError } from "@hermes-memory/core/lib";
+import { CommanderError } from "commander";
+import { CommandFailure, type Terminal } from "./command.ts";
+import { printable } from "./printing.ts";
+
+const EXIT_USAGE = 2;
+
+/** The one place where a failed command turns into text and an exit code. */
+export function renderFailure(cause: unknown, isJson: boolean, io: Terminal): number {
+  if (cause instanceof CommanderError) {
+    if (cause.exitCode !== 0 && isJson)
+      printFailure(cause.message.replace(/^error: /, ""), { kind: "usage" }, io);
+    return cause.exitCode === 0 ? 0 : EXIT_USAGE; // the text is out already
+  }
+  const message = cause instanceof Error ? cause.message : String(cause);
+  const { hint, details } = detailsOf(cause);
+  if (isJson) {
+    printFailure(message, { ...details, ...(hint === undefined ? {} : { hint }) }, io);
+  } else {
+    io.note(`${io.paint("red", "error:")} ${printable(message)}\n`); // it may quote what is stored
+    if (hint !== undefined) io.note(`${printable(hint)}\n`);
+    if (cause instanceof Error && io.env.HERMES_DEBUG) io.note(`${cause.stack}\n`);
+  }
+  return cause instanceof CommandFailure ? cause.exitCode : 1;
+}
+
+function printFailure(message: string, details: Readonly<Record<string, unknown>>, io: Terminal): void {
+  io.out(`${JSON.stringify({ success: false, error: message, ...details }, null, 2)}\n`);
+}
+
+function detailsOf(cause: unknown): { hint: string | undefined; details: Readonly<Record<string, unknown>> } {
+  if (cause instanceof CommandFailure) return { hint: cause.hint, details: cause.details };
+  if (cause instanceof HermesError) return { hint: cause.hint, details: { kind: cause.code } };
+  if (errnoCode(cause) !== undefined)
+    return { hint: "'hermes doctor' checks disk and permissions.", details: { kind: "io" } };
+  return {
+    hint: "This should not happen. The log in the home has the details; HERMES_DEBUG=1 prints them here.",
+    details: { kind: "internal" },
+  };
+}
+
+/** A broken disk or a broken program is worth a line; a refused write or a wrong flag is not. Makes no home. */
+export async function logFailure(cause: unknown, home: string): Promise<void> {
+  if (cause instanceof CommandFailure || cause instanceof CommanderError || !existsSync(home)) return;
+  const [{ createLogger }, { redactSecrets }] = await Promise.all([
+    import("@hermes-memory/core/lib/logger"),
+    import("@hermes-memory/core/security"),
+  ]);
+  const message = cause instanceof Error ? cause.message : String(cause);
+  createLogger({ path: logPath(home), redact: redactSecrets }).error(message, { cause });
+}

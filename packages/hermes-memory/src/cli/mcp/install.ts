@@ -1,0 +1,148 @@
+// install, uninstall.
+import { resolve } from "node:path";
+import type { Result } from "@hermes-memory/core/lib";
+import { redactSecrets } from "@hermes-memory/core/security";
+import { type CommandBody, type CommandContext, CommandFailure, type CommandInput } from "../command.ts";
+import { printable } from "../printing.ts";
+import { readClientConfig, replaceClientConfig } from "./client-config.ts";
+import { CLIENT_NAMES, type Client, DEFAULT_SERVER_NAME, findClient, type ServerLaunch } from "./clients.ts";
+import type { ConfigEdit, EditAction, EditFailure } from "./config-edit.ts";
+import { removeJsonServer, setJsonServer } from "./json-servers.ts";
+import { isTemporary, launchOf, thisProgram } from "./launch.ts";
+import { lineDiff } from "./line-diff.ts";
+import { removeTomlServer, setTomlServer } from "./toml-servers.ts";
+
+export const install: CommandBody = (input, context) => {
+  const order = parse(input, context);
+  const program = thisProgram();
+  const launch = launchOf(program, context);
+  const outcome = change(order, (text) => entered(text, order, launch));
+  const passing = `${program.script} was fetched by npx and may be gone later; install hermes-memory, then run this again.`;
+  return {
+    ...outcome,
+    json: { ...outcome.json, server: launch },
+    notes: [...outcome.notes, ...(isTemporary(program) ? [passing] : [])],
+  };
+};
+
+export const uninstall: CommandBody = (input, context) => {
+  const order = parse(input, context);
+  return change(order, (text) => takenOut(text, order));
+};
+
+type Order = {
+  readonly clientName: string;
+  readonly client: Client;
+  readonly name: string;
+  readonly path: string;
+  readonly isDryRun: boolean;
+};
+
+function parse({ flags }: CommandInput, { io }: CommandContext): Order {
+  const found = findClient(flags.client);
+  if (!found) throw usage(`Say which program to set up: --client ${CLIENT_NAMES.join("|")}.`);
+  const name = typeof flags.name === "string" ? flags.name : DEFAULT_SERVER_NAME;
+  if (!/^[A-Za-z0-9_-]{1,64}$/.test(name))
+    throw usage("A server's name has 1 to 64 letters, digits, '-' or '_'.");
+  const { client } = found;
+  const path = resolve(typeof flags.config === "string" ? flags.config : client.configPath(io.env));
+  return { clientName: found.name, client, name, path, isDryRun: flags["dry-run"] === true };
+}
+
+function entered(
+  text: string,
+  { client, name }: Order,
+  launch: ServerLaunch,
+): Result<ConfigEdit, EditFailure> {
+  if (client.format === "toml") return setTomlServer(text, name, launch);
+  return setJsonServer(text, name, client.namesTransport ? { type: "stdio", ...launch } : launch);
+}
+
+function takenOut(text: string, { client, name }: Order): Result<ConfigEdit, EditFailure> {
+  return client.format === "toml" ? removeTomlServer(text, name) : removeJsonServer(text, name);
+}
+
+type Changed = {
+  readonly json: object;
+  readonly lines: readonly string[];
+  readonly notes: readonly string[];
+};
+
+function change(order: Order, edit: (text: string) => Result<ConfigEdit, EditFailure>): Changed {
+  const { clientName, client, name, path, isDryRun } = order;
+  const before = readClientConfig(path);
+  const edited = edit(before ?? "");
+  if (!edited.ok) throw refused(edited.error, order);
+  const { text, action } = edited.value;
+  const isChange = action !== "unchanged" && action !== "absent";
+  // Neighbours of our entry are shown around it, and their keys are nobody's business.
+  const diff = isChange ? lineDiff(path, before, text).map((line) => printable(redactSecrets(line))) : [];
+  const backup = isChange && !isDryRun ? replaceClientConfig(path, before, text) : undefined;
+  const told = sentence(action, order);
+  return {
+    json: {
+      success: true,
+      client: clientName,
+      name,
+      path,
+      action,
+      dry_run: isDryRun,
+      backup: backup ?? null,
+      ...(isDryRun ? { diff: diff.join("\n") } : {}),
+    },
+    lines:
+      isDryRun && isChange ? diff : [told, ...(backup === undefined ? [] : [`Backup: ${printable(backup)}`])],
+    notes: isChange ? [isDryRun ? "Nothing was written (--dry-run)." : client.afterwards] : [],
+  };
+}
+
+function sentence(action: EditAction, { name, path, client }: Order): string {
+  const where = `${printable(path)} (${client.title})`;
+  switch (action) {
+    case "added":
+      return `Added '${name}' to ${where}.`;
+    case "updated":
+      return `Updated '${name}' in ${where}.`;
+    case "unchanged":
+      return `'${name}' is in ${where} already; unchanged.`;
+    case "removed":
+      return `Removed '${name}' from ${where}.`;
+    case "absent":
+      return `There is no '${name}' in ${where}; unchanged.`;
+    default:
+      return action satisfies never;
+  }
+}
+
+function refused(failure: EditFailure, { path, name, client }: Order): CommandFailure {
+  const file = printable(path);
+  switch (failure.kind) {
+    case "syntax": {
+      const { line, column, reason } = failure;
+      const format = client.format === "toml" ? "TOML" : "JSON";
+      return new CommandFailure(
+        `${file}:${line}:${column} is not valid ${format}: ${reason}. Nothing was changed.`,
+        {
+          hint: "Correct the file there, then run this again.",
+          details: { kind: "client-config-invalid", path, line, column },
+        },
+      );
+    }
+    case "shape":
+      return new CommandFailure(`${file} cannot be edited: ${failure.reason}. Nothing was changed.`, {
+        hint: "docs/mcp.md shows what to add by hand; or name another file with --config.",
+        details: { kind: "client-config-shape", path },
+      });
+    case "foreign":
+      return new CommandFailure(`${file} has another server named '${name}'. Nothing was changed.`, {
+        hint: "Choose another name with --name, or remove that entry first.",
+        details: { kind: "client-config-foreign", path, name },
+      });
+    default:
+      return failure satisfies never;
+  }
+}
+
+function usage(message: string): CommandFailure {
+  return new CommandFailure(message, { exitCode: 2, details: { kind: "usage" } });
+}

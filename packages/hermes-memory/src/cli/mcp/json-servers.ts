@@ -1,0 +1,153 @@
+// The `mcpServers` of a JSON config: one entry set or taken out, in the file's own indentation.
+import { isDeepStrictEqual } from "node:util";
+import { err, ok, type Result } from "@hermes-memory/core/lib";
+import type { ServerLaunch } from "./clients.ts";
+import type { ConfigEdit, EditFailure } from "./config-edit.ts";
+import { type JsonNode, memberOf, parseJsonDocument } from "./json-document.ts";
+import { isOurs } from "./launch.ts";
+
+const SERVERS = "mcpServers";
+
+export type JsonServer = ServerLaunch & { readonly type?: "stdio" };
+
+export function setJsonServer(
+  text: string,
+  name: string,
+  server: JsonServer,
+): Result<ConfigEdit, EditFailure> {
+  const opened = open(text);
+  if (!opened.ok) return opened;
+  const { source, root, servers } = opened.value;
+  const style = styleOf(source, root);
+  if (servers === undefined) {
+    const value = { [name]: merged({}, server) };
+    return ok({ text: insert(source, root, SERVERS, value, style), action: "added" });
+  }
+  const found = memberOf(servers, name);
+  if (found === undefined)
+    return ok({ text: insert(source, servers, name, merged({}, server), style), action: "added" });
+  const present: unknown = JSON.parse(source.slice(found.value.start, found.value.end));
+  if (!isRecord(present) || !isOurs(name, present)) return err({ kind: "foreign" });
+  const next = merged(present, server);
+  if (isDeepStrictEqual(next, present)) return ok({ text, action: "unchanged" });
+  const rendered = render(next, style, indentAt(source, found.start));
+  return ok({ text: splice(source, found.value.start, found.value.end, rendered), action: "updated" });
+}
+
+export function removeJsonServer(text: string, name: string): Result<ConfigEdit, EditFailure> {
+  const opened = open(text);
+  if (!opened.ok) return opened;
+  const { source, servers } = opened.value;
+  const found = servers && memberOf(servers, name);
+  if (!servers?.members || !found) return ok({ text, action: "absent" });
+  const present: unknown = JSON.parse(source.slice(found.value.start, found.value.end));
+  if (!isRecord(present) || !isOurs(name, present)) return err({ kind: "foreign" });
+  const index = servers.members.indexOf(found);
+  const before = servers.members[index - 1];
+  const after = servers.members[index + 1];
+  // With the comma that joins it to a neighbour, or everything between the braces.
+  const [start, end] = before
+    ? [before.value.end, found.value.end]
+    : after
+      ? [found.start, after.start]
+      : [servers.start + 1, servers.end - 1];
+  return ok({ text: splice(source, start, end, ""), action: "removed" });
+}
+
+type Opened = { readonly source: string; readonly root: JsonNode; readonly servers: JsonNode | undefined };
+
+/** A file without content is one without servers. */
+function open(text: string): Result<Opened, EditFailure> {
+  const source = text.trim() === "" ? "{}\n" : text;
+  const root = parseJsonDocument(source);
+  if (!root.ok) return err({ kind: "syntax", ...root.error });
+  if (root.value.members === undefined) return err({ kind: "shape", reason: "it holds no JSON object" });
+  const servers = memberOf(root.value, SERVERS)?.value;
+  if (servers !== undefined && servers.members === undefined)
+    return err({ kind: "shape", reason: `its '${SERVERS}' is no JSON object` });
+  return ok({ source, root: root.value, servers });
+}
+
+/** What somebody added to the entry stays: a time limit, a variable of theirs. */
+function merged(present: Readonly<Record<string, unknown>>, server: JsonServer): Record<string, unknown> {
+  const { HERMES_HOME: _old, ...others } = isRecord(present.env) ? present.env : {};
+  const env = { ...others, ...server.env };
+  const hasEnv = Object.keys(env).length > 0 || "env" in present;
+  return {
+    ...(server.type === undefined || "type" in present ? {} : { type: server.type }),
+    ...present,
+    command: server.command,
+    args: [...server.args],
+    ...(hasEnv ? { env: sortedLike(present.env, env) } : {}),
+  };
+}
+
+/** Keys in the order they had, so that an unchanged entry stays the same text. */
+function sortedLike(present: unknown, env: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const known = isRecord(present) ? Object.keys(present).filter((key) => key in env) : [];
+  const keys = new Set([...known, ...Object.keys(env)]);
+  return Object.fromEntries([...keys].map((key) => [key, env[key]]));
+}
+
+type Style = {
+  readonly unit: string;
+  readonly newline: string;
+  readonly isOneLine: boolean;
+  readonly gap: string;
+};
+
+function styleOf(text: string, root: JsonNode): Style {
+  const first = root.members?.[0];
+  const lead = first && text.slice(root.start + 1, first.start);
+  const isOneLine = lead !== undefined && !lead.includes("\n");
+  const unit = (lead?.includes("\n") && lead.slice(lead.lastIndexOf("\n") + 1)) || "  ";
+  const newline = text.includes("\r\n") ? "\r\n" : "\n";
+  const isDense =
+    isOneLine && first !== undefined && /":\S/.test(text.slice(first.start, first.value.start + 1));
+  return { unit, newline, isOneLine, gap: isDense ? "" : " " };
+}
+
+function insert(text: string, into: JsonNode, key: string, value: unknown, style: Style): string {
+  const own = indentAt(text, into.start);
+  const last = into.members?.at(-1);
+  const first = into.members?.[0];
+  const lead = first ? text.slice(into.start + 1, first.start) : "";
+  const isOneLine = first ? !lead.includes("\n") : style.isOneLine;
+  const indent = first && !isOneLine ? lead.slice(lead.lastIndexOf("\n") + 1) : own + style.unit;
+  const shape = { ...style, isOneLine };
+  const member = `${JSON.stringify(key)}:${style.gap}${render(value, shape, indent)}`;
+  if (last) {
+    const joint = isOneLine ? `,${style.gap}` : `,${style.newline}${indent}`;
+    return splice(text, last.value.end, last.value.end, joint + member);
+  }
+  const inner = isOneLine ? member : `${style.newline}${indent}${member}${style.newline}${own}`;
+  return splice(text, into.start, into.end, `{${inner}}`);
+}
+
+function render(value: unknown, { unit, newline, isOneLine, gap }: Style, indent: string): string {
+  if (isOneLine) return gap === "" ? JSON.stringify(value) : spaced(value);
+  return JSON.stringify(value, null, unit).replaceAll("\n", `${newline}${indent}`);
+}
+
+/** `{"a": 1, "b": [2, 3]}` */
+function spaced(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(spaced).join(", ")}]`;
+  if (!isRecord(value)) return JSON.stringify(value);
+  return `{${Object.entries(value)
+    .map(([key, each]) => `${JSON.stringify(key)}: ${spaced(each)}`)
+    .join(", ")}}`;
+}
+
+/** The white space at the beginning of the line that holds this place. */
+function indentAt(text: string, offset: number): string {
+  const line = text.slice(text.lastIndexOf("\n", offset - 1) + 1, offset);
+  return /^[ \t]*/.exec(line)?.[0] ?? "";
+}
+
+function splice(text: string, start: number, end: number, piece: string): string {
+  return text.slice(0, start) + piece + text.slice(end);
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,53 @@
+// The command line a client has to run to get this very server: absolute paths, because a client started from a desktop
+// has no PATH to speak of, and the home and profile that hold now.
+import { realpathSync } from "node:fs";
+import { resolve, sep } from "node:path";
+import { DEFAULT_PROFILE, type HomeContext, selectHome } from "@hermes-memory/core/home";
+import type { CommandContext } from "../command.ts";
+import { DEFAULT_SERVER_NAME, type Environment, type ServerLaunch, userHome } from "./clients.ts";
+
+export type Program = { readonly node: string; readonly script: string };
+
+export function thisProgram(): Program {
+  return { node: process.execPath, script: realpathSync(process.argv[1] ?? "") };
+}
+
+export function launchOf(
+  { node, script }: Program,
+  { home, io }: Pick<CommandContext, "home" | "io">,
+): ServerLaunch {
+  return {
+    command: node,
+    args: [script, ...profileFlag(home, io.env), "mcp"],
+    env: io.env.HERMES_HOME?.trim() ? { HERMES_HOME: resolve(io.env.HERMES_HOME.trim()) } : {},
+  };
+}
+
+/** Packages that npx fetched for one run may be gone at the next. */
+export function isTemporary({ script }: Program): boolean {
+  return script.includes(`${sep}_npx${sep}`);
+}
+
+/** The published launcher, a link to it, or the checkout. */
+const HERMES = /(?:^|\/)(?:hermes(?:\.js|\.cmd|\.exe)?|src\/cli\/main\.ts)$/;
+
+/** Whether an entry of a client's config starts us. The name counts as well: nobody else has a server called that. */
+export function isOurs(
+  name: string,
+  entry: { readonly command?: unknown; readonly args?: unknown },
+): boolean {
+  if (typeof entry.command !== "string") return false;
+  if (name === DEFAULT_SERVER_NAME) return true;
+  const args = Array.isArray(entry.args) ? entry.args.filter((each) => typeof each === "string") : [];
+  const isHermes = [entry.command, ...args].some((word) => HERMES.test(word.replaceAll("\\", "/")));
+  return isHermes && args.includes("mcp");
+}
+
+/** The profile stays the one that was chosen now, also when another one becomes the active one later. */
+function profileFlag({ home, profile }: CommandContext["home"], env: Environment): string[] {
+  const isNamed = profile !== DEFAULT_PROFILE && profile !== "custom";
+  const context: HomeContext = { env, platform: process.platform, userHome: userHome(env) };
+  const unasked = selectHome(context, {});
+  const isWhatComesAnyway = unasked.ok && unasked.value.home === home;
+  return isNamed || (profile === DEFAULT_PROFILE && !isWhatComesAnyway) ? ["--profile", profile] : [];
+}

@@ -1,0 +1,210 @@
+// The `mcp_servers` of Codex: one table added, changed or taken out. The rest of the file is never written anew.
+import { isDeepStrictEqual } from "node:util";
+import { err, ok, type Result } from "@hermes-memory/core/lib";
+import type { ServerLaunch } from "./clients.ts";
+import type { ConfigEdit, EditFailure } from "./config-edit.ts";
+import { isOurs } from "./launch.ts";
+import { parseTomlDocument, type TomlStatement } from "./toml-document.ts";
+
+const SERVERS = "mcp_servers";
+
+export function setTomlServer(
+  text: string,
+  name: string,
+  server: ServerLaunch,
+): Result<ConfigEdit, EditFailure> {
+  const opened = open(text, name);
+  if (!opened.ok) return opened;
+  const { statements, header } = opened.value;
+  if (header === undefined) {
+    // A table of variables may be there without the server it belongs to; then the home goes in there.
+    const isOrphaned = statements.some(({ path }) => isPath(path.slice(0, 2), [SERVERS, name]));
+    const block = tomlBlock(name, isOrphaned ? { ...server, env: {} } : server, newlineOf(text));
+    const added = append(text, block);
+    return ok({ text: isOrphaned ? setHome(added, name, server.env.HERMES_HOME) : added, action: "added" });
+  }
+  const present = launchIn(statements, name);
+  if (!isOurs(name, present)) return err({ kind: "foreign" });
+  if (isSame(present, server)) return ok({ text, action: "unchanged" });
+  const steps: ((text: string) => string)[] = [
+    (now) => setKey(now, [SERVERS, name, "command"], tomlText(server.command)),
+    (now) => setKey(now, [SERVERS, name, "args"], tomlList(server.args)),
+    (now) => setHome(now, name, server.env.HERMES_HOME),
+  ];
+  const next = steps.reduce((now, step) => step(now), text);
+  return ok({ text: next, action: "updated" });
+}
+
+export function removeTomlServer(text: string, name: string): Result<ConfigEdit, EditFailure> {
+  const opened = open(text, name);
+  if (!opened.ok) return opened;
+  const { statements, header } = opened.value;
+  if (header === undefined) return ok({ text, action: "absent" });
+  if (!isOurs(name, launchIn(statements, name))) return err({ kind: "foreign" });
+  // From the end, so that the places in front of it stay true.
+  const next = tablesOf(statements, name)
+    .reverse()
+    .reduce((now, [first, last]) => removeLines(now, first, last), text);
+  return ok({ text: next, action: "removed" });
+}
+
+/** As the docs show it and as it is appended. */
+export function tomlBlock(name: string, { command, args, env }: ServerLaunch, newline = "\n"): string {
+  const lines = [`[${SERVERS}.${name}]`, `command = ${tomlText(command)}`, `args = ${tomlList(args)}`];
+  if (Object.keys(env).length > 0) lines.push(`env = ${tomlTable(env)}`);
+  return lines.map((line) => `${line}${newline}`).join("");
+}
+
+type Opened = { readonly statements: readonly TomlStatement[]; readonly header: TomlStatement | undefined };
+
+function open(text: string, name: string): Result<Opened, EditFailure> {
+  const parsed = parseTomlDocument(text);
+  if (!parsed.ok) return err({ kind: "syntax", ...parsed.error });
+  const statements = parsed.value;
+  const header = statements.find(({ kind, path }) => kind === "table" && isPath(path, [SERVERS, name]));
+  // Servers can also be written as `mcp_servers = { ... }` or as dotted keys; nothing can be added to those in one block.
+  const other = statements.find(({ kind, path }, index) => {
+    if (path[0] !== SERVERS || kind === "table") return false;
+    if (path.length === 1 || isPath(path, [SERVERS, name])) return true;
+    return kind === "pair" && path[1] === name && !isBelow(statements, index, name);
+  });
+  if (other === undefined) return ok({ statements, header });
+  const line = text.slice(0, other.start).split("\n").length;
+  const reason = `line ${line} writes '${other.path.slice(0, 2).join(".")}' in another way than as a table`;
+  return err({ kind: "shape", reason });
+}
+
+/** Whether the statement stands in a table of this server. */
+function isBelow(statements: readonly TomlStatement[], index: number, name: string): boolean {
+  const table = statements.slice(0, index).findLast(({ kind }) => kind !== "pair");
+  return table?.path[0] === SERVERS && table.path[1] === name;
+}
+
+function launchIn(
+  statements: readonly TomlStatement[],
+  name: string,
+): { command?: unknown; args?: unknown; home?: unknown } {
+  const at = (...key: string[]): unknown =>
+    statements.find(({ path, kind }) => kind === "pair" && isPath(path, [SERVERS, name, ...key]))?.value
+      ?.data;
+  const inline = at("env");
+  const home = at("env", "HERMES_HOME") ?? (isTable(inline) ? inline.HERMES_HOME : undefined);
+  return { command: at("command"), args: at("args"), home };
+}
+
+function isSame(present: ReturnType<typeof launchIn>, server: ServerLaunch): boolean {
+  const wanted = { command: server.command, args: server.args, home: server.env.HERMES_HOME };
+  return isDeepStrictEqual({ ...present }, wanted);
+}
+
+/** Each step reads the text anew: the one before has moved everything behind it. */
+function setKey(text: string, path: readonly string[], value: string): string {
+  const statements = statementsOf(text);
+  const pair = statements.find((each) => each.kind === "pair" && isPath(each.path, path));
+  if (pair?.value) return text.slice(0, pair.value.start) + value + text.slice(pair.value.end);
+  const table = path.slice(0, -1);
+  const header = statements.find((each) => each.kind === "table" && isPath(each.path, table));
+  if (!header) throw new Error(`there is no table ${table.join(".")}`);
+  const end = lineEnd(text, header.end);
+  const line = `${path.at(-1)} = ${value}${newlineOf(text)}`;
+  return (
+    text.slice(0, end) + (text.slice(0, end).endsWith("\n") ? "" : newlineOf(text)) + line + text.slice(end)
+  );
+}
+
+/** The variable is where the file has its environment: in an inline table, in dotted keys, in a table of its own. */
+function setHome(text: string, name: string, home: string | undefined): string {
+  const statements = statementsOf(text);
+  const env = [SERVERS, name, "env"];
+  const own = statements.find(({ kind, path }) => kind === "pair" && isPath(path, [...env, "HERMES_HOME"]));
+  if (own?.value)
+    return home === undefined ? removeLines(text, own, own) : setKey(text, own.path, tomlText(home));
+  const inline = statements.find(({ kind, path }) => kind === "pair" && isPath(path, env));
+  if (inline?.value && isTable(inline.value.data)) {
+    const { HERMES_HOME: _old, ...others } = inline.value.data;
+    const next = { ...others, ...(home === undefined ? {} : { HERMES_HOME: home }) };
+    return Object.keys(next).length === 0
+      ? removeLines(text, inline, inline)
+      : setKey(text, env, tomlTable(next));
+  }
+  if (home === undefined) return text;
+  const hasTable = statements.some(({ kind, path }) => kind === "table" && isPath(path, env));
+  if (hasTable) return setKey(text, [...env, "HERMES_HOME"], tomlText(home));
+  const dotted = statements.findLast(({ kind, path }) => kind === "pair" && isPath(path.slice(0, 3), env));
+  if (!dotted) return setKey(text, env, tomlTable({ HERMES_HOME: home }));
+  const end = lineEnd(text, dotted.end);
+  return `${text.slice(0, end)}env.HERMES_HOME = ${tomlText(home)}${newlineOf(text)}${text.slice(end)}`;
+}
+
+function statementsOf(text: string): readonly TomlStatement[] {
+  const parsed = parseTomlDocument(text);
+  if (!parsed.ok)
+    throw new Error(`an edit broke the document: line ${parsed.error.line}: ${parsed.error.reason}`);
+  return parsed.value;
+}
+
+/** First and last statement of each table of the server, its own and those below it. */
+function tablesOf(statements: readonly TomlStatement[], name: string): [TomlStatement, TomlStatement][] {
+  const tables: [TomlStatement, TomlStatement][] = [];
+  let isInside = false;
+  for (const statement of statements) {
+    if (statement.kind !== "pair") {
+      isInside = isPath(statement.path.slice(0, 2), [SERVERS, name]);
+      if (isInside) tables.push([statement, statement]);
+    } else if (isInside) tables[tables.length - 1] = [tables.at(-1)?.[0] ?? statement, statement];
+  }
+  return tables;
+}
+
+/** Whole lines, and one blank line in front of a table. What follows stays: a comment there belongs to the next table. */
+function removeLines(text: string, first: TomlStatement, last: TomlStatement): string {
+  const before = text.slice(0, first.start);
+  const kept = first.kind === "pair" ? before : before.replace(/(^|\n)\r?\n$/, "$1");
+  return kept + text.slice(lineEnd(text, last.end));
+}
+
+function append(text: string, block: string): string {
+  if (text === "" || text === "\ufeff") return text + block;
+  const newline = newlineOf(text);
+  return `${text}${text.endsWith("\n") ? "" : newline}${newline}${block}`;
+}
+
+function lineEnd(text: string, from: number): number {
+  const end = text.indexOf("\n", from);
+  return end < 0 ? text.length : end + 1;
+}
+
+function newlineOf(text: string): string {
+  return text.includes("\r\n") ? "\r\n" : "\n";
+}
+
+/** JSON's escapes are TOML's too; TOML also wants DEL escaped. */
+function tomlText(text: string): string {
+  return JSON.stringify(text.toWellFormed()).replaceAll("\u007f", "\\u007f");
+}
+
+function tomlList(texts: readonly string[]): string {
+  return `[${texts.map(tomlText).join(", ")}]`;
+}
+
+function tomlTable(table: Readonly<Record<string, unknown>>): string {
+  const pairs = Object.entries(table).map(([key, value]) => {
+    const name = /^[\w-]+$/.test(key) ? key : tomlText(key);
+    return `${name} = ${tomlValue(value)}`;
+  });
+  return `{ ${pairs.join(", ")} }`;
+}
+
+function tomlValue(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(tomlValue).join(", ")}]`;
+  if (!isTable(value)) return tomlText(String(value));
+  return typeof value.raw === "string" ? value.raw : tomlTable(value);
+}
+
+function isTable(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isPath(path: readonly string[], wanted: readonly string[]): boolean {
+  return isDeepStrictEqual(path, wanted);
+}

@@ -1,0 +1,104 @@
+// archive list, archive search, archive restore; pin and unpin, which keep entries from being archived.
+import {
+  type ArchivedEntry,
+  entryId,
+  fileNameOf,
+  MEMORY_TARGETS,
+  type MemoryStore,
+  type MemoryTarget,
+  withAllWords,
+} from "@hermes-memory/core/curated";
+import {
+  type CommandBody,
+  type CommandContext,
+  CommandFailure,
+  type CommandInput,
+  type CommandOutcome,
+} from "../command.ts";
+import { indented, localTime, oneLine } from "../printing.ts";
+import { changed } from "./entries.ts";
+import { askedEntry, entryName, targetNamed } from "./named-entry.ts";
+import { openStore, targetsFlag, unwrap, wantedText } from "./open.ts";
+
+type Archived = ArchivedEntry & { readonly target: MemoryTarget };
+
+export const list: CommandBody = async (input, context) => {
+  const store = await openStore(input, context);
+  return listing(archivedIn(store, input), input, store, "The archive is empty.");
+};
+
+export const search: CommandBody = async (input, context) => {
+  const words = await wantedText(input, context, "words");
+  const store = await openStore(input, context);
+  const hits = withAllWords(archivedIn(store, input), words);
+  return listing(hits, input, store, "No archived entry has all of these words.");
+};
+
+export const restore: CommandBody = async (input, context) => {
+  const store = await openStore(input, context);
+  const outcome = unwrap(await store.restore(input.args.id ?? "", { origin: "cli" }));
+  return changed(outcome, store, input, context);
+};
+
+export const pin: CommandBody = (input, context) => setPin(input, context, true);
+
+export const unpin: CommandBody = (input, context) => setPin(input, context, false);
+
+async function setPin(input: CommandInput, context: CommandContext, isOn: boolean): Promise<CommandOutcome> {
+  const command = isOn ? "pin" : "unpin";
+  const asked = await askedEntry(input, context, { word: input.args.text, command, isDashInput: true });
+  const store = await openStore(input, context);
+  const isPlain = asked.by === "text" && input.flags.target === undefined;
+  const plain = isPlain ? theOneTarget(store, asked.text) : undefined;
+  const target = plain ?? targetNamed(asked, store, input);
+  const { oldText, match } = entryName(asked, store, target);
+  const entry = unwrap(await store.pin(target, oldText, isOn, match));
+  return {
+    json: { success: true, target, id: entryId(target, entry), entry, pinned: isOn },
+    lines: [`${isOn ? "Pinned" : "Unpinned"} in ${fileNameOf(target)}: ${oneLine(entry)}`],
+    notes: store.warnings,
+  };
+}
+
+/** Where the text is, when only one of the files has it. An entry equal to it counts before those that contain it. */
+function theOneTarget(store: MemoryStore, text: string): MemoryTarget | undefined {
+  const all = MEMORY_TARGETS.flatMap((target) => store.entries(target).map((entry) => ({ target, entry })));
+  const equal = all.filter(({ entry }) => entry === text);
+  const hits = equal.length > 0 ? equal : all.filter(({ entry }) => entry.includes(text));
+  if (new Set(hits.map(({ target }) => target)).size < 2) return hits[0]?.target;
+  throw new CommandFailure("Entries of both MEMORY.md and USER.md hold this text. Pass --target.", {
+    details: { kind: "ambiguous", matches: hits },
+    hint: hits.map(({ target, entry }) => `  ${target.padEnd(6)}  ${oneLine(entry)}`).join("\n"),
+  });
+}
+
+function archivedIn(store: MemoryStore, input: CommandInput): Archived[] {
+  return targetsFlag(input).flatMap((target) => store.archived(target));
+}
+
+function listing(
+  entries: readonly Archived[],
+  input: CommandInput,
+  store: MemoryStore,
+  whenEmpty: string,
+): CommandOutcome {
+  return {
+    json: entries.map(({ id, time, target, origin, sessionId, text }) => ({
+      id,
+      entry_id: entryId(target, text),
+      time,
+      target,
+      origin,
+      ...(sessionId === undefined ? {} : { session: sessionId }),
+      text,
+    })),
+    lines:
+      entries.length === 0 ? [whenEmpty] : entries.map((entry) => line(entry, input.flags.full === true)),
+    notes: store.warnings,
+  };
+}
+
+function line({ id, time, target, text }: Archived, isWhole: boolean): string {
+  const head = `${id}  ${localTime(time)}  ${target.padEnd(6)}`;
+  return isWhole ? `${head}\n    ${indented(text, 4)}` : `${head}  ${oneLine(text)}`;
+}

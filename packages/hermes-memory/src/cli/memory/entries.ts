@@ -1,0 +1,212 @@
+// show, add, replace, remove.
+import type { MemoryConfig } from "@hermes-memory/core/config";
+import {
+  type Change,
+  committedWrites,
+  entryIds,
+  formatUsage,
+  type MemoryOp,
+  type MemoryOpOutcome,
+  type MemoryStore,
+  type MemoryTarget,
+} from "@hermes-memory/core/curated";
+import { areSecretIds, scanThreats } from "@hermes-memory/core/security";
+import {
+  type CommandBody,
+  type CommandContext,
+  CommandFailure,
+  type CommandInput,
+  type CommandOutcome,
+} from "../command.ts";
+import { changeLine, indented, printable } from "../printing.ts";
+import { overrideHint } from "./failure.ts";
+import { askedEntry, entryName, targetNamed } from "./named-entry.ts";
+import { openStore, type PinView, targetFlag, targetsFlag, textArgument, unwrap, viewPins } from "./open.ts";
+import { tellProvider, withNews } from "./provider-mirror.ts";
+
+const TITLES: Record<MemoryTarget, string> = {
+  memory: "MEMORY.md  the agent's notes",
+  user: "USER.md  the user's profile",
+};
+
+export const show: CommandBody = async (input, context) => {
+  const store = await openStore(input, context);
+  const targets = targetsFlag(input);
+  if (input.flags.prompt === true) {
+    const blocks = targets.flatMap((target) => store.renderSnapshot(target) ?? []);
+    return {
+      json: Object.fromEntries(targets.map((target) => [target, store.renderSnapshot(target) ?? null])),
+      lines: blocks.length > 0 ? [printable(blocks.join("\n\n"))] : [],
+      notes: store.warnings,
+    };
+  }
+  const pins = viewPins(store);
+  return {
+    json: Object.fromEntries(targets.map((target) => [target, describe(store, target, pins)])),
+    lines: targets.flatMap((target, index) => [
+      ...(index > 0 ? [""] : []),
+      ...render(store, target, pins, { io: context.io, hasIds: input.flags.ids === true }),
+    ]),
+    notes: [...store.warnings, ...pins.notes],
+  };
+};
+
+export const add: CommandBody = async (input, context) => {
+  const content = await textArgument(input, context, "text");
+  const store = await openStore(input, context);
+  return change(store, targetFlag(input), input, context, { action: "add", content });
+};
+
+/** With --entry, --id or --text the only argument is the new text. */
+export const replace: CommandBody = async (input, context) => {
+  const { old_text: first, text: second } = input.args;
+  const isFlagged = ["entry", "id", "text"].some((name) => input.flags[name] !== undefined);
+  const isComplete = isFlagged ? first !== undefined && second === undefined : second !== undefined;
+  if (!isComplete)
+    throw new CommandFailure(
+      isFlagged
+        ? "Give the new text, and no old one beside --entry, --id or --text."
+        : "Give two texts: a part of the entry, and its new text.",
+      { exitCode: 2, details: { kind: "usage" } },
+    );
+  const word = isFlagged ? undefined : first;
+  const asked = await askedEntry(input, context, { word, command: "replace" });
+  const content = await textArgument(input, context, isFlagged ? "old_text" : "text");
+  const store = await openStore(input, context);
+  const target = targetNamed(asked, store, input);
+  return change(store, target, input, context, {
+    action: "replace",
+    ...entryName(asked, store, target),
+    content,
+  });
+};
+
+export const remove: CommandBody = async (input, context) => {
+  const asked = await askedEntry(input, context, { word: input.args.old_text, command: "remove" });
+  const store = await openStore(input, context);
+  const target = targetNamed(asked, store, input);
+  return change(store, target, input, context, { action: "remove", ...entryName(asked, store, target) });
+};
+
+async function change(
+  store: MemoryStore,
+  target: MemoryTarget,
+  input: CommandInput,
+  context: CommandContext,
+  op: MemoryOp,
+): Promise<CommandOutcome> {
+  const reason = typeof input.flags.reason === "string" ? { reason: input.flags.reason } : {};
+  const outcome = await store.apply(target, op, { origin: "cli", ...reason });
+  const made = unwrap(outcome, outcome.ok ? undefined : overrideHint(outcome.error));
+  const told = await changed(made, store, input, context);
+  const config = await context.memoryConfig();
+  return isKeptOut(op, config) ? { ...told, notes: [...(told.notes ?? []), KEPT_OUT] } : told;
+}
+
+const KEPT_OUT =
+  "Prompts will show a placeholder for it: it matches hardcoded_secret, and --allow-secret is only about storing. memory.allow_secrets: true shows it.";
+
+/** Allowed for this one time, but not by the config that the next load goes by. */
+function isKeptOut(op: MemoryOp, { scanAllow, allowSecrets }: MemoryConfig): boolean {
+  if (op.action === "remove" || allowSecrets) return false;
+  return areSecretIds(scanThreats(op.content, "strict", { allow: scanAllow }).map(({ id }) => id));
+}
+
+/** How a committed change is told: to the active memory provider, and to the person. */
+export async function changed(
+  outcome: MemoryOpOutcome,
+  store: MemoryStore,
+  input: CommandInput,
+  context: CommandContext,
+): Promise<CommandOutcome> {
+  const news = await tellProvider(input, context, committedWrites(outcome));
+  return withNews(describeChange(outcome, store, context), news);
+}
+
+function describeChange(
+  outcome: MemoryOpOutcome,
+  store: MemoryStore,
+  context: CommandContext,
+): CommandOutcome {
+  const { target, message, entries, entryCount, usedChars, charLimit, warning, archived, changeId } = outcome;
+  const { removed, followed, changes = [] } = outcome;
+  const usage = formatUsage({ used: usedChars, limit: charLimit });
+  return {
+    json: {
+      success: true,
+      target,
+      entries,
+      usage,
+      entry_count: entryCount,
+      message,
+      ...(warning === undefined ? {} : { warning }),
+      ...(archived === undefined ? {} : { archived }),
+      ...(removed === undefined ? {} : { removed }),
+      entry_ids: entryIds(target, entries),
+      ...(followed === undefined ? {} : { followed_changes: followed }),
+      ...(changeId === undefined ? {} : { change_id: changeId }),
+    },
+    lines: [
+      `${message}  ${context.io.paint("dim", `${target} ${usage}${changeId ? `, change ${changeId}` : ""}`)}`,
+      ...(followed === undefined ? [] : [followedLine(followed)]),
+      ...goneLines(changes, archived),
+    ],
+    notes: [
+      ...store.warnings.filter((line) => !warning?.includes(line)), // the store tells of weak locks too
+      ...(warning === undefined ? [] : [`warning: ${warning}`]),
+    ],
+  };
+}
+
+/** Whatever left the file, whole, and what took its place. */
+export function goneLines(changes: readonly Change[], archived: readonly string[] = []): string[] {
+  return changes.flatMap((step) => {
+    if (step.before === null) return [];
+    const mark = archived.includes(step.before) ? "  (to the archive)" : "";
+    return [`${changeLine(step, true)}${mark}`];
+  });
+}
+
+function followedLine(followed: readonly string[]): string {
+  return `The id belongs to an earlier text of this entry; followed ${followed.length === 1 ? "change" : "changes"} ${followed.join(", ")}.`;
+}
+
+function describe(store: MemoryStore, target: MemoryTarget, pins: PinView): object {
+  const { used, limit } = store.usage(target);
+  const blocked = new Map(store.blockedEntries(target).map(({ index, ids }) => [index, ids]));
+  const ids = entryIds(target, store.entries(target));
+  return {
+    entries: store.entries(target).map((text, index) => ({
+      id: ids[index],
+      text,
+      pinned: pins.isPinned(target, text),
+      ...(blocked.has(index) ? { blocked_ids: blocked.get(index) } : {}),
+    })),
+    usage: formatUsage({ used, limit }),
+    used_chars: used,
+    char_limit: limit,
+    enabled: store.isEnabled(target),
+  };
+}
+
+function render(
+  store: MemoryStore,
+  target: MemoryTarget,
+  pins: PinView,
+  { io, hasIds }: Pick<CommandContext, "io"> & { hasIds: boolean },
+): string[] {
+  const ids = hasIds ? entryIds(target, store.entries(target)) : undefined;
+  const blocked = new Map(store.blockedEntries(target).map(({ index, ids }) => [index, ids]));
+  const off = store.isEnabled(target) ? "" : io.paint("yellow", "  (switched off)");
+  const head = `${io.paint("bold", TITLES[target])}  ${io.paint("dim", formatUsage(store.usage(target)))}${off}`;
+  const entries = store.entries(target).map((text, index) => {
+    const marks = [
+      ...(ids === undefined ? [] : [io.paint("dim", `id ${ids[index]}`)]),
+      ...(pins.isPinned(target, text) ? [io.paint("cyan", "pinned")] : []),
+      ...(blocked.has(index) ? [io.paint("red", `blocked: ${blocked.get(index)?.join(", ")}`)] : []),
+    ];
+    const number = String(index + 1).padStart(3);
+    return `${number}. ${indented(text, 5)}${marks.length > 0 ? `  [${marks.join("; ")}]` : ""}`;
+  });
+  return [head, ...(entries.length > 0 ? entries : [io.paint("dim", "  (empty)")])];
+}

@@ -1,0 +1,87 @@
+// Which entry a command is about: by its text, by the number `memory show` prints, or by its id.
+import {
+  type EntryName,
+  fileNameOf,
+  looksLikeId,
+  MEMORY_TARGETS,
+  type MemoryStore,
+  type MemoryTarget,
+} from "@hermes-memory/core/curated";
+import { type CommandContext, CommandFailure, type CommandInput } from "../command.ts";
+import { counted } from "../printing.ts";
+import { asStored, targetFlag } from "./open.ts";
+
+/** What was typed, before anybody looks at a file. */
+export type Asked =
+  | { readonly by: "text"; readonly text: string }
+  | { readonly by: "id"; readonly text: string }
+  | { readonly by: "entry"; readonly number: number };
+
+/**
+ * `word` is the argument in the text's place. A bare number there is refused: `show` numbers the entries, and '2' as a text is in
+ * more entries than the second. Eight digits and more are a text, and an id where no entry holds them.
+ */
+export async function askedEntry(
+  input: CommandInput,
+  context: CommandContext,
+  {
+    word,
+    command,
+    isDashInput = false,
+  }: { word: string | undefined; command: string; isDashInput?: boolean },
+): Promise<Asked> {
+  const { entry, id, text } = input.flags;
+  const given = [entry, id, text, word].filter((each) => each !== undefined);
+  if (given.length > 1)
+    throw usage("Name the entry once: by its text, with --entry, with --id or with --text.");
+  if (typeof entry === "number") return { by: "entry", number: entry };
+  if (typeof id === "string") return { by: "id", text: asStored(id) };
+  const typed = typeof text === "string" ? text : word;
+  if (typed === undefined) throw usage(`Name the entry: a part of its text, --entry <n> or --id <id>.`);
+  if (text === undefined && /^#?\d{1,7}\.?$/.test(typed.trim())) throw bareNumber(typed, command);
+  const isInput = isDashInput && typed === "-" && text === undefined;
+  const stored = asStored(isInput ? await context.io.readInput() : typed);
+  if (stored !== "") return { by: "text", text: stored };
+  throw new CommandFailure("The text cannot be empty.", { exitCode: 2, details: { kind: "empty" } });
+}
+
+/** A number means the text that has it at this moment; should that change before the write, nothing is written. */
+export function entryName(asked: Asked, store: MemoryStore, target: MemoryTarget): EntryName {
+  if (asked.by === "text") return { oldText: asked.text };
+  if (asked.by === "id") return { oldText: asked.text, match: "id" };
+  const entries = store.entries(target);
+  const text = entries[asked.number - 1];
+  if (text !== undefined) return { oldText: text, match: "entry" };
+  const hint = `It has ${counted(entries.length, "entry", "entries")}; 'hermes memory show --target ${target}' lists them.`;
+  throw new CommandFailure(`${fileNameOf(target)} has no entry ${asked.number}.`, {
+    details: { kind: "no_match" },
+    hint,
+  });
+}
+
+/** Without --target an id is looked for in both files, because it belongs to one of them only. */
+export function targetNamed(asked: Asked, store: MemoryStore, input: CommandInput): MemoryTarget {
+  const usual = targetFlag(input);
+  if (input.flags.target !== undefined || asked.by === "entry") return usual;
+  if (asked.by === "text" && !looksLikeId(asked.text)) return usual;
+  if (asked.by === "text" && store.entries(usual).some((entry) => entry.includes(asked.text))) return usual;
+  const isThere = (target: MemoryTarget): boolean =>
+    store.resolve(target, { oldText: asked.text, match: "id" }).ok;
+  return MEMORY_TARGETS.find(isThere) ?? usual;
+}
+
+function bareNumber(typed: string, command: string): CommandFailure {
+  const number = typed.replace(/\D/g, "");
+  return usage(
+    `'${typed.trim()}' is a number, not a text.`,
+    `Use 'hermes memory ${command} --entry ${number}' for entry ${number} of 'hermes memory show', more of its text, or --text ${number} when this is the text.`,
+  );
+}
+
+function usage(message: string, hint?: string): CommandFailure {
+  return new CommandFailure(message, {
+    exitCode: 2,
+    details: { kind: "usage" },
+    ...(hint === undefined ? {} : { hint }),
+  });
+}

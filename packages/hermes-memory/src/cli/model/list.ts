@@ -1,0 +1,133 @@
+// `hermes model list`: what there is to choose from. Servers beyond this machine are asked only when they are named.
+
+import type { ModelIdentity } from "@hermes-memory/agent/models";
+import { nearest } from "@hermes-memory/core/config";
+import { redactSecrets } from "@hermes-memory/core/security";
+import { type CommandBody, CommandFailure } from "../command.ts";
+import { printable } from "../printing.ts";
+import { serverToAsk } from "./asked-models.ts";
+import { listLines } from "./list-lines.ts";
+import { identityJson, resolveModel } from "./resolution.ts";
+import { localServers } from "./servers.ts";
+import { type Surroundings, surroundingsOf } from "./surroundings.ts";
+import { allVendors, keyVariable, type Vendor } from "./vendors.ts";
+
+export type ListedServer = {
+  readonly provider: string;
+  readonly baseUrl: string;
+  /** A server beyond this machine is asked only when it is named. */
+  readonly isAsked: boolean;
+  /** Undefined when it did not say. */
+  readonly models: readonly string[] | undefined;
+};
+
+export type ListedVendor = {
+  readonly name: string;
+  readonly label: string;
+  readonly isLocal: boolean;
+  readonly baseUrl: string;
+  readonly variables: readonly string[];
+  /** What the key is in: a variable, or config.yaml. */
+  readonly keyIn: string | undefined;
+  readonly models: readonly string[];
+};
+
+export type ModelList = {
+  readonly current: ModelIdentity | undefined;
+  readonly servers: readonly ListedServer[];
+  readonly vendors: readonly ListedVendor[];
+};
+
+export const list: CommandBody = async ({ flags }, context) => {
+  const around = await surroundingsOf(context);
+  const resolved = resolveModel(around);
+  const wanted = typeof flags.provider === "string" ? flags.provider.trim().toLowerCase() : "";
+  const vendors = allVendors(around.config);
+  const named = wanted === "" ? undefined : vendorNamed(wanted, vendors);
+  const current = resolved.ok ? resolved.value.identity : undefined;
+  const listed: ModelList = {
+    current,
+    servers: await askServers(named, { wanted, isSet: resolved.ok, around }),
+    vendors: vendors
+      .filter((vendor) => wanted === "" || vendor === named)
+      .map((vendor) => listedVendor(vendor, around)),
+  };
+  context.io.endWithoutWaiting();
+  return {
+    json: toJson(listed),
+    lines: listLines(listed, context.io.paint),
+    notes: resolved.ok ? [] : [resolved.error.message, resolved.error.hint].map(printable),
+  };
+};
+
+/** `custom` is the address in config.yaml, which is no row of the table. */
+function vendorNamed(name: string, vendors: readonly Vendor[]): Vendor | undefined {
+  const named = (vendor: Vendor): boolean =>
+    [vendor.name, vendor.label].some((text) => text.toLowerCase() === name);
+  const found = vendors.find(named);
+  if (found !== undefined || name === "custom") return found;
+  const names = [...vendors.map((vendor) => vendor.name), "custom"];
+  const meant = nearest(name, names);
+  throw new CommandFailure(`There is no provider '${name}'. There are: ${names.join(", ")}.`, {
+    exitCode: 2,
+    ...(meant === undefined ? {} : { hint: `Did you mean '${meant}'?` }),
+    details: { kind: "unknown_provider" },
+  });
+}
+
+async function askServers(
+  named: Vendor | undefined,
+  {
+    wanted,
+    isSet,
+    around,
+  }: { readonly wanted: string; readonly isSet: boolean; readonly around: Surroundings },
+): Promise<ListedServer[]> {
+  const found = wanted === "" || named?.isLocal === true ? await localServers(around.env) : [];
+  const local = found
+    .filter(({ kind }) => wanted === "" || kind === named?.name)
+    .map(({ kind, baseUrl, models }): ListedServer => ({ provider: kind, baseUrl, isAsked: true, models }));
+  // Where the settings lead, or who was named.
+  const server = serverToAsk(around, wanted === "" ? {} : { provider: named?.name ?? wanted });
+  if (server === undefined || local.some(({ baseUrl }) => isSame(baseUrl, server.baseUrl))) return local;
+  const { provider, baseUrl, isHere } = server;
+  if (wanted === "" && (!isSet || (!isHere && isVendor(provider, around)))) return local;
+  const isAsked = wanted !== "" || isHere;
+  return [...local, { provider, baseUrl, isAsked, models: isAsked ? await server.ask() : undefined }];
+}
+
+/** Vendors have a list of their own. */
+function isVendor(provider: string, { config }: Surroundings): boolean {
+  return allVendors(config).some(({ name, isOwn }) => name === provider && !isOwn);
+}
+
+function listedVendor(vendor: Vendor, { env }: Surroundings): ListedVendor {
+  const { name, label, isLocal, baseUrl, variables, models, hasOwnKey } = vendor;
+  const keyIn = keyVariable(vendor, env) ?? (hasOwnKey ? "config.yaml" : undefined);
+  return { name, label, isLocal, baseUrl, variables, keyIn, models };
+}
+
+function toJson({ current, servers, vendors }: ModelList): object {
+  const address = (baseUrl: string): string | null => (baseUrl === "" ? null : redactSecrets(baseUrl));
+  return {
+    configured: current === undefined ? null : identityJson(current),
+    servers: servers.map(({ provider, baseUrl, isAsked, models }) => {
+      return { provider, base_url: address(baseUrl), asked: isAsked, models: models ?? null };
+    }),
+    providers: vendors.map(({ name, label, isLocal, baseUrl, variables, keyIn, models }) => ({
+      name,
+      label,
+      local: isLocal,
+      base_url: address(baseUrl),
+      key_variables: variables,
+      has_key: isLocal || keyIn !== undefined,
+      key_in: keyIn ?? null,
+      suggested_models: models,
+    })),
+  };
+}
+
+function isSame(one: string, other: string): boolean {
+  const plain = (text: string): string => text.replace(/\/+$/, "").toLowerCase();
+  return plain(one) === plain(other);
+}

@@ -1,0 +1,146 @@
+// `hermes profile`: homes side by side. These commands only need the root, so they also work when the active profile
+// is gone.
+import { basename, dirname, resolve } from "node:path";
+import { DEFAULT_PROFILE } from "@hermes-memory/core/home";
+import type { Result } from "@hermes-memory/core/lib";
+import { createProfile, listProfiles, type ProfileError, useProfile } from "@hermes-memory/core/profiles";
+import { type CommandBody, type CommandContext, CommandFailure, type CommandSpec } from "./command.ts";
+
+const list: CommandBody = (_input, { home, io }) => {
+  const profiles = listProfiles(home.root);
+  const width = Math.max(...profiles.map(({ name }) => name.length));
+  const lines = profiles.map(({ name, home: path, active, hasMemory }) => {
+    const row = `${active ? "*" : " "} ${name.padEnd(width)}  ${resolve(path)}`;
+    return `${active ? io.paint("bold", row) : row}  ${io.paint("dim", hasMemory ? "(has memory)" : "(empty)")}`;
+  });
+  const active = profiles.find((profile) => profile.active)?.name;
+  return {
+    json: {
+      root: resolve(home.root),
+      active: active ?? null,
+      in_use: home.profile,
+      profiles: profiles.map((profile) => ({
+        name: profile.name,
+        home: resolve(profile.home),
+        active: profile.active,
+        has_memory: profile.hasMemory,
+      })),
+    },
+    lines,
+    notes:
+      active === undefined || active === home.profile
+        ? []
+        : [`In use here is '${home.profile}' (${resolve(home.home)}), by --profile or HERMES_HOME.`],
+  };
+};
+
+const create: CommandBody = ({ args, flags }, { home }) => {
+  const isClone = flags.clone === true;
+  const isCloneAll = flags["clone-all"] === true;
+  if (isClone && isCloneAll) throw usage("Give either --clone or --clone-all, not both.");
+  if (flags.from !== undefined && !isClone && !isCloneAll) {
+    throw usage("--from names the profile to copy, so it needs --clone or --clone-all.");
+  }
+  const inUse = home.profile === "custom" ? DEFAULT_PROFILE : home.profile;
+  const from = typeof flags.from === "string" ? flags.from : inUse;
+  const clone = isCloneAll ? "all" : isClone ? "config" : undefined;
+  const created = unwrap(
+    createProfile(home.root, args.name ?? "", clone === undefined ? {} : { clone, from }),
+  );
+  const path = resolve(created.home);
+  const copied = created.copied.length > 0 ? created.copied.join(", ") : "nothing: there is nothing to copy";
+  return {
+    json: {
+      success: true,
+      name: created.name,
+      home: path,
+      copied: created.copied,
+      ...(clone === undefined ? {} : { from }),
+    },
+    lines: [
+      `Created profile '${created.name}' in ${path}.`,
+      ...(clone === undefined ? [] : [`Copied from '${from}': ${copied}.`]),
+    ],
+    notes: [
+      `Work in it with 'hermes -p ${created.name} ...', or stay in it: hermes profile use ${created.name}`,
+    ],
+  };
+};
+
+const use: CommandBody = ({ args }, { home, io }) => {
+  const { name, home: chosen } = unwrap(useProfile(home.root, args.name ?? ""));
+  const path = resolve(chosen);
+  // A home below `profiles/` that the environment names comes before the active profile.
+  const fixed = resolve(io.env.HERMES_HOME?.trim() || home.root);
+  const isOverridden = basename(dirname(fixed)) === "profiles" && fixed !== path;
+  return {
+    json: { success: true, name, home: path },
+    lines: [`The active profile is now '${name}' (${path}).`],
+    notes: isOverridden
+      ? [`In this shell HERMES_HOME (${fixed}) decides instead. Unset it to follow the profile.`]
+      : [],
+  };
+};
+
+const path: CommandBody = ({ args }, context) => {
+  const found = args.name === undefined ? context.home.home : homeOf(args.name, context);
+  return { json: { path: resolve(found) }, lines: [resolve(found)] };
+};
+
+function homeOf(name: string, { home }: CommandContext): string {
+  const wanted = name.trim().toLowerCase();
+  const found = listProfiles(home.root).find((profile) => profile.name === wanted);
+  if (found) return found.home;
+  const message = `There is no profile '${name}'. List them with 'hermes profile list'.`;
+  throw new CommandFailure(message, { details: { kind: "missing-profile", name } });
+}
+
+function unwrap<T>(result: Result<T, ProfileError>): T {
+  if (result.ok) return result.value;
+  const { message, ...details } = result.error;
+  throw new CommandFailure(message, { details });
+}
+
+function usage(message: string): CommandFailure {
+  return new CommandFailure(message, { exitCode: 2, details: { kind: "usage" } });
+}
+
+const name = { name: "name", summary: "letters, digits, '-' and '_'; 'default' is the root home" } as const;
+
+export const profileCommands: readonly CommandSpec[] = [
+  {
+    name: "profile list",
+    summary: "list the profiles, the active one marked",
+    examples: ["hermes profile list", "hermes profile list --json"],
+    worksWithoutProfile: true,
+    load: async () => list,
+  },
+  {
+    name: "profile create",
+    summary: "make a new profile, empty or as a copy",
+    arguments: [name],
+    flags: {
+      clone: { kind: "boolean", summary: "copy settings, curated memory and skills" },
+      "clone-all": { kind: "boolean", summary: "copy everything but history" },
+      from: { kind: "text", placeholder: "profile", summary: "copy this profile (default: the one in use)" },
+    },
+    examples: ["hermes profile create work", "hermes profile create trial --clone --from work"],
+    worksWithoutProfile: true,
+    load: async () => create,
+  },
+  {
+    name: "profile use",
+    summary: "make a profile the active one",
+    arguments: [name],
+    examples: ["hermes profile use work", "hermes profile use default"],
+    worksWithoutProfile: true,
+    load: async () => use,
+  },
+  {
+    name: "profile path",
+    summary: "print the home of a profile",
+    arguments: [{ ...name, isOptional: true }],
+    examples: ["hermes profile path", 'cd "$(hermes profile path work)"'],
+    load: async () => path,
+  },
+];

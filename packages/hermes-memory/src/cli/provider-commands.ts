@@ -1,0 +1,67 @@
+// Commands the active provider brings along: one group, under the provider's name. Looked for only when the first word is
+// none of ours, or for the list in `hermes --help`, so no other command pays for it.
+
+import { loadMemoryConfig, useEnvFile } from "@hermes-memory/core/config";
+import {
+  activeProviderName,
+  describeForeign,
+  describeProviderCommands,
+  loadProviderCommands,
+} from "@hermes-memory/core/providers";
+import type { Command } from "commander";
+import { CommandFailure, type Terminal } from "./command.ts";
+import { printable } from "./printing.ts";
+
+export type OwnCommands = {
+  /** True when the bare name does something itself. */
+  readonly hasHandler: boolean;
+};
+
+export type OwnCommandsRequest = {
+  readonly home: string;
+  /** The first word on the line. */
+  readonly asked: string;
+  readonly io: Terminal;
+  /** Makes the group's command in the program. */
+  readonly makeCommand: (name: string) => Command;
+};
+
+/** Undefined when the word is not the provider's either. What goes wrong is a warning; the word is then unknown. */
+export async function addOwnCommands(request: OwnCommandsRequest): Promise<OwnCommands | undefined> {
+  const { home, asked, io, makeCommand } = request;
+  const config = await loadMemoryConfig(home);
+  if (!config.ok || activeProviderName(config.value.provider) !== asked) return undefined;
+  useEnvFile(home);
+  const { command: own, warning } = await loadProviderCommands(home, asked);
+  if (warning !== undefined) io.note(`warning: ${printable(warning)}\n`);
+  if (own === undefined) return undefined;
+  const command = makeCommand(own.name).description(printable(own.help));
+  const { handler } = own;
+  if (handler !== undefined)
+    command.action(async () => void (await handler({ args: command.args, ...command.opts() })));
+  try {
+    own.setup(command);
+  } catch (cause) {
+    io.note(
+      `warning: ${printable(`The commands of '${asked}' are not complete: ${describeForeign(cause)}.`)}\n`,
+    );
+  }
+  return { hasHandler: handler !== undefined };
+}
+
+/** For `hermes --help`: one line, read from the provider's files. Undefined when it has no commands or config is unreadable. */
+export async function ownCommandsLine(
+  home: string,
+): Promise<{ readonly name: string; readonly help: string } | undefined> {
+  const config = await loadMemoryConfig(home);
+  const name = config.ok ? activeProviderName(config.value.provider) : "";
+  const own = name === "" ? undefined : await describeProviderCommands(home, name);
+  return own && { name: own.name, help: printable(own.help) };
+}
+
+/** A failure in there is the plugin's, not ours. */
+export function ownCommandFailure(name: string, cause: unknown): CommandFailure {
+  return new CommandFailure(`The command of the provider '${name}' failed: ${describeForeign(cause)}.`, {
+    details: { kind: "provider-command", provider: name },
+  });
+}

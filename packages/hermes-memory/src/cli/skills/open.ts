@@ -1,0 +1,56 @@
+// What every skills command starts with: the skills of the chosen home, set up from its config.
+import type { ConfigError } from "@hermes-memory/core/config";
+import type { Result } from "@hermes-memory/core/lib";
+import { areSecretIds } from "@hermes-memory/core/security";
+import { openSkillStore, type SkillError, type SkillStore } from "@hermes-memory/core/skills";
+import { type CommandContext, CommandFailure, type CommandInput } from "../command.ts";
+import { oneLine, printable } from "../printing.ts";
+
+export async function openSkills(
+  { home, io }: CommandContext,
+  flags: CommandInput["flags"] = {},
+): Promise<SkillStore> {
+  const allowSecrets = flags["allow-secret"] === true;
+  return unwrapConfig(await openSkillStore({ home: home.home, env: io.env, platform: "cli", allowSecrets }));
+}
+
+export function unwrapConfig<T>(result: Result<T, ConfigError>): T {
+  if (result.ok) return result.value;
+  const { message, ...details } = result.error;
+  throw new CommandFailure(message, { hint: "Look at every mistake with 'hermes config check'.", details });
+}
+
+export function unwrap<T>(result: Result<T, SkillError>): T {
+  if (result.ok) return result.value;
+  const { kind, message, details = {} } = result.error;
+  const hint = hintOf(details);
+  throw new CommandFailure(printable(message), {
+    exitCode: kind === "missing_arg" ? 2 : 1,
+    details: { kind, ...details },
+    ...(hint === undefined ? {} : { hint }),
+  });
+}
+
+/** Only for a person: the answer of the tool, which a model reads, says nothing about it. */
+export function overrideHint(findings: unknown): string | undefined {
+  return Array.isArray(findings) && areSecretIds(findings.map(String))
+    ? "To write it anyway: --allow-secret, or 'hermes config set skills.allow_secrets true'."
+    : undefined;
+}
+
+const LISTS: Readonly<Record<string, string>> = {
+  matches: "These fit:",
+  available_skills: "There are:",
+  available_files: "It has:",
+};
+
+function hintOf(details: Readonly<Record<string, unknown>>): string | undefined {
+  const override = overrideHint(details.findings);
+  if (override !== undefined) return override;
+  for (const [field, title] of Object.entries(LISTS)) {
+    const items = details[field];
+    if (Array.isArray(items) && items.length > 0)
+      return [title, ...items.map((item) => `  ${oneLine(String(item), 200)}`)].join("\n");
+  }
+  return undefined;
+}

@@ -1,0 +1,99 @@
+// An agent whose turns are followed by a review, with the model's part in each told apart.
+import { type Agent, type AgentEvent, readReviewCounts } from "@hermes-memory/agent/agent";
+import { type AgentHome, type AgentSetting, agentHome } from "../../../agent/test/agent/agent-home.ts";
+import type { RecordedRequest, Step } from "../../../agent/test/fakes/wires/script.ts";
+import type { HistoryLine } from "../../src/index.ts";
+import { runHere } from "../cli/run.ts";
+
+export type ReviewSetting = AgentSetting & {
+  /** What the reviewer says, step by step, over all reviews. When it is used up: nothing to save. */
+  readonly review?: readonly Step[] | ((request: RecordedRequest, nth: number) => Step | Promise<Step>);
+  /** What the model says in turns. Default: `Answer <n>.` */
+  readonly turn?: (request: RecordedRequest, nth: number) => Step | Promise<Step>;
+};
+
+export type ReviewHome = AgentHome & {
+  /** Requests of reviews, and of turns, by their number among all. */
+  readonly reviewRequests: RecordedRequest[];
+  readonly turnRequests: RecordedRequest[];
+  /** Resolves when so many reviews have ended; gives the last of them. */
+  reviewed(count?: number): Promise<AgentEvent & { readonly type: "review-end" }>;
+};
+
+const MARK = "Only the memory and skill tools may be called now";
+
+export function isReview({ messages }: RecordedRequest): boolean {
+  return messages.some((message) => JSON.stringify(message).includes(MARK));
+}
+
+/** A review of memory after every turn, none of skills, unless config says otherwise. */
+export async function reviewHome(setting: ReviewSetting = {}): Promise<ReviewHome> {
+  const { review = [], turn = (_request, nth) => ({ text: `Answer ${nth}.` }), config = {} } = setting;
+  const reviewRequests: RecordedRequest[] = [];
+  const turnRequests: RecordedRequest[] = [];
+  const made = await agentHome(
+    (request) => {
+      const requests = isReview(request) ? reviewRequests : turnRequests;
+      const nth = requests.push(request) - 1;
+      if (requests === turnRequests) return turn(request, nth);
+      return typeof review === "function" ? review(request, nth) : (review[nth] ?? NOTHING);
+    },
+    {
+      ...setting,
+      config: {
+        ...config,
+        memory: { nudge_interval: 1, ...(config.memory as object) },
+        skills: { creation_nudge_interval: 0, ...(config.skills as object) },
+      },
+      options: { review: true, waitForRetry: async () => undefined, ...setting.options },
+    },
+  );
+  const reviewed: ReviewHome["reviewed"] = async (count = 1) => {
+    const ends = await eventsOf(made, "review-end", count);
+    const end = ends[count - 1];
+    if (end === undefined) throw new Error("it has not ended");
+    return end;
+  };
+  return { ...made, reviewRequests, turnRequests, reviewed };
+}
+
+export const NOTHING: Step = { text: "Nothing to save." };
+
+export function remember(content: string, target = "user"): Step {
+  return { toolCalls: [{ name: "memory", arguments: { action: "add", target, content } }] };
+}
+
+/** The events of a type, as soon as there are so many. */
+export async function eventsOf<T extends AgentEvent["type"]>(
+  { agent, events }: Pick<AgentHome, "agent" | "events">,
+  type: T,
+  count = 1,
+): Promise<readonly (AgentEvent & { readonly type: T })[]> {
+  const isOfType = (event: AgentEvent): event is AgentEvent & { readonly type: T } => event.type === type;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const look = (): void => {
+    if (events.filter(isOfType).length >= count) resolve();
+  };
+  const stop = agent.onEvent(look); // after the listener that fills `events`
+  look();
+  await promise;
+  stop();
+  return events.filter(isOfType);
+}
+
+export function notices(events: readonly AgentEvent[], cause = "review-failed"): readonly string[] {
+  return events.flatMap((event) => (event.type === "notice" && event.cause === cause ? [event.text] : []));
+}
+
+export async function memoryHistory(home: string): Promise<readonly HistoryLine[]> {
+  return JSON.parse((await runHere(["memory", "history", "--json"], { home })).stdout);
+}
+
+export async function countsOf({ store }: Agent) {
+  return readReviewCounts((await store?.getMeta("hermes_memory_review")) ?? null);
+}
+
+/** What a model was answered by its tools, in the last request of a list. */
+export function toolResults({ messages }: RecordedRequest): readonly string[] {
+  return messages.flatMap(({ role, content }) => (role === "tool" ? [String(content)] : []));
+}

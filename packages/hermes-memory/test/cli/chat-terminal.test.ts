@@ -1,0 +1,213 @@
+// `hermes chat` as a person meets it: a real process in a real pseudo terminal, talking to a model server on loopback.
+import { readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { gate } from "../../../agent/test/fakes/wires/script.ts";
+import { KEYS, type Pty, startInPty, whyNoPty } from "../fakes/pty.ts";
+import { FakeTerminal } from "../fakes/vt.ts";
+import { type ChatHome, chatHome, said, TITLE } from "./chat-home.ts";
+import { hasPty, inTerminal } from "./sessions-pty.ts";
+
+const why = await whyNoPty();
+const SIZE = { columns: 100, rows: 40 };
+const READY = "/help lists the commands";
+/** The status line: a turn is over. */
+const DONE = "user profile";
+const ALT_ENTER = "\u001b\r";
+const CTRL_J = "\n";
+
+const start = ({ home }: ChatHome, ...args: readonly string[]): Promise<Pty> =>
+  startInPty(args, { home, size: SIZE, env: { NO_COLOR: "1" } });
+
+/** What a person sees, control sequences obeyed. */
+function seen(pty: Pty): string {
+  const terminal = new FakeTerminal(SIZE.columns, SIZE.rows);
+  terminal.write(pty.output());
+  return terminal.text();
+}
+
+describe.skipIf(!hasPty())("the terminal after a chat", () => {
+  it("echoes and waits for whole lines again", async () => {
+    const { home } = await chatHome([]);
+    const steps = [
+      { until: READY, send: "half a line\u0003" },
+      { until: "> \r", send: KEYS.endOfInput },
+    ];
+    expect(await inTerminal(["chat"], { home, steps, env: { NO_COLOR: "1" } })).toMatchObject({
+      code: 0,
+      isRestored: true,
+    });
+  });
+});
+
+describe.skipIf(why !== undefined)("hermes chat in a terminal", () => {
+  it("says what it talks to, answers as it is written, and goes on where it was left", async () => {
+    const pause = gate();
+    const chat = await chatHome([
+      { text: "The crane is blue.", pauseAt: { chars: 8, until: pause } },
+      { text: "Since Monday." },
+    ]);
+    const pty = await start(chat, "chat");
+    await pty.play([[READY, "Which colour?\r"]]);
+    await pty.waitFor("The cran");
+    expect(seen(pty)).not.toContain("blue");
+    pause.open();
+    await pty.waitFor(DONE);
+    await pty.waitFor(TITLE);
+    pty.send(KEYS.endOfInput);
+    expect(await pty.ended()).toBe(0);
+    const text = seen(pty);
+    expect(text).toMatch(/^some-model \(custom\) · context 128,000 tokens \(.+\) · prompt caching off\n/);
+    expect(text).toMatch(/\n> Which colour\?\nThe crane is blue\.\ncontext [\d,]+\/128,000 \(\d+%\)/);
+    const id = /hermes chat --resume (\S+)/.exec(text)?.[1] ?? "";
+    expect(text).toContain(`session ${id}\n`);
+
+    const again = await start(chat, "chat", "--resume", id);
+    await again.waitFor(`session ${id}, resumed: '${TITLE}', 2 messages`);
+    await again.play([
+      [READY, KEYS.up],
+      ["> Which colour?", `\u0015Since when?\r`], // Ctrl-U empties the line
+      [DONE, "/exit\r"],
+    ]);
+    expect(await again.ended()).toBe(0);
+    const [, second] = chat.turns();
+    expect(second && said(second)).toEqual([
+      "user: Which colour?",
+      "assistant: The crane is blue.",
+      "user: Since when?",
+    ]);
+    const history = join(chat.home, ".hermes_history");
+    expect(readFileSync(history, "utf8")).toContain("\n+Since when?\n");
+    expect(statSync(history).mode & 0o777).toBe(0o600);
+  });
+
+  it("is what 'hermes' alone does when a model is configured", async () => {
+    const pty = await start(await chatHome([]));
+    await pty.play([[READY, KEYS.endOfInput]]);
+    expect(await pty.ended()).toBe(0);
+    expect(seen(pty)).not.toContain("--resume"); // nothing was said, so there is nothing to go on with
+  });
+
+  it("stops a turn at the first Ctrl-C, keeps what was said, and takes the next message", async () => {
+    const chat = await chatHome([{ text: "It began in spring", stallAfterChars: 12 }, { text: "Fine." }]);
+    const pty = await start(chat, "chat");
+    await pty.play([
+      [READY, "Tell me\r"],
+      ["It began in", KEYS.interrupt],
+      ["Interrupted.", ""],
+      [DONE, "Never mind\r"],
+      ["Fine.", ""],
+      [DONE, KEYS.endOfInput],
+    ]);
+    expect(await pty.ended()).toBe(0);
+    await chat.wire.waitForAbort(0);
+    const [, second] = chat.turns();
+    expect(second && said(second)).toEqual([
+      "user: Tell me",
+      expect.stringContaining("assistant: It began in"),
+      "user: Never mind",
+    ]);
+  });
+
+  it("leaves at the second Ctrl-C, and gives the terminal back", async () => {
+    const chat = await chatHome([{ text: "Once upon a time", stallAfterChars: 8 }]);
+    const pty = await start(chat, "chat");
+    await pty.play([
+      [READY, "Tell me\r"],
+      ["Once", KEYS.interrupt + KEYS.interrupt],
+    ]);
+    expect(await pty.ended()).toBe(130);
+    expect(pty.output()).toContain("\u001b[?2004l"); // pasting works as before
+  });
+
+  it("takes several lines by backslash, Alt-Enter, Ctrl-J and paste as one message", async () => {
+    const chat = await chatHome([{ text: "Five lines." }]);
+    const pty = await start(chat, "chat");
+    await pty.play([
+      [READY, `one\\\rtwo${ALT_ENTER}three${CTRL_J}`],
+      ["three", "\u001b[200~four\rfi\u001b[2Jve\u001b[201~"],
+      ["fi", "\r"],
+      [DONE, KEYS.endOfInput],
+    ]);
+    expect(await pty.ended()).toBe(0);
+    expect(chat.turns().map(said)).toEqual([["user: one\ntwo\nthree\nfour\nfi[2Jve"]]);
+    expect(seen(pty)).toContain("> one\n  two\n  three\n  four\n  fi[2Jve\n");
+  });
+
+  it("gives the running turn what is sent meanwhile, as a message of its own", async () => {
+    const pause = gate();
+    const todos = { todos: [{ id: "1", content: "paint", status: "pending" }] };
+    const chat = await chatHome([
+      { toolCalls: [{ name: "todo", arguments: todos }], pauseBefore: pause },
+      { text: "Green it is." },
+    ]);
+    const pty = await start(chat, "chat");
+    await pty.play([
+      [READY, "Paint it\r"],
+      ["waiting for the model", "in green\r"],
+      ["(queued", ""],
+    ]);
+    pause.open();
+    await pty.play([
+      ["todo", ""],
+      ["Green it is.", ""],
+      [DONE, KEYS.endOfInput],
+    ]);
+    await pty.ended();
+    const [, second] = chat.turns();
+    expect(second?.messages.at(-1)).toMatchObject({ role: "user", content: "in green" });
+    expect(seen(pty)).toMatch(/\n {2}todo {2}.*done in \d+ ms\n/);
+  });
+
+  it("completes and runs slash commands; /undo offers the text for editing", async () => {
+    const chat = await chatHome([{ text: "Blue." }, { text: "Red." }]);
+    const pty = await start(chat, "chat");
+    await pty.play([
+      [READY, "Which colour?\r"],
+      [DONE, "/usa\t"],
+      ["/usage", "\r"],
+      ["Context  ", "/undo\r"],
+      ["[y/N]", "y\r"],
+      ["> Which colour?", " Really?\r"],
+      ["Red.", ""],
+      [DONE, "/nosuch\r"],
+      ["There is no command", "/exit\r"],
+    ]);
+    expect(await pty.ended()).toBe(0);
+    const [, second] = chat.turns();
+    expect(second && said(second)).toEqual(["user: Which colour? Really?"]);
+  });
+
+  it("asks about a memory write where that is wanted", async () => {
+    const add = (content: string) => ({
+      toolCalls: [{ name: "memory", arguments: { action: "add", content } }],
+    });
+    const chat = await chatHome([add("likes tea"), add("likes coal"), { text: "Noted." }], {
+      memory: { write_approval: true },
+    });
+    const pty = await start(chat, "chat");
+    await pty.play([
+      [READY, "Remember\r"],
+      ["likes tea", ""],
+      ["[y/N]", "y\r"],
+      ["likes coal", ""],
+      ["[y/N]", "n\r"],
+      ["Noted.", ""],
+      [DONE, KEYS.endOfInput],
+    ]);
+    expect(await pty.ended()).toBe(0);
+    expect(readFileSync(join(chat.home, "memories", "MEMORY.md"), "utf8")).toBe("likes tea");
+  });
+
+  it("shows control characters of the model as numbers; what is typed before it listens counts", async () => {
+    const chat = await chatHome([{ text: "a\u001b]0;owned\u0007b" }]);
+    const pty = await start(chat, "chat");
+    pty.send("Go\r"); // the terminal still waits for whole lines, and makes a newline of it
+    await pty.play([
+      ["a\\x1b]0;owned\\x07b", ""],
+      [DONE, KEYS.endOfInput],
+    ]);
+    await pty.ended();
+    expect(pty.output()).not.toContain("\u001b]");
+  });
+});

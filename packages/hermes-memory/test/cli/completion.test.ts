@@ -1,0 +1,145 @@
+import { spawnSync } from "node:child_process";
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
+import type { CommandSpec } from "../../src/cli/command.ts";
+import { bashScript } from "../../src/cli/completion/bash.ts";
+import { fishScript } from "../../src/cli/completion/fish.ts";
+import { commandTree } from "../../src/cli/completion/tree.ts";
+import { zshScript } from "../../src/cli/completion/zsh.ts";
+import { GROUPS } from "../../src/cli/groups.ts";
+import { runHermes, runJson } from "./run.ts";
+
+/** A small table with everything a table can have. */
+const SPECS: readonly CommandSpec[] = [
+  {
+    name: "crane lift",
+    summary: "lift it, don't drop: it's heavy $(boom)",
+    arguments: [
+      { name: "side", summary: "", choices: ["port", "starboard"] },
+      { name: "load", summary: "" },
+    ],
+    flags: {
+      speed: { kind: "text", short: "s", summary: "", choices: ["slow", "fast"] },
+      log: { kind: "text", placeholder: "path", summary: "" },
+      dry: { kind: "boolean", summary: "" },
+    },
+    load: async () => () => ({ json: null, lines: [] }),
+  },
+  { name: "crane log list", summary: "", load: async () => () => ({ json: null, lines: [] }) },
+  { name: "crane secret", summary: "", isHidden: true, load: async () => () => ({ json: null, lines: [] }) },
+];
+const TREE = commandTree(SPECS, [{ name: "crane", summary: "the harbour crane" }]);
+
+function isInstalled(shell: string): boolean {
+  return spawnSync(shell, ["--version"]).status === 0;
+}
+
+/** What bash offers for these words; the last one is under the cursor. */
+function bashOffers(words: readonly string[]): string[] {
+  const program = `${bashScript(TREE)}
+COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _hermes; printf '%s\\n' "\${COMPREPLY[@]}"`;
+  const { stdout, stderr } = spawnSync("bash", ["-c", program, "bash", ...words], { encoding: "utf8" });
+  expect(stderr).toBe("");
+  return stdout.split("\n").filter((line) => line !== "");
+}
+
+describe("hermes completion", () => {
+  it.each(["bash", "zsh", "fish"])("prints a script for %s that names every command", async (shell) => {
+    const home = join(tempDirectory(), "none");
+    const { stdout, stderr, code } = await runHermes(["completion", shell], { home });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    const specs = (await Promise.all(GROUPS.map((group) => group.load()))).flat();
+    for (const { name } of specs.filter(({ isHidden }) => !isHidden)) expect(stdout).toContain(name);
+    expect(existsSync(home)).toBe(false);
+  });
+
+  it("says which shells there are", async () => {
+    const home = tempDirectory();
+    const { stderr, code } = await runHermes(["completion", "tcsh"], { home });
+    expect(code).toBe(2);
+    expect(stderr).toContain("bash, zsh, fish");
+    expect(await runJson(["completion", "bash"], { home })).toMatchObject({ shell: "bash" });
+  });
+
+  it("works when the active profile is gone: shells load it at start", async () => {
+    const home = tempDirectory();
+    writeFileSync(join(home, "active_profile"), "lost\n");
+    expect((await runHermes(["completion", "bash"], { home })).code).toBe(0);
+  });
+});
+
+describe("completion in bash", () => {
+  const table: [readonly string[], readonly string[]][] = [
+    [["hermes", ""], ["crane"]],
+    [
+      ["hermes", "-"],
+      ["--profile", "--version", "--help"],
+    ],
+    [
+      ["hermes", "crane", ""],
+      ["lift", "log"],
+    ],
+    [["hermes", "crane", "li"], ["lift"]],
+    [["hermes", "-p", "work", "crane", "log", ""], ["list"]],
+    [["hermes", "--profile", "=", "crane", "crane", "li"], ["lift"]],
+    [
+      ["hermes", "crane", "lift", "--"],
+      ["--speed", "--log", "--dry", "--json", "--profile", "--help"],
+    ],
+    [
+      ["hermes", "crane", "lift", "--speed", ""],
+      ["slow", "fast"],
+    ],
+    [["hermes", "crane", "lift", "-s", "f"], ["fast"]],
+    [
+      ["hermes", "crane", "lift", "--speed", "="],
+      ["slow", "fast"],
+    ],
+    [["hermes", "crane", "lift", "--speed", "=", "s"], ["slow"]],
+    [
+      ["hermes", "crane", "lift", ""],
+      ["port", "starboard"],
+    ],
+    [["hermes", "crane", "lift", "--dry", "--speed", "slow", "st"], ["starboard"]],
+    [["hermes", "crane", "lift", "port", ""], []],
+    [["hermes", "-p", ""], []],
+    [["hermes", "crane", "lift", "--log", ""], []],
+  ];
+  it.each(table)("offers for %j: %j", (words, offers) => expect(bashOffers(words)).toEqual(offers));
+
+  it("runs nothing that stands in a summary", () => {
+    expect(bashScript(TREE)).not.toContain("boom");
+    expect(spawnSync("bash", ["-n"], { input: bashScript(TREE) }).status).toBe(0);
+  });
+});
+
+describe("completion in zsh and fish", () => {
+  const hasZsh = isInstalled("zsh");
+  const hasFish = isInstalled("fish");
+
+  it.runIf(hasZsh)("zsh takes the script", () => {
+    const { status, stderr } = spawnSync("zsh", ["-n"], { input: zshScript(TREE), encoding: "utf8" });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+  });
+  it.skipIf(hasZsh)("(zsh is not installed here, so its script was not checked)", () => {});
+
+  it.runIf(hasFish)("fish takes the script and offers what fits", () => {
+    const file = join(tempDirectory(), "hermes.fish");
+    writeFileSync(file, fishScript(TREE));
+    const offers = (line: string): string[] => {
+      const program = `source ${file}; complete -C '${line}'`;
+      const { stdout, stderr } = spawnSync("fish", ["--no-config", "-c", program], { encoding: "utf8" });
+      expect(stderr).toBe("");
+      return stdout.split("\n").flatMap((each) => each.split("\t")[0] || []);
+    };
+    expect(offers("hermes ")).toEqual(["crane"]);
+    expect(offers("hermes crane ")).toEqual(["lift", "log"]);
+    expect(offers("hermes -p work crane log ")).toEqual(["list"]);
+    expect(offers("hermes crane lift --speed ")).toEqual(["fast", "slow"]);
+    expect(offers("hermes crane lift --dry p")).toEqual(["port"]);
+    expect(offers("hermes crane lift port ")).toEqual([]);
+  });
+  it.skipIf(hasFish)("(fish is not installed here, so its script was not checked)", () => {});
+});

@@ -1,0 +1,197 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { CONFIG_KEYS } from "@hermes-memory/core/config";
+import { describe, expect, it } from "vitest";
+import { parse } from "yaml";
+import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
+import { runHermes, runJson } from "./run.ts";
+
+function homeWith(config: string): string {
+  const home = tempDirectory();
+  writeFileSync(join(home, "config.yaml"), config);
+  return home;
+}
+
+describe("hermes config get", () => {
+  it("prints everything that applies as YAML, the defaults marked", async () => {
+    const home = homeWith(
+      "memory:\n  provider: mem0\n  write_approval: yes\ndisplay:\n  platforms:\n    telegram:\n      memory_notifications: off\n",
+    );
+    const { stdout, stderr, code } = await runHermes(["config", "get"], { home });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toContain("  provider: mem0\n");
+    expect(stdout).toContain("  memory_char_limit: 2200  # default\n");
+    const json = (await runJson(["config", "get"], { home })) as { config: unknown; set: string[] };
+    expect(parse(stdout)).toEqual(json.config);
+    expect(json.config).toMatchObject({
+      memory: { write_approval: true, overflow: "refuse" },
+      display: { memory_notifications: "on", platforms: { telegram: { memory_notifications: "off" } } },
+    });
+    expect(json.set).toEqual([
+      "memory.write_approval",
+      "memory.provider",
+      "display.platforms.telegram.memory_notifications",
+    ]);
+  });
+
+  it("knows the value of every key that has a default", async () => {
+    const { config } = (await runJson(["config", "get"], { home: tempDirectory() })) as { config: unknown };
+    for (const { key, default: standard } of CONFIG_KEYS.filter((each) => each.default !== undefined)) {
+      const value = key
+        .split(".")
+        .reduce<unknown>((at, part) => (at as Record<string, unknown>)[part], config);
+      expect(value, key).toEqual(standard);
+    }
+  });
+
+  it("shows what is set under another name, prices of a model with dots in its name, and no keys", async () => {
+    const home = homeWith(
+      "model: some/model\nauxiliary: {compression: {api_key: topsecret}}\nmodels: {prices: {my-1.5: {input: 1, output: 2, cache_read: 0.1}}}\n",
+    );
+    const { stdout } = await runHermes(["config", "get"], { home });
+    expect(stdout).toContain('model:\n  default: "some/model"\n');
+    expect(stdout).toContain('    api_key: "[hidden]"\n');
+    const { config } = (await runJson(["config", "get", "models"], { home })) as { config: unknown };
+    expect(config).toEqual({ models: { prices: { "my-1.5": { input: 1, output: 2, cache_read: 0.1 } } } });
+  });
+
+  it("never tells what an MCP server is handed, nor a key that is part of more", async () => {
+    const home = homeWith(`mcp_servers:
+  lab.1: {command: npx, args: [--token=tell-0], env: {TOKEN: tell-1, PORT: 80}, headers: tell-2, timeout: 9}
+  web: {url: "https://me:tell-3@mcp.example/v1", headers: {X-Any: tell-4}, env: [tell-5]}
+custom_providers: [{name: own, api_key: tell-6}]
+`);
+    for (const args of [
+      ["get"],
+      ["get", "mcp_servers.web", "--json"],
+      ["get", "mcp_servers.web.headers.X-Any"],
+    ]) {
+      const { stdout, stderr, code } = await runHermes(["config", ...args], { home });
+      expect({ args, code, told: /tell-\d/.exec(stdout + stderr)?.[0] }).toEqual({ args, code: 0 });
+      expect(stdout).toContain("[hidden]");
+    }
+    const { config } = (await runJson(["config", "get", "mcp_servers"], { home })) as { config: unknown };
+    expect(config).toMatchObject({ mcp_servers: { "lab.1": { command: "npx", timeout: 9 } } });
+    const set = await runHermes(["config", "set", "mcp_servers.web.env", "{A: tell-7}"], { home });
+    expect(set).toMatchObject({ code: 0, stdout: expect.not.stringContaining("tell-") });
+  });
+
+  it("prints a section", async () => {
+    const { stdout } = await runHermes(["config", "get", "logging"], { home: tempDirectory() });
+    expect(stdout).toBe(
+      "logging:\n  memory_monitor:\n    enabled: true  # default\n    interval_seconds: 300  # default\n",
+    );
+  });
+
+  it("prints one bare value, and on stderr that it is the default", async () => {
+    const home = homeWith("memory:\n  nudge_interval: 7\n");
+    expect(await runHermes(["config", "get", "memory.nudge_interval"], { home })).toEqual({
+      stdout: "7\n",
+      stderr: "",
+      code: 0,
+    });
+    const standard = await runHermes(["config", "get", "memory.history_keep"], { home });
+    expect(standard.stdout).toBe("200\n");
+    expect(standard.stderr).toContain("default");
+    expect((await runHermes(["config", "get", "memory.provider"], { home })).stdout).toBe("\n");
+  });
+
+  it("says what a word counts as when it is not what it says", async () => {
+    const home = homeWith("memory:\n  write_approval: treu\n");
+    const { stdout, stderr } = await runHermes(["config", "get", "memory.write_approval"], { home });
+    expect(stdout).toBe("treu\n");
+    expect(stderr).toContain("counts as false");
+  });
+
+  it("refuses an unknown key and names the nearest", async () => {
+    const home = tempDirectory();
+    const { stdout, stderr, code } = await runHermes(["config", "get", "memory.provder"], { home });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    expect(stderr).toContain("Did you mean 'memory.provider'?");
+  });
+});
+
+describe("hermes config set and unset", () => {
+  it("changes one line and keeps the comments", async () => {
+    const home = homeWith("# mine\nmemory:\n  nudge_interval: 7 # often\n");
+    const { stdout, code } = await runHermes(["config", "set", "memory.nudge_interval", "12"], { home });
+    expect(code).toBe(0);
+    expect(stdout).toBe("memory.nudge_interval is now 12 (before: 7).\n");
+    expect(readFileSync(join(home, "config.yaml"), "utf8")).toBe(
+      "# mine\nmemory:\n  nudge_interval: 12 # often\n",
+    );
+    const gone = await runHermes(["config", "unset", "memory.nudge_interval"], { home });
+    expect(gone.stdout).toBe("memory.nudge_interval is no longer set. The default is 10.\n");
+    expect((await runHermes(["config", "unset", "memory.nudge_interval"], { home })).stdout).toContain(
+      "was not set",
+    );
+  });
+
+  it("stores a key nobody here reads, and says so", async () => {
+    const home = tempDirectory();
+    const { stderr, code } = await runHermes(["config", "set", "memory.provder", "mem0"], { home });
+    expect(code).toBe(0);
+    expect(stderr).toContain("not a key this program reads");
+    expect(stderr).toContain("Did you mean 'memory.provider'?");
+  });
+
+  it("never repeats a secret", async () => {
+    const home = tempDirectory();
+    const first = await runHermes(["config", "set", "memory.mem0.api_key", "abc-123"], { home });
+    const second = await runHermes(["config", "set", "memory.mem0.api_key", "abc-456", "--json"], { home });
+    expect(first.code + second.code).toBe(0);
+    expect(first.stdout + first.stderr + second.stdout + second.stderr).not.toMatch(/abc-/);
+  });
+
+  it("writes nothing when the value is not allowed", async () => {
+    const home = tempDirectory();
+    const args = ["config", "set", "memory.memory_char_limit", "many", "--json"];
+    const { stdout, code } = await runHermes(args, { home });
+    expect(code).toBe(1);
+    expect(JSON.parse(stdout)).toMatchObject({ success: false, kind: "invalid" });
+    expect(existsSync(join(home, "config.yaml"))).toBe(false);
+  });
+});
+
+describe("hermes config path and check", () => {
+  it("prints the path, and on stderr that there is no file", async () => {
+    const home = tempDirectory();
+    const { stdout, stderr, code } = await runHermes(["config", "path"], { home });
+    expect({ code, stdout }).toEqual({ code: 0, stdout: `${join(home, "config.yaml")}\n` });
+    expect(stderr).toContain("defaults");
+    expect(await runJson(["config", "path"], { home })).toMatchObject({ exists: false });
+  });
+
+  it("is content with no file and with a good one", async () => {
+    expect((await runHermes(["config", "check"], { home: tempDirectory() })).code).toBe(0);
+    const good = await runHermes(["config", "check"], { home: homeWith("memory:\n  overflow: archive\n") });
+    expect(good.code).toBe(0);
+    expect(good.stdout).toContain("nothing wrong");
+  });
+
+  it("counts unknown keys as notes, not as problems", async () => {
+    const home = homeWith("memory:\n  nudge_intervall: 3\ntelegram:\n  token: none-of-ours\n");
+    const { stdout, code } = await runHermes(["config", "check"], { home });
+    expect(code).toBe(0);
+    expect(stdout).toContain("Did you mean 'memory.nudge_interval'?");
+    expect(stdout).not.toContain("none-of-ours");
+  });
+
+  it("fails with the line of each mistake", async () => {
+    const home = homeWith("memory:\n  overflow: maybe\n  scan_allow: [no_such_threat]\n");
+    const { stdout, code } = await runHermes(["config", "check"], { home });
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/error +line 2: memory\.overflow must be refuse or archive/);
+    expect(stdout).toMatch(/warning +line 3: memory\.scan_allow names "no_such_threat"/);
+    expect(stdout).toContain("2 problems");
+  });
+
+  it("reports broken YAML instead of dying of it", async () => {
+    const home = homeWith("memory: [unclosed\n");
+    const { stdout, code } = await runHermes(["config", "check", "--json"], { home });
+    expect(code).toBe(1);
+    const found = JSON.parse(stdout) as { ok: boolean; errors: object[] };
+    expect(found).toMatchObject({ ok: false, exists: true });
+    expect(found.errors[0]).toMatchObject({ key: "", line: 2 });
+  });
+});

@@ -1,0 +1,173 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { takeRunLock } from "../../../agent/src/curator/run-lock.ts";
+import { startWire } from "../../../agent/test/fakes/wires/wire-in-test.ts";
+import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
+import { runHere, runHermes } from "./run.ts";
+
+const ENTRIES = [
+  "The project uses pnpm for package management",
+  "Package management in the project is done with pnpm, never yarn",
+  "Deploys on Monday",
+  "deploys on Monday.",
+];
+
+function homeWith(config = "", entries: readonly string[] = ENTRIES): string {
+  const home = tempDirectory();
+  mkdirSync(join(home, "memories"));
+  writeFileSync(join(home, "memories/MEMORY.md"), `${entries.join("\n§\n")}\n`);
+  if (config !== "") writeFileSync(join(home, "config.yaml"), config);
+  return home;
+}
+
+const memoryOf = (home: string): string => readFileSync(join(home, "memories/MEMORY.md"), "utf8");
+const jsonOf = ({ stdout }: { stdout: string }): Record<string, unknown> =>
+  JSON.parse(stdout) as Record<string, unknown>;
+
+function skill(home: string, name: string, usage: object): void {
+  mkdirSync(join(home, "skills", name), { recursive: true });
+  writeFileSync(
+    join(home, "skills", name, "SKILL.md"),
+    `---\nname: ${name}\ndescription: About ${name}\n---\n\nDo it.\n`,
+  );
+  const path = join(home, "skills/.usage.json");
+  const records = existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as object) : {};
+  writeFileSync(path, JSON.stringify({ ...records, [name]: { created_by: "agent", ...usage } }));
+}
+
+describe("hermes curator run", () => {
+  it("shows a diff in a dry run, in a process of its own, and says that no model is there", async () => {
+    const home = homeWith();
+    const { code, stdout, stderr } = await runHermes(["curator", "run", "--dry-run"], { home });
+    expect(code).toBe(0);
+    expect(stdout).toContain("Dry run: 1 proposed, 1 to look at. Nothing was written.");
+    expect(stdout).toContain("    - deploys on Monday.\n    = Deploys on Monday\n");
+    expect(stderr).toContain("No model is used, only fixed rules.");
+    expect(existsSync(join(home, "logs"))).toBe(false);
+  });
+
+  it("stages by default; approve does it, rollback takes it back to the byte", async () => {
+    const home = homeWith();
+    const before = memoryOf(home);
+    const run = jsonOf(await runHere(["curator", "run", "--no-model", "--json"], { home }));
+    expect(run).toMatchObject({
+      success: true,
+      mode: "propose",
+      proposals: [{ kind: "duplicate", outcome: "staged" }],
+    });
+    expect(memoryOf(home)).toBe(before);
+    expect(jsonOf(await runHere(["curator", "status", "--json"], { home }))).toMatchObject({
+      staged: { memory: 1, skills: 0 },
+      run_count: 1,
+    });
+    const approved = await runHere(["curator", "approve", String(run.id)], { home });
+    expect(approved).toMatchObject({ code: 0, stdout: "Approved 1 proposal.\n  - deploys on Monday.\n" });
+    expect(memoryOf(home)).toBe(ENTRIES.slice(0, 3).join("\n§\n"));
+    expect((await runHere(["curator", "rollback", "--list"], { home })).stdout).toContain(String(run.id));
+    const refused = await runHere(["curator", "rollback"], { home });
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("--yes") });
+    const done = await runHere(["curator", "rollback"], { home, answers: [true] });
+    expect(done.stdout).toContain("byte for byte");
+    expect(memoryOf(home)).toBe(before);
+  });
+
+  it("drops what was staged when it is rejected", async () => {
+    const home = homeWith();
+    await runHere(["curator", "run", "--no-model"], { home });
+    expect((await runHere(["curator", "reject"], { home })).stdout).toBe("Rejected 1 proposal.\n");
+    expect((await runHere(["memory", "pending"], { home })).stdout).toBe("No pending memory writes.\n");
+    expect(await runHere(["curator", "approve", "0000ffff"], { home })).toMatchObject({ code: 1 });
+  });
+
+  it("asks the model that config names for it, and merges what stands up to the checks", async () => {
+    const text = "The project uses pnpm for package management, never yarn";
+    const reply = { merge: [{ entries: [1, 2], text }], contradictions: [], outdated: [] };
+    const wire = await startWire("chat", [{ text: `\`\`\`json\n${JSON.stringify(reply)}\n\`\`\`` }]);
+    const home = homeWith(
+      `auxiliary:\n  curator:\n    model: tidy-1\n    base_url: ${wire.url}\n    api_key: none\n`,
+    );
+    const outcome = await runHere(["curator", "run", "--apply", "--memory"], { home });
+    expect(outcome.code).toBe(0);
+    expect(outcome.stdout).toContain("merge (model) in memory");
+    expect(memoryOf(home)).toBe([text, ENTRIES[2]].join("\n§\n"));
+    expect(wire.requests).toHaveLength(1);
+    expect(JSON.stringify(wire.requests[0]?.body)).toContain("tidy-1");
+    expect((await runHere(["curator", "history"], { home })).stdout).toContain("2 applied");
+  });
+
+  it("does its own part when the model's server fails", async () => {
+    const wire = await startWire("chat", [{ text: "no" }, { text: "still no" }]);
+    const home = homeWith(`model:\n  default: m\n  base_url: ${wire.url}\n  api_key: none\n`);
+    const outcome = await runHere(["curator", "run", "--apply", "--memory", "--json"], { home });
+    expect(jsonOf(outcome)).toMatchObject({
+      success: true,
+      summary: "1 applied, 1 to look at",
+      model: { failures: 2 },
+    });
+    expect(outcome.stderr).toContain("was of no help");
+  });
+
+  it("refuses flags that contradict each other", async () => {
+    const outcome = await runHere(["curator", "run", "--dry-run", "--apply"], { home: homeWith() });
+    expect(outcome).toMatchObject({ code: 2, stderr: expect.stringContaining("contradict") });
+  });
+});
+
+describe("hermes curator pause, resume and status", () => {
+  it("keeps scheduled runs from starting, and says so", async () => {
+    const home = homeWith();
+    await runHere(["curator", "pause"], { home });
+    expect((await runHere(["curator", "status"], { home })).stdout).toContain("Curator   paused");
+    await runHere(["curator", "resume"], { home });
+    expect((await runHere(["curator", "status"], { home })).stdout).toContain("Curator   on");
+  });
+});
+
+describe("hermes curator and skills", () => {
+  it("pins, archives, lists and restores", async () => {
+    const home = homeWith();
+    skill(home, "tea", {});
+    await runHere(["curator", "pin", "tea"], { home });
+    expect(await runHere(["curator", "archive", "tea"], { home })).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("pinned"),
+    });
+    await runHere(["curator", "unpin", "tea"], { home });
+    expect(await runHere(["curator", "archive", "tea"], { home })).toMatchObject({ code: 0 });
+    expect((await runHere(["curator", "list-archived"], { home })).stdout).toMatch(/^tea/);
+    expect(await runHere(["curator", "restore", "tea"], { home })).toMatchObject({ code: 0 });
+    expect((await runHere(["curator", "list-archived"], { home })).stdout).toBe("The archive is empty.\n");
+  });
+
+  it("packs the skills and puts them back, keeping what was there", async () => {
+    const home = homeWith();
+    skill(home, "tea", {});
+    const { id } = jsonOf(await runHere(["curator", "backup", "--json"], { home }));
+    const path = join(home, "skills/tea/SKILL.md");
+    const before = readFileSync(path, "utf8");
+    writeFileSync(path, "spoilt");
+    const done = jsonOf(await runHere(["curator", "rollback", String(id), "--yes", "--json"], { home }));
+    expect(readFileSync(path, "utf8")).toBe(before);
+    await runHere(["curator", "rollback", String(done.backup), "--yes"], { home });
+    expect(readFileSync(path, "utf8")).toBe("spoilt");
+    expect(await runHere(["curator", "rollback", "20200101T000000Z", "--yes"], { home })).toMatchObject({
+      code: 1,
+    });
+  });
+
+  it("does not put a backup back while a curator is at work, and says who", async () => {
+    const home = homeWith();
+    skill(home, "tea", {});
+    const { id } = jsonOf(await runHere(["curator", "backup", "--json"], { home }));
+    writeFileSync(join(home, "skills/tea/SKILL.md"), "newer");
+    const lock = takeRunLock(home, "apply", new Date());
+    if (!lock.ok) throw new Error(lock.error.message);
+    const refused = await runHere(["curator", "rollback", String(id), "--yes"], { home });
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("A curator is at work") });
+    expect(readFileSync(join(home, "skills/tea/SKILL.md"), "utf8")).toBe("newer");
+    expect(existsSync(join(home, "skills/.curator_running.json"))).toBe(true);
+    lock.value[Symbol.dispose]();
+    expect(await runHere(["curator", "rollback", String(id), "--yes"], { home })).toMatchObject({ code: 0 });
+  });
+});

@@ -1,0 +1,251 @@
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { describe, expect, it } from "vitest";
+import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
+import { MAIN } from "../mcp/connect.ts";
+import { type RunOutcome, runHermes } from "./run.ts";
+
+type Place = { readonly user: string; readonly home: string };
+
+function place(): Place {
+  const user = tempDirectory();
+  const home = join(user, "hermes");
+  mkdirSync(home);
+  return { user, home };
+}
+
+/** Nothing of the developer's own clients is ever near. */
+function mcp(
+  { user, home }: Place,
+  args: readonly string[],
+  env: Record<string, string> = {},
+): Promise<RunOutcome> {
+  const own = { HOME: user, USERPROFILE: user, CLAUDE_CONFIG_DIR: "", CODEX_HOME: "" };
+  return runHermes(args, { home, env: { ...own, ...env }, cwd: user });
+}
+
+const install = (at: Place, client: string, ...more: string[]) =>
+  mcp(at, ["mcp", "install", "--client", client, ...more]);
+const modeOf = (path: string): number => statSync(path).mode & 0o777;
+const backupsOf = (folder: string): string[] => readdirSync(folder).filter((name) => name.includes(".bak."));
+
+const CLIENTS = [
+  ["claude-code", ".claude.json"],
+  ["cursor", join(".cursor", "mcp.json")],
+  ["codex", join(".codex", "config.toml")],
+] as const;
+
+describe("hermes mcp install", () => {
+  it.each(CLIENTS)(
+    "makes the missing config of %s, private, and is done the second time",
+    async (client, file) => {
+      const at = place();
+      const path = join(at.user, file);
+      const first = await install(at, client);
+      expect(first).toMatchObject({
+        code: 0,
+        stdout: expect.stringContaining(`Added 'hermes-memory' to ${path}`),
+      });
+      expect(modeOf(path)).toBe(0o600);
+      const text = readFileSync(path, "utf8");
+      expect(text).toContain(process.execPath);
+      expect(text).toContain(realpathSync(MAIN));
+      expect(text).toContain(at.home);
+      const second = await install(at, client);
+      expect(second).toMatchObject({ code: 0, stdout: expect.stringContaining("unchanged") });
+      expect(readFileSync(path, "utf8")).toBe(text);
+      expect(backupsOf(join(path, ".."))).toEqual([]);
+      const gone = await mcp(at, ["mcp", "uninstall", "--client", client]);
+      expect(gone).toMatchObject({ code: 0, stdout: expect.stringContaining("Removed 'hermes-memory'") });
+      expect(readFileSync(path, "utf8")).not.toContain("hermes-memory");
+      const [backup = ""] = backupsOf(join(path, ".."));
+      expect(readFileSync(join(path, "..", backup), "utf8")).toBe(text);
+    },
+  );
+
+  it.each([
+    [
+      "claude-code",
+      ".claude.json",
+      '{\n\t"numStartups": 7,\n\t"mcpServers": {\n\t\t"x": { "url": "u" }\n\t}\n}\n',
+    ],
+    ["cursor", join(".cursor", "mcp.json"), '{"mcpServers":{}}'],
+    ["codex", join(".codex", "config.toml"), 'model = "m" # mine\n'],
+  ])("keeps a backup of what %s had, its mode and its content", async (client, file, before) => {
+    const at = place();
+    const path = join(at.user, file);
+    mkdirSync(join(path, ".."), { recursive: true });
+    writeFileSync(path, before);
+    chmodSync(path, 0o644);
+    const { stdout, code } = await install(at, client, "--json");
+    expect(code).toBe(0);
+    const { backup, action } = JSON.parse(stdout);
+    expect(action).toBe("added");
+    expect(backup).toMatch(/\.bak\.\d+$/);
+    expect(readFileSync(backup, "utf8")).toBe(before);
+    expect(modeOf(backup)).toBe(0o600);
+    expect(modeOf(path)).toBe(0o644);
+    const kept = before.slice(0, before.includes("url") ? before.indexOf('"u" }') : 10);
+    expect(readFileSync(path, "utf8").startsWith(kept)).toBe(true);
+  });
+
+  it("enters a command line that starts this very server", async () => {
+    const at = place();
+    await install(at, "claude-code");
+    const { mcpServers } = JSON.parse(readFileSync(join(at.user, ".claude.json"), "utf8"));
+    const { command, args, env, type } = mcpServers["hermes-memory"];
+    expect({ type, env }).toEqual({ type: "stdio", env: { HERMES_HOME: at.home } });
+    const client = new Client({ name: "installed", version: "1" });
+    await client.connect(new StdioClientTransport({ command, args, env, stderr: "ignore" }));
+    await client.callTool({
+      name: "memory",
+      arguments: { action: "add", target: "memory", content: "installed" },
+    });
+    await client.close();
+    expect(readFileSync(join(at.home, "memories", "MEMORY.md"), "utf8")).toBe("installed");
+  });
+
+  it("keeps the profile it was called with, and a sticky one, and the default against a sticky one", async () => {
+    const at = place();
+    for (const name of ["work", "play"]) mkdirSync(join(at.home, "profiles", name), { recursive: true });
+    const argsOf = async (...flags: string[]): Promise<string[]> => {
+      const { stdout } = await mcp(at, [...flags, "mcp", "install", "--client", "cursor", "--json"]);
+      return JSON.parse(stdout).server.args.slice(1);
+    };
+    expect(await argsOf()).toEqual(["mcp"]);
+    expect(await argsOf("-p", "work")).toEqual(["--profile", "work", "mcp"]);
+    writeFileSync(join(at.home, "active_profile"), "play\n");
+    expect(await argsOf()).toEqual(["--profile", "play", "mcp"]);
+    expect(await argsOf("-p", "default")).toEqual(["--profile", "default", "mcp"]);
+  });
+
+  it("names no home when none was chosen", async () => {
+    const { user } = place();
+    const env = { HOME: user, USERPROFILE: user, HERMES_HOME: "", CLAUDE_CONFIG_DIR: "", CODEX_HOME: "" };
+    const { stdout } = await runHermes(["mcp", "install", "--client", "codex", "--json"], { home: "", env });
+    expect(JSON.parse(stdout).server.env).toEqual({});
+    expect(readFileSync(join(user, ".codex", "config.toml"), "utf8")).not.toContain("env");
+  });
+
+  it("prints the difference for --dry-run and touches nothing", async () => {
+    const at = place();
+    const path = join(at.user, ".codex", "config.toml");
+    const missing = await install(at, "codex", "--dry-run");
+    expect(missing.stdout).toContain(
+      `--- /dev/null\n+++ ${path}\n@@ -0,0 +1,4 @@\n+[mcp_servers.hermes-memory]\n`,
+    );
+    expect(missing.stderr).toContain("Nothing was written");
+    expect(existsSync(join(at.user, ".codex"))).toBe(false);
+    mkdirSync(join(at.user, ".codex"));
+    const token = `sk-${"a1B2".repeat(10)}`;
+    writeFileSync(path, `a = 1\nb = 2\nOPENAI_API_KEY = "${token}"\n`);
+    const { stdout } = await install(at, "codex", "--dry-run");
+    expect(stdout).toContain("@@ -2,2 +2,7 @@\n b = 2\n OPENAI_API_KEY");
+    expect(stdout).not.toContain(token);
+    expect(readFileSync(path, "utf8")).toContain(token);
+    expect(readdirSync(join(at.user, ".codex"))).toEqual(["config.toml"]);
+  });
+
+  it("finds the files that CLAUDE_CONFIG_DIR, CODEX_HOME and --config name", async () => {
+    const at = place();
+    const env = { CLAUDE_CONFIG_DIR: join(at.user, "cc"), CODEX_HOME: join(at.user, "cx") };
+    await mcp(at, ["mcp", "install", "--client", "claude-code"], env);
+    await mcp(at, ["mcp", "install", "--client", "codex"], env);
+    await mcp(
+      at,
+      ["mcp", "install", "--client", "claude-code", "--config", ".mcp.json", "--name", "notes"],
+      env,
+    );
+    expect(existsSync(join(at.user, "cc", ".claude.json"))).toBe(true);
+    expect(existsSync(join(at.user, "cx", "config.toml"))).toBe(true);
+    expect(Object.keys(JSON.parse(readFileSync(join(at.user, ".mcp.json"), "utf8")).mcpServers)).toEqual([
+      "notes",
+    ]);
+    expect(existsSync(join(at.user, ".claude.json"))).toBe(false);
+  });
+
+  it("follows links and leaves them links", async () => {
+    const at = place();
+    mkdirSync(join(at.user, "dotfiles"));
+    const real = join(at.user, "dotfiles", "claude.json");
+    writeFileSync(real, "{}\n");
+    symlinkSync(join("dotfiles", "claude.json"), join(at.user, ".claude.json"));
+    expect((await install(at, "claude-code")).code).toBe(0);
+    expect(lstatSync(join(at.user, ".claude.json")).isSymbolicLink()).toBe(true);
+    expect(readFileSync(real, "utf8")).toContain("hermes-memory");
+    expect(backupsOf(at.user)).toHaveLength(1);
+  });
+
+  it.each([
+    ["claude-code", ".claude.json", '{\n  "a": 1,\n}\n', ":3:1 is not valid JSON"],
+    ["codex", join(".codex", "config.toml"), "a = 1\nb = yes\n", ":2:5 is not valid TOML"],
+    ["cursor", join(".cursor", "mcp.json"), "[]", "holds no JSON object"],
+    ["cursor", join(".cursor", "mcp.json"), '{"mcpServers":{"hermes-memory":{"url":"x"}}}', "another server"],
+  ])("refuses %s's broken or foreign config and says where: %#", async (client, file, text, reason) => {
+    const at = place();
+    const path = join(at.user, file);
+    mkdirSync(join(path, ".."), { recursive: true });
+    writeFileSync(path, text);
+    const { code, stdout, stderr } = await install(at, client);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    expect(stderr).toContain(reason);
+    expect(stderr).toContain(path);
+    expect(readFileSync(path, "utf8")).toBe(text);
+    expect(backupsOf(join(path, ".."))).toEqual([]);
+  });
+
+  it("refuses bytes that are no text", async () => {
+    const at = place();
+    writeFileSync(join(at.user, ".claude.json"), Uint8Array.of(0x7b, 0xff, 0x7d));
+    const { code, stderr } = await install(at, "claude-code");
+    expect({ code, hasReason: stderr.includes("not valid UTF-8") }).toEqual({ code: 1, hasReason: true });
+  });
+
+  it.each([
+    [["mcp", "install"], "--client claude-code|codex|cursor"],
+    [["mcp", "install", "--client", "emacs"], "claude-code, codex, cursor"],
+    [["mcp", "install", "--client", "codex", "--name", "a.b"], "letters, digits"],
+    [["mcp", "instal"], "too many arguments"],
+  ])("answers %j with exit code 2 and a hint", async (args, hint) => {
+    const at = place();
+    const { code, stderr } = await mcp(at, args);
+    expect(code).toBe(2);
+    expect(stderr).toContain(hint);
+    expect(readdirSync(at.user)).toEqual(["hermes"]);
+  });
+});
+
+describe("hermes mcp", () => {
+  it("shows its commands when asked for help", async () => {
+    const { stdout, code } = await mcp(place(), ["mcp", "--help"]);
+    expect(code).toBe(0);
+    expect(stdout).toContain("Usage: hermes mcp");
+    expect(stdout).toMatch(/\n {2}install .*\n/);
+  });
+
+  it("is not loaded by other commands", async () => {
+    const hook = `import { registerHooks } from "node:module";
+      registerHooks({ resolve(name, context, next) {
+        const found = next(name, context);
+        if (/modelcontextprotocol|\\/src\\/mcp\\/|\\/cli\\/mcp\\//.test(found.url)) process.stderr.write("loaded " + found.url + "\\n");
+        return found;
+      } });`;
+    const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hook)}` };
+    const show = await mcp(place(), ["memory", "show"], env);
+    expect(show).toMatchObject({ code: 0, stderr: "" });
+    expect((await mcp(place(), ["mcp"], env)).stderr).toContain("modelcontextprotocol"); // the hook sees it
+  });
+});

@@ -1,0 +1,255 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { startScript } from "../../../core/test/fakes/child.ts";
+import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
+import { MemoryStore, memoryTool } from "../../src/index.ts";
+import { runHere, runHermes, runJson } from "./run.ts";
+
+const SECRET = "the harbour code is 4471";
+
+/** A home with the text in the file, the journal, the archive, a backup and a staged write. */
+async function homeWithTraces(): Promise<string> {
+  const home = tempDirectory();
+  const dir = join(home, "memories");
+  const store = new MemoryStore({ dir, memoryCharLimit: 60, overflow: "archive" });
+  await store.load();
+  await store.apply("memory", { action: "add", content: `old: ${SECRET}` });
+  await store.apply("memory", { action: "add", content: "x".repeat(40) });
+  await store.apply("user", { action: "add", content: SECRET });
+  await store.apply("user", { action: "add", content: "harmless" });
+  writeFileSync(join(dir, "USER.md.bak.1700000000"), `before ${SECRET} after`);
+  await memoryTool(
+    store,
+    { action: "add", target: "memory", content: `staged ${SECRET}` },
+    { home, writeApproval: true },
+  );
+  return home;
+}
+
+function everything(directory: string): string {
+  return readdirSync(directory, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => readFileSync(join(entry.parentPath, entry.name), "utf8"))
+    .join("\n");
+}
+
+describe("hermes memory forget", () => {
+  it("lists the traces, asks, and erases them all", async () => {
+    const home = await homeWithTraces();
+    const refused = await runHere(["memory", "forget", SECRET], { home, answers: [false] });
+    expect(refused).toMatchObject({ code: 1, stdout: "Cancelled.\n", questions: ["Forget it everywhere?"] });
+    expect(refused.stderr.split("\n")).toEqual([
+      "This goes for good, and cannot be taken back:",
+      `  USER.md: ${SECRET}`,
+      "  3 lines of the journal",
+      "  1 archived entry",
+      "  1 backup, the text in it",
+      "  1 staged write",
+      "",
+    ]);
+    expect(everything(home)).toContain(SECRET);
+    const done = await runHere(["memory", "forget", SECRET], { home, answers: [true] });
+    expect(done.code).toBe(0);
+    expect(done.stdout).toBe(
+      `Forgotten:\n  USER.md: ${SECRET}\n  3 lines of the journal\n  1 archived entry\n` +
+        "  1 backup, the text in it\n  1 staged write\n",
+    );
+    expect(everything(home)).not.toContain(SECRET);
+    expect(readFileSync(join(home, "memories", "USER.md"), "utf8")).toBe("harmless");
+    expect((await runHere(["memory", "explain", SECRET], { home })).stdout).toBe("Never seen here.\n");
+  });
+
+  it("no terminal means no, unless --yes is given", async () => {
+    const home = await homeWithTraces();
+    const before = everything(home);
+    const bare = await runHermes(["memory", "forget", SECRET], { home, input: "yes\n" });
+    expect(bare).toMatchObject({ code: 1, stdout: "" });
+    expect(bare.stderr).toContain(`  USER.md: ${SECRET}\n`);
+    expect(bare.stderr).toContain("Pass --yes to go on.");
+    const json = await runHermes(["memory", "forget", SECRET, "--json"], { home });
+    expect(json).toMatchObject({ code: 1, stderr: "" });
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      success: false,
+      kind: "unconfirmed",
+      entries: [{ target: "user", entry: SECRET }],
+      journal_lines: 3,
+    });
+    expect(everything(home)).toBe(before);
+    const done = await runHermes(["memory", "forget", "-", "--yes", "--json"], {
+      home,
+      input: `${SECRET}\n`,
+    });
+    expect(done.code).toBe(0);
+    expect(JSON.parse(done.stdout)).toEqual({
+      success: true,
+      entries: [{ target: "user", entry: SECRET }],
+      journal_lines: 3,
+      archived: 1,
+      backups: 1,
+      leftovers: 0,
+      pending: 1,
+    });
+    expect(everything(home)).not.toContain(SECRET);
+  });
+
+  it("a text without a trace needs no question", async () => {
+    const home = await homeWithTraces();
+    const { code, stdout, questions } = await runHere(["memory", "forget", "no such text"], {
+      home,
+      answers: [],
+    });
+    expect({ code, questions }).toEqual({ code: 0, questions: [] });
+    expect(stdout).toContain("No trace of this text.");
+  });
+
+  it("with --dir the staged writes of the home stay", async () => {
+    const home = await homeWithTraces();
+    const dir = join(home, "memories");
+    await runHere(["memory", "forget", SECRET, "--yes", "--dir", dir], { home });
+    expect(everything(dir)).not.toContain(SECRET);
+    expect(everything(join(home, "pending"))).toContain(SECRET);
+  });
+});
+
+describe("hermes memory reset", () => {
+  it("lists the files, asks, deletes, and undo brings them back", async () => {
+    const home = tempDirectory();
+    await runHere(["memory", "add", "alpha"], { home });
+    await runHere(["memory", "add", "-t", "user", "beta"], { home });
+    const file = join(home, "memories", "MEMORY.md");
+    const refused = await runHere(["memory", "reset"], { home, answers: [false] });
+    expect(refused).toMatchObject({ code: 1, stdout: "Cancelled.\n", questions: ["Delete?"] });
+    expect(refused.stderr).toBe(
+      `To be deleted in ${join(home, "memories")}:\n  MEMORY.md  5 bytes\n  USER.md  4 bytes\n`,
+    );
+    expect(existsSync(file)).toBe(true);
+
+    const done = await runHere(["memory", "reset"], { home, answers: [true] });
+    expect(done.stdout).toMatch(
+      /^Deleted MEMORY\.md \(5 bytes\)\. 'hermes memory undo ([0-9a-f]{8})' brings it back\.\n {2}- alpha\nDeleted USER\.md/,
+    );
+    expect(existsSync(file)).toBe(false);
+    const id = /undo ([0-9a-f]{8})/.exec(done.stdout)?.[1] ?? "";
+    expect((await runHermes(["memory", "undo", id], { home })).code).toBe(0);
+    expect(readFileSync(file, "utf8")).toBe("alpha");
+  });
+
+  it("resets one target, without a question when --yes is given", async () => {
+    const home = tempDirectory();
+    await runHere(["memory", "add", "alpha"], { home });
+    await runHere(["memory", "add", "-t", "user", "beta"], { home });
+    const bare = await runHermes(["memory", "reset"], { home });
+    expect(bare).toMatchObject({ code: 1, stdout: "" });
+    expect(bare.stderr).toContain("Pass --yes to go on.");
+    expect(await runJson(["memory", "reset", "--target", "user", "-y"], { home })).toEqual({
+      success: true,
+      deleted: ["USER.md"],
+      changes: [expect.stringMatching(/^[0-9a-f]{8}$/)],
+      removed: ["beta"],
+    });
+    expect(readFileSync(join(home, "memories", "MEMORY.md"), "utf8")).toBe("alpha");
+  });
+
+  it("asks nothing when nothing is there, and promises no undo for an empty file", async () => {
+    const home = tempDirectory();
+    for (const flags of [[], ["--purge"]]) {
+      const nothing = await runHere(["memory", "reset", ...flags], { home, answers: [] });
+      expect(nothing).toMatchObject({ code: 0, questions: [], stderr: "" });
+      expect(nothing.stdout).toBe("Nothing to delete: there is no memory here yet.\n");
+    }
+    mkdirSync(join(home, "memories"), { recursive: true });
+    writeFileSync(join(home, "memories", "USER.md"), "");
+    const empty = await runHere(["memory", "reset", "--yes"], { home });
+    expect(empty.stdout).toBe("Deleted USER.md (0 bytes).\n");
+  });
+
+  it("a file it cannot take back is left to --purge", async () => {
+    const home = tempDirectory();
+    mkdirSync(join(home, "memories"));
+    const file = join(home, "memories", "MEMORY.md");
+    writeFileSync(file, Buffer.from([0xff, 0xfe]));
+    const stuck = await runHere(["memory", "reset", "--yes"], { home });
+    expect(stuck.code).toBe(1);
+    expect(stuck.stderr).toContain("'hermes memory reset --purge' deletes it as it is");
+    expect(existsSync(file)).toBe(true);
+    expect((await runHere(["memory", "reset", "--purge", "--yes"], { home })).code).toBe(0);
+    expect(existsSync(file)).toBe(false);
+  });
+
+  it("--purge deletes everything that is kept about a target, and nothing of the other", async () => {
+    const home = await homeWithTraces();
+    const dir = join(home, "memories");
+    await runHere(["memory", "pin", "harmless"], { home });
+    await runHere(["memory", "pin", "xxx"], { home });
+    const before = await runHere(["memory", "reset", "--purge", "-t", "user"], { home, answers: [false] });
+    expect(before.questions).toEqual(["Delete all of it?"]);
+    expect(before.stderr).toContain(`To be deleted in ${dir}, for good:\n  USER.md  36 bytes\n`);
+    const user = await runHere(["memory", "reset", "--purge", "-t", "user", "--yes"], { home });
+    expect(user.code).toBe(0);
+    expect(user.stdout).toMatch(
+      /^Deleted for good:\n {2}USER\.md {2}36 bytes\n {2}\.history\/user\.jsonl .*\n {2}USER\.md\.bak\.1700000000 .*\n {2}1 pin of USER\.md\n$/,
+    );
+    const rest = (await runJson(["memory", "status"], { home })) as {
+      targets: Record<string, Record<string, unknown>>;
+      pending: number;
+    };
+    expect(rest.targets.user).toMatchObject({
+      entries: 0,
+      file_bytes: null,
+      pinned: 0,
+      archived: 0,
+      backups: 0,
+      changes: 0,
+    });
+    expect(rest.targets.memory).toMatchObject({ entries: 1, pinned: 1, archived: 1 });
+    expect(rest.pending).toBe(1);
+
+    const all = await runJson(["memory", "reset", "--purge", "--yes"], { home });
+    expect(all).toEqual({
+      success: true,
+      deleted: ["MEMORY.md", ".history/memory.jsonl", ".archive/memory.jsonl"],
+      pins: 1,
+      pending: 1,
+    });
+    expect(everything(home)).not.toContain("harbour");
+    expect(await runHere(["memory", "undo"], { home })).toMatchObject({ code: 1 });
+    // The purged target starts anew.
+    expect((await runHere(["memory", "add", "fresh"], { home })).code).toBe(0);
+    expect((await runHere(["memory", "history", "--json"], { home })).stdout).toContain('"fresh"');
+  });
+
+  it("--purge with --dir leaves the staged writes of the home", async () => {
+    const home = await homeWithTraces();
+    await runHere(["memory", "reset", "--purge", "--yes", "--dir", join(home, "memories")], { home });
+    expect(everything(join(home, "memories"))).not.toContain(SECRET);
+    expect(everything(join(home, "pending"))).toContain(SECRET);
+  });
+
+  it("--purge deletes the text behind a link, not the link", async () => {
+    const home = tempDirectory();
+    mkdirSync(join(home, "memories"));
+    writeFileSync(join(home, "real.md"), "alpha");
+    symlinkSync(join(home, "real.md"), join(home, "memories", "MEMORY.md"));
+    const { stdout } = await runHere(["memory", "reset", "--purge", "--yes"], { home });
+    expect(stdout).toContain(`${join(home, "real.md")}  5 bytes`);
+    expect(existsSync(join(home, "real.md"))).toBe(false);
+    expect(readdirSync(join(home, "memories"))).toContain("MEMORY.md");
+  });
+
+  it("waits for the lock of the target, and gives up with 1", async () => {
+    const home = tempDirectory();
+    await runHere(["memory", "add", "alpha"], { home });
+    writeFileSync(join(home, "config.yaml"), "memory:\n  lock_timeout_seconds: 0.2\n");
+    const holder = startScript("lock-holder.ts", [join(home, "memories", "MEMORY.md.lock")]);
+    expect(await holder.nextLine()).toBe("held");
+    for (const flags of [[], ["--purge"]]) {
+      const { code, stderr } = await runHere(["memory", "reset", "--yes", ...flags], { home });
+      expect({ flags, code }).toEqual({ flags, code: 1 });
+      expect(stderr).toContain("locked for");
+    }
+    expect(readFileSync(join(home, "memories", "MEMORY.md"), "utf8")).toBe("alpha");
+    holder.closeInput();
+    await holder.rest();
+  });
+});

@@ -1,0 +1,164 @@
+// Which entry a command means: a bare number is no text, --entry is the number that show prints, --id the id.
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { entryId } from "@hermes-memory/core/curated";
+import { describe, expect, it } from "vitest";
+import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
+import { runHere, runJson } from "./run.ts";
+
+const ENTRIES = ["Uses zsh", "Deploys with make ship", "Debian 12 on port 2222"];
+
+/** An entry whose id has no letter in it. */
+const numbered = Array.from({ length: 2000 }, (_, n) => `Note ${n}`).find((text) =>
+  /^\d{8}$/.test(entryId("memory", text)),
+) as string;
+
+function homeWith(memory: readonly string[], user: readonly string[] = []): string {
+  const home = tempDirectory();
+  const dir = join(home, "memories");
+  writeEntries(dir, "MEMORY.md", memory);
+  writeEntries(dir, "USER.md", user);
+  return home;
+}
+
+function writeEntries(dir: string, name: string, entries: readonly string[]): void {
+  mkdirSync(dir, { recursive: true });
+  writeFileSync(join(dir, name), entries.join("\n§\n"));
+}
+
+const memoryOf = (home: string): string[] =>
+  readFileSync(join(home, "memories", "MEMORY.md"), "utf8").split("\n§\n");
+
+describe("a bare number", () => {
+  it("is refused by everything that changes an entry, with what to type instead", async () => {
+    const home = homeWith(ENTRIES);
+    for (const args of [
+      ["remove", "2"],
+      ["remove", "#2"],
+      ["remove", "2."],
+      ["replace", "2", "new"],
+      ["pin", "2"],
+      ["unpin", "2"],
+      ["forget", "2", "--yes"],
+    ]) {
+      const { code, stderr } = await runHere(["memory", ...args], { home });
+      expect({ args, code }).toEqual({ args, code: 2 });
+      expect(stderr).toContain(`hermes memory ${args[0]} --entry 2`);
+    }
+    expect(memoryOf(home)).toEqual(ENTRIES);
+    expect(JSON.parse((await runHere(["memory", "remove", "2", "--json"], { home })).stdout)).toMatchObject({
+      success: false,
+      kind: "usage",
+    });
+  });
+
+  it("is a text where --text says so, and where nothing is changed", async () => {
+    const home = homeWith([...ENTRIES, "2"]);
+    const removed = await runJson(["memory", "remove", "--text", "2"], { home });
+    expect(removed).toMatchObject({ removed: ["2"] });
+    expect((await runHere(["memory", "explain", "12"], { home })).stdout).toContain("Debian 12");
+  });
+
+  it("of eight digits and more is a text where an entry holds it", async () => {
+    const home = homeWith(["invoice 20260101", "87654321", "phone 004930123456 of Ana", "Uses zsh"]);
+    const run = (...args: string[]) => runHere(["memory", ...args], { home });
+    expect((await run("pin", "20260101")).stdout).toContain("invoice 20260101");
+    expect((await run("unpin", "20260101")).code).toBe(0);
+    expect((await run("replace", "20260101", "paid")).code).toBe(0);
+    expect((await run("remove", "87654321")).code).toBe(0);
+    expect((await run("forget", "004930123456", "--yes")).code).toBe(0);
+    expect(memoryOf(home)).toEqual(["paid", "Uses zsh"]);
+    for (const args of [["remove"], ["replace"], ["pin"]]) {
+      const { code, stderr } = await run(...args, "11223344", ...(args[0] === "replace" ? ["new"] : []));
+      expect({ args, code }).toEqual({ args, code: 1 });
+      expect(stderr).toMatch(/--text or --id says/);
+    }
+    expect((await run("remove", "--id", "11223344")).stderr).toContain("--text");
+  });
+
+  it("is the id of an entry where nothing holds it as text, for forget too", async () => {
+    const home = homeWith(["Uses zsh", numbered]);
+    const id = entryId("memory", numbered);
+    expect(id).toMatch(/^\d{8}$/);
+    expect((await runHere(["memory", "forget", id, "--yes"], { home })).code).toBe(0);
+    expect(memoryOf(home)).toEqual(["Uses zsh"]);
+    const again = homeWith([numbered]);
+    expect((await runHere(["memory", "remove", id], { home: again })).code).toBe(0);
+  });
+});
+
+describe("--entry", () => {
+  it("removes, replaces, pins, explains and forgets the entry with that number, and prints what went", async () => {
+    const home = homeWith(ENTRIES, ["Metric units"]);
+    const pinned = await runJson(["memory", "pin", "--entry", "3"], { home });
+    expect(pinned).toMatchObject({ entry: ENTRIES[2], id: entryId("memory", ENTRIES[2] ?? "") });
+    const replaced = await runHere(["memory", "replace", "--entry", "1", "Uses fish"], { home });
+    expect(replaced.stdout).toContain("\n  ~ Uses zsh\n    became\n    Uses fish\n");
+    const removed = await runHere(["memory", "remove", "--entry", "2"], { home });
+    expect(removed.stdout).toContain("\n  - Deploys with make ship\n");
+    expect(memoryOf(home)).toEqual(["Uses fish", "Debian 12 on port 2222"]);
+    expect((await runHere(["memory", "explain", "--entry", "2"], { home })).stdout).toContain(
+      "(entry 2, id ",
+    );
+    const user = await runJson(["memory", "remove", "--entry", "1", "--target", "user"], { home });
+    expect(user).toMatchObject({ target: "user", removed: ["Metric units"], entry_ids: [] });
+    expect((await runHere(["memory", "forget", "--entry", "1", "--yes"], { home })).code).toBe(0);
+    expect(memoryOf(home)).toEqual(["Debian 12 on port 2222"]);
+  });
+
+  it("that is not there, or beside another name of the entry, changes nothing", async () => {
+    const home = homeWith(ENTRIES);
+    const missing = await runHere(["memory", "remove", "--entry", "4"], { home });
+    expect(missing).toMatchObject({ code: 1, stderr: expect.stringContaining("It has 3 entries") });
+    for (const args of [
+      ["remove", "zsh", "--entry", "1"],
+      ["remove", "--id", "0badbeef", "--entry", "1"],
+      ["remove", "--entry", "0"],
+      ["remove"],
+      ["replace", "--entry", "1"],
+      ["replace", "--entry", "1", "old", "new"],
+      ["pin"],
+      ["explain"],
+      ["forget", "--yes"],
+    ])
+      expect({ args, code: (await runHere(["memory", ...args], { home })).code }).toEqual({ args, code: 2 });
+    expect(memoryOf(home)).toEqual(ENTRIES);
+  });
+});
+
+describe("--id", () => {
+  it("finds the entry in either file, and follows an id whose text was replaced", async () => {
+    const home = homeWith(ENTRIES, ["Metric units"]);
+    const shown = (await runJson(["memory", "show"], { home })) as {
+      user: { entries: { id: string }[] };
+      memory: { entries: { id: string }[] };
+    };
+    const [metric = ""] = shown.user.entries.map(({ id }) => id);
+    expect((await runHere(["memory", "show", "--ids"], { home })).stdout).toContain(
+      `Metric units  [id ${metric}]`,
+    );
+    await runHere(["memory", "replace", "--id", metric, "Imperial units"], { home });
+    const removed = await runHere(["memory", "remove", metric], { home });
+    expect(removed.stdout).toMatch(/followed change [0-9a-f]{8}\.\n {2}- Imperial units\n/);
+    expect(
+      await runJson(["memory", "explain", "--id", shown.memory.entries[0]?.id ?? ""], { home }),
+    ).toMatchObject({
+      text: "Uses zsh",
+      stored: [{ position: 1 }],
+    });
+  });
+});
+
+describe("names that people try", () => {
+  it("point to 'remove', not to 'reset'", async () => {
+    const home = homeWith(ENTRIES);
+    for (const name of ["delete", "rm"]) {
+      const { code, stderr } = await runHere(["memory", name, "zsh"], { home });
+      expect(code).toBe(2);
+      expect(stderr).toContain("hermes memory remove");
+      expect(stderr).not.toContain("reset");
+    }
+    expect((await runHere(["memory", "--help"], { home })).stdout).not.toMatch(/^ {2}(?:delete|rm) /m);
+    expect(memoryOf(home)).toEqual(ENTRIES);
+  });
+});

@@ -1,0 +1,258 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { writePlugin } from "../../../core/test/fakes/plugins.ts";
+import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
+import type { Finding } from "../../src/cli/doctor/finding.ts";
+import { writeBroken, writeTracing, writeVault } from "./memory-provider-plugins.ts";
+import { type RunOutcome, runHere, runHermes } from "./run.ts";
+
+type Status = {
+  readonly provider: string | null;
+  readonly provider_status: Record<string, unknown> | null;
+  readonly providers: readonly Record<string, unknown>[];
+  readonly provider_warnings: readonly string[];
+};
+
+function homeWith(config: string): string {
+  const home = tempDirectory();
+  writeFileSync(join(home, "config.yaml"), config);
+  return home;
+}
+
+/** In this process: nothing of a plugin runs here, and a child would cost most of the time. */
+function run(home: string, ...args: readonly string[]): Promise<RunOutcome> {
+  return runHere(args, { home });
+}
+
+async function statusOf(home: string): Promise<Status> {
+  return JSON.parse((await run(home, "memory", "status", "--json")).stdout) as Status;
+}
+
+async function providerFinding(home: string): Promise<Finding | undefined> {
+  const { stdout } = await run(home, "doctor", "--json");
+  const { findings } = JSON.parse(stdout) as { findings: Finding[] };
+  return findings.find(({ check }) => check === "provider");
+}
+
+function writeHealth(home: string, name: string, health: object): void {
+  mkdirSync(join(home, "provider-health"));
+  writeFileSync(join(home, "provider-health", `${name}.json`), JSON.stringify(health));
+}
+
+describe("hermes memory status about providers", () => {
+  it("lists them, with what setting them up takes", async () => {
+    const home = homeWith("memory:\n  provider: ' None '\n");
+    writeVault(home);
+    const { provider, provider_status, providers, provider_warnings } = await statusOf(home);
+    expect({ provider, provider_status, provider_warnings }).toEqual({
+      provider: null,
+      provider_status: null,
+      provider_warnings: [],
+    });
+    expect(providers).toMatchObject([
+      { name: "byterover", source: "bundled", active: false },
+      { name: "holographic", source: "bundled", active: false, hint: "local" },
+      { name: "vault", source: "user", active: false, hint: "Notes in a vault" },
+    ]);
+    const { stdout } = await run(home, "memory", "status");
+    expect(stdout).toContain("provider        none\n\nProviders\n  byterover    bundled  ");
+  });
+
+  it("checks a bundled provider now", async () => {
+    const home = homeWith("memory:\n  provider: holographic\n");
+    expect((await statusOf(home)).provider_status).toMatchObject({
+      name: "holographic",
+      installed: true,
+      source: "bundled",
+      availability: { available: true },
+      health: null,
+    });
+    const { stdout } = await run(home, "memory", "status");
+    expect(stdout).toContain("  installed     yes, bundled\n  available     yes\n");
+    expect(stdout).toContain("* holographic  bundled  ");
+    expect(await providerFinding(home)).toMatchObject({ status: "ok" });
+  });
+
+  it("tells what an unavailable bundled provider takes from the environment", async () => {
+    const home = homeWith("memory:\n  provider: byterover\n");
+    const env = { PATH: "", HOME: home };
+    const { stdout, code } = await runHermes(["memory", "status"], { home, env });
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/ {2}available {5}no: .*brv/);
+    expect(stdout).toMatch(/ {2}variable {6}BRV_API_KEY is not set/);
+    const { stdout: json } = await runHermes(["memory", "status", "--json"], { home, env });
+    expect((JSON.parse(json) as Status).provider_status).toMatchObject({
+      availability: { available: false },
+      variables: expect.arrayContaining([
+        expect.objectContaining({ variable: "BRV_API_KEY", is_set: false }),
+      ]),
+    });
+  });
+
+  it("names the variables that a user's plugin requires in its plugin.yaml, set or not, and runs no code", async () => {
+    const home = homeWith("memory:\n  provider: tracing\n");
+    const { hasRun } = writeTracing(home);
+    writeFileSync(
+      join(home, "plugins/tracing/plugin.yaml"),
+      "name: tracing\nrequires_env:\n  - TRACING_ONE\n  - name: TRACING_TWO\n    url: https://example.org/keys\n  - not a name!\n",
+    );
+    writeFileSync(join(home, ".env"), "TRACING_ONE=there\n", { mode: 0o600 });
+    expect((await statusOf(home)).provider_status).toMatchObject({
+      variables: [
+        { variable: "TRACING_ONE", is_set: true, required: true },
+        { variable: "TRACING_TWO", is_set: false, required: true, url: "https://example.org/keys" },
+      ],
+    });
+    const { stdout } = await run(home, "memory", "status");
+    expect(stdout).toContain("TRACING_TWO is not set, see https://example.org/keys");
+    expect(stdout).not.toContain("there");
+    expect(hasRun()).toBe(false);
+  });
+
+  it("runs no code of a plugin: neither status nor the list nor doctor", async () => {
+    const home = homeWith("memory:\n  provider: tracing\n");
+    const { hasRun } = writeTracing(home);
+    const { stdout } = await run(home, "memory", "status");
+    expect(stdout).toContain(`  installed     yes, in ${join(home, "plugins", "tracing")}\n`);
+    expect(stdout).toContain("  available     not checked yet; 'hermes memory test' checks it\n");
+    await run(home, "memory", "providers");
+    expect(await providerFinding(home)).toMatchObject({ status: "ok" });
+    expect(hasRun()).toBe(false);
+    expect((await run(home, "memory", "test")).code).toBe(0);
+    expect(hasRun()).toBe(true);
+    expect((await statusOf(home)).provider_status).toMatchObject({
+      availability: { available: true, checked_by: "test", checked_at: expect.any(String) },
+    });
+  });
+
+  it("shows settings, but nothing that looks like a secret", async () => {
+    const home = homeWith(
+      "memory:\n  provider: vault\n  vault:\n    mode: cloud\n    api_key: topsecret1\n    max_tokens: 4096\n    keywords: tea\n    nested: { auth_token: topsecret2, url: 'https://u:topsecret3@h/' }\n    apiKeys: [topsecret5]\n    auth_header: topsecret6\n    api_key_2: topsecret7\n    client_secret_value: topsecret8\n",
+    );
+    writeVault(home);
+    writeFileSync(join(home, "vault.json"), JSON.stringify({ owner: "Ada", password: "topsecret4" }));
+    const { stdout } = await run(home, "memory", "status");
+    const settings = (await statusOf(home)).provider_status?.settings;
+    expect(settings).toMatchObject({
+      mode: "cloud",
+      owner: "Ada",
+      max_tokens: 4096,
+      keywords: "tea",
+      api_key: "[hidden]",
+      password: "[hidden]",
+    });
+    expect(stdout).toContain("  setting       mode: cloud\n");
+    expect(stdout + JSON.stringify(settings)).not.toContain("topsecret");
+  });
+
+  it("shows what was counted, and the last error", async () => {
+    const home = homeWith("memory:\n  provider: vault\n");
+    writeVault(home);
+    const counts = { calls: 12, failures: 2, timeouts: 1, skipped: 3, total_ms: 120, max_ms: 40.4 };
+    writeHealth(home, "vault", {
+      since: "2026-01-02T03:04:05.000Z",
+      hooks: { prefetch: counts, syncTurn: { ...counts, calls: 0, skipped: 0 } },
+      texts: { cut: 1, unfenced: 0, blocked: 2 },
+      dropped_tasks: 4,
+      stray_errors: 1,
+      last_error: { hook: "prefetch", message: "no\nway \u001b[2J", at: "2026-01-02T03:04:05.000Z" },
+      availability: {
+        available: false,
+        reason: "no key",
+        checked_at: "2026-01-02T03:04:05.000Z",
+        checked_by: "setup",
+      },
+    });
+    const { stdout } = await run(home, "memory", "status");
+    expect(stdout).toMatch(
+      / {2}available {5}no: no key \(2026-01-0\d \d\d:\d\d, by setup; 'hermes memory test'/,
+    );
+    expect(stdout).toContain(
+      "  calls         prefetch 12, 10 ms on average, 40 ms at most, 2 failed, 1 timed out, 3 skipped\n",
+    );
+    expect(stdout).not.toContain("syncTurn");
+    expect(stdout).toContain("  texts         1 cut to the limit, 2 paragraphs kept out\n");
+    expect(stdout).toContain("  dropped       4 background tasks\n");
+    expect(stdout).toMatch(/ {2}last error {4}2026-01-0\d \d\d:\d\d {2}prefetch: no⏎way \\x1b\[2J\n/);
+    expect((await statusOf(home)).provider_status?.health).toMatchObject({
+      dropped_tasks: 4,
+      hooks: { prefetch: counts },
+    });
+    expect(await providerFinding(home)).toMatchObject({
+      status: "warn",
+      message: expect.stringContaining("no key"),
+      remedy: expect.stringContaining("hermes memory status"),
+    });
+  });
+
+  it("remembers that a plugin failed to load, without loading it again", async () => {
+    const home = homeWith("memory:\n  provider: broken\n");
+    writeBroken(home);
+    expect((await run(home, "memory", "test")).code).toBe(1);
+    const { stdout } = await run(home, "memory", "status");
+    expect(stdout).toMatch(
+      / {2}available {5}no: Loading 'broken' failed: .*by test; 'hermes memory test' checks/,
+    );
+    expect(await providerFinding(home)).toMatchObject({ status: "warn" });
+  });
+
+  it("speaks of no availability where nothing can be loaded", async () => {
+    const home = homeWith("memory:\n  provider: snake\n");
+    writePlugin(home, "snake", { "__init__.py": "class Snake(MemoryProvider): pass\n" });
+    const { stdout } = await run(home, "memory", "status");
+    expect(stdout).toContain("  installed     It is a Python plugin");
+    expect(stdout).not.toContain("  available ");
+  });
+
+  it("sends nobody to a place outside of the plugins directory", async () => {
+    const { stdout } = await run(homeWith("memory:\n  provider: ../../elsewhere\n"), "memory", "status");
+    expect(stdout).toContain("  installed     no: no provider can have this name; choose another with");
+  });
+
+  it("says where to put a provider that is not there, and goes on", async () => {
+    const home = homeWith("memory:\n  provider: absent\n");
+    writeBroken(home);
+    const { stdout, stderr, code } = await run(home, "memory", "status");
+    expect(code).toBe(0);
+    expect(stdout).toContain(`  installed     no: put it into ${join(home, "plugins", "absent")}`);
+    expect(stdout).toContain("  broken       user");
+    expect(stderr).toContain("plugin.yaml");
+    const list = await run(home, "memory", "providers");
+    expect(list.stderr).toContain("memory.provider is 'absent', which is not installed.");
+    expect(await providerFinding(home)).toMatchObject({
+      status: "warn",
+      remedy: expect.stringContaining("hermes memory setup"),
+    });
+  });
+
+  it("lists a Python plugin with the reason why it cannot be used", async () => {
+    const home = homeWith("memory:\n  provider: snake\n");
+    writePlugin(home, "snake", { "__init__.py": "class Snake(MemoryProvider): pass\n" });
+    const list = JSON.parse((await run(home, "memory", "providers", "--json")).stdout) as Status;
+    expect(list.providers.at(-1)).toMatchObject({
+      name: "snake",
+      active: true,
+      problem: expect.stringContaining("Python"),
+    });
+    expect((await run(home, "memory", "status")).stdout).toContain("Python");
+    expect(await providerFinding(home)).toMatchObject({ status: "warn" });
+    const setup = await run(home, "memory", "setup", "snake");
+    expect({ code: setup.code, isSaid: setup.stderr.includes("Python") }).toEqual({ code: 1, isSaid: true });
+  });
+});
+
+describe("hermes memory off", () => {
+  it("switches the provider off, keeps the rest of the file, and can be repeated", async () => {
+    const home = homeWith("# mine\nmemory:\n  provider: vault # kept\n");
+    expect(JSON.parse((await run(home, "memory", "off", "--json")).stdout)).toMatchObject({
+      previous: "vault",
+      changed: true,
+    });
+    expect(JSON.parse((await run(home, "memory", "off", "--json")).stdout)).toMatchObject({
+      previous: null,
+      changed: false,
+    });
+    expect((await statusOf(home)).provider).toBe(null);
+  });
+});

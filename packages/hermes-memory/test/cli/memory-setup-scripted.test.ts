@@ -1,0 +1,261 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { writePlugin } from "../../../core/test/fakes/plugins.ts";
+import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
+import { VAULT_VARIABLE, writeBroken, writeTracing, writeVault } from "./memory-provider-plugins.ts";
+import { runHere, runHermes, runJson } from "./run.ts";
+
+const SECRET = "tok-5d1f0c77b2a94e";
+
+function homeWithVault(): string {
+  const home = tempDirectory();
+  writeVault(home);
+  return home;
+}
+
+function filesOf(home: string): string[] {
+  return ["config.yaml", ".env", "vault.json"].filter((file) => existsSync(join(home, file)));
+}
+
+describe("hermes memory setup without a terminal", () => {
+  it("sets up what is given, takes defaults for the rest, and tells what it wrote", async () => {
+    const home = homeWithVault();
+    const args = ["memory", "setup", "vault", "--set", "mode=cloud", "--set", `token=${SECRET}`];
+    const { stdout, stderr, code } = await runHermes([...args, "--set", "owner=Ada"], { home });
+    expect(code).toBe(0);
+    expect(stdout).toContain("settings  mode, address, owner: kept by the provider\n");
+    expect(stdout).toContain(`secrets   ${VAULT_VARIABLE} in ${join(home, ".env")}\n`);
+    expect(stdout).toContain(`config    memory.provider in ${join(home, "config.yaml")}\n`);
+    expect(stdout).toContain("It is available.");
+    expect(stderr).toContain("stays in the history of the shell");
+    expect(stdout + stderr).not.toContain(SECRET);
+    expect(JSON.parse(readFileSync(join(home, "vault.json"), "utf8"))).toEqual({
+      mode: "cloud",
+      address: "https://vault.example",
+      owner: "Ada",
+    });
+  });
+
+  it("takes a secret from the environment, and leaves it there", async () => {
+    const home = homeWithVault();
+    const args = ["memory", "setup", "vault", "--set", "mode=cloud", "--set", "owner=Ada", "--yes"];
+    const { code, stdout, stderr } = await runHermes(args, { home, env: { [VAULT_VARIABLE]: SECRET } });
+    expect({ code, files: filesOf(home) }).toEqual({ code: 0, files: ["config.yaml", "vault.json"] });
+    expect(stderr).toContain(`${VAULT_VARIABLE} is set already and stays as it is.`);
+    expect(stdout + stderr).not.toContain(SECRET);
+  });
+
+  it("gives programs the outcome", async () => {
+    const home = homeWithVault();
+    expect(await runJson(["memory", "setup", "vault", "--set", "owner=Ada"], { home })).toEqual({
+      success: true,
+      provider: "vault",
+      activated: true,
+      own_setup: false,
+      written: [
+        { step: "settings", keys: ["mode", "address", "owner"] },
+        { step: "activation", path: join(home, "config.yaml") },
+      ],
+      failed: [],
+      unsaved: [],
+      packages: { installed: [], missing: [] },
+      external: [],
+      available: true,
+    });
+  });
+
+  it("refuses with what is missing, before anything is written", async () => {
+    const home = homeWithVault();
+    const args = ["memory", "setup", "vault", "--set", "mode=cloud", "--yes"];
+    const { code, stderr } = await runHermes(args, { home });
+    expect(code).toBe(2);
+    expect(stderr).toContain("This provider needs more to be set up: token, owner.");
+    expect(stderr).toContain("--set token=... --set owner=...");
+    expect(filesOf(home)).toEqual([]);
+  });
+
+  it.each([
+    [["--set", "ownr=Ada"], "There is no setting 'ownr' for this provider.\nDid you mean 'owner'?"],
+    [["--set", "owner=Ada", "--set", "mode=both"], "The setting 'mode' must be one of local, cloud."],
+    [["--set", SECRET], "--set needs a key and a value: --set key=value."],
+  ])("answers %j with exit code 2", async (more, message) => {
+    const home = homeWithVault();
+    const { code, stderr } = await runHere(["memory", "setup", "vault", ...more], { home });
+    expect(code).toBe(2);
+    expect(stderr).toContain(message);
+    expect(stderr).not.toContain(SECRET);
+    expect(filesOf(home)).toEqual([]);
+  });
+
+  it("says that a setting is of no use with the other answers", async () => {
+    const home = homeWithVault();
+    const args = ["memory", "setup", "vault", "--set", "owner=Ada", "--set", `token=${SECRET}`];
+    const { stderr, code } = await runHere(args, { home, env: {} });
+    expect({ code, hasSecrets: existsSync(join(home, ".env")) }).toEqual({ code: 0, hasSecrets: false });
+    expect(stderr).toContain("Not used with these answers: token.");
+  });
+
+  it("knows no such provider before it looks at the settings", async () => {
+    const home = homeWithVault();
+    writeFileSync(join(home, "config.yaml"), "memory: [\n");
+    const unknown = await runHere(["memory", "setup", "valt"], { home });
+    expect(unknown.code).toBe(1);
+    expect(unknown.stderr).toContain("There is no memory provider 'valt'.");
+    expect(unknown.stderr).toContain("byterover, holographic, vault");
+    expect(unknown.stderr).toContain("Did you mean 'vault'?");
+    const broken = await runHere(["memory", "setup", "vault", "--set", "owner=Ada"], { home });
+    expect(broken.code).toBe(1);
+    expect(broken.stderr).toContain("hermes config check");
+    expect(filesOf(home)).toEqual(["config.yaml"]);
+  });
+
+  it.each([
+    ["2\n", "holographic"],
+    ["", ""],
+    ["99\n", ""],
+  ])("takes %j from standard input for '%s'", async (input, provider) => {
+    const home = tempDirectory();
+    writeFileSync(join(home, "config.yaml"), "memory:\n  provider: old\n");
+    const { code, stderr } = await runHere(["memory", "setup"], { home, input });
+    expect(code).toBe(0);
+    expect(stderr).toMatch(/ {2}2\. holographic - .+\n {2}3\. Built-in only\n/);
+    expect(await runJson(["config", "get", "memory.provider"], { home })).toMatchObject({ value: provider });
+  });
+
+  it.each([["--yes"], ["--json"]])("wants a name with %s", async (flag) => {
+    const home = tempDirectory();
+    const { code, stdout, stderr } = await runHere(["memory", "setup", flag], { home, typed: [] });
+    expect(code).toBe(2);
+    expect(stdout + stderr).toContain("byterover, holographic");
+  });
+
+  it("'none' is the built-in memory alone", async () => {
+    const home = tempDirectory();
+    writeFileSync(join(home, "config.yaml"), "memory:\n  provider: vault # mine\n");
+    expect(await runJson(["memory", "setup", "none"], { home })).toMatchObject({
+      provider: null,
+      previous: "vault",
+    });
+    expect(readFileSync(join(home, "config.yaml"), "utf8")).toBe('memory:\n  provider: "" # mine\n');
+  });
+
+  it("asks nothing with --json, also at a terminal", async () => {
+    const home = homeWithVault();
+    const args = ["memory", "setup", "vault", "--json"];
+    const { questions, stdout, code } = await runHere(args, { home, typed: ["Ada"] });
+    expect({ questions, code }).toEqual({ questions: [], code: 2 });
+    expect(JSON.parse(stdout)).toMatchObject({
+      success: false,
+      kind: "missing-settings",
+      missing: ["owner"],
+    });
+  });
+
+  it("a provider that cannot save is not switched on, and what failed is said", async () => {
+    const home = tempDirectory();
+    writePlugin(home, "full", { "index.js": FULL });
+    const { code, stdout, stderr } = await runHermes(["memory", "setup", "full", "--yes"], { home });
+    expect(code).toBe(1);
+    expect(stderr).toContain("The settings of 'full' are not saved: it failed: no room left.");
+    expect(stderr).not.toContain("What was saved stays saved"); // nothing was
+    expect(stdout).toContain("'full' is not switched on.");
+    expect(existsSync(join(home, "config.yaml"))).toBe(false);
+  });
+
+  it("a provider that cannot save any more stays on, and is not said to be off", async () => {
+    const home = tempDirectory();
+    writePlugin(home, "full", { "index.js": FULL });
+    writeFileSync(join(home, "config.yaml"), "memory:\n  provider: full\n");
+    const { code, stdout } = await runHermes(["memory", "setup", "full", "--yes"], { home });
+    expect(code).toBe(1);
+    expect(stdout).not.toContain("not switched on");
+    expect(stdout).toContain("'full' was the memory provider before and still is.");
+  });
+
+  it("a broken plugin is refused with its reason, and one beside it is not touched", async () => {
+    const home = homeWithVault();
+    writeBroken(home);
+    const { hasRun } = writeTracing(home);
+    const broken = await runHermes(["memory", "setup", "broken", "--yes"], { home });
+    expect(broken.code).toBe(1);
+    expect(broken.stderr).toContain("Loading 'broken' failed");
+    expect((await runHermes(["memory", "setup", "vault", "--set", "owner=Ada"], { home })).code).toBe(0);
+    expect(hasRun()).toBe(false);
+  });
+});
+
+describe("what a plugin needs", () => {
+  function homeWithNeeds(): string {
+    const home = tempDirectory();
+    const directory = writePlugin(home, "needy", {
+      "index.mjs": NEEDY,
+      "plugin.yaml": NEEDS,
+    });
+    mkdirSync(join(directory, "dependency"));
+    writeFileSync(
+      join(directory, "dependency", "package.json"),
+      JSON.stringify({ name: "needed-thing", version: "1.0.0", type: "module", exports: "./index.js" }),
+    );
+    writeFileSync(join(directory, "dependency", "index.js"), "export const word = 'there';\n");
+    return home;
+  }
+
+  it("is listed, and not installed unless somebody agrees", async () => {
+    const home = homeWithNeeds();
+    const silent = await runHermes(["memory", "setup", "needy"], { home });
+    expect(silent.code).toBe(1);
+    expect(silent.stderr).toContain("'needy' needs 1 npm package");
+    expect(silent.stderr).toContain("Nothing is installed without --yes.");
+    expect(silent.stderr).toContain("For the Python edition, not installed here: needed-thing-py>=1");
+    expect(silent.stderr).toContain("gizmo is missing: there is no program 'gizmo-of-nobody'.");
+    expect(silent.stderr).toContain("Install it with: get a gizmo");
+    const declined = await runHere(["memory", "setup", "needy"], { home, answers: [false] });
+    expect({ questions: declined.questions, code: declined.code }).toEqual({
+      questions: ["Install now?"],
+      code: 1,
+    });
+    expect(existsSync(join(home, "plugins", "needy", "node_modules"))).toBe(false);
+    expect(existsSync(join(home, "config.yaml"))).toBe(false);
+  });
+
+  it("is installed into the plugin's own directory with --yes", async () => {
+    const home = homeWithNeeds();
+    const outcome = await runJson(["memory", "setup", "needy", "--yes"], { home });
+    expect(outcome).toMatchObject({
+      activated: true,
+      available: true,
+      packages: { installed: ["needed-thing@file:dependency"], missing: [] },
+      external: [{ name: "gizmo", present: false, install: "get a gizmo" }],
+    });
+    expect(existsSync(join(home, "plugins", "needy", "node_modules", "needed-thing"))).toBe(true);
+  });
+});
+
+const NEEDS = `description: Needs things
+npm_dependencies: ["needed-thing@file:dependency"]
+pip_dependencies: ["needed-thing-py>=1"]
+external_dependencies:
+  - name: gizmo
+    install: get a gizmo
+    check: gizmo-of-nobody --version
+`;
+
+const NEEDY = `import { word } from "needed-thing";
+export default class NeedyMemoryProvider {
+  name = "needy";
+  isAvailable() { return word === "there"; }
+  initialize() {}
+  getToolSchemas() { return []; }
+}
+`;
+
+const FULL = `export default class FullMemoryProvider {
+  name = "full";
+  isAvailable() { return true; }
+  initialize() {}
+  getToolSchemas() { return []; }
+  getConfigSchema() { return [{ key: "size", default: "1" }]; }
+  saveConfig() { throw new Error("no room left"); }
+}
+`;

@@ -1,0 +1,192 @@
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { VERSION } from "@hermes-memory/core/version";
+import { describe, expect, it } from "vitest";
+import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
+import { CommandFailure } from "../../src/cli/command.ts";
+import { logFailure } from "../../src/cli/failure.ts";
+import { GROUPS } from "../../src/cli/groups.ts";
+import { runHermes, runJson } from "./run.ts";
+
+const MAIN = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
+
+describe("the command line", () => {
+  it.each([
+    [["memry"], "Did you mean memory?"],
+    [["doctr"], "Did you mean doctor?"],
+    [["config", "gte"], "Did you mean get?"],
+    [["memory", "show", "--targt", "user"], "Did you mean --target?"],
+    [["memory", "show", "--target", "users"], "memory, user"],
+    [["status", "now"], "too many arguments"],
+  ])("answers %j with exit code 2 and a hint", async (args, hint) => {
+    const { stdout, stderr, code } = await runHermes(args, { home: tempDirectory() });
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toContain(hint);
+  });
+
+  it("prints the help for nothing at all, with a line per group", async () => {
+    const { stdout, stderr, code } = await runHermes([], { home: tempDirectory() });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    for (const { name, summary } of GROUPS)
+      expect(stdout).toMatch(new RegExp(`\\n {2}${name} +${summary.slice(0, 20)}`));
+    expect(stdout.indexOf("memory")).toBeLessThan(stdout.indexOf("profile  "));
+  });
+
+  it.each(["memory", "profile", "config"])("prints the help of the bare group '%s'", async (group) => {
+    const { stdout, code } = await runHermes([group], { home: tempDirectory() });
+    expect(code).toBe(0);
+    expect(stdout).toContain(`Usage: hermes ${group}`);
+    expect(stdout).toContain("path");
+  });
+
+  it("gives the same help however it is asked for", async () => {
+    const home = tempDirectory();
+    const asked = await runHermes(["doctor", "--help"], { home });
+    expect(asked.code).toBe(0);
+    expect(asked.stdout).toContain("Examples:\n  hermes doctor\n");
+    expect((await runHermes(["help", "doctor"], { home })).stdout).toBe(asked.stdout);
+  });
+
+  it.each([...GROUPS])("shows examples for $name", async ({ load }) => {
+    const specs = await load();
+    expect(specs.filter(({ examples }) => !examples?.length).map(({ name }) => name)).toEqual([]);
+  });
+
+  it("prints the version", async () => {
+    const home = tempDirectory();
+    expect(await runHermes(["--version"], { home })).toEqual({ stdout: `${VERSION}\n`, stderr: "", code: 0 });
+    expect((await runHermes(["-V"], { home })).stdout).toBe(`${VERSION}\n`);
+  });
+
+  it("works in the profile that is named, wherever the flag stands", async () => {
+    const home = tempDirectory();
+    await runJson(["profile", "create", "work"], { home });
+    const expected = { home: join(home, "profiles", "work"), profile: "work" };
+    expect(await runJson(["-p", "work", "status"], { home })).toMatchObject(expected);
+    expect(await runJson(["status", "--profile=work"], { home })).toMatchObject(expected);
+    const missing = await runHermes(["--profile", "nobody", "status"], { home });
+    expect({ code: missing.code, stdout: missing.stdout }).toEqual({ code: 1, stdout: "" });
+    expect(missing.stderr).toContain("hermes profile create nobody");
+  });
+
+  it("takes --json anywhere, but leaves one behind '--' to the text", async () => {
+    const home = tempDirectory();
+    const before = await runHermes(["--json", "memory", "add", "one"], { home });
+    expect(JSON.parse(before.stdout)).toMatchObject({ success: true, entries: ["one"] });
+    const literal = await runHermes(["memory", "add", "--", "--json"], { home });
+    expect(literal.stdout).toMatch(/^Entry added\./);
+    expect(readFileSync(join(home, "memories", "MEMORY.md"), "utf8")).toBe("one\n§\n--json");
+  });
+
+  it("answers --version and help of a command in every spelling", async () => {
+    const home = tempDirectory();
+    expect(JSON.parse((await runHermes(["--version", "--json"], { home })).stdout)).toEqual({
+      version: VERSION,
+    });
+    expect((await runHermes(["help", "memory", "add"], { home })).stdout).toContain(
+      "Usage: hermes memory add",
+    );
+    const unknown = await runHermes(["memory", "add", "-x"], { home });
+    expect(unknown.stderr).toContain("goes behind '--'");
+  });
+
+  it("refuses piped input that is no text", async () => {
+    const home = tempDirectory();
+    const { code, stderr } = await runHermes(["memory", "add", "-"], {
+      home,
+      input: Buffer.from([0x63, 0xe9]),
+    });
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining("not valid UTF-8") });
+  });
+
+  it("tells what a group within a group is for", async () => {
+    const { stdout } = await runHermes(["memory", "--help"], { home: tempDirectory() });
+    expect(stdout).toMatch(/^ {2}archive +find and bring back/m);
+  });
+
+  it("gives failures the same shape in JSON", async () => {
+    const home = tempDirectory();
+    const usage = await runHermes(["memory", "show", "--nope", "--json"], { home });
+    expect(usage.code).toBe(2);
+    expect(JSON.parse(usage.stdout)).toMatchObject({
+      success: false,
+      error: expect.any(String),
+      kind: "usage",
+    });
+    const failed = await runHermes(["profile", "use", "nobody", "--json"], { home });
+    expect(failed.code).toBe(1);
+    expect(failed.stderr).toBe("");
+    expect(JSON.parse(failed.stdout)).toMatchObject({
+      success: false,
+      error: expect.stringContaining("nobody"),
+      kind: "missing-profile",
+    });
+  });
+
+  it("ends a command on a broken config, naming the key, and leaves the others alone", async () => {
+    const home = tempDirectory();
+    writeFileSync(join(home, "config.yaml"), "memory:\n  memory_char_limit: lots\n");
+    const { stdout, stderr, code } = await runHermes(["memory", "show"], { home });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    expect(stderr).toContain("memory.memory_char_limit");
+    const json = await runHermes(["memory", "show", "--json"], { home });
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      success: false,
+      kind: "invalid",
+      issues: [{ key: "memory.memory_char_limit", line: 2 }],
+    });
+    expect((await runHermes(["config", "path"], { home })).code).toBe(0);
+  });
+
+  it("ends quietly when its reader goes away", () => {
+    const command = `"${process.execPath}" "${MAIN}" config get | true; echo "\${PIPESTATUS[0]}"`;
+    const env = { ...process.env, HERMES_HOME: tempDirectory() };
+    const { stdout, stderr } = spawnSync("bash", ["-c", command], { env, encoding: "utf8" });
+    expect({ stdout, stderr }).toEqual({ stdout: "0\n", stderr: "" });
+  });
+
+  it("loads no other group than the one that was asked for", async () => {
+    const home = tempDirectory();
+    const coverage = join(home, "coverage");
+    mkdirSync(coverage);
+    await runHermes(["memory", "path"], { home, env: { NODE_V8_COVERAGE: coverage } });
+    const files = readdirSync(coverage).flatMap((name) => {
+      const { result } = JSON.parse(readFileSync(join(coverage, name), "utf8")) as {
+        result: { url: string }[];
+      };
+      return result
+        .map(({ url }) => url.slice(url.indexOf("/src/") + 1))
+        .filter((url) => url.startsWith("src/cli/"));
+    });
+    expect(files).toContain("src/cli/memory/commands.ts");
+    expect(files.filter((file) => /src\/cli\/(profile|config|status|doctor|completion)/.test(file))).toEqual(
+      [],
+    );
+  });
+});
+
+describe("a failure that is nobody's fault", () => {
+  it("is kept in a private log in the home, without secrets, and never on stdout", async () => {
+    const home = tempDirectory();
+    const token = `ghp_${"a1B2".repeat(9)}`;
+    await logFailure(new Error(`the disk said ${token}`), home);
+    const text = readFileSync(join(home, "logs", "hermes-memory.log"), "utf8");
+    expect(JSON.parse(text)).toMatchObject({
+      level: "error",
+      message: expect.stringContaining("the disk said"),
+    });
+    expect(text).not.toContain(token);
+    expect(statSync(join(home, "logs", "hermes-memory.log")).mode & 0o777).toBe(0o600);
+  });
+
+  it("makes no home, and a wrong flag or a refusal is not logged", async () => {
+    const home = join(tempDirectory(), "none");
+    await logFailure(new Error("x"), home);
+    expect(existsSync(home)).toBe(false);
+    mkdirSync(home);
+    await logFailure(new CommandFailure("refused"), home);
+    expect(readdirSync(home)).toEqual([]);
+  });
+});

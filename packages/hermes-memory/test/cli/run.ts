@@ -1,0 +1,118 @@
+// Runs the command line in a home of the test's own: in a child process, or here, where a person can be played.
+import { spawn } from "node:child_process";
+import { Readable } from "node:stream";
+import { fileURLToPath } from "node:url";
+import { NODE_COMPILE_CACHE } from "../../../core/test/fakes/compile-cache.ts";
+import { Cancelled } from "../../src/cli/command.ts";
+import { runCommandLine } from "../../src/cli/program.ts";
+import type { Screen } from "../../src/cli/screen.ts";
+import { painter } from "../../src/cli/terminal.ts";
+
+export type RunOptions = {
+  readonly home: string;
+  /** Piped to standard input; without it there is nothing to read. */
+  readonly input?: string | Uint8Array;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+};
+
+export type RunOutcome = { readonly stdout: string; readonly stderr: string; readonly code: number };
+
+const MAIN = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
+
+export function runHermes(args: readonly string[], options: RunOptions): Promise<RunOutcome> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [MAIN, ...args], {
+      env: { ...plainEnvironment(), HERMES_HOME: options.home, ...options.env },
+      ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+      stdio: "pipe",
+    });
+    const stdout: Buffer[] = [];
+    const stderr: Buffer[] = [];
+    child.stdout.on("data", (chunk: Buffer) => stdout.push(chunk));
+    child.stderr.on("data", (chunk: Buffer) => stderr.push(chunk));
+    child.stdin.on("error", () => {}); // a command that reads no input may be gone before it is all written
+    child.stdin.end(options.input ?? "");
+    child.on("error", reject);
+    child.on("close", (code, signal) =>
+      resolve({
+        stdout: Buffer.concat(stdout).toString("utf8"),
+        stderr: Buffer.concat(stderr).toString("utf8"),
+        code: code ?? (signal === null ? 1 : 128),
+      }),
+    );
+  });
+}
+
+/** The outcome of a command that has to work, parsed. */
+export async function runJson(args: readonly string[], options: RunOptions): Promise<unknown> {
+  const { stdout, stderr, code } = await runHermes([...args, "--json"], options);
+  if (code !== 0) throw new Error(`hermes ${args.join(" ")} ended with ${code}: ${stdout}${stderr}`);
+  return JSON.parse(stdout);
+}
+
+export type PlayedOptions = RunOptions & {
+  /** What the person at the terminal says to each question. Without it there is no terminal. */
+  readonly answers?: readonly boolean[];
+  /** What the person types at each prompt; after the last one they leave. */
+  readonly typed?: readonly string[];
+  /** What the person sees and presses when something is drawn. */
+  readonly screen?: Screen;
+  /** Ctrl-C is pressed before anything starts that it could stop. */
+  readonly isInterrupted?: boolean;
+  /** Width of the terminal notes go to. */
+  readonly noteColumns?: number;
+};
+
+/** The same command line in this process, with a played terminal. Questions are kept beside stderr. */
+export async function runHere(
+  args: readonly string[],
+  options: PlayedOptions,
+): Promise<RunOutcome & { readonly questions: readonly string[] }> {
+  const env: Record<string, string> = { HERMES_HOME: options.home, ...options.env };
+  const answers = [...(options.answers ?? [])];
+  const typed = [...(options.typed ?? [])];
+  const questions: string[] = [];
+  let stdout = "";
+  let stderr = "";
+  const terminal = {
+    env,
+    isInteractive: options.answers !== undefined || options.typed !== undefined,
+    paint: painter(false),
+    noteColumns: options.noteColumns,
+    screen: options.screen,
+    drained: async () => {},
+    inputChunks: () => Readable.from([Buffer.from(options.input ?? "")]),
+    untilInterrupted: <T>(work: (signal: AbortSignal) => Promise<T>) =>
+      work(options.isInterrupted ? AbortSignal.abort() : new AbortController().signal),
+    out: (text: string) => {
+      stdout += text;
+    },
+    note: (text: string) => {
+      stderr += text;
+    },
+    readInput: async () => String(options.input ?? ""),
+    ask: async (question: string) => {
+      questions.push(question);
+      const answer = typed.shift();
+      if (answer === undefined) throw new Cancelled("end");
+      return answer;
+    },
+    endWithoutWaiting: () => {},
+    confirm: async (question: string) => {
+      questions.push(question);
+      return answers.shift() ?? false;
+    },
+  };
+  const system = { env, platform: process.platform, userHome: options.home };
+  const code = await runCommandLine(args, terminal, system);
+  return { stdout, stderr, code, questions };
+}
+
+/** Nothing the developer or the test runner has set may change what a command does. */
+function plainEnvironment(): Record<string, string> {
+  const kept = Object.entries(process.env).filter(
+    ([name]) => !/^(HERMES_|NODE_|VITEST|FORCE_COLOR|NO_COLOR)/.test(name),
+  );
+  return { ...(Object.fromEntries(kept) as Record<string, string>), NODE_COMPILE_CACHE };
+}

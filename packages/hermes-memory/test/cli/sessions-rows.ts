@@ -1,0 +1,42 @@
+// Rows of a listing, for what is tested without a database.
+import type { ListedSession } from "../../../core/src/sessions/rows.ts";
+
+export function listed(values: Partial<ListedSession> & { readonly id: string }): ListedSession {
+  return {
+    source: "cli",
+    user_id: null,
+    model: null,
+    model_config: null,
+    system_prompt: null,
+    parent_session_id: null,
+    started_at: 1_700_000_000,
+    ended_at: null,
+    end_reason: null,
+    message_count: 2,
+    tool_call_count: 0,
+    input_tokens: 0,
+    output_tokens: 0,
+    cache_read_tokens: 0,
+    cache_write_tokens: 0,
+    reasoning_tokens: 0,
+    cwd: null,
+    billing_provider: null,
+    billing_base_url: null,
+    billing_mode: null,
+    estimated_cost_usd: null,
+    actual_cost_usd: null,
+    cost_status: null,
+    cost_source: null,
+    pricing_version: null,
+    title: null,
+    api_call_count: 0,
+    handoff_state: null,
+    handoff_platform: null,
+    handoff_error: null,
+    rewind_count: 0,
+    archived: 0,
+    last_active: 1_700_000_000,
+    preview: "",
+    ...values,
+  };
+}

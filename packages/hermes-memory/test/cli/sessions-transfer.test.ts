@@ -1,0 +1,297 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import {
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { basename, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { openSessionStore } from "@hermes-memory/core/sessions";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
+import { runHere, runHermes, runJson } from "./run.ts";
+import { CHINESE, CRANE, databaseOf, homeWithSessions, PLAIN, withStore } from "./sessions-home.ts";
+
+const MAIN = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
+
+type Exported = { id: string; title: string | null; messages: { content: string; active: number }[] };
+
+function parse(text: string): Exported[] {
+  expect(text === "" || text.endsWith("\n")).toBe(true);
+  return text
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line) as Exported);
+}
+
+describe("hermes sessions export", () => {
+  it("writes every session as a line of a private file", async () => {
+    const home = await homeWithSessions();
+    const out = join(tempDirectory(), "all.jsonl");
+    const { stdout, stderr, code } = await runHermes(["sessions", "export", out], { home });
+    expect({ stdout, stderr, code }).toEqual({
+      stdout: `Exported 5 sessions to ${out}\n`,
+      stderr: "",
+      code: 0,
+    });
+    expect(statSync(out).mode & 0o777).toBe(0o600);
+    const sessions = parse(readFileSync(out, "utf8"));
+    expect(sessions).toHaveLength(5);
+    const expected = await withStore(home, (store) => store.exportAll());
+    expect(sessions).toEqual(JSON.parse(JSON.stringify(expected)));
+  });
+
+  it("writes to stdout with '-', and nothing else, also with --json", async () => {
+    const home = await homeWithSessions();
+    for (const flags of [[], ["--json"]]) {
+      const { stdout, stderr, code } = await runHermes(["sessions", "export", "-", ...flags], { home });
+      expect({ stderr, code }).toEqual({ stderr: "", code: 0 });
+      expect(parse(stdout)).toHaveLength(5);
+    }
+  });
+
+  it("writes one session, or those of a source", async () => {
+    const home = await homeWithSessions();
+    const out = join(tempDirectory(), "one.jsonl");
+    const one = await runHere(["sessions", "export", out, "--session-id", "20260101_0900"], { home });
+    expect(one.stdout).toBe(`Exported 1 session to ${out}\n`);
+    expect(parse(readFileSync(out, "utf8"))).toMatchObject([{ id: CRANE, title: "Harbour crane" }]);
+    const some = await runHere(["sessions", "export", "-", "--source", "telegram"], { home });
+    expect(parse(some.stdout).map(({ id }) => id)).toEqual([CHINESE]);
+    expect((await runHere(["sessions", "export", "-", "--session-id", "nobody"], { home })).code).toBe(1);
+  });
+
+  it("leaves rewound messages out unless asked", async () => {
+    const home = await homeWithSessions();
+    await withStore(home, async (store) => {
+      const [first] = await store.getMessages(PLAIN);
+      await store.rewindToMessage(PLAIN, first?.id ?? 0);
+    });
+    const args = ["sessions", "export", "-", "--session-id", PLAIN];
+    expect(parse((await runHere(args, { home })).stdout)[0]?.messages).toEqual([]);
+    expect(parse((await runHere([...args, "--all"], { home })).stdout)[0]?.messages).toMatchObject([
+      { active: 0 },
+    ]);
+  });
+
+  it("does not replace a file unless forced, and never anything that is no file", async () => {
+    const home = await homeWithSessions();
+    const folder = tempDirectory();
+    const out = join(folder, "kept.jsonl");
+    writeFileSync(out, "kept", { mode: 0o644 });
+    const refused = await runHere(["sessions", "export", out], { home });
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("pass --force") });
+    expect(readFileSync(out, "utf8")).toBe("kept");
+    symlinkSync(out, join(folder, "link.jsonl"));
+    expect(
+      (await runHere(["sessions", "export", join(folder, "link.jsonl"), "--force"], { home })).code,
+    ).toBe(0);
+    expect(parse(readFileSync(out, "utf8"))).toHaveLength(5);
+    expect(statSync(out).mode & 0o777).toBe(0o600);
+    mkdirSync(join(folder, "directory"));
+    const directory = await runHere(["sessions", "export", join(folder, "directory"), "--force"], { home });
+    expect(directory).toMatchObject({ code: 1, stderr: expect.stringContaining("is not a regular file") });
+    const nowhere = await runHere(["sessions", "export", join(folder, "none", "x"), "--force"], { home });
+    expect(nowhere).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("its directory does not exist"),
+    });
+    expect(readdirSync(folder).sort()).toEqual(["directory", "kept.jsonl", "link.jsonl"]);
+  });
+
+  it("never writes over the database, whatever it is called and however it is forced", async () => {
+    const home = await homeWithSessions();
+    const database = databaseOf(home);
+    const folder = tempDirectory();
+    symlinkSync(database, join(folder, "link.jsonl"));
+    linkSync(database, join(folder, "same.jsonl"));
+    symlinkSync(home, join(folder, "home"));
+    const names = [database, `${database}-wal`, `${database}-shm`, `${database}-journal`]
+      .concat(
+        ["link.jsonl", "same.jsonl", "home/state.db", "home/state.db-wal"].map((name) => join(folder, name)),
+      )
+      .concat(join(home, "..", basename(home), "state.db"));
+    await using open = await openSessionStore({ path: database }); // so that its log is there too
+    const { ino } = statSync(database);
+    for (const name of names) {
+      for (const flags of [[], ["--force"]]) {
+        const { code, stderr } = await runHere(["sessions", "export", name, ...flags], { home });
+        expect({ code, stderr }, name).toEqual({
+          code: 1,
+          stderr: expect.stringContaining("belongs to the session database"),
+        });
+      }
+    }
+    expect(statSync(database).ino).toBe(ino);
+    expect(await open.sessionCount({ includeArchived: true })).toBe(5);
+    expect(readdirSync(folder).sort()).toEqual(["home", "link.jsonl", "same.jsonl"]);
+  });
+
+  it("makes no file under the name of a database that is still to come", async () => {
+    const home = tempDirectory();
+    const { code } = await runHere(["sessions", "export", databaseOf(home)], { home });
+    expect(code).toBe(1);
+    expect(readdirSync(home)).toEqual([]);
+  });
+
+  it("leaves nothing behind when it is interrupted", async () => {
+    const home = await homeWithSessions();
+    const folder = tempDirectory();
+    const { code, stderr } = await runHere(["sessions", "export", join(folder, "x")], {
+      home,
+      isInterrupted: true,
+    });
+    expect({ code, stderr }).toEqual({ code: 130, stderr: "Stopped. No file was written.\n" });
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  it("writes an empty file where there is no database, and says so", async () => {
+    const home = join(tempDirectory(), "none");
+    const out = join(tempDirectory(), "empty.jsonl");
+    const { stdout, stderr, code } = await runHere(["sessions", "export", out], { home });
+    expect({ stdout, code }).toEqual({ stdout: `Exported 0 sessions to ${out}\n`, code: 0 });
+    expect(stderr).toContain("There is no session database yet");
+    expect(readFileSync(out, "utf8")).toBe("");
+    expect(existsSync(home)).toBe(false);
+  });
+});
+
+describe("hermes sessions import", () => {
+  async function exported(): Promise<string> {
+    const { stdout } = await runHere(["sessions", "export", "-", "--all"], {
+      home: await homeWithSessions(),
+    });
+    return stdout;
+  }
+
+  it("brings an export into a new home, and the export of that is the same", async () => {
+    const text = await exported();
+    const home = join(tempDirectory(), "new");
+    const file = join(tempDirectory(), "all.jsonl");
+    writeFileSync(file, text);
+    const { stdout, stderr, code } = await runHermes(["sessions", "import", file], { home });
+    expect({ stdout, stderr, code }).toEqual({
+      stdout: "Imported 5 sessions with 7 messages.\n",
+      stderr: "",
+      code: 0,
+    });
+    const again = await runHere(["sessions", "export", "-", "--all"], { home });
+    const withoutRowIds = (each: Exported): object => ({
+      ...each,
+      messages: each.messages.map((message) => ({ ...message, id: 0 })),
+    });
+    expect(parse(again.stdout).map(withoutRowIds)).toEqual(parse(text).map(withoutRowIds));
+    expect(statSync(databaseOf(home)).mode & 0o777).toBe(0o600);
+  });
+
+  it("reads standard input, skips what exists, and numbers titles that are taken", async () => {
+    const text = await exported();
+    const home = tempDirectory();
+    await withStore(home, async (store) => {
+      await store.createSession(PLAIN);
+      await store.createSession("mine");
+      await store.setSessionTitle("mine", "Harbour crane");
+    });
+    const { stdout, code } = await runHermes(["sessions", "import", "-"], { home, input: `\n${text}\n` });
+    expect(code).toBe(0);
+    expect(stdout).toContain("Imported 4 sessions with 6 messages.\nSkipped 1 session:\n");
+    expect(stdout).toContain(`  ${PLAIN}  `);
+    expect(stdout).toMatch(
+      /Renamed 1 session whose title was taken or too long:\n {2}20260101_090000_aaaaaa {2}Harbour crane #2\n/,
+    );
+    expect(await runJson(["sessions", "import", "-"], { home, input: text })).toMatchObject({
+      success: true,
+      imported: 0,
+      skipped: { length: 5 },
+    });
+  });
+
+  it("stops at a line that is nested too deep", async () => {
+    const home = tempDirectory();
+    const file = join(home, "deep.jsonl");
+    writeFileSync(file, `{"a":${"[".repeat(3_000)}${"]".repeat(3_000)}}\n`);
+    const { code, stderr } = await runHere(["sessions", "import", file], { home });
+    expect(code).toBe(1);
+    expect(stderr).toContain(`${file}, line 1: it is nested deeper than 100 levels`);
+  });
+
+  it.each([
+    ["{broken", "it is not JSON"],
+    ["[1]", "it is no exported session"],
+    ['{"id":"x","started_at":1}', "'messages'"],
+    ['{"id":"","started_at":1,"messages":[]}', "'id'"],
+    ['{"id":"x","started_at":1,"messages":[{"content":"no role"}]}', "'messages.0.role'"],
+    [Buffer.from([0x22, 0xe9, 0x22]), "not valid UTF-8"],
+  ])("stops at the line %s, names it, and tells what came before", async (line, trouble) => {
+    const [first = "", second = ""] = (await exported()).split("\n");
+    const home = tempDirectory();
+    const file = join(home, "bad.jsonl");
+    writeFileSync(
+      file,
+      Buffer.concat([Buffer.from(`${first}\n`), Buffer.from(line), Buffer.from(`\n${second}\n`)]),
+    );
+    const { code, stderr, stdout } = await runHere(["sessions", "import", file], { home });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    expect(stderr).toContain(`${file}, line 2: `);
+    expect(stderr).toContain(trouble);
+    expect(stderr).toContain("1 session before it was imported");
+    expect(await withStore(home, (store) => store.sessionCount())).toBe(1);
+  });
+
+  it("makes no database for a file that is not there", async () => {
+    const home = join(tempDirectory(), "none");
+    const { code, stderr } = await runHere(["sessions", "import", join(home, "missing.jsonl")], { home });
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining("missing.jsonl") });
+    const folder = await runHere(["sessions", "import", tempDirectory()], { home });
+    expect(folder).toMatchObject({ code: 1, stderr: expect.stringContaining("it is a directory") });
+    expect(existsSync(home)).toBe(false);
+  });
+
+  it("stops at the first Ctrl-C while it waits for input, and tells what it has", async () => {
+    const [first = ""] = (await exported()).split("\n");
+    const home = tempDirectory();
+    const child = spawn(process.execPath, [MAIN, "sessions", "import", "-"], {
+      env: { PATH: process.env.PATH, HERMES_HOME: home },
+      stdio: "pipe",
+    });
+    onTestFinished(() => void child.kill("SIGKILL"));
+    const output = { stdout: "", stderr: "" };
+    for (const name of ["stdout", "stderr"] as const)
+      child[name].setEncoding("utf8").on("data", (text: string) => {
+        output[name] += text;
+      });
+    const ended = once(child, "close");
+    child.stdin.write(`${first}\n`); // and no end: whoever writes may still have more to say
+    await expect
+      .poll(
+        async () => existsSync(databaseOf(home)) && (await withStore(home, (store) => store.sessionCount())),
+        { timeout: 20_000 },
+      )
+      .toBe(1);
+    child.kill("SIGINT");
+    expect(await ended).toEqual([130, null]);
+    expect(output).toEqual({
+      stdout: expect.stringMatching(/^Imported 1 session with \d+ messages?\.\n$/),
+      stderr: expect.stringContaining("goes on where this stopped"),
+    });
+  }, 30_000);
+
+  it("stops when it is interrupted, and says that it can go on", async () => {
+    const home = tempDirectory();
+    const { code, stderr } = await runHere(["sessions", "import", "-"], {
+      home,
+      input: await exported(),
+      isInterrupted: true,
+    });
+    expect({ code, stderr }).toEqual({
+      code: 130,
+      stderr: expect.stringContaining("goes on where this stopped"),
+    });
+  });
+});

@@ -1,0 +1,167 @@
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { deadAddress } from "../../../agent/test/fakes/model-server.ts";
+import { startWire } from "../../../agent/test/fakes/wires/wire-in-test.ts";
+import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
+import { KEYS, startInPty, whyNoPty } from "../fakes/pty.ts";
+
+const reason = await whyNoPty();
+const SECRET = "sk-test-5d1f0c77b2a94e";
+const LAST = "\u001b[F"; // the End key
+const READY = { text: "ready" };
+
+const fileOf = (home: string, name: string): string =>
+  existsSync(join(home, name)) ? readFileSync(join(home, name), "utf8") : "";
+/** Where no Ollama is. */
+const noOllama = async (): Promise<Record<string, string>> => ({
+  OLLAMA_HOST: new URL(await deadAddress()).host,
+});
+
+describe.skipIf(reason !== undefined)(`hermes setup in a pseudo terminal ${reason ?? ""}`, () => {
+  it("offers a server of this machine and its models, saves the choice and tries it", async () => {
+    const wire = await startWire("chat", [READY], { models: ["qwen3:8b", "llama3:8b"] });
+    const home = tempDirectory();
+    writeFileSync(join(home, "config.yaml"), "# mine\nmemory:\n  nudge_interval: 7\n");
+    const pty = await startInPty(["setup"], { home, env: { OLLAMA_HOST: new URL(wire.url).host } });
+    await pty.play([
+      ["Looking for model servers on this machine", ""],
+      [`> Ollama at ${wire.url} - 2 models`, KEYS.enter],
+      ["> qwen3:8b", KEYS.down],
+      ["> llama3:8b", KEYS.enter],
+      ["Which model? llama3:8b", ""],
+      ["Try it now with one small call? [Y/n] ", KEYS.enter],
+      [`model    llama3:8b, by ollama at ${wire.url}`, ""],
+      ['it answers "ready"', ""],
+      ["'hermes chat' starts a conversation", ""],
+    ]);
+    expect(await pty.ended()).toBe(0);
+    expect(fileOf(home, "config.yaml")).toBe(
+      `# mine\nmemory:\n  nudge_interval: 7\nmodel:\n  base_url: ${JSON.stringify(wire.url)}\n  provider: ollama\n  default: "llama3:8b"\n`,
+    );
+    expect(existsSync(join(home, ".env"))).toBe(false);
+    expect(wire.requests[0]?.body.model).toBe("llama3:8b");
+  });
+
+  it("takes a vendor's key unseen, and sends it nowhere but there", async () => {
+    const wire = await startWire("anthropic", [READY], { models: ["claude-x"] });
+    const home = tempDirectory();
+    const pty = await startInPty(["setup", "--provider", "anthropic", "--base-url", wire.url], { home });
+    await pty.play([
+      ["Key of Anthropic (typed unseen, empty for none): ", `two words${KEYS.enter}`],
+      ["The key has a space", ""],
+      ["Key of Anthropic (typed unseen, empty for none): ", `${SECRET}${KEYS.enter}`],
+      ["> claude-", LAST],
+      ["> Another one, by its name", KEYS.enter],
+      ["Name of the model: ", `claude-x${KEYS.enter}`],
+      ["Try it now", `y${KEYS.enter}`],
+      ['it answers "ready"', ""],
+    ]);
+    expect(await pty.ended()).toBe(0);
+    expect(pty.output()).not.toContain(SECRET);
+    expect(pty.output()).not.toContain(SECRET.slice(-4));
+    expect(fileOf(home, ".env")).toBe(`ANTHROPIC_API_KEY=${SECRET}\n`);
+    expect(statSync(join(home, ".env")).mode & 0o777).toBe(0o600);
+    expect(wire.requests[0]?.headers["x-api-key"]).toBe(SECRET);
+  });
+
+  it("does not show a key that is typed where it should have been piped in", async () => {
+    const home = tempDirectory();
+    const args = ["setup", "--provider", "openai", "--model", "gpt-5.5", "--key-stdin", "--no-test", "--yes"];
+    const pty = await startInPty(args, { home });
+    await pty.play([["Key (typed unseen): ", `${SECRET}${KEYS.enter}`]]);
+    expect(await pty.ended()).toBe(0);
+    expect(pty.output()).not.toContain(SECRET);
+    expect(fileOf(home, ".env")).toBe(`OPENAI_API_KEY=${SECRET}\n`);
+  });
+
+  it("shows the end of a key that is there, keeps it, and offers the models we know", async () => {
+    const home = tempDirectory();
+    writeFileSync(join(home, ".env"), `# keys\nANTHROPIC_API_KEY=${SECRET}\n`);
+    const pty = await startInPty(["setup", "--provider", "anthropic"], { home });
+    await pty.play([
+      [`Key of Anthropic [...${SECRET.slice(-4)}, empty keeps it]: `, KEYS.enter],
+      ["> claude-", KEYS.enter],
+      ["Try it now", `n${KEYS.enter}`],
+      ["not tried; 'hermes model test' does", ""],
+    ]);
+    expect(await pty.ended()).toBe(0);
+    expect(pty.output()).not.toContain(SECRET);
+    expect(fileOf(home, ".env")).toBe(`# keys\nANTHROPIC_API_KEY=${SECRET}\n`);
+    expect(fileOf(home, "config.yaml")).toMatch(
+      /^model:\n {2}provider: anthropic\n {2}default: claude-.+\n$/,
+    );
+  });
+
+  it("asks a server of one's own for its models", async () => {
+    const wire = await startWire("chat", [READY], { models: ["mine"] });
+    const home = tempDirectory();
+    const pty = await startInPty(["setup"], { home, env: await noOllama() });
+    await pty.play([
+      ["Where does the model run?", LAST],
+      ["> Nowhere yet", KEYS.up],
+      ["> Another server, by its address", KEYS.enter],
+      ["Address of the server, such as", `ftp://x${KEYS.enter}`],
+      ["That is no address.", ""],
+      ["Address of the server, such as", `${wire.url}${KEYS.enter}`],
+      ["(typed unseen, empty for none): ", KEYS.enter],
+      ["> mine", KEYS.enter],
+      ["Try it now", KEYS.enter],
+      ['it answers "ready"', ""],
+    ]);
+    expect(await pty.ended()).toBe(0);
+    expect(fileOf(home, "config.yaml")).toContain("provider: custom\n");
+  });
+
+  it("Escape keeps the model that is set", async () => {
+    const home = tempDirectory();
+    const config = "model:\n  default: mine\n  provider: custom\n  base_url: http://127.0.0.1:1/v1\n";
+    writeFileSync(join(home, "config.yaml"), config);
+    const pty = await startInPty(["setup"], { home, env: await noOllama() });
+    await pty.play([
+      ["> As it is: mine, by custom", `${KEYS.up}${KEYS.escape}`],
+      ["Nothing was changed.", ""],
+    ]);
+    expect(await pty.ended()).toBe(0);
+    expect(fileOf(home, "config.yaml")).toBe(config);
+  });
+
+  it.each([
+    ["in the list", ["setup"], [["Where does the model run?", KEYS.interrupt]]],
+    [
+      "while a key is typed",
+      ["setup", "--provider", "openai"],
+      [["(typed unseen): ", `abc${KEYS.interrupt}`]],
+    ],
+    [
+      "at the model's name",
+      ["setup", "--provider", "openrouter"],
+      [
+        ["(typed unseen): ", KEYS.enter],
+        ["The key is empty.", ""],
+        ["(typed unseen): ", `${SECRET}${KEYS.enter}`],
+        ["Name of the model: ", KEYS.interrupt],
+      ],
+    ],
+  ] as const)("Ctrl-C %s writes nothing", async (_where, args, steps) => {
+    const home = tempDirectory();
+    const pty = await startInPty(args, { home, env: await noOllama() });
+    await pty.play(steps);
+    expect(await pty.ended()).toBe(130);
+    expect(pty.output()).toContain("Cancelled. No setting was changed.");
+    expect(pty.output()).not.toContain(SECRET);
+    expect(["config.yaml", ".env"].filter((name) => existsSync(join(home, name)))).toEqual([]);
+  });
+
+  it("Ctrl-C during the test ends the call; what was saved stays", async () => {
+    const wire = await startWire("chat", [{ ...READY, pauseBefore: "forever" }], { models: ["mine"] });
+    const home = tempDirectory();
+    const pty = await startInPty(["setup", "--base-url", wire.url, "--model", "mine", "--yes"], { home });
+    await wire.waitForRequest(0);
+    pty.send(KEYS.interrupt);
+    await wire.waitForAbort(0);
+    expect(await pty.ended()).toBe(130);
+    expect(pty.output()).toContain("interrupted; what was set up stays");
+    expect(fileOf(home, "config.yaml")).toContain("default: mine\n");
+  });
+});

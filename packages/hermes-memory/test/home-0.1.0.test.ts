@@ -1,0 +1,129 @@
+// A home that version 0.1.0 wrote is opened, written to by every layer, and loses nothing.
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { createAgent } from "@hermes-memory/agent/agent";
+import { ENTRY_DELIMITER, openMemoryStore } from "@hermes-memory/core/curated";
+import { openSessionStore } from "@hermes-memory/core/sessions";
+import { describe, expect, it } from "vitest";
+import { filesOf, fixtureHome } from "../../../test/fixtures/fixture-home.ts";
+import { startWire } from "../../agent/test/fakes/wires/wire-in-test.ts";
+import { runHermes } from "./cli/run.ts";
+
+const SESSIONS = 24;
+const MESSAGES = 382;
+
+/** Files that only grow: what was in them stays at their beginning. */
+const APPENDED = /(^|\/)(\.history|\.archive)\/[^/]+\.jsonl$/;
+/** Files that a write of these tests changes on purpose. */
+const CHANGED =
+  /(^|\/)(MEMORY\.md|USER\.md|state\.db.*|memory_store\.db.*|\.pins\.json|\.usage\.json|\.skills_prompt_snapshot\.json|[^/]+\.lock)$|^provider-health\/|^pending\//;
+
+function expectNothingLost(home: string, before: ReadonlyMap<string, string>): void {
+  const after = filesOf(home);
+  for (const [path, text] of before) {
+    if (CHANGED.test(path)) continue;
+    const now = after.get(path) ?? "(gone)";
+    if (APPENDED.test(path)) expect(now.startsWith(text), `${path} keeps its lines`).toBe(true);
+    else expect(now, path).toBe(text);
+  }
+}
+
+function rowsOf(home: string): { sessions: unknown[]; messages: unknown[]; schema: string[] } {
+  const db = new DatabaseSync(join(home, "state.db"), { readOnly: true });
+  try {
+    return {
+      sessions: db
+        .prepare("SELECT id, source, user_id, title, parent_session_id FROM sessions ORDER BY id")
+        .all(),
+      messages: db
+        .prepare("SELECT id, session_id, role, content, tool_calls, timestamp FROM messages ORDER BY id")
+        .all(),
+      schema: db
+        .prepare(
+          "SELECT name FROM sqlite_schema WHERE name NOT LIKE 'hermes_memory%' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'messages_fts%' ORDER BY name",
+        )
+        .all()
+        .map(({ name }) => String(name)),
+    };
+  } finally {
+    db.close();
+  }
+}
+
+describe("a home of version 0.1.0", () => {
+  it("is read whole: entries, history, archive, pins, staged writes, conversations", async () => {
+    const home = fixtureHome();
+    const memory = await openMemoryStore({ home });
+    if (!memory.ok) throw new Error(memory.error.message);
+    expect(memory.value.warnings).toEqual([]);
+    expect(memory.value.entries("memory")).toHaveLength(11);
+    expect(memory.value.entries("user")).toEqual([
+      "Prefers metric units and short answers.",
+      "東京の水車も見たい。",
+    ]);
+    const bo = await openMemoryStore({ home, user: { platform: "telegram", userId: "bo" } });
+    expect(bo.ok && bo.value.entries("user")).toEqual(["Bo repairs sluice gates."]);
+    await using store = await openSessionStore({ path: join(home, "state.db") });
+    expect(await store.sessionCount()).toBe(SESSIONS);
+    expect((await store.searchMessages("m7x3", { limit: 5 })).map(({ session_id }) => session_id)).toEqual([
+      "20260507_101500_000007",
+    ]);
+    expect(await store.resolveSessionId("20260503")).toBe("20260503_101500_000003");
+  });
+
+  it("takes writes by every layer and loses nothing of what was there", async () => {
+    const home = fixtureHome();
+    const files = filesOf(home);
+    const rows = rowsOf(home);
+    const pinned = readFileSync(join(home, "memories/.pins.json"), "utf8");
+    const old = readFileSync(join(home, "memories/MEMORY.md"), "utf8").split(ENTRY_DELIMITER);
+    const hermes = async (...args: string[]) => {
+      const { code, stdout, stderr } = await runHermes(args, { home });
+      expect(code, `${args.join(" ")}: ${stdout}${stderr}`).toBe(0);
+      return stdout;
+    };
+
+    await hermes("memory", "add", "--target", "user", "Moved to Utrecht.");
+    await hermes("memory", "replace", "Note 11", "Note 11: gauge 11 is digital.");
+    await hermes("memory", "undo");
+    await hermes("memory", "approve", "all");
+    const wire = await startWire("chat", [{ text: "The pond stands at 29 cm." }]);
+    const agent = await createAgent({
+      home,
+      env: {},
+      cwd: home,
+      resume: "20260503_101500_000003",
+      selection: { baseUrl: wire.url },
+      titles: false,
+      review: false,
+    });
+    expect(await agent.run("How high is the pond?")).toMatchObject({ completed: true });
+    await agent.close();
+
+    expectNothingLost(home, files);
+    expect(readFileSync(join(home, "memories/.pins.json"), "utf8")).toBe(pinned);
+    const after = rowsOf(home);
+    expect(after.sessions).toHaveLength(rows.sessions.length);
+    expect(after.messages.slice(0, MESSAGES)).toEqual(rows.messages);
+    expect(after.messages.length).toBe(MESSAGES + 2);
+    for (const name of rows.schema) expect(after.schema).toContain(name);
+    const memory = await openMemoryStore({ home });
+    if (!memory.ok) throw new Error(memory.error.message);
+    const archive = readFileSync(join(home, "memories/.archive/memory.jsonl"), "utf8");
+    expect(old).toHaveLength(11);
+    for (const entry of old)
+      expect(memory.value.entries("memory").includes(entry) || archive.includes(entry), entry).toBe(true);
+    expect(memory.value.entries("user")).toEqual(
+      expect.arrayContaining([
+        "Prefers metric units and short answers.",
+        "Moved to Utrecht.",
+        "Speaks Dutch at home.",
+      ]),
+    );
+    expect(JSON.parse(await hermes("memory", "history", "--limit", "100", "--json")).length).toBeGreaterThan(
+      19,
+    );
+    expect(existsSync(join(home, "plugins/notes/plugin.yaml"))).toBe(true);
+  }, 60_000);
+});

@@ -1,0 +1,134 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { startScript } from "../../../core/test/fakes/child.ts";
+import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
+import { adding, startServer, toolJson } from "./server-process.ts";
+
+const entriesIn = (home: string): string[] =>
+  readFileSync(join(home, "memories", "MEMORY.md"), "utf8").split("\n§\n");
+
+describe("hermes mcp as a process", () => {
+  it("answers and stores everything it was sent before the input ended, in order, and ends with 0", async () => {
+    const home = tempDirectory();
+    const server = await startServer(home);
+    const texts = Array.from({ length: 20 }, (_each, i) => `fact ${i}`);
+    for (const text of texts) void server.send("tools/call", adding(text));
+    server.closeInput();
+    const { code, lines, stderr } = await server.ended;
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(entriesIn(home)).toEqual(texts);
+    expect(lines).toHaveLength(1 + texts.length);
+    for (const line of lines) expect(JSON.parse(line)).toMatchObject({ jsonrpc: "2.0", result: {} });
+  });
+
+  it("takes a last line without its end", async () => {
+    const home = tempDirectory();
+    const server = await startServer(home);
+    const params = adding("the last word");
+    server.say(JSON.stringify({ jsonrpc: "2.0", id: 99, method: "tools/call", params }));
+    server.closeInput();
+    expect((await server.ended).code).toBe(0);
+    expect(entriesIn(home)).toEqual(["the last word"]);
+  });
+
+  it.each([
+    ["SIGTERM", 0],
+    ["SIGINT", 130],
+    ["SIGHUP", 0],
+  ] as const)("ends on %s with %i while the client keeps its input open", async (signal, expected) => {
+    const server = await startServer(tempDirectory());
+    await server.ask("tools/list");
+    server.kill(signal);
+    expect(await server.ended).toMatchObject({ code: expected, stderr: "" });
+  });
+
+  it("finishes a write that waits for its lock before it ends", async () => {
+    const home = tempDirectory();
+    const server = await startServer(home);
+    await server.ask("tools/call", adding("first"));
+    const holder = startScript("lock-holder.ts", [join(home, "memories", "MEMORY.md.lock")]);
+    expect(await holder.nextLine()).toBeDefined();
+    const waiting = server.send("tools/call", adding("second"));
+    await server.ask("ping"); // the write before it has been taken up
+    server.kill("SIGTERM");
+    await holder.kill();
+    expect(toolJson(await waiting)).toMatchObject({ success: true, entries: ["first", "second"] });
+    expect((await server.ended).code).toBe(0);
+    expect(entriesIn(home)).toEqual(["first", "second"]);
+  });
+
+  it("survives whatever comes in, and answers a request it can name", async () => {
+    const home = tempDirectory();
+    const server = await startServer(home);
+    server.say("this is not JSON\n\n\r\n[]\nnull\n42\n{}\n");
+    server.say(Uint8Array.of(0xff, 0xfe, 0x00, 0x0a));
+    server.say(`${"[".repeat(200_000)}\n`);
+    server.say(
+      '{"jsonrpc":"2.0","result":{},"id":777}\n{"jsonrpc":"2.0","method":"notifications/unknown"}\n',
+    );
+    server.say('{"jsonrpc":"1.0","id":500,"method":"tools/list"}\n');
+    expect(await server.ask("no/such/method")).toMatchObject({ error: { code: -32601 } });
+    expect(await server.ask("tools/call", { name: "nobody" })).toMatchObject({ error: { code: -32602 } });
+    expect(await server.ask("prompts/get", { name: "nobody" })).toMatchObject({ error: { code: -32602 } });
+    expect(await server.ask("resources/read", { uri: 5 })).toHaveProperty("error");
+    const nothing = await server.ask("tools/call", { name: "memory", arguments: null });
+    expect(toolJson(nothing)).toMatchObject({ success: false });
+    const text = await server.ask("tools/call", { name: "memory_history", arguments: "all" });
+    expect(toolJson(text)).toMatchObject({ success: true, total: 0 });
+    expect(toolJson(await server.ask("tools/call", adding("alive")))).toMatchObject({ success: true });
+    server.closeInput();
+    const { code, lines, stderr } = await server.ended;
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    const answers = lines.map((line) => JSON.parse(line));
+    expect(answers.filter(({ jsonrpc }) => jsonrpc !== "2.0")).toEqual([]);
+    expect(answers.find(({ id }) => id === 500)).toMatchObject({ error: { code: -32600 } });
+  });
+
+  it("logs to the home's file, never the text that came in", async () => {
+    const home = tempDirectory();
+    const server = await startServer(home);
+    server.say("my secret garden\n");
+    await server.ask("ping");
+    server.closeInput();
+    await server.ended;
+    const log = readFileSync(join(home, "logs", "hermes-memory.log"), "utf8");
+    expect(log).toContain("no JSON-RPC message");
+    expect(log).toContain("MCP server stopped");
+    expect(log).not.toContain("garden");
+  });
+
+  it("drops a line beyond all bounds and goes on", async () => {
+    const server = await startServer(tempDirectory());
+    const piece = new Uint8Array(1024 * 1024).fill(0x61);
+    for (let i = 0; i < 40; i += 1) server.say(piece);
+    server.say("\n");
+    expect(await server.ask("ping")).toHaveProperty("result");
+  });
+
+  it("answers a request that is too long or too deep with an error that says so", async () => {
+    const server = await startServer(tempDirectory());
+    const long = "x".repeat(9 * 1024 * 1024);
+    expect(await server.ask("tools/call", adding(long))).toMatchObject({
+      error: { code: -32600, message: expect.stringContaining("at most 8,388,608 are taken") },
+    });
+    const deep = JSON.parse("[".repeat(3_000) + "]".repeat(3_000));
+    expect(await server.ask("tools/call", { name: "memory", arguments: { deep } })).toMatchObject({
+      error: { code: -32600, message: "This request is nested deeper than 100 levels." },
+    });
+    // As the SDK's client writes it: the id last.
+    const heard = server.hear(4711);
+    server.say(`{"method":"tools/call","params":{"id":1,"x":"${long}"},"jsonrpc":"2.0","id":4711}\n`);
+    expect(await heard).toHaveProperty("error");
+    expect(await server.ask("ping")).toHaveProperty("result");
+  });
+
+  it("makes neither home nor log when nothing is asked of it", async () => {
+    const home = join(tempDirectory(), "none");
+    const server = await startServer(home);
+    await server.ask("tools/list");
+    server.closeInput();
+    expect((await server.ended).code).toBe(0);
+    expect(existsSync(home)).toBe(false);
+  });
+});
