@@ -1,14 +1,15 @@
 // `npm run soak:stores [-- --minutes 10 --round-seconds 30]`: eight processes of ours and two that write as today's Hermes does (the replay
-// script of the shared tools, with Python's SQLite) on one database, with kills. After each round nothing acknowledged is
+// script of the golden vectors, with Python's SQLite) on one database, with kills. After each round nothing acknowledged is
 // lost, our index equals a scan of the messages, and what belongs to Hermes is unchanged. One JSON line, last.
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { parseArgs } from "node:util";
 import { openSessionStore } from "@hermes-memory/core/sessions";
+import { referenceReplay30 as replay } from "../packages/core/test/golden/vectors.ts";
 import { SOAK_PARTS, SOAK_WORDS } from "./soak/messages.ts";
 
 const OURS = 8;
@@ -19,12 +20,6 @@ const { values } = parseArgs({
   options: { minutes: { type: "string", default: "10" }, "round-seconds": { type: "string", default: "30" } },
 });
 const roundSeconds = Number(values["round-seconds"]);
-const tools = resolve(import.meta.dirname, "..", process.env.HERMES_TOOLS ?? "../shared/tools");
-const replay = join(tools, "reference_replay_v30.py");
-if (!existsSync(replay)) {
-  console.error(`${replay} is missing. Set HERMES_TOOLS to the folder that has it.`);
-  process.exit(1);
-}
 
 const root = mkdtempSync(join(tmpdir(), "hermes-soak-"));
 const path = join(root, "state.db");

@@ -13,7 +13,7 @@ const directory = join(goldenDirectory, "sessions-db");
 export function readAnswers<T>(name: string, folder: Folder = "sessions-db"): T | undefined {
   const path = join(goldenDirectory, folder, name);
   if (existsSync(path)) return JSON.parse(readFileSync(path, "utf8")) as T;
-  console.warn(`No golden answers at ${path}: skipped. Set HERMES_GOLDEN to the folder that holds them.`);
+  console.warn(`No golden answers at ${path}: skipped.`);
   return undefined;
 }
 

@@ -145,6 +145,6 @@ function named(calls: readonly Call[]): [string, Call][] {
 function readAnswers(): Answers | undefined {
   const path = join(directory, "expected.json");
   if (existsSync(path)) return JSON.parse(readFileSync(path, "utf8")) as Answers;
-  console.warn(`No golden answers at ${path}: skipped. Set HERMES_GOLDEN to the folder that holds them.`);
+  console.warn(`No golden answers at ${path}: skipped.`);
   return undefined;
 }

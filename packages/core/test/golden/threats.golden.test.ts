@@ -1,10 +1,11 @@
-// Threat findings of the Python reference. The vectors live outside the repository; HERMES_GOLDEN names their folder.
+// Threat findings of the Python reference.
 import { existsSync, readFileSync } from "node:fs";
-import { resolve } from "node:path";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { checkOp } from "../../src/curated/content-check.ts";
 import { pyStrip } from "../../src/lib/index.ts";
 import { scanThreats, threatMessage } from "../../src/security/index.ts";
+import { goldenDirectory } from "./vectors.ts";
 
 type Vector = {
   readonly id: string;
@@ -15,13 +16,11 @@ type Vector = {
   readonly differs?: string | null;
 };
 
-const root = resolve(import.meta.dirname, "../../../..");
-const file = resolve(root, process.env.HERMES_GOLDEN ?? "../shared/golden", "threats.jsonl");
+const file = join(goldenDirectory, "threats.jsonl");
 const vectors = existsSync(file) ? parseLines(readFileSync(file, "utf8")) : [];
 
 describe("golden threat vectors", () => {
-  if (vectors.length === 0)
-    it.skip("skipped: no threats.jsonl found, set HERMES_GOLDEN to the folder that has it");
+  if (vectors.length === 0) it.skip("skipped: the folder that HERMES_GOLDEN names has no threats.jsonl");
 
   for (const vector of vectors)
     it.skipIf(vector.differs)(vector.id, () => {

@@ -1,7 +1,7 @@
 // Files that other programs made or changed: what is written to, what is only read, and what is never touched.
 
 import { copyFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
@@ -24,13 +24,9 @@ import {
   openPython,
   query,
 } from "../../fakes/session-index.ts";
+import { goldenDirectory } from "../../golden/vectors.ts";
 
-const golden30 = resolve(
-  import.meta.dirname,
-  "../../..",
-  process.env.HERMES_GOLDEN ?? "../shared/golden",
-  "sessions-db-v30",
-);
+const golden30 = join(goldenDirectory, "sessions-db-v30");
 const has30 = existsSync(join(golden30, "state.db"));
 if (!has30) console.warn(`Files of version 30 are not tested: ${golden30} is absent.`);
 

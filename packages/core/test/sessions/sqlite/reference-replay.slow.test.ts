@@ -1,7 +1,7 @@
-// The Python original's part of the work, replayed on our files by a script outside the repository, with Python's SQLite.
+// The Python original's part of the work, replayed on our files by a script in test/golden, with Python's SQLite.
 import { spawnSync } from "node:child_process";
-import { existsSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";
 import { openSessionStore, type SessionStore } from "../../../src/sessions/index.ts";
@@ -17,9 +17,8 @@ import {
 import { tempDirectory } from "../../fakes/temp-directory.ts";
 import { messageAt } from "../../fakes/varied-messages.ts";
 import { copyOf, readAnswers } from "../../golden/session-databases.ts";
+import { referenceReplay, referenceReplay30 } from "../../golden/vectors.ts";
 
-const tools = resolve(import.meta.dirname, "../../../../..", process.env.HERMES_TOOLS ?? "../shared/tools");
-const script = join(tools, "reference_replay.py");
 const whyNot = whyNoReplay();
 if (whyNot !== undefined) console.warn(`The reference is not replayed: ${whyNot}.`);
 const golden = whyNot === undefined ? readAnswers<object>("expected.json") : undefined;
@@ -94,11 +93,9 @@ describe.skipIf(whyNot !== undefined)("the reference", () => {
   });
 });
 
-const script30 = join(tools, "reference_replay_v30.py");
-
-describe.skipIf(whyNot !== undefined || !existsSync(script30))("today's Hermes", () => {
+describe.skipIf(whyNot !== undefined)("today's Hermes", () => {
   const run = (...args: readonly string[]): Report => {
-    const { stdout, stderr } = spawnSync("python3", [script30, ...args], { encoding: "utf8" });
+    const { stdout, stderr } = spawnSync("python3", [referenceReplay30, ...args], { encoding: "utf8" });
     if (stdout === "") throw new Error(stderr);
     return JSON.parse(stdout) as Report;
   };
@@ -108,7 +105,10 @@ describe.skipIf(whyNot !== undefined || !existsSync(script30))("today's Hermes",
     const path = join(tempDirectory(), "state.db");
     run("create", path);
     const before = join(tempDirectory(), "before.json");
-    writeFileSync(before, spawnSync("python3", [script30, "fingerprint", path], { encoding: "utf8" }).stdout);
+    writeFileSync(
+      before,
+      spawnSync("python3", [referenceReplay30, "fingerprint", path], { encoding: "utf8" }).stdout,
+    );
     // Without structured content, so that the verdict of Python's SQLite about the trigram index counts.
     {
       await using store = await openSessionStore({ path });
@@ -178,7 +178,7 @@ type Report = {
 const OTHER_TOKENIZER = /^messages_fts_trigram check at rank 1/;
 
 function replay(path: string, ...flags: readonly string[]): void {
-  const { stdout, stderr } = spawnSync("python3", [script, path, ...flags], { encoding: "utf8" });
+  const { stdout, stderr } = spawnSync("python3", [referenceReplay, path, ...flags], { encoding: "utf8" });
   const report = (stdout === "" ? { ok: false, steps: [] } : JSON.parse(stdout)) as Report;
   const failed = report.steps.filter((step) => !step.ok && !OTHER_TOKENIZER.test(step.step));
   expect({ failed, stderr }).toEqual({ failed: [], stderr: "" });
@@ -211,7 +211,7 @@ async function useAndClose(path: string): Promise<void> {
   await useRowsOfReference(store);
 }
 
-/** Its session is the newest, because the script has just written it. */
+/** Its session is the newest, because the referenceReplay has just written it. */
 async function useRowsOfReference(store: SessionStore): Promise<void> {
   const [newest] = await store.listSessionsRich({ orderByLastActive: true, limit: 1 });
   expect(newest).toMatchObject({
@@ -255,7 +255,6 @@ function schemaOf(path: string): unknown {
 }
 
 function whyNoReplay(): string | undefined {
-  if (!existsSync(script)) return `no ${script}; set HERMES_TOOLS to the folder that holds it`;
   if (spawnSync("python3", ["-c", "import sqlite3"]).status !== 0)
     return "there is no python3 with SQLite here";
   return undefined;

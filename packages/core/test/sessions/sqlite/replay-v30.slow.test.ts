@@ -1,16 +1,15 @@
-// Today's original on files that we have written to, replayed by a script outside the repository with Python's SQLite: it finds nothing
+// Today's original on files that we have written to, replayed by a script in test/golden with Python's SQLite: it finds nothing
 // to mend, its indexes are exact, and nothing of its own was changed by us.
 import { spawnSync } from "node:child_process";
-import { existsSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { openSessionStore, type SessionStore } from "../../../src/sessions/index.ts";
 import { newPath } from "../../fakes/session-index.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
 import { copyOf, readAnswers } from "../../golden/session-databases.ts";
+import { referenceReplay30 } from "../../golden/vectors.ts";
 
-const tools = resolve(import.meta.dirname, "../../../../..", process.env.HERMES_TOOLS ?? "../shared/tools");
-const script = join(tools, "reference_replay_v30.py");
 const whyNot = whyNoReplay();
 if (whyNot !== undefined) console.warn(`Today's original is not replayed: ${whyNot}.`);
 const golden =
@@ -161,11 +160,10 @@ function expectOk({ ok, steps }: Report): void {
 }
 
 function run(...args: readonly string[]) {
-  return spawnSync("python3", [script, ...args], { encoding: "utf8" });
+  return spawnSync("python3", [referenceReplay30, ...args], { encoding: "utf8" });
 }
 
 function whyNoReplay(): string | undefined {
-  if (!existsSync(script)) return `no ${script}; set HERMES_TOOLS to the folder that holds it`;
   if (spawnSync("python3", ["-c", "import sqlite3"]).status !== 0)
     return "there is no python3 with SQLite here";
   return undefined;
