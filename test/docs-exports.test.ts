@@ -9,7 +9,7 @@ const read = (path: string): string => readFileSync(join(root, path), "utf8");
 const pages = [
   "README.md",
   ...readdirSync(join(root, "docs"))
-    .filter((name) => name.endsWith(".md"))
+    .filter((name) => name.endsWith(".md") && name !== "style.md") // for maintainers: it names internals
     .map((name) => join("docs", name)),
 ];
 
