@@ -4,7 +4,7 @@ import { foundSessions } from "../search/tool-answer.ts";
 import type { Database } from "./question-set.ts";
 import type { Found } from "./share.ts";
 
-export type Outcome = {
+type Outcome = {
   readonly sessions: Found<string>;
   readonly messages: Found<string>;
   readonly confidence: Sureness;

@@ -7,7 +7,7 @@ import { isLongMemEval, longMemEvalDatabases } from "./long-mem-eval.ts";
 
 export type Turn = { readonly id: string; readonly role: "user" | "assistant"; readonly content: string };
 export type Meeting = { readonly id: string; readonly startedAt: number; readonly turns: readonly Turn[] };
-export type Question = {
+type Question = {
   readonly text: string;
   /** Turns and meetings that answer it; no turns where the set names meetings only. */
   readonly turns: ReadonlySet<string>;

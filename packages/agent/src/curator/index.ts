@@ -12,15 +12,13 @@ export {
   rollbackPlans,
 } from "./rollback.ts";
 export { type CuratorOptions, type CuratorProblem, type CuratorRun, runCurator } from "./run-curator.ts";
-export { type AlreadyRunning, currentRunner, type Runner } from "./run-lock.ts";
+export { currentRunner } from "./run-lock.ts";
 export { curatorDue, type Due } from "./schedule.ts";
-export { type ArchivedSkill, listArchivedSkills, restoreArchivedSkill } from "./skills/archive.ts";
+export { listArchivedSkills, restoreArchivedSkill } from "./skills/archive.ts";
 export type { SkillMark } from "./skills/curate-skills.ts";
 export {
   listSnapshots,
   restoreSnapshot,
-  type Snapshot,
-  type SnapshotProblem,
   takeSnapshot,
 } from "./skills/snapshots.ts";
 export { type CuratorState, changeState, readState, type StateProblem } from "./state.ts";
@@ -29,8 +27,5 @@ export type {
   CuratorScope,
   Decided,
   Finding,
-  MemoryProposal,
   Outcome,
-  Proposal,
-  SkillProposal,
 } from "./types.ts";

@@ -41,7 +41,7 @@ export type SkillProposal = {
   readonly reason: string;
 };
 
-export type Proposal = MemoryProposal | SkillProposal;
+type Proposal = MemoryProposal | SkillProposal;
 
 /** Something to look at that the curator does not change by itself. */
 export type Finding = {

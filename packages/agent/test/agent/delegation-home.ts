@@ -5,7 +5,7 @@ import type { RecordedRequest, Step } from "../fakes/wires/script.ts";
 import type { AgentSetting } from "./agent-home.ts";
 import { type TurnHome, turnHome } from "./turns.ts";
 
-export type ChildResult = {
+type ChildResult = {
   readonly task_index: number;
   readonly status: string;
   readonly summary: string | null;

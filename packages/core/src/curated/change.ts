@@ -19,8 +19,7 @@ export type Edit = {
   readonly message: string;
 };
 
-export const MERGED_MESSAGE =
-  "Entry replaced. The new text was stored already, so the two entries were merged.";
+const MERGED_MESSAGE = "Entry replaced. The new text was stored already, so the two entries were merged.";
 
 /** The operation without its budget check. Arguments are checked and stripped already. */
 export function editEntries(entries: readonly string[], op: MemoryOp): Result<Edit, MemoryError> {

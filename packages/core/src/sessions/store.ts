@@ -140,7 +140,7 @@ export type HeldLease = {
   readonly expires_at: number;
 };
 
-export type LeaseOutcome = { readonly acquired: true } | ({ readonly acquired: false } & HeldLease);
+type LeaseOutcome = { readonly acquired: true } | ({ readonly acquired: false } & HeldLease);
 
 /** Who changes rows, where that takes a lease: the turn of anybody else is respected. */
 export type EditOptions = { readonly leaseHolder?: string };

@@ -13,7 +13,7 @@ import { alternating, filler, toolRounds, user } from "./lists.ts";
 import { answering, failing, modelThat } from "./summarisers.ts";
 import { expectPairs } from "./valid-list.ts";
 
-export type OpenedEngine = {
+type OpenedEngine = {
   readonly engine: ContextEngine;
   /** The list as the engine expects it, for example with the rows that hold its messages. */
   prepare(messages: readonly ContextMessage[]): Promise<readonly ContextMessage[]>;

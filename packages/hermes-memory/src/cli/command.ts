@@ -33,7 +33,7 @@ export type CommandInput = {
 };
 
 /** A list for a flag that may be given several times. */
-export type FlagValue = string | number | boolean | readonly string[];
+type FlagValue = string | number | boolean | readonly string[];
 
 export type CommandSpec = {
   /** Words as they are typed: `memory archive list`. */

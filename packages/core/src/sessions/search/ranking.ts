@@ -55,7 +55,7 @@ export type RankInput = {
 /** `speakers`: messages begin with the name of who says them (`Ana: ...`). `agent`: a user and an assistant. */
 export type ConversationKind = "speakers" | "agent";
 
-export type RankedRow = {
+type RankedRow = {
   readonly row: RankRow;
   /** Messages are ordered by this. Comparable within one answer only. */
   readonly score: number;

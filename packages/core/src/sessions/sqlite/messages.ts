@@ -31,7 +31,7 @@ const TODAY: readonly Column[] = [
 const ONLY_COPIED = ["message_uid", "absorbed_message_uids", "tool_call_uids", "tool_call_uid"];
 
 /** The known columns that this file has: those of version 16, then later ones. */
-export function messageColumns(file: FileFeatures): readonly Column[] {
+function messageColumns(file: FileFeatures): readonly Column[] {
   return [...MESSAGE_COLUMNS, ...TODAY.filter(({ name }) => file.messages.has(name))];
 }
 
@@ -106,7 +106,7 @@ export const INSERT_ORIGIN = `
   INSERT INTO hermes_memory_origin (message_id, origin_id)
   SELECT :id, COALESCE((SELECT origin_id FROM hermes_memory_origin WHERE message_id = :origin), :origin)
 `;
-export const ADD_TO_COUNTERS = byFile((file) => {
+const ADD_TO_COUNTERS = byFile((file) => {
   // The original chooses by it which sessions to show as recent, so it has to be there for ours too. It never goes back.
   const activity = file.sessions.has("last_activity_at")
     ? ", last_activity_at = COALESCE(MAX(COALESCE(last_activity_at, :latest), :latest), last_activity_at)"

@@ -35,7 +35,7 @@ export interface IndexReader {
   readonly notSearched: number;
 }
 
-export type KeyOptions = {
+type KeyOptions = {
   readonly order: "newest" | "oldest";
   readonly limit: number;
   /** Lowest and highest key, both inclusive. */
