@@ -1,20 +1,11 @@
-// The providers that we have, held against what every provider promises.
+// The bundled providers, held against what every provider promises.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import createNotesProvider from "../../../../examples/memory-plugin/index.ts";
 import { createByteroverProvider } from "../../src/providers/bundled/byterover/index.ts";
 import { createHolographicProvider } from "../../src/providers/bundled/holographic/index.ts";
 import { memoryProviderContract } from "../../testing/memory-provider.ts";
 import { installBrv } from "../fakes/brv.ts";
-
-memoryProviderContract("of the example", {
-  create: () => createNotesProvider(),
-  stored: (home) => {
-    const path = join(home, "notes.jsonl");
-    return existsSync(path) ? readFileSync(path, "utf8") : "";
-  },
-});
 
 memoryProviderContract("holographic", {
   create: () => createHolographicProvider(),
