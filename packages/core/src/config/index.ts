@@ -5,13 +5,12 @@ export type { ConfigError, ConfigIssue } from "./config-error.ts";
 export { configPath } from "./config-file.ts";
 export type { CuratorConfig } from "./curator-schema.ts";
 export {
-  type ConfigChange,
   checkConfig,
   getConfigValue,
   setConfigValue,
-  type UnknownKey,
   unsetConfigValue,
 } from "./edit.ts";
+export type { ConfigChange, UnknownKey } from "./edit-types.ts";
 export {
   envFilePath,
   readEnvFile,

@@ -2,16 +2,7 @@
 import { codePointLength, ok, type Result } from "../lib/index.ts";
 import { formatFraction, isOver, measure } from "./budget.ts";
 import { findEntry } from "./match.ts";
-import type { MemoryError, MemoryOp } from "./types.ts";
-
-/** One step on the list: an entry comes (`before` null), goes (`after` null) or is exchanged in place. */
-export type Change = {
-  readonly at: number;
-  readonly before: string | null;
-  readonly after: string | null;
-  /** Of an entry that goes because another one says it now: that one's text. */
-  readonly into?: string;
-};
+import type { Change, MemoryError, MemoryOp } from "./types.ts";
 
 export type Edit = {
   readonly entries: readonly string[];

@@ -12,13 +12,12 @@ export {
 export type { ArchivedEntry } from "./archive.ts";
 export { listBackups } from "./backup.ts";
 export { formatFraction, formatUsage, measure, usageWarning } from "./budget.ts";
-export type { Change } from "./change.ts";
 export { committedWrites } from "./committed-write.ts";
 export { scanOptions } from "./content-check.ts";
 export { type Drift, findDrift } from "./drift.ts";
 export { entryId, entryIds, looksLikeId } from "./entry-id.ts";
 export type { Explanation } from "./explain.ts";
-export type { Forgotten } from "./forget/forget.ts";
+export type { Forgotten } from "./forget/sweep-target.ts";
 export { ENTRY_DELIMITER, fileNameOf, parseEntries, withoutDuplicates } from "./format.ts";
 export { type MemoryUser, openMemoryStore, storeOptionsFrom } from "./from-config.ts";
 export type { HistoryChange, HistoryLine } from "./history.ts";
@@ -38,6 +37,7 @@ export { type MemoryToolContext, memoryTool } from "./tool.ts";
 export { memoryToolPreview } from "./tool-preview.ts";
 export { memoryToolSchema } from "./tool-schema.ts";
 export {
+  type Change,
   type CommittedWrite,
   DEFAULT_MEMORY_CHAR_LIMIT,
   DEFAULT_USER_CHAR_LIMIT,

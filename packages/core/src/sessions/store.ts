@@ -23,11 +23,10 @@ import type {
   SummaryNode,
   UserMessagePreview,
 } from "./rows.ts";
-import type { Scope } from "./scope.ts";
+import type { Page, Scope } from "./scope.ts";
 import type { SearchAnswer, SearchOptions, SearchRow } from "./search/types.ts";
 
 export type { Scope } from "./scope.ts";
-export type Page = { readonly limit?: number; readonly offset?: number };
 
 export type NewSession = {
   readonly source?: string;
