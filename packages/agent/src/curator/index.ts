@@ -11,11 +11,10 @@ export {
   rollBack,
   rollbackPlans,
 } from "./rollback.ts";
-export { type CuratorOptions, type CuratorProblem, type CuratorRun, runCurator } from "./run-curator.ts";
+export { type CuratorOptions, type CuratorProblem, runCurator } from "./run-curator.ts";
 export { currentRunner } from "./run-lock.ts";
 export { curatorDue, type Due } from "./schedule.ts";
 export { listArchivedSkills, restoreArchivedSkill } from "./skills/archive.ts";
-export type { SkillMark } from "./skills/curate-skills.ts";
 export {
   listSnapshots,
   restoreSnapshot,
@@ -24,8 +23,10 @@ export {
 export { type CuratorState, changeState, readState, type StateProblem } from "./state.ts";
 export type {
   CuratorMode,
+  CuratorRun,
   CuratorScope,
   Decided,
   Finding,
   Outcome,
+  SkillMark,
 } from "./types.ts";
