@@ -128,3 +128,14 @@ export class CommandFailure extends Error {
     this.details = options.details ?? {};
   }
 }
+
+/** Commands whose names begin with the same word. */
+export type Group = {
+  readonly name: string;
+  readonly summary: string;
+  /** Groups within the group, by their full name. */
+  readonly subgroups?: Readonly<Record<string, string>>;
+  /** True when the group's own name is a command; it may have commands below it all the same. */
+  readonly isCommand?: boolean;
+  readonly load: () => Promise<readonly CommandSpec[]>;
+};

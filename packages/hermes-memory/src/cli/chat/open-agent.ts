@@ -5,7 +5,7 @@ import type { ApprovalCallback } from "@hermes-memory/core/curated";
 import { logPath } from "@hermes-memory/core/home";
 import { HermesError } from "@hermes-memory/core/lib";
 import { type CommandContext, CommandFailure } from "../command.ts";
-import { failConfig } from "../program.ts";
+import { failConfig } from "../config-failure.ts";
 import type { ChatWish } from "./flags.ts";
 import type { StartFacts } from "./lines.ts";
 

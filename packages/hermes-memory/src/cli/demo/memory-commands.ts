@@ -2,8 +2,8 @@
 import { loadMemoryConfig } from "@hermes-memory/core/config";
 import type { HistoryLine } from "@hermes-memory/core/curated";
 import type { CommandBody, CommandContext, CommandOutcome, Terminal } from "../command.ts";
+import { failConfig } from "../config-failure.ts";
 import { history, undo } from "../memory/history.ts";
-import { failConfig } from "../program.ts";
 
 export async function memoryHistory(home: string): Promise<readonly HistoryLine[]> {
   return (await run(history, home)).json as readonly HistoryLine[];
