@@ -1,15 +1,15 @@
 // A provider in use: a conversation through the manager, two of them at once, and the end.
-import { expect, it } from "vitest";
+
 import { MemoryManager, readProviderHealth } from "../../src/providers/index.ts";
-import { tempDirectory } from "../../test/fakes/temp-directory.ts";
+import type { Suite } from "../runner.ts";
 import { FULL_METADATA, MESSAGES } from "./inputs.ts";
 import { close, type ProviderHarness, settle, start } from "./support.ts";
 
 const OPTIONS = { session_id: "session-1" };
 
-export function conversationContract(harness: ProviderHarness): void {
-  it("goes through a conversation without one failed call", async () => {
-    const home = tempDirectory();
+export function conversationContract({ it, expect }: Suite, harness: ProviderHarness): void {
+  it("goes through a conversation without one failed call", async (test) => {
+    const home = test.directory();
     const manager = new MemoryManager({ home });
     const provider = harness.create(home);
     expect(manager.addProvider(provider)).toBe(true);
@@ -37,9 +37,9 @@ export function conversationContract(harness: ProviderHarness): void {
     expect(health?.hooks.initialize?.calls).toBe(1);
   });
 
-  it("serves two agents in one home at the same time", async () => {
-    const { provider: one, home } = await start(harness, { session: "session-1" });
-    const { provider: other } = await start(harness, { home, session: "session-2" });
+  it("serves two agents in one home at the same time", async (test) => {
+    const { provider: one, home } = await start(test, harness, { session: "session-1" });
+    const { provider: other } = await start(test, harness, { home, session: "session-2" });
     await one.onMemoryWrite?.("add", "memory", "The kiln is fired at 1240 degrees", {});
     await other.onMemoryWrite?.("add", "user", "Owns a kiln called Vesuvius", {});
     await one.syncTurn?.("How hot is the kiln?", "1240 degrees.", OPTIONS);
@@ -52,14 +52,14 @@ export function conversationContract(harness: ProviderHarness): void {
     expect(stored).toContain("Owns a kiln called Vesuvius");
   });
 
-  it("can be shut down twice", async () => {
-    const { provider } = await start(harness);
+  it("can be shut down twice", async (test) => {
+    const { provider } = await start(test, harness);
     await close(provider);
     await close(provider);
   });
 
-  it("comes to an end with every call after its shutdown, and stores nothing more", async () => {
-    const { provider, home } = await start(harness);
+  it("comes to an end with every call after its shutdown, and stores nothing more", async (test) => {
+    const { provider, home } = await start(test, harness);
     await provider.onMemoryWrite?.("add", "memory", "The kiln is fired at 1240 degrees", {});
     await close(provider);
     const before = harness.stored(home);
@@ -82,12 +82,12 @@ export function conversationContract(harness: ProviderHarness): void {
     expect(harness.stored(home)).toEqual(before);
   });
 
-  it("gives a new instance what the one before has stored", async () => {
-    const { provider, home } = await start(harness);
+  it("gives a new instance what the one before has stored", async (test) => {
+    const { provider, home } = await start(test, harness);
     await provider.onMemoryWrite?.("add", "memory", "The kiln is fired at 1240 degrees", {});
     await close(provider);
     const before = harness.stored(home);
-    const { provider: next } = await start(harness, { home, session: "session-2" });
+    const { provider: next } = await start(test, harness, { home, session: "session-2" });
     await close(next);
     expect(harness.stored(home)).toEqual(before);
   });

@@ -1,13 +1,13 @@
 // `hermes memory forget` asks the active provider to erase a text. Whoever offers that has to mean it.
-import { expect, it } from "vitest";
+import type { Suite } from "../runner.ts";
 import { HOSTILE_TEXTS } from "./inputs.ts";
 import { close, type ProviderHarness, start } from "./support.ts";
 
 const SECRET = "quartzite inversion 73.5";
 
-export function forgetContract(harness: ProviderHarness): void {
-  it("erases what was mirrored with the text in it, after it has said how much that is, and nothing else", async () => {
-    const { provider, home } = await start(harness);
+export function forgetContract({ it, expect }: Suite, harness: ProviderHarness): void {
+  it("erases what was mirrored with the text in it, after it has said how much that is, and nothing else", async (test) => {
+    const { provider, home } = await start(test, harness);
     if (provider.forget === undefined) return;
     await provider.onMemoryWrite?.("add", "user", `The kiln needs a ${SECRET}`, {});
     await provider.onMemoryWrite?.("add", "memory", "Fires the kiln on Mondays", {});
@@ -27,8 +27,8 @@ export function forgetContract(harness: ProviderHarness): void {
     }
   });
 
-  it("only looks when it is asked to look", async () => {
-    const { provider, home } = await start(harness);
+  it("only looks when it is asked to look", async (test) => {
+    const { provider, home } = await start(test, harness);
     if (provider.forget === undefined) return;
     await provider.onMemoryWrite?.("add", "user", `The kiln needs a ${SECRET}`, {});
     await provider.forget(SECRET, { dry_run: true });
@@ -36,11 +36,9 @@ export function forgetContract(harness: ProviderHarness): void {
     expect(JSON.stringify(harness.stored(home))).toContain(SECRET);
   });
 
-  it("finds nothing where there is nothing, whatever it is asked for", async () => {
-    const { provider } = await start(harness);
+  it("finds nothing where there is nothing, whatever it is asked for", async (test) => {
+    const { provider } = await start(test, harness);
     for (const text of [SECRET, "", ...HOSTILE_TEXTS])
-      expect(await provider.forget?.(text, {})).toSatisfy(
-        (report: { erased: number } | undefined) => report === undefined || report.erased === 0,
-      );
+      expect((await provider.forget?.(text, {}))?.erased ?? 0).toBe(0);
   });
 }

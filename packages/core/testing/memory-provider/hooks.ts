@@ -1,14 +1,15 @@
 // What a provider is told comes in every shape the agent has it in. It has to take all of them.
-import { expect, it } from "vitest";
+
 import type { MemoryProvider } from "../../src/providers/index.ts";
+import type { Suite } from "../runner.ts";
 import { FULL_METADATA, HOSTILE_TEXTS, HUGE_TEXT, MESSAGES } from "./inputs.ts";
 import { close, type ProviderHarness, start } from "./support.ts";
 
 const OPTIONS = { session_id: "session-1" };
 
-export function hooksContract(harness: ProviderHarness): void {
-  it("takes finished turns with and without their messages", async () => {
-    const { provider } = await start(harness);
+export function hooksContract({ it, expect }: Suite, harness: ProviderHarness): void {
+  it("takes finished turns with and without their messages", async (test) => {
+    const { provider } = await start(test, harness);
     await provider.syncTurn?.("How hot is the kiln?", "1240 degrees.", OPTIONS);
     await provider.syncTurn?.("And which glaze is it?", "Celadon.", { ...OPTIONS, messages: MESSAGES });
     await provider.syncTurn?.("hm", "", { session_id: "" });
@@ -17,8 +18,8 @@ export function hooksContract(harness: ProviderHarness): void {
     await provider.syncTurn?.(HUGE_TEXT, HUGE_TEXT, OPTIONS);
   });
 
-  it("takes every kind of memory write, whatever is known about it", async () => {
-    const { provider } = await start(harness);
+  it("takes every kind of memory write, whatever is known about it", async (test) => {
+    const { provider } = await start(test, harness);
     for (const target of ["memory", "user"] as const) {
       await provider.onMemoryWrite?.("add", target, `Fires the kiln (${target})`, {});
       await provider.onMemoryWrite?.("add", target, `Fires the kiln (${target})`, FULL_METADATA);
@@ -33,28 +34,28 @@ export function hooksContract(harness: ProviderHarness): void {
     await provider.onMemoryWrite?.("add", "memory", HUGE_TEXT, FULL_METADATA);
   });
 
-  it("takes turn starts with all that is known and with nothing", async () => {
-    const { provider } = await start(harness);
+  it("takes turn starts with all that is known and with nothing", async (test) => {
+    const { provider } = await start(test, harness);
     const all = { remaining_tokens: 1000, model: "m", platform: "cli", tool_count: 3 };
     await provider.onTurnStart?.(1, "How hot is the kiln?", all);
     await provider.onTurnStart?.(2, "", {});
     await provider.onTurnStart?.(1_000_000, HUGE_TEXT, {});
   });
 
-  it("takes what a subagent did", async () => {
-    const { provider } = await start(harness);
+  it("takes what a subagent did", async (test) => {
+    const { provider } = await start(test, harness);
     await provider.onDelegation?.("Find the glaze", "It is celadon.", { child_session_id: "child-1" });
     await provider.onDelegation?.("", "", { child_session_id: "" });
   });
 
-  it("answers with a text when messages are about to be summarised", async () => {
-    const { provider } = await start(harness);
+  it("answers with a text when messages are about to be summarised", async (test) => {
+    const { provider } = await start(test, harness);
     expect(typeof ((await provider.onPreCompress?.(MESSAGES, {})) ?? "")).toBe("string");
     expect(typeof ((await provider.onPreCompress?.([], {})) ?? "")).toBe("string");
   });
 
-  it("takes every way a session can change", async () => {
-    const { provider } = await start(harness);
+  it("takes every way a session can change", async (test) => {
+    const { provider } = await start(test, harness);
     const parent = { parent_session_id: "session-1" };
     await provider.onSessionSwitch?.("session-2", { ...parent, reset: true, reason: "new_session" });
     await provider.onSessionSwitch?.("session-1", { ...parent, reset: false, reason: "resume" });
@@ -64,24 +65,23 @@ export function hooksContract(harness: ProviderHarness): void {
     expect(typeof ((await provider.prefetch?.("how hot is the kiln?", OPTIONS)) ?? "")).toBe("string");
   });
 
-  it("takes the end of a conversation, with list contents and without any", async () => {
-    const { provider } = await start(harness);
+  it("takes the end of a conversation, with list contents and without any", async (test) => {
+    const { provider } = await start(test, harness);
     await provider.onSessionEnd?.([], {});
     await provider.onSessionEnd?.(MESSAGES, {});
   });
 
-  it.each(["subagent", "cron", "flush"] as const)(
-    "keeps nothing of what an agent in the context '%s' does",
-    async (agent) => {
-      const { provider, home } = await start(harness);
+  for (const agent of ["subagent", "cron", "flush"] as const) {
+    it(`keeps nothing of what an agent in the context '${agent}' does`, async (test) => {
+      const { provider, home } = await start(test, harness);
       await close(provider);
       const before = harness.stored(home);
-      const { provider: other } = await start(harness, { home, agent_context: agent });
+      const { provider: other } = await start(test, harness, { home, agent_context: agent });
       await tellEverything(other);
       await close(other);
       expect(harness.stored(home)).toEqual(before);
-    },
-  );
+    });
+  }
 }
 
 async function tellEverything(provider: MemoryProvider): Promise<void> {

@@ -2,44 +2,39 @@
 import { readdirSync, statSync } from "node:fs";
 import { Socket } from "node:net";
 import { join } from "node:path";
-import { expect, it, vi } from "vitest";
 import { PROVIDER_CONTRACT } from "../../src/providers/contract.ts";
 import { checkProvider } from "../../src/providers/discovery/structure.ts";
 import { readExisting } from "../../src/providers/setup/existing.ts";
 import { fieldsOf } from "../../src/providers/setup/read-fields.ts";
-import { tempDirectory } from "../../test/fakes/temp-directory.ts";
+import type { Suite, TestScope } from "../runner.ts";
 import { MESSAGES } from "./inputs.ts";
 import { close, type ProviderHarness, settle } from "./support.ts";
 
-export function structureContract(harness: ProviderHarness): void {
-  it("has every member the contract asks for, of the right kind", () => {
-    expect(checkProvider(harness.create(tempDirectory()))).toMatchObject({ ok: true });
+export function structureContract({ it, expect }: Suite, harness: ProviderHarness): void {
+  it("has every member the contract asks for, of the right kind", (test) => {
+    expect(checkProvider(harness.create(test.directory()))).toMatchObject({ ok: true });
   });
 
-  it("has a name that selects it, and a version of the contract that is known", () => {
-    const { name, contract = 1 } = harness.create(tempDirectory());
+  it("has a name that selects it, and a version of the contract that is known", (test) => {
+    const { name, contract = 1 } = harness.create(test.directory());
     expect(name).toMatch(/^[A-Za-z0-9][A-Za-z0-9._-]*$/);
     expect(["builtin", "built-in", "none"]).not.toContain(name.toLowerCase());
     expect(contract).toBeLessThanOrEqual(PROVIDER_CONTRACT);
   });
 
-  it("says whether it is available without a connection and without writing", async () => {
-    const home = tempDirectory();
+  it("says whether it is available without a connection and without writing", async (test) => {
+    const home = test.directory();
     const provider = harness.create(home);
     const before = filesIn(home);
-    const connect = vi.spyOn(Socket.prototype, "connect");
-    try {
-      expect(await provider.isAvailable()).toBe(true);
-      expect(typeof (await provider.unavailableReason?.())).toMatch(/^(string|undefined)$/);
-      expect(connect).not.toHaveBeenCalled();
-    } finally {
-      connect.mockRestore();
-    }
+    const connections = countConnections(test);
+    expect(await provider.isAvailable()).toBe(true);
+    expect(typeof (await provider.unavailableReason?.())).toMatch(/^(string|undefined)$/);
+    expect(connections()).toBe(0);
     expect(filesIn(home)).toEqual(before);
   });
 
-  it("lists its tools and its settings, and nothing is created by it", async () => {
-    const home = tempDirectory();
+  it("lists its tools and its settings, and nothing is created by it", async (test) => {
+    const home = test.directory();
     const provider = harness.create(home);
     const before = filesIn(home);
     expect(Array.isArray(await provider.getToolSchemas())).toBe(true);
@@ -47,14 +42,14 @@ export function structureContract(harness: ProviderHarness): void {
     expect(filesIn(home)).toEqual(before);
   });
 
-  it("asks for settings that a wizard can ask for", () => {
-    const { fields, warnings } = fieldsOf(harness.create(tempDirectory()));
+  it("asks for settings that a wizard can ask for", (test) => {
+    const { fields, warnings } = fieldsOf(harness.create(test.directory()));
     expect(warnings).toEqual([]);
     const keys = fields.map((field) => field.key);
     expect(keys).toEqual([...new Set(keys)]);
     for (const [index, field] of fields.entries()) {
       const earlier = keys.slice(0, index);
-      expect(field.key, "a key can be given as --set key=value").toMatch(/^[A-Za-z][\w.-]*$/);
+      expect(field.key).toMatch(/^[A-Za-z][\w.-]*$/); // it can be given as --set key=value
       expect(field).toEqual(JSON.parse(JSON.stringify(field)));
       expect(typeof (field.default ?? "")).toBe("string");
       if (field.choices && field.default !== undefined) expect(field.choices).toContain(field.default);
@@ -64,8 +59,8 @@ export function structureContract(harness: ProviderHarness): void {
     }
   });
 
-  it("keeps its settings, and a second setup is offered what the first one was given", async () => {
-    const home = tempDirectory();
+  it("keeps its settings, and a second setup is offered what the first one was given", async (test) => {
+    const home = test.directory();
     const { name } = harness.create(home);
     const { fields } = fieldsOf(harness.create(home));
     const values = fields.flatMap(({ key, secret, choices, default: standard }): [string, string][] => {
@@ -79,8 +74,8 @@ export function structureContract(harness: ProviderHarness): void {
     expect(await provider.isAvailable()).toBe(true);
   });
 
-  it("comes to an end with every call, also when it was never initialised", async () => {
-    const provider = harness.create(tempDirectory());
+  it("comes to an end with every call, also when it was never initialised", async (test) => {
+    const provider = harness.create(test.directory());
     const options = { session_id: "session-1" };
     const calls: readonly (() => unknown)[] = [
       () => provider.systemPromptBlock?.({}),
@@ -106,4 +101,17 @@ function filesIn(directory: string): readonly string[] {
       const { size, mtimeMs } = statSync(join(directory, name));
       return `${name} ${size} ${mtimeMs}`;
     });
+}
+
+/** How many sockets of this process were asked to connect since. */
+function countConnections(test: TestScope): () => number {
+  const { connect } = Socket.prototype;
+  let count = 0;
+  const counting: (...args: unknown[]) => Socket = function (this: Socket, ...args) {
+    count += 1;
+    return Reflect.apply(connect, this, args);
+  };
+  Object.assign(Socket.prototype, { connect: counting });
+  test.after(() => Object.assign(Socket.prototype, { connect }));
+  return () => count;
 }

@@ -1,9 +1,10 @@
 // Conversations as they go back into a model's context.
-import { expect, it } from "vitest";
+
 import type { ConversationMessage } from "../../src/sessions/rows.ts";
+import type { Suite } from "../runner.ts";
 import { type Harness, ManualClock, NOW, nth, talk } from "./support.ts";
 
-export function conversationContract({ open }: Harness): void {
+export function conversationContract({ it, expect }: Suite, { open }: Harness): void {
   it("a plain message has role, content and time, and no key without a value", async () => {
     await using store = await open({ clock: new ManualClock() });
     await store.createSession("s1", { source: "cli" });

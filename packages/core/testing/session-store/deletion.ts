@@ -1,12 +1,12 @@
 // Deleting and pruning: delegates go with whoever sent them, everything else stays and loses only its link.
+
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, it } from "vitest";
 import type { SessionStore } from "../../src/sessions/store.ts";
-import { tempDirectory } from "../../test/fakes/temp-directory.ts";
+import type { Suite } from "../runner.ts";
 import { contents, DAY, type Harness, handMadeChain, idsOf, ManualClock, NOW, row, talk } from "./support.ts";
 
-export function deletionContract({ open }: Harness): void {
+export function deletionContract({ it, expect }: Suite, { open }: Harness): void {
   it("deleting removes the row and its messages, and tells whether there was one", async () => {
     await using store = await open();
     await store.createSession("a", { source: "cli" });
@@ -93,9 +93,9 @@ export function deletionContract({ open }: Harness): void {
     expect(idsOf(await store.searchSessions())).toEqual(["other"]);
   });
 
-  it("the files of hundreds go with them", async () => {
+  it("the files of hundreds go with them", async (test) => {
     await using store = await open();
-    const dir = tempDirectory();
+    const dir = test.directory();
     const ids = Array.from({ length: 60 }, (_, at) => `20260101_000000_${at}`);
     for (const id of ids) {
       await store.createSession(id, { source: "cli" });
@@ -215,9 +215,9 @@ export function deletionContract({ open }: Harness): void {
     expect(await store.messageCount()).toBe(0);
   });
 
-  it("the files of a deleted session go with it, and no others", async () => {
+  it("the files of a deleted session go with it, and no others", async (test) => {
     await using store = await open();
-    const dir = tempDirectory();
+    const dir = test.directory();
     for (const id of ["a", "a*", "ab", ".."]) await store.createSession(id, { source: "cli" });
     const mine = ["a*.json", "a*.jsonl", "request_dump_a*_1.json", "request_dump_a*_20260101.json"];
     const others = ["ab.json", "a.jsonl", "request_dump_ab_1.json", "request_dump_a_1.json", "a*.txt"];
@@ -231,9 +231,9 @@ export function deletionContract({ open }: Harness): void {
     expect(existsSync(join(dir, "ab.json"))).toBe(true);
   });
 
-  it("pruning removes the files of pruned sessions only", async () => {
+  it("pruning removes the files of pruned sessions only", async (test) => {
     await using store = await open({ clock: new ManualClock() });
-    const dir = tempDirectory();
+    const dir = test.directory();
     await aged(store, { old: 100, recent: 1 });
     for (const name of ["old.json", "old.jsonl", "request_dump_old_1.json", "recent.json"]) {
       writeFileSync(join(dir, name), "x");
@@ -242,10 +242,10 @@ export function deletionContract({ open }: Harness): void {
     expect(readdirSync(dir)).toEqual(["recent.json"]);
   });
 
-  it("a folder of files that does not exist stops no deletion", async () => {
+  it("a folder of files that does not exist stops no deletion", async (test) => {
     await using store = await open();
     await store.createSession("a", { source: "cli" });
-    expect(await store.deleteSession("a", { sessionsDir: join(tempDirectory(), "absent") })).toBe(true);
+    expect(await store.deleteSession("a", { sessionsDir: join(test.directory(), "absent") })).toBe(true);
   });
 }
 

@@ -1,8 +1,8 @@
 // Handing a session over to another platform.
-import { expect, it } from "vitest";
+import type { Suite } from "../runner.ts";
 import { type Harness, idsOf, NOW, row } from "./support.ts";
 
-export function handoffContract({ open }: Harness): void {
+export function handoffContract({ it, expect }: Suite, { open }: Harness): void {
   it("goes from nothing over pending and running to completed", async () => {
     await using store = await open();
     await store.createSession("s1", { source: "cli" });

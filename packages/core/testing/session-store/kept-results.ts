@@ -1,10 +1,10 @@
 // Tool results in files: which rows name them, and what happens to the files when rows go.
+
 import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, it } from "vitest";
 import { resultNote } from "../../src/sessions/index.ts";
 import type { NewMessage, SessionStore } from "../../src/sessions/store.ts";
-import { tempDirectory } from "../../test/fakes/temp-directory.ts";
+import type { Suite, TestScope } from "../runner.ts";
 import { DAY, type Harness, ManualClock, NOW, talk } from "./support.ts";
 
 /** The note of version 0.1.0, word by word. */
@@ -21,8 +21,8 @@ function kept(callId: string, id = `${callId}-00000001`): NewMessage {
 }
 
 /** A home's two directories, with a file for each result id. */
-function filesFor(...ids: readonly string[]) {
-  const home = tempDirectory();
+function filesFor(test: TestScope, ...ids: readonly string[]) {
+  const home = test.directory();
   const files = { sessionsDir: join(home, "sessions"), resultsDir: join(home, "tool-results") };
   for (const directory of Object.values(files)) mkdirSync(directory);
   for (const id of ids) writeFileSync(join(files.resultsDir, `${id}.txt`), "the whole text");
@@ -34,7 +34,7 @@ async function sessionWith(store: SessionStore, id: string, ...rows: readonly Ne
   await store.appendMany(id, [{ role: "user", content: "dump it" }, ...rows]);
 }
 
-export function keptResultsContract({ open }: Harness): void {
+export function keptResultsContract({ it, expect }: Suite, { open }: Harness): void {
   it("lists the results that rows name, in notes of this version and of 0.1.0", async () => {
     await using store = await open();
     await sessionWith(
@@ -92,9 +92,9 @@ export function keptResultsContract({ open }: Harness): void {
     expect((await store.listAllKeptResultIds()).size).toBe(5);
   });
 
-  it("a session takes its results and its JSON snapshot along, and nobody else's", async () => {
+  it("a session takes its results and its JSON snapshot along, and nobody else's", async (test) => {
     await using store = await open();
-    const files = filesFor("c1-00000001", "c2-00000001", "c3-00000001");
+    const files = filesFor(test, "c1-00000001", "c2-00000001", "c3-00000001");
     await sessionWith(
       store,
       "a",
@@ -109,9 +109,9 @@ export function keptResultsContract({ open }: Harness): void {
     expect(readdirSync(files.sessionsDir).sort()).toEqual(["session_ab.json", "session_b.json"]);
   });
 
-  it("a snapshot stays while a session with the file's other name exists", async () => {
+  it("a snapshot stays while a session with the file's other name exists", async (test) => {
     await using store = await open();
-    const files = filesFor();
+    const files = filesFor(test);
     await sessionWith(store, "a");
     await sessionWith(store, "session_a");
     writeFileSync(join(files.sessionsDir, "session_a.json"), "{}");
@@ -121,9 +121,9 @@ export function keptResultsContract({ open }: Harness): void {
     expect(readdirSync(files.sessionsDir)).toEqual([]);
   });
 
-  it("a result stays while a branch or a continuation names it", async () => {
+  it("a result stays while a branch or a continuation names it", async (test) => {
     await using store = await open();
-    const files = filesFor("c1-00000001");
+    const files = filesFor(test, "c1-00000001");
     await sessionWith(store, "a", kept("c1"));
     await store.branchSession("a", { id: "fork" });
     const [row] = await store.getMessages("a");
@@ -139,9 +139,9 @@ export function keptResultsContract({ open }: Harness): void {
     expect(files.left()).toEqual([]);
   });
 
-  it("results of delegate runs and of rewound turns go too", async () => {
+  it("results of delegate runs and of rewound turns go too", async (test) => {
     await using store = await open();
-    const files = filesFor("c1-00000001", "c2-00000001");
+    const files = filesFor(test, "c1-00000001", "c2-00000001");
     await sessionWith(store, "p", kept("c1"));
     await store.undoTurns("p");
     await store.createSession("run", {
@@ -154,9 +154,9 @@ export function keptResultsContract({ open }: Harness): void {
     expect(files.left()).toEqual([]);
   });
 
-  it("pruning takes the results of what it prunes", async () => {
+  it("pruning takes the results of what it prunes", async (test) => {
     await using store = await open({ clock: new ManualClock() });
-    const files = filesFor("c1-00000001", "c2-00000001");
+    const files = filesFor(test, "c1-00000001", "c2-00000001");
     for (const [id, days, call] of [
       ["old", 100, "c1"],
       ["recent", 1, "c2"],
@@ -169,10 +169,10 @@ export function keptResultsContract({ open }: Harness): void {
     expect(files.left()).toEqual(["c2-00000001.txt"]);
   });
 
-  it("nothing outside the directory is touched, and a link goes without its target", async () => {
+  it("nothing outside the directory is touched, and a link goes without its target", async (test) => {
     await using store = await open();
-    const files = filesFor();
-    const target = join(tempDirectory(), "precious.txt");
+    const files = filesFor(test);
+    const target = join(test.directory(), "precious.txt");
     writeFileSync(target, "precious");
     symlinkSync(target, join(files.resultsDir, "c1-00000001.txt"));
     await sessionWith(store, "a", kept("c1"), toolRow("c2", oldNote(target)));
@@ -181,9 +181,9 @@ export function keptResultsContract({ open }: Harness): void {
     expect(files.left()).toEqual([]);
   });
 
-  it("a deletion that fails removes no file", async () => {
+  it("a deletion that fails removes no file", async (test) => {
     await using store = await open();
-    const files = filesFor("c1-00000001");
+    const files = filesFor(test, "c1-00000001");
     await sessionWith(store, "a", kept("c1"));
     await talk(store, "a", ["more"]);
     await store.close();

@@ -1,10 +1,10 @@
 // The lease that keeps two processes from working on one session at the same time.
-import { expect, it } from "vitest";
+import type { Suite } from "../runner.ts";
 import { DAY, expectCode, type Harness, ManualClock } from "./support.ts";
 
 const TAKEN = { acquired: true };
 
-export function leasesContract({ open, reopen }: Harness): void {
+export function leasesContract({ it, expect }: Suite, { open, reopen }: Harness): void {
   it("is held by one until released; another is told who has it, and since when", async () => {
     const clock = new ManualClock();
     await using store = await open({ clock });

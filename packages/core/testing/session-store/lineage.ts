@@ -1,9 +1,10 @@
 // Who continues whom: tips, roots, where to resume, and ids typed in part.
-import { expect, it } from "vitest";
+
 import type { ExportedSession } from "../../src/sessions/rows.ts";
+import type { Suite } from "../runner.ts";
 import { DAY, type Harness, HOUR, handMadeChain, ManualClock, NOW, nth, talk } from "./support.ts";
 
-export function lineageContract({ open }: Harness): void {
+export function lineageContract({ it, expect }: Suite, { open }: Harness): void {
   it("a conversation that was compacted more than a hundred times still has its tip, and is listed under it", async () => {
     await using store = await open();
     await store.createSession("0", { source: "cli" });

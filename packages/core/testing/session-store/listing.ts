@@ -1,6 +1,7 @@
 // Listings: what is shown, in which order, and how a compressed conversation looks in them.
-import { expect, it } from "vitest";
+
 import type { SessionStore } from "../../src/sessions/store.ts";
+import type { Suite } from "../runner.ts";
 import {
   DAY,
   type Harness,
@@ -14,7 +15,13 @@ import {
   talk,
 } from "./support.ts";
 
-export function listingContract({ open }: Harness): void {
+export function listingContract({ it, expect }: Suite, { open }: Harness): void {
+  const lastActive = async (store: SessionStore): Promise<number> => {
+    const listed = nth(await store.listSessionsRich({ orderByLastActive: true }), 0);
+    expect(nth(await store.searchSessions(), 0).last_active).toBe(listed.last_active);
+    return listed.last_active;
+  };
+
   it.each([
     ["short text as it is", "hello there", "hello there"],
     ["line ends as blanks", "one\ntwo\r\nthree", "one two  three"],
@@ -357,10 +364,4 @@ export function listingContract({ open }: Harness): void {
     await store.setSessionArchived("a", true);
     expect(await store.searchSessions()).toHaveLength(3);
   });
-}
-
-async function lastActive(store: SessionStore): Promise<number> {
-  const listed = nth(await store.listSessionsRich({ orderByLastActive: true }), 0);
-  expect(nth(await store.searchSessions(), 0).last_active).toBe(listed.last_active);
-  return listed.last_active;
 }

@@ -1,8 +1,8 @@
 // The lock that keeps two compressions of one session apart.
-import { expect, it } from "vitest";
+import type { Suite } from "../runner.ts";
 import { type Harness, ManualClock } from "./support.ts";
 
-export function locksContract({ open, reopen }: Harness): void {
+export function locksContract({ it, expect }: Suite, { open, reopen }: Harness): void {
   it("is held by one until released, and may be taken again by its holder", async () => {
     await using store = await open();
     expect(await store.tryAcquireCompressionLock("s1", "h1")).toBe(true);

@@ -1,5 +1,5 @@
 // System prompts this program made, beside those of other programs; and the mark that tells whether anybody wrote.
-import { expect, it } from "vitest";
+import type { Suite } from "../runner.ts";
 import {
   contents,
   DAY,
@@ -12,7 +12,7 @@ import {
   UNREADABLE,
 } from "./support.ts";
 
-export function ownPromptsContract({ open, reopen }: Harness): void {
+export function ownPromptsContract({ it, expect }: Suite, { open, reopen }: Harness): void {
   it("is given back as it was saved, byte for byte, also to another handle", async () => {
     await using store = await open();
     await store.createSession("a", { source: "cli" });
@@ -110,7 +110,7 @@ export function ownPromptsContract({ open, reopen }: Harness): void {
     expect(await store.pruneSessions({ olderThanDays: 90 })).toBe(1);
     for (const id of ["deleted", "pruned", "empty"]) {
       await store.createSession(id, { source: "cli" });
-      expect(await store.getOwnPrompt(id), id).toBeNull();
+      expect([id, await store.getOwnPrompt(id)]).toEqual([id, null]);
     }
   });
 
@@ -129,7 +129,7 @@ export function ownPromptsContract({ open, reopen }: Harness): void {
     const seen = new Set([JSON.stringify(empty)]);
     const noteChange = async (name: string) => {
       const mark = JSON.stringify(await store.getSessionMark("a"));
-      expect(seen.has(mark), name).toBe(false);
+      expect([name, seen.has(mark)]).toEqual([name, false]);
       seen.add(mark);
     };
     const ids = await talk(store, "a", ["one", "two", "three", "four"]);

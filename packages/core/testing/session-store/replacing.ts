@@ -1,5 +1,5 @@
 // Rewriting a session: its messages are replaced by others, or by none, in one step.
-import { expect, it } from "vitest";
+import type { Suite } from "../runner.ts";
 import {
   contents,
   expectCode,
@@ -15,7 +15,7 @@ import {
 
 const CALL = { id: "c1", type: "function", function: { name: "terminal", arguments: '{"command":"ls"}' } };
 
-export function replacingContract({ open }: Harness): void {
+export function replacingContract({ it, expect }: Suite, { open }: Harness): void {
   it("replacing keeps tool names and platform ids, drops reasoning of others than the assistant, and counts anew", async () => {
     const clock = new ManualClock();
     await using store = await open({ clock });

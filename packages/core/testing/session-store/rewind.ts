@@ -1,11 +1,12 @@
 // Going back to an earlier message, and forth again.
-import { expect, it } from "vitest";
+
 import type { SessionStore } from "../../src/sessions/store.ts";
+import type { Suite } from "../runner.ts";
 import { contents, expectCode, type Harness, messageIds, nth, row, talk } from "./support.ts";
 
 const TEXTS = ["one", "1", "two", "2", "three", "3"];
 
-export function rewindContract({ open }: Harness): void {
+export function rewindContract({ it, expect }: Suite, { open }: Harness): void {
   it("hides the target and everything after it, and tells what it was", async () => {
     await using store = await open();
     const ids = await session(store);

@@ -1,9 +1,10 @@
 // One store, several users: a read with a user's id sees that user's sessions and no others.
-import { expect, it } from "vitest";
+
 import { resultNote } from "../../src/sessions/index.ts";
 import type { Scope } from "../../src/sessions/scope.ts";
 import type { SessionStore } from "../../src/sessions/store.ts";
-import { leafOf } from "../../test/fakes/summary-nodes.ts";
+import type { Suite } from "../runner.ts";
+import { leafOf } from "./summary-nodes.ts";
 import { type Harness, idsOf, ManualClock, nth, talk } from "./support.ts";
 
 /** Every read that takes a user, once for a session that is theirs and once for another: what a stranger gets. */
@@ -121,7 +122,7 @@ const WALKS: readonly Read[] = [
   },
 ];
 
-export function scopingContract({ open }: Harness): void {
+export function scopingContract({ it, expect }: Suite, { open }: Harness): void {
   it.each(READS)(
     "$name shows a session to its user, on their platform, and to no other",
     async ({ read, forStrangers }) => {

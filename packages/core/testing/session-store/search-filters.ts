@@ -1,7 +1,8 @@
 // Filters of a search: they hold on every route a query can take, before anything is cut off.
-import { expect, it } from "vitest";
+
 import type { SearchOptions } from "../../src/sessions/search/types.ts";
 import type { SessionStore } from "../../src/sessions/store.ts";
+import type { Suite } from "../runner.ts";
 import { idsFound } from "./search-support.ts";
 import { type Harness, NOW } from "./support.ts";
 
@@ -89,7 +90,7 @@ const COMBINATIONS = Object.entries(FILTERS).flatMap(([name, each]) =>
   Object.entries(ROUTES).map(([route, query]) => ({ name, route, query, ...each })),
 );
 
-export function searchFiltersContract({ open }: Harness): void {
+export function searchFiltersContract({ it, expect }: Suite, { open }: Harness): void {
   it.each(COMBINATIONS)("$name: holds for $route", async ({ prepare, filter, query, reason }) => {
     await using store = await open();
     const ids = await prepare(store);

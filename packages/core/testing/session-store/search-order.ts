@@ -1,10 +1,11 @@
 // Which messages a search shows, in which order, page by page.
-import { expect, it } from "vitest";
+
 import type { SessionStore } from "../../src/sessions/store.ts";
+import type { Suite } from "../runner.ts";
 import { idsFound, library, textsFound } from "./search-support.ts";
 import { type Harness, messageIds, NOW, nth, talk } from "./support.ts";
 
-export function searchOrderContract({ open }: Harness): void {
+export function searchOrderContract({ it, expect }: Suite, { open }: Harness): void {
   it("the row of a hit says where it stands and what stands around it", async () => {
     await using store = await open();
     await store.createSession("a", { source: "cli", model: "some-model", startedAt: NOW });

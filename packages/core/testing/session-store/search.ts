@@ -1,5 +1,5 @@
 // Searching messages: what is typed finds what was said, in any script.
-import { describe, expect, it } from "vitest";
+import type { Suite } from "../runner.ts";
 import { searchFiltersContract } from "./search-filters.ts";
 import { hostileSearchContract } from "./search-hostile.ts";
 import { searchOrderContract } from "./search-order.ts";
@@ -116,17 +116,18 @@ const UNSPACED: readonly (readonly [query: string, found: string, message: strin
   ["quotes around them", '"通信协议"', "测试通信协议"],
 ];
 
-export function searchContract(harness: Harness): void {
-  describe("what is typed", () => typedContract(harness));
-  describe("words and questions", () => wordsContract(harness));
-  describe("scripts without blanks", () => unspacedContract(harness));
-  describe("tools and structured content", () => structuredContract(harness));
-  describe("filters", () => searchFiltersContract(harness));
-  describe("order and pages", () => searchOrderContract(harness));
-  describe("whatever is typed", () => hostileSearchContract(harness));
+export function searchContract(suite: Suite, harness: Harness): void {
+  const { describe } = suite;
+  describe("what is typed", () => typedContract(suite, harness));
+  describe("words and questions", () => wordsContract(suite, harness));
+  describe("scripts without blanks", () => unspacedContract(suite, harness));
+  describe("tools and structured content", () => structuredContract(suite, harness));
+  describe("filters", () => searchFiltersContract(suite, harness));
+  describe("order and pages", () => searchOrderContract(suite, harness));
+  describe("whatever is typed", () => hostileSearchContract(suite, harness));
 }
 
-function typedContract({ open }: Harness): void {
+function typedContract({ it, expect }: Suite, { open }: Harness): void {
   it.each(TYPED)("%j finds what it names", async (query, message) => {
     await using store = await open();
     await library(store, ["unrelated talk", message, "yet more of it, elsewhere"]);
@@ -189,7 +190,7 @@ function typedContract({ open }: Harness): void {
   });
 }
 
-function wordsContract({ open }: Harness): void {
+function wordsContract({ it, expect }: Suite, { open }: Harness): void {
   it("messages with every word come before those with some, and the answer says which it is", async () => {
     await using store = await open();
     await library(store, ["the crane is blue", "a blue door", "the crane at the harbour is blue"]);
@@ -267,7 +268,7 @@ function wordsContract({ open }: Harness): void {
   });
 }
 
-function unspacedContract({ open }: Harness): void {
+function unspacedContract({ it, expect }: Suite, { open }: Harness): void {
   it.each(UNSPACED)("%s: %s is found", async (_what, query, message) => {
     await using store = await open();
     await library(store, ["nothing of it here", message, "另外一句话", "別の話", "다른 이야기"]);
@@ -308,7 +309,7 @@ function unspacedContract({ open }: Harness): void {
   });
 }
 
-function structuredContract({ open }: Harness): void {
+function structuredContract({ it, expect }: Suite, { open }: Harness): void {
   it.each(["read_file", "settings.yaml", "42"])(
     "%s in a tool call is found although nothing was said",
     async (query) => {

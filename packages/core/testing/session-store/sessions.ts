@@ -1,5 +1,5 @@
 // Session rows: creating, ending, counters, and the values that only the first or only the last writer sets.
-import { expect, it } from "vitest";
+import type { Suite } from "../runner.ts";
 import { expectCode, type Harness, ManualClock, NOW, row, talk } from "./support.ts";
 
 const COLUMNS = [
@@ -9,7 +9,7 @@ const COLUMNS = [
   "pricing_version title api_call_count handoff_state handoff_platform handoff_error rewind_count archived",
 ].flatMap((line) => line.split(" "));
 
-export function sessionsContract({ open, reopen }: Harness): void {
+export function sessionsContract({ it, expect }: Suite, { open, reopen }: Harness): void {
   it("token counts may have the short names of the original's parameters", async () => {
     await using store = await open();
     await store.updateTokenCounts("a", { input: 10, output: 5, cacheRead: 1, cacheWrite: 2, reasoning: 3 });

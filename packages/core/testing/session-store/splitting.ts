@@ -1,6 +1,7 @@
 // Continuing a conversation after compression and branching it off: one step each, whole or not at all.
-import { expect, it } from "vitest";
+
 import type { SessionStore } from "../../src/sessions/store.ts";
+import type { Suite } from "../runner.ts";
 import {
   configOf,
   contents,
@@ -18,7 +19,7 @@ import {
 
 const MADE_ID = /^\d{8}_\d{6}_[0-9a-f]{6}$/;
 
-export function splittingContract({ open }: Harness): void {
+export function splittingContract({ it, expect }: Suite, { open }: Harness): void {
   it("what is carried over is replayed in the order it was given, and shown once with its ancestors", async () => {
     await using store = await open();
     await store.createSession("before", { source: "cli" });

@@ -1,5 +1,4 @@
 // What the parts of the contract share: the harness a backend brings, a clock to turn, short ways to say things.
-import { expect } from "vitest";
 import type { Clock } from "../../src/lib/index.ts";
 import type { MessageRow, SessionRow } from "../../src/sessions/rows.ts";
 import type { NewMessage, SessionStore } from "../../src/sessions/store.ts";
@@ -49,7 +48,15 @@ export const UNREADABLE: NewMessage = {
 };
 
 export async function expectCode(promise: Promise<unknown>, code: string): Promise<void> {
-  await expect(promise).rejects.toMatchObject({ name: "HermesError", code });
+  const outcome = await promise.then(
+    () => "no failure",
+    (cause: unknown) => cause,
+  );
+  const { name, code: found } = Object(outcome) as { readonly name?: unknown; readonly code?: unknown };
+  if (name !== "HermesError" || found !== code)
+    throw new Error(`expected a HermesError with the code '${code}', got: ${String(outcome)}`, {
+      cause: outcome,
+    });
 }
 
 /** The row, which has to be there. */

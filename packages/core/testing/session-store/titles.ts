@@ -1,9 +1,10 @@
 // Titles: cleaned, unique, numbered along a lineage, and found again.
-import { expect, it } from "vitest";
+
 import type { SessionStore } from "../../src/sessions/store.ts";
+import type { Suite } from "../runner.ts";
 import { expectCode, type Harness, ManualClock, nth } from "./support.ts";
 
-export function titlesContract({ open }: Harness): void {
+export function titlesContract({ it, expect }: Suite, { open }: Harness): void {
   it.each([
     ["plain", "Glaze recipes", "Glaze recipes"],
     ["padded", "  Glaze  ", "Glaze"],

@@ -1,13 +1,14 @@
 // Windows around a message, and the same with the beginning and the end of the conversation.
-import { expect, it } from "vitest";
+
 import type { AnchoredView, MessageWindow } from "../../src/sessions/rows.ts";
 import type { SessionStore } from "../../src/sessions/store.ts";
+import type { Suite } from "../runner.ts";
 import { type Harness, messageIds, nth, talk } from "./support.ts";
 
 const NOTHING = { window: [], messages_before: 0, messages_after: 0 };
 const NO_VIEW = { ...NOTHING, bookend_start: [], bookend_end: [] };
 
-export function windowsContract({ open }: Harness): void {
+export function windowsContract({ it, expect }: Suite, { open }: Harness): void {
   it.each([
     ["in the middle", 10, 3, 7, 13],
     ["at the start", 0, 3, 0, 3],
