@@ -45,9 +45,12 @@ export function hostileSearchContract({ it, expect }: Suite, { open }: Harness):
     await using store = await open();
     await library(store, CORPUS);
     const part = query.slice(0, Math.max(33_000, Math.floor(query.length / 10)));
-    await timeOf(store, part);
-    // What is beyond the beginning is not looked at; the room is for a busy machine.
-    const [short, whole] = [await timeOf(store, part), await timeOf(store, query)];
+    // What is beyond the beginning is not looked at; the room is for a busy machine, and on such a one it is measured up to three times.
+    let [short, whole] = [await timeOf(store, part), Number.POSITIVE_INFINITY];
+    for (let run = 0; run < 3 && whole >= 4 * short + 60; run += 1) {
+      short = Math.min(short, await timeOf(store, part));
+      whole = Math.min(whole, await timeOf(store, query));
+    }
     expect(whole).toBeLessThan(4 * short + 60);
   });
 
@@ -65,13 +68,8 @@ export function hostileSearchContract({ it, expect }: Suite, { open }: Harness):
   });
 }
 
-/** The shortest of three runs. */
 async function timeOf(store: SessionStore, query: string): Promise<number> {
-  let best = Number.POSITIVE_INFINITY;
-  for (let run = 0; run < 3; run += 1) {
-    const start = performance.now();
-    await store.search(query);
-    best = Math.min(best, performance.now() - start);
-  }
-  return best;
+  const start = performance.now();
+  await store.search(query);
+  return performance.now() - start;
 }

@@ -3,19 +3,19 @@
 import { describe, expect, it } from "vitest";
 import { openSessionStore } from "../../../src/sessions/index.ts";
 import { type SessionStoreHarness, sessionStoreContract } from "../../../testing/index.ts";
-import { newPath } from "../../fakes/session-index.ts";
+import { copiesOf } from "../../fakes/store-copies.ts";
 import { upgradeToToday } from "../../fakes/today-file.ts";
 import { searchProperties } from "../store-properties.ts";
 
 const BACKEND = "a file of today's Hermes";
 
+const newCopy = copiesOf(async (path) => {
+  await (await openSessionStore({ path })).close();
+  upgradeToToday(path);
+});
+
 const harness: SessionStoreHarness = {
-  open: async (options) => {
-    const path = newPath();
-    await (await openSessionStore({ path })).close();
-    upgradeToToday(path);
-    return openSessionStore({ path, ...options });
-  },
+  open: async (options) => openSessionStore({ path: await newCopy(), ...options }),
   reopen: (store) => openSessionStore({ path: store.location }),
 };
 
