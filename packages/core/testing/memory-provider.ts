@@ -1,14 +1,14 @@
 // What every memory provider promises, whatever it keeps and wherever. Calls go straight to the provider: the manager
 // would catch what it does wrong.
-import { conversationContract } from "./memory-provider/conversation.ts";
-import { forgetContract } from "./memory-provider/forget.ts";
-import { hooksContract } from "./memory-provider/hooks.ts";
-import { modesContract } from "./memory-provider/modes.ts";
-import { recallContract } from "./memory-provider/recall.ts";
-import { selfTestContract } from "./memory-provider/self-test.ts";
-import { structureContract } from "./memory-provider/structure.ts";
+import { modesContract, selfTestContract, structureContract } from "./memory-provider/setup.ts";
 import type { ProviderHarness } from "./memory-provider/support.ts";
-import { toolsContract } from "./memory-provider/tools.ts";
+import {
+  conversationContract,
+  forgetContract,
+  hooksContract,
+  recallContract,
+  toolsContract,
+} from "./memory-provider/use.ts";
 import { suiteFor, type TestRunner } from "./runner.ts";
 
 export type { ProviderHarness } from "./memory-provider/support.ts";

@@ -1,27 +1,19 @@
 // What every backend of the session store promises. Nothing here knows how or where the rows are kept.
 import { suiteFor, type TestRunner } from "./runner.ts";
-import { conversationContract } from "./session-store/conversation.ts";
-import { deletionContract } from "./session-store/deletion.ts";
+import { handoffContract, leasesContract, locksContract } from "./session-store/claims.ts";
+import { deletionContract, keptResultsContract } from "./session-store/deletion.ts";
 import { exportImportContract } from "./session-store/export-import.ts";
-import { handoffContract } from "./session-store/handoff.ts";
-import { keptResultsContract } from "./session-store/kept-results.ts";
-import { leasesContract } from "./session-store/leases.ts";
-import { lineageContract } from "./session-store/lineage.ts";
-import { listingContract } from "./session-store/listing.ts";
-import { locksContract } from "./session-store/locks.ts";
+import { lineageContract, splittingContract } from "./session-store/lineage.ts";
+import { listingContract, titlesContract } from "./session-store/listing.ts";
 import { maintenanceContract } from "./session-store/maintenance.ts";
 import { messagesContract } from "./session-store/messages.ts";
-import { ownPromptsContract } from "./session-store/own-prompts.ts";
-import { replacingContract } from "./session-store/replacing.ts";
-import { rewindContract } from "./session-store/rewind.ts";
+import { conversationContract, windowsContract } from "./session-store/reading.ts";
+import { replacingContract, rewindContract } from "./session-store/rewriting.ts";
 import { scopingContract } from "./session-store/scoping.ts";
 import { searchContract } from "./session-store/search.ts";
-import { sessionsContract } from "./session-store/sessions.ts";
-import { splittingContract } from "./session-store/splitting.ts";
+import { ownPromptsContract, sessionsContract } from "./session-store/sessions.ts";
 import { summaryNodesContract } from "./session-store/summary-nodes.ts";
 import type { Harness } from "./session-store/support.ts";
-import { titlesContract } from "./session-store/titles.ts";
-import { windowsContract } from "./session-store/windows.ts";
 
 export type { Harness as SessionStoreHarness } from "./session-store/support.ts";
 

@@ -3,9 +3,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { SessionStore } from "../../src/sessions/store.ts";
-import { CORPUS } from "../../testing/session-store/search-hostile.ts";
-import { library } from "../../testing/session-store/search-support.ts";
-import { type Harness, row } from "../../testing/session-store/support.ts";
+import { CORPUS } from "../../testing/session-store/search.ts";
+import { type Harness, library, row } from "../../testing/session-store/support.ts";
 
 export function searchProperties(backend: string, harness: Harness): void {
   describe(`session store on ${backend}`, () => {

@@ -1,4 +1,4 @@
-// A provider is asked what it is and what it needs before it may do anything.
+// A provider before and beside its work: what it is, what it can be set to, how it tests itself.
 import { readdirSync, statSync } from "node:fs";
 import { Socket } from "node:net";
 import { join } from "node:path";
@@ -8,7 +8,12 @@ import { readExisting } from "../../src/providers/setup/existing.ts";
 import { fieldsOf } from "../../src/providers/setup/read-fields.ts";
 import type { Suite, TestScope } from "../runner.ts";
 import { MESSAGES } from "./inputs.ts";
-import { close, type ProviderHarness, settle } from "./support.ts";
+import { close, hasSetting, type ProviderHarness, probe, settle, start } from "./support.ts";
+
+const OPTIONS = { session_id: "session-1" };
+const ENTRY = "The kiln in the yard is fired at 1240 degrees";
+
+// ---- A provider is asked what it is and what it needs before it may do anything.
 
 export function structureContract({ it, expect }: Suite, harness: ProviderHarness): void {
   it("has every member the contract asks for, of the right kind", (test) => {
@@ -114,4 +119,97 @@ function countConnections(test: TestScope): () => number {
   Object.assign(Socket.prototype, { connect: counting });
   test.after(() => Object.assign(Socket.prototype, { connect }));
   return () => count;
+}
+
+// ---- `mode`, where a provider has that setting: recall, tools, or both.
+
+export function modesContract({ it, expect }: Suite, harness: ProviderHarness): void {
+  const whereItHasModes = it.skipIf(!hasSetting(harness, "mode"));
+
+  whereItHasModes("offers hybrid, context and tools, and is hybrid unless told", () => {
+    const field = harness
+      .create(".")
+      .getConfigSchema?.()
+      .find(({ key }) => key === "mode");
+    expect(field).toMatchObject({ choices: ["hybrid", "context", "tools"], default: "hybrid" });
+  });
+
+  for (const mode of ["hybrid", "no such mode"]) {
+    it(`has tools and recall in mode '${mode}', if it is saved`, async (test) => {
+      const home = test.directory();
+      await settle(() => harness.create(home).saveConfig?.({ mode }, home)); // an unknown one may be refused
+      const { provider } = await start(test, harness, { home });
+      expect(await provider.getToolSchemas()).not.toEqual([]);
+      await provider.onMemoryWrite?.("add", "memory", ENTRY, {});
+      expect(await provider.prefetch?.("how hot is the kiln?", OPTIONS)).toContain(ENTRY);
+    });
+  }
+
+  whereItHasModes("has recall and no tools in mode 'context'", async (test) => {
+    const { provider } = await start(test, harness, { settings: { mode: "context" } });
+    expect(await provider.getToolSchemas()).toEqual([]);
+    await provider.onMemoryWrite?.("add", "memory", ENTRY, {});
+    expect(await provider.prefetch?.("how hot is the kiln?", OPTIONS)).toContain(ENTRY);
+  });
+
+  whereItHasModes("has tools and no recall in mode 'tools'", async (test) => {
+    const { provider } = await start(test, harness, { settings: { mode: "tools" } });
+    await provider.onMemoryWrite?.("add", "memory", ENTRY, {});
+    await provider.queuePrefetch?.("how hot is the kiln?", OPTIONS);
+    expect((await provider.prefetch?.("how hot is the kiln?", OPTIONS)) ?? "").toBe("");
+    expect(await provider.getToolSchemas()).not.toEqual([]);
+  });
+
+  whereItHasModes("tells the model something about itself in each of them", async (test) => {
+    for (const mode of ["hybrid", "context", "tools"]) {
+      const { provider } = await start(test, harness, { settings: { mode } });
+      const block = (await provider.systemPromptBlock?.({})) ?? "";
+      expect(block.trim()).not.toBe("");
+      expect(await provider.systemPromptBlock?.({})).toBe(block); // the same for the whole session
+    }
+  });
+}
+
+// ---- `hermes memory test` runs this in the user's real home.
+
+export function selfTestContract({ it, expect }: Suite, harness: ProviderHarness): void {
+  const whereItHasOne = it.skipIf(probe(harness, (provider) => provider.selfTest === undefined));
+
+  whereItHasOne("tells what it did and how long each step took", async (test) => {
+    const { provider } = await start(test, harness);
+    const report = await provider.selfTest?.(AbortSignal.timeout(20_000));
+    expect(report?.steps).not.toEqual([]);
+    for (const { name, ms } of report?.steps ?? []) {
+      expect(name.trim()).not.toBe("");
+      expect(ms).toBeGreaterThanOrEqual(0);
+      expect(ms).toBeLessThan(20_000);
+    }
+  });
+
+  whereItHasOne("leaves no trace, in an empty store and in a used one", async (test) => {
+    const { provider: first, home } = await start(test, harness);
+    await close(first);
+    for (const entry of ["", "The kiln is fired at 1240 degrees"]) {
+      const { provider: writer } = await start(test, harness, { home });
+      if (entry !== "") await writer.onMemoryWrite?.("add", "memory", entry, {});
+      await close(writer);
+      const before = harness.stored(home);
+      const { provider } = await start(test, harness, { home });
+      await provider.selfTest?.(AbortSignal.timeout(20_000));
+      await provider.selfTest?.(AbortSignal.timeout(20_000));
+      await close(provider);
+      expect(harness.stored(home)).toEqual(before);
+    }
+  });
+
+  whereItHasOne("leaves no trace when it is stopped", async (test) => {
+    const { provider, home } = await start(test, harness);
+    await provider.onMemoryWrite?.("add", "memory", "The kiln is fired at 1240 degrees", {});
+    await close(provider);
+    const before = harness.stored(home);
+    const { provider: tested } = await start(test, harness, { home });
+    expect(["answered", "failed"]).toContain(await settle(() => tested.selfTest?.(AbortSignal.abort())));
+    await close(tested);
+    expect(harness.stored(home)).toEqual(before);
+  });
 }
