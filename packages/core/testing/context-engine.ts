@@ -157,7 +157,8 @@ export function contextEngineContract(runner: TestRunner, label: string, openEng
     it("leaves an empty and a short list as they are, the same array, with a reason", async () => {
       for (const messages of [[], [user()], alternating(4, 100)]) {
         const { before, outcome, engine } = await compressed(messages);
-        expect(outcome).toMatchObject({ kind: "unchanged", reason: expect.any(String), leftOut: [] });
+        expect(outcome).toMatchObject({ kind: "unchanged", leftOut: [] });
+        expect(typeof outcome.reason).toBe("string");
         expect(outcome.messages).toBe(before);
         expect(engine.compressionCount).toBe(0);
       }

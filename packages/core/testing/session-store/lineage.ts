@@ -325,7 +325,8 @@ export function splittingContract({ it, expect }: Suite, { open }: Harness): voi
     await parent(store);
     clock.advance(60);
     const next = await store.continueSession("p", { systemPrompt: "Shorter." });
-    expect(next).toEqual({ id: expect.stringMatching(MADE_ID), title: "Kiln #2", messageIds: [] });
+    expect(next.id).toMatch(MADE_ID);
+    expect(next).toEqual({ id: next.id, title: "Kiln #2", messageIds: [] });
     expect(await row(store, "p")).toMatchObject({
       ended_at: NOW + 60,
       end_reason: "compression",
@@ -459,7 +460,8 @@ export function splittingContract({ it, expect }: Suite, { open }: Harness): voi
     await store.rewindToMessage("p", nth(ids, 2));
     const before = await store.exportSession("p", { includeInactive: true });
     const fork = await store.branchSession("p");
-    expect(fork).toMatchObject({ id: expect.stringMatching(MADE_ID), title: "Kiln #2" });
+    expect(fork.id).toMatch(MADE_ID);
+    expect(fork.title).toBe("Kiln #2");
     const copies = await store.getMessages(fork.id, { includeInactive: true });
     expect(messageIds(copies)).toEqual(fork.messageIds);
     expect(copies).toMatchObject([
@@ -542,7 +544,8 @@ export function splittingContract({ it, expect }: Suite, { open }: Harness): voi
     const late = { role: "user", content: "late" };
     for (const append of [() => store.appendMessage("p", late), () => store.appendMany("p", [late])]) {
       const refused: unknown = await append().catch((cause: unknown) => cause);
-      expect(refused).toMatchObject({ code: "session-closed", message: expect.stringContaining("'next'") });
+      expect(refused).toMatchObject({ code: "session-closed" });
+      expect((refused as Error).message).toContain("'next'");
     }
     expect(await contents(store, "p")).toEqual(before);
     await store.appendMessage("next", late);

@@ -347,7 +347,8 @@ export function listingContract({ it, expect }: Suite, { open }: Harness): void 
     await talk(store, "cron_j1_20260101_010000", ["do the report"]);
     const runs = await store.listCronJobRuns("j1");
     expect(idsOf(runs)).toEqual(["cron_j1_20260102_010000", "cron_j1_20260101_010000"]);
-    expect(nth(runs, 1)).toMatchObject({ preview: "do the report", last_active: expect.any(Number) });
+    expect(nth(runs, 1).preview).toBe("do the report");
+    expect(typeof nth(runs, 1).last_active).toBe("number");
     expect(idsOf(await store.listCronJobRuns("j1", { limit: 1, offset: 1 }))).toEqual([
       "cron_j1_20260101_010000",
     ]);

@@ -118,7 +118,9 @@ export function maintenanceContract({ it, expect }: Suite, { open }: Harness): v
   it("automatic pruning reports a failure instead of failing", async () => {
     const store = await open();
     await store.close();
-    expect(await store.maybeAutoPruneAndVacuum()).toMatchObject({ pruned: 0, error: expect.any(String) });
+    const { pruned, error } = await store.maybeAutoPruneAndVacuum();
+    expect(pruned).toBe(0);
+    expect(typeof error).toBe("string");
   });
 
   it("merging indexes, vacuuming and optimizing change no row", async () => {

@@ -344,10 +344,9 @@ function structuredContract({ it, expect }: Suite, { open }: Harness): void {
     const id = await store.appendMessage("a", { role: "user", content });
     const { hits } = await store.search("harbour sketch");
     expect(hits.map((hit) => hit.id)).toEqual([id]);
-    expect(nth(hits, 0).context.at(-1)).toEqual({
-      role: "user",
-      content: expect.stringContaining("harbour"),
-    });
+    const { content: shown, ...rest } = nth(nth(hits, 0).context, -1);
+    expect(rest).toEqual({ role: "user" });
+    expect(shown).toContain("harbour");
     expect(await textsFound(store, "aGFyYm91cg")).toEqual([]);
   });
 }
