@@ -20,11 +20,11 @@ import { fieldsOf } from "../packages/core/src/providers/setup/read-fields.ts";
 import { saveSetup } from "../packages/core/src/providers/setup/save.ts";
 import { writePlugin } from "../packages/core/test/fakes/plugins.ts";
 import { tempDirectory } from "../packages/core/test/fakes/temp-directory.ts";
-import { memoryProviderContract } from "../packages/core/testing/memory-provider.ts";
+import { memoryProviderContract } from "../packages/core/testing/index.ts";
 
 const examples = resolve(import.meta.dirname, "../examples");
 
-memoryProviderContract("of the example", {
+memoryProviderContract({ describe, it, expect }, "of the example", {
   create: () => createNotesProvider(),
   stored: (home) => {
     const path = join(home, "notes.jsonl");
