@@ -1,12 +1,9 @@
 // Session databases for suites that open hundreds of them: each test gets its own copy of a file that was prepared once. A new file costs
-// about five times as much to open as a copy (schema, index, journal mode), and most of the rest is waiting for the disk, so the copies
-// are in memory where the system has a directory for that. Durability is tested elsewhere, on a disk.
+// about five times as much to open as a copy (schema, index, journal mode).
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, onTestFinished } from "vitest";
-
-const PARENT = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 
 /** Call it outside of tests; what it returns gives the path of a new copy, gone after the test. */
 export function copiesOf(prepare: (path: string) => Promise<void>): () => Promise<string> {
@@ -27,5 +24,5 @@ export function copiesOf(prepare: (path: string) => Promise<void>): () => Promis
 }
 
 function newDirectory(): string {
-  return mkdtempSync(join(PARENT, "hermes-test-"));
+  return mkdtempSync(join(tmpdir(), "hermes-test-"));
 }
