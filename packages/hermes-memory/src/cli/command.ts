@@ -1,5 +1,5 @@
 // What a command is: a line of data for help, completion and parsing, and a body that is loaded when it runs.
-import type { MemoryConfig } from "@hermes-memory/core/config";
+import type { ConfigError, MemoryConfig } from "@hermes-memory/core/config";
 import type { SelectedHome } from "@hermes-memory/core/home";
 import type { Screen } from "./screen.ts";
 
@@ -127,6 +127,14 @@ export class CommandFailure extends Error {
     this.hint = options.hint;
     this.details = options.details ?? {};
   }
+}
+
+/** A config.yaml that cannot be used ends the command. */
+export function failConfig(error: ConfigError): never {
+  throw new CommandFailure(error.message, {
+    hint: `The file is ${error.path}; 'hermes config check' lists everything that is wrong with it.`,
+    details: { kind: error.kind, issues: error.issues },
+  });
 }
 
 /** Commands whose names begin with the same word. */

@@ -18,9 +18,9 @@ import {
   type CommandInput,
   type CommandSpec,
   type FlagSpec,
+  failConfig,
   type Terminal,
 } from "./command.ts";
-import { failConfig } from "./config-failure.ts";
 import { logFailure, renderFailure } from "./failure.ts";
 import { GROUPS } from "./groups.ts";
 

@@ -1,8 +1,13 @@
 // `hermes memory history` and `hermes memory undo`, run in the demo's home: the commands themselves, not what is behind them.
 import { loadMemoryConfig } from "@hermes-memory/core/config";
 import type { HistoryLine } from "@hermes-memory/core/curated";
-import type { CommandBody, CommandContext, CommandOutcome, Terminal } from "../command.ts";
-import { failConfig } from "../config-failure.ts";
+import {
+  type CommandBody,
+  type CommandContext,
+  type CommandOutcome,
+  failConfig,
+  type Terminal,
+} from "../command.ts";
 import { history, undo } from "../memory/history.ts";
 
 export async function memoryHistory(home: string): Promise<readonly HistoryLine[]> {
