@@ -106,7 +106,11 @@ export async function searchDemotingCron(
     return store.search(query, options);
   const excludeSources = [...(options.excludeSources ?? []), CRON];
   const first = await store.search(query, { ...options, excludeSources });
-  if (first.hits.length === 0) return store.search(query, options);
+  if (first.hits.length === 0) {
+    // Neither is answered by a run: without any filter on sources nothing was found either.
+    const isCertain = first.empty === "no-match" || first.empty === "filtered";
+    return isCertain ? first : store.search(query, options);
+  }
   const missing = (options.limit ?? 0) - first.hits.length;
   if (first.stage === "widened") {
     // Only a run may have every word: it must not be crowded out by messages with some of them. In order of time this is

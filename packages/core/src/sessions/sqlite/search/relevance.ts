@@ -17,6 +17,8 @@ export type Candidates = {
   readonly sessionCounts: ReadonlyMap<string, readonly number[]>;
   /** More messages match than were compared. */
   readonly isPartial: boolean;
+  /** Every match that the filters allow is among the rows. */
+  readonly isAll: boolean;
 };
 
 export type Wanted = {
@@ -122,6 +124,7 @@ export function holdersOfAny(
     sessionCounts: countBySession(search, found, lists),
     // Messages with all terms cannot be told apart by their keys; all others weigh no more than those that were read.
     isPartial: !isWhole || (full.length >= bounds.fullMatches && found.length < candidates.keys.length),
+    isAll: isSmall,
   };
 }
 
@@ -184,6 +187,7 @@ export function matchesOf(
     terms: terms.map((term, place) => toRankTerm(term, lists[place]?.weight ?? 0)),
     sessionCounts: countBySession(search, found, lists),
     isPartial: !isSmall,
+    isAll: isSmall,
   };
 }
 

@@ -178,7 +178,8 @@ function findExpression(search: Search, expression: Expression, options: SearchO
     ? holdersOfAny(search, ranked, undefined, wanted)
     : matchesOf(search, match, ranked, wanted);
   const best = scoreByRelevance(search, "", ranked, found, options);
-  const scored = withFurther(search, "", found, best.scored, [match], options);
+  const isAll = found.isAll && ranked.length === terms.length;
+  const scored = isAll ? best.scored : withFurther(search, "", found, best.scored, [match], options);
   return { scored, isPartial: best.isPartial, stage: "exact", match, shown: terms };
 }
 
@@ -222,7 +223,9 @@ function findTerms(
     const found = matchesOf(search, strict, single, wanted, ends);
     if (found.rows.length > 0) {
       const ranked = scoreByRelevance(search, query, single, found, options);
-      const scored = withFurther(search, query, found, ranked.scored, [strict], options);
+      const scored = found.isAll
+        ? ranked.scored
+        : withFurther(search, query, found, ranked.scored, [strict], options);
       const { isPartial, confidence } = ranked;
       return { scored, isPartial, stage: "strict", match: strict, shown: single, whole, confidence };
     }
@@ -251,8 +254,9 @@ function findTerms(
   const ranked = scoreByRelevance(search, query, terms, found, options, areKeywords);
   const { isFull, confidence } = ranked;
   const isPartial = ranked.isPartial || isCut;
-  const further = areKeywords ? [strict, any] : [any];
-  const scored = withFurther(search, query, found, ranked.scored, further, options);
+  const further = areKeywords && strict !== any ? [strict, any] : [any];
+  const isAll = found.isAll && !isCut;
+  const scored = isAll ? ranked.scored : withFurther(search, query, found, ranked.scored, further, options);
   const stage = isFull && !isCut && terms.length === single.length ? "strict" : "widened";
   return { scored, isPartial, stage, match: any, shown: terms, whole, confidence };
 }
@@ -301,7 +305,13 @@ function scoreInOrder(
     const holders = keysOf(search, toMatch(inAnyForm(term)), search.bounds.matchesRead).length;
     return toRankTerm(term, weightOf(search, holders, all));
   });
-  const found = { rows, terms: weighted, sessionCounts: new Map<string, number[]>(), isPartial: false };
+  const found = {
+    rows,
+    terms: weighted,
+    sessionCounts: new Map<string, number[]>(),
+    isPartial: false,
+    isAll: false,
+  };
   const { ranked, confidence } = rankRows(search, query, terms, found);
   const byId = new Map(ranked.map((each) => [each.row.id, each]));
   return { scored: rows.flatMap(({ id }) => byId.get(id) ?? []), confidence };
@@ -427,9 +437,6 @@ function isRecall({ role, tool_name }: ReadRow): boolean {
 
 /** There may be something where the filters forbid to look. `finds`: whether the same query has an answer without them. */
 function whyEmpty(options: SearchOptions, finds: (options: SearchOptions) => boolean): EmptyReason {
-  if (options.excludeSessionIds?.length && finds({ ...options, excludeSessionIds: [] }))
-    return "excluded-sessions";
-  if (options.excludeSources?.length && finds({ ...options, excludeSources: [] })) return "hidden-sources";
   if (!isFiltered(options)) return "no-match";
   const { includeInactive } = options;
   // What belongs to others, and what was taken back, is not there at all.
@@ -437,7 +444,11 @@ function whyEmpty(options: SearchOptions, finds: (options: SearchOptions) => boo
     ...readScope(options),
     ...(includeInactive ? { includeInactive } : {}),
   };
-  return finds(bare) ? "filtered" : "no-match";
+  if (!finds(bare)) return "no-match";
+  if (options.excludeSessionIds?.length && finds({ ...options, excludeSessionIds: [] }))
+    return "excluded-sessions";
+  if (options.excludeSources?.length && finds({ ...options, excludeSources: [] })) return "hidden-sources";
+  return "filtered";
 }
 
 function isFiltered(options: SearchOptions): boolean {
