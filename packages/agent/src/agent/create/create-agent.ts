@@ -23,7 +23,6 @@ import { TodoStore } from "../tools/todo-store.ts";
 import { titleAfterTurn } from "./after-turn.ts";
 import { openAuxiliaries } from "./auxiliaries.ts";
 import { bindUser } from "./bind-user.ts";
-import { Cleanup } from "./cleanup.ts";
 import { GuardedEngine } from "./guarded-engine.ts";
 import { openEngine } from "./open-engine.ts";
 import { activate, openMemory, openSkills, openStore, profileOf, readConfig } from "./open-layers.ts";
@@ -53,7 +52,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
   const main = await openMainModel(options, { home, config, env, log });
   const auxiliaries = await openAuxiliaries(main, { home, config, env, log, warn, live: () => core });
 
-  await using cleanup = new Cleanup(); // what is open when something below fails is closed again
+  await using cleanup = new AsyncDisposableStack(); // what is open when something below fails is closed again
   const { store, reader } = await openStore(options, home, warn);
   if (store !== undefined && options.store === undefined) cleanup.use(store);
   if (reader !== undefined) cleanup.use(reader);
@@ -194,7 +193,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
       closing.abort();
       await reviewer.stop();
     },
-    close: () => owned[Symbol.asyncDispose](),
+    close: () => owned.disposeAsync(),
   });
 }
 

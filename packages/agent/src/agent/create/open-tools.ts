@@ -23,7 +23,6 @@ import {
   userTools,
 } from "../tools/index.ts";
 import type { Auxiliaries } from "./auxiliaries.ts";
-import { Cleanup } from "./cleanup.ts";
 import type { OpenedEngine } from "./open-engine.ts";
 import { ownTools } from "./own-tools.ts";
 
@@ -67,7 +66,7 @@ export async function openTools(
     env,
     onNotice: ({ text }) => warn(text),
   });
-  await using cleanup = new Cleanup();
+  await using cleanup = new AsyncDisposableStack();
   cleanup.defer(() => servers.close()); // when something below fails: a child that stays behind keeps the process alive
   // A child may be given fewer tools than its parent has, never more.
   const shared = options.delegatedBy?.tools;
