@@ -3,7 +3,6 @@
 //
 // It needs a model that can call tools, named in the environment (see agent.ts). In a checkout:
 //   HERMES_INFERENCE_PROVIDER=ollama HERMES_MODEL=qwen3:8b node examples/agent-sessions.ts
-// In your project: import from "hermes-memory".
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -2,7 +2,7 @@
 //
 // It needs a model that can call tools, named in the environment (see agent.ts). In a checkout:
 //   HERMES_INFERENCE_PROVIDER=ollama HERMES_MODEL=qwen3:8b node examples/agent-tools.ts
-// In your project: import from "hermes-memory", and have `ai` and `zod` installed.
+// In your project, have `ai` and `zod` installed.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

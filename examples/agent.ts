@@ -4,7 +4,6 @@
 //   HERMES_INFERENCE_PROVIDER=ollama HERMES_MODEL=qwen3:8b node examples/agent.ts "How hot is a kiln?"
 // or with a vendor's key (also OPENAI_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY):
 //   ANTHROPIC_API_KEY=... HERMES_MODEL=claude-sonnet-4-5 node examples/agent.ts
-// In your project: import from "hermes-memory".
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

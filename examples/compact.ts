@@ -1,5 +1,5 @@
 // A conversation that gets too long: what a compaction keeps, what it summarises, what can be read again, what caching saves.
-// Run it in a checkout: node examples/compact.ts   (in your project: import from "hermes-memory")
+// Run it in a checkout: node examples/compact.ts
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

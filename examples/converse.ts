@@ -1,5 +1,5 @@
 // Conversations that last: what an agent stores as it talks, how a long one goes on after compaction, and reading it back.
-// Run it in a checkout: node examples/converse.ts   (in your project: import from "hermes-memory")
+// Run it in a checkout: node examples/converse.ts
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,5 +1,5 @@
 // Memory in an agent of your own: what goes into the system prompt, what the model may call, and how to look back.
-// Run it in a checkout: node examples/remember.ts   (in your project: import from "hermes-memory")
+// Run it in a checkout: node examples/remember.ts
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

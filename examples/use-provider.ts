@@ -1,5 +1,5 @@
 // External memory in an agent of your own: what a provider recalls for a turn, and what it is told about.
-// Run it in a checkout: node examples/use-provider.ts   (in your project: import from "hermes-memory")
+// Run it in a checkout: node examples/use-provider.ts
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -2,7 +2,7 @@
 // to ~/.hermes/plugins/notes and run: hermes memory setup notes
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { MemoryProvider, ToolSchema } from "hermes-memory"; // in your plugin: from "hermes-memory"
+import type { MemoryProvider, ToolSchema } from "hermes-memory";
 import { NotesFile } from "./notes-file.ts";
 
 const parameters = { type: "object", properties: { text: { type: "string" } }, required: ["text"] };

@@ -1,9 +1,11 @@
 import { join } from "node:path";
 import { readJsonLines } from "@hermes-memory/core/lib";
 import { describe, expect, it } from "vitest";
-import { type Child, startScript } from "../../../core/test/fakes/child.ts";
+import { type Child, startChild } from "../../../core/test/fakes/child.ts";
 import { currentRunner, readRuns, runCurator } from "../../src/curator/index.ts";
 import { CuratorHome, gist } from "./support.ts";
+
+const CURATING = join(import.meta.dirname, "../fakes/curating-process.ts");
 
 const WORDS = "oak elm ash fir yew box bay fig may nut".split(" ");
 
@@ -28,7 +30,7 @@ describe("two curators at once", () => {
   it("are one: the second is told who runs, and may start when the first was killed", async () => {
     const home = await CuratorHome.make();
     home.remember("Uses pnpm", "uses pnpm.", "Lives in Graz", "Likes tea");
-    const child = startScript("curating-process.ts", [home.home, "hang"]);
+    const child = startChild(process.execPath, [CURATING, home.home, "hang"]);
     expect(await child.nextLine()).toBe("ready");
     expect(await child.nextLine()).toBe("asked");
     const options = { home: home.home, config: home.config, mode: "apply", scope: "memory" } as const;
@@ -51,7 +53,7 @@ describe("a curator killed in the middle of its work", () => {
       const entries = twins();
       home.remember(...entries);
       const before = home.memory;
-      const child = startScript("curating-process.ts", [home.home]);
+      const child = startChild(process.execPath, [CURATING, home.home]);
       await ticks(child, count);
       await child.kill();
       const left = home.memory.split("\n§\n");

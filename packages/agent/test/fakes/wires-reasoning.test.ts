@@ -8,7 +8,7 @@ import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { createOpenRouter } from "@openrouter/ai-sdk-provider";
 import { expect, it } from "vitest";
-import { startScript } from "../../../core/test/fakes/child.ts";
+import { startChild } from "../../../core/test/fakes/child.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { failureOf, listen, metadataIn, QUESTION } from "./wires/listen.ts";
 import { type Step, serverError } from "./wires/script.ts";
@@ -115,7 +115,12 @@ it("a wire in a process of its own tells what it is asked", async () => {
   const steps: Step[] = [{ text: "from outside" }, serverError(503), { text: "never", stallAfterChars: 2 }];
   const file = join(tempDirectory(), "script.json");
   writeFileSync(file, JSON.stringify(steps));
-  const child = startScript("wires/scripted-process.ts", ["chat", file, '{"contextLength":20000}']);
+  const child = startChild(process.execPath, [
+    join(import.meta.dirname, "wires/scripted-process.ts"),
+    "chat",
+    file,
+    '{"contextLength":20000}',
+  ]);
   const url = (await child.nextLine()) ?? "";
   const model = createOpenAICompatible({ name: "fake", baseURL: url })("fake-model");
   const told = async (): Promise<unknown> => JSON.parse((await child.nextLine()) ?? "null");
@@ -144,7 +149,11 @@ it("a wire in a process of its own tells what it is asked", async () => {
 it("a wire in a process of its own takes a module for answers that depend on the request", async () => {
   const file = join(tempDirectory(), "script.mjs");
   writeFileSync(file, 'export default ({ messages }) => ({ text: messages.at(-1).content + " to you" });');
-  const child = startScript("wires/scripted-process.ts", ["anthropic", file]);
+  const child = startChild(process.execPath, [
+    join(import.meta.dirname, "wires/scripted-process.ts"),
+    "anthropic",
+    file,
+  ]);
   const model = createAnthropic({ baseURL: (await child.nextLine()) ?? "", apiKey })("claude-x");
   expect((await listen(model)).text).toBe("Hello to you");
 });

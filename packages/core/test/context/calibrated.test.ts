@@ -4,9 +4,9 @@ import { ContextCompressor } from "../../src/context/compressor/compressor.ts";
 import { hygieneDecision } from "../../src/context/hygiene.ts";
 import { estimateMessages, estimateText } from "../../src/context/tokens.ts";
 import { HermesError } from "../../src/lib/index.ts";
-import { alternating, toolGroup, toolRounds, user } from "./lists.ts";
+import { alternating, toolGroup, toolRounds, user } from "../../testing/context-engine/lists.ts";
+import { answering, modelThat } from "../../testing/context-engine/summarisers.ts";
 import { Conversation, SMALL } from "./lossless/conversation.ts";
-import { answering, modelThat } from "./summarisers.ts";
 
 const WINDOW = 64_000;
 const SUMMARY = "## Goal\nGo on.";

@@ -1,25 +1,61 @@
+// The built-in engines and the plugin of docs/context.md, held against what every context engine promises.
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import fc from "fast-check";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { ContextCompressor } from "../../src/context/compressor/compressor.ts";
 import type { ContextMessage } from "../../src/context/message.ts";
 import { type SelectedEngine, selectEngine } from "../../src/context/select-engine.ts";
 import type { TextModel } from "../../src/lib/index.ts";
+import { frozen } from "../../testing/context-engine/lists.ts";
+import { answering } from "../../testing/context-engine/summarisers.ts";
+import { userContents } from "../../testing/context-engine/valid-list.ts";
+import { contextEngineContract, type OpenEngine } from "../../testing/index.ts";
 import { writePlugin } from "../fakes/plugins.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
-import { contextEngineContract } from "./engine-contract.ts";
+import { histories } from "./histories.ts";
 import { Conversation, SMALL } from "./lossless/conversation.ts";
-import { answering } from "./summarisers.ts";
+import { expectPairs } from "./valid-list.ts";
 
 const root = resolve(import.meta.dirname, "../../../..");
 
-contextEngineContract("the compressor", async ({ contextLength, summarizer }) => ({
+const SUMMARY = "## Goal\nGo on.";
+const TOO_LONG_FOR_A_TEST_MS = 20_000;
+
+/** The contract, and beside it the property that needs fast-check. */
+function engineContract(label: string, open: OpenEngine): void {
+  contextEngineContract({ describe, it, expect }, label, open);
+
+  describe(`${label} compacting`, () => {
+    it(
+      "keeps any history valid, untouched and with its newest user message",
+      async () => {
+        await fc.assert(
+          fc.asyncProperty(histories({ maxLength: 30 }), async (history) => {
+            const { engine, prepare } = await open({ contextLength: 30_000, summarizer: answering(SUMMARY) });
+            const before = frozen(await prepare(history));
+            const outcome = await engine.compress(before);
+            expectPairs(outcome.messages);
+            const newest = userContents(before).at(-1);
+            if (newest !== undefined) expect(userContents(outcome.messages)).toContainEqual(newest);
+            if (outcome.kind === "unchanged") expect(outcome.messages).toBe(before);
+            if (outcome.kind !== "compacted") expect(outcome.reason).toBeDefined();
+          }),
+          { numRuns: 25 },
+        );
+      },
+      TOO_LONG_FOR_A_TEST_MS,
+    );
+  });
+}
+
+engineContract("the compressor", async ({ contextLength, summarizer }) => ({
   engine: new ContextCompressor({ contextLength, summarizer }),
   prepare: async (messages) => messages,
 }));
 
-contextEngineContract("the lossless engine", async ({ contextLength, summarizer }) => {
+engineContract("the lossless engine", async ({ contextLength, summarizer }) => {
   const talk = await Conversation.begin({ ...SMALL, contextLength, summarizer });
   onTestFinished(() => talk.store[Symbol.asyncDispose]());
   const isStored = ({ _row_id, _compressed_summary }: ContextMessage): boolean =>
@@ -36,14 +72,14 @@ contextEngineContract("the lossless engine", async ({ contextLength, summarizer 
   };
 });
 
-contextEngineContract("the plugin of docs/context.md", async ({ contextLength, summarizer }) => {
+engineContract("the plugin of docs/context.md", async ({ contextLength, summarizer }) => {
   const { engine } = await selectPatient(contextLength, summarizer);
   return { engine, prepare: async (messages) => messages };
 });
 
 describe("the plugin of docs/context.md", () => {
   it("is found by its folder and selected by its name, without a warning", async () => {
-    const selected = await selectPatient(200_000, answering("## Goal\nGo on."));
+    const selected = await selectPatient(200_000, answering(SUMMARY));
     expect(selected).toMatchObject({ source: "plugin", remarks: [] });
     expect(selected.warning).toBeUndefined();
     expect(selected.engine).toMatchObject({

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { handoffText } from "../../src/context/compressor/handoff.ts";
 import { type ContextMessage, estimateMessages, fitMessages } from "../../src/context/index.ts";
 import { notedResult, resultNote } from "../../src/sessions/index.ts";
-import { alternating } from "./lists.ts";
+import { alternating } from "../../testing/context-engine/lists.ts";
 import { expectNoNewRuns, expectPairs } from "./valid-list.ts";
 
 const user = (content: string): ContextMessage => ({ role: "user", content });

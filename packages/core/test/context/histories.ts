@@ -20,11 +20,6 @@ export function tagOf(rowId: number): string {
   return `#${rowId}#`;
 }
 
-/** A list that throws where somebody writes into it. */
-export function frozen(messages: readonly ContextMessage[]): readonly ContextMessage[] {
-  return freeze(messages);
-}
-
 /** Text is filled in when the message gets its number. */
 type Draft = {
   readonly role: string;
@@ -173,10 +168,4 @@ function number(drafts: readonly Draft[]): readonly ContextMessage[] {
     const words = `${tagOf(index + 1)} ${"ledger quay ".repeat(Math.ceil((length ?? 0) / 12)).slice(0, length)}`;
     return { role, ...(make ? { content: make(words) } : {}), ...fields, _row_id: index + 1 };
   });
-}
-
-function freeze<T>(value: T): T {
-  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
-  for (const inner of Object.values(value)) freeze(inner);
-  return Object.freeze(value);
 }

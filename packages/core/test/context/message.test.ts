@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { ContextCompressor } from "../../src/context/compressor/compressor.ts";
 import { toolCallsOf } from "../../src/context/message.ts";
-import { alternating } from "./lists.ts";
-import { answering } from "./summarisers.ts";
+import { alternating } from "../../testing/context-engine/lists.ts";
+import { answering } from "../../testing/context-engine/summarisers.ts";
 import { expectPairs } from "./valid-list.ts";
 
 const holdsItself: Record<string, unknown> = {};

@@ -60,8 +60,7 @@ export type StandIn = {
 
 const program = pathToFileURL(join(import.meta.dirname, "brv", "program.ts")).href;
 
-export function installBrv(plan: BrvPlan = {}): StandIn {
-  const root = tempDirectory();
+export function installBrv(plan: BrvPlan = {}, root = tempDirectory()): StandIn {
   const bin = join(root, "bin");
   mkdirSync(bin);
   placeBrv(bin, root);

@@ -1,7 +1,7 @@
 // One call of each method of the session store, so that a promise about all of them can be tested on all of them. A
 // method added to the contract and not added here fails the type check.
 import type { SessionStore } from "../../src/sessions/index.ts";
-import { leafOf } from "./summary-nodes.ts";
+import { leafOf } from "../../testing/session-store/summary-nodes.ts";
 
 type Method = Exclude<keyof SessionStore, "location" | "readOnly" | "rules" | "warnings" | "close" | symbol>;
 

@@ -1,14 +1,16 @@
 // The providers that we have, held against what every provider promises.
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { afterAll, describe, expect, it } from "vitest";
 import createNotesProvider from "../../../../examples/memory-plugin/index.ts";
 import { createByteroverProvider } from "../../src/providers/bundled/byterover/index.ts";
 import { createHolographicProvider } from "../../src/providers/bundled/holographic/index.ts";
-import { memoryProviderContract } from "../../testing/memory-provider.ts";
+import { memoryProviderContract } from "../../testing/index.ts";
 import { installBrv } from "../fakes/brv.ts";
 
-memoryProviderContract("of the example", {
+memoryProviderContract({ describe, it, expect }, "of the example", {
   create: () => createNotesProvider(),
   stored: (home) => {
     const path = join(home, "notes.jsonl");
@@ -16,7 +18,7 @@ memoryProviderContract("of the example", {
   },
 });
 
-memoryProviderContract("holographic", {
+memoryProviderContract({ describe, it, expect }, "holographic", {
   create: () => createHolographicProvider(),
   stored: (home) => {
     using db = new DatabaseSync(join(home, "memory_store.db"), { readOnly: true });
@@ -30,9 +32,13 @@ memoryProviderContract("holographic", {
   moreSettings: ["max_chars"],
 });
 
-memoryProviderContract("byterover", {
+// The suite also creates a provider while it registers its tests, so the scripted `brv` cannot be in a directory of one test.
+const programs = mkdtempSync(join(tmpdir(), "hermes-test-"));
+afterAll(() => rmSync(programs, { recursive: true, force: true }));
+
+memoryProviderContract({ describe, it, expect }, "byterover", {
   create: () => {
-    const { env, userHome } = installBrv();
+    const { env, userHome } = installBrv({}, mkdtempSync(join(programs, "brv-")));
     return createByteroverProvider({ env, userHome });
   },
   stored: (home) => {

@@ -1,10 +1,12 @@
 // A provider under test: made for a home of its own, initialised, closed when the test is over.
-import { onTestFinished } from "vitest";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { InitializeOptions, MemoryProvider } from "../../src/providers/index.ts";
-import { tempDirectory } from "../../test/fakes/temp-directory.ts";
+import type { TestScope } from "../runner.ts";
 
 export type ProviderHarness = {
-  /** A fresh instance that has everything it needs in this home and was not initialised. */
+  /** A fresh instance that has everything it needs in this home and was not initialised. Also called while tests are registered. */
   readonly create: (home: string) => MemoryProvider;
   /** All that is kept for this home, in a form that can be compared, once every provider there is closed. */
   readonly stored: (home: string) => unknown;
@@ -23,11 +25,15 @@ export type StartOptions = Partial<InitializeOptions> & {
   readonly settings?: Readonly<Record<string, string>>;
 };
 
-export async function start(harness: ProviderHarness, options: StartOptions = {}): Promise<Started> {
-  const { home = tempDirectory(), session = "session-1", settings, ...rest } = options;
+export async function start(
+  test: TestScope,
+  harness: ProviderHarness,
+  options: StartOptions = {},
+): Promise<Started> {
+  const { home = test.directory(), session = "session-1", settings, ...rest } = options;
   if (settings !== undefined) await harness.create(home).saveConfig?.(settings, home);
   const provider = harness.create(home);
-  onTestFinished(() => close(provider));
+  test.after(() => close(provider));
   await provider.initialize(session, {
     hermes_home: home,
     platform: "cli",
@@ -51,7 +57,17 @@ export async function settle(work: () => unknown): Promise<"answered" | "failed"
   }
 }
 
+/** Asks an instance made for nothing else, while tests are registered: what it does not have is skipped. */
+export function probe<T>(harness: ProviderHarness, ask: (provider: MemoryProvider) => T): T {
+  const home = mkdtempSync(join(tmpdir(), "hermes-contract-"));
+  try {
+    return ask(harness.create(home));
+  } finally {
+    rmSync(home, { recursive: true, force: true });
+  }
+}
+
 export function hasSetting(harness: ProviderHarness, key: string): boolean {
-  const fields = harness.create(tempDirectory()).getConfigSchema?.() ?? [];
+  const fields = probe(harness, (provider) => provider.getConfigSchema?.()) ?? [];
   return fields.some((field) => field.key === key) || (harness.moreSettings ?? []).includes(key);
 }

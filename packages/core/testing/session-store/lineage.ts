@@ -1,9 +1,28 @@
-// Who continues whom: tips, roots, where to resume, and ids typed in part.
-import { expect, it } from "vitest";
+// Sessions that continue or branch from others.
 import type { ExportedSession } from "../../src/sessions/rows.ts";
-import { DAY, type Harness, HOUR, handMadeChain, ManualClock, NOW, nth, talk } from "./support.ts";
+import type { SessionStore } from "../../src/sessions/store.ts";
+import type { Suite } from "../runner.ts";
+import {
+  configOf,
+  contents,
+  DAY,
+  expectCode,
+  type Harness,
+  HOUR,
+  handMadeChain,
+  idsOf,
+  ManualClock,
+  messageIds,
+  NOW,
+  nth,
+  row,
+  talk,
+  UNREADABLE,
+} from "./support.ts";
 
-export function lineageContract({ open }: Harness): void {
+// ---- Which session continues which: tips, roots, where to resume, and ids typed in part.
+
+export function lineageContract({ it, expect }: Suite, { open }: Harness): void {
   it("a conversation that was compacted more than a hundred times still has its tip, and is listed under it", async () => {
     await using store = await open();
     await store.createSession("0", { source: "cli" });
@@ -259,4 +278,311 @@ function exported(id: string, parent: string): ExportedSession {
     archived: 0,
     messages: [],
   };
+}
+
+// ---- Continuing a conversation after compression and branching it off: one step each, whole or not at all.
+
+const MADE_ID = /^\d{8}_\d{6}_[0-9a-f]{6}$/;
+
+export function splittingContract({ it, expect }: Suite, { open }: Harness): void {
+  it("what is carried over is replayed in the order it was given, and shown once with its ancestors", async () => {
+    await using store = await open();
+    await store.createSession("before", { source: "cli" });
+    const talk = ["t1", "re t1", "t2", "re t2"].map((content, at) => ({
+      role: at % 2 === 0 ? "user" : "assistant",
+      content,
+      timestamp: 1000 + at,
+    }));
+    await store.appendMany("before", talk);
+    const tail = (await store.getMessages("before")).slice(-2);
+    const { id } = await store.continueSession("before", {
+      messages: [{ role: "user", content: "[summary]" }, ...tail],
+    });
+    const said = async (includeAncestors: boolean) =>
+      (await store.getMessagesAsConversation(id, { includeAncestors })).map(({ content }) => content);
+    expect(await said(false)).toEqual(["[summary]", "t2", "re t2"]);
+    expect(await said(true)).toEqual(["t1", "re t1", "t2", "re t2", "[summary]"]);
+  });
+
+  it("a branch with its ancestors leaves out what its parent said later", async () => {
+    await using store = await open();
+    await store.createSession("trunk", { source: "cli" });
+    const ids = await store.appendMany("trunk", [
+      { content: "one" },
+      { content: "two" },
+      { content: "three" },
+    ]);
+    const { id } = await store.branchSession("trunk", { untilMessageId: ids[1] as number });
+    await store.appendMessage("trunk", { content: "four" });
+    await store.appendMessage(id, { content: "instead" });
+    const whole = await store.getMessagesAsConversation(id, { includeAncestors: true });
+    expect(whole.map(({ content }) => content)).toEqual(["one", "two", "instead"]);
+  });
+
+  it("continuing ends the parent and starts a child that takes over what it was", async () => {
+    const clock = new ManualClock();
+    await using store = await open({ clock });
+    await parent(store);
+    clock.advance(60);
+    const next = await store.continueSession("p", { systemPrompt: "Shorter." });
+    expect(next.id).toMatch(MADE_ID);
+    expect(next).toEqual({ id: next.id, title: "Kiln #2", messageIds: [] });
+    expect(await row(store, "p")).toMatchObject({
+      ended_at: NOW + 60,
+      end_reason: "compression",
+      title: "Kiln",
+      message_count: 4,
+    });
+    expect(await row(store, next.id)).toMatchObject({
+      parent_session_id: "p",
+      source: "telegram",
+      model: "m1",
+      user_id: "u1",
+      cwd: "/a",
+      title: "Kiln #2",
+      system_prompt: "Shorter.",
+      ended_at: null,
+      message_count: 0,
+      input_tokens: 0,
+    });
+    expect(await configOf(store, next.id)).toEqual({ temperature: 0.2, _compressed_from: "p" });
+    expect(await store.getCompressionTip("p")).toBe(next.id);
+  });
+
+  it("continuing takes an id, a model and the messages to begin with", async () => {
+    await using store = await open();
+    await parent(store);
+    const next = await store.continueSession("p", {
+      id: "mine",
+      model: "m2",
+      messages: [
+        { role: "user", content: "[summary]" },
+        { role: "assistant", content: "", toolCalls: [{ id: "c1" }] },
+      ],
+    });
+    expect(next.id).toBe("mine");
+    expect(messageIds(await store.getMessages("mine"))).toEqual(next.messageIds);
+    expect(await row(store, "mine")).toMatchObject({ model: "m2", message_count: 2, tool_call_count: 1 });
+  });
+
+  it("messages copied by continuing say where they came from", async () => {
+    await using store = await open();
+    const ids = await parent(store);
+    const messages = (await store.getMessages("p"))
+      .slice(-2)
+      .map((message) => ({ ...message, originId: message.id }));
+    const next = await store.continueSession("p", { messages });
+    const copies = await store.getMessages(next.id);
+    expect(copies.map(({ origin_id }) => origin_id)).toEqual(ids.slice(-2));
+    expect(copies.map(({ content }) => content)).toEqual(["three", "four"]);
+    const further = await store.continueSession(next.id, {
+      messages: copies.map((message) => ({ ...message, originId: message.id })),
+    });
+    expect((await store.getMessages(further.id)).map(({ origin_id }) => origin_id)).toEqual(ids.slice(-2));
+  });
+
+  it("the continuation of a branch continues it, and is no branch or delegate itself", async () => {
+    await using store = await open();
+    await parent(store);
+    await store.branchSession("p", { id: "fork" });
+    const next = await store.continueSession("fork");
+    expect(Object.keys(await configOf(store, next.id))).not.toContain("_branched_from");
+    expect(await configOf(store, next.id)).toMatchObject({ _compressed_from: "fork" });
+    expect(await store.getCompressionTip("fork")).toBe(next.id);
+    expect(idsOf(await store.listSessionsRich()).sort()).toEqual(["p", next.id].sort());
+    const third = await store.continueSession(next.id);
+    expect(await configOf(store, third.id)).toMatchObject({ _compressed_from: next.id });
+    expect(await store.getCompressionTip("fork")).toBe(third.id);
+  });
+
+  it("an untitled session continues untitled", async () => {
+    await using store = await open();
+    await store.createSession("p", { source: "cli" });
+    expect(await store.continueSession("p")).toMatchObject({ title: null });
+  });
+
+  it("a session is continued once; a second attempt is refused and changes nothing", async () => {
+    await using store = await open();
+    await parent(store);
+    await store.continueSession("p", { id: "first" });
+    await expectCode(store.continueSession("p", { id: "second" }), "already-continued");
+    expect(await store.getSession("second")).toBeNull();
+  });
+
+  it("of two compressions at the same time, one continues", async () => {
+    await using store = await open();
+    await parent(store);
+    const outcomes = await Promise.allSettled(
+      ["x", "y", "z"].map((id) => store.continueSession("p", { id })),
+    );
+    expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+    expect(await store.sessionCount()).toBe(2);
+  });
+
+  it("continuing with a lock that was lost is refused and changes nothing", async () => {
+    const clock = new ManualClock();
+    await using store = await open({ clock });
+    await parent(store);
+    await expectCode(store.continueSession("p", { id: "x", lockHolder: "h1" }), "lock-lost");
+    await store.tryAcquireCompressionLock("p", "h1", { ttl: 300 });
+    clock.advance(301);
+    await store.tryAcquireCompressionLock("p", "h2", { ttl: 300 });
+    await expectCode(store.continueSession("p", { id: "x", lockHolder: "h1" }), "lock-lost");
+    expect(await store.getSession("x")).toBeNull();
+    expect(await row(store, "p")).toMatchObject({ ended_at: null });
+    expect(await store.continueSession("p", { id: "x", lockHolder: "h2" })).toMatchObject({ id: "x" });
+  });
+
+  it("continuing that fails leaves the parent live and no child behind", async () => {
+    await using store = await open();
+    await parent(store);
+    const good = { role: "user", content: "[summary]" };
+    await expect(store.continueSession("p", { id: "x", messages: [good, UNREADABLE] })).rejects.toThrow();
+    await expect(store.continueSession("p", { id: "a/b" })).rejects.toMatchObject({ code: "bad-session-id" });
+    await store.createSession("taken", { source: "cli" });
+    await expect(store.continueSession("p", { id: "taken" })).rejects.toThrow();
+    expect(await row(store, "p")).toMatchObject({ ended_at: null, end_reason: null });
+    expect(idsOf(await store.searchSessions()).sort()).toEqual(["p", "taken"]);
+    expect(await row(store, "taken")).toMatchObject({ parent_session_id: null, message_count: 0 });
+    expect(await store.messageCount()).toBe(4);
+  });
+
+  it("an unknown session can be neither continued nor branched", async () => {
+    await using store = await open();
+    await expectCode(store.continueSession("nope"), "unknown-session");
+    await expectCode(store.branchSession("nope"), "unknown-session");
+    expect(await store.sessionCount()).toBe(0);
+  });
+
+  it("a branch copies the active messages, with their origins, and leaves the parent as it is", async () => {
+    await using store = await open();
+    const ids = await parent(store);
+    await store.rewindToMessage("p", nth(ids, 2));
+    const before = await store.exportSession("p", { includeInactive: true });
+    const fork = await store.branchSession("p");
+    expect(fork.id).toMatch(MADE_ID);
+    expect(fork.title).toBe("Kiln #2");
+    const copies = await store.getMessages(fork.id, { includeInactive: true });
+    expect(messageIds(copies)).toEqual(fork.messageIds);
+    expect(copies).toMatchObject([
+      { content: "one", origin_id: nth(ids, 0), active: 1 },
+      { content: [{ type: "text", text: "two" }], tool_calls: [{ id: "c1" }], origin_id: nth(ids, 1) },
+    ]);
+    expect(copies.map(({ timestamp }) => timestamp)).toEqual(
+      before?.messages.slice(0, 2).map(({ timestamp }) => timestamp),
+    );
+    expect(await row(store, fork.id)).toMatchObject({
+      parent_session_id: "p",
+      source: "telegram",
+      model: "m1",
+      user_id: "u1",
+      cwd: "/a",
+      message_count: 2,
+      tool_call_count: 1,
+    });
+    expect(await configOf(store, fork.id)).toEqual({ temperature: 0.2, _branched_from: "p" });
+    expect(await store.exportSession("p", { includeInactive: true })).toEqual(before);
+  });
+
+  it("a branch of a branch names the first originals", async () => {
+    await using store = await open();
+    const ids = await parent(store);
+    await store.branchSession("p", { id: "fork" });
+    await store.branchSession("fork", { id: "fork2" });
+    expect((await store.getMessages("fork2")).map(({ origin_id }) => origin_id)).toEqual(ids);
+  });
+
+  it("a branch may start at an earlier message", async () => {
+    await using store = await open();
+    const ids = await parent(store);
+    const fork = await store.branchSession("p", { untilMessageId: nth(ids, 1) });
+    expect(await store.getMessages(fork.id)).toHaveLength(2);
+  });
+
+  it("a branch takes the title it is given, or 'branch' when its parent has none", async () => {
+    await using store = await open();
+    await store.createSession("p", { source: "cli" });
+    expect(await store.branchSession("p", { title: " My  fork " })).toMatchObject({ title: "My fork" });
+    expect(await store.branchSession("p")).toMatchObject({ title: "branch" });
+    expect(await store.branchSession("p")).toMatchObject({ title: "branch #2" });
+  });
+
+  it("branching ends the parent only when told, with the reason told", async () => {
+    await using store = await open();
+    await parent(store);
+    await store.branchSession("p", { id: "one" });
+    expect(await row(store, "p")).toMatchObject({ ended_at: null });
+    await store.branchSession("p", { id: "two", endParent: "branched" });
+    expect(await row(store, "p")).toMatchObject({ end_reason: "branched" });
+    expect(idsOf(await store.listSessionsRich()).sort()).toEqual(["one", "p", "two"]);
+  });
+
+  it("branching that fails leaves the parent live and nothing behind", async () => {
+    await using store = await open();
+    await parent(store);
+    await expectCode(
+      store.branchSession("p", { id: "x", title: "Kiln", endParent: "branched" }),
+      "title-taken",
+    );
+    await expectCode(
+      store.branchSession("p", { id: "x", title: "t".repeat(101), endParent: "branched" }),
+      "title-too-long",
+    );
+    await store.createSession("taken", { source: "cli" });
+    await expect(store.branchSession("p", { id: "taken", endParent: "branched" })).rejects.toThrow();
+    expect(await store.getSession("x")).toBeNull();
+    expect(await row(store, "p")).toMatchObject({ ended_at: null, end_reason: null });
+    expect(await contents(store, "taken")).toEqual([]);
+    expect(await store.messageCount()).toBe(4);
+  });
+
+  it("a session that goes on elsewhere takes no more messages, and the error says where it goes on", async () => {
+    await using store = await open();
+    await parent(store);
+    const before = await contents(store, "p");
+    await store.continueSession("p", { id: "next" });
+    const late = { role: "user", content: "late" };
+    for (const append of [() => store.appendMessage("p", late), () => store.appendMany("p", [late])]) {
+      const refused: unknown = await append().catch((cause: unknown) => cause);
+      expect(refused).toMatchObject({ code: "session-closed" });
+      expect((refused as Error).message).toContain("'next'");
+    }
+    expect(await contents(store, "p")).toEqual(before);
+    await store.appendMessage("next", late);
+    await store.reopenSession("p"); // on purpose, as before
+    await store.appendMessage("p", late);
+  });
+
+  it("the continuation of a marked delegate stays hidden", async () => {
+    await using store = await open();
+    await store.createSession("p", { source: "cli" });
+    await store.createSession("run", {
+      source: "subagent",
+      parentSessionId: "p",
+      modelConfig: { _delegate_from: "p" },
+    });
+    await talk(store, "run", ["work"]);
+    await store.continueSession("run", { id: "run2" });
+    expect(idsOf(await store.listSessionsRich())).toEqual(["p"]);
+    expect(await store.getCompressionTip("run")).toBe("run2");
+  });
+}
+
+async function parent(store: SessionStore): Promise<number[]> {
+  await store.createSession("p", {
+    source: "telegram",
+    model: "m1",
+    modelConfig: { temperature: 0.2 },
+    systemPrompt: "Long.",
+    userId: "u1",
+    cwd: "/a",
+  });
+  await store.setSessionTitle("p", "Kiln");
+  await store.updateTokenCounts("p", { inputTokens: 100 });
+  return store.appendMany("p", [
+    { role: "user", content: "one" },
+    { role: "assistant", content: [{ type: "text", text: "two" }], toolCalls: [{ id: "c1" }] },
+    { role: "user", content: "three" },
+    { role: "assistant", content: "four" },
+  ]);
 }

@@ -1,6 +1,7 @@
 // Messages: every content comes back as it went in, the counters follow, and a batch is all or nothing.
-import { expect, it } from "vitest";
+
 import type { NewMessage } from "../../src/sessions/store.ts";
+import type { Suite } from "../runner.ts";
 import {
   contents,
   expectCode,
@@ -21,7 +22,7 @@ const COLUMNS = [
 
 const CALL = { id: "c1", type: "function", function: { name: "terminal", arguments: '{"command":"ls"}' } };
 
-export function messagesContract({ open }: Harness): void {
+export function messagesContract({ it, expect }: Suite, { open }: Harness): void {
   it("a finish reason can be set later, for messages of that session alone and only with the lease", async () => {
     await using store = await open();
     for (const id of ["a", "b"]) await store.createSession(id, { source: "cli" });

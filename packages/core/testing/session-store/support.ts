@@ -1,8 +1,8 @@
 // What the parts of the contract share: the harness a backend brings, a clock to turn, short ways to say things.
-import { expect } from "vitest";
 import type { Clock } from "../../src/lib/index.ts";
 import type { MessageRow, SessionRow } from "../../src/sessions/rows.ts";
-import type { NewMessage, SessionStore } from "../../src/sessions/store.ts";
+import type { SearchOptions } from "../../src/sessions/search/types.ts";
+import type { NewMessage, NewSession, SessionStore } from "../../src/sessions/store.ts";
 
 export type Harness = {
   /** A fresh, empty store each time, gone after the test. */
@@ -49,7 +49,15 @@ export const UNREADABLE: NewMessage = {
 };
 
 export async function expectCode(promise: Promise<unknown>, code: string): Promise<void> {
-  await expect(promise).rejects.toMatchObject({ name: "HermesError", code });
+  const outcome = await promise.then(
+    () => "no failure",
+    (cause: unknown) => cause,
+  );
+  const { name, code: found } = Object(outcome) as { readonly name?: unknown; readonly code?: unknown };
+  if (name !== "HermesError" || found !== code)
+    throw new Error(`expected a HermesError with the code '${code}', got: ${String(outcome)}`, {
+      cause: outcome,
+    });
 }
 
 /** The row, which has to be there. */
@@ -106,4 +114,51 @@ export async function handMadeChain(
     }
     parentSessionId = id;
   }
+}
+
+// ---- For the tests of search: messages to look for, and short ways to say what was found.
+
+/** A session (`a` unless told) with these messages of its user, a second apart; their ids. */
+export async function library(
+  store: SessionStore,
+  texts: readonly string[],
+  { id = "a", ...session }: NewSession & { readonly id?: string } = {},
+): Promise<number[]> {
+  await store.createSession(id, { source: "cli", startedAt: NOW, ...session });
+  return store.appendMany(
+    id,
+    texts.map((content, index) => ({ role: "user", content, timestamp: NOW + index })),
+  );
+}
+
+/** The texts of the messages found, in the order of the answer. */
+export async function answerTexts(
+  store: SessionStore,
+  query: string,
+  options?: SearchOptions,
+): Promise<{ readonly stage: string; readonly texts: string[] }> {
+  const { hits, stage } = await store.search(query, options);
+  const texts: string[] = [];
+  for (const { id, session_id } of hits) {
+    const rows = await store.getMessages(session_id, { includeInactive: true });
+    texts.push(String(rows.find((row) => row.id === id)?.content));
+  }
+  return { stage, texts };
+}
+
+/** In the order of the alphabet, for when the rank does not matter. */
+export async function textsFound(
+  store: SessionStore,
+  query: string,
+  options?: SearchOptions,
+): Promise<string[]> {
+  return [...(await answerTexts(store, query, options)).texts].sort();
+}
+
+export async function idsFound(
+  store: SessionStore,
+  query: string,
+  options?: SearchOptions,
+): Promise<number[]> {
+  return (await store.search(query, options)).hits.map(({ id }) => id);
 }

@@ -11,7 +11,7 @@ import {
 import * as fc from "fast-check";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { tempDirectory } from "../../../../core/test/fakes/temp-directory.ts";
-import { oldNote } from "../../../../core/testing/session-store/kept-results.ts";
+import { oldNote } from "../../../../core/testing/session-store/deletion.ts";
 import { fits, type ResultLimits, readResultAgentTool } from "../../../src/agent/tools/index.ts";
 import { callContext } from "../../fakes/agent-tools.ts";
 

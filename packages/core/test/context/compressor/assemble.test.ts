@@ -5,7 +5,7 @@ import { stripOldMedia } from "../../../src/context/compressor/media.ts";
 import { orphanResults, repairPairs } from "../../../src/context/compressor/pairs.ts";
 import { windowToSummarise } from "../../../src/context/compressor/window.ts";
 import { type ContextMessage, toWire } from "../../../src/context/message.ts";
-import { frozen } from "../histories.ts";
+import { frozen } from "../../../testing/context-engine/lists.ts";
 import { expectPairs } from "../valid-list.ts";
 
 const say = (role: string, content: unknown = `${role} says`): ContextMessage => ({ role, content });

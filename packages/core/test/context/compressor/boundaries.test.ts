@@ -4,7 +4,14 @@ import { handoffText } from "../../../src/context/compressor/handoff.ts";
 import { pruneToolResults } from "../../../src/context/compressor/prune.ts";
 import { DEFAULT_SETTINGS, deriveBudgets } from "../../../src/context/compressor/settings.ts";
 import type { ContextMessage } from "../../../src/context/message.ts";
-import { alternating, assistant, system, toolGroup, toolRounds, user } from "../lists.ts";
+import {
+  alternating,
+  assistant,
+  system,
+  toolGroup,
+  toolRounds,
+  user,
+} from "../../../testing/context-engine/lists.ts";
 
 const SETTINGS = { contextLength: 200_000, ...DEFAULT_SETTINGS };
 const BUDGETS = deriveBudgets(SETTINGS);

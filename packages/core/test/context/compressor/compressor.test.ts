@@ -6,9 +6,17 @@ import {
 import { handoffText, isHandoff } from "../../../src/context/compressor/handoff.ts";
 import type { ContextMessage } from "../../../src/context/message.ts";
 import { estimateMessages, estimateText } from "../../../src/context/tokens.ts";
-import { frozen } from "../histories.ts";
-import { alternating, assistant, filler, system, toolGroup, toolRounds, user } from "../lists.ts";
-import { answering, factsIn, modelThat, remembering } from "../summarisers.ts";
+import {
+  alternating,
+  assistant,
+  filler,
+  frozen,
+  system,
+  toolGroup,
+  toolRounds,
+  user,
+} from "../../../testing/context-engine/lists.ts";
+import { answering, factsIn, modelThat, remembering } from "../../../testing/context-engine/summarisers.ts";
 import { expectPairs } from "../valid-list.ts";
 
 function compressorWith(options: Partial<ContextCompressorOptions> = {}): ContextCompressor {

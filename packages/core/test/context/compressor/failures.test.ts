@@ -7,9 +7,15 @@ import {
 } from "../../../src/context/compressor/compressor.ts";
 import { HANDOFF_END, withoutHandoff } from "../../../src/context/compressor/handoff.ts";
 import type { ContextMessage } from "../../../src/context/message.ts";
-import { frozen, histories } from "../histories.ts";
-import { alternating, toolGroup } from "../lists.ts";
-import { answering, factsIn, failing, modelThat, remembering } from "../summarisers.ts";
+import { alternating, frozen, toolGroup } from "../../../testing/context-engine/lists.ts";
+import {
+  answering,
+  factsIn,
+  failing,
+  modelThat,
+  remembering,
+} from "../../../testing/context-engine/summarisers.ts";
+import { histories } from "../histories.ts";
 import { expectNoNewRuns, expectPairs } from "../valid-list.ts";
 
 const KEY = "sk-ant-api03-AAAABBBBCCCCDDDD1234";

@@ -2,8 +2,8 @@
 import { describe, expect, it } from "vitest";
 import { ContextCompressor } from "../../../src/context/compressor/compressor.ts";
 import type { ContextMessage } from "../../../src/context/message.ts";
-import { alternating, assistant, system, toolGroup, user } from "../lists.ts";
-import { answering } from "../summarisers.ts";
+import { alternating, assistant, system, toolGroup, user } from "../../../testing/context-engine/lists.ts";
+import { answering } from "../../../testing/context-engine/summarisers.ts";
 import { expectPairs } from "../valid-list.ts";
 
 const compressor = () =>

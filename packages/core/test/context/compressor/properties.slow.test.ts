@@ -7,7 +7,8 @@ import { handoffBody, isHandoff, withoutHandoff } from "../../../src/context/com
 import { repairPairs } from "../../../src/context/compressor/pairs.ts";
 import type { ContextMessage } from "../../../src/context/message.ts";
 import type { CompressOutcome } from "../../../src/context/outcome.ts";
-import { frozen, histories, tagOf } from "../histories.ts";
+import { frozen } from "../../../testing/context-engine/lists.ts";
+import { histories, tagOf } from "../histories.ts";
 import { expectNoNewRuns, expectPairs } from "../valid-list.ts";
 
 const WINDOW = 30_000;

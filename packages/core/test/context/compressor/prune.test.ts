@@ -3,8 +3,7 @@ import { oneLiner } from "../../../src/context/compressor/one-liners.ts";
 import { pruneToolResults } from "../../../src/context/compressor/prune.ts";
 import { shrinkArguments } from "../../../src/context/compressor/shrink-arguments.ts";
 import type { ContextMessage } from "../../../src/context/message.ts";
-import { frozen } from "../histories.ts";
-import { alternating, toolRounds, user } from "../lists.ts";
+import { alternating, frozen, toolRounds, user } from "../../../testing/context-engine/lists.ts";
 
 const RULES = { tailTokens: 20_000, protectLastN: 20, headEnd: 0 };
 const DUPLICATE = "[Duplicate tool output — same content as a more recent call]";

@@ -3,10 +3,10 @@ import { describe, expect, it } from "vitest";
 import { LosslessEngine } from "../../../src/context/lossless/engine.ts";
 import { listedNodes } from "../../../src/context/lossless/overview.ts";
 import { openSessionStore, type SessionStore } from "../../../src/sessions/index.ts";
+import { alternating } from "../../../testing/context-engine/lists.ts";
+import { modelThat } from "../../../testing/context-engine/summarisers.ts";
 import { startScript } from "../../fakes/child.ts";
 import { newPath } from "../../fakes/session-index.ts";
-import { alternating } from "../lists.ts";
-import { modelThat } from "../summarisers.ts";
 import { Conversation, SMALL } from "./conversation.ts";
 
 async function longTalk(store?: SessionStore): Promise<Conversation> {

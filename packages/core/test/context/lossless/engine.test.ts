@@ -5,8 +5,15 @@ import { LosslessEngine } from "../../../src/context/lossless/engine.ts";
 import { listedNodes } from "../../../src/context/lossless/overview.ts";
 import type { ContextMessage } from "../../../src/context/message.ts";
 import { estimateMessages } from "../../../src/context/tokens.ts";
-import { alternating, assistant, system, toolGroup, toolRounds, user } from "../lists.ts";
-import { answering, modelThat } from "../summarisers.ts";
+import {
+  alternating,
+  assistant,
+  system,
+  toolGroup,
+  toolRounds,
+  user,
+} from "../../../testing/context-engine/lists.ts";
+import { answering, modelThat } from "../../../testing/context-engine/summarisers.ts";
 import { expectPairs } from "../valid-list.ts";
 import { Conversation, SMALL } from "./conversation.ts";
 

@@ -2,8 +2,8 @@
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { handoffText } from "../../../src/context/compressor/handoff.ts";
 import { LosslessEngine } from "../../../src/context/lossless/engine.ts";
-import { alternating, user } from "../lists.ts";
-import { modelThat } from "../summarisers.ts";
+import { alternating, user } from "../../../testing/context-engine/lists.ts";
+import { modelThat } from "../../../testing/context-engine/summarisers.ts";
 import { Conversation, SMALL } from "./conversation.ts";
 
 type Result = Record<string, unknown>;

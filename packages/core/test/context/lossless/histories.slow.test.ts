@@ -4,9 +4,10 @@ import { expect, it } from "vitest";
 import { isHandoff } from "../../../src/context/compressor/handoff.ts";
 import { repairPairs } from "../../../src/context/compressor/pairs.ts";
 import { openSessionStore } from "../../../src/sessions/index.ts";
+import { frozen } from "../../../testing/context-engine/lists.ts";
+import { modelThat } from "../../../testing/context-engine/summarisers.ts";
 import { newPath } from "../../fakes/session-index.ts";
-import { frozen, histories } from "../histories.ts";
-import { modelThat } from "../summarisers.ts";
+import { histories } from "../histories.ts";
 import { Conversation, SMALL } from "./conversation.ts";
 
 const RUNS = 25;

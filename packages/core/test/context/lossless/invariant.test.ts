@@ -2,7 +2,7 @@
 // models that answer or fail, every message is in the list or behind exactly one summary.
 import { describe, expect, it } from "vitest";
 import type { ContextMessage } from "../../../src/context/message.ts";
-import { modelThat } from "../summarisers.ts";
+import { modelThat } from "../../../testing/context-engine/summarisers.ts";
 import { Conversation, SMALL } from "./conversation.ts";
 
 const COMPACTIONS = 20;

@@ -1,6 +1,6 @@
 // A very long conversation that no engine has looked after before.
 import { expect, it } from "vitest";
-import { answering } from "../summarisers.ts";
+import { answering } from "../../../testing/context-engine/summarisers.ts";
 import { Conversation } from "./conversation.ts";
 
 const MESSAGES = 20_000;

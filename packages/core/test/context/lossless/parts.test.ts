@@ -25,8 +25,8 @@ import { DEFAULT_LCM_SETTINGS, lcmSettings } from "../../../src/context/lossless
 import type { ContextMessage } from "../../../src/context/message.ts";
 import { codePointLength } from "../../../src/lib/index.ts";
 import type { SummaryNode } from "../../../src/sessions/index.ts";
-import { leafOf, nodeAbove } from "../../fakes/summary-nodes.ts";
-import { alternating } from "../lists.ts";
+import { alternating } from "../../../testing/context-engine/lists.ts";
+import { leafOf, nodeAbove } from "../../../testing/session-store/summary-nodes.ts";
 import { SMALL } from "./conversation.ts";
 
 const item = (key: number, role: string, tokens: number, calls = 0) => ({

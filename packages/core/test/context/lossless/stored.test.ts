@@ -4,9 +4,9 @@ import { ContextCompressor } from "../../../src/context/compressor/compressor.ts
 import { isHandoff } from "../../../src/context/compressor/handoff.ts";
 import { LosslessEngine } from "../../../src/context/lossless/engine.ts";
 import { openSessionStore } from "../../../src/sessions/index.ts";
+import { alternating, toolRounds, user } from "../../../testing/context-engine/lists.ts";
+import { answering, factsIn, modelThat } from "../../../testing/context-engine/summarisers.ts";
 import { execute, newPath } from "../../fakes/session-index.ts";
-import { alternating, toolRounds, user } from "../lists.ts";
-import { answering, factsIn, modelThat } from "../summarisers.ts";
 import { Conversation, SMALL } from "./conversation.ts";
 
 const setting = () => ({ ...SMALL, summarizer: answering("short") });

@@ -2,8 +2,8 @@
 import { describe, expect, it } from "vitest";
 import { isHandoff } from "../../../src/context/compressor/handoff.ts";
 import { estimateText } from "../../../src/context/tokens.ts";
-import { alternating, toolRounds, user } from "../lists.ts";
-import { answering, failing, modelThat } from "../summarisers.ts";
+import { alternating, toolRounds, user } from "../../../testing/context-engine/lists.ts";
+import { answering, failing, modelThat } from "../../../testing/context-engine/summarisers.ts";
 import { Conversation, SMALL } from "./conversation.ts";
 
 describe("a model", () => {

@@ -2,8 +2,8 @@
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { checkEngine } from "../../../src/context/engine-structure.ts";
 import { toolCallsOf } from "../../../src/context/message.ts";
-import { alternating, user } from "../lists.ts";
-import { answering, modelThat } from "../summarisers.ts";
+import { alternating, user } from "../../../testing/context-engine/lists.ts";
+import { answering, modelThat } from "../../../testing/context-engine/summarisers.ts";
 import { Conversation, SMALL } from "./conversation.ts";
 
 type Json = Record<string, unknown>;

@@ -1,15 +1,23 @@
 // The contract of the session store, kept by SQLite files.
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { openSessionStore } from "../../../src/sessions/index.ts";
-import { sessionStoreContract } from "../../../testing/session-store.ts";
+import { type SessionStoreHarness, sessionStoreContract } from "../../../testing/index.ts";
+import { copiesOf } from "../../fakes/store-copies.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
+import { callProperties, searchProperties } from "../store-properties.ts";
 
-sessionStoreContract("SQLite", {
-  open: (options) => openSessionStore({ path: join(tempDirectory(), "state.db"), ...options }),
+const newCopy = copiesOf(async (path) => (await openSessionStore({ path })).close());
+
+const harness: SessionStoreHarness = {
+  open: async (options) => openSessionStore({ path: await newCopy(), ...options }),
   reopen: (store) => openSessionStore({ path: store.location }),
-});
+};
+
+sessionStoreContract({ describe, it, expect }, "SQLite", harness);
+searchProperties("SQLite", harness);
+callProperties("SQLite", harness);
 
 it("parents in a circle, left by another program, end every walk", async () => {
   const path = join(tempDirectory(), "state.db");

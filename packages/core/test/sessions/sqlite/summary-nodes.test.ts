@@ -2,6 +2,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";
 import { openSessionStore } from "../../../src/sessions/index.ts";
+import { leafOf } from "../../../testing/session-store/summary-nodes.ts";
 import { outcomeOf } from "../../fakes/every-call.ts";
 import {
   execute,
@@ -11,7 +12,6 @@ import {
   openPython,
   query,
 } from "../../fakes/session-index.ts";
-import { leafOf } from "../../fakes/summary-nodes.ts";
 
 const WITHOUT_NODES = "DROP TRIGGER hermes_memory_nodes_delete; DROP TABLE lcm_nodes";
 

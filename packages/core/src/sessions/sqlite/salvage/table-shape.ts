@@ -58,7 +58,8 @@ export function shapeOf(db: DatabaseSync, name: string): TableShape {
     columns: order.map((column) => ({
       name: column.name,
       affinity: affinityOf(column.type),
-      isRequired: column.notnull === 1,
+      // SQLite allows an empty primary key; no program writes one, and blocks of an FTS5 index begin with an empty column.
+      isRequired: column.notnull === 1 || column.pk > 0,
       isRowid: column.name === alias,
       isGenerated: column.hidden === STORED_COLUMN,
     })),

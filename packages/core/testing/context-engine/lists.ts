@@ -47,3 +47,14 @@ export function toolGroup(...resultChars: readonly number[]): ContextMessage[] {
 export function toolRounds(count: number, chars: number): ContextMessage[] {
   return Array.from({ length: count }, () => toolGroup(chars)).flat();
 }
+
+/** A list that throws where somebody writes into it. */
+export function frozen(messages: readonly ContextMessage[]): readonly ContextMessage[] {
+  return freeze(messages);
+}
+
+function freeze<T>(value: T): T {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
+  for (const inner of Object.values(value)) freeze(inner);
+  return Object.freeze(value);
+}

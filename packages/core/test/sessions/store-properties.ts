@@ -1,8 +1,143 @@
-// Any sequence of calls: what the store answers is what a simple model of it answers.
+// The properties of a session store that need fast-check, beside the contract: any text that is typed, any sequence of calls. Their
+// names continue the groups of the contract.
 import fc from "fast-check";
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { SessionStore } from "../../src/sessions/store.ts";
-import { type Harness, row } from "./support.ts";
+import { CORPUS } from "../../testing/session-store/search.ts";
+import { type Harness, library, row } from "../../testing/session-store/support.ts";
+
+export function searchProperties(backend: string, harness: Harness): void {
+  describe(`session store on ${backend}`, () => {
+    describe("search", () => {
+      describe("whatever is typed", () => anyQuery(harness));
+    });
+  });
+}
+
+export function callProperties(backend: string, harness: Harness): void {
+  describe(`session store on ${backend}`, () => {
+    describe("any sequence of calls", () => anySequence(harness));
+  });
+}
+
+/** Pieces that mean something to one grammar or another, and pieces that are broken. */
+const PIECE = fc.oneof(
+  fc.constantFrom(
+    ...[
+      '"',
+      "*",
+      "AND",
+      "OR",
+      "NOT",
+      "NEAR",
+      "(",
+      ")",
+      "{",
+      "}",
+      ":",
+      "^",
+      "+",
+      "-",
+      "'",
+      "\\",
+      "%",
+      "_",
+      " ",
+    ],
+    ...[
+      "\0",
+      "\ud800",
+      "\udc00",
+      "\uffff",
+      "\u{10ffff}",
+      "\u0301",
+      "content",
+      "lantern",
+      "灯",
+      "灯塔",
+      "琥珀灯塔",
+    ],
+    ...["ภาษา", "안녕", "🏺", "\n", "\t", "\u3000", "''", '""', "--", "/*", ";"],
+  ),
+  fc.string({ unit: "binary", maxLength: 6 }),
+  fc.string({ unit: "grapheme", maxLength: 6 }),
+);
+const QUERY = fc.array(PIECE, { maxLength: 30 }).map((pieces) => pieces.join(""));
+
+function anyQuery({ open }: Harness): void {
+  it("any text is answered", async () => {
+    await using store = await open();
+    await library(store, CORPUS);
+    await fc.assert(
+      fc.asyncProperty(QUERY, async (query) => {
+        const { hits, stage, empty } = await store.search(query, { limit: 50 });
+        expect(hits.length === 0).toBe(empty !== undefined);
+        expect(stage === "none").toBe(hits.length === 0);
+        expect(new Set(hits.map(({ id }) => id)).size).toBe(hits.length);
+        expect((await store.searchMessages(query, { limit: 50 })).map(({ id }) => id)).toEqual(
+          hits.map(({ id }) => id),
+        );
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it("a text that was stored is found by itself, whatever it is", async () => {
+    await using store = await open();
+    await store.createSession("a", { source: "cli" });
+    const word = fc.stringMatching(/^[a-z0-9]{3,9}$/).filter((text) => !/^(and|or|not)$/.test(text));
+    const text = fc.array(fc.tuple(word, fc.constantFrom(" ", "-", ".", "/", ", ", "_", "@", " 灯塔 ")), {
+      minLength: 1,
+      maxLength: 6,
+    });
+    await fc.assert(
+      fc.asyncProperty(text, async (pieces) => {
+        const content = pieces.flat().join("");
+        const id = await store.appendMessage("a", { role: "user", content });
+        const { hits } = await store.search(content, { limit: -1 });
+        expect(hits.map((hit) => hit.id)).toContain(id);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it("limits, times and lists that make no sense are answered", async () => {
+    await using store = await open();
+    await library(store, CORPUS);
+    const number = fc.oneof(
+      fc.double(),
+      fc.integer(),
+      fc.constantFrom(-0, Number.NaN, Number.MAX_SAFE_INTEGER),
+    );
+    const list = fc.array(fc.string({ unit: "binary", maxLength: 4 }), { maxLength: 3 });
+    const options = fc.record(
+      {
+        limit: number,
+        offset: number,
+        after: number,
+        before: number,
+        sourceFilter: list,
+        excludeSources: list,
+        roleFilter: list,
+        sessionIds: list,
+        excludeSessionIds: list,
+        excludeMessageIds: fc.array(number, { maxLength: 3 }),
+        userId: fc.string({ unit: "binary", maxLength: 4 }),
+        sort: fc.string(),
+        perLineage: fc.boolean(),
+        includeInactive: fc.boolean(),
+      },
+      { requiredKeys: [] },
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom("lantern", "灯", "a*", "琥珀灯塔"), options, async (query, each) => {
+        const { hits } = await store.search(query, each);
+        expect(hits.length).toBeLessThanOrEqual(CORPUS.length);
+      }),
+      { numRuns: 300 },
+    );
+  });
+}
 
 /** A message in the model. `at` counts appends, so that targets can be named before ids are known. */
 type Kept = {
@@ -36,7 +171,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.constant<Step>({ kind: "clear" }) },
 );
 
-export function propertiesContract({ open }: Harness): void {
+function anySequence({ open }: Harness): void {
   it("appending, rewinding, restoring, undoing, replacing and clearing keep order, flags and counters", async () => {
     await using store = await open();
     let run = 0;

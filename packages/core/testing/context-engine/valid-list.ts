@@ -1,0 +1,35 @@
+// What every list must be like after an engine has worked on it, whatever it was given.
+import { withoutHandoff } from "../../src/context/compressor/handoff.ts";
+import { answeredCall, type ContextMessage, toolCallsOf } from "../../src/context/message.ts";
+
+/** Calls without a result right behind them, and results without a call; none in a list that a model API takes. */
+export function unpaired(messages: readonly ContextMessage[]): string[] {
+  const problems: string[] = [];
+  let open: string[] = [];
+  const closeGroup = (): void => {
+    problems.push(...open.map((id) => `the call ${id} without its result`));
+  };
+  for (const message of messages) {
+    if (message.role !== "tool") {
+      closeGroup();
+      open = toolCallsOf(message).map(({ id }) => id);
+      continue;
+    }
+    const answered = answeredCall(message);
+    const at = open.indexOf(answered ?? "");
+    if (at < 0) problems.push(`a result for ${answered} without its call`);
+    else open.splice(at, 1);
+  }
+  closeGroup();
+  return problems;
+}
+
+/** What users said, without the handoffs that stand among their messages. */
+export function userContents(messages: readonly ContextMessage[]): unknown[] {
+  return messages.flatMap((message) => {
+    const content = message.role === "user" ? withoutHandoff(message)?.content : undefined;
+    const isSaid =
+      typeof content === "string" ? content.trim() !== "" : Array.isArray(content) && content.length > 0;
+    return isSaid ? [content] : [];
+  });
+}

@@ -1,0 +1,397 @@
+// A provider in use: its tools, recall, what it is told, erasing, and whole conversations.
+import { codePointLength } from "../../src/lib/index.ts";
+import { MemoryManager, type MemoryProvider, readProviderHealth } from "../../src/providers/index.ts";
+import { CORE_TOOL_NAMES } from "../../src/providers/manager/core-tools.ts";
+import { about, type Suite } from "../runner.ts";
+import {
+  badCalls,
+  FULL_METADATA,
+  HOSTILE_TEXTS,
+  HUGE_TEXT,
+  hostileCalls,
+  MESSAGES,
+  QUERIES,
+  type ToolCall,
+} from "./inputs.ts";
+import { close, hasSetting, type ProviderHarness, settle, start } from "./support.ts";
+
+const OPTIONS = { session_id: "session-1" };
+
+// ---- A model sees the schemas and calls the tools, wrongly too. The answer is JSON that it can read.
+
+const JSON_TYPES = ["string", "number", "integer", "boolean", "array", "object", "null"];
+
+export function toolsContract({ it, expect }: Suite, harness: ProviderHarness): void {
+  it("have names of their own that every model API takes", async (test) => {
+    const { provider } = await start(test, harness);
+    const names = (await provider.getToolSchemas()).map(({ name }) => name);
+    expect(names).toEqual([...new Set(names)]);
+    for (const name of names) expect(name).toMatch(/^[a-zA-Z0-9_-]{1,64}$/);
+    expect(names.filter((name) => CORE_TOOL_NAMES.has(name))).toEqual([]);
+  });
+
+  it("are described, with a JSON schema for their arguments", async (test) => {
+    const { provider } = await start(test, harness);
+    for (const schema of await provider.getToolSchemas()) {
+      expect(schema).toEqual(JSON.parse(JSON.stringify(schema)));
+      expect(schema.description.trim()).not.toBe("");
+      expect(schema.parameters.type).toBe("object");
+      const properties = schema.parameters.properties as Record<string, { type?: unknown }>;
+      expect(Object(properties)).toBe(properties); // neither missing nor a plain value
+      for (const [key, { type }] of Object.entries(properties))
+        about(key, () => expect(JSON_TYPES).toContain(type));
+      const required = (schema.parameters.required ?? []) as readonly string[];
+      expect(required.filter((key) => !Object.hasOwn(properties, key))).toEqual([]);
+    }
+  });
+
+  it("stay the same from one look to the next", async (test) => {
+    const { provider } = await start(test, harness);
+    expect(await provider.getToolSchemas()).toEqual(await provider.getToolSchemas());
+  });
+
+  it("answer with JSON when arguments are missing or of the wrong kind", async (test) => {
+    const { provider } = await start(test, harness);
+    for (const schema of await provider.getToolSchemas())
+      for (const call of badCalls(schema)) await expectJson(provider, call);
+  });
+
+  it("answer with JSON when arguments are huge or hostile", async (test) => {
+    const { provider } = await start(test, harness);
+    for (const schema of await provider.getToolSchemas())
+      for (const call of hostileCalls(schema)) await expectJson(provider, call);
+  });
+
+  it("answer several calls at once", async (test) => {
+    const { provider } = await start(test, harness);
+    const calls = (await provider.getToolSchemas()).flatMap((schema) => hostileCalls(schema).slice(0, 3));
+    await Promise.all(calls.map((call) => expectJson(provider, call)));
+  });
+
+  it("come to an end when asked for one that does not exist", async (test) => {
+    const { provider } = await start(test, harness);
+    const outcome = await settle(() => provider.handleToolCall?.("no_such_tool", {}, {}));
+    expect(["answered", "failed"]).toContain(outcome);
+  });
+
+  it("give up when the caller has", async (test) => {
+    const { provider } = await start(test, harness);
+    const signal = AbortSignal.abort();
+    for (const schema of await provider.getToolSchemas()) {
+      const [call] = hostileCalls(schema);
+      const outcome = await settle(() =>
+        provider.handleToolCall?.(schema.name, call?.args ?? {}, { signal }),
+      );
+      expect(["answered", "failed"]).toContain(outcome);
+    }
+  });
+}
+
+async function expectJson(provider: MemoryProvider, { tool, args, what }: ToolCall): Promise<void> {
+  let answer: unknown;
+  try {
+    answer = await provider.handleToolCall?.(tool, args, {});
+  } catch (cause) {
+    throw new Error(`${what} was not answered`, { cause });
+  }
+  const isObject = typeof answer === "string" && typeof JSON.parse(answer) === "object";
+  if (!isObject) throw new Error(`${what} was answered with ${String(answer).slice(0, 200)}`);
+  if (!String(answer).isWellFormed()) throw new Error(`${what} was answered with half of a surrogate pair`);
+}
+
+// ---- Recall is asked for with whatever the user typed.
+
+const ENTRY = "The kiln in the yard is fired at 1240 degrees";
+
+export function recallContract({ it, expect }: Suite, harness: ProviderHarness): void {
+  it("is a text without fences, whatever was typed", async (test) => {
+    const { provider } = await start(test, harness);
+    await provider.onMemoryWrite?.("add", "memory", ENTRY, {});
+    for (const query of QUERIES) {
+      await provider.onTurnStart?.(1, query, {});
+      const recalled = (await provider.prefetch?.(query, OPTIONS)) ?? "";
+      const what = `recall for ${JSON.stringify(query.slice(0, 60))}`;
+      about(what, () => {
+        expect(typeof recalled).toBe("string");
+        expect(recalled).not.toMatch(/<\/?\s*memory-context\s*>/i);
+        expect(recalled.isWellFormed()).toBe(true);
+      });
+    }
+  });
+
+  it("is nothing for a message that says nothing", async (test) => {
+    const { provider } = await start(test, harness);
+    await provider.onMemoryWrite?.("add", "memory", ENTRY, {});
+    expect((await provider.prefetch?.("", OPTIONS)) ?? "").toBe("");
+    expect((await provider.prefetch?.(" \n\t", OPTIONS)) ?? "").toBe("");
+  });
+
+  it("can be prepared for whatever was typed", async (test) => {
+    const { provider } = await start(test, harness);
+    for (const query of QUERIES) await provider.queuePrefetch?.(query, OPTIONS);
+  });
+
+  it("is asked for by several turns at once, and each gets a text", async (test) => {
+    const { provider } = await start(test, harness);
+    const queries = ["how hot is the kiln?", "which glaze do we use?", "who owns the kiln in the yard?"];
+    const texts = await Promise.all(queries.map(async (query) => provider.prefetch?.(query, OPTIONS) ?? ""));
+    for (const text of texts) expect(typeof text).toBe("string");
+  });
+
+  it("finds a mirrored entry in another session, later", async (test) => {
+    const { provider, home } = await start(test, harness);
+    await provider.onMemoryWrite?.("add", "memory", ENTRY, {});
+    await close(provider);
+    const { provider: later } = await start(test, harness, { home, session: "session-2" });
+    const recalled = await later.prefetch?.("how hot is the kiln fired?", { session_id: "session-2" });
+    expect(recalled).toContain(ENTRY);
+  });
+
+  it.skipIf(harness.cannotForget !== undefined)(
+    "forgets a mirrored entry that was replaced or removed",
+    async (test) => {
+      const { provider } = await start(test, harness);
+      await provider.onMemoryWrite?.("add", "memory", ENTRY, {});
+      await provider.onMemoryWrite?.("replace", "memory", "The kiln is fired at 1180 now", {
+        old_text: "1240",
+      });
+      const changed = await provider.prefetch?.("how hot is the kiln fired?", OPTIONS);
+      expect(changed).toContain("1180");
+      expect(changed).not.toContain("1240");
+      await provider.onMemoryWrite?.("remove", "memory", "", { old_text: "1180" });
+      expect((await provider.prefetch?.("how hot is the kiln fired?", OPTIONS)) ?? "").not.toContain("1180");
+    },
+  );
+
+  it.skipIf(!hasSetting(harness, "max_chars"))(
+    "keeps to `max_chars` where there is such a setting",
+    async (test) => {
+      const { provider } = await start(test, harness, { settings: { max_chars: "60" } });
+      for (let number = 0; number < 5; number += 1)
+        await provider.onMemoryWrite?.("add", "memory", `${ENTRY}, firing ${number}`, {});
+      const recalled = (await provider.prefetch?.("how hot is the kiln fired?", OPTIONS)) ?? "";
+      expect(recalled).not.toBe("");
+      expect(codePointLength(recalled)).toBeLessThanOrEqual(60);
+      expect(codePointLength((await provider.prefetch?.(HUGE_TEXT, OPTIONS)) ?? "")).toBeLessThanOrEqual(60);
+    },
+  );
+}
+
+// ---- What a provider is told comes in every shape the agent has it in. It has to take all of them.
+
+export function hooksContract({ it, expect }: Suite, harness: ProviderHarness): void {
+  it("takes finished turns with and without their messages", async (test) => {
+    const { provider } = await start(test, harness);
+    await provider.syncTurn?.("How hot is the kiln?", "1240 degrees.", OPTIONS);
+    await provider.syncTurn?.("And which glaze is it?", "Celadon.", { ...OPTIONS, messages: MESSAGES });
+    await provider.syncTurn?.("hm", "", { session_id: "" });
+    for (let at = 0; at < HOSTILE_TEXTS.length; at += 2)
+      await provider.syncTurn?.(HOSTILE_TEXTS[at] ?? "", HOSTILE_TEXTS[at + 1] ?? "", OPTIONS);
+    await provider.syncTurn?.(HUGE_TEXT, HUGE_TEXT, OPTIONS);
+  });
+
+  it("takes every kind of memory write, whatever is known about it", async (test) => {
+    const { provider } = await start(test, harness);
+    for (const target of ["memory", "user"] as const) {
+      await provider.onMemoryWrite?.("add", target, `Fires the kiln (${target})`, {});
+      await provider.onMemoryWrite?.("add", target, `Fires the kiln (${target})`, FULL_METADATA);
+      const known = { ...FULL_METADATA, old_text: "kiln" };
+      await provider.onMemoryWrite?.("replace", target, `Fires two kilns (${target})`, known);
+      await provider.onMemoryWrite?.("remove", target, "", { ...FULL_METADATA, old_text: "two kilns" });
+      await provider.onMemoryWrite?.("replace", target, "Nobody knows what this replaces", {});
+      await provider.onMemoryWrite?.("remove", target, "", { old_text: "what was never there" });
+      await provider.onMemoryWrite?.("remove", target, "", {});
+    }
+    for (const text of HOSTILE_TEXTS) await provider.onMemoryWrite?.("add", "memory", text, {});
+    await provider.onMemoryWrite?.("add", "memory", HUGE_TEXT, FULL_METADATA);
+  });
+
+  it("takes turn starts with all that is known and with nothing", async (test) => {
+    const { provider } = await start(test, harness);
+    const all = { remaining_tokens: 1000, model: "m", platform: "cli", tool_count: 3 };
+    await provider.onTurnStart?.(1, "How hot is the kiln?", all);
+    await provider.onTurnStart?.(2, "", {});
+    await provider.onTurnStart?.(1_000_000, HUGE_TEXT, {});
+  });
+
+  it("takes what a subagent did", async (test) => {
+    const { provider } = await start(test, harness);
+    await provider.onDelegation?.("Find the glaze", "It is celadon.", { child_session_id: "child-1" });
+    await provider.onDelegation?.("", "", { child_session_id: "" });
+  });
+
+  it("answers with a text when messages are about to be summarised", async (test) => {
+    const { provider } = await start(test, harness);
+    expect(typeof ((await provider.onPreCompress?.(MESSAGES, {})) ?? "")).toBe("string");
+    expect(typeof ((await provider.onPreCompress?.([], {})) ?? "")).toBe("string");
+  });
+
+  it("takes every way a session can change", async (test) => {
+    const { provider } = await start(test, harness);
+    const parent = { parent_session_id: "session-1" };
+    await provider.onSessionSwitch?.("session-2", { ...parent, reset: true, reason: "new_session" });
+    await provider.onSessionSwitch?.("session-1", { ...parent, reset: false, reason: "resume" });
+    await provider.onSessionSwitch?.("session-3", { ...parent, reset: false, reason: "branch" });
+    await provider.onSessionSwitch?.("session-4", { ...parent, reset: false, reason: "compression" });
+    await provider.onSessionSwitch?.("session-4", { parent_session_id: "", reset: false, rewound: true });
+    expect(typeof ((await provider.prefetch?.("how hot is the kiln?", OPTIONS)) ?? "")).toBe("string");
+  });
+
+  it("takes the end of a conversation, with list contents and without any", async (test) => {
+    const { provider } = await start(test, harness);
+    await provider.onSessionEnd?.([], {});
+    await provider.onSessionEnd?.(MESSAGES, {});
+  });
+
+  for (const agent of ["subagent", "cron", "flush"] as const) {
+    it(`keeps nothing of what an agent in the context '${agent}' does`, async (test) => {
+      const { provider, home } = await start(test, harness);
+      await close(provider);
+      const before = harness.stored(home);
+      const { provider: other } = await start(test, harness, { home, agent_context: agent });
+      await tellEverything(other);
+      await close(other);
+      expect(harness.stored(home)).toEqual(before);
+    });
+  }
+}
+
+async function tellEverything(provider: MemoryProvider): Promise<void> {
+  await provider.syncTurn?.("I prefer stoneware over porcelain", "Noted.", OPTIONS);
+  await provider.onMemoryWrite?.("add", "user", "Prefers stoneware", FULL_METADATA);
+  await provider.onDelegation?.("Find the glaze", "It is celadon.", { child_session_id: "child-1" });
+  await provider.onPreCompress?.(MESSAGES, {});
+  await provider.onSessionEnd?.(MESSAGES, {});
+}
+
+// ---- `hermes memory forget` asks the active provider to erase a text. A provider that offers it has to do it.
+
+const SECRET = "quartzite inversion 73.5";
+
+export function forgetContract({ it, expect }: Suite, harness: ProviderHarness): void {
+  it("erases what was mirrored with the text in it, after it has said how much that is, and nothing else", async (test) => {
+    const { provider, home } = await start(test, harness);
+    if (provider.forget === undefined) return;
+    await provider.onMemoryWrite?.("add", "user", `The kiln needs a ${SECRET}`, {});
+    await provider.onMemoryWrite?.("add", "memory", "Fires the kiln on Mondays", {});
+    const looked = await provider.forget(SECRET, { dry_run: true });
+    const done = await provider.forget(SECRET, {});
+    expect(done.erased).toBe(looked.erased);
+    await close(provider);
+    const kept = JSON.stringify(harness.stored(home));
+    expect(kept).toContain("Fires the kiln on Mondays");
+    if (harness.cannotForget === undefined) {
+      expect(looked.erased).toBe(1);
+      expect(kept).not.toContain(SECRET);
+    } else {
+      // What it cannot erase it says, without repeating it.
+      const { remaining, ...rest } = done;
+      expect(rest).toEqual({ erased: 0 });
+      expect(typeof remaining).toBe("string");
+      expect(remaining).not.toContain(SECRET);
+    }
+  });
+
+  it("only looks when it is asked to look", async (test) => {
+    const { provider, home } = await start(test, harness);
+    if (provider.forget === undefined) return;
+    await provider.onMemoryWrite?.("add", "user", `The kiln needs a ${SECRET}`, {});
+    await provider.forget(SECRET, { dry_run: true });
+    await close(provider);
+    expect(JSON.stringify(harness.stored(home))).toContain(SECRET);
+  });
+
+  it("finds nothing where there is nothing, whatever it is asked for", async (test) => {
+    const { provider } = await start(test, harness);
+    for (const text of [SECRET, "", ...HOSTILE_TEXTS])
+      expect((await provider.forget?.(text, {}))?.erased ?? 0).toBe(0);
+  });
+}
+
+// ---- A conversation through the manager, two of them at once, and the end.
+
+export function conversationContract({ it, expect }: Suite, harness: ProviderHarness): void {
+  it("goes through a conversation without one failed call", async (test) => {
+    const home = test.directory();
+    const manager = new MemoryManager({ home });
+    const provider = harness.create(home);
+    expect(manager.addProvider(provider)).toBe(true);
+    await manager.initializeAll("session-1", { platform: "cli", agent_context: "primary" });
+    await manager.buildSystemPrompt();
+    for (const turn of [1, 2]) {
+      await manager.onTurnStart(turn, "How hot is the kiln in the yard?", { model: "m" });
+      await manager.prefetchAll("How hot is the kiln in the yard?", OPTIONS);
+      const user = "How hot is the kiln in the yard?";
+      manager.finishTurn({ ...OPTIONS, user, assistant: "1240 degrees.", messages: MESSAGES });
+    }
+    manager.onMemoryWrite("add", "memory", "The kiln is fired at 1240 degrees", FULL_METADATA);
+    manager.onDelegation("Find the glaze", "Celadon.", { child_session_id: "child-1" });
+    await manager.flushPending(20_000);
+    await manager.onPreCompress(MESSAGES);
+    await manager.onSessionEnd(MESSAGES);
+    await manager.onSessionSwitch("session-2", { parent_session_id: "session-1", reason: "compression" });
+    await manager.shutdownAll();
+    const health = readProviderHealth(home, provider.name);
+    const troubled = Object.entries(health?.hooks ?? {}).filter(
+      ([, { failures, timeouts, skipped }]) => failures + timeouts + skipped > 0,
+    );
+    expect({ troubled, last_error: health?.last_error }).toEqual({ troubled: [] });
+    expect(health).toMatchObject({ dropped_tasks: 0, stray_errors: 0 });
+    expect(health?.hooks.initialize?.calls).toBe(1);
+  });
+
+  it("serves two agents in one home at the same time", async (test) => {
+    const { provider: one, home } = await start(test, harness, { session: "session-1" });
+    const { provider: other } = await start(test, harness, { home, session: "session-2" });
+    await one.onMemoryWrite?.("add", "memory", "The kiln is fired at 1240 degrees", {});
+    await other.onMemoryWrite?.("add", "user", "Owns a kiln called Vesuvius", {});
+    await one.syncTurn?.("How hot is the kiln?", "1240 degrees.", OPTIONS);
+    await close(one);
+    const recalled = await other.prefetch?.("what is the kiln called?", { session_id: "session-2" });
+    expect(recalled).toContain("Vesuvius");
+    await close(other);
+    const stored = JSON.stringify(harness.stored(home));
+    expect(stored).toContain("The kiln is fired at 1240 degrees");
+    expect(stored).toContain("Owns a kiln called Vesuvius");
+  });
+
+  it("can be shut down twice", async (test) => {
+    const { provider } = await start(test, harness);
+    await close(provider);
+    await close(provider);
+  });
+
+  it("comes to an end with every call after its shutdown, and stores nothing more", async (test) => {
+    const { provider, home } = await start(test, harness);
+    await provider.onMemoryWrite?.("add", "memory", "The kiln is fired at 1240 degrees", {});
+    await close(provider);
+    const before = harness.stored(home);
+    const [tool] = await provider.getToolSchemas();
+    const calls: readonly (() => unknown)[] = [
+      () => provider.systemPromptBlock?.({}),
+      () => provider.onTurnStart?.(9, "How hot is the kiln?", {}),
+      () => provider.prefetch?.("How hot is the kiln in the yard?", OPTIONS),
+      () => provider.queuePrefetch?.("How hot is the kiln in the yard?", OPTIONS),
+      () => provider.handleToolCall?.(tool?.name ?? "", {}, {}),
+      () => provider.syncTurn?.("I prefer stoneware over porcelain", "Noted.", OPTIONS),
+      () => provider.onMemoryWrite?.("add", "user", "Prefers stoneware", {}),
+      () => provider.onDelegation?.("task", "result", { child_session_id: "child-1" }),
+      () => provider.onPreCompress?.(MESSAGES, {}),
+      () => provider.onSessionSwitch?.("session-2", { parent_session_id: "", reset: false }),
+      () => provider.onSessionEnd?.(MESSAGES, {}),
+      () => provider.selfTest?.(AbortSignal.abort()),
+    ];
+    for (const call of calls) expect(["answered", "failed"]).toContain(await settle(call));
+    expect(harness.stored(home)).toEqual(before);
+  });
+
+  it("gives a new instance what the one before has stored", async (test) => {
+    const { provider, home } = await start(test, harness);
+    await provider.onMemoryWrite?.("add", "memory", "The kiln is fired at 1240 degrees", {});
+    await close(provider);
+    const before = harness.stored(home);
+    const { provider: next } = await start(test, harness, { home, session: "session-2" });
+    await close(next);
+    expect(harness.stored(home)).toEqual(before);
+  });
+}

@@ -1,0 +1,323 @@
+// Who may work on a session: locks, leases, and handing it over.
+import type { Suite } from "../runner.ts";
+import { DAY, expectCode, type Harness, idsOf, ManualClock, NOW, row } from "./support.ts";
+
+// ---- The lock that keeps two compressions of one session apart.
+
+export function locksContract({ it, expect }: Suite, { open, reopen }: Harness): void {
+  it("is held by one until released, and may be taken again by its holder", async () => {
+    await using store = await open();
+    expect(await store.tryAcquireCompressionLock("s1", "h1")).toBe(true);
+    expect(await store.tryAcquireCompressionLock("s1", "h2")).toBe(false);
+    expect(await store.tryAcquireCompressionLock("s1", "h1", 300)).toBe(true);
+    expect(await store.getCompressionLockHolder("s1")).toBe("h1");
+    await store.releaseCompressionLock("s1", "h1");
+    await store.releaseCompressionLock("s1", "h1");
+    expect(await store.getCompressionLockHolder("s1")).toBeNull();
+    expect(await store.tryAcquireCompressionLock("s1", "h2")).toBe(true);
+  });
+
+  it("is not released by another", async () => {
+    await using store = await open();
+    await store.tryAcquireCompressionLock("s1", "h1");
+    await store.releaseCompressionLock("s1", "h2");
+    expect(await store.getCompressionLockHolder("s1")).toBe("h1");
+  });
+
+  it("is one per session, known or not", async () => {
+    await using store = await open();
+    await store.createSession("s1", { source: "cli" });
+    expect(await store.tryAcquireCompressionLock("s1", "h1")).toBe(true);
+    expect(await store.tryAcquireCompressionLock("unknown", "h2")).toBe(true);
+    expect(await store.getCompressionLockHolder("s1")).toBe("h1");
+    expect(await store.getCompressionLockHolder("unknown")).toBe("h2");
+    expect(await store.getCompressionLockHolder("other")).toBeNull();
+  });
+
+  it("lasts for its time, five minutes unless told, and can then be taken over", async () => {
+    const clock = new ManualClock();
+    await using store = await open({ clock });
+    await store.tryAcquireCompressionLock("s1", "h1");
+    clock.advance(299);
+    expect(await store.tryAcquireCompressionLock("s1", "h2")).toBe(false);
+    clock.advance(2);
+    expect(await store.getCompressionLockHolder("s1")).toBeNull();
+    expect(await store.tryAcquireCompressionLock("s1", "h2", { ttl: 10 })).toBe(true);
+    clock.advance(11);
+    expect(await store.tryAcquireCompressionLock("s1", "h3")).toBe(true);
+  });
+
+  it("can be prolonged while it is held, and not after it was lost", async () => {
+    const clock = new ManualClock();
+    await using store = await open({ clock });
+    await store.tryAcquireCompressionLock("s1", "h1", { ttl: 100 });
+    clock.advance(90);
+    expect(await store.renewCompressionLock("s1", "h1", { ttl: 100 })).toBe(true);
+    clock.advance(90);
+    expect(await store.getCompressionLockHolder("s1")).toBe("h1");
+    expect(await store.renewCompressionLock("s1", "h2", { ttl: 100 })).toBe(false);
+    clock.advance(20);
+    expect(await store.renewCompressionLock("s1", "h1", { ttl: 100 })).toBe(false);
+    expect(await store.tryAcquireCompressionLock("s1", "h2")).toBe(true);
+    expect(await store.renewCompressionLock("s1", "h1")).toBe(false);
+    expect(await store.getCompressionLockHolder("s1")).toBe("h2");
+    expect(await store.renewCompressionLock("never held", "h1")).toBe(false);
+  });
+
+  it("does not exist for the empty id", async () => {
+    await using store = await open();
+    expect(await store.tryAcquireCompressionLock("", "h1")).toBe(false);
+    expect(await store.getCompressionLockHolder("")).toBeNull();
+  });
+
+  it("has one winner among eight at the same time", async () => {
+    await using store = await open();
+    const holders = Array.from({ length: 8 }, (_, index) => `holder ${index}`);
+    const won = await Promise.all(holders.map((holder) => store.tryAcquireCompressionLock("s1", holder)));
+    expect(won.filter(Boolean)).toHaveLength(1);
+    expect(await store.getCompressionLockHolder("s1")).toBe(holders[won.indexOf(true)]);
+  });
+
+  it.skipIf(!reopen)("has one winner among handles of their own", async () => {
+    await using store = await open();
+    if (!reopen) return;
+    const handles = await Promise.all(Array.from({ length: 4 }, () => reopen(store)));
+    const won = await Promise.all(
+      handles.map((handle, index) => handle.tryAcquireCompressionLock("s1", `holder ${index}`)),
+    );
+    for (const handle of handles) await handle.close();
+    expect(won.filter(Boolean)).toHaveLength(1);
+  });
+}
+
+// ---- The lease that keeps two processes from working on one session at the same time.
+
+const TAKEN = { acquired: true };
+
+export function leasesContract({ it, expect }: Suite, { open, reopen }: Harness): void {
+  it("is held by one until released; another is told who has it, and since when", async () => {
+    const clock = new ManualClock();
+    await using store = await open({ clock });
+    const since = clock.seconds;
+    expect(await store.acquireSessionLease("s1", "h1")).toEqual(TAKEN);
+    clock.advance(5);
+    const held = { holder: "h1", acquired_at: since, expires_at: since + 60 };
+    expect(await store.acquireSessionLease("s1", "h2")).toEqual({ acquired: false, ...held });
+    expect(await store.getSessionLease("s1")).toEqual(held);
+    await store.releaseSessionLease("s1", "h1");
+    await store.releaseSessionLease("s1", "h1");
+    expect(await store.getSessionLease("s1")).toBeNull();
+    expect(await store.acquireSessionLease("s1", "h2")).toEqual(TAKEN);
+  });
+
+  it("is prolonged when its holder takes it again, and is still held since the first time", async () => {
+    const clock = new ManualClock();
+    await using store = await open({ clock });
+    const since = clock.seconds;
+    await store.acquireSessionLease("s1", "h1");
+    clock.advance(50);
+    expect(await store.acquireSessionLease("s1", "h1", { ttl: 100 })).toEqual(TAKEN);
+    expect(await store.getSessionLease("s1")).toEqual({
+      holder: "h1",
+      acquired_at: since,
+      expires_at: since + 150,
+    });
+  });
+
+  it("lasts for its time, a minute unless told, and can then be taken over", async () => {
+    const clock = new ManualClock();
+    await using store = await open({ clock });
+    await store.acquireSessionLease("s1", "h1");
+    clock.advance(59);
+    expect(await store.acquireSessionLease("s1", "h2")).toMatchObject({ acquired: false, holder: "h1" });
+    clock.advance(2);
+    expect(await store.getSessionLease("s1")).toBeNull();
+    expect(await store.acquireSessionLease("s1", "h2", { ttl: 10 })).toEqual(TAKEN);
+    expect(await store.getSessionLease("s1")).toMatchObject({ holder: "h2", acquired_at: clock.seconds });
+    clock.advance(11);
+    expect(await store.acquireSessionLease("s1", "h3", { ttl: Number.NaN })).toEqual(TAKEN);
+    expect((await store.getSessionLease("s1"))?.expires_at).toBe(clock.seconds + 60);
+  });
+
+  it("can be prolonged late, as after a sleep, but not once another has had it", async () => {
+    const clock = new ManualClock();
+    await using store = await open({ clock });
+    await store.acquireSessionLease("s1", "h1");
+    clock.advance(50);
+    expect(await store.renewSessionLease("s1", "h1")).toBe(true);
+    expect(await store.renewSessionLease("s1", "h2")).toBe(false);
+    clock.advance(3600);
+    expect(await store.renewSessionLease("s1", "h1", { ttl: 30 })).toBe(true);
+    expect(await store.acquireSessionLease("s1", "h2")).toMatchObject({ acquired: false });
+    clock.advance(31);
+    await store.acquireSessionLease("s1", "h2");
+    expect(await store.renewSessionLease("s1", "h1")).toBe(false);
+    await store.releaseSessionLease("s1", "h2");
+    expect(await store.renewSessionLease("s1", "h1")).toBe(false);
+    expect(await store.renewSessionLease("never held", "h1")).toBe(false);
+  });
+
+  it("is neither released nor broken in another's name", async () => {
+    await using store = await open();
+    await store.acquireSessionLease("s1", "h1");
+    await store.releaseSessionLease("s1", "h2");
+    expect(await store.breakSessionLease("s1", "h2")).toBe(false);
+    expect(await store.getSessionLease("s1")).toMatchObject({ holder: "h1" });
+    expect(await store.breakSessionLease("s1", "h1")).toBe(true);
+    expect(await store.breakSessionLease("s1", "h1")).toBe(false);
+    expect(await store.getSessionLease("s1")).toBeNull();
+  });
+
+  it("is one per session, known or not, and refused for what cannot be an id", async () => {
+    await using store = await open();
+    await store.createSession("s1", { source: "cli" });
+    expect(await store.acquireSessionLease("s1", "h1")).toEqual(TAKEN);
+    expect(await store.acquireSessionLease("unknown", "h2")).toEqual(TAKEN);
+    expect(await store.getSessionLease("s1")).toMatchObject({ holder: "h1" });
+    expect(await store.getSession("unknown")).toBeNull();
+    for (const id of ["", "a/b", "\ud800"])
+      await expectCode(store.acquireSessionLease(id, "h1"), "bad-session-id");
+    expect(await store.getSessionLease("")).toBeNull();
+  });
+
+  it("goes with its session, and with the day it was forgotten", async () => {
+    const clock = new ManualClock();
+    await using store = await open({ clock });
+    await store.createSession("s1", { source: "cli" });
+    await store.acquireSessionLease("s1", "h1");
+    await store.acquireSessionLease("never stored", "h1");
+    await store.deleteSession("s1");
+    expect(await store.getSessionLease("s1")).toBeNull();
+    expect(await store.renewSessionLease("s1", "h1")).toBe(false);
+    clock.advance(DAY + 61);
+    await store.acquireSessionLease("s2", "h1");
+    expect(await store.renewSessionLease("never stored", "h1")).toBe(false);
+  });
+
+  it("has one winner among eight at the same time", async () => {
+    await using store = await open();
+    const holders = Array.from({ length: 8 }, (_, index) => `holder ${index}`);
+    const outcomes = await Promise.all(holders.map((holder) => store.acquireSessionLease("s1", holder)));
+    const winner = holders[outcomes.findIndex(({ acquired }) => acquired)];
+    expect(outcomes.filter(({ acquired }) => acquired)).toHaveLength(1);
+    expect(await store.getSessionLease("s1")).toMatchObject({ holder: winner });
+  });
+
+  it.skipIf(!reopen)("has one winner among handles of their own", async () => {
+    await using store = await open();
+    if (!reopen) return;
+    const handles = await Promise.all(Array.from({ length: 4 }, () => reopen(store)));
+    const outcomes = await Promise.all(
+      handles.map((handle, index) => handle.acquireSessionLease("s1", `holder ${index}`)),
+    );
+    for (const handle of handles) await handle.close();
+    expect(outcomes.filter(({ acquired }) => acquired)).toHaveLength(1);
+  });
+
+  it("keeps the messages of a process that lost it out of the session", async () => {
+    await using store = await open();
+    await store.createSession("s1");
+    await store.acquireSessionLease("s1", "h1");
+    const said = [{ role: "user", content: "mine" }];
+    expect(await store.appendMany("s1", said, { leaseHolder: "h1" })).toHaveLength(1);
+    await expect(store.appendMany("s1", said, { leaseHolder: "h2" })).rejects.toMatchObject({
+      code: "lease-lost",
+    });
+    await store.releaseSessionLease("s1", "h1");
+    expect(await store.appendMany("s1", said, { leaseHolder: "h2" })).toHaveLength(1);
+    expect(await store.messageCount("s1")).toBe(2);
+  });
+}
+
+// ---- Handing a session over to another platform.
+
+export function handoffContract({ it, expect }: Suite, { open }: Harness): void {
+  it("goes from nothing over pending and running to completed", async () => {
+    await using store = await open();
+    await store.createSession("s1", { source: "cli" });
+    expect(await store.getHandoffState("s1")).toEqual({ state: null, platform: null, error: null });
+    expect(await store.requestHandoff("s1", "telegram")).toBe(true);
+    expect(await store.getHandoffState("s1")).toEqual({
+      state: "pending",
+      platform: "telegram",
+      error: null,
+    });
+    expect(await store.claimHandoff("s1")).toBe(true);
+    expect(await store.getHandoffState("s1")).toMatchObject({ state: "running" });
+    await store.completeHandoff("s1");
+    expect(await store.getHandoffState("s1")).toEqual({
+      state: "completed",
+      platform: "telegram",
+      error: null,
+    });
+    expect(await row(store, "s1")).toMatchObject({
+      handoff_state: "completed",
+      handoff_platform: "telegram",
+    });
+  });
+
+  it("cannot be asked for twice, until it is done or has failed", async () => {
+    await using store = await open();
+    await store.createSession("s1", { source: "cli" });
+    await store.requestHandoff("s1", "telegram");
+    expect(await store.requestHandoff("s1", "discord")).toBe(false);
+    await store.claimHandoff("s1");
+    expect(await store.requestHandoff("s1", "discord")).toBe(false);
+    await store.failHandoff("s1", "no route");
+    expect(await store.getHandoffState("s1")).toEqual({
+      state: "failed",
+      platform: "telegram",
+      error: "no route",
+    });
+    expect(await store.requestHandoff("s1", "discord")).toBe(true);
+    expect(await store.getHandoffState("s1")).toEqual({ state: "pending", platform: "discord", error: null });
+    await store.completeHandoff("s1");
+    expect(await store.requestHandoff("s1", "telegram")).toBe(true);
+  });
+
+  it("is claimed by one of many, and only when pending", async () => {
+    await using store = await open();
+    await store.createSession("s1", { source: "cli" });
+    expect(await store.claimHandoff("s1")).toBe(false);
+    await store.requestHandoff("s1", "telegram");
+    const claims = await Promise.all(Array.from({ length: 6 }, () => store.claimHandoff("s1")));
+    expect(claims.filter(Boolean)).toHaveLength(1);
+  });
+
+  it("completing clears the error, failing keeps 500 characters of it", async () => {
+    await using store = await open();
+    await store.createSession("s1", { source: "cli" });
+    await store.requestHandoff("s1", "telegram");
+    await store.failHandoff("s1", "🚚".repeat(600));
+    expect((await store.getHandoffState("s1"))?.error).toBe("🚚".repeat(500));
+    await store.completeHandoff("s1");
+    expect(await store.getHandoffState("s1")).toMatchObject({ state: "completed", error: null });
+  });
+
+  it("pending ones are listed, the oldest start first", async () => {
+    await using store = await open();
+    for (const [id, startedAt] of Object.entries({
+      late: NOW,
+      early: NOW - 10,
+      running: NOW - 20,
+      none: NOW - 30,
+    })) {
+      await store.createSession(id, { source: "cli", startedAt });
+      if (id !== "none") await store.requestHandoff(id, "telegram");
+    }
+    await store.claimHandoff("running");
+    const pending = await store.listPendingHandoffs();
+    expect(idsOf(pending)).toEqual(["early", "late"]);
+    expect(pending[0]).toEqual(await row(store, "early"));
+  });
+
+  it("an unknown session has no handoff and takes none", async () => {
+    await using store = await open();
+    expect(await store.requestHandoff("nope", "telegram")).toBe(false);
+    expect(await store.claimHandoff("nope")).toBe(false);
+    await store.completeHandoff("nope");
+    await store.failHandoff("nope", "x");
+    expect(await store.getHandoffState("nope")).toBeNull();
+    expect(await store.listPendingHandoffs()).toEqual([]);
+  });
+}
