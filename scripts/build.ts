@@ -211,7 +211,7 @@ function linkSiblings({ dist, manifest }: Package): void {
   }
 }
 
-/** The launcher, and what stands in its former places: entries of `hermes mcp install` up to 0.3.0 name `dist/hermes.js`. */
+/** The launcher, and what stands in its former places: entries of `hermes mcp install` before 0.3.0 name `dist/hermes.js`. */
 function addCommands({ dist }: Package): void {
   const launcher = join(dist, "hermes.js");
   copyFileSync(join(root, "scripts", "launcher.js"), launcher);
@@ -225,7 +225,7 @@ function addCommands({ dist }: Package): void {
 function forwarderTo(target: string): string {
   return [
     "#!/usr/bin/env node",
-    "// hermes-memory: moved. Starts the launcher that was here until version 0.3.0.",
+    "// hermes-memory: moved. Starts the launcher, which was here before version 0.3.0.",
     'import { fileURLToPath } from "node:url";',
     "",
     `const launcher = new URL(${JSON.stringify(target)}, import.meta.url);`,

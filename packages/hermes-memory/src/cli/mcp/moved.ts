@@ -62,7 +62,7 @@ function startedBy({ node, script }: Program, { command, args, env }: ServerLaun
   return { command: node, args: args.map((word, index) => (index === at ? script : word)), env };
 }
 
-/** As scripts/build.ts puts it where the launcher was until version 0.3.0. */
+/** As scripts/build.ts puts it where the launcher was before version 0.3.0. */
 function isForwarder(path: string): boolean {
   if (!path.endsWith("hermes.js")) return false;
   return readFileSync(path, "utf8").split("\n", 2)[1]?.startsWith("// hermes-memory: moved.") ?? false;
