@@ -65,6 +65,8 @@ describe.each(PACKAGES)("the packed package $name", ({ name, source, consumer })
       names.filter((each) => /\/(?:test|bench|scripts|node_modules)\/|(?<!\.d)\.ts$/.test(each)),
     ).toEqual([]);
     expect(readFileSync(join(packageIn(consumer, name), "README.md"), "utf8")).not.toContain("](../");
+    const files = names.map((each) => join(packageIn(consumer, name), each.slice("package/".length)));
+    expect(files.filter((path) => readFileSync(path, "utf8").includes(root))).toEqual([]);
   });
 
   it("says what it needs: siblings in one version, nothing for development, no path into the sources", () => {
