@@ -1,83 +1,340 @@
-// Imports point down the picture in AGENTS.md. This reads the import lines and names every edge that does not.
-import { readdirSync, readFileSync } from "node:fs";
-import { dirname, join, relative, resolve, sep } from "node:path";
+// The repository follows the rules of scripts/architecture, and each rule notices when it does not.
+import { resolve } from "node:path";
 import { describe, expect, it } from "vitest";
+import { KNOWN_CYCLES, type KnownCycles } from "../scripts/architecture/cycles.ts";
+import { breaches, FLOORS, RULES, type RuleName } from "../scripts/architecture/rules.ts";
+import {
+  importsOf,
+  type Package,
+  readWorkspace,
+  type Workspace,
+  workspaceOf,
+} from "../scripts/architecture/workspace.ts";
+import { importsOf as parsedImports } from "../scripts/house/import-graph.ts";
 
-const source = resolve(import.meta.dirname, "../src");
+const workspace = readWorkspace(resolve(import.meta.dirname, ".."));
 
-/** From the ground up. A room may import rooms of lower floors, and itself. */
-const FLOORS: readonly (readonly string[])[] = [
-  ["lib"],
-  ["security", "home", "version"],
-  ["config", "profiles"],
-  ["curated", "providers", "sessions", "skills"],
-  ["prompt", "context", "models"],
-  ["agent", "curator", "migrate"],
-  ["mcp", "gateway"],
-  ["cli", "index"],
-];
-
-type Edge = { readonly file: string; readonly target: string; readonly from: string; readonly to: string };
-
-const edges = readdirSync(source, { recursive: true, encoding: "utf8" })
-  .filter((name) => name.endsWith(".ts"))
-  .flatMap(edgesOf);
-
-describe("architecture", () => {
-  it("knows the floor of every room", () => {
-    const rooms = new Set(edges.flatMap(({ from, to }) => [from, to]));
-    expect([...rooms].filter((room) => floorOf(room) === undefined)).toEqual([]);
+describe("the repository", () => {
+  it("follows every rule", () => {
+    expect(breaches(workspace, KNOWN_CYCLES)).toEqual([]);
   });
 
-  it("lets imports point down only", () => {
-    const upward = edges.filter(({ from, to }) => from !== to && (floorOf(from) ?? 0) <= (floorOf(to) ?? 0));
-    expect(upward.map(show)).toEqual([]);
+  it("is read whole: every package, and imports of every kind", () => {
+    const directories = workspace.packages.map(({ directory }) => directory);
+    expect(directories.toSorted()).toEqual(["", ...Object.keys(FLOORS)].toSorted());
+    expect(workspace.files.length).toBeGreaterThan(1_000);
+    const kinds = Object.groupBy(workspace.imports, ({ kind }) => kind);
+    expect(kinds.value?.length).toBeGreaterThan(3_000);
+    expect(kinds.type?.length).toBeGreaterThan(500);
+    expect(kinds.dynamic?.length).toBeGreaterThan(50);
   });
 
-  it("keeps the memory layers apart", () => {
-    const layers = FLOORS[3] as readonly string[];
-    const crossing = edges.filter(
-      ({ from, to }) => from !== to && layers.includes(from) && layers.includes(to),
-    );
-    expect(crossing.map(show)).toEqual([]);
-  });
-
-  it("enters other rooms through their door", () => {
-    const around = edges.filter(
-      ({ from, to, target }) => from !== to && target.includes(sep) && target !== join(to, "index.ts"),
-    );
-    // The logger stays outside lib's door: hardly any command writes a log, and none should load it unasked.
-    expect(around.filter(({ target }) => target !== join("lib", "logger.ts")).map(show)).toEqual([]);
-  });
-
-  it("prints to the console only through the terminal", () => {
-    const loud = edges.filter(({ file }) => /\bconsole\./.test(readFileSync(join(source, file), "utf8")));
-    expect([...new Set(loud.map(({ file }) => file))]).toEqual([]);
+  it("has a file behind every import in its sources", () => {
+    const known = new Set(workspace.files.map(({ path }) => path));
+    const lost = workspace.imports.filter(({ to }) => to?.endsWith(".ts") && !known.has(to));
+    // Tests, such as this one, hold imports as text.
+    expect(lost.filter(({ from }) => from.includes("/src/"))).toEqual([]);
   });
 });
 
-/** Static and dynamic imports of our own files. */
-function edgesOf(file: string): Edge[] {
-  const text = readFileSync(join(source, file), "utf8");
-  const specifiers = [...text.matchAll(/(?:from\s+|import\()\s*"(\.[^"]+\.ts)"/g)].map(
-    (match) => match[1] as string,
-  );
-  return specifiers.map((specifier) => {
-    const target = relative(source, resolve(dirname(join(source, file)), specifier));
-    return { file, target, from: roomOf(file), to: roomOf(target) };
+describe("reading imports", () => {
+  it.each([
+    ['import { a } from "./x.ts";', "value"],
+    ['import a from "./x.ts";', "value"],
+    ['import a, { b } from "./x.ts";', "value"],
+    ['import * as a from "./x.ts";', "value"],
+    ['import {\n  a,\n  type B,\n} from "./x.ts";', "value"],
+    ['import { type B } from "./x.ts";', "value"], // the import itself stays when types are stripped
+    ['import "./x.ts";', "value"],
+    ['export { a } from "./x.ts";', "value"],
+    ['export * from "./x.ts";', "value"],
+    ['import type { A } from "./x.ts";', "type"],
+    ['import type A from "./x.ts";', "type"],
+    ['export type { A } from "./x.ts";', "type"],
+    ['import type from "./x.ts";', "value"],
+    ['  const { a } = await import("./x.ts");', "dynamic"],
+    ['  load: async () => (await import("./x.ts")).a,', "dynamic"],
+    ['  return import("./x.ts").then(({ a }) => a());', "dynamic"],
+    ['type A = import("./x.ts").A;', "type"],
+    ['type A = typeof import("./x.ts");', "type"],
+  ])("%j is a %s import", (text, kind) => {
+    expect(importsOf(`// A file.\n${text}\n`)).toEqual([{ specifier: "./x.ts", kind }]);
   });
-}
 
-function roomOf(file: string): string {
-  const [first = ""] = file.split(sep);
-  return first.replace(/\.ts$/, "");
-}
+  it.each([
+    'const script = `\n  import { a } from "./x.ts";\n`;',
+    '// import("./x.ts") loads it',
+    ' * `import("./x.ts")`',
+    'const a = "from";',
+    "const { b } = c;\nexport const d = 1;",
+  ])("%j is none", (text) => {
+    expect(importsOf(text)).toEqual([]);
+  });
 
-function floorOf(room: string): number | undefined {
-  const floor = FLOORS.findIndex((rooms) => rooms.includes(room));
-  return floor < 0 ? undefined : floor;
-}
+  it("finds in the sources what a parser finds", () => {
+    // The parser lists `export { a, type B }` twice, as value and as type; the value decides.
+    const kinds = (found: ReturnType<typeof importsOf>) => {
+      const isLoaded = new Set(
+        found.filter(({ kind }) => kind === "value").map(({ specifier }) => specifier),
+      );
+      const counted = found.filter(({ specifier, kind }) => kind !== "type" || !isLoaded.has(specifier));
+      return [...new Set(counted.map(({ specifier, kind }) => `${specifier} ${kind}`))].sort();
+    };
+    for (const { path, text } of workspace.files.filter((file) => file.path.includes("/src/")))
+      expect(kinds(importsOf(text)), path).toEqual(kinds(parsedImports(text)));
+  });
 
-function show({ file, target }: Edge): string {
-  return `${file} -> ${target}`;
+  it("keeps neighbours apart", () => {
+    const text =
+      'import type { A } from "./a.ts";\nimport { b } from "./b.ts";\nexport const c = 1;\nexport { d } from "./d.ts";';
+    expect(importsOf(text)).toEqual([
+      { specifier: "./a.ts", kind: "type" },
+      { specifier: "./b.ts", kind: "value" },
+      { specifier: "./d.ts", kind: "value" },
+    ]);
+  });
+});
+
+type Breach = {
+  readonly rule: RuleName;
+  readonly what: string;
+  readonly file: string;
+  readonly text: string;
+};
+
+const BREACHES: readonly Breach[] = [
+  {
+    rule: "every folder of src has a floor",
+    what: "a folder that nobody placed",
+    file: "packages/core/src/helpers/text.ts",
+    text: "export const a = 1;",
+  },
+  {
+    rule: "imports inside a package point down",
+    what: "a layer in the ground",
+    file: "packages/core/src/lib/text.ts",
+    text: 'import { a } from "../config/index.ts";',
+  },
+  {
+    rule: "imports inside a package point down",
+    what: "a layer in its neighbour",
+    file: "packages/core/src/curated/store.ts",
+    text: 'import type { A } from "../sessions/index.ts";',
+  },
+  {
+    rule: "imports inside a package point down",
+    what: "a command in the MCP server, loaded late",
+    file: "packages/hermes-memory/src/mcp/serve.ts",
+    text: 'const { a } = await import("../cli/main.ts");',
+  },
+  {
+    rule: "packages import lower packages",
+    what: "the agent in core",
+    file: "packages/core/src/context/engine.ts",
+    text: 'import { a } from "@hermes-memory/agent/models";',
+  },
+  {
+    rule: "packages import lower packages",
+    what: "a package in itself, by its name",
+    file: "packages/core/src/context/engine.ts",
+    text: 'import { a } from "@hermes-memory/core/lib";',
+  },
+  {
+    rule: "a relative import stays in its src",
+    what: "another package's file",
+    file: "packages/agent/src/agent/turn.ts",
+    text: 'import { a } from "../../../core/src/lib/index.ts";',
+  },
+  {
+    rule: "a relative import stays in its src",
+    what: "a fake in a source",
+    file: "packages/agent/src/agent/turn.ts",
+    text: 'import { a } from "../../test/fakes/model-server.ts";',
+  },
+  {
+    rule: "packages are entered through their exports",
+    what: "a file that exports does not list",
+    file: "packages/agent/src/agent/turn.ts",
+    text: 'import { a } from "@hermes-memory/core/lib/text";',
+  },
+  {
+    rule: "folders are entered through their index.ts",
+    what: "a file inside another folder",
+    file: "packages/core/src/config/load.ts",
+    text: 'import { a } from "../lib/text.ts";',
+  },
+  {
+    rule: "tests import their own and lower packages",
+    what: "the agent in core's tests",
+    file: "packages/core/test/config/load.test.ts",
+    text: 'import { a } from "@hermes-memory/agent";',
+  },
+  {
+    rule: "tests import their own and lower packages",
+    what: "fakes of a higher package",
+    file: "packages/agent/test/agent/turn.test.ts",
+    text: 'import { a } from "../../../hermes-memory/test/fakes/pty.ts";',
+  },
+  {
+    rule: "tests import their own and lower packages",
+    what: "a benchmark",
+    file: "packages/core/test/config/load.test.ts",
+    text: 'import { a } from "../../../../bench/main.ts";',
+  },
+  {
+    rule: "contract suites import sources only",
+    what: "a test runner",
+    file: "packages/core/testing/session-store.ts",
+    text: 'import { it } from "vitest";',
+  },
+  {
+    rule: "contract suites import sources only",
+    what: "a fake",
+    file: "packages/core/testing/session-store.ts",
+    text: 'import { a } from "../test/fakes/child.ts";',
+  },
+  {
+    rule: "package.json lists what is imported",
+    what: "another package's dependency",
+    file: "packages/agent/src/agent/turn.ts",
+    text: 'import { parse } from "yaml";',
+  },
+  {
+    rule: "package.json lists what is imported",
+    what: "a tool in a source",
+    file: "packages/core/src/config/load.ts",
+    text: 'const { it } = await import("vitest");',
+  },
+  {
+    rule: "package.json lists what is imported",
+    what: "a package's dependency at the root",
+    file: "scripts/build.ts",
+    text: 'import { parse } from "yaml";',
+  },
+  {
+    rule: "sources do not use console",
+    what: "a forgotten line",
+    file: "packages/core/src/config/load.ts",
+    text: "console.log(1);",
+  },
+];
+
+describe("a rule", () => {
+  it.each(BREACHES)("$rule: notices $what", ({ rule, file, text }) => {
+    const made = madeUp({ [file]: text });
+    expect(RULES[rule](made)).toHaveLength(1);
+    expect(breaches(made, NO_CYCLES)).toContainEqual(expect.stringContaining(`${rule}: `));
+  });
+
+  it("is tried above, each of them", () => {
+    const tried = new Set<string>([...BREACHES.map(({ rule }) => rule), "exports lists only doors"]);
+    expect(Object.keys(RULES).filter((rule) => !tried.has(rule))).toEqual([]);
+  });
+
+  it("exports lists only doors: notices a file inside a folder", () => {
+    const packages = PACKAGES.map((each) =>
+      each.directory === "packages/core"
+        ? { ...each, exports: { ...each.exports, "./text": "./src/lib/text.ts" } }
+        : each,
+    );
+    expect(RULES["exports lists only doors"](workspaceOf(packages, []))).toEqual([
+      "packages/core/src/lib/text.ts",
+    ]);
+  });
+
+  it("lets everything pass that is allowed", () => {
+    const made = madeUp({
+      "packages/core/src/lib/text.ts": 'import { a } from "./more.ts";\nimport { join } from "node:path";',
+      "packages/core/src/version.ts": 'import manifest from "../package.json" with { type: "json" };',
+      "packages/core/src/config/load.ts":
+        'import { a } from "../lib/index.ts";\nimport { b } from "../home.ts";\nimport { parse } from "yaml";',
+      "packages/core/src/curated/store.ts": 'const { b } = await import("../lib/logger.ts");',
+      "packages/core/testing/session-store.ts": 'import { a } from "../src/sessions/store.ts";',
+      "packages/core/test/load.test.ts":
+        'import { it } from "vitest";\nimport { a } from "../src/config/load.ts";',
+      "packages/agent/src/agent/turn.ts": 'import { a } from "@hermes-memory/core/lib";',
+      "packages/agent/test/turn.test.ts":
+        'import { a } from "../../core/test/fakes/child.ts";\nimport { b } from "@hermes-memory/core";\nimport { c } from "../../../test/fixtures/fixture-home.ts";',
+      "packages/hermes-memory/src/cli/main.ts": 'import { a } from "../mcp/index.ts";',
+      "scripts/soak.ts":
+        'import { a } from "@hermes-memory/agent";\nimport { b } from "../packages/core/test/fakes/child.ts";\nconsole.log(1);',
+    });
+    expect(breaches(made, NO_CYCLES)).toEqual([]);
+  });
+});
+
+describe("cycles", () => {
+  const first = "packages/core/src/lib/first.ts";
+  const second = "packages/core/src/lib/second.ts";
+  const circle = (back: string) => madeUp({ [first]: 'import { b } from "./second.ts";', [second]: back });
+
+  it.each([
+    ["value", 'import { a } from "./first.ts";'],
+    ["dynamic", 'const { a } = await import("./first.ts");'],
+    ["type", 'import type { A } from "./first.ts";'],
+  ])("are noticed and named once: %s", (kind, back) => {
+    expect(breaches(circle(back), NO_CYCLES)).toEqual([
+      `no cycles: ${kind} imports form a cycle: ${first}, ${second}`,
+    ]);
+  });
+
+  it("are noticed across packages, through exports", () => {
+    const made = madeUp({
+      "packages/agent/src/index.ts": 'import { a } from "@hermes-memory/core";',
+      "packages/core/src/index.ts": 'import { b } from "@hermes-memory/agent";',
+    });
+    expect(breaches(made, NO_CYCLES)).toContainEqual(
+      "no cycles: value imports form a cycle: packages/agent/src/index.ts, packages/core/src/index.ts",
+    );
+  });
+
+  it("pass when exactly they are known", () => {
+    const made = circle('import type { A } from "./first.ts";');
+    expect(breaches(made, { ...NO_CYCLES, type: [[second, first]] })).toEqual([]);
+    expect(
+      breaches(made, { ...NO_CYCLES, type: [[first, second, "packages/core/src/lib/third.ts"]] }),
+    ).toHaveLength(2);
+  });
+
+  it("have to be taken off the list when they are gone", () => {
+    const made = madeUp({ [first]: 'import { b } from "./second.ts";', [second]: "export const b = 1;" });
+    expect(breaches(made, { ...NO_CYCLES, value: [[first, second]] })).toEqual([
+      `no cycles: KNOWN_CYCLES.value lists what is no cycle: ${first}, ${second}`,
+    ]);
+  });
+});
+
+const NO_CYCLES: KnownCycles = { value: [], dynamic: [], type: [] };
+
+const PACKAGES: readonly Package[] = [
+  { name: "root", directory: "", exports: {}, dependencies: [], devDependencies: ["vitest"] },
+  {
+    name: "@hermes-memory/core",
+    directory: "packages/core",
+    exports: { ".": "./src/index.ts", "./lib": "./src/lib/index.ts", "./package.json": "./package.json" },
+    dependencies: ["yaml"],
+    devDependencies: [],
+  },
+  {
+    name: "@hermes-memory/agent",
+    directory: "packages/agent",
+    exports: { ".": "./src/index.ts", "./models": "./src/models/index.ts" },
+    dependencies: ["@hermes-memory/core"],
+    devDependencies: [],
+  },
+  {
+    name: "hermes-memory",
+    directory: "packages/hermes-memory",
+    exports: { ".": "./src/index.ts" },
+    dependencies: ["@hermes-memory/core", "@hermes-memory/agent"],
+    devDependencies: [],
+  },
+];
+
+/** A workspace of the same packages with these files only. */
+function madeUp(files: Readonly<Record<string, string>>): Workspace {
+  return workspaceOf(
+    PACKAGES,
+    Object.entries(files).map(([path, text]) => ({ path, text })),
+  );
 }

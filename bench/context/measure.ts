@@ -4,7 +4,7 @@ import { round } from "../statistics.ts";
 
 export type Work = () => unknown;
 
-export type Cost = { readonly cpu_ms: number; readonly ms: number };
+type Cost = { readonly cpu_ms: number; readonly ms: number };
 
 export type Growth = {
   readonly short: Cost;

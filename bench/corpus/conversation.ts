@@ -1,6 +1,7 @@
 // What the made-up user, assistant and tools say in turn.
+
+import { hex, pick, type Random } from "../../packages/core/test/fakes/random.ts";
 import type { CorpusMessage } from "./message.ts";
-import { hex, pick, type Random } from "./random.ts";
 import type { TextWriter } from "./text.ts";
 
 type Body = Omit<CorpusMessage, "s" | "ts">;

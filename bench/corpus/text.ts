@@ -1,5 +1,5 @@
 // Made-up texts of a given length: prose in English or Chinese, answers, code, commands and the output of tools.
-import { hex, pick, type Random } from "./random.ts";
+import { hex, pick, type Random } from "../../packages/core/test/fakes/random.ts";
 import { capital, type Tokens, tokensFrom } from "./tokens.ts";
 
 export type TextWriter = ReturnType<typeof textWriter>;

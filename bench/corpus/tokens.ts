@@ -1,5 +1,5 @@
 // What made-up texts consist of: frequent words, and the names, paths and numbers between them.
-import { hex, pick, type Random, zipf } from "./random.ts";
+import { hex, pick, type Random, zipf } from "../../packages/core/test/fakes/random.ts";
 import { CHINESE, ENGLISH } from "./words.ts";
 
 export type Tokens = ReturnType<typeof tokensFrom>;

@@ -1,5 +1,5 @@
 // The vocabulary of the made-up messages, the most frequent words first.
-import { pick, randomNumbers, zipf } from "./random.ts";
+import { pick, randomNumbers, zipf } from "../../packages/core/test/fakes/random.ts";
 
 const FUNCTION_WORDS = (
   "the to of and a in is it you that for on with this as be are we can not i have from or at by if an was will use " +

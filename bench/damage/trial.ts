@@ -16,9 +16,9 @@ import { DatabaseSync } from "node:sqlite";
 import { openSessionStore, type RepairReport, repairDatabase } from "@hermes-memory/core/sessions";
 
 /** Rows of every table that is not an index, each as one text with its types, by table. */
-export type Content = ReadonlyMap<string, ReadonlySet<string>>;
+type Content = ReadonlyMap<string, ReadonlySet<string>>;
 
-export type PageFacts = { readonly owner: string; readonly kind: string };
+type PageFacts = { readonly owner: string; readonly kind: string };
 
 export type Subject = {
   readonly path: string;

@@ -6,7 +6,7 @@ import { createHolographicProvider } from "../../packages/core/src/providers/bun
 /** Keys of the section `plugins.hermes-memory-store`. None means: as shipped. */
 export type Settings = Readonly<Record<string, string>>;
 
-export type Answer = Readonly<Record<string, unknown>>;
+type Answer = Readonly<Record<string, unknown>>;
 export type Row = Readonly<Record<string, unknown>>;
 
 export type FactHome = AsyncDisposable & {

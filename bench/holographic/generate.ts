@@ -1,6 +1,6 @@
 // As many made-up facts as wanted, each text once: about people, projects and organisations from a pool of 500 names, a few
 // of them named far more often than the rest.
-import { pick, type Random, randomNumbers, zipf } from "../corpus/random.ts";
+import { pick, type Random, randomNumbers, zipf } from "../../packages/core/test/fakes/random.ts";
 import { ENGLISH } from "../corpus/words.ts";
 import { ACTIVITIES, MONTHS, ORGANISATIONS, PEOPLE, PROJECTS, THINGS } from "./names.ts";
 

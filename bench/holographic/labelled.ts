@@ -14,7 +14,7 @@ export type LabelledFact = {
  * How it is asked: `plain` as a sentence, `probe` by one name, `reason` by two names, `contradiction` by asking for all contradictions and
  * looking for the pair.
  */
-export type Kind = (typeof KINDS)[number];
+type Kind = (typeof KINDS)[number];
 
 export type LabelledQuestion = {
   readonly id: string;

@@ -1,5 +1,5 @@
 // What the filled store is asked: drawn from the facts themselves, so that every question has an answer.
-import { pick, randomNumbers } from "../corpus/random.ts";
+import { pick, randomNumbers } from "../../packages/core/test/fakes/random.ts";
 import type { FactHome } from "./fact-home.ts";
 import type { GeneratedFact } from "./generate.ts";
 

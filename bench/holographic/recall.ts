@@ -4,7 +4,7 @@ import { round } from "../statistics.ts";
 import { type FactHome, openFactHome, type Row, type Settings } from "./fact-home.ts";
 import { KINDS, type LabelledFact, type LabelledQuestion } from "./labelled.ts";
 
-export type Scores = {
+type Scores = {
   readonly questions: number;
   /** Share of the relevant facts among the first 1 and 5. */
   readonly recall: Readonly<Record<string, number>>;

@@ -17,7 +17,7 @@ export type Speed = {
   readonly db_mb: number;
 };
 
-export type QueryTimes = {
+type QueryTimes = {
   readonly p50_ms: number;
   readonly p95_ms: number;
   readonly max_ms: number;

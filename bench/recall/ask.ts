@@ -1,10 +1,10 @@
 // Every question of a database, exactly as it stands: sessions through the tool a model calls, messages directly.
 import { type SessionStore, sessionSearchTool } from "@hermes-memory/core/sessions";
 import { foundSessions } from "../search/tool-answer.ts";
-import type { Database } from "./question-set.ts";
+import type { Database } from "./question-types.ts";
 import type { Found } from "./share.ts";
 
-export type Outcome = {
+type Outcome = {
   readonly sessions: Found<string>;
   readonly messages: Found<string>;
   readonly confidence: Sureness;

@@ -1,6 +1,6 @@
 // Conversations in a store: one session per meeting, one message per turn.
 import type { SessionStore } from "@hermes-memory/core/sessions";
-import type { Meeting } from "./question-set.ts";
+import type { Meeting } from "./question-types.ts";
 
 const PADDING_PER_SESSION = 500;
 

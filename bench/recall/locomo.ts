@@ -2,7 +2,7 @@
 
 import { HermesError } from "@hermes-memory/core/lib";
 import { z } from "zod";
-import type { Database, Meeting, Turn } from "./question-set.ts";
+import type { Database, Meeting, Turn } from "./question-types.ts";
 
 /** Questions of the other conversations that each database is asked. */
 const FOREIGN_PER_DATABASE = 60;

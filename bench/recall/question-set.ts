@@ -4,28 +4,7 @@ import { gunzipSync } from "node:zlib";
 import { describeCause, HermesError } from "@hermes-memory/core/lib";
 import { isLocomo, locomoDatabases } from "./locomo.ts";
 import { isLongMemEval, longMemEvalDatabases } from "./long-mem-eval.ts";
-
-export type Turn = { readonly id: string; readonly role: "user" | "assistant"; readonly content: string };
-export type Meeting = { readonly id: string; readonly startedAt: number; readonly turns: readonly Turn[] };
-export type Question = {
-  readonly text: string;
-  /** Turns and meetings that answer it; no turns where the set names meetings only. */
-  readonly turns: ReadonlySet<string>;
-  readonly meetings: ReadonlySet<string>;
-};
-export type Database = {
-  readonly meetings: readonly Meeting[];
-  /** Those with an answer in it. */
-  readonly questions: readonly Question[];
-  /** About the people and things of this database, but without an answer in it. */
-  readonly unanswerable: readonly string[];
-  /** Made for another database. */
-  readonly foreign: readonly string[];
-};
-export type QuestionSet = {
-  readonly name: "locomo" | "longmemeval";
-  readonly databases: readonly Database[];
-};
+import type { QuestionSet } from "./question-types.ts";
 
 /** Plain or gzip; a JSON array, or one JSON object per line. */
 export function readQuestionSet(file: string): QuestionSet {

@@ -2,8 +2,8 @@
 // through the store, and gone from it afterwards.
 import { HermesError } from "@hermes-memory/core/lib";
 import { type SessionStore, sessionSearchTool } from "@hermes-memory/core/sessions";
+import { pick, type Random, randomNumbers } from "../../packages/core/test/fakes/random.ts";
 import { contentText, generateCorpus } from "../corpus/index.ts";
-import { pick, type Random, randomNumbers } from "../corpus/random.ts";
 import { progress } from "../store/progress.ts";
 import { discover, measure, type Timed } from "./measure.ts";
 import { checkScrolled } from "./tool-answer.ts";

@@ -1,6 +1,6 @@
 // Queries of every kind that the messages of a database can answer. The same database gives the same queries.
 import { DatabaseSync } from "node:sqlite";
-import { type Random, randomNumbers } from "../corpus/random.ts";
+import { type Random, randomNumbers } from "../../packages/core/test/fakes/random.ts";
 import type { Queries } from "./query-file.ts";
 import { type Sample, sampleMessages } from "./sample.ts";
 import { adjacentPairs, emails, hanPieces, paths, questions } from "./text-queries.ts";

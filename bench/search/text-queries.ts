@@ -1,5 +1,5 @@
 // Queries that stand in a text as they are: pairs of words, questions, Chinese, paths, addresses.
-import { pick, type Random } from "../corpus/random.ts";
+import { pick, type Random } from "../../packages/core/test/fakes/random.ts";
 import type { Sample } from "./sample.ts";
 
 /** Two words side by side, the pairs of most messages first. */

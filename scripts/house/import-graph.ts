@@ -1,14 +1,15 @@
 // Who imports whom in a checkout, and what follows from it: files with one importer, and import cycles.
 import { posix } from "node:path";
 import { parseSync } from "vite";
+import { findCycles } from "../architecture/find-cycles.ts";
 import { type Package, type SourceFile, type Tree, withoutComments } from "./tree.ts";
 
 /** `value`: loaded together with the importer. `type`: erased before the code runs. `dynamic`: loaded when the call runs. */
 export type ImportKind = "value" | "type" | "dynamic";
 
-export type ImportEdge = { readonly from: string; readonly to: string; readonly kind: ImportKind };
+type ImportEdge = { readonly from: string; readonly to: string; readonly kind: ImportKind };
 
-export type SingleImporter = {
+type SingleImporter = {
   readonly file: string;
   readonly importer: string;
   /** The importer loads it by a dynamic import only. */
@@ -76,7 +77,7 @@ export function importsOf(text: string): { readonly specifier: string; readonly 
 }
 
 /** The source file a specifier means; undefined when it is not one of this checkout. */
-export function resolveImport(
+function resolveImport(
   { packages }: Pick<Tree, "packages">,
   known: ReadonlySet<string>,
   { from, specifier }: { readonly from: string; readonly specifier: string },
@@ -93,34 +94,6 @@ export function resolveImport(
       .find((path) => known.has(path));
   }
   return undefined;
-}
-
-/** Groups of two or more files that import each other, directly or through others; the largest first. */
-export function findCycles(files: readonly string[], edges: readonly ImportEdge[]): string[][] {
-  const targets = Map.groupBy(edges, ({ from }) => from);
-  // Tarjan's algorithm: a file is the root of its group when nothing below it reaches further up the stack than itself.
-  const order = new Map<string, number>();
-  const lowest = new Map<string, number>();
-  const stack: string[] = [];
-  const isOnStack = new Set<string>();
-  const cycles: string[][] = [];
-  const visit = (file: string): void => {
-    const number = order.size;
-    order.set(file, number);
-    lowest.set(file, number);
-    stack.push(file);
-    isOnStack.add(file);
-    for (const { to } of targets.get(file) ?? []) {
-      if (!order.has(to)) visit(to);
-      if (isOnStack.has(to)) lowest.set(file, Math.min(lowest.get(file) ?? 0, lowest.get(to) ?? 0));
-    }
-    if (lowest.get(file) !== number) return;
-    const group = stack.splice(stack.indexOf(file));
-    for (const member of group) isOnStack.delete(member);
-    if (group.length > 1) cycles.push(group.sort());
-  };
-  for (const file of files) if (!order.has(file)) visit(file);
-  return cycles.sort((a, b) => b.length - a.length);
 }
 
 function edgesOf(tree: Tree, known: ReadonlySet<string>, { path: from, text }: SourceFile): ImportEdge[] {

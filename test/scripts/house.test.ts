@@ -5,8 +5,9 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
+import { findCycles } from "../../scripts/architecture/find-cycles.ts";
 import { countFunctions, measureFlow } from "../../scripts/house/flows.ts";
-import { findCycles, importsOf, readImportGraph } from "../../scripts/house/import-graph.ts";
+import { importsOf, readImportGraph } from "../../scripts/house/import-graph.ts";
 import { countCodeLines, countLines, doorOf, folderOf, readTree } from "../../scripts/house/tree.ts";
 
 const root = resolve(import.meta.dirname, "../..");

@@ -11,6 +11,7 @@ import { answering, failing, modelThat } from "./context-engine/summarisers.ts";
 import { unpaired, userContents } from "./context-engine/valid-list.ts";
 import { suiteFor, type TestRunner } from "./runner.ts";
 
+/** @public For whoever writes an `OpenEngine`. */
 export type OpenedEngine = {
   readonly engine: ContextEngine;
   /** The list as the engine expects it, for example with the rows that hold its messages. */

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { silentLogger } from "@hermes-memory/core/lib/logger";
 import { describe, expect, it } from "vitest";
+import { reviewHome } from "../../agent/test/agent/review-home.ts";
 import {
   call,
   providerHome,
@@ -18,7 +19,6 @@ import { setJournalMode } from "../../core/src/sessions/sqlite/journal-mode.ts";
 import { recordingProvider } from "../../core/test/fakes/providers.ts";
 import { tempDirectory } from "../../core/test/fakes/temp-directory.ts";
 import { openSessionStore, sessionSearchTool } from "../src/index.ts";
-import { reviewHome } from "./agent/review-home.ts";
 
 const YES: Step = { text: "Yes." };
 

@@ -14,7 +14,7 @@ export type { AgentHooks } from "./hooks.ts";
 export type { AgentMessage } from "./message.ts";
 export type { AgentOptions } from "./options.ts";
 export type { TurnExit, TurnResult } from "./result.ts";
-export { REVIEW_COUNTS_KEY, type ReviewCounts, readReviewCounts } from "./review/counts.ts";
+export { REVIEW_COUNTS_KEY, readReviewCounts } from "./review/counts.ts";
 export type {
   AgentStatus,
   AgentSurface,
@@ -27,12 +27,8 @@ export type {
   UserInput,
 } from "./surface.ts";
 export type {
-  AgentTool,
   PreToolCall,
   PreToolCallAnswer,
   ToolArguments,
-  ToolCallContext,
-  ToolOutcome,
-  ToolSchema,
 } from "./tools/index.ts";
 export { todoToolSchema } from "./tools/index.ts";

@@ -71,7 +71,7 @@ export async function titleSession(request: TitleRequest): Promise<string | unde
 }
 
 /** Both sides without secrets, as summaries have them: another model than the conversation's may read this. */
-export function titlePrompt(user: string, assistant: string): string {
+function titlePrompt(user: string, assistant: string): string {
   // Redacted before it is cut: half a key would not be recognised.
   const side = (text: string): string => takeCodePoints(redactSecrets(text), SIDE_CHARS);
   return `The user wrote:\n${side(user)}\n\nThe assistant answered:\n${side(assistant)}`;

@@ -11,26 +11,22 @@ export {
   rollBack,
   rollbackPlans,
 } from "./rollback.ts";
-export { type CuratorOptions, type CuratorProblem, type CuratorRun, runCurator } from "./run-curator.ts";
-export { type AlreadyRunning, currentRunner, type Runner } from "./run-lock.ts";
+export { type CuratorOptions, type CuratorProblem, runCurator } from "./run-curator.ts";
+export { currentRunner } from "./run-lock.ts";
 export { curatorDue, type Due } from "./schedule.ts";
-export { type ArchivedSkill, listArchivedSkills, restoreArchivedSkill } from "./skills/archive.ts";
-export type { SkillMark } from "./skills/curate-skills.ts";
+export { listArchivedSkills, restoreArchivedSkill } from "./skills/archive.ts";
 export {
   listSnapshots,
   restoreSnapshot,
-  type Snapshot,
-  type SnapshotProblem,
   takeSnapshot,
 } from "./skills/snapshots.ts";
 export { type CuratorState, changeState, readState, type StateProblem } from "./state.ts";
 export type {
   CuratorMode,
+  CuratorRun,
   CuratorScope,
   Decided,
   Finding,
-  MemoryProposal,
   Outcome,
-  Proposal,
-  SkillProposal,
+  SkillMark,
 } from "./types.ts";

@@ -1,8 +1,9 @@
 // The scheduled run: for whoever starts a program or notices that nobody is using it.
 import { describeCause, systemClock } from "@hermes-memory/core/lib";
-import { type CuratorOptions, type CuratorRun, runCurator } from "./run-curator.ts";
+import { type CuratorOptions, runCurator } from "./run-curator.ts";
 import { curatorDue, type Due } from "./schedule.ts";
 import { changeState, readState } from "./state.ts";
+import type { CuratorRun } from "./types.ts";
 
 export type ScheduledOptions = Omit<CuratorOptions, "mode" | "scope" | "isScheduled"> & {
   /** How long nobody has used the agent; absent where that cannot be told. */

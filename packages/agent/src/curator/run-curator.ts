@@ -16,10 +16,10 @@ import { curateMemory } from "./memory/curate-memory.ts";
 import { MAX_CALLS, ModelCalls } from "./model-calls.ts";
 import { beginReport, finishReport, makeReportDirectory, stopReport, summarise } from "./report.ts";
 import { type AlreadyRunning, takeRunLock } from "./run-lock.ts";
-import { curateSkills, type SkillMark } from "./skills/curate-skills.ts";
+import { curateSkills } from "./skills/curate-skills.ts";
 import { mendRestore } from "./skills/snapshots.ts";
 import { changeState, readState } from "./state.ts";
-import type { CuratorMode, CuratorScope, Decided, Finding } from "./types.ts";
+import type { CuratorMode, CuratorRun, CuratorScope } from "./types.ts";
 
 export type CuratorOptions = {
   readonly home: string;
@@ -39,30 +39,6 @@ export type CuratorOptions = {
   readonly callTimeoutMs?: number;
   /** For all of them; default fifteen minutes. */
   readonly totalMs?: number;
-};
-
-export type CuratorRun = {
-  /** Ties everything the run changed or staged; rollback takes it. */
-  readonly id: string;
-  readonly startedAt: string;
-  readonly durationSeconds: number;
-  readonly mode: CuratorMode;
-  readonly scope: CuratorScope;
-  readonly decided: readonly Decided[];
-  readonly findings: readonly Finding[];
-  readonly marks: readonly SkillMark[];
-  readonly model: {
-    readonly isUsed: boolean;
-    readonly calls: number;
-    readonly failures: number;
-    /** Why opinions of the model did not count. */
-    readonly dropped: readonly string[];
-  };
-  readonly notes: readonly string[];
-  readonly snapshot?: string;
-  readonly summary: string;
-  /** Absent for a dry run, which writes nothing. */
-  readonly reportDirectory?: string;
 };
 
 export type CuratorProblem = AlreadyRunning | { readonly kind: "io"; readonly message: string };

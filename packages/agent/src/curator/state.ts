@@ -28,7 +28,7 @@ export type StateProblem = { readonly kind: "io" | "locked"; readonly message: s
 const MOST_PROPOSED = 500;
 const LOCK_WAIT_MS = 5000;
 
-export function statePath(home: string): string {
+function statePath(home: string): string {
   return join(home, "skills", ".curator_state");
 }
 

@@ -41,7 +41,7 @@ export type SkillProposal = {
   readonly reason: string;
 };
 
-export type Proposal = MemoryProposal | SkillProposal;
+type Proposal = MemoryProposal | SkillProposal;
 
 /** Something to look at that the curator does not change by itself. */
 export type Finding = {
@@ -60,3 +60,29 @@ export type Outcome =
   | { readonly kind: "refused"; readonly reason: string };
 
 export type Decided = { readonly proposal: Proposal; readonly outcome: Outcome };
+
+export type SkillMark = { readonly skill: string; readonly mark: "stale" | "active" | "seed" };
+
+export type CuratorRun = {
+  /** Ties everything the run changed or staged; rollback takes it. */
+  readonly id: string;
+  readonly startedAt: string;
+  readonly durationSeconds: number;
+  readonly mode: CuratorMode;
+  readonly scope: CuratorScope;
+  readonly decided: readonly Decided[];
+  readonly findings: readonly Finding[];
+  readonly marks: readonly SkillMark[];
+  readonly model: {
+    readonly isUsed: boolean;
+    readonly calls: number;
+    readonly failures: number;
+    /** Why opinions of the model did not count. */
+    readonly dropped: readonly string[];
+  };
+  readonly notes: readonly string[];
+  readonly snapshot?: string;
+  readonly summary: string;
+  /** Absent for a dry run, which writes nothing. */
+  readonly reportDirectory?: string;
+};

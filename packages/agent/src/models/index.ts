@@ -1,8 +1,8 @@
 // Models: which one, how to talk to it, what a call used and cost, and how much fits into a window.
-export { classifyFailure, type FailurePlace } from "./access/failures.ts";
+export { classifyFailure } from "./access/failures.ts";
 export { type OpenModelOptions, openModel } from "./access/open-model.ts";
 export { fromSdkModel, type SdkModelOptions } from "./access/sdk-model.ts";
-export { calibrationPath, type StatedWindow, TokenCalibration } from "./calibration.ts";
+export { calibrationPath, TokenCalibration } from "./calibration.ts";
 export type {
   ApiMode,
   ChatMessage,
@@ -20,7 +20,7 @@ export { type ChoiceSources, chooseModel } from "./choice/choose.ts";
 export { type KnownProvider, knownProviders } from "./choice/providers.ts";
 export type { ChosenModel, ModelChoiceError, ModelSelection } from "./choice-types.ts";
 export { isLoopback, parseBaseUrl, safeAddress } from "./context-window/base-url.ts";
-export { type CacheKey, rememberWindow, windowCachePath } from "./context-window/cache.ts";
+export { rememberWindow, windowCachePath } from "./context-window/cache.ts";
 export { limitFromError } from "./context-window/error-limit.ts";
 export {
   type ContextWindow,
@@ -29,8 +29,6 @@ export {
   type WindowQuestion,
   type WindowSource,
 } from "./context-window/resolve.ts";
-export type { ServerKind } from "./context-window/server-answers.ts";
-export { DEFAULT_WINDOW } from "./context-window/table.ts";
 export {
   findLocalServers,
   type LocalServer,
@@ -44,12 +42,10 @@ export {
   type PriceOverride,
   type PriceQuestion,
   type Prices,
-  writePrice,
 } from "./pricing.ts";
-export { type CallOptions, callModel, mayRetry, type Retry, retryWaitMs } from "./retry.ts";
+export { callModel, type Retry, retryWaitMs } from "./retry.ts";
 export { type CacheSavings, cacheSavings, frozenSnapshotSavings } from "./savings.ts";
 export {
-  type AuxiliarySources,
   type AuxiliaryTask,
   auxiliaryModel,
   type MainModel,

@@ -47,7 +47,7 @@ export async function callModel(
 }
 
 /** What was told cannot be taken back by trying again. */
-export function mayRetry({ isRetryable, partialText }: ModelFailure): boolean {
+function mayRetry({ isRetryable, partialText }: ModelFailure): boolean {
   return isRetryable && partialText === "";
 }
 

@@ -1,11 +1,11 @@
 // An agent that hands work to children, with the model's part in each told apart.
 
-import { toolResults } from "../../../hermes-memory/test/agent/review-home.ts";
 import type { RecordedRequest, Step } from "../fakes/wires/script.ts";
 import type { AgentSetting } from "./agent-home.ts";
+import { toolResults } from "./review-home.ts";
 import { type TurnHome, turnHome } from "./turns.ts";
 
-export type ChildResult = {
+type ChildResult = {
   readonly task_index: number;
   readonly status: string;
   readonly summary: string | null;

@@ -2,12 +2,12 @@
 import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { isReview } from "../../../hermes-memory/test/agent/review-home.ts";
 import { type Child, runChildren } from "../../src/agent/delegation/children.ts";
 import { createAgent } from "../../src/agent/index.ts";
 import { overflow, type Step } from "../fakes/wires/script.ts";
 import { agentHome } from "./agent-home.ts";
 import { delegate, delegationHome, requestsOf } from "./delegation-home.ts";
+import { isReview } from "./review-home.ts";
 import { call, lookTool } from "./turns.ts";
 
 const deep = (levels: number) => ({ delegation: { max_spawn_depth: levels } });

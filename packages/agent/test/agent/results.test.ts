@@ -4,12 +4,12 @@ import { join } from "node:path";
 import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { reviewHome, toolResults } from "../../../hermes-memory/test/agent/review-home.ts";
 import type { Agent } from "../../src/agent/index.ts";
 import { isSummaryRequest } from "../fakes/long-conversation.ts";
 import { overflow, type RecordedRequest, type Step, type WireKind } from "../fakes/wires/script.ts";
 import { type AgentHome, type AgentSetting, agentHome } from "./agent-home.ts";
 import { delegate, delegationHome, requestsOf } from "./delegation-home.ts";
+import { reviewHome, toolResults } from "./review-home.ts";
 
 const WINDOW = 20_000;
 const SMALL = { model: { context_length: WINDOW } };

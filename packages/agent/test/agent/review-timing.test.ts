@@ -1,17 +1,9 @@
 // When a review runs: after the reply and without it waiting, one at a time, and never for helpers.
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import {
-  countsOf,
-  eventsOf,
-  memoryHistory,
-  NOTHING,
-  notices,
-  remember,
-  reviewHome,
-} from "../../../hermes-memory/test/agent/review-home.ts";
 import { type AgentOptions, createAgent } from "../../src/agent/index.ts";
 import { gate, type Step, serverError } from "../fakes/wires/script.ts";
 import { longText } from "./compaction-home.ts";
+import { countsOf, eventsOf, memoryHistory, NOTHING, notices, remember, reviewHome } from "./review-home.ts";
 import { storedLines } from "./turns.ts";
 
 /** The first answer of the reviewer waits for the gate. */

@@ -2,15 +2,10 @@
 import { describe, expect, it } from "vitest";
 import { registering, writeEngine } from "../../../core/test/fakes/engine-plugins.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
-import {
-  isReview,
-  type ReviewSetting,
-  remember,
-  reviewHome,
-} from "../../../hermes-memory/test/agent/review-home.ts";
 import { RECORDER, writeRecorder } from "../fakes/recording-plugin.ts";
 import { type RecordedRequest, serverError, type WireKind } from "../fakes/wires/script.ts";
 import { longText } from "./compaction-home.ts";
+import { isReview, type ReviewSetting, remember, reviewHome } from "./review-home.ts";
 import { lookTool } from "./turns.ts";
 
 const KINDS: readonly WireKind[] = ["chat", "responses", "anthropic", "google"];

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { onTestFinished } from "vitest";
 
-export type Asked = {
+type Asked = {
   readonly method: string;
   readonly path: string;
   readonly body: string;

@@ -3,7 +3,7 @@
 import type { ConfigIssue } from "./config-error.ts";
 import { shown } from "./config-error.ts";
 import { configPath, readConfigText } from "./config-file.ts";
-import type { CheckOptions, ConfigCheck, UnknownKey } from "./edit.ts";
+import type { CheckOptions, ConfigCheck, UnknownKey } from "./edit-types.ts";
 import { isRecord, type ParsedConfig, parseConfigText, toHermesConfig, valueAt } from "./full-read.ts";
 import { CONFIG_KEYS, findConfigKey, isKnownSection } from "./keys.ts";
 import { ignoredValues } from "./lenient-values.ts";

@@ -38,7 +38,7 @@ const RATIO = "must be a number, such as 0.2";
 const COUNT = "must be a whole number";
 const LEAST_RATIO = 0.1;
 const MOST_RATIO = 0.8;
-export const DEFAULT_MESSAGE_LIMIT = 400;
+const DEFAULT_MESSAGE_LIMIT = 400;
 
 function share(standard: number) {
   return z
@@ -82,7 +82,7 @@ const lcmSection = z
     }),
   );
 
-export const DEFAULT_ENGINE = "compressor";
+const DEFAULT_ENGINE = "compressor";
 
 export const contextSection = z
   .looseObject({ engine: text(""), lcm: z.preprocess((value) => value ?? {}, lcmSection) }, SECTION)

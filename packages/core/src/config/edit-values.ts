@@ -4,7 +4,7 @@ import { parseDocument } from "yaml";
 import { err, ok, type Result } from "../lib/index.ts";
 import { type ConfigError, type ConfigIssue, configError, shown } from "./config-error.ts";
 import { configPath, readConfigText, unreadable } from "./config-file.ts";
-import type { ConfigChange, ConfigValue } from "./edit.ts";
+import type { ConfigChange, ConfigValue } from "./edit-types.ts";
 import {
   isRecord,
   type ParsedConfig,

@@ -22,7 +22,7 @@ export type McpServerConfig = {
   readonly tools: { readonly include?: readonly string[]; readonly exclude: readonly string[] };
 };
 
-export type McpRemark = {
+type McpRemark = {
   readonly path: readonly string[];
   /** Reads on after the key. */
   readonly message: string;

@@ -83,7 +83,7 @@ export type HermesConfig = {
 };
 
 /** Housekeeping of the session database when a program starts, and what is written beside it. */
-export type SessionsConfig = {
+type SessionsConfig = {
   readonly autoPrune: boolean;
   readonly retentionDays: number;
   readonly vacuumAfterPrune: boolean;
@@ -96,7 +96,7 @@ export type SessionsConfig = {
 export type SummarizeMode = "off" | "on_request" | "always";
 
 /** The `session_search` tool. */
-export type SessionSearchConfig = {
+type SessionSearchConfig = {
   readonly summarize: SummarizeMode;
   /** Seconds, for all summaries of one call. */
   readonly summaryTimeout: number;
@@ -117,7 +117,7 @@ const notifications = z.preprocess(
 
 const standard = DEFAULT_MEMORY_CONFIG;
 
-export const memorySection = z
+const memorySection = z
   .looseObject(
     {
       memory_enabled: boolean(standard.memoryEnabled),

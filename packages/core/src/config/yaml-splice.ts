@@ -39,7 +39,7 @@ export function spliceRemoval(
 }
 
 /** A value on one line that YAML 1.1 and 1.2 read alike. */
-export function renderInline(value: unknown): string {
+function renderInline(value: unknown): string {
   if (typeof value === "string") return renderText(value);
   if (Array.isArray(value)) return `[${value.map(renderInline).join(", ")}]`;
   if (typeof value === "object" && value !== null) {

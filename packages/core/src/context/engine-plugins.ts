@@ -30,7 +30,7 @@ export type ListedEngines = {
   readonly warnings: readonly string[];
 };
 
-export const BUILT_IN_ENGINES: readonly ListedEngine[] = [
+const BUILT_IN_ENGINES: readonly ListedEngine[] = [
   {
     name: "compressor",
     source: "built-in",

@@ -4,7 +4,7 @@
 import { codePointLength, takeCodePoints } from "../lib/index.ts";
 import { type ContextMessage, isRecord, shownText, toolCallsOf } from "./message.ts";
 
-export const IMAGE_TOKENS = 1_600;
+const IMAGE_TOKENS = 1_600;
 /** Role, separators and ids around a message. */
 export const MESSAGE_OVERHEAD_TOKENS = 10;
 
@@ -100,7 +100,7 @@ export function fitTokens(
 const MOST_ROUNDS = 8;
 const MOST_TOKENS_PER_CHAR = 2;
 
-export function estimateContent(content: unknown): number {
+function estimateContent(content: unknown): number {
   if (content === null || content === undefined) return 0;
   if (typeof content === "string") return estimateText(content);
   if (isRecord(content) && content._multimodal === true)

@@ -2,16 +2,7 @@
 import { codePointLength, ok, type Result } from "../lib/index.ts";
 import { formatFraction, isOver, measure } from "./budget.ts";
 import { findEntry } from "./match.ts";
-import type { MemoryError, MemoryOp } from "./types.ts";
-
-/** One step on the list: an entry comes (`before` null), goes (`after` null) or is exchanged in place. */
-export type Change = {
-  readonly at: number;
-  readonly before: string | null;
-  readonly after: string | null;
-  /** Of an entry that goes because another one says it now: that one's text. */
-  readonly into?: string;
-};
+import type { Change, MemoryError, MemoryOp } from "./types.ts";
 
 export type Edit = {
   readonly entries: readonly string[];
@@ -19,8 +10,7 @@ export type Edit = {
   readonly message: string;
 };
 
-export const MERGED_MESSAGE =
-  "Entry replaced. The new text was stored already, so the two entries were merged.";
+const MERGED_MESSAGE = "Entry replaced. The new text was stored already, so the two entries were merged.";
 
 /** The operation without its budget check. Arguments are checked and stripped already. */
 export function editEntries(entries: readonly string[], op: MemoryOp): Result<Edit, MemoryError> {

@@ -1,6 +1,5 @@
 // Tells a listener what a write that is on disk did to the file, entry by entry.
-import type { Change } from "./change.ts";
-import type { CommittedWrite, MemoryOp, MemoryOpOutcome } from "./types.ts";
+import type { Change, CommittedWrite, MemoryOp, MemoryOpOutcome } from "./types.ts";
 
 export type CommitListener = (write: CommittedWrite) => void;
 

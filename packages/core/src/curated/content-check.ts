@@ -102,7 +102,7 @@ export function problemComingBack(text: string, options: ScanOptions): MemoryErr
 }
 
 /** Why this text may not become an entry, or nothing. */
-export function problemWith(content: string, options: ScanOptions): MemoryError | undefined {
+function problemWith(content: string, options: ScanOptions): MemoryError | undefined {
   if (content.includes("\0")) return invalid("it holds a NUL character. Send plain text.");
   return structureProblem(content) ?? threatIn(content, options);
 }

@@ -1,11 +1,11 @@
 // Plans a tidying step on whole entries. The step was thought up earlier, so everything it rests on is checked again.
 import { err, ok, preview, type Result, sha256 } from "../lib/index.ts";
-import { applyChange, type Change, checkBudget } from "./change.ts";
+import { applyChange, checkBudget } from "./change.ts";
 import { cleanText, newTextProblem, type ScanOptions } from "./content-check.ts";
 import { formatEntries } from "./format.ts";
 import { isPinned } from "./pins.ts";
 import type { Plan, PlanInput, TargetStore } from "./target-store.ts";
-import type { MemoryCuration, MemoryError, WriteMeta } from "./types.ts";
+import type { Change, MemoryCuration, MemoryError, WriteMeta } from "./types.ts";
 
 export function planCuration(
   { entries, hash, pins }: PlanInput,

@@ -1,9 +1,9 @@
 // The journal of one target as people and programs read it.
-import type { Change } from "./change.ts";
+
 import { entryId } from "./entry-id.ts";
 import type { ReplayedChange, ReplayedRefusal } from "./journal/replay.ts";
 import type { TargetStore } from "./target-store.ts";
-import type { MemoryTarget, WriteOrigin } from "./types.ts";
+import type { Change, MemoryTarget, WriteOrigin } from "./types.ts";
 
 /** With the ids of both texts, as other commands take them. */
 export type HistoryChange = Change & { readonly before_id?: string; readonly after_id?: string };

@@ -1,33 +1,30 @@
 // L1, curated memory: two bounded files, one tool, a journal of every change.
 export { approvePending, pendingOperations } from "./approval/approve.ts";
 export { readPendingWrites, rejectPending, staleClaims } from "./approval/claims.ts";
-export { type CurationDraft, stageCuration } from "./approval/curation.ts";
+export { stageCuration } from "./approval/curation.ts";
 export type { ApprovalCallback } from "./approval/gate.ts";
 export {
   CURATOR_TEMP,
-  isPendingId,
   lookAtPending,
-  type PendingPayload,
   type PendingRecord,
   type PendingWrites,
 } from "./approval/pending.ts";
 export type { ArchivedEntry } from "./archive.ts";
 export { listBackups } from "./backup.ts";
 export { formatFraction, formatUsage, measure, usageWarning } from "./budget.ts";
-export type { Change } from "./change.ts";
 export { committedWrites } from "./committed-write.ts";
 export { scanOptions } from "./content-check.ts";
 export { type Drift, findDrift } from "./drift.ts";
 export { entryId, entryIds, looksLikeId } from "./entry-id.ts";
 export type { Explanation } from "./explain.ts";
-export type { Forgotten } from "./forget/forget.ts";
-export { ENTRY_DELIMITER, fileNameOf, formatEntries, parseEntries, withoutDuplicates } from "./format.ts";
+export type { Forgotten } from "./forget/sweep-target.ts";
+export { ENTRY_DELIMITER, fileNameOf, parseEntries, withoutDuplicates } from "./format.ts";
 export { type MemoryUser, openMemoryStore, storeOptionsFrom } from "./from-config.ts";
 export type { HistoryChange, HistoryLine } from "./history.ts";
 export { Journal } from "./journal/journal.ts";
 export type { ReplayedChange } from "./journal/replay.ts";
-export { type MemoryFile, readMemoryFile } from "./memory-file.ts";
-export { lockPaths, pinsPath, type TargetPaths, targetPaths } from "./paths.ts";
+export { readMemoryFile } from "./memory-file.ts";
+export { lockPaths, pinsPath, targetPaths } from "./paths.ts";
 export { readPins } from "./pins.ts";
 export type { Purged } from "./purge.ts";
 export { withAllWords } from "./search-archive.ts";
@@ -40,6 +37,7 @@ export { type MemoryToolContext, memoryTool } from "./tool.ts";
 export { memoryToolPreview } from "./tool-preview.ts";
 export { memoryToolSchema } from "./tool-schema.ts";
 export {
+  type Change,
   type CommittedWrite,
   DEFAULT_MEMORY_CHAR_LIMIT,
   DEFAULT_USER_CHAR_LIMIT,
@@ -55,4 +53,3 @@ export {
   type WriteMeta,
   type WriteOrigin,
 } from "./types.ts";
-export type { GroupUndone } from "./undo-group.ts";

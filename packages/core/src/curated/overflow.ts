@@ -1,6 +1,7 @@
 // Makes room for an entry that does not fit by choosing which older ones move to the archive.
 import { isOver, measure } from "./budget.ts";
-import { applyChange, type Change, type Edit } from "./change.ts";
+import { applyChange, type Edit } from "./change.ts";
+import type { Change } from "./types.ts";
 
 /**
  * The oldest entries stand first in the file. Those in `isKept` (pinned, or written by this very change) stay. Undefined

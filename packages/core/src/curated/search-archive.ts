@@ -21,7 +21,7 @@ export function withAllWords<Entry extends { readonly text: string }>(
 }
 
 /** Those with all words, newest first; where there are none, those with some of them, the most first. */
-export function rankArchived<Entry extends { readonly text: string }>(
+function rankArchived<Entry extends { readonly text: string }>(
   entries: readonly Entry[],
   query: string,
 ): { readonly hits: readonly Entry[]; readonly matched: "all" | "some" } {

@@ -32,11 +32,7 @@ export function buildSnapshot(
   return { block: renderBlock(target, safe, limit), blocked };
 }
 
-export function renderBlock(
-  target: MemoryTarget,
-  entries: readonly string[],
-  limit: number,
-): string | undefined {
+function renderBlock(target: MemoryTarget, entries: readonly string[], limit: number): string | undefined {
   if (entries.length === 0) return undefined;
   const header = `${HEADERS[target]} [${formatUsage(measure(entries, limit))}]`;
   return [RULE, header, RULE, formatEntries(entries)].join("\n");

@@ -17,7 +17,6 @@ import {
 } from "../lib/index.ts";
 import { Archive } from "./archive.ts";
 import { backUp, backupPathFor } from "./backup.ts";
-import type { Change } from "./change.ts";
 import { findDrift } from "./drift.ts";
 import { driftError, ioError, lockedError, refuseUnreadable } from "./file-errors.ts";
 import { fileNameOf, formatEntries, parseEntries, survivesReading, withoutDuplicates } from "./format.ts";
@@ -43,7 +42,7 @@ import { pinsPath, type TargetPaths, targetPaths } from "./paths.ts";
 import { isPinned, type Pins, readPins, withPin, writePins } from "./pins.ts";
 import { removeStaleTemps, tempsOf } from "./stale-temps.ts";
 import { TargetLock } from "./target-lock.ts";
-import type { MemoryError, MemoryTarget, WriteMeta } from "./types.ts";
+import type { Change, MemoryError, MemoryTarget, WriteMeta } from "./types.ts";
 
 export type TargetOptions = {
   readonly dir: string;

@@ -1,7 +1,15 @@
 // The words of curated memory: what can be asked, what comes back, what can go wrong.
-import type { Change } from "./change.ts";
 
 export type MemoryTarget = "memory" | "user";
+
+/** One step on the list: an entry comes (`before` null), goes (`after` null) or is exchanged in place. */
+export type Change = {
+  readonly at: number;
+  readonly before: string | null;
+  readonly after: string | null;
+  /** Of an entry that goes because another one says it now: that one's text. */
+  readonly into?: string;
+};
 
 export const MEMORY_TARGETS: readonly MemoryTarget[] = ["memory", "user"];
 

@@ -1,10 +1,10 @@
 // Takes one recorded change back, if the list still allows it.
 import { err, ok, preview, type Result } from "../lib/index.ts";
-import { applyChange, type Change, checkBudget } from "./change.ts";
+import { applyChange, checkBudget } from "./change.ts";
 import { problemComingBack, type ScanOptions } from "./content-check.ts";
 import { type ReplayedChange, whyNotUndoable } from "./journal/replay.ts";
 import type { Plan, Planner, TargetStore } from "./target-store.ts";
-import type { MemoryError } from "./types.ts";
+import type { Change, MemoryError } from "./types.ts";
 
 /** Looks the change up again under the lock: another process may have taken it back a moment ago. */
 export function undoPlanner(

@@ -23,25 +23,19 @@ export {
 export { sha256 } from "./hash.ts";
 export { randomHex } from "./ids.ts";
 export {
-  type AppendOptions,
   appendJsonLines,
   appendToOpen,
-  type FileState,
   type FileVersion,
   GrowingLines,
-  type JsonLines,
   parseJsonLines,
   readJsonLines,
   versionOf,
 } from "./jsonl.ts";
 export {
-  type JsonLimits,
   JsonNesting,
-  type JsonProblem,
   OUTSIDE_JSON,
   outsideJsonOr,
   outsideJsonProblem,
-  type ParsedJson,
   parseOutsideJson,
 } from "./outside-json.ts";
 export { isRecord } from "./record.ts";

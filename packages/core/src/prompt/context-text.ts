@@ -4,8 +4,6 @@ import { codePointLength, pyStrip, takeCodePoints } from "../lib/index.ts";
 import { scanThreats } from "../security/index.ts";
 import { PROJECT_CONTEXT } from "./guidance.ts";
 
-export const DEFAULT_MAX_CHARS = 20_000;
-
 export type ScreenedText = {
   readonly text: string;
   /** Threat patterns found; with any, `text` is a note that stands for the whole file. */

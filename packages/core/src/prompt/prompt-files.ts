@@ -43,7 +43,7 @@ export function readPromptFiles(options: PromptFileOptions): PromptFiles {
   };
 }
 
-export type Soul = {
+type Soul = {
   readonly identity: string | undefined;
   readonly files: readonly PromptFile[];
   readonly warnings: readonly PromptWarning[];
@@ -53,7 +53,7 @@ const NO_SOUL: Soul = { identity: undefined, files: [], warnings: [] };
 const SOUL = "SOUL.md";
 
 /** The home is the user's own, so links are followed wherever they lead. */
-export function readSoul(home: string, maxChars: number): Soul {
+function readSoul(home: string, maxChars: number): Soul {
   const path = join(home, SOUL);
   const file = readTextFile(path);
   if (file.kind === "missing") return NO_SOUL;

@@ -31,7 +31,7 @@ export type RestoreQuestion = {
   readonly refreshOnResume?: boolean;
 };
 
-export type RebuildReason =
+type RebuildReason =
   | "new_session"
   | "missing"
   | "unreadable"

@@ -1,7 +1,6 @@
 // External memory: the contract, the manager, the fence, finding and setting up providers. Bundled providers and plugins
 // are loaded when they are asked for.
 export {
-  type Awaitable,
   type CallOptions,
   type ConfigField,
   type DelegationOptions,
@@ -25,19 +24,15 @@ export { checkAvailability } from "./discovery/availability.ts";
 export {
   describeProviderCommands,
   loadProviderCommands,
-  type ProviderCommand,
-  type ProviderCommands,
 } from "./discovery/cli-commands.ts";
 export { type EntryFile, findEntryFile } from "./discovery/entry-file.ts";
 export { describeForeign, runForeign } from "./discovery/foreign-code.ts";
 export type {
   Availability,
-  ExternalDependency,
   FoundProvider,
   FoundProviders,
   LoadedProvider,
   LoadFailure,
-  PluginManifest,
 } from "./discovery/found.ts";
 export { importFile, isOwnFault, loadProvider } from "./discovery/load.ts";
 export { readManifest } from "./discovery/manifest.ts";
@@ -55,9 +50,7 @@ export { MemoryManager } from "./manager/manager.ts";
 export {
   type Forgot,
   forgetInProvider,
-  type Mirrored,
   mirrorWrites,
-  type OneOffRequest,
   type Scrubbed,
   scrubInProvider,
 } from "./manager/one-off.ts";
@@ -65,24 +58,17 @@ export type {
   FinishedTurn,
   InitializeAllOptions,
   MemoryManagerOptions,
-  MirroredWrite,
-  ProviderForgot,
   SwitchOptions,
 } from "./manager/options.ts";
 export { type FunctionTool, isGateOpen, type ToolGate, toolsToInject } from "./manager/tool-gate.ts";
 export { type WriteProvenance, writeMetadata } from "./manager/write-metadata.ts";
 export {
-  type Collected,
   collectAnswers,
-  type EnvAnswer,
   type Existing,
-  type SplitAnswers,
   splitAnswers,
 } from "./setup/answers.ts";
 export {
   checkExternal,
-  type ExternalCheck,
-  type InstallFailure,
   installPackages,
   missingPackages,
 } from "./setup/dependencies.ts";
@@ -98,5 +84,5 @@ export {
   setupHint,
   variableOf,
 } from "./setup/fields.ts";
-export { fieldsOf, type ReadFields } from "./setup/read-fields.ts";
-export { deactivate, type SetupOutcome, type SetupStep, type SetupWrite, saveSetup } from "./setup/save.ts";
+export { fieldsOf } from "./setup/read-fields.ts";
+export { deactivate, type SetupOutcome, type SetupWrite, saveSetup } from "./setup/save.ts";

@@ -19,7 +19,6 @@ export {
   scanThreats,
   THREAT_IDS,
   type ThreatFinding,
-  type ThreatScanOptions,
   type ThreatScope,
   threatMessage,
 } from "./threats/scan.ts";

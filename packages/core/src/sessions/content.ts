@@ -11,7 +11,7 @@ export const STRUCTURED_PREFIX = "\u0000json:";
 const STORED = { maxChars: Number.POSITIVE_INFINITY };
 
 /** What readers show for content that has no text in it. */
-export const NO_TEXT = "[multimodal content]";
+const NO_TEXT = "[multimodal content]";
 
 export function encodeContent(value: unknown): string | null {
   switch (typeof value) {

@@ -1,23 +1,19 @@
 // L2: every conversation in a database.
-export { decodeContent, encodeContent } from "./content.ts";
 export type { SessionErrorCode } from "./errors.ts";
 export { describeHolder, forgetHolder, isDeadHere, newHolder } from "./lease-holders.ts";
-export { type LineageMarks, readMarks, userOfSession } from "./lineage-marks.ts";
-export { describeLoss, type LostRows } from "./loss.ts";
+export { readMarks, userOfSession } from "./lineage-marks.ts";
+export { describeLoss } from "./loss.ts";
 export { type Maintained, type MaintenanceSettings, maintainSessions } from "./maintain.ts";
 export { openSessionStore, type SessionStoreOptions } from "./open.ts";
 export {
   findOrphans,
   type OrphanFile,
-  type Orphans,
   removeOrphans,
   STORED_SNAPSHOT,
 } from "./orphan-files.ts";
 export { isRefused, REFUSED_BY_POLICY, REFUSED_NOTE } from "./refused.ts";
 export {
-  type KeptFile,
   keepResult,
-  listKeptFiles,
   readKeptResult,
   removeKeptResults,
 } from "./result-files.ts";
@@ -39,7 +35,7 @@ export type {
   UserMessagePreview,
 } from "./rows.ts";
 export { INTERNAL_SOURCES } from "./rows.ts";
-export { readScope, type Scope, type SessionUser, scopeOfUser } from "./scope.ts";
+export { readScope, type Scope, scopeOfUser } from "./scope.ts";
 export {
   cleanSnippet,
   cleanText,
@@ -51,7 +47,6 @@ export {
   notSearchedRemark,
   orderRemark,
   shownConfidence,
-  WEAK_ANSWER,
   weakRemark,
 } from "./search/answer-text.ts";
 export { sanitizeFtsQuery } from "./search/sanitize.ts";
@@ -68,7 +63,6 @@ export type {
 export { HIDDEN_SOURCES } from "./search-tool/port.ts";
 export { sessionSearchPreview } from "./search-tool/preview.ts";
 export {
-  type SessionSearchSchemaOptions,
   sessionSearchSchema,
   sessionSearchToolSchema,
 } from "./search-tool/schema.ts";
@@ -85,13 +79,10 @@ export type {
   BetterSummary,
   BranchOptions,
   ContinueOptions,
-  EditOptions,
   ExportLoss,
   Health,
   HeldLease,
   ImportOutcome,
-  LeaseOptions,
-  LeaseOutcome,
   ListOptions,
   LongWork,
   MessageInput,
@@ -99,7 +90,6 @@ export type {
   NewMessage,
   NewSession,
   OptimizeOutcome,
-  OwnPrompt,
   Progress,
   RewindOutcome,
   SessionFilter,
@@ -109,7 +99,7 @@ export type {
   TokenUpdate,
   UndoOutcome,
 } from "./store.ts";
-export { MAX_TITLE_CHARS, sanitizeTitle } from "./titles.ts";
+export { sanitizeTitle } from "./titles.ts";
 export { sessionDatabaseUnavailable } from "./unavailable.ts";
 
 /** Loaded on use, like the store itself. */

@@ -38,7 +38,7 @@ export type SessionRow = {
 } & Partial<SessionRowToday>;
 
 /** What rows of today's Hermes have besides. Only in files that have the columns. */
-export type SessionRowToday = {
+type SessionRowToday = {
   readonly system_prompt_hash: string | null;
   readonly session_key: string | null;
   readonly chat_id: string | null;

@@ -14,6 +14,9 @@ export type Scope = {
   readonly userPlatform?: string;
 };
 
+/** Which part of a list a read gives. */
+export type Page = { readonly limit?: number; readonly offset?: number };
+
 /** A user as sessions know one. */
 export type SessionUser = { readonly platform: string; readonly userId: string };
 

@@ -23,11 +23,10 @@ import type {
   SummaryNode,
   UserMessagePreview,
 } from "./rows.ts";
-import type { Scope } from "./scope.ts";
+import type { Page, Scope } from "./scope.ts";
 import type { SearchAnswer, SearchOptions, SearchRow } from "./search/types.ts";
 
 export type { Scope } from "./scope.ts";
-export type Page = { readonly limit?: number; readonly offset?: number };
 
 export type NewSession = {
   readonly source?: string;
@@ -140,7 +139,7 @@ export type HeldLease = {
   readonly expires_at: number;
 };
 
-export type LeaseOutcome = { readonly acquired: true } | ({ readonly acquired: false } & HeldLease);
+type LeaseOutcome = { readonly acquired: true } | ({ readonly acquired: false } & HeldLease);
 
 /** Who changes rows, where that takes a lease: the turn of anybody else is respected. */
 export type EditOptions = { readonly leaseHolder?: string };

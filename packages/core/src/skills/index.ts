@@ -2,18 +2,12 @@
 export { approveSkillChange, diffSkillChange, rejectSkillChange } from "./approval/approve.ts";
 export {
   type PendingSkillChange,
-  type PendingSkillChanges,
   readPendingSkills,
 } from "./approval/pending.ts";
-export type { CatalogContents } from "./catalog/catalog.ts";
-export type { AvailableTools, HiddenReason } from "./catalog/visibility.ts";
-export type { ChangeContext } from "./change/apply.ts";
 export { type ArchivedSkill, archiveSkill, listArchivedSkills, restoreSkill } from "./change/archive.ts";
 export { expectedPath } from "./change/conditions.ts";
-export { changeSkill, type SkillChanged } from "./change/perform.ts";
+export { changeSkill } from "./change/perform.ts";
 export { openSkillStore, skillOptionsFrom } from "./from-config.ts";
-export type { SkillHeader } from "./frontmatter/header.ts";
-export type { SkillChange } from "./history/record.ts";
 export { type HistoryEntry, type SkillUndone, skillHistory, undoSkillChange } from "./history/undo.ts";
 export { nameProblem } from "./names.ts";
 export {
@@ -23,10 +17,10 @@ export {
   skillsDirectory,
   snapshotPath,
 } from "./paths.ts";
-export { buildSkillsIndex, type IndexOptions, renderSkillsIndex } from "./prompt-index.ts";
+export { buildSkillsIndex } from "./prompt-index.ts";
 export { type Provenance, provenanceOf, readOrigins } from "./provenance.ts";
 export { SkillStore, type SkillStoreOptions } from "./store.ts";
-export { findingsInSkills, type StoredFinding, type StoredFindings } from "./stored-findings.ts";
+export { findingsInSkills, type StoredFinding } from "./stored-findings.ts";
 export { skillManagePreview, skillsListPreview, skillViewPreview } from "./tools/previews.ts";
 export { skillManageSchema, skillsListSchema, skillViewSchema } from "./tools/schemas.ts";
 export { type SkillManageContext, skillManageTool } from "./tools/skill-manage.ts";
@@ -37,7 +31,6 @@ export {
   type Skill,
   type SkillAction,
   type SkillError,
-  type SkillErrorKind,
   type SkillOrigin,
 } from "./types.ts";
 export {
@@ -50,4 +43,4 @@ export {
   setPinned,
   type UsageChange,
 } from "./usage.ts";
-export { findUsable, type SkillFileView, type SkillView, viewSkill, viewSkillFile } from "./view/view.ts";
+export { findUsable, viewSkill, viewSkillFile } from "./view/view.ts";

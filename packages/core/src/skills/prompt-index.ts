@@ -34,7 +34,7 @@ export async function buildSkillsIndex(
 }
 
 /** Pure; the order of `skills` does not matter. */
-export function renderSkillsIndex(
+function renderSkillsIndex(
   skills: readonly Skill[],
   categories: ReadonlyMap<string, string>,
 ): string | undefined {

@@ -27,7 +27,7 @@ export type Skill = {
   readonly header: SkillHeader;
 };
 
-export type SkillErrorKind =
+type SkillErrorKind =
   | "bad_action"
   | "not_allowed"
   | "missing_arg"

@@ -5,7 +5,7 @@ import { openSessionStore, type SessionStore } from "../../src/sessions/index.ts
 import { messageAt } from "./varied-messages.ts";
 
 export const ROWS_PER_CHANGE = 150;
-export const DOOMED = 14;
+const DOOMED = 14;
 
 export type ChangeKind =
   | "appendMany"

@@ -6,7 +6,7 @@ import { leafOf } from "../../testing/session-store/summary-nodes.ts";
 type Method = Exclude<keyof SessionStore, "location" | "readOnly" | "rules" | "warnings" | "close" | symbol>;
 
 /** Where the calls go: a session, and a message of it with role `user`. */
-export type Aim = { readonly session: string; readonly message: number };
+type Aim = { readonly session: string; readonly message: number };
 export type Call = (store: SessionStore, aim: Aim) => Promise<unknown>;
 
 export const READS = {

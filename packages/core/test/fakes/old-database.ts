@@ -5,7 +5,7 @@ import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 export const OLD_VERSIONS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15] as const;
 export type OldVersion = (typeof OLD_VERSIONS)[number];
 
-export type OldMessage = {
+type OldMessage = {
   readonly id: number;
   readonly session: string;
   readonly role: string;

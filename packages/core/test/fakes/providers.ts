@@ -132,7 +132,7 @@ export const THROWN: Readonly<Record<string, () => unknown>> = {
   "a symbol": () => Symbol("odd"),
 };
 
-export type LogLine = {
+type LogLine = {
   readonly level: LogLevel;
   readonly message: string;
   readonly fields: Readonly<Record<string, unknown>>;

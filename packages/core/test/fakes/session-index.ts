@@ -43,13 +43,7 @@ export function execute(path: string, sql: string): void {
   db.exec(sql);
 }
 
-/** Ids of the messages an index finds. */
-export function matches(path: string, table: FtsTable, text: string): number[] {
-  const rows = query(path, `SELECT rowid FROM ${table} WHERE ${table} MATCH ? ORDER BY rowid`, text);
-  return rows.map((row) => Number(row.rowid));
-}
-
-export const CHECKS: readonly string[] = FTS_TABLES.map(
+const CHECKS: readonly string[] = FTS_TABLES.map(
   (table) => `INSERT INTO ${table}(${table}, rank) VALUES('integrity-check', 1)`,
 );
 
@@ -146,7 +140,7 @@ export async function documentsOfFresh(path: string): Promise<string[]> {
 
 // ---- Python ----
 
-export type Statement = { readonly sql: string; readonly values?: readonly unknown[] };
+type Statement = { readonly sql: string; readonly values?: readonly unknown[] };
 
 export type Python = {
   /** The rows of the statements, one after another; rejects at the first that fails. */

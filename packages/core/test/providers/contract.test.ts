@@ -1,22 +1,13 @@
-// The providers that we have, held against what every provider promises.
+// The bundled providers, held against what every provider promises.
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, describe, expect, it } from "vitest";
-import createNotesProvider from "../../../../examples/memory-plugin/index.ts";
 import { createByteroverProvider } from "../../src/providers/bundled/byterover/index.ts";
 import { createHolographicProvider } from "../../src/providers/bundled/holographic/index.ts";
 import { memoryProviderContract } from "../../testing/index.ts";
 import { installBrv } from "../fakes/brv.ts";
-
-memoryProviderContract({ describe, it, expect }, "of the example", {
-  create: () => createNotesProvider(),
-  stored: (home) => {
-    const path = join(home, "notes.jsonl");
-    return existsSync(path) ? readFileSync(path, "utf8") : "";
-  },
-});
 
 memoryProviderContract({ describe, it, expect }, "holographic", {
   create: () => createHolographicProvider(),

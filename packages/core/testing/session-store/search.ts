@@ -388,7 +388,7 @@ const HUGE: readonly (readonly [name: string, query: string])[] = [
   ["accents", `e${"\u0301".repeat(100_000)}`],
 ];
 
-export function hostileSearchContract({ it, expect }: Suite, { open }: Harness): void {
+function hostileSearchContract({ it, expect }: Suite, { open }: Harness): void {
   it.each(HUGE)("%s is answered, and ten times as much takes no longer", async (_name, query) => {
     await using store = await open();
     await library(store, CORPUS);

@@ -1,5 +1,5 @@
 // What a command is: a line of data for help, completion and parsing, and a body that is loaded when it runs.
-import type { MemoryConfig } from "@hermes-memory/core/config";
+import type { ConfigError, MemoryConfig } from "@hermes-memory/core/config";
 import type { SelectedHome } from "@hermes-memory/core/home";
 import type { Screen } from "./screen.ts";
 
@@ -33,7 +33,7 @@ export type CommandInput = {
 };
 
 /** A list for a flag that may be given several times. */
-export type FlagValue = string | number | boolean | readonly string[];
+type FlagValue = string | number | boolean | readonly string[];
 
 export type CommandSpec = {
   /** Words as they are typed: `memory archive list`. */
@@ -128,3 +128,22 @@ export class CommandFailure extends Error {
     this.details = options.details ?? {};
   }
 }
+
+/** A config.yaml that cannot be used ends the command. */
+export function failConfig(error: ConfigError): never {
+  throw new CommandFailure(error.message, {
+    hint: `The file is ${error.path}; 'hermes config check' lists everything that is wrong with it.`,
+    details: { kind: error.kind, issues: error.issues },
+  });
+}
+
+/** Commands whose names begin with the same word. */
+export type Group = {
+  readonly name: string;
+  readonly summary: string;
+  /** Groups within the group, by their full name. */
+  readonly subgroups?: Readonly<Record<string, string>>;
+  /** True when the group's own name is a command; it may have commands below it all the same. */
+  readonly isCommand?: boolean;
+  readonly load: () => Promise<readonly CommandSpec[]>;
+};

@@ -1,15 +1,5 @@
 // The command groups. A group's commands are loaded when it is asked for; until then it is a line in the help.
-import type { CommandSpec } from "./command.ts";
-
-export type Group = {
-  readonly name: string;
-  readonly summary: string;
-  /** Groups within the group, by their full name. */
-  readonly subgroups?: Readonly<Record<string, string>>;
-  /** True when the group's own name is a command; it may have commands below it all the same. */
-  readonly isCommand?: boolean;
-  readonly load: () => Promise<readonly CommandSpec[]>;
-};
+import type { Group } from "./command.ts";
 
 export const GROUPS: readonly Group[] = [
   {

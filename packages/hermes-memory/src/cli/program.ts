@@ -1,6 +1,6 @@
 // Turns the table of commands into a parser, runs the one that was asked for, and renders what comes of it.
 
-import type { ConfigError, MemoryConfig } from "@hermes-memory/core/config";
+import type { MemoryConfig } from "@hermes-memory/core/config";
 import { loadMemoryConfig } from "@hermes-memory/core/config";
 import {
   DEFAULT_PROFILE,
@@ -18,6 +18,7 @@ import {
   type CommandInput,
   type CommandSpec,
   type FlagSpec,
+  failConfig,
   type Terminal,
 } from "./command.ts";
 import { logFailure, renderFailure } from "./failure.ts";
@@ -281,11 +282,4 @@ function contextFor(home: SelectedHome, isJson: boolean, io: Terminal): CommandC
       return config;
     },
   };
-}
-
-export function failConfig(error: ConfigError): never {
-  throw new CommandFailure(error.message, {
-    hint: `The file is ${error.path}; 'hermes config check' lists everything that is wrong with it.`,
-    details: { kind: error.kind, issues: error.issues },
-  });
 }

@@ -2,9 +2,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
-import { lookTool, storedLines } from "../../../agent/test/agent/turns.ts";
-import { type RecordedRequest, type Step, serverError } from "../../../agent/test/fakes/wires/script.ts";
-import { runHere } from "../cli/run.ts";
 import {
   countsOf,
   memoryHistory,
@@ -13,7 +10,10 @@ import {
   remember,
   reviewHome,
   toolResults,
-} from "./review-home.ts";
+} from "../../../agent/test/agent/review-home.ts";
+import { lookTool, storedLines } from "../../../agent/test/agent/turns.ts";
+import { type RecordedRequest, type Step, serverError } from "../../../agent/test/fakes/wires/script.ts";
+import { runHere } from "../cli/run.ts";
 
 const RULE = "Never deploy on Fridays";
 const FAILED = "Auxiliary background review failed: ";

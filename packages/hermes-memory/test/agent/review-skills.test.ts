@@ -3,11 +3,11 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { dirname, join } from "node:path";
 import { readUsage, SkillStore, skillHistory } from "@hermes-memory/core/skills";
 import { describe, expect, it } from "vitest";
+import { type ReviewSetting, reviewHome, toolResults } from "../../../agent/test/agent/review-home.ts";
 import type { Step } from "../../../agent/test/fakes/wires/script.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { skillText } from "../../../core/test/skills/skill-home.ts";
 import { runHere } from "../cli/run.ts";
-import { type ReviewSetting, reviewHome, toolResults } from "./review-home.ts";
 
 const SAVED = "\u{1f4be} Self-improvement review: ";
 

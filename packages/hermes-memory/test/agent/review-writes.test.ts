@@ -3,12 +3,19 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { SessionRow } from "@hermes-memory/core/sessions";
 import { describe, expect, it } from "vitest";
+import {
+  eventsOf,
+  memoryHistory,
+  NOTHING,
+  remember,
+  reviewHome,
+  toolResults,
+} from "../../../agent/test/agent/review-home.ts";
 import { storedLines } from "../../../agent/test/agent/turns.ts";
 import { RECORDER, writeRecorder } from "../../../agent/test/fakes/recording-plugin.ts";
 import type { Step } from "../../../agent/test/fakes/wires/script.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { runHere } from "../cli/run.ts";
-import { eventsOf, memoryHistory, NOTHING, remember, reviewHome, toolResults } from "./review-home.ts";
 
 const SAVED = "\u{1f4be} Self-improvement review: ";
 

@@ -76,7 +76,7 @@ export function agentStatus(changes: Partial<AgentStatus> = {}): AgentStatus {
 }
 
 /** One turn of the fake agent, until the test ends it. */
-export type PlayedTurn = {
+type PlayedTurn = {
   readonly text: string;
   emit(event: AgentEvent): void;
   end(changes?: Partial<TurnResult>): void;

@@ -10,7 +10,7 @@ export const PLAIN = "20260102_090000_bbcccc";
 export const DELEGATE = "20260101_091500_dddddd";
 export const TOOL_RUN = "20260103_090000_eeeeee";
 
-export const LONG_OUTPUT = `${"x".repeat(700)} the end`;
+const LONG_OUTPUT = `${"x".repeat(700)} the end`;
 
 export function databaseOf(home: string): string {
   return join(home, "state.db");

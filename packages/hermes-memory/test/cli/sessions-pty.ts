@@ -2,7 +2,7 @@
 import { spawn, spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
-export type Step = {
+type Step = {
   /** What has to be on the terminal, since the last step, before this one is done. */
   readonly until: string;
   readonly send?: string;

@@ -1,4 +1,4 @@
 // Slash commands: what the person in a chat can do beside talking.
-export type { BusyMode, CommandGroup, CommandHost, CommandReply, SlashCommand } from "./command.ts";
+export type { BusyMode, CommandHost, CommandReply } from "./command.ts";
 export { completeSlash, RESERVED_COMMANDS, SLASH_COMMANDS } from "./registry.ts";
 export { runSlashCommand } from "./run.ts";

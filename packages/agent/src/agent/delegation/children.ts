@@ -19,7 +19,7 @@ export type Child = {
 export type SpawnChild = (task: ChildTask) => Promise<Child>;
 
 /** Snake case: the model reads it. */
-export type ChildResult = {
+type ChildResult = {
   readonly task_index: number;
   readonly status: "completed" | "failed" | "interrupted" | "error";
   readonly summary: string | null;

@@ -137,6 +137,6 @@ async function forgetResults(home: string, messages: readonly ContextMessage[]):
   );
 }
 
-export function notificationLevel({ display }: HermesConfig, platform: string): NotificationLevel {
+function notificationLevel({ display }: HermesConfig, platform: string): NotificationLevel {
   return display.platforms[platform]?.memoryNotifications ?? display.memoryNotifications;
 }

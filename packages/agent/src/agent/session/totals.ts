@@ -15,7 +15,7 @@ import {
   type Usage,
 } from "../../models/index.ts";
 
-export type CostStatus = "estimated" | "included" | "unknown";
+type CostStatus = "estimated" | "included" | "unknown";
 
 export type CallCost = {
   readonly costUsd: number | null;

@@ -48,7 +48,7 @@ export type CallCheck =
     }
   | { readonly kind: "truncated"; readonly name: string };
 
-export type ArgumentProblem = { readonly id: string; readonly name: string; readonly reason: string };
+type ArgumentProblem = { readonly id: string; readonly name: string; readonly reason: string };
 
 export type KnownTools = {
   readonly names: readonly string[];

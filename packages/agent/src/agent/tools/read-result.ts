@@ -29,7 +29,7 @@ export type ReadResultDeps = {
 export const READ_RESULT = "read_result";
 
 // Short: it is in every request.
-export const readResultSchema = {
+const readResultSchema = {
   name: READ_RESULT,
   description:
     "Read a tool result that was too long for the conversation, part by part; the answer says at which offset the next part begins. The id is in the note behind the shortened result (where that names a file: the file's name without .txt). Without id, the readable results are listed.",

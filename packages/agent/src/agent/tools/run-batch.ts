@@ -4,45 +4,11 @@ import type { ContextMessage } from "@hermes-memory/core/context";
 import { sessionFiles } from "@hermes-memory/core/home";
 import { fenceUntrusted } from "@hermes-memory/core/security";
 import { notedResult } from "@hermes-memory/core/sessions";
-import type { AgentEvent } from "../events.ts";
 import type { CheckedCall } from "./calls.ts";
 import { READ_RESULT } from "./read-result.ts";
-import type { ResultLimits } from "./result-limits.ts";
-import { type CallEnd, type PreToolCall, runCall } from "./run-call.ts";
+import { type BatchContext, type CallEnd, type CallResult, runCall } from "./run-call.ts";
 import { spill, tooLong } from "./spill.ts";
 import type { ToolTable } from "./table.ts";
-
-export type ToolEvent = Extract<AgentEvent, { readonly type: "tool-start" | "tool-end" }>;
-
-export type BatchContext = {
-  /** Long results go to `<home>/tool-results`. */
-  readonly home: string;
-  /** How long a result may be. */
-  readonly limits: ResultLimits;
-  readonly taskId: string;
-  readonly turnId?: string | undefined;
-  /** Asked at each call. */
-  readonly sessionId: () => string;
-  readonly messages: () => readonly ContextMessage[];
-  /** Aborted by an interrupt. */
-  readonly signal: AbortSignal;
-  readonly onEvent?: ((event: ToolEvent) => void) | undefined;
-  readonly hooks?: { readonly preToolCall?: PreToolCall | undefined } | undefined;
-  /** How long a running tool has for ending after an interrupt. Default 500. */
-  readonly graceMs?: number | undefined;
-};
-
-export type CallResult = {
-  readonly callId: string;
-  readonly name: string;
-  /** What the model reads. */
-  readonly text: string;
-  readonly isError: boolean;
-  /** `abandoned`: it was still running some time after the interrupt. `blocked`: a hook did not let it run. */
-  readonly kind: "ran" | "failed" | "blocked" | "skipped" | "stopped" | "abandoned";
-  /** The file that has the whole text. */
-  readonly spilledTo?: string;
-};
 
 const MOST_AT_ONCE = 8;
 

@@ -1,8 +1,10 @@
 // One call of one tool: asked for permission, run, and left behind when it does not end with the turn.
+import type { ContextMessage } from "@hermes-memory/core/context";
 import { codePointLength } from "@hermes-memory/core/lib";
 import { describeForeign } from "@hermes-memory/core/providers";
+import type { AgentEvent } from "../events.ts";
 import type { CheckedCall } from "./calls.ts";
-import type { BatchContext, CallResult, ToolEvent } from "./run-batch.ts";
+import type { ResultLimits } from "./result-limits.ts";
 import type { AgentTool, ToolArguments, ToolOutcome } from "./tool.ts";
 
 /** What is about to run. An answer with `block` keeps it from running; its text is for the model. */
@@ -16,6 +18,38 @@ export type PreToolCall = (call: {
 
 // biome-ignore lint/suspicious/noConfusingVoidType: a hook that only watches returns nothing
 export type PreToolCallAnswer = { readonly block: string } | undefined | void;
+
+export type ToolEvent = Extract<AgentEvent, { readonly type: "tool-start" | "tool-end" }>;
+
+export type BatchContext = {
+  /** Long results go to `<home>/tool-results`. */
+  readonly home: string;
+  /** How long a result may be. */
+  readonly limits: ResultLimits;
+  readonly taskId: string;
+  readonly turnId?: string | undefined;
+  /** Asked at each call. */
+  readonly sessionId: () => string;
+  readonly messages: () => readonly ContextMessage[];
+  /** Aborted by an interrupt. */
+  readonly signal: AbortSignal;
+  readonly onEvent?: ((event: ToolEvent) => void) | undefined;
+  readonly hooks?: { readonly preToolCall?: PreToolCall | undefined } | undefined;
+  /** How long a running tool has for ending after an interrupt. Default 500. */
+  readonly graceMs?: number | undefined;
+};
+
+export type CallResult = {
+  readonly callId: string;
+  readonly name: string;
+  /** What the model reads. */
+  readonly text: string;
+  readonly isError: boolean;
+  /** `abandoned`: it was still running some time after the interrupt. `blocked`: a hook did not let it run. */
+  readonly kind: "ran" | "failed" | "blocked" | "skipped" | "stopped" | "abandoned";
+  /** The file that has the whole text. */
+  readonly spilledTo?: string;
+};
 
 export type CallEnd = Pick<CallResult, "kind" | "text" | "isError">;
 

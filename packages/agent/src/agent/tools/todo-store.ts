@@ -7,8 +7,8 @@ export type TodoItem = { readonly id: string; readonly content: string; readonly
 export type TodoSummary = Readonly<Record<"total" | TodoStatus, number>>;
 
 export const TODO_STATUSES: readonly TodoStatus[] = ["pending", "in_progress", "completed", "cancelled"];
-export const MAX_TODO_ITEMS = 256;
-export const MAX_TODO_CHARS = 4_000;
+const MAX_TODO_ITEMS = 256;
+const MAX_TODO_CHARS = 4_000;
 
 /** The context engine and other programs know the list by this line. */
 const SNAPSHOT_HEADER = "[Your active task list was preserved across context compression]";

@@ -159,7 +159,7 @@ function turnStartOptions(core: AgentCore): TurnStartOptions {
 }
 
 /** The words of a message, without its pictures. */
-export function textOf(content: unknown): string {
+function textOf(content: unknown): string {
   if (typeof content === "string") return pyStrip(content);
   if (!Array.isArray(content)) return "";
   const texts = content.map((part: unknown) => {

@@ -164,7 +164,7 @@ const CHARS_PER_TOKEN = 8;
 /** For windows that are only guessed, or stated wrongly. */
 const LEAST_WINDOW = 4_096;
 
-export function replyLimitChars(windowTokens: number): number {
+function replyLimitChars(windowTokens: number): number {
   return Math.max(windowTokens, LEAST_WINDOW) * CHARS_PER_TOKEN;
 }
 

@@ -95,7 +95,7 @@ async function curateTargets(run: MemoryRun, onWrite: (write: CommittedWrite) =>
 }
 
 /** The same step has the same key, whenever it is thought of again. */
-export function keyOf({ target, curation }: MemoryProposal): string {
+function keyOf({ target, curation }: MemoryProposal): string {
   const { remove, keep, isArchived } = curation;
   return sha256(JSON.stringify([target, remove, keep ?? [], isArchived ?? false]));
 }

@@ -23,7 +23,7 @@ export type FactProblem =
   | { readonly kind: "negation-lost" }
   | { readonly kind: "negation-invented" };
 
-export type FactKind = "number" | "name" | "path" | "quotation" | "condition" | "sign";
+type FactKind = "number" | "name" | "path" | "quotation" | "condition" | "sign";
 
 /** Undefined when `merged` says what the sources say, as far as that can be checked without understanding it. */
 export function factProblem(sources: readonly string[], merged: string): FactProblem | undefined {

@@ -3,7 +3,7 @@ import { sentencesOf } from "./fold.ts";
 
 const DAY_MS = 86_400_000;
 /** A deadline of last week may still matter. */
-export const STALE_AFTER_DAYS = 30;
+const STALE_AFTER_DAYS = 30;
 
 export type Staleness = {
   /** The words that show it, such as `until 2024-03-01`. */

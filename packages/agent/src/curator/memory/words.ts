@@ -26,7 +26,7 @@ export const FILLERS: ReadonlySet<string> = new Set(
 );
 
 /** A sentence with one of these says that something is not so, or must not be. */
-export const NEGATIONS: ReadonlySet<string> = new Set(
+const NEGATIONS: ReadonlySet<string> = new Set(
   (
     "not no never none nothing nobody nowhere neither nor without cannot can't don't doesn't didn't won't wouldn't shouldn't " +
     "mustn't isn't aren't wasn't weren't hasn't haven't couldn't dont doesnt didnt isnt arent wasnt werent couldnt wouldnt " +

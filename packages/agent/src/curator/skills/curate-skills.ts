@@ -21,13 +21,11 @@ import {
   type UsageChange,
 } from "@hermes-memory/core/skills";
 import type { ModelCalls } from "../model-calls.ts";
-import type { CuratorMode, Decided, Outcome, SkillProposal } from "../types.ts";
+import type { CuratorMode, Decided, Outcome, SkillMark, SkillProposal } from "../types.ts";
 import { hasAbsorbed, type Member } from "./member.ts";
 import { takeSnapshot } from "./snapshots.ts";
 import { isCandidate, type Transition, transitionOf } from "./transitions.ts";
 import type { UmbrellaDropped } from "./umbrellas.ts";
-
-export type SkillMark = { readonly skill: string; readonly mark: "stale" | "active" | "seed" };
 
 export type SkillsPart = {
   readonly decided: readonly Decided[];

@@ -32,7 +32,7 @@ export function transitionOf(
 }
 
 /** The newest sign of life, else the day it was made. */
-export function anchorOf(usage: SkillUsage): number | undefined {
+function anchorOf(usage: SkillUsage): number | undefined {
   const times = [usage.last_used_at, usage.last_viewed_at, usage.last_patched_at].flatMap(timeOf);
   if (times.length > 0) return Math.max(...times);
   return timeOf(usage.created_at)[0];

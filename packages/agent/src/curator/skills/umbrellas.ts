@@ -106,7 +106,7 @@ function judgeOne(
   });
 }
 
-export function umbrellaText(name: string, description: string, parts: readonly Member[]): string {
+function umbrellaText(name: string, description: string, parts: readonly Member[]): string {
   const line = pyStrip(description.replace(/\s+/gu, " "));
   const head = [
     "---",

@@ -30,7 +30,7 @@ import {
   NO_USAGE,
 } from "../../../src/models/index.ts";
 
-export class FakeAgent implements AgentSurface {
+class FakeAgent implements AgentSurface {
   readonly home: string;
   readonly platform = "cli";
   sessionId = newSessionId(new Date());

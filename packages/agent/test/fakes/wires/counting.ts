@@ -14,7 +14,7 @@ export type CountingOptions = {
   readonly answer: (request: RecordedRequest) => Reply | Failure;
 };
 
-export type Refused = { readonly index: number; readonly prompt: number };
+type Refused = { readonly index: number; readonly prompt: number };
 
 export type CountingServer = {
   readonly script: Script;
@@ -25,7 +25,7 @@ export type CountingServer = {
 
 type Counts = { readonly prompt: number; readonly output: number; readonly window: number };
 
-export const REFUSALS = {
+const REFUSALS = {
   openai: ({ prompt, output, window }: Counts) =>
     `This model's maximum context length is ${window} tokens. However, you requested ${prompt + output} tokens (${prompt} in the messages, ${output} in the completion). Please reduce the length of the messages or completion.`,
   anthropic: ({ prompt, window }: Counts) => `prompt is too long: ${prompt} tokens > ${window} maximum`,

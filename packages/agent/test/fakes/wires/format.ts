@@ -13,7 +13,7 @@ export type Frame = {
 };
 
 /** A tool call with everything decided. */
-export type ReadyToolCall = { readonly name: string; readonly arguments: string; readonly id: string };
+type ReadyToolCall = { readonly name: string; readonly arguments: string; readonly id: string };
 
 /** A reply with everything decided. */
 export type ReadyReply = Omit<Reply, "toolCalls" | "finish" | "usage" | "text" | "reasoning"> & {

@@ -10,7 +10,7 @@ export type Chunks = {
 };
 
 /** More calls than this would keep the user waiting for many minutes. */
-export const MOST_CALLS = 16;
+const MOST_CALLS = 16;
 /** Blank line between two turns. */
 const SEPARATOR_TOKENS = 1;
 

@@ -1,21 +1,10 @@
 // Erases a text wherever this memory keeps one, or tells where it is: one sweep does both, so that they cannot differ.
 import { describeCause, err, errnoCode, ok, type Result } from "../../lib/index.ts";
 import type { TargetStore } from "../target-store.ts";
-import type { MemoryError, MemoryTarget, WriteMeta } from "../types.ts";
+import type { MemoryError, WriteMeta } from "../types.ts";
 import { makeNeedle } from "./needle.ts";
 import { sweepPending } from "./sweep-pending.ts";
-import { sweepTarget } from "./sweep-target.ts";
-
-export type Forgotten = {
-  readonly entries: readonly { readonly target: MemoryTarget; readonly entry: string }[];
-  readonly journalLines: number;
-  readonly archived: number;
-  /** Copies of whole files: backups, and what a write in place left for rescue. */
-  readonly backups: number;
-  /** Temporary files of killed writers. */
-  readonly leftovers: number;
-  readonly pending: number;
-};
+import { type Forgotten, sweepTarget } from "./sweep-target.ts";
 
 type Places = { readonly pendingDirectory?: string };
 

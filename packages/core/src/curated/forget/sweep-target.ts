@@ -11,10 +11,20 @@ import { type OpenMemoryFile, openMemoryFile } from "../memory-file.ts";
 import { withPin } from "../pins.ts";
 import { listTemps } from "../stale-temps.ts";
 import type { TargetStore } from "../target-store.ts";
-import type { WriteMeta } from "../types.ts";
-import type { Forgotten } from "./forget.ts";
+import type { MemoryTarget, WriteMeta } from "../types.ts";
 import type { Needle } from "./needle.ts";
 import { scrubArchive, scrubJournal } from "./scrub-lines.ts";
+
+export type Forgotten = {
+  readonly entries: readonly { readonly target: MemoryTarget; readonly entry: string }[];
+  readonly journalLines: number;
+  readonly archived: number;
+  /** Copies of whole files: backups, and what a write in place left for rescue. */
+  readonly backups: number;
+  /** Temporary files of killed writers. */
+  readonly leftovers: number;
+  readonly pending: number;
+};
 
 export type Sweep = { readonly isDryRun: true } | { readonly isDryRun: false; readonly meta: WriteMeta };
 

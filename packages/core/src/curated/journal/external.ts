@@ -1,5 +1,5 @@
 // Turns "the file is not what the journal says" into a line that tells what somebody else did.
-import type { Change } from "../change.ts";
+import type { Change } from "../types.ts";
 import { isInStep, type Journal } from "./journal.ts";
 import { type ChangeRecord, FIRST_SEEN } from "./record.ts";
 

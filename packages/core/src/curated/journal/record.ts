@@ -1,8 +1,7 @@
 // The lines of a journal: what they hold, how they are written and read back.
 import { codePointLength, sha256 } from "../../lib/index.ts";
 import { maskStoredSecrets, redactSecrets, withoutSecretsOf } from "../../security/index.ts";
-import type { Change } from "../change.ts";
-import type { MemoryError, MemoryErrorKind, WriteOrigin } from "../types.ts";
+import type { Change, MemoryError, MemoryErrorKind, WriteOrigin } from "../types.ts";
 
 export type ChangeAction =
   | "add"

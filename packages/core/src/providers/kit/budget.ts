@@ -2,7 +2,7 @@
 import { codePointLength, takeCodePoints } from "../../lib/index.ts";
 
 /** Characters one token stands for. */
-export const CHARS_PER_TOKEN = 4;
+const CHARS_PER_TOKEN = 4;
 
 const ELLIPSIS = " …";
 /** A word is cut rather than losing more than this share of the room. */

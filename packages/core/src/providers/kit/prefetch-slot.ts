@@ -8,7 +8,7 @@ export type PrefetchSlotOptions = {
   readonly waitMs?: number;
 };
 
-export type FetchOutcome =
+type FetchOutcome =
   | { readonly kind: "kept" }
   | { readonly kind: "empty" }
   /** A newer fetch began, or the slot was cleared, before this one came back. */

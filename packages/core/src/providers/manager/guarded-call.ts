@@ -199,7 +199,7 @@ const REASON_CHARS = 300;
 const READ_CHARS = 4_000;
 
 /** One line without secrets, whatever was thrown: a plugin may throw things that cannot even be turned into text. */
-export function reasonOf(cause: unknown): string {
+function reasonOf(cause: unknown): string {
   try {
     const said = redactSecrets(takeCodePoints(describeCause(cause), READ_CHARS));
     const line = pyStrip(said.replace(/[\s\p{Cc}]+/gu, " ")).replace(/[.\s]+$/, "");

@@ -13,7 +13,7 @@ export type ToolIndex = {
   readonly refusals: readonly ToolRefusal[];
 };
 
-export type ToolRefusal = { readonly provider: string; readonly tool: string; readonly message: string };
+type ToolRefusal = { readonly provider: string; readonly tool: string; readonly message: string };
 
 export function indexTools(offers: readonly ToolOffer[], coreNames: ReadonlySet<string>): ToolIndex {
   const schemas: ToolSchema[] = [];

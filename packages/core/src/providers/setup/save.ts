@@ -16,7 +16,7 @@ export type SetupToSave = SplitAnswers & {
   readonly provider: MemoryProvider;
 };
 
-export type SetupStep = "settings" | "secrets" | "activation";
+type SetupStep = "settings" | "secrets" | "activation";
 
 export type SetupOutcome = {
   readonly activated: boolean;

@@ -8,7 +8,7 @@ import { lookAlike, otherLookAlike } from "./look-alikes.ts";
  */
 export type Reading = "usual" | "other";
 
-export type HiddenText = {
+type HiddenText = {
   /** `tags`: U+E0020 to U+E007E, which spell ASCII unseen. `selectors`: a row of variation selectors, which can carry bytes. */
   readonly kind: "tags" | "selectors";
   readonly start: number;

@@ -304,7 +304,7 @@ function isPlaceholder(text: string): boolean {
 }
 
 /** Words, short numbers and versions joined by separators: a name such as `prod-db-credentials-v2`. */
-export function isMadeOfWords(text: string): boolean {
+function isMadeOfWords(text: string): boolean {
   const pieces = text.split(/[-_./:@+=~,]+/).filter((piece) => piece !== "");
   return (
     (pieces.length > 1 || isCamelCase(text)) && pieces.every((piece) => isWord(piece) || isCamelCase(piece))

@@ -53,7 +53,7 @@ export function* namedValues(text: string): Generator<NamedValue> {
   }
 }
 
-export function nameStrength(name: string): NameStrength | "none" {
+function nameStrength(name: string): NameStrength | "none" {
   const parts = name
     .replace(/([a-z0-9])([A-Z])/g, "$1_$2")
     .toLowerCase()

@@ -2,7 +2,7 @@
 import { type ClassSet, including, literalClass } from "./alphabet.ts";
 import type { Shape } from "./shape.ts";
 
-export type AutomatonNode =
+type AutomatonNode =
   | { readonly kind: "read"; readonly set: ClassSet; readonly next: number }
   | { readonly kind: "boundary"; readonly next: number }
   | { readonly kind: "fork"; readonly nexts: number[] }

@@ -8,7 +8,7 @@ import { parseMoment } from "../search/time.ts";
 export type Reach = "others" | "lineage" | "all";
 
 /** `adaptive`: the first result in full, of the others only the matching message. `full`: all of them in full. */
-export type Detail = "adaptive" | "full";
+type Detail = "adaptive" | "full";
 
 /** A session id as it was given. `bare`: without blanks around it, for a model that added some. */
 export type GivenId = { readonly asGiven: string; readonly bare: string };

@@ -3,7 +3,7 @@
 // must be the same word for all of them.
 
 export const SEPARATOR = 0;
-export const LETTER = 1;
+// 1 stands for a letter; no code asks for it.
 /** Accents, Hebrew points, Arabic harakat, joiners: left out inside a word, between words they separate. */
 export const IGNORED = 2;
 /** Letters of scripts written without blanks between words: Thai, Lao, Tibetan, Myanmar, Khmer, Han, Kana, Bopomofo, Hangul. */

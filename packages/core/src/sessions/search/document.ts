@@ -5,7 +5,7 @@ import { decodeUtf8, STRUCTURED_PREFIX } from "../content.ts";
 import { withLiteralsDecoded } from "./json-literals.ts";
 import { indexText } from "./tokens.ts";
 
-export { indexTerms, type Token, tokenize as words } from "./tokens.ts";
+export { indexTerms, tokenize as words } from "./tokens.ts";
 
 /** Raise it whenever documents are made differently: an index of another version is built anew. */
 export const DOCUMENT_VERSION = 1;

@@ -1,5 +1,5 @@
 // Dates a question names ("in June 2023", "on 25 May"), as spans of time. A message of that time is a likelier answer.
-import type { TimeSpan } from "./ranking.ts";
+import type { TimeSpan } from "./ranking-facts.ts";
 
 const MONTHS = [
   ...["january", "february", "march", "april", "may", "june"],

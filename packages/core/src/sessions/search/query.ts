@@ -22,7 +22,7 @@ export type ParsedQuery =
   | { readonly kind: "plain"; readonly terms: readonly PlainTerm[] };
 
 /** Different ones. What a pasted page holds beyond this is not searched for, and the answer says so (`termsLeftOut`). */
-export const MOST_TERMS = 1000;
+const MOST_TERMS = 1000;
 const MOST_WORDS_IN_PHRASE = 64;
 /** Of a word in a script without blanks, which may be a whole page. */
 const MOST_CHARACTERS_IN_WORD = 256;

@@ -1,6 +1,12 @@
 // How sure an answer is. Calibrated with `bench -- recall`: what a threshold flags and what it costs.
-import { type Confidence, type Facts, type Question, type RankInput, sum } from "./ranking.ts";
-import type { Reading } from "./ranking-reading.ts";
+import {
+  type Confidence,
+  type Facts,
+  type Question,
+  type RankInput,
+  type Reading,
+  sum,
+} from "./ranking-facts.ts";
 import { tokenize } from "./tokens.ts";
 
 /** How sure an answer is: the share of the question's weight that the best message covers, alone and with its neighbours. */

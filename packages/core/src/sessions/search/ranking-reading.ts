@@ -1,24 +1,9 @@
 // What a message's text holds of a query: how often each term, where, and how closely the whole query stands together.
 import { compose } from "./characters.ts";
 import { containsUnspaced } from "./query.ts";
-import type { RankRow, RankTerm } from "./ranking.ts";
+import type { RankRow, RankTerm, Reading } from "./ranking-facts.ts";
 import { isStopWord } from "./stem.ts";
 import { eachWord, foldTerm, spell, tokenize } from "./tokens.ts";
-
-export type Reading = {
-  /** Words of what was said; of a long text an estimate. */
-  readonly length: number;
-  /** Per term: how often it was said. A similar word or a part of a Korean word counts less than 1. */
-  readonly said: readonly number[];
-  /** Per term: how often it is in the tool calls. */
-  readonly did: readonly number[];
-  /** Per term: at which words of what was said it stands. */
-  readonly places: readonly (readonly number[])[];
-  /** Every term is there as it was asked for, not in another form. */
-  readonly isFull: boolean;
-  /** How closely all words of the query, little ones included, stand together: 1 side by side, 0 if one is missing. */
-  readonly closeness: number;
-};
 
 /** A word of 7 letters or more also counts, by this much, for one with the same first 7 letters. */
 const KIN_LETTERS = 7;

@@ -3,59 +3,22 @@
 // question names speak for a message. Pure: the caller reads the rows and counts the holders of each term.
 import { FRAME_WORDS, NUMBER_WORDS, TIME_WORDS } from "./english.ts";
 import { confidenceOf } from "./ranking-confidence.ts";
-import { type Reading, reader, tellingWords } from "./ranking-reading.ts";
+import {
+  type Confidence,
+  type ConversationKind,
+  type Facts,
+  type Question,
+  type RankInput,
+  type RankRow,
+  type RankTerm,
+  type Reading,
+  sum,
+  type TimeSpan,
+} from "./ranking-facts.ts";
+import { reader, tellingWords } from "./ranking-reading.ts";
 import { tokenize } from "./tokens.ts";
 
-/** One thing a plain question asks for. */
-export type RankTerm = {
-  /** One word, or words that stand side by side. */
-  readonly words: readonly string[];
-  readonly isPrefix: boolean;
-  /** Other spellings (word forms) that count for a single word. */
-  readonly forms: readonly string[];
-  /** The forms are other words, which the word may have been meant to be. */
-  readonly isGuess?: boolean;
-  /** `rarity(holders, all)`; a term that no message holds has one too, and makes the answer less sure. */
-  readonly weight: number;
-};
-
-/** A message whose text was read. Only messages that hold at least one term are given. */
-export type RankRow = {
-  readonly id: number;
-  readonly session: string;
-  readonly timestamp: number;
-  readonly role: string;
-  /** What the content says, clean text. */
-  readonly said: string;
-  /** Tool name and words of tool calls. */
-  readonly did: string;
-  /** Output of an earlier search of sessions, or of another tool that recalls. */
-  readonly isRecall: boolean;
-  /** Up to 3 ids before it in its session, nearest first. */
-  readonly before: readonly (number | undefined)[];
-  /** Up to 2 ids after it. */
-  readonly after: readonly (number | undefined)[];
-  /** First message of its session. */
-  readonly isFirst: boolean;
-};
-
-/** Seconds; the end is not part of it. */
-export type TimeSpan = { readonly from: number; readonly to: number };
-
-export type RankInput = {
-  readonly query: string;
-  readonly terms: readonly RankTerm[];
-  readonly rows: readonly RankRow[];
-  /** Per session, how many of its messages hold each term (also messages whose text was not read). */
-  readonly sessionCounts: ReadonlyMap<string, readonly number[]>;
-  /** Spans of time that the query names. */
-  readonly spans: readonly TimeSpan[];
-};
-
-/** `speakers`: messages begin with the name of who says them (`Ana: ...`). `agent`: a user and an assistant. */
-export type ConversationKind = "speakers" | "agent";
-
-export type RankedRow = {
+type RankedRow = {
   readonly row: RankRow;
   /** Messages are ordered by this. Comparable within one answer only. */
   readonly score: number;
@@ -65,13 +28,6 @@ export type RankedRow = {
   readonly matched: readonly number[];
   /** Holds every term as it was asked for, not in another form. */
   readonly isFull: boolean;
-};
-
-export type Confidence = {
-  /** 0 to 1: how much of what the question asks for one message says, rare words counting for more. */
-  readonly score: number;
-  /** Nothing that clearly answers the question was found. */
-  readonly isWeak: boolean;
 };
 
 export type Ranking = {
@@ -210,41 +166,6 @@ export function groupScore(groups: readonly number[], kind: ConversationKind): n
 export function rarity(holders: number, all: number): number {
   return Math.log(1 + Math.max(0, all - holders + 0.5) / (holders + 0.5));
 }
-
-/** What is known of the question before any message is scored. */
-export type Question = {
-  readonly kind: ConversationKind;
-  /** Weights of the terms, less for words that frame the question or name a date. */
-  readonly weights: readonly number[];
-  /** Sum of the weights of all terms that are no names of speakers. */
-  readonly total: number;
-  readonly isName: readonly boolean[];
-  /** The speaker the question is about, if it names exactly one. */
-  readonly name: number | undefined;
-  readonly isFrame: readonly boolean[];
-  readonly isDate: readonly boolean[];
-  readonly asksWhen: boolean;
-  readonly asksHowMany: boolean;
-};
-
-/** A message with all that its scores are made of. */
-export type Facts = {
-  readonly row: RankRow;
-  readonly reading: Reading;
-  /** Less than 1 where no person or assistant said it. */
-  readonly share: number;
-  readonly isAuthor: boolean;
-  readonly hasQuestion: boolean;
-  readonly endsInQuestion: boolean;
-  readonly before: readonly (number | undefined)[];
-  readonly after: readonly (number | undefined)[];
-  /** How near the named dates, 0 to 1. */
-  readonly near: number;
-  readonly proximity: number;
-  /** How many messages of the session hold each term. */
-  readonly sessionCounts: readonly number[];
-  readonly averageLength: number;
-};
 
 const WHEN =
   /^\W*(?:when|since when|what (?:year|month|day|date|time)|which (?:year|month|day|date)|how long ago)\b/i;
@@ -548,8 +469,4 @@ function weighted(
 
 function max(values: readonly number[]): number {
   return values.reduce((best, value) => Math.max(best, value), 0);
-}
-
-export function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
 }

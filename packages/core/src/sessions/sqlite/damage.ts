@@ -25,7 +25,7 @@ export function isNotSqlite(cause: unknown): boolean {
 
 /** - `index`: a search index does not match the messages; `keys`: rows name rows that do not exist; `space`: unused pages
  *  that are not in the list of free pages, or that list itself; `pages`: everything else. */
-export type ProblemKind = "index" | "keys" | "space" | "pages";
+type ProblemKind = "index" | "keys" | "space" | "pages";
 
 export type Problem = {
   readonly kind: ProblemKind;

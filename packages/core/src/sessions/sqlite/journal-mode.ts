@@ -38,7 +38,7 @@ export function setJournalMode(db: JournalDatabase, options: JournalModeOptions)
 }
 
 /** The two ways a file system says that it cannot do WAL: SQLITE_PROTOCOL and SQLITE_AUTH. */
-export function isWalRefusal(cause: unknown): boolean {
+function isWalRefusal(cause: unknown): boolean {
   const code = (sqliteCode(cause) ?? 0) & 0xff;
   return code === 15 || code === 23 || /locking protocol|not authorized/i.test(describeCause(cause));
 }

@@ -7,7 +7,8 @@ import type { Connection } from "./connection.ts";
 import { type StoreContext, visibleTo } from "./context.ts";
 import { byFile, isShown } from "./features.ts";
 import { isVisible } from "./lineage-sql.ts";
-import { decodeRows, MESSAGE_SOURCE, messageFields } from "./messages.ts";
+import { MESSAGE_SOURCE, messageFields } from "./message-fields.ts";
+import { decodeRows } from "./messages.ts";
 import { LARGEST } from "./readable-fields.ts";
 
 // As bytes: what follows a NUL in a text is invisible to most functions for texts. A note ends its row, so the last byte (in a

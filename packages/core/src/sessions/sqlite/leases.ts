@@ -8,8 +8,8 @@ import type { EditOptions, HeldLease, LeaseOptions, SessionStore } from "../stor
 import type { Connection } from "./connection.ts";
 import { type StoreContext, seconds } from "./context.ts";
 import { byFile, featuresOf } from "./features.ts";
-import { MAX_CHAIN } from "./lineage.ts";
 import { isContinuation } from "./lineage-sql.ts";
+import { MAX_CHAIN } from "./lineage-walks.ts";
 import { heldLock } from "./locks.ts";
 import { hasOwnTable } from "./own-tables.ts";
 import { SESSION_LEASES } from "./side-tables.ts";

@@ -1,8 +1,7 @@
 // Which session goes on where: tips, roots, resuming, continuing after compaction, branching.
-import { joinLineage } from "../conversation.ts";
 import { sessionError } from "../errors.ts";
-import { MARK_KEYS, readMarks, withoutMarks } from "../lineage-marks.ts";
-import type { ConversationMessage, SessionRow, StoredMessageRow } from "../rows.ts";
+import { MARK_KEYS, withoutMarks } from "../lineage-marks.ts";
+import type { SessionRow } from "../rows.ts";
 import { checkSessionId, newSessionId } from "../session-id.ts";
 import type { BranchOptions, ContinueOptions, NewLineageSession, Scope, SessionStore } from "../store.ts";
 import { sanitizeTitle } from "../titles.ts";
@@ -10,55 +9,16 @@ import type { Connection } from "./connection.ts";
 import { isPossibleId, type StoreContext, seconds, visibleTo } from "./context.ts";
 import { byFile, featuresOf } from "./features.ts";
 import { refuseDuringTurn, refuseIfBusy } from "./leases.ts";
-import { continuationOrder, isContinuation, isReset, isVisible, mark } from "./lineage-sql.ts";
+import { isReset, isVisible, mark } from "./lineage-sql.ts";
+import { ancestorsOf, tipOf } from "./lineage-walks.ts";
 import { lockHolder } from "./locks.ts";
-import {
-  addToCounters,
-  appendColumns,
-  copiedColumns,
-  INSERT_ORIGIN,
-  type ReadOptions,
-  readAsReplayed,
-  toAppend,
-} from "./messages.ts";
+import { copiedColumns } from "./message-fields.ts";
+import { addToCounters, appendColumns, INSERT_ORIGIN, toAppend } from "./messages.ts";
 import { readOwnPrompt, writeOwnPrompt } from "./own-prompts.ts";
 import { endSession, findSession, insertSession } from "./sessions.ts";
 import { nextTitleInLineage, writeTitle } from "./titles.ts";
 
-/** Of continuations. The original stops at 100, where a small window takes a long conversation in a few days; the rest would be out of reach. */
-export const MAX_CHAIN = 5_000;
 const MAX_RESUME_STEPS = 32;
-
-// Walks carry the path they came, so that a cycle of parents ends them.
-const UNSEEN = (walk: string, id: string) => `instr(${walk}.path, char(10) || ${id} || char(10)) = 0`;
-const GROW = (walk: string, id: string) => `${walk}.path || ${id} || char(10)`;
-
-const TIP = byFile(
-  (file) => `
-  WITH RECURSIVE chain(id, depth, path) AS (
-    SELECT id, 0, char(10) || id || char(10) FROM sessions s WHERE id = :id AND ${isVisible("s")}
-    UNION ALL
-    SELECT c.id, chain.depth + 1, ${GROW("chain", "c.id")}
-    FROM chain JOIN sessions p ON p.id = chain.id JOIN sessions c ON c.id = (
-      SELECT k.id FROM sessions k LEFT JOIN hermes_memory_activity a ON a.session_id = k.id
-      WHERE k.parent_session_id = p.id AND ${isContinuation("k", "p", file)} AND ${isVisible("k")}
-      ORDER BY ${continuationOrder("k", "a", file)} LIMIT 1)
-    WHERE chain.depth < ${MAX_CHAIN} AND ${UNSEEN("chain", "c.id")}
-  )
-  SELECT id FROM chain ORDER BY depth DESC LIMIT 1
-`,
-);
-
-const ANCESTORS = `
-  WITH RECURSIVE up(id, depth, path) AS (
-    SELECT id, 0, char(10) || id || char(10) FROM sessions s WHERE id = :id AND ${isVisible("s")}
-    UNION ALL
-    SELECT p.id, up.depth + 1, ${GROW("up", "p.id")}
-    FROM up JOIN sessions c ON c.id = up.id JOIN sessions p ON p.id = c.parent_session_id
-    WHERE up.depth < ${MAX_CHAIN} AND ${isVisible("p")} AND ${UNSEEN("up", "p.id")}
-  )
-  SELECT id FROM up ORDER BY depth DESC
-`;
 
 const DESCENDANTS = `
   WITH RECURSIVE down(id) AS (
@@ -170,44 +130,6 @@ export function lineageOperations(context: StoreContext): LineageOperations {
       });
     },
   };
-}
-
-export function tipOf(connection: Connection, id: string, scope?: Scope): string {
-  return connection.get<{ id: string }>(TIP(connection), { id, ...visibleTo(scope) })?.id ?? id;
-}
-
-/** Root first, the session itself last; empty for an unknown one. */
-export function ancestorsOf(connection: Connection, id: string, scope?: Scope): string[] {
-  return connection.all<{ id: string }>(ANCESTORS, { id, ...visibleTo(scope) }).map((row) => row.id);
-}
-
-export function readAncestry(
-  connection: Connection,
-  id: string,
-  options: ReadOptions,
-  warn: (message: string) => void,
-): ConversationMessage[] {
-  const segments = ancestorsOf(connection, id, options).map((session) => ({
-    isBranch:
-      readMarks(findSession(connection, session, options)?.model_config ?? null).branchedFrom !== undefined,
-    rows: readAsReplayed(connection, session, options),
-  }));
-  const shown = segments.map(({ rows }, at) => {
-    const child = segments[at + 1];
-    return child?.isBranch ? upToFork(rows, child.rows) : rows;
-  });
-  return joinLineage(shown, warn);
-}
-
-/** What was said in the parent after a branch left it is not part of the branch. */
-function upToFork(
-  rows: readonly StoredMessageRow[],
-  branch: readonly StoredMessageRow[],
-): readonly StoredMessageRow[] {
-  const own = new Map(rows.map((row) => [row.origin_id ?? row.id, row.id]));
-  const copied = branch.flatMap((row) => own.get(row.origin_id ?? -1) ?? []);
-  const fork = Math.max(...copied);
-  return copied.length === 0 ? rows : rows.filter((row) => row.id <= fork);
 }
 
 /**

@@ -7,8 +7,8 @@ import type { ListOptions, Scope, SessionStore } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { count, EVERYBODY, type StoreContext, visibleTo } from "./context.ts";
 import { byFile, type FileFeatures, featuresOf, isSearchable } from "./features.ts";
-import { MAX_CHAIN, tipOf } from "./lineage.ts";
 import { isContinuation, isListable, isVisible } from "./lineage-sql.ts";
+import { MAX_CHAIN, tipOf } from "./lineage-walks.ts";
 import { findSession, sessionFields, sessionFilter, shownTo } from "./sessions.ts";
 
 /** Up along continuations: the row a conversation is listed under. */

@@ -132,7 +132,7 @@ export function maintenanceOperations(
 }
 
 /** The database with its log. */
-export function fileBytes(path: string): number {
+function fileBytes(path: string): number {
   return sizeOf(path) + sizeOf(`${path}-wal`);
 }
 

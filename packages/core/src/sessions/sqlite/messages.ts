@@ -1,53 +1,24 @@
 // Messages: writing them, and reading a session or a window of it.
 
 import { decodeContent } from "../content.ts";
-import { toConversation, toMessageRow } from "../conversation.ts";
+import { joinLineage, toConversation, toMessageRow } from "../conversation.ts";
 import { sessionError } from "../errors.ts";
+import { readMarks } from "../lineage-marks.ts";
 import { type MessageColumns, toMessageColumns } from "../new-message.ts";
 import { userMessagePreview } from "../previews.ts";
-import type { MessageRow, StoredMessageRow } from "../rows.ts";
+import type { ConversationMessage, MessageRow, StoredMessageRow } from "../rows.ts";
 import type { MessageInput, Scope, SessionStore } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { count, type StoreContext, seconds, visibleTo } from "./context.ts";
 import { isForeignKeyFailure } from "./failures.ts";
 import { byFile, type FileFeatures, featuresOf, isChangeable, isShown } from "./features.ts";
 import { refuseIfBusy, requireLease } from "./leases.ts";
-import { readAncestry, tipOf } from "./lineage.ts";
 import { isVisible, mark } from "./lineage-sql.ts";
-import { readable, readableFields, withinReach } from "./readable-fields.ts";
+import { ancestorsOf, tipOf } from "./lineage-walks.ts";
+import { MESSAGE_SOURCE, messageColumns, messageFields, TODAY } from "./message-fields.ts";
+import { withinReach } from "./readable-fields.ts";
 import { forgetRewound } from "./rewind.ts";
-import { type Column, MESSAGE_COLUMNS } from "./schema.ts";
-
-/** Columns of later versions that say something about a row and go along with copies of it. */
-const TODAY: readonly Column[] = [
-  { name: "effect_disposition", declaration: "TEXT" },
-  { name: "_compressed_summary", declaration: "INTEGER NOT NULL DEFAULT 0" },
-  { name: "compacted", declaration: "INTEGER NOT NULL DEFAULT 0" },
-  { name: "api_content", declaration: "TEXT" },
-  { name: "display_kind", declaration: "TEXT" },
-  { name: "display_metadata", declaration: "TEXT" },
-];
-/** A copy in another session keeps these as well; nothing here reads them. */
-const ONLY_COPIED = ["message_uid", "absorbed_message_uids", "tool_call_uids", "tool_call_uid"];
-
-/** The known columns that this file has: those of version 16, then later ones. */
-export function messageColumns(file: FileFeatures): readonly Column[] {
-  return [...MESSAGE_COLUMNS, ...TODAY.filter(({ name }) => file.messages.has(name))];
-}
-
-/** Everything a copy has from its original but the id and the session. Others fill in what is left out. */
-export function copiedColumns(file: FileFeatures): readonly string[] {
-  const names = messageColumns(file).map(({ name }) => name);
-  return [...names, ...ONLY_COPIED.filter((name) => file.messages.has(name))].filter(
-    (name) => name !== "id" && name !== "session_id",
-  );
-}
-
-/** What a query selects of `MESSAGE_SOURCE`. */
-export function messageFields(file: FileFeatures): string {
-  return `${readableFields(messageColumns(file), "m.")}, ${readable("o.origin_id", "origin_id")}`;
-}
-export const MESSAGE_SOURCE = "messages m LEFT JOIN hermes_memory_origin o ON o.message_id = m.id";
+import { findSession } from "./sessions.ts";
 
 const OF_VISIBLE_SESSION = `EXISTS (SELECT 1 FROM sessions s WHERE s.id = m.session_id AND ${isVisible("s")})`;
 const SELECT = (file: FileFeatures) =>
@@ -106,7 +77,7 @@ export const INSERT_ORIGIN = `
   INSERT INTO hermes_memory_origin (message_id, origin_id)
   SELECT :id, COALESCE((SELECT origin_id FROM hermes_memory_origin WHERE message_id = :origin), :origin)
 `;
-export const ADD_TO_COUNTERS = byFile((file) => {
+const ADD_TO_COUNTERS = byFile((file) => {
   // The original chooses by it which sessions to show as recent, so it has to be there for ours too. It never goes back.
   const activity = file.sessions.has("last_activity_at")
     ? ", last_activity_at = COALESCE(MAX(COALESCE(last_activity_at, :latest), :latest), last_activity_at)"
@@ -245,16 +216,41 @@ export function readMessages(
 }
 
 /** In the order in which a model gets them. */
-export function readAsReplayed(
-  connection: Connection,
-  session: string,
-  options: ReadOptions,
-): StoredMessageRow[] {
+function readAsReplayed(connection: Connection, session: string, options: ReadOptions): StoredMessageRow[] {
   return connection.all(AS_REPLAYED(connection), {
     session,
     ...visibleTo(options),
     all: options.includeInactive ? 1 : 0,
   });
+}
+
+function readAncestry(
+  connection: Connection,
+  id: string,
+  options: ReadOptions,
+  warn: (message: string) => void,
+): ConversationMessage[] {
+  const segments = ancestorsOf(connection, id, options).map((session) => ({
+    isBranch:
+      readMarks(findSession(connection, session, options)?.model_config ?? null).branchedFrom !== undefined,
+    rows: readAsReplayed(connection, session, options),
+  }));
+  const shown = segments.map(({ rows }, at) => {
+    const child = segments[at + 1];
+    return child?.isBranch ? upToFork(rows, child.rows) : rows;
+  });
+  return joinLineage(shown, warn);
+}
+
+/** What was said in the parent after a branch left it is not part of the branch. */
+function upToFork(
+  rows: readonly StoredMessageRow[],
+  branch: readonly StoredMessageRow[],
+): readonly StoredMessageRow[] {
+  const own = new Map(rows.map((row) => [row.origin_id ?? row.id, row.id]));
+  const copied = branch.flatMap((row) => own.get(row.origin_id ?? -1) ?? []);
+  const fork = Math.max(...copied);
+  return copied.length === 0 ? rows : rows.filter((row) => row.id <= fork);
 }
 
 export function decodeRows(rows: readonly StoredMessageRow[], warn: (message: string) => void): MessageRow[] {

@@ -172,7 +172,7 @@ function createFile(path: string): void {
 }
 
 /** Writing needs the folder as well: that is where SQLite keeps its log. */
-export function isWritableFile(path: string): boolean {
+function isWritableFile(path: string): boolean {
   try {
     accessSync(path, constants.W_OK);
     accessSync(dirname(realFile(path)), constants.W_OK);

@@ -123,7 +123,7 @@ function isRowLost(problems: readonly Problem[], indexes: readonly IndexDeclarat
   );
 }
 
-export type IndexDeclaration = { readonly name: string; readonly sql: string };
+type IndexDeclaration = { readonly name: string; readonly sql: string };
 
 /** When only search indexes and declared indexes are damaged, exactly those go; indexes are made again at once. */
 function dropDamaged(problems: readonly Problem[], schema: readonly IndexDeclaration[]): Step[] {

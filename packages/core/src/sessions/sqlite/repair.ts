@@ -16,7 +16,6 @@ import { salvageInto } from "./salvage/salvage-copy.ts";
 import { patiently } from "./surgery.ts";
 
 export { isMalformed, isNotSqlite } from "./damage.ts";
-export type { RepairStrategy } from "./repair-steps.ts";
 
 export type RepairReport = {
   readonly repaired: boolean;

@@ -10,7 +10,7 @@ import type { Connection } from "./connection.ts";
 import { count, type StoreContext, seconds } from "./context.ts";
 import { byFile, featuresOf, isChangeable } from "./features.ts";
 import { refuseIfBusy } from "./leases.ts";
-import { MESSAGE_SOURCE, messageFields } from "./messages.ts";
+import { MESSAGE_SOURCE, messageFields } from "./message-fields.ts";
 import { hasOwnTable } from "./own-tables.ts";
 import { REWOUND } from "./side-tables.ts";
 

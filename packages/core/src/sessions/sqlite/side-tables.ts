@@ -163,12 +163,8 @@ export function table(name: string, columns: string, suffix = ""): SchemaObject 
   return { type: "table", name, sql: `CREATE TABLE ${name} (${columns})${suffix}` };
 }
 
-export function index(name: string, on: string): SchemaObject {
+function index(name: string, on: string): SchemaObject {
   return { type: "index", name, sql: `CREATE INDEX ${name} ON ${on}` };
-}
-
-export function view(name: string, select: string): SchemaObject {
-  return { type: "view", name, sql: `CREATE VIEW ${name} AS ${select}` };
 }
 
 export function trigger(name: string, when: string, body: string): SchemaObject {

@@ -8,7 +8,7 @@ import type { Connection } from "./connection.ts";
 import { count, EVERYBODY, type StoreContext, visibleTo } from "./context.ts";
 import { byFile, isShown } from "./features.ts";
 import { isContinuation, isVisible } from "./lineage-sql.ts";
-import { MESSAGE_SOURCE, messageFields } from "./messages.ts";
+import { MESSAGE_SOURCE, messageFields } from "./message-fields.ts";
 import { hasOwnTable } from "./own-tables.ts";
 import { readable, readableFields } from "./readable-fields.ts";
 import { findSession } from "./sessions.ts";

@@ -6,7 +6,7 @@ import type { Connection } from "./connection.ts";
 import { count, type StoreContext, visibleTo } from "./context.ts";
 import { byFile, type FileFeatures, isShown } from "./features.ts";
 import { isVisible } from "./lineage-sql.ts";
-import { MESSAGE_SOURCE, messageFields } from "./messages.ts";
+import { MESSAGE_SOURCE, messageFields } from "./message-fields.ts";
 
 const ANCHOR = byFile(
   (file) => `

@@ -1,6 +1,6 @@
 // Cuts a long transcript to the part that is about the query.
 
-export const MAX_TRANSCRIPT_CHARS = 100_000;
+const MAX_TRANSCRIPT_CHARS = 100_000;
 
 export type WindowOptions = {
   readonly maxChars?: number;

@@ -58,7 +58,7 @@ export async function diffSkillChange(
   return plan.ok ? ok(planLines(plan.value)) : plan;
 }
 
-export function planLines(plan: Plan): readonly string[] {
+function planLines(plan: Plan): readonly string[] {
   if (plan.kind === "delete") return [`- ${plan.place.relativePath}/`];
   const name = `${plan.place.relativePath}/${plan.file}`;
   const text = (bytes: Uint8Array | undefined): string => new TextDecoder().decode(bytes ?? new Uint8Array());

@@ -4,7 +4,7 @@ import { pyStrip } from "../../lib/index.ts";
 
 export type Place = { readonly start: number; readonly end: number };
 
-export type Strategy = "exact" | "line-trimmed" | "whitespace";
+type Strategy = "exact" | "line-trimmed" | "whitespace";
 
 export type FoundText = { readonly strategy: Strategy; readonly places: readonly Place[] };
 

@@ -88,7 +88,7 @@ function guarded<T>(work: () => Result<T, SkillError>): Result<T, SkillError> {
   }
 }
 
-export function ioError(cause: unknown): SkillError {
+function ioError(cause: unknown): SkillError {
   const hint = cause instanceof HermesError && cause.hint !== undefined ? ` ${cause.hint}` : "";
   return { kind: "io", message: `The disk refused: ${describeCause(cause)}.${hint}` };
 }

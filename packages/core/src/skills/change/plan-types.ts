@@ -11,7 +11,7 @@ export type SkillPlace = Pick<Skill, "directoryName" | "relativePath" | "root" |
 export type Reply = Readonly<Record<string, unknown>>;
 
 /** As the history has it. */
-export type ChangeAction = SkillAction | "archive" | "restore";
+type ChangeAction = SkillAction | "archive" | "restore";
 
 type Shared = { readonly action: ChangeAction; readonly place: SkillPlace; readonly reply: Reply };
 type OneFile = { readonly file: string; readonly path: string };

@@ -15,7 +15,7 @@ import { type SkillChange, toChange } from "./record.ts";
 
 export type HistoryLimits = { readonly keep: number; readonly slack: number; readonly maxBlobBytes: number };
 
-export const HISTORY_LIMITS: HistoryLimits = { keep: 200, slack: 100, maxBlobBytes: 32 * 1_048_576 };
+const HISTORY_LIMITS: HistoryLimits = { keep: 200, slack: 100, maxBlobBytes: 32 * 1_048_576 };
 
 /** Oldest first. */
 export function readChanges(skills: string): readonly SkillChange[] {

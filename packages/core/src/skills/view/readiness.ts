@@ -7,7 +7,7 @@ import { type Fields, fieldOf } from "../frontmatter/parse.ts";
 import { pathWithin } from "../paths.ts";
 import type { SkillStore } from "../store.ts";
 
-export type NeededVariable = { readonly name: string; readonly prompt?: string; readonly help?: string };
+type NeededVariable = { readonly name: string; readonly prompt?: string; readonly help?: string };
 
 export type Readiness = {
   readonly required_environment_variables: readonly NeededVariable[];

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { buildMemoryContextBlock } from "../../../src/providers/fence/block.ts";
 import { type Stream, streamOf } from "./streams.ts";
 
-export const RECALL_LINES = [
+const RECALL_LINES = [
   "## Preferences",
   "- The user drinks oolong tea in the morning.",
   "- Ana's kiln is called Vesuvius",
@@ -51,7 +51,7 @@ export const CLOSE_TAGS = [
 ] as const;
 
 /** As a model may write it again. */
-export const repeatedLine: fc.Arbitrary<string> = fc
+const repeatedLine: fc.Arbitrary<string> = fc
   .tuple(
     fc.constantFrom(...RECALL_LINES.slice(1), NOTE),
     fc.constantFrom(
@@ -106,7 +106,7 @@ const piece = fc.oneof(
   { arbitrary: fc.constantFrom(..."\ud83d\ude00\u200b\u0301&#x1f600;".split("")), weight: 1 },
 );
 
-export const echoText: fc.Arbitrary<string> = fc
+const echoText: fc.Arbitrary<string> = fc
   .array(piece, { maxLength: 12, size: "max" })
   .map((parts) => parts.join(""));
 

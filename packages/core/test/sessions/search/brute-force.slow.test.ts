@@ -1,5 +1,5 @@
 import { it } from "vitest";
-import { randomNumbers } from "../../../../../bench/corpus/random.ts";
+import { randomNumbers } from "../../fakes/random.ts";
 import { playRound } from "./brute-force.ts";
 
 const SEEDS = Array.from({ length: 40 }, (_, at) => 1000 + at);

@@ -1,5 +1,5 @@
 import { it } from "vitest";
-import { randomNumbers } from "../../../../../bench/corpus/random.ts";
+import { randomNumbers } from "../../fakes/random.ts";
 import { playRound } from "./brute-force.ts";
 
 it.each([1, 2, 3, 4])(

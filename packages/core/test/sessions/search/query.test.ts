@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import { pick, randomNumbers } from "../../../../../bench/corpus/random.ts";
 import {
   containsUnspaced,
   type Expression,
@@ -8,6 +7,7 @@ import {
   termsLeftOut,
   toMatch,
 } from "../../../src/sessions/search/query.ts";
+import { pick, randomNumbers } from "../../fakes/random.ts";
 import { growthOf } from "./growth.ts";
 import { realFts5 } from "./real-fts5.ts";
 

@@ -1,14 +1,8 @@
 // What makes one message a better answer than another, one conversation better than another, and an answer sure.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import {
-  groupScore,
-  type RankInput,
-  type RankRow,
-  type RankTerm,
-  rank,
-  rarity,
-} from "../../../src/sessions/search/ranking.ts";
+import { groupScore, rank, rarity } from "../../../src/sessions/search/ranking.ts";
+import type { RankInput, RankRow, RankTerm } from "../../../src/sessions/search/ranking-facts.ts";
 import { isStopWord } from "../../../src/sessions/search/stem.ts";
 import { tokenize } from "../../../src/sessions/search/tokens.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { pick, randomNumbers } from "../../../../../bench/corpus/random.ts";
 import { sanitizeFtsQuery } from "../../../src/sessions/search/sanitize.ts";
+import { pick, randomNumbers } from "../../fakes/random.ts";
 import { growthOf } from "./growth.ts";
 
 describe("a query for FTS5", () => {

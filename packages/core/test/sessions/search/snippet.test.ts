@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { pick, randomNumbers } from "../../../../../bench/corpus/random.ts";
 import { makeSnippet, makeSubstringSnippet } from "../../../src/sessions/search/snippet.ts";
+import { pick, randomNumbers } from "../../fakes/random.ts";
 import { growthOf } from "./growth.ts";
 import { realFts5 } from "./real-fts5.ts";
 

@@ -17,7 +17,7 @@ export type HistoryOptions = { readonly clock: Clock; readonly maxEntries?: numb
 /** More than anybody goes back with an arrow key, and still read in a few milliseconds. */
 const MAX_ENTRIES = 10_000;
 
-export function historyPath(home: string): string {
+function historyPath(home: string): string {
   return join(home, ".hermes_history");
 }
 

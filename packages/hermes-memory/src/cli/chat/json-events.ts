@@ -31,7 +31,7 @@ export function eventJson(event: AgentEvent): JsonEvent {
 }
 
 /** Without the messages: with every turn they would all be told once more. Their number is. */
-export function resultJson({ messages, ...result }: TurnResult): Readonly<Record<string, unknown>> {
+function resultJson({ messages, ...result }: TurnResult): Readonly<Record<string, unknown>> {
   return { ...result, message_count: messages.length };
 }
 

@@ -57,7 +57,7 @@ function savingsText({ saved, hitRate }: NonNullable<AgentStatus["savings"]>): s
 }
 
 /** Small sums are the rule here: four places below a dollar. */
-export function dollars(amount: number): string {
+function dollars(amount: number): string {
   return `$${amount.toFixed(amount >= 1 ? 2 : 4)}`;
 }
 

@@ -4,8 +4,7 @@ import { type HermesConfig, loadConfig, useEnvFile } from "@hermes-memory/core/c
 import type { ApprovalCallback } from "@hermes-memory/core/curated";
 import { logPath } from "@hermes-memory/core/home";
 import { HermesError } from "@hermes-memory/core/lib";
-import { type CommandContext, CommandFailure } from "../command.ts";
-import { failConfig } from "../program.ts";
+import { type CommandContext, CommandFailure, failConfig } from "../command.ts";
 import type { ChatWish } from "./flags.ts";
 import type { StartFacts } from "./lines.ts";
 

@@ -12,7 +12,7 @@ import type { Answer } from "./question.ts";
 import type { Tty } from "./tty.ts";
 import type { Span } from "./view/span.ts";
 
-export type Commands = {
+type Commands = {
   /** Undefined: it is a message. */
   run(line: string, confirm: (question: string) => Promise<boolean>): Promise<CommandReply | undefined>;
   /** Texts that begin with what is written. */

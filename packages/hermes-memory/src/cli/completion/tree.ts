@@ -1,6 +1,5 @@
 // The command table as completion sees it: at each place on the line, what may come next.
-import type { CommandSpec, FlagSpec } from "../command.ts";
-import type { Group } from "../groups.ts";
+import type { CommandSpec, FlagSpec, Group } from "../command.ts";
 
 export type Node = {
   /** Words typed so far, without the program: `memory archive`. Empty at the top. */

@@ -34,7 +34,7 @@ export type ContextLook = {
   readonly notices: readonly string[];
 };
 
-export type SummaryLook = {
+type SummaryLook = {
   /** Undefined: the conversation's own. */
   readonly model: string | undefined;
   readonly provider: string;

@@ -1,9 +1,14 @@
 // `hermes memory history` and `hermes memory undo`, run in the demo's home: the commands themselves, not what is behind them.
 import { loadMemoryConfig } from "@hermes-memory/core/config";
 import type { HistoryLine } from "@hermes-memory/core/curated";
-import type { CommandBody, CommandContext, CommandOutcome, Terminal } from "../command.ts";
+import {
+  type CommandBody,
+  type CommandContext,
+  type CommandOutcome,
+  failConfig,
+  type Terminal,
+} from "../command.ts";
 import { history, undo } from "../memory/history.ts";
-import { failConfig } from "../program.ts";
 
 export async function memoryHistory(home: string): Promise<readonly HistoryLine[]> {
   return (await run(history, home)).json as readonly HistoryLine[];

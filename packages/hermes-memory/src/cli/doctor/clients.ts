@@ -7,7 +7,7 @@ import { isTemporary, thisProgram } from "../mcp/launch.ts";
 import { movedIn, type OwnEntries, ownEntries, rewriteMoved } from "../mcp/moved.ts";
 import { counted } from "../printing.ts";
 import { type Finding, fine, warn } from "./finding.ts";
-import type { Patient } from "./run.ts";
+import type { Patient } from "./patient.ts";
 
 const CHECK = "clients";
 

@@ -6,7 +6,7 @@ import { describeCause, randomHex } from "@hermes-memory/core/lib";
 import { listProfiles } from "@hermes-memory/core/profiles";
 import { isDirectory, statOf } from "./files.ts";
 import { bytes, type Finding, fail, fine, quoted, warn } from "./finding.ts";
-import type { Patient } from "./run.ts";
+import type { Patient } from "./patient.ts";
 
 export function checkProfile({ root }: Patient): Finding[] {
   const active = readActiveProfile(root)?.toLowerCase();

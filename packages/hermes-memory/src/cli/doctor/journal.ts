@@ -13,7 +13,7 @@ import { counted } from "../printing.ts";
 import { statOf } from "./files.ts";
 import { bytes, type Finding, fail, fine, guarded, quoted, warn } from "./finding.ts";
 import { lookAtTarget } from "./look.ts";
-import type { Patient } from "./run.ts";
+import type { Patient } from "./patient.ts";
 
 export async function checkJournals(patient: Patient): Promise<Finding[]> {
   const findings: Finding[] = [];

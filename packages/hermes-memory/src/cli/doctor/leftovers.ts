@@ -13,7 +13,7 @@ import { resolveLinks } from "@hermes-memory/core/lib";
 import { counted } from "../printing.ts";
 import { namesIn, statOf } from "./files.ts";
 import { type Finding, fine, warn } from "./finding.ts";
-import type { Patient } from "./run.ts";
+import type { Patient } from "./patient.ts";
 import { storedInPending } from "./second-gate.ts";
 
 export function checkPending({ home, config }: Patient): Finding[] {

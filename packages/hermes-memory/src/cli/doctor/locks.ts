@@ -6,7 +6,7 @@ import { memoriesDirectory } from "@hermes-memory/core/home";
 import { describeCause, mutexPath, randomHex, tryWithFileLocks } from "@hermes-memory/core/lib";
 import { isDirectory } from "./files.ts";
 import { type Finding, fail, fine, warn } from "./finding.ts";
-import type { Patient } from "./run.ts";
+import type { Patient } from "./patient.ts";
 
 export function checkLocks({ home }: Patient): Finding[] {
   const memories = memoriesDirectory(home);

@@ -16,7 +16,7 @@ import { counted } from "../printing.ts";
 import { isDirectory, namesIn } from "./files.ts";
 import { type Finding, fail, fine, warn } from "./finding.ts";
 import { lookAtTarget, type TargetLook } from "./look.ts";
-import type { Patient } from "./run.ts";
+import type { Patient } from "./patient.ts";
 import { storedInArchive, storedInMemory } from "./second-gate.ts";
 
 export function checkMemoryFiles({ home, config }: Patient): Finding[] {

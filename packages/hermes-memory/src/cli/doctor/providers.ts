@@ -9,7 +9,7 @@ import {
 } from "@hermes-memory/core/providers";
 import { localTime } from "../printing.ts";
 import { type Finding, fine, warn } from "./finding.ts";
-import type { Patient } from "./run.ts";
+import type { Patient } from "./patient.ts";
 
 const CHECK = "provider";
 const LOOK = "'hermes memory status' shows what it needs.";

@@ -1,6 +1,6 @@
 // `hermes doctor`: looks at everything memory rests on and says what to do about what it finds. Changes nothing without --fix.
 import { resolve } from "node:path";
-import { DEFAULT_MEMORY_CONFIG, loadMemoryConfig, type MemoryConfig } from "@hermes-memory/core/config";
+import { DEFAULT_MEMORY_CONFIG, loadMemoryConfig } from "@hermes-memory/core/config";
 import type { CommandBody, CommandContext, Paint, Style } from "../command.ts";
 import { counted, printable } from "../printing.ts";
 import { checkClients, type Fixed, fixClients } from "./clients.ts";
@@ -11,19 +11,12 @@ import { checkJournals, checkPins } from "./journal.ts";
 import { checkPending, checkTemps } from "./leftovers.ts";
 import { checkLocks } from "./locks.ts";
 import { checkBackups, checkMemoryFiles, checkUserScopes } from "./memory.ts";
+import type { Patient } from "./patient.ts";
 import { checkProvider } from "./providers.ts";
 import { checkNode, checkSqlite } from "./runtime.ts";
 import { checkSkills } from "./second-gate.ts";
 import { checkSessions } from "./sessions.ts";
 import { checkEnvFile, checkSettings } from "./settings.ts";
-
-/** What the checks look at. Paths are absolute. */
-export type Patient = {
-  readonly home: string;
-  readonly root: string;
-  readonly config: MemoryConfig;
-  readonly env: CommandContext["io"]["env"];
-};
 
 export const doctor: CommandBody = async ({ flags }, context) => {
   const patient = await patientOf(context);

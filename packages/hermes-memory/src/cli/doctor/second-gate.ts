@@ -16,7 +16,7 @@ import {
 import { counted } from "../printing.ts";
 import { type Finding, fine, warn } from "./finding.ts";
 import type { TargetLook } from "./look.ts";
-import type { Patient } from "./run.ts";
+import type { Patient } from "./patient.ts";
 
 /** `isBlocked`: the prompt shows a placeholder for the entry, and another finding says so. */
 export function storedInMemory(

@@ -12,7 +12,7 @@ import {
 } from "@hermes-memory/core/sessions";
 import { counted } from "../printing.ts";
 import { bytes, type Finding, fail, fine, warn } from "./finding.ts";
-import type { Patient } from "./run.ts";
+import type { Patient } from "./patient.ts";
 
 const OTHERS_MAY_READ = 0o077;
 

@@ -5,7 +5,7 @@ import { problem, unread } from "../config/check.ts";
 import { counted } from "../printing.ts";
 import { statOf } from "./files.ts";
 import { type Finding, fail, fine, quoted, warn } from "./finding.ts";
-import type { Patient } from "./run.ts";
+import type { Patient } from "./patient.ts";
 
 export async function checkSettings({ home }: Patient): Promise<Finding[]> {
   const { exists, errors, warnings, unknownKeys } = await checkConfig(home, { isThreatId: isFindingId });

@@ -1,7 +1,34 @@
 // The list of models as a person reads it.
+import type { ModelIdentity } from "@hermes-memory/agent/models";
 import type { Paint } from "../command.ts";
 import { counted, oneLine } from "../printing.ts";
-import type { ListedServer, ListedVendor, ModelList } from "./list.ts";
+
+export type ListedServer = {
+  readonly provider: string;
+  readonly baseUrl: string;
+  /** A server beyond this machine is asked only when it is named. */
+  readonly isAsked: boolean;
+  /** Undefined when it did not say. */
+  readonly models: readonly string[] | undefined;
+};
+
+export type ListedVendor = {
+  readonly name: string;
+  readonly label: string;
+  readonly isLocal: boolean;
+  readonly baseUrl: string;
+  readonly variables: readonly string[];
+  /** What the key is in: a variable, or config.yaml. */
+  readonly keyIn: string | undefined;
+  readonly models: readonly string[];
+};
+
+export type ModelList = {
+  readonly current: ModelIdentity | undefined;
+  readonly servers: readonly ListedServer[];
+  readonly vendors: readonly ListedVendor[];
+};
+
 import { addressText, modelText } from "./resolution.ts";
 
 const NAME_CHARS = 100;

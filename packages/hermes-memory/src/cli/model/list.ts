@@ -1,42 +1,15 @@
 // `hermes model list`: what there is to choose from. Servers beyond this machine are asked only when they are named.
 
-import type { ModelIdentity } from "@hermes-memory/agent/models";
 import { nearest } from "@hermes-memory/core/config";
 import { redactSecrets } from "@hermes-memory/core/security";
 import { type CommandBody, CommandFailure } from "../command.ts";
 import { printable } from "../printing.ts";
 import { serverToAsk } from "./asked-models.ts";
-import { listLines } from "./list-lines.ts";
+import { type ListedServer, type ListedVendor, listLines, type ModelList } from "./list-lines.ts";
 import { identityJson, resolveModel } from "./resolution.ts";
 import { localServers } from "./servers.ts";
 import { type Surroundings, surroundingsOf } from "./surroundings.ts";
 import { allVendors, keyVariable, type Vendor } from "./vendors.ts";
-
-export type ListedServer = {
-  readonly provider: string;
-  readonly baseUrl: string;
-  /** A server beyond this machine is asked only when it is named. */
-  readonly isAsked: boolean;
-  /** Undefined when it did not say. */
-  readonly models: readonly string[] | undefined;
-};
-
-export type ListedVendor = {
-  readonly name: string;
-  readonly label: string;
-  readonly isLocal: boolean;
-  readonly baseUrl: string;
-  readonly variables: readonly string[];
-  /** What the key is in: a variable, or config.yaml. */
-  readonly keyIn: string | undefined;
-  readonly models: readonly string[];
-};
-
-export type ModelList = {
-  readonly current: ModelIdentity | undefined;
-  readonly servers: readonly ListedServer[];
-  readonly vendors: readonly ListedVendor[];
-};
 
 export const list: CommandBody = async ({ flags }, context) => {
   const around = await surroundingsOf(context);

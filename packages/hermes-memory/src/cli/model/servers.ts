@@ -10,7 +10,7 @@ export async function localServers(env: Environment): Promise<readonly LocalServ
 }
 
 /** Ollama's own variable. One that names another machine is not about this one. */
-export function ollamaPort(env: Environment): number | undefined {
+function ollamaPort(env: Environment): number | undefined {
   const url = parseBaseUrl(env.OLLAMA_HOST ?? "");
   return url === undefined || !isLoopback(url) || url.port === "" ? undefined : Number(url.port);
 }

@@ -14,7 +14,7 @@ export type WantedModel = {
   readonly apiKey?: string | undefined;
 };
 
-export type ModelKey = "default" | "provider" | "base_url" | "api_key" | "api_mode" | "context_length";
+type ModelKey = "default" | "provider" | "base_url" | "api_key" | "api_mode" | "context_length";
 
 export type SettingsPlan = {
   /** All of it goes before anything is set, and a new key is set last: no key ever stands beside another server's address. */

@@ -41,7 +41,7 @@ export type PromptLook = {
   readonly warnings: readonly string[];
 };
 
-export type BlockedMemory = {
+type BlockedMemory = {
   readonly target: MemoryTarget;
   readonly index: number;
   readonly ids: readonly string[];

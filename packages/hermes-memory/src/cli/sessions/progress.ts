@@ -47,7 +47,7 @@ export function progressDisplay(
 }
 
 /** `indexing messages  4000 of 10000 (40 %)` */
-export function progressText({ step, done, total }: Progress): string {
+function progressText({ step, done, total }: Progress): string {
   const share = total > 0 ? ` of ${total} (${percentDone(done, total)} %)` : "";
   return `${printable(step)}  ${done}${share}`;
 }

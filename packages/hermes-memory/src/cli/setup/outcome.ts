@@ -3,8 +3,8 @@ import { groupThousands } from "@hermes-memory/core/lib";
 import type { CommandOutcome, Terminal } from "../command.ts";
 import { identityJson, modelText, type Resolved } from "../model/resolution.ts";
 import type { SavedSettings } from "../model/save.ts";
+import type { CallReport } from "../model/trial.ts";
 import { oneLine, printable } from "../printing.ts";
-import type { SetupTest } from "./try-it.ts";
 
 export type SavedSetup = {
   readonly settings: SavedSettings;
@@ -13,6 +13,12 @@ export type SavedSetup = {
   readonly variable?: { readonly name: string; readonly path: string };
   readonly notes: readonly string[];
 };
+
+export type SetupTest =
+  | { readonly kind: "skipped" }
+  | { readonly kind: "interrupted" }
+  | { readonly kind: "worked"; readonly report: CallReport }
+  | { readonly kind: "failed"; readonly reason: string; readonly failureKind: string };
 
 const NEXT = [
   "Next: 'hermes chat' starts a conversation. 'hermes model' shows these settings, 'hermes model set' changes the model.",

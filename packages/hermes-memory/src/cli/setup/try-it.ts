@@ -4,15 +4,9 @@ import type { CommandContext } from "../command.ts";
 import { resolveModel } from "../model/resolution.ts";
 import { surroundingsOf, withoutChoice } from "../model/surroundings.ts";
 import { explainFailure, noting, stoppable } from "../model/test.ts";
-import { type CallReport, tryAnswer } from "../model/trial.ts";
+import { tryAnswer } from "../model/trial.ts";
 import type { SetupOrder } from "./order.ts";
-import type { SavedSetup } from "./outcome.ts";
-
-export type SetupTest =
-  | { readonly kind: "skipped" }
-  | { readonly kind: "interrupted" }
-  | { readonly kind: "worked"; readonly report: CallReport }
-  | { readonly kind: "failed"; readonly reason: string; readonly failureKind: string };
+import type { SavedSetup, SetupTest } from "./outcome.ts";
 
 type Trying = { readonly saved: SavedSetup; readonly context: CommandContext; readonly mayAsk: boolean };
 

@@ -7,7 +7,7 @@ import { show } from "./show.ts";
 import { add, remove, undo } from "./write.ts";
 
 /** `rest` is what is typed behind the word. */
-export type MemoryAction = (call: CommandCall, rest: string) => CommandReply | Promise<CommandReply>;
+type MemoryAction = (call: CommandCall, rest: string) => CommandReply | Promise<CommandReply>;
 
 const ACTIONS: Readonly<Record<string, MemoryAction>> = {
   show,

@@ -55,7 +55,7 @@ export async function undo({ agent }: CommandCall, rest: string): Promise<Comman
   return written(outcome.value, { undone: candidate?.id ?? null });
 }
 
-export function refusal(error: MemoryError): CommandReply {
+function refusal(error: MemoryError): CommandReply {
   const listed = (entries: readonly string[]): string[] =>
     entries.map((entry) => `  ${short(entry, ENTRY_CHARS)}`);
   switch (error.kind) {

@@ -26,7 +26,7 @@ export function readReply(command: BrvCommand, end: Exited): Result<BrvData, str
 }
 
 /** Messages of brv have several lines; ours are parts of a sentence. */
-export function oneLine(text: string): string {
+function oneLine(text: string): string {
   return preview(pyStrip(text.replace(/\s+/g, " ")).replace(/\.$/, ""), MESSAGE_CHARS);
 }
 

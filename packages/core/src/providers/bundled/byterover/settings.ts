@@ -8,7 +8,7 @@ export const SETTINGS_FILE = "byterover.json";
 export const API_KEY_FIELD = "api_key";
 export const API_KEY_VARIABLE = "BRV_API_KEY";
 
-export type PrefetchCommand = "search" | "query";
+type PrefetchCommand = "search" | "query";
 
 export type ByteroverSettings = {
   readonly mode: ProviderMode;

@@ -151,6 +151,6 @@ type SumsRow = {
   readonly dim: number;
 };
 
-export function bankName(category: string): string {
+function bankName(category: string): string {
   return `cat:${category}`;
 }

@@ -8,7 +8,7 @@ import {
   secondGate,
 } from "../../../security/index.ts";
 
-export const MOST_CONTENT_CHARS = 2000;
+const MOST_CONTENT_CHARS = 2000;
 
 export type FactRefusal = {
   readonly kind: "empty" | "too-long" | "blocked" | "duplicate";

@@ -15,7 +15,7 @@ export type Contradiction = {
   readonly shared_entities: readonly string[];
 };
 
-export type ContradictingFact = Omit<FactRow, "retrieval_count" | "helpful_count">;
+type ContradictingFact = Omit<FactRow, "retrieval_count" | "helpful_count">;
 
 /** Pairs grow with the square: of more facts only those changed last are compared. */
 const MOST_FACTS = 500;

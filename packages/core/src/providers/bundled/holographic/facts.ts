@@ -27,7 +27,7 @@ export type FactNews = {
   readonly dropped?: number;
 };
 
-export const NO_NEWS: FactNews = { entities: [] };
+const NO_NEWS: FactNews = { entities: [] };
 
 export type NewFact = {
   readonly content: string;
@@ -150,7 +150,7 @@ type StoredFact = {
   readonly vector: Uint8Array | null;
 };
 
-export function factIdOf(db: FactDatabase, content: string): number | undefined {
+function factIdOf(db: FactDatabase, content: string): number | undefined {
   return db.get<{ id: number }>("SELECT fact_id AS id FROM facts WHERE content = :content", { content })?.id;
 }
 

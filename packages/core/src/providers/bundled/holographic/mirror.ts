@@ -14,7 +14,7 @@ export type MirrorWrite = {
   readonly trust: number;
 };
 
-export function mirrorCategory(target: MirrorTarget): string {
+function mirrorCategory(target: MirrorTarget): string {
   return target === "user" ? "user_pref" : "general";
 }
 

@@ -20,7 +20,7 @@ export type Contender = {
  */
 const MOST_COMPUTED = 400;
 
-export function scoreOf(similar: number, trust: number): number {
+function scoreOf(similar: number, trust: number): number {
   return ((similar + 1) / 2) * trust;
 }
 

@@ -4,7 +4,7 @@
 import type { Encoder } from "./encoder.ts";
 import type { FactTools } from "./facts.ts";
 import { bind, unbind } from "./phases.ts";
-import type { Plan, VectorRequest } from "./vector-queries.ts";
+import type { Plan, VectorRequest } from "./plan.ts";
 
 /** Within a read transaction. Every fact is ranked. */
 export function referencePlan({ encoder, banks }: FactTools, request: VectorRequest): Plan {

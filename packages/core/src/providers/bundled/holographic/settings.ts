@@ -13,7 +13,7 @@ export const SECTION = "plugins.hermes-memory-store";
 /** `structural` measures what the queries are named after; `reference` gives the original's numbers. */
 export type Scoring = "structural" | "reference";
 /** `safe` tries again with the words alone when a query finds nothing as FTS5 syntax. */
-export type QuerySyntax = "safe" | "raw";
+type QuerySyntax = "safe" | "raw";
 
 export type HolographicSettings = {
   readonly dbPath: string;

@@ -20,13 +20,14 @@ import {
 import { countFactsWith, eraseFacts, findDeletedText, scrubFile } from "./forget.ts";
 import { improvedMentions } from "./improved-entities.ts";
 import { applyMirror, claimFact, type MirrorTarget } from "./mirror.ts";
+import type { VectorRequest } from "./plan.ts";
 import type { VectorHit } from "./ranking.ts";
 import { FACT_COLUMNS, type FactRow, toFactRow } from "./rows.ts";
 import { type SearchHit, type SearchRequest, searchFacts } from "./search.ts";
 import type { HolographicSettings } from "./settings.ts";
 import { renewVectors } from "./upkeep.ts";
 import { VectorIndex } from "./vector-index.ts";
-import { queryVectors, type VectorRequest } from "./vector-queries.ts";
+import { queryVectors } from "./vector-queries.ts";
 
 export type StoreOptions = {
   readonly clock: Clock;

@@ -3,9 +3,9 @@
 // 10,000 facts or with short vectors would bring in strangers. So only those come into question.
 import type { FactTools } from "./facts.ts";
 import { phrase } from "./fts-query.ts";
+import type { Plan, VectorRequest } from "./plan.ts";
 import { relatedKeys } from "./reference-plan.ts";
 import { withoutSyntaxErrors } from "./search.ts";
-import type { Plan, VectorRequest } from "./vector-queries.ts";
 
 /** Within a read transaction. */
 export function structuralPlan(tools: FactTools, request: VectorRequest): Plan {

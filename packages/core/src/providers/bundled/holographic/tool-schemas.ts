@@ -1,7 +1,7 @@
 // The two tools as models see them.
 import type { ToolSchema } from "../../contract.ts";
 
-export const CATEGORIES = ["user_pref", "project", "tool", "general"];
+const CATEGORIES = ["user_pref", "project", "tool", "general"];
 
 const FACT_STORE: ToolSchema = {
   name: "fact_store",

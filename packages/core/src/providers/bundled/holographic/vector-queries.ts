@@ -3,27 +3,11 @@
 import type { FactTools } from "./facts.ts";
 import type { LevelMatrix } from "./matrix.ts";
 import { similarity, unbind } from "./phases.ts";
+import type { Plan, VectorRequest } from "./plan.ts";
 import { type Contender, computeExactly, shortlist, type VectorHit } from "./ranking.ts";
 import { referencePlan } from "./reference-plan.ts";
 import { structuralPlan } from "./structural-plan.ts";
 import type { IndexedFact, VectorIndex } from "./vector-index.ts";
-
-export type VectorRequest = {
-  readonly category: string | undefined;
-  readonly limit: number;
-} & (
-  | { readonly kind: "probe" | "related"; readonly entity: string }
-  | { readonly kind: "reason"; readonly entities: readonly string[] }
-);
-
-/** How a request is answered: a fact's similarity is the best of one subject's keys, and the least over all subjects. */
-export type Plan = {
-  readonly subjects: readonly (readonly Float64Array[])[];
-  /** Facts are measured without their own content. */
-  readonly withoutContent: boolean;
-  /** Tier of each fact that comes into question: lower ones come first, whatever the scores. Undefined: all facts, one tier. */
-  readonly tiers: ReadonlyMap<number, number> | undefined;
-};
 
 /** So few are computed at once; more are scanned first. */
 const FEW = 200;

@@ -26,7 +26,7 @@ export function jaccard(one: ReadonlySet<string>, other: ReadonlySet<string>): n
   return shared / (one.size + other.size - shared);
 }
 
-export function splitWords(text: string): string[] {
+function splitWords(text: string): string[] {
   return text.split(SPACES).filter((word) => word !== "");
 }
 

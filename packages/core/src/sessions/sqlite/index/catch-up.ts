@@ -21,7 +21,7 @@ import {
 const ROWS_PER_STEP = 1000;
 const BYTES_PER_STEP = 1_500_000;
 /** Longer messages are indexed in a thread: at about 10 MB a second the event loop would notice them. */
-export const LARGE_BYTES = 1_000_000;
+const LARGE_BYTES = 1_000_000;
 
 /** A message as the index sees it, and what stands in the index about it. */
 export type SourceRow = IndexRow & {
@@ -148,12 +148,12 @@ function putRows(connection: Connection, rows: readonly SourceRow[]): void {
 const INSERT_FTS = `INSERT INTO ${FTS}(rowid, text) VALUES (CAST(:key AS INT), :text)`;
 const INSERT_DOC = `INSERT INTO ${DOC}(key, n) VALUES (CAST(:key AS INT), :n)`;
 
-export function putDocument(connection: Connection, key: number, n: number, text: string): void {
+function putDocument(connection: Connection, key: number, n: number, text: string): void {
   connection.run(INSERT_FTS, { key, text });
   connection.run(INSERT_DOC, { key, n });
 }
 
-export function removeDocument(connection: Connection, key: number): void {
+function removeDocument(connection: Connection, key: number): void {
   connection.run(`DELETE FROM ${FTS} WHERE rowid = CAST(:key AS INT)`, { key });
   connection.run(`DELETE FROM ${DOC} WHERE key = CAST(:key AS INT)`, { key });
 }

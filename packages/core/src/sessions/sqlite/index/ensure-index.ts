@@ -65,7 +65,7 @@ export function ensureIndex(db: DatabaseSync): void {
 }
 
 /** Inside a write transaction: everything is to be indexed again. */
-export function beginBuild(db: DatabaseSync): void {
+function beginBuild(db: DatabaseSync): void {
   db.exec(`INSERT INTO ${FTS}(${FTS}) VALUES('delete-all')`);
   for (const name of [DOC, QUEUE, LARGE, STATE]) db.exec(`DELETE FROM ${name}`);
   db.exec(

@@ -64,7 +64,7 @@ function claimOne(connection: Connection, columns: ReadonlySet<string>, now: num
 }
 
 /** What `documentText` makes of the row, with the event loop free in between. */
-export async function largeText(row: IndexRow, marks: string): Promise<string> {
+async function largeText(row: IndexRow, marks: string): Promise<string> {
   const { said, did } = textsOf(row);
   const parts = [marks];
   for (const text of [said, did]) {

@@ -9,7 +9,7 @@ import { dayOfRow, FTS, keyOf, LARGEST_ID, RESERVED_IDS, TABLES } from "./tables
 
 /** How much of a file is searched without an index. The rest is counted, and the answer says so. */
 export const OVERLAY_ROWS = 20_000;
-export const OVERLAY_BYTES = 64_000_000;
+const OVERLAY_BYTES = 64_000_000;
 /** Texts made at a time, about 50 ms. Reading a text that is known already costs a tenth of that. */
 export const BYTES_PER_SLICE = 500_000;
 

@@ -1,7 +1,6 @@
 // Reads the search index: what is in the file, and over it the messages that the file's index does not hold as they are
 // now. A reader is valid inside the transaction it was made for.
 import type { Connection } from "../connection.ts";
-import type { StoreContext } from "../context.ts";
 import { readTodo } from "./catch-up.ts";
 import { isUsable, messageColumns } from "./ensure-index.ts";
 import { BYTES_PER_SLICE, OVERLAY_ROWS, Overlay, OverlayFill } from "./overlay.ts";
@@ -35,18 +34,13 @@ export interface IndexReader {
   readonly notSearched: number;
 }
 
-export type KeyOptions = {
+type KeyOptions = {
   readonly order: "newest" | "oldest";
   readonly limit: number;
   /** Lowest and highest key, both inclusive. */
   readonly from?: number;
   readonly to?: number;
 };
-
-/** Runs `work` inside one read transaction. On a writable handle the index is brought up to date first. */
-export function withReader<T>(context: StoreContext, work: (reader: IndexReader) => T): Promise<T> {
-  return context.index.read(work);
-}
 
 const ASCENDING = `
   SELECT rowid AS key FROM ${FTS} WHERE ${FTS} MATCH :match

@@ -9,7 +9,7 @@ import { isBusy } from "../failures.ts";
 import { type Holder, holdersOf } from "../holders.ts";
 
 /** The lock files by which programs that share a database keep out of each other's repairs and rebuilds. */
-export const REPAIR_LOCKS = [".repair.lock", ".fts_rebuild.lock"] as const;
+const REPAIR_LOCKS = [".repair.lock", ".fts_rebuild.lock"] as const;
 
 /** Both locks, or the path of the one that another program holds. Waits for nobody. */
 export function holdRepairLocks(file: string): Result<Disposable, string> {

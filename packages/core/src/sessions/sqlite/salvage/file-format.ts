@@ -5,7 +5,7 @@ import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 
 /** A stored value. Text stays bytes: it may hold what is no valid Unicode, and has to come out as it went in. */
 export type Value = null | bigint | number | Text | Uint8Array;
-export type Text = { readonly text: Uint8Array };
+type Text = { readonly text: Uint8Array };
 
 export type FileHeader = {
   readonly pageSize: number;
@@ -22,7 +22,7 @@ export type FileHeader = {
   readonly isRead: boolean;
 };
 
-export type PageKind = "table-leaf" | "table-interior" | "index-leaf" | "index-interior";
+type PageKind = "table-leaf" | "table-interior" | "index-leaf" | "index-interior";
 
 export type Page = {
   readonly number: number;
@@ -246,7 +246,7 @@ function parseCell(page: Page, offset: number, usable: number): Cell | undefined
 const INTEGER_BYTES = [0, 1, 2, 3, 4, 6, 8];
 
 /** Undefined unless header and values take exactly the length of the payload, as every record does. */
-export function parseRecord(payload: Buffer): Value[] | undefined {
+function parseRecord(payload: Buffer): Value[] | undefined {
   const size = varint(payload, 0);
   if (size === undefined || size.value > BigInt(payload.length) || size.value < 1n) return undefined;
   const headerEnd = Number(size.value);

@@ -46,10 +46,6 @@ export function classOfTable(name: string): ObjectClass {
   return "canonical";
 }
 
-export function classOf({ type, name }: Pick<SchemaRow, "type" | "name">): ObjectClass {
-  return type === "table" ? classOfTable(name) : "derived";
-}
-
 /** A table of a search index, ours or the original's. A table that only begins like one is another program's. */
 export function isSearchTable(name: string): boolean {
   return isUpstreamIndex(name) || isOwnIndex(name);

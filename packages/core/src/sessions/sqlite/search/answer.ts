@@ -1,7 +1,8 @@
 // From ranked messages to what is shown: pages, one per lineage if wanted, copies once, snippets, context.
 import { takeCodePoints } from "../../../lib/index.ts";
 import { contentText, decodeContent } from "../../content.ts";
-import { type ConversationKind, groupScore } from "../../search/ranking.ts";
+import { groupScore } from "../../search/ranking.ts";
+import type { ConversationKind } from "../../search/ranking-facts.ts";
 import type { SearchHit, SearchOptions } from "../../search/types.ts";
 import { count, type StoreContext } from "../context.ts";
 import { isHidden } from "../index/tables.ts";

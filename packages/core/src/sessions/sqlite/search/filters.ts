@@ -104,7 +104,7 @@ export function toSieve(
   };
 }
 
-export const LAST_DAY = 65_535;
+const LAST_DAY = 65_535;
 export const LAST_ID = 2 ** 32 - 1;
 
 /** The day of a moment, as it stands in a key. A moment that is no number is compared by SQL alone. */

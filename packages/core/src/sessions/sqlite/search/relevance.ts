@@ -3,8 +3,8 @@
 // enough lineages.
 
 import { toMatch } from "../../search/query.ts";
-import type { RankTerm } from "../../search/ranking.ts";
 import { rarity } from "../../search/ranking.ts";
+import type { RankTerm } from "../../search/ranking-facts.ts";
 import { isUnspacedTerm } from "../../search/tokens.ts";
 import type { Connection } from "../connection.ts";
 import { isVisible } from "../lineage-sql.ts";

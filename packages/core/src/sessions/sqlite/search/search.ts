@@ -17,7 +17,7 @@ import type { EmptyReason, SearchAnswer, SearchOptions, SearchStage } from "../.
 import type { SessionStore } from "../../store.ts";
 import type { StoreContext } from "../context.ts";
 import { messageColumns } from "../index/ensure-index.ts";
-import { type IndexReader, withReader } from "../index/reader.ts";
+import type { IndexReader } from "../index/reader.ts";
 import {
   bestOfLineages,
   firstOfLineages,
@@ -71,7 +71,7 @@ export function searchOperations(context: StoreContext, bounds: Partial<Bounds> 
     if (parseQuery(text).kind === "blank") return { hits: [], stage: "none", empty: "blank" };
     const leftOut = termsLeftOut(String(query));
     const request = { query: text, options, bounds: all };
-    const found = await withReader(context, (reader) => answer(context, reader, request));
+    const found = await context.index.read((reader) => answer(context, reader, request));
     return leftOut === 0 ? found : { ...found, termsLeftOut: leftOut };
   };
   return {

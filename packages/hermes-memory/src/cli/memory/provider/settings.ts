@@ -20,7 +20,7 @@ export async function settingsOf(home: string, name: string, told: Settings = {}
 }
 
 /** The same without secrets, at any depth. */
-export function presentable(settings: Settings): Settings {
+function presentable(settings: Settings): Settings {
   return Object.fromEntries(
     Object.entries(settings).map(([key, value]) => [key, isSecret(key, value) ? HIDDEN : without(value)]),
   );

@@ -1,9 +1,9 @@
 // An agent whose turns are followed by a review, with the model's part in each told apart.
-import { type Agent, type AgentEvent, readReviewCounts } from "@hermes-memory/agent/agent";
-import { type AgentHome, type AgentSetting, agentHome } from "../../../agent/test/agent/agent-home.ts";
-import type { RecordedRequest, Step } from "../../../agent/test/fakes/wires/script.ts";
-import type { HistoryLine } from "../../src/index.ts";
-import { runHere } from "../cli/run.ts";
+import { join } from "node:path";
+import { type HistoryLine, MemoryStore } from "@hermes-memory/core/curated";
+import { type Agent, type AgentEvent, readReviewCounts } from "../../src/agent/index.ts";
+import type { RecordedRequest, Step } from "../fakes/wires/script.ts";
+import { type AgentHome, type AgentSetting, agentHome } from "./agent-home.ts";
 
 export type ReviewSetting = AgentSetting & {
   /** What the reviewer says, step by step, over all reviews. When it is used up: nothing to save. */
@@ -86,7 +86,9 @@ export function notices(events: readonly AgentEvent[], cause = "review-failed"):
 }
 
 export async function memoryHistory(home: string): Promise<readonly HistoryLine[]> {
-  return JSON.parse((await runHere(["memory", "history", "--json"], { home })).stdout);
+  const store = new MemoryStore({ dir: join(home, "memories") });
+  await store.load();
+  return store.history();
 }
 
 export async function countsOf({ store }: Agent) {

@@ -3,10 +3,10 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { suiteFor, type TestScope } from "../../testing/runner.ts";
+import { suiteFor, type TestScope } from "../../packages/core/testing/runner.ts";
 
-const testing = join(import.meta.dirname, "../../testing");
-const program = join(import.meta.dirname, "../fakes/node-test-contracts.ts");
+const testing = join(import.meta.dirname, "../../packages/core/testing");
+const program = join(import.meta.dirname, "node-test-contracts.ts");
 
 /** The totals that node:test prints in the end, and the names of the tests that failed. */
 function runUnderNodeTest(env: Readonly<Record<string, string>> = {}) {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { ContextCompressor } from "@hermes-memory/core/context";
 import { contextEngineContract, memoryProviderContract } from "@hermes-memory/core/testing";
-import createNotesProvider from "../../../../examples/memory-plugin/index.ts";
+import createNotesProvider from "../../examples/memory-plugin/index.ts";
 import { expect } from "./node-expect.ts";
 
 memoryProviderContract({ describe, it, expect }, "notes", {

@@ -1,6 +1,6 @@
 // An `expect` on node:util, for running a contract suite with node:test, which has none: the matchers that `Expect` names.
 import { inspect, isDeepStrictEqual } from "node:util";
-import type { Expect } from "../../testing/index.ts";
+import type { Expect } from "../../packages/core/testing/index.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: each matcher knows what it compares, and the caller's types are those of `Expect`
 type Check = (actual: any, expected: any) => boolean;

@@ -1,10 +1,10 @@
 // The plugin of examples/, used as its readers will: dropped into a home, found, set up, active, and told things.
 import { spawnSync } from "node:child_process";
-import { cpSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
-import createNotesProvider from "../../../../examples/memory-plugin/index.ts";
-import { loadMemoryConfig } from "../../src/config/index.ts";
+import createNotesProvider from "../examples/memory-plugin/index.ts";
+import { loadMemoryConfig } from "../packages/core/src/config/index.ts";
 import {
   activateProvider,
   buildMemoryContextBlock,
@@ -13,15 +13,24 @@ import {
   loadProvider,
   type MemoryManager,
   readProviderHealth,
-} from "../../src/providers/index.ts";
-import { DEADLINES_MS } from "../../src/providers/manager/deadlines.ts";
-import { collectAnswers, splitAnswers } from "../../src/providers/setup/answers.ts";
-import { fieldsOf } from "../../src/providers/setup/read-fields.ts";
-import { saveSetup } from "../../src/providers/setup/save.ts";
-import { writePlugin } from "../fakes/plugins.ts";
-import { tempDirectory } from "../fakes/temp-directory.ts";
+} from "../packages/core/src/providers/index.ts";
+import { DEADLINES_MS } from "../packages/core/src/providers/manager/deadlines.ts";
+import { collectAnswers, splitAnswers } from "../packages/core/src/providers/setup/answers.ts";
+import { fieldsOf } from "../packages/core/src/providers/setup/read-fields.ts";
+import { saveSetup } from "../packages/core/src/providers/setup/save.ts";
+import { writePlugin } from "../packages/core/test/fakes/plugins.ts";
+import { tempDirectory } from "../packages/core/test/fakes/temp-directory.ts";
+import { memoryProviderContract } from "../packages/core/testing/index.ts";
 
-const examples = resolve(import.meta.dirname, "../../../../examples");
+const examples = resolve(import.meta.dirname, "../examples");
+
+memoryProviderContract({ describe, it, expect }, "of the example", {
+  create: () => createNotesProvider(),
+  stored: (home) => {
+    const path = join(home, "notes.jsonl");
+    return existsSync(path) ? readFileSync(path, "utf8") : "";
+  },
+});
 
 describe("the example plugin in a home", () => {
   it("is found by its text, with its description, and a broken one beside it changes nothing", async () => {

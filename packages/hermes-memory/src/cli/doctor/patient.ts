@@ -1,0 +1,11 @@
+// What the checks look at.
+import type { MemoryConfig } from "@hermes-memory/core/config";
+import type { CommandContext } from "../command.ts";
+
+/** Paths are absolute. */
+export type Patient = {
+  readonly home: string;
+  readonly root: string;
+  readonly config: MemoryConfig;
+  readonly env: CommandContext["io"]["env"];
+};

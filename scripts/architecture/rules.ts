@@ -1,0 +1,187 @@
+// What may import what. Pure: a workspace goes in, one line for each breach comes out.
+import { type KnownCycles, unexpectedCycles } from "./cycles.ts";
+import { type Import, type Package, packageName, packageOf, type Workspace } from "./workspace.ts";
+
+/**
+ * From the ground up. Packages by their directory, and the folders and single files of each `src`. A package may import
+ * packages before it; a folder may import folders of earlier floors, so those that share a floor keep apart.
+ */
+export const FLOORS: Readonly<Record<string, readonly (readonly string[])[]>> = {
+  "packages/core": [
+    ["lib"],
+    ["security", "home", "version"],
+    ["config", "profiles"],
+    ["curated", "providers", "sessions", "skills"],
+    ["prompt", "context"],
+    ["index"],
+  ],
+  "packages/agent": [["models"], ["agent", "curator"], ["index"]],
+  "packages/hermes-memory": [["mcp"], ["cli"], ["index"]],
+};
+const PACKAGES = Object.keys(FLOORS);
+
+/** The logger stays outside lib's index.ts: hardly any command writes a log, and none should load it unasked. */
+const SIDE_DOORS = ["packages/core/src/lib/logger.ts"];
+
+/** Data that tests of several packages read. */
+const SHARED_FIXTURES = "test/fixtures/";
+
+export type Rule = (workspace: Workspace) => string[];
+
+export const RULES = {
+  "every folder of src has a floor": ({ files }) => {
+    const places = files.flatMap(({ path }) => placeOf(path) ?? []);
+    const unknown = places.filter(({ directory, folder }) => floorOf(directory, folder) === undefined);
+    return [...new Set(unknown.map(({ directory, folder }) => `${directory}/src/${folder}`))];
+  },
+
+  "imports inside a package point down": ({ imports }) =>
+    imports
+      .filter(({ from, to }) => {
+        const [a, b] = [placeOf(from), placeOf(to)];
+        if (a === undefined || b === undefined || a.directory !== b.directory || a.folder === b.folder)
+          return false;
+        return (floorOf(a.directory, a.folder) ?? 0) <= (floorOf(b.directory, b.folder) ?? 0);
+      })
+      .map(show),
+
+  "packages import lower packages": ({ imports, packages }) =>
+    imports
+      .filter(({ from, specifier }) => {
+        if (!isSource(from) || specifier.startsWith(".")) return false;
+        const target = packages.find(({ name }) => name === packageName(specifier));
+        return (
+          target !== undefined && PACKAGES.indexOf(directoryOf(from)) <= PACKAGES.indexOf(target.directory)
+        );
+      })
+      .map(show),
+
+  "a relative import stays in its src": ({ imports }) =>
+    imports
+      .filter(
+        ({ from, specifier, to = "" }) => isSource(from) && specifier.startsWith(".") && !isOwnFile(from, to),
+      )
+      .map(show),
+
+  "packages are entered through their exports": ({ imports, packages }) =>
+    imports
+      .filter(
+        ({ specifier, to }) =>
+          to === undefined && packages.some(({ name }) => name === packageName(specifier)),
+      )
+      .map(show),
+
+  "exports lists only doors": ({ packages }) =>
+    packages.flatMap(({ directory, exports }) =>
+      Object.values(exports)
+        .map((target) => `${directory}/${target.slice(2)}`)
+        .filter((target) => target.startsWith(`${directory}/src/`) && !isDoor(target)),
+    ),
+
+  "folders are entered through their index.ts": ({ imports }) =>
+    imports
+      .filter(({ from, to }) => {
+        const [a, b] = [placeOf(from), placeOf(to)];
+        if (a === undefined || b === undefined || to === undefined || a.directory !== b.directory)
+          return false;
+        return a.folder !== b.folder && !isDoor(to);
+      })
+      .map(show),
+
+  "tests import their own and lower packages": ({ imports, packages }) =>
+    imports
+      .filter(({ from, specifier, to }) => {
+        if (!isTest(from)) return false;
+        const outside = packages.find(({ name }) => name === packageName(specifier));
+        if (to === undefined && outside === undefined) return false; // a package of somebody else
+        if (to?.startsWith(SHARED_FIXTURES)) return false;
+        const target = PACKAGES.indexOf(outside?.directory ?? directoryOf(to ?? ""));
+        return target < 0 || target > PACKAGES.indexOf(directoryOf(from));
+      })
+      .map(show),
+
+  // Whoever installs the package runs these suites in a test runner of their choice.
+  "contract suites import sources only": ({ imports }) =>
+    imports
+      .filter(({ from, specifier, to }) => {
+        if (!/^packages\/[^/]+\/testing\//.test(from) || specifier.startsWith("node:")) return false;
+        const own = directoryOf(from);
+        return !to?.startsWith(`${own}/src/`) && !to?.startsWith(`${own}/testing/`);
+      })
+      .map(show),
+
+  "package.json lists what is imported": (workspace) =>
+    workspace.imports
+      .filter(({ from, specifier }) => {
+        if (/^(?:\.|node:)/.test(specifier)) return false;
+        return !mayImport(workspace, from).includes(packageName(specifier));
+      })
+      .map(show),
+
+  // The command line prints through its terminal object, which knows about pipes, colours and `--json`.
+  "sources do not use console": ({ files }) =>
+    files.filter(({ path, text }) => isSource(path) && /\bconsole\./.test(text)).map(({ path }) => path),
+} as const satisfies Record<string, Rule>;
+
+export type RuleName = keyof typeof RULES;
+
+/** Every breach, each with the rule in front. */
+export function breaches(workspace: Workspace, known: KnownCycles): string[] {
+  return [
+    ...Object.entries(RULES).flatMap(([name, rule]) => rule(workspace).map((line) => `${name}: ${line}`)),
+    ...unexpectedCycles(workspace.imports, known).map((line) => `no cycles: ${line}`),
+  ];
+}
+
+/** Packages that a file may name: in sources what is installed with them, in tests also the tools. */
+function mayImport(workspace: Workspace, from: string): readonly string[] {
+  const own = packageOf(workspace, from);
+  const root = workspace.packages.find(({ directory }) => directory === "");
+  if (own === undefined) return [];
+  if (isSource(from)) return own.dependencies;
+  const tools = [...own.dependencies, ...own.devDependencies, ...(root?.devDependencies ?? [])];
+  return own === root ? [...tools, ...workspaceNames(workspace)] : [...tools, own.name];
+}
+
+/** npm links every workspace into the root's node_modules. */
+function workspaceNames({ packages }: Workspace): string[] {
+  return packages.filter(({ directory }: Package) => directory !== "").map(({ name }) => name);
+}
+
+/** For `packages/core/src/config/load.ts`: "packages/core" and "config". */
+function placeOf(path = ""): { readonly directory: string; readonly folder: string } | undefined {
+  const [, directory = "", folder = ""] =
+    /^(packages\/[^/]+)\/src\/([^/]+?)(?:\.ts)?(?:\/|$)/.exec(path) ?? [];
+  return directory === "" ? undefined : { directory, folder };
+}
+
+function floorOf(directory: string, folder: string): number | undefined {
+  const floor = FLOORS[directory]?.findIndex((folders) => folders.includes(folder)) ?? -1;
+  return floor < 0 ? undefined : floor;
+}
+
+/** An index.ts right below a folder of src, or a file that is a folder's equal. */
+function isDoor(path: string): boolean {
+  return SIDE_DOORS.includes(path) || /^packages\/[^/]+\/src\/(?:[^/]+|[^/]+\/index\.ts)$/.test(path);
+}
+
+function isOwnFile(from: string, to: string): boolean {
+  const own = directoryOf(from);
+  return to.startsWith(`${own}/src/`) || to === `${own}/package.json`;
+}
+
+function isSource(path: string): boolean {
+  return placeOf(path) !== undefined;
+}
+
+function isTest(path: string): boolean {
+  return /^packages\/[^/]+\/test\//.test(path);
+}
+
+function directoryOf(path: string): string {
+  return path.split("/", 2).join("/");
+}
+
+function show({ from, specifier }: Import): string {
+  return `${from} imports "${specifier}"`;
+}
