@@ -34,6 +34,12 @@ const packages = ["core", "agent", "hermes-memory"].map(readPackage);
 /** On the path of every command, so it is bundled instead of being loaded from a folder of its own. */
 const BUNDLED = ["commander"];
 
+/** Fields of the source's package.json that are published as they are. */
+const PUBLISHED = [
+  ...["name", "version", "description", "license", "keywords", "type", "engines", "sideEffects"],
+  "optionalDependencies",
+];
+
 // Importing a built-in as a module reads every property it has, and with them streams, web crypto and more that a short command never
 // uses. Taken from the plain object it is, only the names we use get loaded (docs/decisions/0003-bundled-command-line.md has the times).
 const plainBuiltins: Plugin = {
@@ -179,19 +185,17 @@ function declare({ folder, dist, manifest }: Package): void {
 }
 
 function writeManifest({ dist, manifest }: Package): void {
-  const { exports: _sources, bin, dependencies: _all, ...kept } = manifest;
+  const { bin, optionalDependencies } = manifest;
   const paths = sources(manifest).map(([subpath, source]) => [
     subpath,
     { types: `./${declarationOf(source)}`, default: `./${outputName(subpath)}.js` },
   ]);
   const text = {
-    ...kept,
+    ...Object.fromEntries(Object.entries(manifest).filter(([key]) => PUBLISHED.includes(key))),
     ...(bin && { bin: Object.fromEntries(Object.keys(bin).map((name) => [name, "hermes.js"])) }),
     exports: { ...Object.fromEntries(paths), "./package.json": "./package.json" },
     dependencies: Object.fromEntries(
-      Object.entries(published(manifest)).filter(
-        ([name]) => !(name in (manifest.optionalDependencies ?? {})),
-      ),
+      Object.entries(published(manifest)).filter(([name]) => !(name in (optionalDependencies ?? {}))),
     ),
   };
   write(join(dist, "package.json"), `${JSON.stringify(text, null, 2)}\n`);
