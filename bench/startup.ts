@@ -9,8 +9,9 @@ import { median, round } from "./statistics.ts";
 const root = resolve(import.meta.dirname, "..");
 
 export async function run(flags: Readonly<Record<string, string>>): Promise<Record<string, unknown>> {
-  const built = join(root, "dist", "hermes.js");
-  if (!existsSync(built)) throw new Error("dist/ is missing. Run 'npm run build' first.");
+  const built = join(root, "packages/hermes-memory/dist/hermes.js");
+  if (!existsSync(built))
+    throw new Error("packages/hermes-memory/dist is missing. Run 'npm run build' first.");
   const rounds = Number(flags.rounds ?? 30);
   const home = mkdtempSync(join(tmpdir(), "hermes-bench-"));
   try {

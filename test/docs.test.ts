@@ -7,6 +7,8 @@ const root = resolve(import.meta.dirname, "..");
 const pages = [
   "README.md",
   "AGENTS.md",
+  "packages/core/README.md",
+  "packages/agent/README.md",
   "CHANGELOG.md",
   ...readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".md"))

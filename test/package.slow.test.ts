@@ -1,130 +1,189 @@
-// The package as users get it: packed, installed elsewhere without a network, started, imported and type-checked.
+// The three packages as users get them: built, packed, unpacked into projects, started, imported, type-checked and linted. Needs no
+// network: the projects are below the root's node_modules, so what is not ours is found there.
 import { execFileSync, spawnSync } from "node:child_process";
 import {
+  copyFileSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
-  readdirSync,
   readFileSync,
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
+import { createRequire } from "node:module";
 import { delimiter, dirname, join, resolve } from "node:path";
+import { checkPackage, createPackageFromTarballData } from "@arethetypeswrong/core";
 import { VERSION } from "@hermes-memory/core/version";
+import { transformSync } from "esbuild";
+import { publint } from "publint";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 const root = resolve(import.meta.dirname, "..");
-const folder = mkdtempSync(join(tmpdir(), "hermes-package-"));
-const project = join(folder, "project");
-let reason = "";
+const cache = join(root, "node_modules", ".cache");
+mkdirSync(cache, { recursive: true });
+const folder = mkdtempSync(join(cache, "hermes-package-"));
+
+const CORE = "@hermes-memory/core";
+const AGENT = "@hermes-memory/agent";
+const PRODUCT = "hermes-memory";
+/** The folder in packages/, and the project that has this package and those below it, as npm would install them. */
+const PACKAGES = [
+  { name: CORE, source: "core", consumer: "core", installed: [CORE] },
+  { name: AGENT, source: "agent", consumer: "agent", installed: [CORE, AGENT] },
+  { name: PRODUCT, source: "hermes-memory", consumer: "product", installed: [CORE, AGENT, PRODUCT] },
+] as const;
 
 beforeAll(() => {
-  npm(root, ["pack", "--pack-destination", folder]);
-  const tarball = readdirSync(folder).find((name) => name.endsWith(".tgz")) as string;
-  mkdirSync(project);
-  writeFileSync(
-    join(project, "package.json"),
-    JSON.stringify({ name: "consumer", private: true, type: "module" }),
-  );
-  try {
-    npm(project, [
-      "install",
-      "--offline",
-      "--no-audit",
-      "--no-fund",
-      "--ignore-scripts",
-      join(folder, tarball),
-    ]);
-  } catch (cause) {
-    reason = `npm could not install from its cache: ${String((cause as { stderr?: unknown }).stderr ?? cause).slice(0, 300)}`;
-    console.warn(`${reason}\nThe tests of the installed package are skipped.`);
+  execFileSync(process.execPath, [join(root, "scripts", "build.ts")], { stdio: "pipe" });
+  for (const { source } of PACKAGES) npm(["pack", `./packages/${source}/dist`, "--pack-destination", folder]);
+  for (const { consumer, installed } of PACKAGES) {
+    for (const name of installed) {
+      const target = packageIn(consumer, name);
+      mkdirSync(target, { recursive: true });
+      execFileSync("tar", ["-xzf", tarball(name), "-C", target, "--strip-components", "1"]);
+    }
+    writeJson(join(folder, consumer, "package.json"), { name: consumer, private: true, type: "module" });
+    // Node takes the types out of no file below a node_modules.
+    const script = readFileSync(join(root, "test", "consumers", `${consumer}.ts`), "utf8");
+    writeFileSync(join(folder, consumer, `${consumer}.js`), transformSync(script, { loader: "ts" }).code);
   }
 }, 180_000);
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-describe("the packed package", () => {
+describe.each(PACKAGES)("the packed package $name", ({ name, source, consumer }) => {
+  const manifest = () => readJson(join(packageIn(consumer, name), "package.json"));
+
   it("holds what it needs and nothing of the workshop", () => {
-    const tarball = readdirSync(folder).find((name) => name.endsWith(".tgz")) as string;
-    const names = execFileSync("tar", ["-tzf", join(folder, tarball)], { encoding: "utf8" });
-    for (const name of [
-      "package/dist/hermes.js",
-      "package/dist/index.js",
-      "package/dist/types/index.d.ts",
-      "package/LICENSE",
-    ]) {
-      expect(names).toContain(name);
-    }
-    expect(names).not.toMatch(/package\/(src|test|bench|scripts)\//);
+    const names = execFileSync("tar", ["-tzf", tarball(name)], { encoding: "utf8" })
+      .trim()
+      .split("\n");
+    expect(names).toEqual(
+      expect.arrayContaining(["package/README.md", "package/LICENSE", "package/index.js"]),
+    );
+    expect(
+      names.filter((each) => /\/(?:test|bench|scripts|node_modules)\/|(?<!\.d)\.ts$/.test(each)),
+    ).toEqual([]);
+    expect(readFileSync(join(packageIn(consumer, name), "README.md"), "utf8")).not.toContain("](../");
+    const files = names.map((each) => join(packageIn(consumer, name), each.slice("package/".length)));
+    expect(files.filter((path) => readFileSync(path, "utf8").includes(root))).toEqual([]);
   });
 
-  it("starts as `hermes` and says its version", (context) => {
-    if (reason) context.skip(reason);
-    const { stdout, status } = run(process.execPath, [bin(), "--version"]);
-    expect({ stdout, status }).toEqual({ stdout: `${VERSION}\n`, status: 0 });
+  it("says what it needs: siblings in one version, nothing for development, no path into the sources", () => {
+    const { dependencies = {}, optionalDependencies = {}, ...rest } = manifest();
+    const siblings = Object.entries(dependencies).filter(([each]) => each.includes("hermes-memory"));
+    expect(siblings.map(([, range]) => range)).toEqual(siblings.map(() => VERSION));
+    expect(Object.values({ ...dependencies, ...optionalDependencies })).not.toContain("*");
+    expect(rest).toMatchObject({
+      name,
+      version: VERSION,
+      type: "module",
+      license: "MIT",
+      sideEffects: false,
+    });
+    expect(Object.keys(rest)).not.toContain("devDependencies");
+    expect(Object.keys(rest)).not.toContain("scripts");
+    expect(rest.engines).toEqual(readJson(join(root, "packages", source, "package.json")).engines);
   });
 
-  it("remembers and shows an entry", (context) => {
-    if (reason) context.skip(reason);
-    expect(run(process.execPath, [bin(), "memory", "add", "The kiln fires at 1240"]).status).toBe(0);
-    expect(run(process.execPath, [bin(), "memory", "show"]).stdout).toContain("The kiln fires at 1240");
-    expect(run(process.execPath, [bin(), "config", "check"]).status).toBe(0);
-  });
-
-  it("can be imported, and its types hold", (context) => {
-    if (reason) context.skip(reason);
+  it("exports under every name what the sources export", async () => {
+    const specifiers = specifiersOf(name, manifest());
+    const inSources = specifiersOf(name, readJson(join(root, "packages", source, "package.json")));
+    expect(specifiers).toEqual(inSources);
     const script = `
-      import { MemoryStore, memoryTool, scanThreats, type MemoryOpOutcome } from "hermes-memory";
-      const store = new MemoryStore({ dir: ${JSON.stringify(join(folder, "imported"))} });
-      await store.load();
-      const outcome = await store.apply("user", { action: "add", content: "Prefers tea" });
-      const value: MemoryOpOutcome | undefined = outcome.ok ? outcome.value : undefined;
-      const answer: object = await memoryTool(store, { action: "remove", target: "user", old_text: "tea" });
-      console.log(JSON.stringify([value?.message, answer, scanThreats("plain", "all")]));
+      const names = {};
+      for (const each of ${JSON.stringify(specifiers)}) names[each] = Object.keys(await import(each)).sort();
+      console.log(JSON.stringify(names));
     `;
-    writeFileSync(join(project, "use.ts"), script);
-    const { stdout } = run(process.execPath, ["use.ts"]);
-    expect(JSON.parse(stdout)).toMatchObject([
-      "Entry added.",
-      { success: true, message: "Entry removed." },
-      [],
-    ]);
-    expectTypesHold("use.ts");
+    const { stdout, stderr } = run(consumer, ["--input-type=module", "-e", script]);
+    expect(stderr).toBe("");
+    const wanted: Record<string, string[]> = {};
+    for (const each of inSources) wanted[each] = Object.keys((await import(each)) as object).sort();
+    expect(JSON.parse(stdout)).toEqual(wanted);
   });
 
-  it("makes an agent that talks to a model of the caller's, and its types hold", (context) => {
-    if (reason) context.skip(reason);
+  it("has no complaint of publint", async () => {
+    const bytes = readFileSync(tarball(name));
+    const data = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength) as ArrayBuffer;
+    const { messages } = await publint({ pack: { tarball: data }, strict: true });
+    expect(messages).toEqual([]);
+  });
+
+  it("has no complaint of attw, as a package for ES modules only", async () => {
+    const analysis = await checkPackage(createPackageFromTarballData(readFileSync(tarball(name))));
+    if (!analysis.types) throw new Error("attw found no types");
+    // What `attw --profile esm-only` leaves out: resolvers that know no `exports`, and require().
+    const others = ["node10", "node16-cjs"];
+    const problems = analysis.problems.filter(
+      (each) => !("resolutionKind" in each && others.includes(each.resolutionKind)),
+    );
+    expect(problems).toEqual([]);
+  });
+});
+
+describe("the types of all three", () => {
+  it.each([
+    ["7", join(root, "node_modules", "typescript")],
+    ["5.9", dirname(typescriptOfAttw())],
+  ])("hold in TypeScript %s, libraries checked too, with nothing but @types/node", (version, typescript) => {
+    expect(readJson(join(typescript, "package.json")).version).toMatch(new RegExp(`^${version}\\.`));
+    const project = join(folder, "product");
+    const specifiers = PACKAGES.flatMap(({ name }) =>
+      specifiersOf(name, readJson(join(packageIn("product", name), "package.json"))),
+    );
+    const lines = specifiers.map((each, i) => `export * as e${i} from "${each}";\n`);
+    writeFileSync(join(project, "every-export.ts"), lines.join(""));
+    const scripts = PACKAGES.map(({ consumer }) => `${consumer}.ts`);
+    for (const each of scripts) copyFileSync(join(root, "test", "consumers", each), join(project, each));
+    writeJson(join(project, "tsconfig.json"), {
+      compilerOptions: {
+        noEmit: true,
+        strict: true,
+        module: "nodenext",
+        target: "es2022",
+        types: ["node"],
+        skipLibCheck: false,
+      },
+      files: ["every-export.ts", ...scripts],
+    });
+    const { stdout, stderr, status } = run("product", [join(typescript, "bin", "tsc"), "-p", "."]);
+    expect({ problems: stdout + stderr, status }).toEqual({ problems: "", status: 0 });
+  });
+});
+
+describe("@hermes-memory/core alone", () => {
+  it("does the work of each layer", () => {
+    const { stdout, stderr } = run("core", ["core.js", home("core")]);
+    expect(stderr).toBe("");
+    expect(JSON.parse(stdout)).toMatchObject({
+      curated: ["Entry added.", { success: true }, true, ["Prefers tea"], false],
+      sessions: [1, 1, { success: true, count: 1 }],
+      context: ["compacted", true, "function"],
+      providers: ["fact_store", { status: "added" }, true],
+      skills: [{ success: true }, { skills: [{ name: "fire" }] }],
+    });
+  });
+
+  it("loads no other package than yaml and zod, and no model SDK", () => {
     const script = `
-      import { createAgent, type AgentEvent, type AgentHooks, type ChatModel, type TurnResult } from "hermes-memory";
-      const model: ChatModel = {
-        identity: { model: "parrot", provider: "custom", apiMode: "chat_completions", baseUrl: "" },
-        async stream({ messages, onDelta }) {
-          const text = String(messages.at(-1)?.content).toUpperCase();
-          onDelta?.({ kind: "text", text });
-          return {
-            ok: true,
-            value: { message: { role: "assistant", content: text }, finishReason: "stop", usage: undefined, model: undefined },
-          };
-        },
-      };
-      const seen: AgentEvent["type"][] = [];
-      const hooks: AgentHooks = { preToolCall: ({ name }) => (name === "todo" ? { block: "no" } : undefined) };
-      const agent = await createAgent({
-        home: ${JSON.stringify(join(folder, "agent-home"))},
-        model,
-        hooks,
-        titles: false,
-        skipContextFiles: true,
-        onEvent: (event) => void seen.push(event.type),
-      });
-      const result: TurnResult = await agent.run("hello");
-      const found = await agent.store?.searchMessages("hello");
-      await agent.close();
-      console.log(JSON.stringify([result.final_response, agent.toolNames, seen, found?.length]));
+      import { registerHooks } from "node:module";
+      const urls = [];
+      registerHooks({ load: (url, context, next) => (urls.push(url), next(url, context)) });
+      await import("@hermes-memory/core");
+      console.log(JSON.stringify(urls));
     `;
-    writeFileSync(join(project, "agent.ts"), script);
-    const { stdout, stderr } = run(process.execPath, ["agent.ts"]);
+    const { stdout, stderr } = run("core", ["--input-type=module", "-e", script]);
+    expect(stderr).toBe("");
+    const urls = JSON.parse(stdout) as string[];
+    expect(urls.some((url) => url.endsWith("@hermes-memory/core/index.js"))).toBe(true);
+    const names = urls.flatMap((url) => /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1] ?? []);
+    expect([...new Set(names)].filter((each) => ![CORE, "yaml", "zod"].includes(each))).toEqual([]);
+  });
+});
+
+describe("@hermes-memory/agent", () => {
+  it("makes an agent that talks to a model of the caller's", () => {
+    const { stdout, stderr } = run("agent", ["agent.js", home("agent")]);
     expect(stderr).toBe("");
     expect(JSON.parse(stdout)).toEqual([
       "HELLO",
@@ -132,63 +191,118 @@ describe("the packed package", () => {
       ["turn-start", "text-delta", "turn-end"],
       2,
     ]);
-    expectTypesHold("agent.ts");
+  });
+});
+
+describe("hermes-memory", () => {
+  const installed = () => packageIn("product", PRODUCT);
+  const hermes = (...args: string[]) => run("product", [join(installed(), "hermes.js"), ...args]);
+
+  it("exports the very classes of the packages below it", () => {
+    const { stdout, stderr } = run("product", ["product.js", home("product")]);
+    expect({ stdout, stderr }).toEqual({ stdout: "[true,true,true]\n", stderr: "" });
   });
 
-  it("gives the offline tour, with every step as it should be", (context) => {
-    if (reason) context.skip(reason);
-    const { stdout, stderr, status } = run(process.execPath, [bin(), "demo", "--json"]);
+  it.each(["hermes", "hermes-memory"])("starts as `%s` and says its version", (name) => {
+    const script = readJson(join(installed(), "package.json")).bin[name] as string;
+    const { stdout, status } = run("product", [join(installed(), script), "--version"]);
+    expect({ stdout, status }).toEqual({ stdout: `${VERSION}\n`, status: 0 });
+  });
+
+  it("starts where earlier versions had their launcher, in the package and in a checkout, as the program of today", () => {
+    for (const former of [join(installed(), "dist", "hermes.js"), join(root, "dist", "hermes.js")]) {
+      const { stdout, status } = run("product", [former, "--version"]);
+      expect({ stdout, status }).toEqual({ stdout: `${VERSION}\n`, status: 0 });
+      const config = join(folder, "product", "mcp.json");
+      run("product", [former, "mcp", "install", "--client", "cursor", "--config", config]);
+      const [script] = readJson(config).mcpServers["hermes-memory"].args as string[];
+      expect(script).toBe(
+        former.startsWith(installed())
+          ? join(installed(), "hermes.js")
+          : join(root, "packages/hermes-memory/dist/hermes.js"),
+      );
+      // And `hermes doctor` knows such an entry.
+      const entry = { command: process.execPath, args: [former, "mcp"] };
+      writeJson(join(home("product"), ".cursor", "mcp.json"), { mcpServers: { "hermes-memory": entry } });
+      expect(hermes("doctor").stdout).toContain(`starts ${former}, which an earlier version installed.`);
+    }
+  });
+
+  it("remembers and shows an entry", () => {
+    expect(hermes("memory", "add", "The kiln fires at 1240").status).toBe(0);
+    expect(hermes("memory", "show").stdout).toContain("The kiln fires at 1240");
+    expect(hermes("config", "check").status).toBe(0);
+  });
+
+  it("gives the offline tour, with every step as it should be", () => {
+    const { stdout, stderr, status } = hermes("demo", "--json");
     expect({ stderr, status }).toEqual({ stderr: "", status: 0 });
     expect(JSON.parse(stdout)).toMatchObject({ ok: true, model: { scripted: true }, home: null });
   });
 
   it("says in one line that an older Node is too old", () => {
-    const launcher = readFileSync(join(root, "dist", "hermes.js"), "utf8");
+    const launcher = readFileSync(join(installed(), "hermes.js"), "utf8");
     const old = launcher.replace("process.versions.node;", '"20.11.0";');
     expect(old).not.toBe(launcher);
     writeFileSync(join(folder, "old.mjs"), old);
-    const { status, stderr, stdout } = run(process.execPath, [join(folder, "old.mjs"), "--version"]);
+    const { status, stderr, stdout } = run("product", [join(folder, "old.mjs"), "--version"]);
     expect({ status, stdout }).toEqual({ status: 1, stdout: "" });
     expect(stderr).toMatch(/^hermes needs Node 24 or newer; this is Node 20\.11\.0\..*\n$/);
   });
 });
 
-/** With what @types/node would bring: a consumer on Node 24 has that, this one does without. */
-function expectTypesHold(file: string): void {
-  const lib = "es2024,dom,esnext.disposable";
-  const flags = `--noEmit --strict --module nodenext --target es2024 --lib ${lib}`.split(" ");
-  const check = run(process.execPath, [
-    join(root, "node_modules/typescript/bin/tsc"),
-    ...flags,
-    "--types",
-    "",
-    file,
-  ]);
-  expect({ problems: check.stdout, status: check.status }).toEqual({ problems: "", status: 0 });
+function packageIn(project: string, name: string): string {
+  return join(folder, project, "node_modules", name);
 }
 
-function bin(): string {
-  return join(project, "node_modules", "hermes-memory", "dist", "hermes.js");
+function tarball(name: string): string {
+  return join(folder, `${name.replace("@", "").replace("/", "-")}-${VERSION}.tgz`);
+}
+
+/** attw brings it along, in the version that `overrides` of the root's package.json names. A second `tsc` at the root would hide the first. */
+function typescriptOfAttw(): string {
+  const attw = createRequire(createRequire(import.meta.url).resolve("@arethetypeswrong/core/package.json"));
+  return attw.resolve("typescript/package.json");
+}
+
+/** `@hermes-memory/core/curated` and all others that can be imported. */
+function specifiersOf(name: string, manifest: { readonly exports: object }): string[] {
+  const subpaths = Object.keys(manifest.exports).filter((each) => each !== "./package.json");
+  return subpaths.map((each) => each.replace(".", name));
+}
+
+function home(project: string): string {
+  const path = join(folder, `home-${project}`);
+  mkdirSync(path, { recursive: true });
+  return path;
 }
 
 function run(
-  command: string,
+  project: string,
   args: readonly string[],
 ): { stdout: string; stderr: string; status: number | null } {
-  const env = { ...process.env, HERMES_HOME: join(folder, "home") };
-  const { stdout, stderr, status } = spawnSync(command, args, { cwd: project, env, encoding: "utf8" });
+  const own = { HOME: home(project), USERPROFILE: home(project), HERMES_HOME: join(home(project), "hermes") };
+  const env = { ...process.env, ...own };
+  const cwd = join(folder, project);
+  const { stdout, stderr, status } = spawnSync(process.execPath, args, { cwd, env, encoding: "utf8" });
   return { stdout, stderr, status };
 }
 
 /** The npm that runs these tests, on the Node that runs them. */
-function npm(cwd: string, args: readonly string[]): void {
+function npm(args: readonly string[]): void {
   const path = `${dirname(process.execPath)}${delimiter}${process.env.PATH ?? ""}`;
   const script = process.env.npm_execpath;
   const [command, prefix] = script && existsSync(script) ? [process.execPath, [script]] : ["npm", []];
-  execFileSync(command, [...prefix, ...args], {
-    cwd,
-    env: { ...process.env, PATH: path },
-    stdio: "pipe",
-    encoding: "utf8",
-  });
+  const env = { ...process.env, PATH: path };
+  execFileSync(command, [...prefix, ...args], { cwd: root, env, stdio: "pipe", encoding: "utf8" });
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a package.json has fields of every kind, and a test fails at a wrong one anyway
+function readJson(path: string): any {
+  return JSON.parse(readFileSync(path, "utf8"));
+}
+
+function writeJson(path: string, value: unknown): void {
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, JSON.stringify(value));
 }

@@ -22,10 +22,15 @@ import { runHermes } from "./run.ts";
 const MAIN = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 const SECRET = "the vault opens at noon";
 
+/** Nothing of the developer's own MCP clients is ever near. */
+function noClients(home: string): Record<string, string> {
+  return { HOME: home, USERPROFILE: home, CLAUDE_CONFIG_DIR: "", CODEX_HOME: "" };
+}
+
 async function examine(
   home: string,
 ): Promise<{ ok: boolean; findings: Finding[]; code: number; text: string }> {
-  const { stdout, code } = await runHermes(["doctor", "--json"], { home });
+  const { stdout, code } = await runHermes(["doctor", "--json"], { home, env: noClients(home) });
   return { ...(JSON.parse(stdout) as { ok: boolean; findings: Finding[] }), code, text: stdout };
 }
 
@@ -80,7 +85,7 @@ describe("hermes doctor about the session database", () => {
 describe("hermes doctor", () => {
   it("is content with a machine that has no home, and makes none", async () => {
     const home = join(tempDirectory(), "none");
-    const { stdout, stderr, code } = await runHermes(["doctor"], { home });
+    const { stdout, stderr, code } = await runHermes(["doctor"], { home, env: noClients(home) });
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout).toMatch(/^ok {4}node +Node\.js \d+/);
     expect(stdout).toMatch(/ok {4}sqlite +SQLite [\d.]+ with full-text search/);
@@ -160,7 +165,7 @@ describe("hermes doctor", () => {
   it("prints one line per finding, the remedy below it, the sum at the end", async () => {
     const { home, memories } = freshHome();
     mkdirSync(join(memories, "MEMORY.md"));
-    const { stdout, code } = await runHermes(["doctor"], { home });
+    const { stdout, code } = await runHermes(["doctor"], { home, env: noClients(home) });
     expect(code).toBe(1);
     expect(stdout).toMatch(
       /\nFAIL {2}memory-file {2}MEMORY\.md cannot be read \(it is a directory\)\..*\n {19}-> Mend or move /,
@@ -222,7 +227,7 @@ describe("hermes doctor", () => {
   it("shows a name with terminal commands in it, and obeys none", async () => {
     const { home, pending } = freshHome();
     writeFileSync(join(pending, "\u001b[2Jgone.json"), "{}");
-    const { stdout } = await runHermes(["doctor"], { home });
+    const { stdout } = await runHermes(["doctor"], { home, env: noClients(home) });
     expect(stdout).toContain("[2Jgone.json");
     expect(stdout).not.toContain("\u001b");
   });

@@ -25,6 +25,7 @@ import { remedyFor } from "./remedies.ts";
 import { isMalformed, repairDatabase } from "./repair.ts";
 import { standIns } from "./stand-ins.ts";
 import { patiently } from "./surgery.ts";
+import { readsWholeTexts } from "./whole-texts.ts";
 import { disarmForeignTokenizer, hasForeignTokenizer, judgeAccess, tryWriting } from "./write-access.ts";
 
 export type OpenedDatabase = { readonly connection: Connection; readonly warnings: readonly string[] };
@@ -33,6 +34,12 @@ export async function openDatabase(given: OpenOptions): Promise<OpenedDatabase> 
   // The path is used again later, by which time the working folder may be another.
   const options = { ...given, path: resolve(given.path) };
   try {
+    if (!readsWholeTexts())
+      throw sessionError(
+        "session-db-unavailable",
+        `${options.path} is not opened: the SQLite of Node ${process.versions.node} reads texts only up to a zero character, and structured messages begin with one.`,
+        { hint: "Use Node 24 or newer." },
+      );
     return options.readOnly
       ? openReadOnly(options, "it was opened read-only", [])
       : await openWritable(options);

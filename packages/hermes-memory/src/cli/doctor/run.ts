@@ -1,8 +1,9 @@
-// `hermes doctor`: looks at everything memory rests on and says what to do about what it finds. Changes nothing.
+// `hermes doctor`: looks at everything memory rests on and says what to do about what it finds. Changes nothing without --fix.
 import { resolve } from "node:path";
 import { DEFAULT_MEMORY_CONFIG, loadMemoryConfig } from "@hermes-memory/core/config";
 import type { CommandBody, CommandContext, Paint, Style } from "../command.ts";
 import { counted, printable } from "../printing.ts";
+import { checkClients, type Fixed, fixClients } from "./clients.ts";
 import { isDirectory } from "./files.ts";
 import { type Finding, guarded } from "./finding.ts";
 import { checkDisk, checkHome, checkModes, checkProfile } from "./home.ts";
@@ -17,12 +18,19 @@ import { checkSkills } from "./second-gate.ts";
 import { checkSessions } from "./sessions.ts";
 import { checkEnvFile, checkSettings } from "./settings.ts";
 
-export const doctor: CommandBody = async (_input, context) => {
-  const findings = await examine(await patientOf(context));
+export const doctor: CommandBody = async ({ flags }, context) => {
+  const patient = await patientOf(context);
+  const repair = flags.fix === true ? fixClients(patient) : undefined;
+  const findings = [...(repair?.findings ?? []), ...(await examine(patient))];
   const failed = findings.filter(({ status }) => status === "fail").length;
   return {
-    json: { ok: failed === 0, findings },
-    lines: [...findings.flatMap((finding) => render(finding, context.io.paint)), "", summary(findings)],
+    json: { ok: failed === 0, ...(repair && { fixed: repair.fixed }), findings },
+    lines: [
+      ...(repair?.fixed ?? []).flatMap(told),
+      ...findings.flatMap((finding) => render(finding, context.io.paint)),
+      "",
+      summary(findings),
+    ],
     exitCode: failed === 0 ? 0 : 1,
   };
 };
@@ -45,6 +53,7 @@ async function examine(patient: Patient): Promise<Finding[]> {
     ["home", checkHome],
     ["disk", checkDisk],
     ["config", checkSettings],
+    ["clients", checkClients],
     ...(isDirectory(patient.home) ? INSIDE : []), // without a home there is nothing to look into
   ] as const;
   const findings: Finding[] = [];
@@ -73,6 +82,12 @@ const MARKS: Record<Finding["status"], readonly [Style, string]> = {
   warn: ["yellow", "warn"],
   fail: ["red", "FAIL"],
 };
+
+function told({ path, names, backup }: Fixed): string[] {
+  const entries = names.map((name) => `'${name}'`).join(", ");
+  const lines = [`Rewrote ${entries} in ${printable(path)}.`];
+  return backup === null ? lines : [...lines, `Backup: ${printable(backup)}`];
+}
 
 function render({ check, status, message, remedy }: Finding, paint: Paint): string[] {
   const [style, mark] = MARKS[status];

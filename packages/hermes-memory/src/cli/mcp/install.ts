@@ -5,18 +5,17 @@ import { redactSecrets } from "@hermes-memory/core/security";
 import { type CommandBody, type CommandContext, CommandFailure, type CommandInput } from "../command.ts";
 import { printable } from "../printing.ts";
 import { readClientConfig, replaceClientConfig } from "./client-config.ts";
-import { CLIENT_NAMES, type Client, DEFAULT_SERVER_NAME, findClient, type ServerLaunch } from "./clients.ts";
+import { CLIENT_NAMES, type Client, DEFAULT_SERVER_NAME, findClient } from "./clients.ts";
 import type { ConfigEdit, EditAction, EditFailure } from "./config-edit.ts";
-import { removeJsonServer, setJsonServer } from "./json-servers.ts";
 import { isTemporary, launchOf, thisProgram } from "./launch.ts";
 import { lineDiff } from "./line-diff.ts";
-import { removeTomlServer, setTomlServer } from "./toml-servers.ts";
+import { removeServer, setServer } from "./servers.ts";
 
 export const install: CommandBody = (input, context) => {
   const order = parse(input, context);
   const program = thisProgram();
   const launch = launchOf(program, context);
-  const outcome = change(order, (text) => entered(text, order, launch));
+  const outcome = change(order, (text) => setServer(text, order.client, order.name, launch));
   const passing = `${program.script} was fetched by npx and may be gone later; install hermes-memory, then run this again.`;
   return {
     ...outcome,
@@ -27,7 +26,7 @@ export const install: CommandBody = (input, context) => {
 
 export const uninstall: CommandBody = (input, context) => {
   const order = parse(input, context);
-  return change(order, (text) => takenOut(text, order));
+  return change(order, (text) => removeServer(text, order.client, order.name));
 };
 
 type Order = {
@@ -47,19 +46,6 @@ function parse({ flags }: CommandInput, { io }: CommandContext): Order {
   const { client } = found;
   const path = resolve(typeof flags.config === "string" ? flags.config : client.configPath(io.env));
   return { clientName: found.name, client, name, path, isDryRun: flags["dry-run"] === true };
-}
-
-function entered(
-  text: string,
-  { client, name }: Order,
-  launch: ServerLaunch,
-): Result<ConfigEdit, EditFailure> {
-  if (client.format === "toml") return setTomlServer(text, name, launch);
-  return setJsonServer(text, name, client.namesTransport ? { type: "stdio", ...launch } : launch);
-}
-
-function takenOut(text: string, { client, name }: Order): Result<ConfigEdit, EditFailure> {
-  return client.format === "toml" ? removeTomlServer(text, name) : removeJsonServer(text, name);
 }
 
 type Changed = {

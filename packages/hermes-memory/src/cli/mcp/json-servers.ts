@@ -4,7 +4,7 @@ import { err, ok, type Result } from "@hermes-memory/core/lib";
 import type { ServerLaunch } from "./clients.ts";
 import type { ConfigEdit, EditFailure } from "./config-edit.ts";
 import { type JsonNode, memberOf, parseJsonDocument } from "./json-document.ts";
-import { isOurs } from "./launch.ts";
+import { isOurs, type NamedLaunch, namedLaunch } from "./launch.ts";
 
 const SERVERS = "mcpServers";
 
@@ -52,6 +52,23 @@ export function removeJsonServer(text: string, name: string): Result<ConfigEdit,
       ? [found.start, after.start]
       : [servers.start + 1, servers.end - 1];
   return ok({ text: splice(source, start, end, ""), action: "removed" });
+}
+
+/** Those that are processes; the ones at an address have no command. */
+export function listJsonServers(text: string): Result<readonly NamedLaunch[], EditFailure> {
+  const opened = open(text);
+  if (!opened.ok) return opened;
+  const { source, servers } = opened.value;
+  const names = new Set(servers?.members?.map(({ key }) => key));
+  return ok(
+    [...names].flatMap((name) => {
+      const found = servers && memberOf(servers, name);
+      if (!found) return [];
+      const entry: unknown = JSON.parse(source.slice(found.value.start, found.value.end));
+      if (!isRecord(entry)) return [];
+      return namedLaunch(name, { ...entry, home: isRecord(entry.env) ? entry.env.HERMES_HOME : undefined });
+    }),
+  );
 }
 
 type Opened = { readonly source: string; readonly root: JsonNode; readonly servers: JsonNode | undefined };

@@ -29,7 +29,24 @@ export function isTemporary({ script }: Program): boolean {
 }
 
 /** The published launcher, a link to it, or the checkout. */
-const HERMES = /(?:^|\/)(?:hermes(?:\.js|\.cmd|\.exe)?|src\/cli\/main\.ts)$/;
+const HERMES = /(?:^|\/)(?:hermes(?:-memory)?(?:\.js|\.cmd|\.exe)?|src\/cli\/main\.ts)$/;
+
+export function isHermes(word: string): boolean {
+  return HERMES.test(word.replaceAll("\\", "/"));
+}
+
+/** An entry of a client's config, whoever made it. */
+export type NamedLaunch = ServerLaunch & { readonly name: string };
+
+/** Empty when the entry has no command. Of the variables only the home: the others are not ours to change. */
+export function namedLaunch(
+  name: string,
+  { command, args, home }: { readonly command?: unknown; readonly args?: unknown; readonly home?: unknown },
+): NamedLaunch[] {
+  if (typeof command !== "string") return [];
+  const words = Array.isArray(args) ? args.filter((each) => typeof each === "string") : [];
+  return [{ name, command, args: words, env: typeof home === "string" ? { HERMES_HOME: home } : {} }];
+}
 
 /** Whether an entry of a client's config starts us. The name counts as well: nobody else has a server called that. */
 export function isOurs(
@@ -39,8 +56,7 @@ export function isOurs(
   if (typeof entry.command !== "string") return false;
   if (name === DEFAULT_SERVER_NAME) return true;
   const args = Array.isArray(entry.args) ? entry.args.filter((each) => typeof each === "string") : [];
-  const isHermes = [entry.command, ...args].some((word) => HERMES.test(word.replaceAll("\\", "/")));
-  return isHermes && args.includes("mcp");
+  return [entry.command, ...args].some(isHermes) && args.includes("mcp");
 }
 
 /** The profile stays the one that was chosen now, also when another one becomes the active one later. */

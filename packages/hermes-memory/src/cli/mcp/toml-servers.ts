@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import { err, ok, type Result } from "@hermes-memory/core/lib";
 import type { ServerLaunch } from "./clients.ts";
 import type { ConfigEdit, EditFailure } from "./config-edit.ts";
-import { isOurs } from "./launch.ts";
+import { isOurs, type NamedLaunch, namedLaunch } from "./launch.ts";
 import { parseTomlDocument, type TomlStatement } from "./toml-document.ts";
 
 const SERVERS = "mcp_servers";
@@ -46,6 +46,16 @@ export function removeTomlServer(text: string, name: string): Result<ConfigEdit,
     .reverse()
     .reduce((now, [first, last]) => removeLines(now, first, last), text);
   return ok({ text: next, action: "removed" });
+}
+
+/** Those that are processes and have a table; the ones at an address have no command. */
+export function listTomlServers(text: string): Result<readonly NamedLaunch[], EditFailure> {
+  const parsed = parseTomlDocument(text);
+  if (!parsed.ok) return err({ kind: "syntax", ...parsed.error });
+  const tables = parsed.value.filter(
+    ({ kind, path }) => kind === "table" && path[0] === SERVERS && path.length === 2,
+  );
+  return ok(tables.flatMap(({ path: [, name = ""] }) => namedLaunch(name, launchIn(parsed.value, name))));
 }
 
 /** As the docs show it and as it is appended. */
