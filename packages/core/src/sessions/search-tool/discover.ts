@@ -104,37 +104,38 @@ export async function searchDemotingCron(
 ): Promise<SearchAnswer> {
   if (isByTime(options.sort) || filters.sources !== undefined || reach === "lineage")
     return store.search(query, options);
+  const limit = options.limit ?? 0;
   const excludeSources = [...(options.excludeSources ?? []), CRON];
   const first = await store.search(query, { ...options, excludeSources });
-  if (first.hits.length === 0) {
-    // Neither is answered by a run: without any filter on sources nothing was found either.
-    const isCertain = first.empty === "no-match" || first.empty === "filtered";
-    return isCertain ? first : store.search(query, options);
-  }
-  const missing = (options.limit ?? 0) - first.hits.length;
-  if (first.stage === "widened") {
-    // Only a run may have every word: it must not be crowded out by messages with some of them. In order of time this is
-    // known without comparing all runs.
-    const newest = { ...options, sourceFilter: [CRON], sort: "newest", limit: 1 };
-    const run = await store.search(query, newest);
-    if (run.hits.length > 0 && run.stage !== "widened") {
-      const all = await store.search(query, options);
-      const [ofRuns, others] = [true, false].map((isRun) =>
-        all.hits.filter(({ source }) => (source === CRON) === isRun),
-      );
-      return { ...all, hits: [...(others ?? []), ...(ofRuns ?? [])] };
-    }
-    if (run.hits.length === 0) return first;
-  }
-  if (missing <= 0) return first;
-  const runs = await store.search(query, { ...options, sourceFilter: [CRON], limit: missing });
+  const isFull = first.hits.length >= limit;
+  if (isFull && first.stage !== "widened") return first;
+  // No run answers it either: without any filter on sources nothing was found.
+  if (first.empty === "no-match" || first.empty === "filtered") return first;
+  const together = await store.search(query, options);
+  // Only a run may have every word: it must not be crowded out by messages with some of them.
+  const hasRunsAlone = first.hits.length === 0 || (first.stage === "widened" && together.stage !== "widened");
+  if (hasRunsAlone) return runsLast(together);
+  if (isFull) return first;
   const known = new Set(first.hits.map((hit) => hit.lineage_root));
-  const hits = [...first.hits, ...runs.hits.filter((hit) => !known.has(hit.lineage_root))];
-  const isSurer = (runs.confidence?.score ?? 0) > (first.confidence?.score ?? 0);
-  return { ...first, hits, ...(isSurer && runs.confidence ? { confidence: runs.confidence } : {}) };
+  const runs = together.hits.filter((hit) => isRun(hit) && !known.has(hit.lineage_root));
+  const isSurer = (together.confidence?.score ?? 0) > (first.confidence?.score ?? 0);
+  return {
+    ...first,
+    hits: [...first.hits, ...runs].slice(0, limit),
+    ...(isSurer && together.confidence ? { confidence: together.confidence } : {}),
+  };
 }
 
 const CRON = "cron";
+
+function isRun({ source }: SearchHit): boolean {
+  return source === CRON;
+}
+
+function runsLast(answer: SearchAnswer): SearchAnswer {
+  const { hits } = answer;
+  return { ...answer, hits: [...hits.filter((hit) => !isRun(hit)), ...hits.filter(isRun)] };
+}
 
 function isByTime(sort: string | undefined): boolean {
   return /^\s*(newest|oldest)\s*$/i.test(sort ?? "");
