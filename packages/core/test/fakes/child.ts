@@ -34,9 +34,11 @@ export function startChild(
   command: string,
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
+  cwd = process.cwd(),
 ): Child {
   const child = spawn(command, args, {
     stdio: ["pipe", "pipe", "pipe"],
+    cwd,
     env: { ...process.env, NODE_COMPILE_CACHE, ...env },
   });
   const ended = once(child, "close");

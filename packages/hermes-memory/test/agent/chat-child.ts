@@ -28,10 +28,9 @@ export type ChatChild = {
 const MAIN = join(import.meta.dirname, "../../src/cli/main.ts");
 
 export function startChat(home: string, args: readonly string[] = []): ChatChild {
-  const child = startChild(process.execPath, [MAIN, "chat", "--json", ...args], {
-    HERMES_HOME: home,
-    HERMES_SESSION_SOURCE: "cli",
-  });
+  const env = { HERMES_HOME: home, HERMES_SESSION_SOURCE: "cli" };
+  // In the home: the AGENTS.md of this repository would be part of the prompt.
+  const child = startChild(process.execPath, [MAIN, "chat", "--json", ...args], env, home);
   if (args.includes("-q")) child.closeInput(); // what is piped in would belong to the question
   const event: ChatChild["event"] = async (type, fits = () => true) => {
     for (let line = await child.nextLine(); line !== undefined; line = await child.nextLine()) {
