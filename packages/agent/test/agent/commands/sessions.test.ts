@@ -1,3 +1,4 @@
+import { setTimeout as wait } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { type Chat, openChat, textOf } from "./fake-agent.ts";
 
@@ -10,6 +11,7 @@ async function threeSessions(): Promise<Chat & { readonly ids: readonly string[]
     await chat.agent.talk(`about ${title}`, "yes");
     await chat.agent.setTitle(title);
     ids.push(chat.agent.sessionId);
+    await wait(2); // the list is in order of time, which is stored in milliseconds
   }
   return Object.assign(chat, { ids });
 }
