@@ -5,7 +5,9 @@ import {
   chmodSync,
   copyFileSync,
   cpSync,
+  existsSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
@@ -208,6 +210,18 @@ function copyPages({ folder, dist, manifest }: Package): void {
   copyFileSync(join(root, "LICENSE"), join(dist, "LICENSE"));
   cpSync(join(root, "docs"), join(dist, "docs"), { recursive: true });
   if (isProduct) copyFileSync(join(root, "CHANGELOG.md"), join(dist, "CHANGELOG.md"));
+  for (const page of readdirSync(dist, { recursive: true, encoding: "utf8" }))
+    if (page.endsWith(".md")) withoutDeadLinks(join(dist, page));
+}
+
+/** Sources and examples are not published: where a page links to them, the text of the link stays. */
+function withoutDeadLinks(page: string): void {
+  const text = readFileSync(page, "utf8");
+  const kept = text.replace(
+    /\[([^\]\n]+)\]\((?!https?:|#)([^)#\s]+)(#[^)\s]*)?\)/g,
+    (link, label: string, path: string) => (existsSync(resolve(dirname(page), path)) ? link : label),
+  );
+  if (kept !== text) writeFileSync(page, kept);
 }
 
 /** So that what was built runs where it is. npm leaves node_modules out of a tarball. */

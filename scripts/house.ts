@@ -1,6 +1,7 @@
 // How large the code base is and how many files a reader of one flow meets. A report, no gate:
 //   npm run house -- [--root DIR] [--json | --files FLOW]
 // Exit code 0 when everything could be measured, 1 when a checkout or a flow could not, 2 for wrong usage.
+import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { FLOWS, type FlowFigures, type FlowName, measureFlow } from "./house/flows.ts";
@@ -40,6 +41,8 @@ function main(): void {
     return;
   }
   try {
+    if (flags.root !== undefined && !existsSync(flags.root))
+      throw new Error(`There is no folder ${flags.root}.`);
     const tree = readTree(flags.root ?? resolve(import.meta.dirname, ".."));
     if (flags.files !== undefined) print(fileLines(measureFlow(tree, flags.files)));
     else if (flags.json === true) print([JSON.stringify(measure(tree), null, 2)]);

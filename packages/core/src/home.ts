@@ -118,7 +118,7 @@ export function readActiveProfile(root: string): string | undefined {
     );
     return name === "" || name.toLowerCase() === DEFAULT_PROFILE ? undefined : name;
   } catch {
-    return undefined; // missing or undecodable: the spec asks for silence, the default home is always right
+    return undefined; // missing or undecodable: without a warning, as in the Python program; the default home is always right
   }
 }
 

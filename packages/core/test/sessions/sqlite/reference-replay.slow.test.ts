@@ -174,7 +174,7 @@ type Report = {
 };
 
 // Structured content begins with a zero byte, where the trigram tokenizer of Python's SQLite stops and ours does not. Each
-// finds fault with rows that the other indexed, at rank 1; nothing fails, and it is not ours to mend (spec 09, section 4).
+// finds fault with rows that the other indexed, at rank 1; nothing fails, and it is not ours to mend (docs/formats/database.md).
 const OTHER_TOKENIZER = /^messages_fts_trigram check at rank 1/;
 
 function replay(path: string, ...flags: readonly string[]): void {

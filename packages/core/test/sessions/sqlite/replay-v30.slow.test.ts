@@ -83,7 +83,7 @@ describe.skipIf(whyNot !== undefined).each(FILES)("%s", (_name, make) => {
   });
 });
 
-/** Plain text alone: what another SQLite has indexed of structured content cannot be told apart by the check (spec 09, section 4). */
+/** Plain text alone: what another SQLite has indexed of structured content cannot be told apart by the check (docs/formats/database.md). */
 async function writeOfEveryKind(store: SessionStore, name: string): Promise<void> {
   const user = (content: string) => ({ role: "user", content });
   const call = { role: "assistant", content: "", toolCalls: [{ id: "c1", function: { name: "grep" } }] };
