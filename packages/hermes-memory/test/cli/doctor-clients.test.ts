@@ -1,5 +1,13 @@
 // What `hermes doctor` says of the MCP clients set up here, and what `--fix` changes in their files.
-import { mkdirSync, readdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
@@ -81,7 +89,7 @@ describe("hermes doctor about MCP clients", () => {
 
   it("with --fix rewrites node and script, keeps profile, home and all else, and backs the file up", async () => {
     const machine = new Machine();
-    const gone = join(machine.user, "gone", "dist", "hermes.js");
+    const gone = join(machine.user, "gone", "hermes-memory", "dist", "hermes.js");
     const more = { type: "stdio", env: { HERMES_HOME: "/srv/memory", MINE: "1" }, timeout: 9 };
     const json = server("/gone/node", [gone, "--profile", "work", "mcp"], more);
     const toml = `# mine\n[mcp_servers.work] # ours\ncommand = "/gone/node"\nargs = ["${gone}", "mcp"]\nenv = { HERMES_HOME = "/srv/memory" }\n\n[mcp_servers.other]\ncommand = "/gone/other"\n`;
@@ -151,5 +159,178 @@ describe("hermes doctor about MCP clients", () => {
       },
     ]);
     expect(readFileSync(machine.claude, "utf8")).toBe('{ "mcpServers": { "hermes-memory": ');
+  });
+});
+
+const SCRIPT = realpathSync(MAIN);
+const literal = (text: string): string => JSON.stringify(text);
+const named = (name: string, command: string, args: readonly unknown[]): string =>
+  `${JSON.stringify({ mcpServers: { [name]: { command, args } } })}\n`;
+
+describe("whose entries doctor judges", () => {
+  it.each([
+    ["a checkout of something else", "acme", "/usr/bin/node", ["/gone/acme/src/cli/main.ts", "mcp"]],
+    ["another hermes.js", "tools", "/usr/bin/node", ["/opt/gone/hermes-tools/dist/hermes.js", "mcp"]],
+    ["another hermes", "agent", "/home/x/.local/bin/hermes", ["mcp", "serve"]],
+    ["a folder named hermes", "fs", "node", ["/opt/fs/index.js", "mcp", "/home/me/code/hermes"]],
+    ["a folder of ours as argument", "fs", "node", ["/opt/fs.js", "/gone/hermes-memory/hermes.js", "mcp"]],
+    [
+      "a module that Node loads first",
+      "x",
+      "node",
+      ["-r", "/gone/hermes-memory/hermes.js", "/x/y.js", "mcp"],
+    ],
+    ["code in an argument", "hermes-memory", "node", ["-e", "1", "/gone/hermes-memory/hermes.js", "mcp"]],
+    ["a package inside ours", "x", "node", ["/gone/hermes-memory/node_modules/x/dist/hermes.js", "mcp"]],
+    ["our script for another command", "x", "/gone/deno", ["/gone/hermes-memory/hermes.js", "mcp"]],
+  ])("not %s", async (_what, name, command, args) => {
+    const machine = new Machine();
+    const text = named(name, command, args);
+    machine.write(machine.claude, text);
+    machine.write(
+      machine.codex,
+      `[mcp_servers]\n${name === "hermes-memory" ? "x" : name} = { command = ${literal(command)}, args = ${JSON.stringify(args)} }\n`,
+    );
+    const { fixed, findings } = await machine.doctor("--fix");
+    expect(fixed).toEqual([]);
+    expect(findings.filter(({ check }) => check === "clients")).toEqual([]);
+    expect(readFileSync(machine.claude, "utf8")).toBe(text);
+  });
+
+  it.each([
+    "hermes-memory/dist/hermes.js",
+    "hermes-memory/hermes.js",
+    "hermes-memory/src/cli/main.ts",
+    "packages/hermes-memory/src/cli/main.ts",
+  ])("under any name one that starts %s, also behind flags of Node", async (path) => {
+    const machine = new Machine();
+    const gone = join(machine.user, "gone", path);
+    const flags = ["--no-warnings", "--import", "/x/hook.mjs"];
+    machine.write(machine.claude, named("work", "node", [...flags, gone, "mcp", gone]));
+    expect((await machine.doctor("--fix")).fixed).toMatchObject([{ names: ["work"] }]);
+    expect(readFileSync(machine.claude, "utf8")).toBe(named("work", "node", [...flags, SCRIPT, "mcp", gone]));
+  });
+
+  it("does not fail at a folder named hermes.js", async () => {
+    const machine = new Machine();
+    const folder = join(machine.user, "odd", "hermes.js");
+    mkdirSync(folder, { recursive: true });
+    machine.write(machine.claude, named("odd", process.execPath, [folder, "mcp"]));
+    machine.write(machine.cursor, server(process.execPath, [folder, "mcp"]));
+    const { fixed, findings } = await machine.doctor("--fix");
+    expect(fixed).toEqual([]);
+    expect(findings.filter(({ check }) => check === "clients")).toMatchObject([{ status: "ok" }]);
+  });
+
+  it.each([
+    [
+      "an inline table",
+      '[mcp_servers]\nhermes-memory = { command = "node", args = ["/gone/hermes.js"] }\n',
+      2,
+    ],
+    ["dotted keys", '[mcp_servers]\nhermes-memory.command = "node"\nhermes-memory.args = ["/x.js"]\n', 2],
+    ["dotted keys at the root", 'a = 1\nmcp_servers.hermes-memory.command = "node"\n', 2],
+    ["one table for all", 'mcp_servers = { hermes-memory = { command = "node" }, b = { url = "u" } }\n', 1],
+  ])("says of %s in Codex that it cannot check it, and leaves it", async (_what, text, line) => {
+    const machine = new Machine();
+    machine.write(machine.codex, text);
+    expect(await machine.about("--fix")).toEqual([
+      {
+        check: "clients",
+        status: "warn",
+        message: `Codex: the server 'hermes-memory' in ${machine.codex} cannot be checked: line ${line} writes 'mcp_servers.hermes-memory' in another way than as a table.`,
+        remedy: "Write the entry as a table; docs/mcp.md shows its form.",
+      },
+    ]);
+    expect(readFileSync(machine.codex, "utf8")).toBe(text);
+  });
+});
+
+describe("what hermes doctor --fix replaces", () => {
+  const gone = "/gone/hermes-memory/dist/hermes.js";
+
+  it("in JSON the two literals, and no other byte", async () => {
+    const machine = new Machine();
+    const text = `{"n":1.0,\t"mcpServers" : {"hermes-memory":{ "args" :[ "--no-warnings",\n "\\/gone\\/hermes-memory\\/dist\\/hermes.js" ,"mcp", 1e2, null ,"\\u00e4"],
+      "timeout":9.50, "command":"\\/gone\\/node", "env": {"A":"\\u0041"} } , "other":{"command":"/gone/node"}}}`;
+    machine.write(machine.claude, text);
+    chmodSync(machine.claude, 0o640);
+    await machine.doctor("--fix");
+    expect(readFileSync(machine.claude, "utf8")).toBe(
+      text
+        .replace('"\\/gone\\/hermes-memory\\/dist\\/hermes.js"', literal(SCRIPT))
+        .replace('"\\/gone\\/node"', literal(process.execPath)),
+    );
+    expect(statSync(machine.claude).mode & 0o777).toBe(0o640);
+  });
+
+  it("in TOML the two literals; comments inside the list stay", async () => {
+    const machine = new Machine();
+    const text = `[mcp_servers.work]\r\nargs = [ # mine\r\n  '${gone}', # "the script"\r\n  "mcp",\r\n]\r\ncommand = '/gone/node' # Node\r\nstartup_timeout_sec = 1_0.0\r\n`;
+    machine.write(machine.codex, text);
+    await machine.doctor("--fix");
+    expect(readFileSync(machine.codex, "utf8")).toBe(
+      text.replace(`'${gone}'`, literal(SCRIPT)).replace("'/gone/node'", literal(process.execPath)),
+    );
+  });
+
+  it("puts the script in front of the arguments where it was the command", async () => {
+    const machine = new Machine();
+    const text = `[mcp_servers.work]\ncommand = "${gone}"\nargs = [\n  "mcp", # last\n]\n\n[mcp_servers]\nhermes-memory.command = "x"\n`;
+    machine.write(machine.codex, text);
+    await machine.doctor("--fix");
+    expect(readFileSync(machine.codex, "utf8")).toBe(
+      text
+        .replace(literal(gone), literal(process.execPath))
+        .replace('  "mcp"', `  ${literal(SCRIPT)},\n  "mcp"`),
+    );
+  });
+
+  it.each([
+    ["only Node where the script is there", "/gone/node", SCRIPT, process.execPath],
+    ["only the script where another Node is there", "its own", gone, undefined],
+    ["only the script where the client finds Node", "node", gone, undefined],
+  ])("%s", async (_what, command, script, expected) => {
+    const machine = new Machine();
+    const node = command === "its own" ? join(machine.user, "node") : command;
+    if (node !== command) machine.write(node, "");
+    machine.write(machine.cursor, server(node, [script, "mcp"]));
+    expect((await machine.doctor("--fix")).fixed).toHaveLength(1);
+    expect(readFileSync(machine.cursor, "utf8")).toBe(server(expected ?? node, [SCRIPT, "mcp"]));
+  });
+
+  it("leaves what it cannot replace alone, mends the others and names the command that can", async () => {
+    const machine = new Machine();
+    const stuck = `[mcp_servers.work]\ncommand = "node"\nargs = ["""${gone}""", "mcp"]\n\n`;
+    const text = `${stuck}[mcp_servers.home]\ncommand = "node"\nargs = ["${gone}", "mcp"]\n`;
+    machine.write(machine.codex, text);
+    const { fixed, findings } = await machine.doctor("--fix");
+    expect(fixed).toMatchObject([{ names: ["home"] }]);
+    expect(findings.filter(({ check, status }) => check === "clients" && status === "warn")).toMatchObject([
+      {
+        message: expect.stringContaining("the server 'work'"),
+        remedy: expect.stringContaining("'hermes mcp install --client codex --name work'"),
+      },
+    ]);
+    expect(readFileSync(machine.codex, "utf8").startsWith(stuck)).toBe(true);
+  });
+
+  it("does not touch a file without write permission and says so", async () => {
+    const machine = new Machine();
+    const text = server("/gone/node", [gone, "mcp"]);
+    machine.write(machine.claude, text);
+    chmodSync(machine.claude, 0o444);
+    const { fixed, findings } = await machine.doctor("--fix");
+    expect(fixed).toEqual([]);
+    expect(findings.filter(({ check }) => check === "clients")).toMatchObject([
+      {
+        status: "warn",
+        message: expect.stringContaining("The file has no write permission (mode 444)"),
+        remedy: expect.stringContaining("chmod u+w "),
+      },
+    ]);
+    expect(readFileSync(machine.claude, "utf8")).toBe(text);
+    expect(statSync(machine.claude).mode & 0o777).toBe(0o444);
+    expect(machine.backups(machine.claude)).toEqual([]);
   });
 });

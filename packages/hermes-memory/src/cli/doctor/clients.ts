@@ -1,12 +1,12 @@
 // The programs that `hermes mcp install` sets up: whether what their configs start is still there.
 import { HermesError } from "@hermes-memory/core/lib";
+import { protectedMode, replaceClientConfig } from "../mcp/client-config.ts";
 import { CLIENT_NAMES, type ClientName, findClient } from "../mcp/clients.ts";
 import type { EditFailure } from "../mcp/config-edit.ts";
-import type { NamedLaunch } from "../mcp/launch.ts";
 import { isTemporary, thisProgram } from "../mcp/launch.ts";
-import { movedIn, type OwnEntries, ownEntries, rewriteMoved } from "../mcp/moved.ts";
+import { movedIn, type OwnEntries, type OwnEntry, ownEntries, withMoved } from "../mcp/moved.ts";
 import { counted } from "../printing.ts";
-import { type Finding, fine, warn } from "./finding.ts";
+import { type Finding, fine, quoted, warn } from "./finding.ts";
 import type { Patient } from "./patient.ts";
 
 const CHECK = "clients";
@@ -27,14 +27,18 @@ export function checkClients({ env }: Pick<Patient, "env">): Finding[] {
     const { client, path, entries } = own;
     if (!entries.ok) return aboutUnread(own, entries.error);
     return entries.value.flatMap((entry) => {
+      const where = `${client.title}: the server '${entry.name}' in ${path}`;
+      if (entry.obstacle !== undefined) {
+        const message = `${where} cannot be checked: ${entry.obstacle}.`;
+        return [warn(CHECK, message, "Write the entry as a table; docs/mcp.md shows its form.")];
+      }
       const moved = movedIn(entry);
       if (moved === undefined) {
         intact += 1;
         return [];
       }
       const why = moved.why === "missing" ? "which does not exist" : "which an earlier version installed";
-      const message = `${client.title}: the server '${entry.name}' in ${path} starts ${moved.path}, ${why}.`;
-      return [warn(CHECK, message, remedy())];
+      return [aboutMoved(`${where} starts ${moved.path}, ${why}.`, name, own, entry)];
     });
   });
   if (intact === 0) return findings;
@@ -42,7 +46,7 @@ export function checkClients({ env }: Pick<Patient, "env">): Finding[] {
   return [fine(CHECK, told), ...findings];
 }
 
-/** Rewrites what `checkClients` warns of. What cannot be rewritten stays a finding, with the reason. */
+/** Rewrites what `checkClients` warns of. What cannot be rewritten stays as it is, and the check tells why. */
 export function fixClients({ env }: Pick<Patient, "env">): {
   readonly fixed: readonly Fixed[];
   readonly findings: readonly Finding[];
@@ -52,29 +56,46 @@ export function fixClients({ env }: Pick<Patient, "env">): {
   const findings: Finding[] = [];
   for (const name of isTemporary(program) ? [] : CLIENT_NAMES) {
     const own = looked(name, env);
-    if (own === undefined || "check" in own || !own.entries.ok) continue; // the check tells
-    const moved = own.entries.value.filter((entry) => movedIn(entry) !== undefined);
-    if (moved.length === 0) continue;
-    const outcome = rewritten(own, moved);
-    if ("check" in outcome) findings.push(outcome);
-    else fixed.push({ client: name, path: own.path, names: moved.map((each) => each.name), ...outcome });
+    if (own === undefined || "check" in own || !own.entries.ok) continue;
+    if (protectedMode(own.path) !== undefined) continue;
+    let { text } = own;
+    const names: string[] = [];
+    for (const entry of own.entries.value) {
+      const next = withMoved(text, own.client, entry, program);
+      if (next === undefined) continue;
+      text = next;
+      names.push(entry.name);
+    }
+    if (names.length === 0) continue;
+    try {
+      const backup = replaceClientConfig(own.path, own.text, text) ?? null;
+      fixed.push({ client: name, path: own.path, names, backup });
+    } catch (cause) {
+      if (!(cause instanceof HermesError)) throw cause;
+      findings.push(warn(CHECK, cause.message, cause.hint ?? "Try again."));
+    }
   }
   return { fixed, findings };
 }
 
-function rewritten(
-  own: OwnEntries,
-  moved: readonly NamedLaunch[],
-): { readonly backup: string | null } | Finding {
-  try {
-    const outcome = rewriteMoved(own, moved, thisProgram());
-    if (outcome.ok) return { backup: outcome.value.backup ?? null };
-    const message = `${own.path} cannot be edited: ${reasonOf(outcome.error)}. Nothing was changed.`;
-    return warn(CHECK, message, "Change the entry by hand; docs/mcp.md shows its form.");
-  } catch (cause) {
-    if (!(cause instanceof HermesError)) throw cause;
-    return warn(CHECK, cause.message, cause.hint ?? "Try again.");
+function aboutMoved(
+  told: string,
+  name: ClientName,
+  { client, path, text }: OwnEntries,
+  entry: OwnEntry,
+): Finding {
+  const program = thisProgram();
+  const fix = "'hermes doctor --fix' makes it start this program, after a backup.";
+  if (isTemporary(program)) return warn(CHECK, told, `Install hermes-memory; then ${fix}`);
+  const mode = protectedMode(path);
+  if (mode !== undefined) {
+    const message = `${told} The file has no write permission (mode ${mode}), so --fix does not change it.`;
+    return warn(CHECK, message, `Run 'chmod u+w ${quoted(path)}'; then ${fix}`);
   }
+  if (withMoved(text, client, entry, program) !== undefined) return warn(CHECK, told, fix);
+  const message = `${told} It is written in a way that --fix does not change.`;
+  const install = `hermes mcp install --client ${name} --name ${quoted(entry.name)}`;
+  return warn(CHECK, message, `Run '${install}' with the home and the profile that it shall have.`);
 }
 
 function looked(name: ClientName, env: Patient["env"]): OwnEntries | Finding | undefined {
@@ -105,9 +126,4 @@ function reasonOf(failure: EditFailure): string {
     default:
       return failure satisfies never;
   }
-}
-
-function remedy(): string {
-  const run = "'hermes doctor --fix' makes it start this program, after a backup.";
-  return isTemporary(thisProgram()) ? `Install hermes-memory; then ${run}` : run;
 }

@@ -1,6 +1,6 @@
 // The config file of a client on disk: read whole, replaced whole, kept in a backup. It belongs to another program.
 import { isUtf8 } from "node:buffer";
-import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import {
   describeCause,
@@ -26,6 +26,16 @@ export function readClientConfig(path: string): string | undefined {
     throw new HermesError("client-config", message, { hint: "Save it as UTF-8, then try again." });
   }
   return Buffer.from(bytes).toString("utf8");
+}
+
+/**
+ * The mode as `444` when the owner may not write the file. A replacement only needs a writable folder, so somebody who protected the
+ * file has to be asked first.
+ */
+export function protectedMode(path: string): string | undefined {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (stats === undefined || (stats.mode & 0o200) !== 0) return undefined;
+  return (stats.mode & 0o777).toString(8).padStart(3, "0");
 }
 
 /** Returns the backup, when there was something to back up. Links are followed; modes are kept. */

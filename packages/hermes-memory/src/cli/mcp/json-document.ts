@@ -9,6 +9,8 @@ export type JsonNode = {
   readonly end: number;
   /** Only of an object. */
   readonly members?: readonly JsonMember[];
+  /** Only of an array. */
+  readonly items?: readonly JsonNode[];
 };
 
 /** Deeper files are not configuration, and the parser calls itself. */
@@ -55,8 +57,7 @@ class Parser {
       case "{":
         return { start, members: this.#members(depth), end: this.#at };
       case "[":
-        this.#items(depth);
-        return { start, end: this.#at };
+        return { start, items: this.#items(depth), end: this.#at };
       case '"':
         this.#string();
         return { start, end: this.#at };
@@ -80,8 +81,10 @@ class Parser {
     return members;
   }
 
-  #items(depth: number): void {
-    this.#list("]", () => void this.#value(depth + 1));
+  #items(depth: number): JsonNode[] {
+    const items: JsonNode[] = [];
+    this.#list("]", () => void items.push(this.#value(depth + 1)));
+    return items;
   }
 
   #list(close: string, item: () => void): void {

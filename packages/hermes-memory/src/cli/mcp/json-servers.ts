@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { err, ok, type Result } from "@hermes-memory/core/lib";
 import type { ServerLaunch } from "./clients.ts";
-import type { ConfigEdit, EditFailure } from "./config-edit.ts";
+import type { ConfigEdit, EditFailure, WordPlaces } from "./config-edit.ts";
 import { type JsonNode, memberOf, parseJsonDocument } from "./json-document.ts";
 import { isOurs, type NamedLaunch, namedLaunch } from "./launch.ts";
 
@@ -65,10 +65,19 @@ export function listJsonServers(text: string): Result<readonly NamedLaunch[], Ed
       const found = servers && memberOf(servers, name);
       if (!found) return [];
       const entry: unknown = JSON.parse(source.slice(found.value.start, found.value.end));
-      if (!isRecord(entry)) return [];
-      return namedLaunch(name, { ...entry, home: isRecord(entry.env) ? entry.env.HERMES_HOME : undefined });
+      return isRecord(entry) ? namedLaunch(name, entry) : [];
     }),
   );
+}
+
+/** Undefined when the entry has no `command` or no list of `args`. */
+export function jsonWords(text: string, name: string): WordPlaces | undefined {
+  const opened = open(text);
+  const servers = opened.ok ? opened.value.servers : undefined;
+  const entry = servers && memberOf(servers, name)?.value;
+  const command = entry && memberOf(entry, "command")?.value;
+  const list = entry && memberOf(entry, "args")?.value;
+  return command && list?.items && { command, list, items: list.items };
 }
 
 type Opened = { readonly source: string; readonly root: JsonNode; readonly servers: JsonNode | undefined };

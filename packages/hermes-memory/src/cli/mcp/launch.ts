@@ -36,16 +36,21 @@ export function isHermes(word: string): boolean {
 }
 
 /** An entry of a client's config, whoever made it. */
-export type NamedLaunch = ServerLaunch & { readonly name: string };
+export type NamedLaunch = {
+  readonly name: string;
+  readonly command: string;
+  /** As the file has them, so that an index here is one there. */
+  readonly args: readonly unknown[];
+  /** Why the entry can be named but not changed. */
+  readonly obstacle?: string;
+};
 
-/** Empty when the entry has no command. Of the variables only the home: the others are not ours to change. */
+/** Empty when the entry has no command. */
 export function namedLaunch(
   name: string,
-  { command, args, home }: { readonly command?: unknown; readonly args?: unknown; readonly home?: unknown },
+  { command, args }: { readonly command?: unknown; readonly args?: unknown },
 ): NamedLaunch[] {
-  if (typeof command !== "string") return [];
-  const words = Array.isArray(args) ? args.filter((each) => typeof each === "string") : [];
-  return [{ name, command, args: words, env: typeof home === "string" ? { HERMES_HOME: home } : {} }];
+  return typeof command === "string" ? [{ name, command, args: Array.isArray(args) ? args : [] }] : [];
 }
 
 /** Whether an entry of a client's config starts us. The name counts as well: nobody else has a server called that. */

@@ -1,19 +1,25 @@
 // Entries of ours whose program has moved since `hermes mcp install` wrote them.
-import { existsSync, readFileSync } from "node:fs";
-import { basename, isAbsolute } from "node:path";
+import { existsSync } from "node:fs";
+import { isAbsolute } from "node:path";
 import { ok, type Result } from "@hermes-memory/core/lib";
-import { readClientConfig, replaceClientConfig } from "./client-config.ts";
-import type { Client, Environment, ServerLaunch } from "./clients.ts";
-import type { EditFailure } from "./config-edit.ts";
-import { isHermes, isOurs, type NamedLaunch, type Program } from "./launch.ts";
-import { listServers, setServer } from "./servers.ts";
+import { readClientConfig } from "./client-config.ts";
+import { type Client, DEFAULT_SERVER_NAME, type Environment } from "./clients.ts";
+import type { EditFailure, WordChange } from "./config-edit.ts";
+import type { NamedLaunch, Program } from "./launch.ts";
+import { isForwarder, type OwnScript, ownScript } from "./own-script.ts";
+import { listServers, replaceWords } from "./servers.ts";
+
+export type OwnEntry = NamedLaunch & {
+  /** Undefined when it cannot be judged: the entry has an obstacle. */
+  readonly script: OwnScript | undefined;
+};
 
 /** The config of a client, and which of its servers are ours. */
 export type OwnEntries = {
   readonly client: Client;
   readonly path: string;
   readonly text: string;
-  readonly entries: Result<readonly NamedLaunch[], EditFailure>;
+  readonly entries: Result<readonly OwnEntry[], EditFailure>;
 };
 
 /** Undefined when the client has no config. Throws a `HermesError` for a file that cannot be read. */
@@ -22,48 +28,49 @@ export function ownEntries(client: Client, env: Environment): OwnEntries | undef
   const text = readClientConfig(path);
   if (text === undefined) return undefined;
   const servers = listServers(text, client);
-  const entries = servers.ok ? ok(servers.value.filter((each) => isOurs(each.name, each))) : servers;
-  return { client, path, text, entries };
+  return { client, path, text, entries: servers.ok ? ok(servers.value.flatMap(ownEntry)) : servers };
 }
 
-export type Moved = { readonly path: string; readonly why: "missing" | "outdated" };
-
-/**
- * What an entry starts and is no longer there. Judges the form that `hermes mcp install` writes, Node with a script, and a script that
- * is the command itself; paths behind any other command may be those of a container or of another machine.
- */
-export function movedIn({ command, args }: ServerLaunch): Moved | undefined {
-  const script = isHermes(command) ? command : args.find(isHermes);
-  if (script === undefined || !isAbsolute(script)) return undefined;
-  if (script !== command && !/^node/i.test(basename(command.replaceAll("\\", "/")))) return undefined;
-  const missing = [command, script].find((path) => isAbsolute(path) && !existsSync(path));
-  if (missing !== undefined) return { path: missing, why: "missing" };
-  return isForwarder(script) ? { path: script, why: "outdated" } : undefined;
+function ownEntry(entry: NamedLaunch): OwnEntry[] {
+  const script = ownScript(entry);
+  if (entry.obstacle === undefined) return script ? [{ ...entry, script }] : [];
+  return script || entry.name === DEFAULT_SERVER_NAME ? [{ ...entry, script: undefined }] : [];
 }
 
-/** All moved entries of one file in one write, after a backup. Their profile, home and other arguments stay. */
-export function rewriteMoved(
-  { client, path, text }: OwnEntries,
-  moved: readonly NamedLaunch[],
-  program: Program,
-): Result<{ readonly backup: string | undefined }, EditFailure> {
-  let next = text;
-  for (const entry of moved) {
-    const edited = setServer(next, client, entry.name, startedBy(program, entry));
-    if (!edited.ok) return edited;
-    next = edited.value.text;
-  }
-  return ok({ backup: replaceClientConfig(path, text, next) });
+export type Moved = {
+  readonly path: string;
+  readonly why: "missing" | "outdated";
+  readonly isCommandGone: boolean;
+  readonly isScriptGone: boolean;
+};
+
+/** What an entry starts and is no longer there. */
+export function movedIn({ command, script }: OwnEntry): Moved | undefined {
+  if (script === undefined) return undefined;
+  const isCommandGone = script.at !== undefined && isAbsolute(command) && !existsSync(command);
+  const isMissing = !existsSync(script.path);
+  const isScriptGone = isMissing || isForwarder(script.path);
+  if (!isCommandGone && !isScriptGone) return undefined;
+  const why = isCommandGone || isMissing ? "missing" : "outdated";
+  return { path: isCommandGone ? command : script.path, why, isCommandGone, isScriptGone };
 }
 
-function startedBy({ node, script }: Program, { command, args, env }: ServerLaunch): ServerLaunch {
-  if (isHermes(command)) return { command: node, args: [script, ...args], env };
-  const at = args.findIndex(isHermes);
-  return { command: node, args: args.map((word, index) => (index === at ? script : word)), env };
-}
-
-/** As scripts/build.ts puts it where the launcher was before version 0.3.0. */
-function isForwarder(path: string): boolean {
-  if (!path.endsWith("hermes.js")) return false;
-  return readFileSync(path, "utf8").split("\n", 2)[1]?.startsWith("// hermes-memory: moved.") ?? false;
+/** The text with the moved paths of one entry replaced by this program, or undefined when they cannot be replaced alone. */
+export function withMoved(
+  text: string,
+  client: Client,
+  entry: OwnEntry,
+  { node, script: ours }: Program,
+): string | undefined {
+  const { script } = entry;
+  const moved = movedIn(entry);
+  if (script === undefined || moved === undefined) return undefined;
+  const change: WordChange =
+    script.at === undefined
+      ? { command: node, arg: { at: 0, word: ours, isNew: true } }
+      : {
+          ...(moved.isCommandGone && { command: node }),
+          ...(moved.isScriptGone && { arg: { at: script.at, word: ours, isNew: false } }),
+        };
+  return replaceWords(text, client, entry, change);
 }

@@ -1,6 +1,7 @@
 // TOML as a list of statements with their places: enough to change one table and leave every other byte alone. Values
 // are checked for form; what a number or a date means is nobody's question here.
 import { err, ok, type Result } from "@hermes-memory/core/lib";
+import type { Place } from "./config-edit.ts";
 import { type Misplaced, SyntaxMistake } from "./place.ts";
 
 export type TomlStatement = {
@@ -41,12 +42,18 @@ export function parseTomlDocument(text: string): Result<readonly TomlStatement[]
   }
 }
 
+/** Where the items of a list stand. `start` is the place of its bracket in a document that parses. */
+export function tomlItems(text: string, start: number): readonly Place[] {
+  return new Parser(text, start).items();
+}
+
 class Parser {
   readonly #text: string;
-  #at = 0;
+  #at: number;
 
-  constructor(text: string) {
+  constructor(text: string, at = 0) {
     this.#text = text;
+    this.#at = at;
   }
 
   document(): TomlStatement[] {
@@ -64,6 +71,12 @@ class Parser {
       statements.push({ ...statement, start: this.#text.lastIndexOf("\n", start - 1) + 1 });
       this.#endOfLine();
     }
+  }
+
+  items(): Place[] {
+    const places: Place[] = [];
+    this.#list(0, places);
+    return places;
   }
 
   #header(): TomlStatement {
@@ -121,13 +134,15 @@ class Parser {
     }
   }
 
-  #list(depth: number): unknown[] {
+  #list(depth: number, places: Place[] = []): unknown[] {
     const items: unknown[] = [];
     this.#at += 1;
     for (;;) {
       this.#skipLines();
       if (this.#text[this.#at] === "]") break;
+      const start = this.#at;
       items.push(this.#value(depth + 1));
+      places.push({ start, end: this.#at });
       this.#skipLines();
       if (this.#text[this.#at] === "]") break;
       this.#expect(",");

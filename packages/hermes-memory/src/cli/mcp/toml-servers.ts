@@ -2,9 +2,9 @@
 import { isDeepStrictEqual } from "node:util";
 import { err, ok, type Result } from "@hermes-memory/core/lib";
 import type { ServerLaunch } from "./clients.ts";
-import type { ConfigEdit, EditFailure } from "./config-edit.ts";
+import type { ConfigEdit, EditFailure, WordPlaces } from "./config-edit.ts";
 import { isOurs, type NamedLaunch, namedLaunch } from "./launch.ts";
-import { parseTomlDocument, type TomlStatement } from "./toml-document.ts";
+import { parseTomlDocument, type TomlStatement, tomlItems } from "./toml-document.ts";
 
 const SERVERS = "mcp_servers";
 
@@ -48,14 +48,61 @@ export function removeTomlServer(text: string, name: string): Result<ConfigEdit,
   return ok({ text: next, action: "removed" });
 }
 
-/** Those that are processes and have a table; the ones at an address have no command. */
+/** Those that are processes; the ones at an address have no command. One that has no table has an obstacle. */
 export function listTomlServers(text: string): Result<readonly NamedLaunch[], EditFailure> {
   const parsed = parseTomlDocument(text);
   if (!parsed.ok) return err({ kind: "syntax", ...parsed.error });
   const tables = parsed.value.filter(
     ({ kind, path }) => kind === "table" && path[0] === SERVERS && path.length === 2,
   );
-  return ok(tables.flatMap(({ path: [, name = ""] }) => namedLaunch(name, launchIn(parsed.value, name))));
+  const names = new Set(tables.map(({ path: [, name = ""] }) => name));
+  return ok([
+    ...[...names].flatMap((name) => namedLaunch(name, launchIn(parsed.value, name))),
+    ...withoutTable(text, parsed.value, names),
+  ]);
+}
+
+/** Undefined when the entry has no `command` or no list of `args`. */
+export function tomlWords(text: string, name: string): WordPlaces | undefined {
+  const parsed = parseTomlDocument(text);
+  if (!parsed.ok) return undefined;
+  const at = (key: string): TomlStatement["value"] =>
+    parsed.value.find(({ kind, path }) => kind === "pair" && isPath(path, [SERVERS, name, key]))?.value;
+  const command = at("command");
+  const list = at("args");
+  return command && list && Array.isArray(list.data)
+    ? { command, list, items: tomlItems(text, list.start) }
+    : undefined;
+}
+
+/** Servers in inline tables and in dotted keys. */
+function withoutTable(
+  text: string,
+  statements: readonly TomlStatement[],
+  tables: ReadonlySet<string>,
+): NamedLaunch[] {
+  const found = new Map<string, { readonly first: TomlStatement; command?: unknown; args?: unknown }>();
+  for (const statement of statements) {
+    if (statement.kind !== "pair" || statement.path[0] !== SERVERS) continue;
+    for (const { path, data } of leavesOf(statement.path, statement.value?.data)) {
+      const [, name = "", key] = path;
+      if (tables.has(name) || path.length !== 3 || (key !== "command" && key !== "args")) continue;
+      const server = found.get(name) ?? { first: statement };
+      server[key] = data;
+      found.set(name, server);
+    }
+  }
+  return [...found].flatMap(([name, { first, ...server }]) =>
+    namedLaunch(name, server).map((launch) => ({ ...launch, obstacle: notATable(text, first, name) })),
+  );
+}
+
+function leavesOf(
+  path: readonly string[],
+  data: unknown,
+): { readonly path: readonly string[]; readonly data: unknown }[] {
+  if (!isTable(data)) return [{ path, data }];
+  return Object.entries(data).flatMap(([key, each]) => leavesOf([...path, ...key.split(".")], each));
 }
 
 /** As the docs show it and as it is appended. */
@@ -79,9 +126,12 @@ function open(text: string, name: string): Result<Opened, EditFailure> {
     return kind === "pair" && path[1] === name && !isBelow(statements, index, name);
   });
   if (other === undefined) return ok({ statements, header });
-  const line = text.slice(0, other.start).split("\n").length;
-  const reason = `line ${line} writes '${other.path.slice(0, 2).join(".")}' in another way than as a table`;
-  return err({ kind: "shape", reason });
+  return err({ kind: "shape", reason: notATable(text, other, other.path[1]) });
+}
+
+function notATable(text: string, { start }: TomlStatement, name: string | undefined): string {
+  const line = text.slice(0, start).split("\n").length;
+  return `line ${line} writes '${[SERVERS, name].filter(Boolean).join(".")}' in another way than as a table`;
 }
 
 /** Whether the statement stands in a table of this server. */
@@ -189,7 +239,7 @@ function newlineOf(text: string): string {
 }
 
 /** JSON's escapes are TOML's too; TOML also wants DEL escaped. */
-function tomlText(text: string): string {
+export function tomlText(text: string): string {
   return JSON.stringify(text.toWellFormed()).replaceAll("\u007f", "\\u007f");
 }
 
