@@ -1,4 +1,4 @@
-// What may import what. Pure: a workspace goes in, one line for each breach comes out.
+// The import rules of the workspace. Pure: a workspace goes in, one line for each breach comes out.
 import { type KnownCycles, unexpectedCycles } from "./cycles.ts";
 import { type Import, type Package, packageName, packageOf, type Workspace } from "./workspace.ts";
 
@@ -93,14 +93,14 @@ export const RULES = {
       .filter(({ from, specifier, to }) => {
         if (!isTest(from)) return false;
         const outside = packages.find(({ name }) => name === packageName(specifier));
-        if (to === undefined && outside === undefined) return false; // a package of somebody else
+        if (to === undefined && outside === undefined) return false; // a third-party package
         if (to?.startsWith(SHARED_FIXTURES)) return false;
         const target = PACKAGES.indexOf(outside?.directory ?? directoryOf(to ?? ""));
         return target < 0 || target > PACKAGES.indexOf(directoryOf(from));
       })
       .map(show),
 
-  // Whoever installs the package runs these suites in a test runner of their choice.
+  // Users of the package run these suites in a test runner of their choice.
   "contract suites import sources only": ({ imports }) =>
     imports
       .filter(({ from, specifier, to }) => {

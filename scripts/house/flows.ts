@@ -56,7 +56,7 @@ export type FlowFigures = {
   readonly functionsByFile: Readonly<Record<string, number>>;
 };
 
-/** What a child leaves: coverage of the flow, in the form Node writes, and the scripts that were there before it. */
+/** The file that a child writes: coverage of the flow, in the form Node writes, and the scripts that were there before it. */
 export type CoverageFile = {
   readonly result: readonly Profiler.ScriptCoverage[];
   readonly loadedBefore?: readonly string[];

@@ -1,4 +1,4 @@
-// A program of somebody who installed @hermes-memory/agent and talks to a model of their own. Prints what it saw as JSON.
+// A user's program, with @hermes-memory/agent installed, that talks to a model of their own. Prints what it saw as JSON.
 import {
   type AgentEvent,
   type AgentHooks,

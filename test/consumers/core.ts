@@ -1,4 +1,4 @@
-// A program of somebody who installed only @hermes-memory/core: each layer through its subpath. Prints what it saw as JSON.
+// A user's program, with only @hermes-memory/core installed: each layer through its subpath. Prints what it saw as JSON.
 // package.slow.test.ts runs it and checks its types; to try another Node, copy it beside an installed package (decision 0006).
 import { loadMemoryConfig } from "@hermes-memory/core/config";
 import { ContextCompressor, type ContextMessage, LosslessEngine } from "@hermes-memory/core/context";

@@ -1,4 +1,4 @@
-// A program of somebody who installed hermes-memory: both packages below it through one name, and the same classes.
+// A user's program, with hermes-memory: both packages below it through one name, and the same classes.
 import { createAgent } from "@hermes-memory/agent";
 import { MemoryStore } from "@hermes-memory/core";
 import * as product from "hermes-memory";

@@ -1,4 +1,4 @@
-// What every context engine promises, whoever wrote it. Run for the built-in ones and for one of a plugin.
+// The contract of a context engine. Run for the built-in ones and for one of a plugin.
 import { HANDOFF_END, handoffBody, isHandoff } from "../src/context/compressor/handoff.ts";
 import type { ContextEngine } from "../src/context/engine.ts";
 import { checkEngine } from "../src/context/engine-structure.ts";

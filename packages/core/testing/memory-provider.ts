@@ -1,4 +1,4 @@
-// What every memory provider promises, whatever it keeps and wherever. Calls go straight to the provider: the manager
+// The contract of a memory provider, independent of its storage. Calls go straight to the provider: the manager
 // would catch what it does wrong.
 import { modesContract, selfTestContract, structureContract } from "./memory-provider/setup.ts";
 import type { ProviderHarness } from "./memory-provider/support.ts";

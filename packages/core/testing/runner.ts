@@ -1,4 +1,4 @@
-// What the contract suites need of a test runner. `{ describe, it, expect }` of vitest, Jest and Bun fit as they are; node:test has no
+// The functions that the contract suites need of a test runner. `{ describe, it, expect }` of vitest, Jest and Bun fit as they are; node:test has no
 // `expect` and needs one beside it. The suites pass no message to `expect` (Jest refuses a second argument) and no argument to the
 // functions they hand to `it` (Jest would wait for it to be called), and they clean up after each test themselves.
 import { mkdtempSync, rmSync } from "node:fs";

@@ -1,4 +1,4 @@
-// What every backend of the session store promises. Nothing here knows how or where the rows are kept.
+// The contract of a session store backend. Nothing here knows how or where the rows are kept.
 import { suiteFor, type TestRunner } from "./runner.ts";
 import { handoffContract, leasesContract, locksContract } from "./session-store/claims.ts";
 import { deletionContract, keptResultsContract } from "./session-store/deletion.ts";

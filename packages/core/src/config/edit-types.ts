@@ -1,4 +1,4 @@
-// What `hermes config get|set|unset|check` answer.
+// Answers of `hermes config get`, `set`, `unset` and `check`.
 import type { ConfigIssue } from "./config-error.ts";
 
 export type ConfigValue =

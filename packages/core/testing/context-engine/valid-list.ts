@@ -1,4 +1,4 @@
-// What every list must be like after an engine has worked on it, whatever it was given.
+// Properties that every message list has after an engine has worked on it, for any input.
 import { withoutHandoff } from "../../src/context/compressor/handoff.ts";
 import { answeredCall, type ContextMessage, toolCallsOf } from "../../src/context/message.ts";
 

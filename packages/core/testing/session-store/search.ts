@@ -1,4 +1,4 @@
-// What a search finds, whatever is typed.
+// Searches: which messages are found, for ordinary and for hostile queries.
 import type { SessionStore } from "../../src/sessions/store.ts";
 import type { Suite } from "../runner.ts";
 import { searchFiltersContract, searchOrderContract } from "./search-answers.ts";

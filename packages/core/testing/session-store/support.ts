@@ -1,4 +1,4 @@
-// What the parts of the contract share: the harness a backend brings, a clock to turn, short ways to say things.
+// Shared by the parts of the contract: the harness a backend brings, a clock to turn, short ways to say things.
 import type { Clock } from "../../src/lib/index.ts";
 import type { MessageRow, SessionRow } from "../../src/sessions/rows.ts";
 import type { SearchOptions } from "../../src/sessions/search/types.ts";

@@ -1,4 +1,4 @@
-// What ranking works with: terms, rows, what was read of a row, and what is known of the question.
+// Types of ranking: terms, rows, the reading of one row, facts about the question.
 
 /** One thing a plain question asks for. */
 export type RankTerm = {

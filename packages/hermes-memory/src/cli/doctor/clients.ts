@@ -11,7 +11,7 @@ import type { Patient } from "./patient.ts";
 
 const CHECK = "clients";
 
-/** What `--fix` has done. */
+/** One config file that `--fix` has rewritten. */
 export type Fixed = {
   readonly client: ClientName;
   readonly path: string;

@@ -1,4 +1,4 @@
-// What the checks look at.
+// The home, config and environment that every check of `hermes doctor` gets.
 import type { MemoryConfig } from "@hermes-memory/core/config";
 import type { CommandContext } from "../command.ts";
 

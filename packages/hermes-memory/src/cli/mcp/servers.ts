@@ -30,7 +30,7 @@ export function removeServer(
 }
 
 /**
- * Replaces the literals of single words and leaves every other byte. Undefined when they cannot be found in the text, or when the text
+ * Replaces the literals of single words and leaves every other byte; `tomlText` is valid in JSON as well. Undefined when they cannot be found in the text, or when the text
  * would then say anything else than the same servers with these words.
  */
 export function replaceWords(
