@@ -11,6 +11,8 @@ export const FLOORS: Readonly<Record<string, readonly (readonly string[])[]>> = 
     ["lib"],
     ["security", "home", "version"],
     ["config", "profiles"],
+    ["message"],
+    ["tools"],
     ["curated", "providers", "sessions", "skills"],
     ["prompt", "context"],
     ["index"],

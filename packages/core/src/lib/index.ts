@@ -32,7 +32,9 @@ export {
   versionOf,
 } from "./jsonl.ts";
 export {
+  type JsonLimits,
   JsonNesting,
+  type JsonProblem,
   OUTSIDE_JSON,
   outsideJsonOr,
   outsideJsonProblem,

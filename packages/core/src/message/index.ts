@@ -1,0 +1,37 @@
+// Messages: the union, its readers, and the converters to the shapes of other programs.
+export {
+  type AssistantMessage,
+  type Content,
+  type Draft,
+  type ImagePart,
+  type Message,
+  type Meta,
+  newMessage,
+  type OtherPart,
+  type Part,
+  partsOf,
+  type SystemMessage,
+  type TextPart,
+  type ToolCall,
+  type ToolMessage,
+  toolCallsOf,
+  type UserMessage,
+  type Vendor,
+  withMeta,
+  withoutVendor,
+} from "./message.ts";
+export {
+  type MessageProblem,
+  madeUpId,
+  type OpenAiMessage,
+  type OpenAiPart,
+  type OpenAiToolCall,
+  parseContent,
+  parseMessage,
+  parseMessages,
+  parseToolCalls,
+  renderContent,
+  renderToolCalls,
+  toOpenAi,
+} from "./openai.ts";
+export { partJson, partName, type TextOptions, textOf } from "./text.ts";

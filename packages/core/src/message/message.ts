@@ -1,0 +1,117 @@
+// A message of a conversation: the one shape every layer works with. Data from outside becomes one in openai.ts, ai-sdk.ts or
+// rows.ts, and leaves through the same files. Values are never changed in place.
+import { randomHex } from "../lib/index.ts";
+
+export type Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage;
+
+type Common = {
+  readonly content: Content;
+  readonly vendor?: Vendor;
+  /** Required, so that a message of another library is a type error wherever one of ours is expected. */
+  readonly meta: Meta;
+};
+
+export type SystemMessage = Common & { readonly role: "system" };
+export type UserMessage = Common & { readonly role: "user" };
+export type AssistantMessage = Common & {
+  readonly role: "assistant";
+  readonly toolCalls: readonly ToolCall[];
+};
+export type ToolMessage = Common & {
+  readonly role: "tool";
+  /** The call it answers; "" where the sender named none. */
+  readonly toolCallId: string;
+  readonly toolName?: string;
+};
+
+/** Null: the sender wrote null or nothing, as servers do for a reply that only calls tools. */
+export type Content = string | null | readonly Part[];
+
+export type Part = TextPart | ImagePart | OtherPart;
+
+export type TextPart = { readonly type: "text"; readonly text: string; readonly vendor?: Vendor };
+
+/** `url`: http, https or data. */
+export type ImagePart = { readonly type: "image"; readonly url: string; readonly vendor?: Vendor };
+
+/** Audio, files and parts of one vendor only, as they came. */
+export type OtherPart = { readonly type: "other"; readonly value: unknown };
+
+export type ToolCall = {
+  /** `call_id` where the sender gave one beside `id`. Never empty. */
+  readonly id: string;
+  readonly name: string;
+  /** JSON text as the model wrote it; it may be broken. */
+  readonly arguments: string;
+  readonly vendor?: Vendor;
+};
+
+/**
+ * Fields that belong to one vendor or that we do not know, under the names they came with: reasoning, signatures, cache markers.
+ * Values are kept as they came and are sent back unchanged.
+ */
+export type Vendor = Readonly<Record<string, unknown>>;
+
+/** Facts about a message that no model is shown. */
+export type Meta = {
+  /** Made with the message and shared by its copies, so that it is found again after a compaction, a repair or an undo. */
+  readonly id: string;
+  /** When it was said, in seconds since 1970; 0 when that is not known. */
+  readonly atSeconds: number;
+  /** The row of the session store that holds it. */
+  readonly rowId?: number;
+  /** The row that `rowId` is a copy of. */
+  readonly originId?: number;
+  /** The sender's word for the role, where it is not the one of the union: `developer`, `function`. */
+  readonly writtenRole?: string;
+  /** Stored, shown and synced in place of `content`, where the model reads something else than the user typed. */
+  readonly storedContent?: Content;
+  /** Added for one turn: sent to the model, never stored. */
+  readonly ephemeral?: "empty_recovery" | "continuation";
+  /** The message is, or begins with, the summary of a compaction. */
+  readonly isHandoff?: true;
+  readonly finishReason?: string;
+  /** The platform's own id of the message. */
+  readonly platformMessageId?: string;
+  /** Heard in a group chat, not addressed to the agent. */
+  readonly observed?: true;
+};
+
+/** A message before it has its meta. */
+export type Draft = WithoutMeta<Message>;
+type WithoutMeta<M> = M extends Message ? Omit<M, "meta"> : never;
+
+export function newMessage<const D extends Draft>(
+  draft: D,
+  meta: Partial<Meta> = {},
+): D & { readonly meta: Meta } {
+  return { ...draft, meta: { atSeconds: 0, ...meta, id: meta.id ?? randomHex(6) } };
+}
+
+/** A copy with other meta; `undefined` removes a field. */
+export function withMeta<M extends Message>(
+  message: M,
+  changes: { readonly [K in keyof Meta]?: Meta[K] | undefined },
+): M {
+  const entries = Object.entries({ ...message.meta, ...changes }).filter(([, value]) => value !== undefined);
+  return { ...message, meta: Object.fromEntries(entries) as Meta };
+}
+
+/** A copy without these vendor fields; the same message when it has none of them. */
+export function withoutVendor<M extends Message>(message: M, names: ReadonlySet<string>): M {
+  const { vendor, ...rest } = message;
+  if (vendor === undefined || !Object.keys(vendor).some((name) => names.has(name))) return message;
+  const kept = Object.entries(vendor).filter(([name]) => !names.has(name));
+  return (kept.length === 0 ? rest : { ...rest, vendor: Object.fromEntries(kept) }) as M;
+}
+
+/** Null and text become parts too, so that parts can be added. */
+export function partsOf(content: Content): readonly Part[] {
+  if (typeof content !== "string") return content ?? [];
+  return content === "" ? [] : [{ type: "text", text: content }];
+}
+
+/** The calls of an assistant message; none for every other role. */
+export function toolCallsOf(message: Message): readonly ToolCall[] {
+  return message.role === "assistant" ? message.toolCalls : [];
+}

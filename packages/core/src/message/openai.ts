@@ -1,0 +1,330 @@
+// Chat rows as OpenAI's API and every program around it has them: the one parser from outside data, and the way back.
+// A key that the union has no field for goes into `vendor` and comes back under its name. Keys that begin with an underscore
+// belong to this program: rows that passed through here keep their ids.
+import {
+  err,
+  isRecord,
+  type JsonLimits,
+  type JsonProblem,
+  ok,
+  outsideJsonProblem,
+  type Result,
+  sha256,
+} from "../lib/index.ts";
+import {
+  type Content,
+  type Message,
+  type Meta,
+  newMessage,
+  type Part,
+  type ToolCall,
+  type Vendor,
+} from "./message.ts";
+
+export type OpenAiMessage = {
+  readonly role: string;
+  readonly content?: string | null | readonly OpenAiPart[];
+  readonly name?: string;
+  readonly tool_calls?: readonly OpenAiToolCall[];
+  readonly tool_call_id?: string;
+  readonly [vendor: string]: unknown;
+};
+
+export type OpenAiPart =
+  | { readonly type: "text" | "input_text" | "output_text"; readonly text: string }
+  | {
+      readonly type: "image_url" | "input_image";
+      readonly image_url: string | { readonly url: string; readonly detail?: string };
+    }
+  | { readonly type: "input_audio"; readonly input_audio: unknown }
+  | { readonly type: "file"; readonly file: unknown }
+  | { readonly type: "refusal"; readonly refusal: string };
+
+export type OpenAiToolCall = {
+  readonly id?: string;
+  readonly type?: string;
+  readonly function: { readonly name: string; readonly arguments: string };
+  readonly [vendor: string]: unknown;
+};
+
+export type MessageProblem = {
+  readonly kind: "no_message" | JsonProblem["kind"];
+  /** Reads on after "the message". Never quotes it. */
+  readonly message: string;
+};
+
+/** Pictures are parts of their messages, so only the depth is bounded unless the caller bounds the size too. */
+const LIMITS: Partial<JsonLimits> = { maxChars: Number.POSITIVE_INFINITY };
+
+/** `meta` of the caller goes before what the row says about itself. */
+export function parseMessage(
+  value: unknown,
+  options: { readonly limits?: Partial<JsonLimits>; readonly meta?: Partial<Meta> } = {},
+): Result<Message, MessageProblem> {
+  if (!isRecord(value)) return err({ kind: "no_message", message: "is not an object" });
+  if (typeof value.role !== "string" || value.role === "")
+    return err({ kind: "no_message", message: "has no role" });
+  const problem = outsideJsonProblem(value, { ...LIMITS, ...options.limits });
+  if (problem !== undefined) return err(problem);
+  return ok(fromRecord(value, value.role, options.meta));
+}
+
+/** A whole list, in order. Entries that are no messages are named, not thrown. */
+export function parseMessages(
+  values: readonly unknown[],
+  options: { readonly limits?: Partial<JsonLimits> } = {},
+): {
+  readonly messages: readonly Message[];
+  readonly refused: readonly { readonly index: number; readonly problem: MessageProblem }[];
+} {
+  const messages: Message[] = [];
+  const refused: { index: number; problem: MessageProblem }[] = [];
+  for (const [index, value] of values.entries()) {
+    const parsed = parseMessage(value, options);
+    if (parsed.ok) messages.push(parsed.value);
+    else refused.push({ index, problem: parsed.error });
+  }
+  return { messages, refused };
+}
+
+/** Content of a row, decoded: text, a list of parts, null, or anything another program put there. */
+export function parseContent(value: unknown): Content {
+  if (value === null || value === undefined) return null;
+  if (typeof value === "string") return value;
+  if (Array.isArray(value)) return value.map(parsePart);
+  if (typeof value !== "object") return String(value);
+  // The Python original's tools return pictures in this envelope.
+  if (isRecord(value) && value._multimodal === true && Array.isArray(value.content))
+    return value.content.map(parsePart);
+  return [parsePart(value)];
+}
+
+/** The calls in `tool_calls`. A call without an id gets one from what it says and where it stands: always the same one. */
+export function parseToolCalls(value: unknown): readonly ToolCall[] {
+  if (!Array.isArray(value)) return [];
+  return value.flatMap((call: unknown, index): ToolCall[] => {
+    if (!isRecord(call)) return [];
+    const { id: rowId, call_id: callId, type, function: called, ...others } = call;
+    const nested = isRecord(called) ? called : undefined;
+    const { name: givenName, arguments: given, ...unknown } = nested ?? call;
+    const name = text(givenName) ?? "unknown";
+    const id = text(callId) ?? text(rowId)?.split("|")[0] ?? madeUpId(name, given, index);
+    const vendor: Record<string, unknown> = { ...others };
+    if (nested === undefined) {
+      delete vendor.name;
+      delete vendor.arguments;
+    } else if (Object.keys(unknown).length > 0) vendor.function = unknown;
+    if (rowId !== undefined && rowId !== id) vendor.id = rowId;
+    if (callId !== undefined) vendor.call_id = callId;
+    if (type !== undefined && type !== "function") vendor.type = type;
+    return [{ id, name, arguments: argumentText(given), ...bag(vendor) }];
+  });
+}
+
+export function toOpenAi(message: Message): OpenAiMessage {
+  const { role, content, vendor, meta } = message;
+  return {
+    role: meta.writtenRole ?? role,
+    content: renderContent(content) as NonNullable<OpenAiMessage["content"]> | null,
+    ...(message.role === "tool" ? toolFields(message) : {}),
+    ...(message.role === "assistant" && message.toolCalls.length > 0
+      ? { tool_calls: renderToolCalls(message.toolCalls) }
+      : {}),
+    ...vendor,
+    ...metaFields(meta),
+  };
+}
+
+/** As it stands in `content` of a chat row, and as JSON in the database. */
+export function renderContent(content: Content): string | null | readonly unknown[] {
+  if (content === null || typeof content === "string") return content;
+  return content.map(renderPart);
+}
+
+export function renderToolCalls(calls: readonly ToolCall[]): readonly OpenAiToolCall[] {
+  return calls.map(({ id, name, arguments: given, vendor = {} }) => {
+    const { function: unknown, ...others } = vendor;
+    return {
+      id,
+      type: "function",
+      ...others,
+      function: { name, arguments: given, ...(isRecord(unknown) ? unknown : {}) },
+    };
+  });
+}
+
+/** The same call at the same place always gets the same id. */
+export function madeUpId(name: string, given: unknown, index: number): string {
+  return `call_${sha256(`${name}:${argumentText(given)}:${index}`).slice(0, 12)}`;
+}
+
+const ROLES = {
+  system: "system",
+  developer: "system",
+  user: "user",
+  assistant: "assistant",
+  tool: "tool",
+  function: "tool",
+} as const;
+
+function fromRecord(
+  row: Readonly<Record<string, unknown>>,
+  written: string,
+  given: Partial<Meta> = {},
+): Message {
+  // A role we do not know is kept under its name and sent to no model.
+  const role = Object.hasOwn(ROLES, written) ? ROLES[written as keyof typeof ROLES] : "system";
+  const meta = { ...metaOf(row), ...(role === written ? {} : { writtenRole: written }), ...given };
+  const content = parseContent(row.content);
+  const rest = bag(unknownFields(row, role));
+  switch (role) {
+    case "assistant":
+      return newMessage({ role, content, toolCalls: parseToolCalls(row.tool_calls), ...rest }, meta);
+    case "tool": {
+      const toolName = text(row.tool_name) ?? text(row.name);
+      const named = toolName === undefined ? {} : { toolName };
+      return newMessage({ role, content, toolCallId: text(row.tool_call_id) ?? "", ...named, ...rest }, meta);
+    }
+    default:
+      return newMessage({ role, content, ...rest }, meta);
+  }
+}
+
+/** Row keys that have a field of their own, whatever the role. */
+const COMMON_KEYS: ReadonlySet<string> = new Set([
+  "role",
+  "content",
+  "timestamp",
+  "message_id",
+  "finish_reason",
+  "observed",
+]);
+const ROLE_KEYS: Readonly<Record<Message["role"], ReadonlySet<string>>> = {
+  system: new Set(),
+  user: new Set(),
+  assistant: new Set(["tool_calls"]),
+  tool: new Set(["tool_call_id", "tool_name"]),
+};
+
+function unknownFields(row: Readonly<Record<string, unknown>>, role: Message["role"]): Vendor {
+  const entries = Object.entries(row).filter(
+    ([key, value]) =>
+      value !== undefined && !key.startsWith("_") && !COMMON_KEYS.has(key) && !ROLE_KEYS[role].has(key),
+  );
+  return Object.fromEntries(entries);
+}
+
+function metaOf(row: Readonly<Record<string, unknown>>): Partial<Meta> {
+  const { timestamp, finish_reason: finishReason, message_id: platformId, observed } = row;
+  const { _id: id, _row_id: rowId, _compressed_summary: isHandoff } = row;
+  return {
+    ...(text(id) === undefined ? {} : { id: String(id) }),
+    ...(typeof timestamp === "number" && timestamp > 0 ? { atSeconds: timestamp } : {}),
+    ...(typeof rowId === "number" ? { rowId } : {}),
+    ...(isHandoff === true ? { isHandoff } : {}),
+    ...(text(finishReason) === undefined ? {} : { finishReason: String(finishReason) }),
+    ...(text(platformId) === undefined ? {} : { platformMessageId: String(platformId) }),
+    ...(observed === true || observed === 1 ? { observed: true as const } : {}),
+  };
+}
+
+function metaFields(meta: Meta): Record<string, unknown> {
+  const fields = {
+    timestamp: meta.atSeconds > 0 ? meta.atSeconds : undefined,
+    finish_reason: meta.finishReason,
+    message_id: meta.platformMessageId,
+    observed: meta.observed,
+    _row_id: meta.rowId,
+    _compressed_summary: meta.isHandoff,
+  };
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}
+
+function toolFields(message: Extract<Message, { role: "tool" }>): Record<string, unknown> {
+  const { toolCallId, toolName, vendor } = message;
+  return {
+    ...(toolCallId === "" ? {} : { tool_call_id: toolCallId }),
+    // `name` is in the vendor bag when the sender used it.
+    ...(toolName === undefined || vendor?.name === toolName ? {} : { tool_name: toolName }),
+  };
+}
+
+function parsePart(value: unknown): Part {
+  if (typeof value === "string") return { type: "text", text: value };
+  if (!isRecord(value)) return { type: "other", value };
+  const { type, text: said, ...others } = value;
+  // text, input_text, output_text, or no type at all. A part of another type (reasoning, a document) is not what was said.
+  if (typeof said === "string" && (type === undefined || (typeof type === "string" && type.endsWith("text"))))
+    return { type: "text", text: said, ...bag(type === "text" ? others : { type: type ?? null, ...others }) };
+  return parseImage(value) ?? { type: "other", value };
+}
+
+function parseImage(part: Readonly<Record<string, unknown>>): Part | undefined {
+  const { type, image_url: at, source, ...others } = part;
+  if ((type === "image_url" || type === "input_image") && at !== undefined && source === undefined) {
+    const kept = type === "image_url" ? others : { type, ...others };
+    if (typeof at === "string")
+      return { type: "image", url: at, ...bag(type === "image_url" ? { image_url: null, ...kept } : kept) };
+    if (!isRecord(at) || typeof at.url !== "string") return undefined;
+    const { url, ...settings } = at;
+    return {
+      type: "image",
+      url,
+      ...bag(
+        Object.keys(settings).length === 0 && type === "image_url" ? kept : { ...kept, image_url: settings },
+      ),
+    };
+  }
+  if (type !== "image" || !isRecord(source) || at !== undefined) return undefined;
+  if (source.type === "url" && typeof source.url === "string" && Object.keys(source).length === 2)
+    return { type: "image", url: source.url, ...bag({ type, ...others }) };
+  const { media_type: mediaType, data } = source;
+  if (source.type !== "base64" || typeof mediaType !== "string" || typeof data !== "string") return undefined;
+  return { type: "image", url: `data:${mediaType};base64,${data}`, ...bag({ type, ...others }) };
+}
+
+function renderPart(part: Part): unknown {
+  switch (part.type) {
+    case "text": {
+      const { type = "text", ...others } = part.vendor ?? {};
+      return type === null ? { text: part.text, ...others } : { type, text: part.text, ...others };
+    }
+    case "image":
+      return renderImage(part.url, part.vendor ?? {});
+    case "other":
+      return part.value;
+    default:
+      return part satisfies never;
+  }
+}
+
+function renderImage(url: string, vendor: Vendor): unknown {
+  const { type = "image_url", image_url: settings, ...others } = vendor;
+  if (type === "image") return { type, source: imageSource(url), ...others };
+  if (settings === null || (settings === undefined && type === "input_image"))
+    return { type, image_url: url, ...others };
+  return { type, image_url: { url, ...(isRecord(settings) ? settings : {}) }, ...others };
+}
+
+function imageSource(url: string): unknown {
+  const [head, mediaType] = /^data:([^;,]*);base64,/.exec(url) ?? [];
+  if (head === undefined) return { type: "url", url };
+  return { type: "base64", media_type: mediaType, data: url.slice(head.length) };
+}
+
+function argumentText(given: unknown): string {
+  if (typeof given === "string") return given;
+  try {
+    return JSON.stringify(given) ?? "";
+  } catch {
+    return ""; // holds itself or a bigint: no model can have written it
+  }
+}
+
+function bag(vendor: Vendor): { readonly vendor?: Vendor } {
+  return Object.keys(vendor).length === 0 ? {} : { vendor };
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === "string" && value !== "" ? value : undefined;
+}

@@ -1,0 +1,161 @@
+// Chat rows become messages and come back: nothing a sender wrote is lost, whatever we know about it.
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { parseMessage, parseToolCalls, textOf, toOpenAi } from "../../src/message/index.ts";
+
+const json = fc.jsonValue({ maxDepth: 3 }) as fc.Arbitrary<unknown>;
+const unknownKeys = fc.dictionary(
+  fc.constantFrom("annotations", "audio", "refusal", "reasoning_details", "x"),
+  json,
+  {
+    maxKeys: 3,
+  },
+);
+
+const part = fc.oneof(
+  fc.record({ type: fc.constantFrom("text", "input_text", "output_text"), text: fc.string() }),
+  fc.record({
+    type: fc.constant("text"),
+    text: fc.string(),
+    cache_control: fc.constant({ type: "ephemeral" }),
+  }),
+  fc.record({ text: fc.string() }),
+  fc.record({ type: fc.constant("image_url"), image_url: fc.record({ url: fc.webUrl() }) }),
+  fc.record({
+    type: fc.constant("image_url"),
+    image_url: fc.record({ url: fc.webUrl(), detail: fc.constantFrom("low", "high") }),
+  }),
+  fc.record({ type: fc.constantFrom("input_image", "image_url"), image_url: fc.webUrl() }),
+  fc.record({
+    type: fc.constant("image"),
+    source: fc.record({
+      type: fc.constant("base64"),
+      media_type: fc.constantFrom("image/png", "image/jpeg"),
+      data: fc.base64String(),
+    }),
+  }),
+  fc.record({
+    type: fc.constant("image"),
+    source: fc.record({ type: fc.constant("url"), url: fc.webUrl() }),
+  }),
+  fc.record({ type: fc.constant("input_audio"), input_audio: json }),
+);
+const content = fc.oneof(fc.string(), fc.constant(null), fc.array(part, { maxLength: 4 }));
+
+const call = fc.record(
+  {
+    id: fc.string({ minLength: 1 }).filter((id) => !id.includes("|")),
+    call_id: fc.string({ minLength: 1 }),
+    response_item_id: fc.string(),
+    type: fc.constant("function"),
+    function: fc.record({ name: fc.string({ minLength: 1 }), arguments: fc.string() }),
+    extra_content: json,
+  },
+  { requiredKeys: ["id", "type", "function"] },
+);
+
+const row = fc
+  .oneof(
+    fc.record({ role: fc.constantFrom("system", "user", "developer", "moderator"), content }),
+    fc.record({
+      role: fc.constant("assistant"),
+      content,
+      tool_calls: fc.array(call, { minLength: 1, maxLength: 3 }),
+    }),
+    fc.record({ role: fc.constant("assistant"), content, finish_reason: fc.constantFrom("stop", "length") }),
+    fc.record(
+      {
+        role: fc.constantFrom("tool", "function"),
+        content,
+        tool_call_id: fc.string({ minLength: 1 }),
+        name: fc.string({ minLength: 1 }),
+        tool_name: fc.string({ minLength: 1 }),
+      },
+      { requiredKeys: ["role", "content", "tool_call_id"] },
+    ),
+  )
+  .chain((base) =>
+    fc
+      .tuple(
+        unknownKeys,
+        fc.record({ timestamp: fc.integer({ min: 1 }), _row_id: fc.nat() }, { requiredKeys: [] }),
+      )
+      .map(([more, own]) => ({ ...more, ...base, ...own })),
+  );
+
+describe("a chat row", () => {
+  it("comes back as it was written", () => {
+    fc.assert(
+      fc.property(row, (written) => {
+        const parsed = parseMessage(written);
+        if (!parsed.ok) throw new Error(parsed.error.message);
+        const named = "name" in written && "tool_name" in written && written.name !== written.tool_name;
+        // The union has one name for a tool: of two different ones `tool_name` counts, and `name` is kept beside it.
+        expect(toOpenAi(parsed.value)).toEqual(named ? { ...written } : without(written, sameName(written)));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("keeps vendor values by identity", () => {
+    const details = [{ type: "thinking", signature: "c2ln", thinking: "…" }];
+    const parsed = parseMessage({ role: "assistant", content: "", reasoning_details: details });
+    expect(parsed.ok && parsed.value.vendor?.reasoning_details).toBe(details);
+  });
+
+  it("nested deeper than 100 levels is refused with the reason", () => {
+    let deep: unknown = "x";
+    for (let level = 0; level < 200; level += 1) deep = [deep];
+    const parsed = parseMessage({ role: "user", content: deep });
+    expect(parsed).toEqual({
+      ok: false,
+      error: { kind: "too_deep", message: "is nested deeper than 100 levels" },
+    });
+  });
+
+  it.each([null, 7, "text", [], {}, { role: "" }, { role: 3, content: "x" }])(
+    "that is %j is refused",
+    (value) => {
+      expect(parseMessage(value)).toMatchObject({ ok: false, error: { kind: "no_message" } });
+    },
+  );
+});
+
+describe("tool calls", () => {
+  it("without an id get the same one each time", () => {
+    const [one, again] = [1, 2].map(() => parseToolCalls([{ function: { name: "f", arguments: "{}" } }])[0]);
+    expect(one?.id).toMatch(/^call_[0-9a-f]{12}$/);
+    expect(again).toEqual(one);
+  });
+
+  it("may come without the function envelope, and with arguments that are no text", () => {
+    expect(parseToolCalls([{ id: "a|item", name: "f", arguments: { n: 1 } }])).toEqual([
+      { id: "a", name: "f", arguments: '{"n":1}', vendor: { id: "a|item" } },
+    ]);
+  });
+});
+
+describe("the text of a content", () => {
+  it("is its text parts, with a stand-in for images where the reader wants one", () => {
+    const parsed = parseMessage({
+      role: "user",
+      content: [
+        "one",
+        { type: "image_url", image_url: { url: "https://example.org/a.png" } },
+        { type: "text", text: "two" },
+      ],
+    });
+    if (!parsed.ok) throw new Error(parsed.error.message);
+    expect(textOf(parsed.value.content)).toBe("one\ntwo");
+    expect(textOf(parsed.value.content, { separator: " ", image: "[image]" })).toBe("one [image] two");
+  });
+});
+
+/** `tool_name` that repeats `name` is not written twice. */
+function sameName(written: object): string {
+  return "name" in written && "tool_name" in written && written.name === written.tool_name ? "tool_name" : "";
+}
+
+function without(written: object, key: string): object {
+  return Object.fromEntries(Object.entries(written).filter(([name]) => name !== key));
+}
