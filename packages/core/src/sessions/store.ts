@@ -69,18 +69,12 @@ export type NewMessage = {
 
 export type MessageInput = NewMessage | Partial<MessageRow> | ConversationMessage;
 
-/** The counters have the names of their columns, or the short ones the original's callers use. */
 export type TokenUpdate = {
   readonly inputTokens?: number;
   readonly outputTokens?: number;
   readonly cacheReadTokens?: number;
   readonly cacheWriteTokens?: number;
   readonly reasoningTokens?: number;
-  readonly input?: number;
-  readonly output?: number;
-  readonly cacheRead?: number;
-  readonly cacheWrite?: number;
-  readonly reasoning?: number;
   readonly apiCallCount?: number;
   readonly estimatedCostUsd?: number | null;
   readonly actualCostUsd?: number | null;
@@ -264,18 +258,9 @@ export interface SessionStore extends AsyncDisposable {
    * `unknown`; source, owner and settings only while there are no messages). Rejects with `unknown-parent`.
    */
   createSession(id: string, options?: NewSession): Promise<string>;
-  /** `createSession` with source `unknown`. */
-  ensureSession(id: string, options?: NewSession): Promise<string>;
   /** The first reason wins. A reset of a gateway's session also begins the next generation of its chat, where the file counts them. */
   endSession(id: string, reason: string): Promise<void>;
   reopenSession(id: string): Promise<void>;
-  updateSessionCwd(id: string, cwd: string): Promise<void>;
-  updateSessionMeta(
-    id: string,
-    modelConfig: Readonly<Record<string, unknown>> | string | null,
-    options?: { model?: string | null },
-  ): Promise<void>;
-  updateSystemPrompt(id: string, prompt: string | null): Promise<void>;
   updateSessionModel(id: string, model: string | null): Promise<void>;
   updateTokenCounts(id: string, update: TokenUpdate): Promise<void>;
   getSession(id: string, scope?: Scope): Promise<SessionRow | null>;
@@ -387,8 +372,6 @@ export interface SessionStore extends AsyncDisposable {
 
   // Lineage
   getCompressionTip(id: string, scope?: Scope): Promise<string>;
-  /** The root over every kind of parent, as the search tool groups hits. */
-  getLineageRoot(id: string, scope?: Scope): Promise<string>;
   /** Every session connected with this one by parents of any kind, in both directions. */
   listLineage(id: string, scope?: Scope): Promise<string[]>;
   resolveResumeSessionId<T extends string | null | undefined>(id: T, scope?: Scope): Promise<T | string>;
@@ -405,13 +388,13 @@ export interface SessionStore extends AsyncDisposable {
   tryAcquireCompressionLock(
     sessionId: string,
     holder: string,
-    options?: { readonly ttl?: number } | number,
+    options?: { readonly ttl?: number },
   ): Promise<boolean>;
   /** Prolongs a lock that is still ours; false when it is not. */
   renewCompressionLock(
     sessionId: string,
     holder: string,
-    options?: { readonly ttl?: number } | number,
+    options?: { readonly ttl?: number },
   ): Promise<boolean>;
   releaseCompressionLock(sessionId: string, holder: string): Promise<void>;
   getCompressionLockHolder(sessionId: string): Promise<string | null>;
@@ -506,10 +489,6 @@ export interface SessionStore extends AsyncDisposable {
       readonly vacuum?: boolean;
     },
   ): Promise<AutoMaintenance>;
-  /** Merges our full-text index; the number of indexes. Those of other programs are theirs. */
-  optimizeFts(): Promise<number>;
-  /** `optimizeFts`, then gives free space back to the file system unless another process has the file open. */
-  vacuum(): Promise<number>;
   /** Finishes and merges the search index, then gives free space back. Interruptible. */
   optimize(work?: LongWork & { readonly vacuum?: boolean }): Promise<OptimizeOutcome>;
   checkHealth(): Promise<Health>;
@@ -530,8 +509,8 @@ export interface SessionStore extends AsyncDisposable {
     id: string,
     options?: Scope & { readonly includeInactive?: boolean },
   ): Promise<ExportedSession | null>;
-  /** One session after the other, most recently active first, without holding them all in memory. */
   /**
+   * One session after the other, most recently active first, without holding them all in memory.
    * On a damaged file it fails, unless `onLoss` is given: then everything that can be read is exported, and `onLoss` is
    * told, before the first session that needed it, what cannot.
    */
@@ -542,9 +521,6 @@ export interface SessionStore extends AsyncDisposable {
       readonly onLoss?: (loss: ExportLoss) => void;
     },
   ): AsyncIterable<ExportedSession & { readonly last_active: number }>;
-  exportAll(
-    options?: Scope & { readonly source?: string; readonly includeInactive?: boolean },
-  ): Promise<(ExportedSession & { readonly last_active: number })[]>;
   /** Each session in one transaction; one that exists is left alone. */
   importSessions(
     sessions: AsyncIterable<ExportedSession> | Iterable<ExportedSession>,

@@ -26,7 +26,6 @@ export const READS = {
   getNextTitleInLineage: (store) => store.getNextTitleInLineage("harbour"),
   resolveSessionByTitle: (store) => store.resolveSessionByTitle("harbour"),
   getCompressionTip: (store, { session }) => store.getCompressionTip(session),
-  getLineageRoot: (store, { session }) => store.getLineageRoot(session),
   resolveResumeSessionId: (store, { session }) => store.resolveResumeSessionId(session),
   resolveSessionId: (store, { session }) => store.resolveSessionId(session),
   getCompressionLockHolder: (store, { session }) => store.getCompressionLockHolder(session),
@@ -66,19 +65,14 @@ export const READS = {
   listPendingHandoffs: (store) => store.listPendingHandoffs(),
   exportSession: (store, { session }) => store.exportSession(session, { includeInactive: true }),
   exportEach: async (store) => {
-    for await (const _session of store.exportEach());
+    for await (const _session of store.exportEach({ includeInactive: true }));
   },
-  exportAll: (store) => store.exportAll({ includeInactive: true }),
 } as const satisfies Partial<Record<Method, Call>>;
 
 export const WRITES: Readonly<Record<Exclude<Method, keyof typeof READS>, Call>> = {
   createSession: (store) => store.createSession("another", { source: "cli" }),
-  ensureSession: (store) => store.ensureSession("another"),
   endSession: (store, { session }) => store.endSession(session, "new_session"),
   reopenSession: (store, { session }) => store.reopenSession(session),
-  updateSessionCwd: (store, { session }) => store.updateSessionCwd(session, "elsewhere"),
-  updateSessionMeta: (store, { session }) => store.updateSessionMeta(session, { colour: "red" }),
-  updateSystemPrompt: (store, { session }) => store.updateSystemPrompt(session, "prompt"),
   saveOwnPrompt: (store, { session }) => store.saveOwnPrompt(session, "prompt", 1),
   updateSessionModel: (store, { session }) => store.updateSessionModel(session, "model"),
   updateTokenCounts: (store, { session }) => store.updateTokenCounts(session, { inputTokens: 1 }),
@@ -118,8 +112,6 @@ export const WRITES: Readonly<Record<Exclude<Method, keyof typeof READS>, Call>>
   pruneEmptyGhostSessions: (store) => store.pruneEmptyGhostSessions(),
   finalizeOrphanedCompressionSessions: (store) => store.finalizeOrphanedCompressionSessions(),
   maybeAutoPruneAndVacuum: (store) => store.maybeAutoPruneAndVacuum(),
-  optimizeFts: (store) => store.optimizeFts(),
-  vacuum: (store) => store.vacuum(),
   optimize: (store) => store.optimize(),
   hideOrphanedDelegates: (store) => store.hideOrphanedDelegates(),
   requestHandoff: (store, { session }) => store.requestHandoff(session, "telegram"),

@@ -180,10 +180,12 @@ export function listingContract({ it, expect }: Suite, { open }: Harness): void 
   it("a chain shows once: its tip's face on its root's beginnings", async () => {
     const clock = new ManualClock();
     await using store = await open({ clock });
-    await handMadeChain(store, clock, ["a", "b", "c"], { source: "telegram", cwd: "/old" });
+    await handMadeChain(store, clock, ["a", "b"], { source: "telegram", cwd: "/old" });
+    clock.advance(HOUR);
+    await store.endSession("b", "compression");
+    await store.createSession("c", { source: "telegram", cwd: "/new", parentSessionId: "b" });
     await talk(store, "a", ["first words"]);
     await talk(store, "c", ["latest words", "answer"]);
-    await store.updateSessionCwd("c", "/new");
     await store.updateSessionModel("c", "m-new");
     await store.setSessionTitle("c", "Kiln #3");
     await store.updateTokenCounts("a", { inputTokens: 7 });

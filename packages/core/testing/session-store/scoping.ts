@@ -6,7 +6,7 @@ import type { Scope } from "../../src/sessions/scope.ts";
 import type { SessionStore } from "../../src/sessions/store.ts";
 import type { Suite } from "../runner.ts";
 import { leafOf } from "./summary-nodes.ts";
-import { type Harness, idsOf, ManualClock, nth, talk } from "./support.ts";
+import { exportAll, type Harness, idsOf, ManualClock, nth, talk } from "./support.ts";
 
 /** Every read that takes a user, once for a session that is theirs and once for another: what a stranger gets. */
 type Read = {
@@ -64,7 +64,7 @@ const READS: readonly Read[] = [
   ),
   byId("getHandoffState", (store, { id }, scope) => store.getHandoffState(id, scope), null),
   byId("exportSession", (store, { id }, scope) => store.exportSession(id, scope), null),
-  byId("exportAll", (store, _target, scope) => store.exportAll(scope), []),
+  byId("exportEach", (store, _target, scope) => exportAll(store, scope), []),
   byId("sessionCount", (store, _target, scope) => store.sessionCount({ ...scope, includeArchived: true }), 0),
   byId("listSessionsRich", (store, _target, scope) => store.listSessionsRich(scope), []),
   byId(
@@ -104,11 +104,6 @@ const WALKS: readonly Read[] = [
   {
     name: "getCompressionTip",
     read: (store, { id }, scope) => store.getCompressionTip(id, scope),
-    forStrangers: ({ id }) => id,
-  },
-  {
-    name: "getLineageRoot",
-    read: (store, { id }, scope) => store.getLineageRoot(id, scope),
     forStrangers: ({ id }) => id,
   },
   {

@@ -12,10 +12,7 @@ import { findSession } from "./sessions.ts";
 
 const MAX_EXPORTED = 100_000;
 
-export type ExportOperations = Pick<
-  SessionStore,
-  "exportSession" | "exportEach" | "exportAll" | "importSessions"
->;
+export type ExportOperations = Pick<SessionStore, "exportSession" | "exportEach" | "importSessions">;
 type ActiveExport = ExportedSession & { readonly last_active: number };
 type ExportOptions = Scope & { readonly includeInactive?: boolean };
 type EachOptions = ExportOptions & {
@@ -67,11 +64,6 @@ export function exportOperations({
         return session === null ? null : exported(session, options);
       }),
     exportEach,
-    async exportAll(options = {}) {
-      const all: ActiveExport[] = [];
-      for await (const session of exportEach(options)) all.push(session);
-      return all;
-    },
     async importSessions(sessions, work = {}) {
       return importAll(connection, sessions, work, seconds(clock));
     },

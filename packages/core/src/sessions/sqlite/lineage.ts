@@ -61,7 +61,6 @@ const COPY_ROW = byFile((file) => {
 export type LineageOperations = Pick<
   SessionStore,
   | "getCompressionTip"
-  | "getLineageRoot"
   | "listLineage"
   | "resolveResumeSessionId"
   | "resolveSessionId"
@@ -73,7 +72,6 @@ export function lineageOperations(context: StoreContext): LineageOperations {
   const { connection, clock } = context;
   return {
     getCompressionTip: (id, scope) => connection.read(() => tipOf(connection, id, scope)),
-    getLineageRoot: (id, scope) => connection.read(() => ancestorsOf(connection, id, scope)[0] ?? id),
     listLineage: (id, scope) =>
       connection.read(() => {
         const root = ancestorsOf(connection, id, scope)[0] ?? id;

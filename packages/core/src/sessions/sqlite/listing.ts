@@ -6,7 +6,8 @@ import type { ActiveSession, ListedSession, SessionRow } from "../rows.ts";
 import type { ListOptions, Scope, SessionStore } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { count, EVERYBODY, type StoreContext, visibleTo } from "./context.ts";
-import { byFile, type FileFeatures, featuresOf, isSearchable } from "./features.ts";
+import { byFile, type FileFeatures, featuresOf } from "./features.ts";
+import { isHidden } from "./index/tables.ts";
 import { isContinuation, isListable, isVisible } from "./lineage-sql.ts";
 import { MAX_CHAIN, tipOf } from "./lineage-walks.ts";
 import { findSession, sessionFields, sessionFilter, shownTo } from "./sessions.ts";
@@ -79,7 +80,7 @@ const LAST_ACTIVE = "SELECT last_active FROM hermes_memory_activity WHERE sessio
 const USER_MESSAGES = byFile(
   (file) => `
   SELECT m.content FROM messages m
-  WHERE m.session_id = :id AND m.role = 'user' AND m.content IS NOT NULL AND ${isSearchable("m", file)}
+  WHERE m.session_id = :id AND m.role = 'user' AND m.content IS NOT NULL AND NOT ${isHidden("m", file.messages)}
   ORDER BY m.timestamp, m.id LIMIT ${MOST_SUMMARIES}
 `,
 );

@@ -64,7 +64,7 @@ export function heldLock(connection: Connection, id: string, now: number): HeldL
   return connection.get<HeldLease>(HOLDER, { id, now });
 }
 
-function ttlOf(options: { readonly ttl?: number } | number | undefined): number {
-  const ttl = typeof options === "number" ? options : options?.ttl;
+function ttlOf(options: { readonly ttl?: number } | undefined): number {
+  const ttl = options?.ttl;
   return ttl === undefined || !Number.isFinite(ttl) ? DEFAULT_TTL_SECONDS : ttl;
 }

@@ -54,8 +54,6 @@ export type MaintenanceOperations = Pick<
   | "pruneEmptyGhostSessions"
   | "finalizeOrphanedCompressionSessions"
   | "maybeAutoPruneAndVacuum"
-  | "optimizeFts"
-  | "vacuum"
   | "checkHealth"
   | "hideOrphanedDelegates"
   | "stats"
@@ -73,11 +71,6 @@ export function maintenanceOperations(
       setMeta(connection, key, "1");
       return changes;
     });
-  const vacuum = async () => {
-    const merged = await mergeIndex(connection);
-    await giveSpaceBack(connection);
-    return merged;
-  };
   return {
     async pruneEmptyGhostSessions() {
       return once(GHOSTS_PRUNED, GHOSTS, { before: seconds(clock) - DAY_SECONDS });
@@ -106,8 +99,6 @@ export function maintenanceOperations(
         return { skipped: false, pruned: 0, vacuumed: false, error: describeCause(cause) };
       }
     },
-    optimizeFts: () => mergeIndex(connection),
-    vacuum,
     checkHealth: () => checkHealth(connection),
     // Where the original's index goes by that mark, sessions with messages must not get one.
     hideOrphanedDelegates: () =>

@@ -366,7 +366,7 @@ export function insertMessage(
   } catch (cause) {
     if (!isForeignKeyFailure(cause)) throw cause;
     throw sessionError("unknown-session", `There is no session '${session}' to store a message in.`, {
-      hint: "Create it first with createSession or ensureSession.",
+      hint: "Create it first with createSession.",
       cause,
     });
   }

@@ -28,7 +28,7 @@ export function ownPromptOperations({ connection, clock }: StoreContext): OwnPro
         const session = findSession(connection, id);
         if (session === null)
           throw sessionError("unknown-session", `There is no session '${id}' to store a prompt for.`, {
-            hint: "Create it first with createSession or ensureSession.",
+            hint: "Create it first with createSession.",
           });
         const before = readOwnPrompt(connection, id)?.text ?? null;
         writeOwnPrompt(connection, id, { text, version }, seconds(clock));

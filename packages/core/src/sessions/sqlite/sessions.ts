@@ -1,14 +1,7 @@
 // Sessions: making, ending, changing and counting them.
 import { sha256 } from "../../lib/index.ts";
 import { sessionError } from "../errors.ts";
-import {
-  MARK_KEYS,
-  modelConfigText,
-  readMarks,
-  USER_PLATFORM,
-  withMark,
-  withoutMarksOf,
-} from "../lineage-marks.ts";
+import { modelConfigText, USER_PLATFORM, withoutMarksOf } from "../lineage-marks.ts";
 import type { SessionRow } from "../rows.ts";
 import { platformText, userText } from "../scope.ts";
 import { checkSessionId } from "../session-id.ts";
@@ -115,8 +108,6 @@ const GET_MARK = `
 
 const END = "UPDATE sessions SET ended_at = :now, end_reason = :reason WHERE id = :id AND ended_at IS NULL";
 const REOPEN = "UPDATE sessions SET ended_at = NULL, end_reason = NULL WHERE id = :id";
-const SET_CWD = "UPDATE sessions SET cwd = :cwd WHERE id = :id";
-const SET_META = "UPDATE sessions SET model_config = :config, model = COALESCE(:model, model) WHERE id = :id";
 const SET_PROMPT = byFile((file) => {
   const hash = hasPromptTable(file) ? ", system_prompt_hash = :hash" : "";
   return `UPDATE sessions SET system_prompt = :prompt ${hash} WHERE id = :id`;
@@ -131,8 +122,6 @@ const NEXT_GENERATION = `
   INSERT INTO conversation_generations (source, session_key, generation) VALUES (:source, :session_key, 1)
   ON CONFLICT (source, session_key) DO UPDATE SET generation = generation + 1
 `;
-const HAS_MESSAGES = "SELECT 1 FROM messages WHERE session_id = :id LIMIT 1";
-const CONFIG_OF = "SELECT model_config FROM sessions WHERE id = :id";
 const SET_MODEL = "UPDATE sessions SET model = :model WHERE id = :id";
 const GET_META = "SELECT value FROM state_meta WHERE key = :key";
 const PUT_META =
@@ -167,12 +156,8 @@ const SET_TOKENS = `
 export type SessionOperations = Pick<
   SessionStore,
   | "createSession"
-  | "ensureSession"
   | "endSession"
   | "reopenSession"
-  | "updateSessionCwd"
-  | "updateSessionMeta"
-  | "updateSystemPrompt"
   | "updateSessionModel"
   | "updateTokenCounts"
   | "getSession"
@@ -184,32 +169,18 @@ export type SessionOperations = Pick<
 
 export function sessionOperations(context: StoreContext): SessionOperations {
   const { connection, clock } = context;
-  const create = async (id: string, options: NewSession) => {
-    checkSessionId(id);
-    return connection.write(() => insertSession(context, id, options, seconds(clock)));
-  };
   const change = async (sql: string, values: Parameters<Connection["run"]>[1]) => {
     await connection.write(() => connection.run(sql, values));
   };
   return {
-    createSession: (id, options = {}) => create(id, options),
-    ensureSession: (id, options = {}) => create(id, options),
+    async createSession(id, options = {}) {
+      checkSessionId(id);
+      return connection.write(() => insertSession(context, id, options, seconds(clock)));
+    },
     async endSession(id, reason) {
       await connection.write(() => endSession(connection, id, reason, seconds(clock)));
     },
     reopenSession: (id) => change(REOPEN, { id }),
-    async updateSessionCwd(id, cwd) {
-      if (id && cwd) await change(SET_CWD, { id, cwd });
-    },
-    async updateSessionMeta(id, modelConfig, { model = null } = {}) {
-      const config = typeof modelConfig === "string" ? modelConfig : modelConfigText(modelConfig);
-      await connection.write(() =>
-        connection.run(SET_META, { id, config: withFixedMarks(connection, id, config), model }),
-      );
-    },
-    async updateSystemPrompt(id, prompt) {
-      await connection.write(() => writePrompt(connection, id, prompt));
-    },
     updateSessionModel: (id, model) => change(SET_MODEL, { id, model }),
     async updateTokenCounts(id, update) {
       checkSessionId(id);
@@ -323,15 +294,6 @@ export function storePrompt(connection: Connection, prompt: string): string {
   return hash;
 }
 
-/** Whether a session with messages is a subagent's run stays as it is: the original's search index goes by it. */
-function withFixedMarks(connection: Connection, id: string, config: string | null): string | null {
-  if (!featuresOf(connection).isToday || connection.get(HAS_MESSAGES, { id }) === undefined) return config;
-  const before = connection.get<{ model_config: string | null }>(CONFIG_OF, { id })?.model_config ?? null;
-  const { delegateFrom } = readMarks(before);
-  if (readMarks(config).delegateFrom === delegateFrom) return config;
-  return withMark(config, MARK_KEYS.delegateFrom, delegateFrom);
-}
-
 /** Only where the user's platform is not the session's source, so that ordinary rows stay as they always were. */
 function platformMark(connection: Connection, options: NewSession): Record<string, string> {
   const { source = "unknown", userId, parentSessionId } = options;
@@ -416,11 +378,11 @@ function reals(names: string): [string, "REAL"][] {
 function tokenValues(id: string, update: TokenUpdate) {
   return {
     id,
-    input: safeInteger(update.inputTokens ?? update.input) ?? 0,
-    output: safeInteger(update.outputTokens ?? update.output) ?? 0,
-    cacheRead: safeInteger(update.cacheReadTokens ?? update.cacheRead) ?? 0,
-    cacheWrite: safeInteger(update.cacheWriteTokens ?? update.cacheWrite) ?? 0,
-    reasoning: safeInteger(update.reasoningTokens ?? update.reasoning) ?? 0,
+    input: safeInteger(update.inputTokens) ?? 0,
+    output: safeInteger(update.outputTokens) ?? 0,
+    cacheRead: safeInteger(update.cacheReadTokens) ?? 0,
+    cacheWrite: safeInteger(update.cacheWriteTokens) ?? 0,
+    reasoning: safeInteger(update.reasoningTokens) ?? 0,
     calls: safeInteger(update.apiCallCount) ?? 0,
     estimated: finite(update.estimatedCostUsd),
     actual: finite(update.actualCostUsd),

@@ -157,7 +157,7 @@ function knownTo(
   for (const session of sessions) {
     if (findSession(connection, session) === null)
       throw sessionError("unknown-session", `There is no session '${session}' to store summaries for.`, {
-        hint: "Create it first with createSession or ensureSession.",
+        hint: "Create it first with createSession.",
       });
     for (const node of nodesOf(continued(connection, session))) add(known, node);
   }
