@@ -371,6 +371,35 @@ export function listingContract({ it, expect }: Suite, { open }: Harness): void 
   });
 }
 
+// ---- Flags of a whole conversation. Older files have no columns for the last two.
+
+export function flagsContract({ it, expect }: Suite, { open }: Harness): void {
+  it("pinning and hiding change the whole chain where the rows can note it, and nothing elsewhere", async () => {
+    const clock = new ManualClock();
+    await using store = await open({ clock });
+    await store.createSession("a", { source: "cli" });
+    await store.continueSession("a", { id: "b" });
+    await store.createSession("other", { source: "cli" });
+    const canNote = (await row(store, "a")).pinned !== undefined;
+    const flagsOf = async (id: string) => {
+      const { pinned = 0, hidden = 0 } = await row(store, id);
+      return { pinned, hidden };
+    };
+    const noted = (pinned: 0 | 1, hidden: 0 | 1) => (canNote ? { pinned, hidden } : { pinned: 0, hidden: 0 });
+    expect(await store.setSessionHidden("b", true)).toBe(canNote);
+    for (const id of ["a", "b"]) expect(await flagsOf(id)).toEqual(noted(0, 1));
+    expect(await store.setSessionHidden("b", true)).toBe(false);
+    expect(await store.setSessionPinned("a", true)).toBe(canNote);
+    for (const id of ["a", "b"]) expect(await flagsOf(id)).toEqual(noted(1, 0));
+    expect(await store.setSessionPinned("b", false)).toBe(canNote);
+    for (const id of ["a", "b", "other"]) expect(await flagsOf(id)).toEqual({ pinned: 0, hidden: 0 });
+    for (const id of ["nope", ""]) {
+      expect(await store.setSessionPinned(id, true)).toBe(false);
+      expect(await store.setSessionHidden(id, true)).toBe(false);
+    }
+  });
+}
+
 // ---- Titles: cleaned, unique, numbered along a lineage, and found again.
 
 export function titlesContract({ it, expect }: Suite, { open }: Harness): void {

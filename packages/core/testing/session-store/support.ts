@@ -2,7 +2,9 @@
 import type { Clock } from "../../src/lib/index.ts";
 import type { ExportedSession, MessageRow, SessionRow } from "../../src/sessions/rows.ts";
 import type { SearchOptions } from "../../src/sessions/search/types.ts";
-import type { NewMessage, NewSession, SessionStore } from "../../src/sessions/store.ts";
+import type { NewMessage } from "../../src/sessions/store/messages.ts";
+import type { NewSession } from "../../src/sessions/store/sessions.ts";
+import type { SessionStore } from "../../src/sessions/store.ts";
 
 export type Harness = {
   /** A fresh, empty store each time, gone after the test. */

@@ -1,6 +1,6 @@
 // Compression locks: leases in the database, so that one process at a time compacts a session.
 import { isDeadHere } from "../lease-holders.ts";
-import type { HeldLease, SessionStore } from "../store.ts";
+import type { HeldLease, SessionClaims } from "../store/claims.ts";
 import type { Connection } from "./connection.ts";
 import { type StoreContext, seconds } from "./context.ts";
 
@@ -19,7 +19,7 @@ const HOLDER = `
 `;
 
 export type LockOperations = Pick<
-  SessionStore,
+  SessionClaims,
   "tryAcquireCompressionLock" | "renewCompressionLock" | "releaseCompressionLock" | "getCompressionLockHolder"
 >;
 

@@ -6,8 +6,9 @@ import { sessionError } from "../errors.ts";
 import { readMarks } from "../lineage-marks.ts";
 import { type MessageColumns, toMessageColumns } from "../new-message.ts";
 import { userMessagePreview } from "../previews.ts";
-import type { ConversationMessage, MessageRow, StoredMessageRow } from "../rows.ts";
-import type { MessageInput, Scope, SessionStore } from "../store.ts";
+import type { ConversationMessage, MessageKey, MessageRow, StoredMessageRow } from "../rows.ts";
+import type { Scope } from "../scope.ts";
+import type { MessageInput, MessageRecords } from "../store/messages.ts";
 import type { Connection } from "./connection.ts";
 import { count, type StoreContext, seconds, visibleTo } from "./context.ts";
 import { isForeignKeyFailure } from "./failures.ts";
@@ -16,7 +17,7 @@ import { refuseIfBusy, requireLease } from "./leases.ts";
 import { isVisible, mark } from "./lineage-sql.ts";
 import { ancestorsOf, tipOf } from "./lineage-walks.ts";
 import { MESSAGE_SOURCE, messageColumns, messageFields, TODAY } from "./message-fields.ts";
-import { withinReach } from "./readable-fields.ts";
+import { readable, withinReach } from "./readable-fields.ts";
 import { forgetRewound } from "./rewind.ts";
 import { findSession } from "./sessions.ts";
 
@@ -68,6 +69,20 @@ function todayValues(
   }
   return values;
 }
+const KEYS = `
+  SELECT ${readable("m.id", "id")}, m.session_id, ${readable("o.origin_id", "origin_id")}
+  FROM json_each(:sessions) j JOIN sessions s ON s.id = j.value JOIN messages m ON m.session_id = s.id
+    LEFT JOIN hermes_memory_origin o ON o.message_id = m.id
+  WHERE m.active = 1 AND ${isVisible("s")} ORDER BY j.key, m.id
+`;
+const BY_IDS = byFile(
+  (file) => `
+  SELECT ${messageFields(file)} FROM json_each(:ids) j CROSS JOIN ${MESSAGE_SOURCE}
+  WHERE m.id = j.value AND ${isShown("m", file)}
+    AND EXISTS (SELECT 1 FROM sessions s WHERE s.id = m.session_id AND ${isVisible("s")})
+  ORDER BY j.key
+`,
+);
 const END_OF = "SELECT ended_at, end_reason FROM sessions WHERE id = :id";
 const OWN_CONTINUATION = `
   SELECT 1 FROM sessions c WHERE c.parent_session_id = :id AND ${mark("c", "_compressed_from")} = :id
@@ -104,13 +119,15 @@ const DELETE_CLEARED = byFile(
 const MICROSECOND = 1e-6;
 
 export type MessageOperations = Pick<
-  SessionStore,
+  MessageRecords,
   | "appendMessage"
   | "appendMany"
   | "setFinishReason"
   | "replaceMessages"
   | "clearMessages"
   | "getDisplayHistory"
+  | "listMessageKeys"
+  | "getMessagesById"
   | "getMessages"
   | "getMessagesAsConversation"
   | "listRecentUserMessages"
@@ -162,6 +179,16 @@ export function messageOperations({ connection, clock, warn }: StoreContext): Me
         connection.run(SET_COUNTERS, { session: sessionId, messages: 0, calls: 0 });
       });
     },
+    listMessageKeys: (sessionIds, scope) =>
+      connection.read(() => {
+        const values = { sessions: JSON.stringify(sessionIds), ...visibleTo(scope) };
+        return connection.all<MessageKey>(KEYS, values).map((row) => ({ ...row }));
+      }),
+    getMessagesById: (ids, scope) =>
+      connection.read(() => {
+        const values = { ids: JSON.stringify(ids.filter(Number.isSafeInteger)), ...visibleTo(scope) };
+        return decodeRows(connection.all(BY_IDS(connection), values), warn);
+      }),
     getDisplayHistory: (sessionId, scope) =>
       connection.read(() => {
         const values = { session: sessionId, ...visibleTo(scope) };

@@ -3,14 +3,15 @@ import { sha256 } from "../../lib/index.ts";
 import { sessionError } from "../errors.ts";
 import { modelConfigText, USER_PLATFORM, withoutMarksOf } from "../lineage-marks.ts";
 import type { SessionRow } from "../rows.ts";
+import type { Scope } from "../scope.ts";
 import { platformText, userText } from "../scope.ts";
 import { checkSessionId } from "../session-id.ts";
-import type { NewSession, Scope, SessionFilter, SessionMark, SessionStore, TokenUpdate } from "../store.ts";
+import type { NewSession, SessionMark, SessionRecords, TokenUpdate } from "../store/sessions.ts";
 import type { Connection } from "./connection.ts";
-import { count, finite, type StoreContext, seconds, type Visible, visibleTo } from "./context.ts";
+import { finite, type StoreContext, seconds, type Visible, visibleTo } from "./context.ts";
 import { isForeignKeyFailure } from "./failures.ts";
 import { byFile, type FileFeatures, featuresOf, hasPromptTable } from "./features.ts";
-import { isListable, isVisible, RESET_REASONS, userPlatform } from "./lineage-sql.ts";
+import { isVisible, RESET_REASONS, userPlatform } from "./lineage-sql.ts";
 import { LARGEST, readable, readableFields, withinReach } from "./readable-fields.ts";
 import { type Column, SESSION_COLUMNS } from "./schema.ts";
 
@@ -123,9 +124,6 @@ const NEXT_GENERATION = `
   ON CONFLICT (source, session_key) DO UPDATE SET generation = generation + 1
 `;
 const SET_MODEL = "UPDATE sessions SET model = :model WHERE id = :id";
-const GET_META = "SELECT value FROM state_meta WHERE key = :key";
-const PUT_META =
-  "INSERT INTO state_meta (key, value) VALUES (:key, :value) ON CONFLICT(key) DO UPDATE SET value = excluded.value";
 
 const FILLED_ONCE = `
   model = COALESCE(model, :model), billing_provider = COALESCE(billing_provider, :provider),
@@ -154,7 +152,7 @@ const SET_TOKENS = `
 `;
 
 export type SessionOperations = Pick<
-  SessionStore,
+  SessionRecords,
   | "createSession"
   | "endSession"
   | "reopenSession"
@@ -162,9 +160,6 @@ export type SessionOperations = Pick<
   | "updateTokenCounts"
   | "getSession"
   | "getSessionMark"
-  | "sessionCount"
-  | "getMeta"
-  | "setMeta"
 >;
 
 export function sessionOperations(context: StoreContext): SessionOperations {
@@ -195,18 +190,6 @@ export function sessionOperations(context: StoreContext): SessionOperations {
         const row = connection.get<SessionMark>(GET_MARK, { id, ...visibleTo(scope) });
         return row === undefined ? null : { ...row };
       }),
-    sessionCount: (options = {}) =>
-      connection.read(() => {
-        const file = featuresOf(connection);
-        // As in the original, sessions that listings hide are counted unless they are left out on purpose.
-        const { where, values } = sessionFilter({ includeHidden: true, ...options }, "s", file);
-        const children = options.excludeChildren ? `AND ${isListable("s", file)}` : "";
-        const sql = `SELECT COUNT(*) AS number FROM sessions s WHERE ${where} ${children}`;
-        return connection.get<{ number: number }>(sql, values)?.number ?? 0;
-      }),
-    getMeta: (key) =>
-      connection.read(() => connection.get<{ value: string | null }>(GET_META, { key })?.value ?? null),
-    setMeta: (key, value) => change(PUT_META, { key, value }),
   };
 }
 
@@ -319,42 +302,6 @@ export function shownTo<Row extends SessionRow>(connection: Connection, row: Row
   if (visible.user === null || parent === null) return { ...row };
   if (connection.get(IS_THERE_FOR, { id: parent, ...visible }) !== undefined) return { ...row };
   return { ...row, parent_session_id: null, model_config: withoutMarksOf(row.model_config, parent) };
-}
-
-export function setMeta(connection: Connection, key: string, value: string): void {
-  connection.run(PUT_META, { key, value });
-}
-
-export function readMeta(connection: Connection, key: string): string | null {
-  return connection.get<{ value: string | null }>(GET_META, { key })?.value ?? null;
-}
-
-/** The filters that a listing and a count share. An empty list of sources to leave out leaves nothing out. */
-export function sessionFilter(
-  filter: SessionFilter,
-  alias: string,
-  file: FileFeatures,
-): { where: string; values: Record<string, string | number | null> } {
-  const values: Record<string, string | number | null> = { ...visibleTo(filter) };
-  const conditions = [isVisible(alias)];
-  if (filter.source !== undefined) {
-    // The plus keeps SQLite from collecting and sorting all sessions of the source: listings walk in their own order.
-    conditions.push(`+${alias}.source = :source`);
-    values.source = filter.source;
-  }
-  if (filter.excludeSources !== undefined && filter.excludeSources.length > 0) {
-    conditions.push(`${alias}.source NOT IN (SELECT value FROM json_each(:excluded))`);
-    values.excluded = JSON.stringify(filter.excludeSources);
-  }
-  const least = count(filter.minMessageCount, 0);
-  if (least > 0) {
-    conditions.push(`${alias}.message_count >= :least`);
-    values.least = least;
-  }
-  if (filter.archivedOnly) conditions.push(`${alias}.archived <> 0`);
-  else if (!filter.includeArchived) conditions.push(`${alias}.archived = 0`);
-  if (!filter.includeHidden && file.sessions.has("hidden")) conditions.push(`${alias}.hidden = 0`);
-  return { where: conditions.join(" AND "), values };
 }
 
 /** The nearest whole number that can be read back; null for what is no number. */
