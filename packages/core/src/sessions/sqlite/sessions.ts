@@ -3,8 +3,7 @@ import { sha256 } from "../../lib/index.ts";
 import { sessionError } from "../errors.ts";
 import { modelConfigText, USER_PLATFORM, withoutMarksOf } from "../lineage-marks.ts";
 import type { SessionRow } from "../rows.ts";
-import type { Scope } from "../scope.ts";
-import { platformText, userText } from "../scope.ts";
+import { readOwner, type Scope } from "../scope.ts";
 import { checkSessionId } from "../session-id.ts";
 import type { NewSession, SessionMark, SessionRecords, TokenUpdate } from "../store/sessions.ts";
 import type { Connection } from "./connection.ts";
@@ -201,14 +200,15 @@ export function insertSession(
   now: number,
 ): string {
   const parent = options.parentSessionId || null;
+  const owner = readOwner(options);
   const file = featuresOf(connection);
   const prompt = options.systemPrompt ?? null;
   const hash = hasPromptTable(file) && prompt !== null ? storePrompt(connection, prompt) : null;
   const given = {
     source: options.source ?? "unknown",
     model: options.model ?? null,
-    config: modelConfigText({ ...options.modelConfig, ...platformMark(connection, options) }),
-    user: options.userId === undefined || options.userId === null ? null : userText(options.userId),
+    config: modelConfigText({ ...options.modelConfig, ...platformMark(connection, options, owner) }),
+    user: owner.userId ?? null,
     cwd: options.cwd ?? null,
   };
   try {
@@ -278,15 +278,16 @@ export function storePrompt(connection: Connection, prompt: string): string {
 }
 
 /** Only where the user's platform is not the session's source, so that ordinary rows stay as they always were. */
-function platformMark(connection: Connection, options: NewSession): Record<string, string> {
-  const { source = "unknown", userId, parentSessionId } = options;
-  const isInherited = userId === undefined || userId === null;
+function platformMark(
+  connection: Connection,
+  { source = "unknown", parentSessionId }: NewSession,
+  { userId, userPlatform }: Scope,
+): Record<string, string> {
   const parent =
-    isInherited && parentSessionId
+    userId === undefined && parentSessionId
       ? connection.get<{ user_id: string | null; platform: string | null }>(OWNER, { id: parentSessionId })
       : undefined;
-  const given = options.userPlatform === undefined ? undefined : platformText(options.userPlatform);
-  const platform = given ?? (parent?.user_id ? parent.platform : null);
+  const platform = userPlatform ?? (parent?.user_id ? parent.platform : null);
   return platform === null || platform === source ? {} : { [USER_PLATFORM]: platform };
 }
 
