@@ -1,4 +1,5 @@
 // L2: every conversation in a database.
+export { bindStore } from "./bound-store.ts";
 export type { SessionErrorCode } from "./errors.ts";
 export { describeHolder, forgetHolder, isDeadHere, newHolder } from "./lease-holders.ts";
 export { readMarks, userOfSession } from "./lineage-marks.ts";

@@ -6,6 +6,7 @@
 // `session-db-damaged`, `session-db-read-only`, ...) and when the arguments make no sense; the codes are in errors.ts.
 // A read with `userId` sees the sessions of that user only: those of others, and those without an owner, do not exist. Any member
 // that is passed `userId: undefined` rejects with `bad-user-id` (scope.ts). A store for one user alone: bound-store.ts.
+import type { SessionUser } from "./scope.ts";
 import type { SessionClaims } from "./store/claims.ts";
 import type { Lineage } from "./store/lineage.ts";
 import type { StoreMaintenance } from "./store/maintenance.ts";
@@ -33,6 +34,8 @@ export interface SessionStore
    * schema 17 and later. Absent: `june`.
    */
   readonly rules?: "june" | "today";
+  /** Whose sessions alone there are (bound-store.ts). Absent: everybody's. */
+  readonly user?: SessionUser;
   /** What opening had to work around. */
   readonly warnings: readonly string[];
   close(): Promise<void>;

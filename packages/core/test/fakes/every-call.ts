@@ -3,7 +3,10 @@
 import type { SessionStore } from "../../src/sessions/index.ts";
 import { leafOf } from "../../testing/session-store/summary-nodes.ts";
 
-type Method = Exclude<keyof SessionStore, "location" | "readOnly" | "rules" | "warnings" | "close" | symbol>;
+type Method = Exclude<
+  keyof SessionStore,
+  "location" | "readOnly" | "rules" | "user" | "warnings" | "close" | symbol
+>;
 
 /** Where the calls go: a session, and a message of it with role `user`. */
 type Aim = { readonly session: string; readonly message: number };
@@ -119,6 +122,25 @@ export const WRITES: Readonly<Record<Exclude<Method, keyof typeof READS>, Call>>
   completeHandoff: (store, { session }) => store.completeHandoff(session),
   failHandoff: (store, { session }) => store.failHandoff(session, "no answer"),
   importSessions: (store) => store.importSessions([]),
+};
+
+/** Members that a store bound to one user refuses, because they concern everybody. */
+export const NOT_FOR_ONE_USER: Readonly<Partial<Record<keyof SessionStore, string>>> = {
+  listAllKeptResultIds: "names files of everybody",
+  listPendingHandoffs: "a worker of the home takes handoffs, whoever asked for them",
+  deleteEmptySessions: "deletes everybody's",
+  countEmptySessions: "counts what deleteEmptySessions would delete",
+  pruneSessions: "deletes everybody's",
+  listPrunable: "lists what pruneSessions would delete",
+  pruneEmptyGhostSessions: "deletes everybody's",
+  finalizeOrphanedCompressionSessions: "ends everybody's",
+  hideOrphanedDelegates: "hides everybody's",
+  maybeAutoPruneAndVacuum: "deletes everybody's, and rewrites the file",
+  optimize: "rewrites the file",
+  checkHealth: "reads the whole file",
+  stats: "counts everybody's",
+  getMeta: "notes are the home's",
+  setMeta: "notes are the home's",
 };
 
 /** What became of a call: its value, the code of its error, or the error itself where it has none. */

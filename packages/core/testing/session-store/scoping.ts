@@ -415,6 +415,29 @@ export function scopingContract({ it, expect }: Suite, { open }: Harness): void 
       await expect(store.setSessionTitle(id, "Private")).rejects.toThrow("session-of-ann");
   });
 
+  it("a row of another user's session is nobody's original", async () => {
+    await using store = await open();
+    for (const userId of ["ann", "ben"]) await store.createSession(userId, { source: "cli", userId });
+    await store.createSession("nobody's", { source: "cli" });
+    await store.createSession("ann again", { source: "cli", userId: "ann" });
+    const [original = -1] = await talk(store, "ann", ["a secret"]);
+    const [row] = await store.getMessages("ann");
+    if (row === undefined) throw new Error("the message is not there");
+    for (const [id, origin] of [
+      ["ben", undefined],
+      ["nobody's", original],
+      ["ann again", original],
+    ] as const) {
+      await store.appendMany(id, [row, { role: "user", content: "a secret", originId: original }]);
+      await store.replaceMessages(id, [
+        ...(await store.getMessages(id)),
+        { content: "x", originId: original },
+      ]);
+      const origins = (await store.getMessages(id)).map((each) => each.origin_id);
+      expect(origins).toEqual([origin, origin, origin]);
+    }
+  });
+
   it("a user may be a number, as platforms count them", async () => {
     await using store = await open();
     const userId = 12345 as unknown as string;

@@ -9,6 +9,7 @@ export type SearchableStore = Pick<
   SessionStore,
   | "location"
   | "rules"
+  | "user"
   | "getSession"
   | "getMessages"
   | "getMessagesById"

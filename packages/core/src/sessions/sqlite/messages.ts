@@ -14,7 +14,7 @@ import { count, type StoreContext, seconds, visibleTo } from "./context.ts";
 import { isForeignKeyFailure } from "./failures.ts";
 import { byFile, type FileFeatures, featuresOf, isChangeable, isShown } from "./features.ts";
 import { refuseIfBusy, requireLease } from "./leases.ts";
-import { isVisible, mark } from "./lineage-sql.ts";
+import { isVisible, mark, userPlatform } from "./lineage-sql.ts";
 import { ancestorsOf, tipOf } from "./lineage-walks.ts";
 import { MESSAGE_SOURCE, messageColumns, messageFields, TODAY } from "./message-fields.ts";
 import { readable, withinReach } from "./readable-fields.ts";
@@ -91,6 +91,12 @@ const LATEST_TIME = "SELECT MAX(timestamp) AS latest FROM messages WHERE session
 export const INSERT_ORIGIN = `
   INSERT INTO hermes_memory_origin (message_id, origin_id)
   SELECT :id, COALESCE((SELECT origin_id FROM hermes_memory_origin WHERE message_id = :origin), :origin)
+`;
+/** A row of somebody else's is no original: its columns and its id are not for the user of the copy. */
+const OF_ANOTHER_USER = `
+  SELECT 1 FROM sessions s, messages m JOIN sessions o ON o.id = m.session_id
+  WHERE s.id = :session AND m.id = :origin AND s.user_id IS NOT NULL
+    AND NOT (o.user_id IS s.user_id AND ${userPlatform("o")} IS ${userPlatform("s")})
 `;
 const ADD_TO_COUNTERS = byFile((file) => {
   // The original chooses by it which sessions to show as recent, so it has to be there for ours too. It never goes back.
@@ -374,7 +380,9 @@ export function insertMessage(
   message: MessageColumns,
   kept: Partial<Pick<MessageRow, "id" | "active" | "compacted" | "display_kind">> = {},
 ): number {
-  const { hasOwnTimestamp: _own, toolCallCount: _calls, originId, ...columns } = message;
+  const { hasOwnTimestamp: _own, toolCallCount: _calls, originId: origin, ...columns } = message;
+  const isOthers = origin !== null && connection.get(OF_ANOTHER_USER, { session, origin }) !== undefined;
+  const originId = isOthers ? null : origin;
   const active = kept.active === 0 ? 0 : 1;
   const file = featuresOf(connection);
   const isLike = LIKE_ORIGINAL.some((name) => file.messages.has(name));
