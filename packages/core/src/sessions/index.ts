@@ -36,7 +36,7 @@ export type {
   UserMessagePreview,
 } from "./rows.ts";
 export { INTERNAL_SOURCES } from "./rows.ts";
-export { readScope, type Scope, scopeOfUser } from "./scope.ts";
+export { readScope, type Scope, type SessionUser, scopeOfUser } from "./scope.ts";
 export {
   cleanSnippet,
   cleanText,
