@@ -2,8 +2,8 @@
 // mappings, several keys on a line) the YAML library rewrites the file, which keeps comments but may change spacing.
 import { isDeepStrictEqual } from "node:util";
 import { isMap, isScalar, type Pair, type YAMLMap } from "yaml";
-import type { ParsedConfig } from "./full-read.ts";
-import { keyText, parseConfigText, type RawConfig } from "./full-read.ts";
+import { keyText, type ParsedConfig, parseConfigText } from "./full-read.ts";
+import type { RawConfig } from "./read.ts";
 
 type Path = readonly string[];
 type RangedNode = { readonly range: readonly [number, number, number] };
