@@ -269,9 +269,12 @@ function unknownKeys(
 ): UnknownKey[] {
   return Object.entries(section).flatMap(([name, value]): UnknownKey[] => {
     const path = [...above, name];
-    if (findConfigKey(path) !== undefined) return [];
-    if (isKnownSection(path)) return isRecord(value) ? unknownKeys(parsed, value, path) : [];
+    const known = findConfigKey(path);
     const suggestion = suggest(path);
+    // `hygiene_*` is known, but `hygiene_thresold` is a mistake.
+    const isPrefixOnly = known !== undefined && /.\*$/.test(known.key.split(".").at(-1) ?? "");
+    if (known !== undefined && !(isPrefixOnly && suggestion !== undefined)) return [];
+    if (isKnownSection(path)) return isRecord(value) ? unknownKeys(parsed, value, path) : [];
     // `memory.<provider>` holds the settings of that provider.
     if (suggestion === undefined && above[0] === "memory" && isRecord(value)) return [];
     const line = parsed.lineOf(path);
@@ -285,15 +288,18 @@ function unknownKeys(
   });
 }
 
-/** A known key that is spelled nearly the same here, or exactly the same in another section. */
+/** A known key that is spelled nearly the same here, or one we use that is spelled exactly the same in another section. */
 function suggest(path: readonly string[]): string | undefined {
   const name = path.at(-1) ?? "";
-  const known = CONFIG_KEYS.map((entry) => entry.key.split("."));
-  const elsewhere = known.find((parts) => !parts.includes("*") && parts.at(-1) === name);
-  if (elsewhere !== undefined && name.includes("_")) return elsewhere.join(".");
+  const known = CONFIG_KEYS.map(({ key, kind }) => ({ parts: key.split("."), isUsed: kind !== "unused" }));
+  const elsewhere = known.find(
+    ({ parts, isUsed }) => isUsed && !parts.includes("*") && parts.at(-1) === name,
+  );
+  if (elsewhere !== undefined && name.includes("_")) return elsewhere.parts.join(".");
   const siblings = known
-    .filter((parts) => path.slice(0, -1).every((part, i) => parts[i] === part || parts[i] === "*"))
-    .map((parts) => parts[path.length - 1] ?? "");
+    .filter(({ parts }) => path.slice(0, -1).every((part, i) => parts[i] === part || parts[i] === "*"))
+    .map(({ parts }) => parts[path.length - 1] ?? "")
+    .filter((sibling) => !sibling.endsWith("*"));
   const found = nearest(name, siblings);
   return found === undefined ? undefined : [...path.slice(0, -1), found].join(".");
 }

@@ -122,6 +122,10 @@ const skills = section({
   guard_agent_created: accepted("what an agent writes is always scanned"),
   inline_shell: accepted("skills run no commands when they are loaded"),
   inline_shell_timeout: accepted(),
+  ledger: accepted("every skill has a history of its own"),
+  project_discovery: accepted("skills are looked for in the home and in external_dirs"),
+  trusted_project_dirs: accepted(),
+  tier1_advisory: accepted(),
 });
 
 const curator = section({
@@ -131,6 +135,8 @@ const curator = section({
   stale_after_days: whole(30, { min: 1 }, "Days without use after which a skill counts as stale."),
   archive_after_days: whole(90, { min: 1 }, "Days without use after which a skill is archived."),
   prune_builtins: accepted("skills that came with a program are left alone"),
+  consolidate: accepted("merges are proposed, and made when somebody approves them"),
+  archive_ttl_days: accepted("archived skills stay"),
   backup: section({
     enabled: flag(true, "Pack the skills into a file before they are changed."),
     keep: whole(5, { min: 1 }, "How many such files are kept."),
@@ -185,6 +191,7 @@ const delegation = section({
   ),
   child_timeout_seconds: whole(0, { min: 0 }, "Seconds a child may take (30 at least); 0 for no limit."),
   max_async_children: accepted("children always run while their parent waits"),
+  max_summary_chars: accepted("a child's answer is cut like every tool result, by agent.max_result_chars"),
 });
 
 const LEVELS = ["off", "on", "verbose"] as const;
@@ -223,6 +230,14 @@ const sessions = section({
       "Days after which files of sessions that are gone are removed when a program starts; 0 for never.",
     ),
   ),
+  auto_archive: accepted("sessions are archived by hand"),
+  auto_archive_days: accepted(),
+  cjk_fts: accepted("the search index here covers every script"),
+  fts_optimize_notice: accepted(),
+  max_resume_messages: accepted("a session of any length is resumed"),
+  max_export_messages: accepted("a session of any length is exported"),
+  min_vacuum_interval_days: accepted(),
+  search_slow_ms: accepted(),
 });
 
 const sessionSearch = section({
@@ -355,6 +370,19 @@ const compression = section({
     "Number of messages at which a gateway compacts whatever they cost.",
   ),
   codex_gpt55_autoraise: accepted(),
+  in_place: accepted("a compaction goes on in a new session"),
+  tail_mode: accepted(),
+  threshold_tokens: accepted("the share of the window counts"),
+  model_thresholds: accepted("the share of the window counts"),
+  max_attempts: accepted(),
+  min_tail_user_messages: accepted(),
+  micro_compact: accepted(),
+  idle_compact_after_seconds: accepted(),
+  "proactive_prune_*": accepted(),
+  context_timeout_seconds: accepted("auxiliary.compression.timeout limits one summary"),
+  context_total_ceiling_seconds: accepted(),
+  "hygiene_*": accepted(),
+  checkpoint_required: accepted(),
   summary_provider: renamed("auxiliary.compression.provider", oldText(["", "auto"])),
   summary_model: renamed("auxiliary.compression.model", oldText([""])),
   summary_base_url: renamed("auxiliary.compression.base_url", oldText([""])),
@@ -404,6 +432,7 @@ export const KEYS = section({
     }),
   }),
   sessions,
+  database: named("key", accepted("the journal mode of an existing file is kept")),
   session_search: sessionSearch,
   model,
   models,
