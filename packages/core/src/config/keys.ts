@@ -182,8 +182,8 @@ const agent = section({
 });
 
 const delegation = section({
-  max_iterations: whole(50, { min: 1 }, "Model calls one child may make."),
-  max_concurrent_children: whole(3, { min: 1 }, "Children that may run at the same time."),
+  max_iterations: whole(250, { min: 1 }, "Model calls one child may make."),
+  max_concurrent_children: whole(10, { min: 1 }, "Children that may run at the same time."),
   max_spawn_depth: whole(
     1,
     { min: 0 },
@@ -366,7 +366,7 @@ const compression = section({
   ),
   hygiene_threshold: ours(number(0.85, SHARE, "Share of the window at which a gateway compacts first.")),
   hygiene_hard_message_limit: count(
-    400,
+    5000,
     "Number of messages at which a gateway compacts whatever they cost.",
   ),
   codex_gpt55_autoraise: accepted(),

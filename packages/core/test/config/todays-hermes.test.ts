@@ -50,6 +50,17 @@ describe("a config.yaml of today's Hermes", () => {
     });
   });
 
+  it("has today's defaults for the keys we act on when it does not name them", async () => {
+    using temp = tempHome();
+    expect(await loadConfig(temp.home)).toMatchObject({
+      ok: true,
+      value: {
+        delegation: { maxConcurrentChildren: 10, maxIterations: 250 },
+        compression: { hygieneHardMessageLimit: 5000 },
+      },
+    });
+  });
+
   it("still gets a suggestion for a key that is spelled wrong", async () => {
     using temp = tempHome();
     temp.writeConfig("compression: {min_tail_user_mesages: 1, hygiene_thresold: 0.5}\n");
