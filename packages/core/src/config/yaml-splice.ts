@@ -16,6 +16,10 @@ export function spliceValue(
 ): string | undefined {
   const spliced = placeValue(text, parsed, edit.path, edit.value);
   if (spliced !== undefined && holds(spliced, edit.wanted)) return spliced;
+  // `memory: ~` holds no keys: the library sets a key only below a mapping, or below nothing.
+  const isNull = (depth: number) => parsed.document.getIn(edit.path.slice(0, depth)) === null;
+  const depth = edit.path.findIndex((_part, index) => index > 0 && isNull(index));
+  if (depth > 0) parsed.document.deleteIn(edit.path.slice(0, depth));
   parsed.document.setIn(edit.path, edit.value);
   return rewritten(parsed, [edit.wanted]);
 }
