@@ -1,5 +1,6 @@
 // The kinds of config keys. A key is declared once (keys.ts) with its kind, default and meaning. Its TypeScript type, the check of its
-// value, its row in the table and on the reference page follow from that declaration.
+// value, its row in the table and on the reference page follow from that declaration. A declared key is plain data and its kind does the
+// work, because the whole table is made whenever a program starts.
 import { isRecord } from "../lib/index.ts";
 
 export type KeyKind = "boolean" | "approval" | "number" | "choice" | "text" | "list" | "section" | "unused";
@@ -13,32 +14,69 @@ export type FindingKind = "refused" | "ignored" | "doubtful" | "remark" | "old-n
 /** Reports something about a value: `text` reads on after the key, `at` leads from the key to the part that is meant. */
 export type Note = (kind: FindingKind, text: string, at?: readonly string[]) => undefined;
 
-type Described = {
-  readonly kind: KeyKind;
-  /** As the reference page says it. */
-  readonly allowed: string;
-  readonly meaning: string;
-  /** Neither the Hermes of June nor that of today knows the key. */
-  readonly isOurs: boolean;
+/** What a kind lets a key decide for itself. */
+export type Rules = {
+  readonly min?: number;
+  readonly max?: number;
+  /** Excluded from the range. */
+  readonly above?: number;
+  /** A number below, or above, counts as this one. */
+  readonly floor?: number;
+  readonly ceiling?: number;
+  /** 1 and 0 count as true and false too. */
+  readonly hasDigits?: true;
+  readonly options?: readonly string[];
+  /** Turns other spellings into one of the options. */
+  readonly from?: (value: unknown) => unknown;
+  /** What a list holds, and one of them. */
+  readonly of?: string;
+  readonly example?: string | number;
+  /** A text alone counts as a list of one. */
+  readonly isOneEnough?: true;
+  readonly isTrimmed?: true;
+  /** Blank text means the default. */
+  readonly isNeverBlank?: true;
+  /** A wrong value is ignored instead of refused, as in the reference. */
+  readonly isLenient?: true;
+  /** Instead of the kind's own: reads on after the key (`must be ...`), and stands on the reference page. */
+  readonly must?: string;
+  readonly allowed?: string;
 };
 
+export type Kind<T> = {
+  readonly name: KeyKind;
+  readonly must: (rules: Rules) => string;
+  readonly allowed: (rules: Rules) => string;
+  /** Never called with null or undefined. Undefined: the standard counts. `wrong` says that the value, or the part `at`, is not allowed. */
+  readonly parse: (value: unknown, rules: Rules, wrong: Wrong, note: Note) => T | undefined;
+};
+
+type Wrong = (at?: readonly string[]) => undefined;
+
 /** `Standard` is what counts when nothing is set; undefined: the setting is absent then. */
-export type Key<T, Standard = T> = Described & {
+export type Key<T, Standard = T> = {
   readonly node: "key";
+  readonly kind: Kind<T>;
   readonly standard: Standard;
-  /** The standard as shown to users; undefined where it is no value of the file. */
-  readonly default: unknown;
-  /** Reads on after the key. */
-  readonly must: string;
+  readonly rules: Rules;
+  readonly meaning: string;
+  /** Neither the Hermes of June nor that of today knows the key. */
+  readonly isOurs?: true;
   readonly isRequired?: true;
+  /** The standard is no value of the file, so it is not shown as the default. */
+  readonly hasNoDefault?: true;
   /** One key for each name below: the row is `key.*`, and this is what the name stands for. */
   readonly entryName?: string;
-  /** Never called with null or undefined. Undefined: the standard counts. */
-  readonly parse: (value: unknown, note: Note) => T | undefined;
 };
 
 /** Known, but no setting of this program: accepted, or the old name of a key. */
-export type Unread = Described & { readonly node: "unread"; readonly renamed?: Renamed };
+export type Unread = {
+  readonly node: "unread";
+  readonly name: KeyKind;
+  readonly allowed: string;
+  readonly meaning: string;
+  readonly renamed?: Renamed;
+};
 
 export type Renamed = {
   readonly to: readonly string[];
@@ -100,7 +138,8 @@ export type SectionValue<F extends Fields> = Flat<
 >;
 
 const SECTION = "must be a section with keys of its own";
-const ANY_NUMBER = { min: Number.NEGATIVE_INFINITY, max: Number.POSITIVE_INFINITY };
+const LEAST = Number.NEGATIVE_INFINITY;
+const MOST = Number.POSITIVE_INFINITY;
 
 /** The words that switch an approval on, besides `true`. Every other text means off, as in the reference. */
 const APPROVAL_WORDS: readonly string[] = ["on", "true", "yes", "1", "approve", "enabled"];
@@ -112,6 +151,106 @@ export const OFF_WORDS: readonly string[] = ["off", "false", "no", "0", "disable
 export function isApprovalOn(value: unknown): boolean {
   return typeof value === "boolean" ? value : APPROVAL_WORDS.includes(wordOf(value) ?? "");
 }
+
+const FLAG: Kind<boolean> = {
+  name: "boolean",
+  must: () => "must be true or false",
+  allowed: ({ hasDigits }) => (hasDigits ? "true, false; 1 and 0 count too" : "true, false"),
+  parse: (value, { hasDigits }, wrong) => switchOf(value, hasDigits) ?? wrong(),
+};
+
+const APPROVAL: Kind<boolean> = {
+  name: "approval",
+  must: () => "should be true or false",
+  allowed: () => "true, false; `on`, `yes`, `1`, `approve`, `enabled` as text count as true",
+  parse: (value, _rules, _wrong, note) => {
+    const word = typeof value === "boolean" ? "" : (wordOf(value) ?? "?");
+    const isClear = word === "" || APPROVAL_WORDS.includes(word) || OFF_WORDS.includes(word);
+    if (!isClear) note("doubtful", "should be true or false");
+    return isApprovalOn(value);
+  },
+};
+
+const WHOLE: Kind<number> = {
+  name: "number",
+  must: ({ min }) => `must be a whole number${min === undefined ? "" : ` of at least ${min}`}`,
+  allowed: ({ min, floor, ceiling }) =>
+    [
+      `whole number${min === undefined ? "" : `, at least ${min}`}`,
+      ...(floor === undefined ? [] : [`below ${floor} counts as ${floor}`]),
+      ...(ceiling === undefined ? [] : [`above ${ceiling} counts as ${ceiling}`]),
+    ].join("; "),
+  parse: (value, { min = LEAST, floor = LEAST, ceiling = MOST }, wrong) =>
+    Number.isSafeInteger(value) && (value as number) >= min
+      ? Math.min(ceiling, Math.max(floor, value as number))
+      : wrong(),
+};
+
+const COUNT: Kind<number> = {
+  name: "number",
+  must: ({ example }) =>
+    `must be a whole number above 0${example === undefined ? "" : `, such as ${example}`}`,
+  allowed: () => "whole number above 0",
+  parse: (value, _rules, wrong) => countOf(value) ?? wrong(),
+};
+
+const NUMBER: Kind<number> = {
+  name: "number",
+  must: ({ above, max }) =>
+    `must be a number above ${above}${max === undefined ? "" : ` and at most ${max}`}`,
+  allowed: ({ above, max, floor, ceiling, min }) => {
+    if (floor !== undefined) return `number from ${floor} to ${ceiling}; beyond counts as the nearer end`;
+    if (min !== undefined) return `number from ${min} to ${max}`;
+    return `number above ${above}${max === undefined ? "" : `, at most ${max}`}`;
+  },
+  parse: (value, { above = LEAST, min = LEAST, max = MOST, floor = LEAST, ceiling = MOST }, wrong) =>
+    typeof value === "number" && Number.isFinite(value) && value > above && value >= min && value <= max
+      ? Math.min(ceiling, Math.max(floor, value))
+      : wrong(),
+};
+
+const CHOICE: Kind<string> = {
+  name: "choice",
+  must: ({ options = [] }) => `must be ${options.slice(0, -1).join(", ")} or ${options.at(-1)}`,
+  allowed: ({ options = [] }) => options.map((option) => `\`${option}\``).join(", "),
+  parse: (value, { options = [], from }, wrong) => {
+    const chosen = from === undefined ? value : from(value);
+    return options.find((option) => option === chosen) ?? wrong();
+  },
+};
+
+const TEXT: Kind<string> = {
+  name: "text",
+  must: () => "must be text",
+  allowed: () => "text",
+  parse: (value, { isTrimmed, isNeverBlank }, wrong) => {
+    if (typeof value !== "string") return wrong();
+    const tidy = isTrimmed ? value.trim() : value;
+    return isNeverBlank && tidy === "" ? undefined : tidy;
+  },
+};
+
+/** Never refused, because a refusal would show it. */
+const SECRET: Kind<string> = { ...TEXT, parse: (value) => String(value) };
+
+const LIST: Kind<readonly string[]> = {
+  name: "list",
+  must: ({ of, example }) => `must be a list of ${of}, such as [${example}]`,
+  allowed: ({ of }) => `list of ${of}`,
+  parse: (value, { isOneEnough }, wrong) => {
+    const items: unknown = isOneEnough && typeof value === "string" ? [value] : value;
+    if (!Array.isArray(items)) return wrong();
+    for (const [index, item] of items.entries()) if (typeof item !== "string") wrong([String(index)]);
+    return items;
+  },
+};
+
+const ANY_FIELDS: Kind<Readonly<Record<string, unknown>>> = {
+  name: "section",
+  must: () => SECTION,
+  allowed: () => "keys and values",
+  parse: (value, _rules, wrong) => (isRecord(value) ? value : wrong()),
+};
 
 export function section<F extends Fields>(
   fields: F,
@@ -125,246 +264,95 @@ export function named<V extends Node>(name: string, value: V): Named<V> {
   return { node: "named", name, value };
 }
 
-/** Marks a key that only this program knows. */
-export function ours<K extends Key<unknown, unknown>>(key: K): K {
-  return { ...key, isOurs: true };
-}
-
-type Rules<T, S> = Pick<Key<T, S>, "standard" | "must" | "allowed" | "parse"> & {
-  readonly kind: KeyKind;
-  readonly default?: unknown;
-};
-
 /** For a key that is like no other. */
-export function key<T, const S extends T | undefined>(rules: Rules<T, S>, meaning: string): Key<T, S> {
-  return { node: "key", default: rules.standard, isOurs: false, ...rules, meaning };
+export function key<T, const S extends T | undefined>(
+  kind: Kind<T>,
+  standard: S,
+  meaning: string,
+  rules: Rules = {},
+): Key<T, S> {
+  return { node: "key", kind, standard, rules, meaning };
 }
 
-/** `hasDigits`: 1 and 0 count too. */
-export function flag(standard: boolean, meaning: string, { hasDigits = false } = {}): Key<boolean> {
-  const must = "must be true or false";
-  return key<boolean, boolean>(
-    {
-      kind: "boolean",
-      standard,
-      must,
-      allowed: hasDigits ? "true, false; 1 and 0 count too" : "true, false",
-      parse: (value, note) =>
-        switchOf(hasDigits && (value === 0 || value === 1) ? String(value) : value, hasDigits) ??
-        note("refused", must),
-    },
-    meaning,
-  );
+/** Marks a key that only this program knows. */
+export function ours<K extends Key<unknown, unknown>>(inner: K): K {
+  return { ...inner, isOurs: true };
+}
+
+/** Refused when it is missing. */
+export function required<K extends Key<unknown, unknown>>(inner: K): K {
+  return { ...inner, isRequired: true };
+}
+
+export function flag(standard: boolean, meaning: string, rules: Pick<Rules, "hasDigits"> = {}): Key<boolean> {
+  return key<boolean, boolean>(FLAG, standard, meaning, rules);
 }
 
 /** Never refused: anything but `true` and the known words means off, as in the reference. */
 export function approval(standard: boolean, meaning: string): Key<boolean> {
-  const must = "should be true or false";
-  return key<boolean, boolean>(
-    {
-      kind: "approval",
-      standard,
-      must,
-      allowed: "true, false; `on`, `yes`, `1`, `approve`, `enabled` as text count as true",
-      parse: (value, note) => {
-        const word = typeof value === "boolean" ? "" : (wordOf(value) ?? "?");
-        if (word !== "" && !APPROVAL_WORDS.includes(word) && !OFF_WORDS.includes(word))
-          note("doubtful", must);
-        return isApprovalOn(value);
-      },
-    },
-    meaning,
-  );
+  return key<boolean, boolean>(APPROVAL, standard, meaning);
 }
 
-/** `floor` and `ceiling`: a number beyond counts as this one. */
 export function whole<const S extends number | undefined>(
   standard: S,
-  bounds: { readonly min?: number; readonly floor?: number; readonly ceiling?: number },
+  bounds: Pick<Rules, "min" | "floor" | "ceiling">,
   meaning: string,
 ): Key<number, S> {
-  const { min, floor = ANY_NUMBER.min, ceiling = ANY_NUMBER.max } = bounds;
-  const must = `must be a whole number${min === undefined ? "" : ` of at least ${min}`}`;
-  return key<number, S>(
-    {
-      kind: "number",
-      standard,
-      must,
-      allowed: [
-        `whole number${min === undefined ? "" : `, at least ${min}`}`,
-        ...(bounds.floor === undefined ? [] : [`below ${floor} counts as ${floor}`]),
-        ...(bounds.ceiling === undefined ? [] : [`above ${ceiling} counts as ${ceiling}`]),
-      ].join("; "),
-      parse: (value, note) =>
-        Number.isSafeInteger(value) && (value as number) >= (min ?? ANY_NUMBER.min)
-          ? Math.min(ceiling, Math.max(floor, value as number))
-          : note("refused", must),
-    },
-    meaning,
-  );
+  return key<number, S>(WHOLE, standard, meaning, bounds);
 }
 
 /** A whole number above 0. Anything else, `256K` for one, is ignored, as in the reference. */
 export function count<const S extends number | undefined>(
   standard: S,
   meaning: string,
-  example?: number,
+  rules: Pick<Rules, "example"> = {},
 ): Key<number, S> {
-  const must = `must be a whole number above 0${example === undefined ? "" : `, such as ${example}`}`;
-  return key<number, S>(
-    {
-      kind: "number",
-      standard,
-      must,
-      allowed: "whole number above 0",
-      parse: (value, note) => countOf(value) ?? note("ignored", must),
-    },
-    meaning,
-  );
+  return key<number, S>(COUNT, standard, meaning, { ...rules, isLenient: true });
 }
-
-export function countOf(value: unknown): number | undefined {
-  return Number.isSafeInteger(value) && (value as number) > 0 ? (value as number) : undefined;
-}
-
-type Range = {
-  /** Excluded; 0 where nothing is said. */
-  readonly above?: number;
-  readonly min?: number;
-  readonly max?: number;
-  /** Numbers outside count as the nearer end. */
-  readonly isClamped?: true;
-  readonly must?: string;
-};
 
 /** Fractions allowed. */
 export function number<const S extends number | undefined>(
   standard: S,
-  range: Range,
+  bounds: Pick<Rules, "above" | "min" | "max" | "floor" | "ceiling" | "must">,
   meaning: string,
 ): Key<number, S> {
-  const {
-    above = range.min === undefined ? 0 : ANY_NUMBER.min,
-    min = ANY_NUMBER.min,
-    max = ANY_NUMBER.max,
-  } = range;
-  const isIn = (value: number) => value > above && value >= min && value <= max;
-  const span = range.min === undefined ? `above ${above}` : `from ${min}`;
-  const limit = range.min === undefined ? ", at most" : " to";
-  const must =
-    range.must ?? `must be a number above ${above}${range.max === undefined ? "" : ` and at most ${max}`}`;
-  return key<number, S>(
-    {
-      kind: "number",
-      standard,
-      must,
-      allowed: `number ${span}${range.max === undefined ? "" : `${limit} ${max}`}${range.isClamped ? "; beyond counts as the nearer end" : ""}`,
-      parse: (value, note) => {
-        if (typeof value !== "number" || !Number.isFinite(value)) return note("refused", must);
-        if (range.isClamped) return Math.min(max, Math.max(min, value));
-        return isIn(value) ? value : note("refused", must);
-      },
-    },
-    meaning,
-  );
+  return key<number, S>(NUMBER, standard, meaning, bounds);
 }
 
-/** `from` turns other spellings into a choice; `isLenient`: a wrong one is ignored. */
 export function choice<const O extends readonly string[], const S extends O[number] | undefined>(
   options: O,
   standard: S,
   meaning: string,
-  rules: { readonly from?: (value: unknown) => unknown; readonly isLenient?: true } = {},
+  rules: Pick<Rules, "from" | "isLenient"> = {},
 ): Key<O[number], S> {
-  const must = `must be ${options.slice(0, -1).join(", ")} or ${options.at(-1)}`;
-  return key<O[number], S>(
-    {
-      kind: "choice",
-      standard,
-      must,
-      allowed: options.map((option) => `\`${option}\``).join(", "),
-      parse: (value, note) => {
-        const chosen = rules.from === undefined ? value : rules.from(value);
-        return (
-          options.find((option) => option === chosen) ?? note(rules.isLenient ? "ignored" : "refused", must)
-        );
-      },
-    },
-    meaning,
-  );
+  return key<O[number], S>(CHOICE, standard, meaning, { ...rules, options });
 }
 
-type TextRules = {
-  readonly must?: string;
-  readonly allowed?: string;
-  readonly isTrimmed?: true;
-  /** Blank text means the default. */
-  readonly isNeverBlank?: true;
-};
-
-export function text(standard: string, meaning: string, rules: TextRules = {}): Key<string> {
-  const { must = "must be text", allowed = "text", isTrimmed, isNeverBlank } = rules;
-  return key<string, string>(
-    {
-      kind: "text",
-      standard,
-      must,
-      allowed,
-      parse: (value, note) => {
-        if (typeof value !== "string") return note("refused", must);
-        const tidy = isTrimmed ? value.trim() : value;
-        return isNeverBlank && tidy === "" ? undefined : tidy;
-      },
-    },
-    meaning,
-  );
+export function text(
+  standard: string,
+  meaning: string,
+  rules: Pick<Rules, "must" | "allowed" | "isTrimmed" | "isNeverBlank"> = {},
+): Key<string> {
+  return key<string, string>(TEXT, standard, meaning, rules);
 }
 
-/** Never refused, because a refusal would show it. */
 export function secret(meaning: string): Key<string> {
-  const rules = { kind: "text", standard: "", must: "must be text", allowed: "text" } as const;
-  return key<string, string>({ ...rules, parse: (value) => String(value) }, meaning);
+  return key<string, string>(SECRET, "", meaning);
 }
 
-/** Texts. `isOneEnough`: a text alone counts as a list of one. */
+/** Texts. */
 export function list(
-  rules: {
-    readonly of: string;
-    readonly example: string;
-    readonly isOneEnough?: true;
-    readonly allowed?: string;
-  },
+  rules: Pick<Rules, "of" | "example" | "isOneEnough" | "allowed">,
   meaning: string,
 ): Key<readonly string[]> {
-  const must = `must be a list of ${rules.of}, such as [${rules.example}]`;
-  return key<readonly string[], readonly string[]>(
-    {
-      kind: "list",
-      standard: Object.freeze([]),
-      must,
-      allowed: rules.allowed ?? `list of ${rules.of}`,
-      parse: (value, note) => {
-        const items: unknown = rules.isOneEnough && typeof value === "string" ? [value] : value;
-        if (!Array.isArray(items)) return note("refused", must);
-        for (const [index, item] of items.entries())
-          if (typeof item !== "string") note("refused", must, [String(index)]);
-        return items;
-      },
-    },
-    meaning,
-  );
+  return key<readonly string[], readonly string[]>(LIST, Object.freeze([]), meaning, rules);
 }
 
 /** Keys and values that are handed on as they are. */
 export function anyFields(meaning: string): Key<Readonly<Record<string, unknown>>> {
   return key<Readonly<Record<string, unknown>>, Readonly<Record<string, unknown>>>(
-    {
-      kind: "section",
-      standard: Object.freeze({}),
-      must: SECTION,
-      allowed: "keys and values",
-      parse: (value, note) => (isRecord(value) ? value : note("refused", SECTION)),
-    },
+    ANY_FIELDS,
+    Object.freeze({}),
     meaning,
   );
 }
@@ -372,32 +360,26 @@ export function anyFields(meaning: string): Key<Readonly<Record<string, unknown>
 /** A section that is one key: it is set, listed and documented as a whole. */
 export function block<F extends Fields>(fields: F, allowed: string, meaning: string): Key<SectionValue<F>> {
   const inner = section(fields);
-  const rules = { kind: "section", must: SECTION, allowed, default: undefined } as const;
-  // `isRequired` makes sure that the standard is never asked for.
-  const standard = undefined as unknown as SectionValue<F>;
-  const parse = (value: unknown, note: Note) => readNode(inner, value, note) as SectionValue<F>;
-  return {
-    ...key<SectionValue<F>, SectionValue<F>>({ ...rules, standard, parse }, meaning),
-    isRequired: true,
+  const kind: Kind<SectionValue<F>> = {
+    name: "section",
+    must: () => SECTION,
+    allowed: () => allowed,
+    parse: (value, _rules, _wrong, note) => readNode(inner, value, note) as SectionValue<F>,
   };
-}
-
-/** A number of at least 0 that has to be there; `isRequired` false: may be missing. */
-export function required<K extends Key<unknown, unknown>>(inner: K): K {
-  return { ...inner, isRequired: true };
+  const standard = undefined as unknown as SectionValue<F>; // never asked for: the key is required
+  return required(key<SectionValue<F>, SectionValue<F>>(kind, standard, meaning));
 }
 
 /** Accepted because files of the original carry it. */
 export function accepted(reason = "nothing reads it"): Unread {
   const meaning = `Accepted because files of the original carry it; ${reason}.`;
-  return { node: "unread", kind: "unused", allowed: "anything", meaning, isOurs: false };
+  return { node: "unread", name: "unused", allowed: "anything", meaning };
 }
 
 /** A name of the past; `take` says when its value counts. */
 export function renamed(to: string, take: Renamed["take"]): Unread {
   const meaning = `Old name of ${to}; counts where that is not set.`;
-  const rename = { to: to.split("."), take };
-  return { node: "unread", kind: "text", allowed: "text", meaning, isOurs: false, renamed: rename };
+  return { node: "unread", name: "text", allowed: "text", meaning, renamed: { to: to.split("."), take } };
 }
 
 /** The value of a node, the keys of sections in camel case. What is wrong goes to `note`, with the path below the node. */
@@ -405,11 +387,8 @@ export function readNode(node: Node, value: unknown, note: Note): unknown {
   switch (node.node) {
     case "unread":
       return undefined;
-    case "key": {
-      const isMissing = value === undefined || value === null;
-      if (isMissing && node.isRequired) return note("refused", node.must);
-      return (isMissing ? undefined : node.parse(value, note)) ?? node.standard;
-    }
+    case "key":
+      return readKey(node, value, note) ?? node.standard;
     case "named": {
       if (node.value.node === "unread") return undefined;
       const given = value ?? {};
@@ -432,6 +411,13 @@ export function readNode(node: Node, value: unknown, note: Note): unknown {
   }
 }
 
+function readKey({ kind, rules, isRequired }: Key<unknown, unknown>, value: unknown, note: Note): unknown {
+  const wrong: Wrong = (at) =>
+    note(rules.isLenient ? "ignored" : "refused", rules.must ?? kind.must(rules), at);
+  if (value === undefined || value === null) return isRequired ? wrong() : undefined;
+  return kind.parse(value, rules, wrong, note);
+}
+
 function readBelow(node: Node, name: string, value: unknown, note: Note): unknown {
   return readNode(node, value, (kind, text, at = []) => note(kind, text, [name, ...at]));
 }
@@ -447,12 +433,20 @@ function camelCase(name: string): string {
 }
 
 // YAML 1.1, which the reference reads, has these words for booleans; 1.2 hands them over as text.
+const TRUE_WORDS = ["true", "yes", "on"];
+const FALSE_WORDS = ["false", "no", "off"];
+
 export function switchOf(value: unknown, hasDigits = false): boolean | undefined {
-  if (typeof value === "boolean" || typeof value !== "string")
-    return value === true || value === false ? value : undefined;
-  const word = value.toLowerCase();
-  if (["true", "yes", "on", ...(hasDigits ? ["1"] : [])].includes(word)) return true;
-  return ["false", "no", "off", ...(hasDigits ? ["0"] : [])].includes(word) ? false : undefined;
+  if (typeof value === "boolean") return value;
+  if (hasDigits && (value === 1 || value === "1")) return true;
+  if (hasDigits && (value === 0 || value === "0")) return false;
+  const word = typeof value === "string" ? value.toLowerCase() : "";
+  return TRUE_WORDS.includes(word) ? true : FALSE_WORDS.includes(word) ? false : undefined;
+}
+
+/** A whole number above 0, or nothing. */
+export function countOf(value: unknown): number | undefined {
+  return Number.isSafeInteger(value) && (value as number) > 0 ? (value as number) : undefined;
 }
 
 /** A text as a word to compare: without spaces around it, in small letters. */

@@ -9,8 +9,8 @@ import {
   choice,
   count,
   flag,
-  type Key,
   type KeyKind,
+  type Kind,
   key,
   list,
   type Node,
@@ -20,22 +20,16 @@ import {
   type Renamed,
   renamed,
   required,
+  type Section,
   type SectionValue,
   secret,
   section,
   switchOf,
   text,
-  type Unread,
   whole,
   wordOf,
 } from "./key-kinds.ts";
-import {
-  CUSTOM_PROVIDERS,
-  type CustomProvider,
-  type McpServerConfig,
-  readCustomProviders,
-  readMcpServers,
-} from "./servers.ts";
+import { CUSTOM_PROVIDERS, type CustomProvider, MCP_SERVERS, type McpServerConfig } from "./servers.ts";
 
 /** `auto`: for the model families known to need it. A list: for models whose name contains one of the texts. */
 export type ToolUseEnforcement = boolean | "auto" | readonly string[];
@@ -144,7 +138,17 @@ const curator = section({
   memory: ours(flag(true, "Look after memory too; a scheduled run only proposes.")),
 });
 
-const ENFORCEMENT = "must be auto, true, false or a list of parts of model names, such as [gpt, qwen]";
+const ENFORCEMENT: Kind<ToolUseEnforcement> = {
+  name: "choice",
+  must: () => "must be auto, true, false or a list of parts of model names, such as [gpt, qwen]",
+  allowed: () => "`auto`, true, false, list of parts of model names",
+  parse: (value, _rules, wrong) => {
+    const word = wordOf(value) ?? value;
+    if (word === "auto") return word;
+    if (Array.isArray(word) && word.every((item) => typeof item === "string")) return word;
+    return switchOf(word) ?? wrong();
+  },
+};
 
 const agent = section({
   disabled_toolsets: list(
@@ -153,18 +157,8 @@ const agent = section({
   ),
   task_completion_guidance: flag(true, "Ask the agent to finish what it has begun."),
   tool_use_enforcement: key<ToolUseEnforcement, "auto">(
-    {
-      kind: "choice",
-      standard: "auto",
-      must: ENFORCEMENT,
-      allowed: "`auto`, true, false, list of parts of model names",
-      parse: (value, note) => {
-        const word = wordOf(value) ?? value;
-        if (word === "auto") return word;
-        if (Array.isArray(word) && word.every((item) => typeof item === "string")) return word;
-        return switchOf(word) ?? note("refused", ENFORCEMENT);
-      },
-    },
+    ENFORCEMENT,
+    "auto",
     "Insist on tool calls instead of talk about them: for models that need it, always, never, or by model name.",
   ),
   max_turns: whole(90, { min: 1 }, "Model calls in one turn before the agent has to stop."),
@@ -264,6 +258,7 @@ const sessionSearch = section({
 });
 
 const TRIMMED = { isTrimmed: true } as const;
+const TOKENS = { example: 256_000 };
 
 const model = section(
   {
@@ -272,7 +267,7 @@ const model = section(
     base_url: text("", "Address of its server, where it is not the provider's usual one.", TRIMMED),
     api_key: secret("Its key; better kept in .env."),
     api_mode: text("", "The server's protocol, such as anthropic_messages or chat_completions.", TRIMMED),
-    context_length: count(undefined, "How many tokens it takes; asked or looked up when absent.", 256_000),
+    context_length: count(undefined, "How many tokens it takes; asked or looked up when absent.", TOKENS),
     probe_remote: ours(
       flag(false, "Also ask servers beyond this machine how many tokens their model takes."),
     ),
@@ -325,13 +320,13 @@ const auxiliary = section({
   compression: section({
     ...modelFor("summaries", "conversation's own", 120, "Seconds for one summary."),
     api_mode: text("", "Its protocol, as model.api_mode."),
-    context_length: count(undefined, "How many tokens the summary model takes.", 256_000),
+    context_length: count(undefined, "How many tokens the summary model takes.", TOKENS),
   }),
   title_generation: section(modelFor("titles", "provider's usual one", 30, "Seconds for one title.")),
 });
 
-const RATIO = { min: 0.1, max: 0.8, isClamped: true, must: "must be a number, such as 0.2" } as const;
-const SHARE = { above: 0, max: 1, must: "must be a number above 0 and at most 1, such as 0.5" } as const;
+const RATIO = { floor: 0.1, ceiling: 0.8, must: "must be a number, such as 0.2" };
+const SHARE = { above: 0, max: 1, must: "must be a number above 0 and at most 1, such as 0.5" };
 
 const context = section({
   engine: text("compressor", "What keeps a conversation within the window.", {
@@ -402,21 +397,16 @@ export const KEYS = section({
   }),
   mcp_servers: {
     ...key<readonly McpServerConfig[], readonly McpServerConfig[]>(
-      {
-        kind: "section",
-        standard: Object.freeze([]),
-        default: undefined,
-        must: "must be a section with one section for each server",
-        allowed: "section, see [MCP servers](#mcp-servers)",
-        parse: readMcpServers,
-      },
+      MCP_SERVERS,
+      Object.freeze([]),
       "An MCP server whose tools the agent may use.",
     ),
+    hasNoDefault: true,
     entryName: "server",
   },
   plugins: named("plugin", {
     ...accepted(),
-    kind: "section",
+    name: "section",
     allowed: "what the plugin takes",
     meaning: "Settings of a plugin; holographic reads plugins.hermes-memory-store.",
   }),
@@ -437,17 +427,14 @@ export const KEYS = section({
   model,
   models,
   auxiliary,
-  custom_providers: key<readonly CustomProvider[], readonly CustomProvider[]>(
-    {
-      kind: "list",
-      standard: Object.freeze([]),
-      default: undefined,
-      must: CUSTOM_PROVIDERS,
-      allowed: "list of sections with `name`, `base_url`, `api_key`, `api_mode`, `models`",
-      parse: readCustomProviders,
-    },
-    "Servers of your own; models.<model>.context_length of the one at model.base_url counts.",
-  ),
+  custom_providers: {
+    ...key<readonly CustomProvider[], readonly CustomProvider[]>(
+      CUSTOM_PROVIDERS,
+      Object.freeze([]),
+      "Servers of your own; models.<model>.context_length of the one at model.base_url counts.",
+    ),
+    hasNoDefault: true,
+  },
   context,
   compression,
   prompt_caching: section({
@@ -490,29 +477,31 @@ export type ConfigKey = {
   readonly isOurs: boolean;
 };
 
-type Row = ConfigKey & { readonly path: readonly string[]; readonly renamed?: Renamed };
+type Row = ConfigKey & { readonly renamed?: Renamed };
 
-const ROWS: readonly Row[] = rowsOf(KEYS, [], []);
+const ROWS: readonly Row[] = rowsOf(KEYS, "", "");
 
 export const CONFIG_KEYS: readonly ConfigKey[] = ROWS;
 
 /** Keys under names of the past. */
-export const RENAMED_KEYS = ROWS.flatMap(({ path, renamed: rename }) =>
-  rename === undefined ? [] : [{ path, ...rename }],
+export const RENAMED_KEYS = ROWS.flatMap(({ key: old, renamed: rename }) =>
+  rename === undefined ? [] : [{ path: old.split("."), ...rename }],
 );
 
 /** The table row of a dotted key, wildcards resolved. */
 export function findConfigKey(path: readonly string[]): ConfigKey | undefined {
-  return ROWS.find(
-    (row) => row.path.length === path.length && row.path.every((part, i) => fits(part, path[i])),
-  );
+  return ROWS.find((row) => {
+    const parts = row.key.split(".");
+    return parts.length === path.length && parts.every((part, i) => fits(part, path[i]));
+  });
 }
 
 /** True for `memory`, `display.platforms`, ...: paths that hold known keys. */
 export function isKnownSection(path: readonly string[]): boolean {
-  return ROWS.some(
-    (row) => row.path.length > path.length && path.every((part, i) => fits(row.path[i], part)),
-  );
+  return ROWS.some((row) => {
+    const parts = row.key.split(".");
+    return parts.length > path.length && path.every((part, i) => fits(parts[i], part));
+  });
 }
 
 /** True for what is inside of a section that is one key, such as `mcp_servers.lab.enabled`. */
@@ -524,29 +513,40 @@ function fits(pattern = "", name = ""): boolean {
   return pattern === name || (pattern.endsWith("*") && name.startsWith(pattern.slice(0, -1)));
 }
 
-function rowsOf(node: Node, path: readonly string[], label: readonly string[]): Row[] {
-  if (node.node === "section")
-    return Object.entries(node.fields).flatMap(([name, field]) =>
-      rowsOf(field, [...path, name], [...label, name]),
-    );
-  if (node.node === "named") return rowsOf(node.value, [...path, "*"], [...label, `<${node.name}>`]);
-  if (node.node === "unread") return [toRow(node, undefined, path, label)];
-  // What belongs to a name that the user chooses has no default of its own.
-  const standard = path.includes("*") ? undefined : node.default;
-  return node.entryName === undefined
-    ? [toRow(node, standard, path, label)]
-    : [toRow(node, standard, [...path, "*"], [...label, `<${node.entryName}>`])];
+/** `at` and `label` end with a dot, or are empty at the top. */
+function rowsOf(node: Section, at: string, label: string): Row[] {
+  return Object.entries(node.fields).flatMap(([name, field]) => rowsAt(field, at + name, label + name));
 }
 
-function toRow(
-  { kind, allowed, meaning, isOurs, ...rest }: Unread | Key<unknown, unknown>,
-  standard: unknown,
-  path: readonly string[],
-  label: readonly string[],
-): Row {
-  const names = { key: path.join("."), label: label.join("."), path };
-  const rename = "renamed" in rest && rest.renamed !== undefined ? { renamed: rest.renamed } : {};
-  return { ...names, kind, default: standard, allowed, meaning, isOurs, ...rename };
+function rowsAt(node: Node, at: string, label: string): readonly Row[] {
+  switch (node.node) {
+    case "section":
+      return rowsOf(node, `${at}.`, `${label}.`);
+    case "named":
+      return rowsAt(node.value, `${at}.*`, `${label}.<${node.name}>`);
+    case "unread": {
+      const { name: kind, allowed, meaning, renamed: rename } = node;
+      const row = { key: at, label, kind, default: undefined, allowed, meaning, isOurs: false };
+      return [rename === undefined ? row : { ...row, renamed: rename }];
+    }
+    case "key": {
+      const { kind, rules, standard, meaning, isOurs = false, hasNoDefault, entryName } = node;
+      return [
+        {
+          key: entryName === undefined ? at : `${at}.*`,
+          label: entryName === undefined ? label : `${label}.<${entryName}>`,
+          kind: kind.name,
+          // What belongs to a name that the user chooses has no default of its own.
+          default: hasNoDefault || at.includes("*") ? undefined : standard,
+          get allowed() {
+            return rules.allowed ?? kind.allowed(rules);
+          },
+          meaning,
+          isOurs,
+        },
+      ];
+    }
+  }
 }
 
 /** An old text counts where the new key holds nothing. */

@@ -52,7 +52,8 @@ function knownValues(section: ReadonlyMap<string, PlainValue>): Record<string, u
   const values: Record<string, unknown> = {};
   for (const [name, node] of Object.entries(KEYS.fields.memory.fields)) {
     const value = section.get(name);
-    if (value !== undefined && node.kind !== "unused") values[name] = toValue(value);
+    if (value !== undefined && (node.node === "key" || node.renamed !== undefined))
+      values[name] = toValue(value);
   }
   return values;
 }

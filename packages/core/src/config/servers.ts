@@ -3,7 +3,7 @@
 // arguments may hold secrets.
 import { isRecord } from "../lib/index.ts";
 import type { ConfigIssue } from "./config-file.ts";
-import { countOf, type Note } from "./key-kinds.ts";
+import { countOf, type Kind, type Note } from "./key-kinds.ts";
 
 export type McpServerConfig = {
   readonly name: string;
@@ -34,14 +34,27 @@ export type CustomProvider = {
   readonly models: Readonly<Record<string, { readonly contextLength?: number }>>;
 };
 
-export const CUSTOM_PROVIDERS = "must be a list of providers";
 const CONTEXT_LENGTH = "must be a whole number above 0, such as 256000";
 const TIMEOUT_SECONDS = 120;
 const CONNECT_TIMEOUT_SECONDS = 30;
 const ON: readonly unknown[] = [true, 1, "1", "true", "yes", "on"];
 const OFF: readonly unknown[] = [false, 0, "0", "false", "no", "off"];
 
-export function readMcpServers(value: unknown, note: Note): readonly McpServerConfig[] {
+export const MCP_SERVERS: Kind<readonly McpServerConfig[]> = {
+  name: "section",
+  must: () => "must be a section with one section for each server",
+  allowed: () => "section, see [MCP servers](#mcp-servers)",
+  parse: (value, _rules, _wrong, note) => readMcpServers(value, note),
+};
+
+export const CUSTOM_PROVIDERS: Kind<readonly CustomProvider[]> = {
+  name: "list",
+  must: () => "must be a list of providers",
+  allowed: () => "list of sections with `name`, `base_url`, `api_key`, `api_mode`, `models`",
+  parse: (value, _rules, wrong, note) => (Array.isArray(value) ? readCustomProviders(value, note) : wrong()),
+};
+
+function readMcpServers(value: unknown, note: Note): readonly McpServerConfig[] {
   if (!isRecord(value)) {
     note("remark", "must be a section with one section for each server; it is ignored");
     return [];
@@ -64,8 +77,7 @@ export function mcpServerRemarks(config: {
   return remarks;
 }
 
-export function readCustomProviders(value: unknown, note: Note): readonly CustomProvider[] | undefined {
-  if (!Array.isArray(value)) return note("refused", CUSTOM_PROVIDERS);
+function readCustomProviders(value: readonly unknown[], note: Note): readonly CustomProvider[] {
   return value.flatMap((entry: unknown, index): CustomProvider[] => {
     if (!isRecord(entry)) return [];
     const models = Object.entries(isRecord(entry.models) ? entry.models : {});
