@@ -166,6 +166,7 @@ memory:
   refresh_on_resume: true
 `;
     const expected = {
+      ...DEFAULT_MEMORY_CONFIG, // keys of later versions; every-key.test.ts tries each
       memoryEnabled: false,
       userProfileEnabled: false,
       memoryCharLimit: 4000,
