@@ -79,7 +79,6 @@ const memory = section({
   ),
   mirror_remove: ours(flag(true, "Tell the provider about removed entries too.")),
   refresh_on_resume: ours(flag(false, "Give a resumed session a new prompt with memory as it is now.")),
-  example_limit: ours(whole(7, { min: 1, ceiling: 99 }, "Shows how a key is added.")),
   flush_min_turns: accepted(),
   write_mode: renamed("memory.write_approval", (old, current) =>
     // Before version 29 the gate was `write_mode: approve`. A file nobody has migrated yet keeps its gate.
