@@ -13,6 +13,7 @@ export const FLOORS: Readonly<Record<string, readonly (readonly string[])[]>> = 
     ["config", "profiles"],
     ["curated", "providers", "sessions", "skills"],
     ["prompt", "context"],
+    ["memory"],
     ["index"],
   ],
   "packages/agent": [["models"], ["agent", "curator"], ["index"]],

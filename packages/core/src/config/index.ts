@@ -29,5 +29,4 @@ export type {
   NotificationLevel,
   SummarizeMode,
 } from "./schema.ts";
-export type { SkillsConfig } from "./skills-schema.ts";
 export { updateTextFile } from "./text-file.ts";

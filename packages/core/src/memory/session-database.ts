@@ -1,10 +1,10 @@
-// The session database as a server that runs for days needs it: opened when it is first asked for, let go when the file
-// under it is another one or none, and never made by looking.
+// The session database of a home. For a command or an agent: opened once, closed with the home. For a server that runs for days:
+// opened when it is first asked for, let go when the file under it is another one or none, and never made by looking.
 import { statSync } from "node:fs";
-import { sessionDatabasePath } from "@hermes-memory/core/home";
-import { HermesError } from "@hermes-memory/core/lib";
-import { openSessionStore, type SessionStore } from "@hermes-memory/core/sessions";
-import type { Log } from "./log.ts";
+import { errnoCode, HermesError } from "../lib/index.ts";
+import type { Logger } from "../lib/logger.ts";
+import { openSessionStore, type SessionStore, salvageCopy } from "../sessions/index.ts";
+import type { Everyone, SessionsWanted } from "./types.ts";
 
 /** Twice this, because writing is tried before reading. An answer that says "locked" is worth more than a long silence. */
 const WAIT_LIMIT_MS = 2_500;
@@ -25,19 +25,35 @@ type Handle = {
 
 export class SessionDatabase implements AsyncDisposable {
   readonly #path: string;
-  readonly #log: Log;
+  readonly #warn: Logger["warn"];
+  readonly #opened = new Map<SessionsWanted["mode"], Promise<SessionStore>>();
+  readonly #copies = new AsyncDisposableStack();
   #handle: Handle | undefined;
   #opening: Promise<Handle> | undefined;
 
-  constructor(home: string, log: Log) {
-    this.#path = sessionDatabasePath(home);
-    this.#log = log;
+  constructor(path: string, warn: Logger["warn"]) {
+    this.#path = path;
+    this.#warn = warn;
   }
 
-  /**
-   * Runs `work` on the store, or on undefined while there is no database. Rejects with a `HermesError` when it cannot be
-   * opened. `work` only reads: when the file is exchanged meanwhile it runs once more, on the new one.
-   */
+  /** Whoever may write gets one connection, and readers share it. A failure is not remembered: the next call tries again. */
+  async open({ mode, create = false }: SessionsWanted): Promise<SessionStore | undefined> {
+    const known = this.#opened.get("write") ?? this.#opened.get(mode);
+    if (known !== undefined) return known;
+    if (!create && !isThere(this.#path)) return undefined;
+    const opening = openSessionStore({ path: this.#path, readOnly: mode === "read" });
+    this.#opened.set(mode, opening);
+    opening.catch(() => this.#opened.delete(mode));
+    return opening;
+  }
+
+  async salvage(): ReturnType<Everyone["salvage"]> {
+    const loss = this.#copies.use(await salvageCopy(this.#path));
+    const store = this.#copies.use(await openSessionStore({ path: loss.path, readOnly: true }));
+    return { store, loss };
+  }
+
+  /** As `Person.withSessions` says. Rejects with a `HermesError` when it cannot be opened. */
   async use<T>(work: (store: SessionStore | undefined) => Promise<T>): Promise<T> {
     for (let isLastTry = false; ; isLastTry = true) {
       const handle = await this.#current();
@@ -54,6 +70,15 @@ export class SessionDatabase implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await using closing = new AsyncDisposableStack(); // all of them, also when one fails
+    closing.use(this.#copies);
+    for (const opening of this.#opened.values())
+      closing.defer(() =>
+        opening.then(
+          (store) => store.close(),
+          () => undefined, // whoever asked for it has been told
+        ),
+      );
     await this.#opening?.catch(() => undefined);
     if (this.#handle) await this.#release(this.#handle);
   }
@@ -73,19 +98,19 @@ export class SessionDatabase implements AsyncDisposable {
     const options = {
       path: this.#path,
       waitLimitMs: WAIT_LIMIT_MS,
-      onWarning: (message: string) => this.#log.warn(message),
+      onWarning: (message: string) => this.#warn(message),
     };
     try {
-      return this.#opened(await openSessionStore(options), file, false);
+      return this.#keep(await openSessionStore(options), file, false);
     } catch (cause) {
       if (!(cause instanceof HermesError) || !READABLE_STILL.has(cause.code)) throw cause;
-      this.#log.warn("The session database is opened for reading only", { code: cause.code });
-      return this.#opened(await openSessionStore({ ...options, readOnly: true }), file, true);
+      this.#warn("The session database is opened for reading only", { code: cause.code });
+      return this.#keep(await openSessionStore({ ...options, readOnly: true }), file, true);
     }
   }
 
-  #opened(store: SessionStore, file: string, isMakeshift: boolean): Handle {
-    for (const warning of store.warnings) this.#log.warn(warning);
+  #keep(store: SessionStore, file: string, isMakeshift: boolean): Handle {
+    for (const warning of store.warnings) this.#warn(warning);
     // A repair may have put another file in place while it was opened.
     this.#handle = { store, file: isMakeshift ? file : (fileAt(this.#path) ?? file), isMakeshift };
     return this.#handle;
@@ -96,12 +121,23 @@ export class SessionDatabase implements AsyncDisposable {
     try {
       await handle.store.close();
     } catch (cause) {
-      this.#log.warn("Closing the session database failed", { cause });
+      this.#warn("Closing the session database failed", { cause });
     }
   }
 
   #isCurrent(handle: Handle): boolean {
     return this.#handle === handle && handle.file === fileAt(this.#path);
+  }
+}
+
+/** Only "does not exist" means that there is none. */
+function isThere(path: string): boolean {
+  try {
+    statSync(path);
+    return true;
+  } catch (cause) {
+    if (errnoCode(cause) === "ENOENT") return false;
+    throw cause;
   }
 }
 
