@@ -3,7 +3,7 @@ import { describeCause } from "../../lib/index.ts";
 import { type MessageColumns, toMessageColumns } from "../new-message.ts";
 import type { ExportedSession, MessageRow } from "../rows.ts";
 import { checkSessionId } from "../session-id.ts";
-import type { ImportOutcome, LongWork } from "../store.ts";
+import type { ImportOutcome, LongWork } from "../store/maintenance.ts";
 import { fittingTitle } from "../titles.ts";
 import type { Connection } from "./connection.ts";
 import { finite } from "./context.ts";
