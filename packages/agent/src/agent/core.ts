@@ -51,6 +51,8 @@ export type CoreParts = {
   readonly waitForRetry: ((ms: number, signal: AbortSignal | undefined) => Promise<void>) | undefined;
   readonly hooks: AgentHooks;
   readonly store: SessionStore | undefined;
+  /** With the sessions of all users, where the agent may have that. */
+  readonly wholeStore: SessionStore | undefined;
   readonly memory: MemoryStore | undefined;
   readonly manager: MemoryManager | undefined;
   readonly engine: ContextEngine;

@@ -173,11 +173,13 @@ class PersonOfHome implements Person {
   sessions(wanted: SessionsWanted & { readonly create: true }): Promise<SessionStore>;
   sessions(wanted: SessionsWanted): Promise<SessionStore | undefined>;
   async sessions(wanted: SessionsWanted): Promise<SessionStore | undefined> {
-    return (await this.memory.database()).open(wanted);
+    const database = await this.memory.database();
+    return database.boundTo(this.user, await database.open(wanted));
   }
 
   async withSessions<T>(work: (store: SessionStore | undefined) => Promise<T>): Promise<T> {
-    return (await this.memory.database()).use(work);
+    const database = await this.memory.database();
+    return database.use((store) => work(database.boundTo(this.user, store)));
   }
 
   async skills({ platform, allowSecrets }: SkillsWanted = {}): Promise<SkillStore> {

@@ -3,8 +3,8 @@
 import { statSync } from "node:fs";
 import { errnoCode, HermesError } from "../lib/index.ts";
 import type { Logger } from "../lib/logger.ts";
-import { openSessionStore, type SessionStore, salvageCopy } from "../sessions/index.ts";
-import type { Everyone, SessionsWanted } from "./types.ts";
+import { bindStore, openSessionStore, type SessionStore, salvageCopy } from "../sessions/index.ts";
+import type { Everyone, MemoryUser, SessionsWanted } from "./types.ts";
 
 /** Twice this, because writing is tried before reading. An answer that says "locked" is worth more than a long silence. */
 const WAIT_LIMIT_MS = 2_500;
@@ -45,6 +45,11 @@ export class SessionDatabase implements AsyncDisposable {
     this.#opened.set(mode, opening);
     opening.catch(() => this.#opened.delete(mode));
     return opening;
+  }
+
+  /** For a user: a store in which the sessions of others do not exist. */
+  boundTo(user: MemoryUser | undefined, store: SessionStore | undefined): SessionStore | undefined {
+    return user === undefined || store === undefined ? store : bindStore(store, user);
   }
 
   async salvage(): ReturnType<Everyone["salvage"]> {

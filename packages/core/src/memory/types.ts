@@ -52,7 +52,7 @@ export interface Person {
   readonly memory: Memory;
   /** Undefined: the owner. */
   readonly user: MemoryUser | undefined;
-  /** For reads of a session store that is not this person's own: `{}` for the owner. */
+  /** For reads of a session store that is not bound to this person: `{}` for the owner. */
   readonly scope: Scope;
   /** Where the curated files are. */
   readonly directory: string;
@@ -60,7 +60,10 @@ export interface Person {
   readonly pendingDirectory: string;
   /** A store of its own, loaded now. Undefined when config switches both files off. Loading makes the directory. */
   curated(options?: CuratedOptions): Promise<MemoryStore | undefined>;
-  /** The session database, opened once. Undefined when there is none and it may not be made. */
+  /**
+   * The session database, opened once; for a user bound to them, so that the sessions of others do not exist in it. Undefined when
+   * there is none and it may not be made. The home closes it.
+   */
   sessions(wanted: SessionsWanted & { readonly create: true }): Promise<SessionStore>;
   sessions(wanted: SessionsWanted): Promise<SessionStore | undefined>;
   /**

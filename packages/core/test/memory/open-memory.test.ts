@@ -216,24 +216,22 @@ describe("two users and the owner of one home", () => {
       [bo, "bos"],
     ] as const) {
       const store = await person.sessions({ mode: "write", create: true });
-      await store.createSession(id, { source: "telegram", ...person.scope });
+      await store.createSession(id, { source: "telegram" });
       await store.appendMessage(id, { role: "user", content: `the heron of ${id}` });
     }
     const seenBy = async (person: typeof ann): Promise<(string | null)[][]> => {
       const store = await person.sessions({ mode: "read", create: true });
-      const listed = await store.listSessionsRich({ ...person.scope });
-      const found = await store.searchMessages("heron", { ...person.scope });
+      const listed = await store.listSessionsRich();
+      const found = await store.searchMessages("heron");
       const read = await Promise.all(
-        ["own", "anns", "bos"].map(
-          async (id) => (await store.getSession(id, { ...person.scope }))?.id ?? null,
-        ),
+        ["own", "anns", "bos"].map(async (id) => (await store.getSession(id))?.id ?? null),
       );
       return [
         listed.map(({ id }) => id).sort(),
         found.map(({ session_id }) => session_id).sort(),
         read,
         await person.withSessions(async (lasting) =>
-          ((await lasting?.listSessionsRich({ ...person.scope })) ?? []).map(({ id }) => id).sort(),
+          ((await lasting?.listSessionsRich()) ?? []).map(({ id }) => id).sort(),
         ),
       ];
     };
@@ -241,6 +239,12 @@ describe("two users and the owner of one home", () => {
     expect(await seenBy(memory.owner)).toEqual([all, all, ["own", "anns", "bos"], all]);
     expect(await seenBy(ann)).toEqual([["anns"], ["anns"], [null, "anns", null], ["anns"]]);
     expect(await seenBy(bo)).toEqual([["bos"], ["bos"], [null, null, "bos"], ["bos"]]);
+    const hers = await ann.sessions({ mode: "write", create: true });
+    await expect(hers.listSessionsRich({ ...bo.scope })).rejects.toMatchObject({ code: "bad-user-id" });
+    expect(await hers.setSessionTitle("bos", "taken over")).toBe(false);
+    const whole = await memory.everyone().sessions({ mode: "read" });
+    expect(await whole?.getSession("anns")).toMatchObject({ user_id: "7", source: "telegram" });
+    expect(await whole?.getSession("own")).toMatchObject({ user_id: null });
   });
 
   it("a provider is started, and told of writes, as the person they are of", async () => {
@@ -317,7 +321,7 @@ it("a home of 0.1.0 opens, is written, and loses nothing", async () => {
   const store = await memory.owner.sessions({ mode: "write", create: true });
   expect(await store.sessionCount()).toBe(24);
   const ofBo = await bo.sessions({ mode: "read", create: true });
-  const bos = await ofBo.listSessionsRich({ ...bo.scope });
+  const bos = await ofBo.listSessionsRich();
   expect(bos).toMatchObject([{ source: "telegram", user_id: "bo" }]);
   expect((await (await memory.owner.skills()).contents()).skills.length).toBeGreaterThan(0);
   done(await own.apply("user", { action: "add", content: "Keeps a logbook" }));

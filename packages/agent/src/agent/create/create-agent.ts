@@ -64,8 +64,8 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
   const main = await openMainModel(options, { home, config, env, log });
   const auxiliaries = await openAuxiliaries(main, { home, config, env, log, warn, live: () => core });
 
-  const { store, reader } = await openStore(options, person, warn);
-  const session = await chooseSession(store ?? reader, options, { ...binding, clock });
+  const { store, reader, whole } = await openStore(options, person, warn);
+  const session = await chooseSession({ store: store ?? reader, whole }, options, { ...binding, clock });
 
   const memory = options.skipMemory ? undefined : await openCurated(person, warn);
   // Until there is somebody who listens. The manager has put it into the log, and tells of it once.
@@ -149,6 +149,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
       waitForRetry: options.waitForRetry,
       hooks: options.hooks ?? {},
       store,
+      wholeStore: store && whole,
       memory,
       manager,
       engine,
@@ -178,8 +179,8 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
   cleanup.defer(() => tools.close());
   core.table = tools.table;
   await startEngine(core);
-  if (store !== undefined && !store.readOnly && options.delegatedBy === undefined)
-    void maintainSessions(store, config.sessions, sessionFiles(home)).then(({ problems }) => {
+  if (whole !== undefined && !whole.readOnly && options.delegatedBy === undefined)
+    void maintainSessions(whole, config.sessions, sessionFiles(home)).then(({ problems }) => {
       for (const problem of problems) log.warn(`Tidying up sessions: ${problem}`);
     });
   const owned = cleanup.move();

@@ -43,6 +43,8 @@ export type OpenedStore = {
   readonly store: SessionStore | undefined;
   /** For a session that goes on, where the database can be read at least. */
   readonly reader?: SessionStore;
+  /** With the sessions of all users, for maintenance and counts. Undefined where the caller's store is bound to one. */
+  readonly whole?: SessionStore;
 };
 
 /** What is opened here is closed with the home. */
@@ -51,13 +53,20 @@ export async function openStore(
   person: Person,
   warn: (text: string) => void,
 ): Promise<OpenedStore> {
-  if (options.store !== undefined) return { store: options.store ?? undefined };
+  const { store: given } = options;
+  if (given !== undefined)
+    return {
+      store: given ?? undefined,
+      ...(given === null || given.user !== undefined ? {} : { whole: given }),
+    };
+  const everyone = person.memory.everyone();
   try {
+    const whole = await everyone.sessions({ mode: "write", create: true });
     const store = await person.sessions({ mode: "write", create: true });
     for (const warning of store.warnings) warn(warning);
-    if (!store.readOnly) return { store };
+    if (!store.readOnly) return { store, whole };
     warn("The session database can only be read, so this conversation is not stored.");
-    return { store: undefined, reader: store };
+    return { store: undefined, reader: store, whole };
   } catch (cause) {
     warn(
       `The session database cannot be written: ${describeCause(cause)} This conversation is not stored. 'hermes doctor' says more.`,
@@ -66,7 +75,9 @@ export async function openStore(
     const reader = await person.sessions({ mode: "read" }).catch(() => undefined);
     if (reader === undefined && options.continueLast)
       warn("The newest conversation cannot be read, so a new one begins.");
-    return { store: undefined, ...(reader === undefined ? {} : { reader }) };
+    if (reader === undefined) return { store: undefined };
+    const whole = await everyone.sessions({ mode: "read" });
+    return { store: undefined, reader, ...(whole === undefined ? {} : { whole }) };
   }
 }
 

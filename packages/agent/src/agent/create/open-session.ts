@@ -15,7 +15,10 @@ export type StartingSession = {
 };
 
 export async function chooseSession(
-  store: SessionStore | undefined,
+  {
+    store,
+    whole = store,
+  }: { readonly store: SessionStore | undefined; readonly whole: SessionStore | undefined },
   options: AgentOptions,
   { platform, person: { scope }, clock }: Binding & { readonly clock: Clock },
 ): Promise<StartingSession> {
@@ -25,7 +28,7 @@ export async function chooseSession(
   const newest = continueLast && store !== undefined ? await newestOf(store, platform, scope) : undefined;
   if (newest !== undefined && store !== undefined) return resumed(store, newest);
   // An id of the caller's may have been used before: a gateway names the session of a chat.
-  const used = sessionId === undefined ? undefined : await store?.getSession(sessionId);
+  const used = sessionId === undefined ? undefined : await whole?.getSession(sessionId);
   if (used && store !== undefined) {
     if ((await store.getSession(used.id, scope)) === null) throw notTheirs(used.id);
     return resumed(store, await store.getCompressionTip(used.id, scope));
