@@ -3,13 +3,13 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { memoryTool, memoryToolSchema, openMemoryStore } from "hermes-memory";
+import { memoryTool, memoryToolSchema, openMemory } from "hermes-memory";
 
 const home = mkdtempSync(join(tmpdir(), "hermes-example-")); // a real agent uses the user's home: ~/.hermes
 
-const opened = await openMemoryStore({ home });
-if (!opened.ok) throw new Error(opened.error.message);
-const store = opened.value;
+const memory = openMemory({ home }); // opens nothing by itself
+const store = await memory.owner.curated(); // for one user of several: memory.user({ platform: "telegram", id: "7" }).curated()
+if (store === undefined) throw new Error("config.yaml switches memory off");
 
 // 1. Hand the schema to the model, and its calls to memoryTool. The answer is JSON for the model.
 console.log("tool:", memoryToolSchema.name, memoryToolSchema.parameters.required);
@@ -36,4 +36,5 @@ for (const { action, origin, reason } of store.history())
 await store.undo();
 console.log("after undo:", store.entries("user"));
 
+await memory.close();
 rmSync(home, { recursive: true });

@@ -8,7 +8,7 @@ import {
   injectRecall,
   MemoryManager,
   memoryTool,
-  openMemoryStore,
+  openMemory,
   StreamingContextScrubber,
   writeMetadata,
 } from "hermes-memory";
@@ -17,7 +17,7 @@ import createNotesProvider from "./memory-plugin/index.ts";
 const home = mkdtempSync(join(tmpdir(), "hermes-example-")); // a real agent uses the user's home: ~/.hermes
 const session_id = "session-1";
 
-// 1. Register and start. To use whatever provider the user has set up, call activateProvider({ home, config, sessionId }).
+// 1. Register and start. To use whatever provider the user has set up, call openMemory({ home }).owner.provider.activate({ sessionId }).
 const manager = new MemoryManager({ home });
 manager.addProvider(createNotesProvider());
 await manager.initializeAll(session_id, { platform: "cli", agent_context: "primary" });
@@ -44,10 +44,9 @@ console.log("tool:", await manager.handleToolCall("notes_find", { text: "kiln" }
 console.log("tool:", await manager.handleToolCall("notes_find", {}));
 
 // 6. What is committed to the built-in memory is mirrored, and nothing else.
-const opened = await openMemoryStore({ home });
-if (!opened.ok) throw new Error(opened.error.message);
+const memory = openMemory({ home });
 const call = { action: "add", target: "user", content: "Owns a kiln called Vesuvius" };
-await memoryTool(opened.value, call, {
+await memoryTool(await memory.owner.curated(), call, {
   home,
   onCommitted: ({ target, op }) => {
     const content = op.action === "remove" ? "" : op.content;
@@ -60,5 +59,6 @@ await memoryTool(opened.value, call, {
 await manager.onSessionEnd([{ role: "user", content: message }]);
 console.log("tool:", await manager.handleToolCall("notes_find", { text: "Vesuvius" }));
 await manager.shutdownAll();
+await memory.close();
 
 rmSync(home, { recursive: true });

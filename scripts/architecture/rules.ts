@@ -15,6 +15,7 @@ export const FLOORS: Readonly<Record<string, readonly (readonly string[])[]>> = 
     ["tools"],
     ["curated", "providers", "sessions", "skills"],
     ["prompt", "context"],
+    ["memory"],
     ["index"],
   ],
   "packages/agent": [["models"], ["agent", "curator"], ["index"]],

@@ -38,7 +38,6 @@ export {
   type Due,
   findRollback,
   maybeRunCurator,
-  type RollbackOptions,
   type RollbackPlan,
   type RollbackProblem,
   type RolledBack,

@@ -83,11 +83,9 @@ export {
   type MemoryStoreOptions,
   type MemoryTarget,
   type MemoryToolContext,
-  type MemoryUser,
   memoryTool,
   memoryToolPreview,
   memoryToolSchema,
-  openMemoryStore,
   type PendingRecord,
   type PendingWrites,
   type Purged,
@@ -109,6 +107,21 @@ export {
 } from "./home.ts";
 export { type Clock, HermesError, type Result, type TextModel } from "./lib/index.ts";
 export type { LogFields, Logger } from "./lib/logger.ts";
+export {
+  ConfigFailure,
+  type CuratedInOptions,
+  type CuratedOptions,
+  type Everyone,
+  type Memory,
+  type MemoryUser,
+  type OpenMemoryOptions,
+  type Owner,
+  openMemory,
+  type Person,
+  type PersonProvider,
+  type SessionsWanted,
+  type SkillsWanted,
+} from "./memory/index.ts";
 export {
   buildSystemPrompt,
   type ContextFiles,
@@ -259,7 +272,6 @@ export {
   buildSkillsIndex,
   changeUsage,
   listArchivedSkills,
-  openSkillStore,
   readUsage,
   restoreSkill,
   type Skill,

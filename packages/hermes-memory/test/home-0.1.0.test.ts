@@ -3,8 +3,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { createAgent } from "@hermes-memory/agent/agent";
-import { ENTRY_DELIMITER, openMemoryStore } from "@hermes-memory/core/curated";
-import { openSessionStore } from "@hermes-memory/core/sessions";
+import { ENTRY_DELIMITER } from "@hermes-memory/core/curated";
+import { openMemory } from "@hermes-memory/core/memory";
 import { describe, expect, it } from "vitest";
 import { filesOf, fixtureHome } from "../../../test/fixtures/fixture-home.ts";
 import { startWire } from "../../agent/test/fakes/wires/wire-in-test.ts";
@@ -54,17 +54,14 @@ function rowsOf(home: string): { sessions: unknown[]; messages: unknown[]; schem
 describe("a home of version 0.1.0", () => {
   it("is read whole: entries, history, archive, pins, staged writes, conversations", async () => {
     const home = fixtureHome();
-    const memory = await openMemoryStore({ home });
-    if (!memory.ok) throw new Error(memory.error.message);
-    expect(memory.value.warnings).toEqual([]);
-    expect(memory.value.entries("memory")).toHaveLength(11);
-    expect(memory.value.entries("user")).toEqual([
-      "Prefers metric units and short answers.",
-      "東京の水車も見たい。",
-    ]);
-    const bo = await openMemoryStore({ home, user: { platform: "telegram", userId: "bo" } });
-    expect(bo.ok && bo.value.entries("user")).toEqual(["Bo repairs sluice gates."]);
-    await using store = await openSessionStore({ path: join(home, "state.db") });
+    await using memory = openMemory({ home });
+    const own = await memory.owner.curated();
+    expect(own?.warnings).toEqual([]);
+    expect(own?.entries("memory")).toHaveLength(11);
+    expect(own?.entries("user")).toEqual(["Prefers metric units and short answers.", "東京の水車も見たい。"]);
+    const bo = await memory.user({ platform: "telegram", id: "bo" }).curated();
+    expect(bo?.entries("user")).toEqual(["Bo repairs sluice gates."]);
+    const store = await memory.owner.sessions({ mode: "write", create: true });
     expect(await store.sessionCount()).toBe(SESSIONS);
     expect((await store.searchMessages("m7x3", { limit: 5 })).map(({ session_id }) => session_id)).toEqual([
       "20260507_101500_000007",
@@ -108,13 +105,13 @@ describe("a home of version 0.1.0", () => {
     expect(after.messages.slice(0, MESSAGES)).toEqual(rows.messages);
     expect(after.messages.length).toBe(MESSAGES + 2);
     for (const name of rows.schema) expect(after.schema).toContain(name);
-    const memory = await openMemoryStore({ home });
-    if (!memory.ok) throw new Error(memory.error.message);
+    const memory = await openMemory({ home }).owner.curated();
+    if (memory === undefined) throw new Error("memory is off");
     const archive = readFileSync(join(home, "memories/.archive/memory.jsonl"), "utf8");
     expect(old).toHaveLength(11);
     for (const entry of old)
-      expect(memory.value.entries("memory").includes(entry) || archive.includes(entry), entry).toBe(true);
-    expect(memory.value.entries("user")).toEqual(
+      expect(memory.entries("memory").includes(entry) || archive.includes(entry), entry).toBe(true);
+    expect(memory.entries("user")).toEqual(
       expect.arrayContaining([
         "Prefers metric units and short answers.",
         "Moved to Utrecht.",

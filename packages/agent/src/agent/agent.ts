@@ -1,8 +1,9 @@
 // The agent: one conversation with a model, its tools and its memory. What a turn does is in turn/, what happens between
 // sessions in session/; this class holds them together and keeps two turns from running at once.
 import type { CompressCommand, EngineCommand } from "@hermes-memory/core/context";
-import type { CommittedWrite, MemoryStore, MemoryUser } from "@hermes-memory/core/curated";
+import type { CommittedWrite, MemoryStore } from "@hermes-memory/core/curated";
 import { describeCause, err, HermesError, ok, pyStrip, type Result } from "@hermes-memory/core/lib";
+import type { MemoryUser, Person } from "@hermes-memory/core/memory";
 import { forgetHolder, type SessionStore } from "@hermes-memory/core/sessions";
 import type { SkillStore } from "@hermes-memory/core/skills";
 import type { ContextWindow, ModelIdentity, ModelSelection } from "../models/index.ts";
@@ -92,6 +93,10 @@ export class Agent implements AgentSurface, AsyncDisposable {
   get skills(): SkillStore {
     return this.#owner.skills;
   }
+  get person(): Person {
+    return this.#core.parts.person;
+  }
+
   get user(): MemoryUser | undefined {
     return this.#core.parts.user;
   }

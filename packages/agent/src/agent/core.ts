@@ -9,9 +9,10 @@ import {
   cacheTtl,
   cachingPolicy,
 } from "@hermes-memory/core/context";
-import type { MemoryStore, MemoryUser } from "@hermes-memory/core/curated";
+import type { MemoryStore } from "@hermes-memory/core/curated";
 import { type Clock, describeCause } from "@hermes-memory/core/lib";
 import type { Logger } from "@hermes-memory/core/lib/logger";
+import type { MemoryUser, Person } from "@hermes-memory/core/memory";
 import type { MemoryManager } from "@hermes-memory/core/providers";
 import { type SessionStore, scopeOfUser } from "@hermes-memory/core/sessions";
 import type { ChatModel, ChosenModel, ContextWindow, TokenCalibration } from "../models/index.ts";
@@ -35,6 +36,8 @@ export type CoreParts = {
   readonly clock: Clock;
   readonly log: Logger;
   readonly platform: string;
+  /** For whom the agent works: the layers above are theirs. */
+  readonly person: Person;
   /** Undefined: the owner of the home. */
   readonly user: MemoryUser | undefined;
   readonly cwd: string | undefined;
@@ -48,6 +51,8 @@ export type CoreParts = {
   readonly waitForRetry: ((ms: number, signal: AbortSignal | undefined) => Promise<void>) | undefined;
   readonly hooks: AgentHooks;
   readonly store: SessionStore | undefined;
+  /** With the sessions of all users, where the agent may have that. */
+  readonly wholeStore: SessionStore | undefined;
   readonly memory: MemoryStore | undefined;
   readonly manager: MemoryManager | undefined;
   readonly engine: ContextEngine;

@@ -1,9 +1,10 @@
 // What an agent is made from. Only `home` is needed: everything else comes from its config.yaml and .env.
 import type { HermesConfig } from "@hermes-memory/core/config";
 import type { ContextMessage } from "@hermes-memory/core/context";
-import type { ApprovalCallback, MemoryUser } from "@hermes-memory/core/curated";
+import type { ApprovalCallback } from "@hermes-memory/core/curated";
 import type { Clock } from "@hermes-memory/core/lib";
 import type { Logger } from "@hermes-memory/core/lib/logger";
+import type { MemoryUser } from "@hermes-memory/core/memory";
 import type { SessionStore } from "@hermes-memory/core/sessions";
 import type { ChatModel, ModelSelection } from "../models/index.ts";
 import type { EventListener } from "./events.ts";

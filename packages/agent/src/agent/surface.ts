@@ -5,8 +5,9 @@ import type {
   ConfirmDigest,
   EngineCommand,
 } from "@hermes-memory/core/context";
-import type { CommittedWrite, MemoryStore, MemoryUser } from "@hermes-memory/core/curated";
+import type { CommittedWrite, MemoryStore } from "@hermes-memory/core/curated";
 import type { Result } from "@hermes-memory/core/lib";
+import type { MemoryUser, Person } from "@hermes-memory/core/memory";
 import type { SessionStore } from "@hermes-memory/core/sessions";
 import type { SkillStore } from "@hermes-memory/core/skills";
 import type { CacheSavings, ContextWindow, ModelIdentity, ModelSelection, Usage } from "../models/index.ts";
@@ -102,6 +103,8 @@ export interface AgentSurface {
   readonly window: ContextWindow;
   /** Undefined when it could not be opened; the agent then works without it. */
   readonly store: SessionStore | undefined;
+  /** For whom the agent works, in its opened home. */
+  readonly person: Person;
   /** Whose memory and sessions these are; undefined for the owner of the home, who sees every session. */
   readonly user: MemoryUser | undefined;
   /** The id of `user`. */

@@ -4,7 +4,6 @@ export { maybeRunCurator, type ScheduledOptions, type ScheduledOutcome } from ".
 export { type RunRecord, readRuns } from "./report.ts";
 export {
   findRollback,
-  type RollbackOptions,
   type RollbackPlan,
   type RollbackProblem,
   type RolledBack,

@@ -2,9 +2,10 @@
 // writer would hold is ours. So all of this is done by whoever holds the run lock, and each place under its own lock.
 import { type Dirent, existsSync, readdirSync, rmdirSync, unlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { CURATOR_TEMP, listTemps, MemoryStore, pinsPath } from "@hermes-memory/core/curated";
-import { memoriesDirectory, pendingWritesDirectory } from "@hermes-memory/core/home";
+import { DEFAULT_MEMORY_CONFIG } from "@hermes-memory/core/config";
+import { CURATOR_TEMP, listTemps, pinsPath } from "@hermes-memory/core/curated";
 import { type LockGap, namesIn, withFileLocks } from "@hermes-memory/core/lib";
+import type { Memory } from "@hermes-memory/core/memory";
 import { changeLockPath, pendingSkillsDirectory, skillsDirectory } from "@hermes-memory/core/skills";
 import { reportsDirectory } from "./report.ts";
 import { runLockPath, takeRunLock } from "./run-lock.ts";
@@ -13,19 +14,23 @@ import { BACKUPS } from "./skills/swap.ts";
 const LOCK_WAIT_MS = 2000;
 
 /** For a caller that does not hold the run lock. Does nothing where no curator ever was, or another one is at work. */
-export async function tidyUp(home: string, now: Date): Promise<void> {
+export async function tidyUp(memory: Memory): Promise<void> {
+  const { home, clock } = memory;
   if (!existsSync(runLockPath(home))) return;
-  const lock = takeRunLock(home, "tidying up", now);
+  const lock = takeRunLock(home, "tidying up", clock.now());
   if (!lock.ok) return;
   using _held = lock.value;
-  await removeLeftovers(home);
+  await removeLeftovers(memory);
 }
 
 /** Call under the run lock. What cannot be removed stays; that is no reason to refuse a rollback. */
-export async function removeLeftovers(home: string): Promise<void> {
-  const memories = memoriesDirectory(home);
+export async function removeLeftovers({ home, owner }: Memory): Promise<void> {
+  const memories = owner.directory;
   const skills = skillsDirectory(home);
-  if (existsSync(memories)) await new MemoryStore({ dir: memories }).removeLeftovers();
+  if (existsSync(memories))
+    await (
+      await owner.curatedIn(memories, { isLoaded: false, config: DEFAULT_MEMORY_CONFIG })
+    ).removeLeftovers();
   const small = [pinsPath(memories), join(skills, ".usage.json"), join(skills, ".curator_state")];
   for (const file of small.filter((path) => tempsBeside(path).length > 0))
     await underLock([`${file}.lock`], () => tempsBeside(file).forEach(remove));
@@ -41,7 +46,7 @@ export async function removeLeftovers(home: string): Promise<void> {
     ...tempsBeside(join(skills, ".curator_running.json")),
     ...tempsBeside(join(home, ".skills_prompt_snapshot.json")),
     ...reports.flatMap((directory) => listTemps(directory, ".")),
-    ...[pendingWritesDirectory(home), pendingSkillsDirectory(home)].flatMap((directory) =>
+    ...[owner.pendingDirectory, pendingSkillsDirectory(home)].flatMap((directory) =>
       listTemps(directory, CURATOR_TEMP),
     ),
   ])

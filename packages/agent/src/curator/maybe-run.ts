@@ -1,5 +1,5 @@
 // The scheduled run: for whoever starts a program or notices that nobody is using it.
-import { describeCause, systemClock } from "@hermes-memory/core/lib";
+import { describeCause } from "@hermes-memory/core/lib";
 import { type CuratorOptions, runCurator } from "./run-curator.ts";
 import { curatorDue, type Due } from "./schedule.ts";
 import { changeState, readState } from "./state.ts";
@@ -18,11 +18,13 @@ export type ScheduledOutcome =
 
 /** Only ever proposes: what it finds waits in `pending/`. Never rejects, and looks at one small file when it is not due. */
 export async function maybeRunCurator(options: ScheduledOptions): Promise<ScheduledOutcome> {
-  const { home, config, idleHours, clock = systemClock, log } = options;
+  const { memory, idleHours, log } = options;
+  const { home, clock } = memory;
   try {
+    const { curator } = await memory.config();
     const state = readState(home);
     if (!state.ok) return failed(state.error.message);
-    const due = curatorDue(state.value, config.curator, clock.now(), idleHours);
+    const due = curatorDue(state.value, curator, clock.now(), idleHours);
     if (due.kind === "not-due") return { kind: "not-due", due };
     if (due.kind === "first") {
       // Whoever is first writes the time; another process that was faster keeps its own.
@@ -30,7 +32,7 @@ export async function maybeRunCurator(options: ScheduledOptions): Promise<Schedu
       const noted = changeState(home, ({ lastRunAt }) => ({ lastRunAt: lastRunAt ?? now }));
       return noted.ok ? { kind: "put-off" } : failed(noted.error.message);
     }
-    const scope = config.curator.memory ? "all" : "skills";
+    const scope = curator.memory ? "all" : "skills";
     const run = await runCurator({ ...options, mode: "propose", scope, isScheduled: true });
     return run.ok ? { kind: "ran", run: run.value } : failed(run.error.message);
   } catch (cause) {

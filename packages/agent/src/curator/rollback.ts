@@ -1,32 +1,14 @@
 // Takes back what one run did, in memory and in skills, also when a person approved it later.
-import type { HermesConfig } from "@hermes-memory/core/config";
-import {
-  MEMORY_TARGETS,
-  MemoryStore,
-  type MemoryTarget,
-  storeOptionsFrom,
-} from "@hermes-memory/core/curated";
-import { memoriesDirectory } from "@hermes-memory/core/home";
-import { type Clock, err, ok, type Result, systemClock } from "@hermes-memory/core/lib";
-import {
-  type HistoryEntry,
-  SkillStore,
-  skillHistory,
-  skillOptionsFrom,
-  undoSkillChange,
-} from "@hermes-memory/core/skills";
+import { MEMORY_TARGETS, type MemoryTarget } from "@hermes-memory/core/curated";
+import { err, ok, type Result } from "@hermes-memory/core/lib";
+import type { Memory } from "@hermes-memory/core/memory";
+import { type HistoryEntry, skillHistory, undoSkillChange } from "@hermes-memory/core/skills";
 import { removeLeftovers } from "./leftovers.ts";
-import { tellProvider } from "./provider-mirror.ts";
+import { tellProvider } from "./memory/curate-memory.ts";
 import { type RunRecord, readRuns } from "./report.ts";
 import { type AlreadyRunning, takeRunLock } from "./run-lock.ts";
 import { sessionOf } from "./skills/curate-skills.ts";
 import { mendRestore } from "./skills/snapshots.ts";
-
-export type RollbackOptions = {
-  readonly home: string;
-  readonly config: Pick<HermesConfig, "memory" | "skills">;
-  readonly clock?: Clock;
-};
 
 /** What is left to take back of one run. */
 export type RollbackPlan = {
@@ -58,12 +40,11 @@ export type RollbackProblem =
     };
 
 /** Newest first; only runs of which something is left. */
-export function rollbackPlans(options: RollbackOptions): RollbackPlan[] {
-  const memory = openMemory(options);
-  const skills = openSkills(options);
-  const changes = MEMORY_TARGETS.flatMap((target) => memory.history({ target }));
-  const history = skillHistory(skills);
-  return readRuns(options.home)
+export async function rollbackPlans({ home, owner }: Memory): Promise<RollbackPlan[]> {
+  const curated = await owner.curatedIn(owner.directory, { isLoaded: false });
+  const changes = MEMORY_TARGETS.flatMap((target) => curated.history({ target }));
+  const history = skillHistory(await owner.skills());
+  return readRuns(home)
     .map(
       (run): RollbackPlan => ({
         run,
@@ -81,12 +62,15 @@ export function rollbackPlans(options: RollbackOptions): RollbackPlan[] {
 }
 
 /** Without an id: the newest run of which something is left. */
-export function findRollback(options: RollbackOptions, id?: string): Result<RollbackPlan, RollbackProblem> {
-  const plans = rollbackPlans(options);
+export async function findRollback(
+  memory: Memory,
+  id?: string,
+): Promise<Result<RollbackPlan, RollbackProblem>> {
+  const plans = await rollbackPlans(memory);
   const plan = id === undefined ? plans[0] : plans.find(({ run }) => run.id === id);
   if (plan) return ok(plan);
   if (id === undefined) return err({ kind: "nothing", message: "There is no curator run to take back." });
-  const isKnown = readRuns(options.home).some((run) => run.id === id);
+  const isKnown = readRuns(memory.home).some((run) => run.id === id);
   return isKnown
     ? err({ kind: "nothing", message: `Run '${id}' changed nothing that is still there to take back.` })
     : err({
@@ -97,17 +81,17 @@ export function findRollback(options: RollbackOptions, id?: string): Result<Roll
 
 export async function rollBack(
   plan: RollbackPlan,
-  options: RollbackOptions,
+  opened: Memory,
 ): Promise<Result<RolledBack, RollbackProblem>> {
-  const clock = options.clock ?? systemClock;
-  const lock = takeRunLock(options.home, "rollback", clock.now());
+  const { home, clock, owner } = opened;
+  const lock = takeRunLock(home, "rollback", clock.now());
   if (!lock.ok) return lock;
   using _held = lock.value;
-  await removeLeftovers(options.home);
-  const mended = mendRestore(options.home);
+  await removeLeftovers(opened);
+  const mended = mendRestore(home);
   if (!mended.ok) return err({ kind: "io", message: mended.error.message });
   const undone: string[] = [];
-  const memory = plan.memory.length === 0 ? undefined : await undoMemory(plan, options);
+  const memory = plan.memory.length === 0 ? undefined : await undoMemory(plan, opened);
   if (memory && !memory.ok) return memory;
   const done = (): RolledBack => ({
     memory: memory?.value.changes ?? [],
@@ -117,7 +101,7 @@ export async function rollBack(
     mended: mended.value,
     notes: memory?.value.notes ?? [],
   });
-  const skills = openSkills(options);
+  const skills = await owner.skills();
   for (const { id } of plan.skills) {
     const outcome = await undoSkillChange(skills, id, { origin: "curator" });
     // A change that was cut off before it took effect needs no undoing.
@@ -137,27 +121,17 @@ type MemoryUndone = {
 
 async function undoMemory(
   { run }: RollbackPlan,
-  options: RollbackOptions,
+  { owner }: Memory,
 ): Promise<Result<MemoryUndone, RollbackProblem>> {
-  const store = openMemory(options);
-  await store.load();
+  const store = await owner.curatedIn(owner.directory);
   const reason = `rollback of curator run ${run.id}`;
   const outcome = await store.undoGroup(run.id, { origin: "curator", reason });
   if (!outcome.ok) return err({ kind: "conflict", message: outcome.error.message });
   const { changes, removed, exact, writes } = outcome.value;
-  return ok({ changes, removed, exact, notes: await tellProvider(options, writes) });
+  return ok({ changes, removed, exact, notes: await tellProvider(owner, writes) });
 }
 
 function belongsTo({ action, session, approval, undone_by }: HistoryEntry, run: RunRecord): boolean {
   if (action === "undo" || undone_by !== undefined) return false;
   return session === sessionOf(run.id) || (approval !== undefined && run.staged.includes(approval));
-}
-
-function openMemory({ home, config, clock }: RollbackOptions): MemoryStore {
-  const options = storeOptionsFrom(config.memory, memoriesDirectory(home));
-  return new MemoryStore({ ...options, ...(clock ? { clock } : {}) });
-}
-
-function openSkills({ home, config, clock }: RollbackOptions): SkillStore {
-  return new SkillStore({ home, ...skillOptionsFrom(config.skills), ...(clock ? { clock } : {}) });
 }

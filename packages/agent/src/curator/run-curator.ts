@@ -1,16 +1,7 @@
 // One run of the curator: what can be tidied in memory and skills, shown, staged or done.
-import type { HermesConfig } from "@hermes-memory/core/config";
-import {
-  type Clock,
-  describeCause,
-  err,
-  ok,
-  type Result,
-  randomHex,
-  systemClock,
-  type TextModel,
-} from "@hermes-memory/core/lib";
+import { describeCause, err, ok, type Result, randomHex, type TextModel } from "@hermes-memory/core/lib";
 import type { Logger } from "@hermes-memory/core/lib/logger";
+import type { Memory } from "@hermes-memory/core/memory";
 import { removeLeftovers } from "./leftovers.ts";
 import { curateMemory } from "./memory/curate-memory.ts";
 import { MAX_CALLS, ModelCalls } from "./model-calls.ts";
@@ -22,8 +13,8 @@ import { changeState, readState } from "./state.ts";
 import type { CuratorMode, CuratorRun, CuratorScope } from "./types.ts";
 
 export type CuratorOptions = {
-  readonly home: string;
-  readonly config: Pick<HermesConfig, "memory" | "skills" | "curator">;
+  /** The home to tidy up: the owner's memory, and the skills. */
+  readonly memory: Memory;
   /** Without one, only what fixed rules can tell is done. */
   readonly model?: TextModel | undefined;
   readonly mode: CuratorMode;
@@ -31,7 +22,6 @@ export type CuratorOptions = {
   readonly signal?: AbortSignal;
   /** One line at a time, for a person who waits. */
   readonly onProgress?: (line: string) => void;
-  readonly clock?: Clock;
   readonly log?: Logger;
   /** Nobody asked for it: entries a person wrote today are left alone, and nothing is proposed a second time. */
   readonly isScheduled?: boolean;
@@ -48,24 +38,25 @@ const TOTAL_MS = 15 * 60_000;
 
 /** Rejects when the signal is aborted; what was done until then can be rolled back like a whole run. */
 export async function runCurator(options: CuratorOptions): Promise<Result<CuratorRun, CuratorProblem>> {
-  const { home, mode, scope, clock = systemClock } = options;
+  const { memory, mode, scope } = options;
+  const { home, clock } = memory;
   return guarded(async () => {
     const state = readState(home);
     if (!state.ok) return err({ kind: "io", message: state.error.message });
     const startedAt = clock.now();
     const head: Head = { id: randomHex(4), startedAt: startedAt.toISOString(), mode, scope };
     const known = state.value.proposed;
-    if (mode === "dry-run") return ok((await carryOut(options, head, { clock, known })).run);
+    if (mode === "dry-run") return ok((await carryOut(options, head, known)).run);
     const lock = takeRunLock(home, options.isScheduled ? "scheduled" : mode, startedAt);
     if (!lock.ok) return lock;
     using _held = lock.value;
-    await removeLeftovers(home);
+    await removeLeftovers(memory);
     const mended = mendRestore(home); // half a set of skills must not be judged
     const told = mended.ok ? mended.value : [mended.error.message];
     const reportDirectory = makeReportDirectory(home, startedAt);
     beginReport(reportDirectory, head);
     try {
-      const { run: done, proposed } = await carryOut(options, head, { clock, known });
+      const { run: done, proposed } = await carryOut(options, head, known);
       const run = { ...done, notes: [...told, ...done.notes] };
       finishReport(reportDirectory, run);
       remember(options, run, { reportDirectory, proposed });
@@ -82,9 +73,9 @@ type Head = Pick<CuratorRun, "id" | "startedAt" | "mode" | "scope">;
 async function carryOut(
   options: CuratorOptions,
   head: Head,
-  { clock, known }: { readonly clock: Clock; readonly known: readonly string[] },
+  known: readonly string[],
 ): Promise<{ readonly run: CuratorRun; readonly proposed: readonly string[] }> {
-  const { home, config, mode, scope, isScheduled = false, onProgress } = options;
+  const { memory: opened, mode, scope, isScheduled = false, onProgress } = options;
   const signal = options.signal ?? new AbortController().signal;
   const limits = {
     maxCalls: MAX_CALLS,
@@ -92,7 +83,7 @@ async function carryOut(
     totalMs: options.totalMs ?? TOTAL_MS,
   };
   const calls = options.model ? new ModelCalls(options.model, limits, signal) : undefined;
-  const part = { home, config, mode, group: head.id, clock, calls, isScheduled, known, onProgress };
+  const part = { memory: opened, mode, group: head.id, calls, isScheduled, known, onProgress };
   const memory = scope === "skills" ? undefined : await curateMemory(part);
   signal.throwIfAborted();
   const skills = scope === "memory" ? undefined : await curateSkills(part);
@@ -104,7 +95,7 @@ async function carryOut(
   const run: CuratorRun = {
     ...head,
     ...found,
-    durationSeconds: Math.max(0, clock.now().getTime() - Date.parse(head.startedAt)) / 1000,
+    durationSeconds: Math.max(0, opened.clock.now().getTime() - Date.parse(head.startedAt)) / 1000,
     model: {
       isUsed: calls !== undefined,
       calls: calls?.used ?? 0,
@@ -119,7 +110,7 @@ async function carryOut(
 }
 
 function remember(
-  { home, log }: CuratorOptions,
+  { memory: { home }, log }: CuratorOptions,
   run: CuratorRun,
   { reportDirectory, proposed }: { readonly reportDirectory: string; readonly proposed: readonly string[] },
 ): void {

@@ -77,8 +77,8 @@ export function leftovers(home: string): string[] {
 
 /** What `hermes curator rollback` does. */
 export async function rollBackWhatIsThere(home: CuratorHome): Promise<void> {
-  await tidyUp(home.home, new Date());
-  const plan = findRollback(home);
+  await tidyUp(home.opened());
+  const plan = await findRollback(home.opened());
   if (!plan.ok) return expect(plan.error.kind).toBe("nothing");
-  expect(await rollBack(plan.value, home)).toMatchObject({ ok: true });
+  expect(await rollBack(plan.value, home.opened())).toMatchObject({ ok: true });
 }

@@ -33,7 +33,7 @@ describe("two curators at once", () => {
     const child = startChild(process.execPath, [CURATING, home.home, "hang"]);
     expect(await child.nextLine()).toBe("ready");
     expect(await child.nextLine()).toBe("asked");
-    const options = { home: home.home, config: home.config, mode: "apply", scope: "memory" } as const;
+    const options = { memory: home.opened(), mode: "apply", scope: "memory" } as const;
     const second = await runCurator(options);
     expect(second).toMatchObject({ ok: false, error: { kind: "running", runner: { pid: child.pid } } });
     expect(currentRunner(home.home)).toMatchObject({ pid: child.pid });

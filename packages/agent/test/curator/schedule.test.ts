@@ -43,7 +43,7 @@ describe("a scheduled run", () => {
   it("is put off by one interval, then only proposes", async () => {
     const home = await CuratorHome.make();
     home.remember("Uses pnpm", "uses pnpm.");
-    const at = (time: string) => maybeRunCurator({ ...home, clock: clockAt(time) });
+    const at = (time: string) => maybeRunCurator({ memory: home.opened(clockAt(time)) });
     expect(await at("2026-01-01T00:00:00Z")).toEqual({ kind: "put-off" });
     expect(await at("2026-01-07T00:00:00Z")).toMatchObject({ kind: "not-due", due: { reason: "too-early" } });
     const before = home.memory;
@@ -60,14 +60,14 @@ describe("a scheduled run", () => {
     const home = await CuratorHome.make("curator:\n  memory: false\n");
     home.remember("Uses pnpm", "uses pnpm.");
     changeState(home.home, () => ({ lastRunAt: "2025-01-01T00:00:00Z" }));
-    const outcome = await maybeRunCurator({ ...home, clock: clockAt("2026-01-08T00:00:00Z") });
+    const outcome = await maybeRunCurator({ memory: home.opened(clockAt("2026-01-08T00:00:00Z")) });
     expect(outcome).toMatchObject({ kind: "ran", run: { scope: "skills", decided: [] } });
   });
 
   it("does not start on a state file that is damaged: it may say paused", async () => {
     const home = await CuratorHome.make();
     home.write("skills/.curator_state", '{"paused": tr');
-    expect(await maybeRunCurator({ ...home })).toMatchObject({ kind: "failed" });
+    expect(await maybeRunCurator({ memory: home.opened() })).toMatchObject({ kind: "failed" });
     expect(home.read("skills/.curator_state")).toBe('{"paused": tr');
   });
 

@@ -1,7 +1,14 @@
 // A home for one test of the curator, with short ways to run it and to play its model.
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { ENTRY_DELIMITER, MemoryStore, type TextModel } from "@hermes-memory/core";
+import {
+  type Clock,
+  ENTRY_DELIMITER,
+  type Memory,
+  MemoryStore,
+  openMemory,
+  type TextModel,
+} from "@hermes-memory/core";
 import { type HermesConfig, loadConfig } from "@hermes-memory/core/config";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import {
@@ -11,6 +18,8 @@ import {
   rollBack,
   runCurator,
 } from "../../src/curator/index.ts";
+
+type RunOptions = Partial<CuratorOptions> & { readonly clock?: Clock };
 
 export class CuratorHome {
   readonly home: string;
@@ -65,15 +74,18 @@ export class CuratorHome {
     this.write(path, JSON.stringify({ ...records, [name]: created }));
   }
 
-  run(options: Partial<CuratorOptions> = {}): Promise<CuratorRun> {
+  opened(clock?: Clock): Memory {
+    return openMemory({ home: this.home, config: this.config, ...(clock === undefined ? {} : { clock }) });
+  }
+
+  run(options: RunOptions = {}): Promise<CuratorRun> {
     const scope = options.scope ?? "memory";
     return this.attempt({ ...options, scope });
   }
 
-  async attempt(options: Partial<CuratorOptions> = {}): Promise<CuratorRun> {
+  async attempt({ clock, ...options }: RunOptions = {}): Promise<CuratorRun> {
     const done = await runCurator({
-      home: this.home,
-      config: this.config,
+      memory: this.opened(clock),
       mode: "dry-run",
       scope: "all",
       ...options,
@@ -83,9 +95,9 @@ export class CuratorHome {
   }
 
   async rollBack(id?: string): Promise<Extract<Awaited<ReturnType<typeof rollBack>>, { ok: true }>["value"]> {
-    const plan = findRollback(this, id);
+    const plan = await findRollback(this.opened(), id);
     if (!plan.ok) throw new Error(plan.error.message);
-    const done = await rollBack(plan.value, this);
+    const done = await rollBack(plan.value, this.opened());
     if (!done.ok) throw new Error(`${done.error.kind}: ${done.error.message}`);
     return done.value;
   }

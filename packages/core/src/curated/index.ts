@@ -19,7 +19,6 @@ export { entryId, entryIds, looksLikeId } from "./entry-id.ts";
 export type { Explanation } from "./explain.ts";
 export type { Forgotten } from "./forget/sweep-target.ts";
 export { ENTRY_DELIMITER, fileNameOf, parseEntries, withoutDuplicates } from "./format.ts";
-export { type MemoryUser, openMemoryStore, storeOptionsFrom } from "./from-config.ts";
 export type { HistoryChange, HistoryLine } from "./history.ts";
 export { Journal } from "./journal/journal.ts";
 export type { ReplayedChange } from "./journal/replay.ts";

@@ -50,6 +50,7 @@ export { MemoryManager } from "./manager/manager.ts";
 export {
   type Forgot,
   forgetInProvider,
+  type Mirrored,
   mirrorWrites,
   type Scrubbed,
   scrubInProvider,

@@ -7,7 +7,6 @@ export {
 export { type ArchivedSkill, archiveSkill, listArchivedSkills, restoreSkill } from "./change/archive.ts";
 export { expectedPath } from "./change/conditions.ts";
 export { changeSkill } from "./change/perform.ts";
-export { openSkillStore, skillOptionsFrom } from "./from-config.ts";
 export { type HistoryEntry, type SkillUndone, skillHistory, undoSkillChange } from "./history/undo.ts";
 export { nameProblem } from "./names.ts";
 export {

@@ -1,6 +1,6 @@
 // What a command is: a line of data for help, completion and parsing, and a body that is loaded when it runs.
-import type { ConfigError, MemoryConfig } from "@hermes-memory/core/config";
 import type { SelectedHome } from "@hermes-memory/core/home";
+import type { Memory } from "@hermes-memory/core/memory";
 import type { Screen } from "./screen.ts";
 
 export type FlagSpec = {
@@ -68,8 +68,8 @@ export type CommandContext = {
   readonly home: SelectedHome;
   readonly isJson: boolean;
   readonly io: Terminal;
-  /** Read when asked for, once. A broken config ends the command with its error. */
-  readonly memoryConfig: () => Promise<MemoryConfig>;
+  /** The home, opened: config and layers come from here. It is closed after the command. A broken config ends the command. */
+  readonly memory: Memory;
 };
 
 export type Terminal = {
@@ -129,14 +129,6 @@ export class CommandFailure extends Error {
     this.hint = options.hint;
     this.details = options.details ?? {};
   }
-}
-
-/** A config.yaml that cannot be used ends the command. */
-export function failConfig(error: ConfigError): never {
-  throw new CommandFailure(error.message, {
-    hint: `The file is ${error.path}; 'hermes config check' lists everything that is wrong with it.`,
-    details: { kind: error.kind, issues: error.issues },
-  });
 }
 
 /** Commands whose names begin with the same word. */

@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import { logPath } from "@hermes-memory/core/home";
 import { errnoCode, HermesError } from "@hermes-memory/core/lib";
+import { ConfigFailure } from "@hermes-memory/core/memory";
 import { CommanderError } from "commander";
 import { CommandFailure, type Terminal } from "./command.ts";
 import { printable } from "./printing.ts";
@@ -33,6 +34,10 @@ function printFailure(message: string, details: Readonly<Record<string, unknown>
 
 function detailsOf(cause: unknown): { hint: string | undefined; details: Readonly<Record<string, unknown>> } {
   if (cause instanceof CommandFailure) return { hint: cause.hint, details: cause.details };
+  if (cause instanceof ConfigFailure) {
+    const { kind, path, issues } = cause.problem;
+    return { hint: cause.hint, details: { kind, path, issues } };
+  }
   if (cause instanceof HermesError) return { hint: cause.hint, details: { kind: cause.code } };
   if (errnoCode(cause) !== undefined)
     return { hint: "'hermes doctor' checks disk and permissions.", details: { kind: "io" } };
@@ -44,7 +49,8 @@ function detailsOf(cause: unknown): { hint: string | undefined; details: Readonl
 
 /** A broken disk or a broken program is worth a line; a refused write or a wrong flag is not. Makes no home. */
 export async function logFailure(cause: unknown, home: string): Promise<void> {
-  if (cause instanceof CommandFailure || cause instanceof CommanderError || !existsSync(home)) return;
+  const isUsersDoing = [CommandFailure, ConfigFailure, CommanderError].some((kind) => cause instanceof kind);
+  if (isUsersDoing || !existsSync(home)) return;
   const [{ createLogger }, { redactSecrets }] = await Promise.all([
     import("@hermes-memory/core/lib/logger"),
     import("@hermes-memory/core/security"),

@@ -1,7 +1,5 @@
 // Turns the table of commands into a parser, runs the one that was asked for, and renders what comes of it.
 
-import type { MemoryConfig } from "@hermes-memory/core/config";
-import { loadMemoryConfig } from "@hermes-memory/core/config";
 import {
   DEFAULT_PROFILE,
   type HomeContext,
@@ -9,16 +7,16 @@ import {
   type SelectedHome,
   selectHome,
 } from "@hermes-memory/core/home";
+import { openMemory } from "@hermes-memory/core/memory";
 import { VERSION } from "@hermes-memory/core/version";
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import {
   type ArgumentSpec,
-  type CommandContext,
   CommandFailure,
   type CommandInput,
+  type CommandOutcome,
   type CommandSpec,
   type FlagSpec,
-  failConfig,
   type Terminal,
 } from "./command.ts";
 import { logFailure, renderFailure } from "./failure.ts";
@@ -43,7 +41,13 @@ export async function runCommandLine(
     chosen = home.home;
     if (home.notice) io.note(`${home.notice}\n`);
     const body = await spec.load();
-    const outcome = await body(input, contextFor(home, isJson, io));
+    const memory = openMemory({ home: home.home, env: io.env });
+    let outcome: CommandOutcome;
+    try {
+      outcome = await body(input, { home, isJson, io, memory });
+    } finally {
+      await memory.close();
+    }
     for (const note of outcome.notes ?? []) io.note(`${note}\n`);
     if (!isJson) {
       if (outcome.lines.length > 0) io.out(`${outcome.lines.join("\n")}\n`);
@@ -267,19 +271,4 @@ function chooseHome(system: HomeContext, profile: string | undefined, spec: Comm
     if (standard.ok) return { ...standard.value, notice: message };
   }
   throw new CommandFailure(message, { details: { kind } });
-}
-
-function contextFor(home: SelectedHome, isJson: boolean, io: Terminal): CommandContext {
-  let config: Promise<MemoryConfig> | undefined;
-  return {
-    home,
-    isJson,
-    io,
-    memoryConfig: () => {
-      config ??= loadMemoryConfig(home.home).then((loaded) =>
-        loaded.ok ? loaded.value : failConfig(loaded.error),
-      );
-      return config;
-    },
-  };
 }

@@ -1,7 +1,8 @@
 // Commands the active provider brings along: one group, under the provider's name. Looked for only when the first word is
 // none of ours, or for the list in `hermes --help`, so no other command pays for it.
 
-import { loadMemoryConfig, useEnvFile } from "@hermes-memory/core/config";
+import { useEnvFile } from "@hermes-memory/core/config";
+import { ifUsable, openMemory } from "@hermes-memory/core/memory";
 import {
   activeProviderName,
   describeForeign,
@@ -29,8 +30,7 @@ export type OwnCommandsRequest = {
 /** Undefined when the word is not the provider's either. What goes wrong is a warning; the word is then unknown. */
 export async function addOwnCommands(request: OwnCommandsRequest): Promise<OwnCommands | undefined> {
   const { home, asked, io, makeCommand } = request;
-  const config = await loadMemoryConfig(home);
-  if (!config.ok || activeProviderName(config.value.provider) !== asked) return undefined;
+  if ((await activeIn(home)) !== asked) return undefined;
   useEnvFile(home);
   const { command: own, warning } = await loadProviderCommands(home, asked);
   if (warning !== undefined) io.note(`warning: ${printable(warning)}\n`);
@@ -53,10 +53,15 @@ export async function addOwnCommands(request: OwnCommandsRequest): Promise<OwnCo
 export async function ownCommandsLine(
   home: string,
 ): Promise<{ readonly name: string; readonly help: string } | undefined> {
-  const config = await loadMemoryConfig(home);
-  const name = config.ok ? activeProviderName(config.value.provider) : "";
+  const name = await activeIn(home);
   const own = name === "" ? undefined : await describeProviderCommands(home, name);
   return own && { name: own.name, help: printable(own.help) };
+}
+
+/** "" when there is none, or config cannot be read. */
+async function activeIn(home: string): Promise<string> {
+  const config = await ifUsable(openMemory({ home }).memoryConfig());
+  return config === undefined ? "" : activeProviderName(config.provider);
 }
 
 /** A failure in there is the plugin's, not ours. */

@@ -1,17 +1,8 @@
 // `hermes status`: where memory is and how full. Only looks: on a machine without a home it leaves none behind.
-import { existsSync } from "node:fs";
-import { dirname, resolve } from "node:path";
-import { DEFAULT_MEMORY_CONFIG, loadMemoryConfig, type MemoryConfig } from "@hermes-memory/core/config";
-import {
-  formatFraction,
-  type HistoryLine,
-  lookAtPending,
-  MEMORY_TARGETS,
-  MemoryStore,
-} from "@hermes-memory/core/curated";
-import { memoriesDirectory, pendingWritesDirectory, sessionDatabasePath } from "@hermes-memory/core/home";
+import { DEFAULT_MEMORY_CONFIG, type MemoryConfig } from "@hermes-memory/core/config";
+import { formatFraction, type HistoryLine, lookAtPending, MEMORY_TARGETS } from "@hermes-memory/core/curated";
 import { describeCause, groupThousands, percentOf } from "@hermes-memory/core/lib";
-import { openSessionStore } from "@hermes-memory/core/sessions";
+import { ConfigFailure, type Memory } from "@hermes-memory/core/memory";
 import { VERSION } from "@hermes-memory/core/version";
 import type { CommandBody, CommandSpec, Paint, Terminal } from "./command.ts";
 import { isDirectory } from "./doctor/files.ts";
@@ -27,16 +18,14 @@ export const statusCommands: readonly CommandSpec[] = [
   },
 ];
 
-const status: CommandBody = async (_input, { home: selected, io }) => {
-  const home = resolve(selected.home);
-  const loaded = await loadMemoryConfig(home);
-  const config = loaded.ok ? loaded.value : DEFAULT_MEMORY_CONFIG;
-  const looks = MEMORY_TARGETS.map((target) => lookAtTarget(memoriesDirectory(home), target, config));
+const status: CommandBody = async (_input, { home: selected, io, memory }) => {
+  const { home, owner } = memory;
+  const { config, problem } = await configOf(memory);
+  const looks = MEMORY_TARGETS.map((target) => lookAtTarget(owner.directory, target, config));
   const isThere = isDirectory(home);
-  const pending = countPending(pendingWritesDirectory(home));
-  const last = lastChange(looks);
-  const sessions = await lookAtSessions(sessionDatabasePath(home));
-  const problem = loaded.ok ? undefined : loaded.error.message;
+  const pending = countPending(owner.pendingDirectory);
+  const last = await lastChange(memory, config, looks);
+  const sessions = await lookAtSessions(memory);
   const steps = nextSteps(looks, pending, problem !== undefined);
   return {
     json: {
@@ -67,12 +56,29 @@ const status: CommandBody = async (_input, { home: selected, io }) => {
   };
 };
 
+/** The defaults, and what is wrong with the file, where it cannot be used. */
+async function configOf(
+  memory: Memory,
+): Promise<{ readonly config: MemoryConfig; readonly problem?: string }> {
+  try {
+    return { config: await memory.memoryConfig() };
+  } catch (cause) {
+    if (!(cause instanceof ConfigFailure)) throw cause;
+    return { config: DEFAULT_MEMORY_CONFIG, problem: cause.message };
+  }
+}
+
 /** The newest change that took effect. A journal that cannot be read costs this line, not the overview. */
-function lastChange(looks: readonly TargetLook[]): HistoryLine | undefined {
-  const newest = looks.flatMap(({ target, path, trouble }) => {
+async function lastChange(
+  { owner }: Memory,
+  config: MemoryConfig,
+  looks: readonly TargetLook[],
+): Promise<HistoryLine | undefined> {
+  const store = await owner.curatedIn(owner.directory, { config, isLoaded: false });
+  const newest = looks.flatMap(({ target, trouble }) => {
     if (trouble !== undefined) return [];
     try {
-      const lines = new MemoryStore({ dir: dirname(path) }).history({ target });
+      const lines = store.history({ target });
       return lines.find(({ status: state }) => state === "committed" || state === "undone") ?? [];
     } catch {
       return []; // doctor tells about it
@@ -86,10 +92,10 @@ type SessionsLook =
   | { readonly error: string };
 
 /** Null when there is no database yet. One that cannot be opened costs this line, not the overview. */
-async function lookAtSessions(path: string): Promise<SessionsLook | null> {
-  if (!existsSync(path)) return null;
+async function lookAtSessions(memory: Memory): Promise<SessionsLook | null> {
   try {
-    await using store = await openSessionStore({ path, readOnly: true });
+    const store = await memory.everyone().sessions({ mode: "read" });
+    if (store === undefined) return null;
     const { sessions, archived, messages, bytes } = await store.stats();
     return { count: sessions + archived, messages, bytes };
   } catch (cause) {

@@ -2,8 +2,8 @@
 import { existsSync } from "node:fs";
 import { type HistoryLine, MEMORY_TARGETS, type MemoryTarget } from "@hermes-memory/core/curated";
 import { err, ok, type Result } from "@hermes-memory/core/lib";
+import { openCurated } from "./curated.ts";
 import type { Dependencies } from "./dependencies.ts";
-import { openMemory } from "./memory.ts";
 import { refusal } from "./refusal.ts";
 
 const DEFAULT_LIMIT = 20;
@@ -55,9 +55,8 @@ async function readHistory(
   scope: { target?: MemoryTarget },
   deps: Dependencies,
 ): Promise<HistoryLine[] | undefined> {
-  if (!existsSync(deps.home)) return [];
-  const { store } = await openMemory(deps);
-  return store?.history(scope);
+  if (!existsSync(deps.memory.home)) return [];
+  return (await openCurated(deps))?.history(scope);
 }
 
 type Asked = { readonly target?: MemoryTarget; readonly limit: number; readonly id?: string };

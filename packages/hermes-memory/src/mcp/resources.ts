@@ -3,8 +3,8 @@
 import { MEMORY_TARGETS } from "@hermes-memory/core/curated";
 import { HIDDEN_SOURCES, type ListedSession, type SessionStore } from "@hermes-memory/core/sessions";
 import type { ReadResourceResult, Resource, ResourceTemplate } from "@modelcontextprotocol/sdk/types.js";
+import { enabledTargets, readBlocks } from "./curated.ts";
 import type { Dependencies } from "./dependencies.ts";
-import { enabledTargets, readBlocks } from "./memory.ts";
 import { resourceNotFound } from "./refusal.ts";
 import { conversationText } from "./session-text.ts";
 
@@ -65,11 +65,11 @@ export async function readResource(uri: string, deps: Dependencies): Promise<Rea
   const id = uri.startsWith(`${SESSIONS}/`) ? decoded(uri.slice(SESSIONS.length + 1)) : undefined;
   if (id === undefined || id === "")
     throw resourceNotFound("There is no such resource. 'resources/list' names those there are.");
-  return text(uri, "text/plain", await deps.sessions.use((store) => readSession(store, id)));
+  return text(uri, "text/plain", await deps.memory.owner.withSessions((store) => readSession(store, id)));
 }
 
-async function recentSessions({ sessions }: Dependencies): Promise<object> {
-  const rows = await sessions.use(async (store) =>
+async function recentSessions({ memory }: Dependencies): Promise<object> {
+  const rows = await memory.owner.withSessions(async (store) =>
     store?.listSessionsRich({
       limit: RECENT_SESSIONS,
       orderByLastActive: true,

@@ -1,11 +1,12 @@
 // One server on one pair of streams, from the first line to an orderly end.
 import type { Readable, Writable } from "node:stream";
+import type { CommittedWrite } from "@hermes-memory/core/curated";
+import { type Memory, openMemory } from "@hermes-memory/core/memory";
+import type { ProviderMirror } from "./dependencies.ts";
 import { inOrder } from "./in-order.ts";
 import { LineTransport } from "./line-transport.ts";
-import { openLog } from "./log.ts";
-import { providerMirror } from "./provider-mirror.ts";
+import { type Log, openLog } from "./log.ts";
 import { createServer } from "./server.ts";
-import { SessionDatabase } from "./session-database.ts";
 
 export type ServeOptions = {
   readonly home: string;
@@ -22,9 +23,9 @@ const DRAIN_MS = 10_000;
 export async function serve({ home, input, output, signal }: ServeOptions): Promise<void> {
   const log = openLog(home);
   const transport = new LineTransport(input, output, log);
-  await using sessions = new SessionDatabase(home, log);
-  const mirror = providerMirror(home, log);
-  const server = await createServer({ home, log, sessions, inOrder: inOrder(), mirror });
+  await using memory = openMemory({ home, log, config: "live" });
+  const mirror = providerMirror(memory, log);
+  const server = await createServer({ memory, log, inOrder: inOrder(), mirror });
   await server.connect(transport);
   log.info("MCP server started", { pid: process.pid });
   await Promise.race([transport.ended, aborted(signal)]);
@@ -34,6 +35,31 @@ export async function serve({ home, input, output, signal }: ServeOptions): Prom
   await server.close();
   await mirror.drained(DRAIN_MS);
   log.info("MCP server stopped", { pid: process.pid, drained: isDrained, dropped: transport.droppedLines });
+}
+
+/** One call after the other. */
+function providerMirror({ owner }: Memory, log: Log): ProviderMirror {
+  const queue = inOrder();
+  let last: Promise<unknown> = Promise.resolve();
+  const tell = async (writes: readonly CommittedWrite[]): Promise<void> => {
+    const outcome = await owner.provider.mirror(writes, "mcp");
+    if (outcome.kind === "failed")
+      log.warn(`The memory provider '${outcome.provider}' did not get a change: ${outcome.reason}`);
+  };
+  return {
+    push(writes) {
+      if (writes.length === 0) return;
+      last = queue(() => tell(writes)).catch((cause: unknown) =>
+        log.error("The memory provider could not be told of a change", { cause }),
+      );
+    },
+    async drained(timeoutMs) {
+      const { promise: late, resolve } = Promise.withResolvers<void>();
+      const timer = setTimeout(resolve, timeoutMs);
+      await Promise.race([last, late]);
+      clearTimeout(timer);
+    },
+  };
 }
 
 function aborted(signal: AbortSignal | undefined): Promise<void> {

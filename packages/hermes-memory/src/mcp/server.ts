@@ -13,9 +13,9 @@ import {
   ListToolsRequestSchema,
   ReadResourceRequestSchema,
 } from "@modelcontextprotocol/sdk/types.js";
+import { isMemoryOn, readBlocks } from "./curated.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { memoryPrompt, type Offered, serverInstructions } from "./guidance.ts";
-import { isMemoryOn, readBlocks } from "./memory.ts";
 import { invalidParams, RequestRefused, sentenceFor } from "./refusal.ts";
 import { listResources, readResource, SESSION_TEMPLATE } from "./resources.ts";
 import { isSearchOffered } from "./session-search.ts";

@@ -1,12 +1,10 @@
 // The `session_search` tool as this server runs it: on a database that may come, go and be exchanged.
 import { existsSync } from "node:fs";
-import { loadConfig } from "@hermes-memory/core/config";
 import { sessionSearchSchema, sessionSearchSettings, sessionSearchTool } from "@hermes-memory/core/sessions";
 import type { Dependencies } from "./dependencies.ts";
-import { configError } from "./memory.ts";
 
-export function isSearchOffered({ home }: Pick<Dependencies, "home">): boolean {
-  return existsSync(home);
+export function isSearchOffered({ memory }: Dependencies): boolean {
+  return existsSync(memory.home);
 }
 
 /** Without summaries: a client brings its own model, and this server has none. */
@@ -16,9 +14,8 @@ export function sessionSearchDescription() {
 
 /** Without a database the tool itself says so. */
 export async function runSessionSearch(args: unknown, deps: Dependencies): Promise<object> {
-  const { home, sessions: database } = deps;
-  const config = await loadConfig(home);
-  if (!config.ok) throw configError(config.error); // it may forbid to look into other profiles
-  const settings = { ...sessionSearchSettings(config.value), summarize: "off" as const };
-  return database.use((store) => sessionSearchTool(store, args, { home, settings }));
+  const { home, owner } = deps.memory;
+  const config = await deps.memory.config(); // it may forbid to look into other profiles
+  const settings = { ...sessionSearchSettings(config), summarize: "off" as const };
+  return owner.withSessions((store) => sessionSearchTool(store, args, { home, settings }));
 }

@@ -3,8 +3,8 @@
 import { type CommittedWrite, memoryTool, memoryToolSchema } from "@hermes-memory/core/curated";
 import { HermesError } from "@hermes-memory/core/lib";
 import type { CallToolResult, Tool } from "@modelcontextprotocol/sdk/types.js";
+import { isMemoryOn, openCurated } from "./curated.ts";
 import type { Dependencies } from "./dependencies.ts";
-import { isMemoryOn, openMemory } from "./memory.ts";
 import { memoryHistory, memoryHistorySchema } from "./memory-history.ts";
 import { invalidParams, refusal, sentenceFor } from "./refusal.ts";
 import { isSearchOffered, runSessionSearch, sessionSearchDescription } from "./session-search.ts";
@@ -81,16 +81,16 @@ const TOOLS: ReadonlyMap<string, ToolEntry> = new Map<string, ToolEntry>([
 ]);
 
 async function changeMemory(args: unknown, deps: Dependencies): Promise<object> {
-  const { config, store } = await openMemory(deps);
-  const { home } = deps;
+  const { memory } = deps;
+  const { writeApproval } = await memory.memoryConfig();
   const writes: CommittedWrite[] = [];
-  const answer = await memoryTool(store, args, {
-    home,
-    writeApproval: config.writeApproval,
+  const answer = await memoryTool(await openCurated(deps), args, {
+    home: memory.home,
+    writeApproval,
     origin: "tool",
     onCommitted: (write) => writes.push(write),
   });
-  deps.mirror.push(config, writes);
+  deps.mirror.push(writes);
   return answer;
 }
 

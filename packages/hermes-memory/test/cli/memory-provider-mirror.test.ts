@@ -10,7 +10,7 @@ import { writePlugin } from "../../../core/test/fakes/plugins.ts";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { runCurator } from "../../src/cli/chat/curator-command.ts";
 import type { CommandContext } from "../../src/cli/command.ts";
-import { memoryTool, openMemoryStore, readPendingWrites } from "../../src/index.ts";
+import { memoryTool, openMemory, readPendingWrites } from "../../src/index.ts";
 import { runHere, runHermes } from "./run.ts";
 
 function homeWith(provider: string, more = ""): string {
@@ -67,10 +67,9 @@ describe("the fact store follows the command line", () => {
 
   it("through approvals and what comes back from the archive", async () => {
     const home = homeWith("holographic", "  overflow: archive\n  memory_char_limit: 60\n");
-    const store = await openMemoryStore({ home });
-    if (!store.ok) throw new Error(store.error.message);
+    const store = await openMemory({ home }).owner.curated();
     const args = { action: "add", target: "user", content: "Plays the oboe" };
-    await memoryTool(store.value, args, { home, writeApproval: true });
+    await memoryTool(store, args, { home, writeApproval: true });
     const [staged] = readPendingWrites(pendingWritesDirectory(home)).records;
     expect((await hermes(home, "approve", staged?.id ?? "")).json).toMatchObject({
       success: true,

@@ -6,6 +6,7 @@ import { mcpServerRemarks, useEnvFile } from "@hermes-memory/core/config";
 import { ensureHome, sessionFiles } from "@hermes-memory/core/home";
 import { systemClock } from "@hermes-memory/core/lib";
 import { silentLogger } from "@hermes-memory/core/lib/logger";
+import { openMemory } from "@hermes-memory/core/memory";
 import { contextDirectory } from "@hermes-memory/core/prompt";
 import { maintainSessions, newHolder } from "@hermes-memory/core/sessions";
 import { buildSkillsIndex } from "@hermes-memory/core/skills";
@@ -22,10 +23,9 @@ import { ToolTable } from "../tools/table.ts";
 import { TodoStore } from "../tools/todo-store.ts";
 import { titleAfterTurn } from "./after-turn.ts";
 import { openAuxiliaries } from "./auxiliaries.ts";
-import { bindUser } from "./bind-user.ts";
 import { GuardedEngine } from "./guarded-engine.ts";
 import { openEngine } from "./open-engine.ts";
-import { activate, openMemory, openSkills, openStore, profileOf, readConfig } from "./open-layers.ts";
+import { activate, bindPerson, openCurated, openStore, profileOf } from "./open-layers.ts";
 import { openMainModel, switchModel } from "./open-model.ts";
 import { chooseSession } from "./open-session.ts";
 import { openTools } from "./open-tools.ts";
@@ -46,25 +46,31 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
   ensureHome(home);
   if (options.env === undefined) useEnvFile(home);
   const env = options.env ?? process.env;
-  const config = options.config ?? (await readConfig(home));
+  await using cleanup = new AsyncDisposableStack(); // what is open when something below fails is closed again
+  const opened = cleanup.use(
+    openMemory({
+      home,
+      log,
+      clock,
+      env,
+      ...(options.config === undefined ? {} : { config: options.config }),
+    }),
+  );
+  const config = await opened.config();
   for (const { key, message } of mcpServerRemarks(config)) warn(`${key} in config.yaml ${message}`);
-  const { platform, user } = bindUser(options, env.HERMES_SESSION_SOURCE || "cli");
+  const binding = bindPerson(options, opened, env.HERMES_SESSION_SOURCE || "cli");
+  const { platform, person } = binding;
+  const { user } = person;
   const main = await openMainModel(options, { home, config, env, log });
   const auxiliaries = await openAuxiliaries(main, { home, config, env, log, warn, live: () => core });
 
-  await using cleanup = new AsyncDisposableStack(); // what is open when something below fails is closed again
-  const { store, reader } = await openStore(options, home, warn);
-  if (store !== undefined && options.store === undefined) cleanup.use(store);
-  if (reader !== undefined) cleanup.use(reader);
-  const session = await chooseSession(store ?? reader, options, { platform, user, clock });
-  const memory = options.skipMemory ? undefined : await openMemory(user, home, config, warn);
+  const { store, reader, whole } = await openStore(options, person, warn);
+  const session = await chooseSession({ store: store ?? reader, whole }, options, { ...binding, clock });
+
+  const memory = options.skipMemory ? undefined : await openCurated(person, warn);
   // Until there is somebody who listens. The manager has put it into the log, and tells of it once.
   let tellTrouble = (text: string): void => void warnings.push(text);
-  const activation = await activate(options, {
-    home,
-    config,
-    platform,
-    user,
+  const activation = await activate(options, binding, {
     sessionId: session.id,
     title: session.title,
     parentId: session.parentId,
@@ -76,7 +82,6 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
   const manager = activation.kind === "active" ? activation.manager : undefined;
   if (activation.kind === "unavailable")
     warn(`The memory provider '${activation.name}' is not used: ${activation.reason}`);
-  if (manager !== undefined) cleanup.defer(() => manager.shutdownAll());
 
   const selected = await openEngine({
     home,
@@ -91,7 +96,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     warn,
   });
   const engine = selected.source === "plugin" ? new GuardedEngine(selected.engine, log) : selected.engine;
-  const skills = openSkills(home, config, { platform, env, clock });
+  const skills = await person.skills({ platform });
   const transcript = new Transcript(session.id, store, (cause) => core.noteStoreTrouble(cause));
   transcript.adopt(
     session.id,
@@ -133,6 +138,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
       clock,
       log,
       platform,
+      person,
       user,
       cwd: options.cwd ?? process.cwd(),
       maxTurns: options.maxTurns ?? config.agent.maxTurns,
@@ -143,6 +149,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
       waitForRetry: options.waitForRetry,
       hooks: options.hooks ?? {},
       store,
+      wholeStore: store && whole,
       memory,
       manager,
       engine,
@@ -172,8 +179,8 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
   cleanup.defer(() => tools.close());
   core.table = tools.table;
   await startEngine(core);
-  if (store !== undefined && !store.readOnly && options.delegatedBy === undefined)
-    void maintainSessions(store, config.sessions, sessionFiles(home)).then(({ problems }) => {
+  if (whole !== undefined && !whole.readOnly && options.delegatedBy === undefined)
+    void maintainSessions(whole, config.sessions, sessionFiles(home)).then(({ problems }) => {
       for (const problem of problems) log.warn(`Tidying up sessions: ${problem}`);
     });
   const owned = cleanup.move();

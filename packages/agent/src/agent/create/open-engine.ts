@@ -9,9 +9,9 @@ import {
   selectEngine,
   summaryFeasibility,
 } from "@hermes-memory/core/context";
-import type { MemoryUser } from "@hermes-memory/core/curated";
 import type { TextModel } from "@hermes-memory/core/lib";
 import type { Logger } from "@hermes-memory/core/lib/logger";
+import type { MemoryUser } from "@hermes-memory/core/memory";
 import { type SessionStore, scopeOfUser } from "@hermes-memory/core/sessions";
 import { type ContextWindow, type MainModel, resolveContextWindow } from "../../models/index.ts";
 import { RESERVED_COMMANDS } from "../commands/index.ts";

@@ -1,105 +1,117 @@
-// The layers an agent stands on: config, session database, curated memory, external memory, skills.
+// The layers an agent stands on, of the person it works for: session database, curated memory, external memory.
 import { homedir } from "node:os";
 import { basename } from "node:path";
-import { type HermesConfig, loadConfig } from "@hermes-memory/core/config";
-import { MemoryStore, type MemoryUser, storeOptionsFrom } from "@hermes-memory/core/curated";
-import {
-  memoriesDirectory,
-  rootOf,
-  sessionDatabasePath,
-  userMemoriesDirectory,
-} from "@hermes-memory/core/home";
-import { type Clock, describeCause, HermesError } from "@hermes-memory/core/lib";
-import { type Activation, activateProvider } from "@hermes-memory/core/providers";
-import { openSessionStore, type SessionStore } from "@hermes-memory/core/sessions";
-import { SkillStore, skillOptionsFrom } from "@hermes-memory/core/skills";
+import type { MemoryStore } from "@hermes-memory/core/curated";
+import { rootOf } from "@hermes-memory/core/home";
+import { describeCause, HermesError } from "@hermes-memory/core/lib";
+import type { Memory, MemoryUser, Person } from "@hermes-memory/core/memory";
+import type { Activation, ActivationRequest } from "@hermes-memory/core/providers";
+import type { SessionStore } from "@hermes-memory/core/sessions";
 import type { AgentOptions } from "../options.ts";
 
-export async function readConfig(home: string): Promise<HermesConfig> {
-  const loaded = await loadConfig(home);
-  if (loaded.ok) return loaded.value;
-  throw new HermesError("config", loaded.error.message, {
-    hint: `The file is ${loaded.error.path}; 'hermes config check' lists everything that is wrong with it.`,
-  });
+export type Binding = {
+  /** Where the agent works: the source of its sessions. */
+  readonly platform: string;
+  readonly person: Person;
+};
+
+/**
+ * `userId` and `user` are two ways to say the same; neither: the owner of the home, who sees every session. Throws `bad-user-id` for
+ * an option without a value, and `user-mismatch` where the two disagree.
+ */
+export function bindPerson(options: AgentOptions, memory: Memory, defaultPlatform: string): Binding {
+  const given: Partial<MemoryUser> = options.user ?? {};
+  const asUser = "user" in options ? memory.user(keyOf(given.platform, given.userId)) : undefined;
+  const platform = options.platform ?? asUser?.user?.platform ?? defaultPlatform;
+  if (!("userId" in options)) return { platform, person: asUser ?? memory.owner };
+  const person = memory.user(keyOf(platform, options.userId));
+  if (asUser === undefined || asUser === person) return { platform, person };
+  throw new HermesError(
+    "user-mismatch",
+    `The options userId ('${person.user?.userId}' on ${person.user?.platform}) and user ('${asUser.user?.userId}' on ${asUser.user?.platform}) name two users.`,
+    { hint: "Pass one of them, or the same user in both." },
+  );
+}
+
+/** What a caller without types passed is for `memory.user` to refuse. */
+function keyOf(platform: string | undefined, id: string | undefined): Parameters<Memory["user"]>[0] {
+  return { platform, id } as Parameters<Memory["user"]>[0];
 }
 
 export type OpenedStore = {
   /** Undefined: the agent works, and nothing of it is stored. */
   readonly store: SessionStore | undefined;
-  /** For a session that goes on, where the database can be read at least. Whoever opened it closes it. */
+  /** For a session that goes on, where the database can be read at least. */
   readonly reader?: SessionStore;
+  /** With the sessions of all users, for maintenance and counts. Undefined where the caller's store is bound to one. */
+  readonly whole?: SessionStore;
 };
 
+/** What is opened here is closed with the home. */
 export async function openStore(
   options: AgentOptions,
-  home: string,
+  person: Person,
   warn: (text: string) => void,
 ): Promise<OpenedStore> {
-  if (options.store !== undefined) return { store: options.store ?? undefined };
-  const path = sessionDatabasePath(home);
+  const { store: given } = options;
+  if (given !== undefined)
+    return {
+      store: given ?? undefined,
+      ...(given === null || given.user !== undefined ? {} : { whole: given }),
+    };
+  const everyone = person.memory.everyone();
   try {
-    const store = await openSessionStore({ path });
+    const whole = await everyone.sessions({ mode: "write", create: true });
+    const store = await person.sessions({ mode: "write", create: true });
     for (const warning of store.warnings) warn(warning);
-    if (!store.readOnly) return { store };
+    if (!store.readOnly) return { store, whole };
     warn("The session database can only be read, so this conversation is not stored.");
-    return { store: undefined, reader: store };
+    return { store: undefined, reader: store, whole };
   } catch (cause) {
     warn(
       `The session database cannot be written: ${describeCause(cause)} This conversation is not stored. 'hermes doctor' says more.`,
     );
     if (options.resume === undefined && !options.continueLast) return { store: undefined };
-    const reader = await openSessionStore({ path, readOnly: true }).catch(() => undefined);
+    const reader = await person.sessions({ mode: "read" }).catch(() => undefined);
     if (reader === undefined && options.continueLast)
       warn("The newest conversation cannot be read, so a new one begins.");
-    return { store: undefined, ...(reader === undefined ? {} : { reader }) };
+    if (reader === undefined) return { store: undefined };
+    const whole = await everyone.sessions({ mode: "read" });
+    return { store: undefined, reader, ...(whole === undefined ? {} : { whole }) };
   }
 }
 
-export async function openMemory(
-  user: MemoryUser | undefined,
-  home: string,
-  { memory }: HermesConfig,
+export async function openCurated(
+  person: Person,
   warn: (text: string) => void,
 ): Promise<MemoryStore | undefined> {
-  if (!memory.memoryEnabled && !memory.userProfileEnabled) return undefined;
-  const dir = user ? userMemoriesDirectory(home, user.platform, user.userId) : memoriesDirectory(home);
-  const store = new MemoryStore(storeOptionsFrom(memory, dir));
-  const loaded = await store.load();
-  if (!loaded.ok) {
-    warn(`Memory is not used: ${loaded.error.message}`);
-    return undefined;
-  }
-  for (const warning of store.warnings) warn(warning);
+  const store = await person.curated();
+  for (const warning of store?.warnings ?? []) warn(warning);
   return store;
 }
 
-type ActivationInput = Pick<
-  Parameters<typeof activateProvider>[0],
-  "home" | "sessionId" | "log" | "clock" | "onTrouble"
-> & {
-  readonly config: HermesConfig;
-  readonly platform: string;
-  readonly user: MemoryUser | undefined;
+type ActivationInput = Pick<ActivationRequest, "sessionId" | "log" | "clock" | "onTrouble"> & {
   readonly title: string | null;
   readonly parentId: string | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
 };
 
-export async function activate(options: AgentOptions, input: ActivationInput): Promise<Activation> {
+export async function activate(
+  options: AgentOptions,
+  { platform, person }: Binding,
+  { title, parentId, env, ...rest }: ActivationInput,
+): Promise<Activation> {
   if (options.skipMemory) return { kind: "none" };
-  const { config, platform, user, title, parentId, env, ...rest } = input;
-  return activateProvider({
+  return person.provider.activate({
     ...rest,
-    config: config.memory,
     options: {
-      platform: user?.platform ?? platform, // an id means nothing without the platform it belongs to
+      platform,
       agent_context: "primary",
       agent_workspace: "hermes",
       ...(title === null ? {} : { session_title: title }),
-      ...(user === undefined ? {} : { user_id: user.userId }),
       ...(options.userName === undefined ? {} : { user_name: options.userName }),
       ...(parentId === undefined ? {} : { parent_session_id: parentId }),
-      agent_identity: profileOf(input.home, env).name,
+      agent_identity: profileOf(person.memory.home, env).name,
     },
   });
 }
@@ -110,12 +122,4 @@ export function profileOf(
 ): { readonly name: string; readonly root: string } {
   const root = rootOf(home, { env, platform: process.platform, userHome: homedir() });
   return { name: root === home ? "default" : basename(home), root };
-}
-
-export function openSkills(
-  home: string,
-  { skills }: HermesConfig,
-  place: { readonly platform: string; readonly env: NonNullable<AgentOptions["env"]>; readonly clock: Clock },
-): SkillStore {
-  return new SkillStore({ home, ...skillOptionsFrom(skills), ...place });
 }

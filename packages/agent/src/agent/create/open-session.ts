@@ -1,16 +1,10 @@
 // Which session an agent begins with: a new one, a named one, or the newest.
 import { type Clock, HermesError } from "@hermes-memory/core/lib";
-import {
-  checkSessionId,
-  newSessionId,
-  type Scope,
-  type SessionStore,
-  scopeOfUser,
-} from "@hermes-memory/core/sessions";
+import { checkSessionId, newSessionId, type Scope, type SessionStore } from "@hermes-memory/core/sessions";
 import type { AgentMessage } from "../message.ts";
 import type { AgentOptions } from "../options.ts";
 import { findSession, loadMessages } from "../session/switching.ts";
-import type { Binding } from "./bind-user.ts";
+import type { Binding } from "./open-layers.ts";
 
 export type StartingSession = {
   readonly id: string;
@@ -21,18 +15,20 @@ export type StartingSession = {
 };
 
 export async function chooseSession(
-  store: SessionStore | undefined,
+  {
+    store,
+    whole = store,
+  }: { readonly store: SessionStore | undefined; readonly whole: SessionStore | undefined },
   options: AgentOptions,
-  { platform, user, clock }: Binding & { readonly clock: Clock },
+  { platform, person: { scope }, clock }: Binding & { readonly clock: Clock },
 ): Promise<StartingSession> {
   const { resume, continueLast, sessionId } = options;
-  const scope = scopeOfUser(user);
   if (sessionId !== undefined) checkSessionId(sessionId); // it also names files
   if (resume !== undefined) return resumed(required(store), await found(required(store), resume, scope));
   const newest = continueLast && store !== undefined ? await newestOf(store, platform, scope) : undefined;
   if (newest !== undefined && store !== undefined) return resumed(store, newest);
   // An id of the caller's may have been used before: a gateway names the session of a chat.
-  const used = sessionId === undefined ? undefined : await store?.getSession(sessionId);
+  const used = sessionId === undefined ? undefined : await whole?.getSession(sessionId);
   if (used && store !== undefined) {
     if ((await store.getSession(used.id, scope)) === null) throw notTheirs(used.id);
     return resumed(store, await store.getCompressionTip(used.id, scope));

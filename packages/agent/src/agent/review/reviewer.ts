@@ -117,7 +117,7 @@ export class Reviewer {
   }
 
   async #count(error: string | undefined): Promise<void> {
-    const { store, clock } = this.#core.parts;
+    const { wholeStore: store, clock } = this.#core.parts;
     if (store === undefined) return;
     try {
       const counts = readReviewCounts(await store.getMeta(REVIEW_COUNTS_KEY));

@@ -1,19 +1,16 @@
 // The memory part of a run: look, let the rules speak, ask the model where there is one, then propose or carry out.
-import type { HermesConfig } from "@hermes-memory/core/config";
 import {
   type CommittedWrite,
   committedWrites,
   MEMORY_TARGETS,
-  MemoryStore,
+  type MemoryStore,
   type MemoryTarget,
   readPendingWrites,
   stageCuration,
-  storeOptionsFrom,
 } from "@hermes-memory/core/curated";
-import { memoriesDirectory, pendingWritesDirectory } from "@hermes-memory/core/home";
-import { type Clock, preview, sha256 } from "@hermes-memory/core/lib";
+import { preview, sha256 } from "@hermes-memory/core/lib";
+import type { Memory, Person } from "@hermes-memory/core/memory";
 import type { ModelCalls } from "../model-calls.ts";
-import { tellProvider } from "../provider-mirror.ts";
 import type { CuratorMode, Decided, Finding, MemoryProposal, Outcome, TargetView } from "../types.ts";
 import type { Dropped } from "./judge.ts";
 import { reviewTarget } from "./review.ts";
@@ -29,11 +26,9 @@ export type MemoryPart = {
 };
 
 export type MemoryRun = {
-  readonly home: string;
-  readonly config: Pick<HermesConfig, "memory">;
+  readonly memory: Memory;
   readonly mode: CuratorMode;
   readonly group: string;
-  readonly clock: Clock;
   readonly calls?: ModelCalls | undefined;
   /** Nobody asked for this run: what a person wrote today is left alone, and nothing is proposed a second time. */
   readonly isScheduled: boolean;
@@ -51,14 +46,16 @@ export async function curateMemory(run: MemoryRun): Promise<MemoryPart> {
   try {
     part = await curateTargets(run, (write) => writes.push(write));
   } finally {
-    trouble = await tellProvider(run, writes); // also of a run that was stopped: what it wrote is written
+    trouble = await tellProvider(run.memory.owner, writes); // also of a run that was stopped: what it wrote is written
   }
   return { ...part, notes: [...part.notes, ...trouble] };
 }
 
 async function curateTargets(run: MemoryRun, onWrite: (write: CommittedWrite) => void): Promise<MemoryPart> {
-  const directory = memoriesDirectory(run.home);
-  const store = new MemoryStore({ ...storeOptionsFrom(run.config.memory, directory), clock: run.clock });
+  const { owner, clock } = run.memory;
+  const { directory } = owner;
+  const config = await run.memory.memoryConfig();
+  const store = await owner.curatedIn(directory, { isLoaded: false });
   const decided: Decided[] = [];
   const findings: Finding[] = [];
   const dropped: Dropped[] = [];
@@ -66,9 +63,9 @@ async function curateTargets(run: MemoryRun, onWrite: (write: CommittedWrite) =>
   const proposed: string[] = [];
   for (const target of MEMORY_TARGETS) {
     if (!store.isEnabled(target)) continue;
-    const now = run.clock.now();
+    const now = clock.now();
     const spareMs = run.isScheduled ? DAY_MS : 0;
-    const view = viewTarget(target, { directory, config: run.config.memory, now, spareMs });
+    const view = viewTarget(target, { directory, config, now, spareMs });
     if (!view.ok) {
       notes.push(`The target '${target}' was left alone: ${view.error}`);
       continue;
@@ -94,6 +91,16 @@ async function curateTargets(run: MemoryRun, onWrite: (write: CommittedWrite) =>
   };
 }
 
+/** What was written goes to the active memory provider too. Notes for the report: none when it has everything, or there is none. */
+export async function tellProvider(
+  { provider }: Person,
+  writes: readonly CommittedWrite[],
+): Promise<readonly string[]> {
+  const outcome = await provider.mirror(writes, "curator");
+  if (outcome.kind !== "failed") return [];
+  return [`The memory provider '${outcome.provider}' did not get the changes: ${outcome.reason}`];
+}
+
 /** The same step has the same key, whenever it is thought of again. */
 function keyOf({ target, curation }: MemoryProposal): string {
   const { remove, keep, isArchived } = curation;
@@ -113,7 +120,7 @@ async function askModel(
   view: TargetView,
   proposals: readonly MemoryProposal[],
   store: MemoryStore,
-  { calls, clock, onProgress }: MemoryRun,
+  { calls, memory: { clock }, onProgress }: MemoryRun,
   notes: string[],
 ): Promise<Opinion> {
   if (!calls) return NO_OPINION;
@@ -162,7 +169,7 @@ async function decide(
 }
 
 function stage(proposal: MemoryProposal, key: string, run: MemoryRun): Outcome {
-  const directory = pendingWritesDirectory(run.home);
+  const directory = run.memory.owner.pendingDirectory;
   const waiting = readPendingWrites(directory).records.find(
     ({ payload }) =>
       payload.curation !== undefined &&
@@ -173,7 +180,7 @@ function stage(proposal: MemoryProposal, key: string, run: MemoryRun): Outcome {
     return { kind: "waiting", reason: "was proposed before and not taken up" };
   const { target, curation } = proposal;
   const draft = { target, curation, summary: summaryOf(proposal), group: run.group };
-  const staged = stageCuration(directory, draft, run.clock.now());
+  const staged = stageCuration(directory, draft, run.memory.clock.now());
   return staged.ok
     ? { kind: "staged", id: staged.value.id }
     : { kind: "refused", reason: staged.error.message };

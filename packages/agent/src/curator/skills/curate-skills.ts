@@ -1,8 +1,9 @@
 // The skills part of a run: marks, archive, umbrellas. Everything that moves a skill goes through `skill_manage`, with its
 // checks and its history.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import type { HermesConfig } from "@hermes-memory/core/config";
-import { type Clock, describeCause, sha256 } from "@hermes-memory/core/lib";
+import type { CuratorConfig } from "@hermes-memory/core/config";
+import { describeCause, sha256 } from "@hermes-memory/core/lib";
+import type { Memory } from "@hermes-memory/core/memory";
 import {
   changeUsage,
   expectedPath,
@@ -14,9 +15,8 @@ import {
   readPendingSkills,
   readUsage,
   type Skill,
-  SkillStore,
+  type SkillStore,
   skillManageTool,
-  skillOptionsFrom,
   skillsDirectory,
   type UsageChange,
 } from "@hermes-memory/core/skills";
@@ -37,11 +37,9 @@ export type SkillsPart = {
 };
 
 export type SkillsRun = {
-  readonly home: string;
-  readonly config: Pick<HermesConfig, "skills" | "curator">;
+  readonly memory: Memory;
   readonly mode: CuratorMode;
   readonly group: string;
-  readonly clock: Clock;
   readonly calls?: ModelCalls | undefined;
   readonly isScheduled: boolean;
   readonly known: readonly string[];
@@ -51,8 +49,10 @@ export type SkillsRun = {
 const NOTHING: SkillsPart = { decided: [], marks: [], dropped: [], notes: [], proposed: [] };
 
 export async function curateSkills(run: SkillsRun): Promise<SkillsPart> {
-  if (!existsSync(skillsDirectory(run.home))) return NOTHING;
-  const store = new SkillStore({ home: run.home, ...skillOptionsFrom(run.config.skills), clock: run.clock });
+  const { home, clock, owner } = run.memory;
+  if (!existsSync(skillsDirectory(home))) return NOTHING;
+  const { curator } = await run.memory.config();
+  const store = await owner.skills();
   const origins = readOrigins(store);
   if (!origins.isReliable)
     return {
@@ -64,11 +64,11 @@ export async function curateSkills(run: SkillsRun): Promise<SkillsPart> {
   const own = skills.filter((skill) =>
     isCandidate(skill.directoryName, provenanceOf(skill, origins), usage.get(skill.directoryName)),
   );
-  const now = run.clock.now();
+  const now = clock.now();
   const texts = new Map(own.flatMap(textOf));
   const steps = own.flatMap((skill): { skill: Skill; step: Transition }[] => {
     const record = usage.get(skill.directoryName);
-    const step = record && transitionOf(record, now, run.config.curator);
+    const step = record && transitionOf(record, now, curator);
     return step === undefined ? [] : [{ skill, step }];
   });
   const archive = steps.filter(({ step }) => step === "archive").map(({ skill }) => skill.directoryName);
@@ -80,16 +80,14 @@ export async function curateSkills(run: SkillsRun): Promise<SkillsPart> {
   const notes: string[] = [];
   const umbrellas = await umbrellasOf(members, skills, run, notes);
   const proposals: SkillProposal[] = [
-    ...archive.map((name) =>
-      archiveProposal(name, `was not used for ${run.config.curator.archiveAfterDays} days`),
-    ),
+    ...archive.map((name) => archiveProposal(name, `was not used for ${curator.archiveAfterDays} days`)),
     ...absorbed(members),
     ...umbrellas.proposals,
   ];
   const marks = steps.flatMap(({ skill, step }): SkillMark[] =>
     step === "archive" ? [] : [{ skill: skill.directoryName, mark: step }],
   );
-  const snapshot = run.mode === "apply" && proposals.length > 0 ? backUp(run) : {};
+  const snapshot = run.mode === "apply" && proposals.length > 0 ? backUp(run, curator) : {};
   if ("problem" in snapshot) return { ...NOTHING, notes: [...notes, snapshot.problem] };
   const decided: Decided[] = [];
   const proposed: string[] = [];
@@ -186,7 +184,7 @@ async function decide(
   if (run.mode === "propose" && run.isScheduled && run.known.includes(key))
     return { kind: "waiting", reason: "was proposed before and not taken up" };
   if (run.mode === "propose") {
-    const waiting = waitingFor(run.home, calls[0] ?? {});
+    const waiting = waitingFor(run.memory.home, calls[0] ?? {});
     if (waiting !== undefined) return { kind: "waiting", reason: `is staged already, as ${waiting}` };
   }
   const ids: string[] = [];
@@ -267,9 +265,11 @@ async function mark(
   return done.ok ? [] : [`The marks were not saved: ${done.error.message}`];
 }
 
-function backUp({ config, clock, home, group }: SkillsRun): { snapshot?: string } | { problem: string } {
-  if (!config.curator.backup.enabled) return {};
-  const { keep } = config.curator.backup;
+function backUp(
+  { memory: { home, clock }, group }: SkillsRun,
+  { backup: { enabled, keep } }: CuratorConfig,
+): { snapshot?: string } | { problem: string } {
+  if (!enabled) return {};
   try {
     const taken = takeSnapshot(home, { reason: `before curator run ${group}`, keep, now: clock.now() });
     return taken.ok

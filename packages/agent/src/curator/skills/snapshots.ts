@@ -13,6 +13,7 @@ import {
   withFileLocks,
   writeFileAtomic,
 } from "@hermes-memory/core/lib";
+import { openMemory } from "@hermes-memory/core/memory";
 import { changeLockPath, skillsDirectory } from "@hermes-memory/core/skills";
 import { removeLeftovers } from "../leftovers.ts";
 import { type AlreadyRunning, takeRunLock } from "../run-lock.ts";
@@ -174,7 +175,7 @@ export async function restoreSnapshot(
     const lock = takeRunLock(home, "restore", now);
     if (!lock.ok) return lock;
     using _held = lock.value;
-    await removeLeftovers(home);
+    await removeLeftovers(openMemory({ home }));
     const done = await withFileLocks([changeLockPath(skills)], { timeoutMs: LOCK_WAIT_MS }, (): Restored => {
       const mended = mendSwap(skills);
       const backup = pack(home, { reason: `before rollback to ${id}`, keep, now });

@@ -2,13 +2,9 @@
 import { join } from "node:path";
 import { type HermesConfig, loadConfig } from "@hermes-memory/core/config";
 import type { CompressCommand, ContextMessage, EngineCommand } from "@hermes-memory/core/context";
-import {
-  type CommittedWrite,
-  type MemoryStore,
-  type MemoryUser,
-  openMemoryStore,
-} from "@hermes-memory/core/curated";
+import type { CommittedWrite, MemoryStore } from "@hermes-memory/core/curated";
 import { err, ok, type Result } from "@hermes-memory/core/lib";
+import { type Memory, type MemoryUser, openMemory, type Person } from "@hermes-memory/core/memory";
 import { newSessionId, openSessionStore, type SessionStore } from "@hermes-memory/core/sessions";
 import { SkillStore } from "@hermes-memory/core/skills";
 import { onTestFinished } from "vitest";
@@ -31,7 +27,7 @@ import {
 } from "../../../src/models/index.ts";
 
 class FakeAgent implements AgentSurface {
-  readonly home: string;
+  opened: Memory;
   readonly platform = "cli";
   sessionId = newSessionId(new Date());
   model: ModelIdentity = { model: "kiln-1", provider: "custom", apiMode: "chat_completions", baseUrl: "" };
@@ -59,8 +55,18 @@ class FakeAgent implements AgentSurface {
     this.user = userId === undefined ? undefined : { platform: this.platform, userId };
   }
 
+  get home(): string {
+    return this.opened.home;
+  }
+
+  get person(): Person {
+    return this.user === undefined
+      ? this.opened.owner
+      : this.opened.user({ platform: this.user.platform, id: this.user.userId });
+  }
+
   constructor(home: string) {
-    this.home = home;
+    this.opened = openMemory({ home });
     this.skills = new SkillStore({ home });
   }
 
@@ -218,8 +224,9 @@ export async function openChat(
   const store = await openSessionStore({ path: join(home, "state.db") });
   onTestFinished(() => store.close());
   agent.store = store;
-  agent.memory = unwrapped(await openMemoryStore({ home }));
+  agent.memory = await agent.opened.owner.curated();
   const config = change(unwrapped(await loadConfig(home)));
+  agent.opened = openMemory({ home, config });
   const questions: string[] = [];
   const host: CommandHost = {
     config,

@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadMemoryConfig } from "@hermes-memory/core/config";
-import { entryId, memoryTool, openMemoryStore } from "@hermes-memory/core/curated";
+import { entryId, memoryTool } from "@hermes-memory/core/curated";
+import { openMemory } from "@hermes-memory/core/memory";
 import { describe, expect, it } from "vitest";
 import { type Chat, openChat, textOf } from "./fake-agent.ts";
 
@@ -29,9 +30,8 @@ describe("/memory", () => {
 
   it("shows what another program wrote meanwhile, and leaves the session's snapshot alone", async () => {
     const chat = await openChat();
-    const other = await openMemoryStore({ home: chat.home });
-    if (!other.ok) throw new Error(other.error.message);
-    await other.value.apply("memory", { action: "add", content: "written elsewhere" });
+    const other = await openMemory({ home: chat.home }).owner.curated();
+    await other?.apply("memory", { action: "add", content: "written elsewhere" });
     expect(textOf(await chat.expect("/memory show memory", "text"))).toContain("written elsewhere");
     expect(chat.agent.memory?.renderSnapshot("memory")).toBeUndefined();
   });

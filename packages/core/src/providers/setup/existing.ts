@@ -1,5 +1,5 @@
 // What an earlier setup left behind, so that a second one can offer it again. Reading forgives: what cannot be read is not there.
-import { envFilePath, loadConfig, readEnvFile } from "../../config/index.ts";
+import { envFilePath, readEnvFile } from "../../config/index.ts";
 import type { Result } from "../../lib/index.ts";
 import type { ConfigField, MemoryProvider } from "../contract.ts";
 import { runForeign } from "../discovery/foreign-code.ts";
@@ -15,6 +15,8 @@ export type ExistingSource = {
   readonly fields: readonly ConfigField[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly provider?: MemoryProvider;
+  /** `memory.<provider>` of config.yaml. */
+  readonly section?: unknown;
 };
 
 /** What the provider itself says it is set to; nothing when it cannot tell. */
@@ -33,10 +35,9 @@ export async function currentSettings(
  * or `.env`.
  */
 export async function readExisting(source: ExistingSource): Promise<Existing> {
-  const { home, name, fields, env, provider } = source;
+  const { home, name, fields, env, provider, section } = source;
   const told = provider ? await currentSettings(provider, home) : {};
   const { values: file } = readSettings(home, `${name}.json`);
-  const section = await configSection(home, name);
   const dotEnv = readEnvFile(envFilePath(home));
   const settings = new Map<string, string>();
   const secrets = new Map<string, string>();
@@ -54,12 +55,6 @@ export async function readExisting(source: ExistingSource): Promise<Existing> {
       (field.secret === true ? secrets : settings).set(field.key, value);
   }
   return { settings, secrets };
-}
-
-async function configSection(home: string, name: string): Promise<unknown> {
-  const config = await loadConfig(home);
-  const memory = config.ok ? config.value.raw.memory : undefined;
-  return isRecord(memory) && Object.hasOwn(memory, name) ? memory[name] : undefined;
 }
 
 function scalarAt(holder: unknown, key: string): string | undefined {

@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { ifUsable, openMemory } from "../../../src/memory/index.ts";
 import type { ConfigField } from "../../../src/providers/contract.ts";
 import { collectAnswers, type Existing, splitAnswers } from "../../../src/providers/setup/answers.ts";
 import { readExisting } from "../../../src/providers/setup/existing.ts";
@@ -92,7 +93,11 @@ it("answers are split: secrets never reach the settings, a setting with a variab
 });
 
 describe("what an earlier setup left", () => {
-  const read = (home: string, env = {}) => readExisting({ home, name: "notes", fields: FIELDS, env });
+  const read = async (home: string, env = {}) => {
+    const config = await ifUsable(openMemory({ home }).config());
+    const { notes: section } = (config?.raw.memory ?? {}) as Record<string, unknown>;
+    return readExisting({ home, name: "notes", fields: FIELDS, env, section });
+  };
 
   it("is nothing in a fresh home, and nothing where files are broken", async () => {
     const home = tempDirectory();

@@ -1,5 +1,6 @@
 // Whether there is a model to talk to, for `hermes` alone. Looks at names only; whether it answers is another matter.
-import { envFilePath, loadConfig, readEnvFile } from "@hermes-memory/core/config";
+import { envFilePath, readEnvFile } from "@hermes-memory/core/config";
+import { ifUsable, openMemory } from "@hermes-memory/core/memory";
 
 export async function hasModel(
   home: string,
@@ -8,6 +9,6 @@ export async function hasModel(
   if (env.HERMES_MODEL?.trim()) return true;
   const file = readEnvFile(envFilePath(home));
   if (file.ok && file.value.values.get("HERMES_MODEL")?.trim()) return true;
-  const config = await loadConfig(home);
-  return config.ok && config.value.model.default !== "";
+  const config = await ifUsable(openMemory({ home }).config());
+  return config !== undefined && config.model.default !== "";
 }

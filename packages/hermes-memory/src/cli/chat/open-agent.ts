@@ -1,10 +1,10 @@
 // Makes the agent a chat talks to. Nothing of it is loaded before.
 import type { AgentEvent, AgentSurface, BusyMode, CommandReply } from "@hermes-memory/agent/agent";
-import { type HermesConfig, loadConfig, useEnvFile } from "@hermes-memory/core/config";
+import { type HermesConfig, useEnvFile } from "@hermes-memory/core/config";
 import type { ApprovalCallback } from "@hermes-memory/core/curated";
 import { logPath } from "@hermes-memory/core/home";
 import { HermesError } from "@hermes-memory/core/lib";
-import { type CommandContext, CommandFailure, failConfig } from "../command.ts";
+import { type CommandContext, CommandFailure } from "../command.ts";
 import type { ChatWish } from "./flags.ts";
 import type { StartFacts } from "./lines.ts";
 
@@ -35,8 +35,7 @@ export async function openChat(
   { onEvent, approve, canTypeAhead = false }: OpenOptions,
 ): Promise<OpenChat> {
   const { home, io } = context;
-  const loaded = await loadConfig(home.home);
-  const config = loaded.ok ? loaded.value : failConfig(loaded.error);
+  const config = await context.memory.config();
   useEnvFile(home.home);
   const [{ createAgent, runSlashCommand, completeSlash }, { createLogger }, { redactSecrets }] =
     await Promise.all([

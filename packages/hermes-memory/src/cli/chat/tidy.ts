@@ -9,7 +9,7 @@ const SETTLED_MS = 10_000;
 
 /** `tell` gets a line when there is something to decide. Never rejects. */
 export async function tidyWhenDue(
-  { home, io }: CommandContext,
+  { memory, io }: CommandContext,
   config: HermesConfig,
   signal: AbortSignal,
   tell: (text: string) => void,
@@ -18,13 +18,13 @@ export async function tidyWhenDue(
   try {
     await setTimeout(SETTLED_MS, undefined, { signal, ref: false });
     const { curatorDue, maybeRunCurator, readState } = await import("@hermes-memory/agent/curator");
-    const state = readState(home.home);
+    const state = readState(memory.home);
     // The model is only looked for when there is work for it.
     const isDue = state.ok && curatorDue(state.value, config.curator, new Date()).kind === "due";
     const { curatorModel } = await import("../curator/model.ts");
     const found = isDue ? await curatorModel(config, io.env) : undefined;
     const model = found?.kind === "model" ? { model: found.model } : {};
-    const outcome = await maybeRunCurator({ home: home.home, config, signal, ...model });
+    const outcome = await maybeRunCurator({ memory, signal, ...model });
     if (outcome.kind !== "ran" || signal.aborted) return;
     const staged = outcome.run.decided.filter((each) => each.outcome.kind === "staged").length;
     if (staged > 0)

@@ -7,11 +7,11 @@ import {
   findConfigKey,
   getConfigValue,
   isKnownSection,
-  loadConfig,
   setConfigValue,
   unsetConfigValue,
 } from "@hermes-memory/core/config";
 import type { Result } from "@hermes-memory/core/lib";
+import { ifUsable } from "@hermes-memory/core/memory";
 import { type CommandBody, type CommandContext, CommandFailure, type CommandOutcome } from "../command.ts";
 import { presentable } from "./secrets.ts";
 import { effectiveSettings, scalar, similarKey, toNested, yamlLines } from "./settings.ts";
@@ -45,10 +45,8 @@ export const get: CommandBody = async ({ args, flags }, context) => {
     return { json: { key, value: null, source: "unset" }, lines: [], notes: [`${key} is not set.`] };
   }
   const { source } = found;
-  const config = await loadConfig(home);
-  const counted = config.ok
-    ? effectiveSettings(config.value).find((setting) => setting.key === key)
-    : undefined;
+  const config = await ifUsable(context.memory.config());
+  const counted = config && effectiveSettings(config).find((setting) => setting.key === key);
   // A word in the file can mean something else than it says: `yes`, or a misspelt `treu`.
   const isOther = counted !== undefined && JSON.stringify(counted.value) !== JSON.stringify(found.value);
   const { show, notes } = showing(isRevealed);
@@ -68,9 +66,9 @@ export const get: CommandBody = async ({ args, flags }, context) => {
 async function getSection(
   section: string | undefined,
   isRevealed: boolean,
-  { home, io }: CommandContext,
+  { home, io, memory }: CommandContext,
 ): Promise<CommandOutcome> {
-  const all = effectiveSettings(unwrap(await loadConfig(home.home), CHECK));
+  const all = effectiveSettings(await memory.config());
   const { show, notes } = showing(isRevealed);
   const settings = all
     .filter(({ key }) => section === undefined || key.startsWith(`${section}.`))

@@ -2,14 +2,13 @@
 import { resolve } from "node:path";
 import { nearest, setConfigValue } from "@hermes-memory/core/config";
 import { type ListedEngine, listEngines } from "@hermes-memory/core/context";
+import { usable } from "@hermes-memory/core/memory";
 import { type CommandBody, CommandFailure } from "../command.ts";
 import { oneLine, printable } from "../printing.ts";
-import { configOf, unwrap } from "./settings.ts";
 
-export const engines: CommandBody = async (_input, { home: selected, io }) => {
-  const home = resolve(selected.home);
-  const active = (await configOf(home)).context.engine;
-  const { engines: all, warnings } = await listEngines(home);
+export const engines: CommandBody = async (_input, { memory, io }) => {
+  const active = (await memory.config()).context.engine;
+  const { engines: all, warnings } = await listEngines(memory.home);
   const width = Math.max(...all.map(({ name }) => name.length));
   const missing = printable(
     `context.engine is '${active}', which is not installed. 'compressor' takes its place.`,
@@ -28,8 +27,8 @@ export const engines: CommandBody = async (_input, { home: selected, io }) => {
   };
 };
 
-export const use: CommandBody = async ({ args }, { home: selected }) => {
-  const home = resolve(selected.home);
+export const use: CommandBody = async ({ args }, { memory }) => {
+  const { home } = memory;
   const name = args.name ?? "";
   const { engines: all } = await listEngines(home);
   const wanted = all.find((engine) => engine.name === name);
@@ -38,8 +37,8 @@ export const use: CommandBody = async ({ args }, { home: selected }) => {
     throw new CommandFailure(`Cannot use '${name}'. ${wanted.problem}`, {
       details: { kind: "not-loadable", engine: name },
     });
-  const previous = (await configOf(home)).context.engine;
-  const { changed, path } = unwrap(await setConfigValue(home, "context.engine", name));
+  const previous = (await memory.config()).context.engine;
+  const { changed, path } = usable(await setConfigValue(home, "context.engine", name));
   const isOther = previous !== name;
   return {
     json: { success: true, engine: name, previous, changed, path: resolve(path) },

@@ -1,16 +1,13 @@
 // `hermes context status`: which engine the next session gets, how much its model takes and what follows from that.
-import { resolve } from "node:path";
 import { groupThousands } from "@hermes-memory/core/lib";
 import { redactSecrets } from "@hermes-memory/core/security";
 import type { CommandBody, Paint } from "../command.ts";
 import { windowText } from "../model/window-text.ts";
 import { oneLine, printable } from "../printing.ts";
 import { type ContextLook, lookAtContext } from "./look.ts";
-import { configOf } from "./settings.ts";
 
-export const status: CommandBody = async (_input, { home: selected, io }) => {
-  const home = resolve(selected.home);
-  const look = await lookAtContext(await configOf(home), home);
+export const status: CommandBody = async (_input, { memory, io }) => {
+  const look = await lookAtContext(await memory.config(), memory.home);
   return {
     json: toJson(look),
     lines: linesOf(look, io.paint),

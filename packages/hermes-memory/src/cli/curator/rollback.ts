@@ -1,5 +1,4 @@
 // `hermes curator rollback`: a run by its id, or the skills from a backup.
-import { resolve } from "node:path";
 import {
   findRollback,
   listSnapshots,
@@ -9,6 +8,7 @@ import {
   rollbackPlans,
   tidyUp,
 } from "@hermes-memory/agent/curator";
+import type { Memory } from "@hermes-memory/core/memory";
 import {
   type CommandBody,
   type CommandContext,
@@ -16,17 +16,15 @@ import {
   type CommandInput,
   type CommandOutcome,
 } from "../command.ts";
-import { configOf } from "../context/settings.ts";
 import { changeLine, counted, localTime, printable } from "../printing.ts";
 
 export const rollback: CommandBody = async (input, context) => {
-  const home = resolve(context.home.home);
-  const config = await configOf(home);
-  if (input.flags.list === true) return list(home, config);
+  await context.memory.config(); // a broken config.yaml ends it here
+  if (input.flags.list === true) return list(context.memory);
   const { id } = input.args;
-  if (id !== undefined && !/^[0-9a-f]{8}$/.test(id)) return fromBackup(id, home, config, input, context);
-  await tidyUp(home, new Date()); // also when a killed run had not come to its first change
-  const found = findRollback({ home, config }, id);
+  if (id !== undefined && !/^[0-9a-f]{8}$/.test(id)) return fromBackup(id, input, context);
+  await tidyUp(context.memory); // also when a killed run had not come to its first change
+  const found = await findRollback(context.memory, id);
   if (!found.ok)
     throw new CommandFailure(printable(found.error.message), { details: { kind: found.error.kind } });
   const plan = found.value;
@@ -38,7 +36,7 @@ export const rollback: CommandBody = async (input, context) => {
     context,
   );
   if (declined) return declined;
-  const done = await rollBack(plan, { home, config });
+  const done = await rollBack(plan, context.memory);
   if (!done.ok) {
     const hint = "done" in done.error && done.error.done ? "What came before it was taken back." : undefined;
     throw new CommandFailure(printable(done.error.message), {
@@ -67,11 +65,9 @@ export const rollback: CommandBody = async (input, context) => {
   };
 };
 
-type Config = Awaited<ReturnType<typeof configOf>>;
-
-function list(home: string, config: Config): CommandOutcome {
-  const plans = rollbackPlans({ home, config });
-  const backups = listSnapshots(home);
+async function list(memory: Memory): Promise<CommandOutcome> {
+  const plans = await rollbackPlans(memory);
+  const backups = listSnapshots(memory.home);
   const lines = [
     ...(plans.length === 0 ? ["No run is left to take back."] : ["Runs:"]),
     ...plans.map((plan) => `  ${plan.run.id}  ${localTime(plan.run.startedAt)}  ${planSummary(plan)}`),
@@ -81,13 +77,9 @@ function list(home: string, config: Config): CommandOutcome {
   return { json: { runs: plans, backups }, lines };
 }
 
-async function fromBackup(
-  id: string,
-  home: string,
-  config: Config,
-  input: CommandInput,
-  context: CommandContext,
-): Promise<CommandOutcome> {
+async function fromBackup(id: string, input: CommandInput, context: CommandContext): Promise<CommandOutcome> {
+  const { home } = context.memory;
+  const { curator } = await context.memory.config();
   const backup = listSnapshots(home).find((each) => each.id === id);
   if (!backup)
     throw new CommandFailure(`There is no run and no backup '${printable(id)}'.`, {
@@ -97,7 +89,7 @@ async function fromBackup(
   const lines = [`All skills become what they were in backup ${id} (${counted(backup.files, "file")}).`];
   const declined = await ask(lines, "Put them back?", { id }, input, context);
   if (declined) return declined;
-  const done = await restoreSnapshot(home, id, { keep: config.curator.backup.keep, now: new Date() });
+  const done = await restoreSnapshot(home, id, { keep: curator.backup.keep, now: new Date() });
   if (!done.ok)
     throw new CommandFailure(printable(done.error.message), { details: { kind: done.error.kind } });
   const { backup: before, mended } = done.value;

@@ -10,7 +10,7 @@ export const run: CommandBody = async (input, context) => {
   const { io, isJson } = context;
   const mode = modeOf(input);
   const scope = scopeOf(input);
-  const { home, config, env } = await surroundingsOf(context);
+  const { config, env } = await surroundingsOf(context);
   const chosen =
     input.flags["no-model"] === true
       ? ({ kind: "none", reason: "" } as const)
@@ -22,8 +22,7 @@ export const run: CommandBody = async (input, context) => {
   const outcome = await io.untilInterrupted(async (signal) => {
     try {
       return await runCurator({
-        home,
-        config,
+        memory: context.memory,
         mode,
         scope,
         signal,

@@ -2,7 +2,6 @@
 import { listArchivedSkills, restoreArchivedSkill, takeSnapshot } from "@hermes-memory/agent/curator";
 import { provenanceOf, readOrigins, setPinned, skillManageTool } from "@hermes-memory/core/skills";
 import { type CommandBody, type CommandContext, CommandFailure, type CommandInput } from "../command.ts";
-import { configOf } from "../context/settings.ts";
 import { localTime, printable } from "../printing.ts";
 import { openSkills, unwrap } from "../skills/open.ts";
 
@@ -75,8 +74,8 @@ export const listArchived: CommandBody = async (_input, context) => {
 };
 
 export const backup: CommandBody = async (_input, context) => {
-  const { curator } = await configOf(context.home.home);
-  const taken = takeSnapshot(context.home.home, {
+  const { curator } = await context.memory.config();
+  const taken = takeSnapshot(context.memory.home, {
     reason: "by hand",
     keep: curator.backup.keep,
     now: new Date(),

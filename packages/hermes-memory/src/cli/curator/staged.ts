@@ -6,7 +6,7 @@ import {
   readPendingWrites,
   rejectPending,
 } from "@hermes-memory/core/curated";
-import { pendingWritesDirectory } from "@hermes-memory/core/home";
+import type { Memory } from "@hermes-memory/core/memory";
 import {
   approveSkillChange,
   type PendingSkillChange,
@@ -23,7 +23,7 @@ import {
 } from "../command.ts";
 import { goneLines } from "../memory/entries.ts";
 import { openStore } from "../memory/open.ts";
-import { tellProvider, withNews } from "../memory/provider-mirror.ts";
+import { tellProvider, withNews } from "../memory/provider-news.ts";
 import { counted, printable } from "../printing.ts";
 import { openSkills } from "../skills/open.ts";
 
@@ -40,7 +40,7 @@ export const approve: CommandBody = async (input, context) => {
     if (outcome.ok) approved.push(id);
     else failed.push({ id, kind: outcome.error.kind, error: outcome.error.message });
   };
-  const directory = pendingWritesDirectory(context.home.home);
+  const directory = context.memory.owner.pendingDirectory;
   const writes: CommittedWrite[] = [];
   const store = memory.length > 0 ? await openStore({ ...input, flags: {} }, context) : undefined;
   const gone: string[] = [];
@@ -73,7 +73,7 @@ export const approve: CommandBody = async (input, context) => {
 export const reject: CommandBody = async (input, context) => {
   const { memory, skills } = stagedOf(input, context);
   const rejected: string[] = [];
-  const directory = pendingWritesDirectory(context.home.home);
+  const directory = context.memory.owner.pendingDirectory;
   for (const { id } of memory) if (rejectPending(directory, id).ok) rejected.push(id);
   const store = skills.length > 0 ? await openSkills(context) : undefined;
   for (const { id } of skills) if (store && (await rejectSkillChange(store, id)).ok) rejected.push(id);
@@ -86,20 +86,18 @@ export type Staged = {
 };
 
 /** What the curator staged in this home, in the order it was staged. */
-export function allStaged(home: string): Staged {
+export function allStaged({ home, owner }: Memory): Staged {
   return {
-    memory: readPendingWrites(pendingWritesDirectory(home)).records.filter(
-      ({ origin }) => origin === "curator",
-    ),
+    memory: readPendingWrites(owner.pendingDirectory).records.filter(({ origin }) => origin === "curator"),
     skills: readPendingSkills(pendingSkillsDirectory(home)).records.filter(
       ({ origin }) => origin === "curator",
     ),
   };
 }
 
-function stagedOf(input: CommandInput, { home }: CommandContext): Staged {
+function stagedOf(input: CommandInput, { memory }: CommandContext): Staged {
   const wanted = input.args.run;
-  const all = allStaged(home.home);
+  const all = allStaged(memory);
   if (wanted === undefined) return all;
   const isWanted = ({ group }: { readonly group?: string }): boolean => group === wanted;
   const staged = { memory: all.memory.filter(isWanted), skills: all.skills.filter(isWanted) };

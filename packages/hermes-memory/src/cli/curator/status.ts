@@ -1,5 +1,4 @@
 // status, pause, resume.
-import { resolve } from "node:path";
 import {
   type CuratorState,
   changeState,
@@ -13,17 +12,16 @@ import {
 import type { CuratorConfig } from "@hermes-memory/core/config";
 import type { Result } from "@hermes-memory/core/lib";
 import { type CommandBody, type CommandContext, CommandFailure, type CommandOutcome } from "../command.ts";
-import { configOf } from "../context/settings.ts";
 import { counted, localTime, printable } from "../printing.ts";
 import { allStaged } from "./staged.ts";
 
 export const status: CommandBody = async (_input, context) => {
-  const home = resolve(context.home.home);
-  const { curator } = await configOf(home);
+  const { home } = context.memory;
+  const { curator } = await context.memory.config();
   const state = unwrap(readState(home));
   const runner = currentRunner(home);
   const due = curatorDue(state, curator, new Date());
-  const staged = allStaged(home);
+  const staged = allStaged(context.memory);
   const backups = listSnapshots(home);
   const waiting = staged.memory.length + staged.skills.length;
   return {
@@ -55,7 +53,7 @@ export const pause: CommandBody = (_input, context) => setPaused(context, true);
 export const resume: CommandBody = (_input, context) => setPaused(context, false);
 
 function setPaused(context: CommandContext, isPaused: boolean): CommandOutcome {
-  unwrap(changeState(resolve(context.home.home), () => ({ isPaused })));
+  unwrap(changeState(context.memory.home, () => ({ isPaused })));
   const line = isPaused
     ? "No scheduled runs start until 'hermes curator resume'. 'hermes curator run' still works."
     : "Scheduled runs may start again.";

@@ -1,13 +1,7 @@
 // `hermes memory history` and `hermes memory undo`, run in the demo's home: the commands themselves, not what is behind them.
-import { loadMemoryConfig } from "@hermes-memory/core/config";
 import type { HistoryLine } from "@hermes-memory/core/curated";
-import {
-  type CommandBody,
-  type CommandContext,
-  type CommandOutcome,
-  failConfig,
-  type Terminal,
-} from "../command.ts";
+import { openMemory } from "@hermes-memory/core/memory";
+import type { CommandBody, CommandOutcome, Terminal } from "../command.ts";
 import { history, undo } from "../memory/history.ts";
 
 export async function memoryHistory(home: string): Promise<readonly HistoryLine[]> {
@@ -29,19 +23,9 @@ async function run(
   home: string,
   args: Readonly<Record<string, string>> = {},
 ): Promise<CommandOutcome> {
-  return body({ args, rest: [], flags: {} }, contextOf(home));
-}
-
-function contextOf(home: string): CommandContext {
-  return {
-    home: { home, root: home, profile: "default" },
-    isJson: true,
-    io: NOBODY,
-    memoryConfig: async () => {
-      const loaded = await loadMemoryConfig(home);
-      return loaded.ok ? loaded.value : failConfig(loaded.error);
-    },
-  };
+  await using memory = openMemory({ home, env: {} });
+  const selected = { home, root: home, profile: "default" };
+  return await body({ args, rest: [], flags: {} }, { home: selected, isJson: true, io: NOBODY, memory });
 }
 
 /** A terminal that nobody looks at. */

@@ -16,8 +16,8 @@ import { type Finding, fine, warn } from "./finding.ts";
 import type { Patient } from "./patient.ts";
 import { storedInPending } from "./second-gate.ts";
 
-export function checkPending({ home, config }: Patient): Finding[] {
-  const directory = pendingWritesDirectory(home);
+export function checkPending({ home, memory, config }: Patient): Finding[] {
+  const directory = memory.owner.pendingDirectory;
   const { records, skipped } = lookAtPending(directory);
   const stale = staleClaims(directory);
   const findings = [
@@ -34,7 +34,7 @@ export function checkPending({ home, config }: Patient): Finding[] {
     const told = `${counted(stale.length, "write")} held by an approver that is gone: ${shortList(stale)}.`;
     findings.push(warn("pending", told, "'hermes memory pending' gives back what was held."));
   }
-  return [...findings, ...storedInPending({ home, config })];
+  return [...findings, ...storedInPending({ home, memory, config })];
 }
 
 export function checkTemps({ home, root }: Patient): Finding[] {

@@ -10,10 +10,9 @@ import {
   targetPaths,
   usageWarning,
 } from "@hermes-memory/core/curated";
-import { memoriesDirectory } from "@hermes-memory/core/home";
+import { memoriesDirectory, usersDirectory } from "@hermes-memory/core/home";
 import { groupThousands } from "@hermes-memory/core/lib";
 import { counted } from "../printing.ts";
-import { isDirectory, namesIn } from "./files.ts";
 import { type Finding, fail, fine, warn } from "./finding.ts";
 import { lookAtTarget, type TargetLook } from "./look.ts";
 import type { Patient } from "./patient.ts";
@@ -24,9 +23,9 @@ export function checkMemoryFiles({ home, config }: Patient): Finding[] {
 }
 
 /** Users of a gateway have files of their own. Only what is wrong with them is worth a line each. */
-export function checkUserScopes({ home, config }: Patient): Finding[] {
-  const users = join(memoriesDirectory(home), "users");
-  const scopes = namesIn(users).filter((name) => isDirectory(join(users, name)));
+export function checkUserScopes({ home, memory, config }: Patient): Finding[] {
+  const users = usersDirectory(home);
+  const scopes = memory.everyone().userDirectories();
   if (scopes.length === 0) return [];
   const wrong = scopes.flatMap((scope) =>
     findingsIn(join(users, scope), config)

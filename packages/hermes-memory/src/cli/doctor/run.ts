@@ -1,6 +1,7 @@
 // `hermes doctor`: looks at everything memory rests on and says what to do about what it finds. Changes nothing without --fix.
 import { resolve } from "node:path";
-import { DEFAULT_MEMORY_CONFIG, loadMemoryConfig } from "@hermes-memory/core/config";
+import { DEFAULT_MEMORY_CONFIG } from "@hermes-memory/core/config";
+import { ifUsable } from "@hermes-memory/core/memory";
 import type { CommandBody, CommandContext, Paint, Style } from "../command.ts";
 import { counted, printable } from "../printing.ts";
 import { checkClients, type Fixed, fixClients } from "./clients.ts";
@@ -35,12 +36,12 @@ export const doctor: CommandBody = async ({ flags }, context) => {
   };
 };
 
-async function patientOf({ home, io }: CommandContext): Promise<Patient> {
-  const config = await loadMemoryConfig(home.home);
+async function patientOf({ home, io, memory }: CommandContext): Promise<Patient> {
   return {
-    home: resolve(home.home),
+    memory,
+    home: memory.home,
     root: resolve(home.root),
-    config: config.ok ? config.value : DEFAULT_MEMORY_CONFIG, // the settings check tells what is wrong with it
+    config: (await ifUsable(memory.memoryConfig())) ?? DEFAULT_MEMORY_CONFIG, // the settings check tells what is wrong with it
     env: io.env,
   };
 }

@@ -1,9 +1,8 @@
 // What is stored already and would be refused at a write today: credentials, and text in disguise. Findings name the place and
 // what it looks like, never what is written there.
-import { loadConfig } from "@hermes-memory/core/config";
 import { lookAtPending, type MemoryTarget, scanOptions, targetPaths } from "@hermes-memory/core/curated";
-import { pendingWritesDirectory } from "@hermes-memory/core/home";
 import { readJsonLines } from "@hermes-memory/core/lib";
+import { ConfigFailure } from "@hermes-memory/core/memory";
 import { type GateFinding, secondGate } from "@hermes-memory/core/security";
 import {
   findingsInSkills,
@@ -11,7 +10,6 @@ import {
   readPendingSkills,
   SkillStore,
   type StoredFinding,
-  skillOptionsFrom,
 } from "@hermes-memory/core/skills";
 import { counted } from "../printing.ts";
 import { type Finding, fine, warn } from "./finding.ts";
@@ -55,8 +53,12 @@ function textOf(line: unknown): string {
 }
 
 /** Staged writes of memory and skills: approving them is refused, but what they hold lies on disk. */
-export function storedInPending({ home, config }: Pick<Patient, "home" | "config">): Finding[] {
-  const memory = lookAtPending(pendingWritesDirectory(home)).records.map((record) => {
+export function storedInPending({
+  home,
+  memory: opened,
+  config,
+}: Pick<Patient, "home" | "memory" | "config">): Finding[] {
+  const memory = lookAtPending(opened.owner.pendingDirectory).records.map((record) => {
     const { content, old_text, curation } = record.payload;
     const texts = [content, old_text, record.summary, curation?.text, ...(curation?.remove ?? [])];
     return { id: record.id, texts, group: "memory" };
@@ -85,10 +87,12 @@ function atMost(findings: readonly Finding[], check: string, where: string): Fin
 
 const MOST_LISTED = 20;
 
-export async function checkSkills({ home, env }: Patient): Promise<Finding[]> {
-  const config = await loadConfig(home);
-  const settings = config.ok ? skillOptionsFrom(config.value.skills) : {}; // the settings check tells about a bad config
-  const { files, findings } = findingsInSkills(new SkillStore({ home, env, ...settings }));
+export async function checkSkills({ home, env, memory }: Patient): Promise<Finding[]> {
+  const store = await memory.owner.skills().catch((cause: unknown) => {
+    if (cause instanceof ConfigFailure) return new SkillStore({ home, env }); // the settings check tells about a bad config
+    throw cause;
+  });
+  const { files, findings } = findingsInSkills(store);
   if (files === 0) return [];
   if (findings.length === 0)
     return [fine("skills", `${counted(files, "skill file")} without credentials or hidden text.`)];

@@ -1,12 +1,11 @@
 // The session database: whether it opens, and whether its pages and its search index are sound.
-import { existsSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { REVIEW_COUNTS_KEY, readReviewCounts } from "@hermes-memory/agent/agent";
 import { sessionDatabasePath, sessionFiles } from "@hermes-memory/core/home";
 import { describeCause, HermesError } from "@hermes-memory/core/lib";
 import {
   findOrphans,
   type OrphanFile,
-  openSessionStore,
   repairDatabase,
   type SessionStore,
 } from "@hermes-memory/core/sessions";
@@ -16,11 +15,11 @@ import type { Patient } from "./patient.ts";
 
 const OTHERS_MAY_READ = 0o077;
 
-export async function checkSessions({ home }: Patient): Promise<Finding[]> {
+export async function checkSessions({ home, memory }: Patient): Promise<Finding[]> {
   const path = sessionDatabasePath(home);
-  if (!existsSync(path)) return [fine("sessions", "There is no session database yet.")];
   try {
-    await using store = await openSessionStore({ path, readOnly: true });
+    const store = await memory.everyone().sessions({ mode: "read" });
+    if (store === undefined) return [fine("sessions", "There is no session database yet.")];
     // Before anything is counted, which a damaged table would not let us do.
     const { problems, indexChecked } = await store.checkHealth();
     if (problems.length > 0) return damaged(path, problems);

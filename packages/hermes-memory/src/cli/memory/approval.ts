@@ -13,15 +13,15 @@ import type { CommandBody, CommandOutcome } from "../command.ts";
 import { oneLine, printable } from "../printing.ts";
 import { goneLines } from "./entries.ts";
 import { overrideHint } from "./failure.ts";
-import { openStore, stagedWrites, unwrap } from "./open.ts";
-import { tellProvider, withNews } from "./provider-mirror.ts";
+import { openStore, unwrap } from "./open.ts";
+import { tellProvider, withNews } from "./provider-news.ts";
 
 // A summary is cut where it is made; here it only has to stay in its line.
 const SUMMARY_CHARS = 200;
 const NOTHING = "No pending memory writes.";
 
 export const pending: CommandBody = (_input, context) => {
-  const { records, skipped } = readPendingWrites(stagedWrites(context));
+  const { records, skipped } = readPendingWrites(context.memory.owner.pendingDirectory);
   return {
     json: { pending: records, skipped },
     lines:
@@ -38,7 +38,7 @@ export const pending: CommandBody = (_input, context) => {
 };
 
 export const approve: CommandBody = async (input, context) => {
-  const directory = stagedWrites(context);
+  const directory = context.memory.owner.pendingDirectory;
   const { ids, records, skipped } = chosen(directory, input.args.id ?? "");
   if (ids.length === 0) return nothingWaits("approved", skipped);
   const store = await openStore(input, context);
@@ -91,7 +91,7 @@ export const approve: CommandBody = async (input, context) => {
 };
 
 export const reject: CommandBody = async (input, context) => {
-  const directory = stagedWrites(context);
+  const directory = context.memory.owner.pendingDirectory;
   const { ids, skipped, records } = chosen(directory, input.args.id ?? "");
   if (ids.length === 0) return nothingWaits("rejected", skipped);
   const store = await openStore(input, context);

@@ -22,7 +22,7 @@ import { changeLine, indented, printable } from "../printing.ts";
 import { overrideHint } from "./failure.ts";
 import { askedEntry, entryName, targetNamed } from "./named-entry.ts";
 import { openStore, type PinView, targetFlag, targetsFlag, textArgument, unwrap, viewPins } from "./open.ts";
-import { tellProvider, withNews } from "./provider-mirror.ts";
+import { tellProvider, withNews } from "./provider-news.ts";
 
 const TITLES: Record<MemoryTarget, string> = {
   memory: "MEMORY.md  the agent's notes",
@@ -99,7 +99,7 @@ async function change(
   const outcome = await store.apply(target, op, { origin: "cli", ...reason });
   const made = unwrap(outcome, outcome.ok ? undefined : overrideHint(outcome.error));
   const told = await changed(made, store, input, context);
-  const config = await context.memoryConfig();
+  const config = await context.memory.memoryConfig();
   return isKeptOut(op, config) ? { ...told, notes: [...(told.notes ?? []), KEPT_OUT] } : told;
 }
 

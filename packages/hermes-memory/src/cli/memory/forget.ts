@@ -1,5 +1,4 @@
 // forget: erases a text from every place this memory keeps one, the active provider's store included, and says what it cannot reach.
-import { resolve } from "node:path";
 import {
   type Forgotten,
   fileNameOf,
@@ -14,7 +13,7 @@ import { declined } from "./confirm.ts";
 import { findLeftBehind, type LeftBehind } from "./left-behind.ts";
 import { askedEntry, entryName, targetNamed } from "./named-entry.ts";
 import { openStore, stagedWritesOf, unwrap } from "./open.ts";
-import { isHomeMemory } from "./provider-mirror.ts";
+import { isHomeMemory } from "./provider-news.ts";
 
 export const forget: CommandBody = async (input, context) => {
   const asked = await askedEntry(input, context, {
@@ -108,8 +107,8 @@ async function lookOutside(text: string, input: CommandInput, context: CommandCo
   const { activeProviderName, findTracesElsewhere, findTracesOfUsers } = await import(
     "@hermes-memory/core/providers"
   );
-  const active = activeProviderName((await context.memoryConfig()).provider);
-  const home = resolve(context.home.home);
+  const active = activeProviderName((await context.memory.memoryConfig()).provider);
+  const { home } = context.memory;
   return {
     provider: await askProvider(text, true, input, context),
     elsewhere: await findTracesElsewhere(home, active, text),
@@ -124,9 +123,7 @@ async function askProvider(
   context: CommandContext,
 ): Promise<Forgot> {
   if (!isHomeMemory(input, context)) return { kind: "none" };
-  const config = await context.memoryConfig();
-  const { forgetInProvider } = await import("@hermes-memory/core/providers");
-  const outcome = await forgetInProvider({ home: resolve(context.home.home), config, text, isDryRun });
+  const outcome = await context.memory.owner.provider.forget(text, { isDryRun });
   if (outcome.kind !== "none") context.io.endWithoutWaiting();
   return outcome;
 }

@@ -3,32 +3,25 @@ import { resolve } from "node:path";
 import {
   MEMORY_TARGETS,
   type MemoryError,
-  MemoryStore,
+  type MemoryStore,
   type MemoryTarget,
-  storeOptionsFrom,
 } from "@hermes-memory/core/curated";
-import { memoriesDirectory, pendingWritesDirectory } from "@hermes-memory/core/home";
+import { pendingWritesDirectory } from "@hermes-memory/core/home";
 import { describeCause, normalizeNewlines, pyStrip, type Result } from "@hermes-memory/core/lib";
 import { type CommandContext, CommandFailure, type CommandInput } from "../command.ts";
 import { commandFailure } from "./failure.ts";
 
-export async function openStore(input: CommandInput, context: CommandContext): Promise<MemoryStore> {
-  const config = await context.memoryConfig();
-  const options = storeOptionsFrom(config, memoryDirectory(input, context));
-  const isAllowed = input.flags["allow-secret"] === true;
-  const store = new MemoryStore(isAllowed ? { ...options, allowSecrets: true } : options);
-  unwrap(await store.load());
-  return store;
+/** The files of the home's owner, or those in the directory that --dir names. */
+export function openStore(input: CommandInput, context: CommandContext): Promise<MemoryStore> {
+  const allowSecrets = input.flags["allow-secret"] === true;
+  return context.memory.owner.curatedIn(memoryDirectory(input, context), { allowSecrets });
 }
 
-export function memoryDirectory(input: Pick<CommandInput, "flags">, context: CommandContext): string {
-  const { dir } = input.flags;
-  return resolve(typeof dir === "string" ? dir : memoriesDirectory(context.home.home));
-}
-
-/** Where the home keeps staged writes. */
-export function stagedWrites(context: CommandContext): string {
-  return pendingWritesDirectory(context.home.home);
+export function memoryDirectory(
+  { flags: { dir } }: Pick<CommandInput, "flags">,
+  { memory }: CommandContext,
+): string {
+  return typeof dir === "string" ? resolve(dir) : memory.owner.directory;
 }
 
 /**
@@ -36,9 +29,10 @@ export function stagedWrites(context: CommandContext): string {
  * alone.
  */
 export function stagedWritesOf(input: CommandInput, context: CommandContext): { pendingDirectory?: string } {
-  if (input.flags.dir === undefined) return { pendingDirectory: stagedWrites(context) };
-  const own = pendingWritesDirectory(context.home.home, memoryDirectory(input, context));
-  return own === stagedWrites(context) ? {} : { pendingDirectory: own };
+  const { home, owner } = context.memory;
+  if (input.flags.dir === undefined) return { pendingDirectory: owner.pendingDirectory };
+  const own = pendingWritesDirectory(home, memoryDirectory(input, context));
+  return own === owner.pendingDirectory ? {} : { pendingDirectory: own };
 }
 
 /** The target a write goes to. */

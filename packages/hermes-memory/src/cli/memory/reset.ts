@@ -1,6 +1,6 @@
 // reset: deletes the curated files; with --purge also everything that was kept about them.
 import { statSync } from "node:fs";
-import { isAbsolute, relative, resolve } from "node:path";
+import { isAbsolute, relative } from "node:path";
 import {
   type CommittedWrite,
   committedWrites,
@@ -16,7 +16,7 @@ import type { CommandBody, CommandContext, CommandInput, CommandOutcome } from "
 import { changeLine, counted, printable } from "../printing.ts";
 import { declined } from "./confirm.ts";
 import { openStore, stagedWritesOf, unwrap } from "./open.ts";
-import { hasProvider, tellProvider, withNews } from "./provider-mirror.ts";
+import { hasProvider, tellProvider, withNews } from "./provider-news.ts";
 
 const STUCK = "'hermes memory reset --purge' deletes it as it is, with its history.";
 
@@ -132,9 +132,7 @@ async function withScrub(
   context: CommandContext,
 ): Promise<CommandOutcome> {
   if (texts.length === 0 || !(await hasProvider(input, context))) return told;
-  const { scrubInProvider } = await import("@hermes-memory/core/providers");
-  const config = await context.memoryConfig();
-  const outcome = await scrubInProvider({ home: resolve(context.home.home), config, texts });
+  const outcome = await context.memory.owner.provider.scrub(texts);
   const said = leftInProvider(outcome);
   if (said === undefined) return told;
   return {

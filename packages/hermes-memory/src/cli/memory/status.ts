@@ -23,7 +23,7 @@ export const path: CommandBody = (input, context) => {
 };
 
 export const status: CommandBody = async (input, context) => {
-  const config = await context.memoryConfig();
+  const config = await context.memory.memoryConfig();
   const store = await openStore(input, context);
   const pins = viewPins(store);
   const { pendingDirectory } = stagedWritesOf(input, context);

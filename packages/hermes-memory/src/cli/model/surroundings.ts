@@ -1,8 +1,6 @@
 // What a model is chosen from: config.yaml, and the environment together with the home's .env.
-import { resolve } from "node:path";
 import { type HermesConfig, useEnvFile } from "@hermes-memory/core/config";
 import type { CommandContext, Terminal } from "../command.ts";
-import { configOf } from "../context/settings.ts";
 
 export type Environment = Terminal["env"];
 
@@ -17,11 +15,14 @@ export type Surroundings = {
 export const CHOOSING_VARIABLES = ["HERMES_MODEL", "HERMES_INFERENCE_PROVIDER"] as const;
 
 /** A broken config.yaml ends the command. */
-export async function surroundingsOf({ home: selected, io }: CommandContext): Promise<Surroundings> {
-  const home = resolve(selected.home);
+export async function surroundingsOf({
+  memory,
+  io,
+}: Pick<CommandContext, "memory" | "io">): Promise<Surroundings> {
+  const { home } = memory;
   const env: Record<string, string | undefined> = { ...io.env };
   useEnvFile(home, env);
-  return { home, config: await configOf(home), env };
+  return { home, config: await memory.config(), env };
 }
 
 /** As if nobody had set anything but keys: what config.yaml alone comes to. */

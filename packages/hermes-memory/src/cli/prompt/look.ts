@@ -10,7 +10,7 @@ import {
   memoryToolSchema,
   scanOptions,
 } from "@hermes-memory/core/curated";
-import { memoriesDirectory } from "@hermes-memory/core/home";
+import type { Memory } from "@hermes-memory/core/memory";
 import {
   buildSystemPrompt,
   chooseTimeZone,
@@ -22,9 +22,7 @@ import {
 import { sessionSearchSchema } from "@hermes-memory/core/sessions";
 import {
   buildSkillsIndex,
-  SkillStore,
   skillManageSchema,
-  skillOptionsFrom,
   skillsDirectory,
   skillsListSchema,
   skillViewSchema,
@@ -50,7 +48,6 @@ type BlockedMemory = {
 type ToolSchema = { readonly name: string };
 
 export type PromptPlace = {
-  readonly home: string;
   readonly profile: { readonly name: string; readonly root: string };
   readonly platform: string;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -59,11 +56,12 @@ export type PromptPlace = {
   readonly now: Date;
 };
 
-export async function lookAtPrompt(config: HermesConfig, place: PromptPlace): Promise<PromptLook> {
+export async function lookAtPrompt(opened: Memory, place: PromptPlace): Promise<PromptLook> {
+  const config = await opened.config();
   const directory = contextDirectory(place);
-  const files = readPromptFiles({ home: place.home, directory, maxChars: config.contextFileMaxChars });
+  const files = readPromptFiles({ home: opened.home, directory, maxChars: config.contextFileMaxChars });
   const zone = chooseTimeZone({ env: place.env, configured: config.timezone });
-  const memory = lookAtMemory(config, memoriesDirectory(place.home));
+  const memory = lookAtMemory(config, opened.owner.directory);
   const tools = toolsOf(config);
   const prompt = buildSystemPrompt({
     identity: files.identity,
@@ -74,7 +72,7 @@ export async function lookAtPrompt(config: HermesConfig, place: PromptPlace): Pr
     toolUseEnforcement: config.agent.toolUseEnforcement,
     profile: place.profile,
     platform: place.platform,
-    skillsIndex: await skillsIndex(config, place, tools),
+    skillsIndex: await skillsIndex(opened, place, tools),
     contextFiles: files.contextFiles,
     memoryBlock: memory.blocks.get("memory"),
     userBlock: memory.blocks.get("user"),
@@ -92,12 +90,13 @@ export async function lookAtPrompt(config: HermesConfig, place: PromptPlace): Pr
 
 /** Reading skills leaves a cache behind, so without a directory of skills nothing is read. */
 async function skillsIndex(
-  { skills }: HermesConfig,
-  { home, platform, env }: PromptPlace,
+  opened: Memory,
+  { platform }: PromptPlace,
   tools: readonly ToolSchema[],
 ): Promise<string | undefined> {
-  if (!existsSync(skillsDirectory(home)) && skills.externalDirs.length === 0) return undefined;
-  const store = new SkillStore({ home, platform, env, ...skillOptionsFrom(skills) });
+  const { skills } = await opened.config();
+  if (!existsSync(skillsDirectory(opened.home)) && skills.externalDirs.length === 0) return undefined;
+  const store = await opened.owner.skills({ platform });
   const names = tools.map(({ name }) => name);
   return buildSkillsIndex(store, { available: { tools: names, toolsets: ["memory", "skills"] } });
 }

@@ -5,20 +5,17 @@ import { estimateText } from "@hermes-memory/core/context";
 import { codePointLength, groupThousands } from "@hermes-memory/core/lib";
 import type { PartLabel, PromptFile, PromptTier } from "@hermes-memory/core/prompt";
 import type { CommandBody, Paint } from "../command.ts";
-import { configOf } from "../context/settings.ts";
 import { oneLine, printable } from "../printing.ts";
 import { lookAtPrompt, type PromptLook } from "./look.ts";
 
-export const promptSize: CommandBody = async ({ flags }, { home: selected, io }) => {
-  const home = resolve(selected.home);
-  const config = await configOf(home);
+export const promptSize: CommandBody = async ({ flags }, { home: selected, io, memory }) => {
+  const config = await memory.config();
   const platform = typeof flags.platform === "string" ? flags.platform : "cli";
-  const look = await lookAtPrompt(config, {
-    home,
+  const look = await lookAtPrompt(memory, {
     profile: { name: selected.profile, root: resolve(selected.root) },
     platform,
     env: io.env,
-    launch: launchDirectory(home),
+    launch: launchDirectory(memory.home),
     userHome: homedir(),
     now: new Date(),
   });

@@ -4,7 +4,7 @@ import type { CommandBody } from "../command.ts";
 import { cancelled } from "./confirm.ts";
 import { numberFlag, sourceFlag } from "./flags.ts";
 import { hiddenSources, listedJson } from "./list.ts";
-import { noDatabaseNote, openExisting } from "./open-store.ts";
+import { noDatabaseNote, openSessions } from "./open-store.ts";
 import { promptForSession } from "./picker/prompt.ts";
 import { runPicker } from "./picker/run.ts";
 import { readTranscript } from "./show.ts";
@@ -16,7 +16,7 @@ const SHOWN_MESSAGES = 10;
 
 export const browse: CommandBody = async (input, context) => {
   const { io } = context;
-  await using store = await openExisting(context, "read");
+  const store = await openSessions(context, "read");
   const sessions = await store?.listSessionsRich({
     ...sourceFlag(input),
     ...hiddenSources(input),

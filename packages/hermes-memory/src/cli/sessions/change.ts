@@ -2,13 +2,13 @@
 import type { CommandBody } from "../command.ts";
 import { CommandFailure } from "../command.ts";
 import { findSession, notFound, notFoundAnywhere } from "./find-session.ts";
-import { openExisting } from "./open-store.ts";
+import { openSessions } from "./open-store.ts";
 import { flat } from "./table.ts";
 
 export const rename: CommandBody = async (input, context) => {
   const asked = input.args.id ?? "";
   const wanted = input.rest.join(" ");
-  await using store = await openExisting(context, "write");
+  const store = await openSessions(context, "write");
   if (!store) throw notFoundAnywhere(asked, context);
   if (wanted.trim() === "") throw new CommandFailure("The title cannot be empty.", { exitCode: 2 });
   const { id } = await findSession(store, asked);
@@ -23,7 +23,7 @@ export const rename: CommandBody = async (input, context) => {
 export const archive: CommandBody = async (input, context) => {
   const asked = input.args.id ?? "";
   const archived = input.flags.undo !== true;
-  await using store = await openExisting(context, "write");
+  const store = await openSessions(context, "write");
   if (!store) throw notFoundAnywhere(asked, context);
   const session = await findSession(store, asked);
   const wasArchived = session.archived !== 0;

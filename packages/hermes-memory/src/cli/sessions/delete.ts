@@ -4,12 +4,12 @@ import type { CommandBody } from "../command.ts";
 import { counted } from "../printing.ts";
 import { declined } from "./confirm.ts";
 import { findSession, notFoundAnywhere } from "./find-session.ts";
-import { filesOf, openExisting } from "./open-store.ts";
+import { filesOf, openSessions } from "./open-store.ts";
 import { absoluteTime } from "./relative-time.ts";
 import { flat } from "./table.ts";
 
 export const remove: CommandBody = async (input, context) => {
-  await using store = await openExisting(context, "write");
+  const store = await openSessions(context, "write");
   if (!store) throw notFoundAnywhere(input.rest[0] ?? "", context);
   const rows = new Map<string, SessionRow>(); // the same one may be named twice
   for (const asked of input.rest) {

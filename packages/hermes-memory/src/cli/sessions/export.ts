@@ -4,24 +4,21 @@ import {
   describeLoss,
   type ExportedSession,
   type ExportLoss,
-  openSessionStore,
   type SessionStore,
-  salvageCopy,
 } from "@hermes-memory/core/sessions";
 import type { CommandBody, CommandContext, CommandInput, CommandOutcome } from "../command.ts";
 import { counted, printable } from "../printing.ts";
 import { findSession, notFoundAnywhere } from "./find-session.ts";
 import { sourceFlag, textFlag } from "./flags.ts";
-import { databasePath, noDatabaseNote, openExisting } from "./open-store.ts";
+import { databasePath, noDatabaseNote, openSessions } from "./open-store.ts";
 import { openOutputFile } from "./output-file.ts";
 import { progressDisplay } from "./progress.ts";
 
 export const exportSessions: CommandBody = async (input, context) => {
   const out = input.args.out ?? "";
-  await using source = await openSource(input, context);
+  const source = await openSource(input, context);
   const notes = source.isMissing ? [noDatabaseNote(context)] : [];
-  // Awaited: the store closes when this function is left.
-  return await context.io.untilInterrupted(async (signal) => {
+  return context.io.untilInterrupted(async (signal) => {
     if (out === "-") {
       const write = async (text: string): Promise<void> => {
         context.io.out(text);
@@ -61,27 +58,28 @@ export const exportSessions: CommandBody = async (input, context) => {
 
 type Wanted = { readonly sessions: AsyncIterable<ExportedSession>; readonly total: number };
 
-type Source = Wanted &
-  AsyncDisposable & {
-    /** There is no database. */
-    readonly isMissing: boolean;
-    /** What could not be read; known when all sessions have been read. */
-    loss(): ExportLoss | undefined;
-  };
+type Source = Wanted & {
+  /** There is no database. */
+  readonly isMissing: boolean;
+  /** What could not be read; known when all sessions have been read. */
+  loss(): ExportLoss | undefined;
+};
 
 /** The database, or, where it cannot be opened or asked for the session, a copy with all that can be read of it. */
 async function openSource(input: CommandInput, context: CommandContext): Promise<Source> {
   const asked = textFlag(input, "session-id");
-  await using opened = new AsyncDisposableStack();
   let loss: ExportLoss | undefined;
   const onLoss = (found: ExportLoss): void => {
     loss = found;
   };
   const fromSalvage = async (cause: unknown): Promise<SessionStore> => {
     if (!isDamage(cause)) throw cause;
-    const copy = opened.use(await salvageCopy(databasePath(context)).catch(() => Promise.reject(cause)));
-    onLoss(copy);
-    return opened.use(await openSessionStore({ path: copy.path, readOnly: true }));
+    const copy = await context.memory
+      .everyone()
+      .salvage()
+      .catch(() => Promise.reject(cause));
+    onLoss(copy.loss);
+    return copy.store;
   };
   const wanted = async (store: SessionStore): Promise<Wanted> => {
     if (asked === undefined) return choose(store, input, onLoss);
@@ -91,8 +89,7 @@ async function openSource(input: CommandInput, context: CommandContext): Promise
   };
   let store: SessionStore | undefined;
   try {
-    store = await openExisting(context, "read");
-    if (store !== undefined) opened.use(store);
+    store = await openSessions(context, "read");
   } catch (cause) {
     store = await fromSalvage(cause);
   }
@@ -106,8 +103,7 @@ async function openSource(input: CommandInput, context: CommandContext): Promise
       found = await wanted(await fromSalvage(cause));
     }
   }
-  const kept = opened.move();
-  return { ...found, isMissing, loss: () => loss, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+  return { ...found, isMissing, loss: () => loss };
 }
 
 const DAMAGE_CODES: ReadonlySet<string> = new Set(["session-db-damaged", "session-db-not-sqlite"]);

@@ -7,7 +7,7 @@ import { type CommandBody, CommandFailure, type CommandOutcome } from "../comman
 import { counted, printable } from "../printing.ts";
 import { parseExported } from "./exported-session.ts";
 import { type Line, LineTooLong, linesOf, lineText } from "./lines.ts";
-import { openOrCreate } from "./open-store.ts";
+import { openOrMakeSessions } from "./open-store.ts";
 import { progressDisplay } from "./progress.ts";
 import { flat } from "./table.ts";
 
@@ -16,7 +16,7 @@ const LISTED = 20;
 export const importSessions: CommandBody = async (input, context) => {
   const name = input.args.file ?? "";
   await using file = name === "-" ? undefined : await openInput(name);
-  await using store = await openOrCreate(context);
+  const store = await openOrMakeSessions(context);
   const progress = progressDisplay(context.io, { isVerbose: input.flags.verbose === true });
   const reading = new Reading(
     file ? file.createReadStream({ highWaterMark: 1024 ** 2, autoClose: false }) : context.io.inputChunks(),

@@ -3,13 +3,13 @@ import { systemClock } from "@hermes-memory/core/lib";
 import { INTERNAL_SOURCES, type ListedSession, type ListOptions } from "@hermes-memory/core/sessions";
 import type { CommandBody, CommandInput } from "../command.ts";
 import { numberFlag, sourceFlag, textFlag } from "./flags.ts";
-import { noDatabaseNote, openExisting } from "./open-store.ts";
+import { noDatabaseNote, openSessions } from "./open-store.ts";
 import { sessionTable } from "./table.ts";
 
 const DEFAULT_LIMIT = 20;
 
 export const list: CommandBody = async (input, context) => {
-  await using store = await openExisting(context, "read");
+  const store = await openSessions(context, "read");
   if (!store) return { json: [], lines: ["No sessions found."], notes: [noDatabaseNote(context)] };
   const filter = filterOf(input);
   const limit = numberFlag(input, "limit", DEFAULT_LIMIT);

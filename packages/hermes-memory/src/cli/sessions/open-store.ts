@@ -1,8 +1,7 @@
 // The session database of the chosen home. Looking at it makes neither a home nor a file.
-import { statSync } from "node:fs";
 import { type SessionFiles, sessionDatabasePath, sessionFiles } from "@hermes-memory/core/home";
-import { describeCause, errnoCode, HermesError } from "@hermes-memory/core/lib";
-import { openSessionStore, type SessionStore } from "@hermes-memory/core/sessions";
+import { describeCause, HermesError } from "@hermes-memory/core/lib";
+import type { SessionStore } from "@hermes-memory/core/sessions";
 import type { CommandContext } from "../command.ts";
 import { printable } from "../printing.ts";
 
@@ -15,18 +14,19 @@ export function filesOf({ home }: CommandContext): Required<SessionFiles> {
   return sessionFiles(home.home);
 }
 
-/** Undefined when there is no database yet. */
-export async function openExisting(
+/**
+ * For the owner of the home, who sees every session. Undefined when there is no database yet. The home closes it after the command.
+ */
+export async function openSessions(
   context: CommandContext,
   mode: "read" | "write",
 ): Promise<SessionStore | undefined> {
-  const path = databasePath(context);
-  return isThere(path) ? open(path, mode, context) : undefined;
+  return told(context, () => context.memory.owner.sessions({ mode }));
 }
 
 /** Made with its home where it is missing. */
-export function openOrCreate(context: CommandContext): Promise<SessionStore> {
-  return open(databasePath(context), "write", context);
+export async function openOrMakeSessions(context: CommandContext): Promise<SessionStore> {
+  return told(context, () => context.memory.owner.sessions({ mode: "write", create: true }));
 }
 
 /** What a command that finds no database says. */
@@ -38,21 +38,14 @@ export function noDatabaseNote(context: CommandContext): string {
   );
 }
 
-function isThere(path: string): boolean {
+async function told<Store extends SessionStore | undefined>(
+  { io }: CommandContext,
+  open: () => Promise<Store>,
+): Promise<Store> {
   try {
-    statSync(path);
-    return true;
-  } catch (cause) {
-    if (errnoCode(cause) === "ENOENT") return false;
-    throw openFailure(cause);
-  }
-}
-
-async function open(path: string, mode: "read" | "write", { io }: CommandContext): Promise<SessionStore> {
-  try {
-    const store = await openSessionStore({ path, readOnly: mode === "read" });
+    const store = await open();
     // At once: what opening had to work around is worth knowing also when the command fails.
-    for (const warning of store.warnings) io.note(`${printable(warning)}\n`);
+    for (const warning of store?.warnings ?? []) io.note(`${printable(warning)}\n`);
     return store;
   } catch (cause) {
     throw openFailure(cause);

@@ -1,11 +1,11 @@
 // optimize.
 import type { CommandBody } from "../command.ts";
-import { noDatabaseNote, openExisting } from "./open-store.ts";
+import { noDatabaseNote, openSessions } from "./open-store.ts";
 import { progressDisplay } from "./progress.ts";
 import { megabytes } from "./table.ts";
 
 export const optimize: CommandBody = async (input, context) => {
-  await using store = await openExisting(context, "write");
+  const store = await openSessions(context, "write");
   if (!store)
     return {
       json: { success: true, exists: false },

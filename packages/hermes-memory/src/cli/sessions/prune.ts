@@ -10,7 +10,7 @@ import {
 } from "../command.ts";
 import { declined } from "./confirm.ts";
 import { numberFlag, sourceFlag, textFlag } from "./flags.ts";
-import { filesOf, noDatabaseNote, openExisting } from "./open-store.ts";
+import { filesOf, noDatabaseNote, openSessions } from "./open-store.ts";
 import { absoluteTime } from "./relative-time.ts";
 import { flat } from "./table.ts";
 
@@ -20,7 +20,7 @@ const LISTED = 20;
 export const prune: CommandBody = async (input, context) => {
   if (input.flags.orphans === true) return pruneOrphans(input, context);
   const isRehearsal = input.flags["dry-run"] === true;
-  await using store = await openExisting(context, isRehearsal ? "read" : "write");
+  const store = await openSessions(context, isRehearsal ? "read" : "write");
   const olderThanDays = numberFlag(input, "older-than", DEFAULT_DAYS);
   const which = { olderThanDays, ...sourceFlag(input) };
   const rows = store ? await store.listPrunable(which) : [];
@@ -64,7 +64,7 @@ async function pruneOrphans(input: CommandInput, context: CommandContext): Promi
     throw new CommandFailure("--orphans and --source do not go together: the sessions are gone.", {
       exitCode: 2,
     });
-  await using store = await openExisting(context, "read");
+  const store = await openSessions(context, "read");
   // Without a database nobody knows whose the files are.
   if (!store)
     return {

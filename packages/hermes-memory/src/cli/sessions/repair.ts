@@ -2,7 +2,7 @@
 import { describeLoss, type RepairReport, repairDatabase } from "@hermes-memory/core/sessions";
 import { type CommandBody, type CommandContext, CommandFailure, type CommandOutcome } from "../command.ts";
 import { counted, printable } from "../printing.ts";
-import { databasePath, noDatabaseNote, openExisting } from "./open-store.ts";
+import { databasePath, noDatabaseNote, openSessions } from "./open-store.ts";
 
 export const repair: CommandBody = async (input, context) => {
   const isLookOnly = input.flags["check-only"] === true;
@@ -17,7 +17,7 @@ export const repair: CommandBody = async (input, context) => {
     isAlone: input.flags.alone === true,
   });
   if (!report.repaired) throw notRepaired(report, context);
-  await using store = await openExisting(context, "write"); // builds an index that had to go
+  const store = await openSessions(context, "write"); // builds an index that had to go
   const health = (await store?.checkHealth()) ?? { ok: true, problems: [] };
   const hidden = isHiding && store ? await store.hideOrphanedDelegates() : undefined;
   const count = (await store?.sessionCount({ includeArchived: true })) ?? 0;

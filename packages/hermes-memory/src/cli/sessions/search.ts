@@ -14,7 +14,7 @@ import { type CommandBody, CommandFailure, type CommandInput } from "../command.
 import { printable } from "../printing.ts";
 import { findSession, notFoundAnywhere } from "./find-session.ts";
 import { numberFlag, textFlag } from "./flags.ts";
-import { noDatabaseNote, openExisting } from "./open-store.ts";
+import { noDatabaseNote, openSessions } from "./open-store.ts";
 import { emptyReason, whatToTry } from "./search-empty.ts";
 import { answerJson, answerLines, type NamedHit } from "./search-hits.ts";
 
@@ -24,7 +24,7 @@ export const search: CommandBody = async (input, context) => {
   const query = input.rest.join(" ");
   const filters = filtersOf(input);
   const session = textFlag(input, "session");
-  await using store = await openExisting(context, "read");
+  const store = await openSessions(context, "read");
   if (!store) {
     if (session !== undefined) throw notFoundAnywhere(session, context);
     const nothing: SearchAnswer = { hits: [], stage: "none", empty: "no-match" };

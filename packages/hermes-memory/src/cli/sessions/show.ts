@@ -3,13 +3,13 @@ import type { SessionRow, SessionStore } from "@hermes-memory/core/sessions";
 import type { CommandBody } from "../command.ts";
 import { findSession, notFoundAnywhere } from "./find-session.ts";
 import { numberFlag } from "./flags.ts";
-import { openExisting } from "./open-store.ts";
+import { openSessions } from "./open-store.ts";
 import type { ParentLink } from "./origin.ts";
 import { type Transcript, transcriptLines } from "./transcript.ts";
 
 export const show: CommandBody = async (input, context) => {
   const asked = input.args.id ?? "";
-  await using store = await openExisting(context, "read");
+  const store = await openSessions(context, "read");
   if (!store) throw notFoundAnywhere(asked, context);
   const { id } = await findSession(store, asked);
   const limit = numberFlag(input, "limit", Number.MAX_SAFE_INTEGER);

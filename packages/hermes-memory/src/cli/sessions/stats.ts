@@ -1,7 +1,7 @@
 // stats, path.
 import type { StoreStats } from "@hermes-memory/core/sessions";
 import type { CommandBody } from "../command.ts";
-import { databasePath, noDatabaseNote, openExisting } from "./open-store.ts";
+import { databasePath, noDatabaseNote, openSessions } from "./open-store.ts";
 import { flat, megabytes } from "./table.ts";
 
 const NOTHING: StoreStats = {
@@ -21,7 +21,7 @@ const INDEXES: Record<StoreStats["index"], string> = {
 };
 
 export const stats: CommandBody = async (_input, context) => {
-  await using store = await openExisting(context, "read");
+  const store = await openSessions(context, "read");
   const counts = store ? await store.stats() : NOTHING;
   const { oldestStartedAt: oldest_started_at, ...named } = counts;
   const { sessions, archived, messages, sources, bytes, index } = named;

@@ -1,5 +1,6 @@
 // One small call with what was just saved.
 import { type ModelChoiceError, openModel } from "@hermes-memory/agent/models";
+import { openMemory } from "@hermes-memory/core/memory";
 import type { CommandContext } from "../command.ts";
 import { resolveModel } from "../model/resolution.ts";
 import { surroundingsOf, withoutChoice } from "../model/surroundings.ts";
@@ -19,7 +20,8 @@ export async function settleTest(order: SetupOrder, { saved, context, mayAsk }: 
     if (/^n/i.test(answer.trim())) return { kind: "skipped" };
   }
   if (io.isInteractive) io.note(`Asking ${saved.resolved.identity.provider} ...\n`);
-  const around = await surroundingsOf(context);
+  // The home as it is now: the command's own was opened before anything was saved.
+  const around = await surroundingsOf({ io, memory: openMemory({ home: context.memory.home }) });
   const resolved = resolveModel({ ...around, env: withoutChoice(around.env) });
   if (!resolved.ok) return failed(resolved.error);
   if (!resolved.value.hasKey) return failed(resolved.value.problem);

@@ -1,23 +1,15 @@
 // What every skills command starts with: the skills of the chosen home, set up from its config.
-import type { ConfigError } from "@hermes-memory/core/config";
 import type { Result } from "@hermes-memory/core/lib";
 import { areSecretIds } from "@hermes-memory/core/security";
-import { openSkillStore, type SkillError, type SkillStore } from "@hermes-memory/core/skills";
+import type { SkillError, SkillStore } from "@hermes-memory/core/skills";
 import { type CommandContext, CommandFailure, type CommandInput } from "../command.ts";
 import { oneLine, printable } from "../printing.ts";
 
-export async function openSkills(
-  { home, io }: CommandContext,
+export function openSkills(
+  { memory }: CommandContext,
   flags: CommandInput["flags"] = {},
 ): Promise<SkillStore> {
-  const allowSecrets = flags["allow-secret"] === true;
-  return unwrapConfig(await openSkillStore({ home: home.home, env: io.env, platform: "cli", allowSecrets }));
-}
-
-export function unwrapConfig<T>(result: Result<T, ConfigError>): T {
-  if (result.ok) return result.value;
-  const { message, ...details } = result.error;
-  throw new CommandFailure(message, { hint: "Look at every mistake with 'hermes config check'.", details });
+  return memory.owner.skills({ platform: "cli", allowSecrets: flags["allow-secret"] === true });
 }
 
 export function unwrap<T>(result: Result<T, SkillError>): T {

@@ -1,5 +1,6 @@
 // disable, enable: lists of names in config.yaml.
-import { loadConfig, setConfigValue } from "@hermes-memory/core/config";
+import { setConfigValue } from "@hermes-memory/core/config";
+import { usable } from "@hermes-memory/core/memory";
 import {
   type CommandBody,
   type CommandContext,
@@ -8,7 +9,7 @@ import {
   type CommandOutcome,
 } from "../command.ts";
 import { printable } from "../printing.ts";
-import { openSkills, unwrap, unwrapConfig } from "./open.ts";
+import { openSkills, unwrap } from "./open.ts";
 
 export const disable: CommandBody = async (input, context) => {
   const store = await openSkills(context);
@@ -30,19 +31,19 @@ type Wanted = { readonly name: string; readonly isOff: boolean; readonly names: 
 
 async function change(
   { flags }: CommandInput,
-  { home }: CommandContext,
+  { memory }: CommandContext,
   { name, isOff, names }: Wanted,
 ): Promise<CommandOutcome> {
   const platform = typeof flags.platform === "string" ? flags.platform : undefined;
   if (platform !== undefined && !/^[\w-]+$/.test(platform))
     throw new CommandFailure(`'${platform}' is not the name of a platform.`, { exitCode: 2 });
-  const { skills } = unwrapConfig(await loadConfig(home.home));
+  const { skills } = await memory.config();
   const key = platform === undefined ? "skills.disabled" : `skills.platform_disabled.${platform}`;
   const before = platform === undefined ? skills.disabled : (skills.platformDisabled[platform] ?? []);
   const rest = before.filter((each) => !names.includes(each));
   const after = isOff ? [...rest, name] : rest;
   const isChanged = isOff ? !before.includes(name) : rest.length < before.length;
-  if (isChanged) unwrapConfig(await setConfigValue(home.home, key, JSON.stringify(after)));
+  if (isChanged) usable(await setConfigValue(memory.home, key, JSON.stringify(after)));
   const where = platform === undefined ? "" : ` on ${platform}`;
   const state = isOff ? "switched off" : "switched on";
   return {

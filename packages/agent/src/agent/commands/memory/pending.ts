@@ -1,5 +1,5 @@
 // /memory pending, approve, reject, approval: writes that wait for a person's word. Other programs know these lines.
-import { isApprovalOn, loadMemoryConfig, setConfigValue } from "@hermes-memory/core/config";
+import { isApprovalOn, setConfigValue } from "@hermes-memory/core/config";
 import {
   approvePending,
   MEMORY_TARGETS,
@@ -10,7 +10,7 @@ import {
   readPendingWrites,
   rejectPending,
 } from "@hermes-memory/core/curated";
-import { pendingWritesDirectory, userMemoriesDirectory } from "@hermes-memory/core/home";
+import { ifUsable, openMemory } from "@hermes-memory/core/memory";
 import type { AgentSurface } from "../../surface.ts";
 import type { CommandCall, CommandReply } from "../command.ts";
 import { short } from "../format.ts";
@@ -27,7 +27,7 @@ export function pending({ agent }: CommandCall): CommandReply {
 }
 
 export function pendingLines(agent: AgentSurface): PendingWrites & { readonly lines: readonly string[] } {
-  const writes = readPendingWrites(pendingDirectory(agent));
+  const writes = readPendingWrites(agent.person.pendingDirectory);
   const { records, skipped } = writes;
   const lines =
     records.length === 0
@@ -44,7 +44,7 @@ export function pendingLines(agent: AgentSurface): PendingWrites & { readonly li
 export async function approve({ agent }: CommandCall, rest: string): Promise<CommandReply> {
   const { memory } = agent;
   if (memory === undefined) return noMemory();
-  const directory = pendingDirectory(agent);
+  const directory = agent.person.pendingDirectory;
   const chosen = choose(directory, rest);
   if ("reply" in chosen) return chosen.reply;
   const approved: string[] = [];
@@ -71,7 +71,7 @@ export async function approve({ agent }: CommandCall, rest: string): Promise<Com
 }
 
 export async function reject({ agent }: CommandCall, rest: string): Promise<CommandReply> {
-  const directory = pendingDirectory(agent);
+  const directory = agent.person.pendingDirectory;
   const chosen = choose(directory, rest);
   if ("reply" in chosen) return chosen.reply;
   const rejected: string[] = [];
@@ -94,9 +94,9 @@ const OFF: ReadonlySet<string> = new Set(["off", "false", "no", "0", "disable", 
 export async function approval({ agent, host }: CommandCall, rest: string): Promise<CommandReply> {
   const value = rest.toLowerCase();
   if (value === "") {
-    const stored = await loadMemoryConfig(agent.home);
+    const stored = await ifUsable(openMemory({ home: agent.home }).memoryConfig()); // as the file is now
     const now = host.config.memory.writeApproval;
-    const isOn = stored.ok ? stored.value.writeApproval : now;
+    const isOn = stored?.writeApproval ?? now;
     const lines = [`memory.write_approval = ${word(isOn)}`];
     if (isOn !== now)
       lines.push(`This agent was started with '${word(now)}' and keeps it until it is started again.`);
@@ -117,12 +117,6 @@ export async function approval({ agent, host }: CommandCall, rest: string): Prom
     [`memory.write_approval set to '${word(isOn)}'.`, "It counts when the agent is started the next time."],
     { write_approval: isApprovalOn(outcome.value.value), in_use: host.config.memory.writeApproval },
   );
-}
-
-/** Where the writes for this agent's memory wait: its user's, or the home's own. */
-function pendingDirectory({ home, user }: AgentSurface): string {
-  const dir = user && userMemoriesDirectory(home, user.platform, user.userId);
-  return pendingWritesDirectory(home, dir);
 }
 
 type Choice = { readonly records: readonly PendingRecord[]; readonly isAll: boolean };

@@ -3,10 +3,10 @@ import {
   entryIds,
   formatUsage,
   MEMORY_TARGETS,
-  MemoryStore,
+  type MemoryStore,
   type MemoryTarget,
-  storeOptionsFrom,
 } from "@hermes-memory/core/curated";
+import type { AgentSurface } from "../../surface.ts";
 import type { CommandCall, CommandReply } from "../command.ts";
 import { short } from "../format.ts";
 import { failed, told } from "../reply.ts";
@@ -17,12 +17,12 @@ const TITLES: Readonly<Record<MemoryTarget, string>> = {
   user: "USER.md, about you",
 };
 
-export async function show({ agent, host }: CommandCall, rest: string): Promise<CommandReply> {
-  if (agent.memory === undefined) return noMemory();
+export async function show({ agent }: CommandCall, rest: string): Promise<CommandReply> {
+  const store = await freshLook(agent);
+  if (store === undefined) return noMemory();
   const wanted = rest.replace(/^--/, "").toLowerCase();
   const targets = wanted === "" ? MEMORY_TARGETS : MEMORY_TARGETS.filter((target) => target === wanted);
   if (targets.length === 0) return failed("usage", "Usage: /memory show [memory|user]");
-  const store = await freshLook(agent.memory, host);
   return told(
     [
       ...targets.flatMap((target) => targetLines(store, target)),
@@ -34,10 +34,8 @@ export async function show({ agent, host }: CommandCall, rest: string): Promise<
 }
 
 /** A store of its own: loading the agent's again would change what a rebuilt prompt says. */
-export async function freshLook({ dir }: MemoryStore, host: CommandCall["host"]): Promise<MemoryStore> {
-  const store = new MemoryStore(storeOptionsFrom(host.config.memory, dir));
-  await store.load();
-  return store;
+export async function freshLook({ memory, person }: AgentSurface): Promise<MemoryStore | undefined> {
+  return memory && person.curated();
 }
 
 export function noMemory(): CommandReply {

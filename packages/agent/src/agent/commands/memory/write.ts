@@ -35,7 +35,7 @@ export async function remove(call: CommandCall, rest: string): Promise<CommandRe
   const memory = call.agent.memory;
   if (memory === undefined) return noMemory();
   if (place === undefined || place.text !== "") return failed("usage", REMOVE_USAGE);
-  const oldText = (await freshLook(memory, call.host)).entries(place.target)[Number(number) - 1];
+  const oldText = (await freshLook(call.agent))?.entries(place.target)[Number(number) - 1];
   if (oldText === undefined)
     return failed("no_match", `There is no entry ${number}.`, "'/memory show' lists the entries.");
   return apply(call.agent, memory, place.target, { action: "remove", oldText, match: "entry" });

@@ -1,9 +1,8 @@
 // The active provider, started for one command and shut down again.
-import { resolve } from "node:path";
 import { useEnvFile } from "@hermes-memory/core/config";
 import { randomHex } from "@hermes-memory/core/lib";
 import type { Logger } from "@hermes-memory/core/lib/logger";
-import { activateProvider, type MemoryManager } from "@hermes-memory/core/providers";
+import type { MemoryManager } from "@hermes-memory/core/providers";
 import { redactSecrets } from "@hermes-memory/core/security";
 import { type CommandContext, CommandFailure } from "../../command.ts";
 import { printable } from "../../printing.ts";
@@ -21,14 +20,12 @@ export async function withActiveProvider<T>(
   purpose: string,
   work: (running: Running) => Promise<T>,
 ): Promise<{ readonly value: T; readonly notes: readonly string[] }> {
-  const home = resolve(context.home.home);
   const name = await namedOrActive(undefined, context);
-  useEnvFile(home);
+  useEnvFile(context.memory.home);
   const notes: string[] = [];
   const sessionId = `${purpose}-${randomHex(6)}`;
-  const config = await context.memoryConfig();
   try {
-    const active = await activateProvider({ home, config, sessionId, log: noting(notes) });
+    const active = await context.memory.owner.provider.activate({ sessionId, log: noting(notes) });
     if (active.kind !== "active") {
       const reason = active.kind === "unavailable" ? active.reason : "";
       throw new CommandFailure(`'${name}' cannot be asked. ${reason}`, {

@@ -1,6 +1,5 @@
 // Setup by the provider itself. It asks what it likes, through us, and switches itself on.
-
-import { loadConfig } from "@hermes-memory/core/config";
+import { ifUsable, openMemory } from "@hermes-memory/core/memory";
 import { activeProviderName, type LoadedProvider, runForeign } from "@hermes-memory/core/providers";
 import { Cancelled, type CommandContext, CommandFailure } from "../../command.ts";
 import { oneLine, printable } from "../../printing.ts";
@@ -17,7 +16,7 @@ const QUESTION_CHARS = 500;
 export async function ownSetup(
   { found: { name }, provider }: LoadedProvider,
   { values, mayAsk, home }: SetupRun,
-  { io }: CommandContext,
+  { io, memory }: CommandContext,
 ): Promise<Finished> {
   let left: Cancelled | undefined;
   const ask: Ask = async (question, { secret = false, default: standard = "" } = {}) => {
@@ -31,14 +30,14 @@ export async function ownSetup(
       throw cause;
     }
   };
-  const config = await loadConfig(home);
+  const config = await ifUsable(memory.config());
   const options = {
     print: (line: string) => io.note(`${printable(String(line))}\n`),
     values: Object.fromEntries(values),
     ...(mayAsk ? { ask } : {}),
   };
   const outcome = await runForeign({ timeoutMs: Number.POSITIVE_INFINITY }, () =>
-    provider.postSetup?.(home, config.ok ? config.value.raw : {}, options),
+    provider.postSetup?.(home, config?.raw ?? {}, options),
   );
   if (left !== undefined) return { kind: "left", by: left.by };
   if (!outcome.ok)
@@ -49,6 +48,6 @@ export async function ownSetup(
 }
 
 async function isActive(home: string, name: string): Promise<boolean> {
-  const config = await loadConfig(home);
-  return config.ok && activeProviderName(config.value.memory.provider) === name;
+  const config = await ifUsable(openMemory({ home }).config()); // as its setup has left the file
+  return config !== undefined && activeProviderName(config.memory.provider) === name;
 }

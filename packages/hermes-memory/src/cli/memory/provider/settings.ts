@@ -1,7 +1,7 @@
 // How the active provider is set up, as far as files of the home tell, without anything that looks like a secret.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { loadConfig } from "@hermes-memory/core/config";
+import { ifUsable, type Memory } from "@hermes-memory/core/memory";
 import { redactSecrets } from "@hermes-memory/core/security";
 
 export type Settings = Readonly<Record<string, unknown>>;
@@ -13,10 +13,14 @@ const SECRET_WORD =
 const HIDDEN = "[hidden]";
 
 /** From `memory.<name>` of config.yaml and `<name>.json`, the file going first; then what the provider itself told. */
-export async function settingsOf(home: string, name: string, told: Settings = {}): Promise<Settings> {
-  const config = await loadConfig(home);
-  const section = config.ok ? recordAt(config.value.raw.memory, name) : {};
-  return presentable({ ...section, ...readJson(join(home, `${name}.json`)), ...told });
+export async function settingsOf(memory: Memory, name: string, told: Settings = {}): Promise<Settings> {
+  const section = await providerSection(memory, name);
+  return presentable({ ...section, ...readJson(join(memory.home, `${name}.json`)), ...told });
+}
+
+/** `memory.<name>` of config.yaml; empty when the file cannot be used. */
+export async function providerSection(memory: Memory, name: string): Promise<Settings> {
+  return recordAt((await ifUsable(memory.config()))?.raw.memory, name);
 }
 
 /** The same without secrets, at any depth. */

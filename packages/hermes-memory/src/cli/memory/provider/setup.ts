@@ -26,6 +26,7 @@ import { printable } from "../../printing.ts";
 import { useVariables } from "./environment.ts";
 import { switchOff } from "./off.ts";
 import { ownSetup } from "./own-setup.ts";
+import { providerSection } from "./settings.ts";
 import { chooseProvider, isBuiltIn, refuseToChoose } from "./setup-choice.ts";
 import { settleDependencies } from "./setup-dependencies.ts";
 import { askFields } from "./setup-fields.ts";
@@ -53,7 +54,7 @@ async function runSetup(order: SetupOrder, context: CommandContext): Promise<Com
   if (isBuiltIn(name)) return switchOff(context);
 
   const found = await findWanted(home, name);
-  await context.memoryConfig(); // a broken config.yaml ends it here, before anybody has answered anything
+  await context.memory.memoryConfig(); // a broken config.yaml ends it here, before anybody has answered anything
   const consent = order.isYes ? "yes" : mayAsk ? "ask" : "no";
   const dependencies = await settleDependencies(found, consent, context);
   useEnvFile(home);
@@ -75,7 +76,7 @@ function cancelled(by: Cancelled["by"], line: string): CommandOutcome {
 async function schemaSetup(
   { found: { name }, provider }: LoadedProvider,
   run: SetupRun,
-  { io }: CommandContext,
+  { io, memory }: CommandContext,
 ): Promise<Finished> {
   const { fields, warnings } = fieldsOf(provider);
   for (const warning of warnings) io.note(`warning: ${printable(warning)}\n`);
@@ -83,7 +84,8 @@ async function schemaSetup(
     run.values,
     fields.map(({ key }) => key),
   );
-  const existing = await readExisting({ home: run.home, name, fields, env: io.env, provider });
+  const section = await providerSection(memory, name);
+  const existing = await readExisting({ home: run.home, name, fields, env: io.env, provider, section });
   const answers = run.mayAsk
     ? await askFields(fields, { given: run.values, existing }, io)
     : given(fields, run.values, existing);

@@ -1,7 +1,7 @@
 // The external memory in `hermes memory status`: what is known without starting it. Of a user's plugin nothing is run; what
 // was found out when it last ran is shown instead.
-import { resolve } from "node:path";
 import { envFilePath, readEnvFile, useEnvFile } from "@hermes-memory/core/config";
+import type { Memory } from "@hermes-memory/core/memory";
 import {
   checkAvailability,
   currentSettings,
@@ -58,23 +58,24 @@ export type ProviderStatus = {
 };
 
 export async function providerStatus(context: CommandContext): Promise<ProviderStatus> {
-  const home = resolve(context.home.home);
+  const { home } = context.memory;
   const name = await activeName(context);
   const { providers: all, warnings } = await findProviders(home);
   useEnvFile(home);
   const rows: (ListedProvider & { hint: string })[] = [];
   for (const found of all) rows.push({ ...listed(found, name), hint: await hintOf(home, found) });
   const found = all.find((each) => each.name === name);
-  const active = name === "" ? null : await describeActive(home, name, found);
+  const active = name === "" ? null : await describeActive(context.memory, name, found);
   context.io.endWithoutWaiting();
   return { active, providers: rows, warnings, pluginsDirectory: pluginsDirectory(home) };
 }
 
 async function describeActive(
-  home: string,
+  memory: Memory,
   name: string,
   found: FoundProvider | undefined,
 ): Promise<ActiveProvider> {
+  const { home } = memory;
   const health = readProviderHealth(home, name) ?? null;
   const { source, directory, problem } = found ?? {};
   const { told, ...checked } =
@@ -87,7 +88,7 @@ async function describeActive(
     ...(source === undefined ? {} : { source }),
     ...(directory === undefined ? {} : { directory }),
     ...(problem === undefined ? {} : { problem }),
-    settings: await settingsOf(home, name, told),
+    settings: await settingsOf(memory, name, told),
     ...checked,
     health,
   };

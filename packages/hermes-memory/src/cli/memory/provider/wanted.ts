@@ -15,7 +15,7 @@ import { type CommandContext, CommandFailure } from "../../command.ts";
 
 /** "" when there is none. */
 export async function activeName(context: CommandContext): Promise<string> {
-  return activeProviderName((await context.memoryConfig()).provider);
+  return activeProviderName((await context.memory.memoryConfig()).provider);
 }
 
 /** The name that was given, else the active one. Ends the command when there is neither. */

@@ -1,8 +1,6 @@
 // What a command wrote to the home's memory goes to the active memory provider too, as the agent's own writes do. The file is written by
 // then: a provider that fails, or takes too long, costs a warning and a field in --json, never the command.
-import { resolve } from "node:path";
 import type { CommittedWrite } from "@hermes-memory/core/curated";
-import { memoriesDirectory } from "@hermes-memory/core/home";
 import type { CommandContext, CommandInput, CommandOutcome } from "../command.ts";
 import { printable } from "../printing.ts";
 import { memoryDirectory } from "./open.ts";
@@ -21,10 +19,7 @@ export async function tellProvider(
   writes: readonly CommittedWrite[],
 ): Promise<ProviderNews> {
   if (writes.length === 0 || !(await hasProvider(input, context))) return NO_NEWS;
-  const { mirrorWrites } = await import("@hermes-memory/core/providers");
-  const config = await context.memoryConfig();
-  const home = resolve(context.home.home);
-  const outcome = await mirrorWrites({ home, config, writes, origin: "cli" });
+  const outcome = await context.memory.owner.provider.mirror(writes, "cli");
   context.io.endWithoutWaiting();
   switch (outcome.kind) {
     case "none":
@@ -74,9 +69,9 @@ export async function hasProvider(
   context: CommandContext,
 ): Promise<boolean> {
   if (!isHomeMemory(input, context)) return false;
-  return (await context.memoryConfig()).provider.trim() !== "";
+  return (await context.memory.memoryConfig()).provider.trim() !== "";
 }
 
 export function isHomeMemory(input: Pick<CommandInput, "flags">, context: CommandContext): boolean {
-  return memoryDirectory(input, context) === resolve(memoriesDirectory(context.home.home));
+  return memoryDirectory(input, context) === context.memory.owner.directory;
 }

@@ -1,0 +1,310 @@
+// Opens a home. Every entrance (command line, MCP server, agent, curator, your own program) gets its layers here, so that all of
+// them apply the same config, and the files of a user always come with that user's sessions. The code of a layer is loaded when the
+// layer is asked for.
+import { readdirSync } from "node:fs";
+import { resolve } from "node:path";
+import type { ConfigError, HermesConfig, MemoryConfig } from "../config/index.ts";
+import type { MemoryStore, MemoryStoreOptions, MemoryTarget } from "../curated/index.ts";
+import {
+  memoriesDirectory,
+  pendingWritesDirectory,
+  sessionDatabasePath,
+  userMemoriesDirectory,
+  usersDirectory,
+} from "../home.ts";
+import { type Clock, HermesError, type Result, systemClock } from "../lib/index.ts";
+import type { Scope, SessionStore } from "../sessions/index.ts";
+import type { SkillStore } from "../skills/index.ts";
+import type { SessionDatabase } from "./session-database.ts";
+import type {
+  CuratedInOptions,
+  CuratedOptions,
+  Everyone,
+  Memory,
+  MemoryUser,
+  OpenMemoryOptions,
+  Owner,
+  Person,
+  PersonProvider,
+  SessionsWanted,
+  SkillsWanted,
+} from "./types.ts";
+
+export function openMemory(options: OpenMemoryOptions): Memory {
+  return new OpenedHome(options);
+}
+
+/** config.yaml cannot be used. */
+export class ConfigFailure extends HermesError {
+  readonly problem: ConfigError;
+
+  constructor(problem: ConfigError) {
+    super("config", problem.message, {
+      hint: `The file is ${problem.path}; 'hermes config check' lists everything that is wrong with it.`,
+    });
+    this.problem = problem;
+  }
+}
+
+/** What was read or changed in config.yaml. */
+export function usable<Config>(read: Result<Config, ConfigError>): Config {
+  if (read.ok) return read.value;
+  throw new ConfigFailure(read.error);
+}
+
+/** For those who go on without config.yaml: undefined when it cannot be used. */
+export async function ifUsable<Config>(reading: Promise<Config>): Promise<Config | undefined> {
+  try {
+    return await reading;
+  } catch (cause) {
+    if (cause instanceof ConfigFailure) return undefined;
+    throw cause;
+  }
+}
+
+class OpenedHome implements Memory {
+  readonly home: string;
+  readonly clock: Clock;
+  readonly owner: Owner;
+  readonly options: OpenMemoryOptions;
+  readonly #users = new Map<string, Person>();
+  readonly #opened = new AsyncDisposableStack();
+  #config: Promise<HermesConfig> | undefined;
+  #memoryConfig: Promise<MemoryConfig> | undefined;
+  #database: Promise<SessionDatabase> | undefined;
+
+  constructor(options: OpenMemoryOptions) {
+    this.home = resolve(options.home);
+    this.clock = options.clock ?? systemClock;
+    this.options = options;
+    this.owner = new OwnerOfHome(this, undefined);
+  }
+
+  config(): Promise<HermesConfig> {
+    const given = this.options.config;
+    if (typeof given === "object") return Promise.resolve(given);
+    if (given === "live" || this.#config === undefined)
+      this.#config = import("../config/index.ts").then(async ({ loadConfig }) =>
+        usable(await loadConfig(this.home)),
+      );
+    return this.#config;
+  }
+
+  memoryConfig(): Promise<MemoryConfig> {
+    const given = this.options.config;
+    if (typeof given === "object") return Promise.resolve(given.memory);
+    if (given === "live" || this.#memoryConfig === undefined)
+      this.#memoryConfig = import("../config/index.ts").then(async ({ loadMemoryConfig }) =>
+        usable(await loadMemoryConfig(this.home)),
+      );
+    return this.#memoryConfig;
+  }
+
+  user({ platform, id }: { readonly platform: unknown; readonly id: unknown }): Person {
+    if (typeof platform !== "string" || platform === "") throw nobody("platform", platform);
+    const userId = idText(id);
+    const key = JSON.stringify([platform, userId]);
+    const known = this.#users.get(key) ?? new PersonOfHome(this, { platform, userId });
+    this.#users.set(key, known);
+    return known;
+  }
+
+  everyone(): Everyone {
+    const sessions = async (wanted: SessionsWanted): Promise<SessionStore | undefined> =>
+      (await this.database()).open(wanted);
+    return {
+      sessions: sessions as Everyone["sessions"],
+      salvage: async () => (await this.database()).salvage(),
+      userDirectories: () => directoriesIn(usersDirectory(this.home)),
+    };
+  }
+
+  close(): Promise<void> {
+    return this[Symbol.asyncDispose]();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#opened.disposeAsync(); // does nothing the second time
+  }
+
+  /** One for the home, whoever asks. */
+  database(): Promise<SessionDatabase> {
+    this.#database ??= import("./session-database.ts").then(({ SessionDatabase }) => {
+      const { log } = this.options;
+      const path = sessionDatabasePath(this.home);
+      return this.closeLater(new SessionDatabase(path, (message, fields) => log?.warn(message, fields)));
+    });
+    return this.#database;
+  }
+
+  /** What was opened is closed with the home. What comes too late is closed at once. */
+  async closeLater<Opened extends AsyncDisposable>(opened: Opened): Promise<Opened> {
+    if (!this.#opened.disposed) return this.#opened.use(opened);
+    await opened[Symbol.asyncDispose]();
+    throw new Error(`The memory of ${this.home} is closed.`);
+  }
+}
+
+class PersonOfHome implements Person {
+  readonly memory: OpenedHome;
+  readonly user: MemoryUser | undefined;
+  readonly scope: Scope;
+  readonly directory: string;
+  readonly pendingDirectory: string;
+  readonly provider: PersonProvider;
+
+  constructor(memory: OpenedHome, user: MemoryUser | undefined) {
+    const { home } = memory;
+    this.memory = memory;
+    this.user = user;
+    this.scope = user === undefined ? {} : { userId: user.userId, userPlatform: user.platform };
+    this.directory =
+      user === undefined ? memoriesDirectory(home) : userMemoriesDirectory(home, user.platform, user.userId);
+    this.pendingDirectory = pendingWritesDirectory(home, this.directory);
+    this.provider = providerOf(memory, user);
+  }
+
+  async curated(options: CuratedOptions = {}): Promise<MemoryStore | undefined> {
+    const config = await this.memory.memoryConfig();
+    if (!config.memoryEnabled && !config.userProfileEnabled) return undefined;
+    return openCurated(this.memory, this.directory, { ...options, config });
+  }
+
+  sessions(wanted: SessionsWanted & { readonly create: true }): Promise<SessionStore>;
+  sessions(wanted: SessionsWanted): Promise<SessionStore | undefined>;
+  async sessions(wanted: SessionsWanted): Promise<SessionStore | undefined> {
+    const database = await this.memory.database();
+    return database.boundTo(this.user, await database.open(wanted));
+  }
+
+  async withSessions<T>(work: (store: SessionStore | undefined) => Promise<T>): Promise<T> {
+    const database = await this.memory.database();
+    return database.use((store) => work(database.boundTo(this.user, store)));
+  }
+
+  async skills({ platform, allowSecrets }: SkillsWanted = {}): Promise<SkillStore> {
+    const { home, clock, options } = this.memory;
+    const { skills: config } = await this.memory.config();
+    const { SkillStore } = await import("../skills/index.ts");
+    const { externalDirs, disabled, platformDisabled, templateVars } = config;
+    return new SkillStore({
+      home,
+      clock,
+      externalDirs,
+      disabled,
+      platformDisabled,
+      templateVars,
+      allowSecrets: allowSecrets === true || config.allowSecrets,
+      ...(platform === undefined ? {} : { platform }),
+      ...(options.env === undefined ? {} : { env: options.env }),
+    });
+  }
+}
+
+class OwnerOfHome extends PersonOfHome implements Owner {
+  async curatedIn(directory: string, options: CuratedInOptions = {}): Promise<MemoryStore> {
+    const config = options.config ?? (await this.memory.memoryConfig());
+    return openCurated(this.memory, directory, { ...options, config });
+  }
+}
+
+async function openCurated(
+  { clock }: OpenedHome,
+  dir: string,
+  { config, allowSecrets, log, isLoaded = true }: CuratedInOptions & { readonly config: MemoryConfig },
+): Promise<MemoryStore> {
+  const { MemoryStore } = await import("../curated/index.ts");
+  const store = new MemoryStore({
+    ...curatedSettings(config),
+    dir,
+    clock,
+    ...(allowSecrets ? { allowSecrets } : {}),
+    ...(log === undefined ? {} : { log }),
+  });
+  if (isLoaded) await store.load(); // an unreadable file shows in `store.warnings`
+  return store;
+}
+
+function curatedSettings(config: MemoryConfig): Omit<MemoryStoreOptions, "dir"> {
+  const disabled: MemoryTarget[] = [];
+  if (!config.memoryEnabled) disabled.push("memory");
+  if (!config.userProfileEnabled) disabled.push("user");
+  return {
+    memoryCharLimit: config.memoryCharLimit,
+    userCharLimit: config.userCharLimit,
+    disabled,
+    overflow: config.overflow,
+    scanAllow: config.scanAllow,
+    allowSecrets: config.allowSecrets,
+    historyMaxBytes: config.historyMaxBytes,
+    historyKeep: config.historyKeep,
+    lockTimeoutMs: config.lockTimeoutSeconds * 1000,
+  };
+}
+
+function providerOf(memory: OpenedHome, user: MemoryUser | undefined): PersonProvider {
+  /** Undefined when no provider is active; the layer is then not loaded. */
+  const layer = async (): Promise<Layer | undefined> => {
+    const config = await memory.memoryConfig();
+    if (config.provider.trim() === "") return undefined;
+    const request = { home: memory.home, config, ...(user === undefined ? {} : { user }) };
+    return { ...(await import("../providers/index.ts")), request };
+  };
+  type Layer = typeof import("../providers/index.ts") & {
+    readonly request: { readonly home: string; readonly config: MemoryConfig; readonly user?: MemoryUser };
+  };
+  return {
+    async activate({ options, ...request }) {
+      const providers = await layer();
+      if (providers === undefined) return { kind: "none" };
+      const { home, config } = providers.request;
+      const identity = user === undefined ? {} : { platform: user.platform, user_id: user.userId };
+      const activation = await providers.activateProvider({
+        ...request,
+        home,
+        config,
+        options: { ...options, ...identity },
+      });
+      if (activation.kind !== "active") return activation;
+      const { manager } = activation;
+      await memory.closeLater({ [Symbol.asyncDispose]: () => manager.shutdownAll() });
+      return activation;
+    },
+    async mirror(writes, origin) {
+      const providers = writes.length === 0 ? undefined : await layer();
+      return providers?.mirrorWrites({ ...providers.request, writes, origin }) ?? { kind: "none" };
+    },
+    async forget(text, { isDryRun }) {
+      const providers = await layer();
+      return providers?.forgetInProvider({ ...providers.request, text, isDryRun }) ?? { kind: "none" };
+    },
+    async scrub(texts) {
+      const providers = texts.length === 0 ? undefined : await layer();
+      return providers?.scrubInProvider({ ...providers.request, texts }) ?? { kind: "none" };
+    },
+  };
+}
+
+/** Platforms number their users. */
+function idText(id: unknown): string {
+  if (typeof id === "string" && id !== "") return id;
+  if (typeof id === "bigint" || (typeof id === "number" && Number.isSafeInteger(id))) return String(id);
+  throw nobody("id", id);
+}
+
+/** A caller that has lost its user must not get the owner's memory for it. */
+function nobody(field: string, value: unknown): HermesError {
+  const what = value === "" ? "an empty text" : value === null || value === undefined ? value : typeof value;
+  return new HermesError("bad-user-id", `The user's ${field} was passed as ${what}, which names no user.`, {
+    hint: "Leave the option out for the owner of the home, or pass the user's platform and id.",
+  });
+}
+
+function directoriesIn(directory: string): string[] {
+  try {
+    const entries = readdirSync(directory, { withFileTypes: true });
+    return entries.flatMap((entry) => (entry.isDirectory() ? [entry.name] : [])).sort();
+  } catch {
+    return []; // no user yet, or nobody may look: 'hermes doctor' tells about permissions
+  }
+}

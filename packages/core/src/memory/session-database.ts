@@ -1,0 +1,157 @@
+// The session database of a home. For a command or an agent: opened once, closed with the home. For a server that runs for days:
+// opened when it is first asked for, let go when the file under it is another one or none, and never made by looking.
+import { statSync } from "node:fs";
+import { errnoCode, HermesError } from "../lib/index.ts";
+import type { Logger } from "../lib/logger.ts";
+import { bindStore, openSessionStore, type SessionStore, salvageCopy } from "../sessions/index.ts";
+import type { Everyone, MemoryUser, SessionsWanted } from "./types.ts";
+
+/** Twice this, because writing is tried before reading. An answer that says "locked" is worth more than a long silence. */
+const WAIT_LIMIT_MS = 2_500;
+
+/** Reading works although writing does not. */
+const READABLE_STILL: ReadonlySet<string> = new Set([
+  "session-db-locked",
+  "session-db-full",
+  "session-db-read-only",
+]);
+
+type Handle = {
+  readonly store: SessionStore;
+  readonly file: string;
+  /** Opened read-only for want of something better; the next call tries again. */
+  readonly isMakeshift: boolean;
+};
+
+export class SessionDatabase implements AsyncDisposable {
+  readonly #path: string;
+  readonly #warn: Logger["warn"];
+  readonly #opened = new Map<SessionsWanted["mode"], Promise<SessionStore>>();
+  readonly #copies = new AsyncDisposableStack();
+  #handle: Handle | undefined;
+  #opening: Promise<Handle> | undefined;
+
+  constructor(path: string, warn: Logger["warn"]) {
+    this.#path = path;
+    this.#warn = warn;
+  }
+
+  /** Whoever may write gets one connection, and readers share it. A failure is not remembered: the next call tries again. */
+  async open({ mode, create = false }: SessionsWanted): Promise<SessionStore | undefined> {
+    const known = this.#opened.get("write") ?? this.#opened.get(mode);
+    if (known !== undefined) return known;
+    if (!create && !isThere(this.#path)) return undefined;
+    const opening = openSessionStore({ path: this.#path, readOnly: mode === "read" });
+    this.#opened.set(mode, opening);
+    opening.catch(() => this.#opened.delete(mode));
+    return opening;
+  }
+
+  /** For a user: a store in which the sessions of others do not exist. */
+  boundTo(user: MemoryUser | undefined, store: SessionStore | undefined): SessionStore | undefined {
+    return user === undefined || store === undefined ? store : bindStore(store, user);
+  }
+
+  async salvage(): ReturnType<Everyone["salvage"]> {
+    const loss = this.#copies.use(await salvageCopy(this.#path));
+    const store = this.#copies.use(await openSessionStore({ path: loss.path, readOnly: true }));
+    return { store, loss };
+  }
+
+  /** As `Person.withSessions` says. Rejects with a `HermesError` when it cannot be opened. */
+  async use<T>(work: (store: SessionStore | undefined) => Promise<T>): Promise<T> {
+    for (let isLastTry = false; ; isLastTry = true) {
+      const handle = await this.#current();
+      if (handle === undefined) return work(undefined);
+      try {
+        const value = await work(handle.store);
+        if (isLastTry || this.#isCurrent(handle)) return value;
+      } catch (cause) {
+        if (isLastTry || this.#isCurrent(handle)) throw cause;
+      } finally {
+        if (handle.isMakeshift) await this.#release(handle);
+      }
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await using closing = new AsyncDisposableStack(); // all of them, also when one fails
+    closing.use(this.#copies);
+    for (const opening of this.#opened.values())
+      closing.defer(() =>
+        opening.then(
+          (store) => store.close(),
+          () => undefined, // whoever asked for it has been told
+        ),
+      );
+    await this.#opening?.catch(() => undefined);
+    if (this.#handle) await this.#release(this.#handle);
+  }
+
+  async #current(): Promise<Handle | undefined> {
+    const file = fileAt(this.#path);
+    if (this.#handle !== undefined && this.#handle.file !== file) await this.#release(this.#handle);
+    if (this.#handle !== undefined) return this.#handle;
+    if (file === undefined) return undefined;
+    this.#opening ??= this.#open(file).finally(() => {
+      this.#opening = undefined;
+    });
+    return this.#opening;
+  }
+
+  async #open(file: string): Promise<Handle> {
+    const options = {
+      path: this.#path,
+      waitLimitMs: WAIT_LIMIT_MS,
+      onWarning: (message: string) => this.#warn(message),
+    };
+    try {
+      return this.#keep(await openSessionStore(options), file, false);
+    } catch (cause) {
+      if (!(cause instanceof HermesError) || !READABLE_STILL.has(cause.code)) throw cause;
+      this.#warn("The session database is opened for reading only", { code: cause.code });
+      return this.#keep(await openSessionStore({ ...options, readOnly: true }), file, true);
+    }
+  }
+
+  #keep(store: SessionStore, file: string, isMakeshift: boolean): Handle {
+    for (const warning of store.warnings) this.#warn(warning);
+    // A repair may have put another file in place while it was opened.
+    this.#handle = { store, file: isMakeshift ? file : (fileAt(this.#path) ?? file), isMakeshift };
+    return this.#handle;
+  }
+
+  async #release(handle: Handle): Promise<void> {
+    if (this.#handle === handle) this.#handle = undefined;
+    try {
+      await handle.store.close();
+    } catch (cause) {
+      this.#warn("Closing the session database failed", { cause });
+    }
+  }
+
+  #isCurrent(handle: Handle): boolean {
+    return this.#handle === handle && handle.file === fileAt(this.#path);
+  }
+}
+
+/** Only "does not exist" means that there is none. */
+function isThere(path: string): boolean {
+  try {
+    statSync(path);
+    return true;
+  } catch (cause) {
+    if (errnoCode(cause) === "ENOENT") return false;
+    throw cause;
+  }
+}
+
+/** Undefined when nothing is there. A place that cannot be looked at is for the store to complain about. */
+function fileAt(path: string): string | undefined {
+  try {
+    const found = statSync(path, { bigint: true, throwIfNoEntry: false });
+    return found && `${found.dev}:${found.ino}`;
+  } catch {
+    return "unknown";
+  }
+}

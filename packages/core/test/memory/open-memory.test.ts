@@ -1,0 +1,336 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { filesOf, fixtureHome } from "../../../../test/fixtures/fixture-home.ts";
+import { ConfigFailure, type Memory, type MemoryStore, openMemory } from "../../src/index.ts";
+import { NODE_COMPILE_CACHE } from "../fakes/compile-cache.ts";
+import { done, refused } from "../fakes/memory-home.ts";
+import { registeringPlugin, writePlugin } from "../fakes/plugins.ts";
+import { tempDirectory } from "../fakes/temp-directory.ts";
+
+const OPENING = join(import.meta.dirname, "../fakes/opening-process.ts");
+
+/** Folders of `src` whose code a process loads that opens the home and asks for these. */
+function loadedFor(home: string, ...asked: string[]): string[] {
+  const env = { ...process.env, NODE_COMPILE_CACHE };
+  return JSON.parse(execFileSync(process.execPath, [OPENING, home, ...asked], { env, encoding: "utf8" }));
+}
+
+function configured(text: string): string {
+  const home = tempDirectory();
+  writeFileSync(join(home, "config.yaml"), text);
+  return home;
+}
+
+async function curatedOf(memory: Memory): Promise<MemoryStore> {
+  const store = await memory.owner.curated();
+  if (store === undefined) throw new Error("memory is off");
+  return store;
+}
+
+describe("opening a home", () => {
+  it("makes no file and no folder, whatever is looked for in it", async () => {
+    const home = join(tempDirectory(), "none");
+    await using memory = openMemory({ home });
+    expect(memory.home).toBe(home);
+    expect(await memory.owner.sessions({ mode: "write" })).toBeUndefined();
+    expect(await memory.everyone().sessions({ mode: "read" })).toBeUndefined();
+    expect(await memory.owner.withSessions(async (store) => store)).toBeUndefined();
+    expect(memory.everyone().userDirectories()).toEqual([]);
+    expect(await memory.owner.provider.mirror([], "cli")).toEqual({ kind: "none" });
+    await memory.config();
+    const unloaded = await memory.owner.curatedIn(memory.owner.directory, { isLoaded: false });
+    expect(unloaded.history()).toEqual([]);
+    expect(existsSync(home)).toBe(false);
+  });
+
+  it("loads the code of a layer when that layer is asked for, and no other", () => {
+    const home = configured("memory:\n  memory_char_limit: 300\n");
+    const none = loadedFor(home);
+    expect(none).toEqual(["lib", "memory"]);
+    expect(loadedFor(home, "memoryConfig")).toEqual(["config", "lib", "memory"]);
+    expect(loadedFor(home, "memoryConfig", "curated", "mirror")).toEqual([
+      "config",
+      "curated",
+      "lib",
+      "memory",
+      "security",
+    ]);
+    expect(loadedFor(home, "sessions")).not.toContain("curated");
+    expect(loadedFor(home, "sessions")).toContain("sessions");
+    expect(loadedFor(home, "config", "skills")).toEqual(expect.arrayContaining(["skills", "yaml or zod"]));
+  });
+
+  it("closes what was opened, once, also when another layer could not be opened", async () => {
+    const home = tempDirectory();
+    const memory = openMemory({ home });
+    const store = await memory.owner.sessions({ mode: "write", create: true });
+    expect(await memory.owner.sessions({ mode: "read" })).toBe(store); // one connection for all
+    expect(await memory.everyone().sessions({ mode: "write" })).toBe(store);
+    await store.createSession("s1", { source: "cli" });
+    writeFileSync(join(home, "config.yaml"), "memory: [");
+    await expect(memory.owner.curated()).rejects.toBeInstanceOf(ConfigFailure);
+    await memory.close();
+    await memory.close();
+    await expect(store.getSession("s1")).rejects.toThrow();
+    await using again = openMemory({ home });
+    const reader = await again.owner.sessions({ mode: "read" });
+    expect(await reader?.getSession("s1")).toMatchObject({ id: "s1" });
+  });
+
+  it("opens nothing any more once it is closed", async () => {
+    const memory = openMemory({ home: tempDirectory() });
+    await memory.close();
+    await expect(memory.owner.sessions({ mode: "write", create: true })).rejects.toThrow("is closed");
+    expect(readdirSync(memory.home)).toEqual([]);
+  });
+
+  it("tries a database again that could not be opened the first time", async () => {
+    const home = tempDirectory();
+    writeFileSync(join(home, "state.db"), "this is no database ".repeat(500));
+    await using memory = openMemory({ home });
+    await expect(memory.owner.sessions({ mode: "read" })).rejects.toMatchObject({
+      code: "session-db-not-sqlite",
+    });
+    writeFileSync(join(home, "state.db"), "");
+    expect(await memory.owner.sessions({ mode: "write" })).toBeDefined();
+  });
+});
+
+describe("the config of a home", () => {
+  it("gives curated files their limits and switches", async () => {
+    const home = configured(
+      "memory:\n  memory_char_limit: 20\n  user_profile_enabled: false\n  overflow: archive\n",
+    );
+    const store = await curatedOf(openMemory({ home }));
+    expect(store.dir).toBe(join(home, "memories"));
+    done(await store.apply("memory", { action: "add", content: "a note of 17 chars" }));
+    const second = done(await store.apply("memory", { action: "add", content: "another" }));
+    expect(second).toMatchObject({ charLimit: 20, archived: ["a note of 17 chars"] });
+    refused(await store.apply("user", { action: "add", content: "x" }), "disabled");
+    expect(store.renderSnapshot("user")).toBeUndefined();
+  });
+
+  it("switches curated memory off; files that are named are opened all the same, and refuse", async () => {
+    const memory = openMemory({
+      home: configured("memory:\n  memory_enabled: false\n  user_profile_enabled: false\n"),
+    });
+    expect(await memory.owner.curated()).toBeUndefined();
+    expect(await memory.user({ platform: "telegram", id: "7" }).curated()).toBeUndefined();
+    const named = await memory.owner.curatedIn(memory.owner.directory);
+    refused(await named.apply("memory", { action: "add", content: "x" }), "disabled");
+  });
+
+  it("that cannot be used is an error with the key, the file and what to do", async () => {
+    const home = configured("memory:\n  memory_char_limit: -1\n");
+    const memory = openMemory({ home });
+    for (const asked of [
+      memory.config(),
+      memory.memoryConfig(),
+      memory.owner.curated(),
+      memory.owner.skills(),
+    ])
+      await expect(asked).rejects.toMatchObject({
+        name: "HermesError",
+        code: "config",
+        message: expect.stringMatching(/^config\.yaml: memory\.memory_char_limit must be .*, but is -1\.$/),
+        hint: `The file is ${join(home, "config.yaml")}; 'hermes config check' lists everything that is wrong with it.`,
+        problem: { kind: "invalid", issues: [{ key: "memory.memory_char_limit" }] },
+      });
+    expect(existsSync(join(home, "memories"))).toBe(false);
+  });
+
+  it("is read once, at every question, or not at all", async () => {
+    const home = configured("memory:\n  memory_char_limit: 100\n");
+    const once = openMemory({ home });
+    const live = openMemory({ home, config: "live" });
+    const given = openMemory({ home, config: await openMemory({ home }).config() });
+    const limits = async (memory: Memory): Promise<number[]> => [
+      (await memory.config()).memory.memoryCharLimit,
+      (await memory.memoryConfig()).memoryCharLimit,
+      (await curatedOf(memory)).usage("memory").limit,
+    ];
+    for (const memory of [once, live, given]) expect(await limits(memory)).toEqual([100, 100, 100]);
+    writeFileSync(join(home, "config.yaml"), "memory:\n  memory_char_limit: 200\n");
+    expect(await limits(once)).toEqual([100, 100, 100]);
+    expect(await limits(live)).toEqual([200, 200, 200]);
+    writeFileSync(join(home, "config.yaml"), "memory: [");
+    expect(await limits(given)).toEqual([100, 100, 100]);
+    await expect(live.memoryConfig()).rejects.toBeInstanceOf(ConfigFailure);
+  });
+
+  it("reaches skills: what is switched off, and where others are", async () => {
+    const home = configured(
+      "skills:\n  external_dirs: [$MORE]\n  platform_disabled:\n    telegram: [ship]\n",
+    );
+    mkdirSync(join(home, "skills/ship"), { recursive: true });
+    writeFileSync(
+      join(home, "skills/ship/SKILL.md"),
+      "---\nname: ship\ndescription: How to ship\n---\n\nGo.\n",
+    );
+    const { owner } = openMemory({ home, env: { MORE: join(home, "more") } });
+    const names = async (platform: string) =>
+      (await (await owner.skills({ platform })).visible()).skills.map(({ name }) => name);
+    expect(await names("cli")).toEqual(["ship"]);
+    expect(await names("telegram")).toEqual([]);
+    expect((await owner.skills()).externalDirs).toEqual([join(home, "more")]);
+    expect((await owner.skills({ allowSecrets: true })).allowSecrets).toBe(true);
+  });
+});
+
+describe("two users and the owner of one home", () => {
+  const ANN = { platform: "telegram", id: "7" } as const;
+
+  it("each have files and staged writes of their own", async () => {
+    const memory = openMemory({ home: tempDirectory() });
+    const persons = [
+      memory.owner,
+      memory.user(ANN),
+      memory.user({ platform: "telegram", id: "8" }),
+      memory.user({ platform: "discord", id: "7" }),
+      memory.user({ platform: "telegram", id: "../../7" }),
+    ];
+    for (const [index, person] of persons.entries()) {
+      const store = await person.curated();
+      expect(store?.dir).toBe(person.directory);
+      await store?.apply("user", { action: "add", content: `Is number ${index}` });
+    }
+    for (const [index, person] of persons.entries())
+      expect((await person.curated())?.entries("user")).toEqual([`Is number ${index}`]);
+    const users = memory.everyone().userDirectories();
+    expect(users).toHaveLength(4);
+    for (const person of persons.slice(1))
+      expect(users.map((name) => join(memory.home, "memories/users", name))).toContain(person.directory);
+    for (const of of ["directory", "pendingDirectory"] as const)
+      expect(new Set(persons.map((person) => person[of])).size).toBe(5);
+  });
+
+  it("each see their own sessions, the owner all of them", async () => {
+    await using memory = openMemory({ home: tempDirectory() });
+    const ann = memory.user(ANN);
+    const bo = memory.user({ platform: "telegram", id: "8" });
+    for (const [person, id] of [
+      [memory.owner, "own"],
+      [ann, "anns"],
+      [bo, "bos"],
+    ] as const) {
+      const store = await person.sessions({ mode: "write", create: true });
+      await store.createSession(id, { source: "telegram" });
+      await store.appendMessage(id, { role: "user", content: `the heron of ${id}` });
+    }
+    const seenBy = async (person: typeof ann): Promise<(string | null)[][]> => {
+      const store = await person.sessions({ mode: "read", create: true });
+      const listed = await store.listSessionsRich();
+      const found = await store.searchMessages("heron");
+      const read = await Promise.all(
+        ["own", "anns", "bos"].map(async (id) => (await store.getSession(id))?.id ?? null),
+      );
+      return [
+        listed.map(({ id }) => id).sort(),
+        found.map(({ session_id }) => session_id).sort(),
+        read,
+        await person.withSessions(async (lasting) =>
+          ((await lasting?.listSessionsRich()) ?? []).map(({ id }) => id).sort(),
+        ),
+      ];
+    };
+    const all = ["anns", "bos", "own"];
+    expect(await seenBy(memory.owner)).toEqual([all, all, ["own", "anns", "bos"], all]);
+    expect(await seenBy(ann)).toEqual([["anns"], ["anns"], [null, "anns", null], ["anns"]]);
+    expect(await seenBy(bo)).toEqual([["bos"], ["bos"], [null, null, "bos"], ["bos"]]);
+    const hers = await ann.sessions({ mode: "write", create: true });
+    await expect(hers.listSessionsRich({ ...bo.scope })).rejects.toMatchObject({ code: "bad-user-id" });
+    expect(await hers.setSessionTitle("bos", "taken over")).toBe(false);
+    const whole = await memory.everyone().sessions({ mode: "read" });
+    expect(await whole?.getSession("anns")).toMatchObject({ user_id: "7", source: "telegram" });
+    expect(await whole?.getSession("own")).toMatchObject({ user_id: null });
+  });
+
+  it("a provider is started, and told of writes, as the person they are of", async () => {
+    const home = configured("memory:\n  provider: sample\n");
+    const log = join(home, "told.jsonl");
+    const more = `
+      initialize(id, options) { this.note({ started: options.user_id ?? null, on: options.platform }); }
+      onMemoryWrite(action, target, content, metadata) { this.note({ content, on: metadata?.platform ?? null }); }
+      note(value) { fs.appendFileSync(${JSON.stringify(log)}, JSON.stringify(value) + "\\n"); }`;
+    writePlugin(home, "sample", {
+      "plugin.yaml": "name: sample\nversion: 1\ndescription: notes who it is for\n",
+      "index.js": `import fs from "node:fs";\n${registeringPlugin({ more })}`,
+    });
+    await using memory = openMemory({ home });
+    const write = { target: "user", op: { action: "add", content: "x" }, changeId: "1" } as const;
+    expect(await memory.owner.provider.mirror([write], "cli")).toMatchObject({ kind: "mirrored", writes: 1 });
+    expect(await memory.user(ANN).provider.mirror([write], "cli")).toMatchObject({ kind: "mirrored" });
+    const options = { platform: "cron", user_id: "8", user_name: "Bo" };
+    const active = await memory.user(ANN).provider.activate({ sessionId: "s1", options });
+    expect(active.kind).toBe("active");
+    const told = readFileSync(log, "utf8")
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(told).toEqual([
+      { started: null, on: "cli" },
+      { content: "x", on: "cli" },
+      { started: "7", on: "telegram" },
+      { content: "x", on: "telegram" },
+      { started: "7", on: "telegram" }, // whatever the options say
+    ]);
+  });
+
+  it("is one user by platform and id: numbers are ids, and the same user is the same object", () => {
+    const memory = openMemory({ home: tempDirectory() });
+    expect(memory.user({ platform: "telegram", id: 7 })).toBe(memory.user(ANN));
+    expect(memory.user({ platform: "telegram", id: 7n }).user).toEqual({ platform: "telegram", userId: "7" });
+    expect(memory.user({ platform: "tele", id: "gram7" })).not.toBe(
+      memory.user({ platform: "telegram", id: "7" }),
+    );
+    expect(memory.user(ANN).scope).toEqual({ userId: "7", userPlatform: "telegram" });
+    expect(memory.owner.scope).toEqual({});
+  });
+
+  it.each([
+    ["no id", { platform: "telegram", id: undefined }],
+    ["an empty id", { platform: "telegram", id: "" }],
+    ["null", { platform: "telegram", id: null }],
+    ["a fraction", { platform: "telegram", id: 1.5 }],
+    ["an object", { platform: "telegram", id: { id: "7" } }],
+    ["no platform", { id: "7" }],
+    ["an empty platform", { platform: "", id: "7" }],
+  ])("is nobody with %s", (_name, key) => {
+    const memory = openMemory({ home: tempDirectory() });
+    expect(() => memory.user(key as unknown as typeof ANN)).toThrow(
+      expect.objectContaining({
+        code: "bad-user-id",
+        message: expect.stringMatching(/^The user's (id|platform) was passed as .*, which names no user\.$/),
+      }),
+    );
+  });
+});
+
+it("a home of 0.1.0 opens, is written, and loses nothing", async () => {
+  const home = fixtureHome();
+  const before = filesOf(home);
+  await using memory = openMemory({ home });
+  const own = await curatedOf(memory);
+  expect(own.warnings).toEqual([]);
+  expect(own.entries("memory")).toHaveLength(11);
+  const bo = memory.user({ platform: "telegram", id: "bo" });
+  expect((await bo.curated())?.entries("user")).toEqual(["Bo repairs sluice gates."]);
+  expect(memory.everyone().userDirectories()).toHaveLength(1);
+  const store = await memory.owner.sessions({ mode: "write", create: true });
+  expect(await store.sessionCount()).toBe(24);
+  const ofBo = await bo.sessions({ mode: "read", create: true });
+  const bos = await ofBo.listSessionsRich();
+  expect(bos).toMatchObject([{ source: "telegram", user_id: "bo" }]);
+  expect((await (await memory.owner.skills()).contents()).skills.length).toBeGreaterThan(0);
+  done(await own.apply("user", { action: "add", content: "Keeps a logbook" }));
+  await store.createSession("new", { source: "cli" });
+  await memory.close();
+  const after = filesOf(home);
+  for (const [path, text] of before)
+    if (!/state\.db|\.lock$|logs\/|skills_prompt_snapshot/.test(path))
+      expect(after.get(path)?.startsWith(path === "memories/USER.md" ? text.trimEnd() : text), path).toBe(
+        true,
+      );
+});
