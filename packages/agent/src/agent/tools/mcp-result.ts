@@ -1,6 +1,6 @@
 // What an MCP server answered, as the text a model reads.
 import { isRecord } from "@hermes-memory/core/lib";
-import type { ToolOutcome } from "./tool.ts";
+import type { ToolOutcome } from "@hermes-memory/core/tools";
 
 /** `answer` is a `CallToolResult`, from a server we do not know. */
 export function mcpOutcome(answer: unknown): ToolOutcome {

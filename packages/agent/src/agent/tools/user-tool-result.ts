@@ -1,6 +1,5 @@
 // What a tool of the AI SDK returned, as the text a model reads.
-import { errorOutcome } from "./outcome.ts";
-import type { ToolOutcome } from "./tool.ts";
+import { errorOutcome, type ToolOutcome } from "@hermes-memory/core/tools";
 
 /** Of `toModelOutput`. */
 export type ModelOutput = { readonly type: string; readonly value?: unknown; readonly reason?: unknown };
