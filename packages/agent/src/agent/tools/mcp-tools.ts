@@ -1,7 +1,7 @@
 // The tools of the MCP servers in config. A server that does not work costs a notice, never the agent; what its tools say
 // and how they are described is text from outside.
 import type { McpServerConfig } from "@hermes-memory/core/config";
-import { outsideJsonProblem } from "@hermes-memory/core/lib";
+import { isRecord, outsideJsonProblem } from "@hermes-memory/core/lib";
 import type { Logger } from "@hermes-memory/core/lib/logger";
 import {
   argumentPreview,
@@ -11,8 +11,8 @@ import {
   foreignFlaw,
   type Tool,
   type ToolDefinition,
+  type ToolOutcome,
 } from "@hermes-memory/core/tools";
-import { mcpOutcome } from "./mcp-result.ts";
 import { McpServer, type OfferedTool } from "./mcp-server.ts";
 import { mcpToolset } from "./toolsets.ts";
 
@@ -149,6 +149,31 @@ function toTool(server: McpServer, name: string, definition: ToolDefinition): To
       }
     },
   };
+}
+
+/** `answer` is a `CallToolResult`, from a server we do not know. */
+function mcpOutcome(answer: unknown): ToolOutcome {
+  const result = isRecord(answer) ? answer : {};
+  const parts = Array.isArray(result.content) ? result.content.map(partText) : [];
+  const spoken = parts.filter((part) => part !== "").join("\n");
+  const rest = result.structuredContent ?? result.toolResult;
+  const text = spoken !== "" || rest === undefined ? spoken : JSON.stringify(rest);
+  return result.isError === true ? { text, isError: true } : { text };
+}
+
+function partText(part: unknown): string {
+  if (!isRecord(part)) return "";
+  if (typeof part.text === "string") return part.text;
+  if (isRecord(part.resource)) {
+    const { uri, text, mimeType } = part.resource;
+    return typeof text === "string" ? text : `[${shown(mimeType)} resource ${shown(uri)}: not shown]`;
+  }
+  if (part.type === "resource_link") return `[resource ${shown(part.name)}: ${shown(part.uri)}]`;
+  return `[${shown(part.mimeType ?? part.type)}: not shown]`;
+}
+
+function shown(value: unknown): string {
+  return typeof value === "string" ? value.slice(0, 300) : "unnamed";
 }
 
 function toDefinition(name: string, { description = "", inputSchema }: OfferedTool): ToolDefinition {

@@ -14,7 +14,6 @@ import {
   type ToolCallContext,
   type ToolOutcome,
 } from "@hermes-memory/core/tools";
-import { asOutcome, type ModelOutput } from "./user-tool-result.ts";
 
 export type UserToolOptions = {
   /** Names of tools that change nothing, so that their calls may run at the same time. */
@@ -60,7 +59,10 @@ async function toEntry(name: string, tool: SdkTool, isReadOnly: boolean): Promis
   const description = descriptionOf(tool);
   const flaw = foreignFlaw({ name, description, parameters }, { isTrusted: true });
   if (flaw !== undefined)
-    throw badTool(`There is a tool ${flaw}.`, "No request can carry it. Give it a smaller inputSchema.");
+    throw badTool(
+      `The program offers a tool ${flaw}.`,
+      "Every request carries it whole: make its description and inputSchema smaller.",
+    );
   return {
     name,
     description,
@@ -92,6 +94,41 @@ async function execute(tool: SdkTool, input: unknown, call: ToolCallContext): Pr
     tool.toModelOutput ? await tool.toModelOutput({ toolCallId, input, output }) : undefined,
     output,
   );
+}
+
+/** Of `toModelOutput`. */
+type ModelOutput = { readonly type: string; readonly value?: unknown; readonly reason?: unknown };
+
+/** `shaped` counts where there is one. Throws for what no JSON can hold. */
+function asOutcome(shaped: ModelOutput | undefined, output: unknown): ToolOutcome {
+  switch (shaped?.type) {
+    case "text":
+    case "json":
+      return { text: asText(shaped.value) };
+    case "error-text":
+    case "error-json":
+      return { text: asText(shaped.value), isError: true };
+    case "execution-denied":
+      return errorOutcome(
+        typeof shaped.reason === "string" ? shaped.reason : "The tool was not allowed to run.",
+      );
+    case "content":
+      return { text: (Array.isArray(shaped.value) ? shaped.value : []).map(partText).join("\n") };
+    default:
+      return { text: asText(output) };
+  }
+}
+
+function asText(value: unknown): string {
+  return typeof value === "string" ? value : (JSON.stringify(value) ?? "null");
+}
+
+/** Pictures and files have no place in a tool result of ours; that there was one has. */
+function partText(part: unknown): string {
+  if (typeof part !== "object" || part === null) return "";
+  if ("text" in part && typeof part.text === "string") return part.text;
+  const kind = "mediaType" in part ? part.mediaType : "type" in part ? part.type : "something";
+  return `[${String(kind)}: not shown]`;
 }
 
 type Validation =

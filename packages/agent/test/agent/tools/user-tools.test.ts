@@ -167,6 +167,21 @@ describe("at creation", () => {
     ["that waits for approval", { weather: { ...returning(""), needsApproval: true } }, /approval/],
     ["with the name of ours", { memory: returning("") }, /cannot be named 'memory'/],
     ["with a name that reads like ours", { "Skill-Manage": returning("") }, /reads like 'skill_manage'/],
+    [
+      "that would crowd out the conversation",
+      { weather: { ...returning(""), description: "x".repeat(30_000) } },
+      /offers a tool 'weather' whose schema has more than 30000 characters/,
+    ],
+    [
+      "whose schema no request can carry",
+      {
+        weather: tool({
+          inputSchema: jsonSchema(JSON.parse(`${'{"not":'.repeat(120)}{}${"}".repeat(120)}`)),
+          execute: async () => "",
+        }),
+      },
+      /'weather' whose schema is nested deeper than 100 levels/,
+    ],
     ["with a name no vendor takes", { "my tool": returning("") }, /'my tool' cannot be the name/],
   ])("a tool %s is refused", async (_case, tools, message) => {
     await expect(userTools(tools)).rejects.toMatchObject({
