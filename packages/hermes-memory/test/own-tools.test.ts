@@ -174,7 +174,11 @@ describe("the same entry", () => {
 
     const client = await connect(home);
     const offered = (await client.listTools()).tools;
-    expect(offered.map(({ name }) => name)).toEqual(["memory", "session_search", "memory_history"]);
+    expect(offered.map(({ name }) => name)).toEqual([
+      ...OWN_TOOLSETS.memory,
+      "session_search",
+      "memory_history",
+    ]);
     for (const { name, description, inputSchema } of offered)
       if (name !== "memory_history")
         expect({ name, description, parameters: inputSchema }).toEqual(shown.get(name));
@@ -183,7 +187,7 @@ describe("the same entry", () => {
     expect(listed.tools.map(({ name }) => name)).toEqual(["fact_store", "fact_feedback"]);
     for (const definition of listed.tools) expect(definition).toEqual(shown.get(definition.name));
 
-    for (const name of ["memory", "session_search", "skill_manage", "todo", "fact_store", "read_result"])
+    for (const name of [...Object.values(OWN_TOOLSETS).flat(), "fact_store"])
       expect(definitionOf(named(name))).toEqual(shown.get(name));
     const counted = (await runJson(["prompt-size"], { home })) as { tools: { count: number } };
     expect(counted.tools.count).toBe([...shown.keys()].filter((name) => !NOT_COUNTED.includes(name)).length);
