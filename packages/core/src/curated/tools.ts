@@ -24,23 +24,7 @@ export type OpenedMemory = {
 
 /** For whoever works with curated memory: the agent's loop and clients of the MCP server. */
 export function curatedTools(use: UseStore<OpenedMemory>): readonly Tool[] {
-  return [memoryToolEntry(use), memoryUsageEntry(use)];
-}
-
-function memoryUsageEntry(use: UseStore<OpenedMemory>): Tool {
-  return {
-    name: "memory_usage",
-    description: "Say how many characters of memory are used, and how many there may be.",
-    schema: { type: "object", properties: {}, required: [] },
-    owner: { kind: "own" },
-    policy: { toolset: "memory", effect: "read" },
-    preview: () => "memory and user",
-    run: (_args, call) =>
-      use(async ({ store }) => {
-        if (store === undefined) return jsonOutcome(refusedCall("Memory is not available."));
-        return jsonOutcome({ success: true, memory: store.usage("memory"), user: store.usage("user") });
-      }, call),
-  };
+  return [memoryToolEntry(use)];
 }
 
 /** One entry for each agent: it counts the failures of a turn. */

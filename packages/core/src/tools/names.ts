@@ -2,7 +2,7 @@
 
 /** The agent's own tools by the set they are switched on with, also those that are off at the moment: nobody else may take their names. */
 export const OWN_TOOLSETS = {
-  memory: ["memory", "memory_usage"],
+  memory: ["memory"],
   session_search: ["session_search"],
   todo: ["todo"],
   results: ["read_result"],

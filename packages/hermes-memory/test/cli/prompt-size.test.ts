@@ -51,7 +51,7 @@ describe("hermes prompt-size", () => {
       /^platform {3}cli\nmodel {6}none set\ndirectory {2}\S+\n\n +chars +bytes +tokens\nstable /,
     );
     expect(stdout).toMatch(
-      /\nsystem prompt( +[\d,]+){3}\n\ntools {6}memory, memory_usage, session_search, todo, skill_manage, skill_view, skills_list, delegate_task; [\d,]+ bytes, [\d,]+ tokens\n$/,
+      /\nsystem prompt( +[\d,]+){3}\n\ntools {6}memory, session_search, todo, skill_manage, skill_view, skills_list, delegate_task; [\d,]+ bytes, [\d,]+ tokens\n$/,
     );
     expect(existsSync(home)).toBe(false);
   });

@@ -220,7 +220,7 @@ describe("memory over MCP", () => {
   it("makes no home by looking", async () => {
     const home = join(tempDirectory(), "none");
     const client = await connect(home);
-    expect(await toolNames(client)).toEqual(["memory", "memory_usage", "memory_history"]);
+    expect(await toolNames(client)).toEqual(["memory", "memory_history"]);
     expect(await readText(client, "hermes://memory/memory")).toBe("Nothing is remembered here yet.");
     expect(JSON.parse(await readText(client, "hermes://sessions"))).toMatchObject({ sessions: [] });
     expect((await call(client, "memory_history")).json).toMatchObject({ total: 0 });

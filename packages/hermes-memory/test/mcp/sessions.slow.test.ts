@@ -133,7 +133,7 @@ describe("past sessions over MCP", () => {
 
   it("finds a past message, with scroll and read from there", async () => {
     const client = await connect(await homeWithSessions());
-    expect(await toolNames(client)).toEqual(["memory", "memory_usage", "session_search", "memory_history"]);
+    expect(await toolNames(client)).toEqual(["memory", "session_search", "memory_history"]);
     const { json } = await call(client, "session_search", { query: "colour of the crane" });
     expect(json).toMatchObject({ success: true, mode: "discover", results: [{ session_id: CRANE }] });
     const [hit] = json.results as { match_message_id: number }[];
