@@ -2,11 +2,11 @@
 // to ~/.hermes/plugins/notes and run: hermes memory setup notes
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { MemoryProvider, ToolSchema } from "hermes-memory";
+import type { MemoryProvider, ToolDefinition } from "hermes-memory";
 import { NotesFile } from "./notes-file.ts";
 
 const parameters = { type: "object", properties: { text: { type: "string" } }, required: ["text"] };
-const TOOLS: readonly ToolSchema[] = [
+const TOOLS: readonly ToolDefinition[] = [
   { name: "notes_add", description: "Keep a note for later conversations.", parameters },
   { name: "notes_find", description: "Find notes that share words with a text.", parameters },
 ];

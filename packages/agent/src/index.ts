@@ -1,5 +1,6 @@
 // Every public name of the agent, its models and the curator, one by one.
 
+export type { ToolArguments, ToolDefinition } from "@hermes-memory/core/tools";
 export {
   Agent,
   type AgentEvent,
@@ -21,7 +22,6 @@ export {
   runSlashCommand,
   type SessionChange,
   type SessionProblem,
-  type ToolArguments,
   type TurnExit,
   type TurnResult,
   type UndoReport,
@@ -88,7 +88,6 @@ export {
   promptTokens,
   resolveContextWindow,
   type SdkModelOptions,
-  type ToolDefinition,
   toTextModel,
   totalTokens,
   type Usage,

@@ -29,6 +29,5 @@ export type {
 export type {
   PreToolCall,
   PreToolCallAnswer,
-  ToolArguments,
 } from "./tools/index.ts";
 export { todoToolSchema } from "./tools/index.ts";

@@ -1,5 +1,6 @@
 // Talking to a language model, whoever serves it. Everything above this file knows these types and no vendor's.
 import type { Result } from "@hermes-memory/core/lib";
+import type { ToolDefinition } from "@hermes-memory/core/tools";
 import type { Usage } from "./usage.ts";
 
 /** The protocols we speak. */
@@ -19,13 +20,6 @@ export type ChatMessage = {
   readonly role: string;
   readonly content?: unknown;
   readonly [key: string]: unknown;
-};
-
-export type ToolDefinition = {
-  readonly name: string;
-  readonly description: string;
-  /** JSON Schema of an object. */
-  readonly parameters: Readonly<Record<string, unknown>>;
 };
 
 export type ModelDelta = { readonly kind: "text" | "reasoning"; readonly text: string };

@@ -14,7 +14,6 @@ export type {
   ModelIdentity,
   ModelReply,
   ModelRequest,
-  ToolDefinition,
 } from "./chat.ts";
 export { type ChoiceSources, chooseModel } from "./choice/choose.ts";
 export { type KnownProvider, knownProviders } from "./choice/providers.ts";

@@ -1,32 +1,8 @@
-// Tools for an agent's table that do what a test says, and what else a batch needs.
+// What a batch of tool calls needs in a test.
 import { vi } from "vitest";
-import type { AgentTool, BatchContext, ToolCallContext, ToolEvent } from "../../src/agent/tools/index.ts";
+import type { BatchContext, ToolEvent } from "../../src/agent/tools/index.ts";
 
-export function fakeTool(name: string, changes: Partial<AgentTool> = {}): AgentTool {
-  return {
-    schema: {
-      name,
-      description: `What ${name} does.`,
-      parameters: { type: "object", properties: { text: { type: "string" } } },
-    },
-    toolset: "test",
-    isReadOnly: false,
-    preview: () => `${name} was called`,
-    run: async () => ({ text: `result of ${name}` }),
-    ...changes,
-  };
-}
-
-export function callContext(changes: Partial<ToolCallContext> = {}): ToolCallContext {
-  return {
-    callId: "call_1",
-    taskId: "task",
-    sessionId: "20260101_000000_abcdef",
-    messages: [],
-    signal: new AbortController().signal,
-    ...changes,
-  };
-}
+export { callContext, fakeTool, type ToolChanges } from "../../../core/test/fakes/tools.ts";
 
 export type TestBatch = BatchContext & {
   readonly events: ToolEvent[];

@@ -1,5 +1,6 @@
 // What keeps a conversation within the model's window. The agent owns the loop; an engine decides when to compact and what
 // the list looks like afterwards. Every hook but `compress` is called on the agent's path and must be quick.
+import type { ToolDefinition } from "../tools/index.ts";
 import type { ContextMessage } from "./message.ts";
 import type { CompressOutcome, SummaryFailure } from "./outcome.ts";
 
@@ -46,7 +47,7 @@ export interface ContextEngine {
   carryOverNewSessionContext?(oldSessionId: string, newSessionId: string): void | Promise<void>;
 
   /** Bare function schemas. */
-  getToolSchemas?(): readonly EngineToolSchema[];
+  getToolSchemas?(): readonly ToolDefinition[];
   /** A JSON text. */
   handleToolCall?(
     name: string,
@@ -119,12 +120,6 @@ export type ModelWindow = {
   readonly contextLength: number;
   readonly provider?: string;
   readonly baseUrl?: string;
-};
-
-export type EngineToolSchema = {
-  readonly name: string;
-  readonly description: string;
-  readonly parameters: Readonly<Record<string, unknown>>;
 };
 
 /** Snake case: shown by `--json` and by tools. */

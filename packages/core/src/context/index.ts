@@ -16,13 +16,13 @@ export {
   type DigestQuestion,
   ENGINE_CONTRACT,
   type EngineStatus,
-  type EngineToolSchema,
   type ModelWindow,
   type ResponseUsage,
   type SessionStartOptions,
 } from "./engine.ts";
 export type { EngineCommand } from "./engine-commands.ts";
 export { type ListedEngine, listEngines } from "./engine-plugins.ts";
+export { engineTools } from "./engine-tools.ts";
 export { type SummaryFeasibility, summaryFeasibility, type WindowFit, windowFit } from "./feasibility.ts";
 export { fitMessages } from "./fit.ts";
 export { compressorSettings, losslessSettings } from "./from-config.ts";

@@ -33,8 +33,8 @@ export { MemoryStore } from "./store.ts";
 export type { MemoryStoreOptions } from "./store-options.ts";
 export { explainGap } from "./target-lock.ts";
 export { type MemoryToolContext, memoryTool } from "./tool.ts";
-export { memoryToolPreview } from "./tool-preview.ts";
 export { memoryToolSchema } from "./tool-schema.ts";
+export { curatedTools, memoryHistoryEntry, memoryToolPreview, type OpenedMemory } from "./tools.ts";
 export {
   type Change,
   type CommittedWrite,

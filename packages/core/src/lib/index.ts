@@ -45,7 +45,6 @@ export { err, ok, type Result } from "./result.ts";
 export { mutexPath } from "./sqlite-mutex.ts";
 export {
   codePointLength,
-  foldName,
   groupThousands,
   hasLoneSurrogate,
   isWhitespaceUnit,

@@ -64,14 +64,6 @@ export function groupThousands(value: number): string {
   return String(value).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
-/** A name as somebody reads it at a glance: without case, width and separators. Two names with the same fold could be mixed up. */
-export function foldName(name: string): string {
-  return name
-    .normalize("NFKC")
-    .toLowerCase()
-    .replace(/[^\p{L}\p{N}]+/gu, "");
-}
-
 /** Whole percent of a limit: truncated, at most 100, 0 for a limit of 0. The order of the operations is part of the format. */
 export function percentOf(current: number, limit: number): number {
   if (limit <= 0) return 0;

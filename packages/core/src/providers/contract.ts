@@ -5,6 +5,7 @@
 // whatever is thrown, and stops waiting at the deadline named beside the member. Where there is an options object, its
 // `signal` is aborted at that moment, and at shutdown. `onTurnStart` and `prefetch` are left out while an earlier call hangs.
 // A member that blocks the event loop blocks everything: heavy work goes into a worker.
+import type { ToolDefinition } from "../tools/index.ts";
 
 /** The version of this contract. A provider without `contract` is taken for version 1. */
 export const PROVIDER_CONTRACT = 1;
@@ -55,7 +56,7 @@ export interface MemoryProvider {
    * The tools it offers now, as bare function schemas. Asked at registration and again after `initialize`, so a mode chosen there
    * counts. A throw means no tools. Deadline 2 s; until an asynchronous answer is in, there are none.
    */
-  getToolSchemas(): Awaitable<readonly ToolSchema[]>;
+  getToolSchemas(): Awaitable<readonly ToolDefinition[]>;
 
   /** Answers one of those tools with a JSON text. A rejection becomes a tool error. Deadline 120 s. */
   handleToolCall?(
@@ -227,13 +228,6 @@ export type ProviderMessage = {
   readonly role: string;
   readonly content?: unknown;
   readonly [key: string]: unknown;
-};
-
-export type ToolSchema = {
-  readonly name: string;
-  readonly description: string;
-  /** JSON Schema of the arguments, an object at the top. */
-  readonly parameters: Readonly<Record<string, unknown>>;
 };
 
 /** One question of the setup wizard. Spelled as in `plugin.yaml` and the Python documentation. */

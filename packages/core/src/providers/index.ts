@@ -17,7 +17,6 @@ export {
   type SelfTestReport,
   type SessionSwitchOptions,
   type SyncOptions,
-  type ToolSchema,
   type TurnStartOptions,
 } from "./contract.ts";
 export { checkAvailability } from "./discovery/availability.ts";
@@ -61,7 +60,6 @@ export type {
   MemoryManagerOptions,
   SwitchOptions,
 } from "./manager/options.ts";
-export { type FunctionTool, isGateOpen, type ToolGate, toolsToInject } from "./manager/tool-gate.ts";
 export { type WriteProvenance, writeMetadata } from "./manager/write-metadata.ts";
 export {
   collectAnswers,

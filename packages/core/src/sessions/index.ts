@@ -12,13 +12,13 @@ export {
   removeOrphans,
   STORED_SNAPSHOT,
 } from "./orphan-files.ts";
+export { longestStart, READ_RESULT, type ResultLimits, readResultEntry } from "./read-result.ts";
 export { isRefused, REFUSED_BY_POLICY, REFUSED_NOTE } from "./refused.ts";
 export {
   keepResult,
-  readKeptResult,
   removeKeptResults,
 } from "./result-files.ts";
-export { lostResultNote, type NotedResult, notedResult, RESULT_ID, resultNote } from "./result-notes.ts";
+export { lostResultNote, notedResult, resultNote } from "./result-notes.ts";
 export type {
   ActiveSession,
   AnchoredView,
@@ -61,8 +61,8 @@ export type {
   SearchRow,
   SearchStage,
 } from "./search/types.ts";
+export { sessionSearchEntry, sessionSearchPreview } from "./search-tool/entry.ts";
 export { HIDDEN_SOURCES } from "./search-tool/port.ts";
-export { sessionSearchPreview } from "./search-tool/preview.ts";
 export {
   sessionSearchSchema,
   sessionSearchToolSchema,

@@ -20,7 +20,7 @@ export { buildSkillsIndex } from "./prompt-index.ts";
 export { type Provenance, provenanceOf, readOrigins } from "./provenance.ts";
 export { SkillStore, type SkillStoreOptions } from "./store.ts";
 export { findingsInSkills, type StoredFinding } from "./stored-findings.ts";
-export { skillManagePreview, skillsListPreview, skillViewPreview } from "./tools/previews.ts";
+export { skillTools } from "./tools/entries.ts";
 export { skillManageSchema, skillsListSchema, skillViewSchema } from "./tools/schemas.ts";
 export { type SkillManageContext, skillManageTool } from "./tools/skill-manage.ts";
 export { type SkillViewContext, skillViewTool } from "./tools/skill-view.ts";

@@ -1,5 +1,6 @@
 // A tool: what a model is told, what runs, what a person sees, and the rules it runs under. Each layer exports its tools as
 // entries of this shape; the agent loop, the MCP server and the command line render the same entries.
+import { randomHex } from "../lib/index.ts";
 import type { Message } from "../message/index.ts";
 
 export type Tool = {
@@ -13,6 +14,14 @@ export type Tool = {
   preview(args: ToolArguments): string;
   /** May reject: the caller turns that into an error result. */
   run(args: ToolArguments, call: ToolCallContext): Promise<ToolOutcome>;
+};
+
+/** The part of a tool that a request carries: what models are told, and what authors of plugins write. */
+export type ToolDefinition = {
+  readonly name: string;
+  readonly description: string;
+  /** JSON Schema of the arguments, an object at the top. */
+  readonly parameters: JsonSchema;
 };
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -59,3 +68,59 @@ export type ToolOutcome = {
   readonly text: string;
   readonly isError?: boolean;
 };
+
+/**
+ * How a tool of a layer gets at its store: whoever made the tool opens it for one call, hands it over and puts it away again.
+ * Rejects when it cannot be opened.
+ */
+export type UseStore<Opened> = (
+  work: (opened: Opened) => Promise<ToolOutcome>,
+  call: ToolCallContext,
+) => Promise<ToolOutcome>;
+
+export function definitionOf({ name, description, schema }: Tool): ToolDefinition {
+  return { name, description, parameters: schema };
+}
+
+/** The other way round: the first three fields of an entry. */
+export function described({
+  name,
+  description,
+  parameters,
+}: ToolDefinition): Pick<Tool, "name" | "description" | "schema"> {
+  return { name, description, schema: parameters };
+}
+
+/** For a call that comes from no conversation: of an MCP client, of a person on the command line. */
+export function callFromOutside(signal: AbortSignal = new AbortController().signal): ToolCallContext {
+  const callId = `call_${randomHex(6)}`;
+  return { callId, taskId: callId, turnId: callId, sessionId: "", messages: [], signal };
+}
+
+/** For messages: "The tool 'look' of the context engine". */
+export function ownerInWords(owner: ToolOwner): string {
+  switch (owner.kind) {
+    case "own":
+      return "the agent";
+    case "provider":
+      return "the memory provider";
+    case "engine":
+      return "the context engine";
+    case "mcp":
+      return `the MCP server '${owner.server}'`;
+    case "program":
+      return "the program";
+    default:
+      return owner satisfies never;
+  }
+}
+
+/** Whether the same code answers both. */
+export function isSameOwner(one: ToolOwner, other: ToolOwner): boolean {
+  return keyOf(one) === keyOf(other);
+}
+
+function keyOf(owner: ToolOwner): string {
+  const name = "server" in owner ? owner.server : "name" in owner ? owner.name : "";
+  return `${owner.kind}\0${name}`;
+}

@@ -1,7 +1,8 @@
 // Memory providers for tests: well-behaved ones that remember what they were called with, and bad ones of every kind.
 import type { Logger, LogLevel } from "../../src/lib/logger.ts";
-import type { MemoryProvider, ToolSchema } from "../../src/providers/contract.ts";
+import type { MemoryProvider } from "../../src/providers/contract.ts";
 import type { MemoryManager } from "../../src/providers/manager/manager.ts";
+import type { ToolDefinition } from "../../src/tools/index.ts";
 
 export const TOOL = "notes_find";
 
@@ -34,7 +35,7 @@ async function flushed(manager: MemoryManager, queue: () => void): Promise<unkno
   return manager.flushPending(3_600_000);
 }
 
-export function toolSchema(name = TOOL): ToolSchema {
+export function toolSchema(name = TOOL): ToolDefinition {
   return { name, description: `What ${name} does.`, parameters: { type: "object", properties: {} } };
 }
 

@@ -1,6 +1,7 @@
 // What a provider may be handed: arguments as models get them wrong, questions as people and attackers type them,
 // messages as chat APIs have them.
-import type { MemoryWriteMetadata, ProviderMessage, ToolSchema } from "../../src/providers/index.ts";
+import type { MemoryWriteMetadata, ProviderMessage } from "../../src/providers/index.ts";
+import type { ToolDefinition } from "../../src/tools/index.ts";
 
 const NUL = String.fromCharCode(0);
 const LONE_SURROGATE = String.fromCharCode(0xd83d);
@@ -60,7 +61,7 @@ export type ToolCall = {
 };
 
 /** Calls of one tool that a model could make: nothing given, one argument wrong, one argument hostile, all of them. */
-export function badCalls({ name: tool, parameters }: ToolSchema): readonly ToolCall[] {
+export function badCalls({ name: tool, parameters }: ToolDefinition): readonly ToolCall[] {
   const properties = recordOf(parameters.properties);
   const required = listOf(parameters.required).map(String);
   // A tool with several actions goes another way for each of them.
@@ -85,7 +86,7 @@ export function badCalls({ name: tool, parameters }: ToolSchema): readonly ToolC
 }
 
 /** Every text argument hostile, or huge. */
-export function hostileCalls({ name: tool, parameters }: ToolSchema): readonly ToolCall[] {
+export function hostileCalls({ name: tool, parameters }: ToolDefinition): readonly ToolCall[] {
   const properties = Object.entries(recordOf(parameters.properties));
   const isText = (schema: unknown): boolean =>
     recordOf(schema).type === "string" && recordOf(schema).enum === undefined;

@@ -1,7 +1,7 @@
 // A provider in use: its tools, recall, what it is told, erasing, and whole conversations.
 import { codePointLength } from "../../src/lib/index.ts";
 import { MemoryManager, type MemoryProvider, readProviderHealth } from "../../src/providers/index.ts";
-import { CORE_TOOL_NAMES } from "../../src/providers/manager/core-tools.ts";
+import { PROVIDER_RESERVED_NAMES } from "../../src/tools/index.ts";
 import { about, type Suite } from "../runner.ts";
 import {
   badCalls,
@@ -27,7 +27,7 @@ export function toolsContract({ it, expect }: Suite, harness: ProviderHarness): 
     const names = (await provider.getToolSchemas()).map(({ name }) => name);
     expect(names).toEqual([...new Set(names)]);
     for (const name of names) expect(name).toMatch(/^[a-zA-Z0-9_-]{1,64}$/);
-    expect(names.filter((name) => CORE_TOOL_NAMES.has(name))).toEqual([]);
+    expect(names.filter((name) => PROVIDER_RESERVED_NAMES.has(name))).toEqual([]);
   });
 
   it("are described, with a JSON schema for their arguments", async (test) => {

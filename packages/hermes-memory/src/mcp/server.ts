@@ -18,8 +18,7 @@ import type { Dependencies } from "./dependencies.ts";
 import { memoryPrompt, type Offered, serverInstructions } from "./guidance.ts";
 import { invalidParams, RequestRefused, sentenceFor } from "./refusal.ts";
 import { listResources, readResource, SESSION_TEMPLATE } from "./resources.ts";
-import { isSearchOffered } from "./session-search.ts";
-import { callTool, listTools } from "./tools.ts";
+import { callTool, isSearchOffered, listTools } from "./tools.ts";
 
 const MEMORY_PROMPT = {
   name: "memory",

@@ -1,114 +1,103 @@
-// The tools of the server: what a client is told about each, when it is offered, and what runs.
-
-import { type CommittedWrite, memoryTool, memoryToolSchema } from "@hermes-memory/core/curated";
+// The tools of the server: entries of the layers, each with the store it works on and the rule when it is offered, and how a
+// client is shown them and their results.
+import { existsSync } from "node:fs";
+import { type CommittedWrite, curatedTools, memoryHistoryEntry } from "@hermes-memory/core/curated";
 import { HermesError } from "@hermes-memory/core/lib";
-import type { CallToolResult, Tool } from "@modelcontextprotocol/sdk/types.js";
+import { sessionSearchEntry, sessionSearchSettings } from "@hermes-memory/core/sessions";
+import { callFromOutside, jsonOutcome, type Tool } from "@hermes-memory/core/tools";
+import type { CallToolResult, Tool as McpTool } from "@modelcontextprotocol/sdk/types.js";
 import { isMemoryOn, openCurated } from "./curated.ts";
 import type { Dependencies } from "./dependencies.ts";
-import { memoryHistory, memoryHistorySchema } from "./memory-history.ts";
 import { invalidParams, refusal, sentenceFor } from "./refusal.ts";
-import { isSearchOffered, runSessionSearch, sessionSearchDescription } from "./session-search.ts";
 
-export async function listTools(deps: Dependencies): Promise<Tool[]> {
-  const offered: Tool[] = [];
-  for (const { describe, isOffered } of TOOLS.values())
-    if (await isOffered(deps)) offered.push(await describe());
-  return offered;
+export async function listTools(deps: Dependencies): Promise<McpTool[]> {
+  const [memory, search] = [await isMemoryOn(deps), isSearchOffered(deps)];
+  const isOffered = (toolset: string): boolean => (toolset === "session_search" ? search : memory);
+  return serverTools(deps)
+    .filter(({ policy }) => isOffered(policy.toolset))
+    .map(shown);
 }
 
 /** Whatever a tool comes across becomes its answer; only a tool that does not exist is an error of the protocol. */
-export async function callTool(name: string, args: unknown, deps: Dependencies): Promise<CallToolResult> {
-  const tool = TOOLS.get(name);
-  if (!tool)
-    throw invalidParams(`Unknown tool '${name.slice(0, 80)}'. There are: ${[...TOOLS.keys()].join(", ")}.`);
-  const answer = await tool.run(args, deps).catch((cause: unknown) => {
+export async function callTool(
+  name: string,
+  args: Readonly<Record<string, unknown>> | undefined,
+  deps: Dependencies,
+): Promise<CallToolResult> {
+  const tools = serverTools(deps);
+  const tool = tools.find((each) => each.name === name);
+  if (!tool) {
+    const names = tools.map((each) => each.name).join(", ");
+    throw invalidParams(`Unknown tool '${name.slice(0, 80)}'. There are: ${names}.`);
+  }
+  const { text, isError } = await tool.run(args ?? {}, callFromOutside()).catch((cause: unknown) => {
     // What the world did is told; what we did wrong is also worth a trace.
     deps.log.error(`The tool ${name} failed`, { cause });
     const isOurs = !(cause instanceof HermesError);
-    return refusal(isOurs ? `${name} failed: ${sentenceFor(cause)}` : sentenceFor(cause));
+    return jsonOutcome(refusal(isOurs ? `${name} failed: ${sentenceFor(cause)}` : sentenceFor(cause)));
   });
-  const isError = "success" in answer && answer.success === false;
-  return { content: [{ type: "text", text: JSON.stringify(answer) }], ...(isError ? { isError } : {}) };
+  return { content: [{ type: "text", text }], ...(isError ? { isError } : {}) };
 }
 
-type ToolEntry = {
-  readonly describe: () => Tool | Promise<Tool>;
-  readonly isOffered: (deps: Dependencies) => boolean | Promise<boolean>;
-  readonly run: (args: unknown, deps: Dependencies) => Promise<object>;
+export function isSearchOffered({ memory }: Pick<Dependencies, "memory">): boolean {
+  return existsSync(memory.home);
+}
+
+/** In the order a client is told them. The names do not depend on config, so that an unknown one can be told from one that is off. */
+function serverTools(deps: Dependencies): readonly Tool[] {
+  const { memory, inOrder, mirror } = deps;
+  const { home, owner } = memory;
+  return [
+    ...curatedTools((work) =>
+      inOrder(async () => {
+        const { writeApproval } = await memory.memoryConfig();
+        const store = await openCurated(deps);
+        const writes: CommittedWrite[] = [];
+        const context = {
+          home,
+          writeApproval,
+          origin: "tool",
+          onCommitted: (write: CommittedWrite) => void writes.push(write),
+        } as const;
+        const outcome = await work({ store, context });
+        mirror.push(writes);
+        return outcome;
+      }),
+    ),
+    // Without summaries: a client brings its own model, and this server has none. Without a database the tool itself says so.
+    sessionSearchEntry({ summarize: false }, async (work) => {
+      const config = await memory.config(); // it may forbid to look into other profiles
+      const settings = { ...sessionSearchSettings(config), summarize: "off" as const };
+      return owner.withSessions((store) => work({ store, context: { home, settings } }));
+    }),
+    // Reading does not make a home.
+    memoryHistoryEntry((work) =>
+      inOrder(async () => work(existsSync(home) ? await openCurated(deps) : { history: () => [] })),
+    ),
+  ];
+}
+
+/** Titles that say more than the name. */
+const TITLES: Readonly<Record<string, string>> = {
+  memory: "Remember, correct or forget a fact",
+  session_search: "Search past conversations",
+  memory_history: "What changed in memory",
 };
 
-/** A schema as our tools have it. */
-type ToolSchema = {
-  readonly name: string;
-  readonly description: string;
-  readonly parameters: {
-    readonly properties?: Readonly<Record<string, object>>;
-    readonly required?: readonly string[];
-  };
-};
-
-const TOOLS: ReadonlyMap<string, ToolEntry> = new Map<string, ToolEntry>([
-  [
-    "memory",
-    {
-      describe: () =>
-        toTool(memoryToolSchema, "Remember, correct or forget a fact", {
-          readOnlyHint: false,
-          destructiveHint: true, // replace and remove; `hermes memory undo` takes them back
-          idempotentHint: false,
-          openWorldHint: false,
-        }),
-      isOffered: isMemoryOn,
-      run: (args, deps) => deps.inOrder(() => changeMemory(args, deps)),
-    },
-  ],
-  [
-    "session_search",
-    {
-      describe: async () => toTool(await sessionSearchDescription(), "Search past conversations", readOnly()),
-      isOffered: isSearchOffered,
-      run: runSessionSearch,
-    },
-  ],
-  [
-    "memory_history",
-    {
-      describe: () => toTool(memoryHistorySchema, "What changed in memory", readOnly()),
-      isOffered: isMemoryOn,
-      run: (args, deps) => deps.inOrder(() => memoryHistory(args, deps)),
-    },
-  ],
-]);
-
-async function changeMemory(args: unknown, deps: Dependencies): Promise<object> {
-  const { memory } = deps;
-  const { writeApproval } = await memory.memoryConfig();
-  const writes: CommittedWrite[] = [];
-  const answer = await memoryTool(await openCurated(deps), args, {
-    home: memory.home,
-    writeApproval,
-    origin: "tool",
-    onCommitted: (write) => writes.push(write),
-  });
-  deps.mirror.push(writes);
-  return answer;
-}
-
-function readOnly(): NonNullable<Tool["annotations"]> {
-  return { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false };
-}
-
-function toTool(
-  { name, description, parameters }: ToolSchema,
-  title: string,
-  annotations: NonNullable<Tool["annotations"]>,
-): Tool {
-  const { properties = {}, required = [] } = parameters;
+function shown({ name, description, schema, policy }: Tool): McpTool {
+  const title = TITLES[name] ?? name.replaceAll("_", " ");
+  const isRead = policy.effect === "read";
   return {
     name,
     title,
     description,
-    inputSchema: { type: "object", properties: { ...properties }, required: [...required] },
-    annotations: { title, ...annotations },
+    inputSchema: { ...schema, type: "object" },
+    annotations: {
+      title,
+      readOnlyHint: isRead,
+      destructiveHint: !isRead, // `hermes memory undo` takes changes back
+      idempotentHint: isRead,
+      openWorldHint: false,
+    },
   };
 }

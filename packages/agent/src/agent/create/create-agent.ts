@@ -10,6 +10,7 @@ import { openMemory } from "@hermes-memory/core/memory";
 import { contextDirectory } from "@hermes-memory/core/prompt";
 import { maintainSessions, newHolder } from "@hermes-memory/core/sessions";
 import { buildSkillsIndex } from "@hermes-memory/core/skills";
+import { ToolTable } from "@hermes-memory/core/tools";
 import { TokenCalibration } from "../../models/index.ts";
 import { Agent } from "../agent.ts";
 import { AgentCore } from "../core.ts";
@@ -19,7 +20,6 @@ import { Reviewer } from "../review/reviewer.ts";
 import { PromptKeeper } from "../session/prompt-keeper.ts";
 import { Totals } from "../session/totals.ts";
 import { adopted, Transcript } from "../session/transcript.ts";
-import { ToolTable } from "../tools/table.ts";
 import { TodoStore } from "../tools/todo-store.ts";
 import { titleAfterTurn } from "./after-turn.ts";
 import { openAuxiliaries } from "./auxiliaries.ts";
@@ -124,7 +124,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
       buildSkillsIndex(skills, {
         available: {
           tools: core.table.names,
-          toolsets: core.table.tools.map(({ toolset }) => toolset),
+          toolsets: core.table.tools.map(({ policy }) => policy.toolset),
         },
       }),
     model: () => core.model.identity,

@@ -1,24 +1,21 @@
 // The tool table of an agent: its own tools, those of provider and engine, those of the caller and of MCP servers, as far as
 // toolsets allow.
 import type { HermesConfig } from "@hermes-memory/core/config";
+import { engineTools } from "@hermes-memory/core/context";
 import { HermesError } from "@hermes-memory/core/lib";
+import { READ_RESULT } from "@hermes-memory/core/sessions";
 import type { SkillStore } from "@hermes-memory/core/skills";
+import { ownerInWords, type Tool, ToolTable } from "@hermes-memory/core/tools";
 import type { AgentCore } from "../core.ts";
 import type { SpawnChild } from "../delegation/children.ts";
-import { delegateAgentTool } from "../delegation/tool.ts";
+import { delegateEntry } from "../delegation/tool.ts";
 import type { AgentOptions } from "../options.ts";
 import type { ReviewTools } from "../review/reviewer.ts";
 import {
-  type AgentTool,
   connectMcpServers,
-  engineTools,
   knownToolsets,
-  providerTools,
-  READ_RESULT,
-  resolveToolset,
   selectTools,
   type ToolsetChoice,
-  ToolTable,
   unknownToolsets,
   userTools,
 } from "../tools/index.ts";
@@ -52,8 +49,8 @@ export async function openTools(
     options.skipMemory !== true && (config.memory.memoryEnabled || config.memory.userProfileEnabled);
   const input = { hasMemory, skills, approve: options.approve, summarizer: auxiliaries.sessionSearch };
   const depth = options.delegatedBy?.depth ?? 0;
-  const delegation = depth < config.delegation.maxSpawnDepth ? [delegateAgentTool(core, spawn, depth)] : [];
-  const own: AgentTool[] = [...ownTools(core, input), ...delegation];
+  const delegation = depth < config.delegation.maxSpawnDepth ? [delegateEntry(core, spawn, depth)] : [];
+  const own: Tool[] = [...ownTools(core, input), ...delegation];
   const engine = await engineTools(selected);
   for (const remark of engine.remarks) log.warn(remark);
   const given = await userTools(options.tools ?? {}, { readOnlyTools: options.readOnlyTools ?? [] });
@@ -71,27 +68,25 @@ export async function openTools(
   // A child may be given fewer tools than its parent has, never more.
   const shared = options.delegatedBy?.tools;
   const offered = [...own, ...engine.tools, ...servers.tools].filter(
-    ({ schema }) => shared === undefined || shared.includes(schema.name),
+    ({ name }) => shared === undefined || shared.includes(name),
   );
   const chosen = selectTools(offered, choice);
-  const gate = {
-    present: [...chosen, ...brought].map(({ schema }) => schema.name),
-    enabledToolsets: choice.enabled,
-    disabledToolsets: choice.disabled,
-    resolveToolset,
-  };
-  const external = manager === undefined ? [] : providerTools(manager, gate);
+  // Those of the external memory come with the `memory` toolset, all or none.
+  const external = selectTools(manager?.tools() ?? [], choice);
   const present = [...chosen, ...brought, ...external];
   const table = new ToolTable([...present, ...readerFor(present, offered, choice)], {
     refused: manager?.getRefusedToolNames() ?? [],
   });
-  for (const { name, owner, kept } of table.leftOut)
-    warn(`The tool '${name}' of ${owner} is left out: its name reads like '${kept.name}' of ${kept.owner}.`);
+  for (const { tool, reason, kept } of table.leftOut) {
+    const other = `'${kept.name}' of ${ownerInWords(kept.owner)}`;
+    const why = reason === "same-name" ? `${other} has its name` : `its name reads like ${other}`;
+    warn(`The tool '${tool.name}' of ${ownerInWords(tool.owner)} is left out: ${why}.`);
+  }
   cleanup.move();
   return {
     table,
     reviewTools: (sessionId) =>
-      new Map(ownTools(core, { ...input, reviewOf: sessionId }).map((tool) => [tool.schema.name, tool])),
+      new Map(ownTools(core, { ...input, reviewOf: sessionId }).map((tool) => [tool.name, tool])),
     close: () => servers.close(),
   };
 }
@@ -101,22 +96,18 @@ export async function openTools(
  * that asks for no tool of the agent's gets none.
  */
 function readerFor(
-  present: readonly AgentTool[],
-  offered: readonly AgentTool[],
+  present: readonly Tool[],
+  offered: readonly Tool[],
   { enabled, disabled }: ToolsetChoice,
-): readonly AgentTool[] {
-  const isPresent = present.some(({ schema }) => schema.name === READ_RESULT);
+): readonly Tool[] {
+  const isPresent = present.some(({ name }) => name === READ_RESULT);
   if (isPresent || present.length === 0 || enabled?.length === 0) return [];
-  const reader = offered.filter(({ schema }) => schema.name === READ_RESULT);
+  const reader = offered.filter(({ name }) => name === READ_RESULT);
   return selectTools(reader, { enabled: null, disabled });
 }
 
 /** A set whose name is mistyped would leave an agent without tools, and nobody would know why. */
-function refuseUnknown(
-  options: AgentOptions,
-  tools: readonly AgentTool[],
-  { mcpServers }: HermesConfig,
-): void {
+function refuseUnknown(options: AgentOptions, tools: readonly Tool[], { mcpServers }: HermesConfig): void {
   const servers = mcpServers.map(({ name }) => name);
   const [unknown] = unknownToolsets(options.toolsets ?? [], tools, servers);
   if (unknown === undefined) return;

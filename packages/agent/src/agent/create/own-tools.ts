@@ -1,21 +1,19 @@
 // The agent's own tools. The same list is made twice: for the conversation, and for the reviewer, whose writes have another
 // origin and go to nobody else.
-import type { ApprovalCallback } from "@hermes-memory/core/curated";
+import { type ApprovalCallback, curatedTools } from "@hermes-memory/core/curated";
 import { sessionFiles } from "@hermes-memory/core/home";
 import type { TextModel } from "@hermes-memory/core/lib";
-import { scopeOfUser, sessionSearchSettings } from "@hermes-memory/core/sessions";
-import type { SkillStore } from "@hermes-memory/core/skills";
+import {
+  readResultEntry,
+  scopeOfUser,
+  sessionSearchEntry,
+  sessionSearchSettings,
+} from "@hermes-memory/core/sessions";
+import { type SkillStore, skillTools } from "@hermes-memory/core/skills";
+import type { Tool } from "@hermes-memory/core/tools";
 import type { AgentCore } from "../core.ts";
 import { mirrorWrite } from "../memory-mirror.ts";
-import {
-  type AgentTool,
-  fits,
-  memoryAgentTool,
-  readResultAgentTool,
-  sessionSearchAgentTool,
-  skillAgentTools,
-  todoAgentTool,
-} from "../tools/index.ts";
+import { fits, todoEntry } from "../tools/index.ts";
 
 export type OwnToolsInput = {
   readonly hasMemory: boolean;
@@ -27,51 +25,64 @@ export type OwnToolsInput = {
   readonly reviewOf?: string;
 };
 
-export function ownTools(core: AgentCore, input: OwnToolsInput): AgentTool[] {
+export function ownTools(core: AgentCore, input: OwnToolsInput): Tool[] {
   const { config, home, memory, store, user, clock, todo } = core.parts;
-  const isReview = input.reviewOf !== undefined;
-  const sessionId = (): string => input.reviewOf ?? core.sessionId;
+  const { approve, summarizer, reviewOf } = input;
+  const isReview = reviewOf !== undefined;
+  const sessionId = (): string => reviewOf ?? core.sessionId;
+  const settings = sessionSearchSettings(config);
   return [
     ...(input.hasMemory
-      ? [
-          memoryAgentTool({
+      ? curatedTools((work, { taskId, callId }) =>
+          work({
             store: memory,
-            home,
-            writeApproval: config.memory.writeApproval,
-            approve: isReview ? undefined : input.approve,
-            sessionId,
-            ...(isReview ? { origin: "review" as const } : {}),
-            onWrite: (write, { taskId, callId }) =>
-              isReview
-                ? core.emit({ type: "memory-write", action: write.op.action, target: write.target })
-                : mirrorWrite(core, write, { taskId, toolCallId: callId }),
+            context: {
+              home,
+              writeApproval: config.memory.writeApproval,
+              ...(approve === undefined || isReview ? {} : { approve }),
+              ...(isReview ? { origin: "review" as const } : {}),
+              sessionId: sessionId(),
+              onCommitted: (write) =>
+                isReview
+                  ? core.emit({ type: "memory-write", action: write.op.action, target: write.target })
+                  : mirrorWrite(core, write, { taskId, toolCallId: callId }),
+            },
           }),
-        ]
+        )
       : []),
-    sessionSearchAgentTool({
-      store: () => store,
-      home,
-      settings: sessionSearchSettings(config),
-      scope: scopeOfUser(user),
-      summarizer: input.summarizer,
-      clock,
-      fits: (text) => fits(text, core.resultLimits),
-    }),
-    readResultAgentTool({
+    sessionSearchEntry({ summarize: settings.summarize !== "off" }, (work) =>
+      work({
+        store,
+        context: {
+          home,
+          settings,
+          ...scopeOfUser(user),
+          summarizer,
+          clock,
+          fits: (text) => fits(text, core.resultLimits),
+        },
+      }),
+    ),
+    readResultEntry({
       directory: sessionFiles(home).resultsDir,
       store: () => store,
       scope: scopeOfUser(user),
       limits: () => core.resultLimits,
+      fits,
     }),
-    todoAgentTool(todo),
+    todoEntry(todo),
     ...(input.skills === undefined
       ? []
-      : skillAgentTools({
-          store: input.skills,
-          home,
-          writeApproval: config.skills.writeApproval,
-          sessionId,
-          origin: isReview ? "review" : "tool",
-        })),
+      : skillTools((work) =>
+          work({
+            store: input.skills,
+            context: {
+              home,
+              writeApproval: config.skills.writeApproval,
+              sessionId: sessionId(),
+              origin: isReview ? "review" : "tool",
+            },
+          }),
+        )),
   ];
 }

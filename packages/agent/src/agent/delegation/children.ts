@@ -4,8 +4,8 @@
 import { toolCallsOf } from "@hermes-memory/core/context";
 import { describeCause, preview } from "@hermes-memory/core/lib";
 import { redactSecrets } from "@hermes-memory/core/security";
+import { textOutcome } from "@hermes-memory/core/tools";
 import type { TurnResult } from "../result.ts";
-import { textOutcome } from "../tools/outcome.ts";
 import { type ChildTask, childMessage } from "./tasks.ts";
 
 /** An agent as its parent sees it. */

@@ -1,6 +1,6 @@
 // The arguments of `delegate_task` as tasks, or the reason why there are none. Pure.
 import { err, isRecord, ok, pyStrip, type Result } from "@hermes-memory/core/lib";
-import type { ToolArguments } from "../tools/tool.ts";
+import type { ToolArguments } from "@hermes-memory/core/tools";
 
 export type ChildTask = {
   readonly goal: string;

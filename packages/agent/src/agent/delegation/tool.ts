@@ -1,8 +1,7 @@
 // The `delegate_task` tool: reads the tasks, runs the children, tells the providers, adds up the costs.
 import { preview } from "@hermes-memory/core/lib";
+import { described, errorOutcome, jsonOutcome, onOneLine, type Tool } from "@hermes-memory/core/tools";
 import type { AgentCore } from "../core.ts";
-import { errorOutcome, jsonOutcome } from "../tools/outcome.ts";
-import type { AgentTool } from "../tools/tool.ts";
 import { type FinishedChild, runChildren, type SpawnChild } from "./children.ts";
 import { delegateToolSchema } from "./schema.ts";
 import { type ChildTask, readTasks } from "./tasks.ts";
@@ -10,16 +9,16 @@ import { type ChildTask, readTasks } from "./tasks.ts";
 /** Below this a child could not even be asked once. */
 const LEAST_TIMEOUT_SECONDS = 30;
 
-export function delegateAgentTool(core: AgentCore, spawn: SpawnChild, depth: number): AgentTool {
+export function delegateEntry(core: AgentCore, spawn: SpawnChild, depth: number): Tool {
   const { delegation } = core.parts.config;
   return {
-    schema: delegateToolSchema,
-    toolset: "delegation",
-    isReadOnly: false,
+    ...described(delegateToolSchema),
+    owner: { kind: "own" },
+    policy: { toolset: "delegation", effect: "write" },
     preview: ({ goal, tasks }) =>
       Array.isArray(tasks) && tasks.length > 0
         ? `${tasks.length} tasks`
-        : preview(typeof goal === "string" ? goal.replace(/\s+/g, " ") : "", 80),
+        : preview(typeof goal === "string" ? onOneLine(goal.replace(/\s+/g, " ")) : "", 80),
     run: async (args, { signal }) => {
       const limits = { maxChildren: delegation.maxConcurrentChildren, maxDepth: delegation.maxSpawnDepth };
       const tasks = readTasks(args, limits, depth);

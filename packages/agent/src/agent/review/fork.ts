@@ -1,16 +1,14 @@
 // The reviewer: the agent's own model, prompt and tools on a copy of its conversation, without a database, a provider or a
 // compaction. The prompt, the tool schemas and the messages are the parent's bytes, so the model's cache serves them.
 import type { ContextEngine } from "@hermes-memory/core/context";
+import { errorOutcome, type Tool, ToolTable } from "@hermes-memory/core/tools";
 import { AgentCore } from "../core.ts";
 import type { AgentHooks } from "../hooks.ts";
 import { newMessage } from "../message.ts";
 import { Nudges } from "../nudges.ts";
 import { Totals } from "../session/totals.ts";
 import { Transcript } from "../session/transcript.ts";
-import { errorOutcome } from "../tools/outcome.ts";
-import { ToolTable } from "../tools/table.ts";
 import { TodoStore } from "../tools/todo-store.ts";
-import type { AgentTool } from "../tools/tool.ts";
 import { Turn, type TurnControl } from "../turn/turn.ts";
 import { reviewPrompt } from "./prompts.ts";
 import { notAllowed, type ReviewScope, refusal } from "./rights.ts";
@@ -18,7 +16,7 @@ import { notAllowed, type ReviewScope, refusal } from "./rights.ts";
 export type ReviewInput = {
   readonly scope: ReviewScope;
   /** The tools that write, made for this purpose: their journal says `review`. By name. */
-  readonly tools: ReadonlyMap<string, AgentTool>;
+  readonly tools: ReadonlyMap<string, Tool>;
   readonly signal: AbortSignal;
 };
 
@@ -85,20 +83,17 @@ function permission({ parts }: AgentCore, scope: ReviewScope): AgentHooks {
 /** The parent's schemas, to the byte; behind them only what a review may do. */
 function limited(table: ToolTable, { scope, tools }: ReviewInput): ToolTable {
   return new ToolTable(
-    table.tools.map((tool): AgentTool => {
-      const { schema, toolset, isReadOnly, isHousekeeping = false, isRepeatable = false } = tool;
-      const own = tools.get(schema.name);
+    table.tools.map((tool): Tool => {
+      const { name } = tool;
+      const { untrustedSource: _source, ...policy } = tool.policy; // refusals are ours, and what runs is our own
+      const own = tools.get(name);
       return {
-        schema,
-        toolset,
-        isReadOnly,
-        isHousekeeping,
-        isRepeatable,
-        preview: (args) => tool.preview(args),
+        ...tool,
+        policy,
         run: async (args, call) => {
-          const why = refusal(schema.name, args, scope);
+          const why = refusal(name, args, scope);
           if (why !== undefined) return errorOutcome(why);
-          return own === undefined ? errorOutcome(notAllowed(schema.name)) : own.run(args, call);
+          return own === undefined ? errorOutcome(notAllowed(name)) : own.run(args, call);
         },
       };
     }),

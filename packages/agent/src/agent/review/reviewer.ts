@@ -5,9 +5,9 @@ import type { ContextMessage } from "@hermes-memory/core/context";
 import { sessionFiles } from "@hermes-memory/core/home";
 import { describeCause } from "@hermes-memory/core/lib";
 import { notedResult, removeKeptResults } from "@hermes-memory/core/sessions";
+import type { Tool } from "@hermes-memory/core/tools";
 import type { AgentCore } from "../core.ts";
 import { tokenUpdate } from "../session/totals.ts";
-import type { AgentTool } from "../tools/tool.ts";
 import { runLoop } from "../turn/loop.ts";
 import type { Turn } from "../turn/turn.ts";
 import { REVIEW_COUNTS_KEY, readReviewCounts, reviewDetail, withReview } from "./counts.ts";
@@ -22,7 +22,7 @@ const LONGEST_MINUTES = 10;
 const BROKEN_OFF = "It was broken off, because the agent was closed.";
 
 /** The tools that write, with the journal's origin `review`, for a review of this session. By name. */
-export type ReviewTools = (sessionId: string) => ReadonlyMap<string, AgentTool>;
+export type ReviewTools = (sessionId: string) => ReadonlyMap<string, Tool>;
 
 export class Reviewer {
   readonly #core: AgentCore;

@@ -1,6 +1,6 @@
 // What a review may do. It runs unattended, so the rights are per operation: it adds and corrects, and takes nothing away.
 import { isRecord, preview } from "@hermes-memory/core/lib";
-import type { ToolArguments } from "../tools/tool.ts";
+import type { ToolArguments } from "@hermes-memory/core/tools";
 
 export type ReviewScope = { readonly memory: boolean; readonly skills: boolean };
 

@@ -19,12 +19,12 @@ import {
   type NewLineageSession,
   newSessionId,
   notedResult,
+  READ_RESULT,
   type SessionStore,
 } from "@hermes-memory/core/sessions";
 import type { AgentCore } from "../core.ts";
 import type { AgentMessage } from "../message.ts";
 import { toRow } from "../rows.ts";
-import { READ_RESULT } from "../tools/read-result.ts";
 import { asStored, compactedList } from "./compacted-list.ts";
 import { CompactionLock } from "./compaction-lock.ts";
 import type { SessionLease } from "./lease.ts";

@@ -10,7 +10,7 @@ import {
   pyStrip,
   sha256,
 } from "@hermes-memory/core/lib";
-import type { ToolArguments } from "./tool.ts";
+import type { ToolArguments } from "@hermes-memory/core/tools";
 
 export type CheckedCall = {
   readonly id: string;

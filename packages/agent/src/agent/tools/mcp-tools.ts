@@ -1,14 +1,19 @@
 // The tools of the MCP servers in config. A server that does not work costs a notice, never the agent; what its tools say
 // and how they are described is text from outside.
 import type { McpServerConfig } from "@hermes-memory/core/config";
-import { foldName, outsideJsonProblem } from "@hermes-memory/core/lib";
+import { isRecord, outsideJsonProblem } from "@hermes-memory/core/lib";
 import type { Logger } from "@hermes-memory/core/lib/logger";
-import { argumentPreview } from "./argument-preview.ts";
-import { flawOf } from "./foreign-schema.ts";
-import { mcpOutcome } from "./mcp-result.ts";
+import {
+  argumentPreview,
+  described,
+  errorOutcome,
+  foldName,
+  foreignFlaw,
+  type Tool,
+  type ToolDefinition,
+  type ToolOutcome,
+} from "@hermes-memory/core/tools";
 import { McpServer, type OfferedTool } from "./mcp-server.ts";
-import { errorOutcome } from "./outcome.ts";
-import type { AgentTool, ToolSchema } from "./tool.ts";
 import { mcpToolset } from "./toolsets.ts";
 
 export type McpNotice = {
@@ -27,7 +32,7 @@ export type McpDeps = {
 
 export type McpConnections = {
   /** In the order of config and of each server's list. */
-  readonly tools: readonly AgentTool[];
+  readonly tools: readonly Tool[];
   /** Ends connections and children. Harmless when done twice. */
   close(): Promise<void>;
 };
@@ -52,7 +57,7 @@ export async function connectMcpServers(
     throw deps.signal.reason;
   }
   const taken = new Map<string, number>();
-  const tools: AgentTool[] = [];
+  const tools: Tool[] = [];
   for (const [place, { server }] of servers.entries()) {
     try {
       tools.push(...toTools(server, offers[place] ?? [], taken, deps));
@@ -94,19 +99,19 @@ function toTools(
   offers: readonly OfferedTool[],
   taken: Map<string, number>,
   { log, onNotice }: McpDeps,
-): AgentTool[] {
+): Tool[] {
   const refused: string[] = [];
-  const tools = offers.flatMap((offer): AgentTool[] => {
-    const schema = toSchema(uniqueName(server.name, offer.name, taken), offer);
-    const flaw = flawOf(schema);
+  const tools = offers.flatMap((offer): Tool[] => {
+    const definition = toDefinition(uniqueName(server.name, offer.name, taken), offer);
+    const flaw = foreignFlaw(definition);
     if (flaw === undefined) {
-      taken.set(foldName(schema.name), 2);
-      return [toTool(server, offer.name, schema)];
+      taken.set(foldName(definition.name), 2);
+      return [toTool(server, offer.name, definition)];
     }
     log.warn(`The MCP server '${server.name}' offers a tool ${flaw}. It is left out.`, {
       server: server.name,
     });
-    refused.push(schema.name);
+    refused.push(definition.name);
     return [];
   });
   if (refused.length > 0) {
@@ -120,13 +125,16 @@ function toTools(
   return tools;
 }
 
-function toTool(server: McpServer, name: string, schema: ToolSchema): AgentTool {
+function toTool(server: McpServer, name: string, definition: ToolDefinition): Tool {
   return {
-    schema,
-    toolset: mcpToolset(server.name),
-    isReadOnly: false, // a server may say so, but it is not ours to believe
-    untrustedSource: `mcp:${server.name}/${name}`,
-    preview: (args) => argumentPreview(args),
+    ...described(definition),
+    owner: { kind: "mcp", server: server.name },
+    policy: {
+      toolset: mcpToolset(server.name),
+      effect: "write", // a server may say that it only reads, but it is not ours to believe
+      untrustedSource: `mcp:${server.name}/${name}`,
+    },
+    preview: argumentPreview,
     run: async (args, { signal }) => {
       try {
         const answer = await server.call(name, args, signal);
@@ -143,7 +151,32 @@ function toTool(server: McpServer, name: string, schema: ToolSchema): AgentTool 
   };
 }
 
-function toSchema(name: string, { description = "", inputSchema }: OfferedTool): ToolSchema {
+/** `answer` is a `CallToolResult`, from a server we do not know. */
+function mcpOutcome(answer: unknown): ToolOutcome {
+  const result = isRecord(answer) ? answer : {};
+  const parts = Array.isArray(result.content) ? result.content.map(partText) : [];
+  const spoken = parts.filter((part) => part !== "").join("\n");
+  const rest = result.structuredContent ?? result.toolResult;
+  const text = spoken !== "" || rest === undefined ? spoken : JSON.stringify(rest);
+  return result.isError === true ? { text, isError: true } : { text };
+}
+
+function partText(part: unknown): string {
+  if (!isRecord(part)) return "";
+  if (typeof part.text === "string") return part.text;
+  if (isRecord(part.resource)) {
+    const { uri, text, mimeType } = part.resource;
+    return typeof text === "string" ? text : `[${shown(mimeType)} resource ${shown(uri)}: not shown]`;
+  }
+  if (part.type === "resource_link") return `[resource ${shown(part.name)}: ${shown(part.uri)}]`;
+  return `[${shown(part.mimeType ?? part.type)}: not shown]`;
+}
+
+function shown(value: unknown): string {
+  return typeof value === "string" ? value.slice(0, 300) : "unnamed";
+}
+
+function toDefinition(name: string, { description = "", inputSchema }: OfferedTool): ToolDefinition {
   const { $schema: _dialect, ...parameters } = inputSchema as Record<string, unknown>;
   return { name, description, parameters: { type: "object", properties: {}, ...parameters } };
 }

@@ -3,12 +3,11 @@
 import type { ContextMessage } from "@hermes-memory/core/context";
 import { sessionFiles } from "@hermes-memory/core/home";
 import { fenceUntrusted } from "@hermes-memory/core/security";
-import { notedResult } from "@hermes-memory/core/sessions";
+import { notedResult, READ_RESULT } from "@hermes-memory/core/sessions";
+import type { ToolTable } from "@hermes-memory/core/tools";
 import type { CheckedCall } from "./calls.ts";
-import { READ_RESULT } from "./read-result.ts";
 import { type BatchContext, type CallEnd, type CallResult, runCall } from "./run-call.ts";
 import { spill, tooLong } from "./spill.ts";
-import type { ToolTable } from "./table.ts";
 
 const MOST_AT_ONCE = 8;
 
@@ -17,7 +16,7 @@ export async function runBatch(
   calls: readonly CheckedCall[],
   context: BatchContext,
 ): Promise<readonly CallResult[]> {
-  const isParallel = calls.length > 1 && calls.every(({ name }) => table.get(name)?.isReadOnly === true);
+  const isParallel = calls.length > 1 && calls.every(({ name }) => table.get(name)?.policy.effect === "read");
   const ends: CallEnd[] = [];
   let [next, hasStarted] = [0, false];
   const worker = async (): Promise<void> => {
@@ -66,10 +65,11 @@ async function toResults(
       if (end === undefined) throw new Error(`The call ${callId} of '${name}' has no result.`);
       const { kind, isError } = end;
       // Texts of our own say what happened to the call; only what a tool said is from outside.
-      const source = kind === "ran" || kind === "failed" ? table.get(name)?.untrustedSource : undefined;
+      const source =
+        kind === "ran" || kind === "failed" ? table.get(name)?.policy.untrustedSource : undefined;
       const result = { callId, name, kind, isError };
       if (!long.has(place)) return { ...result, text: withoutForgedNote(fenced(end.text, source), callId) };
-      if (kind === "ran" && table.get(name)?.isRepeatable) return { ...result, text: LEFT_OUT };
+      if (kind === "ran" && table.get(name)?.policy.isRepeatable) return { ...result, text: LEFT_OUT };
       const { preview, note, path } = await spill(end.text, callId, target);
       const text = `${fenced(preview, source)}\n\n${note}`;
       return path === undefined ? { ...result, text } : { ...result, text, spilledTo: path };

@@ -1,11 +1,12 @@
 // One call of one tool: asked for permission, run, and left behind when it does not end with the turn.
 import type { ContextMessage } from "@hermes-memory/core/context";
 import { codePointLength } from "@hermes-memory/core/lib";
+import { parseMessages } from "@hermes-memory/core/message";
 import { describeForeign } from "@hermes-memory/core/providers";
+import type { ResultLimits } from "@hermes-memory/core/sessions";
+import type { Tool, ToolArguments, ToolOutcome } from "@hermes-memory/core/tools";
 import type { AgentEvent } from "../events.ts";
 import type { CheckedCall } from "./calls.ts";
-import type { ResultLimits } from "./result-limits.ts";
-import type { AgentTool, ToolArguments, ToolOutcome } from "./tool.ts";
 
 /** What is about to run. An answer with `block` keeps it from running; its text is for the model. */
 export type PreToolCall = (call: {
@@ -57,7 +58,7 @@ const GRACE_MS = 500;
 
 /** `not started` when the interrupt came first. */
 export async function runCall(
-  tool: AgentTool | undefined,
+  tool: Tool | undefined,
   call: CheckedCall,
   context: BatchContext,
 ): Promise<CallEnd | "not started"> {
@@ -96,11 +97,7 @@ async function refusalOf(
   }
 }
 
-async function runUntilInterrupt(
-  tool: AgentTool,
-  call: CheckedCall,
-  context: BatchContext,
-): Promise<CallEnd> {
+async function runUntilInterrupt(tool: Tool, call: CheckedCall, context: BatchContext): Promise<CallEnd> {
   const own = new AbortController(); // the tool's listeners go with it, not with the turn's signal
   const interrupted = aborted(context.signal);
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -130,13 +127,24 @@ function aborted(signal: AbortSignal): { readonly promise: Promise<undefined>; r
 
 /** Never rejects, so that a result which comes too late disturbs nobody. */
 async function settle(
-  tool: AgentTool,
+  tool: Tool,
   { id: callId, name, args }: CheckedCall,
   { taskId, turnId, sessionId, messages }: BatchContext,
   signal: AbortSignal,
 ): Promise<CallEnd> {
   try {
-    const call = { callId, taskId, turnId, sessionId: sessionId(), messages: messages(), signal };
+    const live = messages();
+    const call = {
+      callId,
+      taskId,
+      turnId,
+      sessionId: sessionId(),
+      // merge: msgagent (the list itself, once it holds messages; read only by tools that ask for it)
+      get messages() {
+        return parseMessages(live).messages;
+      },
+      signal,
+    };
     const { text, isError = false }: ToolOutcome = await tool.run(args, call);
     return { kind: "ran", text, isError };
   } catch (cause) {

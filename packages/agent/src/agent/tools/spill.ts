@@ -1,7 +1,13 @@
 // Results too long for a conversation: the whole text goes to a file, the model gets its beginning and how to read the rest.
 import { codePointLength, describeCause, takeCodePoints } from "@hermes-memory/core/lib";
-import { keepResult, lostResultNote, resultNote } from "@hermes-memory/core/sessions";
-import { longestStart, RESULTS_OF_A_BATCH, type ResultLimits, shareOf } from "./result-limits.ts";
+import {
+  keepResult,
+  longestStart,
+  lostResultNote,
+  type ResultLimits,
+  resultNote,
+} from "@hermes-memory/core/sessions";
+import { RESULTS_OF_A_BATCH, shareOf } from "./result-limits.ts";
 
 const PREVIEW_CHARS = 1_500;
 /** A preview, with the note behind it, may take this part of what a whole result may. */

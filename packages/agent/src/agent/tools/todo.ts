@@ -1,8 +1,13 @@
 // The `todo` tool: a model's own list of tasks for the work at hand.
 import { outsideJsonOr } from "@hermes-memory/core/lib";
-import { errorOutcome, jsonOutcome } from "./outcome.ts";
+import {
+  described,
+  errorOutcome,
+  jsonOutcome,
+  type Tool,
+  type ToolArguments,
+} from "@hermes-memory/core/tools";
 import { TODO_STATUSES, type TodoStore } from "./todo-store.ts";
-import type { AgentTool, ToolArguments } from "./tool.ts";
 
 export const todoToolSchema = {
   name: "todo",
@@ -37,12 +42,11 @@ export const todoToolSchema = {
   },
 } as const;
 
-export function todoAgentTool(store: TodoStore): AgentTool {
+export function todoEntry(store: TodoStore): Tool {
   return {
-    schema: todoToolSchema,
-    toolset: "todo",
-    isReadOnly: false,
-    isHousekeeping: true,
+    ...described(todoToolSchema),
+    owner: { kind: "own" },
+    policy: { toolset: "todo", effect: "write", isHousekeeping: true },
     preview: todoPreview,
     run: async (args) => {
       const todos = listOf(args.todos);

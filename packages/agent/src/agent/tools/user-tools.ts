@@ -1,14 +1,19 @@
 // Tools that a program hands to its agent, made with the AI SDK's `tool()`. What is wrong with one is said when the agent is
 // made, not when a model first calls it.
-import type { ContextMessage } from "@hermes-memory/core/context";
 import { HermesError } from "@hermes-memory/core/lib";
+import { type Message, renderContent } from "@hermes-memory/core/message";
 import { flattenContent } from "@hermes-memory/core/providers";
-import { argumentPreview } from "./argument-preview.ts";
-import { coreToolLike } from "./core-names.ts";
-import { TOOL_NAME } from "./foreign-schema.ts";
-import { errorOutcome } from "./outcome.ts";
-import type { AgentTool, ToolCallContext, ToolOutcome } from "./tool.ts";
-import { asOutcome, type ModelOutput } from "./user-tool-result.ts";
+import {
+  argumentPreview,
+  errorOutcome,
+  foreignFlaw,
+  type JsonSchema,
+  ownNameLike,
+  TOOL_NAME,
+  type Tool,
+  type ToolCallContext,
+  type ToolOutcome,
+} from "@hermes-memory/core/tools";
 
 export type UserToolOptions = {
   /** Names of tools that change nothing, so that their calls may run at the same time. */
@@ -19,17 +24,17 @@ export type UserToolOptions = {
 export async function userTools(
   tools: Readonly<Record<string, unknown>>,
   { readOnlyTools = [] }: UserToolOptions = {},
-): Promise<readonly AgentTool[]> {
+): Promise<readonly Tool[]> {
   const stray = readOnlyTools.find((name) => !Object.hasOwn(tools, name));
   if (stray !== undefined)
     throw badTool(
       `readOnlyTools names '${stray}', but there is no such tool.`,
       "Name tools that are in 'tools', or leave it out.",
     );
-  const made: AgentTool[] = [];
+  const made: Tool[] = [];
   for (const [name, given] of Object.entries(tools)) {
     checkName(name);
-    made.push(await toAgentTool(name, usable(name, given), readOnlyTools.includes(name)));
+    made.push(await toEntry(name, usable(name, given), readOnlyTools.includes(name)));
   }
   return made;
 }
@@ -49,14 +54,26 @@ type SdkTool = {
 // Names other programs know for what comes from the network; their results are fenced.
 const FROM_OUTSIDE = /^(?:web_|browser_|mcp_)/;
 
-async function toAgentTool(name: string, tool: SdkTool, isReadOnly: boolean): Promise<AgentTool> {
+async function toEntry(name: string, tool: SdkTool, isReadOnly: boolean): Promise<Tool> {
   const { parameters, validate } = await readSchema(name, tool.inputSchema);
+  const description = descriptionOf(tool);
+  const flaw = foreignFlaw({ name, description, parameters }, { isTrusted: true });
+  if (flaw !== undefined)
+    throw badTool(
+      `The program offers a tool ${flaw}.`,
+      "Every request carries it whole: make its description and inputSchema smaller.",
+    );
   return {
-    schema: { name, description: descriptionOf(tool), parameters },
-    toolset: "user",
-    isReadOnly,
-    ...(FROM_OUTSIDE.test(name) ? { untrustedSource: name } : {}),
-    preview: (args) => argumentPreview(args),
+    name,
+    description,
+    schema: parameters,
+    owner: { kind: "program" },
+    policy: {
+      toolset: "user",
+      effect: isReadOnly ? "read" : "write",
+      ...(FROM_OUTSIDE.test(name) ? { untrustedSource: name } : {}),
+    },
+    preview: argumentPreview,
     run: async (args, call) => {
       const checked = (await validate?.(args)) ?? { success: true as const, value: args };
       if (!checked.success)
@@ -79,12 +96,47 @@ async function execute(tool: SdkTool, input: unknown, call: ToolCallContext): Pr
   );
 }
 
+/** Of `toModelOutput`. */
+type ModelOutput = { readonly type: string; readonly value?: unknown; readonly reason?: unknown };
+
+/** `shaped` counts where there is one. Throws for what no JSON can hold. */
+function asOutcome(shaped: ModelOutput | undefined, output: unknown): ToolOutcome {
+  switch (shaped?.type) {
+    case "text":
+    case "json":
+      return { text: asText(shaped.value) };
+    case "error-text":
+    case "error-json":
+      return { text: asText(shaped.value), isError: true };
+    case "execution-denied":
+      return errorOutcome(
+        typeof shaped.reason === "string" ? shaped.reason : "The tool was not allowed to run.",
+      );
+    case "content":
+      return { text: (Array.isArray(shaped.value) ? shaped.value : []).map(partText).join("\n") };
+    default:
+      return { text: asText(output) };
+  }
+}
+
+function asText(value: unknown): string {
+  return typeof value === "string" ? value : (JSON.stringify(value) ?? "null");
+}
+
+/** Pictures and files have no place in a tool result of ours; that there was one has. */
+function partText(part: unknown): string {
+  if (typeof part !== "object" || part === null) return "";
+  if ("text" in part && typeof part.text === "string") return part.text;
+  const kind = "mediaType" in part ? part.mediaType : "type" in part ? part.type : "something";
+  return `[${String(kind)}: not shown]`;
+}
+
 type Validation =
   | { readonly success: true; readonly value: unknown }
   | { readonly success: false; readonly error: Error };
 
 type ReadSchema = {
-  readonly parameters: AgentTool["schema"]["parameters"];
+  readonly parameters: JsonSchema;
   readonly validate: ((value: unknown) => Validation | PromiseLike<Validation>) | undefined;
 };
 
@@ -131,7 +183,7 @@ function checkName(name: string): void {
       `'${name.slice(0, 80)}' cannot be the name of a tool.`,
       "Use 1 to 64 letters, digits, '_' and '-': model vendors take no others.",
     );
-  const core = coreToolLike(name);
+  const core = ownNameLike(name);
   if (core !== undefined)
     throw badTool(
       `A tool cannot be named '${name}': ${core === name ? "the agent has one of its own" : `it reads like '${core}' of the agent`}.`,
@@ -167,10 +219,10 @@ function issuesOf(value: unknown): readonly Issue[] | undefined {
 }
 
 /** What was said before the reply that makes the call; texts only. */
-function spokenBefore(messages: readonly ContextMessage[]): object[] {
+function spokenBefore(messages: readonly Message[]): object[] {
   const end = messages.findLastIndex(({ role }) => role === "assistant");
   return messages.slice(0, end < 0 ? undefined : end).flatMap(({ role, content }) => {
-    const text = role === "user" || role === "assistant" ? flattenContent(content) : "";
+    const text = role === "user" || role === "assistant" ? flattenContent(renderContent(content)) : "";
     return text === "" ? [] : [{ role, content: text }];
   });
 }

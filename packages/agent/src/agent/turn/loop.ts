@@ -161,7 +161,7 @@ class Loop {
   ): Promise<TurnEnd | undefined> {
     const core = this.#core;
     const { signal } = this.#turn.control;
-    const isHousekeeping = calls.every(({ name }) => core.table.get(name)?.isHousekeeping === true);
+    const isHousekeeping = calls.every(({ name }) => core.table.get(name)?.policy.isHousekeeping === true);
     if (this.#draft.text !== "") this.#earlierText = isHousekeeping ? this.#draft.text : "";
     else if (!isHousekeeping) this.#earlierText = "";
     core.parts.transcript.dropEphemeral(); // pieces of this reply are in its text now

@@ -1,7 +1,6 @@
 // Whose tools take the room, in words, for errors about a request that does not fit. Pure.
 import { groupThousands } from "@hermes-memory/core/lib";
-import type { AgentTool } from "../tools/tool.ts";
-import { mcpServerOf } from "../tools/toolsets.ts";
+import { definitionOf, type Tool, type ToolOwner } from "@hermes-memory/core/tools";
 
 /** A set with less than this share of the window is not why it is full. */
 const WORTH_NAMING = 0.1;
@@ -9,18 +8,18 @@ const NAMED = 3;
 
 /** "" when no set of tools takes a part of the window worth naming. `count`: tokens of a text, as the error beside it counts them. */
 export function toolWeights(
-  tools: readonly AgentTool[],
+  tools: readonly Tool[],
   windowTokens: number,
   count: (text: string) => number,
 ): string {
-  const sets = Map.groupBy(tools, ({ toolset }) => toolset);
+  const sets = Map.groupBy(tools, ({ policy }) => policy.toolset);
   const heavy = [...sets]
     .map(([set, members]) => {
-      const schemas = members.map(({ schema }) => schema);
       return {
         set,
+        owner: members[0]?.owner,
         count: members.length,
-        tokens: count(JSON.stringify(schemas)),
+        tokens: count(JSON.stringify(members.map(definitionOf))),
       };
     })
     .filter(({ tokens }) => tokens >= windowTokens * WORTH_NAMING)
@@ -29,12 +28,19 @@ export function toolWeights(
   return heavy.map(inWords).join(" ");
 }
 
-function inWords({ set, count, tokens }: { set: string; count: number; tokens: number }): string {
+type Weight = {
+  readonly set: string;
+  readonly owner: ToolOwner | undefined;
+  readonly count: number;
+  readonly tokens: number;
+};
+
+function inWords({ set, owner, count, tokens }: Weight): string {
   const size = `${groupThousands(count)} ${count === 1 ? "tool" : "tools"}`;
   const room = `about ${groupThousands(tokens)} tokens`;
-  const server = mcpServerOf(set);
-  if (server === undefined)
+  if (owner?.kind !== "mcp")
     return `The toolset '${set}' brings ${size} (${room}): switch it off with agent.disabled_toolsets.`;
+  const { server } = owner;
   return (
     `The MCP server '${server}' brings ${size} (${room}): name those you need in mcp_servers.${server}.tools.include, ` +
     `or those you do not need in mcp_servers.${server}.tools.exclude.`

@@ -1,9 +1,10 @@
 // From an assistant message to calls that can run.
 
 import type { ContextMessage } from "@hermes-memory/core/context";
+import { ToolTable } from "@hermes-memory/core/tools";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type CallCheck, checkCalls, ToolTable } from "../../../src/agent/tools/index.ts";
+import { type CallCheck, checkCalls } from "../../../src/agent/tools/index.ts";
 import { fakeTool } from "../../fakes/agent-tools.ts";
 
 const table = new ToolTable([fakeTool("memory"), fakeTool("todo"), fakeTool("session_search")]);

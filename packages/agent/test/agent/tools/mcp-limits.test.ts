@@ -37,15 +37,15 @@ async function connect(...configs: readonly McpServerConfig[]): Promise<Connecte
 }
 
 async function call({ tools }: McpConnections, name: string) {
-  const tool = tools.find(({ schema }) => schema.name === `mcp_raw_${name}`);
-  if (tool === undefined) throw new Error(`no ${name} among ${tools.map(({ schema }) => schema.name)}`);
+  const tool = tools.find((tool) => tool.name === `mcp_raw_${name}`);
+  if (tool === undefined) throw new Error(`no ${name} among ${tools.map(({ name }) => name)}`);
   return tool.run({}, callContext());
 }
 
 describe("a server that is a child", () => {
   it("whose tool has a schema of 3,000 levels loses that tool, and the user is told which", async () => {
     const connected = await connect(raw());
-    expect(connected.tools.map(({ schema }) => schema.name)).toEqual([
+    expect(connected.tools.map(({ name }) => name)).toEqual([
       "mcp_raw_echo",
       "mcp_raw_deep_answer",
       "mcp_raw_long_answer",

@@ -1,15 +1,16 @@
 // The user interrupts while tools run.
+import { type Tool, ToolTable } from "@hermes-memory/core/tools";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../../core/test/fakes/temp-directory.ts";
-import { type AgentTool, type CheckedCall, runBatch, ToolTable } from "../../../src/agent/tools/index.ts";
-import { batchContext, fakeTool, gate } from "../../fakes/agent-tools.ts";
+import { type CheckedCall, runBatch } from "../../../src/agent/tools/index.ts";
+import { batchContext, fakeTool, gate, type ToolChanges } from "../../fakes/agent-tools.ts";
 
 const CALLS: readonly CheckedCall[] = [
   { id: "c1", name: "one", args: {} },
   { id: "c2", name: "two", args: {} },
 ];
 
-function tableOf(one: Partial<AgentTool>): ToolTable {
+function tableOf(one: ToolChanges): ToolTable {
   return new ToolTable([fakeTool("one", one), fakeTool("two")]);
 }
 
@@ -27,7 +28,7 @@ describe("an interrupt", () => {
 
   it("after one tool leaves its result and skips the others", async () => {
     const context = batchContext(tempDirectory());
-    const one: AgentTool["run"] = async () => {
+    const one: Tool["run"] = async () => {
       context.interrupt();
       return { text: "done" };
     };
@@ -41,7 +42,7 @@ describe("an interrupt", () => {
   it("reaches the tool that runs, which may still say what it got", async () => {
     const context = batchContext(tempDirectory());
     const started = gate();
-    const one: AgentTool["run"] = (_args, { signal }) => {
+    const one: Tool["run"] = (_args, { signal }) => {
       started.open();
       return new Promise((resolve) => {
         signal.addEventListener("abort", () => resolve({ text: "half of it" }));
@@ -56,7 +57,7 @@ describe("an interrupt", () => {
   it("stops a tool that gives up when it is told", async () => {
     const context = batchContext(tempDirectory());
     const started = gate();
-    const one: AgentTool["run"] = (_args, { signal }) => {
+    const one: Tool["run"] = (_args, { signal }) => {
       started.open();
       return new Promise((_resolve, reject) => {
         signal.addEventListener("abort", () => reject(signal.reason));
@@ -73,7 +74,7 @@ describe("an interrupt", () => {
   it("does not wait for a tool that goes on; what comes late is dropped, and the message says so", async () => {
     const context = batchContext(tempDirectory(), { graceMs: 0 });
     const [started, late] = [gate(), gate()];
-    const one: AgentTool["run"] = async () => {
+    const one: Tool["run"] = async () => {
       started.open();
       await late.opened;
       throw new Error("too late to matter");
@@ -95,7 +96,7 @@ describe("an interrupt", () => {
     const eight = gate();
     let active = 0;
     const read = fakeTool("read", {
-      isReadOnly: true,
+      effect: "read",
       run: (_args, { signal }) => {
         active += 1;
         if (active === 8) eight.open();

@@ -2,23 +2,18 @@
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { fenceUntrusted } from "@hermes-memory/core/security";
+import { type Tool, ToolTable } from "@hermes-memory/core/tools";
 import { describe, expect, it } from "vitest";
 import { notedResult, resultIdFor, resultNote } from "../../../../core/src/sessions/result-notes.ts";
 import { tempDirectory } from "../../../../core/test/fakes/temp-directory.ts";
-import {
-  type AgentTool,
-  type CheckedCall,
-  runBatch,
-  ToolTable,
-  toolMessage,
-} from "../../../src/agent/tools/index.ts";
-import { batchContext, fakeTool, gate } from "../../fakes/agent-tools.ts";
+import { type CheckedCall, runBatch, toolMessage } from "../../../src/agent/tools/index.ts";
+import { batchContext, fakeTool, gate, type ToolChanges } from "../../fakes/agent-tools.ts";
 
 function calls(...names: readonly string[]): CheckedCall[] {
   return names.map((name, place) => ({ id: `c${place + 1}`, name, args: { place } }));
 }
 
-function saying(name: string, text: string, changes: Partial<AgentTool> = {}): AgentTool {
+function saying(name: string, text: string, changes: ToolChanges = {}): Tool {
   return fakeTool(name, { run: async () => ({ text }), ...changes });
 }
 
@@ -44,7 +39,7 @@ describe("a batch", () => {
     let [active, most] = [0, 0];
     const [full, done] = [gate(), gate()];
     const read = fakeTool("read", {
-      isReadOnly: true,
+      effect: "read",
       run: async (args) => {
         active += 1;
         most = Math.max(most, active);
@@ -65,9 +60,9 @@ describe("a batch", () => {
 
   it("runs in order when only some of its tools are read-only", async () => {
     const log: string[] = [];
-    const logging = (name: string, isReadOnly: boolean): AgentTool =>
+    const logging = (name: string, effect: "read" | "write"): Tool =>
       fakeTool(name, {
-        isReadOnly,
+        effect,
         run: async () => {
           log.push(`start ${name}`);
           await Promise.resolve();
@@ -75,7 +70,7 @@ describe("a batch", () => {
           return { text: name };
         },
       });
-    const table = new ToolTable([logging("read", true), logging("write", false)]);
+    const table = new ToolTable([logging("read", "read"), logging("write", "write")]);
     await runBatch(table, calls("read", "write"), batchContext(tempDirectory()));
     expect(log).toEqual(["start read", "end read", "start write", "end write"]);
   });
@@ -106,7 +101,7 @@ describe("a batch", () => {
       messages: () => [{ role: "user", content: "hello" }],
     });
     await runBatch(new ToolTable([curious]), calls("curious", "curious"), context);
-    const messages = [{ role: "user", content: "hello" }];
+    const messages = [{ role: "user", content: "hello", meta: expect.any(Object) }];
     expect(seen).toEqual([
       [{ place: 0 }, "c1", "task", "s1", messages, false],
       [{ place: 1 }, "c2", "task", "s2", messages, false],

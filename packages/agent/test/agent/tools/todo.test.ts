@@ -1,7 +1,7 @@
 // The `todo` tool and the list behind it.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { TodoStore, todoAgentTool } from "../../../src/agent/tools/index.ts";
+import { TodoStore, todoEntry } from "../../../src/agent/tools/index.ts";
 import { callContext } from "../../fakes/agent-tools.ts";
 
 const task = (id: string, content = `do ${id}`, status = "pending"): Record<string, unknown> => ({
@@ -17,7 +17,7 @@ function storeWith(...todos: readonly unknown[]): TodoStore {
 }
 
 async function run(store: TodoStore, args: Record<string, unknown>): Promise<Record<string, unknown>> {
-  return JSON.parse((await todoAgentTool(store).run(args, callContext())).text) as Record<string, unknown>;
+  return JSON.parse((await todoEntry(store).run(args, callContext())).text) as Record<string, unknown>;
 }
 
 describe("the tool", () => {
@@ -63,7 +63,7 @@ describe("the tool", () => {
 
   it.each([5, "no list", { id: "1" }])("refuses %j and keeps the list", async (todos) => {
     const store = storeWith(task("1"));
-    const outcome = await todoAgentTool(store).run({ todos }, callContext());
+    const outcome = await todoEntry(store).run({ todos }, callContext());
     expect(outcome.isError).toBe(true);
     expect(JSON.parse(outcome.text)).toHaveProperty("error");
     expect(store.items).toEqual([task("1")]);
@@ -74,9 +74,7 @@ describe("the tool", () => {
     [{ todos: [task("1")] }, "plan 1 task"],
     [{ todos: [task("1"), task("2")], merge: true }, "update 2 tasks"],
     [{ todos: 5 }, "read the task list"],
-  ])("shows a person %j as: %s", (args, line) =>
-    expect(todoAgentTool(new TodoStore()).preview(args)).toBe(line),
-  );
+  ])("shows a person %j as: %s", (args, line) => expect(todoEntry(new TodoStore()).preview(args)).toBe(line));
 });
 
 describe("the list", () => {

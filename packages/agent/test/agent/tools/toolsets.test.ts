@@ -1,7 +1,7 @@
 // Which tools an agent gets.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { mcpToolset, resolveToolset, selectTools } from "../../../src/agent/tools/index.ts";
+import { mcpToolset, selectTools } from "../../../src/agent/tools/index.ts";
 import { fakeTool } from "../../fakes/agent-tools.ts";
 
 const SETS: Readonly<Record<string, string>> = {
@@ -22,7 +22,7 @@ const ALL = Object.keys(SETS);
 const CORE = ALL.slice(0, 7);
 
 function chosen(enabled: readonly string[] | null, disabled: readonly string[] = []): string[] {
-  return selectTools(TOOLS, { enabled, disabled }).map(({ schema }) => schema.name);
+  return selectTools(TOOLS, { enabled, disabled }).map(({ name }) => name);
 }
 
 describe("toolsets", () => {
@@ -49,14 +49,6 @@ describe("toolsets", () => {
     expect(chosen(["memory"], ["memory"])).toEqual([]);
     expect(chosen(null, ["all"])).toEqual([]);
     expect(chosen(["memory", "todo", "mcp-web"], ["hermes-cli"])).toEqual(["mcp_web_get"]);
-  });
-
-  it("resolve to names for the gate of provider tools", () => {
-    expect(resolveToolset("memory")).toEqual(["memory"]);
-    expect(resolveToolset("hermes-cli")).toContain("memory");
-    expect(resolveToolset("*")).toContain("memory");
-    expect(resolveToolset("todo")).toEqual(["todo"]);
-    expect(resolveToolset("constructor")).toEqual([]);
   });
 
   it("never bring a tool that one of the disabled sets holds, nor lose another", () => {

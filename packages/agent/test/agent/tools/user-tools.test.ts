@@ -1,11 +1,13 @@
 // AI SDK tools in the agent's table.
+import { parseMessages } from "@hermes-memory/core/message";
+import type { Tool, ToolOutcome } from "@hermes-memory/core/tools";
 import { jsonSchema, tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { type AgentTool, type ToolOutcome, userTools } from "../../../src/agent/tools/index.ts";
+import { userTools } from "../../../src/agent/tools/index.ts";
 import { callContext } from "../../fakes/agent-tools.ts";
 
-async function made(given: unknown, name = "weather"): Promise<AgentTool> {
+async function made(given: unknown, name = "weather"): Promise<Tool> {
   const [first] = await userTools({ [name]: given });
   if (first === undefined) throw new Error("no tool");
   return first;
@@ -27,23 +29,26 @@ describe("a schema", () => {
         execute: async () => "",
       }),
     );
-    expect(weather.schema).toMatchObject({
+    expect(weather).toMatchObject({
       name: "weather",
       description: "Says the weather.",
-      parameters: {
+      schema: {
         type: "object",
         properties: { city: { type: "string", description: "Where." }, days: { type: "integer" } },
         required: ["city"],
       },
     });
-    expect(weather.schema.parameters).not.toHaveProperty("$schema");
-    expect(weather).toMatchObject({ toolset: "user", isReadOnly: false });
+    expect(weather.schema).not.toHaveProperty("$schema");
+    expect(weather).toMatchObject({
+      owner: { kind: "program" },
+      policy: { toolset: "user", effect: "write" },
+    });
   });
 
   it("of JSON stays as it is, and takes any arguments", async () => {
     const schema = { type: "object", properties: { city: { type: "string" } } } as const;
     const weather = tool({ inputSchema: jsonSchema(schema), execute: async (input) => input });
-    expect((await made(weather)).schema.parameters).toEqual(schema);
+    expect((await made(weather)).schema).toEqual(schema);
     expect((await run(weather, { city: 5 })).text).toBe('{"city":5}');
   });
 
@@ -71,7 +76,7 @@ describe("a tool gets", () => {
       },
     });
     const { signal } = new AbortController();
-    const messages = [
+    const { messages } = parseMessages([
       {
         role: "user",
         content: [
@@ -82,7 +87,7 @@ describe("a tool gets", () => {
       { role: "assistant", content: "", tool_calls: [{ id: "old" }] },
       { role: "tool", content: "{}", tool_call_id: "old" },
       { role: "assistant", content: "Let me look.", tool_calls: [{ id: "c7" }] },
-    ];
+    ]);
     await (await made(spy)).run({}, callContext({ callId: "c7", messages, signal }));
     expect(seen).toEqual(["c7", [{ role: "user", content: "And\nnow?" }], signal]);
   });
@@ -144,8 +149,8 @@ describe("what a tool returns", () => {
   });
 
   it("is fenced when the name says that it comes from the network", async () => {
-    expect((await made(returning(""), "web_search")).untrustedSource).toBe("web_search");
-    expect(await made(returning(""))).not.toHaveProperty("untrustedSource");
+    expect((await made(returning(""), "web_search")).policy.untrustedSource).toBe("web_search");
+    expect((await made(returning(""))).policy).not.toHaveProperty("untrustedSource");
   });
 });
 
@@ -162,6 +167,21 @@ describe("at creation", () => {
     ["that waits for approval", { weather: { ...returning(""), needsApproval: true } }, /approval/],
     ["with the name of ours", { memory: returning("") }, /cannot be named 'memory'/],
     ["with a name that reads like ours", { "Skill-Manage": returning("") }, /reads like 'skill_manage'/],
+    [
+      "that would crowd out the conversation",
+      { weather: { ...returning(""), description: "x".repeat(30_000) } },
+      /offers a tool 'weather' whose schema has more than 30000 characters/,
+    ],
+    [
+      "whose schema no request can carry",
+      {
+        weather: tool({
+          inputSchema: jsonSchema(JSON.parse(`${'{"not":'.repeat(120)}{}${"}".repeat(120)}`)),
+          execute: async () => "",
+        }),
+      },
+      /'weather' whose schema is nested deeper than 100 levels/,
+    ],
     ["with a name no vendor takes", { "my tool": returning("") }, /'my tool' cannot be the name/],
   ])("a tool %s is refused", async (_case, tools, message) => {
     await expect(userTools(tools)).rejects.toMatchObject({
@@ -172,7 +192,7 @@ describe("at creation", () => {
 
   it("tools are read-only only where the caller says so", async () => {
     const tools = await userTools({ a: returning(""), b: returning("") }, { readOnlyTools: ["b"] });
-    expect(tools.map(({ isReadOnly }) => isReadOnly)).toEqual([false, true]);
+    expect(tools.map(({ policy }) => policy.effect)).toEqual(["write", "read"]);
     await expect(userTools({ a: returning("") }, { readOnlyTools: ["c"] })).rejects.toThrow("'c'");
   });
 });

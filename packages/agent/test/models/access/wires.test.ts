@@ -1,6 +1,7 @@
 // One request over each wire, with the vendors' real SDKs and real sockets.
+import type { ToolDefinition } from "@hermes-memory/core/tools";
 import { describe, expect, it } from "vitest";
-import type { ChatMessage, ToolDefinition } from "../../../src/models/index.ts";
+import type { ChatMessage } from "../../../src/models/index.ts";
 import { ASKED, ear, failureOf, KEY, KINDS, replyOf, wireModel } from "./over-http.ts";
 
 const TOOL: ToolDefinition = {

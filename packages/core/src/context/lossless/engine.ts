@@ -3,6 +3,7 @@
 import { HermesError, systemClock } from "../../lib/index.ts";
 import { redactSecrets } from "../../security/index.ts";
 import { type MessageRow, readScope, type Scope, type SessionStore } from "../../sessions/index.ts";
+import type { ToolDefinition } from "../../tools/index.ts";
 import { NoticeBoard } from "../compressor/notices.ts";
 import {
   type Budgets,
@@ -12,7 +13,7 @@ import {
   soundFactor,
 } from "../compressor/settings.ts";
 import { WatchedEngine } from "../compressor/watched-engine.ts";
-import type { CompressOptions, ContextEngine, EngineToolSchema, ModelWindow } from "../engine.ts";
+import type { CompressOptions, ContextEngine, ModelWindow } from "../engine.ts";
 import { type ContextMessage, usableMessages } from "../message.ts";
 import type { CompressOutcome } from "../outcome.ts";
 import { focusOf } from "../summary/focus.ts";
@@ -127,7 +128,7 @@ export class LosslessEngine extends WatchedEngine implements ContextEngine {
     this.noteModelSwitch();
   }
 
-  getToolSchemas(): readonly EngineToolSchema[] {
+  getToolSchemas(): readonly ToolDefinition[] {
     return LCM_TOOLS;
   }
 

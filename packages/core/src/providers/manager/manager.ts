@@ -2,15 +2,20 @@
 // event on in order, and makes sure that nothing a provider does costs the agent more than its deadline.
 import { systemClock } from "../../lib/index.ts";
 import { type Logger, silentLogger } from "../../lib/logger.ts";
+import {
+  definitionOf,
+  PROVIDER_RESERVED_NAMES,
+  type Tool,
+  type ToolDefinition,
+  textOutcome,
+} from "../../tools/index.ts";
 import type {
   DelegationOptions,
   MemoryProvider,
   MemoryWriteMetadata,
   ProviderMessage,
-  ToolSchema,
   TurnStartOptions,
 } from "../contract.ts";
-import { CORE_TOOL_NAMES } from "./core-tools.ts";
 import { type Deadlines, deadlinesOf } from "./deadlines.ts";
 import { FanOut, joinTexts, type Work } from "./fan-out.ts";
 import { flattenContent } from "./flatten-content.ts";
@@ -86,8 +91,9 @@ export class MemoryManager {
     this.#tools = new ToolRegistry({
       calls: this.#calls,
       log: this.#log,
-      coreToolNames: options.coreToolNames ?? CORE_TOOL_NAMES,
+      coreToolNames: options.coreToolNames ?? PROVIDER_RESERVED_NAMES,
       deadlineMs: this.#deadlines.toolSchemas,
+      run: async (name, args) => textOutcome(await this.handleToolCall(name, args)),
     });
   }
 
@@ -111,12 +117,17 @@ export class MemoryManager {
     return this.#providers.find((registered) => registered.name === name)?.provider;
   }
 
-  getAllToolSchemas(): readonly ToolSchema[] {
-    return this.#tools.schemas;
+  /** The tools providers offer now, in their order. A call goes through `handleToolCall`, with its deadline and bounds. */
+  tools(): readonly Tool[] {
+    return this.#tools.table.tools;
+  }
+
+  getAllToolSchemas(): readonly ToolDefinition[] {
+    return this.tools().map(definitionOf);
   }
 
   getAllToolNames(): ReadonlySet<string> {
-    return this.#tools.names;
+    return new Set(this.tools().map(({ name }) => name));
   }
 
   /** Names of tools that providers offer and do not get. No other tool may be taken for them. */
@@ -125,7 +136,7 @@ export class MemoryManager {
   }
 
   hasTool(name: string): boolean {
-    return this.#tools.ownerOf(name) !== undefined;
+    return this.#tools.table.has(name);
   }
 
   async initializeAll(sessionId: string, options: InitializeAllOptions = {}): Promise<void> {

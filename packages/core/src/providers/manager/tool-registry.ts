@@ -1,45 +1,58 @@
-// The tools that providers offer at the moment, asked for at registration and again after initialisation.
+// The tools that providers offer at the moment, asked for at registration and again after initialisation, because a provider
+// chooses them there.
 import type { Logger } from "../../lib/logger.ts";
-import type { ToolSchema } from "../contract.ts";
+import {
+  argumentPreview,
+  described,
+  namesLike,
+  type RefusedTool,
+  readForeignTools,
+  type Tool,
+  type ToolDefinition,
+  type ToolOutcome,
+  ToolTable,
+} from "../../tools/index.ts";
 import type { GuardedCalls } from "./guarded-call.ts";
 import type { StepPatience } from "./patience.ts";
 import { hasHook, type Registered } from "./registered.ts";
-import { indexTools, readToolSchemas, type ToolIndex, type ToolOffer } from "./tool-index.ts";
 
 export type RegistryRules = {
   readonly calls: GuardedCalls;
   readonly log: Logger;
   readonly coreToolNames: ReadonlySet<string>;
   readonly deadlineMs: number;
+  /** The guarded call behind every entry. */
+  readonly run: (name: string, args: unknown) => Promise<ToolOutcome>;
 };
+
+type Offer = { readonly tools: readonly Tool[]; readonly refused: readonly RefusedTool[] };
 
 export class ToolRegistry {
   readonly #rules: RegistryRules;
-  readonly #offers = new Map<Registered, ToolOffer>();
+  readonly #reserved: (name: string) => string | undefined;
+  readonly #offers = new Map<Registered, Offer>();
   readonly #said = new Set<string>();
-  #index: ToolIndex = { schemas: [], owners: new Map(), refusals: [] };
+  #table = new ToolTable([]);
 
   constructor(rules: RegistryRules) {
     this.#rules = rules;
+    this.#reserved = namesLike(rules.coreToolNames);
   }
 
-  get schemas(): readonly ToolSchema[] {
-    return this.#index.schemas;
-  }
-
-  get names(): ReadonlySet<string> {
-    return new Set(this.#index.owners.keys());
+  get table(): ToolTable {
+    return this.#table;
   }
 
   /** Names that were offered and not taken, whose owner somebody may still mean. */
   get refusedNames(): ReadonlySet<string> {
-    return new Set(
-      this.#index.refusals.map(({ tool }) => tool).filter((tool) => !this.#index.owners.has(tool)),
-    );
+    const unread = [...this.#offers.values()].flatMap(({ refused }) => refused.map(({ name }) => name));
+    const names = [...unread, ...this.#table.leftOut.map(({ tool }) => tool.name)];
+    return new Set(names.filter((name) => name !== undefined && !this.#table.has(name)) as string[]);
   }
 
   ownerOf(tool: string): Registered | undefined {
-    return this.#index.owners.get(tool);
+    const entry = this.#table.get(tool);
+    return entry && [...this.#offers].find(([, { tools }]) => tools.includes(entry))?.[0];
   }
 
   /** At registration. A provider that answers asynchronously has no tools until `refresh`. */
@@ -62,16 +75,33 @@ export class ToolRegistry {
   }
 
   #take(registered: Registered, answer: unknown): void {
-    const { schemas, problem } = readToolSchemas(answer);
-    if (problem !== undefined)
-      this.#warn(registered.name, `The memory provider '${registered.name}' ${problem}.`);
+    const who = `The memory provider '${registered.name}'`;
+    const { definitions, refused } = readForeignTools(answer, { who, reserved: this.#reserved });
+    for (const { remark } of refused) this.#warn(registered.name, remark);
     // A tool that nobody answers is not offered.
-    this.#offers.set(registered, {
-      registered,
-      schemas: hasHook(registered, "handleToolCall") ? schemas : [],
-    });
-    this.#index = indexTools([...this.#offers.values()], this.#rules.coreToolNames);
-    for (const { provider, message } of this.#index.refusals) this.#warn(provider, message);
+    const answered = hasHook(registered, "handleToolCall") ? definitions : [];
+    this.#offers.set(registered, { tools: answered.map((each) => this.#entry(registered, each)), refused });
+    this.#table = new ToolTable([...this.#offers.values()].flatMap(({ tools }) => tools));
+    for (const { tool, reason, kept } of this.#table.leftOut) {
+      const [by, first] = [nameOf(tool), nameOf(kept)];
+      this.#warn(
+        by,
+        reason === "same-name"
+          ? `The memory provider '${by}' offers the tool '${tool.name}', which '${first}' already has. The first one keeps it.`
+          : `The memory provider '${by}' offers the tool '${tool.name}', which reads like '${kept.name}' of '${first}'. It is left out.`,
+      );
+    }
+  }
+
+  #entry({ name: provider }: Registered, definition: ToolDefinition): Tool {
+    const { name } = definition;
+    return {
+      ...described(definition),
+      owner: { kind: "provider", name: provider },
+      policy: { toolset: "memory", effect: "write", untrustedSource: `${provider}/${name}` },
+      preview: argumentPreview,
+      run: (args) => this.#rules.run(name, args),
+    };
   }
 
   /** The same thing is found at registration and after initialisation, and said once. */
@@ -79,6 +109,10 @@ export class ToolRegistry {
     if (!this.#said.has(message)) this.#rules.log.warn(message, { provider });
     this.#said.add(message);
   }
+}
+
+function nameOf({ owner }: Tool): string {
+  return owner.kind === "provider" ? owner.name : "";
 }
 
 function isThenable(value: unknown): boolean {

@@ -1,5 +1,6 @@
 // What a language model is told about the `session_search` tool. A plain object schema: strict backends refuse anything
 // cleverer.
+import type { ToolDefinition } from "../../tools/index.ts";
 import { WEAK_ANSWER } from "../search/answer-text.ts";
 
 export type SessionSearchSchemaOptions = {
@@ -7,17 +8,7 @@ export type SessionSearchSchemaOptions = {
   readonly summarize?: boolean;
 };
 
-export type ToolSchema = {
-  readonly name: string;
-  readonly description: string;
-  readonly parameters: {
-    readonly type: "object";
-    readonly properties: Readonly<Record<string, object>>;
-    readonly required: readonly string[];
-  };
-};
-
-export function sessionSearchSchema({ summarize = false }: SessionSearchSchemaOptions = {}): ToolSchema {
+export function sessionSearchSchema({ summarize = false }: SessionSearchSchemaOptions = {}): ToolDefinition {
   return {
     name: "session_search",
     description: [...DESCRIPTION, "", summarize ? WITH_SUMMARIES : WITHOUT_SUMMARIES].join("\n"),
@@ -97,4 +88,4 @@ const SUMMARIZE = {
 } as const;
 
 /** Without summaries, as it is by default. */
-export const sessionSearchToolSchema: ToolSchema = sessionSearchSchema();
+export const sessionSearchToolSchema: ToolDefinition = sessionSearchSchema();

@@ -7,7 +7,6 @@ import { hasContext, hasTools, parseMode } from "../../../src/providers/kit/mode
 import { activateProvider } from "../../../src/providers/manager/activate.ts";
 import { readProviderHealth } from "../../../src/providers/manager/health-file.ts";
 import { MemoryManager } from "../../../src/providers/manager/manager.ts";
-import { toolsToInject } from "../../../src/providers/manager/tool-gate.ts";
 import { registeringPlugin, writePlugin } from "../../fakes/plugins.ts";
 import {
   badProvider,
@@ -18,8 +17,6 @@ import {
   toolSchema,
 } from "../../fakes/providers.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
-
-const OPEN_GATE = { present: [], enabledToolsets: null };
 
 /** A home with a plugin named `notes`, and an attempt to use it. */
 async function activated(more: string, config: { readonly provider?: string } = {}) {
@@ -40,7 +37,7 @@ describe("failure modes of providers", () => {
     const { log, activation } = await activated("", { provider: configured });
     expect(activation).toEqual({ kind: "none" });
     expect(log.lines).toEqual([]);
-    expect(toolsToInject(new MemoryManager().getAllToolSchemas(), OPEN_GATE)).toEqual([]);
+    expect(new MemoryManager().tools()).toEqual([]);
   });
 
   it("12: `is_available` false", async () => {
@@ -135,7 +132,7 @@ describe("failure modes of providers", () => {
     );
     await manager.initializeAll("s1");
     expect(await manager.prefetchAll("tea?")).toBe(recall);
-    expect(toolsToInject(manager.getAllToolSchemas(), OPEN_GATE)).toHaveLength(tools);
+    expect(manager.tools()).toHaveLength(tools);
     expect(manager.hasTool("notes_find")).toBe(tools === 1);
     await manager.shutdownAll();
   });

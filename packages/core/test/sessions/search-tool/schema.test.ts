@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { sessionSearchPreview } from "../../../src/sessions/search-tool/preview.ts";
+import { sessionSearchPreview } from "../../../src/sessions/search-tool/entry.ts";
 import { sessionSearchSchema, sessionSearchToolSchema } from "../../../src/sessions/search-tool/schema.ts";
 
 describe("the schema of session_search", () => {
@@ -7,7 +7,7 @@ describe("the schema of session_search", () => {
 
   it("offers every argument, requires none and has no mode", () => {
     expect(name).toBe("session_search");
-    expect(Object.keys(parameters.properties).sort()).toEqual(
+    expect(Object.keys(parameters.properties as object).sort()).toEqual(
       [
         "query",
         "detail",
@@ -48,7 +48,7 @@ describe("the schema of session_search", () => {
 
   it("has summarize only where it is switched on, and then does not deny that a model is involved", () => {
     const on = sessionSearchSchema({ summarize: true });
-    expect(Object.keys(on.parameters.properties)).toContain("summarize");
+    expect(Object.keys(on.parameters.properties as object)).toContain("summarize");
     expect(on.description).not.toContain("No LLM");
     expect(on.description).toContain("summarize: true");
     expect(sessionSearchSchema({ summarize: false })).toEqual(sessionSearchToolSchema);

@@ -7,11 +7,11 @@ import type {
   ModelFailure,
   ModelReply,
   ModelRequest,
-  ToolDefinition,
   Usage,
 } from "@hermes-memory/agent/models";
 import type { Result } from "@hermes-memory/core/lib";
 import { err, ok, outsideJsonOr } from "@hermes-memory/core/lib";
+import type { ToolDefinition } from "@hermes-memory/core/tools";
 
 export type CallReport = {
   /** Until the first piece of text or reasoning; undefined when none came. */

@@ -5,9 +5,9 @@ import { delegateToolSchema, todoToolSchema } from "@hermes-memory/agent/agent";
 import type { HermesConfig } from "@hermes-memory/core/config";
 import {
   buildSnapshot,
+  curatedTools,
   MEMORY_TARGETS,
   type MemoryTarget,
-  memoryToolSchema,
   scanOptions,
 } from "@hermes-memory/core/curated";
 import type { Memory } from "@hermes-memory/core/memory";
@@ -19,20 +19,15 @@ import {
   readPromptFiles,
   type SystemPrompt,
 } from "@hermes-memory/core/prompt";
-import { sessionSearchSchema } from "@hermes-memory/core/sessions";
-import {
-  buildSkillsIndex,
-  skillManageSchema,
-  skillsDirectory,
-  skillsListSchema,
-  skillViewSchema,
-} from "@hermes-memory/core/skills";
+import { sessionSearchEntry } from "@hermes-memory/core/sessions";
+import { buildSkillsIndex, skillsDirectory, skillTools } from "@hermes-memory/core/skills";
+import { definitionOf, errorOutcome, type ToolDefinition, type ToolOutcome } from "@hermes-memory/core/tools";
 import { lookAtTarget } from "../doctor/look.ts";
 
 export type PromptLook = {
   readonly prompt: SystemPrompt;
   readonly directory: string;
-  readonly tools: readonly ToolSchema[];
+  readonly tools: readonly ToolDefinition[];
   readonly files: readonly PromptFile[];
   /** Entries of curated memory that a note stands for. */
   readonly blockedEntries: readonly BlockedMemory[];
@@ -44,8 +39,6 @@ type BlockedMemory = {
   readonly index: number;
   readonly ids: readonly string[];
 };
-
-type ToolSchema = { readonly name: string };
 
 export type PromptPlace = {
   readonly profile: { readonly name: string; readonly root: string };
@@ -92,7 +85,7 @@ export async function lookAtPrompt(opened: Memory, place: PromptPlace): Promise<
 async function skillsIndex(
   opened: Memory,
   { platform }: PromptPlace,
-  tools: readonly ToolSchema[],
+  tools: readonly ToolDefinition[],
 ): Promise<string | undefined> {
   const { skills } = await opened.config();
   if (!existsSync(skillsDirectory(opened.home)) && skills.externalDirs.length === 0) return undefined;
@@ -137,16 +130,25 @@ function lookAtMemory({ memory }: HermesConfig, directory: string): MemoryLook {
 }
 
 /** The tools every session starts with; those of providers and engines come on top. */
-function toolsOf({ memory, agent, sessionSearch, delegation }: HermesConfig): ToolSchema[] {
+function toolsOf({ memory, agent, sessionSearch, delegation }: HermesConfig): ToolDefinition[] {
   const isOn = (toolset: string): boolean => !agent.disabledToolsets.includes(toolset);
   const hasMemory = (memory.memoryEnabled || memory.userProfileEnabled) && isOn("memory");
   return [
-    ...(hasMemory ? [memoryToolSchema] : []),
+    ...(hasMemory ? curatedTools(unused).map(definitionOf) : []),
     ...(isOn("session_search")
-      ? [sessionSearchSchema({ summarize: sessionSearch.summarize !== "off" })]
+      ? [definitionOf(sessionSearchEntry({ summarize: sessionSearch.summarize !== "off" }, unused))]
       : []),
     ...(isOn("todo") ? [todoToolSchema] : []),
-    ...(isOn("skills") ? [skillManageSchema, skillViewSchema, skillsListSchema] : []),
+    ...(isOn("skills") ? skillTools(unused).map(definitionOf).sort(byName) : []),
     ...(isOn("delegation") && delegation.maxSpawnDepth > 0 ? [delegateToolSchema] : []),
   ];
+}
+
+/** Entries that are shown and not run need no store. */
+async function unused(): Promise<ToolOutcome> {
+  return errorOutcome("This tool is only shown.");
+}
+
+function byName(one: ToolDefinition, other: ToolDefinition): number {
+  return one.name < other.name ? -1 : 1;
 }

@@ -6,15 +6,14 @@ import { join } from "node:path";
 import type { McpServerConfig } from "@hermes-memory/core/config";
 import { silentLogger } from "@hermes-memory/core/lib/logger";
 import { fenceUntrusted } from "@hermes-memory/core/security";
+import { type Tool, ToolTable } from "@hermes-memory/core/tools";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import {
-  type AgentTool,
   connectMcpServers,
   type McpConnections,
   type McpNotice,
   runBatch,
-  ToolTable,
 } from "../../../../agent/src/agent/tools/index.ts";
 import { batchContext, callContext } from "../../../../agent/test/fakes/agent-tools.ts";
 import { toolsServer } from "../../../../agent/test/fakes/mcp-tools-server.ts";
@@ -65,9 +64,9 @@ async function connect(...configs: readonly McpServerConfig[]): Promise<Connecte
   return { ...connected, notices };
 }
 
-function toolOf({ tools }: McpConnections, name: string): AgentTool {
-  const tool = tools.find(({ schema }) => schema.name === name);
-  if (tool === undefined) throw new Error(`no ${name} among ${tools.map(({ schema }) => schema.name)}`);
+function toolOf({ tools }: McpConnections, name: string): Tool {
+  const tool = tools.find((each) => each.name === name);
+  if (tool === undefined) throw new Error(`no ${name} among ${tools.map(({ name }) => name)}`);
   return tool;
 }
 
@@ -86,7 +85,7 @@ function isRunning(pid: number): boolean {
 describe("tools of a server that is a child", () => {
   it("have names that vendors take, a toolset and a fence of their own", async () => {
     const connected = await connect(child());
-    expect(connected.tools.map(({ schema }) => schema.name)).toEqual([
+    expect(connected.tools.map(({ name }) => name)).toEqual([
       "mcp_garden_echo",
       "mcp_garden_add_two_numbers",
       "mcp_garden_environment",
@@ -98,12 +97,12 @@ describe("tools of a server that is a child", () => {
       "mcp_garden_wait",
     ]);
     expect(toolOf(connected, "mcp_garden_echo")).toMatchObject({
-      toolset: "mcp-garden",
-      isReadOnly: false,
-      untrustedSource: "mcp:garden/echo",
+      owner: { kind: "mcp", server: "garden" },
+      policy: { toolset: "mcp-garden", effect: "write", untrustedSource: "mcp:garden/echo" },
+      description: "Says what it is told.",
       schema: {
-        description: "Says what it is told.",
-        parameters: { type: "object", properties: { text: { type: "string" } } },
+        type: "object",
+        properties: { text: { type: "string" } },
       },
     });
     // The one that tries to talk the agent into something is not there, and the user learns of it once.
@@ -142,14 +141,14 @@ describe("tools of a server that is a child", () => {
     const some = child("some", [], { tools: { include: ["echo", "pid"], exclude: ["pid"] } });
     const off = child("off", [], { enabled: false });
     const connected = await connect(some, off);
-    expect(connected.tools.map(({ schema }) => schema.name)).toEqual(["mcp_some_echo"]);
+    expect(connected.tools.map(({ name }) => name)).toEqual(["mcp_some_echo"]);
   });
 
   it("of two servers keep apart when their names come out the same", async () => {
     const only = { tools: { include: ["echo"], exclude: [] } };
     const long = "x".repeat(80);
     const connected = await connect(child("a b", [], only), child("a.b", [], only), child(long, [], only));
-    const names = connected.tools.map(({ schema }) => schema.name);
+    const names = connected.tools.map(({ name }) => name);
     expect(names).toEqual(["mcp_a_b_echo", "mcp_a_b_echo_2", `mcp_${"x".repeat(60)}`]);
   });
 
@@ -178,7 +177,7 @@ describe("a server that does not work", () => {
         connectTimeout: 0.2,
       }),
     );
-    expect(connected.tools.map(({ schema }) => schema.name)).toEqual(["mcp_garden_echo"]);
+    expect(connected.tools.map(({ name }) => name)).toEqual(["mcp_garden_echo"]);
     expect(connected.notices.map(({ cause }) => cause).sort()).toEqual([
       "mcp:deaf",
       "mcp:nowhere",

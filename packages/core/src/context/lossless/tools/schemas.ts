@@ -1,11 +1,11 @@
 // What a language model is told about the tools of the lossless engine. Plain object schemas: strict backends refuse
 // anything cleverer.
-import type { EngineToolSchema } from "../../engine.ts";
+import type { ToolDefinition } from "../../../tools/index.ts";
 
 const QUERY_SYNTAX =
   'Plain words or a question are enough. For exact control: OR between words, "quoted phrase", NOT to exclude, AND, and a prefix with * (deploy*).';
 
-export const LCM_TOOLS: readonly EngineToolSchema[] = [
+export const LCM_TOOLS: readonly ToolDefinition[] = [
   tool(
     "lcm_grep",
     "Search this conversation from its very beginning, also the parts that were compacted and that you only see as summaries. " +
@@ -75,6 +75,6 @@ function tool(
   description: string,
   properties: Readonly<Record<string, object>>,
   required: readonly string[],
-): EngineToolSchema {
+): ToolDefinition {
   return { name, description, parameters: { type: "object", properties, required } };
 }

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { userScopeName } from "../../../home.ts";
 import { type Clock, codePointLength, HermesError, pyStrip } from "../../../lib/index.ts";
 import { type Logger, silentLogger } from "../../../lib/logger.ts";
+import type { ToolDefinition } from "../../../tools/index.ts";
 import type {
   CallOptions,
   ConfigField,
@@ -15,7 +16,6 @@ import type {
   ProviderMessage,
   RecallOptions,
   SelfTestReport,
-  ToolSchema,
 } from "../../contract.ts";
 import { PROVIDER_CONTRACT } from "../../contract.ts";
 import { Breaker } from "../../kit/breaker.ts";
@@ -165,7 +165,7 @@ export class ByteroverProvider implements MemoryProvider {
     return "";
   }
 
-  getToolSchemas(): readonly ToolSchema[] {
+  getToolSchemas(): readonly ToolDefinition[] {
     return hasTools(this.#started?.settings.mode ?? "hybrid") ? TOOL_SCHEMAS : [];
   }
 

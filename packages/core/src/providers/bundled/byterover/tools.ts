@@ -1,6 +1,6 @@
 // The three tools the model gets, and their answers.
 import { codePointLength, pyStrip } from "../../../lib/index.ts";
-import type { ToolSchema } from "../../contract.ts";
+import type { ToolDefinition } from "../../../tools/index.ts";
 import type { BrvClient, CallRules } from "./client.ts";
 import { curateCommand, queryCommand } from "./command.ts";
 import { type Limits, NOTE_MAX_CHARS } from "./limits.ts";
@@ -9,7 +9,7 @@ import { firstText } from "./reply.ts";
 import type { ByteroverSettings } from "./settings.ts";
 import { readStatus } from "./status.ts";
 
-export const TOOL_SCHEMAS: readonly ToolSchema[] = [
+export const TOOL_SCHEMAS: readonly ToolDefinition[] = [
   {
     name: "brv_query",
     description:

@@ -4,6 +4,7 @@ import { logPath } from "../../../home.ts";
 import { type Clock, describeCause, HermesError, pyStrip, systemClock } from "../../../lib/index.ts";
 import { createLogger, type Logger, silentLogger } from "../../../lib/logger.ts";
 import { redactSecrets } from "../../../security/index.ts";
+import type { ToolDefinition } from "../../../tools/index.ts";
 import type {
   ConfigField,
   ForgetOptions,
@@ -14,7 +15,6 @@ import type {
   MemoryWriteReport,
   ProviderMessage,
   SelfTestReport,
-  ToolSchema,
 } from "../../contract.ts";
 import { fitChars } from "../../kit/budget.ts";
 import { hasContext, hasTools } from "../../kit/mode.ts";
@@ -124,7 +124,7 @@ class HolographicProvider implements MemoryProvider {
     }
   }
 
-  getToolSchemas(): readonly ToolSchema[] {
+  getToolSchemas(): readonly ToolDefinition[] {
     return this.#hasTools ? TOOL_SCHEMAS : [];
   }
 

@@ -1,9 +1,9 @@
 // The two tools as models see them.
-import type { ToolSchema } from "../../contract.ts";
+import type { ToolDefinition } from "../../../tools/index.ts";
 
 const CATEGORIES = ["user_pref", "project", "tool", "general"];
 
-const FACT_STORE: ToolSchema = {
+const FACT_STORE: ToolDefinition = {
   name: "fact_store",
   description: [
     "Long-term facts with entities and trust. The always-on `memory` tool keeps the few things every turn needs; this keeps everything else worth knowing later.",
@@ -41,7 +41,7 @@ const FACT_STORE: ToolSchema = {
   },
 };
 
-const FACT_FEEDBACK: ToolSchema = {
+const FACT_FEEDBACK: ToolDefinition = {
   name: "fact_feedback",
   description:
     "Rate a fact after you have used it: helpful when it was right, unhelpful when it was wrong or out of date. Accurate facts rise, outdated ones sink.",
@@ -55,4 +55,4 @@ const FACT_FEEDBACK: ToolSchema = {
   },
 };
 
-export const TOOL_SCHEMAS: readonly ToolSchema[] = [FACT_STORE, FACT_FEEDBACK];
+export const TOOL_SCHEMAS: readonly ToolDefinition[] = [FACT_STORE, FACT_FEEDBACK];

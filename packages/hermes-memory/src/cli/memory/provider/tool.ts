@@ -1,6 +1,6 @@
 // `hermes memory tool`: the active provider's tools by hand, as the model would call them.
-import { outsideJsonOr } from "@hermes-memory/core/lib";
-import type { ToolSchema } from "@hermes-memory/core/providers";
+import { isRecord, outsideJsonOr } from "@hermes-memory/core/lib";
+import { callFromOutside, definitionOf, type Tool, type ToolOutcome } from "@hermes-memory/core/tools";
 import { type CommandBody, CommandFailure, type CommandOutcome } from "../../command.ts";
 import { oneLine, printable } from "../../printing.ts";
 import { withActiveProvider } from "./active.ts";
@@ -11,30 +11,29 @@ export const tool: CommandBody = async (input, context) => {
   const { name: wanted } = input.args;
   const args = readArguments(input.rest);
   const { value, notes } = await withActiveProvider(context, "tool", async ({ name, manager }) => {
-    const tools = manager.getAllToolSchemas();
+    const tools = manager.tools();
     if (wanted === undefined) return listed(name, tools);
-    if (!manager.hasTool(wanted)) throw unknownTool(name, wanted, tools);
-    return answered(await manager.handleToolCall(wanted, args));
+    const entry = tools.find((each) => each.name === wanted);
+    if (entry === undefined) throw unknownTool(name, wanted, tools);
+    return answered(await entry.run(args, callFromOutside()));
   });
   return { ...value, notes };
 };
 
-function listed(provider: string, tools: readonly ToolSchema[]): CommandOutcome {
-  const lines = tools.map(({ name, description, parameters }) => {
-    const properties = parameters.properties;
-    const names = typeof properties === "object" && properties !== null ? Object.keys(properties) : [];
+function listed(provider: string, tools: readonly Tool[]): CommandOutcome {
+  const lines = tools.map(({ name, description, schema }) => {
+    const names = isRecord(schema.properties) ? Object.keys(schema.properties) : [];
     return `${printable(name)}  ${oneLine(description, DESCRIPTION_CHARS)}\n  ${names.map(printable).join(", ")}`;
   });
   return {
-    json: { provider, tools },
+    json: { provider, tools: tools.map(definitionOf) },
     lines: lines.length > 0 ? lines : [`'${printable(provider)}' offers no tools in its present mode.`],
   };
 }
 
-/** The provider's JSON as it is. One that says `error` is a failure of the command. */
-function answered(answer: string): CommandOutcome {
-  const value = parsed(answer);
-  const isError = typeof value === "object" && value !== null && "error" in value;
+/** The provider's JSON as it is. One that tells of a failure is a failure of the command. */
+function answered({ text, isError = false }: ToolOutcome): CommandOutcome {
+  const value = parsed(text);
   return { json: value, lines: [printable(JSON.stringify(value, null, 2))], exitCode: isError ? 1 : 0 };
 }
 
@@ -61,7 +60,7 @@ function readArguments(words: readonly string[]): Readonly<Record<string, unknow
   );
 }
 
-function unknownTool(provider: string, wanted: string, tools: readonly ToolSchema[]): CommandFailure {
+function unknownTool(provider: string, wanted: string, tools: readonly Tool[]): CommandFailure {
   const names = tools.map(({ name }) => name).join(", ") || "none in its present mode";
   return new CommandFailure(`'${provider}' has no tool '${wanted}'. It offers: ${names}.`, {
     details: { kind: "unknown-tool", provider },

@@ -1,20 +1,33 @@
 // The `read_result` tool: tool results that were too long for the conversation, part by part, or the places in one with a text.
 // Only results that rows of this conversation name, or messages that have no row yet: an id of anybody else's is unknown.
-import type { ContextMessage } from "@hermes-memory/core/context";
-import { codePointLength, groupThousands, preview, sliceCodePoints } from "@hermes-memory/core/lib";
-import { fenceUntrusted, untrustedSourceOf } from "@hermes-memory/core/security";
+import { codePointLength, groupThousands, preview, sliceCodePoints, takeCodePoints } from "../lib/index.ts";
+import type { Message } from "../message/index.ts";
+import { fenceUntrusted, untrustedSourceOf } from "../security/index.ts";
 import {
-  type NotedResult,
-  notedResult,
-  RESULT_ID,
-  readKeptResult,
-  readMarks,
-  type Scope,
-  type SessionStore,
-} from "@hermes-memory/core/sessions";
-import { errorOutcome } from "./outcome.ts";
-import { fits, longestStart, type ResultLimits } from "./result-limits.ts";
-import type { AgentTool, ToolArguments, ToolOutcome } from "./tool.ts";
+  described,
+  errorOutcome,
+  onOneLine,
+  shownText,
+  type Tool,
+  type ToolArguments,
+  type ToolDefinition,
+  type ToolOutcome,
+} from "../tools/index.ts";
+import { readMarks } from "./lineage-marks.ts";
+import { readKeptResult } from "./result-files.ts";
+import { type NotedResult, notedResult, RESULT_ID } from "./result-notes.ts";
+import type { Scope } from "./scope.ts";
+import type { SessionStore } from "./store.ts";
+
+/** How much of a window one tool result may take. Results that take more are kept in a file and read in parts. */
+export type ResultLimits = {
+  /** `agent.max_result_chars`. */
+  readonly chars: number;
+  /** A quarter of the window. */
+  readonly tokens: number;
+  /** How many tokens the model counts for one of the estimate; at least 1. */
+  readonly tokenFactor: number;
+};
 
 export type ReadResultDeps = {
   /** The directory of kept results. */
@@ -24,12 +37,14 @@ export type ReadResultDeps = {
   readonly scope: Scope;
   /** Asked at each call: the window can change. */
   readonly limits: () => ResultLimits;
+  /** The estimate of tokens is the caller's. */
+  readonly fits: (text: string, limits: ResultLimits) => boolean;
 };
 
 export const READ_RESULT = "read_result";
 
 // Short: it is in every request.
-const readResultSchema = {
+const DEFINITION: ToolDefinition = {
   name: READ_RESULT,
   description:
     "Read a tool result that was too long for the conversation, part by part; the answer says at which offset the next part begins. The id is in the note behind the shortened result (where that names a file: the file's name without .txt). Without id, the readable results are listed.",
@@ -46,20 +61,19 @@ const readResultSchema = {
     },
     required: [],
   },
-} as const;
+};
 
-export function readResultAgentTool(deps: ReadResultDeps): AgentTool {
+export function readResultEntry(deps: ReadResultDeps): Tool {
   return {
-    schema: readResultSchema,
-    toolset: "results",
-    isReadOnly: true,
-    isRepeatable: true,
+    ...described(DEFINITION),
+    owner: { kind: "own" },
+    policy: { toolset: "results", effect: "read", isRepeatable: true },
     preview: previewOf,
     run: async (args, { sessionId, messages }) => {
       const request = parse(args);
       if (typeof request === "string") return errorOutcome(request);
       const known = await readable(deps, sessionId, messages);
-      if (request.id === undefined) return { text: listed(known, deps.limits()) };
+      if (request.id === undefined) return { text: listed(known, roomOf(deps)) };
       const result = known.find(({ id }) => id === request.id);
       if (result === undefined) return errorOutcome(unknownId(request.id, known));
       const text = await readKeptResult(deps.directory, result.id);
@@ -67,7 +81,7 @@ export function readResultAgentTool(deps: ReadResultDeps): AgentTool {
         return errorOutcome(
           `The text of result ${result.id} is gone: its file was removed. Call the tool again.`,
         );
-      const view: View = { ...result, text, length: codePointLength(text), limits: deps.limits() };
+      const view: View = { ...result, text, length: codePointLength(text), room: roomOf(deps) };
       return request.find === undefined ? page(view, request) : places(view, request, request.find);
     },
   };
@@ -89,7 +103,15 @@ type Readable = {
   readonly source: string | undefined;
 };
 
-type View = Readable & { readonly text: string; readonly length: number; readonly limits: ResultLimits };
+type View = Readable & { readonly text: string; readonly length: number; readonly room: Room };
+
+/** The limits at the moment of the call. */
+type Room = { readonly limits: ResultLimits; fits(text: string, limits?: ResultLimits): boolean };
+
+function roomOf(deps: ReadResultDeps): Room {
+  const limits = deps.limits();
+  return { limits, fits: (text, within = limits) => deps.fits(text, within) };
+}
 
 const MOST_FIND_CHARS = 500;
 
@@ -102,7 +124,7 @@ function parse({ id, offset, limit, find }: ToolArguments): Request | string {
   const wanted = typeof find === "string" && find !== "" ? find : undefined;
   if (wanted !== undefined && codePointLength(wanted) > MOST_FIND_CHARS)
     return `find may have ${MOST_FIND_CHARS} characters at most.`;
-  const named = id === undefined || id === null || id === "" ? undefined : String(id);
+  const named = id === undefined || id === null || id === "" ? undefined : shownText(id);
   if (named === undefined && wanted !== undefined) return "find needs an id: the result to search.";
   return { id: named, offset: from, limit: most, find: wanted };
 }
@@ -120,7 +142,7 @@ function wholeNumber(value: unknown, standard: number): number | undefined {
 async function readable(
   { store, scope }: ReadResultDeps,
   sessionId: string,
-  messages: readonly ContextMessage[],
+  messages: readonly Message[],
 ): Promise<readonly Readable[]> {
   const stored = store();
   const found = new Map<string, Readable>();
@@ -133,9 +155,11 @@ async function readable(
       for (const row of await stored.listKeptResults(sessions, scope))
         if (row.message_id < before) add(row, row.content, row.tool_name);
   // Without a database, and while it cannot be written, the live list is all there is.
-  for (const { role, content, tool_call_id, tool_name } of messages) {
-    const noted = role === "tool" ? notedResult(content, tool_call_id) : undefined;
-    if (noted !== undefined) add(noted, content, tool_name);
+  for (const message of messages) {
+    if (message.role !== "tool") continue;
+    const { content, toolCallId, toolName } = message;
+    const noted = notedResult(content, toolCallId);
+    if (noted !== undefined) add(noted, content, toolName);
   }
   return [...found.values()];
 }
@@ -180,7 +204,7 @@ function unknownId(asked: string, known: readonly Readable[]): string {
 
 // ---- answers ----
 
-function listed(known: readonly Readable[], limits: ResultLimits): string {
+function listed(known: readonly Readable[], room: Room): string {
   if (known.length === 0) return "[No result of this conversation is kept.]";
   const lines = known
     .toReversed()
@@ -191,13 +215,13 @@ function listed(known: readonly Readable[], limits: ResultLimits): string {
     const text = [`[Results of this conversation, newest first${more}:]`, ...lines.slice(0, shown)].join(
       "\n",
     );
-    if (shown <= 1 || fits(text, limits)) return text;
+    if (shown <= 1 || room.fits(text)) return text;
   }
 }
 
 function page(view: View, { offset, limit }: Request): ToolOutcome {
-  const { length } = view;
-  const limits = limit === 0 ? halfOf(view.limits) : view.limits;
+  const { length, room } = view;
+  const limits = limit === 0 ? halfOf(room.limits) : room.limits;
   if (offset >= length && length > 0) return pastEnd(view, offset);
   const rest = sliceCodePoints(view.text, offset, limit === 0 ? limits.chars : Math.min(limit, limits.chars));
   const answer = (part: string): string => {
@@ -206,7 +230,7 @@ function page(view: View, { offset, limit }: Request): ToolOutcome {
     const which = `characters ${groupThousands(offset)} to ${groupThousands(end)} of ${groupThousands(length)}`;
     return `[Result ${view.id} of ${view.tool}: ${which}. ${next}]\n${asData(part, view)}`;
   };
-  const part = longestStart(rest, limits.chars, (start) => fits(answer(start), limits));
+  const part = longestStart(rest, limits.chars, (start) => room.fits(answer(start), limits));
   // In a window that holds not even the frame, a part that is too long is better than one that never ends.
   return { text: answer(part === "" ? sliceCodePoints(rest, 0, LEAST_CHARS) : part) };
 }
@@ -241,7 +265,7 @@ function places(view: View, { offset, limit }: Request, find: string): ToolOutco
     const body = some.map(({ offset: at, around }) => `offset ${at}: ${around}`).join("\n\n");
     const isShort = limit === 0 || codePointLength(body) <= limit;
     const text = `${head}\n${asData(body, view)}`;
-    if (shown === 1 || (isShort && fits(text, view.limits))) return { text };
+    if (shown === 1 || (isShort && view.room.fits(text))) return { text };
   }
 }
 
@@ -278,6 +302,19 @@ function asData(text: string, { source }: View): string {
 function previewOf({ id, offset, find }: ToolArguments): string {
   if (id === undefined || id === null || id === "") return "list kept results";
   const what = typeof find === "string" && find !== "" ? `"${preview(find, 40)}" in ` : "";
-  const from = offset === undefined || offset === null || offset === 0 ? "" : ` from ${String(offset)}`;
-  return `${what}${preview(String(id), 64)}${preview(from, 30)}`;
+  const from = offset === undefined || offset === null || offset === 0 ? "" : ` from ${shownText(offset)}`;
+  return onOneLine(`${what}${preview(shownText(id), 64)}${preview(from, 30)}`);
+}
+
+/** The longest beginning, of at most `most` code points, of which `isShort` holds. */
+export function longestStart(text: string, most: number, isShort: (start: string) => boolean): string {
+  const whole = takeCodePoints(text, most);
+  if (isShort(whole)) return whole;
+  let [low, high] = [0, codePointLength(whole)];
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2);
+    if (isShort(takeCodePoints(whole, middle))) low = middle;
+    else high = middle;
+  }
+  return takeCodePoints(whole, low);
 }

@@ -1,21 +1,33 @@
 // The tool table: what requests carry, and what a name means that a model has slightly wrong.
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { ToolTable } from "../../../src/agent/tools/index.ts";
-import { fakeTool } from "../../fakes/agent-tools.ts";
+import { definitionOf, type Tool, type ToolOwner, ToolTable } from "../../src/tools/index.ts";
+import { fakeTool } from "../fakes/tools.ts";
 
+const PROGRAM = { kind: "program" } as const;
+const NOTES = { kind: "provider", name: "notes" } as const;
+const server = (name: string): ToolOwner => ({ kind: "mcp", server: name });
+
+const OWNERS: Readonly<Record<string, ToolOwner>> = {
+  "mcp_files_read-text": server("files"),
+  lcm_grep: { kind: "engine", name: "lcm" },
+};
 const NAMES = ["memory", "session_search", "todo", "skill_manage", "mcp_files_read-text", "lcm_grep"];
-const table = new ToolTable(NAMES.map((name) => fakeTool(name)));
+const named = (name: string): Tool => fakeTool(name, { owner: OWNERS[name] ?? { kind: "own" } });
+const table = new ToolTable(NAMES.map(named));
 
 describe("the table", () => {
   it("keeps the first of two tools with one name", () => {
     const [first, second] = [fakeTool("todo", { toolset: "one" }), fakeTool("todo", { toolset: "two" })];
     const both = new ToolTable([first, second]);
     expect(both.tools).toEqual([first]);
-    expect(both.get("todo")?.toolset).toBe("one");
+    expect(both.get("todo")?.policy.toolset).toBe("one");
+    expect(both.leftOut).toEqual([{ tool: second, reason: "same-name", kept: first }]);
+    expect(both.resolveName('"todo"')).toBe("todo");
   });
 
   it("gives the same bytes for the same tools, however they were put together", () => {
-    const other = new ToolTable(NAMES.toReversed().map((name) => fakeTool(name)));
+    const other = new ToolTable(NAMES.toReversed().map(named));
     expect(JSON.stringify(other.definitions())).toBe(JSON.stringify(table.definitions()));
     expect(table.definitions().map(({ name }) => name)).toEqual([...NAMES].sort());
   });
@@ -23,29 +35,47 @@ describe("the table", () => {
   it("tells a model nothing but name, description and parameters", () => {
     const [definition] = new ToolTable([fakeTool("todo", { untrustedSource: "x" })]).definitions();
     expect(Object.keys(definition ?? {})).toEqual(["name", "description", "parameters"]);
+    expect(definition).toEqual(definitionOf(fakeTool("todo")));
   });
 
   it("leaves out a tool whose name reads like another owner's, and says so", () => {
+    const kept = fakeTool("notes_find", { owner: PROGRAM });
+    const tool = fakeTool("Notes-Find", { owner: NOTES });
     const alike = new ToolTable([
-      fakeTool("notes_find", { toolset: "user" }),
-      fakeTool("Notes-Find", { toolset: "memory" }),
-      fakeTool("mcp_a_Find", { toolset: "mcp-a" }),
-      fakeTool("mcp_a_find", { toolset: "mcp-a" }), // one owner may do as it likes
+      kept,
+      tool,
+      fakeTool("mcp_a_Find", { owner: server("a") }),
+      fakeTool("mcp_a_find", { owner: server("a") }), // one owner may do as it likes
     ]);
     expect(alike.names).toEqual(["mcp_a_Find", "mcp_a_find", "notes_find"]);
-    expect(alike.leftOut).toEqual([
-      {
-        name: "Notes-Find",
-        owner: "the memory provider",
-        kept: { name: "notes_find", owner: "the program" },
-      },
-    ]);
+    expect(alike.leftOut).toEqual([{ tool, reason: "reads-alike", kept }]);
     expect(alike.resolveName("Notes-Find")).toBeUndefined();
     expect(alike.resolveName("MCP_A_FIND")).toBeUndefined(); // two are spelled like that
   });
 
+  it("has every name it was given once, with the tool of who came first, and says what it left out", () => {
+    const lists = fc.array(
+      fc.array(fc.constantFrom("memory", "todo", "find", "add", "drop"), { maxLength: 6 }),
+      {
+        maxLength: 4,
+      },
+    );
+    fc.assert(
+      fc.property(lists, (offers) => {
+        const tools = offers.flatMap((names, index) =>
+          names.map((name) => fakeTool(name, { owner: { kind: "provider", name: `p${index}` } })),
+        );
+        const { tools: kept, names, leftOut } = new ToolTable(tools);
+        expect(new Set(names)).toEqual(new Set(offers.flat()));
+        for (const tool of kept) expect(tool).toBe(tools.find(({ name }) => name === tool.name));
+        expect(kept.length + leftOut.length).toBe(tools.length);
+        for (const { tool, kept: first } of leftOut) expect(first.name).toBe(tool.name);
+      }),
+    );
+  });
+
   it("keeps the order in which it got the tools", () => {
-    expect(table.tools.map(({ schema }) => schema.name)).toEqual(NAMES);
+    expect(table.tools.map(({ name }) => name)).toEqual(NAMES);
   });
 });
 
@@ -93,9 +123,9 @@ describe("a name that does not exist is repaired", () => {
 
   it("means nobody when two owners could be meant", () => {
     const mixed = new ToolTable([
-      fakeTool("memory", { toolset: "memory" }),
-      fakeTool("memorize", { toolset: "user" }),
-      fakeTool("fact_store", { toolset: "memory" }),
+      fakeTool("memory"),
+      fakeTool("memorize", { owner: PROGRAM }),
+      fakeTool("fact_store", { owner: NOTES }),
     ]);
     expect(mixed.resolveName("Memory")).toBe("memory");
     expect(mixed.resolveName("memorie")).toBeUndefined(); // close to both
@@ -110,7 +140,7 @@ describe("a name that does not exist is repaired", () => {
 
   it("is not taken from one MCP server to another", () => {
     const home = new ToolTable([
-      fakeTool("mcp_home_delete_note", { toolset: "mcp-home" }),
+      fakeTool("mcp_home_delete_note", { owner: server("home") }),
       fakeTool("memory"),
     ]);
     expect(home.resolveName("MCP_home_delete-note")).toBe("mcp_home_delete_note");
@@ -121,7 +151,7 @@ describe("a name that does not exist is repaired", () => {
   });
 
   it("means no other tool when somebody offered one of that name and did not get it", () => {
-    const refusing = new ToolTable([fakeTool("memory"), fakeTool("notes_find", { toolset: "user" })], {
+    const refusing = new ToolTable([fakeTool("memory"), fakeTool("notes_find", { owner: PROGRAM })], {
       refused: ["Memory"],
     });
     for (const asked of ["Memory", '"Memory"', "<Memory>"])

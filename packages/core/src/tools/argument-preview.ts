@@ -1,6 +1,6 @@
 // One line about the arguments of a tool that has no words of its own for them: `query="kiln glaze"`.
-import { preview } from "@hermes-memory/core/lib";
-import { redactSecrets } from "@hermes-memory/core/security";
+import { preview } from "../lib/index.ts";
+import { redactSecrets } from "../security/index.ts";
 import type { ToolArguments } from "./tool.ts";
 
 const LINE_CHARS = 100;
@@ -13,17 +13,30 @@ export function argumentPreview(args: ToolArguments): string {
   const parts = Object.entries(args).map(
     ([key, value]) => `${key}=${SECRET_KEY.test(key) ? "***" : shown(value)}`,
   );
-  return preview(onOneLine(parts.join(" ")), LINE_CHARS);
+  return preview(collapsed(parts.join(" ")), LINE_CHARS);
 }
 
 function shown(value: unknown): string {
   if (typeof value === "string")
-    return `"${preview(onOneLine(redactSecrets(preview(value, READ_CHARS))), VALUE_CHARS)}"`;
+    return `"${preview(collapsed(redactSecrets(preview(value, READ_CHARS))), VALUE_CHARS)}"`;
   if (typeof value === "object" && value !== null) return Array.isArray(value) ? "[...]" : "{...}";
   return String(value);
 }
 
+function collapsed(text: string): string {
+  return onOneLine(text).replace(/\s+/g, " ");
+}
+
+/** Any value of JSON as text. Never throws, also where an object has a member `toString` that is no function. */
+export function shownText(value: unknown): string {
+  try {
+    return onOneLine(String(value));
+  } catch {
+    return "{...}";
+  }
+}
+
 /** Without what would move a terminal's cursor. */
-function onOneLine(text: string): string {
-  return text.replace(/[\s\x00-\x1f\x7f-\x9f]+/g, " ");
+export function onOneLine(text: string): string {
+  return text.replace(/[\x00-\x1f\x7f-\x9f]+/g, " ");
 }

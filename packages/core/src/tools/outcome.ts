@@ -1,5 +1,5 @@
 // Results as JSON text, and whether one tells of a failure.
-import { outsideJsonOr } from "@hermes-memory/core/lib";
+import { outsideJsonOr } from "../lib/index.ts";
 import type { ToolOutcome } from "./tool.ts";
 
 /** A result of a tool of ours: `success: false`, or an `error`, is a failure. */

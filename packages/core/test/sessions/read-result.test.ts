@@ -1,19 +1,28 @@
 // `read_result` by itself: parts, places, and whose results it reads.
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fenceUntrusted } from "@hermes-memory/core/security";
+import * as fc from "fast-check";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { estimateText } from "../../src/context/index.ts";
+import { codePointLength } from "../../src/lib/index.ts";
+import { newMessage } from "../../src/message/index.ts";
+import { fenceUntrusted } from "../../src/security/index.ts";
 import {
   type NewMessage,
   openSessionStore,
+  type ResultLimits,
+  readResultEntry,
   resultNote,
   type SessionStore,
-} from "@hermes-memory/core/sessions";
-import * as fc from "fast-check";
-import { describe, expect, it, onTestFinished } from "vitest";
-import { tempDirectory } from "../../../../core/test/fakes/temp-directory.ts";
-import { oldNote } from "../../../../core/testing/session-store/deletion.ts";
-import { fits, type ResultLimits, readResultAgentTool } from "../../../src/agent/tools/index.ts";
-import { callContext } from "../../fakes/agent-tools.ts";
+} from "../../src/sessions/index.ts";
+import { oldNote } from "../../testing/session-store/deletion.ts";
+import { tempDirectory } from "../fakes/temp-directory.ts";
+import { callContext } from "../fakes/tools.ts";
+
+/** As the agent measures a result. */
+function fits(text: string, { chars, tokens, tokenFactor }: ResultLimits): boolean {
+  return Math.max(codePointLength(text) / chars, (estimateText(text) * tokenFactor) / tokens) <= 1;
+}
 
 const LIMITS: ResultLimits = { chars: 100_000, tokens: 5_000, tokenFactor: 1 };
 const PART =
@@ -46,7 +55,7 @@ async function newHome(scope: { readonly userId?: string } = {}): Promise<Home> 
       return { role: "tool", toolCallId: callId, toolName: "dump", content };
     },
     read: async (session, args, limits = LIMITS) => {
-      const tool = readResultAgentTool({ directory, store: () => store, limits: () => limits, scope });
+      const tool = readResultEntry({ directory, store: () => store, limits: () => limits, fits, scope });
       return (await tool.run(args, callContext({ sessionId: session }))).text;
     },
   };
@@ -287,13 +296,21 @@ describe("whose results can be read", () => {
   it("without a row yet the live list names them", async () => {
     const home = await newHome();
     const { content, toolCallId } = home.keep("c1", "one");
-    const tool = readResultAgentTool({
+    const tool = readResultEntry({
+      fits,
       directory: home.directory,
       store: () => undefined,
       scope: {},
       limits: () => LIMITS,
     });
-    const messages = [{ role: "tool", content, tool_call_id: toolCallId, tool_name: "dump" }];
+    const messages = [
+      newMessage({
+        role: "tool",
+        content: String(content),
+        toolCallId: String(toolCallId),
+        toolName: "dump",
+      }),
+    ];
     const { text } = await tool.run({ id: "c1-00000001" }, callContext({ messages }));
     expect(text).toMatch(/\none$/);
   });

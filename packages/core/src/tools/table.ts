@@ -1,0 +1,172 @@
+// The one tool table: entries in order, found by name. A name that a model has slightly wrong is found too.
+import { pyStrip } from "../lib/index.ts";
+import { foldName } from "./names.ts";
+import { definitionOf, isSameOwner, type Tool, type ToolDefinition } from "./tool.ts";
+
+/** A tool that is not in the table, because one before it has its name, or one of another owner a name that reads like it. */
+export type LeftOutTool = {
+  readonly tool: Tool;
+  readonly reason: "same-name" | "reads-alike";
+  readonly kept: Tool;
+};
+
+export class ToolTable {
+  readonly #tools: ReadonlyMap<string, Tool>;
+  readonly #definitions: readonly ToolDefinition[];
+  /** Names, sorted; for messages. */
+  readonly names: readonly string[];
+  readonly leftOut: readonly LeftOutTool[];
+  /** Spellings that belong to tools which are not here. */
+  readonly #foreign: ReadonlySet<string>;
+
+  /**
+   * Of two tools with the same name the first one stays, and of two owners' tools whose names read alike too. `refused`: names that
+   * somebody offered and did not get; a model that writes one means that tool, and gets no other.
+   */
+  constructor(tools: readonly Tool[], { refused = [] }: { readonly refused?: Iterable<string> } = {}) {
+    const byName = new Map<string, Tool>();
+    const byFold = new Map<string, Tool>();
+    const leftOut: LeftOutTool[] = [];
+    for (const tool of tools) {
+      const folded = foldName(tool.name);
+      const same = byName.get(tool.name);
+      const alike = byFold.get(folded);
+      if (same !== undefined) leftOut.push({ tool, reason: "same-name", kept: same });
+      else if (alike !== undefined && !isSameOwner(alike.owner, tool.owner))
+        leftOut.push({ tool, reason: "reads-alike", kept: alike });
+      else {
+        byName.set(tool.name, tool);
+        if (alike === undefined) byFold.set(folded, tool);
+      }
+    }
+    this.leftOut = leftOut;
+    this.#tools = byName;
+    const elsewhere = leftOut.filter(({ reason }) => reason === "reads-alike").map(({ tool }) => tool.name);
+    this.#foreign = new Set([...refused, ...elsewhere]);
+    this.names = [...byName.keys()].sort();
+    this.#definitions = [...byName.values()].map(definitionOf).sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  get tools(): readonly Tool[] {
+    return [...this.#tools.values()];
+  }
+
+  has(name: string): boolean {
+    return this.#tools.has(name);
+  }
+
+  get(name: string): Tool | undefined {
+    return this.#tools.get(name);
+  }
+
+  /** For requests. By name, so that the same tools give the same bytes however they were put together. */
+  definitions(): readonly ToolDefinition[] {
+    return this.#definitions;
+  }
+
+  /** The tool that is meant, or undefined when no name is close enough. */
+  resolveName(name: string): string | undefined {
+    return this.#tools.has(name) ? name : repairName(name, this.tools, this.#foreign);
+  }
+}
+
+const CUTOFF = 0.7;
+/** Longer than any tool's name can be; comparing takes time that grows with it. */
+const MOST_CHARS = 128;
+/** Servers of one kind have tools whose names differ in the server's name alone. */
+const SERVER_TOOL = /^mcp_/i;
+
+/**
+ * The tool a model means when it writes a name that does not exist: `SessionSearch`, `memory_tool`, `todo"<arg`, `memmory`. Never
+ * guesses between owners: a name that could be a tool of one or of another is nobody's.
+ * `foreign`: spellings of tools that are not here; a model that writes one means no other.
+ */
+function repairName(asked: string, tools: readonly Tool[], foreign: ReadonlySet<string>): string | undefined {
+  const head = pyStrip(asked.replace(/^[\s"'`<]+/, "").replace(/["'`<>].*$/s, ""));
+  if (head === "" || head.length > MOST_CHARS || foreign.has(head)) return undefined;
+  const spellings = [...new Set([normal(head), snake(head)])];
+  for (const spelling of spellings)
+    for (const form of [spelling, ...withoutSuffix(spelling)]) {
+      const alike = tools.filter(({ name }) => foldName(name) === foldName(form));
+      if (alike.length > 0) return theOne(alike, form);
+    }
+  return SERVER_TOOL.test(head) ? undefined : closest(spellings, tools);
+}
+
+/** Of tools whose names read alike: the only one, or of one owner's the one spelled like that. */
+function theOne(alike: readonly Tool[], form: string): string | undefined {
+  const meant = alike.length === 1 ? alike : alike.filter(({ name }) => normal(name) === form);
+  return meant.length === 1 && isOfOneOwner(alike) ? meant[0]?.name : undefined;
+}
+
+function isOfOneOwner([first, ...others]: readonly Tool[]): boolean {
+  return first !== undefined && others.every(({ owner }) => isSameOwner(owner, first.owner));
+}
+
+function normal(name: string): string {
+  return name.toLowerCase().replace(/[-\s]/g, "_");
+}
+
+function snake(name: string): string {
+  return normal(name.replace(/([a-z0-9])([A-Z])/g, "$1_$2").replace(/([A-Z])([A-Z][a-z])/g, "$1_$2")).replace(
+    /_{2,}/g,
+    "_",
+  );
+}
+
+/** `memory_tool`, `memorytool`, `memory_tool_tool`: the word comes off twice at most. */
+function withoutSuffix(name: string): string[] {
+  const forms: string[] = [];
+  let rest = name;
+  for (let round = 0; round < 2 && /[^_]_*tool$/.test(rest); round += 1) {
+    rest = rest.replace(/_*tool$/, "");
+    forms.push(rest);
+  }
+  return forms;
+}
+
+/** A slip of the pen: as many words, most of the letters, and nobody else's tool is as close. */
+function closest(spellings: readonly string[], tools: readonly Tool[]): string | undefined {
+  const close = tools.flatMap((tool) => {
+    if (SERVER_TOOL.test(tool.name)) return [];
+    const known = normal(tool.name);
+    const words = spellings.filter((spelling) => wordCount(spelling) === wordCount(known));
+    const score = Math.max(0, ...words.map((word) => similarity(known, word)));
+    return score >= CUTOFF ? [{ tool, score }] : [];
+  });
+  if (!isOfOneOwner(close.map(({ tool }) => tool))) return undefined;
+  return close.reduce((best, next) => (next.score > best.score ? next : best)).tool.name;
+}
+
+/** `memory_delete` is not `memory` with a slip. */
+function wordCount(name: string): number {
+  return name.split("_").filter((word) => word !== "").length;
+}
+
+/** Twice the matching characters over all characters, as Python's `difflib` counts them. */
+function similarity(one: string, other: string): number {
+  const total = one.length + other.length;
+  return total === 0 ? 1 : (2 * matching(one, other)) / total;
+}
+
+/** The longest common run, and what matches to its left and right. */
+function matching(one: string, other: string): number {
+  let [length, startOne, startOther] = [0, 0, 0];
+  let runs: number[] = [];
+  for (let i = 0; i < one.length; i += 1) {
+    const next: number[] = [];
+    for (let j = 0; j < other.length; j += 1) {
+      if (one[i] !== other[j]) continue;
+      const run = (runs[j - 1] ?? 0) + 1;
+      next[j] = run;
+      if (run > length) [length, startOne, startOther] = [run, i - run + 1, j - run + 1];
+    }
+    runs = next;
+  }
+  if (length === 0) return 0;
+  return (
+    length +
+    matching(one.slice(0, startOne), other.slice(0, startOther)) +
+    matching(one.slice(startOne + length), other.slice(startOther + length))
+  );
+}
