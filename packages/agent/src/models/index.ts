@@ -5,7 +5,6 @@ export { fromSdkModel, type SdkModelOptions } from "./access/sdk-model.ts";
 export { calibrationPath, TokenCalibration } from "./calibration.ts";
 export type {
   ApiMode,
-  ChatMessage,
   ChatModel,
   FinishReason,
   ModelDelta,

@@ -8,9 +8,10 @@ import {
   type Retry,
   retryWaitMs,
 } from "../../src/models/index.ts";
+import { message } from "../messages.ts";
 
 const REPLY: ModelReply = {
-  message: { role: "assistant", content: "ok" },
+  message: message({ role: "assistant", content: "ok" }),
   finishReason: "stop",
   usage: undefined,
   model: "m",

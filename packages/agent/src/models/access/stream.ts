@@ -149,7 +149,7 @@ function replyOf(
 ): Result<ModelReply, ModelFailure> {
   const { finish, text } = collector;
   const message = toAssistantMessage(collector.reply(), wire);
-  const hasCalls = message.tool_calls !== undefined;
+  const hasCalls = message.toolCalls.length > 0;
   // Some chat servers give no reason for the end of a reply. Behind a `[DONE]` that is their way of ending it.
   const isWhole = wire.apiMode === "chat_completions" && watch.hasDone && (text.trim() !== "" || hasCalls);
   if (finish === undefined || (endedEarly && !isWhole)) return err(cutFailure(text, place));

@@ -12,6 +12,7 @@ import {
 } from "../../../src/models/index.ts";
 import type { Script, WireKind } from "../../fakes/wires/script.ts";
 import { startWire, type Wire } from "../../fakes/wires/wire-in-test.ts";
+import { messages } from "../../messages.ts";
 
 export const KINDS: readonly WireKind[] = ["chat", "responses", "anthropic", "google"];
 
@@ -47,10 +48,10 @@ export function chosenFor(kind: WireKind, baseUrl: string, changes: Partial<Chos
 }
 
 export const ASKED: ModelRequest = {
-  messages: [
+  messages: messages(
     { role: "system", content: "Be brief." },
     { role: "user", content: "How high is the crane?" },
-  ],
+  ),
 };
 
 export async function replyOf(model: ChatModel, request: ModelRequest = ASKED): Promise<ModelReply> {
