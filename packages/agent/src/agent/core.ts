@@ -5,13 +5,13 @@ import type { HermesConfig } from "@hermes-memory/core/config";
 import {
   type CachingPolicy,
   type ContextEngine,
-  type ContextMessage,
   cacheTtl,
   cachingPolicy,
 } from "@hermes-memory/core/context";
 import type { MemoryStore, MemoryUser } from "@hermes-memory/core/curated";
 import { type Clock, describeCause } from "@hermes-memory/core/lib";
 import type { Logger } from "@hermes-memory/core/lib/logger";
+import type { Message } from "@hermes-memory/core/message";
 import type { MemoryManager } from "@hermes-memory/core/providers";
 import { type SessionStore, scopeOfUser } from "@hermes-memory/core/sessions";
 import type { ChatModel, ChosenModel, ContextWindow, TokenCalibration } from "../models/index.ts";
@@ -42,7 +42,7 @@ export type CoreParts = {
   /** The session that ran this one for a piece of its work. */
   readonly delegateFrom: string | undefined;
   readonly ephemeral: string | undefined;
-  readonly prefill: readonly ContextMessage[] | undefined;
+  readonly prefill: readonly Message[] | undefined;
   readonly holder: string;
   /** Undefined: with a timer. */
   readonly waitForRetry: ((ms: number, signal: AbortSignal | undefined) => Promise<void>) | undefined;

@@ -7,11 +7,11 @@ import type {
 } from "@hermes-memory/core/context";
 import type { CommittedWrite, MemoryStore, MemoryUser } from "@hermes-memory/core/curated";
 import type { Result } from "@hermes-memory/core/lib";
+import type { Message } from "@hermes-memory/core/message";
 import type { SessionStore } from "@hermes-memory/core/sessions";
 import type { SkillStore } from "@hermes-memory/core/skills";
 import type { CacheSavings, ContextWindow, ModelIdentity, ModelSelection, Usage } from "../models/index.ts";
 import type { EventListener } from "./events.ts";
-import type { AgentMessage } from "./message.ts";
 import type { TurnResult } from "./result.ts";
 
 /** Text, or the parts of a message as chat APIs have them (`{ type: "text", text }`, `{ type: "image_url", image_url }`). */
@@ -114,7 +114,7 @@ export interface AgentSurface {
   /** Slash commands of the context engine's plugin. */
   readonly engineCommands: readonly EngineCommand[];
   /** The live list. */
-  readonly messages: readonly AgentMessage[];
+  readonly messages: readonly Message[];
   readonly isRunning: boolean;
   /** What starting up had to work around; for the user. */
   readonly warnings: readonly string[];

@@ -17,7 +17,7 @@ import type { AgentOptions } from "../options.ts";
 import { Reviewer } from "../review/reviewer.ts";
 import { PromptKeeper } from "../session/prompt-keeper.ts";
 import { Totals } from "../session/totals.ts";
-import { adopted, Transcript } from "../session/transcript.ts";
+import { givenMessages, Transcript } from "../session/transcript.ts";
 import { ToolTable } from "../tools/table.ts";
 import { TodoStore } from "../tools/todo-store.ts";
 import { titleAfterTurn } from "./after-turn.ts";
@@ -95,7 +95,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
   const transcript = new Transcript(session.id, store, (cause) => core.noteStoreTrouble(cause));
   transcript.adopt(
     session.id,
-    session.messages ?? adopted(options.history ?? [], clock.now().getTime() / 1000),
+    session.messages ?? givenMessages("history", options.history ?? [], nowSeconds),
   );
   const todo = new TodoStore();
   const prompt = new PromptKeeper({
@@ -138,7 +138,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
       maxTurns: options.maxTurns ?? config.agent.maxTurns,
       delegateFrom: options.delegatedBy?.sessionId,
       ephemeral: options.ephemeralSystemPrompt,
-      prefill: options.prefillMessages,
+      prefill: givenMessages("prefillMessages", options.prefillMessages ?? [], nowSeconds),
       holder: newHolder(),
       waitForRetry: options.waitForRetry,
       hooks: options.hooks ?? {},

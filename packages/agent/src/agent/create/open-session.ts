@@ -1,5 +1,6 @@
 // Which session an agent begins with: a new one, a named one, or the newest.
 import { type Clock, HermesError } from "@hermes-memory/core/lib";
+import type { Message } from "@hermes-memory/core/message";
 import {
   checkSessionId,
   newSessionId,
@@ -7,7 +8,6 @@ import {
   type SessionStore,
   scopeOfUser,
 } from "@hermes-memory/core/sessions";
-import type { AgentMessage } from "../message.ts";
 import type { AgentOptions } from "../options.ts";
 import { findSession, loadMessages } from "../session/switching.ts";
 import type { Binding } from "./bind-user.ts";
@@ -17,7 +17,7 @@ export type StartingSession = {
   readonly title: string | null;
   readonly parentId: string | undefined;
   /** Of a session that goes on; undefined for a new one. */
-  readonly messages: readonly AgentMessage[] | undefined;
+  readonly messages: readonly Message[] | undefined;
 };
 
 export async function chooseSession(

@@ -1,7 +1,7 @@
 // The `read_result` tool: tool results that were too long for the conversation, part by part, or the places in one with a text.
 // Only results that rows of this conversation name, or messages that have no row yet: an id of anybody else's is unknown.
-import type { ContextMessage } from "@hermes-memory/core/context";
 import { codePointLength, groupThousands, preview, sliceCodePoints } from "@hermes-memory/core/lib";
+import type { Message } from "@hermes-memory/core/message";
 import { fenceUntrusted, untrustedSourceOf } from "@hermes-memory/core/security";
 import {
   type NotedResult,
@@ -120,7 +120,7 @@ function wholeNumber(value: unknown, standard: number): number | undefined {
 async function readable(
   { store, scope }: ReadResultDeps,
   sessionId: string,
-  messages: readonly ContextMessage[],
+  messages: readonly Message[],
 ): Promise<readonly Readable[]> {
   const stored = store();
   const found = new Map<string, Readable>();
@@ -133,9 +133,10 @@ async function readable(
       for (const row of await stored.listKeptResults(sessions, scope))
         if (row.message_id < before) add(row, row.content, row.tool_name);
   // Without a database, and while it cannot be written, the live list is all there is.
-  for (const { role, content, tool_call_id, tool_name } of messages) {
-    const noted = role === "tool" ? notedResult(content, tool_call_id) : undefined;
-    if (noted !== undefined) add(noted, content, tool_name);
+  for (const message of messages) {
+    if (message.role !== "tool") continue;
+    const noted = notedResult(message.content, message.toolCallId);
+    if (noted !== undefined) add(noted, message.content, message.toolName);
   }
   return [...found.values()];
 }

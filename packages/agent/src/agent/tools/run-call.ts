@@ -1,6 +1,6 @@
 // One call of one tool: asked for permission, run, and left behind when it does not end with the turn.
-import type { ContextMessage } from "@hermes-memory/core/context";
 import { codePointLength } from "@hermes-memory/core/lib";
+import type { Message } from "@hermes-memory/core/message";
 import { describeForeign } from "@hermes-memory/core/providers";
 import type { AgentEvent } from "../events.ts";
 import type { CheckedCall } from "./calls.ts";
@@ -30,7 +30,7 @@ export type BatchContext = {
   readonly turnId?: string | undefined;
   /** Asked at each call. */
   readonly sessionId: () => string;
-  readonly messages: () => readonly ContextMessage[];
+  readonly messages: () => readonly Message[];
   /** Aborted by an interrupt. */
   readonly signal: AbortSignal;
   readonly onEvent?: ((event: ToolEvent) => void) | undefined;

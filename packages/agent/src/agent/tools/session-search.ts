@@ -1,6 +1,6 @@
 // The `session_search` tool in the agent's table.
-import type { ContextMessage } from "@hermes-memory/core/context";
 import type { Clock, TextModel } from "@hermes-memory/core/lib";
+import type { Message } from "@hermes-memory/core/message";
 import {
   type Scope,
   type SessionSearchSettings,
@@ -52,6 +52,6 @@ export function sessionSearchAgentTool(deps: SessionSearchAgentToolDeps): AgentT
   };
 }
 
-function rowIds(messages: readonly ContextMessage[]): readonly number[] {
-  return messages.flatMap(({ _row_id: id }) => (id === undefined ? [] : [id]));
+function rowIds(messages: readonly Message[]): readonly number[] {
+  return messages.flatMap(({ meta }) => (meta.rowId === undefined ? [] : [meta.rowId]));
 }

@@ -1,6 +1,6 @@
 // One entry of the tool table: what the model is told, what runs, what a person sees, and the rules it runs under. The loop
 // asks the entry; nobody compares names.
-import type { ContextMessage } from "@hermes-memory/core/context";
+import type { Message } from "@hermes-memory/core/message";
 
 export type ToolSchema = {
   readonly name: string;
@@ -20,7 +20,7 @@ export type ToolCallContext = {
   /** Of the moment of the call; a compaction may change it between two calls. */
   readonly sessionId: string;
   /** The live list, the assistant message that makes the call included. */
-  readonly messages: readonly ContextMessage[];
+  readonly messages: readonly Message[];
   readonly signal: AbortSignal;
 };
 

@@ -1,6 +1,6 @@
 // Tools that a program hands to its agent, made with the AI SDK's `tool()`. What is wrong with one is said when the agent is
 // made, not when a model first calls it.
-import type { ContextMessage } from "@hermes-memory/core/context";
+import type { Message } from "@hermes-memory/core/message";
 import { HermesError } from "@hermes-memory/core/lib";
 import { flattenContent } from "@hermes-memory/core/providers";
 import { argumentPreview } from "./argument-preview.ts";
@@ -167,7 +167,7 @@ function issuesOf(value: unknown): readonly Issue[] | undefined {
 }
 
 /** What was said before the reply that makes the call; texts only. */
-function spokenBefore(messages: readonly ContextMessage[]): object[] {
+function spokenBefore(messages: readonly Message[]): object[] {
   const end = messages.findLastIndex(({ role }) => role === "assistant");
   return messages.slice(0, end < 0 ? undefined : end).flatMap(({ role, content }) => {
     const text = role === "user" || role === "assistant" ? flattenContent(content) : "";

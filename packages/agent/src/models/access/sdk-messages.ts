@@ -18,7 +18,6 @@ import {
   parseContent,
   partJson,
   partsOf,
-  renderContent,
   type SystemMessage,
   type ToolCall,
   type ToolMessage,
@@ -95,9 +94,7 @@ function wireText(content: Content, separator: string): string {
 /** A part that a wire has no place for is sent as its JSON. */
 function partText(part: Part): string {
   if (part.type === "text") return part.text;
-  const value = part.type === "other" ? part.value : renderContent([part])?.[0];
-  const { text } = asRecord(value);
-  return typeof text === "string" ? text : partJson({ type: "other", value });
+  return (part.type === "other" && textOf(asRecord(part.value).text)) || partJson(part);
 }
 
 function markerOf(part: Part): unknown {
