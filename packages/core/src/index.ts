@@ -110,6 +110,25 @@ export {
 export { type Clock, HermesError, type Result, type TextModel } from "./lib/index.ts";
 export type { LogFields, Logger } from "./lib/logger.ts";
 export {
+  type AssistantMessage,
+  type Content,
+  type Message,
+  type MessageProblem,
+  type Meta,
+  newMessage,
+  type OpenAiMessage,
+  type Part,
+  parseMessage,
+  parseMessages,
+  type SystemMessage,
+  type ToolCall,
+  type ToolMessage,
+  textOf,
+  toOpenAi,
+  toolCallsOf,
+  type UserMessage,
+} from "./message/index.ts";
+export {
   buildSystemPrompt,
   type ContextFiles,
   type PromptFiles,
@@ -194,7 +213,6 @@ export {
   type BetterSummary,
   type BranchOptions,
   type ContinueOptions,
-  type ConversationMessage,
   type EmptyReason,
   type ExportedSession,
   type HandoffState,

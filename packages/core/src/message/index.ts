@@ -1,9 +1,12 @@
 // Messages: the union, its readers, and the converters to the shapes of other programs.
+
+export { type MessageColumns, toMessageColumns } from "./columns.ts";
 export {
   type AssistantMessage,
   type Content,
   type Draft,
   type ImagePart,
+  isMessage,
   type Message,
   type Meta,
   newMessage,
@@ -21,6 +24,7 @@ export {
   withoutVendor,
 } from "./message.ts";
 export {
+  envelopeSummary,
   type MessageProblem,
   madeUpId,
   type OpenAiMessage,
@@ -30,8 +34,31 @@ export {
   parseMessage,
   parseMessages,
   parseToolCalls,
+  readRow,
   renderContent,
   renderToolCalls,
   toOpenAi,
 } from "./openai.ts";
+export { isRefused, REFUSED_BY_POLICY, REFUSED_NOTE } from "./refused.ts";
+export {
+  fromRow,
+  type MessageInput,
+  type MessageRow,
+  type NewMessage,
+  type StoredMessageRow,
+  toConversationRow,
+  toMessageRow,
+  toNewMessage,
+} from "./rows.ts";
+export {
+  contentText,
+  decodeContent,
+  decodeUtf8,
+  encodeContent,
+  parseJsonColumn,
+  plainText,
+  STRUCTURED_PREFIX,
+  stringForm,
+  type Warn,
+} from "./stored-content.ts";
 export { partJson, partName, type TextOptions, textOf } from "./text.ts";

@@ -1,6 +1,6 @@
 // A message of a conversation: the one shape every layer works with. Data from outside becomes one in openai.ts, ai-sdk.ts or
 // rows.ts, and leaves through the same files. Values are never changed in place.
-import { randomHex } from "../lib/index.ts";
+import { isRecord, randomHex } from "../lib/index.ts";
 
 export type Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage;
 
@@ -103,6 +103,11 @@ export function withoutVendor<M extends Message>(message: M, names: ReadonlySet<
   if (vendor === undefined || !Object.keys(vendor).some((name) => names.has(name))) return message;
   const kept = Object.entries(vendor).filter(([name]) => !names.has(name));
   return (kept.length === 0 ? rest : { ...rest, vendor: Object.fromEntries(kept) }) as M;
+}
+
+/** Tells a message from a row of another program. */
+export function isMessage(value: unknown): value is Message {
+  return isRecord(value) && isRecord(value.meta) && typeof value.meta.id === "string";
 }
 
 /** Null and text become parts too, so that parts can be added. */

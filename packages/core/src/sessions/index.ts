@@ -1,4 +1,6 @@
 // L2: every conversation in a database.
+
+export { isRefused, REFUSED_BY_POLICY, REFUSED_NOTE } from "../message/index.ts";
 export type { SessionErrorCode } from "./errors.ts";
 export { describeHolder, forgetHolder, isDeadHere, newHolder } from "./lease-holders.ts";
 export { readMarks, userOfSession } from "./lineage-marks.ts";
@@ -11,7 +13,6 @@ export {
   removeOrphans,
   STORED_SNAPSHOT,
 } from "./orphan-files.ts";
-export { isRefused, REFUSED_BY_POLICY, REFUSED_NOTE } from "./refused.ts";
 export {
   keepResult,
   readKeptResult,
@@ -21,7 +22,6 @@ export { lostResultNote, type NotedResult, notedResult, RESULT_ID, resultNote } 
 export type {
   ActiveSession,
   AnchoredView,
-  ConversationMessage,
   ExportedSession,
   HandoffState,
   KeptResult,

@@ -6,17 +6,16 @@
 // A read with `userId` sees the sessions of that user only: those of others, and those without an owner, do not exist. A read that
 // is passed `userId: undefined` rejects with `bad-user-id` (scope.ts).
 import type { SessionFiles } from "../home.ts";
+import type { MessageInput, MessageRow, OpenAiMessage } from "../message/index.ts";
 import type { LostRows } from "./loss.ts";
 import type {
   ActiveSession,
   AnchoredView,
-  ConversationMessage,
   ExportedSession,
   HandoffState,
   KeptResult,
   ListedSession,
   MessageKey,
-  MessageRow,
   MessageWindow,
   SessionRow,
   SummaryHit,
@@ -26,6 +25,7 @@ import type {
 import type { Page, Scope } from "./scope.ts";
 import type { SearchAnswer, SearchOptions, SearchRow } from "./search/types.ts";
 
+export type { MessageInput, NewMessage } from "../message/index.ts";
 export type { Scope } from "./scope.ts";
 
 export type NewSession = {
@@ -44,30 +44,6 @@ export type NewSession = {
   /** Seconds since 1970. Default: now. */
   readonly startedAt?: number;
 };
-
-/** A message to store. The keys of stored rows and of conversation messages (`tool_calls`, ...) work as well. */
-export type NewMessage = {
-  readonly role?: string;
-  readonly content?: unknown;
-  readonly toolName?: string | null;
-  readonly toolCalls?: unknown;
-  readonly toolCallId?: string | null;
-  readonly tokenCount?: number | null;
-  readonly finishReason?: string | null;
-  readonly reasoning?: string | null;
-  readonly reasoningContent?: string | null;
-  readonly reasoningDetails?: unknown;
-  readonly codexReasoningItems?: unknown;
-  readonly codexMessageItems?: unknown;
-  readonly platformMessageId?: string | null;
-  readonly observed?: boolean;
-  /** Seconds, numeric text or a Date. Default: now. */
-  readonly timestamp?: number | string | Date | null;
-  /** The row this one is a copy of. A stored row of another session that is handed in counts as a copy by itself. */
-  readonly originId?: number | null;
-};
-
-export type MessageInput = NewMessage | Partial<MessageRow> | ConversationMessage;
 
 /** The counters have the names of their columns, or the short ones the original's callers use. */
 export type TokenUpdate = {
@@ -345,7 +321,7 @@ export interface SessionStore extends AsyncDisposable {
   getMessagesAsConversation(
     sessionId: string,
     options?: Scope & { readonly includeAncestors?: boolean; readonly includeInactive?: boolean },
-  ): Promise<ConversationMessage[]>;
+  ): Promise<OpenAiMessage[]>;
   listRecentUserMessages(
     sessionId: string,
     options?: Scope & { readonly limit?: number; readonly includeInactive?: boolean },

@@ -1,5 +1,5 @@
 // Summaries of messages that left a model's context, and what is needed to say which messages they stand for.
-import { toMessageRow } from "../conversation.ts";
+import { toMessageRow } from "../../message/index.ts";
 import { sessionError } from "../errors.ts";
 import type { MessageKey, StoredMessageRow, SummaryHit, SummaryNode } from "../rows.ts";
 import { textMatcher } from "../search/match-text.ts";
