@@ -1,10 +1,10 @@
 // Every public name of the agent, its models and the curator, one by one.
 
+export type { AssistantMessage, Message, OpenAiMessage } from "@hermes-memory/core/message";
 export {
   Agent,
   type AgentEvent,
   type AgentHooks,
-  type AgentMessage,
   type AgentOptions,
   type AgentStatus,
   type AgentSurface,
@@ -52,7 +52,6 @@ export {
   type ApiMode,
   addUsage,
   type CacheSavings,
-  type ChatMessage,
   type ChatModel,
   type ChoiceSources,
   type ChosenModel,
@@ -65,6 +64,7 @@ export {
   findPrices,
   fromSdkModel,
   frozenSnapshotSavings,
+  type GivenReply,
   type KnownProvider,
   knownProviders,
   type LocalServer,

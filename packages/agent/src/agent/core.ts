@@ -2,12 +2,7 @@
 // (model, window, session) is a field.
 
 import type { HermesConfig } from "@hermes-memory/core/config";
-import {
-  type CachingPolicy,
-  type ContextEngine,
-  cacheTtl,
-  cachingPolicy,
-} from "@hermes-memory/core/context";
+import { type CachingPolicy, type ContextEngine, cacheTtl, cachingPolicy } from "@hermes-memory/core/context";
 import type { MemoryStore, MemoryUser } from "@hermes-memory/core/curated";
 import { type Clock, describeCause } from "@hermes-memory/core/lib";
 import type { Logger } from "@hermes-memory/core/lib/logger";
@@ -42,7 +37,7 @@ export type CoreParts = {
   /** The session that ran this one for a piece of its work. */
   readonly delegateFrom: string | undefined;
   readonly ephemeral: string | undefined;
-  readonly prefill: readonly Message[] | undefined;
+  readonly prefill: readonly Message[];
   readonly holder: string;
   /** Undefined: with a timer. */
   readonly waitForRetry: ((ms: number, signal: AbortSignal | undefined) => Promise<void>) | undefined;

@@ -8,7 +8,7 @@ import {
   takeCodePoints,
 } from "@hermes-memory/core/lib";
 import type { Logger } from "@hermes-memory/core/lib/logger";
-import { type Content, type Message } from "@hermes-memory/core/message";
+import type { Content, Message } from "@hermes-memory/core/message";
 import { flattenContent } from "@hermes-memory/core/providers";
 import { redactSecrets } from "@hermes-memory/core/security";
 import type { SessionStore } from "@hermes-memory/core/sessions";

@@ -61,6 +61,9 @@ export type ModelReply = {
   readonly model: string | undefined;
 };
 
+/** A reply as a model object gives it: its message may be a chat row. `callModel` makes a `ModelReply` of it. */
+export type GivenReply = Omit<ModelReply, "message"> & { readonly message: AssistantMessage | OpenAiMessage };
+
 export type ModelFailureKind =
   | "auth"
   | "billing"
@@ -103,5 +106,5 @@ export type ModelFailure = {
 export interface ChatModel {
   readonly identity: ModelIdentity;
   /** One request, no retry. Rejects only with the signal's reason when it is aborted. */
-  stream(request: ModelRequest): Promise<Result<ModelReply, ModelFailure>>;
+  stream(request: ModelRequest): Promise<Result<GivenReply, ModelFailure>>;
 }

@@ -7,6 +7,7 @@ export type {
   ApiMode,
   ChatModel,
   FinishReason,
+  GivenReply,
   ModelDelta,
   ModelFailure,
   ModelFailureKind,

@@ -61,4 +61,4 @@ export {
   stringForm,
   type Warn,
 } from "./stored-content.ts";
-export { partJson, partName, type TextOptions, textOf } from "./text.ts";
+export { callText, partJson, partName, type TextOptions, textOf } from "./text.ts";

@@ -1,5 +1,5 @@
 // The text of a message's content: the one reader, with what readers want to see in place of images and other parts.
-import type { Content, ImagePart, OtherPart } from "./message.ts";
+import type { Content, ImagePart, OtherPart, ToolCall } from "./message.ts";
 import { renderContent } from "./openai.ts";
 
 export type TextOptions = {
@@ -36,6 +36,12 @@ export function partJson(part: ImagePart | OtherPart): string {
   } catch {
     return ""; // holds itself or a bigint: no JSON has either
   }
+}
+
+/** `terminal({"command": "ls"})`; JSON for an entry that names no tool. */
+export function callText({ name, arguments: given, vendor }: ToolCall): string {
+  const isNameless = name === "unknown" && given === "" && vendor !== undefined;
+  return isNameless ? partJson({ type: "other", value: vendor }) : `${name}(${given})`;
 }
 
 function written(part: ImagePart | OtherPart): unknown {

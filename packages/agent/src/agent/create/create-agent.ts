@@ -38,6 +38,9 @@ import { childSpawner } from "./spawn-child.ts";
 export async function createAgent(options: AgentOptions): Promise<Agent> {
   const home = resolve(options.home);
   const { log = silentLogger, clock = systemClock } = options;
+  const nowSeconds = clock.now().getTime() / 1000;
+  const history = givenMessages("history", options.history ?? [], nowSeconds);
+  const prefill = givenMessages("prefillMessages", options.prefillMessages ?? [], nowSeconds);
   const warnings: string[] = [];
   const warn = (text: string): void => {
     warnings.push(text);
@@ -93,10 +96,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
   const engine = selected.source === "plugin" ? new GuardedEngine(selected.engine, log) : selected.engine;
   const skills = openSkills(home, config, { platform, env, clock });
   const transcript = new Transcript(session.id, store, (cause) => core.noteStoreTrouble(cause));
-  transcript.adopt(
-    session.id,
-    session.messages ?? givenMessages("history", options.history ?? [], nowSeconds),
-  );
+  transcript.adopt(session.id, session.messages ?? history);
   const todo = new TodoStore();
   const prompt = new PromptKeeper({
     home,
@@ -138,7 +138,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
       maxTurns: options.maxTurns ?? config.agent.maxTurns,
       delegateFrom: options.delegatedBy?.sessionId,
       ephemeral: options.ephemeralSystemPrompt,
-      prefill: givenMessages("prefillMessages", options.prefillMessages ?? [], nowSeconds),
+      prefill,
       holder: newHolder(),
       waitForRetry: options.waitForRetry,
       hooks: options.hooks ?? {},

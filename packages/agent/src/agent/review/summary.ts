@@ -7,10 +7,7 @@ import { type Message, toolCallsOf } from "@hermes-memory/core/message";
 export type ReviewWrite = { readonly tool: string; readonly line: string };
 
 /** `messages`: those the review added to the conversation it was given. */
-export function reviewWrites(
-  messages: readonly Message[],
-  level: NotificationLevel,
-): readonly ReviewWrite[] {
+export function reviewWrites(messages: readonly Message[], level: NotificationLevel): readonly ReviewWrite[] {
   if (level === "off") return [];
   const calls = new Map(
     messages.flatMap((message) => toolCallsOf(message).map((call) => [call.id, call] as const)),

@@ -373,7 +373,7 @@ export function requestTokens(core: AgentCore): number {
 
 /** The same before any server has counted: for comparisons with other estimates. */
 export function requestEstimate(core: AgentCore): number {
-  const { prompt, transcript, ephemeral = "", prefill = [] } = core.parts;
+  const { prompt, transcript, ephemeral = "", prefill } = core.parts;
   const messages = withoutRefused(transcript.messages);
   return estimateRequest({
     system: ephemeral === "" ? (prompt.text ?? "") : `${prompt.text ?? ""}\n\n${ephemeral}`,

@@ -1,8 +1,9 @@
 // The live list and its rows. Messages are stored in the order they were said, each once, together with what was not stored
 // before; a message knows its row, so nothing has to be counted or compared to tell what is missing.
-import { errnoCode, HermesError, isRecord, ok, randomHex } from "@hermes-memory/core/lib";
+import { errnoCode, HermesError, ok, randomHex } from "@hermes-memory/core/lib";
 import {
   fromRow,
+  isMessage,
   type Message,
   parseMessage,
   REFUSED_BY_POLICY,
@@ -204,11 +205,6 @@ export function givenMessages(
     const own = { id: randomHex(6), rowId: undefined, originId: undefined };
     return [withMeta(parsed.value, { ...own, atSeconds: atSeconds > 0 ? atSeconds : nowSeconds })];
   });
-}
-
-function isMessage(value: unknown): value is Message {
-  if (!isRecord(value) || !isRecord(value.meta)) return false;
-  return typeof value.meta.id === "string" && typeof value.meta.atSeconds === "number";
 }
 
 /** Ids of the long results that these messages name. */

@@ -1,7 +1,8 @@
 // Tools that a program hands to its agent, made with the AI SDK's `tool()`. What is wrong with one is said when the agent is
 // made, not when a model first calls it.
-import type { Message } from "@hermes-memory/core/message";
+
 import { HermesError } from "@hermes-memory/core/lib";
+import type { Message } from "@hermes-memory/core/message";
 import { flattenContent } from "@hermes-memory/core/providers";
 import { argumentPreview } from "./argument-preview.ts";
 import { coreToolLike } from "./core-names.ts";

@@ -129,7 +129,10 @@ class Loop {
         return undefined;
       case "nudge":
         this.#draft.append(
-          newMessage({ role: "assistant", content: "(empty)", toolCalls: [] }, { ephemeral: "empty_recovery" }),
+          newMessage(
+            { role: "assistant", content: "(empty)", toolCalls: [] },
+            { ephemeral: "empty_recovery" },
+          ),
           newMessage({ role: "user", content: verdict.text }, { ephemeral: "empty_recovery" }),
         );
         return undefined;

@@ -40,10 +40,7 @@ function unread(messages: readonly Message[], userMessageId: string): Unread {
  * What a refused request is tried without, one after the other, before this turn's own messages are held to be the cause: the newest
  * reply, what earlier turns left unanswered, both. The first that is accepted tells which messages were refused.
  */
-export function trials(
-  messages: readonly Message[],
-  userMessageId: string,
-): readonly (readonly Message[])[] {
+export function trials(messages: readonly Message[], userMessageId: string): readonly (readonly Message[])[] {
   const { reply, earlier } = unread(messages, userMessageId);
   const isMixed = reply.length > 0 && earlier.length > 0;
   return [reply, earlier, ...(isMixed ? [[...reply, ...earlier]] : [])].filter(({ length }) => length > 0);
@@ -63,10 +60,7 @@ export function suspects(
 }
 
 /** The list with these marked for one request. */
-export function withoutTried(
-  messages: readonly Message[],
-  ids: ReadonlySet<string>,
-): readonly Message[] {
+export function withoutTried(messages: readonly Message[], ids: ReadonlySet<string>): readonly Message[] {
   if (ids.size === 0) return messages;
   return messages.map((message) =>
     ids.has(message.meta.id) ? withMeta(message, { finishReason: REFUSED_BY_POLICY }) : message,

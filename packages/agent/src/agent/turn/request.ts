@@ -21,7 +21,7 @@ export type RequestParts = {
   /** Added to the system prompt of this request, and of no stored one. */
   readonly ephemeral?: string | undefined;
   /** Between the system prompt and the conversation. */
-  readonly prefill?: readonly Message[] | undefined;
+  readonly prefill: readonly Message[];
   readonly messages: readonly Message[];
   /** `meta.id` of the message this turn answers. */
   readonly userMessageId: string;
@@ -48,7 +48,7 @@ export function requestMessages(parts: RequestParts): readonly Message[] {
   const system = [parts.system, pyStrip(parts.ephemeral ?? "")].filter((text) => text !== "").join("\n\n");
   return [
     ...(system === "" ? [] : [newMessage({ role: "system", content: system.toWellFormed() })]),
-    ...(parts.prefill ?? []).map(cleanMessage),
+    ...parts.prefill.map(cleanMessage),
     ...spoken.map((message) => (parts.withoutReasoning ? withoutThoughts(message) : message)),
   ];
 }

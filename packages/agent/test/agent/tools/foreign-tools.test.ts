@@ -8,6 +8,7 @@ import { provider, toolSchema } from "../../../../core/test/fakes/providers.ts";
 import { tempDirectory } from "../../../../core/test/fakes/temp-directory.ts";
 import { engineTools, providerTools, runBatch, ToolTable } from "../../../src/agent/tools/index.ts";
 import { batchContext, callContext } from "../../fakes/agent-tools.ts";
+import { messages } from "../../messages.ts";
 
 function managerWith(members: Partial<MemoryProvider>): MemoryManager {
   const manager = new MemoryManager();
@@ -127,7 +128,7 @@ describe("tools of a context engine", () => {
   it("of a plugin are untrusted, and get arguments and the live list", async () => {
     const { tools } = await engineTools({ engine: engine(offering(toolSchema("look"))), source: "plugin" });
     expect(tools).toMatchObject([{ untrustedSource: "sample/look", isReadOnly: false }]);
-    const outcome = await tools[0]?.run({ a: 1 }, callContext({ messages: [{ role: "user" }] }));
+    const outcome = await tools[0]?.run({ a: 1 }, callContext({ messages: messages({ role: "user" }) }));
     expect(JSON.parse(outcome?.text ?? "")).toEqual({ name: "look", args: { a: 1 }, messages: 1 });
   });
 

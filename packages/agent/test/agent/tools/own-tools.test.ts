@@ -11,6 +11,7 @@ import { MemoryHome } from "../../../../core/test/fakes/memory-home.ts";
 import { tempDirectory } from "../../../../core/test/fakes/temp-directory.ts";
 import { memoryAgentTool, sessionSearchAgentTool } from "../../../src/agent/tools/index.ts";
 import { callContext } from "../../fakes/agent-tools.ts";
+import { message } from "../../messages.ts";
 
 type Written = { readonly write: CommittedWrite; readonly callId: string };
 
@@ -119,8 +120,8 @@ describe("session_search", () => {
       content: "the walrus wakes in the harbour",
     });
     const messages = [
-      { role: "user", content: "x", _row_id: live },
-      { role: "user", content: "not stored yet" },
+      message({ role: "user", content: "x" }, { rowId: live }),
+      message({ role: "user", content: "not stored yet" }),
     ];
     const outcome = await searchOf(home, store).run(
       { query: "walrus", scope: "lineage" },

@@ -14,6 +14,7 @@ import { tempDirectory } from "../../../../core/test/fakes/temp-directory.ts";
 import { oldNote } from "../../../../core/testing/session-store/deletion.ts";
 import { fits, type ResultLimits, readResultAgentTool } from "../../../src/agent/tools/index.ts";
 import { callContext } from "../../fakes/agent-tools.ts";
+import { message } from "../../messages.ts";
 
 const LIMITS: ResultLimits = { chars: 100_000, tokens: 5_000, tokenFactor: 1 };
 const PART =
@@ -293,7 +294,7 @@ describe("whose results can be read", () => {
       scope: {},
       limits: () => LIMITS,
     });
-    const messages = [{ role: "tool", content, tool_call_id: toolCallId, tool_name: "dump" }];
+    const messages = [message({ role: "tool", content, tool_call_id: toolCallId, tool_name: "dump" })];
     const { text } = await tool.run({ id: "c1-00000001" }, callContext({ messages }));
     expect(text).toMatch(/\none$/);
   });

@@ -13,6 +13,7 @@ import {
   toolMessage,
 } from "../../../src/agent/tools/index.ts";
 import { batchContext, fakeTool, gate } from "../../fakes/agent-tools.ts";
+import { message } from "../../messages.ts";
 
 function calls(...names: readonly string[]): CheckedCall[] {
   return names.map((name, place) => ({ id: `c${place + 1}`, name, args: { place } }));
@@ -101,12 +102,12 @@ describe("a batch", () => {
       },
     });
     let session = 0;
+    const messages = [message({ role: "user", content: "hello" })];
     const context = batchContext(tempDirectory(), {
       sessionId: () => `s${++session}`,
-      messages: () => [{ role: "user", content: "hello" }],
+      messages: () => messages,
     });
     await runBatch(new ToolTable([curious]), calls("curious", "curious"), context);
-    const messages = [{ role: "user", content: "hello" }];
     expect(seen).toEqual([
       [{ place: 0 }, "c1", "task", "s1", messages, false],
       [{ place: 1 }, "c2", "task", "s2", messages, false],

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { TodoStore, todoAgentTool } from "../../../src/agent/tools/index.ts";
 import { callContext } from "../../fakes/agent-tools.ts";
+import { messages } from "../../messages.ts";
 
 const task = (id: string, content = `do ${id}`, status = "pending"): Record<string, unknown> => ({
   id,
@@ -165,13 +166,13 @@ describe("a resumed session", () => {
       result("new"),
       { role: "tool", content: "x" },
     ];
-    expect(store.hydrate(history)).toBe(true);
+    expect(store.hydrate(messages(...history))).toBe(true);
     expect(store.items).toEqual([task("new")]);
   });
 
   it("keeps the list it has", () => {
     const store = storeWith(task("mine"));
-    expect(store.hydrate([result("old")])).toBe(false);
+    expect(store.hydrate(messages(result("old")))).toBe(false);
     expect(store.items).toEqual([task("mine")]);
   });
 
@@ -179,7 +180,9 @@ describe("a resumed session", () => {
     const store = new TodoStore();
     const broken = { role: "tool", tool_name: "todo", content: '{"todos": [{"id"' };
     expect(
-      store.hydrate([result("other", "mcp_x_list"), broken, { role: "tool", content: '{"todos": 5}' }]),
+      store.hydrate(
+        messages(result("other", "mcp_x_list"), broken, { role: "tool", content: '{"todos": 5}' }),
+      ),
     ).toBe(false);
     expect(store.isEmpty).toBe(true);
   });

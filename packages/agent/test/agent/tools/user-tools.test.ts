@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { type AgentTool, type ToolOutcome, userTools } from "../../../src/agent/tools/index.ts";
 import { callContext } from "../../fakes/agent-tools.ts";
+import { messages } from "../../messages.ts";
 
 async function made(given: unknown, name = "weather"): Promise<AgentTool> {
   const [first] = await userTools({ [name]: given });
@@ -71,7 +72,7 @@ describe("a tool gets", () => {
       },
     });
     const { signal } = new AbortController();
-    const messages = [
+    const spoken = messages(
       {
         role: "user",
         content: [
@@ -82,8 +83,8 @@ describe("a tool gets", () => {
       { role: "assistant", content: "", tool_calls: [{ id: "old" }] },
       { role: "tool", content: "{}", tool_call_id: "old" },
       { role: "assistant", content: "Let me look.", tool_calls: [{ id: "c7" }] },
-    ];
-    await (await made(spy)).run({}, callContext({ callId: "c7", messages, signal }));
+    );
+    await (await made(spy)).run({}, callContext({ callId: "c7", messages: spoken, signal }));
     expect(seen).toEqual(["c7", [{ role: "user", content: "And\nnow?" }], signal]);
   });
 });

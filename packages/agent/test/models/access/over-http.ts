@@ -1,8 +1,8 @@
 // A model over a fake wire, opened the way the agent does.
-import { err, type Result } from "@hermes-memory/core/lib";
 import {
   type ChatModel,
   type ChosenModel,
+  callModel,
   type ModelDelta,
   type ModelFailure,
   type ModelReply,
@@ -55,14 +55,14 @@ export const ASKED: ModelRequest = {
 };
 
 export async function replyOf(model: ChatModel, request: ModelRequest = ASKED): Promise<ModelReply> {
-  const outcome = await model.stream(request);
+  const outcome = await callModel(model, request, { attempts: 1 });
   if (!outcome.ok) throw new Error(`${outcome.error.kind}: ${outcome.error.message}`);
   return outcome.value;
 }
 
 export async function failureOf(model: ChatModel, request: ModelRequest = ASKED): Promise<ModelFailure> {
-  const outcome: Result<ModelReply, ModelFailure> = await model.stream(request);
-  return outcome.ok ? Promise.reject(new Error("It did not fail.")) : err(outcome.error).error;
+  const outcome = await callModel(model, request, { attempts: 1 });
+  return outcome.ok ? Promise.reject(new Error("It did not fail.")) : outcome.error;
 }
 
 /** What was told, by kind. */

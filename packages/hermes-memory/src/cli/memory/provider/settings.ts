@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadConfig } from "@hermes-memory/core/config";
+import { isRecord } from "@hermes-memory/core/lib";
 import { redactSecrets } from "@hermes-memory/core/security";
 
 export type Settings = Readonly<Record<string, unknown>>;
@@ -49,8 +50,4 @@ function readJson(path: string): Settings {
   } catch {
     return {}; // not there, or not ours to understand
   }
-}
-
-function isRecord(value: unknown): value is Settings {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
