@@ -23,7 +23,7 @@ import {
   type ToolMessage,
   type UserMessage,
 } from "@hermes-memory/core/message";
-import { asList, asRecord, type Details, type RawFacts, textOf } from "./raw-chunks.ts";
+import { asList, asRecord, type Details, type RawFacts, someText } from "./raw-chunks.ts";
 import type { WireTraits } from "./wire.ts";
 
 type Assistant = Extract<LanguageModelV4Message, { role: "assistant" }>;
@@ -94,7 +94,7 @@ function wireText(content: Content, separator: string): string {
 /** A part that a wire has no place for is sent as its JSON. */
 function partText(part: Part): string {
   if (part.type === "text") return part.text;
-  return (part.type === "other" && textOf(asRecord(part.value).text)) || partJson(part);
+  return (part.type === "other" && someText(asRecord(part.value).text)) || partJson(part);
 }
 
 function markerOf(part: Part): unknown {
@@ -103,7 +103,7 @@ function markerOf(part: Part): unknown {
 
 function assistantParts(message: AssistantMessage, wire: WireTraits): AssistantPart[] {
   const calls = message.toolCalls.map((call): AssistantPart => {
-    const signature = textOf(asRecord(asRecord(call.vendor?.extra_content).google).thought_signature);
+    const signature = someText(asRecord(asRecord(call.vendor?.extra_content).google).thought_signature);
     const isSigned = wire.apiMode === "google" || wire.takesThoughtSignatures;
     return {
       type: "tool-call",
@@ -141,7 +141,7 @@ function messageItems({
 }: AssistantMessage): { text: string; id?: string | undefined; phase?: string | undefined }[] {
   return asList(vendor?.codex_message_items).map((item) => {
     const { id, phase, content } = asRecord(item);
-    return { text: wireText(parseContent(content), ""), id: textOf(id), phase: textOf(phase) };
+    return { text: wireText(parseContent(content), ""), id: someText(id), phase: someText(phase) };
   });
 }
 
@@ -157,22 +157,22 @@ function reasoningParts(message: AssistantMessage, wire: WireTraits): AssistantP
   switch (wire.apiMode) {
     case "anthropic_messages":
       return details.flatMap(({ type, thinking, signature, data }) => {
-        const [signed, hidden] = [textOf(signature), textOf(data)];
+        const [signed, hidden] = [someText(signature), someText(data)];
         if (type === "thinking" && signed) return [part(String(thinking ?? ""), { signature: signed })];
         return type === "redacted_thinking" && hidden ? [part("", { redactedData: hidden })] : [];
       });
     case "responses":
       return asList(vendor.codex_reasoning_items).flatMap((item) => {
         const { id, encrypted_content: encrypted, summary } = asRecord(item);
-        const [itemId, content] = [textOf(id), textOf(encrypted)];
+        const [itemId, content] = [someText(id), someText(encrypted)];
         if (content === undefined) return []; // nothing is stored there, so an id alone leads nowhere
         const data = { ...(itemId === undefined ? {} : { itemId }), reasoningEncryptedContent: content };
-        const texts = asList(summary).flatMap((entry) => textOf(asRecord(entry).text) ?? []);
+        const texts = asList(summary).flatMap((entry) => someText(asRecord(entry).text) ?? []);
         return (texts.length > 0 ? texts : [""]).map((text) => part(text, data));
       });
     case "google":
       return details.filter(isSignedThought).map((entry) => {
-        return part(textOf(entry.text) ?? "", { thoughtSignature: String(entry.thought_signature) });
+        return part(someText(entry.text) ?? "", { thoughtSignature: String(entry.thought_signature) });
       });
     case "chat_completions": {
       const text =
@@ -201,13 +201,13 @@ function routerDetails({ vendor }: AssistantMessage): readonly Details[] {
 const GOOGLE_SIGNATURE = "google.thought_signature";
 
 function isSignedThought({ type, part, thought_signature: signature }: Details): boolean {
-  return type === GOOGLE_SIGNATURE && part === "reasoning" && textOf(signature) !== undefined;
+  return type === GOOGLE_SIGNATURE && part === "reasoning" && someText(signature) !== undefined;
 }
 
 function thoughtSignature({ vendor }: AssistantMessage, of: "text"): string | undefined {
   const entries = asList(vendor?.reasoning_details).map(asRecord);
   const entry = entries.findLast(({ type, part }) => type === GOOGLE_SIGNATURE && part === of);
-  return textOf(entry?.thought_signature);
+  return someText(entry?.thought_signature);
 }
 
 function toolMessage(
@@ -331,13 +331,13 @@ function reasoningDetails(content: Reply["content"], raw: RawFacts, wire: WireTr
     if (part.type !== "reasoning" && part.type !== "text") return [];
     const data = vendorData(part, wire);
     if (wire.apiMode === "google") {
-      const signature = textOf(data.thoughtSignature);
+      const signature = someText(data.thoughtSignature);
       if (signature === undefined) return [];
       const text = part.type === "reasoning" ? { text: part.text } : {};
       return [{ type: GOOGLE_SIGNATURE, part: part.type, ...text, thought_signature: signature }];
     }
     if (part.type === "text") return [];
-    const [signature, hidden] = [textOf(data.signature), textOf(data.redactedData)];
+    const [signature, hidden] = [someText(data.signature), someText(data.redactedData)];
     if (signature !== undefined) return [{ type: "thinking", thinking: part.text, signature }];
     return hidden === undefined ? [] : [{ type: "redacted_thinking", data: hidden }];
   });
@@ -348,11 +348,11 @@ function codexReasoning(thoughts: readonly SdkPart<"reasoning">[], wire: WireTra
   const items = new Map<string, { id: string; encrypted: string | null; texts: string[] }>();
   for (const thought of thoughts) {
     const { itemId, reasoningEncryptedContent: encrypted } = vendorData(thought, wire);
-    const id = textOf(itemId);
+    const id = someText(itemId);
     if (id === undefined) continue;
     const item = items.get(id) ?? { id, encrypted: null, texts: [] };
     items.set(id, item);
-    item.encrypted = textOf(encrypted) ?? item.encrypted;
+    item.encrypted = someText(encrypted) ?? item.encrypted;
     if (thought.text !== "") item.texts.push(thought.text);
   }
   return [...items.values()].map(({ id, encrypted, texts }) => {
@@ -365,7 +365,7 @@ function codexMessages(content: Reply["content"], wire: WireTraits): readonly De
   return content.flatMap((part): Details[] => {
     if (part.type !== "text" || part.text === "") return [];
     const { itemId, phase } = vendorData(part, wire);
-    const [id, said] = [textOf(itemId), textOf(phase)];
+    const [id, said] = [someText(itemId), someText(phase)];
     if (id === undefined && said === undefined) return [];
     const text = [{ type: "output_text", text: part.text }];
     const named = { ...(id === undefined ? {} : { id }), ...(said === undefined ? {} : { phase: said }) };
@@ -382,8 +382,8 @@ function toolCall(call: SdkPart<"tool-call">, index: number, { raw, wire }: Orig
   const [given = "", item] = isGiven ? toolCallId.split("|") : [];
   const id = given === "" ? madeUpId(name, input, index) : given;
   const data = vendorData(call, wire);
-  const itemId = textOf(item) ?? (wire.apiMode === "responses" ? textOf(data.itemId) : undefined);
-  const signature = textOf(data.thoughtSignature);
+  const itemId = someText(item) ?? (wire.apiMode === "responses" ? someText(data.itemId) : undefined);
+  const signature = someText(data.thoughtSignature);
   const vendor = {
     call_id: id,
     ...(itemId === undefined ? {} : { response_item_id: itemId }),
