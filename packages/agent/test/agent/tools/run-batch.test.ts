@@ -1,4 +1,5 @@
 // One batch of calls: order, limits, blocks, fences, interrupts.
+import { toNewMessage } from "@hermes-memory/core/message";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { fenceUntrusted } from "@hermes-memory/core/security";
@@ -136,13 +137,8 @@ describe("a batch", () => {
   });
 
   it("becomes tool messages as the session store has them", () => {
-    expect(toolMessage({ callId: "c1", name: "todo", text: "{}" })).toEqual({
-      role: "tool",
-      name: "todo",
-      tool_name: "todo",
-      content: "{}",
-      tool_call_id: "c1",
-    });
+    const row = toNewMessage(toolMessage({ callId: "c1", name: "todo", text: "{}" }));
+    expect(row).toEqual({ role: "tool", toolName: "todo", content: "{}", toolCallId: "c1" });
   });
 });
 
