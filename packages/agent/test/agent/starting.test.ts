@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadConfig } from "@hermes-memory/core/config";
 import { userMemoriesDirectory } from "@hermes-memory/core/home";
+import type { OpenAiMessage } from "@hermes-memory/core/message";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import type { Agent, AgentOptions } from "../../src/agent/index.ts";
@@ -282,5 +283,65 @@ describe("config handed in", () => {
       config: { ...loaded.value, memory: { ...memory, memoryCharLimit: 77, userProfileEnabled: false } },
     });
     expect((await agent.status()).memory).toMatchObject({ memory: { limit: 77 }, user: null });
+  });
+});
+
+describe("messages that a program brings along", () => {
+  const call = { id: "c1", type: "function", function: { name: "look", arguments: "{}" } };
+  const rows: readonly OpenAiMessage[] = [
+    { role: "user", content: [{ type: "text", text: "What do you see?" }], timestamp: 1_700_000_000 },
+    { role: "assistant", content: null, tool_calls: [call] },
+    { role: "tool", tool_call_id: "c1", name: "look", content: "a crane" },
+    { role: "assistant", content: "A crane." },
+  ];
+
+  it("may be chat rows or messages of another agent, and are stored as this one's own", async () => {
+    const { agent, another } = await agentHome(ECHO, { options: { history: rows } });
+    expect(await agent.run("and now?")).toMatchObject({ final_response: "heard: and now?" });
+    const copy = await another({ history: agent.messages });
+    await copy.run("once more");
+    const stored = await Promise.all([agent, copy].map((one) => one.store?.getMessages(one.sessionId)));
+    const [first = [], second = []] = stored.map((list) =>
+      (list ?? []).map(({ role, content, tool_calls, tool_call_id, tool_name }) => {
+        return { role, content, tool_calls, tool_call_id, tool_name };
+      }),
+    );
+    expect(first.slice(0, 4)).toMatchObject([
+      { role: "user", content: rows[0]?.content },
+      { role: "assistant", content: null, tool_calls: [call] },
+      { role: "tool", content: "a crane", tool_call_id: "c1", tool_name: "look" },
+      { role: "assistant", content: "A crane." },
+    ]);
+    expect(second.slice(0, first.length)).toEqual(first);
+    expect(stored[0]?.[0]?.timestamp).toBe(1_700_000_000);
+    const ids = [...agent.messages, ...copy.messages].map(({ meta }) => meta.id);
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+
+  it.each([
+    ["history", { history: [rows[0], "no message"] }, "Entry 1 of history is not an object."],
+    ["history", { history: [{ content: "x" }] }, "Entry 0 of history has no role."],
+    [
+      "prefillMessages",
+      { prefillMessages: [rows[0], rows[3], null] },
+      "Entry 2 of prefillMessages is not an object.",
+    ],
+  ])("are refused with their place in %s when they are none", async (_option, options, text) => {
+    const { another } = await agentHome(ECHO);
+    await expect(another(options as Partial<AgentOptions>)).rejects.toMatchObject({
+      code: "bad-message",
+      message: text,
+    });
+  });
+
+  it("may be in front of every request, chat rows too", async () => {
+    const prefillMessages = [
+      { role: "user", content: "example" },
+      { role: "assistant", content: "like this" },
+    ];
+    const { agent, wire } = await agentHome(ECHO, { options: { prefillMessages } });
+    await agent.run("hello");
+    expect(wire.wireMessages(0)).toMatchObject([...prefillMessages, { role: "user", content: "hello" }]);
+    expect(agent.messages).toHaveLength(2);
   });
 });

@@ -1,7 +1,8 @@
 // One batch of calls: order, limits, blocks, fences, interrupts.
-import { toNewMessage } from "@hermes-memory/core/message";
+
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
+import { toNewMessage } from "@hermes-memory/core/message";
 import { fenceUntrusted } from "@hermes-memory/core/security";
 import { describe, expect, it } from "vitest";
 import { notedResult, resultIdFor, resultNote } from "../../../../core/src/sessions/result-notes.ts";
