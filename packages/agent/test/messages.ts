@@ -25,6 +25,5 @@ export function messages(...rows: readonly ChatRow[]): Message[] {
 /** Without the keys of this process. */
 export function chatRow(given: Message | undefined): OpenAiMessage {
   if (given === undefined) throw new Error("There is no such message.");
-  const entries = Object.entries(toOpenAi(given)).filter(([key]) => !key.startsWith("_"));
-  return Object.fromEntries(entries) as OpenAiMessage;
+  return toOpenAi(given, { forOthers: true });
 }

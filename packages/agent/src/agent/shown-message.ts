@@ -7,11 +7,7 @@ export function shownContent({ content, meta }: Message): Content {
 
 /** A chat row without the keys of this process. A tool's name stands under both names that other programs look for. */
 export function shownRow(message: Message): OpenAiMessage {
-  const row = toOpenAi({ ...message, content: shownContent(message) });
-  const shown = Object.entries(row).filter(([key]) => !key.startsWith("_"));
+  const row = toOpenAi({ ...message, content: shownContent(message) }, { forOthers: true });
   const name = message.role === "tool" ? message.toolName : undefined;
-  return {
-    ...(Object.fromEntries(shown) as OpenAiMessage),
-    ...(name === undefined ? {} : { name, tool_name: name }),
-  };
+  return name === undefined ? row : { ...row, name, tool_name: name };
 }

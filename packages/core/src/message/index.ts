@@ -6,13 +6,16 @@ export {
   type Content,
   type Draft,
   type ImagePart,
+  isImage,
   isMessage,
+  isResult,
   type Message,
   type Meta,
   newMessage,
   type OtherPart,
   type Part,
   partsOf,
+  roleOf,
   type SystemMessage,
   type TextPart,
   type ToolCall,
@@ -61,4 +64,4 @@ export {
   stringForm,
   type Warn,
 } from "./stored-content.ts";
-export { callText, partJson, partName, type TextOptions, textOf } from "./text.ts";
+export { callText, flattenContent, partJson, partName, type TextOptions, textOf } from "./text.ts";

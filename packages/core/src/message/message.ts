@@ -116,6 +116,23 @@ export function partsOf(content: Content): readonly Part[] {
   return content === "" ? [] : [{ type: "text", text: content }];
 }
 
+/** The sender's word for the role: one of the union, `developer`, or any other text. */
+export function roleOf({ role, meta }: Message): string {
+  return meta.writtenRole ?? role;
+}
+
+/** A result that can answer a call. A row of role `function` is text of another program. */
+export function isResult(message: Message | undefined): message is ToolMessage {
+  return message?.role === "tool" && message.meta.writtenRole === undefined;
+}
+
+/** An image, or a part that says it is one and has no address we know. */
+export function isImage(part: Part): boolean {
+  if (part.type !== "other") return part.type === "image";
+  const type = isRecord(part.value) ? part.value.type : undefined;
+  return type === "image" || type === "image_url" || type === "input_image";
+}
+
 /** The calls of an assistant message; none for every other role. */
 export function toolCallsOf(message: Message): readonly ToolCall[] {
   return message.role === "assistant" ? message.toolCalls : [];

@@ -123,7 +123,9 @@ const asWritten = new WeakMap<readonly Part[], object>();
 
 function listIn(value: object): readonly unknown[] {
   if (Array.isArray(value)) return value;
-  return isEnvelope(value) && Array.isArray(value.content) ? value.content : [value];
+  if (!isEnvelope(value)) return [value];
+  if (Array.isArray(value.content)) return value.content;
+  return typeof value.text_summary === "string" ? [value.text_summary] : [];
 }
 
 /** The Python original's tools return pictures in `{ _multimodal: true, content, text_summary }`. */
@@ -160,7 +162,8 @@ export function parseToolCalls(value: unknown): readonly ToolCall[] {
   });
 }
 
-export function toOpenAi(message: Message): OpenAiMessage {
+/** `forOthers`: without the keys of this program, which begin with an underscore. */
+export function toOpenAi(message: Message, { forOthers = false } = {}): OpenAiMessage {
   const { role, content, vendor, meta } = message;
   return {
     role: meta.writtenRole ?? role,
@@ -171,6 +174,7 @@ export function toOpenAi(message: Message): OpenAiMessage {
       : {}),
     ...vendor,
     ...metaFields(meta),
+    ...(forOthers ? {} : ownFields(meta)),
   };
 }
 
@@ -245,15 +249,19 @@ function metaOf(row: Readonly<Record<string, unknown>>): Partial<Meta> {
 }
 
 function metaFields(meta: Meta): Record<string, unknown> {
-  const fields = {
-    timestamp: meta.atSeconds > 0 ? meta.atSeconds : undefined,
-    finish_reason: meta.finishReason,
-    message_id: meta.platformMessageId,
-    observed: meta.observed,
-    _row_id: meta.rowId,
-    _compressed_summary: meta.isHandoff,
+  return {
+    ...(meta.atSeconds > 0 ? { timestamp: meta.atSeconds } : {}),
+    ...(meta.finishReason === undefined ? {} : { finish_reason: meta.finishReason }),
+    ...(meta.platformMessageId === undefined ? {} : { message_id: meta.platformMessageId }),
+    ...(meta.observed === undefined ? {} : { observed: meta.observed }),
   };
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}
+
+function ownFields({ rowId, isHandoff }: Meta): Record<string, unknown> {
+  return {
+    ...(rowId === undefined ? {} : { _row_id: rowId }),
+    ...(isHandoff === undefined ? {} : { _compressed_summary: isHandoff }),
+  };
 }
 
 function toolFields(message: Extract<Message, { role: "tool" }>): Record<string, unknown> {

@@ -1,12 +1,13 @@
 // The text of a message's content: the one reader, with what readers want to see in place of images and other parts.
-import type { Content, ImagePart, OtherPart, ToolCall } from "./message.ts";
-import { renderContent } from "./openai.ts";
+import { isRecord, pyStrip } from "../lib/index.ts";
+import { type Content, type ImagePart, isImage, type OtherPart, type ToolCall } from "./message.ts";
+import { parseContent, renderContent } from "./openai.ts";
 
 export type TextOptions = {
   /** Between two parts. Default: a line break. */
   readonly separator?: string;
-  /** In place of an image. Default: nothing. */
-  readonly image?: string | ((part: ImagePart) => string);
+  /** In place of an image, or of a part that says it is one. Default: nothing. */
+  readonly image?: string | ((part: ImagePart | OtherPart) => string);
   /** In place of a part that is neither text nor image. Default: nothing. */
   readonly other?: (part: OtherPart) => string;
 };
@@ -16,16 +17,34 @@ export function textOf(content: Content, options: TextOptions = {}): string {
   const { separator = "\n", image = "", other = nothing } = options;
   const texts = (content ?? []).map((part) => {
     if (part.type === "text") return part.text;
-    if (part.type === "other") return other(part);
+    if (part.type === "other" && !isImage(part)) return other(part);
     return typeof image === "string" ? image : image(part);
   });
   return texts.filter((text) => text !== "").join(separator);
 }
 
-/** `[audio]`, or the part as JSON where it does not name its type. For `image` and `other` of `textOf`. */
+/**
+ * For readers that know only text: the text, and how many images there are. Takes content of any row, or of a message. A part without
+ * a type is no text to a chat server, and none here.
+ */
+export function flattenContent(value: unknown): string {
+  const content = parseContent(value);
+  if (content === null || typeof content === "string") return content ?? "";
+  const text = pyStrip(textOf(content.filter((part) => part.type !== "text" || part.vendor?.type !== null)));
+  const images = content.filter(isImage).length;
+  if (images === 0) return text;
+  const seen = images === 1 ? "[1 image]" : `[${images} images]`;
+  return text === "" ? seen : `${seen} ${text}`;
+}
+
+/**
+ * Its text, as thoughts have one; else `[audio]`; else the part as JSON, where it does not name its type. For `image` and `other` of
+ * `textOf`.
+ */
 export function partName(part: ImagePart | OtherPart): string {
   const value = written(part);
-  const type = typeof value === "object" && value !== null && "type" in value ? value.type : undefined;
+  const { text, type } = isRecord(value) ? value : {};
+  if (typeof text === "string") return text;
   return typeof type === "string" ? `[${type}]` : partJson(part);
 }
 

@@ -1,6 +1,7 @@
 // What a provider may be handed: arguments as models get them wrong, questions as people and attackers type them,
 // messages as chat APIs have them.
-import type { MemoryWriteMetadata, ProviderMessage, ToolSchema } from "../../src/providers/index.ts";
+import type { OpenAiMessage } from "../../src/message/index.ts";
+import type { MemoryWriteMetadata, ToolSchema } from "../../src/providers/index.ts";
 
 const NUL = String.fromCharCode(0);
 const LONE_SURROGATE = String.fromCharCode(0xd83d);
@@ -99,7 +100,7 @@ export function hostileCalls({ name: tool, parameters }: ToolSchema): readonly T
   });
 }
 
-export const MESSAGES: readonly ProviderMessage[] = [
+export const MESSAGES: readonly OpenAiMessage[] = [
   { role: "system", content: "You are an agent." },
   { role: "user", content: "I prefer stoneware and we decided to fire the kiln at 1240 degrees." },
   {

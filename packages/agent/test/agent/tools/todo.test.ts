@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { TodoStore, todoAgentTool } from "../../../src/agent/tools/index.ts";
 import { callContext } from "../../fakes/agent-tools.ts";
-import { messages } from "../../messages.ts";
+import { message, messages } from "../../messages.ts";
 
 const task = (id: string, content = `do ${id}`, status = "pending"): Record<string, unknown> => ({
   id,
@@ -208,6 +208,6 @@ describe("the snapshot for a compaction", () => {
 
   it("is known to the context engine as the task list", async () => {
     const { isTaskList } = await import("../../../../core/src/context/compressor/handoff.ts");
-    expect(isTaskList({ role: "user", content: storeWith(task("1")).snapshotText() })).toBe(true);
+    expect(isTaskList(message({ role: "user", content: storeWith(task("1")).snapshotText() }))).toBe(true);
   });
 });

@@ -33,7 +33,7 @@ function request(messages: readonly Message[], given: Given = {}): readonly Open
     userMessageId: given.user?.meta.id ?? "",
     recall: given.recall ?? "",
     hookContext: "",
-  }).map(toOpenAi);
+  }).map((each) => toOpenAi(each));
 }
 
 function list(...rows: readonly ChatRow[]): readonly Message[] {

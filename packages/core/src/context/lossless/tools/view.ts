@@ -1,4 +1,6 @@
 // What the tools may see: the conversation the engine works for, the sessions it is related to, all of one user.
+
+import type { Message } from "../../../message/index.ts";
 import {
   type Scope,
   type SessionStore,
@@ -7,7 +9,6 @@ import {
   userOfSession,
 } from "../../../sessions/index.ts";
 import type { EngineStatus } from "../../engine.ts";
-import type { ContextMessage } from "../../message.ts";
 import { type Forest, growForest } from "../forest.ts";
 import { type Lineage, loadLineage } from "../lineage.ts";
 
@@ -20,7 +21,7 @@ export type ToolPlace = {
   /** Tokens the model counts for each token we estimate. */
   readonly tokenFactor: number;
   /** What the model has before it. */
-  readonly live: readonly ContextMessage[];
+  readonly live: readonly Message[];
 };
 
 export type View = ToolPlace & {
