@@ -115,9 +115,17 @@ function cleanContent({ role, content }: Message): Content {
   if (content === null) return "";
   // Some vendors refuse a part without words.
   return content.flatMap((part): Part[] => {
+    if (part.type === "other") return [{ ...part, value: wellFormed(part.value) }];
     if (part.type !== "text") return [part];
     return pyStrip(part.text) === "" ? [] : [{ ...part, text: part.text.toWellFormed() }];
   });
+}
+
+/** A part of another type, such as a thought, is sent by its text where it has one. */
+function wellFormed(value: unknown): unknown {
+  return isRecord(value) && typeof value.text === "string"
+    ? { ...value, text: value.text.toWellFormed() }
+    : value;
 }
 
 const CORRUPT =

@@ -94,7 +94,8 @@ function wireText(content: Content, separator: string): string {
 /** A part that a wire has no place for is sent as its JSON. */
 function partText(part: Part): string {
   if (part.type === "text") return part.text;
-  return (part.type === "other" && someText(asRecord(part.value).text)) || partJson(part);
+  const { text } = part.type === "other" ? asRecord(part.value) : {};
+  return typeof text === "string" ? text : partJson(part);
 }
 
 function markerOf(part: Part): unknown {
