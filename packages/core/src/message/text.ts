@@ -48,7 +48,7 @@ export function partJson({ value }: OtherPart): string {
   try {
     return JSON.stringify(value) ?? "";
   } catch {
-    return ""; // holds itself or a bigint: no JSON has either
+    return Object.prototype.toString.call(value); // holds itself, or a bigint, or is too deep
   }
 }
 
