@@ -38,8 +38,7 @@ function translatedMembers(engine: RowEngine, table: RowTable) {
       const outcome = await engine.compress(rows, options);
       // An outcome that is none is for whoever checks what plugins give back.
       if (!isRecord(outcome) || !Array.isArray(outcome.messages)) return outcome;
-      const isSame = outcome.messages === rows;
-      return { ...outcome, messages: isSame ? messages : table.messagesOf(outcome.messages, messages) };
+      return { ...outcome, messages: table.messagesOf(outcome.messages, messages) };
     },
     hasContentToCompress: (messages: readonly Message[]) =>
       engine.hasContentToCompress(table.rowsOf(messages)),
@@ -64,10 +63,10 @@ class RowTable {
     });
   }
 
-  /** An unchanged row is its message again, a changed one keeps the meta of its message, a new one is parsed. */
+  /** An unchanged row is its message again, a changed one keeps the meta of its message, a new one is parsed. `given` when all are unchanged. */
   messagesOf(rows: readonly unknown[], given: readonly Message[]): readonly Message[] {
     const byId = new Map(given.map((message) => [message.meta.id, message]));
-    return rows.map((row) => {
+    const messages = rows.map((row): Message => {
       const parsed = parseMessage(row);
       if (!parsed.ok || !isRecord(row)) return row as Message; // refused by whoever checks what plugins give back
       const original = byId.get(String(row._id));
@@ -77,6 +76,8 @@ class RowTable {
         ? original
         : withOriginalMeta(parsed.value, original);
     });
+    const isSame = messages.length === given.length && messages.every((message, at) => message === given[at]);
+    return isSame ? given : messages;
   }
 }
 

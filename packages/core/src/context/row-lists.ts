@@ -3,16 +3,20 @@ import { isRecord } from "../lib/index.ts";
 import { isMessage, type Message, type OpenAiMessage, readRow, toOpenAi } from "../message/index.ts";
 import type { CompressOutcome } from "./outcome.ts";
 
-export type ReadList = {
+/** What an engine answers with. */
+export type InKind<M extends Message | OpenAiMessage> = M extends Message ? Message : OpenAiMessage;
+
+type ReadList<M extends Message | OpenAiMessage> = {
   /** The list itself when it holds nothing but messages. Holes and entries that are no objects are left out. */
   readonly messages: readonly Message[];
-  /** In kind: rows where the list had no message in it. A message that nobody changed is the very row it was read from. */
-  readonly inKind: (outcome: CompressOutcome) => CompressOutcome<Message | OpenAiMessage>;
+  /** Rows where the list had no message in it. A message that nobody changed is the very row it was read from. */
+  readonly inKind: (outcome: CompressOutcome) => CompressOutcome<InKind<M>>;
 };
 
 /** Never refuses an entry: a row of any depth, and one without a role, is a message of an unknown role. */
-export function readList(list: readonly unknown[]): ReadList {
-  if (list.every(isMessage)) return { messages: list, inKind: (outcome) => outcome };
+export function readList<M extends Message | OpenAiMessage>(list: readonly M[]): ReadList<M> {
+  const asItIs = (outcome: CompressOutcome) => outcome as CompressOutcome<InKind<M>>;
+  if (isMessageList(list)) return { messages: list, inKind: asItIs };
   const rows = new Map<Message, OpenAiMessage>();
   const messages = list.filter(isRecord).map((entry): Message => {
     if (isMessage(entry)) return entry;
@@ -21,10 +25,12 @@ export function readList(list: readonly unknown[]): ReadList {
     rows.set(message, row as OpenAiMessage);
     return message;
   });
-  return {
-    messages,
-    inKind: list.some(isMessage) ? (outcome) => outcome : (outcome) => asRows(outcome, list, rows),
-  };
+  if (list.some(isMessage)) return { messages, inKind: asItIs };
+  return { messages, inKind: (outcome) => asRows(outcome, list, rows) as CompressOutcome<InKind<M>> };
+}
+
+function isMessageList(list: readonly unknown[]): list is readonly Message[] {
+  return list.every(isMessage);
 }
 
 function asRows(

@@ -53,7 +53,7 @@ export function partJson(part: ImagePart | OtherPart): string {
   try {
     return JSON.stringify(written(part)) ?? "";
   } catch {
-    return ""; // holds itself or a bigint: no JSON has either
+    return Object.prototype.toString.call(value); // holds itself, or a bigint, or is too deep
   }
 }
 

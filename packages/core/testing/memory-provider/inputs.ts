@@ -118,7 +118,7 @@ export const MESSAGES: readonly OpenAiMessage[] = [
   },
   { role: "assistant", content: [{ type: "output_text", text: "The glaze is celadon." }] },
   { role: "user" },
-  { role: "user", content: 42 },
+  { role: "user", content: 42 as unknown as string },
   { role: "user", content: HOSTILE_TEXTS.join("\n") },
   { role: "", content: "" },
 ];

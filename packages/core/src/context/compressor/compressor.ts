@@ -5,7 +5,7 @@ import type { Message, OpenAiMessage } from "../../message/index.ts";
 import { redactSecrets } from "../../security/index.ts";
 import type { CompressOptions, ContextEngine, ModelWindow } from "../engine.ts";
 import type { CompressOutcome, Notice, SummaryFailure, UnchangedReason } from "../outcome.ts";
-import { readList } from "../row-lists.ts";
+import { type InKind, readList } from "../row-lists.ts";
 import type { SummaryModels } from "../summary/models.ts";
 import { type SummaryOptions, summaryModels } from "../summary/options.ts";
 import type { Redact } from "../summary/serialise.ts";
@@ -66,17 +66,12 @@ export class ContextCompressor extends WatchedEngine implements ContextEngine {
   }
 
   /** Chat rows are answered with chat rows; those that stay are the same objects. */
-  compress(messages: readonly Message[], options?: CompressOptions): Promise<CompressOutcome>;
-  compress(
-    rows: readonly OpenAiMessage[],
-    options?: CompressOptions,
-  ): Promise<CompressOutcome<OpenAiMessage>>;
-  async compress(
-    given: readonly (Message | OpenAiMessage)[],
+  async compress<M extends Message | OpenAiMessage>(
+    given: readonly M[],
     options: CompressOptions = {},
-  ): Promise<CompressOutcome<never>> {
+  ): Promise<CompressOutcome<InKind<M>>> {
     const { messages, inKind } = readList(given);
-    return inKind(await this.#compress(messages, options)) as CompressOutcome<never>;
+    return inKind(await this.#compress(messages, options));
   }
 
   async #compress(messages: readonly Message[], options: CompressOptions): Promise<CompressOutcome> {

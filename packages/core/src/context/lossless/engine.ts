@@ -15,7 +15,7 @@ import {
 import { WatchedEngine } from "../compressor/watched-engine.ts";
 import type { CompressOptions, ContextEngine, EngineToolSchema, ModelWindow } from "../engine.ts";
 import type { CompressOutcome } from "../outcome.ts";
-import { readList } from "../row-lists.ts";
+import { type InKind, readList } from "../row-lists.ts";
 import { focusOf } from "../summary/focus.ts";
 import type { SummaryModels } from "../summary/models.ts";
 import { type SummaryOptions, summaryModels } from "../summary/options.ts";
@@ -101,17 +101,12 @@ export class LosslessEngine extends WatchedEngine implements ContextEngine {
    * The messages have to be stored first and carry their rows in `meta.rowId` (chat rows: in `_row_id`); what does not, stays in the
    * list. Chat rows are answered with chat rows; those that stay are the same objects.
    */
-  compress(messages: readonly Message[], options?: CompressOptions): Promise<CompressOutcome>;
-  compress(
-    rows: readonly OpenAiMessage[],
-    options?: CompressOptions,
-  ): Promise<CompressOutcome<OpenAiMessage>>;
-  async compress(
-    given: readonly (Message | OpenAiMessage)[],
+  async compress<M extends Message | OpenAiMessage>(
+    given: readonly M[],
     options: CompressOptions = {},
-  ): Promise<CompressOutcome<never>> {
+  ): Promise<CompressOutcome<InKind<M>>> {
     const { messages, inKind } = readList(given);
-    return inKind(await this.#compress(messages, options)) as CompressOutcome<never>;
+    return inKind(await this.#compress(messages, options));
   }
 
   async #compress(messages: readonly Message[], options: CompressOptions): Promise<CompressOutcome> {
@@ -150,7 +145,7 @@ export class LosslessEngine extends WatchedEngine implements ContextEngine {
   handleToolCall(
     name: string,
     args: Readonly<Record<string, unknown>>,
-    messages: readonly Message[] = [],
+    messages: readonly (Message | OpenAiMessage)[] = [],
   ): Promise<string> {
     const { store } = this.#options;
     const { sessionId } = this;

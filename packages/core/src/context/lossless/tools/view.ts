@@ -1,6 +1,5 @@
 // What the tools may see: the conversation the engine works for, the sessions it is related to, all of one user.
 
-import type { Message } from "../../../message/index.ts";
 import {
   type Scope,
   type SessionStore,
@@ -21,7 +20,7 @@ export type ToolPlace = {
   /** Tokens the model counts for each token we estimate. */
   readonly tokenFactor: number;
   /** What the model has before it. */
-  readonly live: readonly Message[];
+  readonly live: readonly unknown[];
 };
 
 export type View = ToolPlace & {
