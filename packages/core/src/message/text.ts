@@ -50,8 +50,9 @@ export function partName(part: ImagePart | OtherPart): string {
 
 /** For `image` and `other` of `textOf`. */
 export function partJson(part: ImagePart | OtherPart): string {
+  const value = written(part);
   try {
-    return JSON.stringify(written(part)) ?? "";
+    return JSON.stringify(value) ?? "";
   } catch {
     return Object.prototype.toString.call(value); // holds itself, or a bigint, or is too deep
   }
