@@ -1,6 +1,5 @@
 // L2: every conversation in a database.
 
-export { isRefused, REFUSED_BY_POLICY, REFUSED_NOTE } from "../message/index.ts";
 export type { SessionErrorCode } from "./errors.ts";
 export { describeHolder, forgetHolder, isDeadHere, newHolder } from "./lease-holders.ts";
 export { readMarks, userOfSession } from "./lineage-marks.ts";
