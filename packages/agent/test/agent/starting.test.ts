@@ -3,10 +3,12 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadConfig } from "@hermes-memory/core/config";
 import { userMemoriesDirectory } from "@hermes-memory/core/home";
-import type { OpenAiMessage } from "@hermes-memory/core/message";
+import { ok } from "@hermes-memory/core/lib";
+import { newMessage, type OpenAiMessage } from "@hermes-memory/core/message";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import type { Agent, AgentOptions } from "../../src/agent/index.ts";
+import type { ChatModel } from "../../src/models/index.ts";
 import { RECORDER, type Recorder, writeRecorder } from "../fakes/recording-plugin.ts";
 import type { Script } from "../fakes/wires/script.ts";
 import { type AgentHome, agentHome } from "./agent-home.ts";
@@ -344,4 +346,19 @@ describe("messages that a program brings along", () => {
     expect(wire.wireMessages(0)).toMatchObject([...prefillMessages, { role: "user", content: "hello" }]);
     expect(agent.messages).toHaveLength(2);
   });
+});
+
+it("a model object that always answers with the same message is stored once for each answer", async () => {
+  const message = newMessage({ role: "assistant", content: "Yes.", toolCalls: [] }, { rowId: 99 });
+  const model: ChatModel = {
+    identity: { model: "m", provider: "custom", apiMode: "chat_completions", baseUrl: "" },
+    stream: async () => ok({ message, finishReason: "stop", usage: undefined, model: undefined }),
+  };
+  const { another } = await agentHome(ECHO, { wire: { mayRunOut: true } });
+  const agent = await another({ model });
+  await agent.run("one");
+  await agent.run("two");
+  const rows = await agent.store?.getMessages(agent.sessionId);
+  expect(rows?.map(({ content }) => content)).toEqual(["one", "Yes.", "two", "Yes."]);
+  expect(agent.messages.map(({ meta }) => meta.rowId)).toEqual(rows?.map(({ id }) => id));
 });

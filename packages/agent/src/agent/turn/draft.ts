@@ -55,7 +55,7 @@ export class Draft {
   /** The model's message with the text as it was told. Items that repeat it as the model wrote it must not bring back what was taken out. */
   finished(message: AssistantMessage, { finishReason }: ModelReply): AssistantMessage {
     const kept = message.content === this.text ? message : withoutVendor(message, REPEATED_TEXT);
-    return withMeta({ ...kept, content: this.text }, { finishReason });
+    return newMessage({ ...kept, content: this.text }, { finishReason }); // its meta may be of somebody else's model object
   }
 
   /** What has been said so far, and a request to go on: for the model only. The list gets the whole text in the end. */
