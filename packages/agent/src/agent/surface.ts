@@ -14,7 +14,7 @@ import type { CacheSavings, ContextWindow, ModelIdentity, ModelSelection, Usage 
 import type { EventListener } from "./events.ts";
 import type { TurnResult } from "./result.ts";
 
-/** Text, or the parts of a message as chat APIs have them (`{ type: "text", text }`, `{ type: "image_url", image_url }`). */
+/** Text, or parts: as chat APIs have them (`{ type: "text", text }`, `{ type: "image_url", image_url }`), or as `content` of a `Message`. */
 export type UserInput = string | readonly Readonly<Record<string, unknown>>[];
 
 export type RunOptions = {

@@ -336,6 +336,27 @@ describe("messages that a program brings along", () => {
     });
   });
 
+  it("may be the content of a message, said again", async () => {
+    const parts = [
+      { type: "input_text", text: "see" },
+      { type: "image_url", image_url: { url: "data:image/png;base64,AAAA", detail: "low" } },
+      { type: "strange", value: 1 },
+    ];
+    const { agent, wire } = await agentHome([{ text: "One." }, { text: "Two." }]);
+    await agent.run(parts);
+    const [first] = agent.messages;
+    if (first === undefined || !Array.isArray(first.content)) throw new Error("The message has no parts.");
+    await agent.run(first.content);
+    const [before, after] = wire.requests.map(({ body }) => {
+      return (body as { messages: { role: string; content: unknown }[] }).messages.at(-1);
+    });
+    expect(JSON.stringify(before)).toContain("data:image/png;base64,AAAA");
+    expect(after).toEqual(before);
+    const rows = await agent.store?.getMessages(agent.sessionId);
+    expect(rows?.[0]?.content).toEqual(parts);
+    expect(rows?.[2]?.content).toEqual(parts);
+  });
+
   it("may be in front of every request, chat rows too", async () => {
     const prefillMessages = [
       { role: "user", content: "example" },

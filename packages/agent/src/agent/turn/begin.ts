@@ -1,8 +1,15 @@
 // From what the user typed to the first request: the session is ours and up to date, the message is stored, the prompt stands,
 // memory has been asked. What fails on the way costs a notice, unless there is nobody to answer.
 import { estimateMessage, leastTokens, windowFit } from "@hermes-memory/core/context";
-import { describeCause, groupThousands, pyStrip } from "@hermes-memory/core/lib";
-import { type Content, newMessage, parseContent, textOf } from "@hermes-memory/core/message";
+import { describeCause, groupThousands, isRecord, pyStrip } from "@hermes-memory/core/lib";
+import {
+  type Content,
+  newMessage,
+  type Part,
+  parseContent,
+  partsOf,
+  textOf,
+} from "@hermes-memory/core/message";
 import { buildMemoryContextBlock, type TurnStartOptions } from "@hermes-memory/core/providers";
 import type { AgentCore } from "../core.ts";
 import { requestTokens } from "../session/compaction.ts";
@@ -103,8 +110,17 @@ function appendUserMessage(core: AgentCore, turn: Turn, input: UserInput, option
   turn.userText = pyStrip(textOf(turn.userContent));
 }
 
+/** Parts as chat APIs have them, or as a message of the list has them: what was said once can be said again. */
 function contentOf(input: UserInput): Content {
-  return typeof input === "string" ? input.toWellFormed() : parseContent(input);
+  if (typeof input === "string") return input.toWellFormed();
+  if (!input.some(isPart)) return parseContent(input);
+  return input.flatMap((part) => (isPart(part) ? [part] : partsOf(parseContent([part]))));
+}
+
+function isPart(part: unknown): part is Part {
+  if (!isRecord(part)) return false;
+  if (part.type === "image") return typeof part.url === "string";
+  return part.type === "other" ? "value" in part : part.type === "text" && isRecord(part.vendor);
 }
 
 /** No compaction could make room for it, and some servers would cut it without a word. It is neither sent nor stored. */
@@ -113,7 +129,7 @@ function tooLarge(core: AgentCore, input: UserInput): TurnEnd | undefined {
   const tokens =
     typeof input === "string"
       ? leastTokens(input)
-      : estimateMessage(newMessage({ role: "user", content: parseContent(input) }));
+      : estimateMessage(newMessage({ role: "user", content: contentOf(input) }));
   const { tokens: limit, source } = core.window;
   if (tokens <= limit) return undefined;
   const text = `This message has about ${groupThousands(tokens)} tokens, and '${core.model.identity.model}' takes ${groupThousands(limit)}.`;
