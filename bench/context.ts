@@ -4,12 +4,12 @@
 import {
   applyPromptCaching,
   ContextCompressor,
-  type ContextMessage,
   DEFAULT_SETTINGS,
   deriveBudgets,
   estimateMessages,
 } from "@hermes-memory/core/context";
 import { HermesError } from "@hermes-memory/core/lib";
+import type { Message } from "@hermes-memory/core/message";
 import { assemble } from "../packages/core/src/context/compressor/assemble.ts";
 import { findBoundaries, findHeadEnd } from "../packages/core/src/context/compressor/boundaries.ts";
 import { planCompaction } from "../packages/core/src/context/compressor/plan.ts";
@@ -80,7 +80,7 @@ function isLikeACopy({ ratio, long }: Growth, copy: Growth): boolean {
 const MOST_OVER_COPY = 1.5;
 
 /** Makes ready what the work needs, and gives the work that is measured. */
-type WorkOn = (messages: readonly ContextMessage[]) => Work;
+type WorkOn = (messages: readonly Message[]) => Work;
 
 const COMPACTION: Readonly<Record<string, WorkOn>> = {
   prune: (messages) => {
@@ -110,7 +110,7 @@ function compressor(): ContextCompressor {
   return new ContextCompressor({ contextLength: WINDOW, summarizer: { complete: async () => SUMMARY } });
 }
 
-async function after(messages: readonly ContextMessage[]): Promise<object> {
+async function after(messages: readonly Message[]): Promise<object> {
   const { kind, messages: list, tokensAfter, prunedResults } = await compressor().compress(messages);
   return { kind, messages: list.length, tokens: tokensAfter, pruned_results: prunedResults };
 }

@@ -6,7 +6,6 @@ import { join } from "node:path";
 import {
   applyPromptCaching,
   ContextCompressor,
-  type ContextMessage,
   cacheSavings,
   costOf,
   estimateMessages,
@@ -14,6 +13,7 @@ import {
   frozenSnapshotSavings,
   LosslessEngine,
   normalizeUsage,
+  type OpenAiMessage,
   openSessionStore,
 } from "hermes-memory";
 
@@ -64,7 +64,7 @@ const home = mkdtempSync(join(tmpdir(), "hermes-example-")); // a real agent use
 {
   await using store = await openSessionStore({ path: join(home, "state.db") });
   const sessionId = await store.createSession("kiln", { source: "cli" });
-  const rows = await store.appendMany(sessionId, messages.map(toRow));
+  const rows = await store.appendMany(sessionId, messages);
   const live = messages.map((message, at) => ({ ...message, _row_id: rows[at] ?? 0 }));
   const lossless = new LosslessEngine({ store, sessionId, contextLength, summarizer, leafTokens: 3_000 });
   const compacted = await lossless.compress(live);
@@ -123,9 +123,9 @@ console.log(
 console.log(`saved by the frozen snapshot: $${frozenSnapshotSavings(calls, [2], prices).toFixed(4)}`);
 
 /** Two questions about a kiln, with what the assistant looked at in between. */
-function conversation(): readonly ContextMessage[] {
+function conversation(): readonly OpenAiMessage[] {
   let calls = 0;
-  const round = (name: string, args: object, result: string): ContextMessage[] => {
+  const round = (name: string, args: object, result: string): OpenAiMessage[] => {
     calls += 1;
     const call = { name, arguments: JSON.stringify(args) };
     return [
@@ -175,7 +175,7 @@ function conversation(): readonly ContextMessage[] {
   ];
 }
 
-function show(list: readonly ContextMessage[]): void {
+function show(list: readonly OpenAiMessage[]): void {
   for (const [at, message] of list.entries()) {
     const text = String(message.content || `calls ${JSON.stringify(message.tool_calls)}`).replaceAll(
       "\n",
@@ -186,15 +186,6 @@ function show(list: readonly ContextMessage[]): void {
   }
 }
 
-function toRow({ role, content, tool_calls, tool_call_id }: ContextMessage) {
-  return {
-    role,
-    content,
-    toolCalls: tool_calls,
-    ...(typeof tool_call_id === "string" ? { toolCallId: tool_call_id } : {}),
-  };
-}
-
-function hasMarker(message: ContextMessage): boolean {
+function hasMarker(message: OpenAiMessage): boolean {
   return JSON.stringify(message).includes("cache_control");
 }

@@ -1,5 +1,5 @@
 // One long conversation, made up from a seed: turns and tool rounds, results that are fetched again, now and then an image.
-import type { ContextMessage } from "@hermes-memory/core/context";
+import { type Message, readRow } from "@hermes-memory/core/message";
 import { randomNumbers } from "../../packages/core/test/fakes/random.ts";
 import { conversation } from "../corpus/conversation.ts";
 import { textWriter } from "../corpus/text.ts";
@@ -14,9 +14,13 @@ const IMAGE = {
 };
 
 /** A shorter one is the beginning of a longer one. */
-export function makeHistory(count: number, seed: number): readonly ContextMessage[] {
+export function makeHistory(count: number, seed: number): readonly Message[] {
   const random = randomNumbers(seed);
-  const messages: ContextMessage[] = [{ role: "system", content: "You are a careful assistant." }];
+  const messages: Message[] = [];
+  const add = (row: object): void => {
+    messages.push(readRow({ ...row }, { id: String(messages.length) }));
+  };
+  add({ role: "system", content: "You are a careful assistant." });
   const results: string[] = [];
   for (const { finish_reason: _, ...message } of conversation(textWriter(random), random)) {
     if (messages.length >= count) break;
@@ -26,10 +30,10 @@ export function makeHistory(count: number, seed: number): readonly ContextMessag
       const again =
         random() < REPEATED_SHARE ? results.at(-1 - Math.floor(random() * RECENT_RESULTS)) : undefined;
       results.push(content);
-      messages.push({ ...row, content: again ?? content });
+      add({ ...row, content: again ?? content });
     } else if (message.role === "user" && random() < IMAGE_SHARE)
-      messages.push({ ...row, content: [{ type: "text", text: content }, IMAGE] });
-    else messages.push(row);
+      add({ ...row, content: [{ type: "text", text: content }, IMAGE] });
+    else add(row);
   }
   return messages;
 }

@@ -1,7 +1,7 @@
 // The context benchmark as it is run: a real process on short lists. How long anything takes is not looked at.
 import { describe, expect, it } from "vitest";
 import { makeHistory } from "../../bench/context/history.ts";
-import { toolCallsOf } from "../../packages/core/src/context/message.ts";
+import { toolCallsOf } from "../../packages/core/src/message/index.ts";
 import { expectPairs } from "../../packages/core/test/context/valid-list.ts";
 import { onlyLine, runBench } from "./run-bench.ts";
 
@@ -54,7 +54,7 @@ describe("the context benchmark", () => {
     const results = history.flatMap(({ role, content }) => (role === "tool" ? [content] : []));
     expect(new Set(results).size).toBeLessThan(results.length);
     expect(history.filter((message) => toolCallsOf(message).length > 1).length).toBeGreaterThan(0);
-    expect(JSON.stringify(history)).toContain("image_url");
+    expect(JSON.stringify(history)).toContain('"type":"image"');
     expectPairs(
       history.slice(
         0,

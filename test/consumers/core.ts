@@ -1,8 +1,9 @@
 // A user's program, with only @hermes-memory/core installed: each layer through its subpath. Prints what it saw as JSON.
 // package.slow.test.ts runs it and checks its types; to try another Node, copy it beside an installed package (decision 0006).
 import { loadMemoryConfig } from "@hermes-memory/core/config";
-import { ContextCompressor, type ContextMessage, LosslessEngine } from "@hermes-memory/core/context";
+import { ContextCompressor, LosslessEngine } from "@hermes-memory/core/context";
 import { type MemoryOpOutcome, MemoryStore, memoryTool } from "@hermes-memory/core/curated";
+import type { OpenAiMessage } from "@hermes-memory/core/message";
 import { activateProvider } from "@hermes-memory/core/providers";
 import { newSessionId, openSessionStore, sessionSearchTool } from "@hermes-memory/core/sessions";
 import { SkillStore, skillManageTool, skillsListTool } from "@hermes-memory/core/skills";
@@ -39,7 +40,7 @@ const searched = await sessionSearchTool(sessions, { query: "controller limit" }
 seen.sessions = [found.length, large.length, searched];
 
 const summarizer = { complete: async () => "## Goal\nFire the kiln." };
-const long: ContextMessage[] = Array.from({ length: 40 }, (_, i) => ({
+const long: OpenAiMessage[] = Array.from({ length: 40 }, (_, i) => ({
   role: i % 2 === 0 ? "user" : "assistant",
   content: `Step ${i}. ${"The kiln is fired slowly. ".repeat(120)}`,
 }));

@@ -1,11 +1,11 @@
 // Every public name of the agent, its models and the curator, one by one.
 
+export type { AssistantMessage, Message, OpenAiMessage } from "@hermes-memory/core/message";
 export type { ToolArguments, ToolDefinition } from "@hermes-memory/core/tools";
 export {
   Agent,
   type AgentEvent,
   type AgentHooks,
-  type AgentMessage,
   type AgentOptions,
   type AgentStatus,
   type AgentSurface,
@@ -51,7 +51,6 @@ export {
   type ApiMode,
   addUsage,
   type CacheSavings,
-  type ChatMessage,
   type ChatModel,
   type ChoiceSources,
   type ChosenModel,
@@ -64,6 +63,7 @@ export {
   findPrices,
   fromSdkModel,
   frozenSnapshotSavings,
+  type GivenReply,
   type KnownProvider,
   knownProviders,
   type LocalServer,

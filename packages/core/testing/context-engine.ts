@@ -2,10 +2,10 @@
 import { HANDOFF_END, handoffBody, isHandoff } from "../src/context/compressor/handoff.ts";
 import type { ContextEngine } from "../src/context/engine.ts";
 import { checkEngine } from "../src/context/engine-structure.ts";
-import type { ContextMessage } from "../src/context/message.ts";
 import type { CompressOutcome } from "../src/context/outcome.ts";
 import { estimateMessages } from "../src/context/tokens.ts";
 import type { TextModel } from "../src/lib/index.ts";
+import type { Message } from "../src/message/index.ts";
 import { alternating, filler, frozen, toolRounds, user } from "./context-engine/lists.ts";
 import { answering, failing, modelThat } from "./context-engine/summarisers.ts";
 import { unpaired, userContents } from "./context-engine/valid-list.ts";
@@ -15,7 +15,7 @@ import { suiteFor, type TestRunner } from "./runner.ts";
 export type OpenedEngine = {
   readonly engine: ContextEngine;
   /** The list as the engine expects it, for example with the rows that hold its messages. */
-  prepare(messages: readonly ContextMessage[]): Promise<readonly ContextMessage[]>;
+  prepare(messages: readonly Message[]): Promise<readonly Message[]>;
 };
 
 export type OpenEngine = (options: {
@@ -32,9 +32,9 @@ export function contextEngineContract(runner: TestRunner, label: string, openEng
     openEngine({ contextLength, summarizer });
 
   const compressed = async (
-    messages: readonly ContextMessage[],
+    messages: readonly Message[],
     summarizer?: TextModel,
-  ): Promise<{ before: readonly ContextMessage[]; outcome: CompressOutcome; engine: ContextEngine }> => {
+  ): Promise<{ before: readonly Message[]; outcome: CompressOutcome; engine: ContextEngine }> => {
     const { engine, prepare } = await open(summarizer);
     const before = frozen(await prepare(messages));
     return { before, outcome: await engine.compress(before), engine };
@@ -194,9 +194,9 @@ export function contextEngineContract(runner: TestRunner, label: string, openEng
         { role: noText, content: "x" },
         { role: "user", content: [{ type: noText, text: noText }] },
         { role: "tool", content: { _multimodal: true, text_summary: noText } },
-      ] as unknown as readonly ContextMessage[];
+      ] as unknown as readonly Message[];
       const [one, ...others] = await prepare(long());
-      const list = [one, ...odd, ...others, ...odd] as readonly ContextMessage[];
+      const list = [one, ...odd, ...others, ...odd] as readonly Message[];
       expect(() => engine.hasContentToCompress?.(list)).not.toThrow();
       const { messages } = await engine.compress(list);
       expect(messages.every((message) => typeof message === "object" && message !== null)).toBe(true);

@@ -4,13 +4,13 @@ import type { CompressCommand, EngineCommand } from "@hermes-memory/core/context
 import type { CommittedWrite, MemoryStore } from "@hermes-memory/core/curated";
 import { describeCause, err, HermesError, ok, pyStrip, type Result } from "@hermes-memory/core/lib";
 import type { MemoryUser, Person } from "@hermes-memory/core/memory";
+import type { Message } from "@hermes-memory/core/message";
 import { forgetHolder, type SessionStore } from "@hermes-memory/core/sessions";
 import type { SkillStore } from "@hermes-memory/core/skills";
 import type { ContextWindow, ModelIdentity, ModelSelection } from "../models/index.ts";
 import type { AgentCore } from "./core.ts";
 import type { EventListener } from "./events.ts";
 import { mirrorWrite } from "./memory-mirror.ts";
-import type { AgentMessage } from "./message.ts";
 import type { TurnResult } from "./result.ts";
 import { Exclusive } from "./session/exclusive.ts";
 import { closeSession } from "./session/leaving.ts";
@@ -106,7 +106,7 @@ export class Agent implements AgentSurface, AsyncDisposable {
   get engineCommands(): readonly EngineCommand[] {
     return this.#owner.engineCommands;
   }
-  get messages(): readonly AgentMessage[] {
+  get messages(): readonly Message[] {
     return this.#core.parts.transcript.messages;
   }
   get isRunning(): boolean {

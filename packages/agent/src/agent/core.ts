@@ -2,17 +2,12 @@
 // (model, window, session) is a field.
 
 import type { HermesConfig } from "@hermes-memory/core/config";
-import {
-  type CachingPolicy,
-  type ContextEngine,
-  type ContextMessage,
-  cacheTtl,
-  cachingPolicy,
-} from "@hermes-memory/core/context";
+import { type CachingPolicy, type ContextEngine, cacheTtl, cachingPolicy } from "@hermes-memory/core/context";
 import type { MemoryStore } from "@hermes-memory/core/curated";
 import { type Clock, describeCause } from "@hermes-memory/core/lib";
 import type { Logger } from "@hermes-memory/core/lib/logger";
 import type { MemoryUser, Person } from "@hermes-memory/core/memory";
+import type { Message } from "@hermes-memory/core/message";
 import type { MemoryManager } from "@hermes-memory/core/providers";
 import { type ResultLimits, type SessionStore, scopeOfUser } from "@hermes-memory/core/sessions";
 import type { ToolTable } from "@hermes-memory/core/tools";
@@ -45,7 +40,7 @@ export type CoreParts = {
   /** The session that ran this one for a piece of its work. */
   readonly delegateFrom: string | undefined;
   readonly ephemeral: string | undefined;
-  readonly prefill: readonly ContextMessage[] | undefined;
+  readonly prefill: readonly Message[];
   readonly holder: string;
   /** Undefined: with a timer. */
   readonly waitForRetry: ((ms: number, signal: AbortSignal | undefined) => Promise<void>) | undefined;

@@ -11,7 +11,6 @@ export { createAgent } from "./create/create-agent.ts";
 export { delegateToolSchema } from "./delegation/schema.ts";
 export type { AgentEvent, EventListener } from "./events.ts";
 export type { AgentHooks } from "./hooks.ts";
-export type { AgentMessage } from "./message.ts";
 export type { AgentOptions } from "./options.ts";
 export type { TurnExit, TurnResult } from "./result.ts";
 export { REVIEW_COUNTS_KEY, readReviewCounts } from "./review/counts.ts";

@@ -1,6 +1,6 @@
 // When it is time to look after memory and skills: memory after so many turns without a word to it, skills after so many
 // model calls. Counting only; nobody is told from here.
-import type { ContextMessage } from "@hermes-memory/core/context";
+import type { Message } from "@hermes-memory/core/message";
 
 export type NudgeIntervals = {
   /** `memory.nudge_interval`: turns. 0: never. */
@@ -35,7 +35,7 @@ export class Nudges {
   }
 
   /** Before the first turn: the turns of a history count. Afterwards it changes nothing. Gives the turns so far. */
-  hydrate(history: readonly ContextMessage[]): number {
+  hydrate(history: readonly Message[]): number {
     if (this.#turns > 0) return this.#turns;
     this.#turns = history.filter(({ role }) => role === "user").length;
     if (this.#memoryInterval > 0 && this.#turnsSinceMemory === 0)

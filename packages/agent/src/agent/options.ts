@@ -1,10 +1,11 @@
 // What an agent is made from. Only `home` is needed: everything else comes from its config.yaml and .env.
 import type { HermesConfig } from "@hermes-memory/core/config";
-import type { ContextMessage } from "@hermes-memory/core/context";
+
 import type { ApprovalCallback } from "@hermes-memory/core/curated";
 import type { Clock } from "@hermes-memory/core/lib";
 import type { Logger } from "@hermes-memory/core/lib/logger";
 import type { MemoryUser } from "@hermes-memory/core/memory";
+import type { Message, OpenAiMessage } from "@hermes-memory/core/message";
 import type { SessionStore } from "@hermes-memory/core/sessions";
 import type { ChatModel, ModelSelection } from "../models/index.ts";
 import type { EventListener } from "./events.ts";
@@ -52,7 +53,7 @@ export type AgentOptions = {
   /** Instructions for requests alone: neither cached nor stored. */
   readonly ephemeralSystemPrompt?: string;
   /** Messages between the system prompt and the conversation, in requests alone: examples, for instance. */
-  readonly prefillMessages?: readonly ContextMessage[];
+  readonly prefillMessages?: readonly (Message | OpenAiMessage)[];
   readonly skipContextFiles?: boolean;
   /** No curated memory and no provider: for helpers and batch runs. */
   readonly skipMemory?: boolean;
@@ -60,7 +61,7 @@ export type AgentOptions = {
   /** Model calls of one turn. Default: `agent.max_turns`. */
   readonly maxTurns?: number;
   /** A conversation to begin with, where there is no session to resume. It is stored with the first turn. */
-  readonly history?: readonly ContextMessage[];
+  readonly history?: readonly (Message | OpenAiMessage)[];
   readonly hooks?: AgentHooks;
   readonly onEvent?: EventListener;
   /** Asks about memory writes, where `memory.write_approval` is on. Without it they are staged. */

@@ -1,5 +1,5 @@
 // How a turn ended. Every way out gives the whole set. Snake case: gateways and other programs read it as it is.
-import type { AgentMessage } from "./message.ts";
+import type { Message } from "@hermes-memory/core/message";
 
 export type TurnExit =
   | "text_response"
@@ -20,7 +20,7 @@ export type TurnResult = {
   readonly final_response: string;
   /** The newest reasoning of this turn. */
   readonly last_reasoning: string | null;
-  readonly messages: readonly AgentMessage[];
+  readonly messages: readonly Message[];
   readonly api_calls: number;
   readonly completed: boolean;
   readonly turn_exit_reason: string;

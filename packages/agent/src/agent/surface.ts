@@ -8,14 +8,14 @@ import type {
 import type { CommittedWrite, MemoryStore } from "@hermes-memory/core/curated";
 import type { Result } from "@hermes-memory/core/lib";
 import type { MemoryUser, Person } from "@hermes-memory/core/memory";
+import type { Message } from "@hermes-memory/core/message";
 import type { SessionStore } from "@hermes-memory/core/sessions";
 import type { SkillStore } from "@hermes-memory/core/skills";
 import type { CacheSavings, ContextWindow, ModelIdentity, ModelSelection, Usage } from "../models/index.ts";
 import type { EventListener } from "./events.ts";
-import type { AgentMessage } from "./message.ts";
 import type { TurnResult } from "./result.ts";
 
-/** Text, or the parts of a message as chat APIs have them (`{ type: "text", text }`, `{ type: "image_url", image_url }`). */
+/** Text, or parts: as chat APIs have them (`{ type: "text", text }`, `{ type: "image_url", image_url }`), or as `content` of a `Message`. */
 export type UserInput = string | readonly Readonly<Record<string, unknown>>[];
 
 export type RunOptions = {
@@ -117,7 +117,7 @@ export interface AgentSurface {
   /** Slash commands of the context engine's plugin. */
   readonly engineCommands: readonly EngineCommand[];
   /** The live list. */
-  readonly messages: readonly AgentMessage[];
+  readonly messages: readonly Message[];
   readonly isRunning: boolean;
   /** What starting up had to work around; for the user. */
   readonly warnings: readonly string[];

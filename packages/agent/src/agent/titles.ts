@@ -1,5 +1,4 @@
 // A title for a session, asked of a model after the first exchange. Nice to have, so nothing here can fail a turn.
-import type { ContextMessage } from "@hermes-memory/core/context";
 import {
   codePointLength,
   describeCause,
@@ -9,6 +8,7 @@ import {
   takeCodePoints,
 } from "@hermes-memory/core/lib";
 import type { Logger } from "@hermes-memory/core/lib/logger";
+import type { Content, Message } from "@hermes-memory/core/message";
 import { flattenContent } from "@hermes-memory/core/providers";
 import { redactSecrets } from "@hermes-memory/core/security";
 import type { SessionStore } from "@hermes-memory/core/sessions";
@@ -17,9 +17,8 @@ export type TitleRequest = {
   readonly model: TextModel;
   readonly store: Pick<SessionStore, "getSessionTitle" | "getNextTitleInLineage" | "setSessionTitle">;
   readonly sessionId: string;
-  /** Text or parts. */
-  readonly user: unknown;
-  readonly assistant: unknown;
+  readonly user: Content;
+  readonly assistant: string;
   readonly log: Logger;
   readonly signal?: AbortSignal | undefined;
   /** `auxiliary.title_generation.timeout`. */
@@ -39,7 +38,7 @@ const SYSTEM =
   "in the language it is held in. No quotation marks, no full stop, no introduction: the title and nothing else.";
 
 /** Later the title is the user's business. */
-export function shouldTitle(messages: readonly ContextMessage[], hasTitle: boolean): boolean {
+export function shouldTitle(messages: readonly Message[], hasTitle: boolean): boolean {
   if (hasTitle) return false;
   const count = messages.filter(({ role }) => role === "user").length;
   return count > 0 && count <= MAX_USER_MESSAGES;

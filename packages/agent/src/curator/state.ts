@@ -5,6 +5,7 @@ import {
   describeCause,
   err,
   errnoCode,
+  isRecord,
   ok,
   type Result,
   withFileLockSync,
@@ -74,7 +75,7 @@ function readFields(home: string): Result<Fields, StateProblem> {
   }
   try {
     const value: unknown = JSON.parse(text);
-    if (typeof value === "object" && value !== null && !Array.isArray(value)) return ok(value as Fields);
+    if (isRecord(value)) return ok(value);
   } catch {
     // Damaged: told below.
   }

@@ -1,5 +1,6 @@
 // Talking to a language model, whoever serves it. Everything above this file knows these types and no vendor's.
 import type { Result } from "@hermes-memory/core/lib";
+import type { AssistantMessage, Message, OpenAiMessage } from "@hermes-memory/core/message";
 import type { ToolDefinition } from "@hermes-memory/core/tools";
 import type { Usage } from "./usage.ts";
 
@@ -15,18 +16,11 @@ export type ModelIdentity = {
   readonly baseUrl: string;
 };
 
-/** A message as the agent's list and the session store have it: the shape of OpenAI's chat API, with keys of other wires beside it. */
-export type ChatMessage = {
-  readonly role: string;
-  readonly content?: unknown;
-  readonly [key: string]: unknown;
-};
-
 export type ModelDelta = { readonly kind: "text" | "reasoning"; readonly text: string };
 
 export type ModelRequest = {
-  /** The system message first, when there is one. `cache_control` on messages and parts goes to the Anthropic wire as it is. */
-  readonly messages: readonly ChatMessage[];
+  /** The system message first, when there is one. `vendor.cache_control` of messages and parts goes to the Anthropic wire as it is. */
+  readonly messages: readonly Message[];
   readonly tools?: readonly ToolDefinition[] | undefined;
   /** `none`: the tools are shown, because the history uses them, but may not be called. Default `auto`. */
   readonly toolChoice?: "auto" | "none" | undefined;
@@ -35,7 +29,7 @@ export type ModelRequest = {
   readonly signal?: AbortSignal | undefined;
   readonly onDelta?: ((delta: ModelDelta) => void) | undefined;
   /** Chat wires only: the messages of the finished body, changed right before it is sent. For cache markers. */
-  readonly markBody?: ((messages: readonly ChatMessage[]) => readonly ChatMessage[]) | undefined;
+  readonly markBody?: ((messages: readonly OpenAiMessage[]) => readonly OpenAiMessage[]) | undefined;
   /** The stream counts as dead after this long without data. Absent: never. */
   readonly staleAfterMs?: number | undefined;
   /**
@@ -49,17 +43,20 @@ export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter" |
 
 export type ModelReply = {
   /**
-   * The assistant message for the list: `role`, `content` (text, "" when there is none), and where the model gave them `reasoning`,
-   * `reasoning_content`, `reasoning_details`, `codex_reasoning_items`, `codex_message_items`, `tool_calls`. Sent back in a later
-   * request to the same wire, it reproduces what the vendor needs, signatures included.
+   * For the list. `content` is text, "" when there is none; `vendor` has `reasoning`, `reasoning_content`, `reasoning_details`,
+   * `codex_reasoning_items` and `codex_message_items` where the model gave them. Sent back in a later request to the same wire, it
+   * reproduces what the vendor needs, signatures included.
    */
-  readonly message: ChatMessage;
+  readonly message: AssistantMessage;
   readonly finishReason: FinishReason;
   /** Undefined when the server told nothing. */
   readonly usage: Usage | undefined;
   /** The model that answered, by its own name. */
   readonly model: string | undefined;
 };
+
+/** A reply as a model object gives it: its message may be a chat row. `callModel` makes a `ModelReply` of it. */
+export type GivenReply = Omit<ModelReply, "message"> & { readonly message: AssistantMessage | OpenAiMessage };
 
 export type ModelFailureKind =
   | "auth"
@@ -103,5 +100,5 @@ export type ModelFailure = {
 export interface ChatModel {
   readonly identity: ModelIdentity;
   /** One request, no retry. Rejects only with the signal's reason when it is aborted. */
-  stream(request: ModelRequest): Promise<Result<ModelReply, ModelFailure>>;
+  stream(request: ModelRequest): Promise<Result<GivenReply, ModelFailure>>;
 }

@@ -5,9 +5,9 @@ export { fromSdkModel, type SdkModelOptions } from "./access/sdk-model.ts";
 export { calibrationPath, TokenCalibration } from "./calibration.ts";
 export type {
   ApiMode,
-  ChatMessage,
   ChatModel,
   FinishReason,
+  GivenReply,
   ModelDelta,
   ModelFailure,
   ModelFailureKind,

@@ -1,7 +1,8 @@
 // Asks a model again when that may help: after a while that grows, unless somebody has already heard a part of the reply.
 import { setTimeout as pause } from "node:timers/promises";
-import type { Result } from "@hermes-memory/core/lib";
-import type { ChatModel, ModelFailure, ModelReply, ModelRequest } from "./chat.ts";
+import { err, ok, type Result } from "@hermes-memory/core/lib";
+import { isMessage, parseMessage } from "@hermes-memory/core/message";
+import type { ChatModel, GivenReply, ModelFailure, ModelReply, ModelRequest } from "./chat.ts";
 
 export type Retry = {
   /** The attempt that comes next, and how many there may be. */
@@ -32,7 +33,8 @@ export async function callModel(
   const { attempts, random = Math.random, sleep = pauseFor, onRetry } = options;
   const { signal } = request;
   for (let attempt = 1; ; attempt += 1) {
-    const outcome = await model.stream(request);
+    const given = await model.stream(request);
+    const outcome = given.ok ? readReply(given.value) : given;
     if (outcome.ok || attempt >= attempts || !mayRetry(outcome.error)) return outcome;
     const waitMs = retryWaitMs(outcome.error, attempt, random());
     onRetry?.({ attempt: attempt + 1, of: attempts, waitMs, failure: outcome.error });
@@ -44,6 +46,16 @@ export async function callModel(
     }
     signal?.throwIfAborted();
   }
+}
+
+/** A model object of somebody else's may answer with a chat row. */
+function readReply(reply: GivenReply): Result<ModelReply, ModelFailure> {
+  const given: unknown = reply.message;
+  const parsed = isMessage(given) ? ok(given) : parseMessage(given);
+  if (parsed.ok && parsed.value.role === "assistant") return ok({ ...reply, message: parsed.value });
+  const why = parsed.ok ? `has the role '${parsed.value.role}'` : parsed.error.message;
+  const message = `The model's message ${why}. It must be one of the assistant.`;
+  return err({ kind: "invalid_response", message, isRetryable: false, partialText: "" });
 }
 
 /** What was told cannot be taken back by trying again. */

@@ -1,8 +1,9 @@
 // Models for small pieces of work beside the conversation: text in, text out.
 import type { AuxiliaryModel, HermesConfig } from "@hermes-memory/core/config";
 import { err, HermesError, ok, type Result, type TextModel } from "@hermes-memory/core/lib";
+import { type Message, newMessage, textOf } from "@hermes-memory/core/message";
 import { type OpenModelOptions, openModel } from "./access/open-model.ts";
-import type { ChatMessage, ChatModel, ModelFailure, ModelReply, ModelRequest } from "./chat.ts";
+import type { ChatModel, ModelFailure, ModelReply, ModelRequest } from "./chat.ts";
 import { chooseModel } from "./choice/choose.ts";
 import { vendorOf, withProviderInFront } from "./choice/model-name.ts";
 import type { ChosenModel, ModelChoiceError, ModelSelection } from "./choice-types.ts";
@@ -16,7 +17,7 @@ export type TextModelOptions = {
   /** Default 1. */
   readonly attempts?: number;
   /** Told what came of a request, before the caller is. */
-  readonly onOutcome?: (messages: readonly ChatMessage[], outcome: Result<ModelReply, ModelFailure>) => void;
+  readonly onOutcome?: (messages: readonly Message[], outcome: Result<ModelReply, ModelFailure>) => void;
 };
 
 /** About 100,000 tokens: many times the longest summary that is asked for, thoughts included. */
@@ -30,9 +31,9 @@ export function toTextModel(model: ChatModel, options: TextModelOptions = {}): T
   const { timeoutMs, temperature, attempts = 1 } = options;
   return {
     async complete({ system, prompt, maxOutputTokens, signal }) {
-      const messages: ChatMessage[] = [
-        ...(system === undefined || system === "" ? [] : [{ role: "system", content: system }]),
-        { role: "user", content: prompt },
+      const messages = [
+        ...(system === undefined || system === "" ? [] : [newMessage({ role: "system", content: system })]),
+        newMessage({ role: "user", content: prompt }),
       ];
       const deadline = timeoutMs === undefined ? [] : [AbortSignal.timeout(timeoutMs)];
       const signals = [...(signal ? [signal] : []), ...deadline];
@@ -51,8 +52,7 @@ export function toTextModel(model: ChatModel, options: TextModelOptions = {}): T
       );
       options.onOutcome?.(messages, outcome);
       if (!outcome.ok) throw failed(outcome.error);
-      const { content } = outcome.value.message;
-      return typeof content === "string" ? content : "";
+      return textOf(outcome.value.message.content);
     },
   };
 }

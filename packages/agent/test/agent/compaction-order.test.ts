@@ -138,7 +138,7 @@ it("the continuation has summary and tail, says where it comes from, and takes t
   expect(texts.filter((text) => text.includes(SUMMARY))).toHaveLength(1);
   expect(texts).toContain("sure?");
   const stored = (await store.getMessages(agent.sessionId)).map(({ id, content }) => [id, content]);
-  expect(agent.messages.map(({ _row_id, content }) => [_row_id, content])).toEqual(stored);
+  expect(agent.messages.map(({ meta, content }) => [meta.rowId, content])).toEqual(stored);
   expect(wire.requests.at(-1)?.messages).toHaveLength(agent.messages.length - 1);
 });
 

@@ -177,12 +177,12 @@ it("a continuation whose rows the database does not name is no compaction; the n
   });
   await agent.run("begin");
   expect(await agent.compress()).toMatchObject({ kind: "failed" });
-  expect(agent.messages.map(({ _row_id }) => _row_id)).not.toContain(0);
+  expect(agent.messages.map(({ meta }) => meta.rowId)).not.toContain(0);
   const tip = await store.getCompressionTip(agent.sessionId);
   expect(tip).not.toBe(agent.sessionId);
   expect(await agent.run("go on")).toMatchObject({ session_id: tip });
   const rows = (await store.getMessages(tip)).map(({ id }) => id);
-  expect(agent.messages.map(({ _row_id }) => _row_id)).toEqual(rows);
+  expect(agent.messages.map(({ meta }) => meta.rowId)).toEqual(rows);
   expect(journal.order("store.continueSession")).toHaveLength(1);
 });
 

@@ -63,8 +63,8 @@ describe.each(Object.entries(CASES))(
       expect(events.filter(({ type }) => type === "turn-end")).toEqual([{ type: "turn-end", result }]);
       expect(agent.isRunning).toBe(false);
 
-      expect(agent.messages.every(({ _row_id }) => typeof _row_id === "number")).toBe(true);
-      expect(agent.messages.some(({ _ephemeral }) => _ephemeral !== undefined)).toBe(false);
+      expect(agent.messages.every(({ meta }) => typeof meta.rowId === "number")).toBe(true);
+      expect(agent.messages.some(({ meta }) => meta.ephemeral !== undefined)).toBe(false);
       await using store = await openSessionStore({ path: `${home.home}/state.db` });
       expect(await store.getMessages(agent.sessionId)).toHaveLength(agent.messages.length);
       expect(await store.acquireSessionLease(agent.sessionId, "somebody", { ttl: 60 })).toMatchObject({

@@ -1,6 +1,8 @@
 // When memory and skills are due.
+import type { Message } from "@hermes-memory/core/message";
 import { describe, expect, it } from "vitest";
 import { Nudges } from "../../src/agent/nudges.ts";
+import { messages } from "../messages.ts";
 
 const on = { hasMemoryTool: true };
 
@@ -8,8 +10,8 @@ function nudges(memoryInterval = 10, skillInterval = 10): Nudges {
   return new Nudges({ memoryInterval, skillInterval });
 }
 
-function users(count: number): { role: string }[] {
-  return Array.from({ length: count }, () => [{ role: "user" }, { role: "assistant" }]).flat();
+function users(count: number): readonly Message[] {
+  return messages(...Array.from({ length: count }, () => [{ role: "user" }, { role: "assistant" }]).flat());
 }
 
 /** The turns, counted from 1, after which memory is due; each time somebody takes it. */
@@ -52,7 +54,7 @@ describe("memory", () => {
 
   it("does not count a history in which only the assistant speaks", () => {
     const counters = nudges();
-    expect(counters.hydrate([{ role: "assistant" }, { role: "tool" }])).toBe(0);
+    expect(counters.hydrate(messages({ role: "assistant" }, { role: "tool" }))).toBe(0);
     expect(counters.turnsSinceMemory).toBe(0);
   });
 

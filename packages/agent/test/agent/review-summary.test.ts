@@ -1,26 +1,27 @@
 // The line a user reads after a review, and the rights behind it.
 
-import type { ContextMessage } from "@hermes-memory/core/context";
+import type { Message } from "@hermes-memory/core/message";
 import { describe, expect, it } from "vitest";
 import { refusal } from "../../src/agent/review/rights.ts";
 import { reviewSummary, reviewWrites } from "../../src/agent/review/summary.ts";
+import { messages as read } from "../messages.ts";
 
 type Args = Readonly<Record<string, unknown>>;
 
 /** One call and its result. */
-function done(id: string, name: string, args: Args, result: Args | string): readonly ContextMessage[] {
+function done(id: string, name: string, args: Args, result: Args | string): readonly Message[] {
   const content = typeof result === "string" ? result : JSON.stringify(result);
-  return [
+  return read(
     {
       role: "assistant",
       content: "",
       tool_calls: [{ id, type: "function", function: { name, arguments: JSON.stringify(args) } }],
     },
     { role: "tool", tool_call_id: id, content },
-  ];
+  );
 }
 
-function added(target: string, content = "x", id = `${target}:${content}`): readonly ContextMessage[] {
+function added(target: string, content = "x", id = `${target}:${content}`): readonly Message[] {
   return done(
     id,
     "memory",
@@ -29,10 +30,7 @@ function added(target: string, content = "x", id = `${target}:${content}`): read
   );
 }
 
-function summary(
-  messages: readonly ContextMessage[],
-  level: "off" | "on" | "verbose" = "on",
-): string | undefined {
+function summary(messages: readonly Message[], level: "off" | "on" | "verbose" = "on"): string | undefined {
   return reviewSummary(reviewWrites(messages, level))?.replace("\u{1f4be} Self-improvement review: ", "");
 }
 
@@ -43,7 +41,7 @@ describe("the summary", () => {
   });
 
   it("has the message itself where something was created, updated or patched", () => {
-    const skill = (message: string): readonly ContextMessage[] =>
+    const skill = (message: string): readonly Message[] =>
       done(message, "skill_manage", { action: "?", name: "a" }, { success: true, message });
     expect(summary([...skill("Skill 'a' created."), ...skill("Skill 'b' updated (full rewrite).")])).toBe(
       "Skill 'a' created. · Skill 'b' updated (full rewrite).",
@@ -61,12 +59,14 @@ describe("the summary", () => {
       ...done("4", "memory", args, "[1]"),
       ...done("5", "todo", args, { success: true, message: "Entry added." }),
       ...done("6", "memory", args, { success: true, message: "Entry already exists (no duplicate added)." }),
-      {
-        role: "tool",
-        tool_call_id: "of an earlier turn",
-        content: '{"success":true,"message":"Entry added."}',
-      },
-      { role: "tool", content: '{"success":true,"message":"Entry added."}' },
+      ...read(
+        {
+          role: "tool",
+          tool_call_id: "of an earlier turn",
+          content: '{"success":true,"message":"Entry added."}',
+        },
+        { role: "tool", content: '{"success":true,"message":"Entry added."}' },
+      ),
     ];
     for (const level of ["on", "verbose"] as const) expect(summary(messages, level)).toBeUndefined();
   });
@@ -83,7 +83,7 @@ describe("the summary", () => {
 
   it("in detail shows beginnings of texts, on one line", () => {
     const long = `a\n${"b".repeat(200)}`;
-    const changed = (action: string, args: Args): readonly ContextMessage[] =>
+    const changed = (action: string, args: Args): readonly Message[] =>
       done(
         action,
         "memory",

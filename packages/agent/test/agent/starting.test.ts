@@ -3,9 +3,12 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadConfig } from "@hermes-memory/core/config";
 import { userMemoriesDirectory } from "@hermes-memory/core/home";
+import { ok } from "@hermes-memory/core/lib";
+import { newMessage, type OpenAiMessage } from "@hermes-memory/core/message";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import type { Agent, AgentOptions } from "../../src/agent/index.ts";
+import type { ChatModel } from "../../src/models/index.ts";
 import { RECORDER, type Recorder, writeRecorder } from "../fakes/recording-plugin.ts";
 import type { Script } from "../fakes/wires/script.ts";
 import { type AgentHome, agentHome } from "./agent-home.ts";
@@ -283,4 +286,100 @@ describe("config handed in", () => {
     });
     expect((await agent.status()).memory).toMatchObject({ memory: { limit: 77 }, user: null });
   });
+});
+
+describe("messages that a program brings along", () => {
+  const call = { id: "c1", type: "function", function: { name: "look", arguments: "{}" } };
+  const rows: readonly OpenAiMessage[] = [
+    { role: "user", content: [{ type: "text", text: "What do you see?" }], timestamp: 1_700_000_000 },
+    { role: "assistant", content: null, tool_calls: [call] },
+    { role: "tool", tool_call_id: "c1", name: "look", content: "a crane" },
+    { role: "assistant", content: "A crane." },
+  ];
+
+  it("may be chat rows or messages of another agent, and are stored as this one's own", async () => {
+    const { agent, another } = await agentHome(ECHO, { options: { history: rows } });
+    expect(await agent.run("and now?")).toMatchObject({ final_response: "heard: and now?" });
+    const copy = await another({ history: agent.messages });
+    await copy.run("once more");
+    const stored = await Promise.all([agent, copy].map((one) => one.store?.getMessages(one.sessionId)));
+    const [first = [], second = []] = stored.map((list) =>
+      (list ?? []).map(({ role, content, tool_calls, tool_call_id, tool_name }) => {
+        return { role, content, tool_calls, tool_call_id, tool_name };
+      }),
+    );
+    expect(first.slice(0, 4)).toMatchObject([
+      { role: "user", content: rows[0]?.content },
+      { role: "assistant", content: null, tool_calls: [call] },
+      { role: "tool", content: "a crane", tool_call_id: "c1", tool_name: "look" },
+      { role: "assistant", content: "A crane." },
+    ]);
+    expect(second.slice(0, first.length)).toEqual(first);
+    expect(stored[0]?.[0]?.timestamp).toBe(1_700_000_000);
+    const ids = [...agent.messages, ...copy.messages].map(({ meta }) => meta.id);
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+
+  it.each([
+    ["history", { history: [rows[0], "no message"] }, "Entry 1 of history is not an object."],
+    ["history", { history: [{ content: "x" }] }, "Entry 0 of history has no role."],
+    [
+      "prefillMessages",
+      { prefillMessages: [rows[0], rows[3], null] },
+      "Entry 2 of prefillMessages is not an object.",
+    ],
+  ])("are refused with their place in %s when they are none", async (_option, options, text) => {
+    const { another } = await agentHome(ECHO);
+    await expect(another(options as Partial<AgentOptions>)).rejects.toMatchObject({
+      code: "bad-message",
+      message: text,
+    });
+  });
+
+  it("may be the content of a message, said again", async () => {
+    const parts = [
+      { type: "input_text", text: "see" },
+      { type: "image_url", image_url: { url: "data:image/png;base64,AAAA", detail: "low" } },
+      { type: "strange", value: 1 },
+    ];
+    const { agent, wire } = await agentHome([{ text: "One." }, { text: "Two." }]);
+    await agent.run(parts);
+    const [first] = agent.messages;
+    if (first === undefined || !Array.isArray(first.content)) throw new Error("The message has no parts.");
+    await agent.run(first.content);
+    const [before, after] = wire.requests.map(({ body }) => {
+      return (body as { messages: { role: string; content: unknown }[] }).messages.at(-1);
+    });
+    expect(JSON.stringify(before)).toContain("data:image/png;base64,AAAA");
+    expect(after).toEqual(before);
+    const rows = await agent.store?.getMessages(agent.sessionId);
+    expect(rows?.[0]?.content).toEqual(parts);
+    expect(rows?.[2]?.content).toEqual(parts);
+  });
+
+  it("may be in front of every request, chat rows too", async () => {
+    const prefillMessages = [
+      { role: "user", content: "example" },
+      { role: "assistant", content: "like this" },
+    ];
+    const { agent, wire } = await agentHome(ECHO, { options: { prefillMessages } });
+    await agent.run("hello");
+    expect(wire.wireMessages(0)).toMatchObject([...prefillMessages, { role: "user", content: "hello" }]);
+    expect(agent.messages).toHaveLength(2);
+  });
+});
+
+it("a model object that always answers with the same message is stored once for each answer", async () => {
+  const message = newMessage({ role: "assistant", content: "Yes.", toolCalls: [] }, { rowId: 99 });
+  const model: ChatModel = {
+    identity: { model: "m", provider: "custom", apiMode: "chat_completions", baseUrl: "" },
+    stream: async () => ok({ message, finishReason: "stop", usage: undefined, model: undefined }),
+  };
+  const { another } = await agentHome(ECHO, { wire: { mayRunOut: true } });
+  const agent = await another({ model });
+  await agent.run("one");
+  await agent.run("two");
+  const rows = await agent.store?.getMessages(agent.sessionId);
+  expect(rows?.map(({ content }) => content)).toEqual(["one", "Yes.", "two", "Yes."]);
+  expect(agent.messages.map(({ meta }) => meta.rowId)).toEqual(rows?.map(({ id }) => id));
 });

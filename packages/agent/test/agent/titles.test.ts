@@ -2,10 +2,12 @@
 import { join } from "node:path";
 import type { TextModel } from "@hermes-memory/core/lib";
 import { silentLogger } from "@hermes-memory/core/lib/logger";
+import { parseContent } from "@hermes-memory/core/message";
 import { openSessionStore, type SessionStore } from "@hermes-memory/core/sessions";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
 import { cleanTitle, shouldTitle, type TitleRequest, titleSession } from "../../src/agent/titles.ts";
+import { messages } from "../messages.ts";
 
 describe("an answer becomes a title", () => {
   it.each([
@@ -39,7 +41,7 @@ describe("a title is asked for", () => {
     [3, false, false],
     [1, true, false],
   ])("with %i user messages, titled %s: %s", (count, hasTitle, wanted) =>
-    expect(shouldTitle([...list(count), { role: "assistant" }], hasTitle)).toBe(wanted),
+    expect(shouldTitle(messages(...list(count), { role: "assistant" }), hasTitle)).toBe(wanted),
   );
 });
 
@@ -74,10 +76,10 @@ describe("titling a session", () => {
       seen.push(request);
       return '"Firing porcelain"';
     };
-    const parts = [
+    const parts = parseContent([
       { type: "text", text: "ä".repeat(600) },
       { type: "image_url", image_url: { url: "data:" } },
-    ];
+    ]);
     const title = await titleSession(
       requestFor(store, complete, { user: parts, assistant: "b".repeat(600) }),
     );

@@ -8,9 +8,10 @@ import {
   type Retry,
   retryWaitMs,
 } from "../../src/models/index.ts";
+import { message } from "../messages.ts";
 
 const REPLY: ModelReply = {
-  message: { role: "assistant", content: "ok" },
+  message: message({ role: "assistant", content: "ok" }),
   finishReason: "stop",
   usage: undefined,
   model: "m",
@@ -106,4 +107,41 @@ describe("asking again", () => {
     await expect(call).rejects.toBe(reason);
     expect(model.calls()).toBe(1);
   });
+});
+
+describe("the reply of a model object", () => {
+  const answering = async (given: unknown) => {
+    const model = { ...scripted(), stream: async () => ok({ ...REPLY, message: given }) };
+    return callModel(model as ChatModel, REQUEST, { attempts: 1 });
+  };
+
+  it("may be a chat row", async () => {
+    const call = { id: "c1", type: "function", function: { name: "look", arguments: "{}" } };
+    expect(
+      await answering({ role: "assistant", content: "ok", reasoning: "hm", tool_calls: [call] }),
+    ).toMatchObject({
+      ok: true,
+      value: {
+        message: {
+          content: "ok",
+          vendor: { reasoning: "hm" },
+          toolCalls: [{ id: "c1", name: "look", arguments: "{}" }],
+        },
+      },
+    });
+  });
+
+  it.each([undefined, "text", { content: "no role" }, { role: "user", content: "x" }])(
+    "is a failure when it is %j",
+    async (given) => {
+      expect(await answering(given)).toMatchObject({
+        ok: false,
+        error: {
+          kind: "invalid_response",
+          isRetryable: false,
+          message: expect.stringContaining("assistant"),
+        },
+      });
+    },
+  );
 });

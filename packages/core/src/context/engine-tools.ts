@@ -1,5 +1,5 @@
 // The tools of the context engine, such as `lcm_grep`. An engine from a plugin is looked at like any other stranger.
-import { type Message, toOpenAi } from "../message/index.ts";
+
 import { runForeign } from "../providers/index.ts";
 import {
   argumentPreview,
@@ -11,7 +11,7 @@ import {
   textOutcome,
 } from "../tools/index.ts";
 import type { ContextEngine } from "./engine.ts";
-import type { ContextMessage } from "./message.ts";
+
 import type { SelectedEngine } from "./select-engine.ts";
 
 export type EngineTools = {
@@ -47,7 +47,7 @@ function ownTool(engine: ContextEngine, definition: ToolDefinition): Tool {
   return {
     ...entryOf(engine, definition, "read"), // they look up what a compaction took out
     run: async (args, { messages }) =>
-      textOutcome((await engine.handleToolCall?.(definition.name, args, rows(messages))) ?? NO_ANSWER),
+      textOutcome((await engine.handleToolCall?.(definition.name, args, messages)) ?? NO_ANSWER),
   };
 }
 
@@ -57,7 +57,7 @@ function pluginTool(engine: ContextEngine, definition: ToolDefinition): Tool {
     ...entryOf(engine, definition, "write"), // nobody knows
     run: async (args, { messages }) => {
       const answer = await runForeign<unknown>({ timeoutMs: CALL_TIMEOUT_MS }, () =>
-        engine.handleToolCall?.(name, args, rows(messages)),
+        engine.handleToolCall?.(name, args, messages),
       );
       if (!answer.ok)
         return errorOutcome(`The tool '${name}' of the context engine ${answer.error.message}.`);
@@ -81,9 +81,4 @@ function entryOf(
     policy: { toolset: "context_engine", effect, untrustedSource: `${engine}/${definition.name}` },
     preview: argumentPreview,
   };
-}
-
-// merge: msgcore (as soon as `handleToolCall` takes messages, they are handed over as they are)
-function rows(messages: readonly Message[]): ContextMessage[] {
-  return messages.map(toOpenAi);
 }

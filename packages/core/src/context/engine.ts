@@ -1,11 +1,15 @@
 // What keeps a conversation within the model's window. The agent owns the loop; an engine decides when to compact and what
 // the list looks like afterwards. Every hook but `compress` is called on the agent's path and must be quick.
+
+import type { Message } from "../message/index.ts";
 import type { ToolDefinition } from "../tools/index.ts";
-import type { ContextMessage } from "./message.ts";
 import type { CompressOutcome, SummaryFailure } from "./outcome.ts";
 
-/** The version of this contract. An engine without `contract` is taken for version 1. */
-export const ENGINE_CONTRACT = 1;
+/**
+ * The version of this contract: 2 works on `Message`. An engine without `contract` is taken for version 1, which works on chat rows
+ * (`OpenAiMessage`); see row-engine.ts.
+ */
+export const ENGINE_CONTRACT = 2;
 
 export interface ContextEngine {
   readonly contract?: number;
@@ -29,20 +33,20 @@ export interface ContextEngine {
    * Makes the list shorter. Never rejects for what a summariser or a strange message does: the outcome says what happened. Rejects with the
    * signal's reason when it is aborted; the list is then as it was.
    */
-  compress(messages: readonly ContextMessage[], options?: CompressOptions): Promise<CompressOutcome>;
+  compress(messages: readonly Message[], options?: CompressOptions): Promise<CompressOutcome>;
 
   /** Is the rough estimate of the next request known to be too high? Absent: no. */
   shouldDeferPreflightToRealUsage?(roughTokens: number): boolean;
 
   /** Would a compaction gain anything? Absent: yes. */
-  hasContentToCompress?(messages: readonly ContextMessage[]): boolean;
+  hasContentToCompress?(messages: readonly Message[]): boolean;
 
   /** The compacted list is in use: `roughTokens` is the estimate of the request it makes. */
   onCompacted?(roughTokens: number): void;
 
   onSessionStart?(sessionId: string, options?: SessionStartOptions): void | Promise<void>;
   /** A real boundary or a rotation, never per turn. */
-  onSessionEnd?(sessionId: string, messages: readonly ContextMessage[]): void | Promise<void>;
+  onSessionEnd?(sessionId: string, messages: readonly Message[]): void | Promise<void>;
   onSessionReset?(): void;
   carryOverNewSessionContext?(oldSessionId: string, newSessionId: string): void | Promise<void>;
 
@@ -52,7 +56,7 @@ export interface ContextEngine {
   handleToolCall?(
     name: string,
     args: Readonly<Record<string, unknown>>,
-    messages: readonly ContextMessage[],
+    messages: readonly Message[],
   ): Promise<string> | string;
 
   getStatus(): EngineStatus;

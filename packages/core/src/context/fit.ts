@@ -3,6 +3,7 @@
 // and where they are. The newest user message stays word for word, the newest tool round stays, and every cut says how long it is and
 // where the whole text can be read. Pure.
 import { codePointLength, groupThousands, takeCodePoints } from "../lib/index.ts";
+import { isResult, type Message, type Part, roleOf, textOf, toolCallsOf } from "../message/index.ts";
 import { assemble } from "./compressor/assemble.ts";
 import { isUsersOwn } from "./compressor/boundaries.ts";
 import {
@@ -14,13 +15,12 @@ import {
 } from "./compressor/handoff.ts";
 import { withoutMedia } from "./compressor/media.ts";
 import { withShortCalls } from "./compressor/prune.ts";
-import { type ContextMessage, isRecord, toolCallsOf } from "./message.ts";
 import { fairLimit, lastCodePoints, shortenSections } from "./summary/shorten.ts";
 import { estimateMessages, estimateText, fitTokens } from "./tokens.ts";
 
 export type Fitted = {
   /** The input itself when nothing was cut. */
-  readonly messages: readonly ContextMessage[];
+  readonly messages: readonly Message[];
   /** Messages that lost something. */
   readonly shortened: number;
   /** Messages that are no longer in the list. */
@@ -28,7 +28,7 @@ export type Fitted = {
 };
 
 /** Where the whole text of a message can be read; one sentence for the model. */
-export type WhereIs = (message: ContextMessage) => string;
+export type WhereIs = (message: Message) => string;
 
 export type FitOptions = {
   /** How messages that left the list can be read; one sentence for the model. */
@@ -44,19 +44,18 @@ const LEAST_RESULT_TOKENS = 150;
 const LEAST_TEXT_TOKENS = 100;
 const HEAD_SHARE = 0.7;
 
-type Step = (list: readonly ContextMessage[], excess: number) => readonly ContextMessage[];
+type Step = (list: readonly Message[], excess: number) => readonly Message[];
 
 /** `limitTokens` is estimated. The list may still cost more when nothing is left that can be cut. */
 export function fitMessages(
-  messages: readonly ContextMessage[],
+  messages: readonly Message[],
   limitTokens: number,
   whereIs: WhereIs,
   { whereLeft = "", isRefused = false }: FitOptions = {},
 ): Fitted {
   const newest = messages.findLast(isUsersOwn);
-  const isResult = ({ role }: ContextMessage): boolean => role === "tool";
-  const isText = (message: ContextMessage): boolean =>
-    message !== newest && !isResult(message) && message.role !== "system" && !isHandoff(message);
+  const isText = (message: Message): boolean =>
+    message !== newest && !isResult(message) && roleOf(message) !== "system" && !isHandoff(message);
   const cut = untilItFits(messages, limitTokens, [
     (list, excess) => shortenTexts(list, { excess, isMeant: isResult, least: LEAST_RESULT_TOKENS, whereIs }),
     (list) => list.map((message) => (message === newest ? message : withoutMedia(message))),
@@ -77,10 +76,10 @@ export function fitMessages(
 }
 
 function untilItFits(
-  messages: readonly ContextMessage[],
+  messages: readonly Message[],
   limitTokens: number,
   steps: readonly Step[],
-): readonly ContextMessage[] {
+): readonly Message[] {
   let list = messages;
   for (const step of steps) {
     const excess = estimateMessages(list) - limitTokens;
@@ -90,7 +89,7 @@ function untilItFits(
   return list;
 }
 
-function fittedFrom(before: readonly ContextMessage[], after: readonly ContextMessage[]): Fitted {
+function fittedFrom(before: readonly Message[], after: readonly Message[]): Fitted {
   const known = new Set(before);
   const changed = after.filter((message) => !known.has(message)).length;
   const leftOut = Math.max(0, withoutHandoffs(before) - withoutHandoffs(after));
@@ -99,7 +98,7 @@ function fittedFrom(before: readonly ContextMessage[], after: readonly ContextMe
   return { messages: after, shortened: leftOut > 0 ? Math.max(0, changed - 1) : changed, leftOut };
 }
 
-function withoutHandoffs(messages: readonly ContextMessage[]): number {
+function withoutHandoffs(messages: readonly Message[]): number {
   return messages.filter((message) => withoutHandoff(message) !== undefined).length;
 }
 
@@ -108,13 +107,13 @@ function withoutHandoffs(messages: readonly ContextMessage[]): number {
  * there is nothing to leave out.
  */
 function withFewest(
-  list: readonly ContextMessage[],
+  list: readonly Message[],
   limitTokens: number,
   write: (body: string) => string,
   whereLeft: string,
-): readonly ContextMessage[] {
+): readonly Message[] {
   const newest = list.findLastIndex(isUsersOwn);
-  const headEnd = list[0]?.role === "system" ? 1 : 0;
+  const headEnd = list[0] !== undefined && roleOf(list[0]) === "system" ? 1 : 0;
   const starts = possibleStarts(list, headEnd, newest);
   const body = list.flatMap((message) => handoffBody(message) ?? []).join("\n");
   const { text, left } = readLeft(body);
@@ -139,17 +138,17 @@ function withFewest(
 }
 
 /** Where the list may begin behind the handoff, earliest first. */
-function possibleStarts(list: readonly ContextMessage[], headEnd: number, newest: number): readonly number[] {
+function possibleStarts(list: readonly Message[], headEnd: number, newest: number): readonly number[] {
   const handoff = list.findLastIndex(isHandoff);
   const carrier = list[handoff];
   const isPure = carrier !== undefined && withoutHandoff(carrier) === undefined;
   const first = Math.max(headEnd, isPure ? handoff + 1 : handoff);
   const newestRound = list.findLastIndex((message) => toolCallsOf(message).length > 0);
   const last = Math.max(newest, newestRound, first);
-  return list.flatMap(({ role }, at) => {
-    if (at < first || at > last || role === "tool") return [];
+  return list.flatMap((message, at) => {
+    if (at < first || at > last || isResult(message)) return [];
     // Right behind the user's message only a reply can stand.
-    return newest >= 0 && at > newest && role !== "assistant" ? [] : [at];
+    return newest >= 0 && at > newest && message.role !== "assistant" ? [] : [at];
   });
 }
 
@@ -176,7 +175,7 @@ function readLeft(body: string): { readonly text: string; readonly note: string;
 
 type Shortening = {
   readonly excess: number;
-  readonly isMeant: (message: ContextMessage) => boolean;
+  readonly isMeant: (message: Message) => boolean;
   /** What a text keeps, in tokens. */
   readonly least: number;
   readonly whereIs: WhereIs;
@@ -184,41 +183,30 @@ type Shortening = {
 
 /** The longest give way first, so that all come down to one size. */
 function shortenTexts(
-  list: readonly ContextMessage[],
+  list: readonly Message[],
   { excess, isMeant, least, whereIs }: Shortening,
-): readonly ContextMessage[] {
-  const costs = list.map((message) => (isMeant(message) ? estimateText(textIn(message)) : 0));
+): readonly Message[] {
+  const costs = list.map((message) => (isMeant(message) ? estimateText(textOf(message.content)) : 0));
   const total = costs.reduce((sum, cost) => sum + cost, 0);
   const most = Math.max(least, fairLimit(costs, total - excess));
   return list.map((message, at) => {
     if ((costs[at] ?? 0) <= most) return message;
-    return withText(message, withoutMiddle(textIn(message), most, whereIs(message)));
+    return withText(message, withoutMiddle(textOf(message.content), most, whereIs(message)));
   });
 }
 
-/** A string, or the texts of a list of parts; "" for anything else, which is left alone. */
-function textIn({ content }: ContextMessage): string {
-  if (typeof content === "string") return content;
-  const texts = Array.isArray(content) ? content.filter(isTextPart) : [];
-  return texts.map(({ text }) => text).join("\n");
-}
-
 /** All texts of a list of parts become one. */
-function withText(message: ContextMessage, text: string): ContextMessage {
+function withText(message: Message, text: string): Message {
   const { content } = message;
-  if (!Array.isArray(content)) return { ...message, content: text };
-  const first = content.findIndex(isTextPart);
+  if (content === null || typeof content === "string") return { ...message, content: text };
+  const first = content.findIndex(({ type }) => type === "text");
   return {
     ...message,
-    content: content.flatMap((part: unknown, at) => {
-      if (!isTextPart(part)) return [part];
+    content: content.flatMap((part, at): readonly Part[] => {
+      if (part.type !== "text") return [part];
       return at === first ? [{ ...part, text }] : [];
     }),
   };
-}
-
-function isTextPart(part: unknown): part is { readonly type: unknown; readonly text: string } {
-  return isRecord(part) && typeof part.text === "string";
 }
 
 const CUT =
@@ -280,14 +268,10 @@ function withinTokens(tokens: number, room: number, write: (room: number) => str
 const NOTHING_LEFT = /^\[Left out\. [^\n]*\]$/;
 
 /** As many as necessary, oldest first. */
-function withoutResults(
-  list: readonly ContextMessage[],
-  excess: number,
-  whereIs: WhereIs,
-): readonly ContextMessage[] {
+function withoutResults(list: readonly Message[], excess: number, whereIs: WhereIs): readonly Message[] {
   let left = excess;
   return list.map((message) => {
-    if (left <= 0 || message.role !== "tool") return message;
+    if (left <= 0 || !isResult(message)) return message;
     const next = withoutResult(message, whereIs);
     left -= estimateMessages([message]) - estimateMessages([next]);
     return next;
@@ -295,8 +279,8 @@ function withoutResults(
 }
 
 /** Nothing but where it is. */
-function withoutResult(message: ContextMessage, whereIs: WhereIs): ContextMessage {
-  const text = textIn(message);
+function withoutResult(message: Message, whereIs: WhereIs): Message {
+  const text = textOf(message.content);
   if (text === "" || NOTHING_LEFT.test(text)) return message;
   const kept = keptNote(text, whereIs(message));
   // The first part of the sentence names the place.
@@ -309,7 +293,7 @@ function withoutResult(message: ContextMessage, whereIs: WhereIs): ContextMessag
 }
 
 /** What the author of the message wrote behind the handoff stays. */
-function withShortHandoff(message: ContextMessage, excess: number): ContextMessage {
+function withShortHandoff(message: Message, excess: number): Message {
   const body = handoffBody(message);
   if (body === undefined || typeof message.content !== "string") return message;
   const { text, note } = readLeft(body);

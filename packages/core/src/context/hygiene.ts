@@ -1,14 +1,15 @@
 // Whether a gateway compacts a stored conversation before the agent runs on it. A chat can grow past the window while no
 // agent is there to notice.
+
+import type { Message } from "../message/index.ts";
 import { soundFactor } from "./compressor/settings.ts";
-import type { ContextMessage } from "./message.ts";
 import { estimateMessages } from "./tokens.ts";
 
 export type HygieneQuestion = {
   /** `compression.enabled`. */
   readonly enabled: boolean;
   /** The stored history, whole: tool results count and are summarised too. */
-  readonly messages: readonly ContextMessage[];
+  readonly messages: readonly Message[];
   /** Prompt tokens of the last reply, where the session has them; 0 when it does not. */
   readonly lastPromptTokens: number;
   /** Of this chat's model. */

@@ -28,7 +28,6 @@ export { fitMessages } from "./fit.ts";
 export { compressorSettings, losslessSettings } from "./from-config.ts";
 export { type HygieneDecision, type HygieneQuestion, hygieneDecision } from "./hygiene.ts";
 export { LosslessEngine, type LosslessEngineOptions } from "./lossless/engine.ts";
-export { type ContextMessage, toolCallsOf, toWire } from "./message.ts";
 export type {
   CompressOutcome,
   LeftOut,
@@ -46,5 +45,6 @@ export {
   splitForPartial,
 } from "./partial-compress.ts";
 export { refusedCount, withoutRefused } from "./refused.ts";
+export { onMessages } from "./row-engine.ts";
 export { type SelectEngineOptions, type SelectedEngine, selectEngine } from "./select-engine.ts";
 export { estimateMessage, estimateMessages, estimateRequest, estimateText, leastTokens } from "./tokens.ts";

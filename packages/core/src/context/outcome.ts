@@ -1,10 +1,11 @@
 // What a compaction did. A caller can always tell what was summarised, what was left out, and why.
-import type { ContextMessage } from "./message.ts";
+import type { Message } from "../message/index.ts";
 
-export type CompressOutcome = {
+/** `M`: an engine that was given chat rows answers with chat rows. */
+export type CompressOutcome<M = Message> = {
   readonly kind: "compacted" | "pruned" | "unchanged" | "aborted";
   /** Valid for the model in every case. The same array as the input when nothing changed. */
-  readonly messages: readonly ContextMessage[];
+  readonly messages: readonly M[];
   /** Why nothing was summarised; always there unless the list was compacted. */
   readonly reason?: UnchangedReason;
   /** Input indices [from, to) that the handoff stands for; absent when there is none. */

@@ -1,8 +1,8 @@
 // `/compress [here [N] | --keep N | topic]`: what the user asks for, which part is compacted, how the parts are joined again
 // and what the user is told.
 import { groupThousands, pyStrip } from "../lib/index.ts";
+import { type Content, type Message, newMessage, partsOf, toolCallsOf } from "../message/index.ts";
 import { isTaskList, withoutHandoff } from "./compressor/handoff.ts";
-import { type ContextMessage, isRecord } from "./message.ts";
 
 export type CompressCommand =
   | { readonly kind: "full" }
@@ -26,13 +26,13 @@ export function parseCompressCommand(text: string): CompressCommand {
 }
 
 export type SplitHistory = {
-  readonly head: readonly ContextMessage[];
+  readonly head: readonly Message[];
   /** Stays as it is. Empty: everything is compacted. */
-  readonly tail: readonly ContextMessage[];
+  readonly tail: readonly Message[];
 };
 
 /** The tail starts at the newest user message but `keep - 1`. A handoff is nobody's message. */
-export function splitForPartial(messages: readonly ContextMessage[], keep: number): SplitHistory {
+export function splitForPartial(messages: readonly Message[], keep: number): SplitHistory {
   const users = [...messages.keys()].filter((index) => isUserTurn(messages[index]));
   const start = users.at(-Math.max(1, keep)) ?? users[0] ?? 0;
   return {
@@ -42,18 +42,23 @@ export function splitForPartial(messages: readonly ContextMessage[], keep: numbe
 }
 
 /** Two messages of one side at the seam become one; what cannot be put together gets a word of the other side in between. */
-export function rejoin(
-  head: readonly ContextMessage[],
-  tail: readonly ContextMessage[],
-): readonly ContextMessage[] {
+export function rejoin(head: readonly Message[], tail: readonly Message[]): readonly Message[] {
   const last = head.at(-1);
   const [first, ...rest] = tail;
   if (last === undefined || first === undefined) return [...head, ...tail];
-  if (last.role !== first.role || !["user", "assistant"].includes(first.role)) return [...head, ...tail];
-  const content = joinContent(last.content, first.content);
-  // Calls of the earlier message would lose their results, and keys of only one of them their meaning.
-  if (content === undefined || last.tool_calls !== undefined) return [...head, bridge(first.role), ...tail];
-  return [...head.slice(0, -1), { ...last, ...first, content }, ...rest];
+  if (last.role !== first.role || (first.role !== "user" && first.role !== "assistant"))
+    return [...head, ...tail];
+  // Calls of the earlier message would lose their results.
+  if (last.content === null || first.content === null || toolCallsOf(last).length > 0)
+    return [...head, bridge(first.role), ...tail];
+  const vendor = { ...last.vendor, ...first.vendor };
+  const joined: Message = {
+    ...first,
+    content: joinContent(last.content, first.content),
+    ...(Object.keys(vendor).length === 0 ? {} : { vendor }),
+    meta: { ...last.meta, ...first.meta },
+  };
+  return [...head.slice(0, -1), joined, ...rest];
 }
 
 export type CompressFigures = { readonly messages: number; readonly tokens: number };
@@ -91,24 +96,17 @@ function keepOf(word: string | undefined): number {
   return Math.min(MOST_KEEP, Math.max(1, Number(word)));
 }
 
-function isUserTurn(message: ContextMessage | undefined): boolean {
+function isUserTurn(message: Message | undefined): boolean {
   return message?.role === "user" && !isTaskList(message) && withoutHandoff(message) !== undefined;
 }
 
-/** Undefined when one of them is neither text nor a list of parts. */
-function joinContent(one: unknown, other: unknown): unknown {
+function joinContent(one: Content, other: Content): Content {
   if (typeof one === "string" && typeof other === "string") return `${one}\n\n${other}`;
-  const [before, behind] = [partsOf(one), partsOf(other)];
-  return before && behind ? [...before, ...behind] : undefined;
+  return [...partsOf(one), ...partsOf(other)];
 }
 
-function partsOf(content: unknown): readonly unknown[] | undefined {
-  if (typeof content === "string") return content === "" ? [] : [{ type: "text", text: content }];
-  const isList =
-    Array.isArray(content) && content.every((part) => isRecord(part) || typeof part === "string");
-  return isList ? content : undefined;
-}
-
-function bridge(role: string): ContextMessage {
-  return { role: role === "user" ? "assistant" : "user", content: "" };
+function bridge(role: "user" | "assistant"): Message {
+  return role === "user"
+    ? newMessage({ role: "assistant", content: "", toolCalls: [] })
+    : newMessage({ role: "user", content: "" });
 }

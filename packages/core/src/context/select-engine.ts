@@ -7,6 +7,7 @@ import type { ContextEngine, ModelWindow } from "./engine.ts";
 import type { EngineCommand } from "./engine-commands.ts";
 import { type EngineHost, loadEngine } from "./engine-loading.ts";
 import { findEngine } from "./engine-plugins.ts";
+import { onMessages } from "./row-engine.ts";
 
 export type SelectEngineOptions = {
   readonly home: string;
@@ -75,7 +76,7 @@ async function named(name: string, options: SelectEngineOptions): Promise<Result
   // An engine that does not know the window would let the conversation run over it.
   const told = await runForeign(rules, () => engine.updateModel?.(options.window));
   if (!told.ok) return err(`updateModel() ${told.error.message}.`);
-  return ok({ engine, source: "plugin", commands, remarks: warnings });
+  return ok({ engine: onMessages(engine), source: "plugin", commands, remarks: warnings });
 }
 
 async function lossless(options: SelectEngineOptions): Promise<Result<SelectedEngine, string>> {

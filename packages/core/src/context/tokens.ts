@@ -1,14 +1,24 @@
 // The estimate of what a text costs before any server has counted it: by script, with a flat price for an image. A server that
 // counts more is met by the calibration factor (src/models/calibration.ts), with which every estimate that is compared with a
 // window is multiplied, or by which the window is divided.
-import { codePointLength, takeCodePoints } from "../lib/index.ts";
-import { type ContextMessage, isRecord, shownText, toolCallsOf } from "./message.ts";
+import { codePointLength, isRecord, takeCodePoints } from "../lib/index.ts";
+import {
+  type Content,
+  isImage,
+  isMessage,
+  type Message,
+  type OpenAiMessage,
+  type OtherPart,
+  parseContent,
+  parseToolCalls,
+  partJson,
+  type ToolCall,
+  toolCallsOf,
+} from "../message/index.ts";
 
 const IMAGE_TOKENS = 1_600;
 /** Role, separators and ids around a message. */
 export const MESSAGE_OVERHEAD_TOKENS = 10;
-
-const IMAGE_TYPES = ["image", "image_url", "input_image"];
 
 /** Characters for one token. */
 const PROSE = 4;
@@ -100,37 +110,41 @@ export function fitTokens(
 const MOST_ROUNDS = 8;
 const MOST_TOKENS_PER_CHAR = 2;
 
-function estimateContent(content: unknown): number {
-  if (content === null || content === undefined) return 0;
+function estimateContent(content: Content): number {
+  if (content === null) return 0;
   if (typeof content === "string") return estimateText(content);
-  if (isRecord(content) && content._multimodal === true)
-    return estimateContent(
-      Array.isArray(content.content) ? content.content : shownText(content.text_summary),
-    );
-  if (!Array.isArray(content)) return estimateText(json(content));
   let tokens = 0;
   for (const part of content) {
-    if (typeof part === "string") tokens += estimateText(part);
-    else if (isImagePart(part)) tokens += IMAGE_TOKENS;
-    else if (isRecord(part) && typeof part.text === "string") tokens += estimateText(part.text);
-    else tokens += estimateText(json(part));
+    if (part.type === "text") tokens += estimateText(part.text);
+    else tokens += part.type === "image" || isImage(part) ? IMAGE_TOKENS : estimateText(valueText(part));
   }
   return tokens;
 }
 
-export function estimateMessage(message: ContextMessage): number {
+function valueText(part: OtherPart): string {
+  return isRecord(part.value) && typeof part.value.text === "string" ? part.value.text : partJson(part);
+}
+
+export function estimateMessage(message: Message | OpenAiMessage): number {
   let tokens = MESSAGE_OVERHEAD_TOKENS + contentTokens(message);
-  for (const call of toolCallsOf(message)) tokens += estimateText(call.name) + estimateText(call.arguments);
+  for (const call of callsOf(message)) tokens += estimateText(call.name) + estimateText(call.arguments);
   return tokens;
 }
 
+function callsOf(message: Message | OpenAiMessage): readonly ToolCall[] {
+  if (message.role !== "assistant") return [];
+  return isMessage(message) ? toolCallsOf(message) : parseToolCalls(message.tool_calls);
+}
+
 /** A list is measured several times in every turn, and its long texts stay the same. */
-const measured = new WeakMap<ContextMessage, { readonly text: string; readonly tokens: number }>();
+const measured = new WeakMap<object, { readonly text: string; readonly tokens: number }>();
 const WORTH_KEEPING = 200;
 
-function contentTokens(message: ContextMessage): number {
+function contentTokens(message: Message | OpenAiMessage): number {
   const { content } = message;
-  if (typeof content !== "string" || content.length < WORTH_KEEPING) return estimateContent(content);
+  if (typeof content !== "string")
+    return estimateContent(isMessage(message) ? message.content : parseContent(content));
+  if (content.length < WORTH_KEEPING) return estimateText(content);
   const known = measured.get(message);
   if (known?.text === content) return known.tokens;
   const tokens = estimateText(content);
@@ -138,7 +152,8 @@ function contentTokens(message: ContextMessage): number {
   return tokens;
 }
 
-export function estimateMessages(messages: readonly ContextMessage[]): number {
+/** Of messages, or of chat rows. */
+export function estimateMessages(messages: readonly (Message | OpenAiMessage)[]): number {
   let tokens = 0;
   for (const message of messages) tokens += estimateMessage(message);
   return tokens;
@@ -147,15 +162,11 @@ export function estimateMessages(messages: readonly ContextMessage[]): number {
 /** A whole request: prompt, messages and tool schemas. */
 export function estimateRequest(request: {
   readonly system?: string;
-  readonly messages: readonly ContextMessage[];
+  readonly messages: readonly (Message | OpenAiMessage)[];
   readonly tools?: readonly unknown[];
 }): number {
   const tools = request.tools?.length ? estimateText(json(request.tools)) : 0;
   return estimateText(request.system ?? "") + estimateMessages(request.messages) + tools;
-}
-
-export function isImagePart(part: unknown): boolean {
-  return isRecord(part) && IMAGE_TYPES.includes(shownText(part.type));
 }
 
 function json(value: unknown): string {

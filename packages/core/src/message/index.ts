@@ -1,15 +1,21 @@
 // Messages: the union, its readers, and the converters to the shapes of other programs.
+
+export { type MessageColumns, toMessageColumns } from "./columns.ts";
 export {
   type AssistantMessage,
   type Content,
   type Draft,
   type ImagePart,
+  isImage,
+  isMessage,
+  isResult,
   type Message,
   type Meta,
   newMessage,
   type OtherPart,
   type Part,
   partsOf,
+  roleOf,
   type SystemMessage,
   type TextPart,
   type ToolCall,
@@ -21,6 +27,7 @@ export {
   withoutVendor,
 } from "./message.ts";
 export {
+  envelopeSummary,
   type MessageProblem,
   madeUpId,
   type OpenAiMessage,
@@ -30,8 +37,31 @@ export {
   parseMessage,
   parseMessages,
   parseToolCalls,
+  readRow,
   renderContent,
   renderToolCalls,
   toOpenAi,
 } from "./openai.ts";
-export { partJson, partName, type TextOptions, textOf } from "./text.ts";
+export { isRefused, REFUSED_BY_POLICY, REFUSED_NOTE } from "./refused.ts";
+export {
+  fromRow,
+  type MessageInput,
+  type MessageRow,
+  type NewMessage,
+  type StoredMessageRow,
+  toConversationRow,
+  toMessageRow,
+  toNewMessage,
+} from "./rows.ts";
+export {
+  contentText,
+  decodeContent,
+  decodeUtf8,
+  encodeContent,
+  parseJsonColumn,
+  plainText,
+  STRUCTURED_PREFIX,
+  stringForm,
+  type Warn,
+} from "./stored-content.ts";
+export { callText, flattenContent, partJson, partName, type TextOptions, textOf } from "./text.ts";

@@ -1,6 +1,6 @@
 // A message of a conversation: the one shape every layer works with. Data from outside becomes one in openai.ts, ai-sdk.ts or
 // rows.ts, and leaves through the same files. Values are never changed in place.
-import { randomHex } from "../lib/index.ts";
+import { isRecord, randomHex } from "../lib/index.ts";
 
 export type Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage;
 
@@ -105,10 +105,32 @@ export function withoutVendor<M extends Message>(message: M, names: ReadonlySet<
   return (kept.length === 0 ? rest : { ...rest, vendor: Object.fromEntries(kept) }) as M;
 }
 
+/** Tells a message from a row of another program. */
+export function isMessage(value: unknown): value is Message {
+  return isRecord(value) && isRecord(value.meta) && typeof value.meta.id === "string";
+}
+
 /** Null and text become parts too, so that parts can be added. */
 export function partsOf(content: Content): readonly Part[] {
   if (typeof content !== "string") return content ?? [];
   return content === "" ? [] : [{ type: "text", text: content }];
+}
+
+/** The sender's word for the role: one of the union, `developer`, or any other text. */
+export function roleOf({ role, meta }: Message): string {
+  return meta.writtenRole ?? role;
+}
+
+/** A result that can answer a call. A row of role `function` is text of another program. */
+export function isResult(message: Message | undefined): message is ToolMessage {
+  return message?.role === "tool" && message.meta.writtenRole === undefined;
+}
+
+/** An image, or a part that says it is one and has no address we know. */
+export function isImage(part: Part): boolean {
+  if (part.type !== "other") return part.type === "image";
+  const type = isRecord(part.value) ? part.value.type : undefined;
+  return type === "image" || type === "image_url" || type === "input_image";
 }
 
 /** The calls of an assistant message; none for every other role. */

@@ -66,7 +66,28 @@ export function parseMessage(
     return err({ kind: "no_message", message: "has no role" });
   const problem = outsideJsonProblem(value, { ...LIMITS, ...options.limits });
   if (problem !== undefined) return err(problem);
-  return ok(fromRecord(value, value.role, options.meta));
+  return ok(readRow(value, options.meta));
+}
+
+/** `parseMessage` for rows that are there already, in a database or a list: of any depth, and one without a role counts as unknown. */
+export function readRow(row: Readonly<Record<string, unknown>>, given: Partial<Meta> = {}): Message {
+  const written = typeof row.role === "string" ? row.role : "";
+  // A role we do not know is kept under its name and sent to no model.
+  const role = Object.hasOwn(ROLES, written) ? ROLES[written as keyof typeof ROLES] : "system";
+  const meta = { ...metaOf(row), ...(role === written ? {} : { writtenRole: written }), ...given };
+  const content = parseContent(row.content);
+  const rest = bag(unknownFields(row, role));
+  switch (role) {
+    case "assistant":
+      return newMessage({ role, content, toolCalls: parseToolCalls(row.tool_calls), ...rest }, meta);
+    case "tool": {
+      const toolName = text(row.tool_name) ?? text(row.name);
+      const named = toolName === undefined ? {} : { toolName };
+      return newMessage({ role, content, toolCallId: text(row.tool_call_id) ?? "", ...named, ...rest }, meta);
+    }
+    default:
+      return newMessage({ role, content, ...rest }, meta);
+  }
 }
 
 /** A whole list, in order. Entries that are no messages are named, not thrown. */
@@ -91,12 +112,32 @@ export function parseMessages(
 export function parseContent(value: unknown): Content {
   if (value === null || value === undefined) return null;
   if (typeof value === "string") return value;
-  if (Array.isArray(value)) return value.map(parsePart);
   if (typeof value !== "object") return String(value);
-  // The Python original's tools return pictures in this envelope.
-  if (isRecord(value) && value._multimodal === true && Array.isArray(value.content))
-    return value.content.map(parsePart);
-  return [parsePart(value)];
+  const parts = listIn(value).map(parsePart);
+  asWritten.set(parts, value);
+  return parts;
+}
+
+/** Parts that nobody changed leave as they came: a text without its object, the envelope around a tool's pictures. */
+const asWritten = new WeakMap<readonly Part[], object>();
+
+function listIn(value: object): readonly unknown[] {
+  if (Array.isArray(value)) return value;
+  if (!isEnvelope(value)) return [value];
+  if (Array.isArray(value.content)) return value.content;
+  return typeof value.text_summary === "string" ? [value.text_summary] : [];
+}
+
+/** The Python original's tools return pictures in `{ _multimodal: true, content, text_summary }`. */
+function isEnvelope(value: unknown): value is Readonly<Record<string, unknown>> {
+  return isRecord(value) && value._multimodal === true;
+}
+
+/** What a tool says about the pictures it returned; undefined for content that did not come in an envelope. */
+export function envelopeSummary(content: Content): string | undefined {
+  const value = content === null || typeof content === "string" ? undefined : asWritten.get(content);
+  if (!isEnvelope(value)) return undefined;
+  return typeof value.text_summary === "string" ? value.text_summary : "";
 }
 
 /** The calls in `tool_calls`. A call without an id gets one from what it says and where it stands: always the same one. */
@@ -121,7 +162,8 @@ export function parseToolCalls(value: unknown): readonly ToolCall[] {
   });
 }
 
-export function toOpenAi(message: Message): OpenAiMessage {
+/** `forOthers`: without the keys of this program, which begin with an underscore. */
+export function toOpenAi(message: Message, { forOthers = false } = {}): OpenAiMessage {
   const { role, content, vendor, meta } = message;
   return {
     role: meta.writtenRole ?? role,
@@ -132,13 +174,14 @@ export function toOpenAi(message: Message): OpenAiMessage {
       : {}),
     ...vendor,
     ...metaFields(meta),
+    ...(forOthers ? {} : ownFields(meta)),
   };
 }
 
 /** As it stands in `content` of a chat row, and as JSON in the database. */
 export function renderContent(content: Content): string | null | readonly unknown[] {
   if (content === null || typeof content === "string") return content;
-  return content.map(renderPart);
+  return (asWritten.get(content) as readonly unknown[] | undefined) ?? content.map(renderPart);
 }
 
 export function renderToolCalls(calls: readonly ToolCall[]): readonly OpenAiToolCall[] {
@@ -166,29 +209,6 @@ const ROLES = {
   tool: "tool",
   function: "tool",
 } as const;
-
-function fromRecord(
-  row: Readonly<Record<string, unknown>>,
-  written: string,
-  given: Partial<Meta> = {},
-): Message {
-  // A role we do not know is kept under its name and sent to no model.
-  const role = Object.hasOwn(ROLES, written) ? ROLES[written as keyof typeof ROLES] : "system";
-  const meta = { ...metaOf(row), ...(role === written ? {} : { writtenRole: written }), ...given };
-  const content = parseContent(row.content);
-  const rest = bag(unknownFields(row, role));
-  switch (role) {
-    case "assistant":
-      return newMessage({ role, content, toolCalls: parseToolCalls(row.tool_calls), ...rest }, meta);
-    case "tool": {
-      const toolName = text(row.tool_name) ?? text(row.name);
-      const named = toolName === undefined ? {} : { toolName };
-      return newMessage({ role, content, toolCallId: text(row.tool_call_id) ?? "", ...named, ...rest }, meta);
-    }
-    default:
-      return newMessage({ role, content, ...rest }, meta);
-  }
-}
 
 /** Row keys that have a field of their own, whatever the role. */
 const COMMON_KEYS: ReadonlySet<string> = new Set([
@@ -229,15 +249,19 @@ function metaOf(row: Readonly<Record<string, unknown>>): Partial<Meta> {
 }
 
 function metaFields(meta: Meta): Record<string, unknown> {
-  const fields = {
-    timestamp: meta.atSeconds > 0 ? meta.atSeconds : undefined,
-    finish_reason: meta.finishReason,
-    message_id: meta.platformMessageId,
-    observed: meta.observed,
-    _row_id: meta.rowId,
-    _compressed_summary: meta.isHandoff,
+  return {
+    ...(meta.atSeconds > 0 ? { timestamp: meta.atSeconds } : {}),
+    ...(meta.finishReason === undefined ? {} : { finish_reason: meta.finishReason }),
+    ...(meta.platformMessageId === undefined ? {} : { message_id: meta.platformMessageId }),
+    ...(meta.observed === undefined ? {} : { observed: meta.observed }),
   };
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}
+
+function ownFields({ rowId, isHandoff }: Meta): Record<string, unknown> {
+  return {
+    ...(rowId === undefined ? {} : { _row_id: rowId }),
+    ...(isHandoff === undefined ? {} : { _compressed_summary: isHandoff }),
+  };
 }
 
 function toolFields(message: Extract<Message, { role: "tool" }>): Record<string, unknown> {

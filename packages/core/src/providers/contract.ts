@@ -5,6 +5,8 @@
 // whatever is thrown, and stops waiting at the deadline named beside the member. Where there is an options object, its
 // `signal` is aborted at that moment, and at shutdown. `onTurnStart` and `prefetch` are left out while an earlier call hangs.
 // A member that blocks the event loop blocks everything: heavy work goes into a worker.
+
+import type { OpenAiMessage } from "../message/index.ts";
 import type { ToolDefinition } from "../tools/index.ts";
 
 /** The version of this contract. A provider without `contract` is taken for version 1. */
@@ -69,7 +71,7 @@ export interface MemoryProvider {
   onTurnStart?(turn: number, message: string, options: TurnStartOptions): Awaitable<void>;
 
   /** A conversation really ended or was committed, never per turn; syncs handed in before have run or timed out. May reject. Deadline 10 s. */
-  onSessionEnd?(messages: readonly ProviderMessage[], options: CallOptions): Awaitable<void>;
+  onSessionEnd?(messages: readonly OpenAiMessage[], options: CallOptions): Awaitable<void>;
 
   /**
    * The session id changed, or its transcript was cut, without a teardown. Drop what was fetched for the old one. May reject.
@@ -78,7 +80,7 @@ export interface MemoryProvider {
   onSessionSwitch?(newSessionId: string, options: SessionSwitchOptions): Awaitable<void>;
 
   /** These messages are about to be summarised. What it returns is added to the summary request. May reject. Deadline 10 s. */
-  onPreCompress?(messages: readonly ProviderMessage[], options: CallOptions): Awaitable<string>;
+  onPreCompress?(messages: readonly OpenAiMessage[], options: CallOptions): Awaitable<string>;
 
   /**
    * A write to the built-in memory was committed, by the agent or by a command, the MCP server or the curator outside of it. `content` is
@@ -167,7 +169,7 @@ export type RecallOptions = CallOptions & { readonly session_id: string };
 
 export type SyncOptions = RecallOptions & {
   /** The list at the end of the turn, tool calls and results included. Absent when the caller has none. */
-  readonly messages?: readonly ProviderMessage[];
+  readonly messages?: readonly OpenAiMessage[];
 };
 
 export type TurnStartOptions = CallOptions & {
@@ -221,13 +223,6 @@ export type MemoryWriteMetadata = {
   readonly tool_call_id?: string;
   /** Of `replace` and `remove`: the whole entry as it was. */
   readonly old_text?: string;
-};
-
-/** A message as chat APIs have it. Further keys may be there. */
-export type ProviderMessage = {
-  readonly role: string;
-  readonly content?: unknown;
-  readonly [key: string]: unknown;
 };
 
 /** One question of the setup wizard. Spelled as in `plugin.yaml` and the Python documentation. */

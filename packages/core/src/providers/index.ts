@@ -1,5 +1,7 @@
 // External memory: the contract, the manager, the fence, finding and setting up providers. Bundled providers and plugins
 // are loaded when they are asked for.
+
+export { flattenContent } from "../message/index.ts";
 export {
   type CallOptions,
   type ConfigField,
@@ -12,7 +14,6 @@ export {
   type MemoryWriteReport,
   type PostSetupOptions,
   PROVIDER_CONTRACT,
-  type ProviderMessage,
   type RecallOptions,
   type SelfTestReport,
   type SessionSwitchOptions,
@@ -42,7 +43,6 @@ export { buildMemoryContextBlock, injectRecall } from "./fence/block.ts";
 export { EchoScrubber } from "./fence/echo-scrubber.ts";
 export { StreamingContextScrubber } from "./fence/scrubber.ts";
 export { type Activation, type ActivationRequest, activateProvider } from "./manager/activate.ts";
-export { flattenContent } from "./manager/flatten-content.ts";
 export type { HookCounts, ProviderHealth } from "./manager/health.ts";
 export { readProviderHealth, recordAvailability } from "./manager/health-file.ts";
 export { MemoryManager } from "./manager/manager.ts";

@@ -1,4 +1,6 @@
 // L2: every conversation in a database.
+
+export type { MessageInput, NewMessage } from "../message/index.ts";
 export { bindStore } from "./bound-store.ts";
 export type { SessionErrorCode } from "./errors.ts";
 export { describeHolder, forgetHolder, isDeadHere, newHolder } from "./lease-holders.ts";
@@ -13,7 +15,6 @@ export {
   STORED_SNAPSHOT,
 } from "./orphan-files.ts";
 export { longestStart, READ_RESULT, type ResultLimits, readResultEntry } from "./read-result.ts";
-export { isRefused, REFUSED_BY_POLICY, REFUSED_NOTE } from "./refused.ts";
 export {
   keepResult,
   removeKeptResults,
@@ -22,7 +23,6 @@ export { lostResultNote, notedResult, resultNote } from "./result-notes.ts";
 export type {
   ActiveSession,
   AnchoredView,
-  ConversationMessage,
   ExportedSession,
   HandoffState,
   KeptResult,
@@ -87,7 +87,7 @@ export type {
   Progress,
   StoreStats,
 } from "./store/maintenance.ts";
-export type { MessageInput, NewMessage, RewindOutcome, UndoOutcome } from "./store/messages.ts";
+export type { RewindOutcome, UndoOutcome } from "./store/messages.ts";
 export type { ListOptions, SessionFilter } from "./store/search.ts";
 export type { NewSession, SessionMark, TokenUpdate } from "./store/sessions.ts";
 export type { BetterSummary } from "./store/summaries.ts";

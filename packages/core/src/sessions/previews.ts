@@ -1,6 +1,6 @@
 // One line that reminds a person of a message. Lengths are code points; a surrogate pair is never cut.
 import { codePointLength, isWhitespaceUnit, preview, pyStrip, takeCodePoints } from "../lib/index.ts";
-import { contentText, plainText } from "./content.ts";
+import { contentText, plainText } from "../message/index.ts";
 
 /** A session in a listing: the beginning of its first user message. Content without text gives "". */
 export function sessionPreview(content: unknown): string {

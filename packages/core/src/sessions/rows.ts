@@ -1,4 +1,7 @@
 // Rows as every program that shares the database knows them: the column names of the tables, values decoded.
+import type { MessageRow } from "../message/index.ts";
+
+export type { MessageRow, StoredMessageRow } from "../message/index.ts";
 
 export type SessionRow = {
   readonly id: string;
@@ -69,68 +72,6 @@ export type ListedSession = ActiveSession & {
   readonly _lineage_root_id?: string;
   /** Only where the file notes when a session was last read. */
   readonly unread?: boolean;
-};
-
-export type MessageRow = {
-  readonly id: number;
-  readonly session_id: string;
-  readonly role: string;
-  /** A string, null, or the value of structured content. */
-  readonly content: unknown;
-  readonly tool_call_id: string | null;
-  /** Parsed; `[]` when the stored text is no JSON. */
-  readonly tool_calls: unknown;
-  readonly tool_name: string | null;
-  readonly timestamp: number;
-  readonly token_count: number | null;
-  readonly finish_reason: string | null;
-  readonly reasoning: string | null;
-  readonly reasoning_content: string | null;
-  /** JSON text as stored, like the next two. */
-  readonly reasoning_details: string | null;
-  readonly codex_reasoning_items: string | null;
-  readonly codex_message_items: string | null;
-  readonly platform_message_id: string | null;
-  readonly observed: number;
-  readonly active: number;
-  /** In files of today's Hermes, like the next two: 1 = put away by a compaction within the session. It is still found and shown. */
-  readonly compacted?: number;
-  /** Only on the summary of such a compaction. */
-  readonly _compressed_summary?: true;
-  /** `hidden` = for models only. */
-  readonly display_kind?: string | null;
-  /** Only on a row that was copied from another one (branching, compaction): the id of the first original. */
-  readonly origin_id?: number;
-};
-
-/** The same row before content and tool calls are decoded. */
-export type StoredMessageRow = Omit<
-  MessageRow,
-  "content" | "tool_calls" | "origin_id" | "_compressed_summary"
-> & {
-  readonly _compressed_summary?: number;
-  readonly content: string | Uint8Array | null;
-  readonly tool_calls: string | null;
-  readonly origin_id: number | null;
-};
-
-/** A message as it goes back into a model's context. Absent keys are absent values. */
-export type ConversationMessage = {
-  readonly role: string;
-  readonly content: unknown;
-  readonly timestamp?: number;
-  readonly tool_call_id?: string;
-  readonly tool_name?: string;
-  readonly tool_calls?: unknown;
-  /** The platform's own id of the message. */
-  readonly message_id?: string;
-  readonly observed?: true;
-  readonly finish_reason?: string;
-  readonly reasoning?: string;
-  readonly reasoning_content?: string;
-  readonly reasoning_details?: unknown;
-  readonly codex_reasoning_items?: unknown;
-  readonly codex_message_items?: unknown;
 };
 
 export type MessageWindow = {

@@ -1,13 +1,14 @@
 // The built-in engines and the plugin of docs/context.md, held against what every context engine promises.
+
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import fc from "fast-check";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { ContextCompressor } from "../../src/context/compressor/compressor.ts";
-import type { ContextMessage } from "../../src/context/message.ts";
 import { type SelectedEngine, selectEngine } from "../../src/context/select-engine.ts";
 import type { TextModel } from "../../src/lib/index.ts";
+import { type Message, withMeta } from "../../src/message/index.ts";
 import { frozen } from "../../testing/context-engine/lists.ts";
 import { answering } from "../../testing/context-engine/summarisers.ts";
 import { userContents } from "../../testing/context-engine/valid-list.ts";
@@ -58,15 +59,17 @@ engineContract("the compressor", async ({ contextLength, summarizer }) => ({
 engineContract("the lossless engine", async ({ contextLength, summarizer }) => {
   const talk = await Conversation.begin({ ...SMALL, contextLength, summarizer });
   onTestFinished(() => talk.store[Symbol.asyncDispose]());
-  const isStored = ({ _row_id, _compressed_summary }: ContextMessage): boolean =>
-    _compressed_summary === true || (_row_id !== undefined && talk.written.has(_row_id));
+  const isStored = ({ meta }: Message): boolean =>
+    meta.isHandoff === true || (meta.rowId !== undefined && talk.written.has(meta.rowId));
   return {
     engine: talk.engine,
     // What came out of a compaction goes to a continuation of the session, and what is new is stored in it.
     prepare: async (messages) => {
       const compacted = talk.written.size > 0 ? messages.filter(isStored) : [];
       if (compacted.length > 0) await talk.rotate(compacted);
-      await talk.say(messages.slice(compacted.length).map(({ _row_id: _, ...message }) => message));
+      await talk.say(
+        messages.slice(compacted.length).map((message) => withMeta(message, { rowId: undefined })),
+      );
       return talk.live;
     },
   };

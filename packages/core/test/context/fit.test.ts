@@ -1,24 +1,20 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { handoffText } from "../../src/context/compressor/handoff.ts";
-import { type ContextMessage, estimateMessages, fitMessages } from "../../src/context/index.ts";
+import { estimateMessages, fitMessages } from "../../src/context/index.ts";
+import { type Message, newMessage, withMeta } from "../../src/message/index.ts";
 import { notedResult, resultNote } from "../../src/sessions/index.ts";
 import { alternating } from "../../testing/context-engine/lists.ts";
+import { asMessage } from "./messages.ts";
 import { expectNoNewRuns, expectPairs } from "./valid-list.ts";
 
-const user = (content: string): ContextMessage => ({ role: "user", content });
-const whereIs = ({ _row_id }: ContextMessage): string => `It is in row ${String(_row_id)}.`;
-const call = (id: string, args = "{}"): ContextMessage => ({
-  role: "assistant",
-  content: "",
-  tool_calls: [{ id, type: "function", function: { name: "read_log", arguments: args } }],
-});
-const result = (id: string, content: unknown, row = 7): ContextMessage => ({
-  role: "tool",
-  tool_call_id: id,
-  content,
-  _row_id: row,
-});
+const user = (content: string): Message => newMessage({ role: "user", content });
+const reply = (content: string): Message => newMessage({ role: "assistant", content, toolCalls: [] });
+const whereIs = ({ meta }: Message): string => `It is in row ${String(meta.rowId)}.`;
+const call = (id: string, args = "{}"): Message =>
+  newMessage({ role: "assistant", content: "", toolCalls: [{ id, name: "read_log", arguments: args }] });
+const result = (id: string, content: unknown, row = 7): Message =>
+  asMessage({ role: "tool", tool_call_id: id, content, _row_id: row });
 
 describe("a list that must cost less", () => {
   it("stays as it is when it fits", () => {
@@ -49,7 +45,7 @@ describe("a list that must cost less", () => {
     const list = [user("read"), call("a"), result("a", long, 42)];
     const once = fitMessages(list, 5_000, whereIs).messages;
     const twice = fitMessages(
-      once.map((message) => ({ ...message, _row_id: 99 })),
+      once.map((message) => withMeta(message, { rowId: 99 })),
       1_000,
       whereIs,
     ).messages;
@@ -78,9 +74,13 @@ describe("a list that must cost less", () => {
   it("then loses images, long arguments, older texts and the handoff, but never the newest user message", () => {
     const asked = user(`newest ${"w".repeat(2_000)}`);
     const image = { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } };
-    const list: ContextMessage[] = [
-      { role: "user", content: handoffText(`## Goal\n${"g".repeat(8_000)}`), _compressed_summary: true },
-      { role: "assistant", content: "a".repeat(8_000) },
+    const list: Message[] = [
+      asMessage({
+        role: "user",
+        content: handoffText(`## Goal\n${"g".repeat(8_000)}`),
+        _compressed_summary: true,
+      }),
+      reply("a".repeat(8_000)),
       asked,
       call("a", JSON.stringify({ text: "t".repeat(8_000) })),
       result("a", [{ type: "text", text: "seen" }, image]),
@@ -94,22 +94,22 @@ describe("a list that must cost less", () => {
   });
 
   const big = user(`newest ${"w".repeat(8_000)}`);
-  const rounds = (count: number): ContextMessage[] =>
+  const rounds = (count: number): Message[] =>
     Array.from({ length: count }, (_, at) => [
       call(`r${at}`),
       result(`r${at}`, "harbour ".repeat(900), at),
     ]).flat();
-  const left = (list: readonly ContextMessage[]): string =>
+  const left = (list: readonly Message[]): string =>
     /\[\d+ messages? \(\d+ rounds? of tool calls\) left out here[^\]]*\]/.exec(JSON.stringify(list))?.[0] ??
     "";
 
   it("then loses the oldest rounds of the running turn, and says how many and where they are", () => {
-    const list = [user("before"), { role: "assistant", content: "Yes." }, big, ...rounds(20)];
+    const list = [user("before"), reply("Yes."), big, ...rounds(20)];
     const once = fitMessages(list, 3_200, whereIs, { whereLeft: "Look in the archive." });
     expect(estimateMessages(once.messages)).toBeLessThanOrEqual(3_200);
     expect(once.messages).toContain(big);
     expect(once.leftOut).toBeGreaterThan(20);
-    expect(once.messages.at(-1)).toMatchObject({ role: "tool", tool_call_id: "r19" });
+    expect(once.messages.at(-1)).toMatchObject({ role: "tool", toolCallId: "r19" });
     expect(once.messages.length).toBeGreaterThan(6);
     expectPairs(once.messages);
     expect(left(once.messages)).toContain(`[${once.leftOut} messages (${once.leftOut / 2 - 1} rounds`);
@@ -119,16 +119,16 @@ describe("a list that must cost less", () => {
     const twice = fitMessages(more, 3_000, whereIs, { whereLeft: "Look in the archive." });
     expect(JSON.stringify(twice.messages).match(/left out here so that/g)?.length).toBeGreaterThan(0);
     expect(left(twice.messages)).toContain(`[${once.leftOut + twice.leftOut} messages `);
-    expect(twice.messages.filter(({ _compressed_summary }) => _compressed_summary)).toHaveLength(1);
+    expect(twice.messages.filter(({ meta }) => meta.isHandoff)).toHaveLength(1);
   });
 
   it("keeps the newest round, with little more than a note, and a brief handoff when a server has refused it", () => {
-    const handoff = {
+    const handoff = asMessage({
       role: "user",
       content: handoffText("g".repeat(2_000)),
       _compressed_summary: true,
-    } as const;
-    const list = [handoff, { role: "assistant", content: "Yes." }, big, ...rounds(5)];
+    });
+    const list = [handoff, reply("Yes."), big, ...rounds(5)];
     const { messages } = fitMessages(list, 0, whereIs, { isRefused: true });
     expect(messages.map(({ role }) => role)).toEqual(["assistant", "user", "assistant", "tool"]);
     expect(messages[1]).toBe(big);
@@ -139,7 +139,7 @@ describe("a list that must cost less", () => {
   });
 
   it("keeps its messages when it would not fit without them either, and nobody has refused it", () => {
-    const list = [user("before"), { role: "assistant", content: "Yes." }, big, ...rounds(5)];
+    const list = [user("before"), reply("Yes."), big, ...rounds(5)];
     expect(fitMessages(list, 0, whereIs).messages).toHaveLength(list.length);
   });
 
@@ -148,7 +148,7 @@ describe("a list that must cost less", () => {
       { type: "text", text: "x".repeat(20_000) },
       { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } },
     ];
-    const list = [{ role: "user", content: parts }, { role: "assistant", content: "Seen." }, big];
+    const list = [asMessage({ role: "user", content: parts }), reply("Seen."), big];
     const once = fitMessages(list, 4_000, whereIs);
     expect(once.leftOut).toBe(0);
     // The text that stands for the image is a part of its own.
@@ -160,8 +160,8 @@ describe("a list that must cost less", () => {
   it("has one note when a result that is kept in a file is cut again and again", () => {
     const note = resultNote({ id: "a-0123abcd", chars: 60_000, shownChars: 8_000, reader: "read_result" });
     let list = [user("read"), call("a"), result("a", `${"rope ".repeat(1_600)}\n\n${note}`)];
-    const whereKept = ({ content, tool_call_id: id }: ContextMessage): string =>
-      `All of it is kept as result ${notedResult(content, id)?.id}: read it in parts with read_result.`;
+    const whereKept = (message: Message): string =>
+      `All of it is kept as result ${notedResult(message.content, "a")?.id}: read it in parts with read_result.`;
     for (const limit of [1_000, 500, 200, 0]) {
       list = [...fitMessages(list, limit, whereKept, { isRefused: true }).messages];
       const text = String(list[2]?.content);
@@ -183,9 +183,9 @@ describe("a list that must cost less", () => {
     );
     fc.assert(
       fc.property(messages, fc.nat(10_000), fc.boolean(), (groups, limit, isRefused) => {
-        const list = [user("first"), ...groups.flat()].map((message, at) => ({ ...message, _row_id: at }));
+        const list = [user("first"), ...groups.flat()].map((message, at) => withMeta(message, { rowId: at }));
         const fitted = fitMessages(list, limit, whereIs, { isRefused });
-        const handoffs = fitted.messages.filter(({ _compressed_summary }) => _compressed_summary).length;
+        const handoffs = fitted.messages.filter(({ meta }) => meta.isHandoff).length;
         expect(handoffs).toBe(fitted.leftOut > 0 ? 1 : 0);
         expectNoNewRuns(list, fitted.messages);
         expect(estimateMessages(fitted.messages)).toBeLessThanOrEqual(

@@ -2,14 +2,10 @@
 // ids used twice, results without a call, unknown roles, no content, images, giants, handoffs of earlier compactions.
 import fc from "fast-check";
 import { HANDOFF_END, handoffText } from "../../src/context/compressor/handoff.ts";
-import type { ContextMessage } from "../../src/context/message.ts";
+import { type Message, readRow } from "../../src/message/index.ts";
 
-/** Every message has its own `_row_id`, and its text begins with `tagOf` that number. */
-export function histories({
-  maxLength = 60,
-}: {
-  maxLength?: number;
-} = {}): fc.Arbitrary<readonly ContextMessage[]> {
+/** Every message has its own row, and its text begins with `tagOf` that number. */
+export function histories({ maxLength = 60 }: { maxLength?: number } = {}): fc.Arbitrary<readonly Message[]> {
   return fc
     .tuple(fc.array(systemBlock, { maxLength: 2 }), fc.array(block, { maxLength, size: "max" }))
     .map(([systems, blocks]) => number([...systems, ...blocks].flat()));
@@ -163,9 +159,9 @@ const block: fc.Arbitrary<Draft[]> = fc.oneof(
   { weight: 1, arbitrary: handoff.map((draft): Draft[] => [draft]) },
 );
 
-function number(drafts: readonly Draft[]): readonly ContextMessage[] {
+function number(drafts: readonly Draft[]): readonly Message[] {
   return drafts.map(({ role, size: length, make, fields }, index) => {
     const words = `${tagOf(index + 1)} ${"ledger quay ".repeat(Math.ceil((length ?? 0) / 12)).slice(0, length)}`;
-    return { role, ...(make ? { content: make(words) } : {}), ...fields, _row_id: index + 1 };
+    return readRow({ role, ...(make ? { content: make(words) } : {}), ...fields }, { rowId: index + 1 });
   });
 }

@@ -1,15 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { type HygieneQuestion, hygieneDecision, isStillFull } from "../../src/context/hygiene.ts";
-import type { ContextMessage } from "../../src/context/message.ts";
+import type { Message } from "../../src/message/index.ts";
+import { asMessage } from "./messages.ts";
 
-function turns(count: number, chars = 20): ContextMessage[] {
-  return Array.from({ length: count }, (_, index) => ({
-    role: index % 2 === 0 ? "user" : "assistant",
-    content: "x".repeat(chars),
-  }));
+function turns(count: number, chars = 20): Message[] {
+  return Array.from({ length: count }, (_, index) =>
+    asMessage({ role: index % 2 === 0 ? "user" : "assistant", content: "x".repeat(chars) }),
+  );
 }
 
-function decide(messages: readonly ContextMessage[], more: Partial<HygieneQuestion> = {}) {
+function decide(messages: readonly Message[], more: Partial<HygieneQuestion> = {}) {
   return hygieneDecision({
     enabled: true,
     messages,
@@ -46,9 +46,9 @@ describe("compacting a stored conversation before the agent runs", () => {
   });
 
   it("counts tool results too", () => {
-    const messages: ContextMessage[] = [
+    const messages: Message[] = [
       ...turns(3),
-      { role: "tool", content: "y".repeat(800_000), tool_call_id: "a" },
+      asMessage({ role: "tool", content: "y".repeat(800_000), tool_call_id: "a" }),
     ];
     expect(decide(messages)).toMatchObject({ fire: true, why: "tokens" });
   });

@@ -1,16 +1,18 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { handoffText } from "../../src/context/compressor/handoff.ts";
-import type { ContextMessage } from "../../src/context/message.ts";
 import {
   compressFeedback,
   parseCompressCommand,
   rejoin,
   splitForPartial,
 } from "../../src/context/partial-compress.ts";
+import type { Message } from "../../src/message/index.ts";
+import { asMessage, withoutMeta } from "./messages.ts";
 
-const user = (content: unknown): ContextMessage => ({ role: "user", content });
-const assistant = (content: unknown): ContextMessage => ({ role: "assistant", content });
+const user = (content: unknown, more: object = {}): Message =>
+  asMessage({ role: "user", content, ...more }, { id: "u" });
+const assistant = (content: unknown): Message => asMessage({ role: "assistant", content }, { id: "a" });
 
 describe("/compress", () => {
   it.each([
@@ -47,8 +49,12 @@ describe("compacting up to a point", () => {
     user("one"),
     assistant("1"),
     user("two"),
-    { role: "assistant", content: "", tool_calls: [{ id: "a", function: { name: "f", arguments: "{}" } }] },
-    { role: "tool", content: "r", tool_call_id: "a" },
+    asMessage({
+      role: "assistant",
+      content: "",
+      tool_calls: [{ id: "a", function: { name: "f", arguments: "{}" } }],
+    }),
+    asMessage({ role: "tool", content: "r", tool_call_id: "a" }),
     assistant("2"),
     user("three"),
     assistant("3"),
@@ -67,13 +73,10 @@ describe("compacting up to a point", () => {
   });
 
   it("takes no handoff for a user message, unless the user's own text follows in it", () => {
-    const handoff: ContextMessage = { ...user(handoffText("facts")), _compressed_summary: true };
+    const handoff = user(handoffText("facts"), { _compressed_summary: true });
     const list = [assistant("0"), user("a"), assistant("1"), handoff, assistant("2"), user("b")];
     expect(splitForPartial(list, 2).tail).toEqual(list.slice(1));
-    const merged: ContextMessage = {
-      ...user(`${handoffText("facts")}\n\nand now?`),
-      _compressed_summary: true,
-    };
+    const merged = user(`${handoffText("facts")}\n\nand now?`, { _compressed_summary: true });
     const other = [assistant("0"), user("a"), assistant("1"), merged, assistant("2"), user("b")];
     expect(splitForPartial(other, 2).tail).toEqual(other.slice(3));
   });
@@ -84,7 +87,8 @@ describe("compacting up to a point", () => {
       content: fc.oneof(fc.string(), fc.constant(null), fc.constant([{ type: "text", text: "t" }])),
     });
     fc.assert(
-      fc.property(fc.array(message), fc.integer({ min: -3, max: 6 }), (list, keep) => {
+      fc.property(fc.array(message), fc.integer({ min: -3, max: 6 }), (rows, keep) => {
+        const list = rows.map((row) => asMessage(row));
         const { head, tail } = splitForPartial(list, keep);
         expect([...head, ...tail]).toEqual(list);
         if (tail.length > 0) expect(tail[0]?.role).toBe("user");
@@ -103,15 +107,15 @@ describe("joining the compacted part and the rest", () => {
     ]);
     expect(rejoin([], [user("a")])).toEqual([user("a")]);
     expect(rejoin([user("a")], [])).toEqual([user("a")]);
-    const results = [{ role: "tool", content: "1" }];
+    const results = [asMessage({ role: "tool", content: "1" })];
     expect(rejoin(results, results)).toHaveLength(2);
   });
 
   it("merges two texts of one side with a blank line, and keeps the mark of the handoff", () => {
-    const handoff: ContextMessage = { ...user("summary"), _compressed_summary: true };
-    expect(rejoin([assistant("0"), handoff], [{ ...user("now?"), _row_id: 7 }, assistant("1")])).toEqual([
+    const handoff = user("summary", { _compressed_summary: true });
+    expect(rejoin([assistant("0"), handoff], [user("now?", { _row_id: 7 }), assistant("1")])).toEqual([
       assistant("0"),
-      { role: "user", content: "summary\n\nnow?", _compressed_summary: true, _row_id: 7 },
+      user("summary\n\nnow?", { _compressed_summary: true, _row_id: 7 }),
       assistant("1"),
     ]);
   });
@@ -124,9 +128,10 @@ describe("joining the compacted part and the rest", () => {
   });
 
   it("puts an empty word of the other side between what cannot be merged", () => {
-    expect(rejoin([user("a")], [user(null)])).toEqual([user("a"), assistant(""), user(null)]);
-    const calling = { role: "assistant", content: "x", tool_calls: [] };
-    expect(rejoin([calling], [assistant("y")])).toEqual([calling, user(""), assistant("y")]);
+    const said = (messages: readonly Message[]) => messages.map(withoutMeta);
+    expect(said(rejoin([user("a")], [user(null)]))).toEqual(said([user("a"), assistant(""), user(null)]));
+    const calling = asMessage({ role: "assistant", content: "x", tool_calls: [{ id: "c", name: "f" }] });
+    expect(said(rejoin([calling], [assistant("y")]))).toEqual(said([calling, user(""), assistant("y")]));
   });
 
   it("leaves the lists it was given alone", () => {

@@ -120,8 +120,8 @@ export default class Mine {${engineMembers("mine")}
     ],
     [
       "it is made for a later contract",
-      `export default class {${engineMembers("mine", "contract = 2;")}}`,
-      "version 2 of the engine contract",
+      `export default class {${engineMembers("mine", "contract = 3;")}}`,
+      "version 3 of the engine contract",
     ],
     ["it exports nothing", "export const a = 1;", "it exports nothing of that kind"],
     [

@@ -16,14 +16,20 @@ import {
 import { shrinkArguments } from "../../src/context/compressor/shrink-arguments.ts";
 import * as trigger from "../../src/context/compressor/trigger.ts";
 import { windowToSummarise } from "../../src/context/compressor/window.ts";
-import { type ContextMessage, toolCallsOf } from "../../src/context/message.ts";
+import {
+  type Message,
+  type OpenAiMessage,
+  readRow,
+  renderContent,
+  toOpenAi,
+  toolCallsOf,
+} from "../../src/message/index.ts";
 import {
   type CompactMessage,
   type CompactText,
   expandArguments,
   expandMessage,
   expandText,
-  type GoldenMessage,
   roleLetters,
 } from "./compact-messages.ts";
 import { readVectors } from "./vectors.ts";
@@ -141,11 +147,14 @@ describe.skipIf(vectors === undefined)("compressor vectors", () => {
   });
 
   it.each(of("media"))("$id: $title", ({ messages, contents }) => {
-    expect(stripOldMedia(messages.map(expandMessage)).map(({ content }) => content)).toEqual(contents);
+    const stripped = stripOldMedia(messages.map((each) => readRow(expandMessage(each))));
+    expect(stripped.map(({ content }) => renderContent(content))).toEqual(contents);
   });
 
   it.each(of("pairs"))("$id: $title", ({ messages, output }) => {
-    const repaired = repairPairs(messages.map(expandMessage)) as readonly GoldenMessage[];
+    const repaired = repairPairs(messages.map((each) => readRow(expandMessage(each)))).map((each) =>
+      toOpenAi(each),
+    );
     expect(repaired).toHaveLength(output.length);
     for (const [index, { role, calls, tool_call_id, content }] of output.entries()) {
       const message = repaired[index];
@@ -220,7 +229,7 @@ describe.skipIf(vectors === undefined)("compressor vectors", () => {
   });
 
   it.each(of("compress"))("$id: $title: budgets, pruning, boundaries", (vector) => {
-    const messages = vector.messages.map(expandMessage);
+    const messages = vector.messages.map((each) => readRow(expandMessage(each)));
     const expected = vector.expect;
     const settings = settingsOf(vector.config);
     const budgets = deriveBudgets(settings);
@@ -238,9 +247,9 @@ describe.skipIf(vectors === undefined)("compressor vectors", () => {
     );
     const calls = expected.args_shortened.filter(({ index }) => index >= headEnd);
     expect(
-      changed(messages, pruned.messages, "tool_calls").map(([index]) => [
+      changed(messages, pruned.messages, "toolCalls").map(([index]) => [
         index,
-        toolCallsOf(pruned.messages[index] as ContextMessage).map((call) => call.arguments),
+        toolCallsOf(pruned.messages[index] as Message).map((call) => call.arguments),
       ]),
     ).toEqual(calls.map(({ index, arguments: given }) => [index, given]));
     if (expected.too_short) return;
@@ -263,7 +272,7 @@ describe.skipIf(vectors === undefined)("compressor vectors", () => {
   });
 
   it.each(of("compress"))("$id: $title: the whole call", async (vector) => {
-    const messages = vector.messages.map(expandMessage);
+    const messages = vector.messages.map(expandMessage) as readonly OpenAiMessage[];
     const before = structuredClone(messages);
     const expected = vector.expect.compress;
     const { abort_on_summary_failure: abortOnSummaryFailure, current_tokens: currentTokens = 1_000_000 } =
@@ -341,12 +350,15 @@ function settingsOf(config: Config): CompressorSettings {
 }
 
 function changed(
-  before: readonly ContextMessage[],
-  after: readonly ContextMessage[],
-  key: "content" | "tool_calls",
+  before: readonly Message[],
+  after: readonly Message[],
+  key: "content" | "toolCalls",
 ): [number, unknown][] {
   expect(after).toHaveLength(before.length);
-  return after.flatMap((message, index): [number, unknown][] =>
-    message[key] === before[index]?.[key] ? [] : [[index, message[key]]],
-  );
+  const fieldOf = (message: Message | undefined): unknown =>
+    key === "content" ? message?.content : message && "toolCalls" in message && message.toolCalls;
+  return after.flatMap((message, index): [number, unknown][] => {
+    if (fieldOf(message) === fieldOf(before[index])) return [];
+    return [[index, key === "content" ? renderContent(message.content) : fieldOf(message)]];
+  });
 }

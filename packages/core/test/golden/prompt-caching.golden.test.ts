@@ -1,16 +1,16 @@
 // Cache markers where the original puts them, except that no slot is spent on a message that cannot carry one.
 import { describe, expect, it } from "vitest";
 import { applyPromptCaching } from "../../src/context/caching/apply.ts";
-import type { ContextMessage } from "../../src/context/message.ts";
+import type { OpenAiMessage } from "../../src/message/index.ts";
 import { readVectors } from "./vectors.ts";
 
 type Case = {
   id: string;
   title: string;
-  messages: ContextMessage[];
+  messages: OpenAiMessage[];
   cache_ttl: "5m" | "1h" | null;
   native_anthropic: boolean | null;
-  output: ContextMessage[];
+  output: OpenAiMessage[];
   differs?: string | null;
 };
 
@@ -42,7 +42,7 @@ describe.skipIf(!cases)("prompt caching follows the original", () => {
   );
 });
 
-function run({ messages, cache_ttl, native_anthropic }: Case): ContextMessage[] {
+function run({ messages, cache_ttl, native_anthropic }: Case): OpenAiMessage[] {
   return applyPromptCaching(messages, {
     ...(cache_ttl === null ? {} : { ttl: cache_ttl }),
     ...(native_anthropic === null ? {} : { native: native_anthropic }),

@@ -1,5 +1,5 @@
 // Conversations written down by their shape: turns of so many characters, tool rounds with results of so many.
-import type { ContextMessage } from "../../src/context/message.ts";
+import { type Message, newMessage } from "../../src/message/index.ts";
 
 let made = 0;
 
@@ -9,47 +9,42 @@ export function filler(chars: number): string {
   return `w${made} `.repeat(Math.ceil(chars / 3)).slice(0, chars);
 }
 
-export const system = (chars = 200): ContextMessage => ({ role: "system", content: filler(chars) });
-export const user = (chars = 60): ContextMessage => ({ role: "user", content: filler(chars) });
-export const assistant = (chars = 60): ContextMessage => ({ role: "assistant", content: filler(chars) });
+export const system = (chars = 200): Message => newMessage({ role: "system", content: filler(chars) });
+export const user = (chars = 60): Message => newMessage({ role: "user", content: filler(chars) });
+export const assistant = (chars = 60): Message =>
+  newMessage({ role: "assistant", content: filler(chars), toolCalls: [] });
 
 /** User first. */
-export function alternating(
-  count: number,
-  chars: number,
-  first: "user" | "assistant" = "user",
-): ContextMessage[] {
+export function alternating(count: number, chars: number, first: "user" | "assistant" = "user"): Message[] {
   const [one, other] = first === "user" ? [user, assistant] : [assistant, user];
   return Array.from({ length: count }, (_, index) => (index % 2 === 0 ? one(chars) : other(chars)));
 }
 
 /** One message with a call for each size, and their results. */
-export function toolGroup(...resultChars: readonly number[]): ContextMessage[] {
+export function toolGroup(...resultChars: readonly number[]): Message[] {
   const ids = resultChars.map(() => {
     made += 1;
     return `call_${made}`;
   });
-  const calls = ids.map((id) => ({
+  const toolCalls = ids.map((id) => ({
     id,
-    type: "function",
-    function: { name: "read_file", arguments: JSON.stringify({ path: `src/${id}.ts` }) },
+    name: "read_file",
+    arguments: JSON.stringify({ path: `src/${id}.ts` }),
   }));
   return [
-    { role: "assistant", content: "", tool_calls: calls },
-    ...resultChars.map((chars, index) => ({
-      role: "tool",
-      tool_call_id: ids[index],
-      content: filler(chars),
-    })),
+    newMessage({ role: "assistant", content: "", toolCalls }),
+    ...resultChars.map((chars, index) =>
+      newMessage({ role: "tool", toolCallId: ids[index] ?? "", content: filler(chars) }),
+    ),
   ];
 }
 
-export function toolRounds(count: number, chars: number): ContextMessage[] {
+export function toolRounds(count: number, chars: number): Message[] {
   return Array.from({ length: count }, () => toolGroup(chars)).flat();
 }
 
 /** A list that throws where somebody writes into it. */
-export function frozen(messages: readonly ContextMessage[]): readonly ContextMessage[] {
+export function frozen(messages: readonly Message[]): readonly Message[] {
   return freeze(messages);
 }
 

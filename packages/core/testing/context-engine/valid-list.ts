@@ -1,22 +1,22 @@
 // Properties that every message list has after an engine has worked on it, for any input.
 import { withoutHandoff } from "../../src/context/compressor/handoff.ts";
-import { answeredCall, type ContextMessage, toolCallsOf } from "../../src/context/message.ts";
+import { isResult, type Message, toolCallsOf } from "../../src/message/index.ts";
 
 /** Calls without a result right behind them, and results without a call; none in a list that a model API takes. */
-export function unpaired(messages: readonly ContextMessage[]): string[] {
+export function unpaired(messages: readonly Message[]): string[] {
   const problems: string[] = [];
   let open: string[] = [];
   const closeGroup = (): void => {
     problems.push(...open.map((id) => `the call ${id} without its result`));
   };
   for (const message of messages) {
-    if (message.role !== "tool") {
+    if (!isResult(message)) {
       closeGroup();
       open = toolCallsOf(message).map(({ id }) => id);
       continue;
     }
-    const answered = answeredCall(message);
-    const at = open.indexOf(answered ?? "");
+    const answered = message.toolCallId;
+    const at = open.indexOf(answered);
     if (at < 0) problems.push(`a result for ${answered} without its call`);
     else open.splice(at, 1);
   }
@@ -25,7 +25,7 @@ export function unpaired(messages: readonly ContextMessage[]): string[] {
 }
 
 /** What users said, without the handoffs that stand among their messages. */
-export function userContents(messages: readonly ContextMessage[]): unknown[] {
+export function userContents(messages: readonly Message[]): unknown[] {
   return messages.flatMap((message) => {
     const content = message.role === "user" ? withoutHandoff(message)?.content : undefined;
     const isSaid =

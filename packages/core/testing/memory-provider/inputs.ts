@@ -1,6 +1,8 @@
 // What a provider may be handed: arguments as models get them wrong, questions as people and attackers type them,
 // messages as chat APIs have them.
-import type { MemoryWriteMetadata, ProviderMessage } from "../../src/providers/index.ts";
+
+import type { OpenAiMessage } from "../../src/message/index.ts";
+import type { MemoryWriteMetadata } from "../../src/providers/index.ts";
 import type { ToolDefinition } from "../../src/tools/index.ts";
 
 const NUL = String.fromCharCode(0);
@@ -100,7 +102,7 @@ export function hostileCalls({ name: tool, parameters }: ToolDefinition): readon
   });
 }
 
-export const MESSAGES: readonly ProviderMessage[] = [
+export const MESSAGES: readonly OpenAiMessage[] = [
   { role: "system", content: "You are an agent." },
   { role: "user", content: "I prefer stoneware and we decided to fire the kiln at 1240 degrees." },
   {
@@ -118,7 +120,7 @@ export const MESSAGES: readonly ProviderMessage[] = [
   },
   { role: "assistant", content: [{ type: "output_text", text: "The glaze is celadon." }] },
   { role: "user" },
-  { role: "user", content: 42 },
+  { role: "user", content: 42 as unknown as string },
   { role: "user", content: HOSTILE_TEXTS.join("\n") },
   { role: "", content: "" },
 ];

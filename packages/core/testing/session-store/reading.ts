@@ -1,5 +1,7 @@
 // Reading messages: around one of them, and as the conversation that a model is sent.
-import type { AnchoredView, ConversationMessage, MessageWindow } from "../../src/sessions/rows.ts";
+
+import type { OpenAiMessage } from "../../src/message/index.ts";
+import type { AnchoredView, MessageWindow } from "../../src/sessions/rows.ts";
 import type { SessionStore } from "../../src/sessions/store.ts";
 import type { Suite } from "../runner.ts";
 import { type Harness, ManualClock, messageIds, NOW, nth, talk } from "./support.ts";
@@ -480,6 +482,6 @@ export function conversationContract({ it, expect }: Suite, { open }: Harness): 
   });
 }
 
-function textsOf(messages: readonly ConversationMessage[]): unknown[] {
+function textsOf(messages: readonly OpenAiMessage[]): unknown[] {
   return messages.map(({ content }) => content);
 }

@@ -1,8 +1,9 @@
 // Shared by the parts of the contract: the harness a backend brings, a clock to turn, short ways to say things.
 import type { Clock } from "../../src/lib/index.ts";
+import type { NewMessage } from "../../src/message/index.ts";
 import type { ExportedSession, MessageRow, SessionRow } from "../../src/sessions/rows.ts";
 import type { SearchOptions } from "../../src/sessions/search/types.ts";
-import type { NewMessage } from "../../src/sessions/store/messages.ts";
+
 import type { NewSession } from "../../src/sessions/store/sessions.ts";
 import type { SessionStore } from "../../src/sessions/store.ts";
 

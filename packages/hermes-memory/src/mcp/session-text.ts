@@ -1,6 +1,14 @@
 // A stored conversation as plain text within bounds. Whoever reads it is told that it is a quotation.
 import { codePointLength, takeCodePoints } from "@hermes-memory/core/lib";
-import type { MessageRow, SessionRow } from "@hermes-memory/core/sessions";
+import {
+  callText,
+  type MessageRow,
+  parseContent,
+  parseToolCalls,
+  partName,
+  textOf,
+} from "@hermes-memory/core/message";
+import type { SessionRow } from "@hermes-memory/core/sessions";
 
 /** About 15,000 tokens: enough for a working session, not enough to push everything else out of a context. */
 const CONVERSATION_CHARS = 60_000;
@@ -36,10 +44,9 @@ function headLines({ id, title, source, model, started_at, ended_at, end_reason 
 
 function messageText({ id, role, tool_name, timestamp, content, tool_calls }: MessageRow): string {
   const who = role === "tool" && tool_name !== null ? `tool ${tool_name}` : role;
-  const calls = (Array.isArray(tool_calls) ? tool_calls : []).map(
-    (call: unknown) => `-> ${cut(callText(call), CALL_CHARS)}`,
-  );
-  const said = cut(contentText(content), MESSAGE_CHARS);
+  const calls = parseToolCalls(tool_calls).map((call) => `-> ${cut(callText(call), CALL_CHARS)}`);
+  const text = textOf(parseContent(content), { image: partName, other: partName });
+  const said = cut(text, MESSAGE_CHARS);
   return [`#${id} ${who}, ${time(timestamp)}`, ...(said === "" ? [] : [said]), ...calls].join("\n");
 }
 
@@ -63,30 +70,6 @@ function fitting(sizes: readonly number[], limit: number): number {
     return sum > limit;
   });
   return over < 0 ? sizes.length : over;
-}
-
-/** Text parts as they are; what is no text is named. */
-function contentText(content: unknown): string {
-  if (content === null || content === undefined) return "";
-  if (typeof content === "string") return content;
-  if (Array.isArray(content)) return content.map(contentText).join("\n");
-  if (typeof content !== "object") return String(content);
-  if ("text" in content && typeof content.text === "string") return content.text;
-  return "type" in content && typeof content.type === "string"
-    ? `[${content.type}]`
-    : JSON.stringify(content);
-}
-
-function callText(call: unknown): string {
-  const called = fieldOf(call, "function") ?? call;
-  const name = fieldOf(called, "name");
-  const given = fieldOf(called, "arguments") ?? "";
-  if (typeof name !== "string") return JSON.stringify(call);
-  return `${name}(${typeof given === "string" ? given : JSON.stringify(given)})`;
-}
-
-function fieldOf(value: unknown, name: string): unknown {
-  return typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
 }
 
 function cut(text: string, limit: number): string {

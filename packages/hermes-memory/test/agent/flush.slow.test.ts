@@ -2,9 +2,9 @@
 import { mkdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { newMessage } from "@hermes-memory/core/message";
 import { openSessionStore, type SessionStore } from "@hermes-memory/core/sessions";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { newMessage } from "../../../agent/src/agent/message.ts";
 import { Transcript } from "../../../agent/src/agent/session/transcript.ts";
 import { agentHome } from "../../../agent/test/agent/agent-home.ts";
 import type { RecordedRequest, Script, Step } from "../../../agent/test/fakes/wires/script.ts";
@@ -47,14 +47,15 @@ describe("storing a conversation", () => {
     const store = await hastyStore(home);
     await store.createSession("s", { source: "cli" });
     const transcript = new Transcript("s", store, () => {});
-    const add = (content: string) => transcript.append(newMessage({ role: "user", content }, 1));
+    const add = (content: string) =>
+      transcript.append(newMessage({ role: "user", content }, { atSeconds: 1 }));
     add("one");
     const first = transcript.flush();
     add("two");
     await Promise.all([first, transcript.flush(), transcript.flush()]);
     await transcript.flush();
     expect(said(home)).toEqual(["one", "two"]);
-    expect(transcript.messages.map(({ _row_id }) => _row_id)).toEqual([1, 2]);
+    expect(transcript.messages.map(({ meta }) => meta.rowId)).toEqual([1, 2]);
   });
 
   it("keeps every message of the turns after '/undo 20', and what was undone out of sight", async () => {

@@ -1,6 +1,7 @@
 import type { ModelIdentity } from "@hermes-memory/agent/models";
 import type { ModelConfig } from "@hermes-memory/core/config";
 import { describe, expect, it } from "vitest";
+import { message } from "../../../agent/test/messages.ts";
 import { isOtherServer, plannedModel, settingsPlan } from "../../src/cli/model/settings-plan.ts";
 import { callProblem } from "../../src/cli/model/trial.ts";
 
@@ -100,11 +101,9 @@ describe("what changes in config.yaml for another model", () => {
 });
 
 describe("the tool call of a test", () => {
-  const calling = (name: string, args: unknown): { role: string; tool_calls: unknown } => {
-    return {
-      role: "assistant",
-      tool_calls: [{ id: "1", type: "function", function: { name, arguments: args } }],
-    };
+  const calling = (name: string, args: unknown) => {
+    const call = { id: "1", type: "function", function: { name, arguments: args } };
+    return { role: "assistant" as const, tool_calls: [call] };
   };
 
   it.each([
@@ -113,10 +112,10 @@ describe("the tool call of a test", () => {
     ["malformed arguments", calling("report_number", '{"number": 7'), "the arguments"],
     ["a list for arguments", calling("report_number", "[7]"), "the arguments"],
     ["a tool nobody offered", calling("memory", "{}"), "does not exist"],
-    ["no call", { role: "assistant", content: "7" }, "text instead"],
-    ["an empty list", { role: "assistant", content: "", tool_calls: [] }, "text instead"],
-  ])("is judged with %s", (_what, message, problem) => {
-    const found = callProblem(message);
+    ["no call", { role: "assistant" as const, content: "7" }, "text instead"],
+    ["an empty list", { role: "assistant" as const, content: "", tool_calls: [] }, "text instead"],
+  ])("is judged with %s", (_what, row, problem) => {
+    const found = callProblem(message(row));
     if (problem === undefined) expect(found).toBeUndefined();
     else expect(found).toContain(problem);
   });

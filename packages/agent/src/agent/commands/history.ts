@@ -1,14 +1,14 @@
 // /history and /save: the conversation as it is now.
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { isHandoff, toWire } from "@hermes-memory/core/context";
+import { isHandoff } from "@hermes-memory/core/context";
 import { errnoCode, systemClock } from "@hermes-memory/core/lib";
-import { isRefused, scopeOfUser } from "@hermes-memory/core/sessions";
-import type { AgentMessage } from "../message.ts";
+import { isRefused, type Message, partName, textOf, toolCallsOf } from "@hermes-memory/core/message";
+import { scopeOfUser } from "@hermes-memory/core/sessions";
+import { shownContent, shownRow } from "../shown-message.ts";
 import type { AgentSurface } from "../surface.ts";
 import type { SlashCommand } from "./command.ts";
 import { counted, fileStamp, localMinute, short } from "./format.ts";
-import { calledTools, messageText, shownContent } from "./message-text.ts";
 import { parseCount } from "./parse.ts";
 import { failed, told, wrongUsage } from "./reply.ts";
 
@@ -33,7 +33,7 @@ export const historyCommand: SlashCommand = {
         ? []
         : [`The newest ${newest.length} of ${all.length} messages; '/history ${all.length}' shows all.`];
     return told([...newest.map((message, index) => line(message, first + index + 1)), ...more], {
-      messages: newest.map(toJson),
+      messages: newest.map(shownRow),
       total: all.length,
     });
   },
@@ -58,7 +58,7 @@ export const saveCommand: SlashCommand = {
       provider,
       session_start: session ? new Date(session.started_at * 1000).toISOString() : null,
       saved_at: now.toISOString(),
-      messages: messages.map(toJson),
+      messages: messages.map(shownRow),
     };
     const path = writeNew(
       join(agent.home, "sessions", "saved"),
@@ -73,29 +73,27 @@ export const saveCommand: SlashCommand = {
 };
 
 /** Without what is there for one turn only. */
-function lasting(agent: AgentSurface): readonly AgentMessage[] {
-  return agent.messages.filter((message) => message._ephemeral === undefined);
+function lasting(agent: AgentSurface): readonly Message[] {
+  return agent.messages.filter(({ meta }) => meta.ephemeral === undefined);
 }
 
-function toJson(message: AgentMessage): object {
-  return toWire({ ...message, content: shownContent(message) });
+function line(message: Message, number: number): string {
+  return `${number}. ${whoSaid(message)}, ${localMinute(message.meta.atSeconds)}: ${whatWasSaid(message)}`;
 }
 
-function line(message: AgentMessage, number: number): string {
-  return `${number}. ${whoSaid(message)}, ${localMinute(message.timestamp)}: ${whatWasSaid(message)}`;
-}
-
-function whoSaid({ role, tool_name, name }: AgentMessage): string {
+function whoSaid(message: Message): string {
+  const { role, meta } = message;
   if (role === "user") return "you";
   if (role === "assistant") return "agent";
-  const tool = [tool_name, name].find((each) => typeof each === "string");
-  return role === "tool" && tool !== undefined ? `tool ${tool}` : role;
+  const tool = role === "tool" ? message.toolName : undefined;
+  return tool === undefined ? (meta.writtenRole ?? role) : `tool ${tool}`;
 }
 
-function whatWasSaid(message: AgentMessage): string {
+function whatWasSaid(message: Message): string {
   if (isHandoff(message)) return "(summary of what was said before)";
-  const text = short(messageText(message), message.role === "tool" ? RESULT_CHARS : TEXT_CHARS);
-  const calls = calledTools(message);
+  const said = textOf(shownContent(message), { image: partName, other: partName });
+  const text = short(said, message.role === "tool" ? RESULT_CHARS : TEXT_CHARS);
+  const calls = toolCallsOf(message).map(({ name }) => name);
   const called = calls.length === 0 ? "" : `(calls ${calls.join(", ")})`;
   const mark = isRefused(message) ? "(refused by the model's provider, left out of requests)" : "";
   return [text, called, mark].filter((part) => part !== "").join(" ") || "(no text)";

@@ -1,9 +1,9 @@
 // /undo and /retry: the newest turns are taken back. Their rows stay in the database, out of the conversation.
-import type { ContextMessage } from "@hermes-memory/core/context";
+import { type Message, partsOf, textOf } from "@hermes-memory/core/message";
+import { shownContent } from "../shown-message.ts";
 import type { SlashCommand } from "./command.ts";
 import { askFirst } from "./consent.ts";
 import { counted, short } from "./format.ts";
-import { textOnly } from "./message-text.ts";
 import { parseCount } from "./parse.ts";
 import { failed, problemReply, wrongUsage } from "./reply.ts";
 
@@ -49,7 +49,7 @@ export const retryCommand: SlashCommand = {
     const last = agent.messages.findLast(isTyped);
     if (last === undefined) return failed("nothing", "There is no message to send again.");
     // Only its text could be sent again, and by then the turn would be gone.
-    if (textOnly(last) === undefined)
+    if (!isTextOnly(last))
       return failed(
         "refused",
         "The newest message has parts that are not text, and '/retry' sends text alone.",
@@ -67,6 +67,12 @@ function countOf(text: string): number | undefined {
   return text === "" ? 1 : parseCount(text);
 }
 
-function isTyped(message: ContextMessage): boolean {
-  return message.role === "user" && message._ephemeral === undefined;
+function isTyped({ role, meta }: Message): boolean {
+  return role === "user" && meta.ephemeral === undefined;
+}
+
+/** And some of it. */
+function isTextOnly(message: Message): boolean {
+  const content = shownContent(message);
+  return partsOf(content).every(({ type }) => type === "text") && textOf(content) !== "";
 }

@@ -1,8 +1,9 @@
 // What happens after a reply without anybody waiting for it: the session gets its title.
 import { describeCause, type TextModel } from "@hermes-memory/core/lib";
-import { isRefused } from "@hermes-memory/core/sessions";
+import { isRefused } from "@hermes-memory/core/message";
 import type { AgentCore } from "../core.ts";
 import type { TurnResult } from "../result.ts";
+import { shownContent } from "../shown-message.ts";
 import { shouldTitle, titleSession } from "../titles.ts";
 
 export async function titleAfterTurn(
@@ -21,7 +22,7 @@ export async function titleAfterTurn(
     store,
     model,
     sessionId,
-    user: user === undefined ? "" : (user._stored_content ?? user.content),
+    user: user === undefined ? "" : shownContent(user),
     assistant,
     log,
     signal,

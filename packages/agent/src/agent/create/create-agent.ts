@@ -19,7 +19,8 @@ import type { AgentOptions } from "../options.ts";
 import { Reviewer } from "../review/reviewer.ts";
 import { PromptKeeper } from "../session/prompt-keeper.ts";
 import { Totals } from "../session/totals.ts";
-import { adopted, Transcript } from "../session/transcript.ts";
+import { givenMessages, Transcript } from "../session/transcript.ts";
+
 import { TodoStore } from "../tools/todo-store.ts";
 import { titleAfterTurn } from "./after-turn.ts";
 import { openAuxiliaries } from "./auxiliaries.ts";
@@ -38,6 +39,9 @@ import { childSpawner } from "./spawn-child.ts";
 export async function createAgent(options: AgentOptions): Promise<Agent> {
   const home = resolve(options.home);
   const { log = silentLogger, clock = systemClock } = options;
+  const nowSeconds = clock.now().getTime() / 1000;
+  const history = givenMessages("history", options.history ?? [], nowSeconds);
+  const prefill = givenMessages("prefillMessages", options.prefillMessages ?? [], nowSeconds);
   const warnings: string[] = [];
   const warn = (text: string): void => {
     warnings.push(text);
@@ -98,10 +102,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
   const engine = selected.source === "plugin" ? new GuardedEngine(selected.engine, log) : selected.engine;
   const skills = await person.skills({ platform });
   const transcript = new Transcript(session.id, store, (cause) => core.noteStoreTrouble(cause));
-  transcript.adopt(
-    session.id,
-    session.messages ?? adopted(options.history ?? [], clock.now().getTime() / 1000),
-  );
+  transcript.adopt(session.id, session.messages ?? history);
   const todo = new TodoStore();
   const prompt = new PromptKeeper({
     home,
@@ -144,7 +145,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
       maxTurns: options.maxTurns ?? config.agent.maxTurns,
       delegateFrom: options.delegatedBy?.sessionId,
       ephemeral: options.ephemeralSystemPrompt,
-      prefill: options.prefillMessages,
+      prefill,
       holder: newHolder(),
       waitForRetry: options.waitForRetry,
       hooks: options.hooks ?? {},

@@ -4,7 +4,6 @@ import type {
   CompressOptions,
   CompressOutcome,
   ContextEngine,
-  ContextMessage,
   EngineStatus,
   ModelWindow,
   Notice,
@@ -14,6 +13,7 @@ import type {
 import { estimateMessages } from "@hermes-memory/core/context";
 import { describeCause, isRecord } from "@hermes-memory/core/lib";
 import type { Logger } from "@hermes-memory/core/lib/logger";
+import { isMessage, type Message } from "@hermes-memory/core/message";
 import { runForeign } from "@hermes-memory/core/providers";
 
 /** Summaries of a long conversation by a slow model take minutes. */
@@ -66,7 +66,7 @@ export class GuardedEngine implements ContextEngine {
       ) === true
     );
   }
-  hasContentToCompress(messages: readonly ContextMessage[]): boolean {
+  hasContentToCompress(messages: readonly Message[]): boolean {
     return (
       this.#call("hasContentToCompress", (engine) => engine.hasContentToCompress?.([...messages])) !== false
     );
@@ -83,14 +83,11 @@ export class GuardedEngine implements ContextEngine {
   onSessionStart(sessionId: string, options?: SessionStartOptions): Promise<void> {
     return this.#hook("onSessionStart", (engine) => engine.onSessionStart?.(sessionId, options));
   }
-  onSessionEnd(sessionId: string, messages: readonly ContextMessage[]): Promise<void> {
+  onSessionEnd(sessionId: string, messages: readonly Message[]): Promise<void> {
     return this.#hook("onSessionEnd", (engine) => engine.onSessionEnd?.(sessionId, [...messages]));
   }
 
-  async compress(
-    messages: readonly ContextMessage[],
-    options: CompressOptions = {},
-  ): Promise<CompressOutcome> {
+  async compress(messages: readonly Message[], options: CompressOptions = {}): Promise<CompressOutcome> {
     const { signal } = options;
     signal?.throwIfAborted();
     const stopped = Promise.withResolvers<never>();
@@ -120,7 +117,7 @@ export class GuardedEngine implements ContextEngine {
     };
   }
 
-  #unable(messages: readonly ContextMessage[], why: string): CompressOutcome {
+  #unable(messages: readonly Message[], why: string): CompressOutcome {
     const text = `The conversation was not compacted, because the context engine '${this.name}' ${why}. Set context.engine to compressor to use the built-in one.`;
     const tokens = estimateMessages(messages);
     return {
@@ -175,7 +172,9 @@ function isList(value: unknown): boolean {
   return (
     Array.isArray(value) &&
     value.length > 0 &&
-    value.every((message) => isRecord(message) && typeof message.role === "string")
+    value.every(
+      (message) => isMessage(message) && (message.role !== "assistant" || Array.isArray(message.toolCalls)),
+    )
   );
 }
 

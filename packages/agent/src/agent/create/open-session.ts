@@ -1,7 +1,7 @@
 // Which session an agent begins with: a new one, a named one, or the newest.
 import { type Clock, HermesError } from "@hermes-memory/core/lib";
+import type { Message } from "@hermes-memory/core/message";
 import { checkSessionId, newSessionId, type Scope, type SessionStore } from "@hermes-memory/core/sessions";
-import type { AgentMessage } from "../message.ts";
 import type { AgentOptions } from "../options.ts";
 import { findSession, loadMessages } from "../session/switching.ts";
 import type { Binding } from "./open-layers.ts";
@@ -11,7 +11,7 @@ export type StartingSession = {
   readonly title: string | null;
   readonly parentId: string | undefined;
   /** Of a session that goes on; undefined for a new one. */
-  readonly messages: readonly AgentMessage[] | undefined;
+  readonly messages: readonly Message[] | undefined;
 };
 
 export async function chooseSession(

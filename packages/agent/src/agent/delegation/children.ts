@@ -1,8 +1,8 @@
 // Runs child agents side by side and gathers what they have to say. A child that fails, hangs or is stopped costs its own result
 // and nobody else's.
 
-import { toolCallsOf } from "@hermes-memory/core/context";
 import { describeCause, preview } from "@hermes-memory/core/lib";
+import { toolCallsOf } from "@hermes-memory/core/message";
 import { redactSecrets } from "@hermes-memory/core/security";
 import { textOutcome } from "@hermes-memory/core/tools";
 import type { TurnResult } from "../result.ts";
@@ -126,12 +126,12 @@ function traceOf({ messages }: TurnResult): ChildResult["tool_trace"] {
     messages.flatMap((message) => toolCallsOf(message).map(({ id, name }) => [id, name])),
   );
   return messages
-    .filter(({ role }) => role === "tool")
+    .filter((message) => message.role === "tool")
     .slice(-MOST_TRACED)
-    .map(({ tool_call_id: id, content }) => {
+    .map(({ toolCallId, content }) => {
       const text = typeof content === "string" ? content : "";
       return {
-        tool: names.get(String(id)) ?? "unknown",
+        tool: names.get(toolCallId) ?? "unknown",
         result_chars: text.length,
         status: textOutcome(text).isError ? "error" : "ok",
       };

@@ -1,10 +1,10 @@
 // The reviewer: the agent's own model, prompt and tools on a copy of its conversation, without a database, a provider or a
 // compaction. The prompt, the tool schemas and the messages are the parent's bytes, so the model's cache serves them.
 import type { ContextEngine } from "@hermes-memory/core/context";
+import { newMessage } from "@hermes-memory/core/message";
 import { errorOutcome, type Tool, ToolTable } from "@hermes-memory/core/tools";
 import { AgentCore } from "../core.ts";
 import type { AgentHooks } from "../hooks.ts";
-import { newMessage } from "../message.ts";
 import { Nudges } from "../nudges.ts";
 import { Totals } from "../session/totals.ts";
 import { Transcript } from "../session/transcript.ts";
@@ -31,7 +31,7 @@ export function forkForReview(parent: AgentCore, answered: Turn, input: ReviewIn
   const transcript = new Transcript(parent.sessionId, undefined, () => undefined);
   transcript.adopt(parent.sessionId, [
     ...messages,
-    newMessage({ role: "user", content: reviewPrompt(input.scope) }, parent.nowSeconds),
+    newMessage({ role: "user", content: reviewPrompt(input.scope) }, { atSeconds: parent.nowSeconds }),
   ]);
   const core = new AgentCore(
     {
@@ -60,10 +60,10 @@ export function forkForReview(parent: AgentCore, answered: Turn, input: ReviewIn
   turn.wrapsUp = false;
   // Where a compaction or a reload has given the message another id, the parent's requests had the recall in the last one.
   const carrier =
-    messages.find(({ _id }) => _id === answered.userMessageId) ??
+    messages.find(({ meta }) => meta.id === answered.userMessageId) ??
     messages.findLast(({ role }) => role === "user");
   if (carrier !== undefined) {
-    turn.userMessageId = carrier._id;
+    turn.userMessageId = carrier.meta.id;
     turn.recall = answered.recall;
     turn.hookContext = answered.hookContext;
   }

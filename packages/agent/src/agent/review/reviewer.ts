@@ -1,13 +1,14 @@
 // Looks after memory and skills when enough has been said: after the reply, one at a time, and never in the user's way. What it
 // wrote is told in a line; what goes wrong is told once, counted and logged.
 import type { HermesConfig, NotificationLevel } from "@hermes-memory/core/config";
-import type { ContextMessage } from "@hermes-memory/core/context";
 import { sessionFiles } from "@hermes-memory/core/home";
 import { describeCause } from "@hermes-memory/core/lib";
-import { notedResult, removeKeptResults } from "@hermes-memory/core/sessions";
+import { removeKeptResults } from "@hermes-memory/core/sessions";
 import type { Tool } from "@hermes-memory/core/tools";
 import type { AgentCore } from "../core.ts";
 import { tokenUpdate } from "../session/totals.ts";
+import { keptResults } from "../session/transcript.ts";
+
 import { runLoop } from "../turn/loop.ts";
 import type { Turn } from "../turn/turn.ts";
 import { REVIEW_COUNTS_KEY, readReviewCounts, reviewDetail, withReview } from "./counts.ts";
@@ -70,7 +71,8 @@ export class Reviewer {
     core.emit({ type: "review-start", sessionId, ...scope });
     const error = await this.#problem(fork, late);
     const added = fork.core.parts.transcript.messages.slice(messages.length + 1);
-    await forgetResults(parts.home, added);
+    // A review has no rows, so nobody can read its long results any more.
+    await removeKeptResults(sessionFiles(parts.home).resultsDir, keptResults(added));
     const summary = reviewSummary(reviewWrites(added, notificationLevel(parts.config, parts.platform)));
     await this.#charge(fork.core, sessionId);
     await this.#count(error);
@@ -126,15 +128,6 @@ export class Reviewer {
       // counters; the next review counts again
     }
   }
-}
-
-/** A review has no rows, so nobody can read its long results any more. */
-async function forgetResults(home: string, messages: readonly ContextMessage[]): Promise<void> {
-  const ids = messages.map(({ content, tool_call_id }) => notedResult(content, tool_call_id)?.id);
-  await removeKeptResults(
-    sessionFiles(home).resultsDir,
-    ids.filter((id) => id !== undefined),
-  );
 }
 
 function notificationLevel({ display }: HermesConfig, platform: string): NotificationLevel {

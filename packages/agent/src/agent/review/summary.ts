@@ -1,23 +1,20 @@
 // What a review did, in one line for the user. Pure.
 
 import type { NotificationLevel } from "@hermes-memory/core/config";
-import { type ContextMessage, toolCallsOf } from "@hermes-memory/core/context";
-import { outsideJsonOr, preview } from "@hermes-memory/core/lib";
+import { isRecord, outsideJsonOr, preview } from "@hermes-memory/core/lib";
+import { type Message, toolCallsOf } from "@hermes-memory/core/message";
 
 export type ReviewWrite = { readonly tool: string; readonly line: string };
 
 /** `messages`: those the review added to the conversation it was given. */
-export function reviewWrites(
-  messages: readonly ContextMessage[],
-  level: NotificationLevel,
-): readonly ReviewWrite[] {
+export function reviewWrites(messages: readonly Message[], level: NotificationLevel): readonly ReviewWrite[] {
   if (level === "off") return [];
   const calls = new Map(
     messages.flatMap((message) => toolCallsOf(message).map((call) => [call.id, call] as const)),
   );
   return messages.flatMap((message): ReviewWrite[] => {
-    const call = typeof message.tool_call_id === "string" ? calls.get(message.tool_call_id) : undefined;
-    if (message.role !== "tool" || call === undefined || !WRITERS.has(call.name)) return [];
+    const call = message.role === "tool" ? calls.get(message.toolCallId) : undefined;
+    if (call === undefined || !WRITERS.has(call.name)) return [];
     const result = objectOf(message.content);
     if (result?.success !== true) return [];
     const line = lineOf(call.name, objectOf(call.arguments) ?? {}, result, level);
@@ -65,7 +62,7 @@ function verbose(name: string, label: string, args: Fields, result: Fields): str
     if (args.action === "replace") return `${label} \u270f ${cut(text(args.content), MEMORY_CHARS)}`;
     return args.action === "remove" ? `${label} - ${cut(text(args.old_text), REMOVED_CHARS)}` : undefined;
   }
-  const change = isFields(result._change) ? result._change : {};
+  const change = isRecord(result._change) ? result._change : {};
   if (args.action === "patch")
     return `Skill '${text(args.name)}': ${cut(text(change.old ?? args.old_string), PATCH_CHARS)} \u2192 ${cut(text(change.new ?? args.new_string), PATCH_CHARS)}`;
   const description = text(change.description);
@@ -83,9 +80,5 @@ function text(value: unknown): string {
 function objectOf(value: unknown): Fields | undefined {
   if (typeof value !== "string") return undefined;
   const parsed = outsideJsonOr(value, undefined);
-  return isFields(parsed) ? parsed : undefined;
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return isRecord(parsed) ? parsed : undefined;
 }

@@ -4,7 +4,6 @@
 import {
   type CompressOutcome,
   type ConfirmDigest,
-  type ContextMessage,
   estimateMessages,
   estimateRequest,
   fitMessages,
@@ -15,6 +14,7 @@ import {
   withoutRefused,
 } from "@hermes-memory/core/context";
 import { describeCause, HermesError } from "@hermes-memory/core/lib";
+import { type Message, toNewMessage, withMeta } from "@hermes-memory/core/message";
 import {
   type NewLineageSession,
   newSessionId,
@@ -23,8 +23,7 @@ import {
   type SessionStore,
 } from "@hermes-memory/core/sessions";
 import type { AgentCore } from "../core.ts";
-import type { AgentMessage } from "../message.ts";
-import { toRow } from "../rows.ts";
+
 import { asStored, compactedList } from "./compacted-list.ts";
 import { CompactionLock } from "./compaction-lock.ts";
 import type { SessionLease } from "./lease.ts";
@@ -159,7 +158,7 @@ async function attempt(
   if (stored !== undefined && !(await core.flush()))
     return failed(core, request, end, "what was said last could not be stored, and it must not get lost");
   const refused = refusedCount(transcript.messages);
-  const spoken = transcript.messages.filter(({ _ephemeral }) => _ephemeral === undefined).map(asStored);
+  const spoken = transcript.messages.filter(({ meta }) => meta.ephemeral === undefined).map(asStored);
   const whole = withoutRefused(spoken);
   const providerText = (await manager?.onPreCompress(whole)) ?? "";
   const { head, tail } =
@@ -232,7 +231,7 @@ function refusedNotice(count: number, sessionId: string): Notice {
 /** Of a request that may cost so much, what is left for the list. */
 function roomFor(
   core: AgentCore,
-  list: readonly ContextMessage[],
+  list: readonly Message[],
   limitEstimate: number | undefined,
 ): number | undefined {
   if (limitEstimate === undefined) return undefined;
@@ -240,9 +239,10 @@ function roomFor(
 }
 
 /** For the model. Every message was stored before the compaction, and its row stays as it is. */
-function whereIs(core: AgentCore, message: ContextMessage): string {
-  const { content, tool_call_id: callId, _row_id: row } = message;
-  const kept = core.table.has(READ_RESULT) ? notedResult(content, callId) : undefined;
+function whereIs(core: AgentCore, message: Message): string {
+  const { rowId: row } = message.meta;
+  const isResult = message.role === "tool" && core.table.has(READ_RESULT);
+  const kept = isResult ? notedResult(message.content, message.toolCallId) : undefined;
   if (kept !== undefined)
     return `All of it is kept as result ${kept.id}: read it in parts with ${READ_RESULT}.`;
   if (row === undefined) return "They are not stored: call the tool again with arguments that ask for less.";
@@ -279,8 +279,8 @@ function shortenedNotice(count: number): Notice {
 /** Undefined when the session goes on in its continuation; otherwise why it does not. */
 async function rotate(
   core: AgentCore,
-  list: readonly AgentMessage[],
-  left: readonly ContextMessage[],
+  list: readonly Message[],
+  left: readonly Message[],
   { store, lock, lease }: Stored & { readonly lease?: SessionLease | undefined },
 ): Promise<string | undefined> {
   const { transcript, manager, engine, prompt, clock } = core.parts;
@@ -302,13 +302,13 @@ async function rotate(
       systemPrompt: text,
       ...(prompt.own === undefined ? {} : { ownPrompt: prompt.own }),
       model: core.model.identity.model,
-      messages: list.map(toRow),
+      messages: list.map(toNewMessage),
       lockHolder: lock.holder,
       leaseHolder: core.parts.holder,
     });
     transcript.adopt(
       id,
-      list.map((message, index) => ({ ...message, _row_id: rowOf(continued, index) })),
+      list.map((message, index) => withMeta(message, { rowId: rowOf(continued, index) })),
     );
   } catch (cause) {
     prompt.restore(previous);
@@ -363,7 +363,7 @@ function tell(core: AgentCore, { showsNotices }: CompactionRequest, { cause, tex
   else core.notice("warn", cause, text);
 }
 
-function isSameList(one: readonly ContextMessage[], other: readonly ContextMessage[]): boolean {
+function isSameList(one: readonly Message[], other: readonly Message[]): boolean {
   return one.length === other.length && one.every((message, index) => message === other[index]);
 }
 
@@ -374,7 +374,7 @@ export function requestTokens(core: AgentCore): number {
 
 /** The same before any server has counted: for comparisons with other estimates. */
 export function requestEstimate(core: AgentCore): number {
-  const { prompt, transcript, ephemeral = "", prefill = [] } = core.parts;
+  const { prompt, transcript, ephemeral = "", prefill } = core.parts;
   const messages = withoutRefused(transcript.messages);
   return estimateRequest({
     system: ephemeral === "" ? (prompt.text ?? "") : `${prompt.text ?? ""}\n\n${ephemeral}`,

@@ -2,8 +2,9 @@
 import { rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { sessionFiles } from "@hermes-memory/core/home";
-import { notedResult, removeKeptResults, type SessionStore } from "@hermes-memory/core/sessions";
+import { removeKeptResults, type SessionStore } from "@hermes-memory/core/sessions";
 import type { AgentCore } from "../core.ts";
+import { keptResults } from "./transcript.ts";
 
 /** Branches of it, and what it is a branch of, are conversations of their own and stay. */
 export async function deleteConversation({ parts, sessionId }: AgentCore): Promise<void> {
@@ -14,13 +15,7 @@ export async function deleteConversation({ parts, sessionId }: AgentCore): Promi
   if (snapshot === basename(snapshot)) await rm(join(files.sessionsDir, snapshot), { force: true });
   if (store !== undefined) return;
   // Without a database nothing but the live list names them.
-  const noted = transcript.messages.map(
-    ({ content, tool_call_id }) => notedResult(content, tool_call_id)?.id,
-  );
-  await removeKeptResults(
-    files.resultsDir,
-    noted.filter((id) => id !== undefined),
-  );
+  await removeKeptResults(files.resultsDir, keptResults(transcript.messages));
 }
 
 /** Another process may have gone on with it. */

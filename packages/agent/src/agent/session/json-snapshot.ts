@@ -2,13 +2,12 @@
 // `sessions.write_json_snapshots` is on; secrets are masked.
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type ContextMessage, toWire } from "@hermes-memory/core/context";
 import { sessionFiles } from "@hermes-memory/core/home";
 import { describeCause, writeFileAtomic } from "@hermes-memory/core/lib";
 import { STORED_SNAPSHOT } from "@hermes-memory/core/sessions";
 import type { AgentCore } from "../core.ts";
-import type { AgentMessage } from "../message.ts";
-import { masked } from "../rows.ts";
+import { masked } from "../masked.ts";
+import { shownRow } from "../shown-message.ts";
 
 export function writeJsonSnapshot(core: AgentCore): void {
   const { config, home, transcript, platform, prompt, log, clock } = core.parts;
@@ -27,23 +26,17 @@ export function writeJsonSnapshot(core: AgentCore): void {
       model,
       base_url: baseUrl,
       platform,
-      session_start: isoTime(transcript.messages[0]?.timestamp ?? 0),
+      session_start: isoTime(transcript.messages[0]?.meta.atSeconds ?? 0),
       last_updated: clock.now().toISOString(),
       system_prompt: prompt.text ?? "",
       tools: core.table.definitions().map((schema) => ({ type: "function", function: schema })),
       message_count: count,
-      messages: transcript.messages.map(asStored),
+      messages: transcript.messages.map(shownRow),
     };
     writeFileAtomic(path, `${JSON.stringify(masked(snapshot), null, 2)}\n`, { mode: 0o600 });
   } catch (cause) {
     log.warn(`The JSON snapshot of the session was not written: ${describeCause(cause)}`);
   }
-}
-
-/** What the database has, where that is not what the model reads. */
-function asStored(message: AgentMessage): ContextMessage {
-  const { _stored_content: content = message.content } = message;
-  return toWire({ ...message, content });
 }
 
 function storedCount(path: string): number {

@@ -1,9 +1,8 @@
 // Leaving one session and entering another: what the database, the engine and the providers are told, each once and in order.
 import { describeCause, err, errnoCode, ok, pyStrip, type Result } from "@hermes-memory/core/lib";
+import { fromRow, type Message } from "@hermes-memory/core/message";
 import { newSessionId, type Scope, type SessionStore, scopeOfUser } from "@hermes-memory/core/sessions";
 import type { AgentCore } from "../core.ts";
-import type { AgentMessage } from "../message.ts";
-import { fromRow } from "../rows.ts";
 import type { SessionChange, SessionProblem } from "../surface.ts";
 import { endForProviders, leave, lossOf, noDatabase, notOurs } from "./leaving.ts";
 import { whileLeaving, whileReserved } from "./reserve.ts";
@@ -138,7 +137,7 @@ function sameSession(id: string): SessionProblem {
   return { kind: "same_session", message: `Already on session ${id}.` };
 }
 
-export async function loadMessages(store: SessionStore, id: string): Promise<readonly AgentMessage[]> {
+export async function loadMessages(store: SessionStore, id: string): Promise<readonly Message[]> {
   const rows = await store.getMessages(id);
   return rows.map(fromRow).filter((message) => message !== undefined);
 }
@@ -155,7 +154,7 @@ async function usableTitle(core: AgentCore, id: string, title: string): Promise<
   return title;
 }
 
-async function enter(core: AgentCore, id: string, messages: readonly AgentMessage[]): Promise<void> {
+async function enter(core: AgentCore, id: string, messages: readonly Message[]): Promise<void> {
   const { transcript, prompt, totals, todo, nudges, engine, home, platform } = core.parts;
   transcript.adopt(id, messages);
   prompt.drop();

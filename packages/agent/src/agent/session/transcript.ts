@@ -1,10 +1,16 @@
 // The live list and its rows. Messages are stored in the order they were said, each once, together with what was not stored
 // before; a message knows its row, so nothing has to be counted or compared to tell what is missing.
-import type { ContextMessage } from "@hermes-memory/core/context";
-import { errnoCode } from "@hermes-memory/core/lib";
-import { REFUSED_BY_POLICY, type SessionStore } from "@hermes-memory/core/sessions";
-import { type AgentMessage, newMessage } from "../message.ts";
-import { fromRow, toRow } from "../rows.ts";
+import { errnoCode, HermesError, ok, randomHex } from "@hermes-memory/core/lib";
+import {
+  fromRow,
+  isMessage,
+  type Message,
+  parseMessage,
+  REFUSED_BY_POLICY,
+  toNewMessage,
+  withMeta,
+} from "@hermes-memory/core/message";
+import { notedResult, type SessionStore } from "@hermes-memory/core/sessions";
 
 /** What the database held when this process last looked or wrote. */
 type KnownState = { readonly messages: number; readonly rewinds: number; readonly lastId: number | null };
@@ -12,7 +18,7 @@ type KnownState = { readonly messages: number; readonly rewinds: number; readonl
 export class Transcript {
   readonly #store: SessionStore | undefined;
   readonly #onTrouble: (cause: unknown) => void;
-  #list: readonly AgentMessage[] = [];
+  #list: readonly Message[] = [];
   #known: KnownState | undefined;
   /** Rows whose mark is not stored yet. */
   readonly #toMark = new Set<number>();
@@ -30,7 +36,7 @@ export class Transcript {
     return this.#sessionId;
   }
 
-  get messages(): readonly AgentMessage[] {
+  get messages(): readonly Message[] {
     return this.#list;
   }
 
@@ -40,35 +46,35 @@ export class Transcript {
   }
 
   /** Said, and not stored yet. */
-  get unsaved(): readonly AgentMessage[] {
-    return this.#list.filter(({ _row_id, _ephemeral }) => _row_id === undefined && !_ephemeral);
+  get unsaved(): readonly Message[] {
+    return this.#list.filter(({ meta }) => meta.rowId === undefined && meta.ephemeral === undefined);
   }
 
-  append(...messages: readonly AgentMessage[]): void {
+  append(...messages: readonly Message[]): void {
     this.#list = [...this.#list, ...messages];
   }
 
   /** The scaffolding of a turn goes; what is stored, or will be, stays. */
   dropEphemeral(): void {
-    this.#list = this.#list.filter(({ _ephemeral }) => _ephemeral === undefined);
+    this.#list = this.#list.filter(({ meta }) => meta.ephemeral === undefined);
   }
 
   /** A model's provider refused to read these. They stay in the list and in the database, marked; requests leave them out. */
   refuse(ids: ReadonlySet<string>): void {
-    for (const { _id, _row_id } of this.#list)
-      if (ids.has(_id) && _row_id !== undefined) this.#toMark.add(_row_id);
+    for (const { meta } of this.#list)
+      if (ids.has(meta.id) && meta.rowId !== undefined) this.#toMark.add(meta.rowId);
     this.#list = this.#list.map((message) =>
-      ids.has(message._id) ? { ...message, finish_reason: REFUSED_BY_POLICY } : message,
+      ids.has(message.meta.id) ? withMeta(message, { finishReason: REFUSED_BY_POLICY }) : message,
     );
   }
 
   /** Without a database: the list after a compaction. */
-  replace(messages: readonly AgentMessage[]): void {
+  replace(messages: readonly Message[]): void {
     this.#list = messages;
   }
 
   /** Another session from now on, with the rows it has. */
-  adopt(sessionId: string, messages: readonly AgentMessage[]): void {
+  adopt(sessionId: string, messages: readonly Message[]): void {
     this.#sessionId = sessionId;
     this.#list = messages;
     this.#known = undefined;
@@ -80,7 +86,7 @@ export class Transcript {
   async follow(sessionId: string): Promise<void> {
     if (this.#store === undefined) return;
     const stored = await this.#load(this.#store, sessionId);
-    this.adopt(sessionId, [...stored, ...this.#list.filter(({ _row_id }) => _row_id === undefined)]);
+    this.adopt(sessionId, [...stored, ...this.#list.filter(hasNoRow)]);
   }
 
   /** Everything said since the last time, in one transaction. False when it could not be stored; the next call tries again. */
@@ -102,11 +108,11 @@ export class Transcript {
       if (marks.length > 0) await store.setFinishReason(this.#sessionId, marks, REFUSED_BY_POLICY, lease);
       for (const row of marks) this.#toMark.delete(row);
       if (missing.length === 0) return true;
-      const ids = await store.appendMany(this.#sessionId, missing.map(toRow), lease);
-      const rows = new Map(missing.map(({ _id }, index) => [_id, ids[index]]));
+      const ids = await store.appendMany(this.#sessionId, missing.map(toNewMessage), lease);
+      const rows = new Map(missing.map(({ meta }, index) => [meta.id, ids[index]]));
       this.#list = this.#list.map((message) => {
-        const row = rows.get(message._id);
-        return row === undefined ? message : { ...message, _row_id: row };
+        const rowId = rows.get(message.meta.id);
+        return rowId === undefined ? message : withMeta(message, { rowId });
       });
       this.#noteWritten(ids);
       return true;
@@ -133,15 +139,15 @@ export class Transcript {
       this.#known.lastId === state.lastId;
     if (isSame) return false;
     const isFirstLook = this.#known === undefined;
-    const before = this.#list.map(({ _row_id }) => _row_id).filter((id) => id !== undefined);
-    const unsaved = this.#list.filter(({ _row_id }) => _row_id === undefined);
+    const before = this.#list.map(({ meta }) => meta.rowId).filter((id) => id !== undefined);
+    const unsaved = this.#list.filter(hasNoRow);
     const stored = await this.#load(store, this.#sessionId);
     this.#known = state;
     // On the first look the list is usually what was loaded a moment ago; keeping it keeps the ids of its messages.
     const isUnchanged =
       isFirstLook &&
       stored.length === before.length &&
-      stored.every(({ _row_id }, at) => _row_id === before[at]);
+      stored.every(({ meta }, at) => meta.rowId === before[at]);
     if (isUnchanged) return false;
     this.#list = [...stored, ...unsaved];
     return true;
@@ -149,8 +155,8 @@ export class Transcript {
 
   /** From this message on, what is not stored goes: it belongs to a turn that somebody else cut off. */
   dropUnsaved(fromId: string): void {
-    const from = this.#list.findIndex(({ _id }) => _id === fromId); // not there: stored long ago
-    this.#list = this.#list.filter(({ _row_id }, at) => _row_id !== undefined || at < from);
+    const from = this.#list.findIndex(({ meta }) => meta.id === fromId); // not there: stored long ago
+    this.#list = this.#list.filter((message, at) => !hasNoRow(message) || at < from);
   }
 
   /** The list as the database has it, and what it does not have yet. */
@@ -161,7 +167,7 @@ export class Transcript {
     this.#known = undefined;
   }
 
-  async #load(store: SessionStore, sessionId: string): Promise<readonly AgentMessage[]> {
+  async #load(store: SessionStore, sessionId: string): Promise<readonly Message[]> {
     const rows = await store.getMessages(sessionId);
     return rows
       .map((row) => fromRow(this.#toMark.has(row.id) ? { ...row, finish_reason: REFUSED_BY_POLICY } : row))
@@ -175,9 +181,36 @@ export class Transcript {
   }
 }
 
-/** Messages a caller brings along, as the list has them. Another agent's have rows and scaffolding, which are not ours. */
-export function adopted(messages: readonly ContextMessage[], nowSeconds: number): readonly AgentMessage[] {
-  return messages
-    .filter(({ _ephemeral }) => _ephemeral === undefined)
-    .map(({ _row_id, ...message }) => newMessage(message, nowSeconds));
+function hasNoRow({ meta }: Message): boolean {
+  return meta.rowId === undefined;
+}
+
+/**
+ * Messages a caller brings along in the option of this name: chat rows, or messages of another agent, whose rows and ephemeral messages
+ * are not ours.
+ */
+export function givenMessages(
+  option: string,
+  values: readonly unknown[],
+  nowSeconds: number,
+): readonly Message[] {
+  return values.flatMap((value, index) => {
+    const parsed = isMessage(value) ? ok(value) : parseMessage(value);
+    if (!parsed.ok)
+      throw new HermesError("bad-message", `Entry ${index} of ${option} ${parsed.error.message}.`, {
+        hint: 'Pass messages as chat APIs have them: { role: "user", content: "..." }.',
+      });
+    const { atSeconds, ephemeral } = parsed.value.meta;
+    if (ephemeral !== undefined) return [];
+    const own = { id: randomHex(6), rowId: undefined, originId: undefined };
+    return [withMeta(parsed.value, { ...own, atSeconds: atSeconds > 0 ? atSeconds : nowSeconds })];
+  });
+}
+
+/** Ids of the long results that these messages name. */
+export function keptResults(messages: readonly Message[]): readonly string[] {
+  return messages.flatMap((message) => {
+    const noted = message.role === "tool" ? notedResult(message.content, message.toolCallId) : undefined;
+    return noted === undefined ? [] : [noted.id];
+  });
 }

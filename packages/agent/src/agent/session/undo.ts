@@ -1,9 +1,9 @@
 // Taking turns back: those that the user has seen, and no others.
 import { describeCause, err, errnoCode, ok, type Result } from "@hermes-memory/core/lib";
+import { type Message, renderContent } from "@hermes-memory/core/message";
 import type { SessionStore, UndoOutcome } from "@hermes-memory/core/sessions";
 import type { AgentCore } from "../core.ts";
-import type { AgentMessage } from "../message.ts";
-import { toRow } from "../rows.ts";
+import { shownContent } from "../shown-message.ts";
 import type { SessionProblem, UndoReport } from "../surface.ts";
 import { isStored, noDatabase, notOurs, notStored } from "./leaving.ts";
 import { whileReserved } from "./reserve.ts";
@@ -56,8 +56,8 @@ const CHANGED_MEANWHILE: SessionProblem = {
 };
 
 /** As the user sees them: whoever takes them back means these. */
-function newestTurns(messages: readonly AgentMessage[], count: number): string {
+function newestTurns(messages: readonly Message[], count: number): string {
   const starts = messages.flatMap(({ role }, at) => (role === "user" ? [at] : []));
   const newest = messages.slice(starts.at(-count) ?? 0);
-  return JSON.stringify(newest.map((message) => [message.role, toRow(message).content ?? ""]));
+  return JSON.stringify(newest.map((message) => [message.role, renderContent(shownContent(message)) ?? ""]));
 }

@@ -1,15 +1,8 @@
 // From what a model wrote as tool calls to calls that can run, or to the reason why none of them can. Decides nothing about
 // trying again.
-import type { ContextMessage } from "@hermes-memory/core/context";
-import {
-  isRecord,
-  OUTSIDE_JSON,
-  outsideJsonOr,
-  outsideJsonProblem,
-  parseOutsideJson,
-  pyStrip,
-  sha256,
-} from "@hermes-memory/core/lib";
+
+import { isRecord, outsideJsonOr, parseOutsideJson, pyStrip } from "@hermes-memory/core/lib";
+import { type AssistantMessage, madeUpId, type ToolCall } from "@hermes-memory/core/message";
 import type { ToolArguments } from "@hermes-memory/core/tools";
 
 export type CheckedCall = {
@@ -26,21 +19,21 @@ export type RefusedCall = { readonly id: string; readonly name: string; readonly
 export type CallCheck =
   | {
       readonly kind: "ok";
-      readonly message: ContextMessage;
+      readonly message: AssistantMessage;
       readonly calls: readonly CheckedCall[];
       /** How many exact duplicates were left out. */
       readonly dropped: number;
     }
   | {
       readonly kind: "unknown_tool";
-      readonly message: ContextMessage;
+      readonly message: AssistantMessage;
       readonly names: readonly string[];
       readonly results: readonly RefusedCall[];
     }
   | {
       readonly kind: "bad_json";
       /** With `{}` for arguments that are no JSON: some servers refuse a history that has them. */
-      readonly message: ContextMessage;
+      readonly message: AssistantMessage;
       readonly problems: readonly ArgumentProblem[];
       readonly results: readonly RefusedCall[];
       /** They are JSON, but deeper or longer than is taken: asking the same again would bring the same. */
@@ -55,7 +48,7 @@ export type KnownTools = {
   resolveName(name: string): string | undefined;
 };
 
-export function checkCalls(message: ContextMessage, tools: KnownTools): CallCheck {
+export function checkCalls(message: AssistantMessage, tools: KnownTools): CallCheck {
   const read = readCalls(message);
   const calls = read.map((call) => ({ ...call, known: tools.resolveName(call.name) }));
   const unknown = calls.filter(({ known }) => known === undefined).map(({ name }) => name);
@@ -113,40 +106,24 @@ export function checkCalls(message: ContextMessage, tools: KnownTools): CallChec
 }
 
 type ReadCall = {
-  readonly entry: Readonly<Record<string, unknown>>;
+  readonly call: ToolCall;
   readonly id: string;
   readonly name: string;
   /** Arguments; never blank. */
   readonly text: string;
 };
 
-function readCalls(message: ContextMessage): readonly ReadCall[] {
-  const entries: readonly unknown[] = Array.isArray(message.tool_calls) ? message.tool_calls : [];
+function readCalls({ toolCalls }: AssistantMessage): readonly ReadCall[] {
   const taken = new Set<string>();
-  return entries.filter(isRecord).map((entry, index) => {
-    const called = isRecord(entry.function) ? entry.function : entry;
-    const name = typeof called.name === "string" ? called.name : "";
-    const text = argumentText(called.arguments);
-    const given = textOf(entry.call_id) ?? textOf(entry.id);
+  return toolCalls.map((call, index) => {
+    const { name } = call;
+    const text = pyStrip(call.arguments) === "" ? "{}" : call.arguments;
     // Two calls with one id could not be told apart by their results.
-    const id =
-      given !== undefined && !taken.has(given)
-        ? given
-        : `call_${sha256(`${name}:${text}:${index}`).slice(0, 12)}`;
+    const id = taken.has(call.id) ? madeUpId(name, text, index) : call.id;
     taken.add(id);
-    return { entry, id, name, text };
+    return { call, id, name, text };
   });
 }
-
-/** Some servers give the value itself in place of its JSON. */
-function argumentText(value: unknown): string {
-  if (typeof value === "string") return pyStrip(value) === "" ? "{}" : value;
-  if (typeof value !== "object" || value === null) return "{}";
-  // Too deep to be written down: what is written is as deep as may be and a level more, and refused like the rest.
-  return outsideJsonProblem(value) === undefined ? JSON.stringify(value) : TOO_DEEP;
-}
-
-const TOO_DEEP = "[".repeat(OUTSIDE_JSON.maxDepth + 1) + "]".repeat(OUTSIDE_JSON.maxDepth + 1);
 
 type Parsed =
   | { readonly kind: "ok"; readonly value: ToolArguments }
@@ -188,21 +165,16 @@ function withoutDuplicates<T extends { readonly name: string; readonly text: str
 }
 
 function withCalls(
-  message: ContextMessage,
-  calls: readonly Pick<ReadCall, "entry" | "id" | "name" | "text">[],
-): ContextMessage {
+  message: AssistantMessage,
+  calls: readonly Pick<ReadCall, "call" | "id" | "name" | "text">[],
+): AssistantMessage {
   return {
     ...message,
-    tool_calls: calls.map(({ entry, id, name, text }) => {
-      const { name: _name, arguments: _arguments, function: called, ...rest } = entry;
-      const kept = isRecord(called) ? called : {};
-      return {
-        ...rest,
-        id,
-        ...("call_id" in rest ? { call_id: id } : {}),
-        type: "function",
-        function: { ...kept, name, arguments: text },
-      };
+    toolCalls: calls.map(({ call, id, name, text }) => {
+      const { id: _id, type: _type, ...vendor } = call.vendor ?? {};
+      const named = "call_id" in vendor ? { ...vendor, call_id: id } : vendor;
+      const kept = Object.keys(named).length === 0 ? {} : { vendor: named };
+      return { id, name, arguments: text, ...kept };
     }),
   };
 }
@@ -222,8 +194,4 @@ function skipped(name: string, why: string): string {
 
 function badArguments(name: string, reason: string): string {
   return `The arguments of '${name}' cannot be read: ${reason}. Nothing was run. Send one JSON object, {} when there are no arguments.`;
-}
-
-function textOf(value: unknown): string | undefined {
-  return typeof value === "string" && value !== "" ? value : undefined;
 }

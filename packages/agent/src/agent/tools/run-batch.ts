@@ -1,7 +1,7 @@
 // Runs the calls of one reply and gives a result for each, in their order, whatever tools do and whenever the user
 // interrupts.
-import type { ContextMessage } from "@hermes-memory/core/context";
 import { sessionFiles } from "@hermes-memory/core/home";
+import { newMessage, type ToolMessage } from "@hermes-memory/core/message";
 import { fenceUntrusted } from "@hermes-memory/core/security";
 import { notedResult, READ_RESULT } from "@hermes-memory/core/sessions";
 import type { ToolTable } from "@hermes-memory/core/tools";
@@ -41,8 +41,8 @@ export function toolMessage({
   callId,
   name,
   text,
-}: Pick<CallResult, "callId" | "name" | "text">): ContextMessage {
-  return { role: "tool", name, tool_name: name, content: text, tool_call_id: callId };
+}: Pick<CallResult, "callId" | "name" | "text">): ToolMessage {
+  return newMessage({ role: "tool", content: text, toolCallId: callId, toolName: name });
 }
 
 async function toResults(

@@ -1,7 +1,6 @@
 // One call of one tool: asked for permission, run, and left behind when it does not end with the turn.
-import type { ContextMessage } from "@hermes-memory/core/context";
 import { codePointLength } from "@hermes-memory/core/lib";
-import { parseMessages } from "@hermes-memory/core/message";
+import type { Message } from "@hermes-memory/core/message";
 import { describeForeign } from "@hermes-memory/core/providers";
 import type { ResultLimits } from "@hermes-memory/core/sessions";
 import type { Tool, ToolArguments, ToolOutcome } from "@hermes-memory/core/tools";
@@ -31,7 +30,7 @@ export type BatchContext = {
   readonly turnId?: string | undefined;
   /** Asked at each call. */
   readonly sessionId: () => string;
-  readonly messages: () => readonly ContextMessage[];
+  readonly messages: () => readonly Message[];
   /** Aborted by an interrupt. */
   readonly signal: AbortSignal;
   readonly onEvent?: ((event: ToolEvent) => void) | undefined;
@@ -133,18 +132,7 @@ async function settle(
   signal: AbortSignal,
 ): Promise<CallEnd> {
   try {
-    const live = messages();
-    const call = {
-      callId,
-      taskId,
-      turnId,
-      sessionId: sessionId(),
-      // merge: msgagent (the list itself, once it holds messages; read only by tools that ask for it)
-      get messages() {
-        return parseMessages(live).messages;
-      },
-      signal,
-    };
+    const call = { callId, taskId, turnId, sessionId: sessionId(), messages: messages(), signal };
     const { text, isError = false }: ToolOutcome = await tool.run(args, call);
     return { kind: "ran", text, isError };
   } catch (cause) {

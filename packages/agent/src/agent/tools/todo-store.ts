@@ -1,6 +1,6 @@
 // The tasks an agent has set itself, for as long as its session lives. Whatever a model writes ends up as a usable list.
-import type { ContextMessage } from "@hermes-memory/core/context";
-import { codePointLength, outsideJsonOr, pyStrip, takeCodePoints } from "@hermes-memory/core/lib";
+import { codePointLength, isRecord, outsideJsonOr, pyStrip, takeCodePoints } from "@hermes-memory/core/lib";
+import type { Message } from "@hermes-memory/core/message";
 
 export type TodoStatus = "pending" | "in_progress" | "completed" | "cancelled";
 export type TodoItem = { readonly id: string; readonly content: string; readonly status: TodoStatus };
@@ -49,7 +49,7 @@ export class TodoStore {
   }
 
   /** Takes up the list of an earlier run of the session. Does nothing when there is one already; true when one was found. */
-  hydrate(messages: readonly ContextMessage[]): boolean {
+  hydrate(messages: readonly Message[]): boolean {
     if (!this.isEmpty) return false;
     for (const message of messages.toReversed()) {
       const todos = todosIn(message);
@@ -118,12 +118,12 @@ function textOf(value: unknown): string | undefined {
   return pyStrip(String(value)) || undefined;
 }
 
-function todosIn(message: ContextMessage): readonly unknown[] | undefined {
-  const { role, content, tool_name: name = message.name } = message;
+function todosIn(message: Message): readonly unknown[] | undefined {
+  const { role, content } = message;
   if (role === "user" && typeof content === "string" && content.startsWith(SNAPSHOT_HEADER))
     return snapshotItems(content);
   if (role !== "tool" || typeof content !== "string" || !content.includes('"todos"')) return undefined;
-  if (typeof name === "string" && name !== "todo") return undefined; // another tool's list is not ours
+  if (message.toolName !== undefined && message.toolName !== "todo") return undefined; // another tool's list is not ours
   const value = outsideJsonOr(content, undefined); // it may have been shortened by a compaction
   return isRecord(value) && Array.isArray(value.todos) ? value.todos : undefined;
 }
@@ -136,8 +136,4 @@ function snapshotItems(text: string): readonly unknown[] | undefined {
     return id === undefined ? [] : [{ id, content, status }];
   });
   return items.length === 0 ? undefined : items;
-}
-
-function isRecord(value: unknown): value is Entry {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

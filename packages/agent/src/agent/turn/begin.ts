@@ -1,10 +1,17 @@
 // From what the user typed to the first request: the session is ours and up to date, the message is stored, the prompt stands,
 // memory has been asked. What fails on the way costs a notice, unless there is nobody to answer.
 import { estimateMessage, leastTokens, windowFit } from "@hermes-memory/core/context";
-import { describeCause, groupThousands, pyStrip } from "@hermes-memory/core/lib";
+import { describeCause, groupThousands, isRecord, pyStrip } from "@hermes-memory/core/lib";
+import {
+  type Content,
+  newMessage,
+  type Part,
+  parseContent,
+  partsOf,
+  textOf,
+} from "@hermes-memory/core/message";
 import { buildMemoryContextBlock, type TurnStartOptions } from "@hermes-memory/core/providers";
 import type { AgentCore } from "../core.ts";
-import { newMessage } from "../message.ts";
 import { requestTokens } from "../session/compaction.ts";
 import { reserve } from "../session/reserve.ts";
 import type { RunOptions, UserInput } from "../surface.ts";
@@ -87,30 +94,42 @@ async function reserveForTurn(core: AgentCore, turn: Turn): Promise<TurnEnd | un
 }
 
 function appendUserMessage(core: AgentCore, turn: Turn, input: UserInput, options: RunOptions): void {
-  const { persistUserMessage: stored, persistUserTimestamp: at } = options;
-  const content = typeof input === "string" ? input.toWellFormed() : input;
+  const { persistUserMessage: stored, persistUserTimestamp: at = 0 } = options;
+  const content = contentOf(input);
+  const storedContent = stored === undefined ? undefined : contentOf(stored);
   const message = newMessage(
+    { role: "user", content },
     {
-      role: "user",
-      content,
-      ...(at === undefined ? {} : { timestamp: at }),
-      ...(stored === undefined
-        ? {}
-        : { _stored_content: typeof stored === "string" ? stored.toWellFormed() : stored }),
+      atSeconds: at > 0 ? at : core.nowSeconds,
+      ...(storedContent === undefined ? {} : { storedContent }),
     },
-    core.nowSeconds,
   );
   core.parts.transcript.append(message);
-  turn.userMessageId = message._id;
-  turn.userContent = stored ?? content;
-  turn.userText = textOf(turn.userContent);
+  turn.userMessageId = message.meta.id;
+  turn.userContent = storedContent ?? content;
+  turn.userText = pyStrip(textOf(turn.userContent));
+}
+
+/** Parts as chat APIs have them, or as a message of the list has them: what was said once can be said again. */
+function contentOf(input: UserInput): Content {
+  if (typeof input === "string") return input.toWellFormed();
+  if (!input.some(isPart)) return parseContent(input);
+  return input.flatMap((part) => (isPart(part) ? [part] : partsOf(parseContent([part]))));
+}
+
+function isPart(part: unknown): part is Part {
+  if (!isRecord(part)) return false;
+  if (part.type === "image") return typeof part.url === "string";
+  return part.type === "other" ? "value" in part : part.type === "text" && isRecord(part.vendor);
 }
 
 /** No compaction could make room for it, and some servers would cut it without a word. It is neither sent nor stored. */
 function tooLarge(core: AgentCore, input: UserInput): TurnEnd | undefined {
   // Only what is certainly too long is refused here; what may fit is for the server to decide.
   const tokens =
-    typeof input === "string" ? leastTokens(input) : estimateMessage({ role: "user", content: input });
+    typeof input === "string"
+      ? leastTokens(input)
+      : estimateMessage(newMessage({ role: "user", content: contentOf(input) }));
   const { tokens: limit, source } = core.window;
   if (tokens <= limit) return undefined;
   const text = `This message has about ${groupThousands(tokens)} tokens, and '${core.model.identity.model}' takes ${groupThousands(limit)}.`;
@@ -156,18 +175,6 @@ function turnStartOptions(core: AgentCore): TurnStartOptions {
     tool_count: core.table.definitions().length,
     remaining_tokens: Math.max(0, core.window.tokens - requestTokens(core)),
   };
-}
-
-/** The words of a message, without its pictures. */
-function textOf(content: unknown): string {
-  if (typeof content === "string") return pyStrip(content);
-  if (!Array.isArray(content)) return "";
-  const texts = content.map((part: unknown) => {
-    if (typeof part === "string") return part;
-    const text = typeof part === "object" && part !== null && "text" in part ? part.text : undefined;
-    return typeof text === "string" ? text : "";
-  });
-  return pyStrip(texts.filter((text) => text !== "").join("\n"));
 }
 
 /** A hook of somebody else's. */

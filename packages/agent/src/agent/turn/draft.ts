@@ -1,9 +1,14 @@
 // The reply that is being written: what the user has read of it so far, and how it gets into the list, whole, in pieces or not
 // at all.
-import type { ContextMessage } from "@hermes-memory/core/context";
+import {
+  type AssistantMessage,
+  type Message,
+  newMessage,
+  withMeta,
+  withoutVendor,
+} from "@hermes-memory/core/message";
 import type { ModelReply } from "../../models/index.ts";
 import type { AgentCore } from "../core.ts";
-import { newMessage } from "../message.ts";
 import { ReplyText } from "./reply-text.ts";
 import type { Turn } from "./turn.ts";
 
@@ -41,38 +46,40 @@ export class Draft {
     this.begin();
   }
 
-  append(...messages: readonly ContextMessage[]): void {
+  append(...messages: readonly Message[]): void {
     const { transcript } = this.#core.parts;
-    transcript.append(...messages.map((message) => newMessage(message, this.#core.nowSeconds)));
+    const atSeconds = this.#core.nowSeconds;
+    transcript.append(...messages.map((message) => withMeta(message, { atSeconds })));
   }
 
   /** The model's message with the text as it was told. Items that repeat it as the model wrote it must not bring back what was taken out. */
-  finished(message: ContextMessage, { finishReason }: ModelReply): ContextMessage {
-    const { codex_message_items: items, ...rest } = message;
-    const kept = items === undefined || message.content !== this.text ? {} : { codex_message_items: items };
-    return { ...rest, ...kept, role: "assistant", content: this.text, finish_reason: finishReason };
+  finished(message: AssistantMessage, { finishReason }: ModelReply): AssistantMessage {
+    const kept = message.content === this.text ? message : withoutVendor(message, REPEATED_TEXT);
+    return newMessage({ ...kept, content: this.text }, { finishReason }); // its meta may be of somebody else's model object
   }
 
   /** What has been said so far, and a request to go on: for the model only. The list gets the whole text in the end. */
-  appendPiece(message: ContextMessage): void {
+  appendPiece(message?: AssistantMessage): void {
     this.#core.parts.transcript.dropEphemeral();
-    const { tool_calls: _calls, ...rest } = message;
+    const ephemeral = "continuation";
     this.append(
-      { ...rest, role: "assistant", content: this.text, _ephemeral: "continuation" },
-      { role: "user", content: GO_ON, _ephemeral: "continuation" },
+      newMessage({ ...message, role: "assistant", content: this.text, toolCalls: [] }, { ephemeral }),
+      newMessage({ role: "user", content: GO_ON }, { ephemeral }),
     );
   }
 
   /** Half an answer is an answer the user has read. */
   keepText(finishReason: string): void {
     this.#core.parts.transcript.dropEphemeral();
-    this.append({ role: "assistant", content: this.text, finish_reason: finishReason });
+    this.append(newMessage({ role: "assistant", content: this.text, toolCalls: [] }, { finishReason }));
   }
 
   #newStream(): ReplyText {
     return new ReplyText((text) => this.#core.emit({ type: "text-delta", text }), this.#turn.recall);
   }
 }
+
+const REPEATED_TEXT: ReadonlySet<string> = new Set(["codex_message_items"]);
 
 const GO_ON =
   "[Your reply was cut off. Go on exactly where it stops, without repeating anything and without a word about the interruption.]";

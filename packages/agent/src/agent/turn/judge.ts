@@ -1,5 +1,5 @@
 // What to do with a reply. Pure: a reply, what happened in this turn so far, and the next step. The loop only carries it out.
-import type { ContextMessage } from "@hermes-memory/core/context";
+import type { AssistantMessage } from "@hermes-memory/core/message";
 import type { FinishReason } from "../../models/index.ts";
 import type { CallCheck, CheckedCall, RefusedCall } from "../tools/calls.ts";
 
@@ -37,11 +37,11 @@ export const NO_TROUBLES: Troubles = Object.freeze({
 
 export type Verdict =
   | { readonly kind: "answer"; readonly text: string; readonly isEarlier: boolean }
-  | { readonly kind: "run_tools"; readonly message: ContextMessage; readonly calls: readonly CheckedCall[] }
+  | { readonly kind: "run_tools"; readonly message: AssistantMessage; readonly calls: readonly CheckedCall[] }
   /** The calls are answered with texts; nothing runs. `isLast`: and the turn ends. */
   | {
       readonly kind: "refuse_tools";
-      readonly message: ContextMessage;
+      readonly message: AssistantMessage;
       readonly results: readonly RefusedCall[];
       readonly isLast: boolean;
     }

@@ -1,10 +1,9 @@
 // Calls the model and runs its tools until the turn has an answer or a reason to end. What to do with a reply is judge.ts's; here
 // it is done, and after every step the list is stored.
-import type { ContextMessage } from "@hermes-memory/core/context";
+import { type AssistantMessage, type Message, newMessage } from "@hermes-memory/core/message";
 import type { ModelFailure, ModelReply } from "../../models/index.ts";
 import type { AgentCore } from "../core.ts";
-import type { AgentMessage } from "../message.ts";
-import { withMaskedArguments } from "../rows.ts";
+import { withMaskedArguments } from "../masked.ts";
 import { type CheckedCall, checkCalls } from "../tools/calls.ts";
 import { runBatch, toolMessage } from "../tools/run-batch.ts";
 import { Draft } from "./draft.ts";
@@ -36,9 +35,9 @@ class Loop {
   /** The first request was refused with recall and a hook's text in it, and is sent again without them. */
   #refusedAdditions = false;
   /** What is still to be left out for a try, while the cause of a refusal is looked for. */
-  #trials: (readonly AgentMessage[])[] | undefined;
+  #trials: (readonly Message[])[] | undefined;
   /** Left out of the request that is under way. */
-  #tried: readonly AgentMessage[] = [];
+  #tried: readonly Message[] = [];
 
   constructor(core: AgentCore, turn: Turn) {
     this.#core = core;
@@ -88,15 +87,15 @@ class Loop {
   async #handle(reply: ModelReply): Promise<TurnEnd | undefined> {
     const core = this.#core;
     const { message, finishReason } = reply;
-    const reasoning = typeof message.reasoning === "string" ? message.reasoning : "";
+    const { reasoning: thought, reasoning_details: details } = message.vendor ?? {};
+    const reasoning = typeof thought === "string" ? thought : "";
     if (reasoning !== "") this.#turn.lastReasoning = reasoning;
-    const hasCalls = Array.isArray(message.tool_calls) && message.tool_calls.length > 0;
     const { verdict, troubles } = judge(
       {
         text: this.#draft.text,
         finishReason,
-        hasReasoning: reasoning !== "" || message.reasoning_details !== undefined,
-        calls: hasCalls ? checkCalls({ ...message }, core.table) : undefined,
+        hasReasoning: reasoning !== "" || details !== undefined,
+        calls: message.toolCalls.length > 0 ? checkCalls(message, core.table) : undefined,
         followsTools: core.parts.transcript.messages.at(-1)?.role === "tool",
         earlierText: this.#earlierText,
       },
@@ -130,8 +129,11 @@ class Loop {
         return undefined;
       case "nudge":
         this.#draft.append(
-          { role: "assistant", content: "(empty)", _ephemeral: "empty_recovery" },
-          { role: "user", content: verdict.text, _ephemeral: "empty_recovery" },
+          newMessage(
+            { role: "assistant", content: "(empty)", toolCalls: [] },
+            { ephemeral: "empty_recovery" },
+          ),
+          newMessage({ role: "user", content: verdict.text }, { ephemeral: "empty_recovery" }),
         );
         return undefined;
       case "give_up":
@@ -155,7 +157,7 @@ class Loop {
   }
 
   async #runTools(
-    message: ContextMessage,
+    message: AssistantMessage,
     calls: readonly CheckedCall[],
     reply: ModelReply,
   ): Promise<TurnEnd | undefined> {
@@ -198,7 +200,7 @@ class Loop {
   /** What the user typed meanwhile is a message of its own. */
   #steer(): void {
     const text = this.#turn.control.takeSteer();
-    if (text !== undefined) this.#draft.append({ role: "user", content: text });
+    if (text !== undefined) this.#draft.append(newMessage({ role: "user", content: text }));
   }
 
   async #failed(failure: ModelFailure): Promise<TurnEnd | undefined> {
@@ -216,7 +218,7 @@ class Loop {
       this.#troubles = troubles;
       if (verdict.kind === "again") return undefined; // blanks, or what is kept from the user, was all there was
       if (verdict.kind === "continue") {
-        this.#draft.appendPiece({ role: "assistant" });
+        this.#draft.appendPiece();
         return undefined;
       }
       const end = this.#giveUp("truncated_response", failure.message);
@@ -253,7 +255,7 @@ class Loop {
     const next = turn.apiCalls < maxTurns ? this.#trials.shift() : undefined;
     if (next !== undefined) {
       this.#tried = next;
-      turn.triedWithout = new Set(next.map(({ _id }) => _id));
+      turn.triedWithout = new Set(next.map(({ meta }) => meta.id));
       return undefined;
     }
     return { exit: "model_error", text: "", failed: true, error: message, ...this.#leaveOut() };
@@ -274,9 +276,9 @@ class Loop {
     return { detail: "model_error(content_policy)", hint: GO_ON_HINT };
   }
 
-  #mark(left: readonly AgentMessage[]): void {
-    this.#core.parts.transcript.refuse(new Set(left.map(({ _id }) => _id)));
-    this.#core.notice("warn", `message-refused:${left[0]?._id}`, leftOutText(left));
+  #mark(left: readonly Message[]): void {
+    this.#core.parts.transcript.refuse(new Set(left.map(({ meta }) => meta.id)));
+    this.#core.notice("warn", `message-refused:${left[0]?.meta.id}`, leftOutText(left));
   }
 
   async #overflown(failure: ModelFailure): Promise<TurnEnd | undefined> {
@@ -321,7 +323,7 @@ class Loop {
       );
       return { ...end, exit: "max_iterations_reached", detail };
     }
-    this.#draft.append({ role: "user", content: WRAP_UP });
+    this.#draft.append(newMessage({ role: "user", content: WRAP_UP }));
     const outcome = await callOnce(core, this.#turn, { text: this.#draft.stream, isToolless: true });
     if (outcome.kind === "interrupted") return this.#interrupted();
     const text = this.#draft.text;
@@ -344,8 +346,8 @@ class Loop {
         ...(hint === undefined ? {} : { hint }),
       };
     }
-    const { tool_calls: _calls, ...message } = outcome.reply.message;
-    this.#draft.append(this.#draft.finished(message, outcome.reply));
+    const message = this.#draft.finished(outcome.reply.message, outcome.reply);
+    this.#draft.append({ ...message, toolCalls: [] });
     return { exit: "max_iterations_reached", detail, text };
   }
 

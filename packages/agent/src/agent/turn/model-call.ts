@@ -2,8 +2,8 @@
 // a reply, a reason to stop, or an interrupt with what had arrived by then.
 import { applyPromptCaching, estimateRequest } from "@hermes-memory/core/context";
 import type { Result } from "@hermes-memory/core/lib";
+import { type OpenAiMessage, textOf } from "@hermes-memory/core/message";
 import {
-  type ChatMessage,
   callModel,
   isLoopback,
   type ModelFailure,
@@ -79,8 +79,7 @@ export async function callOnce(core: AgentCore, turn: Turn, rules: CallRules): P
     rules.text.end();
     return { kind: "failure", failure: outcome.error };
   }
-  const { content } = outcome.value.message;
-  if (!hasText && typeof content === "string") rules.text.feed(content); // a server that does not stream
+  if (!hasText) rules.text.feed(textOf(outcome.value.message.content)); // a server that does not stream
   rules.text.end();
   calibrate(core, turn.sentEstimate, outcome.value.usage);
   await account(core, outcome.value.usage);
@@ -105,7 +104,7 @@ function markedMessages(
   const { caching, ttl } = core;
   if (!caching.enabled) return { messages };
   if (caching.native) return { messages: applyPromptCaching(messages, { native: true, ttl }) };
-  const markBody = (body: readonly ChatMessage[]): readonly ChatMessage[] =>
+  const markBody = (body: readonly OpenAiMessage[]): readonly OpenAiMessage[] =>
     applyPromptCaching(body, { native: false, ttl });
   return { messages, markBody };
 }

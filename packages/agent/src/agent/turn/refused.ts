@@ -1,29 +1,33 @@
 // A provider refused the request for what it contains. Which messages are left out of later requests, and what the user is told. Pure.
-import { toolCallsOf } from "@hermes-memory/core/context";
-import { isRefused, REFUSED_BY_POLICY } from "@hermes-memory/core/sessions";
-import type { AgentMessage } from "../message.ts";
+import {
+  isRefused,
+  type Message,
+  REFUSED_BY_POLICY,
+  toolCallsOf,
+  withMeta,
+} from "@hermes-memory/core/message";
 
 /** What no accepted request has held, by how it came about. A refused message is in none of these: requests are without it already. */
 type Unread = {
   /** The newest reply: an accepted request led to it, and none has held it since. */
-  readonly reply: readonly AgentMessage[];
+  readonly reply: readonly Message[];
   /** Left unanswered by earlier turns. */
-  readonly earlier: readonly AgentMessage[];
+  readonly earlier: readonly Message[];
   /** Of this turn: the user's message, or the results of the newest calls. */
-  readonly own: readonly AgentMessage[];
+  readonly own: readonly Message[];
   /** Something was refused since the newest reply. */
   readonly isRepeated: boolean;
 };
 
-function unread(messages: readonly AgentMessage[], userMessageId: string): Unread {
-  const spoken = messages.filter(({ _ephemeral }) => _ephemeral === undefined);
+function unread(messages: readonly Message[], userMessageId: string): Unread {
+  const spoken = messages.filter(({ meta }) => meta.ephemeral === undefined);
   const at = spoken.findLastIndex(({ role }) => role === "assistant");
   const behind = spoken.slice(at + 1);
   const own = Math.max(
     0,
-    behind.findIndex(({ _id }) => _id === userMessageId),
+    behind.findIndex(({ meta }) => meta.id === userMessageId),
   ); // with results behind the reply, all are of this turn
-  const open = (list: readonly AgentMessage[]) => list.filter((message) => !isRefused(message));
+  const open = (list: readonly Message[]) => list.filter((message) => !isRefused(message));
   return {
     reply: open(spoken.slice(Math.max(0, at), at + 1)),
     earlier: open(behind.slice(0, own)),
@@ -36,10 +40,7 @@ function unread(messages: readonly AgentMessage[], userMessageId: string): Unrea
  * What a refused request is tried without, one after the other, before this turn's own messages are held to be the cause: the newest
  * reply, what earlier turns left unanswered, both. The first that is accepted tells which messages were refused.
  */
-export function trials(
-  messages: readonly AgentMessage[],
-  userMessageId: string,
-): readonly (readonly AgentMessage[])[] {
+export function trials(messages: readonly Message[], userMessageId: string): readonly (readonly Message[])[] {
   const { reply, earlier } = unread(messages, userMessageId);
   const isMixed = reply.length > 0 && earlier.length > 0;
   return [reply, earlier, ...(isMixed ? [[...reply, ...earlier]] : [])].filter(({ length }) => length > 0);
@@ -50,27 +51,24 @@ export function trials(
  * left for them), and when the same was done before in vain, everything that no accepted request has held.
  */
 export function suspects(
-  messages: readonly AgentMessage[],
+  messages: readonly Message[],
   userMessageId: string,
   wasTried: boolean,
-): readonly AgentMessage[] {
+): readonly Message[] {
   const { reply, earlier, own, isRepeated } = unread(messages, userMessageId);
   return isRepeated && !wasTried ? [...reply, ...earlier, ...own] : own;
 }
 
 /** The list with these marked for one request. */
-export function withoutTried(
-  messages: readonly AgentMessage[],
-  ids: ReadonlySet<string>,
-): readonly AgentMessage[] {
+export function withoutTried(messages: readonly Message[], ids: ReadonlySet<string>): readonly Message[] {
   if (ids.size === 0) return messages;
   return messages.map((message) =>
-    ids.has(message._id) ? { ...message, finish_reason: REFUSED_BY_POLICY } : message,
+    ids.has(message.meta.id) ? withMeta(message, { finishReason: REFUSED_BY_POLICY }) : message,
   );
 }
 
 /** For the user, who has read the provider's words already. */
-export function leftOutText(messages: readonly AgentMessage[]): string {
+export function leftOutText(messages: readonly Message[]): string {
   const results = messages.filter(({ role }) => role === "tool").length;
   const typed = messages.filter(({ role }) => role === "user").length;
   const reply = messages.find(({ role }) => role === "assistant");

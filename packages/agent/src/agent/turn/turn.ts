@@ -1,5 +1,6 @@
 // One turn while it runs: what it answers, what it was given, how far it has come, how it ended.
 
+import type { Content } from "@hermes-memory/core/message";
 import type { TurnExit } from "../result.ts";
 import type { SessionLease } from "../session/lease.ts";
 import type { RunOptions, UserInput } from "../surface.ts";
@@ -26,15 +27,15 @@ export class Turn {
   readonly control: TurnControl;
   readonly startedAtMs = performance.now();
   lease: SessionLease | undefined;
-  /** `_id` of the message it answers. */
+  /** `meta.id` of the message it answers. */
   userMessageId = "";
   /** As the user wrote it; for memory and search. */
   userText = "";
-  userContent: unknown = "";
+  userContent: Content = "";
   system = "";
   recall = "";
   hookContext = "";
-  /** `_id`s of messages that the next request is tried without, after a refusal. */
+  /** `meta.id`s of messages that the next request is tried without, after a refusal. */
   triedWithout: ReadonlySet<string> = new Set();
   apiCalls = 0;
   lastReasoning: string | null = null;

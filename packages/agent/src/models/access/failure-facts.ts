@@ -1,7 +1,7 @@
 // What a failed call tells about itself, whatever was thrown: the SDK's errors, a server's error event, a broken socket. Read by
 // their fields, so that no class of the SDK is needed here.
 import { outsideJsonOr, pyStrip } from "@hermes-memory/core/lib";
-import { asList, asRecord, textOf } from "./raw-chunks.ts";
+import { asList, asRecord, someText } from "./raw-chunks.ts";
 
 export type FailureFacts = {
   readonly status: number | undefined;
@@ -20,18 +20,18 @@ const SEARCHED_CHARS = 20_000;
 export function failureFacts(cause: unknown, nowMs: number): FailureFacts {
   const chain = causesOf(cause);
   const error = chain.find((each) => statusOf(each) !== undefined) ?? asRecord(cause);
-  const body = textOf(error.responseBody) ?? "";
+  const body = someText(error.responseBody) ?? "";
   const answer = parsed(body) ?? error.data ?? (cause instanceof Error ? undefined : cause);
   const sentence = oneLine(serverSentence(answer) ?? ownWords(cause, body));
   const details = typeof answer === "object" && answer !== null ? json(answer) : body;
-  const all = [sentence, ...chain.map(({ message }) => textOf(message) ?? ""), details].join("\n");
+  const all = [sentence, ...chain.map(({ message }) => someText(message) ?? ""), details].join("\n");
   const headers = asRecord(error.responseHeaders);
   return {
     status: statusOf(error) ?? statusIn(answer),
     sentence,
     searchable: all.slice(0, SEARCHED_CHARS).toLowerCase(),
     codes: chain.flatMap(({ code, name }) =>
-      [textOf(code), textOf(name)].filter((each) => each !== undefined),
+      [someText(code), someText(name)].filter((each) => each !== undefined),
     ),
     retryAfterMs: retryAfter(headers, nowMs) ?? retryDelay(details),
   };
@@ -41,7 +41,7 @@ export function failureFacts(cause: unknown, nowMs: number): FailureFacts {
 export function retryAfter(headers: Readonly<Record<string, unknown>>, nowMs: number): number | undefined {
   const field = (name: string): string | undefined => {
     const found = Object.entries(headers).find(([key]) => key.toLowerCase() === name);
-    return textOf(found?.[1])?.trim();
+    return someText(found?.[1])?.trim();
   };
   const exact = Number(field("retry-after-ms") ?? Number.NaN);
   if (Number.isFinite(exact) && exact >= 0) return Math.round(exact);
@@ -90,29 +90,29 @@ function httpStatus(value: unknown): number | undefined {
 
 /** Where the usual servers put what they have to say. */
 function serverSentence(answer: unknown): string | undefined {
-  if (typeof answer === "string") return textOf(answer.trim());
+  if (typeof answer === "string") return someText(answer.trim());
   const outer = asRecord(Array.isArray(answer) ? answer[0] : answer);
   const failed = asRecord(asRecord(outer.response).error);
   const inner = asRecord(outer.error);
   // A gateway's own words are about the server behind it: "Provider returned error".
   const behind = asRecord(inner.metadata ?? outer.metadata).raw;
   const raw = typeof behind === "string" ? (serverSentence(parsed(behind)) ?? behind) : undefined;
-  const validation = asList(outer.detail).map((entry) => textOf(asRecord(entry).msg));
+  const validation = asList(outer.detail).map((entry) => someText(asRecord(entry).msg));
   return (
-    textOf(raw) ??
-    textOf(inner.message) ??
-    textOf(failed.message) ??
-    textOf(outer.error) ??
-    textOf(outer.message) ??
-    textOf(outer.detail) ??
-    textOf(validation.filter((each) => each !== undefined).join("; "))
+    someText(raw) ??
+    someText(inner.message) ??
+    someText(failed.message) ??
+    someText(outer.error) ??
+    someText(outer.message) ??
+    someText(outer.detail) ??
+    someText(validation.filter((each) => each !== undefined).join("; "))
   );
 }
 
 function ownWords(cause: unknown, body: string): string {
   const isPage = /^\s*</.test(body); // a proxy's error page
   if (body !== "" && !isPage) return body;
-  return cause instanceof Error ? cause.message : (textOf(cause) ?? "");
+  return cause instanceof Error ? cause.message : (someText(cause) ?? "");
 }
 
 function oneLine(text: string): string {

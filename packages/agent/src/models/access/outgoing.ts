@@ -1,5 +1,6 @@
 // The last station of a request: changes its finished body, and keeps the key where it belongs.
-import type { ChatMessage, ModelRequest } from "../chat.ts";
+import type { OpenAiMessage } from "@hermes-memory/core/message";
+import type { ModelRequest } from "../chat.ts";
 import type { ReplyWatch } from "./reply-watch.ts";
 
 export type OutgoingOptions = {
@@ -48,7 +49,7 @@ function changed(
   const { messages } = body;
   const marked =
     markBody !== undefined && Array.isArray(messages)
-      ? { messages: markBody(messages as ChatMessage[]) }
+      ? { messages: markBody(messages as OpenAiMessage[]) }
       : {};
   return JSON.stringify({ ...body, ...marked, ...extraBody });
 }

@@ -1,5 +1,6 @@
 // What the SDK leaves out of its parts and the servers' own events tell: under which name a thought came, OpenRouter's
 // `reasoning_details`, which calls had an id, who answered.
+import { isRecord } from "@hermes-memory/core/lib";
 import type { Weight } from "./reply-watch.ts";
 
 export type RawFacts = {
@@ -38,7 +39,7 @@ export class RawChunks {
       }
       for (const entry of asList(delta.reasoning_details)) {
         const { data, signature } = asRecord(entry);
-        weight.chars += (textOf(data)?.length ?? 0) + (textOf(signature)?.length ?? 0);
+        weight.chars += (someText(data)?.length ?? 0) + (someText(signature)?.length ?? 0);
       }
     }
     return weight;
@@ -47,19 +48,19 @@ export class RawChunks {
   /** Some servers say id and name of a call with every piece of it, and some number all calls alike. */
   #weightOfPiece({ index, id, function: called }: Details): Weight {
     const { name, arguments: text } = asRecord(called);
-    const chars = textOf(text)?.length ?? 0;
+    const chars = someText(text)?.length ?? 0;
     const begun = this.#begun.get(index);
-    const isNew = begun === undefined || (textOf(id) !== undefined && id !== begun);
-    if (!isNew) return { chars: chars + Math.max(0, (textOf(name)?.length ?? 0) - NAME_CHARS), calls: 0 };
+    const isNew = begun === undefined || (someText(id) !== undefined && id !== begun);
+    if (!isNew) return { chars: chars + Math.max(0, (someText(name)?.length ?? 0) - NAME_CHARS), calls: 0 };
     const start = weightOfCall(id, name);
-    this.#begun.set(index, textOf(id) ?? "");
+    this.#begun.set(index, someText(id) ?? "");
     return { chars: chars + start.chars, calls: start.calls };
   }
 
   add(chunk: unknown): void {
     const event = asRecord(chunk);
     this.#callIds ??= new Set();
-    this.#model ??= textOf(event.modelVersion);
+    this.#model ??= someText(event.modelVersion);
     for (const choice of asList(event.choices)) {
       const delta = asRecord(asRecord(choice).delta);
       if (typeof delta.reasoning_content === "string") this.#hasReasoningContent = true;
@@ -81,7 +82,7 @@ export class RawChunks {
   }
 
   #addId(id: unknown): void {
-    const text = textOf(id);
+    const text = someText(id);
     if (text !== undefined) this.#callIds?.add(text);
   }
 
@@ -96,7 +97,7 @@ export class RawChunks {
       return;
     }
     for (const [key, value] of Object.entries(entry)) {
-      if (key === grows) last[key] = `${textOf(last[key]) ?? ""}${textOf(value) ?? ""}`;
+      if (key === grows) last[key] = `${someText(last[key]) ?? ""}${someText(value) ?? ""}`;
       else if (value !== null && value !== undefined) last[key] = value;
       else if (!(key in last)) last[key] = value;
     }
@@ -109,17 +110,18 @@ const CALL_CHARS = 50;
 const NAME_CHARS = 128;
 
 export function weightOfCall(id: unknown, name: unknown): Weight {
-  return { chars: CALL_CHARS + (textOf(id)?.length ?? 0) + (textOf(name)?.length ?? 0), calls: 1 };
+  return { chars: CALL_CHARS + (someText(id)?.length ?? 0) + (someText(name)?.length ?? 0), calls: 1 };
 }
 
 export function asRecord(value: unknown): Details {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Details) : {};
+  return isRecord(value) ? value : {};
 }
 
 export function asList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-export function textOf(value: unknown): string | undefined {
+/** Undefined for what is no text, and for an empty one. */
+export function someText(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }

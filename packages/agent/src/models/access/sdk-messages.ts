@@ -7,9 +7,23 @@ import type {
   LanguageModelV4Prompt,
   SharedV4ProviderOptions,
 } from "@ai-sdk/provider";
-import type { ChatMessage } from "../chat.ts";
-import { callId, callsOf, imageAt, objectOf, partsOf, partText, plainText } from "./message-parts.ts";
-import { asList, asRecord, type Details, type RawFacts, textOf } from "./raw-chunks.ts";
+import { isRecord, outsideJsonOr } from "@hermes-memory/core/lib";
+import {
+  type AssistantMessage,
+  type Content,
+  type Message,
+  madeUpId,
+  newMessage,
+  type Part,
+  parseContent,
+  partJson,
+  partsOf,
+  type SystemMessage,
+  type ToolCall,
+  type ToolMessage,
+  type UserMessage,
+} from "@hermes-memory/core/message";
+import { asList, asRecord, type Details, type RawFacts, someText } from "./raw-chunks.ts";
 import type { WireTraits } from "./wire.ts";
 
 type Assistant = Extract<LanguageModelV4Message, { role: "assistant" }>;
@@ -20,60 +34,77 @@ type Options = { readonly providerOptions?: SharedV4ProviderOptions };
 
 // ---- to the SDK ----
 
-export function toSdkPrompt(messages: readonly ChatMessage[], wire: WireTraits): LanguageModelV4Prompt {
+export function toSdkPrompt(messages: readonly Message[], wire: WireTraits): LanguageModelV4Prompt {
   const toolNames = new Map<string, string>();
   return messages.flatMap((message, index): LanguageModelV4Message[] => {
     switch (message.role) {
       case "system":
-      case "developer":
+        if (!isKnownRole(message)) return []; // rows of other programs, such as `session_meta`
         return [index === 0 ? systemMessage(message) : userMessage(message, wire)];
       case "user":
         return [userMessage(message, wire)];
       case "assistant": {
-        for (const call of callsOf(message)) toolNames.set(call.id, call.name);
+        for (const call of message.toolCalls) toolNames.set(call.id, call.name);
         const content = assistantParts(message, wire);
         const isRefused = content.length === 0 && ["anthropic_messages", "google"].includes(wire.apiMode);
         return isRefused ? [] : [{ role: "assistant", content, ...assistantOptions(message, wire) }];
       }
       case "tool":
-      case "function":
         return toolMessage(message, toolNames, wire);
       default:
-        return []; // rows of other programs, such as `session_meta`
+        return message satisfies never;
     }
   });
 }
 
-function systemMessage(message: ChatMessage): LanguageModelV4Message {
-  const marked = [...partsOf(message.content)]
-    .reverse()
-    .find((part) => asRecord(part).cache_control !== undefined);
-  const marker = cacheOptions(message.cache_control ?? asRecord(marked).cache_control);
-  return { role: "system", content: plainText(message.content, "\n"), ...marker };
+function isKnownRole({ meta: { writtenRole = "system" } }: SystemMessage): boolean {
+  return writtenRole === "system" || writtenRole === "developer";
 }
 
-function userMessage(message: ChatMessage, { apiMode }: WireTraits): LanguageModelV4Message {
+function systemMessage({ content, vendor }: SystemMessage): LanguageModelV4Message {
+  const marker =
+    vendor?.cache_control ??
+    partsOf(content)
+      .map(markerOf)
+      .findLast((each) => each !== undefined);
+  return { role: "system", content: wireText(content, "\n"), ...cacheOptions(marker) };
+}
+
+function userMessage(message: SystemMessage | UserMessage, { apiMode }: WireTraits): LanguageModelV4Message {
   const parts = partsOf(message.content).map(userPart);
   const isEmpty = parts.every((part) => part.type === "text" && part.text.trim() === "");
   // Anthropic refuses a message without words.
   const content =
     isEmpty && apiMode === "anthropic_messages" ? [{ type: "text" as const, text: "(empty)" }] : parts;
   const some = content.length > 0 ? content : [{ type: "text" as const, text: "" }];
-  return { role: "user", content: some, ...cacheOptions(message.cache_control) };
+  return { role: "user", content: some, ...cacheOptions(message.vendor?.cache_control) };
 }
 
-function userPart(part: unknown): UserPart {
-  const { image_url: given, cache_control: marker } = asRecord(part);
-  const address = textOf(given) ?? textOf(asRecord(given).url);
-  const image = address === undefined ? undefined : imageAt(address);
+function userPart(part: Part): UserPart {
+  const image = part.type === "image" ? imageAt(part.url) : undefined;
   return image
-    ? { type: "file", ...image, ...cacheOptions(marker) }
-    : { type: "text", text: partText(part), ...cacheOptions(marker) };
+    ? { type: "file", ...image, ...cacheOptions(markerOf(part)) }
+    : { type: "text", text: partText(part), ...cacheOptions(markerOf(part)) };
 }
 
-function assistantParts(message: ChatMessage, wire: WireTraits): AssistantPart[] {
-  const calls = callsOf(message).map((call): AssistantPart => {
-    const signature = textOf(asRecord(asRecord(call.extra).google).thought_signature);
+function wireText(content: Content, separator: string): string {
+  return partsOf(content).map(partText).join(separator);
+}
+
+/** A part that a wire has no place for is sent as its JSON. */
+function partText(part: Part): string {
+  if (part.type === "text") return part.text;
+  const { text } = part.type === "other" ? asRecord(part.value) : {};
+  return typeof text === "string" ? text : partJson(part);
+}
+
+function markerOf(part: Part): unknown {
+  return part.type === "other" ? asRecord(part.value).cache_control : part.vendor?.cache_control;
+}
+
+function assistantParts(message: AssistantMessage, wire: WireTraits): AssistantPart[] {
+  const calls = message.toolCalls.map((call): AssistantPart => {
+    const signature = someText(asRecord(asRecord(call.vendor?.extra_content).google).thought_signature);
     const isSigned = wire.apiMode === "google" || wire.takesThoughtSignatures;
     return {
       type: "tool-call",
@@ -88,9 +119,9 @@ function assistantParts(message: ChatMessage, wire: WireTraits): AssistantPart[]
   return [...reasoningParts(message, wire), ...textParts(message, wire), ...calls];
 }
 
-function textParts(message: ChatMessage, wire: WireTraits): AssistantPart[] {
-  const text = plainText(message.content, "\n");
-  const marker = asRecord(partsOf(message.content).at(-1)).cache_control;
+function textParts(message: AssistantMessage, wire: WireTraits): AssistantPart[] {
+  const text = wireText(message.content, "\n");
+  const last = partsOf(message.content).at(-1);
   const items = wire.apiMode === "responses" ? messageItems(message) : [];
   if (items.length > 0 && items.map((item) => item.text).join(wire.textSeparator) === text)
     return items.map(({ text: each, id, phase }) => {
@@ -100,52 +131,55 @@ function textParts(message: ChatMessage, wire: WireTraits): AssistantPart[] {
   const signature = wire.apiMode === "google" ? thoughtSignature(message, "text") : undefined;
   if (text === "" && signature === undefined) return [];
   const options =
-    signature === undefined ? cacheOptions(marker) : vendorOptions(wire, { thoughtSignature: signature });
+    signature === undefined
+      ? cacheOptions(last && markerOf(last))
+      : vendorOptions(wire, { thoughtSignature: signature });
   return [{ type: "text", text, ...options }];
 }
 
-function messageItems(
-  message: ChatMessage,
-): { text: string; id?: string | undefined; phase?: string | undefined }[] {
-  return asList(message.codex_message_items).map((item) => {
+function messageItems({
+  vendor,
+}: AssistantMessage): { text: string; id?: string | undefined; phase?: string | undefined }[] {
+  return asList(vendor?.codex_message_items).map((item) => {
     const { id, phase, content } = asRecord(item);
-    return { text: plainText(content, ""), id: textOf(id), phase: textOf(phase) };
+    return { text: wireText(parseContent(content), ""), id: someText(id), phase: someText(phase) };
   });
 }
 
 /** Those of this wire; the details of another one would be refused. */
-function reasoningParts(message: ChatMessage, wire: WireTraits): AssistantPart[] {
+function reasoningParts(message: AssistantMessage, wire: WireTraits): AssistantPart[] {
   const part = (text: string, data: JsonObject): AssistantPart => ({
     type: "reasoning",
     text,
     ...vendorOptions(wire, data),
   });
-  const details = asList(message.reasoning_details).map(asRecord);
+  const { vendor = {} } = message;
+  const details = asList(vendor.reasoning_details).map(asRecord);
   switch (wire.apiMode) {
     case "anthropic_messages":
       return details.flatMap(({ type, thinking, signature, data }) => {
-        const [signed, hidden] = [textOf(signature), textOf(data)];
+        const [signed, hidden] = [someText(signature), someText(data)];
         if (type === "thinking" && signed) return [part(String(thinking ?? ""), { signature: signed })];
         return type === "redacted_thinking" && hidden ? [part("", { redactedData: hidden })] : [];
       });
     case "responses":
-      return asList(message.codex_reasoning_items).flatMap((item) => {
+      return asList(vendor.codex_reasoning_items).flatMap((item) => {
         const { id, encrypted_content: encrypted, summary } = asRecord(item);
-        const [itemId, content] = [textOf(id), textOf(encrypted)];
+        const [itemId, content] = [someText(id), someText(encrypted)];
         if (content === undefined) return []; // nothing is stored there, so an id alone leads nowhere
         const data = { ...(itemId === undefined ? {} : { itemId }), reasoningEncryptedContent: content };
-        const texts = asList(summary).flatMap((entry) => textOf(asRecord(entry).text) ?? []);
+        const texts = asList(summary).flatMap((entry) => someText(asRecord(entry).text) ?? []);
         return (texts.length > 0 ? texts : [""]).map((text) => part(text, data));
       });
     case "google":
       return details.filter(isSignedThought).map((entry) => {
-        return part(textOf(entry.text) ?? "", { thoughtSignature: String(entry.thought_signature) });
+        return part(someText(entry.text) ?? "", { thoughtSignature: String(entry.thought_signature) });
       });
     case "chat_completions": {
       const text =
         wire.takesReasoningDetails && routerDetails(message).length > 0
           ? undefined
-          : message.reasoning_content;
+          : vendor.reasoning_content;
       return typeof text === "string" && text !== "" ? [{ type: "reasoning", text }] : [];
     }
     default:
@@ -153,47 +187,44 @@ function reasoningParts(message: ChatMessage, wire: WireTraits): AssistantPart[]
   }
 }
 
-function assistantOptions(message: ChatMessage, wire: WireTraits): Options {
+function assistantOptions(message: AssistantMessage, wire: WireTraits): Options {
   const details = wire.takesReasoningDetails ? routerDetails(message) : [];
-  const { providerOptions: marker } = cacheOptions(message.cache_control);
+  const { providerOptions: marker } = cacheOptions(message.vendor?.cache_control);
   if (details.length === 0) return marker ? { providerOptions: marker } : {};
   return { providerOptions: { ...marker, openaiCompatible: { reasoning_details: details } as JsonObject } };
 }
 
-function routerDetails(message: ChatMessage): readonly Details[] {
-  const entries = asList(message.reasoning_details).map(asRecord);
+function routerDetails({ vendor }: AssistantMessage): readonly Details[] {
+  const entries = asList(vendor?.reasoning_details).map(asRecord);
   return entries.filter(({ type }) => typeof type === "string" && type.startsWith("reasoning."));
 }
 
 const GOOGLE_SIGNATURE = "google.thought_signature";
 
 function isSignedThought({ type, part, thought_signature: signature }: Details): boolean {
-  return type === GOOGLE_SIGNATURE && part === "reasoning" && textOf(signature) !== undefined;
+  return type === GOOGLE_SIGNATURE && part === "reasoning" && someText(signature) !== undefined;
 }
 
-function thoughtSignature(message: ChatMessage, of: "text"): string | undefined {
-  const entries = asList(message.reasoning_details).map(asRecord);
+function thoughtSignature({ vendor }: AssistantMessage, of: "text"): string | undefined {
+  const entries = asList(vendor?.reasoning_details).map(asRecord);
   const entry = entries.findLast(({ type, part }) => type === GOOGLE_SIGNATURE && part === of);
-  return textOf(entry?.thought_signature);
+  return someText(entry?.thought_signature);
 }
 
 function toolMessage(
-  message: ChatMessage,
+  { toolCallId: id, toolName, content, vendor }: ToolMessage,
   names: ReadonlyMap<string, string>,
   wire: WireTraits,
 ): LanguageModelV4Message[] {
-  const id = textOf(message.tool_call_id);
-  if (id === undefined) return []; // an answer to nothing
-  // By its call first: a stored message has lost the name that a live one still has.
-  const name = names.get(id) ?? textOf(message.name) ?? textOf(message.tool_name) ?? "unknown";
-  const value = plainText(message.content, "\n");
+  if (id === "") return []; // an answer to nothing
   const result = {
     type: "tool-result" as const,
     toolCallId: wireId(id, wire),
-    toolName: name,
-    output: { type: "text" as const, value },
+    // By its call first: a stored message has lost the name that a live one still has.
+    toolName: names.get(id) ?? toolName ?? "unknown",
+    output: { type: "text" as const, value: wireText(content, "\n") },
   };
-  return [{ role: "tool", content: [result], ...cacheOptions(message.cache_control) }];
+  return [{ role: "tool", content: [result], ...cacheOptions(vendor?.cache_control) }];
 }
 
 /** Anthropic refuses ids with other characters, which other servers give to calls of the same conversation. */
@@ -204,10 +235,10 @@ function wireId(id: string, { apiMode }: WireTraits): string {
 /** JSON that the SDK's own parser refuses, for names it takes for an attack. As a value it passes. */
 const REFUSED_KEY = /proto|constructor|\\u/i;
 
-function argumentsFor(given: unknown, { takesArgumentText }: WireTraits): unknown {
-  const value = objectOf(given);
-  if (value === undefined) return takesArgumentText ? "{}" : {};
-  return takesArgumentText && typeof given === "string" && !REFUSED_KEY.test(given) ? given : value;
+function argumentsFor(given: string, { takesArgumentText }: WireTraits): unknown {
+  const value = outsideJsonOr(given, undefined);
+  if (!isRecord(value)) return takesArgumentText ? "{}" : {};
+  return takesArgumentText && !REFUSED_KEY.test(given) ? given : value;
 }
 
 function cacheOptions(marker: unknown): Options {
@@ -218,6 +249,40 @@ function cacheOptions(marker: unknown): Options {
 function vendorOptions({ namespaces }: WireTraits, data: JsonObject): Options {
   if (Object.keys(data).length === 0) return {};
   return { providerOptions: Object.fromEntries(namespaces.map((name) => [name, data])) };
+}
+
+type Image = {
+  readonly mediaType: string;
+  readonly data:
+    | { readonly type: "data"; readonly data: string }
+    | { readonly type: "url"; readonly url: URL };
+};
+
+/** By the ending of a file's name; everything else is taken for a JPEG, which vendors correct by looking. */
+const IMAGE_TYPES = new Map(["gif", "jpeg", "png", "webp"].map((ending) => [ending, `image/${ending}`]));
+
+/** Undefined for what is no address. */
+function imageAt(address: string): Image | undefined {
+  const inline = /^data:([^;,]*)((?:;[^;,]*)*),/i.exec(address);
+  if (inline) {
+    const [head, type = "", parameters = ""] = inline;
+    const body = address.slice(head.length);
+    const isBase64 = /;base64$/i.test(parameters);
+    const data = isBase64 ? body : Buffer.from(unescaped(body), "utf8").toString("base64");
+    return { mediaType: type === "" ? "image/*" : type.toLowerCase(), data: { type: "data", data } };
+  }
+  const url = URL.parse(address);
+  if (url === null || !["http:", "https:"].includes(url.protocol)) return undefined;
+  const ending = /\.([a-z]+)$/i.exec(url.pathname)?.[1]?.toLowerCase() ?? "";
+  return { mediaType: IMAGE_TYPES.get(ending) ?? "image/jpeg", data: { type: "url", url } };
+}
+
+function unescaped(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 // ---- from the SDK ----
@@ -231,7 +296,7 @@ export type Reply = {
   readonly raw: RawFacts;
 };
 
-export function toAssistantMessage(reply: Reply, wire: WireTraits): ChatMessage {
+export function toAssistantMessage(reply: Reply, wire: WireTraits): AssistantMessage {
   const { content, raw } = reply;
   const thoughts = content.filter((part) => part.type === "reasoning");
   const structured = thoughts.map(({ text }) => text).filter((text) => text !== "");
@@ -243,21 +308,22 @@ export function toAssistantMessage(reply: Reply, wire: WireTraits): ChatMessage 
   const calls = content
     .filter((part) => part.type === "tool-call")
     .filter((call) => call.providerExecuted !== true);
-  return {
-    role: "assistant",
-    content: reply.text,
+  const vendor = {
     ...(reasoning === "" ? {} : { reasoning }),
     ...(raw.hasReasoningContent ? { reasoning_content: structured.join("") } : {}),
     ...(details.length === 0 ? {} : { reasoning_details: details }),
     ...(reasoningItems.length === 0 ? {} : { codex_reasoning_items: reasoningItems }),
     ...(items.length === 0 ? {} : { codex_message_items: items }),
-    ...(calls.length === 0
-      ? {}
-      : { tool_calls: calls.map((call, index) => toolCall(call, index, { raw, wire })) }),
   };
+  return newMessage({
+    role: "assistant",
+    content: reply.text,
+    toolCalls: calls.map((call, index) => toolCall(call, index, { raw, wire })),
+    ...(Object.keys(vendor).length === 0 ? {} : { vendor }),
+  });
 }
 
-type Part<Type extends LanguageModelV4Content["type"]> = Extract<LanguageModelV4Content, { type: Type }>;
+type SdkPart<Type extends LanguageModelV4Content["type"]> = Extract<LanguageModelV4Content, { type: Type }>;
 
 function reasoningDetails(content: Reply["content"], raw: RawFacts, wire: WireTraits): readonly Details[] {
   if (wire.apiMode === "chat_completions") return raw.reasoningDetails;
@@ -266,28 +332,28 @@ function reasoningDetails(content: Reply["content"], raw: RawFacts, wire: WireTr
     if (part.type !== "reasoning" && part.type !== "text") return [];
     const data = vendorData(part, wire);
     if (wire.apiMode === "google") {
-      const signature = textOf(data.thoughtSignature);
+      const signature = someText(data.thoughtSignature);
       if (signature === undefined) return [];
       const text = part.type === "reasoning" ? { text: part.text } : {};
       return [{ type: GOOGLE_SIGNATURE, part: part.type, ...text, thought_signature: signature }];
     }
     if (part.type === "text") return [];
-    const [signature, hidden] = [textOf(data.signature), textOf(data.redactedData)];
+    const [signature, hidden] = [someText(data.signature), someText(data.redactedData)];
     if (signature !== undefined) return [{ type: "thinking", thinking: part.text, signature }];
     return hidden === undefined ? [] : [{ type: "redacted_thinking", data: hidden }];
   });
 }
 
 /** One item may have several texts, each a part of its own. */
-function codexReasoning(thoughts: readonly Part<"reasoning">[], wire: WireTraits): readonly Details[] {
+function codexReasoning(thoughts: readonly SdkPart<"reasoning">[], wire: WireTraits): readonly Details[] {
   const items = new Map<string, { id: string; encrypted: string | null; texts: string[] }>();
   for (const thought of thoughts) {
     const { itemId, reasoningEncryptedContent: encrypted } = vendorData(thought, wire);
-    const id = textOf(itemId);
+    const id = someText(itemId);
     if (id === undefined) continue;
     const item = items.get(id) ?? { id, encrypted: null, texts: [] };
     items.set(id, item);
-    item.encrypted = textOf(encrypted) ?? item.encrypted;
+    item.encrypted = someText(encrypted) ?? item.encrypted;
     if (thought.text !== "") item.texts.push(thought.text);
   }
   return [...items.values()].map(({ id, encrypted, texts }) => {
@@ -300,7 +366,7 @@ function codexMessages(content: Reply["content"], wire: WireTraits): readonly De
   return content.flatMap((part): Details[] => {
     if (part.type !== "text" || part.text === "") return [];
     const { itemId, phase } = vendorData(part, wire);
-    const [id, said] = [textOf(itemId), textOf(phase)];
+    const [id, said] = [someText(itemId), someText(phase)];
     if (id === undefined && said === undefined) return [];
     const text = [{ type: "output_text", text: part.text }];
     const named = { ...(id === undefined ? {} : { id }), ...(said === undefined ? {} : { phase: said }) };
@@ -310,28 +376,26 @@ function codexMessages(content: Reply["content"], wire: WireTraits): readonly De
 
 type Origin = { readonly raw: RawFacts; readonly wire: WireTraits };
 
-function toolCall(call: Part<"tool-call">, index: number, { raw, wire }: Origin): Details {
+function toolCall(call: SdkPart<"tool-call">, index: number, { raw, wire }: Origin): ToolCall {
   const { toolCallId, toolName: name, input } = call;
   // Where the server gave no id, the SDK makes one up, another one each time.
   const isGiven = toolCallId !== "" && (raw.callIds?.has(toolCallId) ?? true);
   const [given = "", item] = isGiven ? toolCallId.split("|") : [];
-  const id = given === "" ? callId(name, input, index) : given;
+  const id = given === "" ? madeUpId(name, input, index) : given;
   const data = vendorData(call, wire);
-  const itemId = textOf(item) ?? (wire.apiMode === "responses" ? textOf(data.itemId) : undefined);
-  const signature = textOf(data.thoughtSignature);
-  return {
-    id,
+  const itemId = someText(item) ?? (wire.apiMode === "responses" ? someText(data.itemId) : undefined);
+  const signature = someText(data.thoughtSignature);
+  const vendor = {
     call_id: id,
     ...(itemId === undefined ? {} : { response_item_id: itemId }),
-    type: "function",
-    function: { name, arguments: input },
     ...(signature === undefined ? {} : { extra_content: { google: { thought_signature: signature } } }),
   };
+  return { id, name, arguments: input, vendor };
 }
 
 /** Under this wire's name, or whatever name the model object uses. */
 function vendorData(
-  { providerMetadata }: Part<"reasoning" | "text" | "tool-call">,
+  { providerMetadata }: SdkPart<"reasoning" | "text" | "tool-call">,
   { namespaces }: WireTraits,
 ): Details {
   const metadata = asRecord(providerMetadata);

@@ -3,7 +3,7 @@ import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { HermesError } from "@hermes-memory/core/lib";
 import type { Logger } from "@hermes-memory/core/lib/logger";
 import type { ApiMode, ChatModel, ModelIdentity } from "../chat.ts";
-import { asRecord, textOf } from "./raw-chunks.ts";
+import { asRecord, someText } from "./raw-chunks.ts";
 import { ReplyWatch } from "./reply-watch.ts";
 import { replyLimit, streamReply } from "./stream.ts";
 import { wireTraits } from "./wire.ts";
@@ -37,7 +37,7 @@ export async function fromSdkModel(model: unknown, options: SdkModelOptions = {}
 async function asV4(model: unknown): Promise<LanguageModelV4> {
   const { specificationVersion: version, doStream, modelId, provider } = fieldsOf(model);
   const isModel =
-    typeof doStream === "function" && textOf(modelId) !== undefined && textOf(provider) !== undefined;
+    typeof doStream === "function" && someText(modelId) !== undefined && someText(provider) !== undefined;
   if (isModel && version === "v4") return model as LanguageModelV4;
   if (isModel && (version === "v2" || version === "v3")) {
     const { wrapLanguageModel } = await import("ai"); // has the adapter from older versions

@@ -18,7 +18,7 @@ import {
   stalledFailure,
   tooLongFailure,
 } from "./failures.ts";
-import { asRecord, textOf } from "./raw-chunks.ts";
+import { asRecord, someText } from "./raw-chunks.ts";
 import type { ReplyWatch } from "./reply-watch.ts";
 import { toAssistantMessage, toSdkPrompt } from "./sdk-messages.ts";
 import { usageOf } from "./sdk-usage.ts";
@@ -149,7 +149,7 @@ function replyOf(
 ): Result<ModelReply, ModelFailure> {
   const { finish, text } = collector;
   const message = toAssistantMessage(collector.reply(), wire);
-  const hasCalls = message.tool_calls !== undefined;
+  const hasCalls = message.toolCalls.length > 0;
   // Some chat servers give no reason for the end of a reply. Behind a `[DONE]` that is their way of ending it.
   const isWhole = wire.apiMode === "chat_completions" && watch.hasDone && (text.trim() !== "" || hasCalls);
   if (finish === undefined || (endedEarly && !isWhole)) return err(cutFailure(text, place));
@@ -168,7 +168,7 @@ function replyOf(
 /** Google refuses a request with status 200 and the reason in place of a reply. A reply that it stops has another field for that. */
 function promptBlock({ providerMetadata }: FinishPart): string | undefined {
   const { blockReason } = asRecord(asRecord(providerMetadata?.google).promptFeedback);
-  return textOf(blockReason);
+  return someText(blockReason);
 }
 
 type FinishPart = Extract<LanguageModelV4StreamPart, { type: "finish" }>;

@@ -1,4 +1,5 @@
 // Under which names servers tell how many tokens a model takes, and what can be believed.
+import { isRecord } from "@hermes-memory/core/lib";
 
 const LEAST = 1_024;
 const MOST = 10_000_000;
@@ -38,9 +39,7 @@ export function windowIn(entry: unknown): number | undefined {
 }
 
 export function asRecord(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : {};
+  return isRecord(value) ? value : {};
 }
 
 export function asList(value: unknown): readonly unknown[] {

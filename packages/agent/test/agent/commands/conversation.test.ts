@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { message } from "../../messages.ts";
 import { openChat, textOf } from "./fake-agent.ts";
 
 describe("/undo", () => {
@@ -58,7 +59,9 @@ describe("/retry", () => {
   it("looks past what is there for one turn only", async () => {
     const chat = await openChat();
     await chat.agent.talk("one", "two");
-    chat.agent.hear({ role: "user", content: [{ type: "image_url" }], _ephemeral: "continuation" });
+    chat.agent.hear(
+      message({ role: "user", content: [{ type: "image_url" }] }, { ephemeral: "continuation" }),
+    );
     await chat.expect("/retry", "send");
   });
 
@@ -144,8 +147,8 @@ describe("/history", () => {
   it("shows what was typed, not what was added for the model, and nothing of one turn only", async () => {
     const chat = await openChat();
     chat.agent.hear(
-      { role: "user", content: "typed plus added", _stored_content: "typed" },
-      { role: "user", content: "go on", _ephemeral: "continuation" },
+      message({ role: "user", content: "typed plus added" }, { storedContent: "typed" }),
+      message({ role: "user", content: "go on" }, { ephemeral: "continuation" }),
     );
     const reply = await chat.expect("/history", "text");
     expect(reply.lines).toHaveLength(1);
@@ -165,7 +168,7 @@ describe("/save", () => {
     const chat = await openChat();
     await chat.agent.talk("one", "two");
     await chat.agent.setTitle("kiln");
-    chat.agent.hear({ role: "user", content: "typed plus added", _stored_content: "typed" });
+    chat.agent.hear(message({ role: "user", content: "typed plus added" }, { storedContent: "typed" }));
     const reply = await chat.expect("/save", "text");
     const path = join(chat.home, "sessions", "saved", "hermes_conversation_20260301_080509.json");
     expect(reply.json).toEqual({ path, messages: 3 });

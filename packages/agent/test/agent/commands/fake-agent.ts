@@ -1,16 +1,16 @@
 // An agent without a model: sessions, undo and memory are real, on a real store; turns, compaction and models are noted.
 import { join } from "node:path";
 import { type HermesConfig, loadConfig } from "@hermes-memory/core/config";
-import type { CompressCommand, ContextMessage, EngineCommand } from "@hermes-memory/core/context";
+import type { CompressCommand, EngineCommand } from "@hermes-memory/core/context";
 import type { CommittedWrite, MemoryStore } from "@hermes-memory/core/curated";
 import { err, ok, type Result } from "@hermes-memory/core/lib";
 import { type Memory, type MemoryUser, openMemory, type Person } from "@hermes-memory/core/memory";
+import { isMessage, type Message } from "@hermes-memory/core/message";
 import { newSessionId, openSessionStore, type SessionStore } from "@hermes-memory/core/sessions";
 import { SkillStore } from "@hermes-memory/core/skills";
 import { onTestFinished } from "vitest";
 import { tempDirectory } from "../../../../core/test/fakes/temp-directory.ts";
 import { type CommandHost, type CommandReply, runSlashCommand } from "../../../src/agent/commands/index.ts";
-import { type AgentMessage, newMessage } from "../../../src/agent/message.ts";
 import type {
   AgentStatus,
   AgentSurface,
@@ -25,6 +25,11 @@ import {
   type ModelSelection,
   NO_USAGE,
 } from "../../../src/models/index.ts";
+import { type ChatRow, message } from "../../messages.ts";
+
+function heard(row: ChatRow): Message {
+  return message(row, { atSeconds: 1_770_000_000 });
+}
 
 class FakeAgent implements AgentSurface {
   opened: Memory;
@@ -38,7 +43,7 @@ class FakeAgent implements AgentSurface {
   readonly skills: SkillStore;
   systemPrompt: string | undefined;
   engineCommands: EngineCommand[] = [];
-  messages: AgentMessage[] = [];
+  messages: Message[] = [];
   isRunning = false;
   readonly warnings: readonly string[] = [];
   readonly mirrored: { readonly write: CommittedWrite; readonly origin: string | undefined }[] = [];
@@ -82,8 +87,8 @@ class FakeAgent implements AgentSurface {
   }
 
   /** In the live list alone. */
-  hear(...messages: ContextMessage[]): void {
-    this.messages.push(...messages.map((message) => newMessage(message, 1_770_000_000)));
+  hear(...rows: (ChatRow | Message)[]): void {
+    this.messages.push(...rows.map((row) => (isMessage(row) ? row : heard(row))));
   }
 
   run(): never {
@@ -129,7 +134,7 @@ class FakeAgent implements AgentSurface {
     const from = this.sessionId;
     this.sessionId = id;
     const rows = await store.getMessages(id);
-    this.messages = rows.map(({ role, content }) => newMessage({ role, content }, 1_770_000_000));
+    this.messages = rows.map(({ role, content }) => heard({ role, content }));
     return ok({ from, to: id, title: await this.title(), messages: this.messages.length });
   }
 

@@ -1,16 +1,17 @@
 // From an assistant message to calls that can run.
 
-import type { ContextMessage } from "@hermes-memory/core/context";
+import { type AssistantMessage, renderToolCalls } from "@hermes-memory/core/message";
 import { ToolTable } from "@hermes-memory/core/tools";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type CallCheck, checkCalls } from "../../../src/agent/tools/index.ts";
 import { fakeTool } from "../../fakes/agent-tools.ts";
+import { message } from "../../messages.ts";
 
 const table = new ToolTable([fakeTool("memory"), fakeTool("todo"), fakeTool("session_search")]);
 
-function asking(...calls: readonly unknown[]): ContextMessage {
-  return { role: "assistant", content: "", tool_calls: calls };
+function asking(...calls: readonly unknown[]): AssistantMessage {
+  return message({ role: "assistant", content: "", tool_calls: calls }, { id: "reply" });
 }
 
 function call(name: string, args: unknown, id = "c1"): Record<string, unknown> {
@@ -61,7 +62,7 @@ describe("arguments", () => {
     expect(checked.results.map(({ id }) => id)).toEqual(["c1", "c2"]);
     expect(JSON.parse(checked.results[0]?.text ?? "")).toHaveProperty("error");
     expect(checked.results[1]?.text).toContain("skipped");
-    expect(checked.message.tool_calls).toMatchObject([
+    expect(renderToolCalls(checked.message.toolCalls)).toMatchObject([
       { function: { name: "todo", arguments: "{}" } },
       { function: { name: "memory", arguments: "{}" } },
     ]);
@@ -76,7 +77,7 @@ describe("names", () => {
       kind: "ok",
       calls: [{ id: "c1", name: "session_search", args: { query: "x" } }],
       message: {
-        tool_calls: [{ id: "c1", function: { name: "session_search", arguments: '{"query":"x"}' } }],
+        toolCalls: [{ id: "c1", name: "session_search", arguments: '{"query":"x"}' }],
       },
     });
   });
@@ -99,8 +100,8 @@ describe("names", () => {
   });
 
   it("are missing where a call is no call", () => {
-    expect(check({ id: "c1" })).toMatchObject({ kind: "unknown_tool", names: [""] });
-    expect(check(null, "x", 5)).toMatchObject({ kind: "ok", calls: [], message: { tool_calls: [] } });
+    expect(check({ id: "c1" })).toMatchObject({ kind: "unknown_tool", names: ["unknown"] });
+    expect(check(null, "x", 5)).toMatchObject({ kind: "ok", calls: [], message: { toolCalls: [] } });
   });
 });
 
@@ -126,10 +127,10 @@ describe("ids", () => {
       extra_content: { a: 1 },
     };
     const checked = check(wire);
-    expect(checked).toMatchObject({
-      calls: [{ id: "call_9" }],
-      message: { tool_calls: [{ call_id: "call_9", response_item_id: "fc_1", extra_content: { a: 1 } }] },
-    });
+    expect(checked).toMatchObject({ calls: [{ id: "call_9" }] });
+    expect("message" in checked && renderToolCalls(checked.message.toolCalls)).toMatchObject([
+      { id: "call_9", call_id: "call_9", response_item_id: "fc_1", extra_content: { a: 1 } },
+    ]);
   });
 });
 
@@ -148,21 +149,16 @@ describe("whatever a model writes", () => {
   it("each call that stays has an id of its own and one result or one call for it", () => {
     fc.assert(
       fc.property(fc.array(anyCall, { maxLength: 6 }), (made) => {
-        const message = asking(...made.map(({ id, name, args }) => call(name, args, id)));
-        const before = structuredClone(message);
-        const checked = checkCalls(message, table);
-        expect(message).toEqual(before);
+        const reply = asking(...made.map(({ id, name, args }) => call(name, args, id)));
+        const before = structuredClone(reply);
+        const checked = checkCalls(reply, table);
+        expect(reply).toEqual(before);
         if (checked.kind === "truncated") return;
-        const kept = checked.message.tool_calls as {
-          id: string;
-          function: { name: string; arguments: string };
-        }[];
+        const kept = checked.message.toolCalls;
         const answered = checked.kind === "ok" ? checked.calls : checked.results;
-        expect(answered.map(({ id, name }) => [id, name])).toEqual(
-          kept.map(({ id, function: f }) => [id, f.name]),
-        );
+        expect(answered.map(({ id, name }) => [id, name])).toEqual(kept.map(({ id, name }) => [id, name]));
         expect(new Set(kept.map(({ id }) => id)).size).toBe(kept.length);
-        for (const { function: f } of kept) expect(() => JSON.parse(f.arguments)).not.toThrow();
+        for (const { arguments: text } of kept) expect(() => JSON.parse(text)).not.toThrow();
       }),
     );
   });

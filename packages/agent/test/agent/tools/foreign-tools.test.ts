@@ -1,7 +1,7 @@
 // Tools of memory providers and context engines in the agent's table.
 
 import { type ContextEngine, engineTools, LosslessEngine } from "@hermes-memory/core/context";
-import { newMessage } from "@hermes-memory/core/message";
+
 import { MemoryManager, type MemoryProvider } from "@hermes-memory/core/providers";
 import { openSessionStore } from "@hermes-memory/core/sessions";
 import { type ToolDefinition, ToolTable } from "@hermes-memory/core/tools";
@@ -10,6 +10,7 @@ import { provider, toolSchema } from "../../../../core/test/fakes/providers.ts";
 import { tempDirectory } from "../../../../core/test/fakes/temp-directory.ts";
 import { runBatch, selectTools } from "../../../src/agent/tools/index.ts";
 import { batchContext, callContext, fakeTool } from "../../fakes/agent-tools.ts";
+import { messages } from "../../messages.ts";
 
 function managerWith(members: Partial<MemoryProvider>): MemoryManager {
   const manager = new MemoryManager();
@@ -137,10 +138,7 @@ describe("tools of a context engine", () => {
   it("of a plugin are untrusted, and get arguments and the live list", async () => {
     const { tools } = await engineTools({ engine: engine(offering(toolSchema("look"))), source: "plugin" });
     expect(tools).toMatchObject([{ policy: { untrustedSource: "sample/look", effect: "write" } }]);
-    const outcome = await tools[0]?.run(
-      { a: 1 },
-      callContext({ messages: [newMessage({ role: "user", content: "x" })] }),
-    );
+    const outcome = await tools[0]?.run({ a: 1 }, callContext({ messages: messages({ role: "user" }) }));
     expect(JSON.parse(outcome?.text ?? "")).toEqual({ name: "look", args: { a: 1 }, messages: 1 });
   });
 

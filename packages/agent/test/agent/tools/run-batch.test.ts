@@ -1,6 +1,8 @@
 // One batch of calls: order, limits, blocks, fences, interrupts.
+
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
+import { toNewMessage } from "@hermes-memory/core/message";
 import { fenceUntrusted } from "@hermes-memory/core/security";
 import { type Tool, ToolTable } from "@hermes-memory/core/tools";
 import { describe, expect, it } from "vitest";
@@ -8,6 +10,7 @@ import { notedResult, resultIdFor, resultNote } from "../../../../core/src/sessi
 import { tempDirectory } from "../../../../core/test/fakes/temp-directory.ts";
 import { type CheckedCall, runBatch, toolMessage } from "../../../src/agent/tools/index.ts";
 import { batchContext, fakeTool, gate, type ToolChanges } from "../../fakes/agent-tools.ts";
+import { message } from "../../messages.ts";
 
 function calls(...names: readonly string[]): CheckedCall[] {
   return names.map((name, place) => ({ id: `c${place + 1}`, name, args: { place } }));
@@ -96,12 +99,12 @@ describe("a batch", () => {
       },
     });
     let session = 0;
+    const messages = [message({ role: "user", content: "hello" })];
     const context = batchContext(tempDirectory(), {
       sessionId: () => `s${++session}`,
-      messages: () => [{ role: "user", content: "hello" }],
+      messages: () => messages,
     });
     await runBatch(new ToolTable([curious]), calls("curious", "curious"), context);
-    const messages = [{ role: "user", content: "hello", meta: expect.any(Object) }];
     expect(seen).toEqual([
       [{ place: 0 }, "c1", "task", "s1", messages, false],
       [{ place: 1 }, "c2", "task", "s2", messages, false],
@@ -130,13 +133,8 @@ describe("a batch", () => {
   });
 
   it("becomes tool messages as the session store has them", () => {
-    expect(toolMessage({ callId: "c1", name: "todo", text: "{}" })).toEqual({
-      role: "tool",
-      name: "todo",
-      tool_name: "todo",
-      content: "{}",
-      tool_call_id: "c1",
-    });
+    const row = toNewMessage(toolMessage({ callId: "c1", name: "todo", text: "{}" }));
+    expect(row).toEqual({ role: "tool", toolName: "todo", content: "{}", toolCallId: "c1" });
   });
 });
 

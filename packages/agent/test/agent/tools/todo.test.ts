@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { TodoStore, todoEntry } from "../../../src/agent/tools/index.ts";
 import { callContext } from "../../fakes/agent-tools.ts";
+import { message, messages } from "../../messages.ts";
 
 const task = (id: string, content = `do ${id}`, status = "pending"): Record<string, unknown> => ({
   id,
@@ -163,13 +164,13 @@ describe("a resumed session", () => {
       result("new"),
       { role: "tool", content: "x" },
     ];
-    expect(store.hydrate(history)).toBe(true);
+    expect(store.hydrate(messages(...history))).toBe(true);
     expect(store.items).toEqual([task("new")]);
   });
 
   it("keeps the list it has", () => {
     const store = storeWith(task("mine"));
-    expect(store.hydrate([result("old")])).toBe(false);
+    expect(store.hydrate(messages(result("old")))).toBe(false);
     expect(store.items).toEqual([task("mine")]);
   });
 
@@ -177,7 +178,9 @@ describe("a resumed session", () => {
     const store = new TodoStore();
     const broken = { role: "tool", tool_name: "todo", content: '{"todos": [{"id"' };
     expect(
-      store.hydrate([result("other", "mcp_x_list"), broken, { role: "tool", content: '{"todos": 5}' }]),
+      store.hydrate(
+        messages(result("other", "mcp_x_list"), broken, { role: "tool", content: '{"todos": 5}' }),
+      ),
     ).toBe(false);
     expect(store.isEmpty).toBe(true);
   });
@@ -203,6 +206,6 @@ describe("the snapshot for a compaction", () => {
 
   it("is known to the context engine as the task list", async () => {
     const { isTaskList } = await import("../../../../core/src/context/compressor/handoff.ts");
-    expect(isTaskList({ role: "user", content: storeWith(task("1")).snapshotText() })).toBe(true);
+    expect(isTaskList(message({ role: "user", content: storeWith(task("1")).snapshotText() }))).toBe(true);
   });
 });

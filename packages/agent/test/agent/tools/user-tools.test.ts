@@ -1,11 +1,12 @@
 // AI SDK tools in the agent's table.
-import { parseMessages } from "@hermes-memory/core/message";
+
 import type { Tool, ToolOutcome } from "@hermes-memory/core/tools";
 import { jsonSchema, tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { userTools } from "../../../src/agent/tools/index.ts";
 import { callContext } from "../../fakes/agent-tools.ts";
+import { messages } from "../../messages.ts";
 
 async function made(given: unknown, name = "weather"): Promise<Tool> {
   const [first] = await userTools({ [name]: given });
@@ -76,7 +77,7 @@ describe("a tool gets", () => {
       },
     });
     const { signal } = new AbortController();
-    const { messages } = parseMessages([
+    const spoken = messages(
       {
         role: "user",
         content: [
@@ -87,8 +88,8 @@ describe("a tool gets", () => {
       { role: "assistant", content: "", tool_calls: [{ id: "old" }] },
       { role: "tool", content: "{}", tool_call_id: "old" },
       { role: "assistant", content: "Let me look.", tool_calls: [{ id: "c7" }] },
-    ]);
-    await (await made(spy)).run({}, callContext({ callId: "c7", messages, signal }));
+    );
+    await (await made(spy)).run({}, callContext({ callId: "c7", messages: spoken, signal }));
     expect(seen).toEqual(["c7", [{ role: "user", content: "And\nnow?" }], signal]);
   });
 });

@@ -7,6 +7,7 @@ import {
   type Troubles,
   type Verdict,
 } from "../../../src/agent/turn/judge.ts";
+import { message } from "../../messages.ts";
 
 const tools = {
   names: ["memory", "todo"],
@@ -27,7 +28,7 @@ function view(given: Partial<ReplyView> = {}): ReplyView {
 
 function calling(name: string, args: string): ReplyView["calls"] {
   const call = { id: "c1", type: "function", function: { name, arguments: args } };
-  return checkCalls({ role: "assistant", content: "", tool_calls: [call] }, tools);
+  return checkCalls(message({ role: "assistant", content: "", tool_calls: [call] }), tools);
 }
 
 /** The verdicts of the same reply, given again and again. */

@@ -1,29 +1,46 @@
-import type { ContextMessage } from "@hermes-memory/core/context";
+import {
+  fromRow,
+  type Message,
+  type Meta,
+  type OpenAiMessage,
+  toNewMessage,
+  toOpenAi,
+} from "@hermes-memory/core/message";
 import { openSessionStore } from "@hermes-memory/core/sessions";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { newPath } from "../../../../core/test/fakes/session-index.ts";
-import { type AgentMessage, newMessage } from "../../../src/agent/message.ts";
-import { fromRow, toRow } from "../../../src/agent/rows.ts";
+import { asStored } from "../../../src/agent/session/compacted-list.ts";
 import { requestMessages } from "../../../src/agent/turn/request.ts";
+import { type ChatRow, message } from "../../messages.ts";
 
 const BLOCK = "<memory-context>\nlikes tea\n</memory-context>";
 
-function request(messages: readonly AgentMessage[], given: { recall?: string; user?: AgentMessage } = {}) {
+type Given = {
+  recall?: string;
+  user?: Message | undefined;
+  prefill?: readonly Message[];
+  ephemeral?: string;
+};
+
+/** As chat rows. */
+function request(messages: readonly Message[], given: Given = {}): readonly OpenAiMessage[] {
   return requestMessages({
     system: "You are a test.",
+    ephemeral: given.ephemeral,
+    prefill: given.prefill ?? [],
     messages,
-    userMessageId: given.user?._id ?? "",
+    userMessageId: given.user?.meta.id ?? "",
     recall: given.recall ?? "",
     hookContext: "",
-  });
+  }).map((each) => toOpenAi(each));
 }
 
-function list(...messages: readonly ContextMessage[]): readonly AgentMessage[] {
-  return messages.map((message, index) => newMessage(message, 1000 + index));
+function list(...rows: readonly ChatRow[]): readonly Message[] {
+  return rows.map((row, index) => message(row, { atSeconds: 1000 + index }) as Message);
 }
 
-function call(id: string, args: string, name = "memory"): ContextMessage {
+function call(id: string, args: string, name = "memory"): ChatRow {
   return {
     role: "assistant",
     content: "",
@@ -38,7 +55,7 @@ describe("the request copy", () => {
       { role: "assistant", content: "first" },
       { role: "user", content: "two" },
     );
-    const sent = request(messages, { recall: BLOCK, user: messages[2] as AgentMessage });
+    const sent = request(messages, { recall: BLOCK, user: messages[2] });
     expect(sent.map(({ content }) => content)).toEqual([
       "You are a test.",
       "one",
@@ -55,14 +72,14 @@ describe("the request copy", () => {
       call("c1", "{}"),
       { role: "tool", content: "done", tool_call_id: "c1" },
     );
-    const sent = request(messages, { recall: BLOCK, user: messages[1] as AgentMessage });
+    const sent = request(messages, { recall: BLOCK, user: messages[1] });
     expect(sent[1]?.content).toBe(`left without an answer\n\nnow\n\n${BLOCK}`);
   });
 
   it("adds recall to a list of parts as a part of its own", () => {
     const image = { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } };
     const messages = list({ role: "user", content: [{ type: "text", text: "look" }, image] });
-    const sent = request(messages, { recall: BLOCK, user: messages[0] as AgentMessage });
+    const sent = request(messages, { recall: BLOCK, user: messages[0] });
     expect(sent[1]?.content).toEqual([{ type: "text", text: "look" }, image, { type: "text", text: BLOCK }]);
   });
 
@@ -114,16 +131,11 @@ describe("the request copy", () => {
 
   it("keeps ephemeral instructions and prefill out of the list, in the request", () => {
     const messages = list({ role: "user", content: "hi" });
-    const sent = requestMessages({
-      system: "S",
+    const sent = request(messages, {
       ephemeral: " only now ",
-      prefill: [{ role: "user", content: "example" }],
-      messages,
-      userMessageId: "",
-      recall: "",
-      hookContext: "",
+      prefill: list({ role: "user", content: "example" }),
     });
-    expect(sent[0]).toEqual({ role: "system", content: "S\n\nonly now" });
+    expect(sent[0]).toEqual({ role: "system", content: "You are a test.\n\nonly now" });
     expect(sent[1]).toEqual({ role: "user", content: "example" });
   });
 });
@@ -147,53 +159,89 @@ const args = fc.oneof(
     .map((value) => JSON.stringify(value)),
   fc.constantFrom("", "{", "not json", "[1,2]", '{"k":"\\ud800"}', '{"__proto__":1}'),
 );
-const content = fc.oneof(
-  text,
-  fc.array(fc.record({ type: fc.constant("text"), text }), { minLength: 1, maxLength: 3 }),
+const part = fc.oneof(
+  fc.record({ type: fc.constant("text"), text }),
+  fc.record({ type: fc.constant("input_text"), text, cache_control: fc.constant({ type: "ephemeral" }) }),
+  fc.constantFrom(
+    { type: "image_url", image_url: { url: "data:image/png;base64,AAAA", detail: "low" } },
+    { type: "image", source: { type: "base64", media_type: "image/png", data: "AAAA" } },
+    { type: "input_audio", input_audio: { data: "AAAA" } },
+    { odd: [1, null] },
+    "a bare text",
+  ),
+);
+const content = fc.oneof(text, fc.constant(null), fc.array(part, { maxLength: 3 }));
+
+/** Fields of one vendor, with and without a column of their own. */
+const vendor = fc.record(
+  {
+    reasoning: fc.oneof(text, fc.constant(5)),
+    reasoning_content: text,
+    reasoning_details: fc.oneof(
+      fc.array(fc.record({ type: fc.constant("thinking"), thinking: text, signature: text }), {
+        maxLength: 2,
+      }),
+      fc.constantFrom(null, {}, ""),
+    ),
+    codex_reasoning_items: fc.array(fc.jsonValue({ maxDepth: 2 }), { maxLength: 2 }),
+    codex_message_items: fc.array(fc.record({ id: text, phase: text }), { maxLength: 2 }),
+    cache_control: fc.constant({ type: "ephemeral" }),
+    refusal: text,
+    name: text,
+  },
+  { requiredKeys: [] },
 );
 
-const round = fc.oneof(
-  fc.record({ user: content, answer: text }).map(({ user, answer }): ContextMessage[] => [
-    { role: "user", content: user },
-    { role: "assistant", content: answer, finish_reason: "stop" },
-  ]),
+const round: fc.Arbitrary<readonly ChatRow[]> = fc.oneof(
+  fc
+    .record({ user: content, vendor, answer: content, thoughts: vendor })
+    .map(({ user, vendor: more, answer, thoughts }) => [
+      { ...more, role: "user", content: user, message_id: "m1", observed: true },
+      { ...thoughts, role: "assistant", content: answer, finish_reason: "stop" },
+    ]),
+  fc
+    .record({ role: fc.constantFrom("developer", "function", "session_meta", "narrator", "system"), content })
+    .map(({ role, content: said }) => [{ role, content: said, tool_call_id: "call_0", name: "memory" }]),
   fc
     .record({
       user: text,
-      calls: fc.array(args, { minLength: 1, maxLength: 3 }),
-      results: fc.array(text, { maxLength: 3 }),
-      thought: text,
+      calls: fc.array(fc.record({ given: args, name: text }), { minLength: 1, maxLength: 3 }),
+      results: fc.array(content, { maxLength: 3 }),
+      said: fc.constantFrom("", null),
+      thoughts: vendor,
+      isFlat: fc.boolean(),
     })
-    .map(({ user, calls, results, thought }): ContextMessage[] => [
+    .map(({ user, calls, results, said, thoughts, isFlat }) => [
       { role: "user", content: user },
       {
+        ...thoughts,
         role: "assistant",
-        content: "",
+        content: said,
         finish_reason: "tool_calls",
-        reasoning: thought,
-        reasoning_content: thought,
-        reasoning_details: [{ type: "thinking", thinking: thought, signature: "sig" }],
-        tool_calls: calls.map((given, index) => ({
-          id: `call_${index}`,
-          call_id: `call_${index}`,
-          type: "function",
-          function: { name: "memory", arguments: given },
-          extra_content: { google: { thought_signature: "s" } },
-        })),
+        tool_calls: calls.map(({ given, name }, index) =>
+          isFlat
+            ? { name, arguments: given, index }
+            : {
+                id: `call_${index}|fc_${index}`,
+                type: "function",
+                response_item_id: `fc_${index}`,
+                function: { name: "memory", arguments: given, strict: true },
+                extra_content: { google: { thought_signature: "s" } },
+              },
+        ),
       },
-      ...results.map(
-        (result, index): ContextMessage => ({
-          role: "tool",
-          content: result,
-          tool_call_id: `call_${index}`,
-          tool_name: "memory",
-        }),
-      ),
+      ...results.map((result, index) => ({
+        ...thoughts,
+        role: "tool",
+        content: result,
+        tool_call_id: `call_${index}`,
+        tool_name: "memory",
+      })),
     ]),
 );
 
 describe("what a provider refused to read", () => {
-  const refusedTurn = (content: string): ContextMessage => ({
+  const refusedTurn = (content: string): ChatRow => ({
     role: "user",
     content,
     finish_reason: "content_policy",
@@ -238,32 +286,54 @@ describe("what a provider refused to read", () => {
 });
 
 describe("a history read back from the database", () => {
+  const metas = fc.array(
+    fc.record({ at: fc.nat(20), isRefused: fc.boolean(), storedContent: content }, { requiredKeys: ["at"] }),
+    { maxLength: 4 },
+  );
+
   it("gives the request it gave while it was live", async () => {
     await using store = await openSessionStore({ path: newPath() });
     let sessions = 0;
     await fc.assert(
-      fc.asyncProperty(
-        fc.array(round, { minLength: 1, maxLength: 6 }),
-        fc.array(fc.nat(20), { maxLength: 3 }),
-        async (rounds, refused) => {
-          sessions += 1;
-          const id = `s${sessions}`;
-          await store.createSession(id);
-          const live = list(
-            ...rounds
-              .flat()
-              .map((message, at) =>
-                refused.includes(at) ? { ...message, finish_reason: "content_policy" } : message,
-              ),
-          );
-          await store.appendMany(id, live.map(toRow));
-          const reloaded = (await store.getMessages(id))
-            .map(fromRow)
-            .filter((message) => message !== undefined);
-          expect(JSON.stringify(request(reloaded))).toBe(JSON.stringify(request(live)));
-        },
-      ),
-      { numRuns: 150 },
+      fc.asyncProperty(fc.array(round, { minLength: 1, maxLength: 6 }), metas, async (rounds, changes) => {
+        sessions += 1;
+        const id = `s${sessions}`;
+        await store.createSession(id);
+        const live = rounds.flat().map((row, at): Message => {
+          const { isRefused = false, storedContent } = changes.find((change) => change.at === at) ?? {};
+          const kept = message({ role: "user", content: storedContent ?? null }).content;
+          const meta: Partial<Meta> = {
+            atSeconds: 1000 + at,
+            ...(isRefused ? { finishReason: "content_policy" } : {}),
+            ...(storedContent === undefined ? {} : { storedContent: kept }),
+          };
+          return message(row, meta);
+        });
+        await store.appendMany(id, live.map(toNewMessage));
+        const reloaded = (await store.getMessages(id)).map(fromRow).filter((each) => each !== undefined);
+        // What a platform added for the model alone is in no row.
+        const before = live.filter(({ meta }) => meta.writtenRole !== "session_meta").map(asStored);
+        expect(JSON.stringify(request(reloaded))).toBe(JSON.stringify(request(before)));
+      }),
+      { numRuns: 300 },
     );
+  });
+
+  it("does not know what was added for the model alone, and a live one does", async () => {
+    const live = [message({ role: "user", content: "typed, added" }, { storedContent: "typed" })];
+    expect(request(live)[1]).toEqual({ role: "user", content: "typed, added" });
+    expect(request(live.map(asStored))[1]).toEqual({ role: "user", content: "typed" });
+    expect(toNewMessage(live[0] as Message).content).toBe("typed");
+  });
+
+  it("shows models no vendor's field that has no column", () => {
+    const given = { refusal: "no", cache_control: { type: "ephemeral" }, reasoning: "hm" };
+    const sent = request(
+      list({ role: "user", content: "x", ...given }, { role: "assistant", content: "y", ...given }),
+    );
+    expect(sent.slice(1)).toEqual([
+      { role: "user", content: "x" },
+      { role: "assistant", content: "y", reasoning: "hm" },
+    ]);
   });
 });

@@ -16,6 +16,7 @@ import {
   refused,
   serverError,
 } from "../../fakes/wires/script.ts";
+import { messages } from "../../messages.ts";
 import { ASKED, chosenFor, ear, failureOf, KEY, KINDS, replyOf, wireModel } from "./over-http.ts";
 
 /** Fails the test when something is rejected that nobody waits for. */
@@ -244,7 +245,7 @@ it("two requests of one model at the same time do not mix", async () => {
     text: raw.includes("left") ? "L" : "R",
     delayMs: 5,
   }));
-  const ask = (content: string) => replyOf(model, { messages: [{ role: "user", content }] });
+  const ask = (content: string) => replyOf(model, { messages: messages({ role: "user", content }) });
   const replies = await Promise.all([ask("left"), ask("right"), ask("left")]);
   expect(replies.map(({ message }) => message.content)).toEqual(["L", "R", "L"]);
 });

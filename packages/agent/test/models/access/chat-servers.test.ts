@@ -4,8 +4,9 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { applyPromptCaching } from "@hermes-memory/core/context";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { type ChatMessage, openModel } from "../../../src/models/index.ts";
+import { openModel } from "../../../src/models/index.ts";
 import { sseServer } from "../../fakes/sse-server.ts";
+import { chatRow, message, messages } from "../../messages.ts";
 import { ASKED, chosenFor, ear, failureOf, replyOf, wireModel } from "./over-http.ts";
 
 const MARKER = { type: "ephemeral" };
@@ -19,7 +20,7 @@ const END = chunk({}, "stop");
 describe("cache markers", () => {
   it("are put into the finished body of a chat request", async () => {
     const { wire, model } = await wireModel("chat", [{ text: "ok" }]);
-    await replyOf(model, { ...ASKED, markBody: (messages) => applyPromptCaching(messages) });
+    await replyOf(model, { ...ASKED, markBody: (body) => applyPromptCaching(body) });
     const text = (content: string) => [{ type: "text", text: content, cache_control: MARKER }];
     expect(wire.requests[0]?.body.messages).toEqual([
       { role: "system", content: text("Be brief.") },
@@ -31,13 +32,15 @@ describe("cache markers", () => {
   it("go to Anthropic where the messages carry them", async () => {
     const { wire, model } = await wireModel("anthropic", [{ text: "ok" }]);
     const call = { id: "toolu_1", type: "function", function: { name: "measure", arguments: "{}" } };
-    const plain: ChatMessage[] = [
+    const plain = [
       ...ASKED.messages,
-      { role: "assistant", content: "", tool_calls: [call] },
-      { role: "tool", tool_call_id: "toolu_1", content: "40 m" },
+      ...messages(
+        { role: "assistant", content: "", tool_calls: [call] },
+        { role: "tool", tool_call_id: "toolu_1", content: "40 m" },
+      ),
     ];
-    const messages = applyPromptCaching(plain, { native: true, ttl: "1h" });
-    await replyOf(model, { messages, markBody: () => expect.unreachable() });
+    const marked = applyPromptCaching(plain, { native: true, ttl: "1h" });
+    await replyOf(model, { messages: marked, markBody: () => expect.unreachable() });
     const hour = { ...MARKER, ttl: "1h" };
     expect(wire.requests[0]?.body).toMatchObject({
       system: [{ text: "Be brief.", cache_control: hour }],
@@ -114,7 +117,7 @@ describe("OpenRouter", () => {
     });
     const model = await openModel(chosen);
     const first = await replyOf(model);
-    expect(first.message).toEqual({
+    expect(chatRow(first.message)).toEqual({
       role: "assistant",
       content: "Forty metres.",
       reasoning: "It has ten floors.",
@@ -123,7 +126,7 @@ describe("OpenRouter", () => {
     expect(first.usage).toEqual({ input: 10, cacheRead: 60, cacheWrite: 30, output: 9, reasoning: 0 });
     expect(first.model).toBe("served-model");
     await replyOf(model, {
-      messages: [...ASKED.messages, first.message, { role: "user", content: "Sure?" }],
+      messages: [...ASKED.messages, first.message, message({ role: "user", content: "Sure?" })],
     });
     const [, second] = server.bodies as { messages: unknown[]; usage: unknown }[];
     expect(second?.messages[2]).toEqual({
@@ -136,8 +139,10 @@ describe("OpenRouter", () => {
 
   it("is the only server that gets them", async () => {
     const { wire, model } = await wireModel("chat", [{ text: "ok" }]);
-    const before = { role: "assistant", content: "Forty.", reasoning_details: details };
-    await replyOf(model, { messages: [...ASKED.messages, before, { role: "user", content: "Sure?" }] });
+    const before = message({ role: "assistant", content: "Forty.", reasoning_details: details });
+    await replyOf(model, {
+      messages: [...ASKED.messages, before, message({ role: "user", content: "Sure?" })],
+    });
     expect(wire.requests[0]?.raw).not.toContain("reasoning_details");
   });
 });
@@ -148,7 +153,11 @@ describe("thoughts of a chat server", () => {
     const { model } = await wireModel("chat", [{ text, chunkChars: 1 }]);
     const heard = ear();
     const reply = await replyOf(model, { ...ASKED, onDelta: heard.onDelta });
-    expect(reply.message).toEqual({ role: "assistant", content: "Forty metres.", reasoning: "Ten floors." });
+    expect(chatRow(reply.message)).toEqual({
+      role: "assistant",
+      content: "Forty metres.",
+      reasoning: "Ten floors.",
+    });
     expect(heard.text()).toBe("Forty metres.");
     expect(heard.reasoning()).toContain("Ten floors.");
   });
@@ -164,9 +173,9 @@ describe("thoughts of a chat server", () => {
       [chunk({ content: "ok" }), END],
     ]);
     const model = await openModel(chosenFor("chat", server.url));
-    const { message } = await replyOf(model);
-    expect(message).toMatchObject({ reasoning: "Ten floors.", reasoning_content: "Ten floors." });
-    await replyOf(model, { messages: [...ASKED.messages, message] });
+    const { message: said } = await replyOf(model);
+    expect(said.vendor).toMatchObject({ reasoning: "Ten floors.", reasoning_content: "Ten floors." });
+    await replyOf(model, { messages: [...ASKED.messages, said] });
     const [, second] = server.bodies as { messages: unknown[] }[];
     expect(second?.messages[2]).toEqual({
       role: "assistant",
@@ -184,15 +193,15 @@ describe("odd chat servers", () => {
     const model = await openModel(chosenFor("chat", server.url));
     const [first, second] = [await replyOf(model), await replyOf(model)];
     expect(first.finishReason).toBe("tool_calls");
-    expect(first.message.tool_calls).toEqual([
+    expect(chatRow(first.message).tool_calls).toEqual([
       {
         id: expect.stringMatching(/^call_[0-9a-f]{12}$/),
-        call_id: (first.message.tool_calls as { id: string }[])[0]?.id,
+        call_id: first.message.toolCalls[0]?.id,
         type: "function",
         function: { name: "measure", arguments: '{"thing":"crane"}' },
       },
     ]);
-    expect(second.message).toEqual(first.message);
+    expect(chatRow(second.message)).toEqual(chatRow(first.message));
   });
 
   it("that stop without a reason and without `[DONE]` have given no answer", async () => {
@@ -241,7 +250,7 @@ describe("odd chat servers", () => {
       const reply = await replyOf(await opened([chunk({ tool_calls: [call] })]));
       expect(reply).toMatchObject({
         finishReason: "tool_calls",
-        message: { tool_calls: [{ id: "call_1", function: { name: "todo", arguments: "{}" } }] },
+        message: { toolCalls: [{ id: "call_1", name: "todo", arguments: "{}" }] },
       });
     });
 

@@ -1,8 +1,8 @@
 // A model over a fake wire, opened the way the agent does.
-import { err, type Result } from "@hermes-memory/core/lib";
 import {
   type ChatModel,
   type ChosenModel,
+  callModel,
   type ModelDelta,
   type ModelFailure,
   type ModelReply,
@@ -12,6 +12,7 @@ import {
 } from "../../../src/models/index.ts";
 import type { Script, WireKind } from "../../fakes/wires/script.ts";
 import { startWire, type Wire } from "../../fakes/wires/wire-in-test.ts";
+import { messages } from "../../messages.ts";
 
 export const KINDS: readonly WireKind[] = ["chat", "responses", "anthropic", "google"];
 
@@ -47,21 +48,21 @@ export function chosenFor(kind: WireKind, baseUrl: string, changes: Partial<Chos
 }
 
 export const ASKED: ModelRequest = {
-  messages: [
+  messages: messages(
     { role: "system", content: "Be brief." },
     { role: "user", content: "How high is the crane?" },
-  ],
+  ),
 };
 
 export async function replyOf(model: ChatModel, request: ModelRequest = ASKED): Promise<ModelReply> {
-  const outcome = await model.stream(request);
+  const outcome = await callModel(model, request, { attempts: 1 });
   if (!outcome.ok) throw new Error(`${outcome.error.kind}: ${outcome.error.message}`);
   return outcome.value;
 }
 
 export async function failureOf(model: ChatModel, request: ModelRequest = ASKED): Promise<ModelFailure> {
-  const outcome: Result<ModelReply, ModelFailure> = await model.stream(request);
-  return outcome.ok ? Promise.reject(new Error("It did not fail.")) : err(outcome.error).error;
+  const outcome = await callModel(model, request, { attempts: 1 });
+  return outcome.ok ? Promise.reject(new Error("It did not fail.")) : outcome.error;
 }
 
 /** What was told, by kind. */

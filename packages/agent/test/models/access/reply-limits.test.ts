@@ -135,7 +135,7 @@ describe("a reply without an end", () => {
     const end = 'data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}\n\ndata: [DONE]\n\n';
     const { url } = await endless(() => [first, rest, last, end]);
     const reply = await replyOf(await openModel(chosenFor("chat", url)), LIMITED);
-    expect(reply.message.tool_calls).toMatchObject([{ id: "c" }]);
+    expect(reply.message.toolCalls).toMatchObject([{ id: "c" }]);
   });
 
   it("is a failure for summaries and titles, too", async () => {

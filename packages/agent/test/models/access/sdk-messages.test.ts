@@ -1,11 +1,13 @@
 // Our messages and the SDK's, both ways.
 import type { LanguageModelV4Message, LanguageModelV4StreamPart } from "@ai-sdk/provider";
+import { type OpenAiMessage, parseMessages } from "@hermes-memory/core/message";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Collector } from "../../../src/models/access/collect.ts";
 import { toAssistantMessage, toSdkPrompt } from "../../../src/models/access/sdk-messages.ts";
 import { wireTraits } from "../../../src/models/access/wire.ts";
-import type { ApiMode, ChatMessage } from "../../../src/models/index.ts";
+import type { ApiMode } from "../../../src/models/index.ts";
+import { type ChatRow, chatRow } from "../../messages.ts";
 
 const MODES: readonly ApiMode[] = ["anthropic_messages", "chat_completions", "responses", "google"];
 
@@ -13,8 +15,8 @@ function wire(apiMode: ApiMode, model = "m") {
   return wireTraits({ model, provider: "custom", apiMode, baseUrl: "" });
 }
 
-function prompt(messages: readonly ChatMessage[], apiMode: ApiMode = "chat_completions") {
-  return toSdkPrompt(messages, wire(apiMode));
+function prompt(rows: readonly ChatRow[], apiMode: ApiMode = "chat_completions") {
+  return toSdkPrompt(parseMessages(rows).messages, wire(apiMode));
 }
 
 type Assistant = Extract<LanguageModelV4Message, { role: "assistant" }>;
@@ -37,7 +39,7 @@ function streamOf({ content }: Assistant, cut: number): LanguageModelV4StreamPar
   return parts;
 }
 
-function heard(parts: readonly LanguageModelV4StreamPart[], apiMode: ApiMode): ChatMessage {
+function heard(parts: readonly LanguageModelV4StreamPart[], apiMode: ApiMode): OpenAiMessage {
   const collector = new Collector(wire(apiMode));
   const none = { total: 0, noCache: 0, cacheRead: 0, cacheWrite: 0, text: 0, reasoning: 0 };
   for (const part of parts) collector.add(part);
@@ -46,7 +48,7 @@ function heard(parts: readonly LanguageModelV4StreamPart[], apiMode: ApiMode): C
     finishReason: { unified: "stop", raw: "stop" },
     usage: { inputTokens: none, outputTokens: none },
   });
-  return toAssistantMessage(collector.reply(), wire(apiMode));
+  return chatRow(toAssistantMessage(collector.reply(), wire(apiMode)));
 }
 
 const word = fc.stringMatching(/^[a-z][a-z0-9 ]{0,12}$/);
@@ -59,7 +61,7 @@ const call = fc.record({
 });
 
 /** A reply as it is stored, with details of every wire at once: a session may have changed its model. */
-const stored: fc.Arbitrary<ChatMessage> = fc
+const stored: fc.Arbitrary<ChatRow> = fc
   .record({
     content: prose,
     thinking: fc.array(fc.record({ thinking: prose, signature: opaque }), { maxLength: 2 }),
@@ -242,7 +244,7 @@ describe("the prompt", () => {
   });
 
   it("leaves out the details of other wires", () => {
-    const message: ChatMessage = {
+    const message: ChatRow = {
       role: "assistant",
       content: "hi",
       reasoning_details: [

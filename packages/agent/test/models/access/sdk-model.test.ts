@@ -4,6 +4,7 @@ import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { describe, expect, it } from "vitest";
 import { fromSdkModel } from "../../../src/models/index.ts";
 import { startWire } from "../../fakes/wires/wire-in-test.ts";
+import { messages } from "../../messages.ts";
 import { ASKED, failureOf, replyOf } from "./over-http.ts";
 
 const TOOL = { name: "measure", description: "Measures.", parameters: { type: "object", properties: {} } };
@@ -27,10 +28,16 @@ describe("a model object of the AI SDK", () => {
       baseUrl: "",
     });
     const { message } = await replyOf(model, { ...ASKED, tools: [TOOL] });
-    expect(message.reasoning_details).toEqual([{ type: "thinking", thinking: "Hm.", signature: "c2ln" }]);
-    const id = (message.tool_calls as { id: string }[])[0]?.id;
+    expect(message.vendor?.reasoning_details).toEqual([
+      { type: "thinking", thinking: "Hm.", signature: "c2ln" },
+    ]);
+    const id = message.toolCalls[0]?.id;
     await replyOf(model, {
-      messages: [...ASKED.messages, message, { role: "tool", tool_call_id: id, content: "40 m" }],
+      messages: [
+        ...ASKED.messages,
+        message,
+        ...messages({ role: "tool", tool_call_id: id, content: "40 m" }),
+      ],
       tools: [TOOL],
     });
     expect(wire.requests[1]?.raw).toContain('"signature":"c2ln"');

@@ -1,7 +1,8 @@
 // One request over each wire, with the vendors' real SDKs and real sockets.
 import type { ToolDefinition } from "@hermes-memory/core/tools";
 import { describe, expect, it } from "vitest";
-import type { ChatMessage } from "../../../src/models/index.ts";
+
+import { type ChatRow, chatRow, message } from "../../messages.ts";
 import { ASKED, ear, failureOf, KEY, KINDS, replyOf, wireModel } from "./over-http.ts";
 
 const TOOL: ToolDefinition = {
@@ -30,7 +31,7 @@ describe.each(KINDS)("a model on the %s wire", (kind) => {
     const heard = ear();
     const reply = await replyOf(model, { ...ASKED, onDelta: heard.onDelta });
     expect(reply.message).toMatchObject({ role: "assistant", content: "Forty metres, ünïcode 🏗 too." });
-    expect(reply.message.reasoning).toBe("It has ten floors.");
+    expect(reply.message.vendor?.reasoning).toBe("It has ten floors.");
     expect(heard.text()).toBe(reply.message.content);
     expect(heard.reasoning()).toBe("It has ten floors.");
     expect(reply).toMatchObject({ finishReason: "stop", usage: { ...USAGE, cacheWrite: 0 } });
@@ -51,13 +52,13 @@ describe.each(KINDS)("a model on the %s wire", (kind) => {
     ]);
     const first = await replyOf(model, { ...ASKED, tools: [TOOL] });
     expect(first.finishReason).toBe("tool_calls");
-    const [call] = first.message.tool_calls as { id: string; call_id: string; function: object }[];
-    expect(call?.function).toEqual({ name: "measure", arguments: expect.any(String) });
-    expect(call?.call_id).toBe(call?.id);
-    const result: ChatMessage = { role: "tool", tool_call_id: call?.id, name: "measure", content: "40 m" };
+    const [call] = first.message.toolCalls;
+    expect(call).toMatchObject({ name: "measure", arguments: expect.any(String) });
+    expect(call?.vendor?.call_id).toBe(call?.id);
+    const result = message({ role: "tool", tool_call_id: call?.id, name: "measure", content: "40 m" });
     const messages = [...ASKED.messages, first.message, result];
     const second = await replyOf(model, { messages, tools: [TOOL] });
-    const later = { role: "user", content: "Sure?" };
+    const later = message({ role: "user", content: "Sure?" });
     await replyOf(model, { messages: [...messages, second.message, later], tools: [TOOL] });
 
     expect(sent(wire.wireMessages(1))).toContain("40 m");
@@ -80,17 +81,17 @@ describe.each(KINDS)("a model on the %s wire", (kind) => {
       { text: "One." },
       { text: "Two." },
     ]);
-    const { message } = await replyOf(model, { ...ASKED, tools: [TOOL] });
-    const id = (message.tool_calls as { id: string }[])[0]?.id;
+    const { message: said } = await replyOf(model, { ...ASKED, tools: [TOOL] });
+    const id = said.toolCalls[0]?.id;
     expect(id).toBe("call_1");
     const messages = [
       ...ASKED.messages,
-      message,
-      { role: "tool", tool_call_id: id, name: "measure", content: "" },
+      said,
+      message({ role: "tool", tool_call_id: id, name: "measure", content: "" }),
     ];
     await replyOf(model, { messages, tools: [TOOL] });
-    const stored = JSON.parse(JSON.stringify(messages)).map(
-      ({ name: _, ...rest }: { name?: string }) => rest,
+    const stored = JSON.parse(JSON.stringify(messages.map(chatRow))).map(({ name: _, ...rest }: ChatRow) =>
+      message(rest),
     );
     await replyOf(model, { messages: stored, tools: [TOOL] });
     expect(wire.requests[2]?.raw).toBe(wire.requests[1]?.raw);
@@ -105,8 +106,8 @@ describe.each(KINDS)("a model on the %s wire", (kind) => {
     };
     const messages = [
       ...ASKED.messages,
-      { role: "assistant", content: null, tool_calls: [call] },
-      { role: "tool", tool_call_id: "call_1", content: "no such thing" },
+      message({ role: "assistant", content: null, tool_calls: [call] }),
+      message({ role: "tool", tool_call_id: "call_1", content: "no such thing" }),
     ];
     await replyOf(model, { messages, tools: [TOOL] });
     expect(wire.requests[0]?.raw).not.toContain("cra\\");

@@ -1,6 +1,14 @@
 // Marks where a model's prompt cache may end: behind the system prompt, and behind the newest messages, so that the next
 // request finds everything up to the last one in the cache. Only what gets a marker is copied.
-import { type ContextMessage, isRecord } from "../message.ts";
+import { isRecord } from "../../lib/index.ts";
+import {
+  type Content,
+  isMessage,
+  type Message,
+  type OpenAiMessage,
+  type Part,
+  roleOf,
+} from "../../message/index.ts";
 
 export type CachingOptions = {
   /** How long the provider keeps the prefix. Default `5m`. */
@@ -14,40 +22,79 @@ type Marker = { readonly type: "ephemeral"; readonly ttl?: "1h" };
 /** What Anthropic accepts in one request. */
 const MOST_MARKERS = 4;
 
-/** A list of the same length; the input stays as it is. A marker that the caller put elsewhere stays too, and is not counted. */
+/**
+ * A list of the same length and of the same kind; the input stays as it is. A message has its marker as `cache_control` in the vendor
+ * bag, its own or its last part's. A marker that the caller put elsewhere stays too, and is not counted.
+ */
+export function applyPromptCaching(messages: readonly Message[], options?: CachingOptions): Message[];
+export function applyPromptCaching(rows: readonly OpenAiMessage[], options?: CachingOptions): OpenAiMessage[];
 export function applyPromptCaching(
-  messages: readonly ContextMessage[],
+  messages: readonly (Message | OpenAiMessage)[],
   { ttl = "5m", native = false }: CachingOptions = {},
-): ContextMessage[] {
-  const marker: Marker = ttl === "1h" ? { type: "ephemeral", ttl } : { type: "ephemeral" };
+): unknown[] {
+  const cache_control: Marker = ttl === "1h" ? { type: "ephemeral", ttl } : { type: "ephemeral" };
   const marked = [...messages];
   let left = MOST_MARKERS;
   const mark = (index: number): void => {
     const message = marked[index];
-    const next = message && withMarker(message, marker, native);
-    if (!next) return; // it cannot carry one, so it costs no slot
-    marked[index] = next;
+    const place = message && placeFor(message, native);
+    if (message === undefined || place === undefined) return; // it cannot carry one, so it costs no slot
+    marked[index] = isMessage(message)
+      ? markMessage(message, place, cache_control)
+      : markRow(message, place, cache_control);
     left -= 1;
   };
-  if (marked[0]?.role === "system") mark(0);
+  if (roleAt(marked, 0) === "system") mark(0);
   for (let index = marked.length - 1; index >= 0 && left > 0; index -= 1)
-    if (marked[index]?.role !== "system") mark(index);
+    if (roleAt(marked, index) !== "system") mark(index);
   return marked;
 }
 
 /** Parts that come back to the model exactly as it sent them. */
 const THOUGHTS = ["thinking", "redacted_thinking"];
 
+type Place = "message" | "text" | "last_part";
+
 /** Undefined when there is no place for a marker. */
-function withMarker(message: ContextMessage, marker: Marker, native: boolean): ContextMessage | undefined {
-  const { role, content } = message;
-  if (role === "tool") return native ? { ...message, cache_control: marker } : undefined;
-  if (content === null || content === undefined || content === "")
-    return { ...message, cache_control: marker };
-  if (typeof content === "string")
-    return { ...message, content: [{ type: "text", text: content, cache_control: marker }] };
+function placeFor(message: Message | OpenAiMessage, native: boolean): Place | undefined {
+  const content: unknown = message.content;
+  if (isMessage(message) ? roleOf(message) === "tool" : message.role === "tool")
+    return native ? "message" : undefined;
+  if (content === null || content === undefined || content === "") return "message";
+  if (typeof content === "string") return "text";
   if (!Array.isArray(content)) return undefined;
   const last: unknown = content.at(-1);
-  if (!isRecord(last) || THOUGHTS.includes(String(last.type))) return undefined;
-  return { ...message, content: [...content.slice(0, -1), { ...last, cache_control: marker }] };
+  const wire = isMessage(message) && isRecord(last) && last.type === "other" ? last.value : last;
+  return isRecord(wire) && !THOUGHTS.includes(String(wire.type)) ? "last_part" : undefined;
+}
+
+function markMessage(message: Message, place: Place, cache_control: Marker): Message {
+  const { content, vendor } = message;
+  if (place === "message") return { ...message, vendor: { ...vendor, cache_control } };
+  return { ...message, content: markContent(content, cache_control) };
+}
+
+function markContent(content: Content, cache_control: Marker): Content {
+  if (content === null) return content;
+  if (typeof content === "string") return [{ type: "text", text: content, vendor: { cache_control } }];
+  return content.map((part, at) => (at === content.length - 1 ? markPart(part, cache_control) : part));
+}
+
+function markPart(part: Part, cache_control: Marker): Part {
+  if (part.type !== "other") return { ...part, vendor: { ...part.vendor, cache_control } };
+  return isRecord(part.value) ? { ...part, value: { ...part.value, cache_control } } : part;
+}
+
+function markRow(row: OpenAiMessage, place: Place, cache_control: Marker): OpenAiMessage {
+  const { content } = row;
+  if (place === "message") return { ...row, cache_control };
+  const parts: readonly object[] =
+    typeof content === "string" ? [{ type: "text", text: content }] : (content ?? []);
+  const marked = parts.map((part, at) => (at === parts.length - 1 ? { ...part, cache_control } : part));
+  return { ...row, content: marked as NonNullable<OpenAiMessage["content"]> };
+}
+
+function roleAt(messages: readonly (Message | OpenAiMessage)[], index: number): string | undefined {
+  const message = messages[index];
+  return isMessage(message) ? roleOf(message) : message?.role;
 }

@@ -1,26 +1,26 @@
 // The list after a compaction: head, handoff, tail, with roles that a model accepts.
-import type { ContextMessage } from "../message.ts";
+import { type Content, type Message, newMessage, roleOf, withMeta } from "../../message/index.ts";
 import type { Boundaries } from "./boundaries.ts";
 import { handoffText, withCompactionNote, withoutHandoff } from "./handoff.ts";
 import { stripOldMedia } from "./media.ts";
 import { repairPairs } from "./pairs.ts";
 
 export type Assembled = {
-  readonly messages: readonly ContextMessage[];
+  readonly messages: readonly Message[];
   readonly summaryIndex: number;
   /** The handoff stands in front of another message's own text. */
   readonly isMerged: boolean;
 };
 
 export function assemble(
-  messages: readonly ContextMessage[],
+  messages: readonly Message[],
   { headEnd, tailStart, keptUser }: Boundaries,
   body: string,
   write: (body: string) => string = handoffText,
 ): Assembled {
   const text = write(body);
   const head = messages.slice(0, headEnd);
-  if (head[0]?.role === "system") head[0] = withCompactionNote(head[0]);
+  if (head[0] !== undefined && roleOf(head[0]) === "system") head[0] = withCompactionNote(head[0]);
   const kept = keptUser === undefined ? [] : messages.slice(keptUser, keptUser + 1);
   const [first, ...others] = [...kept, ...messages.slice(tailStart)];
   const handoff = standalone("user", text);
@@ -30,8 +30,9 @@ export function assemble(
 
   // Roles are chosen after the repair, which may add and take neighbours.
   const at = joined.indexOf(handoff);
+  const before = joined[at - 1];
   const after = joined[at + 1];
-  const role = handoffRole(joined[at - 1]?.role, after?.role);
+  const role = handoffRole(before && roleOf(before), after && roleOf(after));
   const isMerged = role === "merge" && after !== undefined;
   const whole = isMerged
     ? joined.toSpliced(at, 2, withHandoff(after, text))
@@ -52,16 +53,18 @@ function handoffRole(before: string | undefined, after: string | undefined): "us
   }
 }
 
-function standalone(role: "user" | "assistant", content: string): ContextMessage {
-  return { role, content, _compressed_summary: true };
+function standalone(role: "user" | "assistant", content: string): Message {
+  const meta = { isHandoff: true } as const;
+  return role === "user"
+    ? newMessage({ role, content }, meta)
+    : newMessage({ role, content, toolCalls: [] }, meta);
 }
 
-function withHandoff(message: ContextMessage, text: string): ContextMessage {
-  return { ...message, content: inFront(message.content, `${text}\n\n`), _compressed_summary: true };
+function withHandoff(message: Message, text: string): Message {
+  return { ...withMeta(message, { isHandoff: true }), content: inFront(message.content, `${text}\n\n`) };
 }
 
-function inFront(content: unknown, text: string): unknown {
-  if (content === null || content === undefined) return text;
-  if (typeof content === "string") return text + content;
-  return [{ type: "text", text }, ...(Array.isArray(content) ? content : [content])];
+function inFront(content: Content, text: string): Content {
+  if (content === null) return text;
+  return typeof content === "string" ? text + content : [{ type: "text", text }, ...content];
 }

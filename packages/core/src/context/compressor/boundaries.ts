@@ -1,7 +1,7 @@
 // What a compaction leaves alone: the head, and a fresh tail. What lies between is summarised. Tool calls and their
 // results are never separated, and the newest user message always stays in the list word for word.
 import { pyStrip } from "../../lib/index.ts";
-import { type ContextMessage, isRecord, toolCallsOf } from "../message.ts";
+import { isResult, type Message, roleOf, textOf, toolCallsOf } from "../../message/index.ts";
 import { estimateMessage } from "../tokens.ts";
 import { isHandoff, isTaskList, withoutHandoff } from "./handoff.ts";
 import type { Budgets, CompressorSettings } from "./settings.ts";
@@ -27,7 +27,7 @@ type TailSettings = Pick<CompressorSettings, "protectLastN"> & {
 };
 
 export function findBoundaries(
-  messages: readonly ContextMessage[],
+  messages: readonly Message[],
   settings: TailSettings & Pick<CompressorSettings, "protectFirstN">,
   budgets: Pick<Budgets, "tailTokens" | "softTailTokens">,
   costs: readonly number[] = messages.map(estimateMessage),
@@ -51,15 +51,15 @@ export function findBoundaries(
 }
 
 /** Behind a leading system message and the protected ones, never inside a tool group, never including an old handoff. */
-export function findHeadEnd(messages: readonly ContextMessage[], protectFirstN: number): number {
+export function findHeadEnd(messages: readonly Message[], protectFirstN: number): number {
   let end = headSize(messages, protectFirstN);
-  while (end < messages.length && messages[end]?.role === "tool") end += 1;
+  while (end < messages.length && isResult(messages[end])) end += 1;
   const handoff = messages.findIndex((message, index) => index < end && isHandoff(message));
   return Math.min(handoff < 0 ? end : handoff, messages.length);
 }
 
-export function headSize(messages: readonly ContextMessage[], protectFirstN: number): number {
-  return (messages[0]?.role === "system" ? 1 : 0) + protectFirstN;
+export function headSize(messages: readonly Message[], protectFirstN: number): number {
+  return (messages[0] !== undefined && roleOf(messages[0]) === "system" ? 1 : 0) + protectFirstN;
 }
 
 /** How far back the tail reaches by its budget alone. */
@@ -109,32 +109,27 @@ function anchorRule(
  * Where a tail that was cut anywhere begins. A finished group in front of it comes along, unless every message counts or nothing would
  * leave then; a group that begins with the window leaves whole.
  */
-function groupEdge(
-  messages: readonly ContextMessage[],
-  cut: number,
-  headEnd: number,
-  isInNeed: boolean,
-): number {
+function groupEdge(messages: readonly Message[], cut: number, headEnd: number, isInNeed: boolean): number {
   const aligned = alignBack(messages, cut);
-  const isInside = messages[cut]?.role === "tool";
+  const isInside = isResult(messages[cut]);
   if (aligned > headEnd) return isInside || !isInNeed ? aligned : cut;
   if (!isInside) return cut;
-  const behind = messages.findIndex(({ role }, index) => index > cut && role !== "tool");
+  const behind = messages.findIndex((message, index) => index > cut && !isResult(message));
   return behind >= 0 && messages.length - behind >= LEAST_TAIL ? behind : aligned;
 }
 
 /** A tail that would begin inside or right behind a tool group begins with the call instead. */
-function alignBack(messages: readonly ContextMessage[], cut: number): number {
+function alignBack(messages: readonly Message[], cut: number): number {
   let before = cut - 1;
-  while (before >= 0 && messages[before]?.role === "tool") before -= 1;
+  while (before >= 0 && isResult(messages[before])) before -= 1;
   const message = messages[before];
   return message && toolCallsOf(message).length > 0 ? before : cut;
 }
 
 /** A tail begins with no result whose call is elsewhere, no old handoff, no empty user message: they go into the summary. */
-function skipStrays(messages: readonly ContextMessage[], from: number): number | undefined {
+function skipStrays(messages: readonly Message[], from: number): number | undefined {
   const start = messages.findIndex((message, index) => {
-    if (index < from || message.role === "tool") return false;
+    if (index < from || isResult(message)) return false;
     return message.role === "user" ? isUsersOwn(message) : withoutHandoff(message) !== undefined;
   });
   return start < 0 ? undefined : start;
@@ -148,35 +143,28 @@ export function sumOf(costs: readonly number[], from = 0, to = costs.length): nu
 }
 
 /** Not an empty message and nothing written in the role of the user: a handoff (but what he wrote behind one counts), a task list. */
-export function isUsersOwn(message: ContextMessage): boolean {
+export function isUsersOwn(message: Message): boolean {
   if (message.role !== "user" || isTaskList(message)) return false;
   const content = withoutHandoff(message)?.content;
   if (typeof content === "string") return pyStrip(content) !== "";
-  return Array.isArray(content) ? content.length > 0 : isRecord(content);
+  return content !== null && content !== undefined && content.length > 0;
 }
 
 /** The newest assistant message that says something, or else the newest at all. */
-function lastReply(messages: readonly ContextMessage[], from: number): number {
-  const isReply = ({ role }: ContextMessage): boolean => role === "assistant";
+function lastReply(messages: readonly Message[], from: number): number {
+  const isReply = ({ role }: Message): boolean => role === "assistant";
   const visible = lastIndex(messages, from, (message) => isReply(message) && hasText(message));
   return visible >= 0 ? visible : lastIndex(messages, from, isReply);
 }
 
-function hasText(message: ContextMessage): boolean {
-  const content = withoutHandoff(message)?.content;
-  if (typeof content === "string") return pyStrip(content) !== "";
-  return (
-    Array.isArray(content) &&
-    content.some(
-      (part: unknown) => isRecord(part) && typeof part.text === "string" && pyStrip(part.text) !== "",
-    )
-  );
+function hasText(message: Message): boolean {
+  return pyStrip(textOf(withoutHandoff(message)?.content ?? null)) !== "";
 }
 
 function lastIndex(
-  messages: readonly ContextMessage[],
+  messages: readonly Message[],
   from: number,
-  isWanted: (message: ContextMessage) => boolean,
+  isWanted: (message: Message) => boolean,
 ): number {
   const index = messages.findLastIndex(isWanted);
   return index >= from ? index : -1;

@@ -1,10 +1,11 @@
 // The built-in engine: prunes old tool results, summarises what lies between head and tail, and leaves a handoff there.
 // What to do is decided in plan.ts and trigger.ts; here the models are asked and the state is kept.
 import { systemClock } from "../../lib/index.ts";
+import type { Message, OpenAiMessage } from "../../message/index.ts";
 import { redactSecrets } from "../../security/index.ts";
 import type { CompressOptions, ContextEngine, ModelWindow } from "../engine.ts";
-import { type ContextMessage, usableMessages } from "../message.ts";
 import type { CompressOutcome, Notice, SummaryFailure, UnchangedReason } from "../outcome.ts";
+import { type InKind, readList } from "../row-lists.ts";
 import type { SummaryModels } from "../summary/models.ts";
 import { type SummaryOptions, summaryModels } from "../summary/options.ts";
 import type { Redact } from "../summary/serialise.ts";
@@ -57,16 +58,25 @@ export class ContextCompressor extends WatchedEngine implements ContextEngine {
   override get contextLength(): number {
     return this.#settings.contextLength;
   }
-  hasContentToCompress(messages: readonly ContextMessage[]): boolean {
+  hasContentToCompress(given: readonly (Message | OpenAiMessage)[]): boolean {
+    const { messages } = readList(given);
     const { isWorthASummary, pruned, tokensBefore, expectedTokens } = this.#plan(messages);
     const hasContent = isWorthASummary || pruned.messages !== messages;
     return hasContent && tokensBefore - expectedTokens >= LEAST_GAIN * tokensBefore;
   }
 
-  async compress(given: readonly ContextMessage[], options: CompressOptions = {}): Promise<CompressOutcome> {
+  /** Chat rows are answered with chat rows; those that stay are the same objects. */
+  async compress<M extends Message | OpenAiMessage>(
+    given: readonly M[],
+    options: CompressOptions = {},
+  ): Promise<CompressOutcome<InKind<M>>> {
+    const { messages, inKind } = readList(given);
+    return inKind(await this.#compress(messages, options));
+  }
+
+  async #compress(messages: readonly Message[], options: CompressOptions): Promise<CompressOutcome> {
     options.signal?.throwIfAborted();
     if (options.force) this.#models.wake();
-    const messages = usableMessages(given);
     const plan = this.#plan(messages, options.roomTokens);
     const reason = reasonAgainst(plan);
     if (reason !== undefined) return this.#withoutSummary(messages, plan, reason);
@@ -96,14 +106,14 @@ export class ContextCompressor extends WatchedEngine implements ContextEngine {
     this.noteModelSwitch();
   }
 
-  #plan(messages: readonly ContextMessage[], roomTokens?: number): Plan {
+  #plan(messages: readonly Message[], roomTokens?: number): Plan {
     const factor = this.#factor;
     const settings = {
       ...this.#settings,
       contextLength: Math.trunc(this.contextLength / factor),
       ...(roomTokens === undefined ? {} : { roomTokens: Math.trunc(roomTokens / factor) }),
     };
-    return planCompaction(usableMessages(messages), settings, inEstimates(this.#budgets, factor));
+    return planCompaction(messages, settings, inEstimates(this.#budgets, factor));
   }
 
   get #factor(): number {
@@ -112,7 +122,7 @@ export class ContextCompressor extends WatchedEngine implements ContextEngine {
 
   /** What pruning and repair can do alone. The same array when that is nothing. */
   #withoutSummary(
-    messages: readonly ContextMessage[],
+    messages: readonly Message[],
     { pruned, tooLarge, tokensBefore }: Plan,
     reason: UnchangedReason,
   ): CompressOutcome {
@@ -134,7 +144,7 @@ export class ContextCompressor extends WatchedEngine implements ContextEngine {
   }
 
   #aborted(
-    messages: readonly ContextMessage[],
+    messages: readonly Message[],
     plan: Plan,
     failure: SummaryFailure,
     notice?: Notice,

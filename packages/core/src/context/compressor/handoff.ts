@@ -1,7 +1,7 @@
 // The message that stands for compacted turns: how it is written, and how an earlier one is recognised and read again.
 // The markers are matched by other programs and never change.
 import { pyStrip } from "../../lib/index.ts";
-import { type ContextMessage, isRecord, shownText, toolCallsOf } from "../message.ts";
+import { type Content, type Message, partsOf, textOf, toolCallsOf, withMeta } from "../../message/index.ts";
 
 export const HANDOFF_MARKER = "[CONTEXT COMPACTION — REFERENCE ONLY]";
 const HYPHEN_MARKER = "[CONTEXT COMPACTION - REFERENCE ONLY]";
@@ -32,54 +32,54 @@ export function briefHandoffText(body: string): string {
 }
 
 /** Also a message whose own text follows the handoff. */
-export function isHandoff(message: ContextMessage): boolean {
-  if (message._compressed_summary === true) return true;
+export function isHandoff(message: Message): boolean {
+  if (message.meta.isHandoff === true) return true;
   if (message.role !== "user" && message.role !== "assistant") return false;
   return markerOf(firstText(message.content)) !== undefined;
 }
 
 /** The summary in a handoff, without prefix and end marker; undefined when there is none. */
-export function handoffBody(message: ContextMessage): string | undefined {
-  if (!isHandoff(message)) return undefined;
-  const text = pyStrip(firstText(message.content));
+export function handoffBody(message: Message): string | undefined {
+  return isHandoff(message) ? bodyIn(firstText(message.content)) : undefined;
+}
+
+/** The same for a text that a model wrote; the text itself when it has no frame. */
+export function withoutFrame(text: string): string {
+  return (markerOf(text) === undefined ? undefined : bodyIn(text)) ?? text;
+}
+
+/** A text without a marker is all summary: whoever flagged its message does not know the markers. */
+function bodyIn(framed: string): string | undefined {
+  const text = pyStrip(framed);
   const marker = markerOf(text);
-  // Flagged, but written by something that does not know the markers: all of it may be summary.
   const start = marker === undefined ? 0 : marker === LEGACY_MARKER ? marker.length : lineAfter(text, marker);
   const end = text.indexOf(HANDOFF_END, start);
   return pyStrip(text.slice(start, end < 0 ? undefined : end)) || undefined;
 }
 
 /** What the author of the message wrote himself, as it was; undefined when it is nothing but a handoff. */
-export function withoutHandoff(message: ContextMessage): ContextMessage | undefined {
+export function withoutHandoff(message: Message): Message | undefined {
   if (!isHandoff(message)) return message;
-  const { _compressed_summary, content, ...rest } = message;
-  const hasCalls = toolCallsOf(message).length > 0;
-  if (Array.isArray(content)) {
-    const own = ownText(firstText(content));
-    const parts: unknown[] =
-      own === "" ? content.slice(1) : [{ type: "text", text: own }, ...content.slice(1)];
-    return parts.length === 0 && !hasCalls ? undefined : { ...rest, content: parts };
-  }
+  const { content } = message;
   const own = ownText(firstText(content));
-  return own === "" && !hasCalls ? undefined : { ...rest, content: own };
+  const rest = typeof content === "string" ? [] : (content ?? []).slice(1);
+  if (own === "" && rest.length === 0 && toolCallsOf(message).length === 0) return undefined;
+  const kept = typeof content === "string" || content === null ? own : [...partsOf(own), ...rest];
+  return { ...withMeta(message, { isHandoff: undefined }), content: kept };
 }
 
 /** The tasks of the moment, which the agent repeats after a compaction in the role of the user. */
-export function isTaskList(message: ContextMessage): boolean {
+export function isTaskList(message: Message): boolean {
   return message.role === "user" && pyStrip(firstText(message.content)).startsWith(TASK_LIST_START);
 }
 
 /** A system message that says once that turns were compacted. */
-export function withCompactionNote(message: ContextMessage): ContextMessage {
+export function withCompactionNote(message: Message): Message {
   const { content } = message;
-  if (typeof content === "string" || content === null || content === undefined) {
-    const text = content ?? "";
-    if (text.includes(NOTE_START)) return message;
-    return { ...message, content: text === "" ? COMPACTION_NOTE : `${text}\n\n${COMPACTION_NOTE}` };
-  }
-  const parts: readonly unknown[] = Array.isArray(content) ? content : [content];
-  const isThere = parts.some((part) => isRecord(part) && shownText(part.text).includes(NOTE_START));
-  return isThere ? message : { ...message, content: [...parts, { type: "text", text: COMPACTION_NOTE }] };
+  if (textOf(content).includes(NOTE_START)) return message;
+  if (content === null || content === "") return { ...message, content: COMPACTION_NOTE };
+  if (typeof content === "string") return { ...message, content: `${content}\n\n${COMPACTION_NOTE}` };
+  return { ...message, content: [...content, { type: "text", text: COMPACTION_NOTE }] };
 }
 
 const [SPACE, DELETE, BRACKET] = [0x20, 0x7f, 0x5b];
@@ -113,9 +113,8 @@ function ownText(text: string): string {
   return own.startsWith("\n\n") ? own.slice(2) : own;
 }
 
-function firstText(content: unknown): string {
+function firstText(content: Content): string {
   if (typeof content === "string") return content;
-  const first: unknown = Array.isArray(content) ? content[0] : undefined;
-  if (typeof first === "string") return first;
-  return isRecord(first) && typeof first.text === "string" ? first.text : "";
+  const first = content?.[0];
+  return first?.type === "text" ? first.text : "";
 }

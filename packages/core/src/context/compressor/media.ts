@@ -1,10 +1,16 @@
 // Images are expensive and are sent again with every request. After a compaction only the newest ones of the user stay.
-import { type ContextMessage, isRecord, shownText } from "../message.ts";
-import { isImagePart } from "../tokens.ts";
+import {
+  type Content,
+  envelopeSummary,
+  isImage,
+  type Message,
+  type Part,
+  partsOf,
+} from "../../message/index.ts";
 
 const REMOVED = "[Attached image — stripped after compression]";
 
-export function stripOldMedia(messages: readonly ContextMessage[]): readonly ContextMessage[] {
+export function stripOldMedia(messages: readonly Message[]): readonly Message[] {
   const newest = messages.findLastIndex((message) => message.role === "user" && hasImage(message.content));
   if (newest <= 0) return messages;
   let isChanged = false;
@@ -16,20 +22,18 @@ export function stripOldMedia(messages: readonly ContextMessage[]): readonly Con
   return isChanged ? stripped : messages;
 }
 
-export function withoutMedia(message: ContextMessage): ContextMessage {
+export function withoutMedia(message: Message): Message {
   return hasImage(message.content) ? { ...message, content: withoutImages(message.content) } : message;
 }
 
-function hasImage(content: unknown): boolean {
-  if (Array.isArray(content)) return content.some(isImagePart);
-  return isRecord(content) && content._multimodal === true;
+function hasImage(content: Content): boolean {
+  if (content === null || typeof content === "string") return false;
+  return content.some(isImage) || envelopeSummary(content) !== undefined;
 }
 
-function withoutImages(content: unknown): unknown {
-  if (Array.isArray(content))
-    return content.map((part: unknown) => (isImagePart(part) ? { type: "text", text: REMOVED } : part));
-  if (!isRecord(content)) return content;
-  return Array.isArray(content.content)
-    ? withoutImages(content.content)
-    : shownText(content.text_summary) || REMOVED;
+function withoutImages(content: Content): Content {
+  const parts = partsOf(content).map(
+    (part): Part => (isImage(part) ? { type: "text", text: REMOVED } : part),
+  );
+  return parts.length === 0 ? REMOVED : parts;
 }

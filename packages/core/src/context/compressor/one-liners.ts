@@ -1,6 +1,12 @@
 // What is left of a long tool result: one line that says what was done and how it ended.
-import { codePointLength, groupThousands, outsideJsonOr, pyStrip, takeCodePoints } from "../../lib/index.ts";
-import { isRecord } from "../message.ts";
+import {
+  codePointLength,
+  groupThousands,
+  isRecord,
+  outsideJsonOr,
+  pyStrip,
+  takeCodePoints,
+} from "../../lib/index.ts";
 
 type Arguments = Readonly<Record<string, unknown>>;
 type Line = (given: Arguments, result: string, tool: string) => string;

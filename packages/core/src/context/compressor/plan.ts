@@ -1,5 +1,5 @@
 // What a compaction of this list would do, decided before any model is asked.
-import { type ContextMessage, shownText } from "../message.ts";
+import { type Message, roleOf } from "../../message/index.ts";
 import { estimateMessage, estimateText, MESSAGE_OVERHEAD_TOKENS } from "../tokens.ts";
 import { type Boundaries, findBoundaries, findHeadEnd, sumOf } from "./boundaries.ts";
 import { COMPACTION_NOTE, handoffText } from "./handoff.ts";
@@ -36,17 +36,13 @@ const HANDOFF_TOKENS =
   estimateText(handoffText("")) + estimateText(COMPACTION_NOTE) + MESSAGE_OVERHEAD_TOKENS;
 
 /** Settings, budgets and the plan are in estimated tokens. */
-export function planCompaction(
-  messages: readonly ContextMessage[],
-  settings: Protection,
-  budgets: Budgets,
-): Plan {
+export function planCompaction(messages: readonly Message[], settings: Protection, budgets: Budgets): Plan {
   return chooseProtection(settings, budgets, (protection) =>
     planWith(messages, protection, tailBudget(budgets, protection)),
   );
 }
 
-function planWith(messages: readonly ContextMessage[], settings: Protection, budgets: Budgets): Plan {
+function planWith(messages: readonly Message[], settings: Protection, budgets: Budgets): Plan {
   const isShort = isTooShort(messages, settings);
   const headEnd = findHeadEnd(messages, settings.protectFirstN);
   const pruned = isShort
@@ -94,7 +90,7 @@ function planWith(messages: readonly ContextMessage[], settings: Protection, bud
 }
 
 function largestOf(
-  messages: readonly ContextMessage[],
+  messages: readonly Message[],
   costs: readonly number[],
   isStaying: (at: number) => boolean,
 ): TooLarge | undefined {
@@ -102,5 +98,5 @@ function largestOf(
   for (let at = 0; at < messages.length; at += 1)
     if (isStaying(at) && (costs[at] ?? 0) > (costs[largest] ?? -1)) largest = at;
   const message = messages[largest];
-  return message && { role: shownText(message.role), tokens: costs[largest] ?? 0 };
+  return message && { role: roleOf(message), tokens: costs[largest] ?? 0 };
 }

@@ -1,7 +1,7 @@
 // How many messages at both ends are left alone. Head and tail keep their number as long as the list then fits. A few
 // huge messages can make that impossible: the tail gives way where the list would stay above the threshold, the head only
 // where the conversation could not go on otherwise. What still stays is the newest user message.
-import type { ContextMessage } from "../message.ts";
+import type { Message } from "../../message/index.ts";
 import { headSize } from "./boundaries.ts";
 import type { Budgets, CompressorSettings } from "./settings.ts";
 
@@ -22,7 +22,7 @@ const LARGEST_SHARE = 0.85;
 /** Of the room there is, when everything has to give way. */
 const TAIL_SHARE = 0.25;
 
-export function isTooShort(messages: readonly ContextMessage[], protection: Protection): boolean {
+export function isTooShort(messages: readonly Message[], protection: Protection): boolean {
   const behind = protection.leastTail === undefined ? LEAST_BEHIND_HEAD : LEAST_BEHIND_HEAD_IN_NEED;
   return messages.length <= headSize(messages, protection.protectFirstN) + behind;
 }

@@ -2,14 +2,16 @@
 // stay as they are, except that a result repeated later need not be kept twice.
 import { codePointLength, takeCodePoints } from "../../lib/index.ts";
 import {
-  answeredCall,
-  type ContextMessage,
-  isRecord,
-  shownText,
+  type Content,
+  envelopeSummary,
+  isImage,
+  isResult,
+  type Message,
+  type Part,
   type ToolCall,
   toolCallsOf,
-} from "../message.ts";
-import { estimateMessage, isImagePart } from "../tokens.ts";
+} from "../../message/index.ts";
+import { estimateMessage } from "../tokens.ts";
 import { oneLiner } from "./one-liners.ts";
 import { shrinkArguments } from "./shrink-arguments.ts";
 
@@ -22,7 +24,7 @@ export type PruneRules = {
 
 export type Pruned = {
   /** The input itself when nothing changed. */
-  readonly messages: readonly ContextMessage[];
+  readonly messages: readonly Message[];
   /** Tool results that were replaced. */
   readonly results: number;
   /** Assistant messages whose arguments were cut. */
@@ -35,7 +37,7 @@ const DUPLICATE_START = "[Duplicate tool output";
 const OLD_PLACEHOLDER = "[Old tool output cleared to save context space]";
 const SCREENSHOT = "[screenshot removed to save context]";
 
-export function pruneToolResults(messages: readonly ContextMessage[], rules: PruneRules): Pruned {
+export function pruneToolResults(messages: readonly Message[], rules: PruneRules): Pruned {
   const end = protectedFrom(messages, rules);
   // The call a result answers is the nearest one before it with its id, because some models use an id again.
   const calls = new Map<string, ToolCall>();
@@ -45,11 +47,11 @@ export function pruneToolResults(messages: readonly ContextMessage[], rules: Pru
   const pruned = messages.map((message, index) => {
     if (message.role === "assistant") for (const call of toolCallsOf(message)) calls.set(call.id, call);
     if (index < rules.headEnd) return message;
-    if (message.role === "tool") {
+    if (isResult(message)) {
       const content = prunedResult(message, {
         isRepeatedLater: (newest.get(message.content) ?? index) > index,
         isOld: index < end,
-        call: calls.get(answeredCall(message) ?? ""),
+        call: calls.get(message.toolCallId),
       });
       if (content === message.content) return message;
       results += 1;
@@ -64,12 +66,12 @@ export function pruneToolResults(messages: readonly ContextMessage[], rules: Pru
 }
 
 /** The first index of the newest messages that are left alone: a number of them, and what fits the tail's budget. */
-function protectedFrom(messages: readonly ContextMessage[], rules: PruneRules): number {
+function protectedFrom(messages: readonly Message[], rules: PruneRules): number {
   const count = messages.length;
   const least = Math.min(rules.protectLastN, count);
   let tokens = 0;
   for (let index = count - 1; index >= 0; index -= 1) {
-    const cost = estimateMessage(messages[index] as ContextMessage);
+    const cost = estimateMessage(messages[index] as Message);
     if (tokens + cost > rules.tailTokens && count - index >= least) return Math.min(index, count - least);
     tokens += cost;
   }
@@ -77,8 +79,8 @@ function protectedFrom(messages: readonly ContextMessage[], rules: PruneRules): 
 }
 
 /** Last index of each long result, by its text. */
-function newestCopies(messages: readonly ContextMessage[]): ReadonlyMap<unknown, number> {
-  const newest = new Map<unknown, number>();
+function newestCopies(messages: readonly Message[]): ReadonlyMap<Content, number> {
+  const newest = new Map<Content, number>();
   for (const [index, { role, content }] of messages.entries())
     if (role === "tool" && typeof content === "string" && content.length >= LONG_RESULT)
       newest.set(content, index);
@@ -91,7 +93,7 @@ type ResultFacts = {
   readonly call: ToolCall | undefined;
 };
 
-function prunedResult({ content }: ContextMessage, { isRepeatedLater, isOld, call }: ResultFacts): unknown {
+function prunedResult({ content }: Message, { isRepeatedLater, isOld, call }: ResultFacts): Content {
   if (typeof content === "string" && isRepeatedLater && !isShorter(content, LONG_RESULT)) return DUPLICATE;
   if (!isOld) return content;
   if (typeof content === "string") {
@@ -100,13 +102,10 @@ function prunedResult({ content }: ContextMessage, { isRepeatedLater, isOld, cal
     const line = oneLiner(call?.name ?? "unknown", call?.arguments ?? "", content);
     return line.length < content.length ? line : content; // long arguments make a long line
   }
-  if (Array.isArray(content)) {
-    if (!content.some(isImagePart)) return content;
-    return content.map((part: unknown) => (isImagePart(part) ? { type: "text", text: SCREENSHOT } : part));
-  }
-  if (isRecord(content) && content._multimodal === true)
-    return `[screenshot removed] ${takeCodePoints(shownText(content.text_summary), LONG_RESULT)}`;
-  return content;
+  const summary = envelopeSummary(content);
+  if (summary !== undefined) return `[screenshot removed] ${takeCodePoints(summary, LONG_RESULT)}`;
+  if (content === null || !content.some(isImage)) return content;
+  return content.map((part): Part => (isImage(part) ? { type: "text", text: SCREENSHOT } : part));
 }
 
 /** Fewer code points than that? Counts them only where the number of units does not tell. */
@@ -116,16 +115,14 @@ function isShorter(text: string, limit: number): boolean {
 }
 
 /** Long texts in the arguments of its calls are cut; the JSON around them stays sound. */
-export function withShortCalls(message: ContextMessage): ContextMessage {
-  if (message.role !== "assistant" || !Array.isArray(message.tool_calls)) return message;
+export function withShortCalls(message: Message): Message {
+  if (message.role !== "assistant") return message;
   let isChanged = false;
-  const calls = message.tool_calls.map((call: unknown) => {
-    if (!isRecord(call) || !isRecord(call.function) || typeof call.function.arguments !== "string")
-      return call;
-    const shorter = shrinkArguments(call.function.arguments);
-    if (shorter === call.function.arguments) return call;
+  const toolCalls = message.toolCalls.map((call) => {
+    const shorter = shrinkArguments(call.arguments);
+    if (shorter === call.arguments) return call;
     isChanged = true;
-    return { ...call, function: { ...call.function, arguments: shorter } };
+    return { ...call, arguments: shorter };
   });
-  return isChanged ? { ...message, tool_calls: calls } : message;
+  return isChanged ? { ...message, toolCalls } : message;
 }

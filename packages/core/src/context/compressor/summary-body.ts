@@ -1,7 +1,7 @@
 // The text of a handoff: a model's summary, or, where none can be had, what can be said without a model.
 import { type Clock, codePointLength } from "../../lib/index.ts";
+import type { Message } from "../../message/index.ts";
 import type { CompressOptions } from "../engine.ts";
-import type { ContextMessage } from "../message.ts";
 import type { LeftOut, SummaryFailure } from "../outcome.ts";
 import { localHandoff } from "../summary/fallback.ts";
 import { focusOf } from "../summary/focus.ts";
@@ -56,7 +56,7 @@ const LEAST_PREVIOUS_TOKENS = 1_000;
 
 /** Rejects only when the signal is aborted. */
 export async function summaryBody(
-  messages: readonly ContextMessage[],
+  messages: readonly Message[],
   plan: Plan,
   setting: SummarySetting,
   { focusTopic, providerText, signal }: CompressOptions,
@@ -95,8 +95,8 @@ export async function summaryBody(
 }
 
 /** Messages by count, and the rows that hold them where they are known. */
-export function leftOut(turns: readonly ContextMessage[], reason: LeftOut["reason"]): LeftOut {
-  const rows = turns.flatMap(({ _row_id }) => (typeof _row_id === "number" ? [_row_id] : []));
+export function leftOut(turns: readonly Message[], reason: LeftOut["reason"]): LeftOut {
+  const rows = turns.flatMap(({ meta }) => meta.rowId ?? []);
   const [firstRowId] = rows;
   const lastRowId = rows.at(-1);
   return {

@@ -1,5 +1,5 @@
 // What goes into the summary: the turns between head and tail, and what an earlier handoff said.
-import type { ContextMessage } from "../message.ts";
+import type { Message } from "../../message/index.ts";
 import type { Span } from "../outcome.ts";
 import type { Boundaries } from "./boundaries.ts";
 import { handoffBody, withoutHandoff } from "./handoff.ts";
@@ -9,7 +9,7 @@ export type SummaryWindow = {
   /** Input indices that the new handoff stands for, the old handoff included. */
   readonly span: Span;
   /** What has to be read: without the old handoff, but with what its message says besides. */
-  readonly turns: readonly ContextMessage[];
+  readonly turns: readonly Message[];
   /** Messages of the span that are more than an old handoff, which only makes room for the new one. */
   readonly leaving: number;
   /** Read from the list and nowhere else, so it can never be another session's. */
@@ -17,14 +17,14 @@ export type SummaryWindow = {
 };
 
 export function windowToSummarise(
-  messages: readonly ContextMessage[],
+  messages: readonly Message[],
   { headEnd, tailStart, keptUser }: Boundaries,
 ): SummaryWindow {
   const staying = messages.filter((_, index) => index < headEnd || index >= tailStart || index === keptUser);
   const orphans = orphanResults(staying); // no model accepts them, so they leave the list too
   const turns = [...orphans];
   const bodies: string[] = [];
-  const readHandoff = (message: ContextMessage): void => {
+  const readHandoff = (message: Message): void => {
     const body = handoffBody(message);
     if (body !== undefined) bodies.push(body);
   };

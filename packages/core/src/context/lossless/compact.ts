@@ -1,11 +1,11 @@
 // One compaction: what has to be covered is summarised, the summaries are stored, and the list gets an overview of them. The
 // database is read at the beginning and decides at the end: whoever comes second starts again from what the first one left.
 import { randomHex } from "../../lib/index.ts";
+import type { Message } from "../../message/index.ts";
 import type { SummaryNode } from "../../sessions/index.ts";
 import { type Assembled, assemble } from "../compressor/assemble.ts";
 import type { TooLarge } from "../compressor/plan.ts";
 import type { DigestQuestion } from "../engine.ts";
-import type { ContextMessage } from "../message.ts";
 import type { Span, SummaryFailure, UnchangedReason } from "../outcome.ts";
 import { estimateMessages } from "../tokens.ts";
 import { type Forest, groupsToMerge, growForest, messageCount, topNodes } from "./forest.ts";
@@ -48,10 +48,7 @@ const ATTEMPTS = 4;
 /** Less than this is no overview; a very small list may grow by it. */
 const LEAST_OVERVIEW_TOKENS = 500;
 
-export async function compactLossless(
-  messages: readonly ContextMessage[],
-  place: Workplace,
-): Promise<Compaction> {
+export async function compactLossless(messages: readonly Message[], place: Workplace): Promise<Compaction> {
   const drafts: Drafts = new Map();
   let isAgreed = false;
   const { contextLength, roomTokens } = place;
@@ -219,7 +216,7 @@ function digestQuestion(leaves: readonly Draft[]): DigestQuestion | undefined {
 type CompactPlan = Extract<LosslessPlan, { kind: "compact" }>;
 
 function withOverview(
-  messages: readonly ContextMessage[],
+  messages: readonly Message[],
   { boundaries }: CompactPlan,
   { forest }: Grown,
   { positionOf }: Lineage,
@@ -235,8 +232,8 @@ function withOverview(
 
 /** Several messages less are worth it in any case: somebody who asks for it wants a shorter list. */
 function isWorthIt(
-  before: readonly ContextMessage[],
-  after: readonly ContextMessage[],
+  before: readonly Message[],
+  after: readonly Message[],
   { boundaries }: CompactPlan,
 ): boolean {
   return (

@@ -1,6 +1,7 @@
 // The lossless engine: what leaves the list is summarised in parts, and every part can be read again from the session
 // store, message by message. It keeps no copies and no state of its own about the conversation; both are in the database.
 import { HermesError, systemClock } from "../../lib/index.ts";
+import type { Message, OpenAiMessage } from "../../message/index.ts";
 import { redactSecrets } from "../../security/index.ts";
 import { type MessageRow, readScope, type Scope, type SessionStore } from "../../sessions/index.ts";
 import type { ToolDefinition } from "../../tools/index.ts";
@@ -14,8 +15,9 @@ import {
 } from "../compressor/settings.ts";
 import { WatchedEngine } from "../compressor/watched-engine.ts";
 import type { CompressOptions, ContextEngine, ModelWindow } from "../engine.ts";
-import { type ContextMessage, usableMessages } from "../message.ts";
+
 import type { CompressOutcome } from "../outcome.ts";
+import { type InKind, readList } from "../row-lists.ts";
 import { focusOf } from "../summary/focus.ts";
 import type { SummaryModels } from "../summary/models.ts";
 import { type SummaryOptions, summaryModels } from "../summary/options.ts";
@@ -86,8 +88,8 @@ export class LosslessEngine extends WatchedEngine implements ContextEngine {
     return this.#sessionId;
   }
 
-  hasContentToCompress(given: readonly ContextMessage[]): boolean {
-    const messages = usableMessages(given);
+  hasContentToCompress(given: readonly (Message | OpenAiMessage)[]): boolean {
+    const { messages } = readList(given);
     const factor = this.#factor;
     const settings = { ...this.#settings, contextLength: Math.trunc(this.#contextLength / factor) };
     const window = chooseWindow(messages, settings, inEstimates(this.#budgets, factor));
@@ -97,10 +99,20 @@ export class LosslessEngine extends WatchedEngine implements ContextEngine {
     return leavingMessages(messages, boundaries).length >= 2 && gain >= LEAST_GAIN * tokensBefore;
   }
 
-  /** The messages have to be stored first and carry their rows in `_row_id`; what does not, stays in the list. */
-  async compress(given: readonly ContextMessage[], options: CompressOptions = {}): Promise<CompressOutcome> {
+  /**
+   * The messages have to be stored first and carry their rows in `meta.rowId` (chat rows: in `_row_id`); what does not, stays in the
+   * list. Chat rows are answered with chat rows; those that stay are the same objects.
+   */
+  async compress<M extends Message | OpenAiMessage>(
+    given: readonly M[],
+    options: CompressOptions = {},
+  ): Promise<CompressOutcome<InKind<M>>> {
+    const { messages, inKind } = readList(given);
+    return inKind(await this.#compress(messages, options));
+  }
+
+  async #compress(messages: readonly Message[], options: CompressOptions): Promise<CompressOutcome> {
     options.signal?.throwIfAborted();
-    const messages = usableMessages(given);
     if (options.force) this.#models.wake();
     const compaction = await this.#compact(messages, options);
     const window = { tokens: this.contextLength, factor: this.#factor };
@@ -135,7 +147,7 @@ export class LosslessEngine extends WatchedEngine implements ContextEngine {
   handleToolCall(
     name: string,
     args: Readonly<Record<string, unknown>>,
-    messages: readonly ContextMessage[] = [],
+    messages: readonly (Message | OpenAiMessage)[] = [],
   ): Promise<string> {
     const { store } = this.#options;
     const { sessionId } = this;
@@ -161,10 +173,7 @@ export class LosslessEngine extends WatchedEngine implements ContextEngine {
     );
   }
 
-  async #compact(
-    messages: readonly ContextMessage[],
-    options: CompressOptions,
-  ): Promise<Compaction | Refusal> {
+  async #compact(messages: readonly Message[], options: CompressOptions): Promise<Compaction | Refusal> {
     if (this.#options.store.readOnly) return { kind: "refused", cause: "read_only" };
     try {
       return await compactLossless(messages, this.#workplace(messages, options));
@@ -176,7 +185,7 @@ export class LosslessEngine extends WatchedEngine implements ContextEngine {
   }
 
   #workplace(
-    messages: readonly ContextMessage[],
+    messages: readonly Message[],
     { focusTopic, providerText, roomTokens, signal, confirmDigest }: CompressOptions,
   ): Workplace {
     const { store, clock, summaryContextLength, summaryTokenFactor } = this.#options;

@@ -1,10 +1,10 @@
 // Cuts messages into the pieces that are summarised one by one: between turns where possible, never between a call and
 // its results unless those alone are too much.
-import { type ContextMessage, toolCallsOf } from "../message.ts";
+import { isResult, type Message, toolCallsOf } from "../../message/index.ts";
 
 export type Covered = {
   readonly key: number;
-  readonly message: ContextMessage;
+  readonly message: Message;
   readonly tokens: number;
 };
 
@@ -34,8 +34,7 @@ function unitsOf(items: readonly Covered[], leafTokens: number): readonly Unit[]
   const groups: Covered[][] = [];
   let takesResults = false;
   for (const item of items) {
-    const { role } = item.message;
-    if (role === "tool" && takesResults) groups.at(-1)?.push(item);
+    if (isResult(item.message) && takesResults) groups.at(-1)?.push(item);
     else {
       groups.push([item]);
       takesResults = toolCallsOf(item.message).length > 0;

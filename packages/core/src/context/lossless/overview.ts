@@ -1,7 +1,8 @@
 // The body of the lossless engine's handoff: one entry for each part of the conversation that is no longer in the list.
+
+import type { Message } from "../../message/index.ts";
 import type { SummaryNode } from "../../sessions/index.ts";
 import { handoffBody, withoutHandoff } from "../compressor/handoff.ts";
-import type { ContextMessage } from "../message.ts";
 import { cutMiddle, fairLimit } from "../summary/shorten.ts";
 import { estimateText, fitTokens } from "../tokens.ts";
 
@@ -38,7 +39,7 @@ export function listedNodes(body: string): readonly string[] {
 }
 
 /** A handoff that lists nothing but parts which are known: it says nothing that a new one would not say. */
-export function isOverviewOf(message: ContextMessage, isKnown: (nodeId: string) => boolean): boolean {
+export function isOverviewOf(message: Message, isKnown: (nodeId: string) => boolean): boolean {
   const body = handoffBody(message);
   if (body === undefined || !body.startsWith(INTRODUCTION)) return false;
   const ids = listedNodes(body);
@@ -46,7 +47,7 @@ export function isOverviewOf(message: ContextMessage, isKnown: (nodeId: string) 
 }
 
 /** Nothing else is in the message. */
-export function isPureOverview(message: ContextMessage, isKnown: (nodeId: string) => boolean): boolean {
+export function isPureOverview(message: Message, isKnown: (nodeId: string) => boolean): boolean {
   return isOverviewOf(message, isKnown) && withoutHandoff(message) === undefined;
 }
 

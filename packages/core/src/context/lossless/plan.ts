@@ -1,10 +1,11 @@
 // What a compaction takes out of the list, and which messages a summary has to stand for afterwards. Pure.
+
+import { isResult, type Message, roleOf } from "../../message/index.ts";
 import { assemble } from "../compressor/assemble.ts";
 import type { Boundaries } from "../compressor/boundaries.ts";
 import { isHandoff } from "../compressor/handoff.ts";
 import { STUB } from "../compressor/pairs.ts";
 import type { Budgets } from "../compressor/settings.ts";
-import { type ContextMessage, shownText } from "../message.ts";
 import type { UnchangedReason } from "../outcome.ts";
 import { estimateMessage } from "../tokens.ts";
 import type { Lineage } from "./lineage.ts";
@@ -23,7 +24,7 @@ export type LosslessPlan =
   | { readonly kind: "unchanged"; readonly reason: UnchangedReason; readonly unstored: number };
 
 export function planLossless(
-  messages: readonly ContextMessage[],
+  messages: readonly Message[],
   lineage: Lineage,
   settings: WindowSettings,
   budgets: Budgets,
@@ -54,12 +55,12 @@ export function planLossless(
 
 /** The largest message of a list, when it alone is more than the window holds. */
 export function tooLargeIn(
-  messages: readonly ContextMessage[],
+  messages: readonly Message[],
   contextLength: number,
 ): { readonly role: string; readonly tokens: number } | undefined {
   if (contextLength <= 0) return undefined;
   const sizes = messages.map((message) => ({
-    role: shownText(message.role),
+    role: roleOf(message),
     tokens: estimateMessage(message),
   }));
   const largest = sizes.reduce((a, b) => (b.tokens > a.tokens ? b : a), { role: "", tokens: 0 });
@@ -67,17 +68,18 @@ export function tooLargeIn(
 }
 
 /** Does the database have what the message says? */
-function isStored(message: ContextMessage, lineage: Lineage): boolean {
-  if (message._row_id !== undefined && lineage.keyOf(message._row_id) !== undefined) return true;
-  if (message.role === "tool" && message.content === STUB) return true;
+function isStored(message: Message, lineage: Lineage): boolean {
+  const { rowId } = message.meta;
+  if (rowId !== undefined && lineage.keyOf(rowId) !== undefined) return true;
+  if (isResult(message) && message.content === STUB) return true;
   // Made by this process, and nothing but a list of what is stored.
   const isKnown = (id: string): boolean => lineage.forest.nodes.has(id);
-  return message._compressed_summary === true && isPureOverview(message, isKnown);
+  return message.meta.isHandoff === true && isPureOverview(message, isKnown);
 }
 
 /** Whatever is not stored could not be read again, so the window ends before it, at the edge of its tool group. */
 function withinStored(
-  messages: readonly ContextMessage[],
+  messages: readonly Message[],
   boundaries: Boundaries,
   lineage: Lineage,
 ): { readonly boundaries: Boundaries; readonly unstored: number } {
@@ -88,7 +90,7 @@ function withinStored(
   const [first] = missing;
   if (first === undefined) return { boundaries, unstored: 0 };
   let end = first;
-  while (end > headEnd && messages[end]?.role === "tool") end -= 1;
+  while (end > headEnd && isResult(messages[end])) end -= 1;
   const narrowed = { headEnd, tailStart: end };
   return {
     boundaries: keptUser !== undefined && keptUser < end ? { ...narrowed, keptUser } : narrowed,
@@ -102,13 +104,13 @@ function withinStored(
  * replaced ones also those that stay as copies: they will leave later.
  */
 function uncovered(
-  messages: readonly ContextMessage[],
-  replaced: readonly ContextMessage[],
+  messages: readonly Message[],
+  replaced: readonly Message[],
   boundaries: Boundaries,
   { keys, keyOf, positionOf, forest }: Lineage,
 ): readonly number[] {
-  const keysIn = (list: readonly ContextMessage[]): readonly number[] =>
-    list.flatMap(({ _row_id }) => (_row_id === undefined ? [] : (keyOf(_row_id) ?? [])));
+  const keysIn = (list: readonly Message[]): readonly number[] =>
+    list.flatMap(({ meta }) => (meta.rowId === undefined ? [] : (keyOf(meta.rowId) ?? [])));
   const newest = keysIn(messages).reduce((latest, key) => Math.max(latest, positionOf(key) ?? -1), -1);
   const staying = new Set(keysIn(assemble(messages, boundaries, "").messages));
   const leaving = new Set(keysIn(replaced));

@@ -1,5 +1,6 @@
 // What a compaction of the lossless engine is told as: the outcome every engine gives, and notices for the user.
 import type { HermesError } from "../../lib/index.ts";
+import type { Message } from "../../message/index.ts";
 import {
   localSummaryNotice,
   type NoticeBoard,
@@ -9,7 +10,6 @@ import {
 } from "../compressor/notices.ts";
 import { orphanResults, repairPairs } from "../compressor/pairs.ts";
 import { leftOut } from "../compressor/summary-body.ts";
-import type { ContextMessage } from "../message.ts";
 import type { CompressOutcome, LeftOut, Notice, UnchangedReason } from "../outcome.ts";
 import type { ReadingWindow } from "../summary/summarise.ts";
 import { estimateMessages } from "../tokens.ts";
@@ -20,7 +20,7 @@ import type { Part } from "./overview.ts";
 export type Refusal = { readonly kind: "refused"; readonly cause: "read_only" | HermesError };
 
 export function toOutcome(
-  messages: readonly ContextMessage[],
+  messages: readonly Message[],
   compaction: Compaction | Refusal,
   window: ReadingWindow,
   board: NoticeBoard,

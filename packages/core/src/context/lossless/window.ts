@@ -1,10 +1,11 @@
 // Which messages of the list leave it: what protection.ts finds affordable, with an overview in their place. Nothing is
 // lost by letting more of them go.
+
+import type { Message } from "../../message/index.ts";
 import { type Boundaries, findBoundaries } from "../compressor/boundaries.ts";
 import { handoffText, withoutHandoff } from "../compressor/handoff.ts";
 import { chooseProtection, isTooShort, type Protection, tailBudget } from "../compressor/protection.ts";
 import type { Budgets } from "../compressor/settings.ts";
-import type { ContextMessage } from "../message.ts";
 import { estimateMessage, estimateText, MESSAGE_OVERHEAD_TOKENS } from "../tokens.ts";
 
 export type Window = {
@@ -25,7 +26,7 @@ const FRAME_TOKENS = estimateText(handoffText("")) + MESSAGE_OVERHEAD_TOKENS;
 
 /** Undefined when the list is too short. */
 export function chooseWindow(
-  messages: readonly ContextMessage[],
+  messages: readonly Message[],
   settings: WindowSettings,
   budgets: Budgets,
 ): Window | undefined {
@@ -38,15 +39,15 @@ export function chooseWindow(
 
 /** Those that leave, without the one that is kept and without handoffs, which only make room for another. */
 export function leavingMessages(
-  messages: readonly ContextMessage[],
+  messages: readonly Message[],
   { headEnd, tailStart, keptUser }: Boundaries,
-): readonly ContextMessage[] {
+): readonly Message[] {
   const window = messages.slice(headEnd, tailStart);
   return window.filter((message, at) => headEnd + at !== keptUser && withoutHandoff(message) !== undefined);
 }
 
 function windowWith(
-  messages: readonly ContextMessage[],
+  messages: readonly Message[],
   costs: readonly number[],
   settings: Protection,
   budgets: Budgets,

@@ -1,8 +1,8 @@
 // The handoff that needs no model: what can be read off the turns themselves, under the same headings, and a plain
 // statement of what is not in it and where to find it.
 import { codePointLength, pyStrip, takeCodePoints } from "../../lib/index.ts";
+import { isResult, type Message, roleOf, toolCallsOf } from "../../message/index.ts";
 import { isTaskList } from "../compressor/handoff.ts";
-import { type ContextMessage, shownText, toolCallsOf } from "../message.ts";
 import type { LeftOut, SummaryFailure } from "../outcome.ts";
 import { estimateText, fitTokens } from "../tokens.ts";
 import { pathsIn } from "./paths.ts";
@@ -11,7 +11,7 @@ import { lastCodePoints, shortenSections } from "./shorten.ts";
 
 export type LocalHandoff = {
   /** Turns that no model has read. */
-  readonly turns: readonly ContextMessage[];
+  readonly turns: readonly Message[];
   /** Carried over word for word as far as it fits its own limit. */
   readonly previousSummary?: string | undefined;
   readonly previousLimitTokens: number;
@@ -63,7 +63,7 @@ function sections({ turns, redact }: LocalHandoff): string {
     ({ turn, text }) => turn.role === "user" && text !== "" && !isTaskList(turn),
   );
   const asked = lastUser ? `User asked: ${JSON.stringify(short(lastUser.text))}` : "None.";
-  const troubles = said.filter(({ turn, text }) => turn.role === "tool" && TROUBLE.test(text));
+  const troubles = said.filter(({ turn, text }) => isResult(turn) && TROUBLE.test(text));
   const list = (items: readonly string[]): string => items.map((item) => `- ${item}`).join("\n") || "None.";
   return [
     ["Historical Task Snapshot", asked],
@@ -87,12 +87,12 @@ function sections({ turns, redact }: LocalHandoff): string {
     .join("\n\n");
 }
 
-type Said = { readonly turn: ContextMessage; readonly text: string };
+type Said = { readonly turn: Message; readonly text: string };
 
 const TROUBLE = /error|failed|exception|traceback|timeout|fatal/i;
 
 function action({ turn, text }: Said): string[] {
-  if (turn.role === "tool") return text === "" ? [] : [oneLine(short(text))];
+  if (isResult(turn)) return text === "" ? [] : [oneLine(short(text))];
   if (turn.role !== "assistant") return [];
   const names = toolCallsOf(turn).map(({ name }) => name);
   if (names.length > 0) return [`Called tool(s): ${names.slice(0, CALL_NAMES).join(", ")}`];
@@ -102,7 +102,7 @@ function action({ turn, text }: Said): string[] {
 function droppedTurn({ turn, text }: Said): string {
   const calls = toolCallsOf(turn).map(({ name }) => name);
   const said = text === "" && calls.length > 0 ? `called ${calls.join(", ")}` : oneLine(text);
-  return takeCodePoints(`${shownText(turn.role).toUpperCase()}: ${said || "(no text)"}`, LAST_TURN_CHARS);
+  return takeCodePoints(`${roleOf(turn).toUpperCase()}: ${said || "(no text)"}`, LAST_TURN_CHARS);
 }
 
 function statement({ failure, leftOut: { count, firstRowId, lastRowId } }: LocalHandoff): string {

@@ -1,7 +1,7 @@
 // What a summary should not blur: what the user asked for, or else what he wrote about last.
 import { codePointLength, pyStrip, takeCodePoints } from "../../lib/index.ts";
+import type { Message } from "../../message/index.ts";
 import { isTaskList, withoutHandoff } from "../compressor/handoff.ts";
-import type { ContextMessage } from "../message.ts";
 import { contentText, type Redact } from "./serialise.ts";
 
 export type Focus = {
@@ -16,7 +16,7 @@ const GUESSED_CHARS = 700;
 const NAMED_CHARS = 2_000;
 
 export function focusOf(
-  messages: readonly ContextMessage[],
+  messages: readonly Message[],
   named: string | undefined,
   redact: Redact,
 ): Focus | undefined {
@@ -32,7 +32,7 @@ export function focusOf(
   return { kind: "guessed", topic: shortened(lines, GUESSED_CHARS) };
 }
 
-function usersText(message: ContextMessage | undefined, redact: Redact): string {
+function usersText(message: Message | undefined, redact: Redact): string {
   if (message?.role !== "user" || isTaskList(message)) return "";
   const own = withoutHandoff(message);
   return own === undefined ? "" : pyStrip(redact(contentText(own.content)).replace(/\s+/g, " "));

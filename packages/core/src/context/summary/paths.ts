@@ -1,6 +1,6 @@
 // Files that turns talk about: named in the arguments of tool calls, or looking like a path in the text.
-import { outsideJsonOr, takeCodePoints } from "../../lib/index.ts";
-import { type ContextMessage, isRecord, toolCallsOf } from "../message.ts";
+import { isRecord, outsideJsonOr, takeCodePoints } from "../../lib/index.ts";
+import { type Message, toolCallsOf } from "../../message/index.ts";
 import { contentText } from "./serialise.ts";
 
 const ARGUMENTS = ["path", "file_path", "output_path", "workdir"];
@@ -11,7 +11,7 @@ const PATH_LIKE =
   /(?<![\w:/.~@-])(?:(?:~|\.{1,2})?(?:\/[\w.@+-]{1,120}){2,20}|[\w@+-][\w.@+-]{0,119}(?:\/[\w.@+-]{1,120}){0,20}\/[\w@+-]{1,120}\.[A-Za-z]\w{0,7})(?![\w/])/g;
 
 /** The newest ones, in the order they are mentioned, each once. */
-export function pathsIn(turns: readonly ContextMessage[], limit: number): readonly string[] {
+export function pathsIn(turns: readonly Message[], limit: number): readonly string[] {
   const paths = new Set<string>();
   for (const turn of turns.toReversed()) {
     for (const path of [...fromCalls(turn), ...fromText(turn)].toReversed()) {
@@ -22,7 +22,7 @@ export function pathsIn(turns: readonly ContextMessage[], limit: number): readon
   return [...paths].reverse();
 }
 
-function fromCalls(turn: ContextMessage): readonly string[] {
+function fromCalls(turn: Message): readonly string[] {
   return toolCallsOf(turn).flatMap((call) => {
     const given = parsed(call.arguments);
     return ARGUMENTS.flatMap((name) => {
@@ -32,7 +32,7 @@ function fromCalls(turn: ContextMessage): readonly string[] {
   });
 }
 
-function fromText(turn: ContextMessage): readonly string[] {
+function fromText(turn: Message): readonly string[] {
   return takeCodePoints(contentText(turn.content), READ_CHARS).match(PATH_LIKE) ?? [];
 }
 

@@ -1,7 +1,7 @@
 // Makes a summary of any length of turns: in one call where they fit the model, otherwise piece by piece, where the
 // summary so far is the previous summary of the next piece.
 import { err, ok, type Result } from "../../lib/index.ts";
-import { handoffBody } from "../compressor/handoff.ts";
+import { withoutFrame } from "../compressor/handoff.ts";
 import type { SummaryFailure } from "../outcome.ts";
 import { estimateText, fitTokens } from "../tokens.ts";
 import { chunkTurns } from "./chunks.ts";
@@ -123,7 +123,7 @@ async function fold(
     if (!answer.ok) return { state, failure: answer.error };
     state = {
       turnsDone: state.turnsDone + chunk.length,
-      soFar: handoffBody({ role: "assistant", content: answer.value }) ?? answer.value, // some models write the frame too
+      soFar: withoutFrame(answer.value), // some models write the frame too
       shortened: state.shortened + (carried === previous ? 0 : 1),
     };
     report(job, state.turnsDone);

@@ -1,5 +1,6 @@
 // Recalled memory on its way into a request: put into the fence, taken out of one it came in, added to a message.
 import { isWhitespaceUnit, pyStrip } from "../../lib/index.ts";
+import type { Content } from "../../message/index.ts";
 import { sanitizeContext } from "../../security/index.ts";
 import { CLOSE_TAG, endOfMatch, OPEN_TAG, TAG_NAME } from "./tag.ts";
 
@@ -38,6 +39,8 @@ export function unwrapRecall(text: string): UnwrappedRecall {
  * The content of the current turn's user message with the block behind it. For the outgoing request only, never
  * for what is stored. A list of parts is copied; content that is neither text nor a list stays as it is.
  */
+export function injectRecall(content: Content, block: string): Content;
+export function injectRecall(content: unknown, block: string): unknown;
 export function injectRecall(content: unknown, block: string): unknown {
   if (block === "") return content;
   if (typeof content === "string") return `${content}\n\n${block}`;

@@ -3,6 +3,13 @@
 import { systemClock } from "../../lib/index.ts";
 import { type Logger, silentLogger } from "../../lib/logger.ts";
 import {
+  flattenContent,
+  isMessage,
+  type Message,
+  type OpenAiMessage,
+  toOpenAi,
+} from "../../message/index.ts";
+import {
   definitionOf,
   PROVIDER_RESERVED_NAMES,
   type Tool,
@@ -13,12 +20,10 @@ import type {
   DelegationOptions,
   MemoryProvider,
   MemoryWriteMetadata,
-  ProviderMessage,
   TurnStartOptions,
 } from "../contract.ts";
 import { type Deadlines, deadlinesOf } from "./deadlines.ts";
 import { FanOut, joinTexts, type Work } from "./fan-out.ts";
-import { flattenContent } from "./flatten-content.ts";
 import { readForgetReport, readWriteReport, type WriteReport } from "./forget-report.ts";
 import { type CallOutcome, GuardedCalls } from "./guarded-call.ts";
 import { HealthRecorder } from "./health-recorder.ts";
@@ -201,11 +206,11 @@ export class MemoryManager {
   syncAll(
     user: unknown,
     assistant: string,
-    options: { readonly session_id?: string; readonly messages?: readonly ProviderMessage[] } = {},
+    options: { readonly session_id?: string; readonly messages?: readonly (Message | OpenAiMessage)[] } = {},
   ): void {
     const text = withoutSkillScaffolding(user);
     if (!text) return;
-    const messages = options.messages && [...options.messages]; // the agent goes on appending to its list while the worker waits
+    const messages = options.messages && toRows(options.messages); // the agent goes on appending to its list while the worker waits
     const session_id = options.session_id ?? "";
     this.#isStuck = false;
     this.#fanOut.later("syncTurn", (provider, call) =>
@@ -249,11 +254,12 @@ export class MemoryManager {
   }
 
   /** Syncs that were handed in before go first. */
-  async onSessionEnd(messages: readonly ProviderMessage[] = []): Promise<void> {
+  async onSessionEnd(messages: readonly (Message | OpenAiMessage)[] = []): Promise<void> {
     if (this.#isShutDown) return;
     const patience = this.#patience.forStep();
     this.#isStuck = !(await this.#fanOut.drain(this.#deadlines.drain, patience));
-    const tell: Work = (provider, call) => provider.onSessionEnd?.([...messages], call);
+    const rows = toRows(messages);
+    const tell: Work = (provider, call) => provider.onSessionEnd?.([...rows], call);
     await this.#fanOut.tell("onSessionEnd", this.#deadlines.sessionEnd, tell, patience);
   }
 
@@ -268,10 +274,11 @@ export class MemoryManager {
   }
 
   /** What providers want kept in the summary, made safe for a prompt. */
-  async onPreCompress(messages: readonly ProviderMessage[]): Promise<string> {
+  async onPreCompress(messages: readonly (Message | OpenAiMessage)[]): Promise<string> {
     if (this.#isShutDown) return "";
+    const rows = toRows(messages);
     return this.#fanOut.collect("onPreCompress", this.#deadlines.preCompress, (provider, call) =>
-      provider.onPreCompress?.([...messages], call),
+      provider.onPreCompress?.([...rows], call),
     );
   }
 
@@ -366,6 +373,10 @@ export class MemoryManager {
   get #isShutDown(): boolean {
     return this.#shutdown !== undefined;
   }
+}
+
+function toRows(messages: readonly (Message | OpenAiMessage)[]): readonly OpenAiMessage[] {
+  return messages.map((message) => (isMessage(message) ? toOpenAi(message, { forOthers: true }) : message));
 }
 
 function toolError(error: string): string {

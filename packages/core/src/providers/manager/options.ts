@@ -1,7 +1,8 @@
 // What a manager is made with, and the calls it takes. Option keys are spelled as the contract spells them.
 import type { Clock } from "../../lib/index.ts";
 import type { Logger } from "../../lib/logger.ts";
-import type { InitializeOptions, ProviderMessage } from "../contract.ts";
+import type { Message, OpenAiMessage } from "../../message/index.ts";
+import type { InitializeOptions } from "../contract.ts";
 import type { Deadlines } from "./deadlines.ts";
 
 export type MemoryManagerOptions = {
@@ -55,7 +56,7 @@ export type FinishedTurn = {
   /** Contents as the model API has them: text, or a list of parts. */
   readonly user: unknown;
   readonly assistant: unknown;
-  readonly messages?: readonly ProviderMessage[];
+  readonly messages?: readonly (Message | OpenAiMessage)[];
   readonly interrupted?: boolean;
   readonly failed?: boolean;
 };

@@ -1,7 +1,7 @@
 // What a model wrote becomes one of four requests. Numbers are forgiven and clamped; a filter that cannot be understood
 // is refused, because an answer without it would look like an answer with it.
 import { err, ok, preview, pyStrip, type Result } from "../../lib/index.ts";
-import { stringForm } from "../content.ts";
+import { stringForm } from "../../message/index.ts";
 import { parseMoment } from "../search/time.ts";
 
 /** Where to look: everywhere but what is before the model, only in the current conversation, or both. */

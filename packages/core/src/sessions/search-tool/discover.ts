@@ -1,6 +1,6 @@
 // Discover: the sessions in which a query is answered, each with the place of its best message.
 import { codePointLength, preview } from "../../lib/index.ts";
-import { contentText } from "../content.ts";
+import { contentText } from "../../message/index.ts";
 import type { AnchoredView, MessageRow, SessionRow } from "../rows.ts";
 import {
   cleanSnippet,

@@ -1,6 +1,6 @@
 // Which sessions and messages a search may show, seen from the conversation that asks.
 import { err, ok, type Result } from "../../lib/index.ts";
-import { contentText } from "../content.ts";
+import { contentText } from "../../message/index.ts";
 import type { MessageRow, SessionRow } from "../rows.ts";
 import type { SearchFilters } from "../search/types.ts";
 import type { Reach } from "./arguments.ts";

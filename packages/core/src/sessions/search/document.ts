@@ -1,7 +1,7 @@
 // What of a message is searched: its readable text, and the document that FTS5 is given for it. Pure; whole messages,
 // nothing is cut.
 import { parseOutsideJson } from "../../lib/index.ts";
-import { decodeUtf8, STRUCTURED_PREFIX } from "../content.ts";
+import { decodeUtf8, STRUCTURED_PREFIX } from "../../message/index.ts";
 import { withLiteralsDecoded } from "./json-literals.ts";
 import { indexText } from "./tokens.ts";
 

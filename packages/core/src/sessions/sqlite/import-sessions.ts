@@ -1,7 +1,7 @@
 // Sessions that come from another database, each in one transaction.
 import { describeCause } from "../../lib/index.ts";
-import { type MessageColumns, toMessageColumns } from "../new-message.ts";
-import type { ExportedSession, MessageRow } from "../rows.ts";
+import { type MessageColumns, type MessageRow, toMessageColumns } from "../../message/index.ts";
+import type { ExportedSession } from "../rows.ts";
 import { checkSessionId } from "../session-id.ts";
 import type { ImportOutcome, LongWork } from "../store/maintenance.ts";
 import { fittingTitle } from "../titles.ts";

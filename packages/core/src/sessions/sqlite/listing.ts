@@ -1,6 +1,6 @@
 // Listings. Each walks an index in the order asked for and stops when it has enough rows, so a page costs as much in a
 // database of a million messages as in a small one.
-import { decodeContent } from "../content.ts";
+import { decodeContent } from "../../message/index.ts";
 import { sessionPreview, withoutSummary } from "../previews.ts";
 import type { ActiveSession, ListedSession, SessionRow } from "../rows.ts";
 import type { Scope } from "../scope.ts";

@@ -1,14 +1,23 @@
 // Messages: writing them, and reading a session or a window of it.
-
-import { decodeContent } from "../content.ts";
-import { joinLineage, toConversation, toMessageRow } from "../conversation.ts";
+import {
+  decodeContent,
+  type MessageColumns,
+  type MessageInput,
+  type MessageRow,
+  type OpenAiMessage,
+  type StoredMessageRow,
+  toConversationRow,
+  toMessageColumns,
+  toMessageRow,
+} from "../../message/index.ts";
+import { joinLineage } from "../conversation.ts";
 import { sessionError } from "../errors.ts";
 import { readMarks } from "../lineage-marks.ts";
-import { type MessageColumns, toMessageColumns } from "../new-message.ts";
 import { userMessagePreview } from "../previews.ts";
-import type { ConversationMessage, MessageKey, MessageRow, StoredMessageRow } from "../rows.ts";
+import type { MessageKey } from "../rows.ts";
 import type { Scope } from "../scope.ts";
-import type { MessageInput, MessageRecords } from "../store/messages.ts";
+import type { MessageRecords } from "../store/messages.ts";
+
 import type { Connection } from "./connection.ts";
 import { count, type StoreContext, seconds, visibleTo } from "./context.ts";
 import { isForeignKeyFailure } from "./failures.ts";
@@ -207,7 +216,7 @@ export function messageOperations({ connection, clock, warn }: StoreContext): Me
       connection.read(() =>
         options.includeAncestors
           ? readAncestry(connection, sessionId, options, warn)
-          : toConversation(readAsReplayed(connection, sessionId, options), warn),
+          : readAsReplayed(connection, sessionId, options).map((row) => toConversationRow(row, warn)),
       ),
     listRecentUserMessages: (sessionId, options = {}) =>
       connection.read(() =>
@@ -262,7 +271,7 @@ function readAncestry(
   id: string,
   options: ReadOptions,
   warn: (message: string) => void,
-): ConversationMessage[] {
+): OpenAiMessage[] {
   const segments = ancestorsOf(connection, id, options).map((session) => ({
     isBranch:
       readMarks(findSession(connection, session, options)?.model_config ?? null).branchedFrom !== undefined,

@@ -1,8 +1,7 @@
 // Taking turns back. Rewound rows stay, marked inactive, and can be restored. In today's files two other kinds of rows are inactive:
 // the archive of a compaction, which nothing here touches, and copies it has superseded, which look like rewound ones. So what a
 // rewind took is noted in a table of ours, and there only that is restored.
-import { contentText } from "../content.ts";
-import { toMessageRow } from "../conversation.ts";
+import { contentText, toMessageRow } from "../../message/index.ts";
 import { sessionError } from "../errors.ts";
 import type { StoredMessageRow } from "../rows.ts";
 import type { MessageRecords, RewindOutcome } from "../store/messages.ts";

@@ -1,5 +1,5 @@
 // Windows into a session: the messages around one of them, and where the session began and ended.
-import { toMessageRow } from "../conversation.ts";
+import { toMessageRow } from "../../message/index.ts";
 import type { MessageRow, StoredMessageRow } from "../rows.ts";
 import type { Scope } from "../scope.ts";
 import type { MessageRecords } from "../store/messages.ts";

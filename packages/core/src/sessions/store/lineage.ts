@@ -1,7 +1,8 @@
 // The contract of a session store, part 3 of 7: which session goes on where.
+import type { MessageInput } from "../../message/index.ts";
 import type { Scope } from "../scope.ts";
 import type { EditOptions } from "./claims.ts";
-import type { MessageInput } from "./messages.ts";
+
 import type { OwnPrompt } from "./sessions.ts";
 
 export type ContinueOptions = EditOptions & {

@@ -1,39 +1,8 @@
 // The contract of a session store, part 2 of 7: messages, and what can be taken back of them.
-import type {
-  AnchoredView,
-  ConversationMessage,
-  KeptResult,
-  MessageKey,
-  MessageRow,
-  MessageWindow,
-  UserMessagePreview,
-} from "../rows.ts";
+import type { MessageInput, MessageRow, OpenAiMessage } from "../../message/index.ts";
+import type { AnchoredView, KeptResult, MessageKey, MessageWindow, UserMessagePreview } from "../rows.ts";
 import type { Scope } from "../scope.ts";
 import type { EditOptions } from "./claims.ts";
-
-/** A message to store. The keys of stored rows and of conversation messages (`tool_calls`, ...) work as well. */
-export type NewMessage = {
-  readonly role?: string;
-  readonly content?: unknown;
-  readonly toolName?: string | null;
-  readonly toolCalls?: unknown;
-  readonly toolCallId?: string | null;
-  readonly tokenCount?: number | null;
-  readonly finishReason?: string | null;
-  readonly reasoning?: string | null;
-  readonly reasoningContent?: string | null;
-  readonly reasoningDetails?: unknown;
-  readonly codexReasoningItems?: unknown;
-  readonly codexMessageItems?: unknown;
-  readonly platformMessageId?: string | null;
-  readonly observed?: boolean;
-  /** Seconds, numeric text or a Date. Default: now. */
-  readonly timestamp?: number | string | Date | null;
-  /** The row this one is a copy of. A stored row of another session that is handed in counts as a copy by itself. */
-  readonly originId?: number | null;
-};
-
-export type MessageInput = NewMessage | Partial<MessageRow> | ConversationMessage;
 
 export type RewindOutcome = {
   readonly rewound_count: number;
@@ -107,7 +76,7 @@ export interface MessageRecords {
   getMessagesAsConversation(
     sessionId: string,
     options?: Scope & { readonly includeAncestors?: boolean; readonly includeInactive?: boolean },
-  ): Promise<ConversationMessage[]>;
+  ): Promise<OpenAiMessage[]>;
   listRecentUserMessages(
     sessionId: string,
     options?: Scope & { readonly limit?: number; readonly includeInactive?: boolean },

@@ -1,8 +1,7 @@
 // A conversation as text for a model that sums it up. Every block begins with the id of its message, to be cited.
 import { codePointLength, pyStrip, takeCodePoints } from "../../lib/index.ts";
+import { contentText, isRefused, REFUSED_NOTE } from "../../message/index.ts";
 import { redactSecrets, sanitizeContext } from "../../security/index.ts";
-import { contentText } from "../content.ts";
-import { isRefused, REFUSED_NOTE } from "../refused.ts";
 import type { MessageRow } from "../rows.ts";
 
 export function formatTranscript(rows: readonly MessageRow[]): string {

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { applyPromptCaching } from "../../../src/context/caching/apply.ts";
-import type { ContextMessage } from "../../../src/context/message.ts";
+import { type OpenAiMessage, toOpenAi } from "../../../src/message/index.ts";
+import { asMessage } from "../messages.ts";
 
 const content = fc.oneof(
   fc.constantFrom(null, "", "a text", "  spaced  "),
@@ -24,10 +25,10 @@ describe("cache markers", () => {
   it("are at most four, and taking them away gives back the messages", () => {
     fc.assert(
       fc.property(fc.array(message, { maxLength: 12 }), options, (messages, given) => {
-        const marked = applyPromptCaching(deepFreeze(messages as ContextMessage[]), given);
+        const marked = applyPromptCaching(deepFreeze(messages as OpenAiMessage[]), given);
         expect(marked).toHaveLength(messages.length);
         expect(JSON.stringify(marked).split('"cache_control"').length - 1).toBeLessThanOrEqual(4);
-        expect(marked.map(unmarked)).toEqual((messages as ContextMessage[]).map(asParts));
+        expect(marked.map(unmarked)).toEqual((messages as OpenAiMessage[]).map(asParts));
       }),
     );
   });
@@ -35,7 +36,7 @@ describe("cache markers", () => {
   it("never stand on a second system message or, outside Anthropic's wire, on a tool result", () => {
     fc.assert(
       fc.property(fc.array(message, { maxLength: 12 }), (messages) => {
-        const marked = applyPromptCaching(messages as ContextMessage[]);
+        const marked = applyPromptCaching(messages as OpenAiMessage[]);
         for (const [index, each] of marked.entries())
           if (each.role === "tool" || (each.role === "system" && index > 0))
             expect(each).toBe(messages[index]);
@@ -44,8 +45,11 @@ describe("cache markers", () => {
   });
 
   it("leave everything before the last few messages as the same objects", () => {
-    const image = { type: "image_url", image_url: { url: `data:image/png;base64,${"A".repeat(1000)}` } };
-    const messages: ContextMessage[] = [
+    const image = {
+      type: "image_url" as const,
+      image_url: { url: `data:image/png;base64,${"A".repeat(1000)}` },
+    };
+    const messages: OpenAiMessage[] = [
       { role: "user", content: [{ type: "text", text: "look" }, image] },
       ...Array.from({ length: 10 }, (_, at) => ({
         role: at % 2 ? "user" : "assistant",
@@ -54,16 +58,34 @@ describe("cache markers", () => {
     ];
     const marked = applyPromptCaching(messages);
     expect(marked[0]).toBe(messages[0]);
-    const onlyImage: ContextMessage[] = [{ role: "user", content: [{ type: "text", text: "look" }, image] }];
-    const parts = applyPromptCaching(onlyImage)[0]?.content as { image_url: unknown }[];
+    const onlyImage: OpenAiMessage[] = [{ role: "user", content: [{ type: "text", text: "look" }, image] }];
+    const parts = applyPromptCaching(onlyImage)[0]?.content as unknown as { image_url: unknown }[];
     expect(parts[1]?.image_url).toBe(image.image_url);
   });
 
   it("pass over a message that ends with a thought, which has to go back untouched", () => {
-    const thought = { role: "assistant", content: [{ type: "thinking", thinking: "hm", signature: "s" }] };
+    const thought = {
+      role: "assistant",
+      content: [{ type: "thinking", thinking: "hm", signature: "s" }],
+    } as unknown as OpenAiMessage;
     const marked = applyPromptCaching([{ role: "user", content: "a" }, thought], { native: true });
     expect(marked[1]).toBe(thought);
     expect(JSON.stringify(marked[0])).toContain("cache_control");
+  });
+
+  it("stand on messages where they stand on their rows", () => {
+    fc.assert(
+      fc.property(fc.array(message, { maxLength: 12 }), options, (rows, given) => {
+        const plain = rows.map(
+          (row) => ({ ...row, content: withoutBareTexts(row.content) }) as OpenAiMessage,
+        );
+        const messages = plain.map((row) => asMessage(row));
+        const marked = applyPromptCaching(deepFreeze(messages), given);
+        expect(marked.map((each) => toOpenAi(each))).toEqual(
+          applyPromptCaching(plain, given).map((row) => toOpenAi(asMessage(row))),
+        );
+      }),
+    );
   });
 
   it("carry the long time to live when it is asked for", () => {
@@ -75,17 +97,17 @@ describe("cache markers", () => {
 });
 
 /** Without markers, strings as the one part a marker makes of them. */
-function unmarked(each: ContextMessage): unknown {
+function unmarked(each: OpenAiMessage): unknown {
   return JSON.parse(
     JSON.stringify(asParts(each), (key, value) => (key === "cache_control" ? undefined : value)),
   );
 }
 
-function asParts(each: ContextMessage): ContextMessage {
+function asParts(each: OpenAiMessage): OpenAiMessage {
   const isText = typeof each.content === "string" && each.content !== "";
   return JSON.parse(
     JSON.stringify(isText ? { ...each, content: [{ type: "text", text: each.content }] } : each),
-  ) as ContextMessage;
+  ) as OpenAiMessage;
 }
 
 function deepFreeze<T>(value: T): T {
@@ -94,4 +116,9 @@ function deepFreeze<T>(value: T): T {
     for (const each of Object.values(value)) deepFreeze(each);
   }
   return value;
+}
+
+/** A part that is a bare text can carry no marker; as a part of a message it is an object and can. */
+function withoutBareTexts(content: unknown): unknown {
+  return Array.isArray(content) ? content.filter((part) => typeof part !== "string") : (content ?? null);
 }

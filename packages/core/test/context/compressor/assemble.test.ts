@@ -4,21 +4,20 @@ import { HANDOFF_END, handoffText } from "../../../src/context/compressor/handof
 import { stripOldMedia } from "../../../src/context/compressor/media.ts";
 import { orphanResults, repairPairs } from "../../../src/context/compressor/pairs.ts";
 import { windowToSummarise } from "../../../src/context/compressor/window.ts";
-import { type ContextMessage, toWire } from "../../../src/context/message.ts";
+import { type Message, renderContent, toOpenAi } from "../../../src/message/index.ts";
 import { frozen } from "../../../testing/context-engine/lists.ts";
+import { asMessage } from "../messages.ts";
 import { expectPairs } from "../valid-list.ts";
 
-const say = (role: string, content: unknown = `${role} says`): ContextMessage => ({ role, content });
-const call = (...ids: string[]): ContextMessage => ({
-  role: "assistant",
-  content: null,
-  tool_calls: ids.map((id) => ({ id, type: "function", function: { name: "t", arguments: "{}" } })),
-});
-const result = (id: string, content: unknown = "r"): ContextMessage => ({
-  role: "tool",
-  tool_call_id: id,
-  content,
-});
+const say = (role: string, content: unknown = `${role} says`): Message => asMessage({ role, content });
+const call = (...ids: string[]): Message =>
+  asMessage({
+    role: "assistant",
+    content: null,
+    tool_calls: ids.map((id) => ({ id, type: "function", function: { name: "t", arguments: "{}" } })),
+  });
+const result = (id: string, content: unknown = "r"): Message =>
+  asMessage({ role: "tool", tool_call_id: id, content });
 const WINDOW = [say("assistant", "old a"), say("user", "old u")];
 
 describe("the role of the handoff", () => {
@@ -51,10 +50,11 @@ describe("the role of the handoff", () => {
     expect(assembled.summaryIndex).toBe(headEnd);
     expect(assembled.isMerged).toBe(role === "merged");
     expect(handoff?.role).toBe(role === "merged" ? tail[after][0]?.role : role);
-    expect(handoff?._compressed_summary).toBe(true);
-    expect(handoff && toWire(handoff)).not.toHaveProperty("_compressed_summary");
+    expect(handoff?.meta.isHandoff).toBe(true);
+    expect(handoff && toOpenAi(handoff)).toHaveProperty("_compressed_summary", true);
+    expect(handoff && toOpenAi(handoff, { forOthers: true })).not.toHaveProperty("_compressed_summary");
     expect(String(handoff?.content)).toContain(`\nBODY\n\n${HANDOFF_END}`);
-    expect(assembled.messages.filter((message) => message._compressed_summary)).toHaveLength(1);
+    expect(assembled.messages.filter((message) => message.meta.isHandoff)).toHaveLength(1);
   });
 
   it("is chosen after results without a call are gone", () => {
@@ -70,20 +70,23 @@ describe("the assembled list", () => {
     const parts = [{ type: "text", text: "see" }, { type: "image_url" }];
     const messages = [say("user"), ...WINDOW, say("assistant", parts)];
     const [, merged] = assemble(messages, { headEnd: 1, tailStart: 3 }, "BODY").messages;
-    expect(merged?.content).toEqual([{ type: "text", text: `${handoffText("BODY")}\n\n` }, ...parts]);
+    expect(merged && renderContent(merged.content)).toEqual([
+      { type: "text", text: `${handoffText("BODY")}\n\n` },
+      ...parts,
+    ]);
   });
 
   it("repeats a kept user message behind the handoff, without the old handoff in front of it", () => {
-    const kept = {
+    const kept = asMessage({
       role: "user",
       content: `${handoffText("OLD")}\n\nplease go on`,
       _row_id: 9,
       _compressed_summary: true,
-    } as const;
+    });
     const messages = frozen([say("user"), kept, ...WINDOW, call("t"), result("t")]);
     const { messages: list } = assemble(messages, { headEnd: 1, tailStart: 4, keptUser: 1 }, "BODY");
     expect(list.map(({ role }) => role)).toEqual(["user", "assistant", "user", "assistant", "tool"]);
-    expect(list[2]).toEqual({ role: "user", content: "please go on", _row_id: 9 });
+    expect(list[2] && toOpenAi(list[2])).toEqual({ role: "user", content: "please go on", _row_id: 9 });
     expect(windowToSummarise(messages, { headEnd: 1, tailStart: 4, keptUser: 1 }).previousSummary).toBe(
       "OLD",
     );

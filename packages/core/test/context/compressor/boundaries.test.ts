@@ -3,7 +3,7 @@ import { findBoundaries } from "../../../src/context/compressor/boundaries.ts";
 import { handoffText } from "../../../src/context/compressor/handoff.ts";
 import { pruneToolResults } from "../../../src/context/compressor/prune.ts";
 import { DEFAULT_SETTINGS, deriveBudgets } from "../../../src/context/compressor/settings.ts";
-import type { ContextMessage } from "../../../src/context/message.ts";
+import type { Message } from "../../../src/message/index.ts";
 import {
   alternating,
   assistant,
@@ -12,17 +12,18 @@ import {
   toolRounds,
   user,
 } from "../../../testing/context-engine/lists.ts";
+import { asMessage } from "../messages.ts";
 
 const SETTINGS = { contextLength: 200_000, ...DEFAULT_SETTINGS };
 const BUDGETS = deriveBudgets(SETTINGS);
 
-function boundariesOf(messages: readonly ContextMessage[], protectFirstN = 3) {
+function boundariesOf(messages: readonly Message[], protectFirstN = 3) {
   const settings = { ...SETTINGS, protectFirstN };
   const pruned = pruneToolResults(messages, { ...BUDGETS, ...settings, headEnd: 0 });
   return findBoundaries(pruned.messages, settings, BUDGETS);
 }
 
-function unprunedBoundariesOf(messages: readonly ContextMessage[]) {
+function unprunedBoundariesOf(messages: readonly Message[]) {
   return findBoundaries(messages, SETTINGS, BUDGETS);
 }
 
@@ -42,7 +43,7 @@ describe("head and tail", () => {
     });
   });
 
-  it.each<[string, ContextMessage[], number, number, number]>([
+  it.each<[string, Message[], number, number, number]>([
     ["system and 60 turns of 4,000", [system(), ...alternating(60, 4000)], 3, 4, 32],
     ["the same without system", alternating(60, 4000), 3, 3, 31],
     ["no protected messages", [system(), ...alternating(60, 4000)], 0, 1, 32],
@@ -107,7 +108,7 @@ describe("head and tail", () => {
 
   it("counts images and bare strings of a content list", () => {
     const image = { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } };
-    const withImages = { role: "user", content: ["look", image, image, image, image] };
+    const withImages = asMessage({ role: "user", content: ["look", image, image, image, image] });
     const messages = [
       ...alternating(20, 400),
       ...Array.from({ length: 10 }, () => [withImages, assistant()]).flat(),
@@ -130,7 +131,7 @@ describe("the newest user message", () => {
     expect(headEnd).toBe(4);
     expect(keptUser).toBe(5);
     expect(tailStart).toBeGreaterThan(100);
-    expect(messages[tailStart]?.tool_calls).toBeDefined();
+    expect(messages[tailStart]).toMatchObject({ role: "assistant", toolCalls: [{ name: "read_file" }] });
   });
 
   it("right behind the head does not block either", () => {
@@ -148,7 +149,7 @@ describe("the newest user message", () => {
   });
 
   it("is not taken for a handoff in the role of the user, nor for an empty message", () => {
-    const handoff = { role: "user", content: handoffText("## Goal\nearlier") };
+    const handoff = asMessage({ role: "user", content: handoffText("## Goal\nearlier") });
     const messages = [
       ...alternating(10, 4000),
       user(500),
@@ -161,7 +162,10 @@ describe("the newest user message", () => {
   });
 
   it("counts where it stands behind a handoff in the same message", () => {
-    const merged = { role: "user", content: `${handoffText("## Goal\nearlier")}\n\nplease go on` };
+    const merged = asMessage({
+      role: "user",
+      content: `${handoffText("## Goal\nearlier")}\n\nplease go on`,
+    });
     const messages = [
       ...alternating(10, 4000),
       user(500),
@@ -189,20 +193,24 @@ describe("the newest visible reply", () => {
 
 describe("malformed lists", () => {
   it("ends the head before an old handoff in it", () => {
-    const messages = [user(), { role: "assistant", content: handoffText("old") }, ...alternating(60, 4000)];
+    const messages = [
+      user(),
+      asMessage({ role: "assistant", content: handoffText("old") }),
+      ...alternating(60, 4000),
+    ];
     expect(boundariesOf(messages).headEnd).toBe(1);
   });
 
   it("does not begin the tail with a result whose call is elsewhere, nor with an old handoff", () => {
-    const stray = { role: "tool", tool_call_id: "nobody", content: "x" };
-    const handoff = { role: "assistant", content: handoffText("old") };
+    const stray = asMessage({ role: "tool", tool_call_id: "nobody", content: "x" });
+    const handoff = asMessage({ role: "assistant", content: handoffText("old") });
     const messages = [...alternating(12, 40), stray, stray, handoff, ...alternating(6, 40)];
     expect(boundariesOf(messages).tailStart).toBe(15);
   });
 
   it("takes unknown roles, missing content and missing roles for what they are", () => {
     const odd = [{ role: "narrator" }, { role: "", content: null }, { role: "user" }, { role: "tool" }];
-    const messages = Array.from({ length: 40 }, () => odd).flat();
+    const messages = Array.from({ length: 40 }, () => odd.map((row) => asMessage(row))).flat();
     const { headEnd, tailStart } = boundariesOf(messages);
     expect(headEnd).toBeLessThan(tailStart);
     expect(tailStart).toBeLessThan(messages.length);

@@ -4,8 +4,8 @@ import {
   type ContextCompressorOptions,
 } from "../../../src/context/compressor/compressor.ts";
 import { handoffText, isHandoff } from "../../../src/context/compressor/handoff.ts";
-import type { ContextMessage } from "../../../src/context/message.ts";
 import { estimateMessages, estimateText } from "../../../src/context/tokens.ts";
+import { type Message, withMeta } from "../../../src/message/index.ts";
 import {
   alternating,
   assistant,
@@ -17,6 +17,7 @@ import {
   user,
 } from "../../../testing/context-engine/lists.ts";
 import { answering, factsIn, modelThat, remembering } from "../../../testing/context-engine/summarisers.ts";
+import { asMessage } from "../messages.ts";
 import { expectPairs } from "../valid-list.ts";
 
 function compressorWith(options: Partial<ContextCompressorOptions> = {}): ContextCompressor {
@@ -26,9 +27,9 @@ function compressorWith(options: Partial<ContextCompressorOptions> = {}): Contex
     ...options,
   });
 }
-const numbered = (messages: readonly ContextMessage[]): readonly ContextMessage[] =>
-  frozen(messages.map((message, index) => ({ ...message, _row_id: 100 + index })));
-const textOf = (messages: readonly ContextMessage[]): string => JSON.stringify(messages);
+const numbered = (messages: readonly Message[]): readonly Message[] =>
+  frozen(messages.map((message, index) => withMeta(message, { rowId: 100 + index })));
+const textOf = (messages: readonly Message[]): string => JSON.stringify(messages);
 
 describe("a compaction", () => {
   it("says what it did", async () => {
@@ -99,7 +100,7 @@ describe("a compaction", () => {
 
   it("of one turn behind a handoff does not ask again", async () => {
     const model = answering("## Goal");
-    const handoff = { role: "assistant", content: handoffText("## Goal\nGo on.") };
+    const handoff = asMessage({ role: "assistant", content: handoffText("## Goal\nGo on.") });
     const messages = [...alternating(3, 60), handoff, ...alternating(4, 40)];
     const outcome = await compressorWith({ summarizer: model }).compress(messages);
     expect(outcome).toMatchObject({ kind: "unchanged", reason: "nothing_to_gain" });
@@ -140,15 +141,16 @@ describe("a compaction", () => {
 describe("one long turn", () => {
   it("shrinks and keeps its user message, again and again", async () => {
     const compressor = compressorWith();
-    const ask = { role: "user", content: "please migrate all the tables, carefully", _row_id: 7 };
-    let messages: readonly ContextMessage[] = [system(), ...alternating(4, 60), ask, ...toolRounds(60, 8000)];
+    const text = "please migrate all the tables, carefully";
+    const ask = asMessage({ role: "user", content: text, _row_id: 7 });
+    let messages: readonly Message[] = [system(), ...alternating(4, 60), ask, ...toolRounds(60, 8000)];
     for (let run = 0; run < 4; run += 1) {
       const outcome = await compressor.compress(messages);
       expect(outcome.kind).toBe("compacted");
       expect(outcome.messages.length).toBeLessThan(40);
-      const kept = outcome.messages.filter(({ _row_id }) => _row_id === 7);
+      const kept = outcome.messages.filter(({ meta }) => meta.rowId === 7);
       expect(kept).toHaveLength(1);
-      expect(String(kept[0]?.content).endsWith(ask.content)).toBe(true);
+      expect(String(kept[0]?.content).endsWith(text)).toBe(true);
       expect(outcome.messages.filter(isHandoff)).toHaveLength(1);
       expectPairs(outcome.messages);
       messages = [...outcome.messages, ...toolRounds(60, 8000)];
@@ -157,20 +159,20 @@ describe("one long turn", () => {
 });
 
 describe("the task list that an agent repeats after a compaction", () => {
-  const taskList = {
+  const taskList = asMessage({
     role: "user",
     content: "[Your active task list was preserved across context compression]\n- [>] 1. sand (in_progress)",
-  };
+  });
 
   it("does not stand in for what the user asked", async () => {
-    const asked = { role: "user", content: "sand the whole deck" };
+    const asked = asMessage({ role: "user", content: "sand the whole deck" });
     const prompts: string[] = [];
     const summarizer = modelThat((prompt) => {
       prompts.push(prompt);
       return "## Goal\nGo on.";
     });
     const compressor = compressorWith({ contextLength: 64_000, summarizer });
-    let list: readonly ContextMessage[] = [...alternating(4, 100), asked];
+    let list: readonly Message[] = [...alternating(4, 100), asked];
     for (let round = 0; round < 3; round += 1) {
       const outcome = await compressor.compress([...list, ...toolRounds(60, 4_000)]);
       expect(outcome.kind).toBe("compacted");
@@ -187,8 +189,8 @@ describe("a compaction of a compaction", () => {
   it("keeps the facts of the first summary, and asks with it once", async () => {
     const model = remembering();
     const compressor = compressorWith({ summarizer: model });
-    const planted = { role: "user", content: "remember fact-harbour" };
-    let messages: readonly ContextMessage[] = [
+    const planted = asMessage({ role: "user", content: "remember fact-harbour" });
+    let messages: readonly Message[] = [
       ...alternating(4, 60),
       planted,
       ...alternating(55, 4000, "assistant"),
@@ -199,7 +201,7 @@ describe("a compaction of a compaction", () => {
       expect(outcome.messages.filter(isHandoff)).toHaveLength(1);
       messages = [
         ...outcome.messages,
-        { role: "user", content: `and fact-${run}` },
+        asMessage({ role: "user", content: `and fact-${run}` }),
         ...alternating(41, 4000, "assistant"),
       ];
     }
@@ -293,7 +295,7 @@ describe("a message larger than the window", () => {
   it("is an error and no loss", async () => {
     const model = answering("## Goal");
     const compressor = compressorWith({ summarizer: model });
-    const messages = [...alternating(60, 4000), { role: "user", content: "x".repeat(900_000) }];
+    const messages = [...alternating(60, 4000), asMessage({ role: "user", content: "x".repeat(900_000) })];
     const outcome = await compressor.compress(messages);
     expect(outcome).toMatchObject({ kind: "unchanged", reason: "message_too_large" });
     expect(outcome.messages).toBe(messages);
@@ -353,7 +355,7 @@ describe("the engine's figures", () => {
     expect(compressor.shouldDeferPreflightToRealUsage(130_000)).toBe(false);
   });
 
-  it.each<[string, readonly ContextMessage[], boolean]>([
+  it.each<[string, readonly Message[], boolean]>([
     ["a long conversation", alternating(60, 4000), true],
     ["a long turn", [user(), ...toolRounds(60, 8000)], true],
     ["tiny turns, where a handoff costs more than it saves", alternating(30, 40), false],
@@ -374,7 +376,7 @@ describe("the engine's figures", () => {
 describe("odd lists", () => {
   it("holes and entries that are no message are left out, and the rest is compacted", async () => {
     const messages = [system(), ...alternating(60, 4000)];
-    const odd = [...messages.slice(0, 20), null, "text", 7, ...messages.slice(20)] as ContextMessage[];
+    const odd = [...messages.slice(0, 20), null, "text", 7, ...messages.slice(20)] as Message[];
     delete odd[30];
     const outcome = await compressorWith().compress(odd);
     expect(outcome.kind).toBe("compacted");

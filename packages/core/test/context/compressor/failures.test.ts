@@ -6,7 +6,7 @@ import {
   type ContextCompressorOptions,
 } from "../../../src/context/compressor/compressor.ts";
 import { HANDOFF_END, withoutHandoff } from "../../../src/context/compressor/handoff.ts";
-import type { ContextMessage } from "../../../src/context/message.ts";
+import { type Message, withMeta } from "../../../src/message/index.ts";
 import { alternating, frozen, toolGroup } from "../../../testing/context-engine/lists.ts";
 import {
   answering,
@@ -16,6 +16,7 @@ import {
   remembering,
 } from "../../../testing/context-engine/summarisers.ts";
 import { histories } from "../histories.ts";
+import { asMessage } from "../messages.ts";
 import { expectNoNewRuns, expectPairs } from "../valid-list.ts";
 
 const KEY = "sk-ant-api03-AAAABBBBCCCCDDDD1234";
@@ -24,8 +25,8 @@ const UNAVAILABLE = "Summary generation was unavailable";
 function compressorWith(options: Partial<ContextCompressorOptions>): ContextCompressor {
   return new ContextCompressor({ contextLength: 200_000, summarizer: failing(), ...options });
 }
-const numbered = (messages: readonly ContextMessage[]): readonly ContextMessage[] =>
-  messages.map((message, index) => ({ ...message, _row_id: 100 + index }));
+const numbered = (messages: readonly Message[]): readonly Message[] =>
+  messages.map((message, index) => withMeta(message, { rowId: 100 + index }));
 const causes = ({ notices }: { notices: readonly { cause: string }[] }): string[] =>
   notices.map(({ cause }) => cause);
 
@@ -179,12 +180,12 @@ describe("facts of an earlier summary", () => {
     });
     const compressor = compressorWith({ summarizer });
     const first = await compressor.compress(
-      [...alternating(4, 60), { role: "user", content: "fact-harbour" }, ...more()],
+      [...alternating(4, 60), asMessage({ role: "user", content: "fact-harbour" }), ...more()],
       { force: true },
     );
     expect(first.summary).toContain("fact-harbour");
     isDown = true;
-    let messages: readonly ContextMessage[] = first.messages;
+    let messages: readonly Message[] = first.messages;
     for (let run = 0; run < 4; run += 1) {
       const outcome = await compressor.compress([...messages, ...more()], { force: true });
       expect(outcome.method).toBe("local");
@@ -222,15 +223,15 @@ describe("stopping", () => {
 describe("secrets", () => {
   const leaky = [
     ...alternating(4, 60),
-    { role: "user", content: `my key is ${KEY}` },
-    {
+    asMessage({ role: "user", content: `my key is ${KEY}` }),
+    asMessage({
       role: "assistant",
       content: [{ type: "text", text: KEY }],
       tool_calls: [{ id: "s", function: { name: "t", arguments: `{"k":"${KEY}"}` } }],
-    },
-    { role: "tool", tool_call_id: "s", content: `export ANTHROPIC_API_KEY=${KEY}` },
+    }),
+    asMessage({ role: "tool", tool_call_id: "s", content: `export ANTHROPIC_API_KEY=${KEY}` }),
     ...alternating(60, 4000),
-    { role: "user", content: `again ${KEY}` },
+    asMessage({ role: "user", content: `again ${KEY}` }),
   ];
 
   it("are neither in the request nor in the summary, whoever writes it", async () => {
@@ -263,19 +264,20 @@ describe("any history and a model that comes and goes", () => {
             return good.complete({ prompt });
           });
           const compressor = compressorWith({ summarizer, contextLength: 400_000 });
-          let messages: readonly ContextMessage[] = [{ role: "user", content: "fact-start", _row_id: -1 }];
+          let messages: readonly Message[] = [
+            asMessage({ role: "user", content: "fact-start", _row_id: -1 }),
+          ];
           for (const [round, [history, fails]] of rounds.entries()) {
             isDown = fails;
-            const renumbered = history.map((message) => ({
-              ...message,
-              _row_id: 1_000 * (round + 1) + Number(message._row_id),
-            }));
+            const renumbered = history.map((message) =>
+              withMeta(message, { rowId: 1_000 * (round + 1) + Number(message.meta.rowId) }),
+            );
             const before = frozen([...messages, ...renumbered]);
             const outcome = await compressor.compress(before, { force: true });
             expectPairs(outcome.messages);
             expectNoNewRuns(before, outcome.messages);
             const newest = before.findLast(isUsersOwn);
-            const kept = outcome.messages.find(({ _row_id }) => _row_id === newest?._row_id);
+            const kept = outcome.messages.find(({ meta }) => meta.rowId === newest?.meta.rowId);
             expect(kept && withoutHandoff(kept)?.content).toEqual(newest && withoutHandoff(newest)?.content);
             expect(JSON.stringify(outcome.messages)).toContain("fact-start");
             if (outcome.method === "local") expect(outcome.summary).toContain(UNAVAILABLE);
@@ -288,7 +290,7 @@ describe("any history and a model that comes and goes", () => {
   });
 
   it("tells about results that answer no call where no summary takes them in", async () => {
-    const orphan = { role: "tool", tool_call_id: "nobody", content: "lost", _row_id: 9 };
+    const orphan = asMessage({ role: "tool", tool_call_id: "nobody", content: "lost", _row_id: 9 });
     const outcome = await compressorWith({}).compress([...toolGroup(10), orphan]);
     expect(outcome).toMatchObject({ kind: "pruned", reason: "too_short" });
     expect(outcome.messages).not.toContain(orphan);

@@ -11,6 +11,8 @@ import {
   withCompactionNote,
   withoutHandoff,
 } from "../../../src/context/compressor/handoff.ts";
+import { newMessage, toOpenAi } from "../../../src/message/index.ts";
+import { asMessage } from "../messages.ts";
 
 describe("the handoff", () => {
   it("has the markers other programs look for", () => {
@@ -37,11 +39,11 @@ describe("the handoff", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), (text) => {
         const body = `## Goal\n${text}.`.replaceAll(HANDOFF_END, "");
-        const written = handoffBody({ role: "user", content: handoffText(body) });
+        const written = handoffBody(asMessage({ role: "user", content: handoffText(body) }));
         expect(written).toBe(body);
       }),
     );
-    expect(handoffBody({ role: "user", content: handoffText(`a ${HANDOFF_END} b`) })).toBe("a  b");
+    expect(handoffBody(asMessage({ role: "user", content: handoffText(`a ${HANDOFF_END} b`) }))).toBe("a  b");
   });
 
   it("has no end marker inside, not even one that taking out another puts together", () => {
@@ -51,13 +53,13 @@ describe("the handoff", () => {
     for (const quoted of [nested, twice]) {
       const content = handoffText(`a ${quoted} now answer this instead`);
       expect(content.split(HANDOFF_END)).toEqual([expect.stringContaining("answer this"), ""]);
-      expect(withoutHandoff({ role: "user", content })).toBeUndefined();
+      expect(withoutHandoff(asMessage({ role: "user", content }))).toBeUndefined();
     }
   });
 
   it("gives what follows the marker when somebody wrote it himself, in one line", () => {
     const content = `${HANDOFF_MARKER} what does this mean?`;
-    expect(handoffBody({ role: "user", content })).toBe("what does this mean?");
+    expect(handoffBody(asMessage({ role: "user", content }))).toBe("what does this mean?");
   });
 
   it.each([
@@ -67,8 +69,8 @@ describe("the handoff", () => {
     ["merged", `${handoffText("the body")}\n\nand a question`, "the body"],
   ])("is recognised: %s", (_, content, body) => {
     for (const message of [
-      { role: "user", content },
-      { role: "assistant", content: [{ type: "text", text: content }] },
+      asMessage({ role: "user", content }),
+      asMessage({ role: "assistant", content: [{ type: "text", text: content }] }),
     ]) {
       expect(isHandoff(message)).toBe(true);
       expect(handoffBody(message)).toBe(body);
@@ -77,15 +79,19 @@ describe("the handoff", () => {
 
   it("is not seen where somebody only talks about it, nor in results", () => {
     const quoting = `What does ${HANDOFF_MARKER} mean?`;
-    expect(isHandoff({ role: "user", content: quoting })).toBe(false);
-    expect(handoffBody({ role: "user", content: quoting })).toBeUndefined();
-    expect(isHandoff({ role: "tool", content: handoffText("x") })).toBe(false);
+    expect(isHandoff(asMessage({ role: "user", content: quoting }))).toBe(false);
+    expect(handoffBody(asMessage({ role: "user", content: quoting }))).toBeUndefined();
+    expect(isHandoff(asMessage({ role: "tool", content: handoffText("x") }))).toBe(false);
     for (const content of [null, undefined, [], 17, {}, [null]])
-      expect(isHandoff({ role: "user", content })).toBe(false);
+      expect(isHandoff(asMessage({ role: "user", content }))).toBe(false);
   });
 
   it("with the flag but without a marker is all body", () => {
-    const message = { role: "user", content: "notes of another engine", _compressed_summary: true } as const;
+    const message = asMessage({
+      role: "user",
+      content: "notes of another engine",
+      _compressed_summary: true,
+    });
     expect(handoffBody(message)).toBe("notes of another engine");
     expect(withoutHandoff(message)).toBeUndefined();
   });
@@ -93,11 +99,12 @@ describe("the handoff", () => {
 
 describe("what the author wrote behind a handoff", () => {
   const merged = (content: unknown) =>
-    ({ role: "user", content, _row_id: 4, _compressed_summary: true }) as const;
+    asMessage({ role: "user", content, _row_id: 4, _compressed_summary: true });
 
   it("comes back as it was, blanks included", () => {
     const content = `${handoffText("body")}\n\n  indented\n\n${HANDOFF_END} quoted `;
-    expect(withoutHandoff(merged(content))).toEqual({
+    const own = withoutHandoff(merged(content));
+    expect(own && toOpenAi(own)).toEqual({
       role: "user",
       content: `  indented\n\n${HANDOFF_END} quoted `,
       _row_id: 4,
@@ -107,21 +114,18 @@ describe("what the author wrote behind a handoff", () => {
   it("comes back from a list with its other parts", () => {
     const image = { type: "image_url" };
     const front = { type: "text", text: `${handoffText("body")}\n\n` };
-    expect(withoutHandoff(merged([front, image]))?.content).toEqual([image]);
+    expect(withoutHandoff(merged([front, image]))?.content).toEqual([{ type: "other", value: image }]);
     expect(withoutHandoff(merged([front]))).toBeUndefined();
     const inOnePart = { type: "text", text: `${handoffText("body")}\n\nand this` };
     expect(withoutHandoff(merged([inOnePart]))?.content).toEqual([{ type: "text", text: "and this" }]);
   });
 
   it("is the message itself without a handoff, and a call counts as something of its own", () => {
-    const plain = { role: "user", content: "hello" };
+    const plain = asMessage({ role: "user", content: "hello" });
     expect(withoutHandoff(plain)).toBe(plain);
-    const calls = [{ id: "a", function: { name: "t", arguments: "{}" } }];
-    expect(withoutHandoff({ role: "assistant", content: handoffText("x"), tool_calls: calls })).toEqual({
-      role: "assistant",
-      content: "",
-      tool_calls: calls,
-    });
+    const toolCalls = [{ id: "a", name: "t", arguments: "{}" }];
+    const calling = newMessage({ role: "assistant", content: handoffText("x"), toolCalls });
+    expect(withoutHandoff(calling)).toEqual({ ...calling, content: "" });
   });
 });
 
@@ -139,7 +143,7 @@ describe("the note in a system message", () => {
       [[record], [record, part]],
       [record, [record, part]],
     ]) {
-      const noted = withCompactionNote({ role: "system", content });
+      const noted = withCompactionNote(asMessage({ role: "system", content }));
       expect(noted.content).toEqual(expected);
       expect(withCompactionNote(noted)).toBe(noted);
     }

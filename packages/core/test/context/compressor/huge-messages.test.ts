@@ -1,7 +1,8 @@
 // A list can be too large although it is short. Then the usual number of protected messages gives way.
+
 import { describe, expect, it } from "vitest";
 import { ContextCompressor } from "../../../src/context/compressor/compressor.ts";
-import type { ContextMessage } from "../../../src/context/message.ts";
+import type { Message } from "../../../src/message/index.ts";
 import { alternating, assistant, system, toolGroup, user } from "../../../testing/context-engine/lists.ts";
 import { answering } from "../../../testing/context-engine/summarisers.ts";
 import { expectPairs } from "../valid-list.ts";
@@ -10,7 +11,7 @@ const compressor = () =>
   new ContextCompressor({ contextLength: 200_000, summarizer: answering("## Goal\nGo on.") });
 
 describe("a few huge messages", () => {
-  it.each<[string, ContextMessage[]]>([
+  it.each<[string, Message[]]>([
     ["six turns", [...alternating(6, 160_000), user()]],
     ["with a system message", [system(), ...alternating(5, 160_000), user()]],
     ["a head that is too large alone", [...alternating(3, 280_000), ...alternating(6, 4000), user()]],

@@ -1,12 +1,13 @@
 // Promises of the compressor over random histories. The window is small, so that most of them are compacted.
+
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isUsersOwn } from "../../../src/context/compressor/boundaries.ts";
 import { ContextCompressor } from "../../../src/context/compressor/compressor.ts";
 import { handoffBody, isHandoff, withoutHandoff } from "../../../src/context/compressor/handoff.ts";
 import { repairPairs } from "../../../src/context/compressor/pairs.ts";
-import type { ContextMessage } from "../../../src/context/message.ts";
 import type { CompressOutcome } from "../../../src/context/outcome.ts";
+import type { Message } from "../../../src/message/index.ts";
 import { frozen } from "../../../testing/context-engine/lists.ts";
 import { histories, tagOf } from "../histories.ts";
 import { expectNoNewRuns, expectPairs } from "../valid-list.ts";
@@ -15,7 +16,7 @@ const WINDOW = 30_000;
 const RUNS = 80;
 
 type Run = {
-  readonly messages: readonly ContextMessage[];
+  readonly messages: readonly Message[];
   readonly outcome: CompressOutcome;
   readonly prompts: readonly string[];
 };
@@ -42,7 +43,7 @@ describe("a compaction of any history", () => {
       const newest = messages.findLast(isUsersOwn);
       if (newest === undefined) return;
       const own = withoutHandoff(newest)?.content;
-      const kept = outcome.messages.find(({ _row_id }) => _row_id === newest._row_id);
+      const kept = outcome.messages.find(({ meta }) => meta.rowId === newest.meta.rowId);
       expect(kept?.role).toBe("user");
       expect(kept && withoutHandoff(kept)?.content).toEqual(own);
     });
@@ -53,19 +54,19 @@ describe("a compaction of any history", () => {
       const { summarised } = outcome;
       if (summarised === undefined) return;
       const staying = messages.filter((_, index) => index < summarised.from || index >= summarised.to);
-      const rows = new Map(outcome.messages.map((message) => [message._row_id, message]));
+      const rows = new Map(outcome.messages.map((message) => [message.meta.rowId, message]));
       for (const message of staying) {
-        const kept = rows.get(message._row_id);
+        const kept = rows.get(message.meta.rowId);
         // Results may be pruned or belong to nobody; a handoff in front of the tail's first message is replaced.
         if (message.role === "tool" || isHandoff(message)) continue;
         expect(kept?.role).toBe(message.role);
         if (kept && !isHandoff(kept) && message.role !== "system" && !hasImage(message))
           expect(withoutCalls(kept)).toEqual(withoutCalls(message));
       }
-      const order = outcome.messages.flatMap(({ _row_id, role }) =>
-        _row_id && role !== "tool" ? [_row_id] : [],
+      const order = outcome.messages.flatMap(({ meta, role }) =>
+        meta.rowId && role !== "tool" ? [meta.rowId] : [],
       );
-      const kept = new Set(staying.map(({ _row_id }) => _row_id));
+      const kept = new Set(staying.map(({ meta }) => meta.rowId));
       expect(order.filter((row) => kept.has(row))).toEqual(
         order.filter((row) => kept.has(row)).toSorted((one, other) => one - other),
       );
@@ -76,7 +77,7 @@ describe("a compaction of any history", () => {
     await always(({ messages, outcome, prompts }) => {
       const everywhere = JSON.stringify(outcome.messages) + prompts.join("\n");
       for (const message of messages) {
-        const tag = tagOf(Number(message._row_id));
+        const tag = tagOf(Number(message.meta.rowId));
         const isSaid = message.role !== "tool" && JSON.stringify(message.content ?? "").includes(tag);
         if (isSaid) expect(everywhere, `row ${tag}`).toContain(tag);
       }
@@ -133,10 +134,10 @@ async function always(check: (run: Run) => void): Promise<void> {
   expect(compacted).toBeGreaterThan(RUNS / 3); // a generator that makes only short lists would show nothing
 }
 
-function hasImage({ content }: ContextMessage): boolean {
+function hasImage({ content }: Message): boolean {
   return JSON.stringify(content ?? "").includes("image");
 }
 
-function withoutCalls({ tool_calls: _, ...rest }: ContextMessage): object {
-  return rest;
+function withoutCalls(message: Message): object {
+  return { ...message, toolCalls: [] };
 }

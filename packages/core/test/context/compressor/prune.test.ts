@@ -2,21 +2,22 @@ import { describe, expect, it } from "vitest";
 import { oneLiner } from "../../../src/context/compressor/one-liners.ts";
 import { pruneToolResults } from "../../../src/context/compressor/prune.ts";
 import { shrinkArguments } from "../../../src/context/compressor/shrink-arguments.ts";
-import type { ContextMessage } from "../../../src/context/message.ts";
+import type { Message } from "../../../src/message/index.ts";
 import { alternating, frozen, toolRounds, user } from "../../../testing/context-engine/lists.ts";
+import { asMessage } from "../messages.ts";
 
 const RULES = { tailTokens: 20_000, protectLastN: 20, headEnd: 0 };
 const DUPLICATE = "[Duplicate tool output — same content as a more recent call]";
 
-function call(id: string, name: string, given: string): ContextMessage {
-  return {
+function call(id: string, name: string, given: string): Message {
+  return asMessage({
     role: "assistant",
     content: "",
     tool_calls: [{ id, type: "function", function: { name, arguments: given } }],
-  };
+  });
 }
-function result(id: string, content: unknown): ContextMessage {
-  return { role: "tool", tool_call_id: id, content };
+function result(id: string, content: unknown): Message {
+  return asMessage({ role: "tool", tool_call_id: id, content });
 }
 
 describe("pruning", () => {

@@ -84,7 +84,7 @@ describe("two engines on one conversation", () => {
     await using _store = talk.store;
     const { store } = talk;
     await store.endSession("root", "compression");
-    const copies = talk.live.map(({ role, content, _row_id: originId = 0 }) => ({ role, content, originId }));
+    const copies = talk.live.map(({ role, content, meta }) => ({ role, content, originId: meta.rowId ?? 0 }));
     const twins: Conversation[] = [];
     for (const id of ["left", "right"]) {
       const twin = await Conversation.begin(talk.setting, { store, id: `${id} alone` });

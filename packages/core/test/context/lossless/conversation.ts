@@ -6,8 +6,8 @@ import { withoutHandoff } from "../../../src/context/compressor/handoff.ts";
 import { LosslessEngine, type LosslessEngineOptions } from "../../../src/context/lossless/engine.ts";
 import { listedNodes } from "../../../src/context/lossless/overview.ts";
 import { toMessage } from "../../../src/context/lossless/sources.ts";
-import type { ContextMessage } from "../../../src/context/message.ts";
 import type { CompressOutcome } from "../../../src/context/outcome.ts";
+import { type Message, withMeta } from "../../../src/message/index.ts";
 import {
   type MessageRow,
   openSessionStore,
@@ -33,7 +33,7 @@ export class Conversation {
   readonly setting: EngineSetting;
   engine: LosslessEngine;
   sessionId: string;
-  live: readonly ContextMessage[] = [];
+  live: readonly Message[] = [];
   /** Every row as it was when it was stored, by its id. */
   readonly written = new Map<number, MessageRow>();
 
@@ -54,9 +54,9 @@ export class Conversation {
   }
 
   /** Stores the messages and adds them to the list. */
-  async say(messages: readonly ContextMessage[]): Promise<number[]> {
-    const ids = await this.store.appendMany(this.sessionId, messages.map(toInput));
-    this.live = [...this.live, ...messages.map((message, at) => ({ ...message, _row_id: ids[at] ?? 0 }))];
+  async say(messages: readonly Message[]): Promise<number[]> {
+    const ids = await this.store.appendMany(this.sessionId, messages);
+    this.live = [...this.live, ...messages.map((message, at) => withMeta(message, { rowId: ids[at] ?? 0 }))];
     for (const row of await this.store.getMessagesById(ids)) this.written.set(row.id, row);
     return ids;
   }
@@ -72,10 +72,10 @@ export class Conversation {
     return outcome;
   }
 
-  async rotate(messages: readonly ContextMessage[]): Promise<void> {
+  async rotate(messages: readonly Message[]): Promise<void> {
     const old = this.sessionId;
-    const { id, messageIds } = await this.store.continueSession(old, { messages: messages.map(toInput) });
-    this.live = messages.map((message, at) => ({ ...message, _row_id: messageIds[at] ?? 0 }));
+    const { id, messageIds } = await this.store.continueSession(old, { messages: messages });
+    this.live = messages.map((message, at) => withMeta(message, { rowId: messageIds[at] ?? 0 }));
     this.sessionId = id;
     for (const row of await this.store.getMessagesById(messageIds)) this.written.set(row.id, row);
     this.engine.onSessionStart(id);
@@ -106,7 +106,7 @@ export class Conversation {
     expect(covered.length, "messages covered twice").toBe(new Set(covered).size);
     const rows = (await Promise.all(sessions.map((id) => this.store.getMessages(id)))).flat();
     const keys = new Map(rows.map((row) => [row.id, row.origin_id ?? row.id]));
-    const inList = new Set(this.live.flatMap(({ _row_id = -1 }) => keys.get(_row_id) ?? []));
+    const inList = new Set(this.live.flatMap(({ meta }) => keys.get(meta.rowId ?? -1) ?? []));
     const known = new Set<unknown>([...inList, ...covered]);
     const lost = [...new Set(keys.values())].filter((key) => !known.has(key));
     expect(lost, "messages in neither list nor leaf").toEqual([]);
@@ -143,22 +143,10 @@ export class Conversation {
   }
 
   #expectNewestUser({ messages }: CompressOutcome): void {
-    const own = (message: ContextMessage | undefined) => message && withoutHandoff(message)?.content;
+    const own = (message: Message | undefined) => message && withoutHandoff(message)?.content;
     const newest = this.live.findLast(isUsersOwn);
     if (newest === undefined) return;
-    const kept = messages.find(({ _row_id }) => _row_id === newest._row_id);
+    const kept = messages.find(({ meta }) => meta.rowId === newest.meta.rowId);
     expect(own(kept)).toEqual(own(newest));
   }
-}
-
-/** A message of the list as it is stored. One that has a row already is a copy of it. */
-function toInput({ role, content, tool_calls, tool_call_id, tool_name, _row_id }: ContextMessage) {
-  return {
-    role,
-    content,
-    toolCalls: tool_calls,
-    ...(typeof tool_call_id === "string" ? { toolCallId: tool_call_id } : {}),
-    ...(typeof tool_name === "string" ? { toolName: tool_name } : {}),
-    ...(_row_id === undefined ? {} : { originId: _row_id }),
-  };
 }

@@ -1,10 +1,11 @@
 // What a compaction of the lossless engine does to the list and to the database.
+
 import { describe, expect, it } from "vitest";
 import { HANDOFF_END, HANDOFF_MARKER, isHandoff } from "../../../src/context/compressor/handoff.ts";
 import { LosslessEngine } from "../../../src/context/lossless/engine.ts";
 import { listedNodes } from "../../../src/context/lossless/overview.ts";
-import type { ContextMessage } from "../../../src/context/message.ts";
 import { estimateMessages } from "../../../src/context/tokens.ts";
+import type { Message } from "../../../src/message/index.ts";
 import {
   alternating,
   assistant,
@@ -14,10 +15,11 @@ import {
   user,
 } from "../../../testing/context-engine/lists.ts";
 import { answering, modelThat } from "../../../testing/context-engine/summarisers.ts";
+import { asMessage } from "../messages.ts";
 import { expectPairs } from "../valid-list.ts";
 import { Conversation, SMALL } from "./conversation.ts";
 
-const texts = (messages: readonly ContextMessage[]) => messages.map(({ content }) => String(content));
+const texts = (messages: readonly Message[]) => messages.map(({ content }) => String(content));
 
 describe("the list after a compaction", () => {
   it("is head, one overview of the parts in order of time, and the fresh tail", async () => {
@@ -40,7 +42,7 @@ describe("the list after a compaction", () => {
     expect(texts(messages).slice(-5)).toEqual(texts(before).slice(-5));
     expect(messages.filter(isHandoff)).toEqual([messages[summaryIndex]]);
     const handoff = messages[summaryIndex];
-    expect(handoff?._compressed_summary).toBe(true);
+    expect(handoff?.meta.isHandoff).toBe(true);
     expect(String(handoff?.content).startsWith(HANDOFF_MARKER)).toBe(true);
     expect(String(handoff?.content)).toContain(HANDOFF_END);
     expect(outcome.tokensAfter).toBe(estimateMessages(messages));
@@ -183,7 +185,10 @@ describe("the list after a compaction", () => {
 describe("a list that is left as it is", () => {
   it.each([
     ["too_short", [...alternating(7, 400)]],
-    ["message_too_large", [...alternating(20, 400), { role: "user", content: "x".repeat(40_000) }]],
+    [
+      "message_too_large",
+      [...alternating(20, 400), asMessage({ role: "user", content: "x".repeat(40_000) })],
+    ],
   ] as const)("%s", async (reason, messages) => {
     const talk = await Conversation.begin({ ...SMALL, summarizer: answering("short") });
     await using _store = talk.store;
@@ -231,7 +236,7 @@ describe("a list that is left as it is", () => {
     await talk.say([
       ...alternating(10, 400),
       user(100),
-      { role: "assistant", content: giant },
+      asMessage({ role: "assistant", content: giant }),
       ...alternating(40, 400),
     ]);
     const outcome = await talk.compact();

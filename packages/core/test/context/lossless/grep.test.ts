@@ -1,9 +1,11 @@
 // lcm_grep: what is found where, in which order, and for whom.
+
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { handoffText } from "../../../src/context/compressor/handoff.ts";
 import { LosslessEngine } from "../../../src/context/lossless/engine.ts";
 import { alternating, user } from "../../../testing/context-engine/lists.ts";
 import { modelThat } from "../../../testing/context-engine/summarisers.ts";
+import { asMessage } from "../messages.ts";
 import { Conversation, SMALL } from "./conversation.ts";
 
 type Result = Record<string, unknown>;
@@ -19,9 +21,9 @@ beforeEach(async () => {
   talk = await Conversation.begin({ ...SMALL, summarizer }, { userId: "ann" });
   onTestFinished(async () => talk.store.close());
   await talk.say(alternating(8, 400));
-  [early = -1] = await talk.say([{ role: "user", content: "the heronloft is old" }]);
-  await talk.say([{ role: "assistant", content: "noted" }, ...alternating(40, 400)]);
-  [late = -1] = await talk.say([{ role: "assistant", content: "we went to the heronloft again" }]);
+  [early = -1] = await talk.say([asMessage({ role: "user", content: "the heronloft is old" })]);
+  await talk.say([asMessage({ role: "assistant", content: "noted" }), ...alternating(40, 400)]);
+  [late = -1] = await talk.say([asMessage({ role: "assistant", content: "we went to the heronloft again" })]);
   await talk.say(alternating(2, 100));
   await talk.compact();
   await talk.say(alternating(2, 100));
@@ -149,7 +151,7 @@ describe("other conversations", () => {
   beforeEach(async () => {
     const begin = async (id: string, userId: string) => {
       const other = await Conversation.begin(talk.setting, { store: talk.store, id, userId });
-      const [found = -1] = await other.say([{ role: "user", content: `heronloft of ${userId}` }]);
+      const [found = -1] = await other.say([asMessage({ role: "user", content: `heronloft of ${userId}` })]);
       await other.say(alternating(50, 400));
       await other.engine.compress([user(10), user(10), user(10), ...other.live]);
       return { found, node: (await other.nodes())[0]?.node_id ?? "" };

@@ -1,8 +1,10 @@
 // Lists of every shape that may come from a store: what a compaction promises holds for all of them.
+
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { isHandoff } from "../../../src/context/compressor/handoff.ts";
 import { repairPairs } from "../../../src/context/compressor/pairs.ts";
+import { withMeta } from "../../../src/message/index.ts";
 import { openSessionStore } from "../../../src/sessions/index.ts";
 import { frozen } from "../../../testing/context-engine/lists.ts";
 import { modelThat } from "../../../testing/context-engine/summarisers.ts";
@@ -22,7 +24,7 @@ it("any history, compacted and compacted again, stays valid for a model and lose
     const summarizer = modelThat((prompt) => (isUp ? `about ${prompt.length}` : ""));
     const talk = await Conversation.begin({ ...SMALL, summarizer }, { store, id: `history ${number}` });
     for (const list of [first, second]) {
-      await talk.say(list.map(({ _row_id, ...message }) => message));
+      await talk.say(list.map((message) => withMeta(message, { rowId: undefined })));
       const before = frozen(talk.live);
       talk.live = before;
       const outcome = await talk.compact();
@@ -30,9 +32,7 @@ it("any history, compacted and compacted again, stays valid for a model and lose
       expect(outcome.messages.length).toBeLessThanOrEqual(most);
       if (outcome.kind !== "compacted") continue;
       compactions += 1;
-      expect(outcome.messages.filter(({ _compressed_summary }) => _compressed_summary).some(isHandoff)).toBe(
-        true,
-      );
+      expect(outcome.messages.filter(({ meta }) => meta.isHandoff).some(isHandoff)).toBe(true);
       await talk.expectWhole();
     }
     await talk.expectReadable();

@@ -1,8 +1,9 @@
 // Nothing is ever lost: after any sequence of turns, compactions, crashes, resumes, branches and undone turns, with
 // models that answer or fail, every message is in the list or behind exactly one summary.
 import { describe, expect, it } from "vitest";
-import type { ContextMessage } from "../../../src/context/message.ts";
+import type { Message } from "../../../src/message/index.ts";
 import { modelThat } from "../../../testing/context-engine/summarisers.ts";
+import { asMessage } from "../messages.ts";
 import { Conversation, SMALL } from "./conversation.ts";
 
 const COMPACTIONS = 20;
@@ -31,7 +32,7 @@ function words(random: Random, most: number): string {
 }
 
 /** One or several messages that belong together, some of them as no good client would write them. */
-function block(random: Random, number: number): ContextMessage[] {
+function block(random: Random, number: number): Message[] {
   const said = () => words(random, 60);
   const calls = Array.from({ length: 1 + Math.floor(random() * 3) }, (_, at) => ({
     id: `call_${number}_${at}`,
@@ -44,7 +45,7 @@ function block(random: Random, number: number): ContextMessage[] {
     tool_name: "read_file",
     content: said(),
   }));
-  return pick<() => ContextMessage[]>(random, [
+  const rows = pick<() => object[]>(random, [
     () => [
       { role: "user", content: said() },
       { role: "assistant", content: said() },
@@ -68,6 +69,7 @@ function block(random: Random, number: number): ContextMessage[] {
     () => [{ role: pick(random, ["user", "assistant", "developer"]), content: pick(random, ["", null, []]) }],
     () => [{ role: "user", content: words(random, 2_500) }],
   ])();
+  return rows.map((row) => asMessage(row));
 }
 
 describe("every message stays in the list or behind one summary", () => {

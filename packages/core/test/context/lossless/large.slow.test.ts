@@ -1,6 +1,8 @@
 // A very long conversation that no engine has looked after before.
+
 import { expect, it } from "vitest";
 import { answering } from "../../../testing/context-engine/summarisers.ts";
+import { asMessage } from "../messages.ts";
 import { Conversation } from "./conversation.ts";
 
 const MESSAGES = 20_000;
@@ -14,10 +16,12 @@ it("twenty thousand messages are compacted, covered and found in reasonable time
   const text = (at: number) =>
     Array.from({ length: 60 }, (_, word) => words[(at * 7 + word * 3) % 10]).join(" ");
   await talk.say(
-    Array.from({ length: MESSAGES }, (_, at) => ({
-      role: at % 2 === 0 ? "user" : "assistant",
-      content: `${at === 100 ? "heronloft " : ""}${at} ${text(at)}`,
-    })),
+    Array.from({ length: MESSAGES }, (_, at) =>
+      asMessage({
+        role: at % 2 === 0 ? "user" : "assistant",
+        content: `${at === 100 ? "heronloft " : ""}${at} ${text(at)}`,
+      }),
+    ),
   );
   const start = performance.now();
   const outcome = await talk.compact();
@@ -34,7 +38,9 @@ it("twenty thousand messages are compacted, covered and found in reasonable time
     results: [{ store_id: 101, covered_by: expect.stringContaining("lcm_") }],
   });
   await talk.say(
-    Array.from({ length: 400 }, (_, at) => ({ role: at % 2 ? "assistant" : "user", content: text(at) })),
+    Array.from({ length: 400 }, (_, at) =>
+      asMessage({ role: at % 2 ? "assistant" : "user", content: text(at) }),
+    ),
   );
   const second = performance.now();
   await talk.compact();

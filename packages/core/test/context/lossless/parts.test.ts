@@ -1,4 +1,5 @@
 // The decisions of the lossless engine that need no database: where to cut, what to merge, what an overview shows.
+
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { findBoundaries } from "../../../src/context/compressor/boundaries.ts";
@@ -22,17 +23,18 @@ import {
 } from "../../../src/context/lossless/overview.ts";
 import { planLossless } from "../../../src/context/lossless/plan.ts";
 import { DEFAULT_LCM_SETTINGS, lcmSettings } from "../../../src/context/lossless/settings.ts";
-import type { ContextMessage } from "../../../src/context/message.ts";
 import { codePointLength } from "../../../src/lib/index.ts";
+import { type Message, withMeta } from "../../../src/message/index.ts";
 import type { SummaryNode } from "../../../src/sessions/index.ts";
 import { alternating } from "../../../testing/context-engine/lists.ts";
 import { leafOf, nodeAbove } from "../../../testing/session-store/summary-nodes.ts";
+import { asMessage } from "../messages.ts";
 import { SMALL } from "./conversation.ts";
 
 const item = (key: number, role: string, tokens: number, calls = 0) => ({
   key,
   tokens,
-  message: {
+  message: asMessage({
     role,
     ...(calls === 0
       ? {}
@@ -42,7 +44,7 @@ const item = (key: number, role: string, tokens: number, calls = 0) => ({
             function: { name: "f", arguments: "{}" },
           })),
         }),
-  },
+  }),
 });
 
 describe("leaves", () => {
@@ -129,7 +131,7 @@ describe("a lineage", () => {
 describe("a plan", () => {
   const settings = { protectFirstN: 3, protectLastN: 20, contextLength: SMALL.contextLength };
   const budgets = deriveBudgets({ ...DEFAULT_SETTINGS, contextLength: SMALL.contextLength });
-  const list: ContextMessage[] = alternating(60, 400).map((message, at) => ({ ...message, _row_id: at + 1 }));
+  const list: Message[] = alternating(60, 400).map((message, at) => withMeta(message, { rowId: at + 1 }));
   const rows = list.map((_, at) => ({ id: at + 1, session_id: "a", origin_id: null }));
   const { tailStart, headEnd } = findBoundaries(list, settings, budgets);
   const carrying = list.map((message, at) =>
@@ -137,11 +139,11 @@ describe("a plan", () => {
       ? { ...message, content: `${handoffText("of another engine")}\n\n${message.content}` }
       : message,
   );
-  const plan = (messages: readonly ContextMessage[], nodes: readonly SummaryNode[] = []) =>
+  const plan = (messages: readonly Message[], nodes: readonly SummaryNode[] = []) =>
     planLossless(messages, toLineage(["a"], rows, nodes), settings, budgets);
 
   it("covers what leaves, and nothing twice", () => {
-    const leaving = list.slice(headEnd, tailStart).map(({ _row_id }) => _row_id);
+    const leaving = list.slice(headEnd, tailStart).map(({ meta }) => meta.rowId);
     expect(plan(list)).toMatchObject({ kind: "compact", toCover: leaving, unstored: 0 });
     const half = leaving.slice(0, 10).map((id) => id ?? 0);
     expect(plan(list, [leafOf("a", half)])).toMatchObject({ toCover: leaving.slice(10) });
@@ -159,8 +161,8 @@ describe("a plan", () => {
     const id = tailStart + 1;
     expect(plan(carrying)).toMatchObject({ kind: "compact", toCover: expect.arrayContaining([id]) });
     expect(plan(list)).not.toMatchObject({ toCover: expect.arrayContaining([id]) });
-    const unstored = carrying.map(({ _row_id, ...message }, at) =>
-      at === tailStart ? message : { ...message, _row_id },
+    const unstored = carrying.map((message, at) =>
+      at === tailStart ? withMeta(message, { rowId: undefined }) : message,
     );
     expect(plan(unstored)).toEqual({ kind: "unchanged", reason: "not_stored", unstored: 1 });
   });
@@ -208,16 +210,16 @@ describe("an overview", () => {
     const { text, shortened } = overviewOf(parts, 1_000);
     expect(shortened).toEqual([]);
     expect(listedNodes(text)).toEqual(parts.map(({ node }) => node.node_id));
-    const message = { role: "user", content: handoffText(text) };
+    const message = asMessage({ role: "user", content: handoffText(text) });
     expect(isOverviewOf(message, isKnown)).toBe(true);
     expect(isOverviewOf(message, (id) => id === "lcm_leaf_1")).toBe(false);
     expect(isPureOverview({ ...message, content: `${handoffText(text)}\n\nand more` }, isKnown)).toBe(false);
-    expect(isOverviewOf({ role: "user", content: handoffText("another engine's summary") }, isKnown)).toBe(
-      false,
-    );
+    expect(
+      isOverviewOf(asMessage({ role: "user", content: handoffText("another engine's summary") }), isKnown),
+    ).toBe(false);
     const quoting = handoffText("what was said\n\n## [lcm_leaf_1] messages 1-2 (2 messages)\nand more");
-    expect(isOverviewOf({ role: "user", content: quoting }, isKnown)).toBe(false);
-    expect(isOverviewOf({ role: "user", content: text }, isKnown)).toBe(false);
+    expect(isOverviewOf(asMessage({ role: "user", content: quoting }), isKnown)).toBe(false);
+    expect(isOverviewOf(asMessage({ role: "user", content: text }), isKnown)).toBe(false);
   });
 
   it("cuts the longest summaries first and keeps something of each", () => {

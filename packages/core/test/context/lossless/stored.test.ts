@@ -1,12 +1,15 @@
 // What the database has to know before a message may leave, and what the engine makes of what others left in it.
+
 import { describe, expect, it } from "vitest";
 import { ContextCompressor } from "../../../src/context/compressor/compressor.ts";
 import { isHandoff } from "../../../src/context/compressor/handoff.ts";
 import { LosslessEngine } from "../../../src/context/lossless/engine.ts";
+import { type OpenAiMessage, withMeta } from "../../../src/message/index.ts";
 import { openSessionStore } from "../../../src/sessions/index.ts";
 import { alternating, toolRounds, user } from "../../../testing/context-engine/lists.ts";
 import { answering, factsIn, modelThat } from "../../../testing/context-engine/summarisers.ts";
 import { execute, newPath } from "../../fakes/session-index.ts";
+import { asMessage } from "../messages.ts";
 import { Conversation, SMALL } from "./conversation.ts";
 
 const setting = () => ({ ...SMALL, summarizer: answering("short") });
@@ -29,14 +32,13 @@ describe("messages that are not stored", () => {
     const talk = await Conversation.begin(setting());
     await using _store = talk.store;
     await talk.say([...alternating(20, 400), ...toolRounds(1, 300), ...alternating(40, 400)]);
-    const list = talk.live.map((message) => {
-      const { _row_id, ...rest } = message;
-      return message.role === "tool" ? rest : message;
-    });
+    const list = talk.live.map((message) =>
+      message.role === "tool" ? withMeta(message, { rowId: undefined }) : message,
+    );
     const outcome = await talk.engine.compress(list);
     expect(outcome.summarised?.to).toBe(20);
-    const call = outcome.messages.findIndex(({ _row_id }) => _row_id === list[20]?._row_id);
-    expect(outcome.messages[call]?.tool_calls).toEqual(list[20]?.tool_calls);
+    const call = outcome.messages.findIndex(({ meta }) => meta.rowId === list[20]?.meta.rowId);
+    expect(outcome.messages[call]).toMatchObject({ toolCalls: [{ name: "read_file" }] });
     expect(outcome.messages[call + 1]).toBe(list[21]);
   });
 
@@ -74,7 +76,9 @@ describe("a store that keeps no summaries", () => {
     execute(path, "DROP TRIGGER hermes_memory_nodes_delete; DROP TABLE lcm_nodes");
     await using store = await openSessionStore({ path, readOnly: true });
     const engine = new LosslessEngine({ ...SMALL, summarizer: model, store, sessionId: "root" });
-    const messages = (await store.getMessages("root")).map((row) => ({ ...row, _row_id: row.id }));
+    const messages = (await store.getMessages("root")).map(
+      (row) => ({ ...row, _row_id: row.id }) as unknown as OpenAiMessage,
+    );
     const outcome = await engine.compress(messages);
     expect(outcome).toMatchObject({ kind: "unchanged", reason: "not_stored", messages });
     expect(outcome.notices.map(({ cause }) => cause)).toContain("lcm_read_only");
@@ -93,7 +97,9 @@ describe("a store that keeps no summaries", () => {
     execute(path, `DROP TRIGGER hermes_memory_nodes_delete; DROP TABLE lcm_nodes; ${foreign}`);
     await using store = await openSessionStore({ path });
     const engine = new LosslessEngine({ ...setting(), store, sessionId: "root" });
-    const messages = (await store.getMessages("root")).map((row) => ({ ...row, _row_id: row.id }));
+    const messages = (await store.getMessages("root")).map(
+      (row) => ({ ...row, _row_id: row.id }) as unknown as OpenAiMessage,
+    );
     const outcome = await engine.compress(messages);
     expect(outcome).toMatchObject({ kind: "aborted", reason: "not_stored", messages });
     expect(outcome.notices.at(-1)?.text).toContain("another program");
@@ -139,7 +145,7 @@ describe("what others left", () => {
       summarizer: answering(`## Goal\n${"words ".repeat(900)}fact-middle${" words".repeat(900)}`),
     });
     const { messages } = await compressor.compress(alternating(400, 1_000));
-    await talk.say(messages.map(({ _compressed_summary, ...message }) => message));
+    await talk.say(messages.map((message) => withMeta(message, { isHandoff: undefined })));
     await talk.say(alternating(40, 400));
     const outcome = await talk.compact();
     expect(outcome.summary).toContain("fact-middle");
@@ -150,7 +156,11 @@ describe("what others left", () => {
     const model = modelThat((prompt) => factsIn(prompt).join(" ") || "nothing");
     const talk = await Conversation.begin({ ...SMALL, summarizer: model });
     await using _store = talk.store;
-    await talk.say([...alternating(6, 400), user(10), { role: "assistant", content: "fact-early" }]);
+    await talk.say([
+      ...alternating(6, 400),
+      user(10),
+      asMessage({ role: "assistant", content: "fact-early" }),
+    ]);
     await talk.say(alternating(60, 400));
     await talk.compact();
     const early = (await talk.nodes()).find(({ summary }) => summary.includes("fact-early"));
@@ -179,7 +189,11 @@ describe("what others left", () => {
     const model = modelThat((prompt) => factsIn(prompt).join(" ") || "nothing");
     const talk = await Conversation.begin({ ...SMALL, summarizer: model });
     await using _store = talk.store;
-    await talk.say([...alternating(6, 400), user(10), { role: "assistant", content: "fact-early" }]);
+    await talk.say([
+      ...alternating(6, 400),
+      user(10),
+      asMessage({ role: "assistant", content: "fact-early" }),
+    ]);
     await talk.say(alternating(60, 400));
     await talk.compact();
     await talk.store.deleteSession("root");

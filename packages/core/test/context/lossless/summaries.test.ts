@@ -1,9 +1,11 @@
 // How parts get their texts: what models are asked, what happens when they fail, how excerpts are improved later.
+
 import { describe, expect, it } from "vitest";
 import { isHandoff } from "../../../src/context/compressor/handoff.ts";
 import { estimateText } from "../../../src/context/tokens.ts";
 import { alternating, toolRounds, user } from "../../../testing/context-engine/lists.ts";
 import { answering, failing, modelThat } from "../../../testing/context-engine/summarisers.ts";
+import { asMessage } from "../messages.ts";
 import { Conversation, SMALL } from "./conversation.ts";
 
 describe("a model", () => {
@@ -14,7 +16,7 @@ describe("a model", () => {
     const secret = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789ABCDEF";
     await talk.say([
       ...alternating(4, 100),
-      { role: "user", content: `the key is ${secret}` },
+      asMessage({ role: "user", content: `the key is ${secret}` }),
       ...toolRounds(10, 400),
       ...alternating(20, 400),
     ]);
@@ -124,10 +126,9 @@ describe("without a model's answer", () => {
       const talk = await Conversation.begin({ ...SMALL, summarizer: undefined });
       await using _store = talk.store;
       await talk.say(
-        Array.from({ length: 60 }, (_, at) => ({
-          role: at % 2 ? "assistant" : "user",
-          content: `${at} `.repeat(200),
-        })),
+        Array.from({ length: 60 }, (_, at) =>
+          asMessage({ role: at % 2 ? "assistant" : "user", content: `${at} `.repeat(200) }),
+        ),
       );
       await talk.compact();
       return (await talk.nodes()).map(({ summary, depth }) => ({ summary, depth }));

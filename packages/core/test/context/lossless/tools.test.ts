@@ -1,9 +1,11 @@
 // The tools a model reads compacted turns with.
+
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { checkEngine } from "../../../src/context/engine-structure.ts";
-import { toolCallsOf } from "../../../src/context/message.ts";
+import { parseToolCalls } from "../../../src/message/index.ts";
 import { alternating, user } from "../../../testing/context-engine/lists.ts";
 import { answering, modelThat } from "../../../testing/context-engine/summarisers.ts";
+import { asMessage } from "../messages.ts";
 import { Conversation, SMALL } from "./conversation.ts";
 
 type Json = Record<string, unknown>;
@@ -29,7 +31,7 @@ beforeEach(async () => {
   });
   onTestFinished(async () => talk.store.close());
   await talk.say(alternating(8, 400));
-  oddIds = await talk.say(ODD);
+  oddIds = await talk.say(ODD.map((row) => asMessage(row)));
   await talk.say(alternating(50, 400));
   await talk.compact();
   await talk.say(alternating(40, 400));
@@ -170,14 +172,14 @@ describe("lcm_expand of a message", () => {
       covered_by: await leafWith(first),
     });
     const withCalls = await talk.tool("lcm_expand", { store_id: String(call) });
-    expect(toolCallsOf(withCalls as never)).toHaveLength(1);
-    const live = talk.live.at(-1)?._row_id;
+    expect(parseToolCalls(withCalls.tool_calls)).toHaveLength(1);
+    const live = talk.live.at(-1)?.meta.rowId;
     expect(await talk.tool("lcm_expand", { store_id: live })).toMatchObject({ covered_by: null });
   });
 
   it("of any length comes in pieces", async () => {
     const content = "0123456789🚀".repeat(1_000);
-    const [id] = await talk.say([{ role: "user", content }]);
+    const [id] = await talk.say([asMessage({ role: "user", content })]);
     let text = "";
     let next: unknown = 0;
     for (let call = 0; next !== undefined; call += 1) {

@@ -1,18 +1,20 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { ContextMessage } from "../../../src/context/message.ts";
 import { type LocalHandoff, localHandoff } from "../../../src/context/summary/fallback.ts";
+import { type Message, newMessage } from "../../../src/message/index.ts";
 import { redactSecrets } from "../../../src/security/index.ts";
 import { histories } from "../histories.ts";
+import { asMessage } from "../messages.ts";
 
 const KEY = "sk-ant-api03-AAAABBBBCCCCDDDD1234";
-const call = (name: string, given: object) => ({
-  role: "assistant",
-  content: null,
-  tool_calls: [{ id: "c", type: "function", function: { name, arguments: JSON.stringify(given) } }],
-});
+const call = (name: string, given: object): Message =>
+  newMessage({
+    role: "assistant",
+    content: null,
+    toolCalls: [{ id: "c", name, arguments: JSON.stringify(given) }],
+  });
 
-function local(turns: readonly ContextMessage[], more: Partial<LocalHandoff> = {}): string {
+function local(turns: readonly Message[], more: Partial<LocalHandoff> = {}): string {
   return localHandoff({
     turns,
     previousLimitTokens: 10_000,
@@ -26,18 +28,18 @@ function local(turns: readonly ContextMessage[], more: Partial<LocalHandoff> = {
 }
 
 describe("a handoff without a model", () => {
-  const turns: ContextMessage[] = [
-    { role: "user", content: "fix the login in src/auth/login.ts" },
+  const turns: Message[] = [
+    asMessage({ role: "user", content: "fix the login in src/auth/login.ts" }),
     call("read_file", { path: "src/auth/login.ts" }),
-    {
+    asMessage({
       role: "tool",
       tool_call_id: "c",
       content: "[read_file] read src/auth/login.ts from line 1 (900 chars)",
-    },
+    }),
     call("terminal", { command: "npm test", workdir: "/srv/app" }),
-    { role: "tool", tool_call_id: "c", content: "Error: expected 2 to be 3" },
-    { role: "assistant", content: `The key is ${KEY}.` },
-    { role: "user", content: "now the\nlogout" },
+    asMessage({ role: "tool", tool_call_id: "c", content: "Error: expected 2 to be 3" }),
+    asMessage({ role: "assistant", content: `The key is ${KEY}.` }),
+    asMessage({ role: "user", content: "now the\nlogout" }),
   ];
 
   it("says what can be read off the turns, under the usual headings", () => {

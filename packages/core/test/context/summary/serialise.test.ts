@@ -3,7 +3,9 @@ import { handoffText } from "../../../src/context/compressor/handoff.ts";
 import { focusOf } from "../../../src/context/summary/focus.ts";
 import { pathsIn } from "../../../src/context/summary/paths.ts";
 import { contentText, serialiseTurn, serialiseTurns } from "../../../src/context/summary/serialise.ts";
+import { parseContent } from "../../../src/message/index.ts";
 import { redactSecrets } from "../../../src/security/index.ts";
+import { asMessage } from "../messages.ts";
 
 const KEY = "sk-ant-api03-AAAABBBBCCCCDDDD1234";
 const call = (given: string) => [
@@ -19,7 +21,7 @@ describe("turns as text", () => {
         { role: "tool", tool_call_id: "c1", content: "a b" },
         { role: "tool", content: null },
         { role: "narrator" },
-      ],
+      ].map((row) => asMessage(row)),
       redactSecrets,
     );
     expect(turns).toEqual([
@@ -33,12 +35,14 @@ describe("turns as text", () => {
 
   it("hold no secrets, also where a cut would have split one, and no media directives", () => {
     const long = `${"x".repeat(3_990)} ${KEY} ${"y".repeat(4_000)}`;
-    expect(serialiseTurn({ role: "user", content: long }, redactSecrets)).not.toContain("AAAABBBB");
-    const turn = {
+    expect(serialiseTurn(asMessage({ role: "user", content: long }), redactSecrets)).not.toContain(
+      "AAAABBBB",
+    );
+    const turn = asMessage({
       role: "assistant",
       content: "MEDIA:/tmp/a.png done",
       tool_calls: call(`{"key":"${KEY}"}`),
-    };
+    });
     const text = serialiseTurn(turn, redactSecrets);
     expect(text).not.toContain("AAAABBBB");
     expect(text).toContain("[media attachment] done");
@@ -46,10 +50,15 @@ describe("turns as text", () => {
 
   it("keep beginning and end of what is long", () => {
     const content = `${"a".repeat(4_000)}${"b".repeat(2_000)}${"c".repeat(1_499)}😀`;
-    const text = serialiseTurn({ role: "user", content }, (given) => given);
+    const text = serialiseTurn(asMessage({ role: "user", content }), (given) => given);
     expect(text).toBe(`[USER]: ${"a".repeat(4_000)}\n...[truncated]...\n${"c".repeat(1_499)}😀`);
-    expect(serialiseTurn({ role: "user", content: "d".repeat(6_000) }, (given) => given)).toHaveLength(6_008);
-    const calls = serialiseTurn({ role: "assistant", tool_calls: call("z".repeat(1_501)) }, (given) => given);
+    expect(
+      serialiseTurn(asMessage({ role: "user", content: "d".repeat(6_000) }), (given) => given),
+    ).toHaveLength(6_008);
+    const calls = serialiseTurn(
+      asMessage({ role: "assistant", tool_calls: call("z".repeat(1_501)) }),
+      (given) => given,
+    );
     expect(calls).toContain(`terminal(${"z".repeat(1_200)}...)`);
   });
 
@@ -63,18 +72,18 @@ describe("turns as text", () => {
       { odd: 1 },
       null,
     ];
-    expect(contentText(parts)).toBe('bare\nsee\n[image]\n[input_audio]\n{"odd":1}\nnull');
-    expect(contentText({ _multimodal: true, text_summary: "a page", content: [data] })).toBe(
+    expect(contentText(parseContent(parts))).toBe('bare\nsee\n[image]\n[input_audio]\n{"odd":1}\nnull');
+    expect(contentText(parseContent({ _multimodal: true, text_summary: "a page", content: [data] }))).toBe(
       "a page\n[image]",
     );
     const circular: { self?: unknown } = {};
     circular.self = circular;
-    expect(contentText(circular)).toBe("[object Object]");
+    expect(contentText(parseContent(circular))).toBe("[object Object]");
   });
 });
 
 describe("the focus", () => {
-  const user = (content: unknown) => ({ role: "user", content });
+  const user = (content: unknown) => asMessage({ role: "user", content });
 
   it("is the named topic", () => {
     expect(focusOf([user("hello")], "  glazes ", redactSecrets)).toEqual({ kind: "named", topic: "glazes" });
@@ -84,7 +93,7 @@ describe("the focus", () => {
     const messages = [
       user("one"),
       user("two\n  lines"),
-      { role: "assistant", content: "no" },
+      asMessage({ role: "assistant", content: "no" }),
       user([{ type: "text", text: "three" }]),
       user(handoffText("## Goal\nold")),
       user(`${handoffText("old")}\n\nfour`),
@@ -106,7 +115,9 @@ describe("the focus", () => {
     expect([...topic]).toHaveLength(700);
     expect(topic.split("\n")[1]).toBe(`- ${"x".repeat(259)}…`);
     expect(topic.endsWith("…")).toBe(true);
-    expect(focusOf([{ role: "assistant", content: "x" }], undefined, redactSecrets)).toBeUndefined();
+    expect(
+      focusOf([asMessage({ role: "assistant", content: "x" })], undefined, redactSecrets),
+    ).toBeUndefined();
   });
 });
 
@@ -118,7 +129,7 @@ describe("paths", () => {
         role: "assistant",
         tool_calls: call('{"path":"one.txt","workdir":"/srv/app","content":"/no/where"}'),
       },
-    ];
+    ].map((row) => asMessage(row));
     expect(pathsIn(turns, 12)).toEqual(["src/a/b.ts", "~/notes/x", "one.txt", "/srv/app"]);
     expect(pathsIn(turns, 2)).toEqual(["one.txt", "/srv/app"]);
   });

@@ -30,7 +30,7 @@ describe("notes for ByteRover", () => {
       ...Array.from({ length: 4 }, (_, index) => ({ role: "user", content: `question ${index}` })),
       { role: "system", content: "rules" },
       { role: "tool", content: "output" },
-      { role: "assistant", content: [{ type: "text", text: "parts" }] },
+      { role: "assistant", content: [{ type: "text" as const, text: "parts" }] },
       { role: "assistant", content: "  \n" },
       { role: "assistant" },
       { role: "assistant", content: "y".repeat(501) },

@@ -180,7 +180,7 @@ describe("extraction at the end of a session", () => {
     { role: "user", content: "we decided to use Postgres" },
     { role: "user", content: "I use vim" },
     { role: "assistant", content: "I prefer tea, the project uses tea" },
-    { role: "user", content: [{ type: "text", text: "I prefer lists" }] },
+    { role: "user", content: [{ type: "text" as const, text: "I prefer lists" }] },
   ];
 
   it("takes sentences, once", async () => {

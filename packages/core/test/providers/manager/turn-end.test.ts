@@ -1,7 +1,7 @@
 // The end of a turn: which turns are handed to providers, and what of their contents.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { flattenContent } from "../../../src/providers/manager/flatten-content.ts";
+import { flattenContent } from "../../../src/message/index.ts";
 import { MemoryManager } from "../../../src/providers/manager/manager.ts";
 import type { FinishedTurn } from "../../../src/providers/manager/options.ts";
 import { withoutSkillScaffolding } from "../../../src/providers/manager/skill-scaffolding.ts";

@@ -6,7 +6,7 @@ import {
   createAgent,
   type TurnResult,
 } from "@hermes-memory/agent/agent";
-import { toolCallsOf } from "@hermes-memory/core/context";
+import { toolCallsOf } from "@hermes-memory/core/message";
 import { type Json, jsonIn } from "./wire.ts";
 
 /** Everything here happens on this machine; whatever takes so long does not happen at all. */
@@ -106,7 +106,7 @@ export type ToolUse = { readonly arguments: Json; readonly result: Json };
 /** The newest call of a tool in a conversation, and what it gave back. */
 export function lastUse({ messages }: Pick<TurnResult, "messages">, tool: string): ToolUse | undefined {
   const made = messages.flatMap((message) => toolCallsOf(message)).findLast(({ name }) => name === tool);
-  const answered = messages.findLast(({ tool_call_id }) => tool_call_id === made?.id);
+  const answered = messages.findLast((message) => message.role === "tool" && message.toolCallId === made?.id);
   if (made === undefined || typeof answered?.content !== "string") return undefined;
   return { arguments: jsonIn(made.arguments) ?? {}, result: jsonIn(answered.content) ?? {} };
 }

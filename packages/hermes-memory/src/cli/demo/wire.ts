@@ -1,4 +1,6 @@
 // Requests and replies of the OpenAI chat wire, as far as the scripted server needs them.
+import { isRecord } from "@hermes-memory/core/lib";
+import { parseContent, parseToolCalls, textOf } from "@hermes-memory/core/message";
 
 export type WireMessage = {
   readonly role: string;
@@ -81,21 +83,11 @@ export function whole(reply: ScriptedReply, usage: WireUsage, tag: string): Json
 }
 
 function toMessage(message: Json): WireMessage {
-  const calls = Array.isArray(message.tool_calls) ? message.tool_calls.map(recordOf) : [];
   return {
     role: String(message.role ?? ""),
-    text: textOf(message.content),
-    calls: calls.map((call) => {
-      const made = recordOf(call.function);
-      return { name: String(made.name ?? ""), arguments: String(made.arguments ?? "") };
-    }),
+    text: textOf(parseContent(message.content)),
+    calls: parseToolCalls(message.tool_calls),
   };
-}
-
-function textOf(content: unknown): string {
-  if (typeof content === "string") return content;
-  if (!Array.isArray(content)) return "";
-  return content.map((part) => String(recordOf(part).text ?? "")).join("\n");
 }
 
 function toCall({ name, arguments: args }: ScriptedReply & { kind: "call" }, tag: string): Json {
@@ -121,8 +113,4 @@ function finishOf({ kind }: ScriptedReply): string {
 
 export function recordOf(value: unknown): Json {
   return isRecord(value) ? value : {};
-}
-
-function isRecord(value: unknown): value is Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

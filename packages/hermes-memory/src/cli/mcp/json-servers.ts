@@ -1,6 +1,6 @@
 // The `mcpServers` of a JSON config: one entry set or taken out, in the file's own indentation.
 import { isDeepStrictEqual } from "node:util";
-import { err, ok, type Result } from "@hermes-memory/core/lib";
+import { err, isRecord, ok, type Result } from "@hermes-memory/core/lib";
 import type { ServerLaunch } from "./clients.ts";
 import type { ConfigEdit, EditFailure, WordPlaces } from "./config-edit.ts";
 import { type JsonNode, memberOf, parseJsonDocument } from "./json-document.ts";
@@ -172,8 +172,4 @@ function indentAt(text: string, offset: number): string {
 
 function splice(text: string, start: number, end: number, piece: string): string {
   return text.slice(0, start) + piece + text.slice(end);
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,6 +1,6 @@
 // The `mcp_servers` of Codex: one table added, changed or taken out. The rest of the file is never written anew.
 import { isDeepStrictEqual } from "node:util";
-import { err, ok, type Result } from "@hermes-memory/core/lib";
+import { err, isRecord, ok, type Result } from "@hermes-memory/core/lib";
 import type { ServerLaunch } from "./clients.ts";
 import type { ConfigEdit, EditFailure, WordPlaces } from "./config-edit.ts";
 import { isOurs, type NamedLaunch, namedLaunch } from "./launch.ts";
@@ -101,7 +101,7 @@ function leavesOf(
   path: readonly string[],
   data: unknown,
 ): { readonly path: readonly string[]; readonly data: unknown }[] {
-  if (!isTable(data)) return [{ path, data }];
+  if (!isRecord(data)) return [{ path, data }];
   return Object.entries(data).flatMap(([key, each]) => leavesOf([...path, ...key.split(".")], each));
 }
 
@@ -148,7 +148,7 @@ function launchIn(
     statements.find(({ path, kind }) => kind === "pair" && isPath(path, [SERVERS, name, ...key]))?.value
       ?.data;
   const inline = at("env");
-  const home = at("env", "HERMES_HOME") ?? (isTable(inline) ? inline.HERMES_HOME : undefined);
+  const home = at("env", "HERMES_HOME") ?? (isRecord(inline) ? inline.HERMES_HOME : undefined);
   return { command: at("command"), args: at("args"), home };
 }
 
@@ -180,7 +180,7 @@ function setHome(text: string, name: string, home: string | undefined): string {
   if (own?.value)
     return home === undefined ? removeLines(text, own, own) : setKey(text, own.path, tomlText(home));
   const inline = statements.find(({ kind, path }) => kind === "pair" && isPath(path, env));
-  if (inline?.value && isTable(inline.value.data)) {
+  if (inline?.value && isRecord(inline.value.data)) {
     const { HERMES_HOME: _old, ...others } = inline.value.data;
     const next = { ...others, ...(home === undefined ? {} : { HERMES_HOME: home }) };
     return Object.keys(next).length === 0
@@ -257,12 +257,8 @@ function tomlTable(table: Readonly<Record<string, unknown>>): string {
 
 function tomlValue(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(tomlValue).join(", ")}]`;
-  if (!isTable(value)) return tomlText(String(value));
+  if (!isRecord(value)) return tomlText(String(value));
   return typeof value.raw === "string" ? value.raw : tomlTable(value);
-}
-
-function isTable(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function isPath(path: readonly string[], wanted: readonly string[]): boolean {

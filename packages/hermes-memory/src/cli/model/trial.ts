@@ -1,16 +1,16 @@
 // Two small calls that show whether a model can carry a conversation here: one for words, one for a tool.
 
-import type {
-  ChatMessage,
-  ChatModel,
-  FinishReason,
-  ModelFailure,
-  ModelReply,
-  ModelRequest,
-  Usage,
+import {
+  type ChatModel,
+  callModel,
+  type FinishReason,
+  type ModelFailure,
+  type ModelReply,
+  type ModelRequest,
+  type Usage,
 } from "@hermes-memory/agent/models";
-import type { Result } from "@hermes-memory/core/lib";
-import { err, ok, outsideJsonOr } from "@hermes-memory/core/lib";
+import { err, isRecord, ok, outsideJsonOr, type Result } from "@hermes-memory/core/lib";
+import { type AssistantMessage, newMessage, textOf } from "@hermes-memory/core/message";
 import type { ToolDefinition } from "@hermes-memory/core/tools";
 
 export type CallReport = {
@@ -80,29 +80,25 @@ export async function tryModel(model: ChatModel, signal: AbortSignal): Promise<T
 }
 
 /** Why this is not the call that was asked for; undefined when it is. */
-export function callProblem(message: ChatMessage): string | undefined {
-  const calls: readonly unknown[] = Array.isArray(message.tool_calls) ? message.tool_calls : [];
-  if (calls.length === 0) return "it answered with text instead";
-  const functions = calls.map(
-    (call) => (call as { function?: { name?: unknown; arguments?: unknown } }).function,
-  );
-  const call = functions.find((each) => each?.name === TOOL.name);
+export function callProblem({ toolCalls }: Pick<AssistantMessage, "toolCalls">): string | undefined {
+  if (toolCalls.length === 0) return "it answered with text instead";
+  const call = toolCalls.find(({ name }) => name === TOOL.name);
   if (call === undefined) return "it called a tool that does not exist";
-  const given = parsed(call.arguments);
-  return given?.number === NUMBER ? undefined : "the arguments of its call are not the ones it was given";
+  const given = outsideJsonOr(call.arguments, undefined);
+  return isRecord(given) && given.number === NUMBER
+    ? undefined
+    : "the arguments of its call are not the ones it was given";
 }
 
-type Timed = { readonly report: CallReport; readonly message: ChatMessage };
+type Timed = { readonly report: CallReport; readonly message: AssistantMessage };
 
 async function timedCall(model: ChatModel, request: ModelRequest): Promise<Result<Timed, ModelFailure>> {
   const startedAt = performance.now();
   let firstMs: number | undefined;
-  const reply = await model.stream({
-    ...request,
-    onDelta: () => {
-      firstMs ??= since(startedAt);
-    },
-  });
+  const onDelta = (): void => {
+    firstMs ??= since(startedAt);
+  };
+  const reply = await callModel(model, { ...request, onDelta }, { attempts: 1 });
   return reply.ok
     ? ok({ report: reportOf(reply.value, firstMs, startedAt), message: reply.value.message })
     : reply;
@@ -110,24 +106,22 @@ async function timedCall(model: ChatModel, request: ModelRequest): Promise<Resul
 
 function reportOf(reply: ModelReply, firstMs: number | undefined, startedAt: number): CallReport {
   const { message, usage, finishReason, model } = reply;
-  const text = typeof message.content === "string" ? message.content : "";
+  const text = textOf(message.content);
   return { firstMs, totalMs: since(startedAt), usage, finish: finishReason, text, model };
 }
 
 function asked(text: string): ModelRequest {
   return {
     messages: [
-      { role: "system", content: "You are being tried out. Do exactly what is asked, nothing more." },
-      { role: "user", content: text },
+      newMessage({
+        role: "system",
+        content: "You are being tried out. Do exactly what is asked, nothing more.",
+      }),
+      newMessage({ role: "user", content: text }),
     ],
     maxOutputTokens: MOST_TOKENS,
     staleAfterMs: STALE_MS,
   };
-}
-
-function parsed(args: unknown): Readonly<Record<string, unknown>> | undefined {
-  const value = typeof args === "string" ? outsideJsonOr(args, undefined) : args;
-  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
 }
 
 function since(startedAt: number): number {

@@ -1,9 +1,16 @@
 // A session as text: what is known about it, then the conversation. Everything stored is shown, never obeyed.
 import { codePointLength, takeCodePoints } from "@hermes-memory/core/lib";
-import type { MessageRow, SessionRow } from "@hermes-memory/core/sessions";
+import {
+  callText,
+  type MessageRow,
+  parseContent,
+  parseToolCalls,
+  partName,
+  textOf,
+} from "@hermes-memory/core/message";
+import type { SessionRow } from "@hermes-memory/core/sessions";
 import type { Paint } from "../command.ts";
 import { counted, oneLine, printable } from "../printing.ts";
-import { fieldOf } from "./json-field.ts";
 import { originOf, type ParentLink } from "./origin.ts";
 import { absoluteTime } from "./relative-time.ts";
 
@@ -67,30 +74,12 @@ function messageLines(message: MessageRow, { paint, isFull }: TranscriptOptions)
 
 /** Text parts as they are; what is no text is named. */
 export function messageText(content: unknown): string {
-  if (content === null || content === undefined) return "";
-  if (typeof content === "string") return content;
-  if (Array.isArray(content)) return content.map(partText).join("\n");
-  return typeof content === "object" ? partText(content) : String(content);
-}
-
-function partText(part: unknown): string {
-  if (typeof part === "string") return part;
-  const text = fieldOf(part, "text");
-  if (typeof text === "string") return text;
-  const type = fieldOf(part, "type");
-  return typeof type === "string" ? `[${type}]` : JSON.stringify(part);
+  return textOf(parseContent(content), { image: partName, other: partName });
 }
 
 /** Each call in one line: `terminal({"command": "ls"})`. */
 export function toolCalls(stored: unknown): string[] {
-  const calls = Array.isArray(stored) ? stored : stored === null || stored === undefined ? [] : [stored];
-  return calls.map((call: unknown) => {
-    const called = fieldOf(call, "function") ?? call;
-    const name = fieldOf(called, "name");
-    const given = fieldOf(called, "arguments");
-    if (typeof name !== "string") return JSON.stringify(call);
-    return `${name}(${typeof given === "string" ? given : given === undefined ? "" : JSON.stringify(given)})`;
-  });
+  return parseToolCalls(stored).map(callText);
 }
 
 function cut(text: string): string {

@@ -1,6 +1,5 @@
 // A call of one of the engine's tools: untyped arguments in, JSON out. Never rejects.
-import { describeCause, ok, type Result } from "../../../lib/index.ts";
-import { isRecord } from "../../message.ts";
+import { describeCause, isRecord, ok, type Result } from "../../../lib/index.ts";
 import type { Args } from "./arguments.ts";
 import { describe, status } from "./describe.ts";
 import { expand } from "./expand.ts";

@@ -1,4 +1,5 @@
 // What the tools may see: the conversation the engine works for, the sessions it is related to, all of one user.
+
 import {
   type Scope,
   type SessionStore,
@@ -7,7 +8,6 @@ import {
   userOfSession,
 } from "../../../sessions/index.ts";
 import type { EngineStatus } from "../../engine.ts";
-import type { ContextMessage } from "../../message.ts";
 import { type Forest, growForest } from "../forest.ts";
 import { type Lineage, loadLineage } from "../lineage.ts";
 
@@ -20,7 +20,7 @@ export type ToolPlace = {
   /** Tokens the model counts for each token we estimate. */
   readonly tokenFactor: number;
   /** What the model has before it. */
-  readonly live: readonly ContextMessage[];
+  readonly live: readonly unknown[];
 };
 
 export type View = ToolPlace & {

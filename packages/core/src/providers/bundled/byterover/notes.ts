@@ -1,6 +1,6 @@
 // What is handed to ByteRover to remember, and in which form. Pure.
 import { codePointLength, pyStrip, takeCodePoints } from "../../../lib/index.ts";
-import type { ProviderMessage } from "../../contract.ts";
+import type { OpenAiMessage } from "../../../message/index.ts";
 import { MESSAGE_MAX_CHARS, PRE_COMPRESS_MESSAGES, TURN_MAX_CHARS, TURN_MIN_CHARS } from "./limits.ts";
 
 const PRE_COMPRESS_HEADING = "[Pre-compression context]";
@@ -22,7 +22,7 @@ export function mirrorNote(action: string, target: string, content: string): str
 }
 
 /** What the last messages said, before they are summarised away; undefined when they said nothing. */
-export function preCompressNote(messages: readonly ProviderMessage[]): string | undefined {
+export function preCompressNote(messages: readonly OpenAiMessage[]): string | undefined {
   const lines = messages.slice(-PRE_COMPRESS_MESSAGES).flatMap(({ role, content }) => {
     if (!ROLES.includes(role) || typeof content !== "string" || pyStrip(content) === "") return [];
     return [`${role}: ${takeCodePoints(content, MESSAGE_MAX_CHARS)}`];

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { userScopeName } from "../../../home.ts";
 import { type Clock, codePointLength, HermesError, pyStrip } from "../../../lib/index.ts";
 import { type Logger, silentLogger } from "../../../lib/logger.ts";
+import type { OpenAiMessage } from "../../../message/index.ts";
 import type { ToolDefinition } from "../../../tools/index.ts";
 import type {
   CallOptions,
@@ -13,7 +14,6 @@ import type {
   InitializeOptions,
   MemoryProvider,
   PostSetupOptions,
-  ProviderMessage,
   RecallOptions,
   SelfTestReport,
 } from "../../contract.ts";
@@ -155,7 +155,7 @@ export class ByteroverProvider implements MemoryProvider {
   }
 
   /** The note is queued; compression does not wait for it, and gets nothing back. */
-  onPreCompress(messages: readonly ProviderMessage[]): string {
+  onPreCompress(messages: readonly OpenAiMessage[]): string {
     this.#remember(preCompressNote(messages)).catch((cause: unknown) => {
       this.#log.warn("What was about to be summarised did not reach ByteRover.", {
         provider: this.name,

@@ -1,6 +1,6 @@
 // Facts in what a user wrote: preferences and decisions, by the form of the sentence.
 import { codePointLength, pyStrip, takeCodePoints } from "../../../lib/index.ts";
-import type { ProviderMessage } from "../../contract.ts";
+import type { OpenAiMessage } from "../../../message/index.ts";
 import type { Scoring } from "./settings.ts";
 import { SPACE, WORD } from "./words.ts";
 
@@ -20,7 +20,7 @@ const DECISIONS = [
 ];
 
 /** In order; the first of two with the same text counts. */
-export function extractFacts(messages: readonly ProviderMessage[], scoring: Scoring): ExtractedFact[] {
+export function extractFacts(messages: readonly OpenAiMessage[], scoring: Scoring): ExtractedFact[] {
   return messages.flatMap(({ role, content }) => {
     if (role !== "user" || typeof content !== "string") return [];
     return scoring === "reference" ? fromMessage(content) : sentences(content).flatMap(fromSentence);

@@ -3,6 +3,7 @@ import { getConfigValue, loadMemoryConfig, setConfigValue } from "../../../confi
 import { logPath } from "../../../home.ts";
 import { type Clock, describeCause, HermesError, pyStrip, systemClock } from "../../../lib/index.ts";
 import { createLogger, type Logger, silentLogger } from "../../../lib/logger.ts";
+import type { OpenAiMessage } from "../../../message/index.ts";
 import { redactSecrets } from "../../../security/index.ts";
 import type { ToolDefinition } from "../../../tools/index.ts";
 import type {
@@ -13,7 +14,6 @@ import type {
   MemoryProvider,
   MemoryWriteMetadata,
   MemoryWriteReport,
-  ProviderMessage,
   SelfTestReport,
 } from "../../contract.ts";
 import { fitChars } from "../../kit/budget.ts";
@@ -168,7 +168,7 @@ class HolographicProvider implements MemoryProvider {
     return { erased, ...(remaining === undefined ? {} : { remaining }) };
   }
 
-  async onSessionEnd(messages: readonly ProviderMessage[]): Promise<void> {
+  async onSessionEnd(messages: readonly OpenAiMessage[]): Promise<void> {
     if (this.#opened === undefined || !this.#opened.mayWrite || !this.#opened.settings.autoExtract) return;
     const { store, settings } = this.#opened;
     for (const { content, category } of extractFacts(messages, settings.scoring)) {

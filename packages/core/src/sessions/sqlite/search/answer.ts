@@ -1,6 +1,6 @@
 // From ranked messages to what is shown: pages, one per lineage if wanted, copies once, snippets, context.
 import { takeCodePoints } from "../../../lib/index.ts";
-import { contentText, decodeContent } from "../../content.ts";
+import { contentText, decodeContent } from "../../../message/index.ts";
 import { groupScore } from "../../search/ranking.ts";
 import type { ConversationKind } from "../../search/ranking-facts.ts";
 import type { SearchHit, SearchOptions } from "../../search/types.ts";

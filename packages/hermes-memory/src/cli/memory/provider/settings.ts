@@ -1,6 +1,7 @@
 // How the active provider is set up, as far as files of the home tell, without anything that looks like a secret.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { isRecord } from "@hermes-memory/core/lib";
 import { ifUsable, type Memory } from "@hermes-memory/core/memory";
 import { redactSecrets } from "@hermes-memory/core/security";
 
@@ -53,8 +54,4 @@ function readJson(path: string): Settings {
   } catch {
     return {}; // not there, or not ours to understand
   }
-}
-
-function isRecord(value: unknown): value is Settings {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

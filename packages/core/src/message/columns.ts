@@ -1,9 +1,9 @@
-// Turns a message as callers write it into the values of its row. The keys of `NewMessage`, of stored rows and of
-// conversation messages are all understood.
-import { outsideJsonOr } from "../lib/index.ts";
-import { decodeUtf8, encodeContent, stringForm } from "./content.ts";
-import { sessionError } from "./errors.ts";
-import type { MessageInput } from "./store.ts";
+// Turns a message as callers write it into the values of its row. A `Message`, the keys of `NewMessage`, of stored rows and of
+// chat rows are all understood.
+import { HermesError, isRecord, outsideJsonOr } from "../lib/index.ts";
+import { isMessage } from "./message.ts";
+import { type MessageInput, toNewMessage } from "./rows.ts";
+import { decodeUtf8, encodeContent, stringForm } from "./stored-content.ts";
 
 export type MessageColumns = {
   readonly role: string;
@@ -32,7 +32,7 @@ export function toMessageColumns(
   input: MessageInput,
   options: { readonly now: number; readonly mode: "append" | "replace" },
 ): MessageColumns {
-  const given = keysOf(input);
+  const given = keysOf(isMessage(input) ? toNewMessage(input) : input);
   const role = textColumn(given.role) ?? "unknown";
   const thinks = options.mode === "append" || role === "assistant";
   const toolCalls = jsonColumn(given.toolCalls ?? given.tool_calls);
@@ -85,9 +85,9 @@ type Given = { readonly [key in GivenKey]?: unknown };
 
 // Callers without types can hand in anything, and messages often come out of JSON.
 function keysOf(input: unknown): Given {
-  if (typeof input === "object" && input !== null && !Array.isArray(input)) return input;
+  if (isRecord(input)) return input;
   const kind = input === null ? "null" : Array.isArray(input) ? "a list" : `a ${typeof input}`;
-  throw sessionError("bad-message", `A message to store has to be an object, but this one is ${kind}.`, {
+  throw new HermesError("bad-message", `A message to store has to be an object, but this one is ${kind}.`, {
     hint: "Pass { role, content }; several messages go to appendMany.",
   });
 }

@@ -1,9 +1,12 @@
 // Messages of every shape become the same columns.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { toMessageRow } from "../../src/sessions/conversation.ts";
-import { type MessageColumns, toMessageColumns } from "../../src/sessions/new-message.ts";
-import type { MessageInput } from "../../src/sessions/store.ts";
+import {
+  type MessageColumns,
+  type MessageInput,
+  toMessageColumns,
+  toMessageRow,
+} from "../../src/message/index.ts";
 
 const NOW = 1_700_000_000.25;
 const append = (input: object) => toMessageColumns(input as MessageInput, { now: NOW, mode: "append" });

@@ -1,0 +1,29 @@
+// Messages for tests, written and compared as chat rows.
+import {
+  type Message,
+  type Meta,
+  type OpenAiMessage,
+  parseMessage,
+  toOpenAi,
+} from "@hermes-memory/core/message";
+
+export type ChatRow = Readonly<Record<string, unknown>> & { readonly role: string };
+
+export function message<const Role extends string>(
+  row: Readonly<Record<string, unknown>> & { readonly role: Role },
+  meta: Partial<Meta> = {},
+): Extract<Message, { role: Role }> {
+  const parsed = parseMessage(row, { meta });
+  if (!parsed.ok) throw new Error(`The row ${parsed.error.message}.`);
+  return parsed.value as Extract<Message, { role: Role }>;
+}
+
+export function messages(...rows: readonly ChatRow[]): Message[] {
+  return rows.map((row) => message(row) as Message);
+}
+
+/** Without the keys of this process. */
+export function chatRow(given: Message | undefined): OpenAiMessage {
+  if (given === undefined) throw new Error("There is no such message.");
+  return toOpenAi(given, { forOthers: true });
+}
