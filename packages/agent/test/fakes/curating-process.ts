@@ -14,6 +14,7 @@ const clock = {
 const memory = openMemory({ home, clock });
 await memory.config();
 console.log("ready");
+if (how === "hang") setInterval(() => {}, 60_000); // a promise that nobody settles does not keep a process alive
 const model = {
   complete: () => {
     console.log("asked");
