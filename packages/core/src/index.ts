@@ -108,8 +108,10 @@ export {
 export { type Clock, HermesError, type Result, type TextModel } from "./lib/index.ts";
 export type { LogFields, Logger } from "./lib/logger.ts";
 export {
+  type AiSdkMessage,
   type AssistantMessage,
   type Content,
+  fromAiSdk,
   type Message,
   type MessageProblem,
   type Meta,
@@ -122,6 +124,7 @@ export {
   type ToolCall,
   type ToolMessage,
   textOf,
+  toAiSdk,
   toOpenAi,
   toolCallsOf,
   type UserMessage,
