@@ -54,8 +54,10 @@ export function withoutMarks(modelConfig: string | null): Record<string, unknown
 
 /** The same settings with this mark, or without it. Text that is no JSON object becomes one when there is a mark to set. */
 export function withMark(modelConfig: string | null, key: string, value: string | undefined): string | null {
-  const { [key]: _before, ...others } = parseConfig(modelConfig) ?? {};
-  return modelConfigText(value === undefined ? others : { ...others, [key]: value });
+  const config = parseConfig(modelConfig) ?? {};
+  if (value !== undefined) return modelConfigText({ ...config, [key]: value });
+  const { [key]: _before, ...others } = config;
+  return modelConfigText(others);
 }
 
 /** The same settings without the marks that name this session. */

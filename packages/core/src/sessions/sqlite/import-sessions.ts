@@ -3,7 +3,7 @@ import { describeCause } from "../../lib/index.ts";
 import { type MessageColumns, type MessageRow, toMessageColumns } from "../../message/index.ts";
 import type { ExportedSession } from "../rows.ts";
 import { checkSessionId } from "../session-id.ts";
-import type { ImportOutcome, LongWork } from "../store.ts";
+import type { ImportOutcome, LongWork } from "../store/maintenance.ts";
 import { fittingTitle } from "../titles.ts";
 import type { Connection } from "./connection.ts";
 import { finite } from "./context.ts";
