@@ -120,8 +120,10 @@ export {
   type SkillsWanted,
 } from "./memory/index.ts";
 export {
+  type AiSdkMessage,
   type AssistantMessage,
   type Content,
+  fromAiSdk,
   type Message,
   type MessageProblem,
   type Meta,
@@ -134,6 +136,7 @@ export {
   type ToolCall,
   type ToolMessage,
   textOf,
+  toAiSdk,
   toOpenAi,
   toolCallsOf,
   type UserMessage,

@@ -1,4 +1,5 @@
 // What a session's model_config says about where it comes from. Five keys of that JSON object are reserved for it.
+import { isRecord } from "../lib/index.ts";
 import type { SessionRow } from "./rows.ts";
 import type { SessionUser } from "./scope.ts";
 
@@ -84,8 +85,4 @@ function parseConfig(modelConfig: string | null): Record<string, unknown> | null
   } catch {
     return null;
   }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

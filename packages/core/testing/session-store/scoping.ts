@@ -22,7 +22,7 @@ type Way = { readonly how?: string; readonly read: Call; readonly forStrangers: 
 
 // The members of the contract that take a user, found by the types of their arguments: a new one that is in none of the tables
 // below fails the type check.
-// Chat rows may have any key, so they are left out.
+// A chat row has any key, and takes no user.
 type KeysOf<T> = T extends unknown ? (string extends keyof T ? never : keyof T) : never;
 type TakesUser<F> = F extends (...args: infer Args) => unknown
   ? "userId" extends KeysOf<NonNullable<Args[number]>>

@@ -17,7 +17,6 @@ import { userMessagePreview } from "../previews.ts";
 import type { MessageKey } from "../rows.ts";
 import type { Scope } from "../scope.ts";
 import type { MessageRecords } from "../store/messages.ts";
-
 import type { Connection } from "./connection.ts";
 import { count, type StoreContext, seconds, visibleTo } from "./context.ts";
 import { isForeignKeyFailure } from "./failures.ts";
