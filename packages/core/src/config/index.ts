@@ -21,7 +21,6 @@ export {
   type MemoryConfig,
   type ModelConfig,
   type NotificationLevel,
-  type SkillsConfig,
   type SummarizeMode,
   type ToolUseEnforcement,
 } from "./keys.ts";

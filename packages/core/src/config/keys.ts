@@ -454,7 +454,6 @@ export type HermesConfig = Omit<Settings, "customProviders" | "models"> & {
 };
 
 export type MemoryConfig = HermesConfig["memory"];
-export type SkillsConfig = HermesConfig["skills"];
 export type CuratorConfig = HermesConfig["curator"];
 export type ModelConfig = HermesConfig["model"];
 export type AuxiliaryModel = HermesConfig["auxiliary"]["titleGeneration"];

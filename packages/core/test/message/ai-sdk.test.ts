@@ -1,6 +1,7 @@
 // Messages of the AI SDK, versions 5, 6 and 7, become ours and go back; each version's own schema says whether they are valid.
 import { type ModelMessage as ModelMessage7, modelMessageSchema as schema7 } from "ai";
-
+import { type ModelMessage as ModelMessage5, modelMessageSchema as schema5 } from "ai5";
+import { type ModelMessage as ModelMessage6, modelMessageSchema as schema6 } from "ai6";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { applyPromptCaching, estimateMessages } from "../../src/context/index.ts";
