@@ -65,7 +65,6 @@ export {
   decodeContent,
   decodeUtf8,
   encodeContent,
-  parseJsonColumn,
   plainText,
   STRUCTURED_PREFIX,
   stringForm,

@@ -1,5 +1,5 @@
 // L2: every conversation in a database.
-export { isRefused, REFUSED_BY_POLICY, REFUSED_NOTE } from "../message/index.ts";
+export { isRefused, REFUSED_BY_POLICY } from "../message/index.ts";
 export { bindStore } from "./bound-store.ts";
 export type { SessionErrorCode } from "./errors.ts";
 export { describeHolder, forgetHolder, isDeadHere, newHolder } from "./lease-holders.ts";

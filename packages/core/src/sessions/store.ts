@@ -15,8 +15,6 @@ import type { SessionSearch } from "./store/search.ts";
 import type { SessionRecords } from "./store/sessions.ts";
 import type { SummaryNodes } from "./store/summaries.ts";
 
-export type { MessageInput } from "./store/messages.ts";
-
 export interface SessionStore
   extends SessionRecords,
     MessageRecords,
