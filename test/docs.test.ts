@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 import { commandReference } from "../scripts/command-reference.ts";
+import { withConfigTable } from "../scripts/config-reference.ts";
 
 const root = resolve(import.meta.dirname, "..");
 const pages = [
@@ -18,6 +19,11 @@ const pages = [
 describe("the documentation", () => {
   it("lists the commands as they are (npm run docs writes the page)", async () => {
     expect(readFileSync(join(root, "docs", "commands.md"), "utf8")).toBe(await commandReference());
+  });
+
+  it("lists the config keys as they are (npm run docs writes the table)", () => {
+    const page = readFileSync(join(root, "docs", "config.md"), "utf8");
+    expect(page).toBe(withConfigTable(page));
   });
 
   it.each(pages)("%s links only to what exists", (page) => {

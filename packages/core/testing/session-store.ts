@@ -4,7 +4,7 @@ import { handoffContract, leasesContract, locksContract } from "./session-store/
 import { deletionContract, keptResultsContract } from "./session-store/deletion.ts";
 import { exportImportContract } from "./session-store/export-import.ts";
 import { lineageContract, splittingContract } from "./session-store/lineage.ts";
-import { listingContract, titlesContract } from "./session-store/listing.ts";
+import { flagsContract, listingContract, titlesContract } from "./session-store/listing.ts";
 import { maintenanceContract } from "./session-store/maintenance.ts";
 import { messagesContract } from "./session-store/messages.ts";
 import { conversationContract, windowsContract } from "./session-store/reading.ts";
@@ -17,27 +17,37 @@ import type { Harness } from "./session-store/support.ts";
 
 export type { Harness as SessionStoreHarness } from "./session-store/support.ts";
 
+/** In the order of the contract's own groups (src/sessions/store/). */
 const GROUPS = {
+  // SessionRecords
   sessions: sessionsContract,
+  "own prompts": ownPromptsContract,
+  titles: titlesContract,
+  flags: flagsContract,
+  // MessageRecords
   messages: messagesContract,
   "replacing messages": replacingContract,
   windows: windowsContract,
   conversations: conversationContract,
   rewinding: rewindContract,
-  titles: titlesContract,
+  "results in files": keptResultsContract,
+  // Lineage
   lineage: lineageContract,
   "continuing and branching": splittingContract,
-  listing: listingContract,
-  "deleting and pruning": deletionContract,
-  "results in files": keptResultsContract,
-  maintenance: maintenanceContract,
+  // SummaryNodes
   "summary nodes": summaryNodesContract,
-  "compression locks": locksContract,
-  "session leases": leasesContract,
-  "own prompts": ownPromptsContract,
-  handoff: handoffContract,
-  "export and import": exportImportContract,
+  // SessionSearch
   search: searchContract,
+  listing: listingContract,
+  // SessionClaims
+  "session leases": leasesContract,
+  "compression locks": locksContract,
+  handoff: handoffContract,
+  // StoreMaintenance
+  "deleting and pruning": deletionContract,
+  "export and import": exportImportContract,
+  maintenance: maintenanceContract,
+  // Every group
   users: scopingContract,
 };
 

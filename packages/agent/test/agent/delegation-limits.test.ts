@@ -19,7 +19,7 @@ describe("a call that hands over nothing", () => {
     ["a goal that is no text", { goal: 7 }, {}, "goal is required"],
     ["a task without a goal", { tasks: [{ goal: "a" }, { context: "b" }] }, {}, "Task 2 has no goal"],
     ["a task that is none", { tasks: [{ goal: "a" }, "b"] }, {}, "Task 2 has no goal"],
-    ["too many tasks", { tasks: Array(4).fill({ goal: "a" }) }, {}, "4 tasks are more than the 3"],
+    ["too many tasks", { tasks: Array(11).fill({ goal: "a" }) }, {}, "11 tasks are more than the 10"],
     [
       "more than config allows",
       { tasks: Array(2).fill({ goal: "a" }) },

@@ -1,28 +1,54 @@
-// Reading and changing single values of config.yaml. A change is made on a copy of the content first and validated;
-// only then is the text touched. Loads zod and yaml, so `edit.ts` imports it when it is asked for something.
+// Reading, changing and checking values of config.yaml. A change is made on a copy of the content first and validated;
+// only then is the text touched. Loads yaml, so `edit.ts` imports it when it is asked for something.
 import { parseDocument } from "yaml";
-import { err, ok, type Result } from "../lib/index.ts";
-import { type ConfigError, type ConfigIssue, configError, shown } from "./config-error.ts";
-import { configPath, readConfigText, unreadable } from "./config-file.ts";
-import type { ConfigChange, ConfigValue } from "./edit-types.ts";
+import { err, isRecord, ok, type Result } from "../lib/index.ts";
 import {
-  isRecord,
-  type ParsedConfig,
-  parseConfigText,
-  type RawConfig,
-  toHermesConfig,
-  valueAt,
-  YAML_OPTIONS,
-} from "./full-read.ts";
-import { type ConfigKey, findConfigKey, isKnownSection, isWithinKey } from "./keys.ts";
-import { ignoredValues } from "./lenient-values.ts";
-import { mcpServerRemarks } from "./mcp-servers.ts";
-import { APPROVAL_WORDS } from "./memory-config.ts";
+  type ConfigError,
+  type ConfigIssue,
+  configError,
+  configPath,
+  readConfigText,
+  shown,
+  unreadable,
+} from "./config-file.ts";
+import { type ParsedConfig, parseConfigText, toIssue, YAML_OPTIONS } from "./full-read.ts";
+import { type FindingKind, OFF_WORDS, ON_WORDS } from "./key-kinds.ts";
+import { CONFIG_KEYS, type ConfigKey, findConfigKey, isKnownSection, isWithinKey } from "./keys.ts";
+import { nearest } from "./nearest.ts";
+import { findingText, type RawConfig, readConfig, valueAt } from "./read.ts";
 import { updateTextFile } from "./text-file.ts";
 import { spliceRemoval, spliceValue } from "./yaml-splice.ts";
 
-const OFF_WORDS = ["off", "false", "no", "0", "disable", "disabled"];
-const ON_WORDS = [...APPROVAL_WORDS, "enable"];
+export type ConfigValue =
+  | { readonly source: "file" | "default"; readonly key: string; readonly value: unknown }
+  | { readonly source: "unset"; readonly key: string };
+
+export type ConfigChange = {
+  /** The file. */
+  readonly path: string;
+  readonly key: string;
+  /** Absent after `unset`. */
+  readonly value?: unknown;
+  /** Absent when the key was not set before. */
+  readonly previous?: unknown;
+  readonly changed: boolean;
+  /** Something the user should know, such as that nothing here reads the key. */
+  readonly note?: string;
+};
+
+export type UnknownKey = { readonly key: string; readonly line?: number; readonly suggestion?: string };
+
+export type ConfigCheck = {
+  readonly path: string;
+  readonly exists: boolean;
+  /** What keeps the file from being used. */
+  readonly errors: readonly ConfigIssue[];
+  /** What works, but probably not as it was meant. */
+  readonly warnings: readonly ConfigIssue[];
+  readonly unknownKeys: readonly UnknownKey[];
+};
+
+export type CheckOptions = { readonly isThreatId?: (id: string) => boolean };
 
 export function getValue(home: string, dottedKey: string): Result<ConfigValue, ConfigError> {
   const file = configPath(home);
@@ -51,7 +77,7 @@ export function setValue(home: string, dottedKey: string, text: string): Result<
     const wanted = withValue(parsed.raw, path.value, value.value);
     if (typeof wanted === "string")
       return invalid(file, wanted, "is not a section, so it cannot hold other keys");
-    const refused = newIssues(parsed, wanted, dottedKey);
+    const refused = newIssues(parsed.raw, wanted, dottedKey);
     if (refused.length > 0) return err(configError("invalid", file, refused));
     const next = spliceValue(current, parsed, { path: path.value, value: value.value, wanted });
     if (next === undefined) return invalid(file, dottedKey, "cannot be set in this file; edit it by hand");
@@ -74,6 +100,32 @@ export function unsetValue(home: string, dottedKey: string): Result<ConfigChange
       return invalid(file, dottedKey, "cannot be removed automatically; edit the file by hand");
     return ok({ text: next, value: undefined });
   });
+}
+
+/** What is wrong or probably mistaken in the file. Changes nothing. */
+export function checkValues(home: string, options: CheckOptions): ConfigCheck {
+  const path = configPath(home);
+  const nothing: ConfigCheck = { path, exists: true, errors: [], warnings: [], unknownKeys: [] };
+  const text = readConfigText(home);
+  if (!text.ok) return { ...nothing, errors: text.error.issues };
+  if (text.value === undefined) return { ...nothing, exists: false };
+  const parsed = parseConfigText(text.value, path);
+  if (!parsed.ok) return { ...nothing, errors: parsed.error.issues };
+  const { findings } = readConfig(parsed.value.raw);
+  const issues = (wanted: FindingKind) =>
+    findings.filter(({ kind }) => kind === wanted).map((finding) => toIssue(finding, parsed.value));
+  return {
+    ...nothing,
+    errors: issues("refused"),
+    warnings: [
+      ...issues("doubtful"),
+      ...issues("old-name"),
+      ...scanWarnings(parsed.value, options),
+      ...issues("ignored"),
+      ...issues("remark"),
+    ],
+    unknownKeys: unknownKeys(parsed.value, parsed.value.raw, []),
+  };
 }
 
 type Edited = { readonly text: string; readonly value: unknown; readonly note?: string };
@@ -124,21 +176,22 @@ function mayHoldSecret(path: readonly string[]): boolean {
   return path[0] === "mcp_servers" || /(key|token|secret|password)$/i.test(path.at(-1) ?? "");
 }
 
-/** Mistakes the change would bring. Those that were there before do not stop someone from repairing another one. */
-function newIssues(parsed: ParsedConfig, wanted: RawConfig, dottedKey: string): ConfigIssue[] {
-  const before = toHermesConfig(parsed);
-  const known = new Set(before.ok ? [] : before.error.map((issue) => issue.key));
-  const after = toHermesConfig({ raw: wanted, lineOf: () => undefined });
-  const isAbout = (key: string) => key === dottedKey || key.startsWith(`${dottedKey}.`);
-  const refused = after.ok ? [] : after.error.filter(({ key }) => isAbout(key) || !known.has(key));
-  const useless = ignoredValues(wanted).map(
-    ({ path, allowed, found }): ConfigIssue => ({
-      key: path.join("."),
-      message: `${allowed}, but is ${found}`,
-    }),
+/**
+ * Mistakes the change would bring, values that would be ignored included. Those that were there before do not stop someone from repairing
+ * another one.
+ */
+function newIssues(before: RawConfig, wanted: RawConfig, dottedKey: string): ConfigIssue[] {
+  const known = new Set(
+    readConfig(before).findings.flatMap(({ kind, path }) => (kind === "refused" ? [path.join(".")] : [])),
   );
-  const inVain = [...useless, ...mcpServerRemarks({ raw: wanted })];
-  return [...refused, ...inVain.filter(({ key }) => isAbout(key))];
+  return readConfig(wanted).findings.flatMap((finding): ConfigIssue[] => {
+    const key = finding.path.join(".");
+    const isAbout = key === dottedKey || key.startsWith(`${dottedKey}.`);
+    if (finding.kind === "refused" ? !isAbout && known.has(key) : !isAbout) return [];
+    if (finding.kind === "doubtful" || finding.kind === "old-name") return [];
+    const kind = finding.kind === "ignored" ? "refused" : finding.kind;
+    return [{ key, message: findingText({ ...finding, kind }, wanted) }];
+  });
 }
 
 /** A copy with the value set, or the dotted path of the scalar that stands where a section is needed. */
@@ -149,7 +202,7 @@ function withValue(raw: RawConfig, path: readonly string[], value: unknown): Raw
     const next = valueAt(holder, [part]) ?? {};
     if (!isRecord(next)) return path.slice(0, i + 1).join(".");
     define(holder, part, next);
-    holder = next;
+    holder = next as Record<string, unknown>; // part of the copy
   }
   define(holder, path.at(-1) ?? "", value);
   return copy;
@@ -161,7 +214,7 @@ function withoutValue(raw: RawConfig, path: readonly string[]): RawConfig[] {
   const above = path.slice(0, -1);
   const holder = valueAt(copy, above);
   if (!isRecord(holder)) return [copy];
-  delete holder[path.at(-1) ?? ""];
+  delete (holder as Record<string, unknown>)[path.at(-1) ?? ""];
   if (above.length === 0 || Object.keys(holder).length > 0) return [copy];
   const emptied = withValue(copy, above, null);
   return typeof emptied === "string" ? [copy] : [copy, emptied];
@@ -194,4 +247,59 @@ function invalid(file: string, key: string, message: string): { ok: false; error
 
 function unknownNote(key: string): string {
   return `${key} is not a key this program reads. It was stored for other programs; 'hermes config check' lists such keys.`;
+}
+
+function scanWarnings(parsed: ParsedConfig, options: CheckOptions): ConfigIssue[] {
+  const path = ["memory", "scan_allow"];
+  const ids = valueAt(parsed.raw, path);
+  const isThreatId = options.isThreatId;
+  if (isThreatId === undefined || !Array.isArray(ids)) return [];
+  return ids
+    .filter((id) => typeof id === "string" && !isThreatId(id))
+    .map((id) => {
+      const text = `names ${shown(id)}, which is not the id of a threat pattern`;
+      return toIssue({ kind: "remark", path, text }, parsed);
+    });
+}
+
+function unknownKeys(
+  parsed: ParsedConfig,
+  section: Readonly<Record<string, unknown>>,
+  above: readonly string[],
+): UnknownKey[] {
+  return Object.entries(section).flatMap(([name, value]): UnknownKey[] => {
+    const path = [...above, name];
+    const known = findConfigKey(path);
+    const suggestion = suggest(path);
+    // `hygiene_*` is known, but `hygiene_thresold` is a mistake.
+    const isPrefixOnly = known !== undefined && /.\*$/.test(known.key.split(".").at(-1) ?? "");
+    if (known !== undefined && !(isPrefixOnly && suggestion !== undefined)) return [];
+    if (isKnownSection(path)) return isRecord(value) ? unknownKeys(parsed, value, path) : [];
+    // `memory.<provider>` holds the settings of that provider.
+    if (suggestion === undefined && above[0] === "memory" && isRecord(value)) return [];
+    const line = parsed.lineOf(path);
+    return [
+      {
+        key: path.join("."),
+        ...(line === undefined ? {} : { line }),
+        ...(suggestion === undefined ? {} : { suggestion }),
+      },
+    ];
+  });
+}
+
+/** A known key that is spelled nearly the same here, or one we use that is spelled exactly the same in another section. */
+function suggest(path: readonly string[]): string | undefined {
+  const name = path.at(-1) ?? "";
+  const known = CONFIG_KEYS.map(({ key, kind }) => ({ parts: key.split("."), isUsed: kind !== "unused" }));
+  const elsewhere = known.find(
+    ({ parts, isUsed }) => isUsed && !parts.includes("*") && parts.at(-1) === name,
+  );
+  if (elsewhere !== undefined && name.includes("_")) return elsewhere.parts.join(".");
+  const siblings = known
+    .filter(({ parts }) => path.slice(0, -1).every((part, i) => parts[i] === part || parts[i] === "*"))
+    .map(({ parts }) => parts[path.length - 1] ?? "")
+    .filter((sibling) => !sibling.endsWith("*"));
+  const found = nearest(name, siblings);
+  return found === undefined ? undefined : [...path.slice(0, -1), found].join(".");
 }

@@ -1,7 +1,7 @@
 // `hermes config get|set|unset|check`. The heavy parts are imported when a function is called, so this door stays light.
 import type { Result } from "../lib/index.ts";
-import type { ConfigError } from "./config-error.ts";
-import type { CheckOptions, ConfigChange, ConfigCheck, ConfigValue } from "./edit-types.ts";
+import type { ConfigError } from "./config-file.ts";
+import type { CheckOptions, ConfigChange, ConfigCheck, ConfigValue } from "./edit-values.ts";
 
 /** The explicit value, or the default and that it is the default. */
 export async function getConfigValue(
@@ -31,6 +31,6 @@ export async function unsetConfigValue(
 }
 
 export async function checkConfig(home: string, options: CheckOptions = {}): Promise<ConfigCheck> {
-  const { checkValues } = await import("./check-values.ts");
+  const { checkValues } = await import("./edit-values.ts");
   return checkValues(home, options);
 }

@@ -1,13 +1,9 @@
-// The full loader: real YAML, the schema, and for each mistake the line it is on. Loaded only when it is needed.
+// The full loader: real YAML, and for each mistake the line it is on. Loaded only when it is needed.
 import { type Document, isMap, isPair, LineCounter, type ParsedNode, parseDocument } from "yaml";
-import type { z } from "zod";
-import { describeCause, err, ok, type Result } from "../lib/index.ts";
-import { withOldNames } from "./auxiliary-schema.ts";
-import { type ConfigError, type ConfigIssue, configError, shown } from "./config-error.ts";
-import type { MemoryConfig } from "./memory-config.ts";
-import { type HermesConfig, SECTIONS } from "./schema.ts";
-
-export type RawConfig = Readonly<Record<string, unknown>>;
+import { describeCause, err, isRecord, ok, type Result } from "../lib/index.ts";
+import { type ConfigError, type ConfigIssue, configError, shown } from "./config-file.ts";
+import type { HermesConfig, MemoryConfig } from "./keys.ts";
+import { type Finding, findingText, type RawConfig, readConfig, readMemoryConfig } from "./read.ts";
 
 export type ParsedConfig = {
   readonly document: Document.Parsed<ParsedNode>;
@@ -42,95 +38,36 @@ export function parseConfigText(text: string, path: string): Result<ParsedConfig
 }
 
 export function fullReadMemoryConfig(text: string, path: string): Result<MemoryConfig, ConfigError> {
-  const parsed = parseConfigText(text, path);
-  if (!parsed.ok) return parsed;
-  const memory = parseSection("memory", parsed.value);
-  return memory.ok ? memory : err(configError("invalid", path, memory.error));
+  return fullRead(text, path, readMemoryConfig);
 }
 
 export function fullReadConfig(text: string, path: string): Result<HermesConfig, ConfigError> {
+  return fullRead(text, path, readConfig);
+}
+
+function fullRead<T>(
+  text: string,
+  path: string,
+  read: (raw: RawConfig) => { readonly config: T; readonly findings: readonly Finding[] },
+): Result<T, ConfigError> {
   const parsed = parseConfigText(text, path);
   if (!parsed.ok) return parsed;
-  const config = toHermesConfig(parsed.value);
-  return config.ok ? config : err(configError("invalid", path, config.error));
+  const { config, findings } = read(parsed.value.raw);
+  const refused = findings.filter(({ kind }) => kind === "refused");
+  if (refused.length === 0) return ok(config);
+  return err(
+    configError(
+      "invalid",
+      path,
+      refused.map((finding) => toIssue(finding, parsed.value)),
+    ),
+  );
 }
 
-export function toHermesConfig(
-  parsed: Pick<ParsedConfig, "raw" | "lineOf">,
-): Result<HermesConfig, readonly ConfigIssue[]> {
-  const sections = parseSections(parsed);
-  if (!sections.ok) return sections;
-  const {
-    context_file_max_chars: contextFileMaxChars,
-    session_search: sessionSearch,
-    prompt_caching: promptCaching,
-    custom_providers: customProviders,
-    mcp_servers: mcpServers,
-    ...rest
-  } = sections.value;
-  return ok({
-    ...rest,
-    contextFileMaxChars,
-    sessionSearch,
-    promptCaching,
-    mcpServers,
-    auxiliary: withOldNames(rest.auxiliary, parsed.raw.compression),
-    models: { ...rest.models, customProviders },
-    raw: parsed.raw,
-  });
-}
-
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/** The value at a path of own keys, or undefined. */
-export function valueAt(raw: unknown, path: readonly PropertyKey[]): unknown {
-  let current = raw;
-  for (const part of path) {
-    if (typeof current !== "object" || current === null || !Object.hasOwn(current, part)) return undefined;
-    current = (current as Record<PropertyKey, unknown>)[part];
-  }
-  return current;
-}
-
-type SectionName = keyof typeof SECTIONS;
-type Sections = { readonly [K in SectionName]: z.output<(typeof SECTIONS)[K]> };
-
-/** All of them, or everything that is wrong with any of them. */
-function parseSections(
-  parsed: Pick<ParsedConfig, "raw" | "lineOf">,
-): Result<Sections, readonly ConfigIssue[]> {
-  const values: Partial<Record<SectionName, unknown>> = {};
-  const issues: ConfigIssue[] = [];
-  for (const name of Object.keys(SECTIONS) as SectionName[]) {
-    const section = parseSection(name, parsed);
-    if (section.ok) values[name] = section.value;
-    else issues.push(...section.error);
-  }
-  return issues.length > 0 ? err(issues) : ok(values as Sections); // without issues every section has its value
-}
-
-/** They hold no keys, so without a value they are not an empty section. */
-const KEYLESS: readonly SectionName[] = ["context_file_max_chars", "timezone", "custom_providers"];
-
-function parseSection<K extends SectionName>(
-  name: K,
-  parsed: Pick<ParsedConfig, "raw" | "lineOf">,
-): Result<z.output<(typeof SECTIONS)[K]>, readonly ConfigIssue[]> {
-  const given = Object.hasOwn(parsed.raw, name) ? parsed.raw[name] : undefined;
-  const value = given ?? (KEYLESS.includes(name) ? undefined : {});
-  const outcome = SECTIONS[name].safeParse(value);
-  if (outcome.success) return ok(outcome.data as z.output<(typeof SECTIONS)[K]>);
-  const issues = new Map<string, ConfigIssue>(); // several rules of one key say the same sentence
-  for (const issue of outcome.error.issues) {
-    const path = [name, ...issue.path];
-    const key = path.map(String).join(".");
-    const line = parsed.lineOf(path);
-    const message = `${issue.message}, but is ${shown(valueAt(parsed.raw, path))}`;
-    if (!issues.has(key)) issues.set(key, { key, message, ...(line === undefined ? {} : { line }) });
-  }
-  return err([...issues.values()]);
+export function toIssue(finding: Finding, parsed: Pick<ParsedConfig, "raw" | "lineOf">): ConfigIssue {
+  const line = parsed.lineOf(finding.path);
+  const message = findingText(finding, parsed.raw);
+  return { key: finding.path.join("."), message, ...(line === undefined ? {} : { line }) };
 }
 
 function toPlain(document: Document.Parsed<ParsedNode>): Result<unknown, string> {

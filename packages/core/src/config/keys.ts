@@ -1,234 +1,559 @@
-// Every key of config.yaml this program reads: default, what is allowed, what it does. `get`, `check` and the reference
-// page work from this table; a test holds it against the schema and the page.
-import { type ConfigKey, key } from "./config-key.ts";
-import { CONTEXT_KEYS } from "./context-keys.ts";
-import { CURATOR_KEYS, CURATOR_MODEL_KEYS } from "./curator-keys.ts";
-import { DELEGATION_KEYS } from "./delegation-keys.ts";
-import { DEFAULT_MEMORY_CONFIG as memory } from "./memory-config.ts";
-import { SKILLS_KEYS } from "./skills-keys.ts";
+// Every key of config.yaml this program knows, written once. Types, defaults, checks, `hermes config`, shell completion and the table in
+// docs/config.md (`npm run docs`) are derived from these lines. Unknown keys pass: the file is shared with programs that have settings of
+// their own. `ours` marks what only this program knows.
+import {
+  accepted,
+  anyFields,
+  approval,
+  block,
+  choice,
+  count,
+  flag,
+  type KeyKind,
+  type Kind,
+  key,
+  list,
+  type Node,
+  named,
+  number,
+  ours,
+  type Renamed,
+  renamed,
+  required,
+  type Section,
+  type SectionValue,
+  secret,
+  section,
+  switchOf,
+  text,
+  whole,
+  wordOf,
+} from "./key-kinds.ts";
+import { CUSTOM_PROVIDERS, type CustomProvider, MCP_SERVERS, type McpServerConfig } from "./servers.ts";
 
-export type { ConfigKey } from "./config-key.ts";
+/** `auto`: for the model families known to need it. A list: for models whose name contains one of the texts. */
+export type ToolUseEnforcement = boolean | "auto" | readonly string[];
 
-export const CONFIG_KEYS: readonly ConfigKey[] = [
-  key("memory.memory_enabled", "boolean", memory.memoryEnabled, "Keep the agent's own notes (MEMORY.md)."),
-  key(
-    "memory.user_profile_enabled",
-    "boolean",
-    memory.userProfileEnabled,
-    "Keep notes about the user (USER.md).",
+const memory = section({
+  memory_enabled: flag(true, "Keep the agent's own notes (MEMORY.md)."),
+  user_profile_enabled: flag(true, "Keep notes about the user (USER.md)."),
+  memory_char_limit: whole(2200, { min: 0 }, "Size of MEMORY.md in characters (code points)."),
+  user_char_limit: whole(1375, { min: 0 }, "Size of USER.md in characters (code points)."),
+  write_approval: approval(false, "Ask before a memory write, or stage it for review."),
+  provider: text("", "Name of the external memory provider; empty for none.", {
+    must: 'must be a provider\'s name, or "" for none',
+  }),
+  nudge_interval: whole(10, { min: 0 }, "Turns between two reminders to save; 0 for none."),
+  overflow: ours(
+    choice(["refuse", "archive"], "refuse", "When a file is full: refuse the write, or archive old entries."),
   ),
-  key(
-    "memory.memory_char_limit",
-    "number",
-    memory.memoryCharLimit,
-    "Size of MEMORY.md in characters (code points).",
+  scan_allow: ours(
+    list(
+      {
+        of: "threat ids",
+        example: "hermes_env",
+        allowed: "list of finding ids ([memory.md](memory.md#the-scanner))",
+      },
+      "Ids of threat patterns that are let through.",
+    ),
   ),
-  key(
-    "memory.user_char_limit",
-    "number",
-    memory.userCharLimit,
-    "Size of USER.md in characters (code points).",
+  allow_secrets: ours(
+    flag(false, "Store texts that look like credentials (memory files and facts), and recall them unmasked."),
   ),
-  key(
-    "memory.write_approval",
-    "approval",
-    memory.writeApproval,
-    "Ask before a memory write, or stage it for review.",
+  // Less than 64 KiB would compact after every few changes.
+  history_max_bytes: ours(whole(1_048_576, { min: 65_536 }, "Size at which a journal is compacted.")),
+  history_keep: ours(whole(200, { min: 1 }, "Newest changes that stay undoable after compaction.")),
+  // Past ten minutes a caller has given up anyway.
+  lock_timeout_seconds: ours(number(10, { above: 0, max: 600 }, "Longest wait for another process.")),
+  recall_max_chars: ours(whole(16_000, { min: 0 }, "Most characters of provider recall in one turn.")),
+  // A turn that waits two minutes for recall has lost its user.
+  prefetch_timeout_s: ours(
+    number(
+      3,
+      { min: 0, max: 120, must: "must be a number from 0 (no limit) to 120" },
+      "Longest wait for provider recall in one turn, in seconds; 0 for no limit.",
+    ),
   ),
-  key("memory.provider", "text", memory.provider, "Name of the external memory provider; empty for none."),
-  key(
-    "memory.nudge_interval",
-    "number",
-    memory.nudgeInterval,
-    "Turns between two reminders to save; 0 for none.",
+  prefetch_max_age_turns: ours(
+    whole(2, { min: 0 }, "How many turns a recall that came too late stays usable."),
   ),
-  key(
-    "memory.overflow",
-    "choice",
-    memory.overflow,
-    "When a file is full: refuse the write, or archive old entries.",
+  mirror_remove: ours(flag(true, "Tell the provider about removed entries too.")),
+  refresh_on_resume: ours(flag(false, "Give a resumed session a new prompt with memory as it is now.")),
+  flush_min_turns: accepted(),
+  write_mode: renamed("memory.write_approval", (old, current) =>
+    // Before version 29 the gate was `write_mode: approve`. A file nobody has migrated yet keeps its gate.
+    current == null && wordOf(old) === "approve" ? true : undefined,
   ),
-  key("memory.scan_allow", "list", memory.scanAllow, "Ids of threat patterns that are let through."),
-  key(
-    "memory.allow_secrets",
-    "boolean",
-    memory.allowSecrets,
-    "Store texts that look like credentials (memory files and facts), and recall them unmasked.",
+});
+
+const SKILL_NAMES = { of: "skill names", example: "deploy", isOneEnough: true } as const;
+
+const skills = section({
+  write_approval: approval(false, "Stage skill changes for review."),
+  creation_nudge_interval: whole(
+    10,
+    { min: 0 },
+    "Model calls with tools between two reminders to write a skill; 0 for none.",
   ),
-  key("memory.history_max_bytes", "number", memory.historyMaxBytes, "Size at which a journal is compacted."),
-  key(
-    "memory.history_keep",
-    "number",
-    memory.historyKeep,
-    "Newest changes that stay undoable after compaction.",
+  allow_secrets: ours(flag(false, "Write skills that hold something like a credential.")),
+  external_dirs: list(
+    {
+      of: "directories",
+      example: "~/team-skills",
+      isOneEnough: true,
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: as the file writes it
+      allowed: "list of directories; `~` and `${NAME}` are filled in, others count from the home",
+    },
+    "More places to look for skills, after the home's own.",
   ),
-  key(
-    "memory.lock_timeout_seconds",
-    "number",
-    memory.lockTimeoutSeconds,
-    "Longest wait for another process.",
+  disabled: list(SKILL_NAMES, "Skills the agent neither sees nor loads."),
+  platform_disabled: named("platform", list(SKILL_NAMES, "The same for one platform, such as telegram.")),
+  template_vars: flag(
+    true,
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the names as a skill writes them
+    "Fill in ${HERMES_SKILL_DIR} and ${HERMES_SESSION_ID} when a skill is loaded.",
   ),
-  key(
-    "memory.recall_max_chars",
-    "number",
-    memory.recallMaxChars,
-    "Most characters of provider recall in one turn.",
-  ),
-  key(
-    "memory.prefetch_timeout_s",
-    "number",
-    memory.prefetchTimeoutS,
-    "Longest wait for provider recall in one turn, in seconds; 0 for no limit.",
-  ),
-  key(
-    "memory.prefetch_max_age_turns",
-    "number",
-    memory.prefetchMaxAgeTurns,
-    "How many turns a recall that came too late stays usable.",
-  ),
-  key("memory.mirror_remove", "boolean", memory.mirrorRemove, "Tell the provider about removed entries too."),
-  key(
-    "memory.refresh_on_resume",
-    "boolean",
-    memory.refreshOnResume,
-    "Give a resumed session a new prompt with memory as it is now.",
-  ),
-  key(
-    "memory.flush_min_turns",
-    "unused",
-    undefined,
-    "Accepted because sample files carry it; nothing reads it.",
-  ),
-  ...SKILLS_KEYS,
-  ...CURATOR_KEYS,
-  key(
-    "agent.disabled_toolsets",
-    "list",
-    [],
+  guard_agent_created: accepted("what an agent writes is always scanned"),
+  inline_shell: accepted("skills run no commands when they are loaded"),
+  inline_shell_timeout: accepted(),
+  ledger: accepted("every skill has a history of its own"),
+  project_discovery: accepted("skills are looked for in the home and in external_dirs"),
+  trusted_project_dirs: accepted(),
+  tier1_advisory: accepted(),
+});
+
+const curator = section({
+  enabled: flag(true, "Tidy memory and skills from time to time."),
+  interval_hours: whole(168, { min: 1 }, "Hours between two scheduled runs; the first waits as long."),
+  min_idle_hours: whole(2, { min: 0 }, "How long the agent has to be idle before one starts."),
+  stale_after_days: whole(30, { min: 1 }, "Days without use after which a skill counts as stale."),
+  archive_after_days: whole(90, { min: 1 }, "Days without use after which a skill is archived."),
+  prune_builtins: accepted("skills that came with a program are left alone"),
+  consolidate: accepted("merges are proposed, and made when somebody approves them"),
+  archive_ttl_days: accepted("archived skills stay"),
+  backup: section({
+    enabled: flag(true, "Pack the skills into a file before they are changed."),
+    keep: whole(5, { min: 1 }, "How many such files are kept."),
+  }),
+  memory: ours(flag(true, "Look after memory too; a scheduled run only proposes.")),
+});
+
+const ENFORCEMENT: Kind<ToolUseEnforcement> = {
+  name: "choice",
+  must: () => "must be auto, true, false or a list of parts of model names, such as [gpt, qwen]",
+  allowed: () => "`auto`, true, false, list of parts of model names",
+  parse: (value, _rules, wrong) => {
+    const word = wordOf(value) ?? value;
+    if (word === "auto") return word;
+    if (Array.isArray(word) && word.every((item) => typeof item === "string")) return word;
+    return switchOf(word) ?? wrong();
+  },
+};
+
+const agent = section({
+  disabled_toolsets: list(
+    { of: "toolset names", example: "memory" },
     "Toolsets the agent never gets; memory takes the provider's tools too.",
   ),
-  key("agent.task_completion_guidance", "boolean", true, "Ask the agent to finish what it has begun."),
-  key(
-    "agent.tool_use_enforcement",
-    "choice",
+  task_completion_guidance: flag(true, "Ask the agent to finish what it has begun."),
+  tool_use_enforcement: key<ToolUseEnforcement, "auto">(
+    ENFORCEMENT,
     "auto",
     "Insist on tool calls instead of talk about them: for models that need it, always, never, or by model name.",
   ),
-  key("agent.max_turns", "number", 90, "Model calls in one turn before the agent has to stop."),
-  key("agent.api_max_retries", "number", 3, "Attempts for one model call; 1 means no second one."),
-  key(
-    "agent.max_output_tokens",
-    "number",
-    undefined,
-    "Most tokens of one reply; up to the model's server when absent.",
+  max_turns: whole(90, { min: 1 }, "Model calls in one turn before the agent has to stop."),
+  api_max_retries: whole(3, { min: 1 }, "Attempts for one model call; 1 means no second one."),
+  max_output_tokens: ours(
+    whole(undefined, { min: 1 }, "Most tokens of one reply; up to the model's server when absent."),
   ),
-  key(
-    "agent.max_result_chars",
-    "number",
-    100_000,
-    "Most characters of one tool result in the conversation, and at most a quarter of the window; longer ones are kept in a file.",
+  max_result_chars: ours(
+    whole(
+      100_000,
+      { min: 1000 },
+      "Most characters of one tool result in the conversation, and at most a quarter of the window; longer ones are kept in a file.",
+    ),
   ),
-  ...DELEGATION_KEYS,
-  key(
-    "approvals.destructive_slash_confirm",
-    "boolean",
-    true,
-    "Ask before a slash command throws conversation away, and before `/compress` makes do without a model.",
+});
+
+const delegation = section({
+  max_iterations: whole(250, { min: 1 }, "Model calls one child may make."),
+  max_concurrent_children: whole(10, { min: 1 }, "Children that may run at the same time."),
+  max_spawn_depth: whole(
+    1,
+    { min: 0 },
+    "How deep agents may delegate: 0 nobody, 1 the agent you talk to, 2 its children too.",
   ),
-  key("mcp_servers.*", "section", undefined, "An MCP server whose tools the agent may use."),
-  key(
-    "plugins.*",
-    "section",
-    undefined,
-    "Settings of a plugin; holographic reads plugins.hermes-memory-store.",
-  ),
-  key("context_file_max_chars", "number", 20_000, "Most characters taken from one context file."),
-  key("timezone", "text", "", "Zone of dates, such as Europe/Vienna; empty for the machine's own."),
-  key("display.memory_notifications", "choice", "on", "Show memory changes: off, on or verbose."),
-  key("display.show_reasoning", "boolean", false, "Show what a model thinks before it answers."),
-  key(
-    "display.busy_input_mode",
-    "choice",
+  child_timeout_seconds: whole(0, { min: 0 }, "Seconds a child may take (30 at least); 0 for no limit."),
+  max_async_children: accepted("children always run while their parent waits"),
+  max_summary_chars: accepted("a child's answer is cut like every tool result, by agent.max_result_chars"),
+});
+
+const LEVELS = ["off", "on", "verbose"] as const;
+/** `on` and `off` read as YAML 1.1. */
+const FROM_SWITCH = {
+  from: (value: unknown) => (typeof value === "boolean" ? (value ? "on" : "off") : value),
+};
+
+const display = section({
+  memory_notifications: choice(LEVELS, "on", "Show memory changes: off, on or verbose.", FROM_SWITCH),
+  show_reasoning: flag(false, "Show what a model thinks before it answers."),
+  busy_input_mode: choice(
+    ["queue", "steer", "interrupt"],
     "steer",
     "What Enter does in a chat while a turn runs: queue, steer or interrupt.",
+    { from: (value) => wordOf(value) ?? value },
   ),
-  key("display.platforms.*.memory_notifications", "choice", undefined, "The same for one platform."),
-  key("logging.memory_monitor.enabled", "boolean", true, "Log the gateway's process memory."),
-  key("logging.memory_monitor.interval_seconds", "number", 300, "Seconds between two such lines."),
-  key("sessions.auto_prune", "boolean", false, "Remove old sessions when a program starts."),
-  key("sessions.retention_days", "number", 90, "How old a session must be to be removed then."),
-  key("sessions.vacuum_after_prune", "boolean", true, "Give the space of removed sessions back."),
-  key("sessions.min_interval_hours", "number", 24, "Hours between two such clean-ups."),
-  key(
-    "sessions.write_json_snapshots",
-    "boolean",
+  platforms: named(
+    "platform",
+    section({
+      memory_notifications: choice(LEVELS, undefined, "The same for one platform.", FROM_SWITCH),
+    }),
+  ),
+});
+
+const sessions = section({
+  auto_prune: flag(false, "Remove old sessions when a program starts."),
+  retention_days: whole(90, { min: 0 }, "How old a session must be to be removed then."),
+  vacuum_after_prune: flag(true, "Give the space of removed sessions back."),
+  min_interval_hours: whole(24, { min: 0 }, "Hours between two such clean-ups."),
+  write_json_snapshots: flag(false, "Also write each conversation to a JSON file under sessions/."),
+  orphan_file_days: ours(
+    whole(
+      30,
+      { min: 0 },
+      "Days after which files of sessions that are gone are removed when a program starts; 0 for never.",
+    ),
+  ),
+  auto_archive: accepted("sessions are archived by hand"),
+  auto_archive_days: accepted(),
+  cjk_fts: accepted("the search index here covers every script"),
+  fts_optimize_notice: accepted(),
+  max_resume_messages: accepted("a session of any length is resumed"),
+  max_export_messages: accepted("a session of any length is exported"),
+  min_vacuum_interval_days: accepted(),
+  search_slow_ms: accepted(),
+});
+
+const sessionSearch = section({
+  summarize: ours(
+    choice(
+      ["off", "on_request", "always"],
+      "off",
+      "Written recaps of past sessions: never, when the agent asks, or for every search.",
+      { from: (value) => (value === false ? "off" : value) }, // `off` reads as YAML 1.1
+    ),
+  ),
+  summary_timeout: ours(number(90, { above: 0 }, "Seconds for all recaps of one search together.")),
+  cross_profile: ours(flag(true, "Let the agent read sessions of other profiles.")),
+  max_message_chars: ours(
+    whole(
+      0,
+      { min: 0 },
+      "Most characters of one message in a search result; 0 for the usual ones (1,200 and 4,000).",
+    ),
+  ),
+  max_result_chars: ours(
+    whole(60_000, { min: 1000 }, "Most characters of all messages in a search result together."),
+  ),
+});
+
+const TRIMMED = { isTrimmed: true } as const;
+const TOKENS = { example: 256_000 };
+
+const model = section(
+  {
+    default: text("", "The model; 'model: <name>' is short for it.", TRIMMED),
+    provider: text("", "Who serves it, such as anthropic, openai or openrouter.", TRIMMED),
+    base_url: text("", "Address of its server, where it is not the provider's usual one.", TRIMMED),
+    api_key: secret("Its key; better kept in .env."),
+    api_mode: text("", "The server's protocol, such as anthropic_messages or chat_completions.", TRIMMED),
+    context_length: count(undefined, "How many tokens it takes; asked or looked up when absent.", TOKENS),
+    probe_remote: ours(
+      flag(false, "Also ask servers beyond this machine how many tokens their model takes."),
+    ),
+  },
+  { shortFor: "default", must: "must be a model's name, or a section with keys of its own" },
+);
+
+const DOLLARS = { min: 0, must: "must be a number of at least 0, in US dollars per million tokens" };
+
+const models = section(
+  {
+    prices: named(
+      "model",
+      ours(
+        block(
+          {
+            input: required(number(0, DOLLARS, "Tokens sent.")),
+            output: required(number(0, DOLLARS, "Tokens of the reply.")),
+            cache_read: number(undefined, DOLLARS, "Tokens read from the server's cache."),
+            cache_write: number(undefined, DOLLARS, "Tokens put into the server's cache."),
+          },
+          "`input` and `output`, and where they differ from `input`, `cache_read` and `cache_write`: numbers of at least 0",
+          "What a model costs, in US dollars per million tokens.",
+        ),
+      ),
+    ),
+  },
+  { isShared: true },
+);
+
+/** Models for small pieces of work beside the conversation. */
+function modelFor(work: string, usual: string, timeoutSeconds: number, timeout: string) {
+  return {
+    provider: text("auto", `Model provider for ${work}; auto or main for the agent's own.`),
+    model: text("", `Model for ${work}; empty for the ${usual}.`),
+    base_url: text("", "Address of a model server of your own."),
+    api_key: secret("Its key; better kept in .env."),
+    timeout: number(timeoutSeconds as number, { above: 0 }, timeout),
+    extra_body: anyFields("More fields for each request to the model."),
+  };
+}
+
+const auxiliary = section({
+  session_search: section({
+    ...modelFor("recaps", "provider's usual one", 30, "Seconds for one recap."),
+    // More calls at once are what a model's server takes for abuse.
+    max_concurrency: whole(3, { min: 1, ceiling: 5 }, "How many recaps are written at the same time."),
+  }),
+  curator: section(modelFor("the curator", "provider's usual one", 120, "Seconds for one question to it.")),
+  compression: section({
+    ...modelFor("summaries", "conversation's own", 120, "Seconds for one summary."),
+    api_mode: text("", "Its protocol, as model.api_mode."),
+    context_length: count(undefined, "How many tokens the summary model takes.", TOKENS),
+  }),
+  title_generation: section(modelFor("titles", "provider's usual one", 30, "Seconds for one title.")),
+});
+
+const RATIO = { floor: 0.1, ceiling: 0.8, must: "must be a number, such as 0.2" };
+const SHARE = { above: 0, max: 1, must: "must be a number above 0 and at most 1, such as 0.5" };
+
+const context = section({
+  engine: text("compressor", "What keeps a conversation within the window.", {
+    allowed: "`compressor`, `lcm`, or the name of a plugin",
+    isTrimmed: true,
+    isNeverBlank: true,
+  }),
+  lcm: section({
+    fresh_tail_ratio: ours(
+      number(
+        undefined,
+        RATIO,
+        "Share of the threshold that stays word for word; as compression.target_ratio when absent.",
+      ),
+    ),
+    leaf_tokens: ours(whole(6_000, { min: 500 }, "Tokens of conversation that become one summary.")),
+    leaf_summary_tokens: ours(whole(600, { min: 50 }, "Tokens of such a summary.")),
+    fanout: ours(whole(6, { min: 2 }, "Neighbouring summaries that become one of the next depth.")),
+    max_depth: ours(whole(8, { min: 1 }, "How deep summaries of summaries go.")),
+  }),
+});
+
+const compression = section({
+  enabled: flag(true, "Compact long conversations without being asked.", { hasDigits: true }),
+  threshold: number(0.5, SHARE, "Share of the window at which that happens."),
+  target_ratio: number(0.2, RATIO, "Share of the threshold that stays word for word at the end."),
+  protect_first_n: whole(3, { floor: 0 }, "Messages at the beginning that stay word for word."),
+  protect_last_n: whole(20, { min: 0 }, "Newest messages whose tool results are never shortened."),
+  abort_on_summary_failure: flag(
     false,
-    "Also write each conversation to a JSON file under sessions/.",
+    "Keep everything when no summary can be had, instead of a summary made without a model.",
   ),
-  key(
-    "sessions.orphan_file_days",
-    "number",
-    30,
-    "Days after which files of sessions that are gone are removed when a program starts; 0 for never.",
+  hygiene_threshold: ours(number(0.85, SHARE, "Share of the window at which a gateway compacts first.")),
+  hygiene_hard_message_limit: count(
+    5000,
+    "Number of messages at which a gateway compacts whatever they cost.",
   ),
-  key(
-    "session_search.summarize",
-    "choice",
-    "off",
-    "Written recaps of past sessions: never, when the agent asks, or for every search.",
-  ),
-  key("session_search.summary_timeout", "number", 90, "Seconds for all recaps of one search together."),
-  key("session_search.cross_profile", "boolean", true, "Let the agent read sessions of other profiles."),
-  key(
-    "session_search.max_message_chars",
-    "number",
-    0,
-    "Most characters of one message in a search result; 0 for the usual ones (1,200 and 4,000).",
-  ),
-  key(
-    "session_search.max_result_chars",
-    "number",
-    60_000,
-    "Most characters of all messages in a search result together.",
-  ),
-  key(
-    "auxiliary.session_search.provider",
-    "text",
-    "auto",
-    "Model provider for recaps; auto or main for the agent's own.",
-  ),
-  key("auxiliary.session_search.model", "text", "", "Model for recaps; empty for the provider's usual one."),
-  key("auxiliary.session_search.base_url", "text", "", "Address of a model server of your own."),
-  key("auxiliary.session_search.api_key", "text", "", "Its key; better kept in .env."),
-  key("auxiliary.session_search.timeout", "number", 30, "Seconds for one recap."),
-  key("auxiliary.session_search.extra_body", "section", {}, "More fields for each request to the model."),
-  key(
-    "auxiliary.session_search.max_concurrency",
-    "number",
-    3,
-    "How many recaps are written at the same time.",
-  ),
-  ...CURATOR_MODEL_KEYS,
-  ...CONTEXT_KEYS,
-];
+  codex_gpt55_autoraise: accepted(),
+  in_place: accepted("a compaction goes on in a new session"),
+  tail_mode: accepted(),
+  threshold_tokens: accepted("the share of the window counts"),
+  model_thresholds: accepted("the share of the window counts"),
+  max_attempts: accepted(),
+  min_tail_user_messages: accepted(),
+  micro_compact: accepted(),
+  idle_compact_after_seconds: accepted(),
+  "proactive_prune_*": accepted(),
+  context_timeout_seconds: accepted("auxiliary.compression.timeout limits one summary"),
+  context_total_ceiling_seconds: accepted(),
+  "hygiene_*": accepted(),
+  checkpoint_required: accepted(),
+  summary_provider: renamed("auxiliary.compression.provider", oldText(["", "auto"])),
+  summary_model: renamed("auxiliary.compression.model", oldText([""])),
+  summary_base_url: renamed("auxiliary.compression.base_url", oldText([""])),
+});
+
+export const KEYS = section({
+  memory,
+  skills,
+  curator,
+  agent,
+  delegation,
+  approvals: section({
+    destructive_slash_confirm: flag(
+      true,
+      "Ask before a slash command throws conversation away, and before `/compress` makes do without a model.",
+    ),
+  }),
+  mcp_servers: {
+    ...key<readonly McpServerConfig[], readonly McpServerConfig[]>(
+      MCP_SERVERS,
+      Object.freeze([]),
+      "An MCP server whose tools the agent may use.",
+    ),
+    hasNoDefault: true,
+    entryName: "server",
+  },
+  plugins: named("plugin", {
+    ...accepted(),
+    name: "section",
+    allowed: "what the plugin takes",
+    meaning: "Settings of a plugin; holographic reads plugins.hermes-memory-store.",
+  }),
+  context_file_max_chars: whole(20_000, { min: 1 }, "Most characters taken from one context file."),
+  timezone: text("", "Zone of dates, such as Europe/Vienna; empty for the machine's own.", {
+    allowed: "IANA name of a zone",
+  }),
+  display,
+  logging: section({
+    memory_monitor: section({
+      enabled: flag(true, "Log the gateway's process memory."),
+      interval_seconds: number(300, { above: 0 }, "Seconds between two such lines."),
+    }),
+  }),
+  sessions,
+  database: named("key", accepted("the journal mode of an existing file is kept")),
+  session_search: sessionSearch,
+  model,
+  models,
+  auxiliary,
+  custom_providers: {
+    ...key<readonly CustomProvider[], readonly CustomProvider[]>(
+      CUSTOM_PROVIDERS,
+      Object.freeze([]),
+      "Servers of your own; models.<model>.context_length of the one at model.base_url counts.",
+    ),
+    hasNoDefault: true,
+  },
+  context,
+  compression,
+  prompt_caching: section({
+    cache_ttl: choice(["5m", "1h"], "5m", "How long a model's server keeps a cached prompt.", {
+      isLenient: true,
+    }),
+  }),
+});
+
+type Settings = SectionValue<(typeof KEYS)["fields"]>;
+
+/** A loaded config.yaml. `mcpServers` holds those that can be used, disabled ones included; `mcpServerRemarks` tells about the rest. */
+export type HermesConfig = Omit<Settings, "customProviders" | "models"> & {
+  readonly models: Settings["models"] & { readonly customProviders: Settings["customProviders"] };
+  /** The whole file as it is, for keys of providers and plugins. */
+  readonly raw: Readonly<Record<string, unknown>>;
+};
+
+export type MemoryConfig = HermesConfig["memory"];
+export type SkillsConfig = HermesConfig["skills"];
+export type CuratorConfig = HermesConfig["curator"];
+export type ModelConfig = HermesConfig["model"];
+export type AuxiliaryModel = HermesConfig["auxiliary"]["titleGeneration"];
+export type ConfiguredPrice = HermesConfig["models"]["prices"][string];
+export type NotificationLevel = HermesConfig["display"]["memoryNotifications"];
+export type SummarizeMode = HermesConfig["sessionSearch"]["summarize"];
+
+/** One row of the table of keys. */
+export type ConfigKey = {
+  /** Dotted path; `*` stands for any one name, or for the rest of one. */
+  readonly key: string;
+  /** The same for readers: `<platform>` instead of `*`. */
+  readonly label: string;
+  readonly kind: KeyKind;
+  /** Undefined: no value unless one is given. */
+  readonly default: unknown;
+  readonly allowed: string;
+  readonly meaning: string;
+  /** Neither the Hermes of June nor that of today knows it. */
+  readonly isOurs: boolean;
+};
+
+type Row = ConfigKey & { readonly renamed?: Renamed };
+
+const ROWS: readonly Row[] = rowsOf(KEYS, "", "");
+
+export const CONFIG_KEYS: readonly ConfigKey[] = ROWS;
+
+/** Keys under names of the past. */
+export const RENAMED_KEYS = ROWS.flatMap(({ key: old, renamed: rename }) =>
+  rename === undefined ? [] : [{ path: old.split("."), ...rename }],
+);
 
 /** The table row of a dotted key, wildcards resolved. */
 export function findConfigKey(path: readonly string[]): ConfigKey | undefined {
-  return CONFIG_KEYS.find((candidate) => {
-    const parts = candidate.key.split(".");
-    return parts.length === path.length && parts.every((part, i) => part === "*" || part === path[i]);
+  return ROWS.find((row) => {
+    const parts = row.key.split(".");
+    return parts.length === path.length && parts.every((part, i) => fits(part, path[i]));
   });
 }
 
 /** True for `memory`, `display.platforms`, ...: paths that hold known keys. */
 export function isKnownSection(path: readonly string[]): boolean {
-  return CONFIG_KEYS.some((candidate) => {
-    const parts = candidate.key.split(".");
-    return parts.length > path.length && path.every((part, i) => parts[i] === "*" || part === parts[i]);
+  return ROWS.some((row) => {
+    const parts = row.key.split(".");
+    return parts.length > path.length && path.every((part, i) => fits(parts[i], part));
   });
 }
 
 /** True for what is inside of a section that is one key, such as `mcp_servers.lab.enabled`. */
 export function isWithinKey(path: readonly string[]): boolean {
   return path.some((_part, length) => findConfigKey(path.slice(0, length))?.kind === "section");
+}
+
+function fits(pattern = "", name = ""): boolean {
+  return pattern === name || (pattern.endsWith("*") && name.startsWith(pattern.slice(0, -1)));
+}
+
+/** `at` and `label` end with a dot, or are empty at the top. */
+function rowsOf(node: Section, at: string, label: string): Row[] {
+  return Object.entries(node.fields).flatMap(([name, field]) => rowsAt(field, at + name, label + name));
+}
+
+function rowsAt(node: Node, at: string, label: string): readonly Row[] {
+  switch (node.node) {
+    case "section":
+      return rowsOf(node, `${at}.`, `${label}.`);
+    case "named":
+      return rowsAt(node.value, `${at}.*`, `${label}.<${node.name}>`);
+    case "unread": {
+      const { name: kind, allowed, meaning, renamed: rename } = node;
+      const row = { key: at, label, kind, default: undefined, allowed, meaning, isOurs: false };
+      return [rename === undefined ? row : { ...row, renamed: rename }];
+    }
+    case "key": {
+      const { kind, rules, standard, meaning, isOurs = false, hasNoDefault, entryName } = node;
+      return [
+        {
+          key: entryName === undefined ? at : `${at}.*`,
+          label: entryName === undefined ? label : `${label}.<${entryName}>`,
+          kind: kind.name,
+          // What belongs to a name that the user chooses has no default of its own.
+          default: hasNoDefault || at.includes("*") ? undefined : standard,
+          get allowed() {
+            return rules.allowed ?? kind.allowed(rules);
+          },
+          meaning,
+          isOurs,
+        },
+      ];
+    }
+  }
+}
+
+/** An old text counts where the new key holds nothing. */
+function oldText(nothing: readonly string[]): Renamed["take"] {
+  return (old, current) => {
+    const isSet = current != null && !nothing.includes(wordOf(current) ?? "?");
+    const isText = typeof old === "string" && old.trim() !== "" && !nothing.includes(wordOf(old) ?? "");
+    return isText && !isSet ? old.trim() : undefined;
+  };
 }

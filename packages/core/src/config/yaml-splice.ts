@@ -2,8 +2,8 @@
 // mappings, several keys on a line) the YAML library rewrites the file, which keeps comments but may change spacing.
 import { isDeepStrictEqual } from "node:util";
 import { isMap, isScalar, type Pair, type YAMLMap } from "yaml";
-import type { ParsedConfig } from "./full-read.ts";
-import { keyText, parseConfigText, type RawConfig } from "./full-read.ts";
+import { keyText, type ParsedConfig, parseConfigText } from "./full-read.ts";
+import type { RawConfig } from "./read.ts";
 
 type Path = readonly string[];
 type RangedNode = { readonly range: readonly [number, number, number] };
@@ -16,6 +16,10 @@ export function spliceValue(
 ): string | undefined {
   const spliced = placeValue(text, parsed, edit.path, edit.value);
   if (spliced !== undefined && holds(spliced, edit.wanted)) return spliced;
+  // `memory: ~` holds no keys: the library sets a key only below a mapping, or below nothing.
+  const isNull = (depth: number) => parsed.document.getIn(edit.path.slice(0, depth)) === null;
+  const depth = edit.path.findIndex((_part, index) => index > 0 && isNull(index));
+  if (depth > 0) parsed.document.deleteIn(edit.path.slice(0, depth));
   parsed.document.setIn(edit.path, edit.value);
   return rewritten(parsed, [edit.wanted]);
 }

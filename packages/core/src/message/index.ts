@@ -1,5 +1,12 @@
 // Messages: the union, its readers, and the converters to the shapes of other programs.
 
+export {
+  type AiSdkMessage,
+  type AiSdkVersion,
+  type AnyAiSdkMessage,
+  fromAiSdk,
+  toAiSdk,
+} from "./ai-sdk.ts";
 export { type MessageColumns, toMessageColumns } from "./columns.ts";
 export {
   type AssistantMessage,
@@ -58,7 +65,6 @@ export {
   decodeContent,
   decodeUtf8,
   encodeContent,
-  parseJsonColumn,
   plainText,
   STRUCTURED_PREFIX,
   stringForm,

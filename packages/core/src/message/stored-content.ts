@@ -2,6 +2,8 @@
 // behind a prefix that no text begins with.
 import { inspect } from "node:util";
 import { hasLoneSurrogate, parseOutsideJson } from "../lib/index.ts";
+import { parseContent } from "./openai.ts";
+import { textOf } from "./text.ts";
 
 export type Warn = (message: string) => void;
 
@@ -46,11 +48,9 @@ export function decodeContent(stored: string | Uint8Array | null, warn?: Warn): 
 
 /** The text in decoded content, or null when it has none. Text parts are joined by a blank. */
 export function plainText(value: unknown): string | null {
-  if (value === null || value === undefined) return "";
-  if (typeof value !== "object") return String(value);
-  if (!Array.isArray(value)) return textOfPart(value);
-  const texts = value.map(textOfPart).filter((text) => text !== null && text !== "");
-  return texts.length === 0 ? null : texts.join(" ");
+  const content = parseContent(value);
+  if (content === null || typeof content === "string") return content ?? "";
+  return textOf(content, { separator: " " }) || null;
 }
 
 /** `plainText`, with a stand-in for content that has none. */
@@ -104,13 +104,4 @@ function encodeStructure(value: object): string {
     // A cycle or a bigint: no JSON, but still worth keeping.
   }
   return encodeText(stringForm(value));
-}
-
-function textOfPart(part: unknown): string | null {
-  if (typeof part === "string") return part;
-  if (typeof part !== "object" || part === null || !("text" in part) || typeof part.text !== "string")
-    return null;
-  const type = "type" in part ? part.type : undefined;
-  // text, input_text, output_text; a part of another type (reasoning, a document) is not what was said
-  return type === undefined || (typeof type === "string" && type.endsWith("text")) ? part.text : null;
 }

@@ -23,6 +23,7 @@ export type SessionErrorCode =
   | "already-continued"
   | "bad-session-id"
   | "bad-user-id"
+  | "not-for-one-user" // the store is bound to a user, and the call concerns everybody
   | "bad-message"
   | "no-summary-nodes"; // another program keeps something else where summaries would go
 

@@ -1,5 +1,5 @@
 // L2: every conversation in a database.
-
+export { bindStore } from "./bound-store.ts";
 export type { SessionErrorCode } from "./errors.ts";
 export { describeHolder, forgetHolder, isDeadHere, newHolder } from "./lease-holders.ts";
 export { readMarks, userOfSession } from "./lineage-marks.ts";
@@ -34,7 +34,7 @@ export type {
   UserMessagePreview,
 } from "./rows.ts";
 export { INTERNAL_SOURCES } from "./rows.ts";
-export { readScope, type Scope, scopeOfUser } from "./scope.ts";
+export { readScope, type Scope, type SessionUser, scopeOfUser } from "./scope.ts";
 export {
   cleanSnippet,
   cleanText,
@@ -73,31 +73,23 @@ export {
 export { type SessionSearchContext, sessionSearchTool } from "./search-tool/tool.ts";
 export { checkSessionId, newSessionId } from "./session-id.ts";
 export type { RepairOptions, RepairReport } from "./sqlite/repair.ts";
+export type { HeldLease } from "./store/claims.ts";
+export type { BranchOptions, ContinueOptions, NewLineageSession } from "./store/lineage.ts";
 export type {
   AutoMaintenance,
-  BetterSummary,
-  BranchOptions,
-  ContinueOptions,
   ExportLoss,
   Health,
-  HeldLease,
   ImportOutcome,
-  ListOptions,
   LongWork,
-  MessageInput,
-  NewLineageSession,
-  NewMessage,
-  NewSession,
   OptimizeOutcome,
   Progress,
-  RewindOutcome,
-  SessionFilter,
-  SessionMark,
-  SessionStore,
   StoreStats,
-  TokenUpdate,
-  UndoOutcome,
-} from "./store.ts";
+} from "./store/maintenance.ts";
+export type { MessageInput, NewMessage, RewindOutcome, UndoOutcome } from "./store/messages.ts";
+export type { ListOptions, SessionFilter } from "./store/search.ts";
+export type { NewSession, SessionMark, TokenUpdate } from "./store/sessions.ts";
+export type { BetterSummary } from "./store/summaries.ts";
+export type { SessionStore } from "./store.ts";
 export { sanitizeTitle } from "./titles.ts";
 export { sessionDatabaseUnavailable } from "./unavailable.ts";
 

@@ -1,4 +1,5 @@
 // What a session's model_config says about where it comes from. Five keys of that JSON object are reserved for it.
+import { isRecord } from "../lib/index.ts";
 import type { SessionRow } from "./rows.ts";
 import type { SessionUser } from "./scope.ts";
 
@@ -54,8 +55,10 @@ export function withoutMarks(modelConfig: string | null): Record<string, unknown
 
 /** The same settings with this mark, or without it. Text that is no JSON object becomes one when there is a mark to set. */
 export function withMark(modelConfig: string | null, key: string, value: string | undefined): string | null {
-  const { [key]: _before, ...others } = parseConfig(modelConfig) ?? {};
-  return modelConfigText(value === undefined ? others : { ...others, [key]: value });
+  const config = parseConfig(modelConfig) ?? {};
+  if (value !== undefined) return modelConfigText({ ...config, [key]: value });
+  const { [key]: _before, ...others } = config;
+  return modelConfigText(others);
 }
 
 /** The same settings without the marks that name this session. */
@@ -82,8 +85,4 @@ function parseConfig(modelConfig: string | null): Record<string, unknown> | null
   } catch {
     return null;
   }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -2,7 +2,8 @@
 import type { SessionFiles } from "../home.ts";
 import { describeCause } from "../lib/index.ts";
 import { findOrphans, type OrphanFile, removeOrphans } from "./orphan-files.ts";
-import type { AutoMaintenance, SessionStore } from "./store.ts";
+import type { AutoMaintenance } from "./store/maintenance.ts";
+import type { SessionStore } from "./store.ts";
 
 export type MaintenanceSettings = {
   readonly autoPrune: boolean;

@@ -1,4 +1,4 @@
-// Whose sessions a read may see. A key that is there without a value is a caller that has lost its user: an error, never everybody.
+// Whose sessions a read may see, and whose a new session is. A key that is there without a value is a caller that has lost its user: an error, never everybody.
 import { sessionError } from "./errors.ts";
 
 /**
@@ -27,35 +27,48 @@ export function scopeOfUser(user: SessionUser | undefined): Scope {
 
 /** The scope in an options object, checked. Throws `bad-user-id`. */
 export function readScope(options: Scope | null | undefined): Scope {
-  const given: { readonly userId?: unknown; readonly userPlatform?: unknown } = options ?? {};
+  return scopeIn(options ?? {}, "to read everybody's rows");
+}
+
+/** Whose a new session is to be: nobody's, or its parent's, without a key and with null. Throws `bad-user-id`. */
+export function readOwner(options: {
+  readonly userId?: string | null;
+  readonly userPlatform?: string;
+}): Scope {
+  const { userId, ...others } = options;
+  return scopeIn(userId === null ? others : options, "for a session without an owner, or with its parent's");
+}
+
+function scopeIn(
+  given: { readonly userId?: unknown; readonly userPlatform?: unknown },
+  without: string,
+): Scope {
   if (!("userId" in given)) {
     if (!("userPlatform" in given)) return {};
     throw sessionError("bad-user-id", "userPlatform was passed without userId, so it names no user.", {
-      hint: "Pass both, or leave both out to read everybody's rows.",
+      hint: `Pass both, or leave both out ${without}.`,
     });
   }
-  const userId = userText(given.userId);
+  const userId = userText(given.userId, without);
   return "userPlatform" in given ? { userId, userPlatform: platformText(given.userPlatform) } : { userId };
 }
 
 /** Platforms number their users; the database knows texts. */
-export function userText(user: unknown): string {
+function userText(user: unknown, without: string): string {
   if (typeof user === "string") return user;
   if (typeof user === "bigint" || (typeof user === "number" && Number.isSafeInteger(user)))
     return String(user);
   throw sessionError("bad-user-id", `userId was passed as ${kindOf(user)}, which names no user.`, {
-    hint: "Leave the key out to read everybody's rows, or pass the user's id.",
+    hint: `Leave the key out ${without}, or pass the user's id.`,
   });
 }
 
-export function platformText(platform: unknown): string {
+function platformText(platform: unknown): string {
   if (typeof platform === "string") return platform;
   throw sessionError(
     "bad-user-id",
     `userPlatform was passed as ${kindOf(platform)}, which names no platform.`,
-    {
-      hint: "Leave the key out for the user's id on every platform, or pass the platform's name.",
-    },
+    { hint: "Leave the key out, or pass the platform's name." },
   );
 }
 

@@ -198,7 +198,7 @@ custom_providers: [{models: {a: {context_length: 1.5}}}]
     const config = await load(text);
     expect(config.model).not.toHaveProperty("contextLength");
     expect(config.auxiliary.compression).not.toHaveProperty("contextLength");
-    expect(config.compression.hygieneHardMessageLimit).toBe(400);
+    expect(config.compression.hygieneHardMessageLimit).toBe(5000);
     expect(config.promptCaching.cacheTtl).toBe("5m");
   });
 

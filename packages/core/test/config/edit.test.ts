@@ -92,6 +92,19 @@ describe("setting a value", () => {
     );
   });
 
+  it("sets a key below a section that is written as empty", async () => {
+    for (const empty of ["~", "null", "~ # none yet", "Null"]) {
+      const text = await edited(`a: 1\nmemory: ${empty}\nz: 2\n`, "memory.provider", "mem0");
+      expect(parse(text), empty).toEqual({ a: 1, z: 2, memory: { provider: "mem0" } });
+    }
+    const deep = await edited(
+      "display: {platforms: ~}\n",
+      "display.platforms.cli.memory_notifications",
+      "off",
+    );
+    expect(parse(deep)).toEqual({ display: { platforms: { cli: { memory_notifications: "off" } } } });
+  });
+
   it("replaces lists and adds into flow mappings, comments kept", async () => {
     const list = await edited(SAMPLE, "memory.scan_allow", "[a, b]");
     expect(parse(list).memory.scan_allow).toEqual(["a", "b"]);

@@ -10,13 +10,6 @@ function camelCase(name: string): string {
   return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** What `*` stands for in a section. */
-const NAMES: Readonly<Record<string, string>> = {
-  models: "<model>",
-  plugins: "<plugin>",
-  mcp_servers: "<server>",
-};
-
 describe("the table of config keys", () => {
   it("has the defaults the loader gives", async () => {
     using temp = tempHome();
@@ -38,13 +31,14 @@ describe("the table of config keys", () => {
     for (const name of memory) expect(listed.map((parts) => camelCase(parts[1] ?? ""))).toContain(name);
   });
 
-  it("is what the reference page shows, default and meaning included", () => {
-    for (const { key, default: standard, meaning } of CONFIG_KEYS) {
-      const written = key.replace("*", NAMES[key.split(".")[0] ?? ""] ?? "<platform>");
-      const row = page.split("\n").find((line) => line.startsWith(`| \`${written}\` |`));
-      expect(row, key).toBeDefined();
-      expect(row).toContain(standard === undefined ? "| - |" : `\`${JSON.stringify(standard)}\``);
-      expect(row).toContain(meaning);
+  it("is what the reference page shows, each key once, default and meaning included", () => {
+    const rows = page.split("\n");
+    for (const { label, default: standard, meaning, isOurs } of CONFIG_KEYS) {
+      const [row, ...more] = rows.filter((line) => line.startsWith(`| \`${label}\` |`));
+      expect(more, label).toEqual([]);
+      expect(row, label).toContain(standard === undefined ? "| - |" : `\`${JSON.stringify(standard)}\``);
+      expect(row, label).toContain(isOurs ? "| hermes-memory |" : "| Hermes |");
+      expect(row, label).toContain(meaning);
     }
   });
 });

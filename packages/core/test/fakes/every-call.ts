@@ -3,7 +3,10 @@
 import type { SessionStore } from "../../src/sessions/index.ts";
 import { leafOf } from "../../testing/session-store/summary-nodes.ts";
 
-type Method = Exclude<keyof SessionStore, "location" | "readOnly" | "rules" | "warnings" | "close" | symbol>;
+type Method = Exclude<
+  keyof SessionStore,
+  "location" | "readOnly" | "rules" | "user" | "warnings" | "close" | symbol
+>;
 
 /** Where the calls go: a session, and a message of it with role `user`. */
 type Aim = { readonly session: string; readonly message: number };
@@ -26,7 +29,6 @@ export const READS = {
   getNextTitleInLineage: (store) => store.getNextTitleInLineage("harbour"),
   resolveSessionByTitle: (store) => store.resolveSessionByTitle("harbour"),
   getCompressionTip: (store, { session }) => store.getCompressionTip(session),
-  getLineageRoot: (store, { session }) => store.getLineageRoot(session),
   resolveResumeSessionId: (store, { session }) => store.resolveResumeSessionId(session),
   resolveSessionId: (store, { session }) => store.resolveSessionId(session),
   getCompressionLockHolder: (store, { session }) => store.getCompressionLockHolder(session),
@@ -66,19 +68,14 @@ export const READS = {
   listPendingHandoffs: (store) => store.listPendingHandoffs(),
   exportSession: (store, { session }) => store.exportSession(session, { includeInactive: true }),
   exportEach: async (store) => {
-    for await (const _session of store.exportEach());
+    for await (const _session of store.exportEach({ includeInactive: true }));
   },
-  exportAll: (store) => store.exportAll({ includeInactive: true }),
 } as const satisfies Partial<Record<Method, Call>>;
 
 export const WRITES: Readonly<Record<Exclude<Method, keyof typeof READS>, Call>> = {
   createSession: (store) => store.createSession("another", { source: "cli" }),
-  ensureSession: (store) => store.ensureSession("another"),
   endSession: (store, { session }) => store.endSession(session, "new_session"),
   reopenSession: (store, { session }) => store.reopenSession(session),
-  updateSessionCwd: (store, { session }) => store.updateSessionCwd(session, "elsewhere"),
-  updateSessionMeta: (store, { session }) => store.updateSessionMeta(session, { colour: "red" }),
-  updateSystemPrompt: (store, { session }) => store.updateSystemPrompt(session, "prompt"),
   saveOwnPrompt: (store, { session }) => store.saveOwnPrompt(session, "prompt", 1),
   updateSessionModel: (store, { session }) => store.updateSessionModel(session, "model"),
   updateTokenCounts: (store, { session }) => store.updateTokenCounts(session, { inputTokens: 1 }),
@@ -118,8 +115,6 @@ export const WRITES: Readonly<Record<Exclude<Method, keyof typeof READS>, Call>>
   pruneEmptyGhostSessions: (store) => store.pruneEmptyGhostSessions(),
   finalizeOrphanedCompressionSessions: (store) => store.finalizeOrphanedCompressionSessions(),
   maybeAutoPruneAndVacuum: (store) => store.maybeAutoPruneAndVacuum(),
-  optimizeFts: (store) => store.optimizeFts(),
-  vacuum: (store) => store.vacuum(),
   optimize: (store) => store.optimize(),
   hideOrphanedDelegates: (store) => store.hideOrphanedDelegates(),
   requestHandoff: (store, { session }) => store.requestHandoff(session, "telegram"),
@@ -127,6 +122,25 @@ export const WRITES: Readonly<Record<Exclude<Method, keyof typeof READS>, Call>>
   completeHandoff: (store, { session }) => store.completeHandoff(session),
   failHandoff: (store, { session }) => store.failHandoff(session, "no answer"),
   importSessions: (store) => store.importSessions([]),
+};
+
+/** Members that a store bound to one user refuses, because they concern everybody. */
+export const NOT_FOR_ONE_USER: Readonly<Partial<Record<keyof SessionStore, string>>> = {
+  listAllKeptResultIds: "names files of everybody",
+  listPendingHandoffs: "a worker of the home takes handoffs, whoever asked for them",
+  deleteEmptySessions: "deletes everybody's",
+  countEmptySessions: "counts what deleteEmptySessions would delete",
+  pruneSessions: "deletes everybody's",
+  listPrunable: "lists what pruneSessions would delete",
+  pruneEmptyGhostSessions: "deletes everybody's",
+  finalizeOrphanedCompressionSessions: "ends everybody's",
+  hideOrphanedDelegates: "hides everybody's",
+  maybeAutoPruneAndVacuum: "deletes everybody's, and rewrites the file",
+  optimize: "rewrites the file",
+  checkHealth: "reads the whole file",
+  stats: "counts everybody's",
+  getMeta: "notes are the home's",
+  setMeta: "notes are the home's",
 };
 
 /** What became of a call: its value, the code of its error, or the error itself where it has none. */

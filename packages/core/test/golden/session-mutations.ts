@@ -1,5 +1,6 @@
 // The original's method calls, made on our store: its names and argument order on one side, ours on the other.
 import type { NewMessage, NewSession, SessionStore } from "../../src/sessions/index.ts";
+import { exportAll } from "../../testing/session-store/support.ts";
 import { toOptions } from "./session-databases.ts";
 
 type Kwargs = Readonly<Record<string, unknown>>;
@@ -19,7 +20,7 @@ export async function callByName(
 
 /** What the vectors call `state`: rows by start and id, all messages, rewound messages. */
 export async function stateOf(store: SessionStore): Promise<object> {
-  const all = await store.exportAll({ includeInactive: true });
+  const all = await exportAll(store, { includeInactive: true });
   const messages = all.flatMap((session) => session.messages);
   return {
     sessions: all
@@ -44,7 +45,7 @@ const METHODS: Readonly<Record<string, Method>> = {
   create_session: (store, [id, source], kwargs) =>
     store.createSession(text(id), { source: text(source), ...toOptions<NewSession>(kwargs) }),
   ensure_session: (store, [id, source], kwargs) =>
-    store.ensureSession(text(id), { source: text(source), ...toOptions<NewSession>(kwargs) }),
+    store.createSession(text(id), { source: text(source), ...toOptions<NewSession>(kwargs) }),
   end_session: (store, [id, reason]) => store.endSession(text(id), text(reason)),
   reopen_session: (store, [id]) => store.reopenSession(text(id)),
   session_count: (store, _args, kwargs) => store.sessionCount(toOptions(kwargs)),

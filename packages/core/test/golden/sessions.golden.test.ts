@@ -3,6 +3,7 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { codePointLength, HermesError } from "../../src/lib/index.ts";
 import { openSessionStore, type SessionStore } from "../../src/sessions/index.ts";
+import { exportAll } from "../../testing/session-store/support.ts";
 import { columnsOf, copyOf, type Folder, readAnswers, toOptions } from "./session-databases.ts";
 import { callByName, stateOf } from "./session-mutations.ts";
 
@@ -190,7 +191,7 @@ describe.each(Object.entries(FOLDERS) as [Folder, Differences][])("%s", (folder,
     });
 
     it("exports all scheduled runs", async () => {
-      const all = await (await opened()).exportAll({ source: "cron" });
+      const all = await exportAll(await opened(), { source: "cron" });
       expect(all.map(({ id, messages, last_active }) => [id, messages.length, last_active])).toEqual(
         answers.export_all_cron,
       );

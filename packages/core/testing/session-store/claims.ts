@@ -9,7 +9,7 @@ export function locksContract({ it, expect }: Suite, { open, reopen }: Harness):
     await using store = await open();
     expect(await store.tryAcquireCompressionLock("s1", "h1")).toBe(true);
     expect(await store.tryAcquireCompressionLock("s1", "h2")).toBe(false);
-    expect(await store.tryAcquireCompressionLock("s1", "h1", 300)).toBe(true);
+    expect(await store.tryAcquireCompressionLock("s1", "h1", { ttl: 300 })).toBe(true);
     expect(await store.getCompressionLockHolder("s1")).toBe("h1");
     await store.releaseCompressionLock("s1", "h1");
     await store.releaseCompressionLock("s1", "h1");

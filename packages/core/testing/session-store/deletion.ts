@@ -2,7 +2,8 @@
 import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { resultNote } from "../../src/sessions/index.ts";
-import type { NewMessage, SessionStore } from "../../src/sessions/store.ts";
+import type { NewMessage } from "../../src/sessions/store/messages.ts";
+import type { SessionStore } from "../../src/sessions/store.ts";
 import type { Suite, TestScope } from "../runner.ts";
 import { contents, DAY, type Harness, handMadeChain, idsOf, ManualClock, NOW, row, talk } from "./support.ts";
 

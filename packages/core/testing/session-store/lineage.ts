@@ -7,6 +7,7 @@ import {
   contents,
   DAY,
   expectCode,
+  exportAll,
   type Harness,
   HOUR,
   handMadeChain,
@@ -34,7 +35,7 @@ export function lineageContract({ it, expect }: Suite, { open }: Harness): void 
       });
     expect(await store.getCompressionTip("0")).toBe("130");
     expect(await store.resolveResumeSessionId("3")).toBe("3");
-    expect(await store.getLineageRoot("130")).toBe("0");
+    expect(await store.listLineage("130")).toHaveLength(131);
     const [listed, ...others] = await store.listSessionsRich({ orderByLastActive: true });
     expect(listed).toMatchObject({ id: "130", _lineage_root_id: "0" });
     expect(others).toEqual([]);
@@ -121,7 +122,7 @@ export function lineageContract({ it, expect }: Suite, { open }: Harness): void 
     expect(await store.getCompressionTip("a")).toBe("a");
   });
 
-  it("the root is found over every kind of parent", async () => {
+  it("a lineage goes over every kind of parent, in both directions", async () => {
     const clock = new ManualClock();
     await using store = await open({ clock });
     await handMadeChain(store, clock, ["a", "b"]);
@@ -131,8 +132,10 @@ export function lineageContract({ it, expect }: Suite, { open }: Harness): void 
       modelConfig: { _branched_from: "b" },
     });
     await store.createSession("run", { source: "subagent", parentSessionId: "fork" });
-    for (const id of ["a", "b", "fork", "run"]) expect(await store.getLineageRoot(id)).toBe("a");
-    expect(await store.getLineageRoot("nope")).toBe("nope");
+    await store.createSession("other", { source: "cli" });
+    for (const id of ["a", "b", "fork", "run"])
+      expect((await store.listLineage(id)).sort()).toEqual(["a", "b", "fork", "run"]);
+    expect(await store.listLineage("nope")).toEqual(["nope"]);
   });
 
   it("parents in a circle end every walk", async () => {
@@ -141,7 +144,7 @@ export function lineageContract({ it, expect }: Suite, { open }: Harness): void 
     await store.importSessions(circle);
     for (const id of ["a", "b", "c"]) {
       expect(["a", "b", "c"]).toContain(await store.getCompressionTip(id));
-      expect(["a", "b", "c"]).toContain(await store.getLineageRoot(id));
+      expect((await store.listLineage(id)).sort()).toEqual(["a", "b", "c"]);
       expect(["a", "b", "c"]).toContain(await store.resolveResumeSessionId(id));
       await store.getMessagesAsConversation(id, { includeAncestors: true });
       await store.setSessionArchived(id, true);
@@ -216,11 +219,13 @@ export function lineageContract({ it, expect }: Suite, { open }: Harness): void 
 
   it("a configuration that is no JSON breaks no reading and no writing", async () => {
     const clock = new ManualClock();
+    await using made = await open({ clock });
+    await handMadeChain(made, clock, ["bad", "next"]);
+    await made.createSession("child", { source: "cli", parentSessionId: "next" });
+    await talk(made, "next", ["hello"]);
     await using store = await open({ clock });
-    await handMadeChain(store, clock, ["bad", "next"]);
-    await store.createSession("child", { source: "cli", parentSessionId: "next" });
-    await talk(store, "next", ["hello"]);
-    for (const id of ["bad", "next", "child"]) await store.updateSessionMeta(id, '{"broken": ');
+    const broken = (await exportAll(made)).map((each) => ({ ...each, model_config: '{"broken": ' }));
+    await store.importSessions(broken);
     expect(await store.getSession("bad")).toMatchObject({ model_config: '{"broken": ' });
     expect(await store.getCompressionTip("bad")).toBe("next");
     expect(await store.listSessionsRich()).toMatchObject([{ id: "next" }]);
@@ -233,7 +238,7 @@ export function lineageContract({ it, expect }: Suite, { open }: Harness): void 
     expect(await store.continueSession("next", { id: "third" })).toMatchObject({ id: "third" });
     expect(await store.getCompressionTip("bad")).toBe("third");
     await store.endSession("third", "cli_close");
-    expect(await store.exportAll()).toHaveLength(5);
+    expect(await exportAll(store)).toHaveLength(5);
     expect(await store.deleteSession("bad")).toBe(true);
     clock.advance(100 * DAY);
     expect(await store.pruneSessions()).toBe(2);

@@ -180,10 +180,12 @@ export function listingContract({ it, expect }: Suite, { open }: Harness): void 
   it("a chain shows once: its tip's face on its root's beginnings", async () => {
     const clock = new ManualClock();
     await using store = await open({ clock });
-    await handMadeChain(store, clock, ["a", "b", "c"], { source: "telegram", cwd: "/old" });
+    await handMadeChain(store, clock, ["a", "b"], { source: "telegram", cwd: "/old" });
+    clock.advance(HOUR);
+    await store.endSession("b", "compression");
+    await store.createSession("c", { source: "telegram", cwd: "/new", parentSessionId: "b" });
     await talk(store, "a", ["first words"]);
     await talk(store, "c", ["latest words", "answer"]);
-    await store.updateSessionCwd("c", "/new");
     await store.updateSessionModel("c", "m-new");
     await store.setSessionTitle("c", "Kiln #3");
     await store.updateTokenCounts("a", { inputTokens: 7 });
@@ -366,6 +368,35 @@ export function listingContract({ it, expect }: Suite, { open }: Harness): void 
     });
     await store.setSessionArchived("a", true);
     expect(await store.searchSessions()).toHaveLength(3);
+  });
+}
+
+// ---- Flags of a whole conversation. Older files have no columns for the last two.
+
+export function flagsContract({ it, expect }: Suite, { open }: Harness): void {
+  it("pinning and hiding change the whole chain where the rows can note it, and nothing elsewhere", async () => {
+    const clock = new ManualClock();
+    await using store = await open({ clock });
+    await store.createSession("a", { source: "cli" });
+    await store.continueSession("a", { id: "b" });
+    await store.createSession("other", { source: "cli" });
+    const canNote = (await row(store, "a")).pinned !== undefined;
+    const flagsOf = async (id: string) => {
+      const { pinned = 0, hidden = 0 } = await row(store, id);
+      return { pinned, hidden };
+    };
+    const noted = (pinned: 0 | 1, hidden: 0 | 1) => (canNote ? { pinned, hidden } : { pinned: 0, hidden: 0 });
+    expect(await store.setSessionHidden("b", true)).toBe(canNote);
+    for (const id of ["a", "b"]) expect(await flagsOf(id)).toEqual(noted(0, 1));
+    expect(await store.setSessionHidden("b", true)).toBe(false);
+    expect(await store.setSessionPinned("a", true)).toBe(canNote);
+    for (const id of ["a", "b"]) expect(await flagsOf(id)).toEqual(noted(1, 0));
+    expect(await store.setSessionPinned("b", false)).toBe(canNote);
+    for (const id of ["a", "b", "other"]) expect(await flagsOf(id)).toEqual({ pinned: 0, hidden: 0 });
+    for (const id of ["nope", ""]) {
+      expect(await store.setSessionPinned(id, true)).toBe(false);
+      expect(await store.setSessionHidden(id, true)).toBe(false);
+    }
   });
 }
 

@@ -1,6 +1,6 @@
 // Messages: every content comes back as it went in, the counters follow, and a batch is all or nothing.
 
-import type { NewMessage } from "../../src/sessions/store.ts";
+import type { NewMessage } from "../../src/sessions/store/messages.ts";
 import type { Suite } from "../runner.ts";
 import {
   contents,

@@ -6,14 +6,9 @@ import type { Scope } from "../../src/sessions/scope.ts";
 import type { SessionStore } from "../../src/sessions/store.ts";
 import type { Suite } from "../runner.ts";
 import { leafOf } from "./summary-nodes.ts";
-import { type Harness, idsOf, ManualClock, nth, talk } from "./support.ts";
+import { exportAll, type Harness, idsOf, ManualClock, nth, talk } from "./support.ts";
 
-/** Every read that takes a user, once for a session that is theirs and once for another: what a stranger gets. */
-type Read = {
-  readonly name: string;
-  readonly read: (store: SessionStore, target: Target, scope: Scope) => Promise<unknown>;
-  readonly forStrangers: (target: Target) => unknown;
-};
+/** What a read is asked about: a session with a title and a message, which is a run of a job and has a summary. */
 type Target = {
   readonly id: string;
   readonly title: string;
@@ -21,110 +16,144 @@ type Target = {
   readonly job: string;
   readonly node: string;
 };
+type Call = (store: SessionStore, target: Target, scope: Scope) => Promise<unknown>;
+/** One way to call a read, and the answer to somebody who may not see the target. */
+type Way = { readonly how?: string; readonly read: Call; readonly forStrangers: (target: Target) => unknown };
+
+// The members of the contract that take a user, found by the types of their arguments: a new one that is in none of the tables
+// below fails the type check.
+// A chat row has any key, and takes no user.
+type KeysOf<T> = T extends unknown ? (string extends keyof T ? never : keyof T) : never;
+type TakesUser<F> = F extends (...args: infer Args) => unknown
+  ? "userId" extends KeysOf<NonNullable<Args[number]>>
+    ? true
+    : false
+  : false;
+type Scoped = {
+  [Name in keyof SessionStore]-?: TakesUser<SessionStore[Name]> extends true ? Name : never;
+}[keyof SessionStore];
+/** Reads that answer with the id they were asked for when they know nothing about it. */
+type Walk = "getCompressionTip" | "listLineage" | "resolveResumeSessionId";
+/** Their rules have tests of their own. */
+type Special = "createSession" | "getNextTitleInLineage";
 
 const NO_WINDOW = { window: [], messages_before: 0, messages_after: 0 };
 
-const READS: readonly Read[] = [
-  byId("getSession", (store, { id }, scope) => store.getSession(id, scope), null),
-  byId("getSessionMark", (store, { id }, scope) => store.getSessionMark(id, scope), null),
-  byId("getOwnPrompt", (store, { id }, scope) => store.getOwnPrompt(id, scope), null),
-  byId("getMessages", (store, { id }, scope) => store.getMessages(id, scope), []),
-  byId(
-    "getMessages with rewound rows",
-    (store, { id }, scope) => store.getMessages(id, { ...scope, includeInactive: true }),
-    [],
-  ),
-  byId("getDisplayHistory", (store, { id }, scope) => store.getDisplayHistory(id, scope), []),
-  byId(
-    "getMessagesAround",
-    (store, { id, message }, scope) => store.getMessagesAround(id, message, scope),
-    NO_WINDOW,
-  ),
-  byId("getAnchoredView", (store, { id, message }, scope) => store.getAnchoredView(id, message, scope), {
-    ...NO_WINDOW,
-    bookend_start: [],
-    bookend_end: [],
-  }),
-  byId("getMessagesAsConversation", (store, { id }, scope) => store.getMessagesAsConversation(id, scope), []),
-  byId(
-    "getMessagesAsConversation with ancestors",
-    (store, { id }, scope) => store.getMessagesAsConversation(id, { ...scope, includeAncestors: true }),
-    [],
-  ),
-  byId("listRecentUserMessages", (store, { id }, scope) => store.listRecentUserMessages(id, scope), []),
-  byId("messageCount of a session", (store, { id }, scope) => store.messageCount(id, scope), 0),
-  byId("messageCount of all", (store, _target, scope) => store.messageCount(undefined, scope), 0),
-  byId("getSessionTitle", (store, { id }, scope) => store.getSessionTitle(id, scope), null),
-  byId("resolveSessionByTitle", (store, { title }, scope) => store.resolveSessionByTitle(title, scope), null),
-  byId("resolveSessionId exactly", (store, { id }, scope) => store.resolveSessionId(id, scope), null),
-  byId(
-    "resolveSessionId by a beginning",
-    (store, { id }, scope) => store.resolveSessionId(id.slice(0, -1), scope),
-    null,
-  ),
-  byId("getHandoffState", (store, { id }, scope) => store.getHandoffState(id, scope), null),
-  byId("exportSession", (store, { id }, scope) => store.exportSession(id, scope), null),
-  byId("exportAll", (store, _target, scope) => store.exportAll(scope), []),
-  byId("sessionCount", (store, _target, scope) => store.sessionCount({ ...scope, includeArchived: true }), 0),
-  byId("listSessionsRich", (store, _target, scope) => store.listSessionsRich(scope), []),
-  byId(
-    "listSessionsRich by activity, with children",
-    (store, _target, scope) =>
-      store.listSessionsRich({ ...scope, orderByLastActive: true, includeChildren: true }),
-    [],
-  ),
-  byId(
-    "listSessionsRich with an id",
-    (store, { id }, scope) => store.listSessionsRich({ ...scope, orderByLastActive: true, idQuery: id }),
-    [],
-  ),
-  byId("listSessionIds", (store, _target, scope) => store.listSessionIds(scope), []),
-  byId("listDelegates", (store, { id }, scope) => store.listDelegates([id], scope), []),
-  byId("searchSessions", (store, _target, scope) => store.searchSessions(scope), []),
-  byId("searchSessionsById", (store, { id }, scope) => store.searchSessionsById(id, scope), []),
-  byId("searchMessages", (store, _target, scope) => store.searchMessages("secret", scope), []),
-  byId("search for characters", async (store, _target, scope) => (await store.search("密", scope)).hits, []),
-  byId("search", (store, _target, scope) => store.search("secrets", scope), {
-    hits: [],
-    stage: "none",
-    empty: "no-match",
-  }),
-  byId("listContinued", (store, { id }, scope) => store.listContinued(id, scope), []),
-  byId("listMessageKeys", (store, { id }, scope) => store.listMessageKeys([id], scope), []),
-  byId("getMessagesById", (store, { message }, scope) => store.getMessagesById([message], scope), []),
-  byId("listKeptResults", (store, { id }, scope) => store.listKeptResults([id], scope), []),
-  byId("listSummaryNodes", (store, { id }, scope) => store.listSummaryNodes([id], scope), []),
-  byId("getSummaryNode", (store, { node }, scope) => store.getSummaryNode(node, scope), null),
-  byId("searchSummaryNodes", (store, _target, scope) => store.searchSummaryNodes("secret", scope), []),
-  byId("listCronJobRuns", (store, { job }, scope) => store.listCronJobRuns(job, scope), []),
-];
+const READS: Readonly<Record<Exclude<Scoped, Walk | Special>, readonly Way[]>> = {
+  getSession: [way((store, { id }, scope) => store.getSession(id, scope), null)],
+  getSessionMark: [way((store, { id }, scope) => store.getSessionMark(id, scope), null)],
+  getOwnPrompt: [way((store, { id }, scope) => store.getOwnPrompt(id, scope), null)],
+  getSessionTitle: [way((store, { id }, scope) => store.getSessionTitle(id, scope), null)],
+  resolveSessionByTitle: [
+    way((store, { title }, scope) => store.resolveSessionByTitle(title, scope), null),
+    way(
+      (store, { title }, scope) =>
+        store.resolveSessionByTitle(title.toUpperCase(), { ...scope, ignoreCase: true }),
+      null,
+      "in any case",
+    ),
+  ],
+  getMessages: [
+    way((store, { id }, scope) => store.getMessages(id, scope), []),
+    way(
+      (store, { id }, scope) => store.getMessages(id, { ...scope, includeInactive: true }),
+      [],
+      "with rewound rows",
+    ),
+  ],
+  getMessagesById: [way((store, { message }, scope) => store.getMessagesById([message], scope), [])],
+  getDisplayHistory: [way((store, { id }, scope) => store.getDisplayHistory(id, scope), [])],
+  getMessagesAround: [
+    way((store, { id, message }, scope) => store.getMessagesAround(id, message, scope), NO_WINDOW),
+  ],
+  getAnchoredView: [
+    way((store, { id, message }, scope) => store.getAnchoredView(id, message, scope), {
+      ...NO_WINDOW,
+      bookend_start: [],
+      bookend_end: [],
+    }),
+  ],
+  getMessagesAsConversation: [
+    way((store, { id }, scope) => store.getMessagesAsConversation(id, scope), []),
+    way(
+      (store, { id }, scope) => store.getMessagesAsConversation(id, { ...scope, includeAncestors: true }),
+      [],
+      "with ancestors",
+    ),
+  ],
+  listRecentUserMessages: [way((store, { id }, scope) => store.listRecentUserMessages(id, scope), [])],
+  listMessageKeys: [way((store, { id }, scope) => store.listMessageKeys([id], scope), [])],
+  messageCount: [
+    way((store, { id }, scope) => store.messageCount(id, scope), 0, "of a session"),
+    way((store, _target, scope) => store.messageCount(undefined, scope), 0, "of all"),
+  ],
+  listKeptResults: [way((store, { id }, scope) => store.listKeptResults([id], scope), [])],
+  resolveSessionId: [
+    way((store, { id }, scope) => store.resolveSessionId(id, scope), null, "exactly"),
+    way((store, { id }, scope) => store.resolveSessionId(id.slice(0, -1), scope), null, "by a beginning"),
+  ],
+  listContinued: [way((store, { id }, scope) => store.listContinued(id, scope), [])],
+  listSummaryNodes: [way((store, { id }, scope) => store.listSummaryNodes([id], scope), [])],
+  getSummaryNode: [way((store, { node }, scope) => store.getSummaryNode(node, scope), null)],
+  searchSummaryNodes: [way((store, _target, scope) => store.searchSummaryNodes("secret", scope), [])],
+  search: [
+    way((store, _target, scope) => store.search("secrets", scope), {
+      hits: [],
+      stage: "none",
+      empty: "no-match",
+    }),
+    way(async (store, _target, scope) => (await store.search("密", scope)).hits, [], "for characters"),
+  ],
+  searchMessages: [way((store, _target, scope) => store.searchMessages("secret", scope), [])],
+  sessionCount: [way((store, _target, scope) => store.sessionCount({ ...scope, includeArchived: true }), 0)],
+  listSessionsRich: [
+    way((store, _target, scope) => store.listSessionsRich(scope), []),
+    way(
+      (store, _target, scope) =>
+        store.listSessionsRich({ ...scope, orderByLastActive: true, includeChildren: true }),
+      [],
+      "by activity, with children",
+    ),
+    way(
+      (store, { id }, scope) => store.listSessionsRich({ ...scope, orderByLastActive: true, idQuery: id }),
+      [],
+      "with an id",
+    ),
+  ],
+  searchSessions: [way((store, _target, scope) => store.searchSessions(scope), [])],
+  searchSessionsById: [way((store, { id }, scope) => store.searchSessionsById(id, scope), [])],
+  listCronJobRuns: [way((store, { job }, scope) => store.listCronJobRuns(job, scope), [])],
+  listSessionIds: [way((store, _target, scope) => store.listSessionIds(scope), [])],
+  listDelegates: [way((store, { id }, scope) => store.listDelegates([id], scope), [])],
+  getHandoffState: [way((store, { id }, scope) => store.getHandoffState(id, scope), null)],
+  exportSession: [way((store, { id }, scope) => store.exportSession(id, scope), null)],
+  exportEach: [way((store, _target, scope) => exportAll(store, scope), [])],
+};
 
-/** Reads that answer with the id they were asked for when they know nothing about it. */
-const WALKS: readonly Read[] = [
-  {
-    name: "getCompressionTip",
-    read: (store, { id }, scope) => store.getCompressionTip(id, scope),
-    forStrangers: ({ id }) => id,
-  },
-  {
-    name: "getLineageRoot",
-    read: (store, { id }, scope) => store.getLineageRoot(id, scope),
-    forStrangers: ({ id }) => id,
-  },
-  {
-    name: "listLineage",
-    read: async (store, { id }, scope) => (await store.listLineage(id, scope)).sort(),
-    forStrangers: ({ id }) => [id],
-  },
-  {
-    name: "resolveResumeSessionId",
-    read: (store, { id }, scope) => store.resolveResumeSessionId(id, scope),
-    forStrangers: ({ id }) => id,
-  },
-];
+const WALKS: Readonly<Record<Walk, readonly Way[]>> = {
+  getCompressionTip: [
+    { read: (store, { id }, scope) => store.getCompressionTip(id, scope), forStrangers: ({ id }) => id },
+  ],
+  listLineage: [
+    {
+      read: async (store, { id }, scope) => (await store.listLineage(id, scope)).sort(),
+      forStrangers: ({ id }) => [id],
+    },
+  ],
+  resolveResumeSessionId: [
+    { read: (store, { id }, scope) => store.resolveResumeSessionId(id, scope), forStrangers: ({ id }) => id },
+  ],
+};
+
+const reads = named(READS);
+const walks = named(WALKS);
+const titles = {
+  name: "getNextTitleInLineage",
+  read: (store, { title }, scope) => store.getNextTitleInLineage(title, scope),
+} satisfies { name: Special; read: Call };
 
 export function scopingContract({ it, expect }: Suite, { open }: Harness): void {
-  it.each(READS)(
+  it.each(reads)(
     "$name shows a session to its user, on their platform, and to no other",
     async ({ read, forStrangers }) => {
       await using store = await open();
@@ -142,14 +171,14 @@ export function scopingContract({ it, expect }: Suite, { open }: Harness): void 
     },
   );
 
-  it.each(READS)("$name hides a session without owner from every user", async ({ read, forStrangers }) => {
+  it.each(reads)("$name hides a session without owner from every user", async ({ read, forStrangers }) => {
     await using store = await open();
     const target = await owned(store, null);
     expect(await read(store, target, { userId: "ann" })).toEqual(forStrangers(target));
     expect(await read(store, target, {})).not.toEqual(forStrangers(target));
   });
 
-  it.each(WALKS)("$name does not walk through another user's sessions", async ({ read, forStrangers }) => {
+  it.each(walks)("$name does not walk through another user's sessions", async ({ read, forStrangers }) => {
     const clock = new ManualClock();
     await using store = await open({ clock });
     for (const [id, user] of Object.entries({ first: "ann", second: "ben", third: "ann" })) {
@@ -166,7 +195,7 @@ export function scopingContract({ it, expect }: Suite, { open }: Harness): void 
     }
   });
 
-  it.each(WALKS)("$name walks a user's own lineage", async ({ read }) => {
+  it.each(walks)("$name walks a user's own lineage", async ({ read }) => {
     await using store = await open();
     await store.createSession("first", { source: "cli", userId: "ann" });
     await store.continueSession("first", { id: "second" });
@@ -237,7 +266,7 @@ export function scopingContract({ it, expect }: Suite, { open }: Harness): void 
     expect(await store.resolveSessionId("2026")).toBeNull();
   });
 
-  it.each([...READS, ...WALKS])(
+  it.each([...reads, ...walks, titles])(
     "$name with a user that is undefined or null, from a caller that has lost it, is refused",
     async ({ read }) => {
       await using store = await open();
@@ -245,6 +274,7 @@ export function scopingContract({ it, expect }: Suite, { open }: Harness): void 
       const lost = [
         { userId: undefined },
         { userId: null },
+        { userId: {} },
         { userId: "ann", userPlatform: undefined },
         { userPlatform: "cron" },
       ] as unknown as readonly Scope[];
@@ -257,6 +287,27 @@ export function scopingContract({ it, expect }: Suite, { open }: Harness): void 
       }
     },
   );
+
+  it("createSession with a user that is undefined is refused and makes nothing; with null it has no owner", async () => {
+    await using store = await open();
+    const lost = [
+      { userId: undefined },
+      { userId: {} },
+      { userId: "ann", userPlatform: undefined },
+      { userId: null, userPlatform: "cli" },
+      { userPlatform: "cli" },
+    ] as unknown as readonly Scope[];
+    for (const scope of lost) {
+      const refused: unknown = await store
+        .createSession("new", { source: "cli", ...scope })
+        .catch((cause: unknown) => cause);
+      expect(refused).toMatchObject({ code: "bad-user-id" });
+      expect((refused as HermesError).hint).toMatch(/leave (the key|both) out/i);
+      expect(await store.getSession("new")).toBeNull();
+    }
+    await store.createSession("new", { source: "cli", userId: null });
+    expect(await store.getSession("new")).toMatchObject({ user_id: null });
+  });
 
   it("a lost user is refused also where nothing would be read", async () => {
     await using store = await open();
@@ -365,6 +416,29 @@ export function scopingContract({ it, expect }: Suite, { open }: Harness): void 
       await expect(store.setSessionTitle(id, "Private")).rejects.toThrow("session-of-ann");
   });
 
+  it("a row of another user's session is nobody's original", async () => {
+    await using store = await open();
+    for (const userId of ["ann", "ben"]) await store.createSession(userId, { source: "cli", userId });
+    await store.createSession("nobody's", { source: "cli" });
+    await store.createSession("ann again", { source: "cli", userId: "ann" });
+    const [original = -1] = await talk(store, "ann", ["a secret"]);
+    const [row] = await store.getMessages("ann");
+    if (row === undefined) throw new Error("the message is not there");
+    for (const [id, origin] of [
+      ["ben", undefined],
+      ["nobody's", original],
+      ["ann again", original],
+    ] as const) {
+      await store.appendMany(id, [row, { role: "user", content: "a secret", originId: original }]);
+      await store.replaceMessages(id, [
+        ...(await store.getMessages(id)),
+        { content: "x", originId: original },
+      ]);
+      const origins = (await store.getMessages(id)).map((each) => each.origin_id);
+      expect(origins).toEqual([origin, origin, origin]);
+    }
+  });
+
   it("a user may be a number, as platforms count them", async () => {
     await using store = await open();
     const userId = 12345 as unknown as string;
@@ -386,8 +460,16 @@ export function scopingContract({ it, expect }: Suite, { open }: Harness): void 
   });
 }
 
-function byId(name: string, read: Read["read"], forStrangers: unknown): Read {
-  return { name, read, forStrangers: () => forStrangers };
+function way(read: Call, forStrangers: unknown, how?: string): Way {
+  return { ...(how === undefined ? {} : { how }), read, forStrangers: () => forStrangers };
+}
+
+function named(
+  table: Readonly<Record<string, readonly Way[]>>,
+): readonly (Way & { readonly name: string })[] {
+  return Object.entries(table).flatMap(([name, ways]) =>
+    ways.map((each) => ({ ...each, name: each.how === undefined ? name : `${name} ${each.how}` })),
+  );
 }
 
 async function owned(store: SessionStore, userId: string | null): Promise<Target> {

@@ -1,8 +1,10 @@
 // Shared by the parts of the contract: the harness a backend brings, a clock to turn, short ways to say things.
 import type { Clock } from "../../src/lib/index.ts";
-import type { MessageRow, SessionRow } from "../../src/sessions/rows.ts";
+import type { ExportedSession, MessageRow, SessionRow } from "../../src/sessions/rows.ts";
 import type { SearchOptions } from "../../src/sessions/search/types.ts";
-import type { NewMessage, NewSession, SessionStore } from "../../src/sessions/store.ts";
+import type { NewMessage } from "../../src/sessions/store/messages.ts";
+import type { NewSession } from "../../src/sessions/store/sessions.ts";
+import type { SessionStore } from "../../src/sessions/store.ts";
 
 export type Harness = {
   /** A fresh, empty store each time, gone after the test. */
@@ -81,6 +83,16 @@ export function talk(store: SessionStore, id: string, texts: readonly string[]):
 
 export async function contents(store: SessionStore, id: string): Promise<unknown[]> {
   return (await store.getMessages(id)).map(({ content }) => content);
+}
+
+/** All that `exportEach` gives. */
+export async function exportAll(
+  store: SessionStore,
+  options?: Parameters<SessionStore["exportEach"]>[0],
+): Promise<(ExportedSession & { readonly last_active: number })[]> {
+  const all: (ExportedSession & { readonly last_active: number })[] = [];
+  for await (const session of store.exportEach(options)) all.push(session);
+  return all;
 }
 
 export function idsOf(rows: readonly Pick<SessionRow, "id">[]): string[] {

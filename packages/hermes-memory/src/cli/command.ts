@@ -23,6 +23,8 @@ export type ArgumentSpec = {
   /** Takes every word that is left; only for the last argument. */
   readonly isVariadic?: boolean;
   readonly choices?: readonly string[];
+  /** Words that completion offers, where other words are allowed too. */
+  readonly offers?: readonly string[];
 };
 
 export type CommandInput = {

@@ -1,7 +1,12 @@
 // The `hermes config` commands as data.
+import { CONFIG_KEYS } from "@hermes-memory/core/config";
 import type { ArgumentSpec, CommandSpec } from "./command.ts";
 
-const key: ArgumentSpec = { name: "key", summary: "names joined by dots, such as memory.provider" };
+const key: ArgumentSpec = {
+  name: "key",
+  summary: "names joined by dots, such as memory.provider",
+  offers: CONFIG_KEYS.filter((row) => row.kind !== "unused" && !row.key.includes("*")).map((row) => row.key),
+};
 
 export const configCommands: readonly CommandSpec[] = [
   {

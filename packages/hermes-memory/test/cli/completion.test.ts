@@ -32,13 +32,15 @@ const SPECS: readonly CommandSpec[] = [
 ];
 const TREE = commandTree(SPECS, [{ name: "crane", summary: "the harbour crane" }]);
 
+const ALL = commandTree((await Promise.all(GROUPS.map((group) => group.load()))).flat(), GROUPS);
+
 function isInstalled(shell: string): boolean {
   return spawnSync(shell, ["--version"]).status === 0;
 }
 
 /** What bash offers for these words; the last one is under the cursor. */
-function bashOffers(words: readonly string[]): string[] {
-  const program = `${bashScript(TREE)}
+function bashOffers(words: readonly string[], tree = TREE): string[] {
+  const program = `${bashScript(tree)}
 COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _hermes; printf '%s\\n' "\${COMPREPLY[@]}"`;
   const { stdout, stderr } = spawnSync("bash", ["-c", program, "bash", ...words], { encoding: "utf8" });
   expect(stderr).toBe("");
@@ -108,6 +110,18 @@ describe("completion in bash", () => {
     [["hermes", "crane", "lift", "--log", ""], []],
   ];
   it.each(table)("offers for %j: %j", (words, offers) => expect(bashOffers(words)).toEqual(offers));
+
+  it("offers the keys of config.yaml, from the table of keys", () => {
+    expect(bashOffers(["hermes", "config", "get", "memory.pre"], ALL)).toEqual([
+      "memory.prefetch_timeout_s",
+      "memory.prefetch_max_age_turns",
+    ]);
+    expect(bashOffers(["hermes", "config", "set", "compression.hyg"], ALL)).toEqual([
+      "compression.hygiene_threshold",
+      "compression.hygiene_hard_message_limit",
+    ]);
+    expect(bashOffers(["hermes", "config", "unset", "memory.provi"], ALL)).toEqual(["memory.provider"]);
+  });
 
   it("runs nothing that stands in a summary", () => {
     expect(bashScript(TREE)).not.toContain("boom");

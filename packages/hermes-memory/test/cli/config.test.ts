@@ -34,6 +34,17 @@ describe("hermes config get", () => {
     ]);
   });
 
+  it("marks the keys that only this program knows", async () => {
+    const home = homeWith("memory:\n  recall_max_chars: 900\n");
+    const { stdout } = await runHermes(["config", "get", "memory"], { home });
+    expect(stdout).toContain("  recall_max_chars: 900  # not in Hermes\n");
+    expect(stdout).toContain("  overflow: refuse  # default, not in Hermes\n");
+    expect(stdout).toContain("  nudge_interval: 10  # default\n");
+    const json = (await runJson(["config", "get"], { home })) as { not_in_hermes: string[] };
+    const ours = CONFIG_KEYS.filter(({ isOurs, default: standard }) => isOurs && standard !== undefined);
+    expect(json.not_in_hermes).toEqual(ours.map(({ key }) => key));
+  });
+
   it("knows the value of every key that has a default", async () => {
     const { config } = (await runJson(["config", "get"], { home: tempDirectory() })) as { config: unknown };
     for (const { key, default: standard } of CONFIG_KEYS.filter((each) => each.default !== undefined)) {

@@ -54,7 +54,7 @@ describe("hermes context status", () => {
         protect_first_n: 3,
         protect_last_n: 20,
       },
-      hygiene: { threshold_tokens: 170_000, message_limit: 400 },
+      hygiene: { threshold_tokens: 170_000, message_limit: 5000 },
       summary_model: { model: "anthropic/claude-sonnet-4", provider: "auto", is_main: true, window: 200_000 },
       prompt_caching: { enabled: true, layout: "envelope", ttl: "5m" },
       notices: [],

@@ -151,7 +151,7 @@ describe("hermes sessions list", () => {
 
   it("gives programs the row without the prompt", async () => {
     const home = await homeWithSessions();
-    await withStore(home, (store) => store.updateSystemPrompt(CRANE, "a long prompt"));
+    await withStore(home, (store) => store.saveOwnPrompt(CRANE, "a long prompt", 1));
     const rows = (await runJson(["sessions", "list"], { home })) as object[];
     expect(rows.at(-1)).toMatchObject({ id: CRANE, title: "Harbour crane", message_count: 4, source: "cli" });
     expect(JSON.stringify(rows)).not.toContain("a long prompt");

@@ -15,6 +15,7 @@ import { fileURLToPath } from "node:url";
 import { openSessionStore } from "@hermes-memory/core/sessions";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
+import { exportAll } from "../../../core/testing/session-store/support.ts";
 import { runHere, runHermes, runJson } from "./run.ts";
 import { CHINESE, CRANE, databaseOf, homeWithSessions, PLAIN, withStore } from "./sessions-home.ts";
 
@@ -43,7 +44,7 @@ describe("hermes sessions export", () => {
     expect(statSync(out).mode & 0o777).toBe(0o600);
     const sessions = parse(readFileSync(out, "utf8"));
     expect(sessions).toHaveLength(5);
-    const expected = await withStore(home, (store) => store.exportAll());
+    const expected = await withStore(home, (store) => exportAll(store));
     expect(sessions).toEqual(JSON.parse(JSON.stringify(expected)));
   });
 

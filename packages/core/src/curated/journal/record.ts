@@ -1,5 +1,5 @@
 // The lines of a journal: what they hold, how they are written and read back.
-import { codePointLength, sha256 } from "../../lib/index.ts";
+import { codePointLength, isRecord, sha256 } from "../../lib/index.ts";
 import { maskStoredSecrets, redactSecrets, withoutSecretsOf } from "../../security/index.ts";
 import type { Change, MemoryError, MemoryErrorKind, WriteOrigin } from "../types.ts";
 
@@ -155,7 +155,7 @@ function writtenReason(record: JournalRecord): string | undefined {
 
 /** Undefined for a line that is no record of ours: reading forgives. */
 export function decodeRecord(value: unknown): JournalRecord | undefined {
-  if (!isObject(value) || !isToken(value.id) || !isTime(value.time)) return undefined;
+  if (!isRecord(value) || !isToken(value.id) || !isTime(value.time)) return undefined;
   const head: Head = {
     id: value.id,
     ...(isSequence(value.seq) ? { sequence: value.seq } : {}),
@@ -190,7 +190,7 @@ function decodeChange(head: Head, value: Record<string, unknown>): ChangeRecord 
 }
 
 function decodeStep(value: unknown): Change | undefined {
-  if (!isObject(value) || typeof value.at !== "number") return undefined;
+  if (!isRecord(value) || typeof value.at !== "number") return undefined;
   return {
     at: value.at,
     before: stringOrNull(value.before),
@@ -214,7 +214,7 @@ function decodeRefusal(head: Head, value: Record<string, unknown>): RefusalRecor
 function decodeCheckpoint(head: Head, value: Record<string, unknown>): CheckpointRecord {
   const listed: unknown[] = Array.isArray(value.known) ? value.known : [];
   const known = listed.flatMap((item): KnownEntry[] => {
-    if (!isObject(item) || typeof item.text !== "string") return [];
+    if (!isRecord(item) || typeof item.text !== "string") return [];
     return [
       {
         text: item.text,
@@ -247,10 +247,6 @@ export function isToken(value: unknown): value is string {
 
 export function isTime(value: unknown): value is string {
   return isToken(value) && !Number.isNaN(Date.parse(value));
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function isStringList(value: unknown): value is string[] {

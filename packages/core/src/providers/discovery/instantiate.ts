@@ -1,6 +1,6 @@
 // From a plugin's exports to a provider. Tried in this order: `register(ctx)`, the default export, then the other exports by
 // name: classes, ready objects and functions called `create...Provider`. What did not work is remembered for the message.
-import { err, type Result } from "../../lib/index.ts";
+import { err, isRecord, type Result } from "../../lib/index.ts";
 import type { MemoryProvider } from "../contract.ts";
 import { describeForeign } from "./foreign-code.ts";
 import { checkProvider, resemblesProvider, type StructureFault } from "./structure.ts";
@@ -49,7 +49,7 @@ function fromDefault(value: unknown): readonly Attempt[] {
   if (isClass(value)) return [{ what, make: () => Reflect.construct(value, []) }];
   if (isFunction(value))
     return [value.length > 0 ? registration(what, value) : { what, make: () => value() }];
-  if (!isObject(value)) return [];
+  if (!isRecord(value)) return [];
   const { register } = value;
   if (!isFunction(register)) return [{ what, make: () => value }];
   return [registration(`register() of ${what}`, register.bind(value))];
@@ -92,22 +92,18 @@ function registration(what: string, register: Callable): Attempt {
 
 /** A CommonJS module that was translated from ESM has its real exports one level further in. */
 function exportsOf(module: unknown): Exports {
-  if (!isObject(module)) return {};
+  if (!isRecord(module)) return {};
   const { default: inner } = module;
-  return isObject(inner) && inner.__esModule === true ? inner : module;
+  return isRecord(inner) && inner.__esModule === true ? inner : module;
 }
 
 function isClass(value: unknown): value is new () => unknown {
   if (!isFunction(value)) return false;
   if (/^class\b/.test(Function.prototype.toString.call(value))) return true;
   const prototype: unknown = value.prototype;
-  return isObject(prototype) && Object.getOwnPropertyNames(prototype).length > 1; // translated to an older language
+  return isRecord(prototype) && Object.getOwnPropertyNames(prototype).length > 1; // translated to an older language
 }
 
 function isFunction(value: unknown): value is Callable & { readonly prototype?: unknown } {
   return typeof value === "function";
-}
-
-function isObject(value: unknown): value is Exports {
-  return typeof value === "object" && value !== null;
 }

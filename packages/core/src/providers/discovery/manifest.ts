@@ -1,7 +1,7 @@
 // `plugin.yaml`: what a plugin says about itself. It was written by somebody else, so whatever cannot be used is left out.
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { describeCause, errnoCode, pyStrip } from "../../lib/index.ts";
+import { describeCause, errnoCode, isRecord, pyStrip } from "../../lib/index.ts";
 import type { ExternalDependency, PluginManifest, RequiredVariable } from "./found.ts";
 
 export const MANIFEST_FILE = "plugin.yaml";
@@ -97,10 +97,6 @@ function texts(value: unknown): readonly string[] {
 
 function list(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** The library's messages go on with an excerpt of the file. */

@@ -1,7 +1,15 @@
 // `<home>/<provider>.json`: the settings of one provider that are not secret. Other programs keep keys of their own there.
 import { mkdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { describeCause, err, errnoCode, ok, type Result, writeFileAtomic } from "../../lib/index.ts";
+import {
+  describeCause,
+  err,
+  errnoCode,
+  isRecord,
+  ok,
+  type Result,
+  writeFileAtomic,
+} from "../../lib/index.ts";
 
 export type Settings = {
   readonly values: Readonly<Record<string, unknown>>;
@@ -43,8 +51,4 @@ export function writeSettings(
   } catch (cause) {
     return err(`${path} cannot be written: ${describeCause(cause)}. Nothing was saved.`);
   }
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,6 +1,6 @@
 // What an earlier setup left behind, so that a second one can offer it again. Reading forgives: what cannot be read is not there.
 import { envFilePath, loadConfig, readEnvFile } from "../../config/index.ts";
-import type { Result } from "../../lib/index.ts";
+import { isRecord, type Result } from "../../lib/index.ts";
 import type { ConfigField, MemoryProvider } from "../contract.ts";
 import { runForeign } from "../discovery/foreign-code.ts";
 import { readSettings } from "../kit/settings-file.ts";
@@ -68,8 +68,4 @@ function scalarAt(holder: unknown, key: string): string | undefined {
   return typeof value === "string" || typeof value === "number" || typeof value === "boolean"
     ? String(value)
     : undefined;
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,5 +1,5 @@
 // The questions of a provider's setup. A plugin gives them as it likes; what comes out here can be relied on.
-import { err, ok, pyStrip, type Result } from "../../lib/index.ts";
+import { err, isRecord, ok, pyStrip, type Result } from "../../lib/index.ts";
 import type { ConfigField, MemoryProvider } from "../contract.ts";
 import { describeForeign } from "../discovery/foreign-code.ts";
 import { readBoolean } from "../kit/values.ts";
@@ -90,10 +90,6 @@ function scalars(value: unknown): Readonly<Record<string, string>> | undefined {
 
 function optional<K extends string, V>(key: K, value: V | undefined): { readonly [P in K]?: V } {
   return value === undefined ? {} : ({ [key]: value } as { readonly [P in K]?: V });
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function none(warning: string): ReadFields {

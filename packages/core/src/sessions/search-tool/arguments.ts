@@ -1,6 +1,6 @@
 // What a model wrote becomes one of four requests. Numbers are forgiven and clamped; a filter that cannot be understood
 // is refused, because an answer without it would look like an answer with it.
-import { err, ok, preview, pyStrip, type Result } from "../../lib/index.ts";
+import { err, isRecord, ok, preview, pyStrip, type Result } from "../../lib/index.ts";
 import { stringForm } from "../../message/index.ts";
 import { parseMoment } from "../search/time.ts";
 
@@ -201,8 +201,4 @@ function clamp(value: number, least: number, most: number): number {
 
 function isAbsent(value: unknown): boolean {
   return value === undefined || value === null;
-}
-
-function isRecord(value: unknown): value is Given {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

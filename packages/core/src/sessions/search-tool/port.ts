@@ -1,6 +1,7 @@
 // What the tool needs of a session store, and what every mode of it works with.
 import type { SessionRow } from "../rows.ts";
-import type { Scope, SessionStore } from "../store.ts";
+import type { Scope } from "../scope.ts";
+import type { SessionStore } from "../store.ts";
 import type { GivenId } from "./arguments.ts";
 import type { SessionSearchSettings } from "./settings.ts";
 
@@ -8,6 +9,7 @@ export type SearchableStore = Pick<
   SessionStore,
   | "location"
   | "rules"
+  | "user"
   | "getSession"
   | "getMessages"
   | "getMessagesById"

@@ -77,7 +77,7 @@ async function answer(
   context: SessionSearchContext,
 ): Promise<object> {
   if (profile !== undefined) {
-    const refusal = refusalFor(context);
+    const refusal = refusalFor(context, own);
     const isOwn = own !== undefined && isOwnProfile(context.home, profile, own);
     if (refusal === undefined || !isOwn) return inProfile(own, { profile, request }, context);
   }
@@ -92,7 +92,7 @@ async function inProfile(
   { profile = "", request }: SearchCall,
   context: SessionSearchContext,
 ): Promise<object> {
-  const refusal = refusalFor(context);
+  const refusal = refusalFor(context, own);
   const opened =
     refusal === undefined && context.home !== undefined
       ? await openProfile(context.home, profile, own)
@@ -137,7 +137,7 @@ async function readElsewhere(
   own: SearchableStore | undefined,
   context: SessionSearchContext,
 ): Promise<object | undefined> {
-  if (context.home === undefined || refusalFor(context) !== undefined) return undefined;
+  if (context.home === undefined || refusalFor(context, own) !== undefined) return undefined;
   for await (const opened of eachProfile(context.home, own)) {
     await using there = opened;
     const elsewhere = { ...lookup, store: there.store, profile: there.name, current: undefined };
@@ -176,8 +176,11 @@ function settingsOf(context: SessionSearchContext): SessionSearchSettings {
   return { ...DEFAULT_SESSION_SEARCH_SETTINGS, ...context.settings };
 }
 
-function refusalFor(context: SessionSearchContext): string | undefined {
+function refusalFor(
+  context: SessionSearchContext,
+  own: Pick<SearchableStore, "user"> | undefined,
+): string | undefined {
   const { home } = context;
-  const isOneOfSeveral = readScope(context).userId !== undefined;
+  const isOneOfSeveral = readScope(context).userId !== undefined || own?.user !== undefined;
   return profilesRefusal({ home, isOneOfSeveral, crossProfile: settingsOf(context).crossProfile });
 }

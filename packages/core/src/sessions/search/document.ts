@@ -1,6 +1,6 @@
 // What of a message is searched: its readable text, and the document that FTS5 is given for it. Pure; whole messages,
 // nothing is cut.
-import { parseOutsideJson } from "../../lib/index.ts";
+import { isRecord, parseOutsideJson } from "../../lib/index.ts";
 import { decodeUtf8, STRUCTURED_PREFIX } from "../../message/index.ts";
 import { withLiteralsDecoded } from "./json-literals.ts";
 import { indexText } from "./tokens.ts";
@@ -113,7 +113,7 @@ const CALL_TYPES: ReadonlySet<unknown> = new Set([
 ]);
 
 function addPart(parts: Parts, part: unknown): void {
-  if (isObject(part) && CALL_TYPES.has(part.type)) addCall(parts.did, part);
+  if (isRecord(part) && CALL_TYPES.has(part.type)) addCall(parts.did, part);
   else addValues(parts.said, part, ENVELOPE_KEYS);
 }
 
@@ -129,7 +129,7 @@ const ENVELOPE_KEYS: ReadonlySet<string> = new Set(["id", "type", "call_id", "to
 const ARGUMENT_KEYS: ReadonlySet<string> = new Set(["arguments", "input", "args", "parameters"]);
 
 function addCall(did: string[], call: unknown): void {
-  if (!isObject(call)) {
+  if (!isRecord(call)) {
     addValues(did, call, ENVELOPE_KEYS);
     return;
   }
@@ -155,7 +155,7 @@ function addArguments(did: string[], value: unknown): void {
 // Both walk by recursion: the parser has bounded the depth.
 function addKeysAndValues(texts: string[], value: unknown): void {
   if (Array.isArray(value)) for (const each of value) addKeysAndValues(texts, each);
-  else if (isObject(value)) {
+  else if (isRecord(value)) {
     for (const [key, each] of Object.entries(value)) {
       texts.push(key);
       addKeysAndValues(texts, each);
@@ -166,13 +166,9 @@ function addKeysAndValues(texts: string[], value: unknown): void {
 function addValues(texts: string[], value: unknown, silent: ReadonlySet<string>): void {
   if (typeof value === "string" || typeof value === "number") texts.push(String(value));
   else if (Array.isArray(value)) for (const each of value) addValues(texts, each, silent);
-  else if (isObject(value)) {
+  else if (isRecord(value)) {
     for (const [key, each] of Object.entries(value)) if (!silent.has(key)) addValues(texts, each, silent);
   }
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function readable(parts: readonly string[]): string {

@@ -2,7 +2,9 @@
 import type { SessionFiles } from "../../home.ts";
 import { removeKeptResults } from "../result-files.ts";
 import type { SessionRow } from "../rows.ts";
-import type { EditOptions, Scope, SessionStore } from "../store.ts";
+import type { Scope } from "../scope.ts";
+import type { EditOptions } from "../store/claims.ts";
+import type { StoreMaintenance } from "../store/maintenance.ts";
 import type { Connection } from "./connection.ts";
 import { type StoreContext, seconds, visibleTo } from "./context.ts";
 import { byFile, featuresOf } from "./features.ts";
@@ -58,7 +60,7 @@ const PRUNABLE = (fields: string) => `
 `;
 
 export type DeletionOperations = Pick<
-  SessionStore,
+  StoreMaintenance,
   | "deleteSession"
   | "deleteSessions"
   | "deleteSessionIfEmpty"

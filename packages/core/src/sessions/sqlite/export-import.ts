@@ -1,6 +1,7 @@
 // Sessions as objects that can leave one database and enter another.
 import type { ExportedSession, SessionRow } from "../rows.ts";
-import type { ExportLoss, Scope, SessionStore } from "../store.ts";
+import type { Scope } from "../scope.ts";
+import type { ExportLoss, StoreMaintenance } from "../store/maintenance.ts";
 import { type StoreContext, seconds } from "./context.ts";
 import { isMalformed } from "./damage.ts";
 import { importAll } from "./import-sessions.ts";
@@ -12,10 +13,7 @@ import { findSession } from "./sessions.ts";
 
 const MAX_EXPORTED = 100_000;
 
-export type ExportOperations = Pick<
-  SessionStore,
-  "exportSession" | "exportEach" | "exportAll" | "importSessions"
->;
+export type ExportOperations = Pick<StoreMaintenance, "exportSession" | "exportEach" | "importSessions">;
 type ActiveExport = ExportedSession & { readonly last_active: number };
 type ExportOptions = Scope & { readonly includeInactive?: boolean };
 type EachOptions = ExportOptions & {
@@ -67,11 +65,6 @@ export function exportOperations({
         return session === null ? null : exported(session, options);
       }),
     exportEach,
-    async exportAll(options = {}) {
-      const all: ActiveExport[] = [];
-      for await (const session of exportEach(options)) all.push(session);
-      return all;
-    },
     async importSessions(sessions, work = {}) {
       return importAll(connection, sessions, work, seconds(clock));
     },

@@ -50,12 +50,6 @@ export function isShown(message: string, file: FileFeatures): string {
   return file.isToday ? `(${message}.active = 1 OR ${message}.compacted = 1)` : `${message}.active = 1`;
 }
 
-/** Rows that a search may find: those that are shown, without the ones that only a model gets to see. */
-export function isSearchable(message: string, file: FileFeatures): string {
-  const shown = isShown(message, file);
-  return file.messages.has("display_kind") ? `(${shown} AND ${message}.display_kind IS NOT 'hidden')` : shown;
-}
-
 /** Rows that can be taken back, restored, replaced and cleared. An archive stays as it is. */
 export function isChangeable(message: string, file: FileFeatures): string {
   return file.isToday ? `${message}.compacted = 0` : "1";

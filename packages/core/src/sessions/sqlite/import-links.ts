@@ -8,7 +8,10 @@ const LINK_PARENT = `
   UPDATE sessions SET parent_session_id = :parent
   WHERE id = :id AND parent_session_id IS NULL AND EXISTS (SELECT 1 FROM sessions WHERE id = :parent)
 `;
-const SET_ORIGIN = "UPDATE hermes_memory_origin SET origin_id = :origin WHERE message_id = :id";
+const SET_ORIGIN = `
+  INSERT INTO hermes_memory_origin (message_id, origin_id) VALUES (:id, :origin)
+  ON CONFLICT (message_id) DO UPDATE SET origin_id = :origin
+`;
 const MESSAGES_OF = `
   SELECT ${readable("m.id", "id")}, timestamp FROM messages m WHERE session_id = :id ORDER BY m.id
 `;

@@ -1,9 +1,9 @@
 // Sessions that come from another database, each in one transaction.
-import { describeCause } from "../../lib/index.ts";
+import { describeCause, isRecord } from "../../lib/index.ts";
 import { type MessageColumns, type MessageRow, toMessageColumns } from "../../message/index.ts";
 import type { ExportedSession } from "../rows.ts";
 import { checkSessionId } from "../session-id.ts";
-import type { ImportOutcome, LongWork } from "../store.ts";
+import type { ImportOutcome, LongWork } from "../store/maintenance.ts";
 import { fittingTitle } from "../titles.ts";
 import type { Connection } from "./connection.ts";
 import { finite } from "./context.ts";
@@ -110,19 +110,15 @@ function insertMessages(
 
 /** One odd object in a file of many must not stop the others. */
 function whatIsWrongWith(session: ExportedSession): string | undefined {
-  if (!isObject(session)) return "it is no object";
+  if (!isRecord(session)) return "it is no object";
   if (!Array.isArray(session.messages)) return "it has no list of messages";
-  if (!session.messages.every(isObject)) return "one of its messages is no object";
+  if (!session.messages.every(isRecord)) return "one of its messages is no object";
   try {
     checkSessionId(session.id);
     return undefined;
   } catch (cause) {
     return describeCause(cause);
   }
-}
-
-function isObject(value: unknown): boolean {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function nameOf(session: unknown): string {

@@ -2,7 +2,7 @@
 import { NOTE_SIGN, notedResult } from "../result-notes.ts";
 import type { KeptResult, StoredMessageRow } from "../rows.ts";
 import type { Scope } from "../scope.ts";
-import type { SessionStore } from "../store.ts";
+import type { MessageRecords } from "../store/messages.ts";
 import type { Connection } from "./connection.ts";
 import { type StoreContext, visibleTo } from "./context.ts";
 import { byFile, isShown } from "./features.ts";
@@ -35,7 +35,7 @@ const END_OF_STEP = `
 /** Between two steps others get their turn. */
 const STEP = 2_000;
 
-export type KeptResultOperations = Pick<SessionStore, "listKeptResults" | "listAllKeptResultIds">;
+export type KeptResultOperations = Pick<MessageRecords, "listKeptResults" | "listAllKeptResultIds">;
 
 export function keptResultOperations({ connection, warn }: StoreContext): KeptResultOperations {
   return {

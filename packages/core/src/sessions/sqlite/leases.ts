@@ -4,7 +4,7 @@
 import { sessionError } from "../errors.ts";
 import { describeHolder, isDeadHere } from "../lease-holders.ts";
 import { checkSessionId } from "../session-id.ts";
-import type { EditOptions, HeldLease, LeaseOptions, SessionStore } from "../store.ts";
+import type { EditOptions, HeldLease, LeaseOptions, SessionClaims } from "../store/claims.ts";
 import type { Connection } from "./connection.ts";
 import { type StoreContext, seconds } from "./context.ts";
 import { byFile, featuresOf } from "./features.ts";
@@ -52,7 +52,7 @@ const CONVERSATION = byFile(
 );
 
 export type LeaseOperations = Pick<
-  SessionStore,
+  SessionClaims,
   | "acquireSessionLease"
   | "renewSessionLease"
   | "releaseSessionLease"

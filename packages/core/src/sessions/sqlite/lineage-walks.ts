@@ -1,5 +1,5 @@
 // From a session to its tip and up to its root.
-import type { Scope } from "../store.ts";
+import type { Scope } from "../scope.ts";
 import type { Connection } from "./connection.ts";
 import { visibleTo } from "./context.ts";
 import { byFile } from "./features.ts";
@@ -39,6 +39,19 @@ const ANCESTORS = `
   SELECT id FROM up ORDER BY depth DESC
 `;
 
+const CONTINUED = byFile(
+  (file) => `
+  WITH RECURSIVE up(id, depth, path) AS (
+    SELECT id, 0, char(10) || id || char(10) FROM sessions s WHERE id = :id AND ${isVisible("s")}
+    UNION ALL
+    SELECT p.id, up.depth + 1, up.path || p.id || char(10)
+    FROM up JOIN sessions c ON c.id = up.id JOIN sessions p ON p.id = c.parent_session_id
+    WHERE ${isContinuation("c", "p", file)} AND ${isVisible("p")} AND instr(up.path, char(10) || p.id || char(10)) = 0
+  )
+  SELECT id FROM up ORDER BY depth DESC
+`,
+);
+
 export function tipOf(connection: Connection, id: string, scope?: Scope): string {
   return connection.get<{ id: string }>(TIP(connection), { id, ...visibleTo(scope) })?.id ?? id;
 }
@@ -46,4 +59,11 @@ export function tipOf(connection: Connection, id: string, scope?: Scope): string
 /** Root first, the session itself last; empty for an unknown one. */
 export function ancestorsOf(connection: Connection, id: string, scope?: Scope): string[] {
   return connection.all<{ id: string }>(ANCESTORS, { id, ...visibleTo(scope) }).map((row) => row.id);
+}
+
+/** The session and those it continues after compaction, root first; empty for an unknown one. */
+export function continuedBy(connection: Connection, id: string, scope?: Scope): string[] {
+  return connection
+    .all<{ id: string }>(CONTINUED(connection), { id, ...visibleTo(scope) })
+    .map((row) => row.id);
 }

@@ -2,15 +2,16 @@
 import { sessionError } from "../errors.ts";
 import { MARK_KEYS, withoutMarks } from "../lineage-marks.ts";
 import type { SessionRow } from "../rows.ts";
+import type { Scope } from "../scope.ts";
 import { checkSessionId, newSessionId } from "../session-id.ts";
-import type { BranchOptions, ContinueOptions, NewLineageSession, Scope, SessionStore } from "../store.ts";
+import type { BranchOptions, ContinueOptions, Lineage, NewLineageSession } from "../store/lineage.ts";
 import { sanitizeTitle } from "../titles.ts";
 import type { Connection } from "./connection.ts";
 import { isPossibleId, type StoreContext, seconds, visibleTo } from "./context.ts";
 import { byFile, featuresOf } from "./features.ts";
 import { refuseDuringTurn, refuseIfBusy } from "./leases.ts";
 import { isReset, isVisible, mark } from "./lineage-sql.ts";
-import { ancestorsOf, tipOf } from "./lineage-walks.ts";
+import { ancestorsOf, continuedBy, tipOf } from "./lineage-walks.ts";
 import { lockHolder } from "./locks.ts";
 import { copiedColumns } from "./message-fields.ts";
 import { addToCounters, appendColumns, INSERT_ORIGIN, toAppend } from "./messages.ts";
@@ -58,28 +59,17 @@ const COPY_ROW = byFile((file) => {
   return `INSERT INTO messages (session_id, ${copied}) SELECT :to, ${copied} FROM messages WHERE id = :id`;
 });
 
-export type LineageOperations = Pick<
-  SessionStore,
-  | "getCompressionTip"
-  | "getLineageRoot"
-  | "listLineage"
-  | "resolveResumeSessionId"
-  | "resolveSessionId"
-  | "continueSession"
-  | "branchSession"
->;
-
-export function lineageOperations(context: StoreContext): LineageOperations {
+export function lineageOperations(context: StoreContext): Lineage {
   const { connection, clock } = context;
   return {
     getCompressionTip: (id, scope) => connection.read(() => tipOf(connection, id, scope)),
-    getLineageRoot: (id, scope) => connection.read(() => ancestorsOf(connection, id, scope)[0] ?? id),
     listLineage: (id, scope) =>
       connection.read(() => {
         const root = ancestorsOf(connection, id, scope)[0] ?? id;
         const rows = connection.all<{ id: string }>(DESCENDANTS, { id: root, ...visibleTo(scope) });
         return rows.length === 0 ? [id] : rows.map((row) => row.id);
       }),
+    listContinued: (id, scope) => connection.read(() => continuedBy(connection, id, scope)),
     async resolveResumeSessionId(id, scope) {
       visibleTo(scope); // refuses a lost user also where nothing is to be read
       return isPossibleId(id) ? connection.read(() => resumable(connection, id, scope)) : id;

@@ -3,13 +3,16 @@
 import { decodeContent } from "../../message/index.ts";
 import { sessionPreview, withoutSummary } from "../previews.ts";
 import type { ActiveSession, ListedSession, SessionRow } from "../rows.ts";
-import type { ListOptions, Scope, SessionStore } from "../store.ts";
+import type { Scope } from "../scope.ts";
+import type { ListOptions, SessionFilter, SessionSearch } from "../store/search.ts";
+import type { SessionRecords } from "../store/sessions.ts";
 import type { Connection } from "./connection.ts";
 import { count, EVERYBODY, type StoreContext, visibleTo } from "./context.ts";
-import { byFile, type FileFeatures, featuresOf, isSearchable } from "./features.ts";
+import { byFile, type FileFeatures, featuresOf } from "./features.ts";
+import { isHidden } from "./index/tables.ts";
 import { isContinuation, isListable, isVisible } from "./lineage-sql.ts";
 import { MAX_CHAIN, tipOf } from "./lineage-walks.ts";
-import { findSession, sessionFields, sessionFilter, shownTo } from "./sessions.ts";
+import { findSession, sessionFields, shownTo } from "./sessions.ts";
 
 /** Up along continuations: the row a conversation is listed under. */
 const ROOT_OF = (id: string, file: FileFeatures) => `(
@@ -79,7 +82,7 @@ const LAST_ACTIVE = "SELECT last_active FROM hermes_memory_activity WHERE sessio
 const USER_MESSAGES = byFile(
   (file) => `
   SELECT m.content FROM messages m
-  WHERE m.session_id = :id AND m.role = 'user' AND m.content IS NOT NULL AND ${isSearchable("m", file)}
+  WHERE m.session_id = :id AND m.role = 'user' AND m.content IS NOT NULL AND NOT ${isHidden("m", file.messages)}
   ORDER BY m.timestamp, m.id LIMIT ${MOST_SUMMARIES}
 `,
 );
@@ -104,20 +107,27 @@ type Flag = "archived" | "pinned" | "hidden";
 const SET_FLAG = (flag: Flag) => `UPDATE sessions SET ${flag} = :value WHERE id = :id AND ${flag} <> :value`;
 
 export type ListingOperations = Pick<
-  SessionStore,
+  SessionSearch,
+  | "sessionCount"
   | "listSessionsRich"
   | "listSessionIds"
   | "searchSessions"
   | "searchSessionsById"
   | "listCronJobRuns"
-  | "setSessionArchived"
-  | "setSessionHidden"
-  | "setSessionPinned"
 >;
 
 export function listingOperations(context: StoreContext): ListingOperations {
   const { connection } = context;
   return {
+    sessionCount: (options = {}) =>
+      connection.read(() => {
+        const file = featuresOf(connection);
+        // As in the original, sessions that listings hide are counted unless they are left out on purpose.
+        const { where, values } = sessionFilter({ includeHidden: true, ...options }, "s", file);
+        const children = options.excludeChildren ? `AND ${isListable("s", file)}` : "";
+        const sql = `SELECT COUNT(*) AS number FROM sessions s WHERE ${where} ${children}`;
+        return connection.get<{ number: number }>(sql, values)?.number ?? 0;
+      }),
     listSessionsRich: (options = {}) => connection.read(() => listRich(context, options)),
     listSessionIds: (options = {}) => connection.read(() => listIds(connection, options)),
     searchSessions: (options = {}) => connection.read(() => searchSessions(connection, options)),
@@ -135,6 +145,16 @@ export function listingOperations(context: StoreContext): ListingOperations {
           .all<SessionRow>(CRON_RUNS(connection), values)
           .map((row) => describe(context, shownTo(connection, row, visibleTo(options))));
       }),
+  };
+}
+
+export type FlagOperations = Pick<
+  SessionRecords,
+  "setSessionArchived" | "setSessionHidden" | "setSessionPinned"
+>;
+
+export function flagOperations({ connection }: StoreContext): FlagOperations {
+  return {
     setSessionArchived: (id, archived) =>
       connection.write(() => setFlag(connection, id, "archived", archived)),
     setSessionPinned: (id, pinned) =>
@@ -155,6 +175,34 @@ function setFlag(connection: Connection, id: string, flag: Flag, isSet: boolean)
   const chain = connection.all<{ id: string }>(CHAIN(connection), { root, ...EVERYBODY });
   const changes = chain.map((row) => connection.run(SET_FLAG(flag), { id: row.id, value: isSet ? 1 : 0 }));
   return changes.some((change) => change.changes > 0);
+}
+
+/** The filters that a listing and a count share. An empty list of sources to leave out leaves nothing out. */
+function sessionFilter(
+  filter: SessionFilter,
+  alias: string,
+  file: FileFeatures,
+): { where: string; values: Record<string, string | number | null> } {
+  const values: Record<string, string | number | null> = { ...visibleTo(filter) };
+  const conditions = [isVisible(alias)];
+  if (filter.source !== undefined) {
+    // The plus keeps SQLite from collecting and sorting all sessions of the source: listings walk in their own order.
+    conditions.push(`+${alias}.source = :source`);
+    values.source = filter.source;
+  }
+  if (filter.excludeSources !== undefined && filter.excludeSources.length > 0) {
+    conditions.push(`${alias}.source NOT IN (SELECT value FROM json_each(:excluded))`);
+    values.excluded = JSON.stringify(filter.excludeSources);
+  }
+  const least = count(filter.minMessageCount, 0);
+  if (least > 0) {
+    conditions.push(`${alias}.message_count >= :least`);
+    values.least = least;
+  }
+  if (filter.archivedOnly) conditions.push(`${alias}.archived <> 0`);
+  else if (!filter.includeArchived) conditions.push(`${alias}.archived = 0`);
+  if (!filter.includeHidden && file.sessions.has("hidden")) conditions.push(`${alias}.hidden = 0`);
+  return { where: conditions.join(" AND "), values };
 }
 
 export function listIds(

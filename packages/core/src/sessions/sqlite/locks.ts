@@ -1,6 +1,6 @@
 // Compression locks: leases in the database, so that one process at a time compacts a session.
 import { isDeadHere } from "../lease-holders.ts";
-import type { HeldLease, SessionStore } from "../store.ts";
+import type { HeldLease, SessionClaims } from "../store/claims.ts";
 import type { Connection } from "./connection.ts";
 import { type StoreContext, seconds } from "./context.ts";
 
@@ -19,7 +19,7 @@ const HOLDER = `
 `;
 
 export type LockOperations = Pick<
-  SessionStore,
+  SessionClaims,
   "tryAcquireCompressionLock" | "renewCompressionLock" | "releaseCompressionLock" | "getCompressionLockHolder"
 >;
 
@@ -64,7 +64,7 @@ export function heldLock(connection: Connection, id: string, now: number): HeldL
   return connection.get<HeldLease>(HOLDER, { id, now });
 }
 
-function ttlOf(options: { readonly ttl?: number } | number | undefined): number {
-  const ttl = typeof options === "number" ? options : options?.ttl;
+function ttlOf(options: { readonly ttl?: number } | undefined): number {
+  const ttl = options?.ttl;
   return ttl === undefined || !Number.isFinite(ttl) ? DEFAULT_TTL_SECONDS : ttl;
 }

@@ -1,7 +1,13 @@
 // Housekeeping: merging the index, giving space back, what is done once a day, health.
 import { statSync } from "node:fs";
 import { describeCause } from "../../lib/index.ts";
-import type { Health, SessionStore, StoreStats } from "../store.ts";
+import type {
+  Health,
+  LongWork,
+  OptimizeOutcome,
+  StoreMaintenance,
+  StoreStats,
+} from "../store/maintenance.ts";
 import { runOneAside } from "./aside.ts";
 import type { Connection } from "./connection.ts";
 import { type StoreContext, seconds } from "./context.ts";
@@ -13,7 +19,6 @@ import { otherHolders } from "./holders.ts";
 import { isUsable, stateOf } from "./index/ensure-index.ts";
 import { FTS } from "./index/tables.ts";
 import { indexRemedy } from "./remedies.ts";
-import { readMeta, setMeta } from "./sessions.ts";
 import { HIDE_ORPHANS } from "./upgrade.ts";
 
 const DAY_SECONDS = 86_400;
@@ -23,6 +28,9 @@ const ORPHANS_FINALIZED = "orphaned_compression_finalize_v1";
 /** How many index pages one step may write; between steps others get their turn. */
 const PAGES_PER_MERGE = 250;
 
+const GET_META = "SELECT value FROM state_meta WHERE key = :key";
+const PUT_META =
+  "INSERT INTO state_meta (key, value) VALUES (:key, :value) ON CONFLICT(key) DO UPDATE SET value = excluded.value";
 const GHOSTS = `
   DELETE FROM sessions WHERE source = 'tui' AND title IS NULL AND ended_at IS NOT NULL AND started_at < :before
     AND NOT EXISTS (SELECT 1 FROM messages WHERE session_id = sessions.id)
@@ -50,19 +58,20 @@ const SOURCES = `
 `;
 
 export type MaintenanceOperations = Pick<
-  SessionStore,
+  StoreMaintenance,
   | "pruneEmptyGhostSessions"
   | "finalizeOrphanedCompressionSessions"
   | "maybeAutoPruneAndVacuum"
-  | "optimizeFts"
-  | "vacuum"
   | "checkHealth"
   | "hideOrphanedDelegates"
   | "stats"
+  | "optimize"
+  | "getMeta"
+  | "setMeta"
 >;
 
 export function maintenanceOperations(
-  { connection, clock }: StoreContext,
+  { connection, clock, index }: StoreContext,
   { pruneSessions }: Pick<DeletionOperations, "pruneSessions">,
 ): MaintenanceOperations {
   /** Once in the life of a file. */
@@ -70,14 +79,9 @@ export function maintenanceOperations(
     connection.write(() => {
       if (readMeta(connection, key) !== null) return 0;
       const { changes } = connection.run(sql, values);
-      setMeta(connection, key, "1");
+      writeMeta(connection, key, "1");
       return changes;
     });
-  const vacuum = async () => {
-    const merged = await mergeIndex(connection);
-    await giveSpaceBack(connection);
-    return merged;
-  };
   return {
     async pruneEmptyGhostSessions() {
       return once(GHOSTS_PRUNED, GHOSTS, { before: seconds(clock) - DAY_SECONDS });
@@ -100,14 +104,37 @@ export function maintenanceOperations(
         const isWanted = pruned > 0 && options.vacuum !== false;
         if (isWanted) await mergeIndex(connection);
         const vacuumed = isWanted && (await giveSpaceBack(connection)) === "done";
-        await connection.write(() => setMeta(connection, LAST_AUTO_PRUNE, String(now)));
+        await connection.write(() => writeMeta(connection, LAST_AUTO_PRUNE, String(now)));
         return { skipped: false, pruned, vacuumed };
       } catch (cause) {
         return { skipped: false, pruned: 0, vacuumed: false, error: describeCause(cause) };
       }
     },
-    optimizeFts: () => mergeIndex(connection),
-    vacuum,
+    async optimize(work: LongWork & { readonly vacuum?: boolean } = {}): Promise<OptimizeOutcome> {
+      connection.refuseIfReadOnly();
+      const { signal, onProgress } = work;
+      const bytesBefore = await databaseBytes(connection);
+      const outcome = async (
+        vacuum: OptimizeOutcome["vacuum"],
+        finished: boolean,
+      ): Promise<OptimizeOutcome> => ({
+        bytesBefore,
+        bytesAfter: await databaseBytes(connection),
+        vacuum,
+        finished,
+      });
+      const isBuilt = await index.finish({
+        ...(signal && { signal }),
+        onProgress: (done, total) => onProgress?.({ step: "building the search index", done, total }),
+      });
+      if (!isBuilt) return outcome("not-asked", false);
+      onProgress?.({ step: "merging the search index", done: 0, total: 1 });
+      await mergeIndex(connection, signal);
+      if (signal?.aborted) return outcome("not-asked", false);
+      if (work.vacuum === false) return outcome("not-asked", true);
+      onProgress?.({ step: "giving space back", done: 0, total: 1 });
+      return outcome(await giveSpaceBack(connection), true);
+    },
     checkHealth: () => checkHealth(connection),
     // Where the original's index goes by that mark, sessions with messages must not get one.
     hideOrphanedDelegates: () =>
@@ -128,7 +155,17 @@ export function maintenanceOperations(
       });
       return { ...counted, bytes: fileBytes(connection.path), index: await stateOfIndex(connection) };
     },
+    getMeta: (key) => connection.read(() => readMeta(connection, key)),
+    setMeta: (key, value) => connection.write(() => writeMeta(connection, key, value)),
   };
+}
+
+function writeMeta(connection: Connection, key: string, value: string): void {
+  connection.run(PUT_META, { key, value });
+}
+
+function readMeta(connection: Connection, key: string): string | null {
+  return connection.get<{ value: string | null }>(GET_META, { key })?.value ?? null;
 }
 
 /** The database with its log. */
@@ -141,7 +178,7 @@ function sizeOf(file: string): number {
 }
 
 /** The database without its log. */
-export async function databaseBytes(connection: Connection): Promise<number> {
+async function databaseBytes(connection: Connection): Promise<number> {
   return connection.read(() => {
     const pages = connection.get<{ page_count: number }>("PRAGMA page_count")?.page_count ?? 0;
     const size = connection.get<{ page_size: number }>("PRAGMA page_size")?.page_size ?? 0;
@@ -161,10 +198,10 @@ async function stateOfIndex(connection: Connection): Promise<StoreStats["index"]
   }
 }
 
-/** Merges our index into one piece, a few pages at a time. How many indexes of ours there are: one, or none. */
-export async function mergeIndex(connection: Connection, signal?: AbortSignal): Promise<number> {
+/** Merges our index into one piece, a few pages at a time. */
+async function mergeIndex(connection: Connection, signal?: AbortSignal): Promise<void> {
   connection.refuseIfReadOnly();
-  if (!(await connection.read(() => hasTable(connection, FTS)))) return 0;
+  if (!(await connection.read(() => hasTable(connection, FTS)))) return;
   const merge = `INSERT INTO ${FTS}(${FTS}, rank) VALUES('merge', :pages)`;
   let pages = -PAGES_PER_MERGE; // negative once: begin to merge everything, not only what is due
   for (let isDone = false; !isDone && !signal?.aborted; pages = PAGES_PER_MERGE) {
@@ -177,14 +214,13 @@ export async function mergeIndex(connection: Connection, signal?: AbortSignal): 
       { remedyFor: (cause) => indexRemedy(connection, cause) },
     );
   }
-  return 1;
 }
 
 /**
  * VACUUM rewrites the whole file and keeps everyone out while it does. `in-use`: another process has the file open, and
  * nothing was done. Only where the system tells who has a file open (Linux) is that known.
  */
-export async function giveSpaceBack(connection: Connection): Promise<"done" | "in-use"> {
+async function giveSpaceBack(connection: Connection): Promise<"done" | "in-use"> {
   connection.refuseIfReadOnly();
   const { address, path, waitLimitMs } = connection;
   if (otherHolders(path).length > 0) return "in-use";

@@ -14,16 +14,18 @@ import { joinLineage } from "../conversation.ts";
 import { sessionError } from "../errors.ts";
 import { readMarks } from "../lineage-marks.ts";
 import { userMessagePreview } from "../previews.ts";
-import type { Scope, SessionStore } from "../store.ts";
+import type { MessageKey } from "../rows.ts";
+import type { Scope } from "../scope.ts";
+import type { MessageRecords } from "../store/messages.ts";
 import type { Connection } from "./connection.ts";
 import { count, type StoreContext, seconds, visibleTo } from "./context.ts";
 import { isForeignKeyFailure } from "./failures.ts";
 import { byFile, type FileFeatures, featuresOf, isChangeable, isShown } from "./features.ts";
 import { refuseIfBusy, requireLease } from "./leases.ts";
-import { isVisible, mark } from "./lineage-sql.ts";
+import { isVisible, mark, userPlatform } from "./lineage-sql.ts";
 import { ancestorsOf, tipOf } from "./lineage-walks.ts";
 import { MESSAGE_SOURCE, messageColumns, messageFields, TODAY } from "./message-fields.ts";
-import { withinReach } from "./readable-fields.ts";
+import { readable, withinReach } from "./readable-fields.ts";
 import { forgetRewound } from "./rewind.ts";
 import { findSession } from "./sessions.ts";
 
@@ -75,6 +77,20 @@ function todayValues(
   }
   return values;
 }
+const KEYS = `
+  SELECT ${readable("m.id", "id")}, m.session_id, ${readable("o.origin_id", "origin_id")}
+  FROM json_each(:sessions) j JOIN sessions s ON s.id = j.value JOIN messages m ON m.session_id = s.id
+    LEFT JOIN hermes_memory_origin o ON o.message_id = m.id
+  WHERE m.active = 1 AND ${isVisible("s")} ORDER BY j.key, m.id
+`;
+const BY_IDS = byFile(
+  (file) => `
+  SELECT ${messageFields(file)} FROM json_each(:ids) j CROSS JOIN ${MESSAGE_SOURCE}
+  WHERE m.id = j.value AND ${isShown("m", file)}
+    AND EXISTS (SELECT 1 FROM sessions s WHERE s.id = m.session_id AND ${isVisible("s")})
+  ORDER BY j.key
+`,
+);
 const END_OF = "SELECT ended_at, end_reason FROM sessions WHERE id = :id";
 const OWN_CONTINUATION = `
   SELECT 1 FROM sessions c WHERE c.parent_session_id = :id AND ${mark("c", "_compressed_from")} = :id
@@ -83,6 +99,12 @@ const LATEST_TIME = "SELECT MAX(timestamp) AS latest FROM messages WHERE session
 export const INSERT_ORIGIN = `
   INSERT INTO hermes_memory_origin (message_id, origin_id)
   SELECT :id, COALESCE((SELECT origin_id FROM hermes_memory_origin WHERE message_id = :origin), :origin)
+`;
+/** A row of somebody else's is no original: its columns and its id are not for the user of the copy. */
+const OF_ANOTHER_USER = `
+  SELECT 1 FROM sessions s, messages m JOIN sessions o ON o.id = m.session_id
+  WHERE s.id = :session AND m.id = :origin AND s.user_id IS NOT NULL
+    AND NOT (o.user_id IS s.user_id AND ${userPlatform("o")} IS ${userPlatform("s")})
 `;
 const ADD_TO_COUNTERS = byFile((file) => {
   // The original chooses by it which sessions to show as recent, so it has to be there for ours too. It never goes back.
@@ -111,13 +133,15 @@ const DELETE_CLEARED = byFile(
 const MICROSECOND = 1e-6;
 
 export type MessageOperations = Pick<
-  SessionStore,
+  MessageRecords,
   | "appendMessage"
   | "appendMany"
   | "setFinishReason"
   | "replaceMessages"
   | "clearMessages"
   | "getDisplayHistory"
+  | "listMessageKeys"
+  | "getMessagesById"
   | "getMessages"
   | "getMessagesAsConversation"
   | "listRecentUserMessages"
@@ -169,6 +193,16 @@ export function messageOperations({ connection, clock, warn }: StoreContext): Me
         connection.run(SET_COUNTERS, { session: sessionId, messages: 0, calls: 0 });
       });
     },
+    listMessageKeys: (sessionIds, scope) =>
+      connection.read(() => {
+        const values = { sessions: JSON.stringify(sessionIds), ...visibleTo(scope) };
+        return connection.all<MessageKey>(KEYS, values).map((row) => ({ ...row }));
+      }),
+    getMessagesById: (ids, scope) =>
+      connection.read(() => {
+        const values = { ids: JSON.stringify(ids.filter(Number.isSafeInteger)), ...visibleTo(scope) };
+        return decodeRows(connection.all(BY_IDS(connection), values), warn);
+      }),
     getDisplayHistory: (sessionId, scope) =>
       connection.read(() => {
         const values = { session: sessionId, ...visibleTo(scope) };
@@ -354,7 +388,9 @@ export function insertMessage(
   message: MessageColumns,
   kept: Partial<Pick<MessageRow, "id" | "active" | "compacted" | "display_kind">> = {},
 ): number {
-  const { hasOwnTimestamp: _own, toolCallCount: _calls, originId, ...columns } = message;
+  const { hasOwnTimestamp: _own, toolCallCount: _calls, originId: origin, ...columns } = message;
+  const isOthers = origin !== null && connection.get(OF_ANOTHER_USER, { session, origin }) !== undefined;
+  const originId = isOthers ? null : origin;
   const active = kept.active === 0 ? 0 : 1;
   const file = featuresOf(connection);
   const isLike = LIKE_ORIGINAL.some((name) => file.messages.has(name));
@@ -373,7 +409,7 @@ export function insertMessage(
   } catch (cause) {
     if (!isForeignKeyFailure(cause)) throw cause;
     throw sessionError("unknown-session", `There is no session '${session}' to store a message in.`, {
-      hint: "Create it first with createSession or ensureSession.",
+      hint: "Create it first with createSession.",
       cause,
     });
   }

@@ -1,7 +1,8 @@
 // The system prompts this program made. They stand in a table of their own, so that what another program wrote into a session's
 // row is neither used for one of ours nor overwritten.
 import { sessionError } from "../errors.ts";
-import type { OwnPrompt, Scope, SessionStore } from "../store.ts";
+import type { Scope } from "../scope.ts";
+import type { OwnPrompt, SessionRecords } from "../store/sessions.ts";
 import type { Connection } from "./connection.ts";
 import { type StoreContext, seconds, visibleTo } from "./context.ts";
 import { isVisible } from "./lineage-sql.ts";
@@ -19,7 +20,7 @@ const CLEAR = `DELETE FROM ${TABLE} WHERE session_id = :id`;
 const PUT = `
   INSERT INTO ${TABLE} (session_id, prompt, version, created_at) VALUES (:id, :text, :version, :now)
 `;
-export type OwnPromptOperations = Pick<SessionStore, "saveOwnPrompt" | "getOwnPrompt">;
+export type OwnPromptOperations = Pick<SessionRecords, "saveOwnPrompt" | "getOwnPrompt">;
 
 export function ownPromptOperations({ connection, clock }: StoreContext): OwnPromptOperations {
   return {
@@ -28,7 +29,7 @@ export function ownPromptOperations({ connection, clock }: StoreContext): OwnPro
         const session = findSession(connection, id);
         if (session === null)
           throw sessionError("unknown-session", `There is no session '${id}' to store a prompt for.`, {
-            hint: "Create it first with createSession or ensureSession.",
+            hint: "Create it first with createSession.",
           });
         const before = readOwnPrompt(connection, id)?.text ?? null;
         writeOwnPrompt(connection, id, { text, version }, seconds(clock));

@@ -4,7 +4,7 @@
 import { contentText, toMessageRow } from "../../message/index.ts";
 import { sessionError } from "../errors.ts";
 import type { StoredMessageRow } from "../rows.ts";
-import type { RewindOutcome, SessionStore } from "../store.ts";
+import type { MessageRecords, RewindOutcome } from "../store/messages.ts";
 import type { Connection } from "./connection.ts";
 import { count, type StoreContext, seconds } from "./context.ts";
 import { byFile, featuresOf, isChangeable } from "./features.ts";
@@ -54,7 +54,7 @@ const NEWEST_TURNS = byFile((file) => {
   `;
 });
 
-export type RewindOperations = Pick<SessionStore, "rewindToMessage" | "restoreRewound" | "undoTurns">;
+export type RewindOperations = Pick<MessageRecords, "rewindToMessage" | "restoreRewound" | "undoTurns">;
 
 export function rewindOperations({ connection, clock, warn }: StoreContext): RewindOperations {
   return {

@@ -1,23 +1,16 @@
 // Sessions: making, ending, changing and counting them.
 import { sha256 } from "../../lib/index.ts";
 import { sessionError } from "../errors.ts";
-import {
-  MARK_KEYS,
-  modelConfigText,
-  readMarks,
-  USER_PLATFORM,
-  withMark,
-  withoutMarksOf,
-} from "../lineage-marks.ts";
+import { modelConfigText, USER_PLATFORM, withoutMarksOf } from "../lineage-marks.ts";
 import type { SessionRow } from "../rows.ts";
-import { platformText, userText } from "../scope.ts";
+import { readOwner, type Scope } from "../scope.ts";
 import { checkSessionId } from "../session-id.ts";
-import type { NewSession, Scope, SessionFilter, SessionMark, SessionStore, TokenUpdate } from "../store.ts";
+import type { NewSession, SessionMark, SessionRecords, TokenUpdate } from "../store/sessions.ts";
 import type { Connection } from "./connection.ts";
-import { count, finite, type StoreContext, seconds, type Visible, visibleTo } from "./context.ts";
+import { finite, type StoreContext, seconds, type Visible, visibleTo } from "./context.ts";
 import { isForeignKeyFailure } from "./failures.ts";
 import { byFile, type FileFeatures, featuresOf, hasPromptTable } from "./features.ts";
-import { isListable, isVisible, RESET_REASONS, userPlatform } from "./lineage-sql.ts";
+import { isVisible, RESET_REASONS, userPlatform } from "./lineage-sql.ts";
 import { LARGEST, readable, readableFields, withinReach } from "./readable-fields.ts";
 import { type Column, SESSION_COLUMNS } from "./schema.ts";
 
@@ -115,8 +108,6 @@ const GET_MARK = `
 
 const END = "UPDATE sessions SET ended_at = :now, end_reason = :reason WHERE id = :id AND ended_at IS NULL";
 const REOPEN = "UPDATE sessions SET ended_at = NULL, end_reason = NULL WHERE id = :id";
-const SET_CWD = "UPDATE sessions SET cwd = :cwd WHERE id = :id";
-const SET_META = "UPDATE sessions SET model_config = :config, model = COALESCE(:model, model) WHERE id = :id";
 const SET_PROMPT = byFile((file) => {
   const hash = hasPromptTable(file) ? ", system_prompt_hash = :hash" : "";
   return `UPDATE sessions SET system_prompt = :prompt ${hash} WHERE id = :id`;
@@ -131,12 +122,7 @@ const NEXT_GENERATION = `
   INSERT INTO conversation_generations (source, session_key, generation) VALUES (:source, :session_key, 1)
   ON CONFLICT (source, session_key) DO UPDATE SET generation = generation + 1
 `;
-const HAS_MESSAGES = "SELECT 1 FROM messages WHERE session_id = :id LIMIT 1";
-const CONFIG_OF = "SELECT model_config FROM sessions WHERE id = :id";
 const SET_MODEL = "UPDATE sessions SET model = :model WHERE id = :id";
-const GET_META = "SELECT value FROM state_meta WHERE key = :key";
-const PUT_META =
-  "INSERT INTO state_meta (key, value) VALUES (:key, :value) ON CONFLICT(key) DO UPDATE SET value = excluded.value";
 
 const FILLED_ONCE = `
   model = COALESCE(model, :model), billing_provider = COALESCE(billing_provider, :provider),
@@ -165,51 +151,30 @@ const SET_TOKENS = `
 `;
 
 export type SessionOperations = Pick<
-  SessionStore,
+  SessionRecords,
   | "createSession"
-  | "ensureSession"
   | "endSession"
   | "reopenSession"
-  | "updateSessionCwd"
-  | "updateSessionMeta"
-  | "updateSystemPrompt"
   | "updateSessionModel"
   | "updateTokenCounts"
   | "getSession"
   | "getSessionMark"
-  | "sessionCount"
-  | "getMeta"
-  | "setMeta"
 >;
 
 export function sessionOperations(context: StoreContext): SessionOperations {
   const { connection, clock } = context;
-  const create = async (id: string, options: NewSession) => {
-    checkSessionId(id);
-    return connection.write(() => insertSession(context, id, options, seconds(clock)));
-  };
   const change = async (sql: string, values: Parameters<Connection["run"]>[1]) => {
     await connection.write(() => connection.run(sql, values));
   };
   return {
-    createSession: (id, options = {}) => create(id, options),
-    ensureSession: (id, options = {}) => create(id, options),
+    async createSession(id, options = {}) {
+      checkSessionId(id);
+      return connection.write(() => insertSession(context, id, options, seconds(clock)));
+    },
     async endSession(id, reason) {
       await connection.write(() => endSession(connection, id, reason, seconds(clock)));
     },
     reopenSession: (id) => change(REOPEN, { id }),
-    async updateSessionCwd(id, cwd) {
-      if (id && cwd) await change(SET_CWD, { id, cwd });
-    },
-    async updateSessionMeta(id, modelConfig, { model = null } = {}) {
-      const config = typeof modelConfig === "string" ? modelConfig : modelConfigText(modelConfig);
-      await connection.write(() =>
-        connection.run(SET_META, { id, config: withFixedMarks(connection, id, config), model }),
-      );
-    },
-    async updateSystemPrompt(id, prompt) {
-      await connection.write(() => writePrompt(connection, id, prompt));
-    },
     updateSessionModel: (id, model) => change(SET_MODEL, { id, model }),
     async updateTokenCounts(id, update) {
       checkSessionId(id);
@@ -224,18 +189,6 @@ export function sessionOperations(context: StoreContext): SessionOperations {
         const row = connection.get<SessionMark>(GET_MARK, { id, ...visibleTo(scope) });
         return row === undefined ? null : { ...row };
       }),
-    sessionCount: (options = {}) =>
-      connection.read(() => {
-        const file = featuresOf(connection);
-        // As in the original, sessions that listings hide are counted unless they are left out on purpose.
-        const { where, values } = sessionFilter({ includeHidden: true, ...options }, "s", file);
-        const children = options.excludeChildren ? `AND ${isListable("s", file)}` : "";
-        const sql = `SELECT COUNT(*) AS number FROM sessions s WHERE ${where} ${children}`;
-        return connection.get<{ number: number }>(sql, values)?.number ?? 0;
-      }),
-    getMeta: (key) =>
-      connection.read(() => connection.get<{ value: string | null }>(GET_META, { key })?.value ?? null),
-    setMeta: (key, value) => change(PUT_META, { key, value }),
   };
 }
 
@@ -247,14 +200,15 @@ export function insertSession(
   now: number,
 ): string {
   const parent = options.parentSessionId || null;
+  const owner = readOwner(options);
   const file = featuresOf(connection);
   const prompt = options.systemPrompt ?? null;
   const hash = hasPromptTable(file) && prompt !== null ? storePrompt(connection, prompt) : null;
   const given = {
     source: options.source ?? "unknown",
     model: options.model ?? null,
-    config: modelConfigText({ ...options.modelConfig, ...platformMark(connection, options) }),
-    user: options.userId === undefined || options.userId === null ? null : userText(options.userId),
+    config: modelConfigText({ ...options.modelConfig, ...platformMark(connection, options, owner) }),
+    user: owner.userId ?? null,
     cwd: options.cwd ?? null,
   };
   try {
@@ -323,25 +277,17 @@ export function storePrompt(connection: Connection, prompt: string): string {
   return hash;
 }
 
-/** Whether a session with messages is a subagent's run stays as it is: the original's search index goes by it. */
-function withFixedMarks(connection: Connection, id: string, config: string | null): string | null {
-  if (!featuresOf(connection).isToday || connection.get(HAS_MESSAGES, { id }) === undefined) return config;
-  const before = connection.get<{ model_config: string | null }>(CONFIG_OF, { id })?.model_config ?? null;
-  const { delegateFrom } = readMarks(before);
-  if (readMarks(config).delegateFrom === delegateFrom) return config;
-  return withMark(config, MARK_KEYS.delegateFrom, delegateFrom);
-}
-
 /** Only where the user's platform is not the session's source, so that ordinary rows stay as they always were. */
-function platformMark(connection: Connection, options: NewSession): Record<string, string> {
-  const { source = "unknown", userId, parentSessionId } = options;
-  const isInherited = userId === undefined || userId === null;
+function platformMark(
+  connection: Connection,
+  { source = "unknown", parentSessionId }: NewSession,
+  { userId, userPlatform }: Scope,
+): Record<string, string> {
   const parent =
-    isInherited && parentSessionId
+    userId === undefined && parentSessionId
       ? connection.get<{ user_id: string | null; platform: string | null }>(OWNER, { id: parentSessionId })
       : undefined;
-  const given = options.userPlatform === undefined ? undefined : platformText(options.userPlatform);
-  const platform = given ?? (parent?.user_id ? parent.platform : null);
+  const platform = userPlatform ?? (parent?.user_id ? parent.platform : null);
   return platform === null || platform === source ? {} : { [USER_PLATFORM]: platform };
 }
 
@@ -357,42 +303,6 @@ export function shownTo<Row extends SessionRow>(connection: Connection, row: Row
   if (visible.user === null || parent === null) return { ...row };
   if (connection.get(IS_THERE_FOR, { id: parent, ...visible }) !== undefined) return { ...row };
   return { ...row, parent_session_id: null, model_config: withoutMarksOf(row.model_config, parent) };
-}
-
-export function setMeta(connection: Connection, key: string, value: string): void {
-  connection.run(PUT_META, { key, value });
-}
-
-export function readMeta(connection: Connection, key: string): string | null {
-  return connection.get<{ value: string | null }>(GET_META, { key })?.value ?? null;
-}
-
-/** The filters that a listing and a count share. An empty list of sources to leave out leaves nothing out. */
-export function sessionFilter(
-  filter: SessionFilter,
-  alias: string,
-  file: FileFeatures,
-): { where: string; values: Record<string, string | number | null> } {
-  const values: Record<string, string | number | null> = { ...visibleTo(filter) };
-  const conditions = [isVisible(alias)];
-  if (filter.source !== undefined) {
-    // The plus keeps SQLite from collecting and sorting all sessions of the source: listings walk in their own order.
-    conditions.push(`+${alias}.source = :source`);
-    values.source = filter.source;
-  }
-  if (filter.excludeSources !== undefined && filter.excludeSources.length > 0) {
-    conditions.push(`${alias}.source NOT IN (SELECT value FROM json_each(:excluded))`);
-    values.excluded = JSON.stringify(filter.excludeSources);
-  }
-  const least = count(filter.minMessageCount, 0);
-  if (least > 0) {
-    conditions.push(`${alias}.message_count >= :least`);
-    values.least = least;
-  }
-  if (filter.archivedOnly) conditions.push(`${alias}.archived <> 0`);
-  else if (!filter.includeArchived) conditions.push(`${alias}.archived = 0`);
-  if (!filter.includeHidden && file.sessions.has("hidden")) conditions.push(`${alias}.hidden = 0`);
-  return { where: conditions.join(" AND "), values };
 }
 
 /** The nearest whole number that can be read back; null for what is no number. */
@@ -416,11 +326,11 @@ function reals(names: string): [string, "REAL"][] {
 function tokenValues(id: string, update: TokenUpdate) {
   return {
     id,
-    input: safeInteger(update.inputTokens ?? update.input) ?? 0,
-    output: safeInteger(update.outputTokens ?? update.output) ?? 0,
-    cacheRead: safeInteger(update.cacheReadTokens ?? update.cacheRead) ?? 0,
-    cacheWrite: safeInteger(update.cacheWriteTokens ?? update.cacheWrite) ?? 0,
-    reasoning: safeInteger(update.reasoningTokens ?? update.reasoning) ?? 0,
+    input: safeInteger(update.inputTokens) ?? 0,
+    output: safeInteger(update.outputTokens) ?? 0,
+    cacheRead: safeInteger(update.cacheReadTokens) ?? 0,
+    cacheWrite: safeInteger(update.cacheWriteTokens) ?? 0,
+    reasoning: safeInteger(update.reasoningTokens) ?? 0,
     calls: safeInteger(update.apiCallCount) ?? 0,
     estimated: finite(update.estimatedCostUsd),
     actual: finite(update.actualCostUsd),

@@ -1,6 +1,11 @@
-// The SQLite backend: the groups of operations put together.
+// The SQLite backend. Each group of the contract (../store/) is put together from the files that have its statements.
 import { profileOfDatabase, systemHomeContext } from "../../home.ts";
 import { systemClock } from "../../lib/index.ts";
+import type { SessionClaims } from "../store/claims.ts";
+import type { StoreMaintenance } from "../store/maintenance.ts";
+import type { MessageRecords } from "../store/messages.ts";
+import type { SessionSearch } from "../store/search.ts";
+import type { SessionRecords } from "../store/sessions.ts";
 import type { SessionStore } from "../store.ts";
 import type { StoreContext } from "./context.ts";
 import { deletionOperations } from "./deletion.ts";
@@ -11,15 +16,15 @@ import { SearchIndex } from "./index/search-index.ts";
 import { keptResultOperations } from "./kept-results.ts";
 import { leaseOperations } from "./leases.ts";
 import { lineageOperations } from "./lineage.ts";
-import { listingOperations } from "./listing.ts";
+import { flagOperations, listingOperations } from "./listing.ts";
 import { lockOperations } from "./locks.ts";
 import { maintenanceOperations } from "./maintenance.ts";
 import { messageOperations } from "./messages.ts";
 import { openDatabase } from "./open-database.ts";
-import { optimizeOperations } from "./optimize.ts";
 import type { SqliteStoreOptions } from "./options.ts";
 import { ownPromptOperations } from "./own-prompts.ts";
 import { rewindOperations } from "./rewind.ts";
+import type { Bounds } from "./search/bounds.ts";
 import { searchOperations } from "./search/search.ts";
 import { sessionOperations } from "./sessions.ts";
 import { summaryNodeOperations } from "./summary-nodes.ts";
@@ -28,7 +33,6 @@ import { windowOperations } from "./windows.ts";
 
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<SessionStore> {
   const { connection, warnings } = await openDatabase(options);
-  const warn = options.onWarning ?? (() => {});
   const index = new SearchIndex(connection);
   const context: StoreContext = {
     connection,
@@ -36,9 +40,8 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sess
     clock: options.clock ?? systemClock,
     profile:
       options.profile === undefined ? profileOfDatabase(options.path, systemHomeContext()) : options.profile,
-    warn,
+    warn: options.onWarning ?? (() => {}),
   };
-  const deletion = deletionOperations(context);
   const close = async () => {
     await index.close();
     connection.close();
@@ -52,23 +55,43 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sess
     warnings,
     close,
     [Symbol.asyncDispose]: close,
+    ...sessionRecords(context),
+    ...messageRecords(context),
+    ...lineageOperations(context),
+    ...summaryNodeOperations(context),
+    ...sessionSearch(context, options.searchBounds),
+    ...sessionClaims(context),
+    ...storeMaintenance(context),
+  };
+}
+
+function sessionRecords(context: StoreContext): SessionRecords {
+  return {
     ...sessionOperations(context),
+    ...ownPromptOperations(context),
+    ...titleOperations(context),
+    ...flagOperations(context),
+  };
+}
+
+function messageRecords(context: StoreContext): MessageRecords {
+  return {
     ...messageOperations(context),
-    ...keptResultOperations(context),
     ...windowOperations(context),
     ...rewindOperations(context),
-    ...titleOperations(context),
-    ...lineageOperations(context),
-    ...lockOperations(context),
-    ...leaseOperations(context),
-    ...ownPromptOperations(context),
-    ...summaryNodeOperations(context),
-    ...listingOperations(context),
-    ...searchOperations(context, options.searchBounds),
-    ...deletion,
-    ...maintenanceOperations(context, deletion),
-    ...optimizeOperations(context),
-    ...handoffOperations(context),
-    ...exportOperations(context),
+    ...keptResultOperations(context),
   };
+}
+
+function sessionSearch(context: StoreContext, bounds: Partial<Bounds> | undefined): SessionSearch {
+  return { ...searchOperations(context, bounds), ...listingOperations(context) };
+}
+
+function sessionClaims(context: StoreContext): SessionClaims {
+  return { ...leaseOperations(context), ...lockOperations(context), ...handoffOperations(context) };
+}
+
+function storeMaintenance(context: StoreContext): StoreMaintenance {
+  const deletion = deletionOperations(context);
+  return { ...deletion, ...maintenanceOperations(context, deletion), ...exportOperations(context) };
 }

@@ -1,49 +1,19 @@
-// Summaries of messages that left a model's context, and what is needed to say which messages they stand for.
-import { toMessageRow } from "../../message/index.ts";
+// Summaries of messages that left a model's context.
 import { sessionError } from "../errors.ts";
-import type { MessageKey, StoredMessageRow, SummaryHit, SummaryNode } from "../rows.ts";
+import type { SummaryHit, SummaryNode } from "../rows.ts";
 import { textMatcher } from "../search/match-text.ts";
-import type { Scope, SessionStore } from "../store.ts";
+import type { SummaryNodes } from "../store/summaries.ts";
 import type { Connection } from "./connection.ts";
 import { count, EVERYBODY, type StoreContext, visibleTo } from "./context.ts";
-import { byFile, isShown } from "./features.ts";
-import { isContinuation, isVisible } from "./lineage-sql.ts";
-import { MESSAGE_SOURCE, messageFields } from "./message-fields.ts";
+import { isVisible } from "./lineage-sql.ts";
+import { continuedBy } from "./lineage-walks.ts";
 import { hasOwnTable } from "./own-tables.ts";
-import { readable, readableFields } from "./readable-fields.ts";
+import { readableFields } from "./readable-fields.ts";
 import { findSession } from "./sessions.ts";
 import { SUMMARY_NODES } from "./side-tables.ts";
 
 /** More than anybody has; a search reads them one by one. */
 const MOST_SEARCHED = 5000;
-
-// The walk carries the path it came, so that a cycle of parents ends it.
-const CONTINUED = byFile(
-  (file) => `
-  WITH RECURSIVE up(id, depth, path) AS (
-    SELECT id, 0, char(10) || id || char(10) FROM sessions s WHERE id = :id AND ${isVisible("s")}
-    UNION ALL
-    SELECT p.id, up.depth + 1, up.path || p.id || char(10)
-    FROM up JOIN sessions c ON c.id = up.id JOIN sessions p ON p.id = c.parent_session_id
-    WHERE ${isContinuation("c", "p", file)} AND ${isVisible("p")} AND instr(up.path, char(10) || p.id || char(10)) = 0
-  )
-  SELECT id FROM up ORDER BY depth DESC
-`,
-);
-const KEYS = `
-  SELECT ${readable("m.id", "id")}, m.session_id, ${readable("o.origin_id", "origin_id")}
-  FROM json_each(:sessions) j JOIN sessions s ON s.id = j.value JOIN messages m ON m.session_id = s.id
-    LEFT JOIN hermes_memory_origin o ON o.message_id = m.id
-  WHERE m.active = 1 AND ${isVisible("s")} ORDER BY j.key, m.id
-`;
-const BY_IDS = byFile(
-  (file) => `
-  SELECT ${messageFields(file)} FROM json_each(:ids) j CROSS JOIN ${MESSAGE_SOURCE}
-  WHERE m.id = j.value AND ${isShown("m", file)}
-    AND EXISTS (SELECT 1 FROM sessions s WHERE s.id = m.session_id AND ${isVisible("s")})
-  ORDER BY j.key
-`,
-);
 
 const { name: NODES_TABLE, columns: NODE_COLUMNS } = SUMMARY_NODES;
 const NODE_FIELDS = readableFields(NODE_COLUMNS, "n.");
@@ -64,37 +34,12 @@ const IMPROVE = `
   WHERE node_id = :node AND method <> 'model'
 `;
 
-export type SummaryNodeOperations = Pick<
-  SessionStore,
-  | "listContinued"
-  | "listMessageKeys"
-  | "getMessagesById"
-  | "insertSummaryNodes"
-  | "improveSummaryNode"
-  | "listSummaryNodes"
-  | "getSummaryNode"
-  | "searchSummaryNodes"
->;
-
-export function summaryNodeOperations({ connection, warn }: StoreContext): SummaryNodeOperations {
+export function summaryNodeOperations({ connection, warn }: StoreContext): SummaryNodes {
   const nodesOf = (sql: string, values: Record<string, string | null>): SummaryNode[] =>
     hasOwnTable(connection, SUMMARY_NODES)
       ? connection.all<StoredNode>(sql, values).flatMap((row) => toNode(row, warn) ?? [])
       : [];
   return {
-    listContinued: (id, scope) => connection.read(() => continued(connection, id, scope)),
-    listMessageKeys: (sessionIds, scope) =>
-      connection.read(() => {
-        const values = { sessions: JSON.stringify(sessionIds), ...visibleTo(scope) };
-        return connection.all<MessageKey>(KEYS, values).map((row) => ({ ...row }));
-      }),
-    getMessagesById: (ids, scope) =>
-      connection.read(() => {
-        const values = { ids: JSON.stringify(ids.filter(Number.isSafeInteger)), ...visibleTo(scope) };
-        return connection
-          .all<StoredMessageRow>(BY_IDS(connection), values)
-          .map((row) => toMessageRow(row, warn));
-      }),
     async insertSummaryNodes(nodes) {
       connection.refuseIfReadOnly();
       if (nodes.length === 0) return true;
@@ -134,12 +79,6 @@ export function summaryNodeOperations({ connection, warn }: StoreContext): Summa
   };
 }
 
-function continued(connection: Connection, id: string, scope?: Scope): string[] {
-  return connection
-    .all<{ id: string }>(CONTINUED(connection), { id, ...visibleTo(scope) })
-    .map((row) => row.id);
-}
-
 /** What the chains of sessions that new nodes belong to have already. */
 type Known = {
   readonly covered: Set<number | string>;
@@ -157,9 +96,9 @@ function knownTo(
   for (const session of sessions) {
     if (findSession(connection, session) === null)
       throw sessionError("unknown-session", `There is no session '${session}' to store summaries for.`, {
-        hint: "Create it first with createSession or ensureSession.",
+        hint: "Create it first with createSession.",
       });
-    for (const node of nodesOf(continued(connection, session))) add(known, node);
+    for (const node of nodesOf(continuedBy(connection, session))) add(known, node);
   }
   return known;
 }

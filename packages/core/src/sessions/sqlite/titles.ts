@@ -3,9 +3,10 @@ import { codePointLength, pyStrip } from "../../lib/index.ts";
 import { sessionError } from "../errors.ts";
 import { userOfSession } from "../lineage-marks.ts";
 import type { SessionRow } from "../rows.ts";
+import type { Scope } from "../scope.ts";
 import { scopeOfUser } from "../scope.ts";
 import { foldTerm } from "../search/tokens.ts";
-import type { Scope, SessionStore } from "../store.ts";
+import type { SessionRecords } from "../store/sessions.ts";
 import { baseOfTitle, MAX_TITLE_CHARS, nextTitle, numberOfTitle, sanitizeTitle } from "../titles.ts";
 import type { Connection } from "./connection.ts";
 import { type StoreContext, type Visible, visibleTo } from "./context.ts";
@@ -42,7 +43,7 @@ const FOLDABLE = `
 `;
 
 export type TitleOperations = Pick<
-  SessionStore,
+  SessionRecords,
   "setSessionTitle" | "getSessionTitle" | "getNextTitleInLineage" | "resolveSessionByTitle"
 >;
 

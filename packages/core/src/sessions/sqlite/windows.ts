@@ -1,7 +1,8 @@
 // Windows into a session: the messages around one of them, and where the session began and ended.
 import { toMessageRow } from "../../message/index.ts";
 import type { MessageRow, StoredMessageRow } from "../rows.ts";
-import type { Scope, SessionStore } from "../store.ts";
+import type { Scope } from "../scope.ts";
+import type { MessageRecords } from "../store/messages.ts";
 import type { Connection } from "./connection.ts";
 import { count, type StoreContext, visibleTo } from "./context.ts";
 import { byFile, type FileFeatures, isShown } from "./features.ts";
@@ -53,7 +54,7 @@ type Place = {
   readonly end: number;
 };
 
-export type WindowOperations = Pick<SessionStore, "getMessagesAround" | "getAnchoredView">;
+export type WindowOperations = Pick<MessageRecords, "getMessagesAround" | "getAnchoredView">;
 
 export function windowOperations({ connection, warn }: StoreContext): WindowOperations {
   const rowsOf = (ids: readonly number[]): MessageRow[] =>

@@ -1,8 +1,8 @@
 // The whole conversation a session belongs to: what was compacted away before it, and how it went on.
 import { readMarks } from "../lineage-marks.ts";
 import type { MessageRow, SessionRow } from "../rows.ts";
+import type { Scope } from "../scope.ts";
 import type { SearchableStore } from "../search-tool/port.ts";
-import type { Scope } from "../store.ts";
 
 /** Oldest first; a copied message is given once. */
 export async function conversationRows(

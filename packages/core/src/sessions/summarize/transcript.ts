@@ -1,6 +1,6 @@
 // A conversation as text for a model that sums it up. Every block begins with the id of its message, to be cited.
 import { codePointLength, pyStrip, takeCodePoints } from "../../lib/index.ts";
-import { contentText, isRefused, REFUSED_NOTE } from "../../message/index.ts";
+import { contentText, isRefused, parseToolCalls, REFUSED_NOTE } from "../../message/index.ts";
 import { redactSecrets, sanitizeContext } from "../../security/index.ts";
 import type { MessageRow } from "../rows.ts";
 
@@ -49,12 +49,7 @@ function shortened(text: string): string {
   return `${takeCodePoints(text, KEPT_TOOL_CHARS)}\n...[truncated]...\n${tail}`;
 }
 
+/** A call without a name says nothing. */
 function calledTools(calls: unknown): string[] {
-  return Array.isArray(calls) ? calls.map(nameOf).filter((name) => name !== "") : [];
-}
-
-function nameOf(call: unknown): string {
-  if (typeof call !== "object" || call === null) return "";
-  if ("name" in call && typeof call.name === "string") return call.name;
-  return "function" in call ? nameOf(call.function) : "";
+  return parseToolCalls(calls).flatMap(({ name }) => (name === "unknown" ? [] : [name]));
 }

@@ -25,6 +25,7 @@ sessionStoreContract({ describe, it, expect }, BACKEND, {
     "windows",
     "rewinding",
     "titles",
+    "flags",
     "continuing and branching",
     "deleting and pruning",
     "results in files",

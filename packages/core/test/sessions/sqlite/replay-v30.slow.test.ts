@@ -107,7 +107,7 @@ async function writeOfEveryKind(store: SessionStore, name: string): Promise<void
     lease,
   );
   await store.setSessionTitle(id, `Title ${name}`);
-  await store.updateSystemPrompt(id, "another prompt");
+  await store.saveOwnPrompt(id, "another prompt", 1);
   await store.tryAcquireCompressionLock(id, holder);
   const tip = await store.continueSession(id, {
     lockHolder: holder,

@@ -7,6 +7,7 @@ import { type ExportLoss, openSessionStore, repairDatabase } from "../../../src/
 import { holdRepairLocks } from "../../../src/sessions/sqlite/salvage/alone.ts";
 import { classOfTable, isSearchTable } from "../../../src/sessions/sqlite/salvage/objects.ts";
 import { rebuild } from "../../../src/sessions/sqlite/salvage/rebuild.ts";
+import { exportAll } from "../../../testing/session-store/support.ts";
 import { overwritePages } from "../../fakes/broken-database.ts";
 import { startScript } from "../../fakes/child.ts";
 import { tempDirectory } from "../../fakes/temp-directory.ts";
@@ -376,7 +377,7 @@ describe("exporting a damaged database", () => {
     const path = await ownFile();
     overwritePage(path, middleLeaf(path).pageno);
     await using store = await openSessionStore({ path, readOnly: true });
-    await expect(store.exportAll({ includeInactive: true })).rejects.toMatchObject({
+    await expect(exportAll(store, { includeInactive: true })).rejects.toMatchObject({
       code: "session-db-damaged",
     });
   });

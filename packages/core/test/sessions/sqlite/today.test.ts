@@ -4,6 +4,7 @@ import { hostname } from "node:os";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { openSessionStore, type SessionStore } from "../../../src/sessions/index.ts";
 import { innerNumbers, isDeadHere } from "../../../src/sessions/lease-holders.ts";
+import { exportAll } from "../../../testing/session-store/support.ts";
 import { execute, newPath, query } from "../../fakes/session-index.ts";
 import { upgradeToToday } from "../../fakes/today-file.ts";
 
@@ -78,17 +79,18 @@ describe("rows we write", () => {
     const { store, path } = await today();
     const prompts = () => query(path, "SELECT hash, prompt FROM system_prompts ORDER BY prompt");
     const kept = (prompt: string) => ({ hash: createHash("sha256").update(prompt).digest("hex"), prompt });
-    await store.createSession("a", { source: "cli", systemPrompt: "one" });
     await store.createSession("b", { source: "cli", systemPrompt: "one" });
+    await store.createSession("c", { source: "cli", systemPrompt: "one" });
     expect(prompts()).toEqual([kept("one")]);
-    await store.updateSystemPrompt("a", "two");
+    await store.createSession("a", { source: "cli" });
+    await store.saveOwnPrompt("a", "two", 1);
     expect(prompts()).toEqual([kept("one"), kept("two")]);
     await store.deleteSession("b");
+    expect(prompts()).toEqual([kept("one"), kept("two")]);
+    await store.saveOwnPrompt("c", "three", 1); // another program's text stays
+    expect((await store.getSession("c"))?.system_prompt).toBe("one");
+    await store.deleteSession("c");
     expect(prompts()).toEqual([kept("two")]);
-    await store.saveOwnPrompt("a", "three", 1); // another program's text stays
-    expect((await store.getSession("a"))?.system_prompt).toBe("two");
-    await store.updateSystemPrompt("a", null);
-    expect(prompts()).toEqual([]);
     await store.saveOwnPrompt("a", "four", 1);
     expect(prompts()).toEqual([kept("four")]);
     const next = await store.continueSession("a", { ownPrompt: { text: "five", version: 1 } });
@@ -97,7 +99,7 @@ describe("rows we write", () => {
 
   it("fill what a row lacks and overwrite nothing; source, owner and settings only before the first message", async () => {
     const { store } = await today();
-    await store.ensureSession("a");
+    await store.createSession("a");
     await store.createSession("a", { source: "telegram", userId: "bo", model: "m", systemPrompt: "p" });
     expect(await store.getSession("a")).toMatchObject({
       source: "telegram",
@@ -119,7 +121,7 @@ describe("rows we write", () => {
       system_prompt: "p",
       cwd: "/work",
     });
-    await store.ensureSession("said");
+    await store.createSession("said");
     await store.appendMessage("said", user("x"));
     await store.createSession("said", {
       source: "subagent",
@@ -131,8 +133,6 @@ describe("rows we write", () => {
       user_id: null,
       model_config: null,
     });
-    await store.updateSessionMeta("said", { colour: "red", _delegate_from: "a" });
-    expect((await store.getSession("said"))?.model_config).toBe('{"colour":"red"}');
   });
 
   it("give a continuation where its parent's chat goes on, a branch only the folder and the repository", async () => {
@@ -176,7 +176,7 @@ describe("rows we write", () => {
     await store.continueSession("a", { id: "next", messages: await store.getMessages("a") });
     execute(path, "UPDATE messages SET active = 0, compacted = 1 WHERE session_id = 'next'");
     const kinds = async (from: SessionStore) =>
-      (await from.exportAll({ includeInactive: true }))
+      (await exportAll(from, { includeInactive: true }))
         .flatMap(({ id: session, messages }) =>
           messages.map(({ display_kind, active, compacted }) => [session, display_kind, active, compacted]),
         )
@@ -185,7 +185,7 @@ describe("rows we write", () => {
     expect(all).toContainEqual(["branch", "hidden", 1, 0]);
     expect(all).toContainEqual(["next", "hidden", 0, 1]);
     const { store: other } = await today();
-    await other.importSessions(await store.exportAll({ includeInactive: true }));
+    await other.importSessions(await exportAll(store, { includeInactive: true }));
     expect(await kinds(other)).toEqual(all);
     const previews = (await other.listSessionsRich()).map(({ preview }) => preview);
     expect(previews).toEqual(["said", "said"]);

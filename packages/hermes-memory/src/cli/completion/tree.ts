@@ -6,7 +6,7 @@ export type Node = {
   readonly path: string;
   readonly children: readonly { readonly name: string; readonly summary: string }[];
   readonly flags: readonly Flag[];
-  /** For each argument what it may be; empty when that is open. */
+  /** For each argument what is offered; empty when nothing is known about it. */
   readonly argumentChoices: readonly (readonly string[])[];
 };
 
@@ -47,7 +47,7 @@ export function commandTree(
       path,
       children,
       flags: [...own, ...(spec ? [JSON_FLAG] : []), PROFILE, ...(path === "" ? [VERSION] : []), HELP],
-      argumentChoices: (spec?.arguments ?? []).map(({ choices }) => choices ?? []),
+      argumentChoices: (spec?.arguments ?? []).map(({ choices, offers }) => choices ?? offers ?? []),
     };
   });
 }

@@ -8,12 +8,14 @@ export type Setting = {
   readonly path: readonly string[];
   readonly value: unknown;
   readonly isDefault: boolean;
+  /** Only this program knows the key. */
+  readonly isOurs: boolean;
 };
 
 /** Every known key with the value it has now. Keys that hold nothing unless somebody sets them appear when set. */
 export function effectiveSettings(config: HermesConfig): Setting[] {
   return CONFIG_KEYS.filter(({ kind }) => kind !== "unused").flatMap(
-    ({ key, kind, default: standard }): Setting[] => {
+    ({ key, kind, default: standard, isOurs }): Setting[] => {
       const parts = key.split(".");
       const star = parts.indexOf("*");
       const names = star < 0 ? [""] : namesOf(config, parts.slice(0, star));
@@ -29,7 +31,7 @@ export function effectiveSettings(config: HermesConfig): Setting[] {
         if (value === undefined) return [];
         // Set under another name, such as the short form of `model`, is set all the same.
         const isDefault = explicit == null && JSON.stringify(value) === JSON.stringify(standard);
-        return [{ key: path.join("."), path, value, isDefault }];
+        return [{ key: path.join("."), path, value, isDefault, isOurs }];
       });
     },
   );
@@ -55,17 +57,18 @@ export function toNested(settings: readonly Setting[]): Record<string, unknown> 
   return root;
 }
 
-/** As it could stand in config.yaml; what stands there only by default is marked. */
+/** As it could stand in config.yaml. Values that stand there only by default are marked, and keys that only this program knows. */
 export function yamlLines(settings: readonly Setting[], paint: Paint): string[] {
   const lines: string[] = [];
   let open: readonly string[] = [];
-  for (const { path, value, isDefault } of settings) {
+  for (const { path, value, isDefault, isOurs } of settings) {
     const sections = path.slice(0, -1);
     const shared = sections.findIndex((part, depth) => part !== open[depth]);
     for (let depth = shared === -1 ? sections.length : shared; depth < sections.length; depth += 1)
       lines.push(`${"  ".repeat(depth)}${sections[depth]}:`);
     open = sections;
-    const mark = isDefault ? paint("dim", "  # default") : "";
+    const marks = [...(isDefault ? ["default"] : []), ...(isOurs ? ["not in Hermes"] : [])];
+    const mark = marks.length === 0 ? "" : paint("dim", `  # ${marks.join(", ")}`);
     lines.push(`${"  ".repeat(sections.length)}${path.at(-1)}: ${yamlScalar(value)}${mark}`);
   }
   return lines;

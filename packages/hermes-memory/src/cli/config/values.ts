@@ -80,6 +80,7 @@ async function getSection(
       path: resolve(configPath(home.home)),
       config: toNested(settings),
       set: settings.filter(({ isDefault }) => !isDefault).map(({ key }) => key),
+      not_in_hermes: settings.filter(({ isOurs }) => isOurs).map(({ key }) => key),
     },
     lines: yamlLines(settings, io.paint),
     notes: notes(),

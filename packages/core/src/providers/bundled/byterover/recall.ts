@@ -1,8 +1,8 @@
 // What ByteRover found, as text for a prompt or a tool result. Pure.
-import { codePointLength, pyStrip, takeCodePoints } from "../../../lib/index.ts";
+import { codePointLength, isRecord, pyStrip, takeCodePoints } from "../../../lib/index.ts";
 import { fitChars } from "../../kit/budget.ts";
 import { ANSWER_MIN_CHARS, TOOL_RESULT_MAX_CHARS } from "./limits.ts";
-import { type BrvData, firstText, isRecord } from "./reply.ts";
+import { type BrvData, firstText } from "./reply.ts";
 
 const HEADING = "## ByteRover Context";
 /** brv 3.14 ends every answer of `query` with this, also an empty one. */

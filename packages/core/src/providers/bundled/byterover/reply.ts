@@ -1,6 +1,6 @@
 // What brv says with `--format json`: one object per line, `{command, data, success, timestamp}`, progress first and the
 // outcome last. Failures arrive the same way, on stdout and with exit code 0, so only a line that says it succeeded counts.
-import { err, ok, outsideJsonOr, preview, pyStrip, type Result } from "../../../lib/index.ts";
+import { err, isRecord, ok, outsideJsonOr, preview, pyStrip, type Result } from "../../../lib/index.ts";
 import type { ChildEnd } from "./child.ts";
 import type { BrvCommand } from "./command.ts";
 
@@ -28,10 +28,6 @@ export function readReply(command: BrvCommand, end: Exited): Result<BrvData, str
 /** Messages of brv have several lines; ours are parts of a sentence. */
 function oneLine(text: string): string {
   return preview(pyStrip(text.replace(/\s+/g, " ")).replace(/\.$/, ""), MESSAGE_CHARS);
-}
-
-export function isRecord(value: unknown): value is BrvData {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 export function firstText(...values: readonly unknown[]): string | undefined {

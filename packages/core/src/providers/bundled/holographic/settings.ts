@@ -3,7 +3,7 @@
 import { homedir } from "node:os";
 import { join, parse, resolve } from "node:path";
 import { userScopeName } from "../../../home.ts";
-import { HermesError } from "../../../lib/index.ts";
+import { HermesError, isRecord } from "../../../lib/index.ts";
 import type { ConfigField } from "../../contract.ts";
 import { PROVIDER_MODES, type ProviderMode, parseMode } from "../../kit/mode.ts";
 import { readBoolean, readNumber, readText } from "../../kit/values.ts";
@@ -156,8 +156,4 @@ function refusal(key: string, reason: string): HermesError {
 function expandPath(text: string, home: string): string {
   const path = text.replace(/\$HERMES_HOME|\$\{HERMES_HOME\}/g, () => home);
   return resolve(path === "~" || path.startsWith("~/") ? join(homedir(), path.slice(1)) : path);
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -14,7 +14,7 @@ import { rank } from "../../search/ranking.ts";
 import { illustrator, shortener } from "../../search/snippet.ts";
 import { isUnspacedTerm } from "../../search/tokens.ts";
 import type { EmptyReason, SearchAnswer, SearchOptions, SearchStage } from "../../search/types.ts";
-import type { SessionStore } from "../../store.ts";
+import type { SessionSearch } from "../../store/search.ts";
 import type { StoreContext } from "../context.ts";
 import { messageColumns } from "../index/ensure-index.ts";
 import type { IndexReader } from "../index/reader.ts";
@@ -60,7 +60,7 @@ import {
 /** So many messages, or lineages, are ranked at least, whatever the page. */
 const RANKED_PAGE = 20;
 
-export type SearchOperations = Pick<SessionStore, "search" | "searchMessages">;
+export type SearchOperations = Pick<SessionSearch, "search" | "searchMessages">;
 
 /** `bounds`: for tests, so that the ways of a large database are taken on a small one. */
 export function searchOperations(context: StoreContext, bounds: Partial<Bounds> = {}): SearchOperations {

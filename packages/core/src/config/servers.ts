@@ -1,6 +1,9 @@
-// The section `mcp_servers`: servers whose tools the agent may use, as other programs write them down. Whatever cannot be used
-// is left out with a remark. No remark repeats a value: environment, headers, addresses and arguments may hold secrets.
-import type { ConfigIssue } from "./config-error.ts";
+// Servers as other programs write them down: `mcp_servers`, whose tools the agent may use, and `custom_providers`, which serve models.
+// Whatever cannot be used is left out with a remark. No remark about an MCP server repeats a value: environment, headers, addresses and
+// arguments may hold secrets.
+import { isRecord } from "../lib/index.ts";
+import type { ConfigIssue } from "./config-file.ts";
+import { countOf, type Kind, type Note } from "./key-kinds.ts";
 
 export type McpServerConfig = {
   readonly name: string;
@@ -22,46 +25,82 @@ export type McpServerConfig = {
   readonly tools: { readonly include?: readonly string[]; readonly exclude: readonly string[] };
 };
 
-type McpRemark = {
-  readonly path: readonly string[];
-  /** Reads on after the key. */
-  readonly message: string;
+/** An endpoint of the user's own. */
+export type CustomProvider = {
+  readonly name: string;
+  readonly baseUrl: string;
+  readonly apiKey: string;
+  readonly apiMode: string;
+  readonly models: Readonly<Record<string, { readonly contextLength?: number }>>;
 };
 
-export type McpServers = {
-  readonly servers: readonly McpServerConfig[];
-  readonly remarks: readonly McpRemark[];
-};
-
-const SECTION = "mcp_servers";
+const CONTEXT_LENGTH = "must be a whole number above 0, such as 256000";
 const TIMEOUT_SECONDS = 120;
 const CONNECT_TIMEOUT_SECONDS = 30;
 const ON: readonly unknown[] = [true, 1, "1", "true", "yes", "on"];
 const OFF: readonly unknown[] = [false, 0, "0", "false", "no", "off"];
 
-export function readMcpServers(value: unknown): McpServers {
-  const remarks: McpRemark[] = [];
-  if (value === undefined || value === null) return { servers: [], remarks };
+export const MCP_SERVERS: Kind<readonly McpServerConfig[]> = {
+  name: "section",
+  must: () => "must be a section with one section for each server",
+  allowed: () => "section, see [MCP servers](#mcp-servers)",
+  parse: (value, _rules, _wrong, note) => readMcpServers(value, note),
+};
+
+export const CUSTOM_PROVIDERS: Kind<readonly CustomProvider[]> = {
+  name: "list",
+  must: () => "must be a list of providers",
+  allowed: () => "list of sections with `name`, `base_url`, `api_key`, `api_mode`, `models`",
+  parse: (value, _rules, wrong, note) => (Array.isArray(value) ? readCustomProviders(value, note) : wrong()),
+};
+
+function readMcpServers(value: unknown, note: Note): readonly McpServerConfig[] {
   if (!isRecord(value)) {
-    const message = "must be a section with one section for each server; it is ignored";
-    return { servers: [], remarks: [{ path: [SECTION], message }] };
+    note("remark", "must be a section with one section for each server; it is ignored");
+    return [];
   }
-  const servers = Object.entries(value).flatMap(([name, entry]): McpServerConfig[] => {
-    const remark: Remark = (keys, message) => remarks.push({ path: [SECTION, name, ...keys], message });
-    const server = toServer(name, entry, remark);
+  return Object.entries(value).flatMap(([name, entry]): McpServerConfig[] => {
+    const server = toServer(name, entry, (keys, message) => note("remark", message, [name, ...keys]));
     return server === undefined ? [] : [server];
   });
-  return { servers, remarks };
 }
 
 /** What the section of a loaded config says in vain, for the user. */
 export function mcpServerRemarks(config: {
   readonly raw: Readonly<Record<string, unknown>>;
 }): readonly ConfigIssue[] {
-  return readMcpServers(config.raw.mcp_servers).remarks.map(({ path, message }) => ({
-    key: path.join("."),
-    message,
-  }));
+  const remarks: ConfigIssue[] = [];
+  readMcpServers(config.raw.mcp_servers ?? {}, (_kind, message, at = []) => {
+    remarks.push({ key: ["mcp_servers", ...at].join("."), message });
+    return undefined;
+  });
+  return remarks;
+}
+
+function readCustomProviders(value: readonly unknown[], note: Note): readonly CustomProvider[] {
+  return value.flatMap((entry: unknown, index): CustomProvider[] => {
+    if (!isRecord(entry)) return [];
+    const models = Object.entries(isRecord(entry.models) ? entry.models : {});
+    return [
+      {
+        name: asText(entry.name),
+        baseUrl: asText(entry.base_url),
+        apiKey: asText(entry.api_key),
+        apiMode: asText(entry.api_mode),
+        models: Object.fromEntries(
+          models.map(([model, about]) => {
+            const given =
+              isRecord(about) && Object.hasOwn(about, "context_length") ? about.context_length : null;
+            const contextLength = countOf(given);
+            if (contextLength !== undefined) return [model, { contextLength }];
+            const path = [String(index), "models", model, "context_length"];
+            if (given !== undefined && given !== null) note("ignored", CONTEXT_LENGTH, path);
+            return [model, {}];
+          }),
+        ),
+      },
+    ];
+  });
 }
 
 type Entry = Readonly<Record<string, unknown>>;
@@ -178,6 +217,6 @@ function isScalar(value: unknown): value is string | number | boolean {
   return typeof value === "string" || typeof value === "number" || typeof value === "boolean";
 }
 
-function isRecord(value: unknown): value is Entry {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+function asText(value: unknown): string {
+  return typeof value === "string" ? value.trim() : "";
 }

@@ -1,0 +1,455 @@
+// The kinds of config keys. A key is declared once (keys.ts) with its kind, default and meaning. Its TypeScript type, the check of its
+// value, its row in the table and on the reference page follow from that declaration. A declared key is plain data and its kind does the
+// work, because the whole table is made whenever a program starts.
+import { isRecord } from "../lib/index.ts";
+
+export type KeyKind = "boolean" | "approval" | "number" | "choice" | "text" | "list" | "section" | "unused";
+
+/**
+ * refused: the file cannot be used. ignored: the default counts instead, as in the reference. doubtful: read, but probably not as meant.
+ * remark: `text` says everything and no value is shown. old-name: set under a name of the past.
+ */
+export type FindingKind = "refused" | "ignored" | "doubtful" | "remark" | "old-name";
+
+/** Reports something about a value: `text` reads on after the key, `at` leads from the key to the part that is meant. */
+export type Note = (kind: FindingKind, text: string, at?: readonly string[]) => undefined;
+
+/** What a kind lets a key decide for itself. */
+export type Rules = {
+  readonly min?: number;
+  readonly max?: number;
+  /** Excluded from the range. */
+  readonly above?: number;
+  /** A number below, or above, counts as this one. */
+  readonly floor?: number;
+  readonly ceiling?: number;
+  /** 1 and 0 count as true and false too. */
+  readonly hasDigits?: true;
+  readonly options?: readonly string[];
+  /** Turns other spellings into one of the options. */
+  readonly from?: (value: unknown) => unknown;
+  /** What a list holds, and one of them. */
+  readonly of?: string;
+  readonly example?: string | number;
+  /** A text alone counts as a list of one. */
+  readonly isOneEnough?: true;
+  readonly isTrimmed?: true;
+  /** Blank text means the default. */
+  readonly isNeverBlank?: true;
+  /** A wrong value is ignored instead of refused, as in the reference. */
+  readonly isLenient?: true;
+  /** Instead of the kind's own: reads on after the key (`must be ...`), and stands on the reference page. */
+  readonly must?: string;
+  readonly allowed?: string;
+};
+
+export type Kind<T> = {
+  readonly name: KeyKind;
+  readonly must: (rules: Rules) => string;
+  readonly allowed: (rules: Rules) => string;
+  /** Never called with null or undefined. Undefined: the standard counts. `wrong` says that the value, or the part `at`, is not allowed. */
+  readonly parse: (value: unknown, rules: Rules, wrong: Wrong, note: Note) => T | undefined;
+};
+
+type Wrong = (at?: readonly string[]) => undefined;
+
+/** `Standard` is what counts when nothing is set; undefined: the setting is absent then. */
+export type Key<T, Standard = T> = {
+  readonly node: "key";
+  readonly kind: Kind<T>;
+  readonly standard: Standard;
+  readonly rules: Rules;
+  readonly meaning: string;
+  /** Neither the Hermes of June nor that of today knows the key. */
+  readonly isOurs?: true;
+  readonly isRequired?: true;
+  /** The standard is no value of the file, so it is not shown as the default. */
+  readonly hasNoDefault?: true;
+  /** One key for each name below: the row is `key.*`, and this is what the name stands for. */
+  readonly entryName?: string;
+};
+
+/** Known, but no setting of this program: accepted, or the old name of a key. */
+export type Unread = {
+  readonly node: "unread";
+  readonly name: KeyKind;
+  readonly allowed: string;
+  readonly meaning: string;
+  readonly renamed?: Renamed;
+};
+
+export type Renamed = {
+  readonly to: readonly string[];
+  /** The value that counts under the new name, or undefined when what stands there counts. */
+  readonly take: (old: unknown, current: unknown) => unknown;
+};
+
+export type Section<F extends Fields = Fields> = {
+  readonly node: "section";
+  readonly fields: F;
+  readonly must: string;
+  /** A text alone stands for a section with this one key. */
+  readonly shortFor?: string;
+  /** Another program may have a key of this name that is no section. */
+  readonly isShared?: true;
+};
+
+/** Names that the user chooses, each with the same below it. */
+export type Named<V extends Node = Node> = {
+  readonly node: "named";
+  readonly name: string;
+  readonly value: V;
+};
+
+export type Node = Key<unknown, unknown> | Unread | Section | NamedNode;
+// An interface, because a type alias may not name itself here.
+interface NamedNode extends Named<Node> {}
+export type Fields = { readonly [name: string]: Node };
+
+/** `recall_max_chars` becomes `recallMaxChars`. */
+type Camel<S extends string> = S extends `${infer Head}_${infer Letter}${infer Rest}`
+  ? `${Head}${Uppercase<Letter>}${Camel<Rest>}`
+  : S;
+
+type Role<N> = N extends Unread | Named<Unread>
+  ? "unread"
+  : N extends Key<unknown, undefined>
+    ? "maybe"
+    : "always";
+
+type ValueOf<N> =
+  N extends Key<infer T, unknown>
+    ? T
+    : N extends Section<infer F>
+      ? SectionValue<F>
+      : N extends Named<infer V>
+        ? Readonly<Record<string, ValueOf<V>>>
+        : never;
+
+type Flat<T> = { [K in keyof T]: T[K] };
+
+/** The settings of a section as the program sees them. */
+export type SectionValue<F extends Fields> = Flat<
+  {
+    readonly [K in keyof F as Role<F[K]> extends "always" ? Camel<K & string> : never]: ValueOf<F[K]>;
+  } & {
+    readonly [K in keyof F as Role<F[K]> extends "maybe" ? Camel<K & string> : never]?: ValueOf<F[K]>;
+  }
+>;
+
+const SECTION = "must be a section with keys of its own";
+const LEAST = Number.NEGATIVE_INFINITY;
+const MOST = Number.POSITIVE_INFINITY;
+
+/** The words that switch an approval on, besides `true`. Every other text means off, as in the reference. */
+const APPROVAL_WORDS: readonly string[] = ["on", "true", "yes", "1", "approve", "enabled"];
+/** What `set` takes for a switch. */
+export const ON_WORDS: readonly string[] = [...APPROVAL_WORDS, "enable"];
+export const OFF_WORDS: readonly string[] = ["off", "false", "no", "0", "disable", "disabled"];
+
+/** Booleans count as they are, the words above count as on, everything else as off. */
+export function isApprovalOn(value: unknown): boolean {
+  return typeof value === "boolean" ? value : APPROVAL_WORDS.includes(wordOf(value) ?? "");
+}
+
+const FLAG: Kind<boolean> = {
+  name: "boolean",
+  must: () => "must be true or false",
+  allowed: ({ hasDigits }) => (hasDigits ? "true, false; 1 and 0 count too" : "true, false"),
+  parse: (value, { hasDigits }, wrong) => switchOf(value, hasDigits) ?? wrong(),
+};
+
+const APPROVAL: Kind<boolean> = {
+  name: "approval",
+  must: () => "should be true or false",
+  allowed: () => "true, false; `on`, `yes`, `1`, `approve`, `enabled` as text count as true",
+  parse: (value, _rules, _wrong, note) => {
+    const word = typeof value === "boolean" ? "" : (wordOf(value) ?? "?");
+    const isClear = word === "" || APPROVAL_WORDS.includes(word) || OFF_WORDS.includes(word);
+    if (!isClear) note("doubtful", "should be true or false");
+    return isApprovalOn(value);
+  },
+};
+
+const WHOLE: Kind<number> = {
+  name: "number",
+  must: ({ min }) => `must be a whole number${min === undefined ? "" : ` of at least ${min}`}`,
+  allowed: ({ min, floor, ceiling }) =>
+    [
+      `whole number${min === undefined ? "" : `, at least ${min}`}`,
+      ...(floor === undefined ? [] : [`below ${floor} counts as ${floor}`]),
+      ...(ceiling === undefined ? [] : [`above ${ceiling} counts as ${ceiling}`]),
+    ].join("; "),
+  parse: (value, { min = LEAST, floor = LEAST, ceiling = MOST }, wrong) =>
+    Number.isSafeInteger(value) && (value as number) >= min
+      ? Math.min(ceiling, Math.max(floor, value as number))
+      : wrong(),
+};
+
+const COUNT: Kind<number> = {
+  name: "number",
+  must: ({ example }) =>
+    `must be a whole number above 0${example === undefined ? "" : `, such as ${example}`}`,
+  allowed: () => "whole number above 0",
+  parse: (value, _rules, wrong) => countOf(value) ?? wrong(),
+};
+
+const NUMBER: Kind<number> = {
+  name: "number",
+  must: ({ above, max }) =>
+    `must be a number above ${above}${max === undefined ? "" : ` and at most ${max}`}`,
+  allowed: ({ above, max, floor, ceiling, min }) => {
+    if (floor !== undefined) return `number from ${floor} to ${ceiling}; beyond counts as the nearer end`;
+    if (min !== undefined) return `number from ${min} to ${max}`;
+    return `number above ${above}${max === undefined ? "" : `, at most ${max}`}`;
+  },
+  parse: (value, { above = LEAST, min = LEAST, max = MOST, floor = LEAST, ceiling = MOST }, wrong) =>
+    typeof value === "number" && Number.isFinite(value) && value > above && value >= min && value <= max
+      ? Math.min(ceiling, Math.max(floor, value))
+      : wrong(),
+};
+
+const CHOICE: Kind<string> = {
+  name: "choice",
+  must: ({ options = [] }) => `must be ${options.slice(0, -1).join(", ")} or ${options.at(-1)}`,
+  allowed: ({ options = [] }) => options.map((option) => `\`${option}\``).join(", "),
+  parse: (value, { options = [], from }, wrong) => {
+    const chosen = from === undefined ? value : from(value);
+    return options.find((option) => option === chosen) ?? wrong();
+  },
+};
+
+const TEXT: Kind<string> = {
+  name: "text",
+  must: () => "must be text",
+  allowed: () => "text",
+  parse: (value, { isTrimmed, isNeverBlank }, wrong) => {
+    if (typeof value !== "string") return wrong();
+    const tidy = isTrimmed ? value.trim() : value;
+    return isNeverBlank && tidy === "" ? undefined : tidy;
+  },
+};
+
+/** Never refused, because a refusal would show it. */
+const SECRET: Kind<string> = { ...TEXT, parse: (value) => String(value) };
+
+const LIST: Kind<readonly string[]> = {
+  name: "list",
+  must: ({ of, example }) => `must be a list of ${of}, such as [${example}]`,
+  allowed: ({ of }) => `list of ${of}`,
+  parse: (value, { isOneEnough }, wrong) => {
+    const items: unknown = isOneEnough && typeof value === "string" ? [value] : value;
+    if (!Array.isArray(items)) return wrong();
+    for (const [index, item] of items.entries()) if (typeof item !== "string") wrong([String(index)]);
+    return items;
+  },
+};
+
+const ANY_FIELDS: Kind<Readonly<Record<string, unknown>>> = {
+  name: "section",
+  must: () => SECTION,
+  allowed: () => "keys and values",
+  parse: (value, _rules, wrong) => (isRecord(value) ? value : wrong()),
+};
+
+export function section<F extends Fields>(
+  fields: F,
+  rules: { readonly must?: string; readonly shortFor?: keyof F & string; readonly isShared?: true } = {},
+): Section<F> {
+  return { node: "section", fields, must: SECTION, ...rules };
+}
+
+/** `name` is what the reference page shows for the part that the user chooses. */
+export function named<V extends Node>(name: string, value: V): Named<V> {
+  return { node: "named", name, value };
+}
+
+/** For a key that is like no other. */
+export function key<T, const S extends T | undefined>(
+  kind: Kind<T>,
+  standard: S,
+  meaning: string,
+  rules: Rules = {},
+): Key<T, S> {
+  return { node: "key", kind, standard, rules, meaning };
+}
+
+/** Marks a key that only this program knows. */
+export function ours<K extends Key<unknown, unknown>>(inner: K): K {
+  return { ...inner, isOurs: true };
+}
+
+/** Refused when it is missing. */
+export function required<K extends Key<unknown, unknown>>(inner: K): K {
+  return { ...inner, isRequired: true };
+}
+
+export function flag(standard: boolean, meaning: string, rules: Pick<Rules, "hasDigits"> = {}): Key<boolean> {
+  return key<boolean, boolean>(FLAG, standard, meaning, rules);
+}
+
+/** Never refused: anything but `true` and the known words means off, as in the reference. */
+export function approval(standard: boolean, meaning: string): Key<boolean> {
+  return key<boolean, boolean>(APPROVAL, standard, meaning);
+}
+
+export function whole<const S extends number | undefined>(
+  standard: S,
+  bounds: Pick<Rules, "min" | "floor" | "ceiling">,
+  meaning: string,
+): Key<number, S> {
+  return key<number, S>(WHOLE, standard, meaning, bounds);
+}
+
+/** A whole number above 0. Anything else, `256K` for one, is ignored, as in the reference. */
+export function count<const S extends number | undefined>(
+  standard: S,
+  meaning: string,
+  rules: Pick<Rules, "example"> = {},
+): Key<number, S> {
+  return key<number, S>(COUNT, standard, meaning, { ...rules, isLenient: true });
+}
+
+/** Fractions allowed. */
+export function number<const S extends number | undefined>(
+  standard: S,
+  bounds: Pick<Rules, "above" | "min" | "max" | "floor" | "ceiling" | "must">,
+  meaning: string,
+): Key<number, S> {
+  return key<number, S>(NUMBER, standard, meaning, bounds);
+}
+
+export function choice<const O extends readonly string[], const S extends O[number] | undefined>(
+  options: O,
+  standard: S,
+  meaning: string,
+  rules: Pick<Rules, "from" | "isLenient"> = {},
+): Key<O[number], S> {
+  return key<O[number], S>(CHOICE, standard, meaning, { ...rules, options });
+}
+
+export function text(
+  standard: string,
+  meaning: string,
+  rules: Pick<Rules, "must" | "allowed" | "isTrimmed" | "isNeverBlank"> = {},
+): Key<string> {
+  return key<string, string>(TEXT, standard, meaning, rules);
+}
+
+export function secret(meaning: string): Key<string> {
+  return key<string, string>(SECRET, "", meaning);
+}
+
+/** Texts. */
+export function list(
+  rules: Pick<Rules, "of" | "example" | "isOneEnough" | "allowed">,
+  meaning: string,
+): Key<readonly string[]> {
+  return key<readonly string[], readonly string[]>(LIST, Object.freeze([]), meaning, rules);
+}
+
+/** Keys and values that are handed on as they are. */
+export function anyFields(meaning: string): Key<Readonly<Record<string, unknown>>> {
+  return key<Readonly<Record<string, unknown>>, Readonly<Record<string, unknown>>>(
+    ANY_FIELDS,
+    Object.freeze({}),
+    meaning,
+  );
+}
+
+/** A section that is one key: it is set, listed and documented as a whole. */
+export function block<F extends Fields>(fields: F, allowed: string, meaning: string): Key<SectionValue<F>> {
+  const inner = section(fields);
+  const kind: Kind<SectionValue<F>> = {
+    name: "section",
+    must: () => SECTION,
+    allowed: () => allowed,
+    parse: (value, _rules, _wrong, note) => readNode(inner, value, note) as SectionValue<F>,
+  };
+  const standard = undefined as unknown as SectionValue<F>; // never asked for: the key is required
+  return required(key<SectionValue<F>, SectionValue<F>>(kind, standard, meaning));
+}
+
+/** Accepted because files of the original carry it. */
+export function accepted(reason = "nothing reads it"): Unread {
+  const meaning = `Accepted because files of the original carry it; ${reason}.`;
+  return { node: "unread", name: "unused", allowed: "anything", meaning };
+}
+
+/** A name of the past; `take` says when its value counts. */
+export function renamed(to: string, take: Renamed["take"]): Unread {
+  const meaning = `Old name of ${to}; counts where that is not set.`;
+  return { node: "unread", name: "text", allowed: "text", meaning, renamed: { to: to.split("."), take } };
+}
+
+/** The value of a node, the keys of sections in camel case. What is wrong goes to `note`, with the path below the node. */
+export function readNode(node: Node, value: unknown, note: Note): unknown {
+  switch (node.node) {
+    case "unread":
+      return undefined;
+    case "key":
+      return readKey(node, value, note) ?? node.standard;
+    case "named": {
+      if (node.value.node === "unread") return undefined;
+      const given = value ?? {};
+      if (!isRecord(given)) return note("refused", SECTION);
+      const entries = Object.entries(given);
+      return Object.fromEntries(
+        entries.map(([name, each]) => [name, readBelow(node.value, name, each, note)]),
+      );
+    }
+    case "section": {
+      const given = toSection(node, value ?? {});
+      if (given === undefined) return note("refused", node.must);
+      const values: Record<string, unknown> = {};
+      for (const [name, field] of Object.entries(node.fields)) {
+        const read = readBelow(field, name, Object.hasOwn(given, name) ? given[name] : undefined, note);
+        if (read !== undefined) values[camelCase(name)] = read;
+      }
+      return values;
+    }
+  }
+}
+
+function readKey({ kind, rules, isRequired }: Key<unknown, unknown>, value: unknown, note: Note): unknown {
+  const wrong: Wrong = (at) =>
+    note(rules.isLenient ? "ignored" : "refused", rules.must ?? kind.must(rules), at);
+  if (value === undefined || value === null) return isRequired ? wrong() : undefined;
+  return kind.parse(value, rules, wrong, note);
+}
+
+function readBelow(node: Node, name: string, value: unknown, note: Note): unknown {
+  return readNode(node, value, (kind, text, at = []) => note(kind, text, [name, ...at]));
+}
+
+function toSection(node: Section, given: unknown): Readonly<Record<string, unknown>> | undefined {
+  if (isRecord(given)) return given;
+  if (typeof given === "string" && node.shortFor !== undefined) return { [node.shortFor]: given };
+  return node.isShared ? {} : undefined;
+}
+
+function camelCase(name: string): string {
+  return name.replace(/_([a-z])/g, (_all, letter: string) => letter.toUpperCase());
+}
+
+// YAML 1.1, which the reference reads, has these words for booleans; 1.2 hands them over as text.
+const TRUE_WORDS = ["true", "yes", "on"];
+const FALSE_WORDS = ["false", "no", "off"];
+
+export function switchOf(value: unknown, hasDigits = false): boolean | undefined {
+  if (typeof value === "boolean") return value;
+  if (hasDigits && (value === 1 || value === "1")) return true;
+  if (hasDigits && (value === 0 || value === "0")) return false;
+  const word = typeof value === "string" ? value.toLowerCase() : "";
+  return TRUE_WORDS.includes(word) ? true : FALSE_WORDS.includes(word) ? false : undefined;
+}
+
+/** A whole number above 0, or nothing. */
+export function countOf(value: unknown): number | undefined {
+  return Number.isSafeInteger(value) && (value as number) > 0 ? (value as number) : undefined;
+}
+
+/** A text as a word to compare: without spaces around it, in small letters. */
+export function wordOf(value: unknown): string | undefined {
+  return typeof value === "string" ? value.trim().toLowerCase() : undefined;
+}

@@ -1,0 +1,91 @@
+// From the content of config.yaml to settings, by the table of keys, with everything there is to say about the values. Loads no YAML
+// library: `hermes memory show` has to start about as fast as node itself.
+import { isRecord } from "../lib/index.ts";
+import { shown } from "./config-file.ts";
+import { type FindingKind, type Note, readNode } from "./key-kinds.ts";
+import { type HermesConfig, KEYS, type MemoryConfig, RENAMED_KEYS } from "./keys.ts";
+
+export type RawConfig = Readonly<Record<string, unknown>>;
+
+export type Finding = {
+  readonly kind: FindingKind;
+  readonly path: readonly string[];
+  /** Reads on after the key. */
+  readonly text: string;
+};
+
+type Reading<T> = { readonly config: T; readonly findings: readonly Finding[] };
+
+/** Usable when no finding is `refused`. */
+export function readConfig(raw: RawConfig): Reading<HermesConfig> {
+  const findings: Finding[] = [];
+  const values = readNode(KEYS, withOldNames(raw, findings), noteTo(findings, []));
+  const { customProviders, models, ...rest } = values as Omit<HermesConfig, "raw"> &
+    Pick<HermesConfig["models"], "customProviders">;
+  return { config: { ...rest, models: { ...models, customProviders }, raw }, findings };
+}
+
+/** Looks at the `memory:` section only. */
+export function readMemoryConfig(raw: RawConfig): Reading<MemoryConfig> {
+  const findings: Finding[] = [];
+  const { memory } = withOldNames(Object.hasOwn(raw, "memory") ? { memory: raw.memory } : {}, findings);
+  const config = readNode(KEYS.fields.memory, memory, noteTo(findings, ["memory"]));
+  return { config: config as MemoryConfig, findings };
+}
+
+export const DEFAULT_MEMORY_CONFIG: MemoryConfig = Object.freeze(readMemoryConfig({}).config);
+
+/** What `hermes config check` says about a value, or a refusal. */
+export function findingText({ kind, path, text }: Finding, raw: RawConfig): string {
+  const found = shown(valueAt(raw, path));
+  switch (kind) {
+    case "refused":
+      return `${text}, but is ${found}`;
+    case "ignored":
+      return `${text}; ${found} is ignored`;
+    case "doubtful":
+      return `${text}; ${found} counts as false`;
+    case "remark":
+    case "old-name":
+      return text;
+  }
+}
+
+/** The value at a path of own keys, or undefined. */
+export function valueAt(raw: unknown, path: readonly PropertyKey[]): unknown {
+  let current = raw;
+  for (const part of path) {
+    if (typeof current !== "object" || current === null || !Object.hasOwn(current, part)) return undefined;
+    current = (current as Record<PropertyKey, unknown>)[part];
+  }
+  return current;
+}
+
+function noteTo(findings: Finding[], above: readonly string[]): Note {
+  return (kind, text, at = []) => {
+    findings.push({ kind, path: [...above, ...at], text });
+    return undefined;
+  };
+}
+
+/** A copy in which values under old names stand under the new ones, where they count. */
+function withOldNames(raw: RawConfig, findings: Finding[]): RawConfig {
+  let current = raw;
+  for (const { path, to, take } of RENAMED_KEYS) {
+    const old = valueAt(raw, path);
+    if (old === undefined || old === null) continue;
+    const text = `is the old name of ${to.join(".")}; set that one instead and remove this`;
+    findings.push({ kind: "old-name", path, text });
+    const value = take(old, valueAt(raw, to));
+    if (value !== undefined) current = withValue(current, to, value);
+  }
+  return current;
+}
+
+/** Leaves a value alone that stands where a section is needed: it is refused as it is. */
+function withValue(holder: RawConfig, path: readonly string[], value: unknown): RawConfig {
+  const [name = "", ...rest] = path;
+  if (rest.length === 0) return { ...holder, [name]: value };
+  const below = valueAt(holder, [name]) ?? {};
+  return isRecord(below) ? { ...holder, [name]: withValue(below, rest, value) } : holder;
+}

@@ -1,0 +1,398 @@
+// A session store for one user over the store of the whole home: a gateway hands out one of these for each person. Sessions of
+// others, and those without an owner, do not exist for it.
+//
+// Each group of the contract has its function below, so a new member without a decision fails the type check. The decisions:
+// - reads get the user's scope (`scoped`); a call that names another user is refused with `bad-user-id`;
+// - writes that name a session look first whether the user may see it (`own`) and otherwise do what they do for an unknown id;
+// - a new session is the user's, and its id must be free in the whole file, or it is refused with `bad-session-id`;
+// - members that concern everybody are refused with `not-for-one-user`.
+//
+// Titles are unique in the whole file, so a title may be refused because of a session that does not exist here. Where the owner of
+// the home has put sessions of two users into one tree, deleting or archiving one end of it may change the other.
+import { HermesError, sha256 } from "../lib/index.ts";
+import { sessionError } from "./errors.ts";
+import { MARK_KEYS, readMarks, USER_PLATFORM, withMark, withoutMarksOf } from "./lineage-marks.ts";
+import type { ExportedSession } from "./rows.ts";
+import { readOwner, readScope, type Scope, type SessionUser, scopeOfUser } from "./scope.ts";
+import { checkSessionId } from "./session-id.ts";
+import type { SessionClaims } from "./store/claims.ts";
+import type { Lineage, NewLineageSession } from "./store/lineage.ts";
+import type { StoreMaintenance } from "./store/maintenance.ts";
+import type { MessageRecords } from "./store/messages.ts";
+import type { SessionSearch } from "./store/search.ts";
+import type { NewSession, SessionRecords } from "./store/sessions.ts";
+import type { SummaryNodes } from "./store/summaries.ts";
+import type { SessionStore } from "./store.ts";
+
+/** Closing it ends this handle alone: the store it was made of stays open, for its owner to close. */
+export function bindStore(store: SessionStore, user: SessionUser): SessionStore {
+  const bound = new Binding(store, user);
+  const close = async () => bound.close();
+  return {
+    location: store.location,
+    readOnly: store.readOnly,
+    ...(store.rules === undefined ? {} : { rules: store.rules }),
+    warnings: store.warnings,
+    user: bound.user,
+    close,
+    [Symbol.asyncDispose]: close,
+    ...sessionRecords(bound),
+    ...messageRecords(bound),
+    ...lineage(bound),
+    ...summaryNodes(bound),
+    ...sessionSearch(bound),
+    ...sessionClaims(bound),
+    ...storeMaintenance(bound),
+  };
+}
+
+function sessionRecords(bound: Binding): SessionRecords {
+  const { store } = bound;
+  return {
+    createSession: (id, options) => bound.create(id, options),
+    endSession: (id, reason) => bound.own(id, (seen) => store.endSession(seen, reason)),
+    reopenSession: (id) => bound.own(id, (seen) => store.reopenSession(seen)),
+    updateSessionModel: (id, model) => bound.own(id, (seen) => store.updateSessionModel(seen, model)),
+    async updateTokenCounts(id, update) {
+      if (!(await bound.sees(id))) await bound.create(id);
+      await store.updateTokenCounts(id, update);
+    },
+    getSession: async (id, scope) => store.getSession(id, bound.scoped(scope)),
+    getSessionMark: async (id, scope) => store.getSessionMark(id, bound.scoped(scope)),
+    saveOwnPrompt: (id, text, version) => bound.own(id, (seen) => store.saveOwnPrompt(seen, text, version)),
+    getOwnPrompt: async (id, scope) => store.getOwnPrompt(id, bound.scoped(scope)),
+    setSessionTitle: (id, title, options) =>
+      bound.own(id, (seen) => store.setSessionTitle(seen, title, options)),
+    getSessionTitle: async (id, scope) => store.getSessionTitle(id, bound.scoped(scope)),
+    getNextTitleInLineage: async (base, scope) => store.getNextTitleInLineage(base, bound.scoped(scope)),
+    resolveSessionByTitle: async (title, options) =>
+      store.resolveSessionByTitle(title, bound.scoped(options)),
+    setSessionArchived: (id, archived) => bound.own(id, (seen) => store.setSessionArchived(seen, archived)),
+    setSessionPinned: (id, pinned) => bound.own(id, (seen) => store.setSessionPinned(seen, pinned)),
+    setSessionHidden: (id, hidden) => bound.own(id, (seen) => store.setSessionHidden(seen, hidden)),
+  };
+}
+
+function messageRecords(bound: Binding): MessageRecords {
+  const { store } = bound;
+  return {
+    appendMessage: (id, message) => bound.own(id, (seen) => store.appendMessage(seen, message)),
+    appendMany: (id, messages, options) => bound.own(id, (seen) => store.appendMany(seen, messages, options)),
+    setFinishReason: (id, messageIds, reason, options) =>
+      bound.own(id, (seen) => store.setFinishReason(seen, messageIds, reason, options)),
+    replaceMessages: (id, messages, options) =>
+      bound.own(id, (seen) => store.replaceMessages(seen, messages, options)),
+    clearMessages: (id, options) => bound.own(id, (seen) => store.clearMessages(seen, options)),
+    getMessages: async (id, options) => store.getMessages(id, bound.scoped(options)),
+    getMessagesById: async (ids, scope) => store.getMessagesById(ids, bound.scoped(scope)),
+    getDisplayHistory: async (id, scope) => store.getDisplayHistory(id, bound.scoped(scope)),
+    getMessagesAround: async (id, message, options) =>
+      store.getMessagesAround(id, message, bound.scoped(options)),
+    getAnchoredView: async (id, message, options) =>
+      store.getAnchoredView(id, message, bound.scoped(options)),
+    getMessagesAsConversation: async (id, options) =>
+      store.getMessagesAsConversation(id, bound.scoped(options)),
+    listRecentUserMessages: async (id, options) => store.listRecentUserMessages(id, bound.scoped(options)),
+    listMessageKeys: async (ids, scope) => store.listMessageKeys(ids, bound.scoped(scope)),
+    messageCount: async (id, scope) => store.messageCount(id, bound.scoped(scope)),
+    listKeptResults: async (ids, options) => store.listKeptResults(ids, bound.scoped(options)),
+    listAllKeptResultIds: notForOneUser("listAllKeptResultIds"),
+    rewindToMessage: (id, message, options) =>
+      bound.own(id, (seen) => store.rewindToMessage(seen, message, options)),
+    restoreRewound: (id, since, options) =>
+      bound.own(id, (seen) => store.restoreRewound(seen, since, options)),
+    undoTurns: (id, turns, options) => bound.own(id, (seen) => store.undoTurns(seen, turns, options)),
+  };
+}
+
+function lineage(bound: Binding): Lineage {
+  const { store } = bound;
+  const made = async (parent: string, make: (seen: string) => Promise<NewLineageSession>) => {
+    const child = await bound.own(parent, make);
+    await bound.takeOverLease(child.id);
+    return child;
+  };
+  return {
+    getCompressionTip: async (id, scope) => store.getCompressionTip(id, bound.scoped(scope)),
+    resolveResumeSessionId: async (id, scope) => store.resolveResumeSessionId(id, bound.scoped(scope)),
+    resolveSessionId: async (text, scope) => store.resolveSessionId(text, bound.scoped(scope)),
+    listLineage: async (id, scope) => store.listLineage(id, bound.scoped(scope)),
+    listContinued: async (id, scope) => store.listContinued(id, bound.scoped(scope)),
+    continueSession: (id, options) => made(id, (seen) => store.continueSession(seen, options)),
+    branchSession: (id, options) => made(id, (seen) => store.branchSession(seen, options)),
+  };
+}
+
+function summaryNodes(bound: Binding): SummaryNodes {
+  const { store } = bound;
+  return {
+    async insertSummaryNodes(nodes) {
+      bound.refuseIfClosed();
+      const named = new Set(nodes.map((node) => node.session_id));
+      // A lineage has one node for each beginning, so one of somebody else's would keep theirs out.
+      for (const { lineage_root: root } of nodes) if (await bound.isOthers(root)) named.add(root);
+      for (const id of named)
+        if (!(await bound.sees(id)))
+          return bound.asUnknown(id, (unseen) =>
+            store.insertSummaryNodes(nodes.map((node) => ({ ...node, session_id: unseen }))),
+          );
+      return store.insertSummaryNodes(nodes);
+    },
+    async improveSummaryNode(id, better) {
+      const isSeen = (await store.getSummaryNode(id, bound.scoped(undefined))) !== null;
+      if (isSeen) return store.improveSummaryNode(id, better);
+      return bound.asUnknown(id, (unseen) => store.improveSummaryNode(unseen, better));
+    },
+    listSummaryNodes: async (ids, scope) => store.listSummaryNodes(ids, bound.scoped(scope)),
+    getSummaryNode: async (id, scope) => store.getSummaryNode(id, bound.scoped(scope)),
+    searchSummaryNodes: async (query, options) => store.searchSummaryNodes(query, bound.scoped(options)),
+  };
+}
+
+function sessionSearch(bound: Binding): SessionSearch {
+  const { store } = bound;
+  return {
+    search: async (query, options) => store.search(query, bound.scoped(options)),
+    searchMessages: async (query, options) => store.searchMessages(query, bound.scoped(options)),
+    sessionCount: async (options) => store.sessionCount(bound.scoped(options)),
+    listSessionsRich: async (options) => store.listSessionsRich(bound.scoped(options)),
+    searchSessions: async (options) => store.searchSessions(bound.scoped(options)),
+    searchSessionsById: async (query, options) => store.searchSessionsById(query, bound.scoped(options)),
+    listCronJobRuns: async (job, options) => store.listCronJobRuns(job, bound.scoped(options)),
+    listSessionIds: async (options) => store.listSessionIds(bound.scoped(options)),
+  };
+}
+
+function sessionClaims(bound: Binding): SessionClaims {
+  const { store } = bound;
+  return {
+    acquireSessionLease: async (id, holder, options) =>
+      bound.own(checkSessionId(id), (seen) => store.acquireSessionLease(seen, holder, options)),
+    renewSessionLease: (id, holder, options) =>
+      bound.own(id, (seen) => store.renewSessionLease(seen, holder, options)),
+    releaseSessionLease: (id, holder) => bound.own(id, (seen) => store.releaseSessionLease(seen, holder)),
+    getSessionLease: (id) => bound.own(id, (seen) => store.getSessionLease(seen)),
+    breakSessionLease: (id, holder) => bound.own(id, (seen) => store.breakSessionLease(seen, holder)),
+    tryAcquireCompressionLock: (id, holder, options) =>
+      bound.own(id, (seen) => store.tryAcquireCompressionLock(seen, holder, options)),
+    renewCompressionLock: (id, holder, options) =>
+      bound.own(id, (seen) => store.renewCompressionLock(seen, holder, options)),
+    releaseCompressionLock: (id, holder) =>
+      bound.own(id, (seen) => store.releaseCompressionLock(seen, holder)),
+    getCompressionLockHolder: (id) => bound.own(id, (seen) => store.getCompressionLockHolder(seen)),
+    requestHandoff: (id, platform) => bound.own(id, (seen) => store.requestHandoff(seen, platform)),
+    claimHandoff: (id) => bound.own(id, (seen) => store.claimHandoff(seen)),
+    completeHandoff: (id) => bound.own(id, (seen) => store.completeHandoff(seen)),
+    failHandoff: (id, error) => bound.own(id, (seen) => store.failHandoff(seen, error)),
+    getHandoffState: async (id, scope) => store.getHandoffState(id, bound.scoped(scope)),
+    listPendingHandoffs: notForOneUser("listPendingHandoffs"),
+  };
+}
+
+function storeMaintenance(bound: Binding): StoreMaintenance {
+  const { store } = bound;
+  return {
+    deleteSession: (id, options) => bound.own(id, (seen) => store.deleteSession(seen, options)),
+    async deleteSessions(ids, options) {
+      bound.refuseIfClosed();
+      const seen: unknown[] = [];
+      for (const id of ids) if (await bound.sees(id)) seen.push(id);
+      return store.deleteSessions(seen, options);
+    },
+    deleteSessionIfEmpty: (id) => bound.own(id, (seen) => store.deleteSessionIfEmpty(seen)),
+    listDelegates: async (ids, scope) => store.listDelegates(ids, bound.scoped(scope)),
+    exportSession: async (id, options) => store.exportSession(id, bound.scoped(options)),
+    async *exportEach(options) {
+      const { onLoss, ...others } = bound.scoped(options);
+      // Sessions whose rows are lost have no owner any more.
+      const told = onLoss && {
+        onLoss: (loss: Parameters<typeof onLoss>[0]) => onLoss({ ...loss, standIns: [] }),
+      };
+      yield* store.exportEach({ ...others, ...told });
+    },
+    async importSessions(sessions, work) {
+      bound.refuseIfClosed();
+      const skipped: { readonly id: string; readonly reason: string }[] = [];
+      const outcome = await store.importSessions(bound.imported(sessions, skipped), work);
+      return { ...outcome, skipped: [...outcome.skipped, ...skipped] };
+    },
+    deleteEmptySessions: notForOneUser("deleteEmptySessions"),
+    countEmptySessions: notForOneUser("countEmptySessions"),
+    pruneSessions: notForOneUser("pruneSessions"),
+    listPrunable: notForOneUser("listPrunable"),
+    pruneEmptyGhostSessions: notForOneUser("pruneEmptyGhostSessions"),
+    finalizeOrphanedCompressionSessions: notForOneUser("finalizeOrphanedCompressionSessions"),
+    hideOrphanedDelegates: notForOneUser("hideOrphanedDelegates"),
+    maybeAutoPruneAndVacuum: notForOneUser("maybeAutoPruneAndVacuum"),
+    optimize: notForOneUser("optimize"),
+    checkHealth: notForOneUser("checkHealth"),
+    stats: notForOneUser("stats"),
+    getMeta: notForOneUser("getMeta"),
+    setMeta: notForOneUser("setMeta"),
+  };
+}
+
+function notForOneUser(member: keyof SessionStore & string): () => Promise<never> {
+  return async () => {
+    throw sessionError(
+      "not-for-one-user",
+      `${member} concerns the sessions of everybody, and this store belongs to one user.`,
+      { hint: "Use the store of the whole home." },
+    );
+  };
+}
+
+const TAKEN = "a session with this id exists";
+
+class Binding {
+  readonly store: SessionStore;
+  readonly user: SessionUser;
+  readonly #scope: Scope;
+  #isClosed: boolean;
+
+  constructor(store: SessionStore, { platform, userId }: SessionUser) {
+    const { userId: id = "", userPlatform = "" } = readScope({ userId, userPlatform: platform });
+    this.store = store;
+    this.user = { platform: userPlatform, userId: id };
+    this.#scope = scopeOfUser(this.user);
+    this.#isClosed = false;
+  }
+
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  refuseIfClosed(): void {
+    if (!this.#isClosed) return;
+    throw sessionError("session-db-closed", `This user's store on ${this.store.location} was closed.`, {
+      hint: "Bind the store of the whole home again with bindStore.",
+    });
+  }
+
+  /** The options of a read for this user. Throws `bad-user-id` where they name another one. */
+  scoped<Options extends Scope>(options: Options | undefined): Options & Scope {
+    this.refuseIfClosed();
+    this.#refuseOthers(readScope(options));
+    return { ...options, ...this.#scope } as Options & Scope;
+  }
+
+  #refuseOthers({ userId = this.#scope.userId, userPlatform = this.#scope.userPlatform }: Scope): void {
+    if (userId === this.#scope.userId && userPlatform === this.#scope.userPlatform) return;
+    throw sessionError("bad-user-id", "This store belongs to one user, and another one was passed.", {
+      hint: "Leave the user out, or use the store of the whole home.",
+    });
+  }
+
+  /** Whether this is the id of a session of the user's. */
+  async sees(id: unknown): Promise<boolean> {
+    this.refuseIfClosed();
+    return typeof id === "string" && (await this.store.resolveSessionId(id, this.#scope)) === id;
+  }
+
+  /** Whether it is the id of a session that the user may not see. */
+  async isOthers(id: unknown): Promise<boolean> {
+    if (typeof id !== "string" || (await this.sees(id))) return false;
+    return (await this.store.resolveSessionId(id)) === id;
+  }
+
+  async own<T>(id: string, call: (id: string) => Promise<T>): Promise<T> {
+    return (await this.sees(id)) ? call(id) : this.asUnknown(id, call);
+  }
+
+  /**
+   * The call with an id that nothing has, always the same one in place of this one: whatever the store does for an unknown id
+   * happens, and its errors name the id that was asked for.
+   */
+  async asUnknown<T>(id: string, call: (id: string) => Promise<T>): Promise<T> {
+    if (typeof id !== "string" || id === "") return call(id); // nothing has it anyway
+    const unseen = this.#unseen(id);
+    try {
+      return await call(unseen);
+    } catch (cause) {
+      if (!(cause instanceof HermesError)) throw cause;
+      const { code, message, hint } = cause;
+      throw new HermesError(code, message.replaceAll(unseen, id), {
+        ...(hint === undefined ? {} : { hint: hint.replaceAll(unseen, id) }),
+        cause: cause.cause,
+      });
+    }
+  }
+
+  #unseen(id: string): string {
+    const { platform, userId } = this.user;
+    return `unseen-${sha256(JSON.stringify([platform, userId, id])).slice(0, 32)}`;
+  }
+
+  /** A lease may be taken before its session is made: it stands under the other id until then. */
+  async takeOverLease(id: string): Promise<void> {
+    const held = await this.store.getSessionLease(this.#unseen(id));
+    if (held === null) return;
+    const { holder, acquired_at, expires_at } = held;
+    await this.store.acquireSessionLease(id, holder, { ttl: expires_at - acquired_at });
+    await this.store.releaseSessionLease(this.#unseen(id), holder);
+  }
+
+  async create(id: string, options: NewSession = {}): Promise<string> {
+    this.refuseIfClosed();
+    this.#refuseOthers(readOwner(options));
+    await this.#refuseTaken(id);
+    const { modelConfig, parentSessionId, ...others } = options;
+    const row = { ...others, ...this.#scope, modelConfig: await this.#ownConfig(modelConfig ?? null) };
+    if (parentSessionId)
+      await this.own(parentSessionId, (parent) =>
+        this.store.createSession(id, { ...row, parentSessionId: parent }),
+      );
+    else await this.store.createSession(id, row);
+    await this.#refuseTaken(id); // another user may have been first
+    await this.takeOverLease(id);
+    return id;
+  }
+
+  async #refuseTaken(id: string): Promise<void> {
+    if (!(await this.isOthers(id))) return;
+    throw sessionError("bad-session-id", `The session '${id}' cannot be made: ${TAKEN}.`, {
+      hint: "Choose another id.",
+    });
+  }
+
+  /** Settings that neither name another platform's user nor another user's session. */
+  async #ownConfig(
+    config: Readonly<Record<string, unknown>> | null,
+  ): Promise<Record<string, unknown> | null> {
+    if (config === null) return null;
+    const own: Record<string, unknown> = { ...config };
+    delete own[USER_PLATFORM];
+    for (const key of Object.values(MARK_KEYS)) if (await this.isOthers(own[key])) delete own[key];
+    return own;
+  }
+
+  /** Sessions of an import as the user's own. Those whose ids other users' sessions have go to `skipped`. */
+  async *imported(
+    sessions: AsyncIterable<ExportedSession> | Iterable<ExportedSession>,
+    skipped: { readonly id: string; readonly reason: string }[],
+  ): AsyncGenerator<ExportedSession> {
+    for await (const session of sessions) {
+      const isRow = typeof session === "object" && session !== null && !Array.isArray(session);
+      if (!isRow) yield session;
+      else if (await this.isOthers(session.id)) skipped.push({ id: session.id, reason: TAKEN });
+      else yield await this.#ownRow(session);
+    }
+  }
+
+  async #ownRow(session: ExportedSession): Promise<ExportedSession> {
+    const { platform, userId } = this.user;
+    const { source, parent_session_id: parent } = session;
+    let config = typeof session.model_config === "string" ? session.model_config : null;
+    for (const other of Object.values(readMarks(config)))
+      if (await this.isOthers(other)) config = withoutMarksOf(config, other);
+    const isMarked = config?.includes(USER_PLATFORM) === true;
+    if (isMarked || platform !== source)
+      config = withMark(config, USER_PLATFORM, platform === source ? undefined : platform);
+    return {
+      ...session,
+      user_id: userId,
+      model_config: config,
+      parent_session_id: (await this.isOthers(parent)) ? null : parent,
+    };
+  }
+}

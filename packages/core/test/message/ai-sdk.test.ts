@@ -1,0 +1,505 @@
+// Messages of the AI SDK, versions 5, 6 and 7, become ours and go back; each version's own schema says whether they are valid.
+import { type ModelMessage as ModelMessage7, modelMessageSchema as schema7 } from "ai";
+import { type ModelMessage as ModelMessage5, modelMessageSchema as schema5 } from "ai5";
+import { type ModelMessage as ModelMessage6, modelMessageSchema as schema6 } from "ai6";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { applyPromptCaching, estimateMessages } from "../../src/context/index.ts";
+import {
+  type AiSdkVersion,
+  type AnyAiSdkMessage,
+  type Content,
+  fromAiSdk,
+  fromRow,
+  type Message,
+  type MessageRow,
+  newMessage,
+  type OpenAiMessage,
+  parseMessages,
+  textOf,
+  toAiSdk,
+  toMessageColumns,
+  toMessageRow,
+  toOpenAi,
+  toolCallsOf,
+} from "../../src/message/index.ts";
+
+const VERSIONS = [5, 6, 7] as const;
+const SCHEMAS = { 5: schema5, 6: schema6, 7: schema7 };
+
+describe("types", () => {
+  it("keep messages of the SDK out of places that take ours, and the converters take and give each version", () => {
+    const five: ModelMessage5[] = [{ role: "user", content: "hi" }];
+    const six: ModelMessage6[] = [{ role: "user", content: "hi" }];
+    const seven: ModelMessage7[] = [{ role: "user", content: "hi" }];
+    const takesMessages = (list: readonly Message[]) => list.length;
+    const takesRows = (list: readonly OpenAiMessage[]) => list.length;
+    const [own = newMessage({ role: "user", content: "" })] = [
+      ...fromAiSdk(five),
+      ...fromAiSdk(six),
+      ...fromAiSdk(seven),
+    ];
+    const back5: ModelMessage5[] = toAiSdk([own], { version: 5 });
+    const back6: ModelMessage6[] = toAiSdk([own], { version: 6 });
+    const back7: ModelMessage7[] = toAiSdk([own], { version: 7 });
+    expect([back5, back6, back7]).toEqual([five, six, seven]);
+    // @ts-expect-error: not a Message
+    takesMessages(five);
+    // @ts-expect-error: not a Message
+    takesMessages(six);
+    // @ts-expect-error: not a Message
+    takesMessages(seven);
+    // @ts-expect-error: not a chat row
+    takesRows(five);
+    // @ts-expect-error: not a chat row
+    takesRows(six);
+    // @ts-expect-error: not a chat row
+    takesRows(seven);
+    // @ts-expect-error: a list of the SDK is neither messages nor rows
+    estimateMessages(seven);
+    // @ts-expect-error: the same
+    applyPromptCaching(seven);
+    // @ts-expect-error: a Message is no ModelMessage either
+    const wrong: ModelMessage7 = own;
+    expect(wrong).toBe(own);
+  });
+});
+
+// ---- what may be written in each version
+
+const word = fc.string({ minLength: 1, maxLength: 12 });
+const json = fc.jsonValue({ maxDepth: 2 }).map((value) => JSON.parse(JSON.stringify(value)) as unknown);
+const options = fc.constantFrom(
+  {},
+  { providerOptions: { anthropic: { cacheControl: { type: "ephemeral" } } } },
+  { providerOptions: { openai: { itemId: "i1" }, google: { thoughtSignature: "c2ln" } } },
+);
+const bytes = fc.uint8Array({ minLength: 1, maxLength: 20 });
+const PNG = Buffer.from("89504e470d0a1a0a00", "hex");
+const base64 = bytes.map((data) => Buffer.from(data).toString("base64"));
+const web = fc.webUrl().map((url) => new URL(url));
+
+const text = fc.tuple(fc.record({ type: fc.constant("text"), text: fc.string() }), options);
+const image = fc.tuple(
+  fc.oneof(
+    fc.record({
+      type: fc.constant("image"),
+      image: fc.oneof(base64, bytes),
+      mediaType: fc.constant("image/webp"),
+    }),
+    fc.record({ type: fc.constant("image"), image: web }),
+    fc.constant({ type: "image", image: PNG, mediaType: "image/png" }),
+  ),
+  options,
+);
+const file = (version: AiSdkVersion) =>
+  fc.tuple(
+    fc.record(
+      {
+        type: fc.constant("file"),
+        data: fc.oneof(
+          base64,
+          bytes,
+          web,
+          ...(version === 7
+            ? [
+                fc.record({ type: fc.constant("data"), data: fc.oneof(base64, bytes) }),
+                fc.record({ type: fc.constant("url"), url: web }),
+                fc.record({ type: fc.constant("text"), text: fc.string() }),
+                fc.record({ type: fc.constant("reference"), reference: fc.constant({ openai: "file-1" }) }),
+              ]
+            : []),
+        ),
+        mediaType: fc.constantFrom("application/pdf", "audio/wav"),
+        filename: word,
+      },
+      { requiredKeys: ["type", "data", "mediaType"] },
+    ),
+    options,
+  );
+const pictureFile = fc.tuple(
+  fc.record({ type: fc.constant("file"), data: fc.oneof(base64, web), mediaType: fc.constant("image/jpeg") }),
+  options,
+);
+const reasoning = fc.tuple(fc.record({ type: fc.constant("reasoning"), text: fc.string() }), options);
+const call = fc.tuple(
+  fc.record(
+    {
+      type: fc.constant("tool-call"),
+      toolCallId: word,
+      toolName: word,
+      input: fc.oneof(fc.dictionary(word, json), json),
+      providerExecuted: fc.boolean(),
+    },
+    { requiredKeys: ["type", "toolCallId", "toolName", "input"] },
+  ),
+  options,
+);
+const outputPart = (version: AiSdkVersion) =>
+  fc.oneof(
+    fc.record({ type: fc.constant("text"), text: fc.string() }),
+    ...(version === 7
+      ? [
+          fc.record({
+            type: fc.constant("file"),
+            data: fc.oneof(
+              fc.record({ type: fc.constant("data"), data: base64 }),
+              fc.record({ type: fc.constant("url"), url: web }),
+            ),
+            mediaType: fc.constantFrom("image/png", "application/pdf"),
+          }),
+        ]
+      : [
+          fc.record({
+            type: fc.constant("media"),
+            data: base64,
+            mediaType: fc.constantFrom("image/png", "audio/wav"),
+          }),
+        ]),
+    ...(version === 5
+      ? []
+      : [
+          fc.record({ type: fc.constant("image-data"), data: base64, mediaType: fc.constant("image/png") }),
+          fc.record({ type: fc.constant("image-url"), url: fc.webUrl() }),
+          fc.record({
+            type: fc.constant("file-data"),
+            data: base64,
+            mediaType: fc.constant("application/pdf"),
+          }),
+          fc.record({ type: fc.constant("file-id"), fileId: word }),
+        ]),
+  );
+const output = (version: AiSdkVersion) =>
+  fc.oneof(
+    fc.record({ type: fc.constantFrom("text", "error-text"), value: fc.string() }),
+    fc.record({ type: fc.constantFrom("json", "error-json"), value: json }),
+    fc.record({ type: fc.constant("content"), value: fc.array(outputPart(version), { maxLength: 3 }) }),
+    ...(version === 5
+      ? []
+      : [
+          fc.record({ type: fc.constant("execution-denied"), reason: word }, { requiredKeys: ["type"] }),
+          fc.record({
+            type: fc.constant("text"),
+            value: fc.string(),
+            providerOptions: fc.constant({ x: { y: 1 } }),
+          }),
+        ]),
+  );
+const result = (version: AiSdkVersion) =>
+  fc.tuple(
+    fc.record({
+      type: fc.constant("tool-result"),
+      toolCallId: word,
+      toolName: word,
+      output: output(version),
+    }),
+    options,
+  );
+const approval = fc.record({
+  type: fc.constant("tool-approval-request"),
+  approvalId: word,
+  toolCallId: word,
+});
+const answer = fc.record(
+  { type: fc.constant("tool-approval-response"), approvalId: word, approved: fc.boolean(), reason: word },
+  { requiredKeys: ["type", "approvalId", "approved"] },
+);
+
+const joined = (part: fc.Arbitrary<readonly [object, object]>) =>
+  part.map(([own, more]) => ({ ...own, ...more }));
+const list = (...parts: readonly fc.Arbitrary<object>[]) => fc.array(fc.oneof(...parts), { maxLength: 5 });
+
+function messagesOf(version: AiSdkVersion): fc.Arbitrary<AnyAiSdkMessage[]> {
+  const said = fc.oneof(
+    fc.record({ role: fc.constant("system"), content: fc.string() }),
+    fc.record({
+      role: fc.constant("user"),
+      content: fc.oneof(
+        fc.string(),
+        list(joined(text), joined(image), joined(file(version)), joined(pictureFile)),
+      ),
+    }),
+    fc.record({
+      role: fc.constant("assistant"),
+      content: fc.oneof(
+        fc.string(),
+        list(
+          joined(text),
+          joined(reasoning),
+          joined(call),
+          joined(file(version)),
+          joined(result(version)),
+          ...(version === 5 ? [] : [approval]),
+          ...(version === 7 ? [fc.constant({ type: "custom", kind: "openai.compaction" })] : []),
+        ),
+      ),
+    }),
+    fc.record({
+      role: fc.constant("tool"),
+      content: fc.array(fc.oneof(joined(result(version)), ...(version === 5 ? [] : [answer])), {
+        minLength: 1,
+        maxLength: 3,
+      }),
+    }),
+  );
+  return fc.array(
+    fc.tuple(said, options).map(([own, more]) => ({ ...own, ...more })),
+    {
+      maxLength: 6,
+    },
+  ) as unknown as fc.Arbitrary<AnyAiSdkMessage[]>;
+}
+
+/** Bytes as base64, addresses as text, and results that follow each other in one message: what both sides agree on. */
+function canonical(messages: readonly AnyAiSdkMessage[]): unknown {
+  const merged: AnyAiSdkMessage[] = [];
+  for (const message of messages) {
+    const last = merged.at(-1);
+    const isMore =
+      message.role === "tool" &&
+      last?.role === "tool" &&
+      JSON.stringify(last.providerOptions) === JSON.stringify(message.providerOptions);
+    if (isMore)
+      merged[merged.length - 1] = { ...last, content: [...last.content, ...message.content] as object[] };
+    else merged.push(message);
+  }
+  return plain(merged);
+}
+
+function plain(value: unknown): unknown {
+  if (value instanceof URL) return value.href;
+  if (value instanceof Uint8Array) return Buffer.from(value).toString("base64");
+  if (Array.isArray(value)) return value.map(plain);
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).map(([key, item]) => [key, plain(item)] as const);
+  const fields = Object.fromEntries(entries) as Record<string, unknown>;
+  // Two spellings of the same file.
+  const { type, data, url } = (fields.data ?? {}) as Record<string, unknown>;
+  if (fields.type === "file" && (type === "data" || type === "url")) fields.data = data ?? url;
+  return fields;
+}
+
+describe.each(VERSIONS)("messages of version %i", (version) => {
+  it("come back as they were, and are valid", () => {
+    fc.assert(
+      fc.property(messagesOf(version), (messages) => {
+        for (const message of messages) SCHEMAS[version].parse(message);
+        const own = fromAiSdk(messages);
+        const back = toAiSdk(own, { version }) as AnyAiSdkMessage[];
+        for (const message of back) SCHEMAS[version].parse(message);
+        expect(canonical(back)).toEqual(canonical(messages));
+      }),
+      { numRuns: 400 },
+    );
+  });
+
+  it("hold nothing that JSON cannot, so that they can be stored, and make valid rows", () => {
+    fc.assert(
+      fc.property(messagesOf(version), (messages) => {
+        const own = fromAiSdk(messages);
+        expect(JSON.parse(JSON.stringify(own))).toEqual(own);
+        expect(parseMessages(own.map((message) => toOpenAi(message))).refused).toEqual([]);
+      }),
+    );
+  });
+
+  it("are valid messages of the other versions", () => {
+    fc.assert(
+      fc.property(messagesOf(version), fc.constantFrom(...VERSIONS), (messages, other) => {
+        const back = toAiSdk(fromAiSdk(messages), { version: other });
+        for (const message of back) SCHEMAS[other].parse(message);
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+describe("a reply with reasoning", () => {
+  const thought = (text: string, signature: string) => ({
+    type: "reasoning" as const,
+    text,
+    providerOptions: { anthropic: { signature } },
+  });
+  const reply: ModelMessage7 = {
+    role: "assistant",
+    content: [
+      thought("first", "c2ln"),
+      { type: "tool-call", toolCallId: "a", toolName: "read", input: { path: "x" } },
+      thought("second", "bmV4dA"),
+      { type: "text", text: "Done." },
+    ],
+  };
+
+  it("has its text and calls where everybody looks for them, and goes back in its order", () => {
+    const [own] = fromAiSdk([reply]);
+    if (own === undefined) throw new Error("no message");
+    expect(textOf(own.content)).toBe("Done.");
+    expect(toolCallsOf(own)).toEqual([{ id: "a", name: "read", arguments: '{"path":"x"}' }]);
+    expect(toAiSdk([own], { version: 7 })).toEqual([reply]);
+  });
+
+  it("keeps its signatures through the database", () => {
+    const [own] = fromAiSdk([reply]);
+    if (own === undefined) throw new Error("no message");
+    const columns = toMessageColumns(own, { now: 1, mode: "append" });
+    const stored = { ...columns, id: 1, session_id: "s", active: 1, origin_id: null };
+    const read = fromRow(toMessageRow(stored) as MessageRow);
+    const [back] = toAiSdk(read === undefined ? [] : [read], { version: 7 });
+    const parts = back?.content as { type: string }[] | undefined;
+    expect(parts?.filter(({ type }) => type === "reasoning")).toEqual([
+      thought("first", "c2ln"),
+      thought("second", "bmV4dA"),
+    ]);
+  });
+
+  it("that another program stored in Anthropic's shape goes out as reasoning", () => {
+    const details = [
+      { type: "thinking", thinking: "hm", signature: "s" },
+      { type: "redacted_thinking", data: "d" },
+      { type: "reasoning.text", text: "a router's own" },
+    ];
+    const own = newMessage({
+      role: "assistant",
+      content: "Yes.",
+      toolCalls: [],
+      vendor: { reasoning_details: details },
+    });
+    expect(toAiSdk([own], { version: 6 })).toEqual([
+      {
+        role: "assistant",
+        content: [
+          thought("hm", "s"),
+          { type: "reasoning", text: "", providerOptions: { anthropic: { redactedData: "d" } } },
+          { type: "text", text: "Yes." },
+        ],
+      },
+    ]);
+  });
+});
+
+describe("messages of chat rows", () => {
+  const [user, reply, result] = parseMessages([
+    {
+      role: "user",
+      content: [
+        { type: "text", text: "look" },
+        { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0KGgo=" } },
+        { type: "file", file: { filename: "a.pdf", file_data: "data:application/pdf;base64,JVBERg==" } },
+        { type: "input_audio", input_audio: { data: "UklGRg==", format: "mp3" } },
+        { type: "video_url", video_url: { url: "https://example.org/a.mp4" } },
+      ],
+    },
+    {
+      role: "assistant",
+      content: null,
+      tool_calls: [{ id: "c", type: "function", function: { name: "read", arguments: "{broken" } }],
+    },
+    { role: "tool", tool_call_id: "c", content: "done" },
+  ]).messages as [Message, Message, Message];
+
+  it.each(VERSIONS)("are valid in version %i, and nothing they say is left out", (version) => {
+    const made = toAiSdk([user, reply, result], { version });
+    for (const message of made) SCHEMAS[version].parse(message);
+    expect(made).toEqual([
+      {
+        role: "user",
+        content: [
+          { type: "text", text: "look" },
+          { type: "image", image: "iVBORw0KGgo=", mediaType: "image/png" },
+          { type: "file", data: "JVBERg==", mediaType: "application/pdf", filename: "a.pdf" },
+          { type: "file", data: "UklGRg==", mediaType: "audio/mpeg" },
+          { type: "text", text: '{"type":"video_url","video_url":{"url":"https://example.org/a.mp4"}}' },
+        ],
+      },
+      {
+        role: "assistant",
+        content: [{ type: "tool-call", toolCallId: "c", toolName: "read", input: "{broken" }],
+      },
+      {
+        role: "tool",
+        content: [
+          { type: "tool-result", toolCallId: "c", toolName: "read", output: { type: "text", value: "done" } },
+        ],
+      },
+    ]);
+  });
+
+  const type = fc.constantFrom(
+    ...["image", "file", "media", "tool-result", "tool-approval-request", "custom", "reasoning-file"],
+    ...["file-data", "image-url", "file-id", "image-file-reference", "tool-call", "reasoning", "document"],
+  );
+  const field = fc.oneof(json, fc.constantFrom("https://example.org/x", "https://[", "image/png"));
+  const strange = fc.tuple(
+    type,
+    fc.record(
+      {
+        data: field,
+        image: field,
+        url: field,
+        mediaType: field,
+        output: field,
+        kind: field,
+        source: field,
+        filename: field,
+        providerOptions: field,
+      },
+      { requiredKeys: [] },
+    ),
+  );
+  const address = fc.constantFrom(
+    "https://example.org/a.png",
+    "https://[",
+    "nowhere",
+    "data:image/png;base64,AA==",
+  );
+
+  it("with parts and addresses that only look like the SDK's are valid, too", () => {
+    const parts = fc.array(
+      fc.oneof(
+        strange.map(([name, fields]) => ({ ...fields, type: name })),
+        address.map((url) => ({ type: "image_url", image_url: { url } })),
+      ),
+      { maxLength: 3 },
+    );
+    const rows = fc.tuple(parts, parts, parts).map(([one, two, three]) => [
+      { role: "user", content: one },
+      { role: "assistant", content: two },
+      { role: "tool", tool_call_id: "c", content: three },
+    ]);
+    fc.assert(
+      fc.property(rows, fc.constantFrom(...VERSIONS), (list, version) => {
+        for (const message of toAiSdk(parseMessages(list).messages, { version }))
+          SCHEMAS[version].parse(message);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("of roles no model knows, and results that name no call, are left out", () => {
+    const odd = parseMessages([
+      { role: "narrator", content: "x" },
+      { role: "tool", content: "nobody's" },
+      { role: "developer", content: "rules" },
+    ]).messages;
+    expect(toAiSdk(odd, { version: 7 })).toEqual([{ role: "system", content: "rules" }]);
+  });
+
+  it("that were pruned since they came from the SDK are plain texts", () => {
+    const outputs = [
+      { type: "json", value: { a: 1 } },
+      { type: "execution-denied", reason: "no" },
+    ] as const;
+    const own = fromAiSdk(
+      outputs.map((output) => ({
+        role: "tool" as const,
+        content: [{ type: "tool-result", toolCallId: "c", toolName: "t", output }],
+      })),
+    ).map((message) => ({ ...message, content: "[pruned]" as Content }) as Message);
+    const [made] = toAiSdk(own, { version: 6 });
+    const parts = made?.content as { output: unknown }[] | undefined;
+    expect(parts?.map((part) => part.output)).toEqual([
+      { type: "text", value: "[pruned]" },
+      { type: "error-text", value: "[pruned]" },
+    ]);
+  });
+});

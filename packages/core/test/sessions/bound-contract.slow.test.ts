@@ -1,0 +1,122 @@
+// The contract of the session store, kept by a store that is bound to one user, in a file where others have sessions too.
+import { describe, expect, it } from "vitest";
+import { bindStore, openSessionStore, type SessionStore } from "../../src/sessions/index.ts";
+import {
+  type SessionStoreGroup,
+  type SessionStoreHarness,
+  sessionStoreContract,
+  type TestRunner,
+} from "../../testing/index.ts";
+import { NOT_FOR_ONE_USER } from "../fakes/every-call.ts";
+import { copiesOf } from "../fakes/store-copies.ts";
+
+const USER = { platform: "cli", userId: "u1" }; // the user that tests of the suite name
+
+const newCopy = copiesOf(async (path) => {
+  await using home = await openSessionStore({ path });
+  for (const user of [
+    { platform: "cli", userId: "ben" },
+    { platform: "telegram", userId: "u1" },
+  ]) {
+    const theirs = bindStore(home, user);
+    const id = `${user.userId} on ${user.platform}`;
+    await theirs.createSession(id, { source: user.platform });
+    await theirs.appendMany(id, [
+      { role: "user", content: "hello lantern one two 灯塔" },
+      { role: "assistant", content: "noted" },
+    ]);
+    await theirs.setSessionTitle(id, id);
+    await theirs.branchSession(id);
+    await theirs.continueSession(id);
+  }
+  await home.createSession("of nobody", { source: "cli" });
+  await home.appendMessage("of nobody", { role: "user", content: "hello lantern one two" });
+});
+
+/** Closed together with the store of the whole home, which nothing else has. */
+const alone = (home: SessionStore): SessionStore => {
+  const bound = bindStore(home, USER);
+  const close = async () => {
+    await bound.close();
+    await home.close();
+  };
+  return { ...bound, close, [Symbol.asyncDispose]: close };
+};
+const harness: SessionStoreHarness = {
+  open: async (options) => alone(await openSessionStore({ path: await newCopy(), ...options })),
+  reopen: async (store) => alone(await openSessionStore({ path: store.location })),
+};
+
+/** Tests that cannot hold for one user, with how they fail. One that passes after all is a failure. */
+const EXCEPTIONS: readonly { readonly tests: RegExp; readonly fails: object; readonly reason: string }[] = [
+  ...[/^the user(:|, where others)/, /^a few allowed messages are found/, /^filters are all met at once/].map(
+    (tests) => ({ tests, fails: { code: "bad-user-id" }, reason: "makes sessions of other users" }),
+  ),
+  {
+    tests: /^a child inherits its parent's user/,
+    fails: { code: "bad-user-id" },
+    reason: "makes a child of another user",
+  },
+  ...[/^gives back what a session was created/, /^continuing ends the parent/, /^a branch copies the/].map(
+    (tests) => ({
+      tests,
+      fails: { actual: { temperature: 0.2, _user_platform: "cli" } },
+      reason: "expects the settings as given, and those of a session from telegram name the user's platform",
+    }),
+  ),
+];
+const met = new Set<RegExp>();
+
+/** A test that needs a refused member ends there: what it has checked before holds. */
+const excepting =
+  (register: TestRunner["it"]["skip"]): TestRunner["it"]["skip"] =>
+  (name, body) =>
+    register(name, async () => {
+      const failure: unknown = await (async () => body())().then(
+        () => undefined,
+        (cause: unknown) => cause ?? new Error("failed without a cause"),
+      );
+      const exception = EXCEPTIONS.find(({ tests }) => tests.test(name));
+      if (exception !== undefined) {
+        met.add(exception.tests);
+        expect(failure).toMatchObject(exception.fails);
+      } else if (failure !== undefined && !isRefusal(failure)) throw failure;
+    });
+const isRefusal = (cause: unknown): boolean => {
+  const { code, message } = Object(cause) as { readonly code?: unknown; readonly message?: unknown };
+  return code === "not-for-one-user" && String(message).split(" ", 1)[0]! in NOT_FOR_ONE_USER;
+};
+
+const GROUPS: Readonly<Record<Exclude<SessionStoreGroup, "users">, true>> = {
+  sessions: true,
+  "own prompts": true,
+  titles: true,
+  flags: true,
+  messages: true,
+  "replacing messages": true,
+  windows: true,
+  conversations: true,
+  rewinding: true,
+  "results in files": true,
+  lineage: true,
+  "continuing and branching": true,
+  "summary nodes": true,
+  search: true,
+  listing: true,
+  "session leases": true,
+  "compression locks": true,
+  handoff: true,
+  "deleting and pruning": true,
+  "export and import": true,
+  maintenance: true,
+}; // all but `users`, whose every test makes sessions of several
+
+sessionStoreContract(
+  { describe, it: Object.assign(excepting(it), { skip: it.skip }), expect },
+  "SQLite, bound to one user",
+  { ...harness, only: Object.keys(GROUPS) as SessionStoreGroup[] },
+);
+
+it("has no exception that no test needs", () => {
+  expect(EXCEPTIONS.filter(({ tests }) => !met.has(tests))).toEqual([]);
+});

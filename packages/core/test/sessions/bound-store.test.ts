@@ -1,0 +1,399 @@
+// A store that is bound to one user: every member with another user's ids, and two users at work in one file. The contract:
+// bound-contract.slow.test.ts.
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  bindStore,
+  type MessageInput,
+  openSessionStore,
+  type Scope,
+  type SessionStore,
+  sessionSearchTool,
+} from "../../src/sessions/index.ts";
+import { leafOf } from "../../testing/session-store/summary-nodes.ts";
+import { exportAll, ManualClock } from "../../testing/session-store/support.ts";
+import { NOT_FOR_ONE_USER, outcomeOf, READS, WRITES } from "../fakes/every-call.ts";
+import { copiesOf } from "../fakes/store-copies.ts";
+
+const ANN = { platform: "cli", userId: "ann" };
+const BEN = { platform: "cli", userId: "ben" };
+
+describe("a bound store", () => {
+  const newCopy = copiesOf(async (path) => {
+    await using home = await openSessionStore({ path, clock: new ManualClock() });
+    await settle(bindStore(home, BEN), "ben-1", "harbour", "lcm_1");
+    await settle(bindStore(home, ANN), "ann-1", "lighthouse", "lcm_ann");
+  });
+
+  async function opened() {
+    const home = await openSessionStore({ path: await newCopy(), clock: new ManualClock() });
+    const [ann, ben] = [bindStore(home, ANN), bindStore(home, BEN)];
+    const [message] = await ben.getMessages("ben-1");
+    return { home, ann, ben, message: message?.id ?? -1, [Symbol.asyncDispose]: () => home.close() };
+  }
+
+  const NOWHERE = { session: "nowhere", message: 987_654 };
+  const everyMember = Object.entries({ ...READS, ...WRITES });
+
+  it.each(everyMember)(
+    "%s with another user's ids does what it does with unknown ones",
+    async (name, call) => {
+      const outcome = async (aim: "theirs" | "nowhere") => {
+        await using files = await opened();
+        const theirs = { session: "ben-1", message: files.message };
+        const before = await stateOf(files.ben, "ben-1", "lcm_1");
+        const found = await describeOutcome(call(files.ann, aim === "theirs" ? theirs : NOWHERE));
+        expect(await stateOf(files.ben, "ben-1", "lcm_1")).toEqual(before);
+        return found.replaceAll("ben-1", "nowhere").replaceAll(String(files.message), "987654");
+      };
+      // A session that is counted for is made, and this id is taken.
+      if (name === "updateTokenCounts") {
+        expect(await outcome("theirs")).toContain("bad-session-id");
+        return;
+      }
+      const theirs = await outcome("theirs");
+      expect(theirs).toBe(await outcome("nowhere"));
+      expect(theirs.includes("not-for-one-user")).toBe(name in NOT_FOR_ONE_USER);
+    },
+  );
+
+  it.each(everyMember)(
+    "%s of the user's own session is as in the store of the whole home",
+    async (name, call) => {
+      const outcome = async (whose: "ann" | "home") => {
+        await using files = await opened();
+        const [first] = await files.ann.getMessages("ann-1");
+        return await describeOutcome(call(files[whose], { session: "ann-1", message: first?.id ?? -1 }));
+      };
+      const LIST_ALL = ["sessionCount", "listSessionsRich", "searchSessions", "search", "searchMessages"];
+      const NAMES_NODE_OR_TITLE = [
+        "getSummaryNode",
+        "searchSummaryNodes",
+        "improveSummaryNode",
+        "resolveSessionByTitle",
+      ];
+      if (
+        name in NOT_FOR_ONE_USER ||
+        [...LIST_ALL, ...NAMES_NODE_OR_TITLE, "continueSession", "branchSession"].includes(name)
+      )
+        return; // refused; shows everybody's; aims at what is ben's; makes an id of its own
+      expect(await outcome("ann")).toBe(await outcome("home"));
+    },
+  );
+
+  it("refuses every call that names another user", async () => {
+    await using files = await opened();
+    const { ann } = files;
+    const others: readonly Scope[] = [{ userId: "ben" }, { userId: "ann", userPlatform: "telegram" }];
+    for (const scope of [...others, { userId: undefined } as unknown as Scope])
+      for (const call of [
+        ann.getSession("ann-1", scope),
+        ann.messageCount(undefined, scope),
+        ann.search("lantern", scope),
+        exportAll(ann, scope),
+        ann.createSession("x", scope),
+      ])
+        expect(await outcomeOf(call)).toBe("bad-user-id");
+    expect(await ann.getSession("ann-1", { userId: "ann", userPlatform: "cli" })).not.toBeNull();
+    expect(await ann.getSession("ann-1", { userId: "ann" })).not.toBeNull();
+    expect(ann.user).toEqual(ANN);
+  });
+
+  it("makes sessions of its user, also of other sources, and takes no id that another has", async () => {
+    await using files = await opened();
+    const { home, ann, ben } = files;
+    await ann.createSession("run", { source: "subagent", modelConfig: { _user_platform: "telegram", a: 1 } });
+    await ann.updateTokenCounts("counted", { inputTokens: 1 });
+    for (const id of ["run", "counted"]) {
+      expect(await ann.getSession(id)).toMatchObject({ id, user_id: "ann" });
+      expect(await home.getSession(id, { userId: "ann", userPlatform: "cli" })).not.toBeNull();
+      expect(await home.getSession(id, { userId: "ann", userPlatform: "telegram" })).toBeNull();
+    }
+    await home.createSession("of nobody");
+    for (const id of ["ben-1", "of nobody"]) {
+      expect(await outcomeOf(ann.createSession(id, { source: "cli", model: "m" }))).toBe("bad-session-id");
+      expect(await outcomeOf(ann.continueSession("ann-1", { id }))).toBe("bad-session-id");
+      expect(await outcomeOf(ann.branchSession("ann-1", { id }))).toBe("bad-session-id");
+      expect(await home.getSession(id)).toMatchObject({ model: null });
+    }
+    expect(await ann.getSession("ann-1")).toMatchObject({ ended_at: null });
+    const below = ann.createSession("below", { source: "cli", parentSessionId: "ben-1" });
+    await expect(below).rejects.toMatchObject({
+      code: "unknown-parent",
+      message: expect.stringContaining("'ben-1'"),
+    });
+    await ann.createSession("marked", { source: "cli", modelConfig: { _delegate_from: "ben-1", b: 2 } });
+    expect(await ann.getSession("marked")).toMatchObject({ model_config: '{"b":2}' });
+    expect(await ben.deleteSession("ben-1")).toBe(true);
+    expect(await ann.getSession("marked")).not.toBeNull();
+  });
+
+  it("imports sessions as its user's, below its user's, and leaves those of others alone", async () => {
+    await using files = await opened();
+    const { home, ann, ben } = files;
+    const theirs = await exportAll(ben);
+    const before = await stateOf(ben, "ben-1", "lcm_1");
+    const [first] = theirs;
+    if (first === undefined) throw new Error("ben has no session");
+    const child = { ...first, id: "child", title: null, parent_session_id: "ben-1", source: "telegram" };
+    const marked = {
+      ...child,
+      id: "marked",
+      model_config: '{"_branched_from":"ben-1","_user_platform":"x"}',
+    };
+    const outcome = await ann.importSessions([first, child, marked]);
+    expect(outcome).toMatchObject({ imported: 2, skipped: [{ id: "ben-1" }] });
+    for (const id of ["child", "marked"]) {
+      expect(await home.getSession(id)).toMatchObject({ user_id: "ann", parent_session_id: null });
+      expect(await home.getSession(id, { userId: "ann", userPlatform: "cli" })).not.toBeNull();
+      expect((await ann.getMessages(id)).map((row) => row.origin_id)).toEqual(
+        first.messages.map(() => undefined),
+      );
+    }
+    expect((await home.getSession("marked"))?.model_config).toBe('{"_user_platform":"cli"}');
+    expect(await stateOf(ben, "ben-1", "lcm_1")).toEqual(before);
+  });
+
+  it("does not let a user's summaries stand in the way of another's", async () => {
+    await using files = await opened();
+    const { ann, ben, message } = files;
+    const [own] = await ann.getMessages("ann-1");
+    const blocking = leafOf("ann-1", [own?.id ?? -1], {
+      node_id: "x",
+      lineage_root: "ben-1",
+      first_message_id: message + 1,
+    });
+    expect(await outcomeOf(ann.insertSummaryNodes([blocking]))).toBe("unknown-session");
+    expect(await ben.insertSummaryNodes([leafOf("ben-1", [message + 1])])).toBe(true);
+  });
+
+  it("closed, it refuses work, and the shared store goes on", async () => {
+    await using files = await opened();
+    const { home, ann, ben } = files;
+    await ann.close();
+    await ann.close();
+    for (const [name, call] of everyMember)
+      if (!(name in NOT_FOR_ONE_USER))
+        expect([name, await outcomeOf(call(ann, NOWHERE))]).toEqual([name, "session-db-closed"]);
+    expect(await ben.getSession("ben-1")).not.toBeNull();
+    expect(await home.sessionCount()).toBeGreaterThan(1);
+    await using again = bindStore(home, ANN);
+    expect(await again.getSession("ann-1")).not.toBeNull();
+  });
+
+  it("session_search on it is the user's, and opens no other profile", async () => {
+    await using files = await opened();
+    const answer = JSON.stringify(await sessionSearchTool(files.ann, { query: "lantern" }));
+    expect(answer).toContain("ann-1");
+    expect(answer).not.toContain("ben-1");
+    const other = await sessionSearchTool(
+      files.ann,
+      { query: "lantern", profile: "work" },
+      { home: "/nowhere" },
+    );
+    expect(JSON.stringify(other)).toContain("one of several users");
+  });
+});
+
+/** A session with everything that another user could read or change. */
+async function settle(store: SessionStore, id: string, title: string, node: string): Promise<void> {
+  await store.createSession(id, { source: "cli" });
+  const [first = -1] = await store.appendMany(id, [
+    userSays("a lantern by the harbour crane 灯塔"),
+    { role: "assistant", content: "noted" },
+    userSays("and another"),
+  ]);
+  await store.setSessionTitle(id, title);
+  await store.saveOwnPrompt(id, "a prompt", 1);
+  await store.insertSummaryNodes([leafOf(id, [first], { node_id: node, method: "extract" })]);
+  await store.requestHandoff(id, "telegram");
+  await store.acquireSessionLease(id, "holder of the lease", { ttl: 1e6 });
+  await store.tryAcquireCompressionLock(id, "holder of the lock", { ttl: 1e6 });
+}
+
+async function stateOf(store: SessionStore, id: string, node: string): Promise<object> {
+  return {
+    sessions: await exportAll(store, { includeInactive: true }),
+    prompt: await store.getOwnPrompt(id),
+    node: await store.getSummaryNode(node),
+    nodes: await store.listSummaryNodes([id]),
+    lease: await store.getSessionLease(id),
+    lock: await store.getCompressionLockHolder(id),
+  };
+}
+
+/** The value, or the code and the words of the error, as text. */
+async function describeOutcome(call: Promise<unknown>): Promise<string> {
+  return call.then(
+    (value) => JSON.stringify({ value }) ?? "undefined",
+    (cause: unknown) => {
+      const { code, message, hint } = Object(cause) as Record<string, unknown>;
+      return JSON.stringify({ code, message, hint });
+    },
+  );
+}
+
+function userSays(content: string): MessageInput {
+  return { role: "user", content };
+}
+
+// ---- Two users in one file, each compared with a store of their own.
+
+const USERS = [ANN, BEN] as const;
+type Who = 0 | 1;
+/** `of`: whose session or message is aimed at, which may be the other user's. */
+type Aim = { readonly of: Who; readonly at: number };
+type Step = {
+  readonly who: Who;
+  readonly what: keyof typeof WORK;
+  readonly session: Aim;
+  readonly message: Aim;
+};
+/** The aim in one of the stores, and a number that is different for every step. */
+type Target = { readonly id: string; readonly own: string; readonly message: number; readonly step: number };
+
+const WORK = {
+  create: (store, { own }) => store.createSession(own, { source: "cli" }),
+  append: async (store, { id, step }) => ({
+    messageIds: await store.appendMany(id, [
+      userSays(`lantern ${step}`),
+      { role: "assistant", content: "lit" },
+    ]),
+  }),
+  replace: (store, { id, step }) => store.replaceMessages(id, [userSays(`instead ${step}`)]),
+  clear: (store, { id }) => store.clearMessages(id),
+  rewind: (store, { id, message }) => store.rewindToMessage(id, message),
+  restore: (store, { id, message }) => store.restoreRewound(id, message),
+  undo: (store, { id }) => store.undoTurns(id),
+  finish: (store, { id, message }) => store.setFinishReason(id, [message], "stop"),
+  copy: async (store, { id, message, step }) => ({
+    id: await store.appendMessage(id, { ...userSays(`copy ${step}`), originId: message }),
+  }),
+  title: (store, { id, own, step }) => store.setSessionTitle(id, `${own} ${step}`),
+  end: (store, { id }) => store.endSession(id, "cli_close"),
+  reopen: (store, { id }) => store.reopenSession(id),
+  archive: (store, { id, step }) => store.setSessionArchived(id, step % 2 === 0),
+  proceed: (store, { id, own, step }) =>
+    store.continueSession(id, { id: `${own}-next-${step}`, messages: [userSays("so far")] }),
+  branch: (store, { id, own, step }) =>
+    store.branchSession(id, { id: `${own}-fork-${step}`, title: `${own} fork ${step}` }),
+  prompt: (store, { id, step }) => store.saveOwnPrompt(id, `prompt ${step}`, 1),
+  tokens: (store, { own }) => store.updateTokenCounts(own, { inputTokens: 1 }),
+  remove: (store, { id }) => store.deleteSession(id),
+  removeAll: (store, { id, own }) => store.deleteSessions([id, own]),
+  removeEmpty: (store, { id }) => store.deleteSessionIfEmpty(id),
+  summarise: (store, { id, message, step }) =>
+    store.insertSummaryNodes([leafOf(id, [message], { node_id: `${id} ${step}` })]),
+  lease: (store, { id, step }) => store.acquireSessionLease(id, `holder ${step}`),
+  lock: (store, { id, step }) => store.tryAcquireCompressionLock(id, `holder ${step}`),
+  handOver: (store, { id }) => store.requestHandoff(id, "telegram"),
+  take: (store, { id }) => store.claimHandoff(id),
+  look: async (store, { id, message }) => [
+    await store.getSession(id),
+    await store.getMessages(id, { includeInactive: true }),
+    await store.getMessagesById([message]),
+    await store.getMessagesAround(id, message),
+    await store.getCompressionTip(id),
+    await store.resolveResumeSessionId(id),
+    (await store.listLineage(id)).sort(),
+    await store.listSummaryNodes([id]),
+    await store.getSessionLease(id),
+    await store.getCompressionLockHolder(id),
+  ],
+  list: async (store) => [
+    await store.listSessionsRich({ orderByLastActive: true, includeChildren: true, includeArchived: true }),
+    await store.sessionCount({ includeArchived: true }),
+    await store.messageCount(),
+    (await store.search("lantern", { limit: 100 })).hits
+      .map(({ id }) => ({ id }))
+      .sort((a, b) => a.id - b.id),
+  ],
+} as const satisfies Record<string, (store: SessionStore, target: Target) => Promise<unknown>>;
+
+describe("two users at work in one file", () => {
+  const newCopy = copiesOf(async (path) => (await openSessionStore({ path })).close());
+  const who = fc.constantFrom<Who>(0, 1);
+  const aim = fc.record({ of: who, at: fc.nat({ max: 2 }) });
+  const step: fc.Arbitrary<Step> = fc.record({
+    who,
+    what: fc.oneof(
+      { weight: 2, arbitrary: fc.constantFrom<keyof typeof WORK>("create", "append") },
+      { weight: 5, arbitrary: fc.constantFrom(...(Object.keys(WORK) as (keyof typeof WORK)[])) },
+    ),
+    session: aim,
+    message: fc.record({ of: who, at: fc.nat({ max: 8 }) }),
+  });
+
+  it("each gets the same answers, and has the same rows, as alone in a file", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
+        const clock = new ManualClock();
+        const open = async () => openSessionStore({ path: await newCopy(), clock });
+        await using shared = await open();
+        await using first = await open();
+        await using second = await open();
+        const together = USERS.map((user) => bindStore(shared, user));
+        const apart = [bindStore(first, ANN), bindStore(second, BEN)];
+        for (const [index, each] of steps.entries()) {
+          clock.advance(1);
+          const [inShared, alone] = await Promise.all([
+            play(together, each, index, together),
+            play(apart, each, index, apart),
+          ]);
+          expect([each, inShared]).toEqual([each, alone]);
+        }
+        for (const at of [0, 1] as const) expect(await rowsOf(together[at])).toEqual(await rowsOf(apart[at]));
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  /** What became of the step, message ids by their rank among the user's own. */
+  async function play(
+    stores: readonly SessionStore[],
+    { who: at, what, session, message }: Step,
+    step: number,
+    all: readonly SessionStore[],
+  ) {
+    const store = stores[at] as SessionStore;
+    const before = await idsIn(store);
+    const aimed = await idsIn(all[message.of] as SessionStore);
+    // Alone in a file, the other's messages are ids that nothing has.
+    const id = message.of === at || all[0]?.location === all[1]?.location ? aimed[message.at] : undefined;
+    const target = {
+      id: `${USERS[session.of].userId}-${session.at}`,
+      own: `${USERS[at].userId}-${session.at}`,
+      message: id ?? 900_000 + message.at,
+      step,
+    };
+    const work: (store: SessionStore, target: Target) => Promise<unknown> = WORK[what];
+    const outcome = await work(store, target).then(
+      (value) => ({ value: value ?? null }),
+      (cause: unknown) => ({ code: (Object(cause) as { readonly code?: unknown }).code ?? cause }),
+    );
+    const known = [...new Set([...before, ...(await idsIn(store))])].sort((a, b) => a - b);
+    return ranked(outcome, known);
+  }
+
+  async function rowsOf(store: SessionStore | undefined): Promise<unknown> {
+    if (store === undefined) throw new Error("there is no such store");
+    return ranked(await exportAll(store, { includeInactive: true }), await idsIn(store));
+  }
+
+  async function idsIn(store: SessionStore): Promise<number[]> {
+    const all = await exportAll(store, { includeInactive: true });
+    return all.flatMap(({ messages }) => messages.map(({ id }) => id)).sort((a, b) => a - b);
+  }
+
+  const ID_KEYS = /^(id|message_id|origin_id|.*_message_id|new_head_id|messageIds|source_ids)$/;
+
+  function ranked(value: unknown, known: readonly number[], key = ""): unknown {
+    if (typeof value === "number" && ID_KEYS.test(key)) {
+      const rank = known.indexOf(value);
+      return rank < 0 ? "an id that is not there" : `#${rank}`;
+    }
+    if (Array.isArray(value)) return value.map((each) => ranked(each, known, key));
+    if (typeof value !== "object" || value === null) return value;
+    return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, ranked(each, known, name)]));
+  }
+});
