@@ -45,6 +45,5 @@ export {
   splitForPartial,
 } from "./partial-compress.ts";
 export { refusedCount, withoutRefused } from "./refused.ts";
-export { onMessages } from "./row-engine.ts";
 export { type SelectEngineOptions, type SelectedEngine, selectEngine } from "./select-engine.ts";
 export { estimateMessage, estimateMessages, estimateRequest, estimateText, leastTokens } from "./tokens.ts";
