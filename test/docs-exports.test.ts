@@ -37,6 +37,7 @@ const OTHER_THINGS: ReadonlySet<string> = new Set([
   "readConfig", // a hook of a provider
   "shouldCompress", // a method of an engine
   "switchModel", // a method of Agent
+  "toolCalls", // a field of a message
   "userPlatform", // an option of a search
 ]);
 

@@ -107,7 +107,8 @@ export function withoutVendor<M extends Message>(message: M, names: ReadonlySet<
 
 /** Tells a message from a row of another program. */
 export function isMessage(value: unknown): value is Message {
-  return isRecord(value) && isRecord(value.meta) && typeof value.meta.id === "string";
+  if (!isRecord(value) || !isRecord(value.meta)) return false;
+  return typeof value.meta.id === "string" && typeof value.meta.atSeconds === "number";
 }
 
 /** Null and text become parts too, so that parts can be added. */

@@ -7,6 +7,7 @@ import { isMessage, type OpenAiMessage, parseToolCalls, toOpenAi } from "../../s
 import { alternating } from "../../testing/context-engine/lists.ts";
 import { answering } from "../../testing/context-engine/summarisers.ts";
 import { histories } from "./histories.ts";
+import { Conversation, SMALL } from "./lossless/conversation.ts";
 import { asMessage } from "./messages.ts";
 import { expectPairs } from "./valid-list.ts";
 
@@ -67,6 +68,24 @@ describe("a compaction of rows", () => {
     expect(summarised?.from).toBe(3);
     const short = await compressor().compress([{ content: "no role" }] as unknown as OpenAiMessage[]);
     expect(short.messages).toEqual([{ content: "no role" }]);
+  });
+});
+
+describe("the lossless engine on rows", () => {
+  it("answers with rows, and knows by _row_id what is stored", async () => {
+    const talk = await Conversation.begin({ ...SMALL, summarizer: answering("short") });
+    await using _store = talk.store;
+    await talk.say(alternating(60, 400));
+    const rows = talk.live.map((message) => toOpenAi(message));
+    expect(talk.engine.hasContentToCompress(rows)).toBe(true);
+    const { kind, messages, summaryIndex = -1 } = await talk.engine.compress(rows);
+    expect(kind).toBe("compacted");
+    expect(messages[0]).toBe(rows[0]);
+    expect(messages.at(-1)).toBe(rows.at(-1));
+    expect(messages[summaryIndex]).toMatchObject({ _compressed_summary: true });
+    expect(await talk.nodes()).not.toEqual([]);
+    const unstored = await talk.engine.compress(rowsOf(60, 400));
+    expect(unstored).toMatchObject({ kind: "unchanged", reason: "not_stored" });
   });
 });
 

@@ -56,6 +56,7 @@ describe("opening a home", () => {
       "lib",
       "memory",
       "security",
+      "tools",
     ]);
     expect(loadedFor(home, "sessions")).not.toContain("curated");
     expect(loadedFor(home, "sessions")).toContain("sessions");

@@ -1,7 +1,18 @@
 // Chat rows become messages and come back: nothing a sender wrote is lost, whatever we know about it.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseMessage, parseToolCalls, textOf, toOpenAi } from "../../src/message/index.ts";
+import {
+  envelopeSummary,
+  flattenContent,
+  parseContent,
+  parseMessage,
+  parseToolCalls,
+  partJson,
+  partName,
+  renderContent,
+  textOf,
+  toOpenAi,
+} from "../../src/message/index.ts";
 
 const json = fc.jsonValue({ maxDepth: 3 }) as fc.Arbitrary<unknown>;
 const unknownKeys = fc.dictionary(
@@ -148,6 +159,47 @@ describe("the text of a content", () => {
     if (!parsed.ok) throw new Error(parsed.error.message);
     expect(textOf(parsed.value.content)).toBe("one\ntwo");
     expect(textOf(parsed.value.content, { separator: " ", image: "[image]" })).toBe("one [image] two");
+  });
+
+  const content = parseContent([
+    { type: "image", source: { data: "AAAA" } }, // no form that we know, but it says what it is
+    { type: "input_audio", input_audio: {} },
+    { type: "thinking", text: "hm" },
+    { odd: 1 },
+    { text: "untyped" },
+    "",
+  ]);
+
+  it("has other parts by their text, their type or as JSON, where the reader wants them", () => {
+    expect(textOf(content)).toBe("untyped");
+    expect(textOf(content, { image: "[image]", other: partName })).toBe(
+      '[image]\n[input_audio]\nhm\n{"odd":1}\nuntyped',
+    );
+    expect(textOf(content, { separator: " ", other: partJson })).toBe(
+      '{"type":"input_audio","input_audio":{}} {"type":"thinking","text":"hm"} {"odd":1} untyped',
+    );
+    expect(flattenContent([{ type: "text", text: " a " }, { type: "image_url" }, { text: "untyped" }])).toBe(
+      "[1 image] a",
+    );
+    expect([textOf(null), textOf(""), textOf([])]).toEqual(["", "", ""]);
+  });
+
+  it("is read from any JSON value without failing, and an unchanged content is written as it came", () => {
+    fc.assert(
+      fc.property(json, (value) => {
+        const parsed = parseContent(value);
+        expect(typeof textOf(parsed, { image: "i", other: partName })).toBe("string");
+        const isPlain = typeof value === "boolean" || typeof value === "number";
+        expect(renderContent(parsed)).toEqual(isPlain ? String(value) : value);
+      }),
+    );
+  });
+
+  it("has what a tool said about its pictures, in the envelope of the Python program", () => {
+    const envelope = { _multimodal: true, text_summary: "a page", content: [{ type: "image_url" }] };
+    expect(envelopeSummary(parseContent(envelope))).toBe("a page");
+    expect(envelopeSummary(parseContent(envelope.content))).toBeUndefined();
+    expect(textOf(parseContent({ _multimodal: true, text_summary: "only words" }))).toBe("only words");
   });
 });
 
