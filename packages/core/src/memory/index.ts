@@ -12,4 +12,5 @@ export type {
   PersonProvider,
   SessionsWanted,
   SkillsWanted,
+  ToolRules,
 } from "./types.ts";

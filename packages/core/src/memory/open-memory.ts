@@ -15,6 +15,7 @@ import {
 import { type Clock, HermesError, type Result, systemClock } from "../lib/index.ts";
 import type { Scope, SessionStore } from "../sessions/index.ts";
 import type { SkillStore } from "../skills/index.ts";
+import type { Tool } from "../tools/index.ts";
 import type { SessionDatabase } from "./session-database.ts";
 import type {
   CuratedInOptions,
@@ -28,6 +29,7 @@ import type {
   PersonProvider,
   SessionsWanted,
   SkillsWanted,
+  ToolRules,
 } from "./types.ts";
 
 export function openMemory(options: OpenMemoryOptions): Memory {
@@ -198,6 +200,11 @@ class PersonOfHome implements Person {
       ...(platform === undefined ? {} : { platform }),
       ...(options.env === undefined ? {} : { env: options.env }),
     });
+  }
+
+  async tools(rules: ToolRules = {}): Promise<readonly Tool[]> {
+    const { toolsOf } = await import("./person-tools.ts");
+    return toolsOf(this, rules);
   }
 }
 

@@ -6,6 +6,7 @@ import type { Logger } from "../lib/logger.ts";
 import type { Activation, ActivationRequest, Forgot, Mirrored, Scrubbed } from "../providers/index.ts";
 import type { ExportLoss, Scope, SessionStore } from "../sessions/index.ts";
 import type { SkillStore } from "../skills/index.ts";
+import type { Tool } from "../tools/index.ts";
 
 export type OpenMemoryOptions = {
   /** `$HERMES_HOME`. */
@@ -73,6 +74,8 @@ export interface Person {
    */
   withSessions<T>(work: (store: SessionStore | undefined) => Promise<T>): Promise<T>;
   skills(options?: SkillsWanted): Promise<SkillStore>;
+  /** The tools that work outside of a conversation: memory, session search, history and skills. Each opens its layer when it runs. */
+  tools(rules?: ToolRules): Promise<readonly Tool[]>;
   readonly provider: PersonProvider;
 }
 
@@ -112,6 +115,15 @@ export type SkillsWanted = {
   readonly platform?: string;
   /** Adds to what config allows. */
   readonly allowSecrets?: boolean;
+};
+
+export type ToolRules = {
+  /** Runs one piece of work on the curated files after the other. Default: at once. */
+  readonly inOrder?: <T>(work: () => Promise<T>) => Promise<T>;
+  /** Gets every line that goes to the curated store's `warnings`. */
+  readonly log?: (line: string) => void;
+  /** After each call of the memory tool: the changes that are committed. The answer waits for it. */
+  readonly onWrites?: (writes: readonly CommittedWrite[]) => void | Promise<void>;
 };
 
 /** The active memory provider, on behalf of one person. Without an active one nothing of that layer is loaded. */

@@ -1,21 +1,18 @@
-// The tools of the server: entries of the layers, each with the store it works on and the rule when it is offered, and how a
-// client is shown them and their results.
+// The tools of the server: entries of the opened home, the rule when each is offered, and how a client is shown them and their
+// results.
 import { existsSync } from "node:fs";
-import { type CommittedWrite, curatedTools, memoryHistoryEntry } from "@hermes-memory/core/curated";
 import { HermesError } from "@hermes-memory/core/lib";
-import { sessionSearchEntry, sessionSearchSettings } from "@hermes-memory/core/sessions";
 import { callFromOutside, jsonOutcome, type Tool } from "@hermes-memory/core/tools";
 import type { CallToolResult, Tool as McpTool } from "@modelcontextprotocol/sdk/types.js";
-import { isMemoryOn, openCurated } from "./curated.ts";
+import { isMemoryOn } from "./curated.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { invalidParams, refusal, sentenceFor } from "./refusal.ts";
 
 export async function listTools(deps: Dependencies): Promise<McpTool[]> {
   const [memory, search] = [await isMemoryOn(deps), isSearchOffered(deps)];
   const isOffered = (toolset: string): boolean => (toolset === "session_search" ? search : memory);
-  return serverTools(deps)
-    .filter(({ policy }) => isOffered(policy.toolset))
-    .map(shown);
+  const tools = await serverTools(deps);
+  return tools.filter(({ policy }) => isOffered(policy.toolset)).map(shown);
 }
 
 /** Whatever a tool comes across becomes its answer; only a tool that does not exist is an error of the protocol. */
@@ -24,7 +21,7 @@ export async function callTool(
   args: Readonly<Record<string, unknown>> | undefined,
   deps: Dependencies,
 ): Promise<CallToolResult> {
-  const tools = serverTools(deps);
+  const tools = await serverTools(deps);
   const tool = tools.find((each) => each.name === name);
   if (!tool) {
     const names = tools.map((each) => each.name).join(", ");
@@ -43,38 +40,14 @@ export function isSearchOffered({ memory }: Pick<Dependencies, "memory">): boole
   return existsSync(memory.home);
 }
 
-/** In the order a client is told them. The names do not depend on config, so that an unknown one can be told from one that is off. */
-function serverTools(deps: Dependencies): readonly Tool[] {
-  const { memory, inOrder, mirror } = deps;
-  const { home, owner } = memory;
-  return [
-    ...curatedTools((work) =>
-      inOrder(async () => {
-        const { writeApproval } = await memory.memoryConfig();
-        const store = await openCurated(deps);
-        const writes: CommittedWrite[] = [];
-        const context = {
-          home,
-          writeApproval,
-          origin: "tool",
-          onCommitted: (write: CommittedWrite) => void writes.push(write),
-        } as const;
-        const outcome = await work({ store, context });
-        mirror.push(writes);
-        return outcome;
-      }),
-    ),
-    // Without summaries: a client brings its own model, and this server has none. Without a database the tool itself says so.
-    sessionSearchEntry({ summarize: false }, async (work) => {
-      const config = await memory.config(); // it may forbid to look into other profiles
-      const settings = { ...sessionSearchSettings(config), summarize: "off" as const };
-      return owner.withSessions((store) => work({ store, context: { home, settings } }));
-    }),
-    // Reading does not make a home.
-    memoryHistoryEntry((work) =>
-      inOrder(async () => work(existsSync(home) ? await openCurated(deps) : { history: () => [] })),
-    ),
-  ];
+/** Those of the owner but the skills, which clients have of their own. */
+async function serverTools({ memory, inOrder, mirror, log }: Dependencies): Promise<readonly Tool[]> {
+  const tools = await memory.owner.tools({
+    inOrder,
+    log: (line) => log.warn(line),
+    onWrites: (writes) => mirror.push(writes), // the client does not wait for the provider
+  });
+  return tools.filter(({ policy }) => policy.toolset !== "skills");
 }
 
 /** Titles that say more than the name. */

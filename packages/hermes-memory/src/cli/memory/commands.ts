@@ -292,7 +292,8 @@ export const memoryCommands: readonly CommandSpec[] = [
   },
   {
     name: "memory tool",
-    summary: "list the active provider's tools, or call one as a model would",
+    summary:
+      "list the tools of memory, sessions, skills and the active provider, or call one as a model would",
     arguments: [
       { name: "name", summary: "the tool; without it they are listed", isOptional: true },
       {
@@ -304,10 +305,11 @@ export const memoryCommands: readonly CommandSpec[] = [
     ],
     examples: [
       "hermes memory tool",
+      "hermes memory tool session_search query='kiln temperature'",
       "hermes memory tool fact_store action=add content='The kiln is fired at 1240 degrees'",
       'hermes memory tool fact_store \'{"action": "probe", "entity": "Maria Duarte"}\'',
     ],
-    load: async () => (await import("./provider/tool.ts")).tool,
+    load: async () => (await import("./tool.ts")).tool,
   },
   {
     name: "memory path",

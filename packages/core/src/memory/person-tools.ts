@@ -1,0 +1,43 @@
+// The tools of a person outside of a conversation: the MCP server and `hermes memory tool` show and run these entries.
+import { existsSync } from "node:fs";
+import { type CommittedWrite, curatedTools, memoryHistoryEntry } from "../curated/index.ts";
+import { sessionSearchEntry, sessionSearchSettings } from "../sessions/index.ts";
+import { skillTools } from "../skills/index.ts";
+import type { Tool } from "../tools/index.ts";
+import type { Person, ToolRules } from "./types.ts";
+
+/** In the order they are shown. The names do not depend on config, so that an unknown one can be told from one that is off. */
+export function toolsOf(person: Person, rules: ToolRules): readonly Tool[] {
+  const { memory, scope } = person;
+  const { home } = memory;
+  const { inOrder = (work) => work(), onWrites, log } = rules;
+  const curated = () => person.curated(log === undefined ? {} : { log });
+  return [
+    ...curatedTools((work) =>
+      inOrder(async () => {
+        const { writeApproval } = await memory.memoryConfig();
+        const store = await curated();
+        const writes: CommittedWrite[] = [];
+        const onCommitted = (write: CommittedWrite) => void writes.push(write);
+        const outcome = await work({ store, context: { home, writeApproval, origin: "tool", onCommitted } });
+        await onWrites?.(writes);
+        return outcome;
+      }),
+    ),
+    // Without summaries: outside of a conversation there is no model. Without a database the tool itself says so.
+    sessionSearchEntry({ summarize: false }, async (work) => {
+      const config = await memory.config(); // it may forbid to look into other profiles
+      const settings = { ...sessionSearchSettings(config), summarize: "off" as const };
+      return person.withSessions((store) => work({ store, context: { home, settings, ...scope } }));
+    }),
+    // Reading does not make a home.
+    memoryHistoryEntry((work) =>
+      inOrder(async () => work(existsSync(home) ? await curated() : { history: () => [] })),
+    ),
+    ...skillTools(async (work) => {
+      const { skills } = await memory.config();
+      const store = await person.skills();
+      return work({ store, context: { home, writeApproval: skills.writeApproval, origin: "tool" } });
+    }),
+  ];
+}
