@@ -73,8 +73,6 @@ export type Meta = {
   readonly finishReason?: string;
   /** The platform's own id of the message. */
   readonly platformMessageId?: string;
-  /** The thread of the platform it was said in. */
-  readonly threadId?: string;
   /** Heard in a group chat, not addressed to the agent. */
   readonly observed?: true;
 };

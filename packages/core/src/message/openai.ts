@@ -216,7 +216,6 @@ const COMMON_KEYS: ReadonlySet<string> = new Set([
   "content",
   "timestamp",
   "message_id",
-  "thread_id",
   "finish_reason",
   "observed",
 ]);
@@ -236,13 +235,7 @@ function unknownFields(row: Readonly<Record<string, unknown>>, role: Message["ro
 }
 
 function metaOf(row: Readonly<Record<string, unknown>>): Partial<Meta> {
-  const {
-    timestamp,
-    finish_reason: finishReason,
-    message_id: platformId,
-    thread_id: threadId,
-    observed,
-  } = row;
+  const { timestamp, finish_reason: finishReason, message_id: platformId, observed } = row;
   const { _id: id, _row_id: rowId, _compressed_summary: isHandoff } = row;
   return {
     ...(text(id) === undefined ? {} : { id: String(id) }),
@@ -251,7 +244,6 @@ function metaOf(row: Readonly<Record<string, unknown>>): Partial<Meta> {
     ...(isHandoff === true ? { isHandoff } : {}),
     ...(text(finishReason) === undefined ? {} : { finishReason: String(finishReason) }),
     ...(text(platformId) === undefined ? {} : { platformMessageId: String(platformId) }),
-    ...(text(threadId) === undefined ? {} : { threadId: String(threadId) }),
     ...(observed === true || observed === 1 ? { observed: true as const } : {}),
   };
 }
@@ -261,7 +253,6 @@ function metaFields(meta: Meta): Record<string, unknown> {
     ...(meta.atSeconds > 0 ? { timestamp: meta.atSeconds } : {}),
     ...(meta.finishReason === undefined ? {} : { finish_reason: meta.finishReason }),
     ...(meta.platformMessageId === undefined ? {} : { message_id: meta.platformMessageId }),
-    ...(meta.threadId === undefined ? {} : { thread_id: meta.threadId }),
     ...(meta.observed === undefined ? {} : { observed: meta.observed }),
   };
 }

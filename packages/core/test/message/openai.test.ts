@@ -95,13 +95,6 @@ const row = fc
   );
 
 describe("a chat row", () => {
-  it("brings the thread it was said in, and takes it along", () => {
-    const row = { role: "user", content: "hi", thread_id: "t7" };
-    const parsed = parseMessage(row);
-    expect(parsed.ok && parsed.value.meta.threadId).toBe("t7");
-    expect(parsed.ok && toOpenAi(parsed.value)).toEqual(row);
-  });
-
   it("comes back as it was written", () => {
     fc.assert(
       fc.property(row, (written) => {
