@@ -36,10 +36,10 @@ import type {
   SwitchOptions,
 } from "./options.ts";
 import { Patience, type StepPatience } from "./patience.ts";
+import { ProviderTools } from "./provider-tools.ts";
 import { Recaller } from "./recaller.ts";
 import { admit, BUILTIN, type Hook, hasHook, type Registered } from "./registered.ts";
 import { withoutSkillScaffolding } from "./skill-scaffolding.ts";
-import { ToolRegistry } from "./tool-registry.ts";
 
 const DEFAULT_RECALL_CHARS = 16_000;
 const DEFAULT_MAX_AGE_TURNS = 2;
@@ -55,7 +55,7 @@ export class MemoryManager {
   readonly #calls: GuardedCalls;
   readonly #fanOut: FanOut;
   readonly #recaller: Recaller;
-  readonly #tools: ToolRegistry;
+  readonly #tools: ProviderTools;
   readonly #patience: Patience;
   /** Of the turn that begins: its start and its recall share it. */
   #turnPatience: StepPatience | undefined;
@@ -93,7 +93,7 @@ export class MemoryManager {
       maxAgeTurns: options.prefetchMaxAgeTurns ?? DEFAULT_MAX_AGE_TURNS,
       maxChars: options.recallMaxChars ?? DEFAULT_RECALL_CHARS,
     });
-    this.#tools = new ToolRegistry({
+    this.#tools = new ProviderTools({
       calls: this.#calls,
       log: this.#log,
       coreToolNames: options.coreToolNames ?? PROVIDER_RESERVED_NAMES,

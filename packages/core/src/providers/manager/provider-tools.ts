@@ -16,7 +16,7 @@ import type { GuardedCalls } from "./guarded-call.ts";
 import type { StepPatience } from "./patience.ts";
 import { hasHook, type Registered } from "./registered.ts";
 
-export type RegistryRules = {
+export type ProviderToolRules = {
   readonly calls: GuardedCalls;
   readonly log: Logger;
   readonly coreToolNames: ReadonlySet<string>;
@@ -27,14 +27,14 @@ export type RegistryRules = {
 
 type Offer = { readonly tools: readonly Tool[]; readonly refused: readonly RefusedTool[] };
 
-export class ToolRegistry {
-  readonly #rules: RegistryRules;
+export class ProviderTools {
+  readonly #rules: ProviderToolRules;
   readonly #reserved: (name: string) => string | undefined;
   readonly #offers = new Map<Registered, Offer>();
   readonly #said = new Set<string>();
   #table = new ToolTable([]);
 
-  constructor(rules: RegistryRules) {
+  constructor(rules: ProviderToolRules) {
     this.#rules = rules;
     this.#reserved = namesLike(rules.coreToolNames);
   }
