@@ -1,4 +1,6 @@
 // The command line in a real pseudo terminal: what is on it can be awaited, keys can be pressed.
+import { existsSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { fileURLToPath } from "node:url";
 import type { IPty } from "@lydell/node-pty";
 import { onTestFinished } from "vitest";
@@ -52,6 +54,8 @@ export async function startInPty(args: readonly string[], options: PtyOptions): 
     name: env.TERM ?? "xterm-256color",
     cols: size.columns,
     rows: size.rows,
+    // In the repository a chat would read its AGENTS.md into the prompt. A home that is not there yet is no place to start in.
+    cwd: existsSync(home) ? home : tmpdir(),
     env: { PATH: process.env.PATH, HOME: process.env.HOME, HERMES_HOME: home, NODE_COMPILE_CACHE, ...env },
   });
   return watched(child);
