@@ -226,4 +226,4 @@ describe("the same entry", () => {
 });
 
 /** `hermes prompt-size` counts what every session starts with. */
-const NOT_COUNTED = ["read_result", "fact_store", "fact_feedback"];
+const NOT_COUNTED = ["fact_store", "fact_feedback"];

@@ -51,7 +51,7 @@ describe("hermes prompt-size", () => {
       /^platform {3}cli\nmodel {6}none set\ndirectory {2}\S+\n\n +chars +bytes +tokens\nstable /,
     );
     expect(stdout).toMatch(
-      /\nsystem prompt( +[\d,]+){3}\n\ntools {6}memory, session_search, todo, skill_manage, skill_view, skills_list, delegate_task; [\d,]+ bytes, [\d,]+ tokens\n$/,
+      /\nsystem prompt( +[\d,]+){3}\n\ntools {6}memory, session_search, read_result, todo, skill_manage, skill_view, skills_list, delegate_task; [\d,]+ bytes, [\d,]+ tokens\n$/,
     );
     expect(existsSync(home)).toBe(false);
   });
@@ -137,7 +137,7 @@ agent: {disabled_toolsets: [memory], task_completion_guidance: false, tool_use_e
     });
     const directory = project();
     const answer = await sizes(home, directory, ["--platform", "telegram"]);
-    expect(answer).toMatchObject({ platform: "telegram", tools: { count: 6 }, memory: { chars: 0 } });
+    expect(answer).toMatchObject({ platform: "telegram", tools: { count: 7 }, memory: { chars: 0 } });
     expect(answer.user_profile?.chars).toBeGreaterThan(0);
     expect(labels(answer)).toEqual(expect.arrayContaining(["tool_use", "platform", "user_profile"]));
     expect(labels(answer)).not.toContain("task_completion");

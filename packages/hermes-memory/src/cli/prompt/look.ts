@@ -19,7 +19,7 @@ import {
   readPromptFiles,
   type SystemPrompt,
 } from "@hermes-memory/core/prompt";
-import { sessionSearchEntry } from "@hermes-memory/core/sessions";
+import { readResultEntry, sessionSearchEntry } from "@hermes-memory/core/sessions";
 import { buildSkillsIndex, skillsDirectory, skillTools } from "@hermes-memory/core/skills";
 import { definitionOf, errorOutcome, type ToolDefinition, type ToolOutcome } from "@hermes-memory/core/tools";
 import { lookAtTarget } from "../doctor/look.ts";
@@ -138,11 +138,20 @@ function toolsOf({ memory, agent, sessionSearch, delegation }: HermesConfig): To
     ...(isOn("session_search")
       ? [definitionOf(sessionSearchEntry({ summarize: sessionSearch.summarize !== "off" }, unused))]
       : []),
+    ...(isOn("results") ? [definitionOf(readResultEntry(NO_RESULTS))] : []),
     ...(isOn("todo") ? [todoToolSchema] : []),
     ...(isOn("skills") ? skillTools(unused).map(definitionOf).sort(byName) : []),
     ...(isOn("delegation") && delegation.maxSpawnDepth > 0 ? [delegateToolSchema] : []),
   ];
 }
+
+const NO_RESULTS: Parameters<typeof readResultEntry>[0] = {
+  directory: "",
+  store: () => undefined,
+  scope: {},
+  limits: () => ({ chars: 0, tokens: 0, tokenFactor: 1 }),
+  fits: () => true,
+};
 
 /** Entries that are shown and not run need no store. */
 async function unused(): Promise<ToolOutcome> {
