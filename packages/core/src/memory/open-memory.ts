@@ -6,6 +6,7 @@ import { resolve } from "node:path";
 import type { ConfigError, HermesConfig, MemoryConfig } from "../config/index.ts";
 import type { MemoryStore, MemoryStoreOptions, MemoryTarget } from "../curated/index.ts";
 import {
+  isDistinctName,
   memoriesDirectory,
   pendingWritesDirectory,
   sessionDatabasePath,
@@ -105,6 +106,8 @@ class OpenedHome implements Memory {
   user({ platform, id }: { readonly platform: unknown; readonly id: unknown }): Person {
     if (typeof platform !== "string" || platform === "") throw nobody("platform", platform);
     const userId = idText(id);
+    for (const [field, text] of Object.entries({ platform, id: userId }))
+      if (!isDistinctName(text)) throw indistinct(field);
     const key = JSON.stringify([platform, userId]);
     const known = this.#users.get(key) ?? new PersonOfHome(this, { platform, userId });
     this.#users.set(key, known);
@@ -304,6 +307,13 @@ function nobody(field: string, value: unknown): HermesError {
   const what = value === "" ? "an empty text" : value === null || value === undefined ? value : typeof value;
   return new HermesError("bad-user-id", `The user's ${field} was passed as ${what}, which names no user.`, {
     hint: "Leave the option out for the owner of the home, or pass the user's platform and id.",
+  });
+}
+
+function indistinct(field: string): HermesError {
+  const message = `The user's ${field} contains U+0000 or half of a surrogate pair, so it cannot be told from other ones.`;
+  return new HermesError("bad-user-id", message, {
+    hint: "Pass it as the platform has it, as well-formed text.",
   });
 }
 

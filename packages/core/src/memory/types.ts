@@ -38,8 +38,9 @@ export interface Memory extends AsyncDisposable {
   /** Whose home it is. Reads every session; the rows it writes have no user. */
   readonly owner: Owner;
   /**
-   * One user of several. Numbers are taken as ids too. Throws `bad-user-id` where platform or id is missing: a caller that has lost
-   * its user must not get the owner's memory. The same user is the same object.
+   * One user of several. Numbers are taken as ids too. Throws `bad-user-id` where platform or id is missing, because a caller that has
+   * lost its user must not get the owner's memory, and where one contains U+0000 or half of a surrogate pair. The same user is the
+   * same object.
    */
   user(user: { readonly platform: string; readonly id: string | number | bigint }): Person;
   everyone(): Everyone;

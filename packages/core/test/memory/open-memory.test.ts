@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { filesOf, fixtureHome } from "../../../../test/fixtures/fixture-home.ts";
-import { ConfigFailure, type Memory, type MemoryStore, openMemory } from "../../src/index.ts";
+import { bindStore, ConfigFailure, type Memory, type MemoryStore, openMemory } from "../../src/index.ts";
 import { NODE_COMPILE_CACHE } from "../fakes/compile-cache.ts";
 import { done, refused } from "../fakes/memory-home.ts";
 import { registeringPlugin, writePlugin } from "../fakes/plugins.ts";
@@ -307,6 +307,21 @@ describe("two users and the owner of one home", () => {
       }),
     );
   });
+});
+
+it.each(["\ud800", "a\udc00", "n\0ul"])("%j is no user's platform or id, and leaves no row", async (text) => {
+  await using memory = openMemory({ home: tempDirectory() });
+  const refusal = expect.objectContaining({ code: "bad-user-id" });
+  expect(() => memory.user({ platform: "telegram", id: text })).toThrow(refusal);
+  expect(() => memory.user({ platform: text, id: "7" })).toThrow(refusal);
+  const store = await memory.owner.sessions({ mode: "write", create: true });
+  expect(() => bindStore(store, { platform: "telegram", userId: text })).toThrow(refusal);
+  expect(() => bindStore(store, { platform: text, userId: "7" })).toThrow(refusal);
+  for (const user of [{ userId: text }, { userId: "7", userPlatform: text }]) {
+    await expect(store.createSession("new", { source: "telegram", ...user })).rejects.toThrow(refusal);
+    await expect(store.listSessionIds(user)).rejects.toThrow(refusal);
+  }
+  expect(await store.sessionCount({ includeArchived: true })).toBe(0);
 });
 
 it("a home of 0.1.0 opens, is written, and loses nothing", async () => {
