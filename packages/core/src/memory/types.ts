@@ -17,7 +17,7 @@ export type OpenMemoryOptions = {
   /** For variables in the paths of skills. Default: the process's own. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   /**
-   * Absent: `<home>/config.yaml`, read once, when it is first asked for. `"live"`: read at every question, for a server that runs
+   * Absent: `<home>/config.yaml`, read when it is first asked for, and again after a failure only. `"live"`: read at every question, for a server that runs
    * for days. A value: in place of the file.
    */
   readonly config?: HermesConfig | "live";
@@ -44,7 +44,7 @@ export interface Memory extends AsyncDisposable {
    */
   user(user: { readonly platform: string; readonly id: string | number | bigint }): Person;
   everyone(): Everyone;
-  /** Harmless when done twice. Afterwards no layer can be opened. */
+  /** Harmless when done twice. Afterwards layers and runs of tools reject with `memory-closed`, also those that were under way. */
   close(): Promise<void>;
 }
 
@@ -109,6 +109,7 @@ export type CuratedInOptions = CuratedOptions & {
   readonly config?: MemoryConfig;
 };
 
+/** With `create`, a file that is not there is made, also for reading. */
 export type SessionsWanted = { readonly mode: "read" | "write"; readonly create?: boolean };
 
 export type SkillsWanted = {
