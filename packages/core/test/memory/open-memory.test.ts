@@ -222,6 +222,19 @@ describe("the config of a home", () => {
     expect(existsSync(join(home, "memories"))).toBe(false);
   });
 
+  it("holds for the tools of a person: writes wait where they need approval", async () => {
+    for (const approval of [false, true]) {
+      const memory = openMemory({ home: configured(`memory:\n  write_approval: ${approval}\n`) });
+      const person = memory.user({ platform: "telegram", id: "7" });
+      const tool = (await person.tools()).find(({ name }) => name === "memory");
+      const args = { action: "add", target: "user", content: "Lives in Lisbon" };
+      const answer = await tool?.run(args, callContext());
+      expect(JSON.parse(answer?.text ?? "{}").staged).toBe(approval ? true : undefined);
+      expect((await person.curated())?.entries("user")).toEqual(approval ? [] : ["Lives in Lisbon"]);
+      expect(existsSync(person.pendingDirectory)).toBe(approval);
+    }
+  });
+
   it("is read again once it is repaired", async () => {
     const home = configured("memory: [");
     const memory = openMemory({ home });
