@@ -168,6 +168,14 @@ export function pendingWritesDirectory(home: string, dir = memoriesDirectory(hom
   return dirname(resolve(dir)) === resolve(users) ? join(own, basename(users), basename(dir)) : own;
 }
 
+/**
+ * Whether files and rows tell this platform or id from every other: UTF-8 writes all halves of surrogate pairs alike, and U+0000 is
+ * what separates the two in a user's name.
+ */
+export function isDistinctName(text: string): boolean {
+  return text.isWellFormed() && !text.includes("\0");
+}
+
 /** The hash is over the raw names, so two users never share a scope however their platform is spelled. */
 export function userScopeName(platform: string, userId: string): string {
   const readable = platform.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, 32);

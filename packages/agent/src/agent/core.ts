@@ -66,6 +66,8 @@ const RESPITE_MS = 30_000;
 
 export class AgentCore {
   readonly parts: CoreParts;
+  /** Ids of long tool results that this agent put into files. */
+  readonly keptResults = new Set<string>();
   model: ChatModel;
   window: ContextWindow;
   table: ToolTable;

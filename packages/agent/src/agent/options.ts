@@ -26,7 +26,10 @@ export type AgentOptions = {
   readonly readOnlyTools?: readonly string[];
   /** Null or absent: all. */
   readonly toolsets?: readonly string[] | null;
-  /** An open store; it is then the caller's to close. Null: none. Default: `<home>/state.db`. */
+  /**
+   * An open store; it is then the caller's to close. One that is bound to a user makes the agent that user's. Null: none. Default:
+   * `<home>/state.db`.
+   */
   readonly store?: SessionStore | null;
   /** Go on with this session: its id, a beginning of it, or its title. */
   readonly resume?: string;
@@ -34,7 +37,7 @@ export type AgentOptions = {
   readonly continueLast?: boolean;
   /** The id of a new session. */
   readonly sessionId?: string;
-  /** `cli`, `telegram`, `subagent`, ... Default: that of `user`, then `HERMES_SESSION_SOURCE`, then `cli`. */
+  /** `cli`, `telegram`, `subagent`, ... Default: that of `user`, then of the store's user, then `HERMES_SESSION_SOURCE`, then `cli`. */
   readonly platform?: string;
   /** The prompt's hint about a platform it does not know. */
   readonly platformHint?: string;
@@ -71,7 +74,7 @@ export type AgentOptions = {
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** Waits before a model is asked again; rejects when the signal is aborted. Default: with a timer. */
   readonly waitForRetry?: (ms: number, signal: AbortSignal | undefined) => Promise<void>;
-  /** Another agent made this one for a piece of its work. */
+  /** Another agent made this one for a piece of its work. Its session must be in the store, where there is one. */
   readonly delegatedBy?: {
     readonly sessionId: string;
     /** 1 for the child of the agent the user talks to. */

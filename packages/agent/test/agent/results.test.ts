@@ -334,3 +334,44 @@ describe("session_search in a small window", () => {
     expect(keptFiles(home)).toEqual([]);
   });
 });
+
+describe("a result of another user", () => {
+  const ANN = { userId: "7", platform: "telegram" };
+  const BO = { userId: "8", platform: "telegram" };
+
+  it.each<[string, { readonly store?: null }]>([
+    ["is not read through a history that names it", {}],
+    ["is not read where nothing is stored", { store: null }],
+  ])("%s", async (_case, option) => {
+    const { home, read, answers } = await reader();
+    const ann = await home.another({ ...ANN, ...option });
+    const [shown = ""] = await answers(call("dump", {}, "callA"), ann);
+    const id = NOTE.exec(shown)?.[1] ?? "";
+    expect(await read({ id }, ann)).toContain("the harbour has");
+    const asked = { id: "callA", type: "function" as const, function: { name: "dump", arguments: "{}" } };
+    const rows = [
+      { role: "user" as const, content: "q" },
+      { role: "assistant" as const, content: "", tool_calls: [asked] },
+      { role: "tool" as const, tool_call_id: "callA", content: shown },
+      { role: "assistant" as const, content: "ok" },
+    ];
+    const forms = [rows, ann.messages.slice(0, 4)];
+    for (const history of forms) {
+      const bo = await home.another({ ...BO, ...option, history });
+      expect(JSON.parse(await read({ id }, bo)).error).toContain("There is no result");
+      expect(await read({}, bo)).toContain("No result of this conversation is kept");
+      await bo.newSession();
+    }
+    await ann.store?.deleteSession(ann.sessionId, { resultsDir: join(home.home, "tool-results") });
+    expect(keptFiles(home)).toEqual(option.store === null ? [`${id}.txt`] : []);
+  });
+
+  it("is one's own again when the session is resumed", async () => {
+    const { home, read, answers } = await reader();
+    const ann = await home.another(ANN);
+    const [shown = ""] = await answers(call("dump"), ann);
+    await ann.close();
+    const again = await home.another({ ...ANN, resume: ann.sessionId });
+    expect(await read({ id: NOTE.exec(shown)?.[1] ?? "" }, again)).toContain("the harbour has");
+  });
+});

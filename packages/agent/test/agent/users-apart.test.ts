@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from "node:path";
 import { loadConfig } from "@hermes-memory/core/config";
 import { pendingWritesDirectory, userMemoriesDirectory } from "@hermes-memory/core/home";
+import { openMemory } from "@hermes-memory/core/memory";
 import type { InitializeOptions, MemoryProvider } from "@hermes-memory/core/providers";
 import { describe, expect, it } from "vitest";
 import { tempDirectory } from "../../../core/test/fakes/temp-directory.ts";
@@ -245,5 +246,48 @@ describe("who an agent works for", () => {
       await expect(createAgent({ home: directory, env: {}, ...who })).rejects.toMatchObject({
         code: "user-mismatch",
       });
+  });
+
+  it("a store of one user makes the agent that user's", async () => {
+    const made = await home();
+    await using memory = openMemory({ home: made.home });
+    const ann = memory.user({ platform: "telegram", id: "7" });
+    const store = await ann.sessions({ mode: "write", create: true });
+    const agent = await made.another({ store });
+    expect(agent.user).toEqual({ platform: "telegram", userId: "7" });
+    await use(agent, "memory", { action: "add", target: "user", content: "Plays the oboe" });
+    expect(made.wire.systemOf(-1)).not.toMatch(OWNERS);
+    expect(readFileSync(join(ann.directory, "USER.md"), "utf8")).toContain("oboe");
+    expect(readFileSync(join(made.home, "memories", "USER.md"), "utf8")).not.toContain("oboe");
+    expect(await store.getSession(agent.sessionId)).toMatchObject({ source: "telegram", user_id: "7" });
+    const byId = await made.another({ store, userId: "7" });
+    expect(byId.user).toEqual({ platform: "telegram", userId: "7" });
+  });
+
+  it("a store of another user is an error", async () => {
+    const made = await home();
+    await using memory = openMemory({ home: made.home });
+    const store = await memory
+      .user({ platform: "telegram", id: "7" })
+      .sessions({ mode: "write", create: true });
+    for (const who of [
+      { userId: "8" },
+      { userId: "8", platform: "telegram" },
+      { userId: "7", platform: "discord" },
+      { user: { platform: "telegram", userId: "8" } },
+    ])
+      await expect(made.another({ ...who, store })).rejects.toMatchObject({ code: "user-mismatch" });
+  });
+
+  it("a session that does not exist for the user delegates nothing", async () => {
+    const made = await home();
+    await made.agent.run("hello");
+    for (const sessionId of ["nosuch", made.agent.sessionId])
+      await expect(made.another({ userId: "8", delegatedBy: { sessionId, depth: 1 } })).rejects.toMatchObject(
+        { code: "unknown-session", message: expect.stringContaining(sessionId) },
+      );
+    const child = await made.another({ delegatedBy: { sessionId: made.agent.sessionId, depth: 1 } });
+    await child.run("hello");
+    expect(await made.agent.store?.getSession(child.sessionId)).not.toBeNull();
   });
 });

@@ -6,6 +6,7 @@ import { resolve } from "node:path";
 import type { ConfigError, HermesConfig, MemoryConfig } from "../config/index.ts";
 import type { MemoryStore, MemoryStoreOptions, MemoryTarget } from "../curated/index.ts";
 import {
+  isDistinctName,
   memoriesDirectory,
   pendingWritesDirectory,
   sessionDatabasePath,
@@ -13,6 +14,7 @@ import {
   usersDirectory,
 } from "../home.ts";
 import { type Clock, HermesError, type Result, systemClock } from "../lib/index.ts";
+import type { Logger } from "../lib/logger.ts";
 import type { Scope, SessionStore } from "../sessions/index.ts";
 import type { SkillStore } from "../skills/index.ts";
 import type { Tool } from "../tools/index.ts";
@@ -76,7 +78,7 @@ class OpenedHome implements Memory {
   #database: Promise<SessionDatabase> | undefined;
 
   constructor(options: OpenMemoryOptions) {
-    this.home = resolve(options.home);
+    this.home = resolve(homeIn(options));
     this.clock = options.clock ?? systemClock;
     this.options = options;
     this.owner = new OwnerOfHome(this, undefined);
@@ -85,26 +87,36 @@ class OpenedHome implements Memory {
   config(): Promise<HermesConfig> {
     const given = this.options.config;
     if (typeof given === "object") return Promise.resolve(given);
-    if (given === "live" || this.#config === undefined)
-      this.#config = import("../config/index.ts").then(async ({ loadConfig }) =>
-        usable(await loadConfig(this.home)),
-      );
-    return this.#config;
+    if (given !== "live" && this.#config !== undefined) return this.#config;
+    const reading = import("../config/index.ts").then(async ({ loadConfig }) =>
+      usable(await loadConfig(this.home)),
+    );
+    this.#config = reading;
+    reading.catch(() => {
+      if (this.#config === reading) this.#config = undefined; // the file may be repaired
+    });
+    return reading;
   }
 
   memoryConfig(): Promise<MemoryConfig> {
     const given = this.options.config;
     if (typeof given === "object") return Promise.resolve(given.memory);
-    if (given === "live" || this.#memoryConfig === undefined)
-      this.#memoryConfig = import("../config/index.ts").then(async ({ loadMemoryConfig }) =>
-        usable(await loadMemoryConfig(this.home)),
-      );
-    return this.#memoryConfig;
+    if (given !== "live" && this.#memoryConfig !== undefined) return this.#memoryConfig;
+    const reading = import("../config/index.ts").then(async ({ loadMemoryConfig }) =>
+      usable(await loadMemoryConfig(this.home)),
+    );
+    this.#memoryConfig = reading;
+    reading.catch(() => {
+      if (this.#memoryConfig === reading) this.#memoryConfig = undefined;
+    });
+    return reading;
   }
 
   user({ platform, id }: { readonly platform: unknown; readonly id: unknown }): Person {
     if (typeof platform !== "string" || platform === "") throw nobody("platform", platform);
     const userId = idText(id);
+    for (const [field, text] of Object.entries({ platform, id: userId }))
+      if (!isDistinctName(text)) throw indistinct(field);
     const key = JSON.stringify([platform, userId]);
     const known = this.#users.get(key) ?? new PersonOfHome(this, { platform, userId });
     this.#users.set(key, known);
@@ -129,21 +141,29 @@ class OpenedHome implements Memory {
     await this.#opened.disposeAsync(); // does nothing the second time
   }
 
+  refuseIfClosed(): void {
+    if (!this.#opened.disposed) return;
+    throw new HermesError("memory-closed", `The memory of ${this.home} is closed.`, {
+      hint: "Open the home again with openMemory.",
+    });
+  }
+
   /** One for the home, whoever asks. */
   database(): Promise<SessionDatabase> {
     this.#database ??= import("./session-database.ts").then(({ SessionDatabase }) => {
       const { log } = this.options;
       const path = sessionDatabasePath(this.home);
-      return this.closeLater(new SessionDatabase(path, (message, fields) => log?.warn(message, fields)));
+      const warn: Logger["warn"] = (message, fields) => log?.warn(message, fields);
+      return this.closeLater(new SessionDatabase(path, warn, () => this.refuseIfClosed()));
     });
     return this.#database;
   }
 
   /** What was opened is closed with the home. What comes too late is closed at once. */
   async closeLater<Opened extends AsyncDisposable>(opened: Opened): Promise<Opened> {
-    if (!this.#opened.disposed) return this.#opened.use(opened);
-    await opened[Symbol.asyncDispose]();
-    throw new Error(`The memory of ${this.home} is closed.`);
+    if (this.#opened.disposed) await opened[Symbol.asyncDispose]();
+    this.refuseIfClosed();
+    return this.#opened.use(opened);
   }
 }
 
@@ -167,6 +187,7 @@ class PersonOfHome implements Person {
   }
 
   async curated(options: CuratedOptions = {}): Promise<MemoryStore | undefined> {
+    this.memory.refuseIfClosed();
     const config = await this.memory.memoryConfig();
     if (!config.memoryEnabled && !config.userProfileEnabled) return undefined;
     return openCurated(this.memory, this.directory, { ...options, config });
@@ -186,8 +207,10 @@ class PersonOfHome implements Person {
 
   async skills({ platform, allowSecrets }: SkillsWanted = {}): Promise<SkillStore> {
     const { home, clock, options } = this.memory;
+    this.memory.refuseIfClosed();
     const { skills: config } = await this.memory.config();
     const { SkillStore } = await import("../skills/index.ts");
+    this.memory.refuseIfClosed();
     const { externalDirs, disabled, platformDisabled, templateVars } = config;
     return new SkillStore({
       home,
@@ -203,8 +226,16 @@ class PersonOfHome implements Person {
   }
 
   async tools(rules: ToolRules = {}): Promise<readonly Tool[]> {
+    const { memory } = this;
+    memory.refuseIfClosed();
     const { toolsOf } = await import("./person-tools.ts");
-    return toolsOf(this, rules);
+    return toolsOf(this, rules).map((tool) => ({
+      ...tool,
+      run: async (args, call) => {
+        memory.refuseIfClosed();
+        return tool.run(args, call);
+      },
+    }));
   }
 }
 
@@ -216,15 +247,16 @@ class OwnerOfHome extends PersonOfHome implements Owner {
 }
 
 async function openCurated(
-  { clock }: OpenedHome,
+  memory: OpenedHome,
   dir: string,
   { config, allowSecrets, log, isLoaded = true }: CuratedInOptions & { readonly config: MemoryConfig },
 ): Promise<MemoryStore> {
   const { MemoryStore } = await import("../curated/index.ts");
+  memory.refuseIfClosed(); // loading makes the directory
   const store = new MemoryStore({
     ...curatedSettings(config),
     dir,
-    clock,
+    clock: memory.clock,
     ...(allowSecrets ? { allowSecrets } : {}),
     ...(log === undefined ? {} : { log }),
   });
@@ -262,6 +294,7 @@ function providerOf(memory: OpenedHome, user: MemoryUser | undefined): PersonPro
   };
   return {
     async activate({ options, ...request }) {
+      memory.refuseIfClosed();
       const providers = await layer();
       if (providers === undefined) return { kind: "none" };
       const { home, config } = providers.request;
@@ -292,6 +325,16 @@ function providerOf(memory: OpenedHome, user: MemoryUser | undefined): PersonPro
   };
 }
 
+/** An empty text would be the directory the process happens to be in. */
+function homeIn(options: Partial<OpenMemoryOptions> | undefined): string {
+  const home: unknown = options?.home;
+  if (typeof home === "string" && home !== "" && !home.includes("\0")) return home;
+  const what = home === "" ? "an empty text" : typeof home === "string" ? "a text with U+0000" : typeof home;
+  throw new HermesError("bad-home", `The home was passed as ${what}, which names no directory.`, {
+    hint: "Pass the path of the directory: $HERMES_HOME, or ~/.hermes.",
+  });
+}
+
 /** Platforms number their users. */
 function idText(id: unknown): string {
   if (typeof id === "string" && id !== "") return id;
@@ -304,6 +347,13 @@ function nobody(field: string, value: unknown): HermesError {
   const what = value === "" ? "an empty text" : value === null || value === undefined ? value : typeof value;
   return new HermesError("bad-user-id", `The user's ${field} was passed as ${what}, which names no user.`, {
     hint: "Leave the option out for the owner of the home, or pass the user's platform and id.",
+  });
+}
+
+function indistinct(field: string): HermesError {
+  const message = `The user's ${field} contains U+0000 or half of a surrogate pair, so it cannot be told from other ones.`;
+  return new HermesError("bad-user-id", message, {
+    hint: "Pass it as the platform has it, as well-formed text.",
   });
 }
 

@@ -1,7 +1,7 @@
 // The session database of a home. For a command or an agent: opened once, closed with the home. For a server that runs for days:
 // opened when it is first asked for, let go when the file under it is another one or none, and never made by looking.
 import { statSync } from "node:fs";
-import { errnoCode, HermesError } from "../lib/index.ts";
+import { describeCause, errnoCode, HermesError } from "../lib/index.ts";
 import type { Logger } from "../lib/logger.ts";
 import { bindStore, openSessionStore, type SessionStore, salvageCopy } from "../sessions/index.ts";
 import type { Everyone, MemoryUser, SessionsWanted } from "./types.ts";
@@ -28,19 +28,34 @@ export class SessionDatabase implements AsyncDisposable {
   readonly #warn: Logger["warn"];
   readonly #opened = new Map<SessionsWanted["mode"], Promise<SessionStore>>();
   readonly #copies = new AsyncDisposableStack();
+  readonly #refuseIfClosed: () => void;
   #handle: Handle | undefined;
   #opening: Promise<Handle> | undefined;
 
-  constructor(path: string, warn: Logger["warn"]) {
+  /** `refuseIfClosed` throws from the moment on at which the home begins to close. */
+  constructor(path: string, warn: Logger["warn"], refuseIfClosed: () => void) {
     this.#path = path;
     this.#warn = warn;
+    this.#refuseIfClosed = refuseIfClosed;
   }
 
-  /** Whoever may write gets one connection, and readers share it. A failure is not remembered: the next call tries again. */
-  async open({ mode, create = false }: SessionsWanted): Promise<SessionStore | undefined> {
-    const known = this.#opened.get("write") ?? this.#opened.get(mode);
+  async open(wanted: SessionsWanted): Promise<SessionStore | undefined> {
+    this.#refuseIfClosed();
+    const store = await this.#openingOf(wanted);
+    this.#refuseIfClosed(); // it is being closed with the home
+    return store;
+  }
+
+  /**
+   * Whoever may write gets one connection, and readers share it; a file that is made now is made by one. A failure is not remembered:
+   * the next call tries again.
+   */
+  #openingOf({ mode: wanted, create = false }: SessionsWanted): Promise<SessionStore> | undefined {
+    const known = this.#opened.get("write") ?? this.#opened.get(wanted);
     if (known !== undefined) return known;
-    if (!create && !isThere(this.#path)) return undefined;
+    const isNew = !isThere(this.#path);
+    if (isNew && !create) return undefined;
+    const mode = isNew ? "write" : wanted;
     const opening = openSessionStore({ path: this.#path, readOnly: mode === "read" });
     this.#opened.set(mode, opening);
     opening.catch(() => this.#opened.delete(mode));
@@ -53,15 +68,21 @@ export class SessionDatabase implements AsyncDisposable {
   }
 
   async salvage(): ReturnType<Everyone["salvage"]> {
-    const loss = this.#copies.use(await salvageCopy(this.#path));
-    const store = this.#copies.use(await openSessionStore({ path: loss.path, readOnly: true }));
+    this.#refuseIfClosed();
+    await using made = new AsyncDisposableStack(); // what is made while the home closes goes at once
+    const loss = made.use(await salvageCopy(this.#path));
+    const store = made.use(await openSessionStore({ path: loss.path, readOnly: true }));
+    this.#refuseIfClosed();
+    this.#copies.use(made.move());
     return { store, loss };
   }
 
   /** As `Person.withSessions` says. Rejects with a `HermesError` when it cannot be opened. */
   async use<T>(work: (store: SessionStore | undefined) => Promise<T>): Promise<T> {
     for (let isLastTry = false; ; isLastTry = true) {
+      this.#refuseIfClosed();
       const handle = await this.#current();
+      this.#refuseIfClosed();
       if (handle === undefined) return work(undefined);
       try {
         const value = await work(handle.store);
@@ -89,10 +110,11 @@ export class SessionDatabase implements AsyncDisposable {
   }
 
   async #current(): Promise<Handle | undefined> {
-    const file = fileAt(this.#path);
+    const file = isThere(this.#path) ? fileAt(this.#path) : undefined;
     if (this.#handle !== undefined && this.#handle.file !== file) await this.#release(this.#handle);
     if (this.#handle !== undefined) return this.#handle;
     if (file === undefined) return undefined;
+    this.#refuseIfClosed(); // nothing is opened behind the back of the one who closes
     this.#opening ??= this.#open(file).finally(() => {
       this.#opening = undefined;
     });
@@ -142,7 +164,10 @@ function isThere(path: string): boolean {
     return true;
   } catch (cause) {
     if (errnoCode(cause) === "ENOENT") return false;
-    throw cause;
+    throw new HermesError("session-db-unavailable", `Cannot look at ${path}: ${describeCause(cause)}.`, {
+      hint: "Check that the home is a folder and may be read, or set HERMES_HOME.",
+      cause,
+    });
   }
 }
 

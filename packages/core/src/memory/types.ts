@@ -17,7 +17,7 @@ export type OpenMemoryOptions = {
   /** For variables in the paths of skills. Default: the process's own. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   /**
-   * Absent: `<home>/config.yaml`, read once, when it is first asked for. `"live"`: read at every question, for a server that runs
+   * Absent: `<home>/config.yaml`, read when it is first asked for, and again after a failure only. `"live"`: read at every question, for a server that runs
    * for days. A value: in place of the file.
    */
   readonly config?: HermesConfig | "live";
@@ -38,12 +38,13 @@ export interface Memory extends AsyncDisposable {
   /** Whose home it is. Reads every session; the rows it writes have no user. */
   readonly owner: Owner;
   /**
-   * One user of several. Numbers are taken as ids too. Throws `bad-user-id` where platform or id is missing: a caller that has lost
-   * its user must not get the owner's memory. The same user is the same object.
+   * One user of several. Numbers are taken as ids too. Throws `bad-user-id` where platform or id is missing, because a caller that has
+   * lost its user must not get the owner's memory, and where one contains U+0000 or half of a surrogate pair. The same user is the
+   * same object.
    */
   user(user: { readonly platform: string; readonly id: string | number | bigint }): Person;
   everyone(): Everyone;
-  /** Harmless when done twice. Afterwards no layer can be opened. */
+  /** Harmless when done twice. Afterwards layers and runs of tools reject with `memory-closed`, also those that were under way. */
   close(): Promise<void>;
 }
 
@@ -108,6 +109,7 @@ export type CuratedInOptions = CuratedOptions & {
   readonly config?: MemoryConfig;
 };
 
+/** With `create`, a file that is not there is made, also for reading. */
 export type SessionsWanted = { readonly mode: "read" | "write"; readonly create?: boolean };
 
 export type SkillsWanted = {

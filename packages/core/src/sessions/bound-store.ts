@@ -11,7 +11,16 @@
 // the home has put sessions of two users into one tree, deleting or archiving one end of it may change the other.
 import { HermesError, sha256 } from "../lib/index.ts";
 import { sessionError } from "./errors.ts";
-import { MARK_KEYS, readMarks, USER_PLATFORM, withMark, withoutMarksOf } from "./lineage-marks.ts";
+import {
+  hasMarks,
+  MARK_KEYS,
+  mentionsMarks,
+  modelConfigText,
+  ORPHANED,
+  parseConfig,
+  plainConfig,
+  USER_PLATFORM,
+} from "./lineage-marks.ts";
 import type { ExportedSession } from "./rows.ts";
 import { readOwner, readScope, type Scope, type SessionUser, scopeOfUser } from "./scope.ts";
 import { checkSessionId } from "./session-id.ts";
@@ -337,7 +346,7 @@ class Binding {
     this.#refuseOthers(readOwner(options));
     await this.#refuseTaken(id);
     const { modelConfig, parentSessionId, ...others } = options;
-    const row = { ...others, ...this.#scope, modelConfig: await this.#ownConfig(modelConfig ?? null) };
+    const row = { ...others, ...this.#scope, modelConfig: await this.#ownConfig(plainConfig(modelConfig)) };
     if (parentSessionId)
       await this.own(parentSessionId, (parent) =>
         this.store.createSession(id, { ...row, parentSessionId: parent }),
@@ -355,43 +364,91 @@ class Binding {
     });
   }
 
-  /** Settings that neither name another platform's user nor another user's session. */
+  /**
+   * Settings that name neither another platform's user nor a session that is another user's, now or later: a run whose session is not
+   * there stays a run, of none.
+   */
   async #ownConfig(
     config: Readonly<Record<string, unknown>> | null,
+    platform?: string,
   ): Promise<Record<string, unknown> | null> {
     if (config === null) return null;
     const own: Record<string, unknown> = { ...config };
-    delete own[USER_PLATFORM];
-    for (const key of Object.values(MARK_KEYS)) if (await this.isOthers(own[key])) delete own[key];
+    if (platform === undefined) delete own[USER_PLATFORM];
+    else own[USER_PLATFORM] = platform;
+    for (const key of Object.values(MARK_KEYS)) {
+      const named = own[key];
+      if (named === undefined || named === null) continue;
+      if (typeof named !== "string" || (await this.isOthers(named))) delete own[key];
+      else if (key === MARK_KEYS.delegateFrom && !(await this.sees(named))) own[key] = ORPHANED;
+    }
     return own;
   }
 
-  /** Sessions of an import as the user's own. Those whose ids other users' sessions have go to `skipped`. */
+  /**
+   * Sessions of an import as the user's own. Those whose ids other users' sessions have go to `skipped`. Runs that come before their
+   * session wait for it.
+   */
   async *imported(
     sessions: AsyncIterable<ExportedSession> | Iterable<ExportedSession>,
     skipped: { readonly id: string; readonly reason: string }[],
   ): AsyncGenerator<ExportedSession> {
-    for await (const session of sessions) {
-      const isRow = typeof session === "object" && session !== null && !Array.isArray(session);
-      if (!isRow) yield session;
-      else if (await this.isOthers(session.id)) skipped.push({ id: session.id, reason: TAKEN });
-      else yield await this.#ownRow(session);
+    const waiting = new Map<string, ExportedSession[]>(); // by the session they are runs of
+    let failure: { readonly cause: unknown } | undefined;
+    try {
+      for await (const session of sessions) {
+        const isRow = typeof session === "object" && session !== null && !Array.isArray(session);
+        if (!isRow) yield session;
+        else if (await this.isOthers(session.id)) skipped.push({ id: session.id, reason: TAKEN });
+        else {
+          const awaited = await this.#awaited(session);
+          if (awaited === undefined) yield* this.#withRuns(session, waiting);
+          else if (!waiting.get(awaited)?.push(session)) waiting.set(awaited, [session]);
+        }
+      }
+    } catch (cause) {
+      failure = { cause }; // what came before it is imported
     }
+    for (const [id, runs] of waiting) {
+      waiting.delete(id); // its session may be below one of its own runs
+      for (const run of runs) yield* this.#withRuns(run, waiting);
+    }
+    if (failure !== undefined) throw failure.cause;
+  }
+
+  /** The session, then the runs that waited for it. */
+  async *#withRuns(
+    session: ExportedSession,
+    waiting: Map<string, ExportedSession[]>,
+  ): AsyncGenerator<ExportedSession> {
+    const due = [session];
+    for (let next = due.pop(); next !== undefined; next = due.pop()) {
+      yield await this.#ownRow(next); // stored, or skipped, when the loop goes on
+      for (const run of waiting.get(next.id) ?? []) due.push(run);
+      waiting.delete(next.id);
+    }
+  }
+
+  /** The session this one is a run of, while it does not exist. */
+  async #awaited({ model_config }: ExportedSession): Promise<string | undefined> {
+    const config = typeof model_config === "string" ? parseConfig(model_config) : null;
+    const named = config?.[MARK_KEYS.delegateFrom];
+    if (typeof named !== "string" || named === ORPHANED) return undefined;
+    return (await this.sees(named)) || (await this.isOthers(named)) ? undefined : named;
   }
 
   async #ownRow(session: ExportedSession): Promise<ExportedSession> {
     const { platform, userId } = this.user;
     const { source, parent_session_id: parent } = session;
-    let config = typeof session.model_config === "string" ? session.model_config : null;
-    for (const other of Object.values(readMarks(config)))
-      if (await this.isOthers(other)) config = withoutMarksOf(config, other);
-    const isMarked = config?.includes(USER_PLATFORM) === true;
-    if (isMarked || platform !== source)
-      config = withMark(config, USER_PLATFORM, platform === source ? undefined : platform);
+    const text = typeof session.model_config === "string" ? session.model_config : null;
+    const config = parseConfig(text);
+    const isFromThere = platform === source;
+    const isPlain = isFromThere && !(config === null ? mentionsMarks(text) : hasMarks(config));
+    const own = await this.#ownConfig(config ?? {}, isFromThere ? undefined : platform);
     return {
       ...session,
       user_id: userId,
-      model_config: config,
+      model_config: isPlain ? text : modelConfigText(own),
       parent_session_id: (await this.isOthers(parent)) ? null : parent,
     };
   }

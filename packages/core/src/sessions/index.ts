@@ -19,7 +19,7 @@ export {
   keepResult,
   removeKeptResults,
 } from "./result-files.ts";
-export { lostResultNote, notedResult, resultNote } from "./result-notes.ts";
+export { lostResultNote, notedResult, resultNote, withoutResultNote } from "./result-notes.ts";
 export type {
   ActiveSession,
   AnchoredView,

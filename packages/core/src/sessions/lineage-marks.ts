@@ -1,5 +1,5 @@
 // What a session's model_config says about where it comes from. Five keys of that JSON object are reserved for it.
-import { isRecord } from "../lib/index.ts";
+import { isRecord, outsideJsonOr } from "../lib/index.ts";
 import type { SessionRow } from "./rows.ts";
 import type { SessionUser } from "./scope.ts";
 
@@ -24,6 +24,11 @@ export const MARK_KEYS = {
 /** A fifth one: the platform the session's `user_id` belongs to, where that is not its source. Children inherit it. */
 export const USER_PLATFORM = "_user_platform";
 
+const RESERVED: readonly string[] = [USER_PLATFORM, ...Object.values(MARK_KEYS)];
+
+/** In place of the session of a run whose session is not there. */
+export const ORPHANED = "__orphaned__";
+
 /** No marks when the text is no JSON object: one damaged row must not hide the others. */
 export function readMarks(modelConfig: string | null): LineageMarks {
   const config = parseConfig(modelConfig) ?? {};
@@ -42,7 +47,9 @@ export function userOfSession(
   row: Pick<SessionRow, "user_id" | "source" | "model_config">,
 ): SessionUser | undefined {
   if (row.user_id === null) return undefined;
-  const marked = parseConfig(row.model_config)?.[USER_PLATFORM];
+  // The queries look for the key as plain text first (`userPlatform` in sqlite/lineage-sql.ts), so an escaped one is none here too.
+  const isMarked = row.model_config?.includes(`"${USER_PLATFORM}"`);
+  const marked = isMarked ? parseConfig(row.model_config)?.[USER_PLATFORM] : undefined;
   return { platform: typeof marked === "string" ? marked : row.source, userId: row.user_id };
 }
 
@@ -51,14 +58,6 @@ export function withoutMarks(modelConfig: string | null): Record<string, unknown
   const reserved: ReadonlySet<string> = new Set(Object.values(MARK_KEYS));
   const entries = Object.entries(parseConfig(modelConfig) ?? {}).filter(([key]) => !reserved.has(key));
   return entries.length === 0 ? null : Object.fromEntries(entries);
-}
-
-/** The same settings with this mark, or without it. Text that is no JSON object becomes one when there is a mark to set. */
-export function withMark(modelConfig: string | null, key: string, value: string | undefined): string | null {
-  const config = parseConfig(modelConfig) ?? {};
-  if (value !== undefined) return modelConfigText({ ...config, [key]: value });
-  const { [key]: _before, ...others } = config;
-  return modelConfigText(others);
 }
 
 /** The same settings without the marks that name this session. */
@@ -77,12 +76,35 @@ export function modelConfigText(config: Readonly<Record<string, unknown>> | null
   return text === "{}" ? null : text;
 }
 
-function parseConfig(modelConfig: string | null): Record<string, unknown> | null {
+/**
+ * A text from another program as it is stored. JSON may have a key twice, or spell it with escapes, and readers differ about both:
+ * a text with a reserved key is written anew. Any other stays byte for byte.
+ */
+export function normalMarks(modelConfig: string | null): string | null {
+  const config = parseConfig(modelConfig);
+  return config === null || !hasMarks(config) ? modelConfig : modelConfigText(config);
+}
+
+export function hasMarks(config: Readonly<Record<string, unknown>>): boolean {
+  return RESERVED.some((key) => Object.hasOwn(config, key));
+}
+
+/** For text that is no JSON here: another program's parser may be less strict. */
+export function mentionsMarks(text: string | null): boolean {
+  return text !== null && RESERVED.some((key) => text.includes(key));
+}
+
+/** The settings as they will be read back: `toJSON` and getters have run, once. Null for what is no object. */
+export function plainConfig(config: unknown): Record<string, unknown> | null {
+  return parseConfig(JSON.stringify(config) ?? null);
+}
+
+/** SQLite reads no JSON that is nested deeper, so marks in it count nowhere. */
+const MAX_DEPTH = 1_000;
+
+export function parseConfig(modelConfig: string | null): Record<string, unknown> | null {
   if (modelConfig === null) return null;
-  try {
-    const parsed: unknown = JSON.parse(modelConfig);
-    return isRecord(parsed) ? parsed : null;
-  } catch {
-    return null;
-  }
+  const limits = { maxDepth: MAX_DEPTH, maxChars: Number.POSITIVE_INFINITY };
+  const parsed = outsideJsonOr(modelConfig, null, limits);
+  return isRecord(parsed) ? parsed : null;
 }

@@ -1,5 +1,6 @@
 // The `read_result` tool: tool results that were too long for the conversation, part by part, or the places in one with a text.
-// Only results that rows of this conversation name, or messages that have no row yet: an id of anybody else's is unknown.
+// Only results that rows of this conversation name, or messages that have no row yet: an id of anybody else's is unknown. A row of
+// one user of several opens no file that a row of another's named before.
 import { codePointLength, groupThousands, preview, sliceCodePoints, takeCodePoints } from "../lib/index.ts";
 import type { Message } from "../message/index.ts";
 import { fenceUntrusted, untrustedSourceOf } from "../security/index.ts";
@@ -35,6 +36,8 @@ export type ReadResultDeps = {
   readonly store: () => SessionStore | undefined;
   /** Whose sessions may be seen; empty for everybody's. */
   readonly scope: Scope;
+  /** Whether this conversation's own process kept it, so that no other row needs to be looked at. */
+  readonly isKeptHere?: (id: string) => boolean;
   /** Asked at each call: the window can change. */
   readonly limits: () => ResultLimits;
   /** The estimate of tokens is the caller's. */
@@ -64,6 +67,7 @@ const DEFINITION: ToolDefinition = {
 };
 
 export function readResultEntry(deps: ReadResultDeps): Tool {
+  const checked = new Set<string>();
   return {
     ...described(DEFINITION),
     owner: { kind: "own" },
@@ -75,7 +79,15 @@ export function readResultEntry(deps: ReadResultDeps): Tool {
       const known = await readable(deps, sessionId, messages);
       if (request.id === undefined) return { text: listed(known, roomOf(deps)) };
       const result = known.find(({ id }) => id === request.id);
-      if (result === undefined) return errorOutcome(unknownId(request.id, known));
+      if (result !== undefined && !checked.has(result.id) && (await isOwnFile(deps, sessionId, result.id)))
+        checked.add(result.id);
+      if (result === undefined || !checked.has(result.id))
+        return errorOutcome(
+          unknownId(
+            request.id,
+            known.filter(({ id }) => id !== request.id),
+          ),
+        );
       const text = await readKeptResult(deps.directory, result.id);
       if (text === undefined)
         return errorOutcome(
@@ -162,6 +174,21 @@ async function readable(
     if (noted !== undefined) add(noted, content, toolName);
   }
   return [...found.values()];
+}
+
+/** Looks at every message of the database, so it is asked once for a result. The owner of the home may read every file. */
+async function isOwnFile(
+  { store, scope, isKeptHere }: ReadResultDeps,
+  sessionId: string,
+  id: string,
+): Promise<boolean> {
+  const stored = store();
+  if (scope.userId === undefined || stored === undefined || isKeptHere?.(id)) return true;
+  for (const { sessions } of await ownPast(stored, sessionId, scope)) {
+    const own = await stored.listKeptResults(sessions, { ...scope, ownFilesOnly: true });
+    if (own.some((result) => result.id === id)) return true;
+  }
+  return false;
 }
 
 type Stretch = { readonly sessions: readonly string[]; readonly before: number };

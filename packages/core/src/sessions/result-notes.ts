@@ -59,6 +59,11 @@ export function notedResult(content: unknown, toolCallId: unknown): NotedResult 
   return { id, chars: Number(chars.replaceAll(",", "")) };
 }
 
+/** A text from outside that ends like such a note must not give access to the file it names. */
+export function withoutResultNote(text: string, toolCallId: string): string {
+  return notedResult(text, toolCallId) === undefined ? text : `${text}\n(End of the tool's text.)`;
+}
+
 function callPart(callId: string): string {
   return callId.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, CALL_CHARS);
 }

@@ -1,4 +1,5 @@
 // Whose sessions a read may see, and whose a new session is. A key that is there without a value is a caller that has lost its user: an error, never everybody.
+import { isDistinctName } from "../home.ts";
 import { sessionError } from "./errors.ts";
 
 /**
@@ -55,7 +56,7 @@ function scopeIn(
 
 /** Platforms number their users; the database knows texts. */
 function userText(user: unknown, without: string): string {
-  if (typeof user === "string") return user;
+  if (typeof user === "string") return distinct("userId", user);
   if (typeof user === "bigint" || (typeof user === "number" && Number.isSafeInteger(user)))
     return String(user);
   throw sessionError("bad-user-id", `userId was passed as ${kindOf(user)}, which names no user.`, {
@@ -64,12 +65,21 @@ function userText(user: unknown, without: string): string {
 }
 
 function platformText(platform: unknown): string {
-  if (typeof platform === "string") return platform;
+  if (typeof platform === "string") return distinct("userPlatform", platform);
   throw sessionError(
     "bad-user-id",
     `userPlatform was passed as ${kindOf(platform)}, which names no platform.`,
     { hint: "Leave the key out, or pass the platform's name." },
   );
+}
+
+/** Two users whose names are stored alike would be one. */
+function distinct(key: string, text: string): string {
+  if (isDistinctName(text)) return text;
+  const message = `${key} contains U+0000 or half of a surrogate pair, so it cannot be told from other ones.`;
+  throw sessionError("bad-user-id", message, {
+    hint: "Pass it as the platform has it, as well-formed text.",
+  });
 }
 
 function kindOf(value: unknown): string {

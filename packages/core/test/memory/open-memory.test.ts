@@ -3,11 +3,12 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { filesOf, fixtureHome } from "../../../../test/fixtures/fixture-home.ts";
-import { ConfigFailure, type Memory, type MemoryStore, openMemory } from "../../src/index.ts";
+import { bindStore, ConfigFailure, type Memory, type MemoryStore, openMemory } from "../../src/index.ts";
 import { NODE_COMPILE_CACHE } from "../fakes/compile-cache.ts";
 import { done, refused } from "../fakes/memory-home.ts";
 import { registeringPlugin, writePlugin } from "../fakes/plugins.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
+import { callContext } from "../fakes/tools.ts";
 
 const OPENING = join(import.meta.dirname, "../fakes/opening-process.ts");
 
@@ -87,6 +88,85 @@ describe("opening a home", () => {
     expect(readdirSync(memory.home)).toEqual([]);
   });
 
+  it("closed, refuses every layer and makes nothing", async () => {
+    const home = tempDirectory();
+    const memory = openMemory({ home });
+    const ann = memory.user({ platform: "telegram", id: "7" });
+    const tools = await memory.owner.tools();
+    await memory.close();
+    const refusal = { name: "HermesError", code: "memory-closed", hint: expect.stringContaining("again") };
+    for (const person of [memory.owner, ann])
+      for (const asked of [
+        person.sessions({ mode: "read" }),
+        person.sessions({ mode: "write", create: true }),
+        person.withSessions(async (store) => store),
+        person.curated(),
+        person.skills(),
+        person.tools(),
+        person.provider.activate({ sessionId: "s" } as Parameters<typeof person.provider.activate>[0]),
+      ])
+        await expect(asked).rejects.toMatchObject(refusal);
+    await expect(memory.everyone().salvage()).rejects.toMatchObject(refusal);
+    await expect(memory.owner.curatedIn(home)).rejects.toMatchObject(refusal);
+    for (const tool of tools)
+      await expect((async () => tool.run({}, callContext()))()).rejects.toMatchObject(refusal);
+    expect(readdirSync(home)).toEqual([]);
+  });
+
+  it("closed while layers are being opened, closes and refuses them too", async () => {
+    const home = tempDirectory();
+    {
+      await using memory = openMemory({ home });
+      await memory.owner.sessions({ mode: "write", create: true });
+    }
+    for (const isWarm of [false, true]) {
+      const memory = openMemory({ home });
+      if (isWarm) expect(await memory.owner.withSessions(async (store) => store)).toBeDefined();
+      const asked = [
+        memory.owner.sessions({ mode: "write" }),
+        memory.owner.withSessions(async (store) => store?.sessionCount()),
+        memory.owner.curated(),
+        memory.everyone().salvage(),
+      ];
+      const outcomes = Promise.allSettled(asked);
+      await memory.close();
+      for (const outcome of await outcomes)
+        expect(outcome).toMatchObject({ status: "rejected", reason: { code: "memory-closed" } });
+    }
+    expect(
+      readdirSync(home).filter((name) => name.startsWith("memories") || name.includes("salvage")),
+    ).toEqual([]);
+  });
+
+  it("makes a database for one who reads and may make it", async () => {
+    const home = tempDirectory();
+    await using memory = openMemory({ home });
+    const store = await memory.owner.sessions({ mode: "read", create: true });
+    expect(await store.sessionCount()).toBe(0);
+    expect(existsSync(join(home, "state.db"))).toBe(true);
+  });
+
+  it.each([[""], ["a\0b"], [undefined], [null], [5]])("refuses the home %j", (home) => {
+    expect(() => openMemory({ home: home as string })).toThrow(expect.objectContaining({ code: "bad-home" }));
+  });
+
+  it("in a home that is a file, says so and what to do", async () => {
+    const home = join(tempDirectory(), "file");
+    writeFileSync(home, "x");
+    await using memory = openMemory({ home });
+    for (const asked of [
+      memory.owner.sessions({ mode: "read" }),
+      memory.owner.sessions({ mode: "write", create: true }),
+      memory.owner.withSessions(async (store) => store),
+    ])
+      await expect(asked).rejects.toMatchObject({
+        name: "HermesError",
+        code: "session-db-unavailable",
+        message: expect.stringContaining("ENOTDIR"),
+        hint: expect.stringContaining("HERMES_HOME"),
+      });
+  });
+
   it("tries a database again that could not be opened the first time", async () => {
     const home = tempDirectory();
     writeFileSync(join(home, "state.db"), "this is no database ".repeat(500));
@@ -140,6 +220,29 @@ describe("the config of a home", () => {
         problem: { kind: "invalid", issues: [{ key: "memory.memory_char_limit" }] },
       });
     expect(existsSync(join(home, "memories"))).toBe(false);
+  });
+
+  it("holds for the tools of a person: writes wait where they need approval", async () => {
+    for (const approval of [false, true]) {
+      const memory = openMemory({ home: configured(`memory:\n  write_approval: ${approval}\n`) });
+      const person = memory.user({ platform: "telegram", id: "7" });
+      const tool = (await person.tools()).find(({ name }) => name === "memory");
+      const args = { action: "add", target: "user", content: "Lives in Lisbon" };
+      const answer = await tool?.run(args, callContext());
+      expect(JSON.parse(answer?.text ?? "{}").staged).toBe(approval ? true : undefined);
+      expect((await person.curated())?.entries("user")).toEqual(approval ? [] : ["Lives in Lisbon"]);
+      expect(existsSync(person.pendingDirectory)).toBe(approval);
+    }
+  });
+
+  it("is read again once it is repaired", async () => {
+    const home = configured("memory: [");
+    const memory = openMemory({ home });
+    await expect(memory.config()).rejects.toBeInstanceOf(ConfigFailure);
+    await expect(memory.memoryConfig()).rejects.toBeInstanceOf(ConfigFailure);
+    writeFileSync(join(home, "config.yaml"), "memory:\n  memory_char_limit: 100\n");
+    expect((await memory.config()).memory.memoryCharLimit).toBe(100);
+    expect((await memory.memoryConfig()).memoryCharLimit).toBe(100);
   });
 
   it("is read once, at every question, or not at all", async () => {
@@ -307,6 +410,21 @@ describe("two users and the owner of one home", () => {
       }),
     );
   });
+});
+
+it.each(["\ud800", "a\udc00", "n\0ul"])("%j is no user's platform or id, and leaves no row", async (text) => {
+  await using memory = openMemory({ home: tempDirectory() });
+  const refusal = expect.objectContaining({ code: "bad-user-id" });
+  expect(() => memory.user({ platform: "telegram", id: text })).toThrow(refusal);
+  expect(() => memory.user({ platform: text, id: "7" })).toThrow(refusal);
+  const store = await memory.owner.sessions({ mode: "write", create: true });
+  expect(() => bindStore(store, { platform: "telegram", userId: text })).toThrow(refusal);
+  expect(() => bindStore(store, { platform: text, userId: "7" })).toThrow(refusal);
+  for (const user of [{ userId: text }, { userId: "7", userPlatform: text }]) {
+    await expect(store.createSession("new", { source: "telegram", ...user })).rejects.toThrow(refusal);
+    await expect(store.listSessionIds(user)).rejects.toThrow(refusal);
+  }
+  expect(await store.sessionCount({ includeArchived: true })).toBe(0);
 });
 
 it("a home of 0.1.0 opens, is written, and loses nothing", async () => {

@@ -9,6 +9,7 @@ import {
   type Scope,
   type SessionStore,
   sessionSearchTool,
+  userOfSession,
 } from "../../src/sessions/index.ts";
 import { leafOf } from "../../testing/session-store/summary-nodes.ts";
 import { exportAll, ManualClock } from "../../testing/session-store/support.ts";
@@ -152,6 +153,74 @@ describe("a bound store", () => {
     }
     expect((await home.getSession("marked"))?.model_config).toBe('{"_user_platform":"cli"}');
     expect(await stateOf(ben, "ben-1", "lcm_1")).toEqual(before);
+  });
+
+  it.each([
+    ["with an escaped key", '{"\\u005fuser_platform":"telegram","_user\\u005fplatform":"x"}'],
+    ["with a key twice", '{"_user_platform":"cli","_user_platform":"telegram"}'],
+    ["with a number", '{"_user_platform":5}'],
+    ["with a mark on another session twice", '{"_delegate_from":"ben-1","_delegate_from":"x"}'],
+    ["with an escaped mark", '{"\\u005fdelegate_from":"ben-1"}'],
+    ["with a mark that is a list", '{"_delegate_from":["ben-1"]}'],
+    ["with a mark behind a NUL", '{"_user_platform":"telegram"}\0'],
+    ["with settings that are no text", { _user_platform: "telegram" } as unknown as string],
+  ])("imports a session %s as its user's, below nobody's", async (_case, modelConfig) => {
+    await using files = await opened();
+    const { home, ann } = files;
+    const [first] = await exportAll(ann);
+    if (first === undefined) throw new Error("ann has no session");
+    await ann.importSessions([{ ...first, id: "planted", title: null, model_config: modelConfig }]);
+    const row = await home.getSession("planted");
+    expect(row && userOfSession(row)).toEqual(ANN);
+    expect(await ann.getSession("planted")).not.toBeNull();
+    expect([null, '{"_delegate_from":"__orphaned__"}']).toContain(row?.model_config);
+    expect(await home.listDelegates(["ben-1"])).toEqual([]);
+  });
+
+  it("keeps a run below its session in an import, in whichever order they come, and names no other", async () => {
+    await using files = await opened();
+    const { home, ann, ben } = files;
+    const [first] = await exportAll(ann);
+    if (first === undefined) throw new Error("ann has no session");
+    const run = (id: string, of: string) => ({
+      ...first,
+      id,
+      title: null,
+      model_config: JSON.stringify({ _delegate_from: of }),
+    });
+    const parent = { ...first, id: "parent", title: null };
+    const sessions = [run("deep", "run"), run("run", "parent"), parent, run("lost", "to come")];
+    const circle = [run("self", "self"), run("one", "two"), run("two", "one")];
+    const outcome = await ann.importSessions([...sessions, ...circle]);
+    expect(outcome).toMatchObject({ imported: 7, skipped: [] });
+    expect((await home.listDelegates(["parent"])).sort()).toEqual(["deep", "run"]);
+    await ann.createSession("lost too", { source: "cli", modelConfig: { _delegate_from: "to come" } });
+    await ben.createSession("to come", { source: "cli" });
+    expect(await home.listDelegates(["to come"])).toEqual([]);
+    await ben.deleteSession("to come");
+    for (const id of ["lost", "lost too"])
+      expect(await home.getSession(id)).toMatchObject({ model_config: '{"_delegate_from":"__orphaned__"}' });
+  });
+
+  it("checks the settings that are stored, not the object they are made from", async () => {
+    await using files = await opened();
+    const { home, ann, ben } = files;
+    const toJSON = () => ({ _user_platform: "telegram", _branched_from: "ben-1", a: 1 });
+    for (const [id, modelConfig] of Object.entries({
+      own: { toJSON },
+      inherited: Object.create({ toJSON }) as Record<string, unknown>,
+    })) {
+      await ann.createSession(id, { source: "cli", modelConfig });
+      expect(await home.getSession(id)).toMatchObject({ user_id: "ann", model_config: '{"a":1}' });
+      expect(await ben.getSession(id)).toBeNull();
+    }
+    await home.createSession("whole", {
+      source: "cron",
+      userId: "ann",
+      userPlatform: "cli",
+      modelConfig: { toJSON: () => ({ a: 1 }) },
+    });
+    expect(await ann.getSession("whole")).not.toBeNull();
   });
 
   it("does not let a user's summaries stand in the way of another's", async () => {

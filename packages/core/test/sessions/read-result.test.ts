@@ -1,5 +1,5 @@
 // `read_result` by itself: parts, places, and whose results it reads.
-import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as fc from "fast-check";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -268,6 +268,33 @@ describe("whose results can be read", () => {
     await home.store.continueSession("bens", { id: "next" });
     for (const session of ["bens", "next"])
       expect(await home.read(session, { id: "c1-00000001" })).toContain("There is no result");
+  });
+
+  it("a row that names another user's file does not open it, and does not keep it", async () => {
+    const home = await newHome({ userId: "ann" });
+    const { store, directory } = home;
+    const theirs = home.keep("c1", "ben's");
+    await store.createSession("bens", { source: "cli", userId: "ben" });
+    await store.appendMany("bens", [theirs]);
+    await store.createSession("anns", { source: "cli", userId: "ann" });
+    await store.appendMany("anns", [home.keep("c2", "ann's"), theirs]);
+    expect(await home.read("anns", { id: "c1-00000001" })).toMatch(/There is no result .*: c2-00000001\./);
+    expect(await home.read("anns", { id: "c2-00000001" })).toMatch(/ann's$/);
+    await store.createSession("copy", { source: "cli", userId: "ben" });
+    await store.appendMany("copy", [theirs]);
+    const files = { resultsDir: directory };
+    const left = () => readdirSync(directory).sort();
+    await store.deleteSession("bens", files); // another row of the same user names it
+    expect(left()).toEqual(["c1-00000001.txt", "c2-00000001.txt"]);
+    await store.createSession("bens", { source: "cli", userId: "ben" });
+    await store.appendMany("bens", [home.keep("c3", "ben's too")]);
+    await store.appendMany("anns", [home.keep("c3", "ben's too")]);
+    await store.deleteSession("anns", files);
+    expect(left()).toContain("c3-00000001.txt");
+    await store.createSession("anns", { source: "cli", userId: "ann" });
+    await store.appendMany("anns", [home.keep("c3", "ben's too")]);
+    await store.deleteSession("bens", files);
+    expect(left()).not.toContain("c3-00000001.txt");
   });
 
   it("rewound ones are unknown until they are restored", async () => {

@@ -16,21 +16,33 @@ export type Binding = {
 };
 
 /**
- * `userId` and `user` are two ways to say the same; neither: the owner of the home, who sees every session. Throws `bad-user-id` for
- * an option without a value, and `user-mismatch` where the two disagree.
+ * `userId`, `user` and a store that is bound to a user are three ways to say the same; none: the owner of the home, who sees every
+ * session. Throws `bad-user-id` for an option without a value, and `user-mismatch` where two disagree.
  */
 export function bindPerson(options: AgentOptions, memory: Memory, defaultPlatform: string): Binding {
   const given: Partial<MemoryUser> = options.user ?? {};
+  const bound = options.store?.user;
   const asUser = "user" in options ? memory.user(keyOf(given.platform, given.userId)) : undefined;
-  const platform = options.platform ?? asUser?.user?.platform ?? defaultPlatform;
-  if (!("userId" in options)) return { platform, person: asUser ?? memory.owner };
-  const person = memory.user(keyOf(platform, options.userId));
-  if (asUser === undefined || asUser === person) return { platform, person };
-  throw new HermesError(
-    "user-mismatch",
-    `The options userId ('${person.user?.userId}' on ${person.user?.platform}) and user ('${asUser.user?.userId}' on ${asUser.user?.platform}) name two users.`,
-    { hint: "Pass one of them, or the same user in both." },
-  );
+  const asStore = bound && memory.user(keyOf(bound.platform, bound.userId));
+  const platform = options.platform ?? asUser?.user?.platform ?? asStore?.user?.platform ?? defaultPlatform;
+  const asId = "userId" in options ? memory.user(keyOf(platform, options.userId)) : undefined;
+  const [first, ...others] = [...named("userId", asId), ...named("user", asUser), ...named("store", asStore)];
+  if (first === undefined) return { platform, person: memory.owner };
+  const other = others.find(({ person }) => person !== first.person);
+  if (other === undefined) return { platform, person: first.person };
+  throw new HermesError("user-mismatch", `The options ${shown(first)} and ${shown(other)} name two users.`, {
+    hint: "Pass one of them, or the same user in both.",
+  });
+}
+
+type Named = { readonly option: string; readonly person: Person };
+
+function named(option: string, person: Person | undefined): Named[] {
+  return person === undefined ? [] : [{ option, person }];
+}
+
+function shown({ option, person: { user } }: Named): string {
+  return `${option} ('${user?.userId}' on ${user?.platform})`;
 }
 
 /** What a caller without types passed is for `memory.user` to refuse. */

@@ -22,8 +22,10 @@ export async function chooseSession(
   options: AgentOptions,
   { platform, person: { scope }, clock }: Binding & { readonly clock: Clock },
 ): Promise<StartingSession> {
-  const { resume, continueLast, sessionId } = options;
+  const { resume, continueLast, sessionId, delegatedBy } = options;
   if (sessionId !== undefined) checkSessionId(sessionId); // it also names files
+  if (delegatedBy !== undefined && store !== undefined)
+    await checkDelegator(store, delegatedBy.sessionId, scope);
   if (resume !== undefined) return resumed(required(store), await found(required(store), resume, scope));
   const newest = continueLast && store !== undefined ? await newestOf(store, platform, scope) : undefined;
   if (newest !== undefined && store !== undefined) return resumed(store, newest);
@@ -39,6 +41,18 @@ export async function chooseSession(
     parentId: undefined,
     messages: undefined,
   };
+}
+
+/** The run is stored as a child of that session, so without it nothing could be. */
+async function checkDelegator(store: SessionStore, id: string, scope: Scope): Promise<void> {
+  if ((await store.getSessionMark(id, scope)) !== null) return;
+  throw new HermesError(
+    "unknown-session",
+    `The session '${id}' in delegatedBy is not in the session database.`,
+    {
+      hint: "Pass a session of the same user that is stored already, or store: null to store nothing.",
+    },
+  );
 }
 
 async function found(store: SessionStore, target: string, scope: Scope): Promise<string> {

@@ -67,6 +67,7 @@ export function ownTools(core: AgentCore, input: OwnToolsInput): Tool[] {
       directory: sessionFiles(home).resultsDir,
       store: () => store,
       scope: scopeOfUser(user),
+      isKeptHere: (id) => core.keptResults.has(id),
       limits: () => core.resultLimits,
       fits,
     }),

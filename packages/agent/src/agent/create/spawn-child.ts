@@ -1,6 +1,6 @@
 // A child agent for a delegated task: the parent's model, database and tools, without its memory, its context files and the
 // tools a child never gets.
-
+import type { SessionStore } from "@hermes-memory/core/sessions";
 import type { Agent } from "../agent.ts";
 import type { AgentCore } from "../core.ts";
 import type { Child, SpawnChild } from "../delegation/children.ts";
@@ -15,11 +15,20 @@ export function childSpawner(
   options: AgentOptions,
   create: (options: AgentOptions) => Promise<Agent>,
 ): SpawnChild {
-  return async (task) => asChild(await create(childOptions(core, options, task)));
+  return async (task) => {
+    const store = await storeOfParent(core);
+    return asChild(await create({ ...childOptions(core, options, task), store }));
+  };
+}
+
+/** A child is stored below its parent, so not at all while the parent has no row: a database that fails must not stop the work. */
+async function storeOfParent({ parts: { store }, sessionId }: AgentCore): Promise<SessionStore | null> {
+  const mark = await store?.getSessionMark(sessionId).catch(() => null);
+  return store === undefined || mark === null ? null : store;
 }
 
 function childOptions(core: AgentCore, options: AgentOptions, task: ChildTask): AgentOptions {
-  const { home, config, env, log, clock, store, user } = core.parts;
+  const { home, config, env, log, clock, user } = core.parts;
   const { tools, readOnlyTools, cwd, hooks, waitForRetry } = options;
   const disabled = [
     ...config.agent.disabledToolsets,
@@ -34,7 +43,6 @@ function childOptions(core: AgentCore, options: AgentOptions, task: ChildTask): 
     log,
     clock,
     model: core.model,
-    store: store ?? null,
     platform: "subagent",
     delegatedBy: {
       sessionId: core.sessionId,

@@ -2,6 +2,7 @@
 // before; a message knows its row, so nothing has to be counted or compared to tell what is missing.
 import { errnoCode, HermesError, ok, randomHex } from "@hermes-memory/core/lib";
 import {
+  type Content,
   fromRow,
   isMessage,
   type Message,
@@ -10,7 +11,7 @@ import {
   toNewMessage,
   withMeta,
 } from "@hermes-memory/core/message";
-import { notedResult, type SessionStore } from "@hermes-memory/core/sessions";
+import { notedResult, type SessionStore, withoutResultNote } from "@hermes-memory/core/sessions";
 
 /** What the database held when this process last looked or wrote. */
 type KnownState = { readonly messages: number; readonly rewinds: number; readonly lastId: number | null };
@@ -203,8 +204,20 @@ export function givenMessages(
     const { atSeconds, ephemeral } = parsed.value.meta;
     if (ephemeral !== undefined) return [];
     const own = { id: randomHex(6), rowId: undefined, originId: undefined };
-    return [withMeta(parsed.value, { ...own, atSeconds: atSeconds > 0 ? atSeconds : nowSeconds })];
+    return [
+      withMeta(withoutNote(parsed.value), { ...own, atSeconds: atSeconds > 0 ? atSeconds : nowSeconds }),
+    ];
   });
+}
+
+/** Only what this agent, or the database, says about a file counts: a program's text must not open one of another user's. */
+function withoutNote(message: Message): Message {
+  if (message.role !== "tool") return message;
+  const plain = (content: Content): Content =>
+    typeof content === "string" ? withoutResultNote(content, message.toolCallId) : content;
+  const { storedContent } = message.meta;
+  const meta = storedContent === undefined ? {} : { storedContent: plain(storedContent) };
+  return withMeta({ ...message, content: plain(message.content) }, meta);
 }
 
 /** Ids of the long results that these messages name. */

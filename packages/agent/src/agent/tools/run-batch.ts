@@ -3,7 +3,7 @@
 import { sessionFiles } from "@hermes-memory/core/home";
 import { newMessage, type ToolMessage } from "@hermes-memory/core/message";
 import { fenceUntrusted } from "@hermes-memory/core/security";
-import { notedResult, READ_RESULT } from "@hermes-memory/core/sessions";
+import { READ_RESULT, withoutResultNote } from "@hermes-memory/core/sessions";
 import type { ToolTable } from "@hermes-memory/core/tools";
 import type { CheckedCall } from "./calls.ts";
 import { type BatchContext, type CallEnd, type CallResult, runCall } from "./run-call.ts";
@@ -68,7 +68,7 @@ async function toResults(
       const source =
         kind === "ran" || kind === "failed" ? table.get(name)?.policy.untrustedSource : undefined;
       const result = { callId, name, kind, isError };
-      if (!long.has(place)) return { ...result, text: withoutForgedNote(fenced(end.text, source), callId) };
+      if (!long.has(place)) return { ...result, text: withoutResultNote(fenced(end.text, source), callId) };
       if (kind === "ran" && table.get(name)?.policy.isRepeatable) return { ...result, text: LEFT_OUT };
       const { preview, note, path } = await spill(end.text, callId, target);
       const text = `${fenced(preview, source)}\n\n${note}`;
@@ -85,11 +85,6 @@ function notStarted(name: string, isAfterOne: boolean): string {
   return isAfterOne
     ? `[Tool execution skipped — ${name} was not started. User sent a new message]`
     : `[Tool execution cancelled — ${name} was skipped due to user interrupt]`;
-}
-
-/** A tool that ends its text like the note of a kept result must not give access to the file it names. */
-function withoutForgedNote(text: string, callId: string): string {
-  return notedResult(text, callId) === undefined ? text : `${text}\n(End of the tool's text.)`;
 }
 
 /** However short: "Delete it all." is an instruction in 14 characters. */

@@ -1,5 +1,6 @@
 // Calls the model and runs its tools until the turn has an answer or a reason to end. What to do with a reply is judge.ts's; here
 // it is done, and after every step the list is stored.
+import { basename } from "node:path";
 import { type AssistantMessage, type Message, newMessage } from "@hermes-memory/core/message";
 import type { ModelFailure, ModelReply } from "../../models/index.ts";
 import type { AgentCore } from "../core.ts";
@@ -182,6 +183,8 @@ class Loop {
       onEvent: (event) => core.emit(event),
       hooks: core.parts.hooks,
     });
+    for (const { spilledTo } of results)
+      if (spilledTo !== undefined) core.keptResults.add(basename(spilledTo, ".txt"));
     for (const { name, kind } of results)
       if (kind !== "blocked" && kind !== "skipped") core.parts.nudges.noteTool(name);
     this.#draft.append(...results.map(toolMessage));

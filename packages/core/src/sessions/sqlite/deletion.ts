@@ -8,7 +8,7 @@ import type { StoreMaintenance } from "../store/maintenance.ts";
 import type { Connection } from "./connection.ts";
 import { type StoreContext, seconds, visibleTo } from "./context.ts";
 import { byFile, featuresOf } from "./features.ts";
-import { allKeptResultIds, keptResults } from "./kept-results.ts";
+import { keptResults, namesOfResults, ownerOfSession, type ResultName } from "./kept-results.ts";
 import { refuseDuringTurn, turnOf } from "./leases.ts";
 import { isContinuation, isVisible, mark } from "./lineage-sql.ts";
 import { dropUnusedPrompt, promptHash, sessionFields } from "./sessions.ts";
@@ -170,14 +170,17 @@ export function deletionOperations(context: StoreContext): DeletionOperations {
 }
 
 /** Sessions that went, and the tool results in files that their rows named. */
-type Deleted = { readonly sessions: readonly string[]; readonly results: readonly string[] };
-type Gone = { readonly sessions: Set<string>; readonly results: Set<string> };
+type Deleted = {
+  readonly sessions: readonly string[];
+  readonly results: readonly (readonly [id: string, name: ResultName])[];
+};
+type Gone = { readonly sessions: Set<string>; readonly results: Map<string, ResultName[]> };
 
 const NOTHING: Deleted = { sessions: [], results: [] };
 
 function note(gone: Gone, { sessions, results }: Deleted): void {
   for (const id of sessions) gone.sessions.add(id);
-  for (const id of results) gone.results.add(id);
+  for (const [id, name] of results) gone.results.set(id, [...(gone.results.get(id) ?? []), name]);
 }
 
 /** Also after a failure in mid-work the files of what is gone go, once, when everything else is done. */
@@ -186,7 +189,7 @@ async function withFiles<T>(
   { sessionsDir, resultsDir }: SessionFiles,
   work: (gone: Gone) => Promise<T>,
 ): Promise<T> {
-  const gone: Gone = { sessions: new Set(), results: new Set() };
+  const gone: Gone = { sessions: new Set(), results: new Map() };
   try {
     return await work(gone);
   } finally {
@@ -199,17 +202,25 @@ async function withFiles<T>(
   }
 }
 
-/** Branches and continuations have copies of rows: a file stays while any row names it. */
+/** Branches and continuations have copies of rows: a file stays while another row of its user names it. */
 async function removeUnnamed(
   connection: Connection,
   directory: string,
-  ids: ReadonlySet<string>,
+  gone: ReadonlyMap<string, readonly ResultName[]>,
 ): Promise<void> {
-  const named = await allKeptResultIds(connection);
+  const left = await namesOfResults(connection);
+  const unnamed = [...gone].filter(
+    ([id, names]) => !names.some((name) => isNeeded(name, left.get(id) ?? [])),
+  );
   await removeKeptResults(
     directory,
-    [...ids].filter((id) => !named.has(id)),
+    unnamed.map(([id]) => id),
   );
+}
+
+/** A later row of another user's does not keep a file: nobody but the user of the first one was given it. */
+function isNeeded({ messageId, owner }: ResultName, left: readonly ResultName[]): boolean {
+  return left.some((name) => name.owner === owner || name.owner === null || name.messageId < messageId);
 }
 
 /** The outcomes for the first items, as many as time allows, and for one at least. */
@@ -233,7 +244,10 @@ function deleteTree(
   if (!exists(connection, id)) return NOTHING;
   const sessions = withDelegates(connection, [id], edges);
   for (const each of sessions) refuse(each);
-  const results = keptResults(connection, sessions, warn, { includeInactive: true }).map((kept) => kept.id);
+  const results = keptResults(connection, sessions, warn, { includeInactive: true }).map(
+    ({ id: result, message_id: messageId, session_id: session }) =>
+      [result, { messageId, owner: ownerOfSession(connection, session) }] as const,
+  );
   for (const each of sessions) deleteOne(connection, each);
   return { sessions, results };
 }

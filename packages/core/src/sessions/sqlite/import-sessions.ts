@@ -1,6 +1,7 @@
 // Sessions that come from another database, each in one transaction.
 import { describeCause, isRecord } from "../../lib/index.ts";
 import { type MessageColumns, type MessageRow, toMessageColumns } from "../../message/index.ts";
+import { normalMarks } from "../lineage-marks.ts";
 import type { ExportedSession } from "../rows.ts";
 import { checkSessionId } from "../session-id.ts";
 import type { ImportOutcome, LongWork } from "../store/maintenance.ts";
@@ -155,6 +156,7 @@ function sessionValues(
   for (const { name, declaration } of known)
     values[name] = columnValue(given[name], declaration.split(" ")[0] ?? "");
   values.source ??= "unknown";
+  values.model_config = normalMarks(typeof given.model_config === "string" ? given.model_config : null);
   values.started_at ??= now;
   values.message_count ??= messages.length;
   values.tool_call_count ??= messages.reduce((sum, { toolCallCount }) => sum + toolCallCount, 0);

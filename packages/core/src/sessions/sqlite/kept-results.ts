@@ -6,7 +6,7 @@ import type { MessageRecords } from "../store/messages.ts";
 import type { Connection } from "./connection.ts";
 import { type StoreContext, visibleTo } from "./context.ts";
 import { byFile, isShown } from "./features.ts";
-import { isVisible } from "./lineage-sql.ts";
+import { isVisible, userPlatform } from "./lineage-sql.ts";
 import { MESSAGE_SOURCE, messageFields } from "./message-fields.ts";
 import { decodeRows } from "./messages.ts";
 import { LARGEST } from "./readable-fields.ts";
@@ -23,10 +23,18 @@ const OF_SESSION = byFile(
     AND (:all OR ${isShown("m", file)}) AND ${NAMES_RESULT} ORDER BY m.id
 `,
 );
+/** NULL for sessions without an owner. */
+const RESULT_OWNER = `
+  (SELECT json_array(s.user_id, ${userPlatform("s")}) FROM sessions s WHERE s.id = m.session_id AND s.user_id IS NOT NULL)`;
 const BETWEEN = byFile(
-  (file) =>
-    `SELECT ${messageFields(file)} FROM ${MESSAGE_SOURCE} WHERE m.id > :after AND m.id <= :last AND ${NAMES_RESULT}`,
+  (file) => `
+  SELECT ${messageFields(file)}, ${RESULT_OWNER} AS result_owner FROM ${MESSAGE_SOURCE}
+  WHERE m.id > :after AND m.id <= :last AND ${NAMES_RESULT} ORDER BY m.id
+`,
 );
+const OWNER_OF_SESSION = `
+  SELECT json_array(s.user_id, ${userPlatform("s")}) AS owner FROM sessions s WHERE s.id = :session AND s.user_id IS NOT NULL
+`;
 // Ids can have gaps of any size, so steps are counted in rows.
 const END_OF_STEP = `
   SELECT MAX(MIN(id, ${LARGEST})) AS last, COUNT(*) AS rows
@@ -39,9 +47,13 @@ export type KeptResultOperations = Pick<MessageRecords, "listKeptResults" | "lis
 
 export function keptResultOperations({ connection, warn }: StoreContext): KeptResultOperations {
   return {
-    listKeptResults: (sessionIds, options = {}) =>
-      connection.read(() => keptResults(connection, sessionIds, warn, options)),
-    listAllKeptResultIds: () => allKeptResultIds(connection),
+    async listKeptResults(sessionIds, options = {}) {
+      const found = await connection.read(() => keptResults(connection, sessionIds, warn, options));
+      if (!options.ownFilesOnly || options.userId === undefined || found.length === 0) return found;
+      const named = await namesOfResults(connection);
+      return found.filter(({ id }) => isOf(named.get(id)?.[0], options));
+    },
+    listAllKeptResultIds: async () => new Set((await namesOfResults(connection)).keys()),
   };
 }
 
@@ -63,26 +75,49 @@ export function keptResults(
   });
 }
 
+/** A row that names a kept result. `owner`: the user of its session as text; null for none. */
+export type ResultName = { readonly messageId: number; readonly owner: string | null };
+
+export function ownerOfSession(connection: Connection, session: string): string | null {
+  return connection.get<{ owner: string }>(OWNER_OF_SESSION, { session })?.owner ?? null;
+}
+
+/** The file belongs to the user of the first row that names it: nobody knows its id before. */
+function isOf(first: ResultName | undefined, { userId, userPlatform: platform }: Scope): boolean {
+  if (first === undefined || first.owner === null) return false;
+  const [user, on] = JSON.parse(first.owner) as [unknown, unknown];
+  return user === userId && (platform === undefined || on === platform);
+}
+
 /**
- * Every row counts, rewound ones as well: they can come back. Ids only grow, and a copy of a row gets a higher id than the
- * row, so a reference that is copied while this runs is seen in one place or the other.
+ * By the id of the result, the first row of each owner. Every row counts, rewound ones as well: they can come back. Ids only grow,
+ * and a copy of a row gets a higher id than the row, so a reference that is copied while this runs is seen in one place or the other.
  */
-export async function allKeptResultIds(connection: Connection): Promise<Set<string>> {
-  const ids = new Set<string>();
+export async function namesOfResults(connection: Connection): Promise<Map<string, ResultName[]>> {
+  const names = new Map<string, ResultName[]>();
   for (let after = -LARGEST; ; ) {
     const { last, rows } = await connection.read(() => {
       const end = connection.get<{ last: number | null; rows: number }>(END_OF_STEP, { after, step: STEP });
       const values = { after, last: end?.last ?? after, sign: NOTE_SIGN };
       return {
         last: (end?.rows ?? 0) < STEP ? undefined : end?.last,
-        rows: connection.all<StoredMessageRow>(BETWEEN(connection), values),
+        rows: connection.all<StoredMessageRow & { readonly result_owner: string | null }>(
+          BETWEEN(connection),
+          values,
+        ),
       };
     });
-    for (const { content, tool_call_id } of decodeRows(rows, () => undefined)) {
+    for (const [at, { id: messageId, content, tool_call_id }] of decodeRows(
+      rows,
+      () => undefined,
+    ).entries()) {
       const noted = notedResult(content, tool_call_id);
-      if (noted !== undefined) ids.add(noted.id);
+      const owner = rows[at]?.result_owner ?? null;
+      const known = noted && names.get(noted.id);
+      if (noted === undefined || known?.some((name) => name.owner === owner)) continue;
+      names.set(noted.id, [...(known ?? []), { messageId, owner }]);
     }
-    if (last === undefined || last === null || last <= after) return ids;
+    if (last === undefined || last === null || last <= after) return names;
     after = last;
   }
 }

@@ -1,7 +1,7 @@
 // Sessions: making, ending, changing and counting them.
 import { sha256 } from "../../lib/index.ts";
 import { sessionError } from "../errors.ts";
-import { modelConfigText, USER_PLATFORM, withoutMarksOf } from "../lineage-marks.ts";
+import { modelConfigText, plainConfig, USER_PLATFORM, withoutMarksOf } from "../lineage-marks.ts";
 import type { SessionRow } from "../rows.ts";
 import { readOwner, type Scope } from "../scope.ts";
 import { checkSessionId } from "../session-id.ts";
@@ -207,7 +207,10 @@ export function insertSession(
   const given = {
     source: options.source ?? "unknown",
     model: options.model ?? null,
-    config: modelConfigText({ ...options.modelConfig, ...platformMark(connection, options, owner) }),
+    config: modelConfigText({
+      ...plainConfig(options.modelConfig),
+      ...platformMark(connection, options, owner),
+    }),
     user: owner.userId ?? null,
     cwd: options.cwd ?? null,
   };

@@ -4,7 +4,6 @@ import { sessionError } from "../errors.ts";
 import { userOfSession } from "../lineage-marks.ts";
 import type { SessionRow } from "../rows.ts";
 import type { Scope } from "../scope.ts";
-import { scopeOfUser } from "../scope.ts";
 import { foldTerm } from "../search/tokens.ts";
 import type { SessionRecords } from "../store/sessions.ts";
 import { baseOfTitle, MAX_TITLE_CHARS, nextTitle, numberOfTitle, sanitizeTitle } from "../titles.ts";
@@ -97,7 +96,8 @@ export function nextTitleInLineage(
   of?: Pick<SessionRow, "user_id" | "source" | "model_config">,
 ): string {
   const user = of === undefined ? undefined : userOfSession(of);
-  return freeTitleOfLine(connection, base, visibleTo(scopeOfUser(user)));
+  // As the row has it: other programs may have written ids that no caller may pass.
+  return freeTitleOfLine(connection, base, { user: user?.userId ?? null, platform: user?.platform ?? null });
 }
 
 /** Numbered after the titles that may be seen; one that another user has is passed over. */

@@ -85,10 +85,13 @@ export interface MessageRecords {
   listMessageKeys(sessionIds: readonly string[], scope?: Scope): Promise<MessageKey[]>;
   /** Of one session, or of all. Counts rewound rows too. */
   messageCount(sessionId?: string, scope?: Scope): Promise<number>;
-  /** Tool results in files that rows of these sessions name: session by session, each in the order of ids. */
+  /**
+   * Tool results in files that rows of these sessions name: session by session, each in the order of ids. `ownFilesOnly` with a user:
+   * without those that a row of another user's named before, because the file is theirs. It reads every message.
+   */
   listKeptResults(
     sessionIds: readonly string[],
-    options?: Scope & { readonly includeInactive?: boolean },
+    options?: Scope & { readonly includeInactive?: boolean; readonly ownFilesOnly?: boolean },
   ): Promise<KeptResult[]>;
   /** Of every user and session, rewound rows included: a file whose id is not among them is named by nobody. */
   listAllKeptResultIds(): Promise<ReadonlySet<string>>;
