@@ -172,6 +172,33 @@ describe("sessionId", () => {
 });
 
 describe("history", () => {
+  it.each(["chat", "responses"] as const)(
+    "keeps the result of a call whose id has two halves, sent over %s, also after a resume",
+    async (kind) => {
+      const id = "call_1|fc_1";
+      const history = [
+        { role: "user", content: "look" },
+        {
+          role: "assistant",
+          content: null,
+          tool_calls: [{ id, type: "function", function: { name: "look", arguments: "{}" } }],
+        },
+        { role: "tool", tool_call_id: id, content: "a kiln at 900 degrees" },
+        { role: "assistant", content: "It is hot." },
+      ];
+      const { agent, wire, another } = await agentHome(ECHO, { kind, options: { history } });
+      await agent.run("and now?");
+      await agent.close();
+      const resumed = await another({ history: [], resume: agent.sessionId });
+      await resumed.run("and then?");
+      const [live, reloaded] = wire.requests.map(({ body }) => JSON.stringify(body));
+      for (const sent of [live, reloaded]) {
+        expect(sent).toContain("a kiln at 900 degrees");
+        expect(sent).not.toContain("[Result from earlier conversation");
+      }
+    },
+  );
+
   it("goes to the model and is stored with the first turn", async () => {
     const history = [
       { role: "user", content: "my cat is called Momo" },

@@ -38,7 +38,7 @@ export type ImagePart = { readonly type: "image"; readonly url: string; readonly
 export type OtherPart = { readonly type: "other"; readonly value: unknown };
 
 export type ToolCall = {
-  /** `call_id` where the sender gave one beside `id`. Never empty. */
+  /** `call_id` where the sender gave one beside `id`; as written, also `call_1|fc_1`, because results name it so. Never empty. */
   readonly id: string;
   readonly name: string;
   /** JSON text as the model wrote it; it may be broken. */

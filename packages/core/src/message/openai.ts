@@ -149,7 +149,7 @@ export function parseToolCalls(value: unknown): readonly ToolCall[] {
     const nested = isRecord(called) ? called : undefined;
     const { name: givenName, arguments: given, ...unknown } = nested ?? call;
     const name = text(givenName) ?? "unknown";
-    const id = text(callId) ?? text(rowId)?.split("|")[0] ?? madeUpId(name, given, index);
+    const id = text(callId) ?? text(rowId) ?? madeUpId(name, given, index);
     const vendor: Record<string, unknown> = { ...others };
     if (nested === undefined) {
       delete vendor.name;

@@ -6,12 +6,15 @@ import {
   flattenContent,
   parseContent,
   parseMessage,
+  parseMessages,
   parseToolCalls,
   partJson,
   partName,
   renderContent,
+  renderToolCalls,
   textOf,
   toOpenAi,
+  toolCallsOf,
 } from "../../src/message/index.ts";
 
 const json = fc.jsonValue({ maxDepth: 3 }) as fc.Arbitrary<unknown>;
@@ -132,6 +135,10 @@ describe("a chat row", () => {
   );
 });
 
+function calling(id: string) {
+  return { id, type: "function", function: { name: "f", arguments: "{}" } };
+}
+
 describe("tool calls", () => {
   it("without an id get the same one each time", () => {
     const [one, again] = [1, 2].map(() => parseToolCalls([{ function: { name: "f", arguments: "{}" } }])[0]);
@@ -140,9 +147,26 @@ describe("tool calls", () => {
   });
 
   it("may come without the function envelope, and with arguments that are no text", () => {
-    expect(parseToolCalls([{ id: "a|item", name: "f", arguments: { n: 1 } }])).toEqual([
-      { id: "a", name: "f", arguments: '{"n":1}', vendor: { id: "a|item" } },
+    expect(parseToolCalls([{ id: "a", name: "f", arguments: { n: 1 } }])).toEqual([
+      { id: "a", name: "f", arguments: '{"n":1}' },
     ]);
+  });
+
+  it("keep an id of two halves, which their results name as it is", () => {
+    const rows = [
+      { role: "assistant", content: null, tool_calls: [calling("call_1|fc_1"), calling("call_2|fc_2")] },
+      { role: "tool", tool_call_id: "call_1|fc_1", content: "one" },
+      { role: "tool", tool_call_id: "call_2|fc_2", content: "two" },
+    ];
+    const { messages } = parseMessages(rows);
+    expect(messages.map((message) => toOpenAi(message))).toEqual(rows);
+    expect(messages.flatMap(toolCallsOf).map(({ id }) => id)).toEqual(["call_1|fc_1", "call_2|fc_2"]);
+  });
+
+  it("of the Responses wire are known by `call_id`", () => {
+    const stored = { ...calling("fc_1"), call_id: "call_1", response_item_id: "fc_1" };
+    expect(parseToolCalls([stored])).toMatchObject([{ id: "call_1", vendor: { id: "fc_1" } }]);
+    expect(renderToolCalls(parseToolCalls([stored]))).toEqual([stored]);
   });
 });
 
