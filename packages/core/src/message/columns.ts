@@ -27,14 +27,18 @@ export type MessageColumns = {
   readonly originId: number | null;
 };
 
-/** `now` in seconds. `replace` keeps reasoning on assistant messages only, as rewriting a session always did. */
+/**
+ * `now` in seconds. `replace` keeps reasoning on assistant messages only, as rewriting a session always did. `import` is for rows of
+ * another database, which are stored whatever they hold.
+ */
 export function toMessageColumns(
   input: MessageInput,
-  options: { readonly now: number; readonly mode: "append" | "replace" },
+  options: { readonly now: number; readonly mode: "append" | "replace" | "import" },
 ): MessageColumns {
   const given = keysOf(isMessage(input) ? toNewMessage(input) : input);
+  if (options.mode !== "import" && !isMessage(input) && !("session_id" in input)) refuseAiSdk(given);
   const role = textColumn(given.role) ?? "unknown";
-  const thinks = options.mode === "append" || role === "assistant";
+  const thinks = options.mode !== "replace" || role === "assistant";
   const toolCalls = jsonColumn(given.toolCalls ?? given.tool_calls);
   const timestamp = toSeconds(given.timestamp);
   return {
@@ -89,6 +93,17 @@ function keysOf(input: unknown): Given {
   const kind = input === null ? "null" : Array.isArray(input) ? "a list" : `a ${typeof input}`;
   throw new HermesError("bad-message", `A message to store has to be an object, but this one is ${kind}.`, {
     hint: "Pass { role, content }; several messages go to appendMany.",
+  });
+}
+
+/** Its calls are parts of the content, where no reader of rows looks for them: they, or their results, would be lost. */
+function refuseAiSdk({ role, content, toolCallId, tool_call_id }: Given): void {
+  if (!Array.isArray(content) || (role !== "assistant" && role !== "tool")) return;
+  if (role === "tool" && (toolCallId ?? tool_call_id ?? "") !== "") return;
+  const type = role === "assistant" ? "tool-call" : "tool-result";
+  if (!content.some((part) => isRecord(part) && part.type === type && "toolCallId" in part)) return;
+  throw new HermesError("bad-message", `A message to store has '${type}' parts, as the AI SDK writes them.`, {
+    hint: "Convert messages of the AI SDK first: appendMany(id, fromAiSdk(messages)).",
   });
 }
 

@@ -72,7 +72,10 @@ export type NewMessage = {
   readonly originId?: number | null;
 };
 
-export type MessageInput = Message | NewMessage | Partial<MessageRow> | OpenAiMessage;
+/** Without `providerOptions`, which every message of the AI SDK has a field for: those go through `fromAiSdk`. */
+export type MessageInput = Message | ((NewMessage | Partial<MessageRow> | OpenAiMessage) & NotOfAiSdk);
+
+type NotOfAiSdk = { readonly providerOptions?: undefined };
 
 /** Undefined for a row that describes its session and is no message. */
 export function fromRow(row: MessageRow): Message | undefined {

@@ -12,6 +12,7 @@ import {
   fromAiSdk,
   fromRow,
   type Message,
+  type MessageInput,
   type MessageRow,
   newMessage,
   type OpenAiMessage,
@@ -23,6 +24,7 @@ import {
   toOpenAi,
   toolCallsOf,
 } from "../../src/message/index.ts";
+import type { SessionStore } from "../../src/sessions/index.ts";
 
 const VERSIONS = [5, 6, 7] as const;
 const SCHEMAS = { 5: schema5, 6: schema6, 7: schema7 };
@@ -59,9 +61,95 @@ describe("types", () => {
     estimateMessages(seven);
     // @ts-expect-error: the same
     applyPromptCaching(seven);
+    const takesInputs = (list: readonly MessageInput[]) => list.length;
+    // @ts-expect-error: nothing to store
+    takesInputs(five);
+    // @ts-expect-error: nothing to store
+    takesInputs(six);
+    // @ts-expect-error: nothing to store
+    takesInputs(seven);
     // @ts-expect-error: a Message is no ModelMessage either
     const wrong: ModelMessage7 = own;
     expect(wrong).toBe(own);
+  });
+});
+
+describe("the session store", () => {
+  const takesEach = (store: SessionStore) => {
+    const [five, six, seven] = [{}, {}, {}] as [ModelMessage5, ModelMessage6, ModelMessage7];
+    const system = {} as Extract<ModelMessage7, { role: "system" }>;
+    const user = {} as Extract<ModelMessage7, { role: "user" }>;
+    const reply = {} as Extract<ModelMessage7, { role: "assistant" }>;
+    const result = {} as Extract<ModelMessage7, { role: "tool" }>;
+    return [
+      // @ts-expect-error: of the AI SDK
+      () => store.appendMessage("s", five),
+      // @ts-expect-error: of the AI SDK
+      () => store.appendMessage("s", six),
+      // @ts-expect-error: of the AI SDK
+      () => store.appendMessage("s", seven),
+      // @ts-expect-error: of the AI SDK
+      () => store.appendMessage("s", system),
+      // @ts-expect-error: of the AI SDK
+      () => store.appendMessage("s", user),
+      // @ts-expect-error: of the AI SDK
+      () => store.appendMessage("s", reply),
+      // @ts-expect-error: of the AI SDK
+      () => store.appendMessage("s", result),
+      // @ts-expect-error: of the AI SDK
+      () => store.appendMany("s", [five]),
+      // @ts-expect-error: of the AI SDK
+      () => store.appendMany("s", [six]),
+      // @ts-expect-error: of the AI SDK
+      () => store.appendMany("s", [seven]),
+      // @ts-expect-error: of the AI SDK
+      () => store.replaceMessages("s", [five]),
+      // @ts-expect-error: of the AI SDK
+      () => store.replaceMessages("s", [six]),
+      // @ts-expect-error: of the AI SDK
+      () => store.replaceMessages("s", [seven]),
+      // @ts-expect-error: of the AI SDK
+      () => store.continueSession("s", { messages: [five] }),
+      // @ts-expect-error: of the AI SDK
+      () => store.continueSession("s", { messages: [six] }),
+      // @ts-expect-error: of the AI SDK
+      () => store.continueSession("s", { messages: [seven] }),
+      // Plain rows.
+      () => store.appendMessage("s", { role: "user", content: "hi" }),
+      () => store.appendMessage("s", { role: "assistant", content: null, tool_calls: [] }),
+      () => store.appendMessage("s", { role: "assistant", content: null, toolCalls: [{ id: "a" }] }),
+      () => store.appendMessage("s", { role: "user", content: [{ type: "text", text: "hi" }] }),
+      () => store.appendMessage("s", { role: "user", content: { any: "object" } }),
+      () => store.appendMessage("s", { role: "tool", content: "ok", tool_call_id: "a", tool_name: "f" }),
+      () => store.appendMessage("s", { role: "tool", content: "ok", toolCallId: "a", toolName: "f" }),
+      // biome-ignore lint/suspicious/noExplicitAny: rows out of JSON are often typed like this
+      () => store.appendMessage("s", {} as Record<string, any>),
+      () => store.appendMany("s", [{} as MessageRow, {} as OpenAiMessage, {} as Message]),
+    ];
+  };
+
+  it("takes rows and messages, none of the AI SDK", () => {
+    expect(takesEach).toBeTypeOf("function"); // the compiler checks it
+  });
+
+  const call = { type: "tool-call", toolCallId: "c1", toolName: "f", input: {} };
+  const result = {
+    type: "tool-result",
+    toolCallId: "c1",
+    toolName: "f",
+    output: { type: "text", value: "done" },
+  };
+  it.each([
+    { role: "assistant", content: [{ type: "text", text: "on it" }, call] },
+    { role: "tool", content: [result] },
+  ])("refuses a message of role $role whose calls would be lost in it", (message) => {
+    for (const mode of ["append", "replace"] as const)
+      expect(() => toMessageColumns(message, { now: 0, mode })).toThrow(
+        expect.objectContaining({ code: "bad-message", hint: expect.stringContaining("fromAiSdk") }),
+      );
+    expect(toMessageColumns(message, { now: 0, mode: "import" }).content).toContain("toolCallId");
+    for (const own of fromAiSdk([message as ModelMessage7]))
+      expect(toMessageColumns(own, { now: 0, mode: "append" }).role).toBe(message.role);
   });
 });
 
