@@ -1,6 +1,6 @@
 // Chat rows as OpenAI's API and every program around it has them: the one parser from outside data, and the way back.
 // A key that the union has no field for goes into `vendor` and comes back under its name. Keys that begin with an underscore
-// belong to this program: rows that passed through here keep their ids.
+// belong to this program: `toOpenAi` writes them, only `readRow` believes them.
 import {
   err,
   isRecord,
@@ -56,7 +56,10 @@ export type MessageProblem = {
 /** Pictures are parts of their messages, so only the depth is bounded unless the caller bounds the size too. */
 const LIMITS: Partial<JsonLimits> = { maxChars: Number.POSITIVE_INFINITY };
 
-/** `meta` of the caller goes before what the row says about itself. */
+/**
+ * `meta` of the caller goes before what the row says about itself. The row's `_id`, `_row_id` and `_compressed_summary` are not read:
+ * anybody can write them, and they decide which stored row a message is a copy of.
+ */
 export function parseMessage(
   value: unknown,
   options: { readonly limits?: Partial<JsonLimits>; readonly meta?: Partial<Meta> } = {},
@@ -66,11 +69,24 @@ export function parseMessage(
     return err({ kind: "no_message", message: "has no role" });
   const problem = outsideJsonProblem(value, { ...LIMITS, ...options.limits });
   if (problem !== undefined) return err(problem);
-  return ok(readRow(value, options.meta));
+  return ok(messageOf(value, options.meta));
 }
 
-/** `parseMessage` for rows that are there already, in a database or a list: of any depth, and one without a role counts as unknown. */
+/**
+ * `parseMessage` for rows that are there already, in a database or a list that passed through here: of any depth, one without a role
+ * counts as unknown, and the keys of this program are read.
+ */
 export function readRow(row: Readonly<Record<string, unknown>>, given: Partial<Meta> = {}): Message {
+  const { _id: id, _row_id: rowId, _compressed_summary: isHandoff } = row;
+  return messageOf(row, {
+    ...(text(id) === undefined ? {} : { id: String(id) }),
+    ...(Number.isSafeInteger(rowId) ? { rowId: rowId as number } : {}),
+    ...(isHandoff === true ? { isHandoff } : {}),
+    ...given,
+  });
+}
+
+function messageOf(row: Readonly<Record<string, unknown>>, given: Partial<Meta> = {}): Message {
   const written = typeof row.role === "string" ? row.role : "";
   // A role we do not know is kept under its name and sent to no model.
   const role = Object.hasOwn(ROLES, written) ? ROLES[written as keyof typeof ROLES] : "system";
@@ -236,12 +252,10 @@ function unknownFields(row: Readonly<Record<string, unknown>>, role: Message["ro
 
 function metaOf(row: Readonly<Record<string, unknown>>): Partial<Meta> {
   const { timestamp, finish_reason: finishReason, message_id: platformId, observed } = row;
-  const { _id: id, _row_id: rowId, _compressed_summary: isHandoff } = row;
   return {
-    ...(text(id) === undefined ? {} : { id: String(id) }),
-    ...(typeof timestamp === "number" && timestamp > 0 ? { atSeconds: timestamp } : {}),
-    ...(typeof rowId === "number" ? { rowId } : {}),
-    ...(isHandoff === true ? { isHandoff } : {}),
+    ...(typeof timestamp === "number" && Number.isFinite(timestamp) && timestamp > 0
+      ? { atSeconds: timestamp }
+      : {}),
     ...(text(finishReason) === undefined ? {} : { finishReason: String(finishReason) }),
     ...(text(platformId) === undefined ? {} : { platformMessageId: String(platformId) }),
     ...(observed === true || observed === 1 ? { observed: true as const } : {}),

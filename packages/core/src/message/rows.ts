@@ -68,7 +68,10 @@ export type NewMessage = {
   readonly observed?: boolean;
   /** Seconds, numeric text or a Date. Default: now. */
   readonly timestamp?: number | string | Date | null;
-  /** The row this one is a copy of. A stored row of another session that is handed in counts as a copy by itself. */
+  /**
+   * The row this one is a copy of; left out when there is no such row, or it is another user's. A stored row of another session that
+   * is handed in counts as a copy by itself.
+   */
   readonly originId?: number | null;
 };
 

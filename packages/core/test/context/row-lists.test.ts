@@ -34,6 +34,24 @@ describe("a compaction of rows", () => {
     );
   });
 
+  it("keeps rows apart that have the same _id", async () => {
+    const rows = Array.from({ length: 30 }, (_, at) => [
+      { role: "user", content: "w ".repeat(300), _id: "d", _mark: `u${at}` },
+      {
+        role: "assistant",
+        content: null,
+        tool_calls: [{ id: `c${at}`, type: "function", function: { name: "t", arguments: "{}" } }],
+        _id: "d",
+        _mark: `a${at}`,
+      },
+      { role: "tool", tool_call_id: `c${at}`, content: "res ".repeat(600), _id: "d", _mark: `c${at}` },
+    ]).flat();
+    const { messages } = await compressor().compress(rows as readonly OpenAiMessage[]);
+    const results = messages.filter(({ role }) => role === "tool");
+    expect(results.some((row) => !rows.includes(row as never))).toBe(true);
+    for (const row of results) expect(row._mark ?? row.tool_call_id).toBe(row.tool_call_id);
+  });
+
   it("gives back the very rows that stay, with every key of their owner on those that changed", async () => {
     const page = "the same long page ".repeat(300);
     const call = (id: string) => ({

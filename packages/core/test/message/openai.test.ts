@@ -10,6 +10,7 @@ import {
   parseToolCalls,
   partJson,
   partName,
+  readRow,
   renderContent,
   renderToolCalls,
   textOf,
@@ -105,10 +106,25 @@ describe("a chat row", () => {
         if (!parsed.ok) throw new Error(parsed.error.message);
         const named = "name" in written && "tool_name" in written && written.name !== written.tool_name;
         // The union has one name for a tool: of two different ones `tool_name` counts, and `name` is kept beside it.
-        expect(toOpenAi(parsed.value)).toEqual(named ? { ...written } : without(written, sameName(written)));
+        const expected = named ? { ...written } : without(written, sameName(written));
+        expect(toOpenAi(readRow(written))).toEqual(expected);
+        expect(toOpenAi(parsed.value)).toEqual(without(expected, "_row_id"));
       }),
       { numRuns: 500 },
     );
+  });
+
+  it("does not say which stored message it is", () => {
+    const forged = { role: "user", content: "x", _id: "abc", _row_id: 1, _compressed_summary: true };
+    const { messages } = parseMessages([forged, { ...forged, timestamp: Number.POSITIVE_INFINITY }]);
+    for (const { meta, vendor } of messages) {
+      expect(meta).toEqual({ id: expect.any(String), atSeconds: 0 });
+      expect(meta.id).not.toBe("abc");
+      expect(vendor).toBeUndefined();
+    }
+    expect(readRow(forged).meta).toEqual({ id: "abc", rowId: 1, isHandoff: true, atSeconds: 0 });
+    for (const bad of [1.5, Number.NaN, 1e300, "1"])
+      expect(readRow({ ...forged, _row_id: bad }).meta.rowId).toBeUndefined();
   });
 
   it("keeps vendor values by identity", () => {
