@@ -1,7 +1,7 @@
 // Turns a message as callers write it into the values of its row. A `Message`, the keys of `NewMessage`, of stored rows and of
 // chat rows are all understood.
 import { HermesError, isRecord, outsideJsonOr } from "../lib/index.ts";
-import { isMessage } from "./message.ts";
+import { checkMessage, looksLikeMessage, type Message } from "./message.ts";
 import { type MessageInput, toNewMessage } from "./rows.ts";
 import { decodeUtf8, encodeContent, stringForm } from "./stored-content.ts";
 
@@ -35,8 +35,9 @@ export function toMessageColumns(
   input: MessageInput,
   options: { readonly now: number; readonly mode: "append" | "replace" | "import" },
 ): MessageColumns {
-  const given = keysOf(isMessage(input) ? toNewMessage(input) : input);
-  if (options.mode !== "import" && !isMessage(input) && !("session_id" in input)) refuseAiSdk(given);
+  const message = looksLikeMessage(input) ? soundMessage(input) : undefined;
+  const given = keysOf(message === undefined ? input : toNewMessage(message));
+  if (options.mode !== "import" && message === undefined && !("session_id" in input)) refuseAiSdk(given);
   const role = textColumn(given.role) ?? "unknown";
   const thinks = options.mode !== "replace" || role === "assistant";
   const toolCalls = jsonColumn(given.toolCalls ?? given.tool_calls);
@@ -93,6 +94,14 @@ function keysOf(input: unknown): Given {
   const kind = input === null ? "null" : Array.isArray(input) ? "a list" : `a ${typeof input}`;
   throw new HermesError("bad-message", `A message to store has to be an object, but this one is ${kind}.`, {
     hint: "Pass { role, content }; several messages go to appendMany.",
+  });
+}
+
+function soundMessage(value: unknown): Message {
+  const checked = checkMessage(value);
+  if (checked.ok) return checked.value;
+  throw new HermesError("bad-message", `A message to store ${checked.error.message}.`, {
+    hint: "Make messages with newMessage, parseMessage or fromAiSdk, or pass { role, content } without meta.",
   });
 }
 

@@ -1,24 +1,20 @@
 // Chat rows as OpenAI's API and every program around it has them: the one parser from outside data, and the way back.
 // A key that the union has no field for goes into `vendor` and comes back under its name. Keys that begin with an underscore
 // belong to this program: `toOpenAi` writes them, only `readRow` believes them.
-import {
-  err,
-  isRecord,
-  type JsonLimits,
-  type JsonProblem,
-  ok,
-  outsideJsonProblem,
-  type Result,
-  sha256,
-} from "../lib/index.ts";
+import { err, isRecord, type JsonLimits, ok, outsideJsonProblem, type Result, sha256 } from "../lib/index.ts";
 import {
   type Content,
+  checkMessage,
+  looksLikeMessage,
   type Message,
+  type MessageProblem,
   type Meta,
   newMessage,
   type Part,
+  roleFor,
   type ToolCall,
   type Vendor,
+  withMeta,
 } from "./message.ts";
 
 export type OpenAiMessage = {
@@ -47,18 +43,12 @@ export type OpenAiToolCall = {
   readonly [vendor: string]: unknown;
 };
 
-export type MessageProblem = {
-  readonly kind: "no_message" | JsonProblem["kind"];
-  /** Reads on after "the message". Never quotes it. */
-  readonly message: string;
-};
-
 /** Pictures are parts of their messages, so only the depth is bounded unless the caller bounds the size too. */
 const LIMITS: Partial<JsonLimits> = { maxChars: Number.POSITIVE_INFINITY };
 
 /**
  * `meta` of the caller goes before what the row says about itself. The row's `_id`, `_row_id` and `_compressed_summary` are not read:
- * anybody can write them, and they decide which stored row a message is a copy of.
+ * anybody can write them, and they decide which stored row a message is a copy of. A `Message` is checked and given back as it is.
  */
 export function parseMessage(
   value: unknown,
@@ -69,7 +59,9 @@ export function parseMessage(
     return err({ kind: "no_message", message: "has no role" });
   const problem = outsideJsonProblem(value, { ...LIMITS, ...options.limits });
   if (problem !== undefined) return err(problem);
-  return ok(messageOf(value, options.meta));
+  if (!looksLikeMessage(value)) return ok(messageOf(value, options.meta));
+  const checked = checkMessage(value);
+  return checked.ok && options.meta !== undefined ? ok(withMeta(checked.value, options.meta)) : checked;
 }
 
 /**
@@ -88,8 +80,7 @@ export function readRow(row: Readonly<Record<string, unknown>>, given: Partial<M
 
 function messageOf(row: Readonly<Record<string, unknown>>, given: Partial<Meta> = {}): Message {
   const written = typeof row.role === "string" ? row.role : "";
-  // A role we do not know is kept under its name and sent to no model.
-  const role = Object.hasOwn(ROLES, written) ? ROLES[written as keyof typeof ROLES] : "system";
+  const role = roleFor(written);
   const meta = { ...metaOf(row), ...(role === written ? {} : { writtenRole: written }), ...given };
   const content = parseContent(row.content);
   const rest = bag(unknownFields(row, role));
@@ -216,15 +207,6 @@ export function renderToolCalls(calls: readonly ToolCall[]): readonly OpenAiTool
 export function madeUpId(name: string, given: unknown, index: number): string {
   return `call_${sha256(`${name}:${argumentText(given)}:${index}`).slice(0, 12)}`;
 }
-
-const ROLES = {
-  system: "system",
-  developer: "system",
-  user: "user",
-  assistant: "assistant",
-  tool: "tool",
-  function: "tool",
-} as const;
 
 /** Row keys that have a field of their own, whatever the role. */
 const COMMON_KEYS: ReadonlySet<string> = new Set([

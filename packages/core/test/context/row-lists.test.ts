@@ -2,6 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ContextCompressor } from "../../src/context/compressor/compressor.ts";
+import { applyPromptCaching, estimateMessages } from "../../src/context/index.ts";
 import { readList } from "../../src/context/row-lists.ts";
 import { isMessage, type OpenAiMessage, parseToolCalls, toOpenAi } from "../../src/message/index.ts";
 import { alternating } from "../../testing/context-engine/lists.ts";
@@ -32,6 +33,23 @@ describe("a compaction of rows", () => {
       }),
       { numRuns: 60 },
     );
+  });
+
+  it("takes objects that only look like messages, as it takes every row", async () => {
+    const meta = { id: "a", atSeconds: 1 };
+    const odd = [
+      { role: "assistant", content: "no calls", meta },
+      { role: "assistant", content: 5, toolCalls: 5, meta },
+      { role: "tool", content: [null, { type: "text" }], meta },
+      { role: "user", content: { a: 1 }, meta: { ...meta, storedContent: 5 } },
+      { content: "no role", meta },
+    ] as unknown as OpenAiMessage[];
+    for (const list of [odd, [...rowsOf(20, 3_000), ...odd, ...rowsOf(2, 100)]]) {
+      const { kind } = await compressor().compress(list);
+      expect(["compacted", "pruned", "unchanged"]).toContain(kind);
+      expect(estimateMessages(list)).toBeGreaterThan(0);
+      expect(applyPromptCaching(list, { native: true })).toHaveLength(list.length);
+    }
   });
 
   it("keeps rows apart that have the same _id", async () => {

@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import {
   envelopeSummary,
   flattenContent,
+  newMessage,
   parseContent,
   parseMessage,
   parseMessages,
@@ -112,6 +113,17 @@ describe("a chat row", () => {
       }),
       { numRuns: 500 },
     );
+  });
+
+  it("that is a message already is given back as it is, or refused", () => {
+    const call = { id: "a", name: "f", arguments: "{}" };
+    const own = newMessage({ role: "assistant", content: "x", toolCalls: [call] }, { rowId: 3 });
+    expect(parseMessage(own)).toEqual({ ok: true, value: own });
+    const { toolCalls: _, ...broken } = own;
+    expect(parseMessages([own, broken])).toEqual({
+      messages: [own],
+      refused: [{ index: 1, problem: { kind: "no_message", message: "has no list of tool calls" } }],
+    });
   });
 
   it("does not say which stored message it is", () => {
