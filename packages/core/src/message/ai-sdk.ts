@@ -3,7 +3,7 @@
 // stay under that name. Where a part has no field in the union, it is an `other` part; bytes and addresses in it become text, so that
 // every message can be stored as JSON.
 import { isDeepStrictEqual } from "node:util";
-import { isRecord, outsideJsonOr } from "../lib/index.ts";
+import { HermesError, isRecord, outsideJsonOr, outsideJsonProblem } from "../lib/index.ts";
 import {
   type AssistantMessage,
   type Content,
@@ -106,23 +106,46 @@ type Fields = Readonly<Record<string, unknown>>;
 
 // ---- from the SDK ----
 
-/** A tool message becomes one message for each of its results. */
+/**
+ * A tool message becomes one message for each of its results. Throws `bad-message` with the index of the first entry that is no message
+ * of the SDK, or that JSON cannot hold: one nested deeper than 100 levels, one that holds itself or a bigint.
+ */
 export function fromAiSdk(messages: readonly AnyAiSdkMessage[]): readonly Message[] {
-  return messages.flatMap((message): readonly Message[] => {
-    const { role, content, providerOptions } = message;
-    const options = providerOptions === undefined ? {} : { providerOptions: jsonSafe(providerOptions) };
-    switch (role) {
-      case "system":
-      case "user":
-        return [newMessage({ role, content: fromContent(content), ...bag(options) })];
-      case "assistant":
-        return [fromAssistant(content, options)];
-      case "tool":
-        return typeof content === "string" ? [] : content.map((part) => fromToolPart(part, options));
-      default:
-        return role satisfies never;
+  if (!Array.isArray(messages))
+    throw new HermesError("bad-message", "fromAiSdk was given something that is not a list of messages.");
+  return messages.flatMap((message: AnyAiSdkMessage, index) => {
+    try {
+      return fromSdkMessage(message);
+    } catch (cause) {
+      if (!(cause instanceof Unreadable)) throw cause;
+      throw new HermesError("bad-message", `Entry ${index} of the AI SDK's messages ${cause.message}.`);
     }
   });
+}
+
+/** The message reads on after the place of the entry. */
+class Unreadable extends Error {}
+
+function fromSdkMessage(message: AnyAiSdkMessage): readonly Message[] {
+  if (!isRecord(message)) throw new Unreadable("is not an object");
+  const { role, content, providerOptions } = message;
+  const parts: unknown = content;
+  if (typeof parts !== "string" && !(Array.isArray(parts) && parts.every(isRecord)))
+    throw new Unreadable("has a content that is neither text nor a list of parts");
+  const options = providerOptions === undefined ? {} : { providerOptions: jsonSafe(providerOptions) };
+  switch (role) {
+    case "system":
+    case "user":
+      return [newMessage({ role, content: fromContent(content), ...bag(options) })];
+    case "assistant":
+      return [fromAssistant(content, options)];
+    case "tool":
+      if (typeof content === "string") throw new Unreadable("is of role tool and has no list of results");
+      return content.map((part) => fromToolPart(part, options));
+    default:
+      role satisfies never;
+      throw new Unreadable("has none of the roles system, user, assistant and tool");
+  }
 }
 
 function fromContent(content: string | readonly object[]): Content {
@@ -134,7 +157,7 @@ function fromAssistant(content: string | readonly object[], options: Vendor): As
     return newMessage({ role: "assistant", content, toolCalls: [], ...bag(options) });
   const kinds = content.map(kindOf);
   const of = (kind: Kind): readonly object[] => content.filter((_, at) => kinds[at] === kind);
-  const reasoning = of("reasoning").map(jsonSafe);
+  const reasoning = of("reasoning").map((part) => jsonSafe(part));
   return newMessage({
     role: "assistant",
     content: of("content").map(fromPart),
@@ -163,8 +186,10 @@ function usualOrder(kinds: readonly Kind[]): readonly Kind[] {
 
 function fromCall(part: object): ToolCall {
   const { type: _, toolCallId, toolName, input, ...others } = part as Fields;
+  if (typeof toolCallId !== "string" || typeof toolName !== "string")
+    throw new Unreadable("has a tool call without an id or a name");
   const given = JSON.stringify(jsonSafe(input)) ?? "";
-  return { id: String(toolCallId), name: String(toolName), arguments: given, ...bag(safeFields(others)) };
+  return { id: toolCallId, name: toolName, arguments: given, ...bag(safeFields(others)) };
 }
 
 function fromPart(part: object): Part {
@@ -219,12 +244,14 @@ function fromToolPart(part: object, options: Vendor): ToolMessage {
       content: [{ type: "other", value: jsonSafe(part) }],
       ...bag(options),
     });
+  if (typeof toolCallId !== "string" || typeof toolName !== "string")
+    throw new Unreadable("has a tool result without an id or a name");
   const { content, about } = fromOutput(output);
   const result = { ...safeFields(others), ...(about === undefined ? {} : { output: about }) };
   return newMessage({
     role: "tool",
-    toolCallId: String(toolCallId),
-    toolName: String(toolName),
+    toolCallId,
+    toolName,
     content,
     ...bag({ ...options, ...(Object.keys(result).length === 0 ? {} : { ai_sdk: result }) }),
   });
@@ -249,19 +276,25 @@ function fromOutput(output: Fields): { readonly content: Content; readonly about
   }
 }
 
+const MAX_DEPTH = 100;
+
 /** Bytes as base64, addresses as text. Nothing else changes. */
-function jsonSafe(value: unknown): unknown {
+function jsonSafe(value: unknown, depth = 0): unknown {
+  if (typeof value === "bigint") throw new Unreadable("holds a bigint, which JSON has no form for");
   if (value instanceof URL) return value.href;
   if (value instanceof ArrayBuffer) return Buffer.from(value).toString("base64");
   if (ArrayBuffer.isView(value))
     return Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString("base64");
-  if (Array.isArray(value)) return value.map(jsonSafe);
-  return isRecord(value) ? safeFields(value) : value;
+  if (depth > MAX_DEPTH) throw new Unreadable(`is nested deeper than ${MAX_DEPTH} levels, or holds itself`);
+  if (Array.isArray(value)) return value.map((each: unknown) => jsonSafe(each, depth + 1));
+  return isRecord(value) ? safeFields(value, depth) : value;
 }
 
-function safeFields(fields: Fields): Fields {
+function safeFields(fields: Fields, depth = 0): Fields {
   return Object.fromEntries(
-    Object.entries(fields).flatMap(([key, value]) => (value === undefined ? [] : [[key, jsonSafe(value)]])),
+    Object.entries(fields).flatMap(([key, value]) =>
+      value === undefined ? [] : [[key, jsonSafe(value, depth + 1)]],
+    ),
   );
 }
 
@@ -466,7 +499,12 @@ function toOther(value: unknown, place: Place, version: AiSdkVersion): unknown {
     case "image":
       return version === 7 && isReference(part.image) ? part : undefined;
     case "tool-result": {
-      if (!isRecord(part.output)) return undefined;
+      if (
+        !isRecord(part.output) ||
+        outsideJsonProblem(part.output, { maxDepth: MAX_DEPTH, maxChars: Number.POSITIVE_INFINITY }) !==
+          undefined
+      )
+        return undefined;
       const { content, about } = fromOutput(part.output);
       return { ...part, output: toOutput(content, about, version) };
     }

@@ -1,7 +1,16 @@
 // Chat rows as OpenAI's API and every program around it has them: the one parser from outside data, and the way back.
 // A key that the union has no field for goes into `vendor` and comes back under its name. Keys that begin with an underscore
 // belong to this program: `toOpenAi` writes them, only `readRow` believes them.
-import { err, isRecord, type JsonLimits, ok, outsideJsonProblem, type Result, sha256 } from "../lib/index.ts";
+import {
+  err,
+  HermesError,
+  isRecord,
+  type JsonLimits,
+  ok,
+  outsideJsonProblem,
+  type Result,
+  sha256,
+} from "../lib/index.ts";
 import {
   type Content,
   checkMessage,
@@ -97,7 +106,7 @@ function messageOf(row: Readonly<Record<string, unknown>>, given: Partial<Meta> 
   }
 }
 
-/** A whole list, in order. Entries that are no messages are named, not thrown. */
+/** A whole list, in order. Entries that are no messages are named, not thrown; throws `bad-message` for what is no list. */
 export function parseMessages(
   values: readonly unknown[],
   options: { readonly limits?: Partial<JsonLimits> } = {},
@@ -105,9 +114,11 @@ export function parseMessages(
   readonly messages: readonly Message[];
   readonly refused: readonly { readonly index: number; readonly problem: MessageProblem }[];
 } {
+  if (!Array.isArray(values))
+    throw new HermesError("bad-message", "parseMessages was given something that is not a list of messages.");
   const messages: Message[] = [];
   const refused: { index: number; problem: MessageProblem }[] = [];
-  for (const [index, value] of values.entries()) {
+  for (const [index, value] of (values as readonly unknown[]).entries()) {
     const parsed = parseMessage(value, options);
     if (parsed.ok) messages.push(parsed.value);
     else refused.push({ index, problem: parsed.error });

@@ -153,6 +153,52 @@ describe("the session store", () => {
   });
 });
 
+describe("entries that are no messages of the SDK", () => {
+  const cyclic: unknown[] = [];
+  cyclic.push(cyclic);
+  let deep: unknown = "x";
+  for (let level = 0; level < 50_000; level += 1) deep = [deep];
+  const calling = (input: unknown) => ({
+    role: "assistant",
+    content: [{ type: "tool-call", toolCallId: "c", toolName: "f", input }],
+  });
+  const answering = (value: unknown) => ({
+    role: "tool",
+    content: [{ type: "tool-result", toolCallId: "c", toolName: "f", output: { type: "json", value } }],
+  });
+  const nameless = { role: "assistant", content: [{ type: "tool-call", input: {} }] };
+  const nested = "is nested deeper than 100 levels, or holds itself";
+  const noParts = "has a content that is neither text nor a list of parts";
+  it.each([
+    ["null", null, "is not an object"],
+    [
+      "another role",
+      { role: "data", content: "x" },
+      "has none of the roles system, user, assistant and tool",
+    ],
+    ["no content", { role: "user" }, noParts],
+    ["a part that is none", { role: "user", content: [null] }, noParts],
+    ["a tool message of text", { role: "tool", content: "x" }, "is of role tool and has no list of results"],
+    ["a call without id", nameless, "has a tool call without an id or a name"],
+    ["a cycle in a part", { role: "user", content: [{ type: "file", data: cyclic }] }, nested],
+    ["a cycle in a call", calling(cyclic), nested],
+    ["a deep call", calling(deep), nested],
+    ["a deep result", answering(deep), nested],
+    ["deep options", { role: "user", content: "x", providerOptions: { a: { deep } } }, nested],
+    ["a bigint", calling({ n: 5n }), "holds a bigint, which JSON has no form for"],
+    ["a bigint in a result", answering(5n), "holds a bigint, which JSON has no form for"],
+  ])("are refused with their index: %s", (_name, entry, why) => {
+    const list = [{ role: "user", content: "fine" }, entry] as unknown as AnyAiSdkMessage[];
+    expect(() => fromAiSdk(list)).toThrow(
+      expect.objectContaining({ code: "bad-message", message: `Entry 1 of the AI SDK's messages ${why}.` }),
+    );
+  });
+
+  it("and no list at all", () => {
+    expect(() => fromAiSdk("abc" as never)).toThrow(expect.objectContaining({ code: "bad-message" }));
+  });
+});
+
 // ---- what may be written in each version
 
 const word = fc.string({ minLength: 1, maxLength: 12 });

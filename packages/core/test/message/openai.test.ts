@@ -126,6 +126,10 @@ describe("a chat row", () => {
     });
   });
 
+  it.each(["abc", null, undefined, { 0: {} }])("in what is no list is an error: %j", (given) => {
+    expect(() => parseMessages(given as never)).toThrow(expect.objectContaining({ code: "bad-message" }));
+  });
+
   it("does not say which stored message it is", () => {
     const forged = { role: "user", content: "x", _id: "abc", _row_id: 1, _compressed_summary: true };
     const { messages } = parseMessages([forged, { ...forged, timestamp: Number.POSITIVE_INFINITY }]);
