@@ -198,10 +198,14 @@ function fromPart(part: object): Part {
   return fromImage(part as Fields) ?? { type: "other", value: jsonSafe(part) };
 }
 
-/** The forms in which the SDK has an image. What they say beside the image is kept, so that it goes back in the same form. */
+/**
+ * The forms in which the SDK has an image that somebody is shown; `reasoning-file` is a thought. What they say beside the image is
+ * kept, so that it goes back in the same form.
+ */
 function fromImage(part: Fields): ImagePart | undefined {
   const { image, data, url, ...described } = part;
   const { type, mediaType } = described;
+  if (type === "reasoning-file") return undefined;
   const isCalledImage = type === "image" || (typeof type === "string" && type.startsWith("image-"));
   if (!isCalledImage && !(typeof mediaType === "string" && mediaType.startsWith("image/"))) return undefined;
   const address = addressOf(image ?? data ?? url, typeof mediaType === "string" ? mediaType : undefined);
@@ -434,6 +438,8 @@ function toPart(part: Part, place: Place, version: AiSdkVersion): unknown {
   }
 }
 
+const IMAGE_FORMS = ["image", "file", "media", "image-data", "file-data", "image-url", "file-url"];
+
 function toImage({ url, vendor = {} }: ImagePart, place: Place, version: AiSdkVersion): unknown {
   const { type: given, ...about } = isRecord(vendor.ai_sdk) ? vendor.ai_sdk : {};
   const { mediaType, data } = bytesIn(url);
@@ -441,7 +447,8 @@ function toImage({ url, vendor = {} }: ImagePart, place: Place, version: AiSdkVe
   const named = typeof about.mediaType === "string" ? about.mediaType : (mediaType ?? "image/*");
   const usual =
     place === "output" ? outputImage(data !== undefined, version) : place === "user" ? "image" : "file";
-  const type = typeof given === "string" && KNOWN[place][version].includes(given) ? given : usual;
+  const isKnown = typeof given === "string" && KNOWN[place][version].includes(given);
+  const type = isKnown && IMAGE_FORMS.includes(given) ? given : usual;
   const { mediaType: _, ...rest } = about;
   switch (type) {
     case "image":
@@ -487,7 +494,12 @@ function bytesIn(url: string): { readonly mediaType?: string; readonly data?: st
 /** Undefined for what the version has no part for, and for a part of another program that only has the same type. */
 function toOther(value: unknown, place: Place, version: AiSdkVersion): unknown {
   if (!isRecord(value) || typeof value.type !== "string") return undefined;
-  const part = place === "output" ? outputFile(value, version) : ofOpenAi(value);
+  const part =
+    place === "output"
+      ? outputFile(value, version)
+      : version === 7
+        ? ofOpenAi(value)
+        : asFile(ofOpenAi(value));
   const { type } = part;
   if (typeof type !== "string" || !KNOWN[place][version].includes(type)) return undefined;
   const texts = NEEDED_TEXTS[place === "output" ? `output ${type}` : type] ?? [];
@@ -513,6 +525,9 @@ function toOther(value: unknown, place: Place, version: AiSdkVersion): unknown {
       const data = revivedData(part.data, version, place);
       return data === undefined ? undefined : { ...part, data };
     }
+    case "file-id":
+    case "image-file-id":
+      return typeof part.fileId === "string" || isReference(part.fileId) ? part : undefined;
     case "file-reference":
     case "image-file-reference":
       return isReference(part.providerReference) ? part : undefined;
@@ -533,8 +548,6 @@ const NEEDED_TEXTS: Readonly<Record<string, readonly string[]>> = {
   "output image-data": ["data", "mediaType"],
   "output file-url": ["url"],
   "output image-url": ["url"],
-  "output file-id": ["fileId"],
-  "output image-file-id": ["fileId"],
 };
 
 const OPTIONAL_TEXTS = ["mediaType", "filename", "reason"];
@@ -547,6 +560,11 @@ function isOptions(value: unknown): boolean {
 /** The ids of a file at each vendor. */
 function isReference(value: unknown): boolean {
   return isRecord(value) && Object.values(value).every((id) => typeof id === "string");
+}
+
+/** For versions that have no files in thoughts. */
+function asFile(value: Fields): Fields {
+  return value.type === "reasoning-file" ? { ...value, type: "file" } : value;
 }
 
 /** Files and sounds as OpenAI's API has them. */

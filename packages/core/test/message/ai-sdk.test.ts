@@ -153,6 +153,45 @@ describe("the session store", () => {
   });
 });
 
+describe("parts that only the vendor can read", () => {
+  const png = Buffer.from("89504e470d0a1a0a00", "hex").toString("base64");
+  const answering = (value: readonly object[]) => ({
+    role: "tool",
+    content: [{ type: "tool-result", toolCallId: "c", toolName: "f", output: { type: "content", value } }],
+  });
+  const thinking = {
+    role: "assistant",
+    content: [
+      { type: "reasoning-file", data: png, mediaType: "image/png" },
+      { type: "reasoning-file", data: new URL("https://example.org/a.png"), mediaType: "image/png" },
+      { type: "text", text: "x" },
+    ],
+  };
+  const ids = answering([
+    { type: "file-id", fileId: "f" },
+    { type: "file-id", fileId: { openai: "f" } },
+    { type: "image-file-id", fileId: "f" },
+    { type: "image-file-id", fileId: { openai: "f" } },
+  ]);
+
+  it.each([
+    [7, "files in thoughts", thinking],
+    [6, "ids of files", ids],
+    [7, "ids of files", ids],
+  ] as const)("go back to version %s as they were: %s", (version, _name, message) => {
+    expect(SCHEMAS[version].safeParse(message).success).toBe(true);
+    expect(toAiSdk(fromAiSdk([message as AnyAiSdkMessage]), { version })).toEqual([message]);
+  });
+
+  it.each([5, 6] as const)("are files in version %s, which has none in thoughts", (version) => {
+    const back = toAiSdk(fromAiSdk([thinking as AnyAiSdkMessage]), { version });
+    expect(back).toMatchObject([
+      { content: [{ type: "file" }, { type: "file" }, { type: "text", text: "x" }] },
+    ]);
+    for (const message of back) expect(SCHEMAS[version].safeParse(message).success).toBe(true);
+  });
+});
+
 describe("entries that are no messages of the SDK", () => {
   const cyclic: unknown[] = [];
   cyclic.push(cyclic);
