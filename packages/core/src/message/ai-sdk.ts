@@ -2,6 +2,12 @@
 // Reasoning goes into the vendor bag as `reasoning_details`, which the database keeps, and goes back as it came. `providerOptions`
 // stay under that name. Where a part has no field in the union, it is an `other` part; bytes and addresses in it become text, so that
 // every message can be stored as JSON.
+//
+// A list that was only held in memory goes back as it came. The session store has no column for some of it. It keeps text, images, files
+// and other parts, tool calls, results' text and parts, reasoning, and the `providerOptions` of parts, calls and reasoning. It loses the
+// `providerOptions` of a message and of a result, the kind of an output (`json`, `error-text`, `error-json` and `execution-denied` come
+// back as `text` that holds the JSON, the error or the reason), and an order of a reply's parts other than reasoning, content, calls,
+// results.
 import { isDeepStrictEqual } from "node:util";
 import { HermesError, isRecord, outsideJsonOr, outsideJsonProblem } from "../lib/index.ts";
 import {
@@ -156,11 +162,12 @@ function fromAssistant(content: string | readonly object[], options: Vendor): As
   if (typeof content === "string")
     return newMessage({ role: "assistant", content, toolCalls: [], ...bag(options) });
   const kinds = content.map(kindOf);
-  const of = (kind: Kind): readonly object[] => content.filter((_, at) => kinds[at] === kind);
+  const of = (...wanted: readonly Kind[]): readonly object[] =>
+    content.filter((part) => wanted.includes(kindOf(part)));
   const reasoning = of("reasoning").map((part) => jsonSafe(part));
   return newMessage({
     role: "assistant",
-    content: of("content").map(fromPart),
+    content: of("content", "result").map(fromPart),
     toolCalls: of("call").map(fromCall),
     ...bag({
       ...options,
@@ -170,13 +177,14 @@ function fromAssistant(content: string | readonly object[], options: Vendor): As
   });
 }
 
-/** What a reply is put together from, and the order in which most of them have it. */
-const KINDS = ["reasoning", "content", "call"] as const;
+/** What a reply is put together from, and the order in which most of them have it. Results are those of tools the vendor ran. */
+const KINDS = ["reasoning", "content", "call", "result"] as const;
 type Kind = (typeof KINDS)[number];
 
 function kindOf(part: object): Kind {
   const { type } = part as Fields;
   if (type === "reasoning") return "reasoning";
+  if (type === "tool-result") return "result";
   return type === "tool-call" ? "call" : "content";
 }
 
@@ -363,10 +371,14 @@ function assistantContent(message: AssistantMessage, version: AiSdkVersion): unk
   const { content, toolCalls, vendor = {} } = message;
   const reasoning = reasoningParts(vendor.reasoning_details);
   if (typeof content === "string" && toolCalls.length === 0 && reasoning.length === 0) return content;
+  const said = partsOf(content);
+  const isOfTool = (part: Part) =>
+    part.type === "other" && isRecord(part.value) && kindOf(part.value) === "result";
   const parts: Record<Kind, unknown[]> = {
     reasoning,
-    content: partsOf(content).map((part) => toPart(part, "assistant", version)),
+    content: said.filter((part) => !isOfTool(part)).map((part) => toPart(part, "assistant", version)),
     call: toolCalls.map(toCall),
+    result: said.filter(isOfTool).map((part) => toPart(part, "assistant", version)),
   };
   const all = KINDS.flatMap((kind) => parts[kind].map(() => kind));
   const given: readonly unknown[] = Array.isArray(vendor.ai_sdk_order) ? vendor.ai_sdk_order : [];

@@ -1,5 +1,6 @@
 // A message in the database: the shapes its row is read and written in, and the converters. Pure. A message that was stored and read
-// again gives the same request as before.
+// again gives the agent's models the same request as before. Fields of the vendor bag that have no column are not stored: of a message
+// all but reasoning, of parts and tool calls none, because those are stored as JSON (ai-sdk.ts says what that means for the AI SDK).
 import { outsideJsonOr, pyStrip } from "../lib/index.ts";
 import { sanitizeContext } from "../security/index.ts";
 import type { Message, ToolCall, Vendor } from "./message.ts";

@@ -192,6 +192,67 @@ describe("parts that only the vendor can read", () => {
   });
 });
 
+describe("a message that was stored", () => {
+  const options = { providerOptions: { openai: { itemId: "i1" } } };
+  const readAgain = (given: readonly object[]) =>
+    toAiSdk(
+      fromAiSdk(given as AnyAiSdkMessage[]).flatMap((own) => {
+        const columns = toMessageColumns(own, { now: 1, mode: "append" });
+        const stored = { ...columns, id: 1, session_id: "s", active: 1, origin_id: null };
+        return fromRow(toMessageRow(stored)) ?? [];
+      }),
+      { version: 6 },
+    );
+
+  it("has its parts, calls and reasoning with their options", () => {
+    const list = [
+      {
+        role: "user",
+        content: [
+          { type: "text", text: "look", ...options },
+          { type: "image", image: new URL("https://example.org/a.png"), ...options },
+          { type: "file", data: "AAAA", mediaType: "application/pdf", filename: "f", ...options },
+        ],
+      },
+      {
+        role: "assistant",
+        content: [
+          { type: "reasoning", text: "hm", ...options },
+          { type: "text", text: "on it", ...options },
+          { type: "tool-call", toolCallId: "1", toolName: "f", input: { a: 1 }, ...options },
+          { type: "tool-call", toolCallId: "2", toolName: "g", input: {}, providerExecuted: true },
+          { type: "tool-result", toolCallId: "2", toolName: "g", output: { type: "json", value: [1] } },
+        ],
+      },
+    ];
+    expect(readAgain(list)).toEqual(list);
+  });
+
+  it("has lost its own options, and of a result all but text and parts", () => {
+    const result = (output: object) => ({ type: "tool-result", toolCallId: "c", toolName: "f", output });
+    const parts = { type: "content", value: [{ type: "text", text: "x" }] };
+    const outputs = [
+      { type: "error-text", value: "no" },
+      { type: "json", value: { a: 1 } },
+      { type: "error-json", value: { a: 1 } },
+      { type: "execution-denied", reason: "no" },
+      parts,
+    ];
+    const list = [
+      { role: "user", content: "hi", ...options },
+      { role: "tool", content: outputs.map((output) => ({ ...result(output), ...options })) },
+    ];
+    const asText = (value: string) => result({ type: "text", value });
+    expect(readAgain(list)).toEqual([
+      { role: "user", content: "hi" },
+      {
+        role: "tool",
+        content: [asText("no"), asText('{"a":1}'), asText('{"a":1}'), asText("no"), result(parts)],
+      },
+    ]);
+  });
+});
+
 describe("entries that are no messages of the SDK", () => {
   const cyclic: unknown[] = [];
   cyclic.push(cyclic);
