@@ -1,11 +1,5 @@
 // Messages for tests, written and compared as chat rows.
-import {
-  type Message,
-  type Meta,
-  type OpenAiMessage,
-  parseMessage,
-  toOpenAi,
-} from "@hermes-memory/core/message";
+import { type Message, type Meta, type OpenAiMessage, readRow, toOpenAi } from "@hermes-memory/core/message";
 
 export type ChatRow = Readonly<Record<string, unknown>> & { readonly role: string };
 
@@ -13,9 +7,7 @@ export function message<const Role extends string>(
   row: Readonly<Record<string, unknown>> & { readonly role: Role },
   meta: Partial<Meta> = {},
 ): Extract<Message, { role: Role }> {
-  const parsed = parseMessage(row, { meta });
-  if (!parsed.ok) throw new Error(`The row ${parsed.error.message}.`);
-  return parsed.value as Extract<Message, { role: Role }>;
+  return readRow(row, meta) as Extract<Message, { role: Role }>;
 }
 
 export function messages(...rows: readonly ChatRow[]): Message[] {

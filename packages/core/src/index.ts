@@ -124,6 +124,7 @@ export {
   type AiSdkMessage,
   type AssistantMessage,
   type Content,
+  checkMessage,
   type Draft,
   fromAiSdk,
   fromRow,

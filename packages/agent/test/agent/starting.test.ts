@@ -172,6 +172,33 @@ describe("sessionId", () => {
 });
 
 describe("history", () => {
+  it.each(["chat", "responses"] as const)(
+    "keeps the result of a call whose id has two halves, sent over %s, also after a resume",
+    async (kind) => {
+      const id = "call_1|fc_1";
+      const history = [
+        { role: "user", content: "look" },
+        {
+          role: "assistant",
+          content: null,
+          tool_calls: [{ id, type: "function", function: { name: "look", arguments: "{}" } }],
+        },
+        { role: "tool", tool_call_id: id, content: "a kiln at 900 degrees" },
+        { role: "assistant", content: "It is hot." },
+      ];
+      const { agent, wire, another } = await agentHome(ECHO, { kind, options: { history } });
+      await agent.run("and now?");
+      await agent.close();
+      const resumed = await another({ history: [], resume: agent.sessionId });
+      await resumed.run("and then?");
+      const [live, reloaded] = wire.requests.map(({ body }) => JSON.stringify(body));
+      for (const sent of [live, reloaded]) {
+        expect(sent).toContain("a kiln at 900 degrees");
+        expect(sent).not.toContain("[Result from earlier conversation");
+      }
+    },
+  );
+
   it("goes to the model and is stored with the first turn", async () => {
     const history = [
       { role: "user", content: "my cat is called Momo" },
@@ -334,6 +361,63 @@ describe("messages that a program brings along", () => {
       code: "bad-message",
       message: text,
     });
+  });
+
+  const meta = { id: "a", atSeconds: 5 };
+  it.each([
+    [{ role: "assistant", content: "y", meta }, "has no list of tool calls"],
+    [{ role: "assistant", content: null, tool_calls: [call], meta }, "has no list of tool calls"],
+    [{ role: "tool", content: "y", meta }, "names no tool call"],
+    [{ role: "evil", content: "y", meta }, "has a role that messages do not have"],
+    [{ role: "user", content: 5, meta }, "has a content that is neither text nor a list of parts"],
+    [{ role: "user", content: [null], meta }, "has a content that is neither text nor a list of parts"],
+    [
+      { role: "user", content: "y", meta: { ...meta, atSeconds: Number.NaN } },
+      "has the wrong value in meta.atSeconds",
+    ],
+    [
+      { role: "user", content: "y", meta: { ...meta, storedContent: 5 } },
+      "has the wrong value in meta.storedContent",
+    ],
+    [
+      { role: "user", content: "y", meta: { ...meta, finishReason: 7 } },
+      "has the wrong value in meta.finishReason",
+    ],
+    [
+      { role: "user", content: "y", meta: { ...meta, writtenRole: "system" } },
+      "has another role in meta.writtenRole",
+    ],
+    [
+      { role: "system", content: "y", meta: { ...meta, writtenRole: "user" } },
+      "has another role in meta.writtenRole",
+    ],
+  ])("are refused when they only look like messages: %j", async (entry, why) => {
+    const { another } = await agentHome(ECHO);
+    await expect(another({ history: [rows[0], entry] as never })).rejects.toMatchObject({
+      code: "bad-message",
+      message: `Entry 1 of history ${why}.`,
+    });
+  });
+
+  it.each(["abc", { 0: rows[0] }, 7])("are refused as a whole when they are no list: %j", async (history) => {
+    const { another } = await agentHome(ECHO);
+    await expect(another({ history: history as never })).rejects.toMatchObject({
+      code: "bad-message",
+      message: "The option history is not a list of messages.",
+    });
+  });
+
+  it("are stored as the model reads them", async () => {
+    const given = newMessage(
+      { role: "user", content: "read by the model" },
+      { storedContent: "harmless", rowId: 1, originId: 2 },
+    );
+    const { agent, wire } = await agentHome(ECHO, { options: { history: [given] } });
+    await agent.run("go");
+    expect(wire.requests[0]?.raw).toContain("read by the model");
+    const [row] = (await agent.store?.getMessages(agent.sessionId)) ?? [];
+    expect(row?.content).toBe("read by the model");
+    expect(row).not.toHaveProperty("origin_id");
   });
 
   it("may be the content of a message, said again", async () => {

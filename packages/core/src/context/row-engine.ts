@@ -1,8 +1,8 @@
 // An engine of version 1 of the contract, which works on chat rows, behind the contract of today. Its rows carry the id of their
 // message, so that what it gives back is found again.
 import { isDeepStrictEqual } from "node:util";
-import { isRecord, randomHex } from "../lib/index.ts";
-import { type Message, type OpenAiMessage, parseMessage, toOpenAi, withMeta } from "../message/index.ts";
+import { isRecord } from "../lib/index.ts";
+import { type Message, type OpenAiMessage, parseMessage, toOpenAi } from "../message/index.ts";
 import type { ContextEngine } from "./engine.ts";
 
 /** The engine itself when it works on messages. */
@@ -63,14 +63,18 @@ class RowTable {
     });
   }
 
-  /** An unchanged row is its message again, a changed one keeps the meta of its message, a new one is parsed. `given` when all are unchanged. */
+  /**
+   * An unchanged row is its message again, a changed one keeps the meta of its message, a new one is parsed: it has no row, whatever
+   * it says. `given` when all are unchanged.
+   */
   messagesOf(rows: readonly unknown[], given: readonly Message[]): readonly Message[] {
     const byId = new Map(given.map((message) => [message.meta.id, message]));
     const messages = rows.map((row): Message => {
-      const parsed = parseMessage(row);
+      const isHandoff = isRecord(row) && row._compressed_summary === true;
+      const parsed = parseMessage(row, { meta: isHandoff ? { isHandoff } : {} });
       if (!parsed.ok || !isRecord(row)) return row as Message; // refused by whoever checks what plugins give back
       const original = byId.get(String(row._id));
-      if (original === undefined) return withMeta(parsed.value, { id: randomHex(6) });
+      if (original === undefined) return parsed.value;
       byId.delete(original.meta.id); // a second row with the same id is a message of its own
       return isDeepStrictEqual(row, { ...toOpenAi(original), _id: original.meta.id })
         ? original
@@ -84,8 +88,6 @@ class RowTable {
 /** The role and whether it is a handoff are as the engine says. */
 function withOriginalMeta(changed: Message, { meta }: Message): Message {
   const { isHandoff: _was, writtenRole: _role, ...kept } = meta;
-  return {
-    ...changed,
-    meta: { ...kept, ...changed.meta, atSeconds: changed.meta.atSeconds || meta.atSeconds },
-  };
+  const atSeconds = changed.meta.atSeconds || meta.atSeconds;
+  return { ...changed, meta: { ...kept, ...changed.meta, id: meta.id, atSeconds } };
 }

@@ -1,6 +1,13 @@
 // Lists of chat rows where an engine works on messages: read when they come in, and given back as rows when it is done.
-import { isRecord } from "../lib/index.ts";
-import { isMessage, type Message, type OpenAiMessage, readRow, toOpenAi } from "../message/index.ts";
+import { isRecord, randomHex } from "../lib/index.ts";
+import {
+  isMessage,
+  type Message,
+  type OpenAiMessage,
+  readRow,
+  toOpenAi,
+  withMeta,
+} from "../message/index.ts";
 import type { CompressOutcome } from "./outcome.ts";
 
 /** What an engine answers with. */
@@ -18,10 +25,14 @@ export function readList<M extends Message | OpenAiMessage>(list: readonly M[]):
   const asItIs = (outcome: CompressOutcome) => outcome as CompressOutcome<InKind<M>>;
   if (isMessageList(list)) return { messages: list, inKind: asItIs };
   const rows = new Map<Message, OpenAiMessage>();
+  const ids = new Set<string>();
   const messages = list.filter(isRecord).map((entry): Message => {
     if (isMessage(entry)) return entry;
     const row = withSoundCalls(entry);
-    const message = readRow(row);
+    const read = readRow(row);
+    // An id that a row before has already: rows are told apart by it.
+    const message = ids.has(read.meta.id) ? withMeta(read, { id: randomHex(6) }) : read;
+    ids.add(message.meta.id);
     rows.set(message, row as OpenAiMessage);
     return message;
   });

@@ -2,8 +2,14 @@
 // Reasoning goes into the vendor bag as `reasoning_details`, which the database keeps, and goes back as it came. `providerOptions`
 // stay under that name. Where a part has no field in the union, it is an `other` part; bytes and addresses in it become text, so that
 // every message can be stored as JSON.
+//
+// A list that was only held in memory goes back as it came. The session store has no column for some of it. It keeps text, images, files
+// and other parts, tool calls, results' text and parts, reasoning, and the `providerOptions` of parts, calls and reasoning. It loses the
+// `providerOptions` of a message and of a result, the kind of an output (`json`, `error-text`, `error-json` and `execution-denied` come
+// back as `text` that holds the JSON, the error or the reason), and an order of a reply's parts other than reasoning, content, calls,
+// results.
 import { isDeepStrictEqual } from "node:util";
-import { isRecord, outsideJsonOr } from "../lib/index.ts";
+import { HermesError, isRecord, outsideJsonOr, outsideJsonProblem } from "../lib/index.ts";
 import {
   type AssistantMessage,
   type Content,
@@ -106,23 +112,46 @@ type Fields = Readonly<Record<string, unknown>>;
 
 // ---- from the SDK ----
 
-/** A tool message becomes one message for each of its results. */
+/**
+ * A tool message becomes one message for each of its results. Throws `bad-message` with the index of the first entry that is no message
+ * of the SDK, or that JSON cannot hold: one nested deeper than 100 levels, one that holds itself or a bigint.
+ */
 export function fromAiSdk(messages: readonly AnyAiSdkMessage[]): readonly Message[] {
-  return messages.flatMap((message): readonly Message[] => {
-    const { role, content, providerOptions } = message;
-    const options = providerOptions === undefined ? {} : { providerOptions: jsonSafe(providerOptions) };
-    switch (role) {
-      case "system":
-      case "user":
-        return [newMessage({ role, content: fromContent(content), ...bag(options) })];
-      case "assistant":
-        return [fromAssistant(content, options)];
-      case "tool":
-        return typeof content === "string" ? [] : content.map((part) => fromToolPart(part, options));
-      default:
-        return role satisfies never;
+  if (!Array.isArray(messages))
+    throw new HermesError("bad-message", "fromAiSdk was given something that is not a list of messages.");
+  return messages.flatMap((message: AnyAiSdkMessage, index) => {
+    try {
+      return fromSdkMessage(message);
+    } catch (cause) {
+      if (!(cause instanceof Unreadable)) throw cause;
+      throw new HermesError("bad-message", `Entry ${index} of the AI SDK's messages ${cause.message}.`);
     }
   });
+}
+
+/** The message reads on after the place of the entry. */
+class Unreadable extends Error {}
+
+function fromSdkMessage(message: AnyAiSdkMessage): readonly Message[] {
+  if (!isRecord(message)) throw new Unreadable("is not an object");
+  const { role, content, providerOptions } = message;
+  const parts: unknown = content;
+  if (typeof parts !== "string" && !(Array.isArray(parts) && parts.every(isRecord)))
+    throw new Unreadable("has a content that is neither text nor a list of parts");
+  const options = providerOptions === undefined ? {} : { providerOptions: jsonSafe(providerOptions) };
+  switch (role) {
+    case "system":
+    case "user":
+      return [newMessage({ role, content: fromContent(content), ...bag(options) })];
+    case "assistant":
+      return [fromAssistant(content, options)];
+    case "tool":
+      if (typeof content === "string") throw new Unreadable("is of role tool and has no list of results");
+      return content.map((part) => fromToolPart(part, options));
+    default:
+      role satisfies never;
+      throw new Unreadable("has none of the roles system, user, assistant and tool");
+  }
 }
 
 function fromContent(content: string | readonly object[]): Content {
@@ -133,11 +162,12 @@ function fromAssistant(content: string | readonly object[], options: Vendor): As
   if (typeof content === "string")
     return newMessage({ role: "assistant", content, toolCalls: [], ...bag(options) });
   const kinds = content.map(kindOf);
-  const of = (kind: Kind): readonly object[] => content.filter((_, at) => kinds[at] === kind);
-  const reasoning = of("reasoning").map(jsonSafe);
+  const of = (...wanted: readonly Kind[]): readonly object[] =>
+    content.filter((part) => wanted.includes(kindOf(part)));
+  const reasoning = of("reasoning").map((part) => jsonSafe(part));
   return newMessage({
     role: "assistant",
-    content: of("content").map(fromPart),
+    content: of("content", "result").map(fromPart),
     toolCalls: of("call").map(fromCall),
     ...bag({
       ...options,
@@ -147,13 +177,14 @@ function fromAssistant(content: string | readonly object[], options: Vendor): As
   });
 }
 
-/** What a reply is put together from, and the order in which most of them have it. */
-const KINDS = ["reasoning", "content", "call"] as const;
+/** What a reply is put together from, and the order in which most of them have it. Results are those of tools the vendor ran. */
+const KINDS = ["reasoning", "content", "call", "result"] as const;
 type Kind = (typeof KINDS)[number];
 
 function kindOf(part: object): Kind {
   const { type } = part as Fields;
   if (type === "reasoning") return "reasoning";
+  if (type === "tool-result") return "result";
   return type === "tool-call" ? "call" : "content";
 }
 
@@ -163,8 +194,10 @@ function usualOrder(kinds: readonly Kind[]): readonly Kind[] {
 
 function fromCall(part: object): ToolCall {
   const { type: _, toolCallId, toolName, input, ...others } = part as Fields;
+  if (typeof toolCallId !== "string" || typeof toolName !== "string")
+    throw new Unreadable("has a tool call without an id or a name");
   const given = JSON.stringify(jsonSafe(input)) ?? "";
-  return { id: String(toolCallId), name: String(toolName), arguments: given, ...bag(safeFields(others)) };
+  return { id: toolCallId, name: toolName, arguments: given, ...bag(safeFields(others)) };
 }
 
 function fromPart(part: object): Part {
@@ -173,10 +206,14 @@ function fromPart(part: object): Part {
   return fromImage(part as Fields) ?? { type: "other", value: jsonSafe(part) };
 }
 
-/** The forms in which the SDK has an image. What they say beside the image is kept, so that it goes back in the same form. */
+/**
+ * The forms in which the SDK has an image that somebody is shown; `reasoning-file` is a thought. What they say beside the image is
+ * kept, so that it goes back in the same form.
+ */
 function fromImage(part: Fields): ImagePart | undefined {
   const { image, data, url, ...described } = part;
   const { type, mediaType } = described;
+  if (type === "reasoning-file") return undefined;
   const isCalledImage = type === "image" || (typeof type === "string" && type.startsWith("image-"));
   if (!isCalledImage && !(typeof mediaType === "string" && mediaType.startsWith("image/"))) return undefined;
   const address = addressOf(image ?? data ?? url, typeof mediaType === "string" ? mediaType : undefined);
@@ -219,12 +256,14 @@ function fromToolPart(part: object, options: Vendor): ToolMessage {
       content: [{ type: "other", value: jsonSafe(part) }],
       ...bag(options),
     });
+  if (typeof toolCallId !== "string" || typeof toolName !== "string")
+    throw new Unreadable("has a tool result without an id or a name");
   const { content, about } = fromOutput(output);
   const result = { ...safeFields(others), ...(about === undefined ? {} : { output: about }) };
   return newMessage({
     role: "tool",
-    toolCallId: String(toolCallId),
-    toolName: String(toolName),
+    toolCallId,
+    toolName,
     content,
     ...bag({ ...options, ...(Object.keys(result).length === 0 ? {} : { ai_sdk: result }) }),
   });
@@ -249,19 +288,25 @@ function fromOutput(output: Fields): { readonly content: Content; readonly about
   }
 }
 
+const MAX_DEPTH = 100;
+
 /** Bytes as base64, addresses as text. Nothing else changes. */
-function jsonSafe(value: unknown): unknown {
+function jsonSafe(value: unknown, depth = 0): unknown {
+  if (typeof value === "bigint") throw new Unreadable("holds a bigint, which JSON has no form for");
   if (value instanceof URL) return value.href;
   if (value instanceof ArrayBuffer) return Buffer.from(value).toString("base64");
   if (ArrayBuffer.isView(value))
     return Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString("base64");
-  if (Array.isArray(value)) return value.map(jsonSafe);
-  return isRecord(value) ? safeFields(value) : value;
+  if (depth > MAX_DEPTH) throw new Unreadable(`is nested deeper than ${MAX_DEPTH} levels, or holds itself`);
+  if (Array.isArray(value)) return value.map((each: unknown) => jsonSafe(each, depth + 1));
+  return isRecord(value) ? safeFields(value, depth) : value;
 }
 
-function safeFields(fields: Fields): Fields {
+function safeFields(fields: Fields, depth = 0): Fields {
   return Object.fromEntries(
-    Object.entries(fields).flatMap(([key, value]) => (value === undefined ? [] : [[key, jsonSafe(value)]])),
+    Object.entries(fields).flatMap(([key, value]) =>
+      value === undefined ? [] : [[key, jsonSafe(value, depth + 1)]],
+    ),
   );
 }
 
@@ -326,10 +371,14 @@ function assistantContent(message: AssistantMessage, version: AiSdkVersion): unk
   const { content, toolCalls, vendor = {} } = message;
   const reasoning = reasoningParts(vendor.reasoning_details);
   if (typeof content === "string" && toolCalls.length === 0 && reasoning.length === 0) return content;
+  const said = partsOf(content);
+  const isOfTool = (part: Part) =>
+    part.type === "other" && isRecord(part.value) && kindOf(part.value) === "result";
   const parts: Record<Kind, unknown[]> = {
     reasoning,
-    content: partsOf(content).map((part) => toPart(part, "assistant", version)),
+    content: said.filter((part) => !isOfTool(part)).map((part) => toPart(part, "assistant", version)),
     call: toolCalls.map(toCall),
+    result: said.filter(isOfTool).map((part) => toPart(part, "assistant", version)),
   };
   const all = KINDS.flatMap((kind) => parts[kind].map(() => kind));
   const given: readonly unknown[] = Array.isArray(vendor.ai_sdk_order) ? vendor.ai_sdk_order : [];
@@ -401,6 +450,8 @@ function toPart(part: Part, place: Place, version: AiSdkVersion): unknown {
   }
 }
 
+const IMAGE_FORMS = ["image", "file", "media", "image-data", "file-data", "image-url", "file-url"];
+
 function toImage({ url, vendor = {} }: ImagePart, place: Place, version: AiSdkVersion): unknown {
   const { type: given, ...about } = isRecord(vendor.ai_sdk) ? vendor.ai_sdk : {};
   const { mediaType, data } = bytesIn(url);
@@ -408,7 +459,8 @@ function toImage({ url, vendor = {} }: ImagePart, place: Place, version: AiSdkVe
   const named = typeof about.mediaType === "string" ? about.mediaType : (mediaType ?? "image/*");
   const usual =
     place === "output" ? outputImage(data !== undefined, version) : place === "user" ? "image" : "file";
-  const type = typeof given === "string" && KNOWN[place][version].includes(given) ? given : usual;
+  const isKnown = typeof given === "string" && KNOWN[place][version].includes(given);
+  const type = isKnown && IMAGE_FORMS.includes(given) ? given : usual;
   const { mediaType: _, ...rest } = about;
   switch (type) {
     case "image":
@@ -454,7 +506,12 @@ function bytesIn(url: string): { readonly mediaType?: string; readonly data?: st
 /** Undefined for what the version has no part for, and for a part of another program that only has the same type. */
 function toOther(value: unknown, place: Place, version: AiSdkVersion): unknown {
   if (!isRecord(value) || typeof value.type !== "string") return undefined;
-  const part = place === "output" ? outputFile(value, version) : ofOpenAi(value);
+  const part =
+    place === "output"
+      ? outputFile(value, version)
+      : version === 7
+        ? ofOpenAi(value)
+        : asFile(ofOpenAi(value));
   const { type } = part;
   if (typeof type !== "string" || !KNOWN[place][version].includes(type)) return undefined;
   const texts = NEEDED_TEXTS[place === "output" ? `output ${type}` : type] ?? [];
@@ -466,7 +523,12 @@ function toOther(value: unknown, place: Place, version: AiSdkVersion): unknown {
     case "image":
       return version === 7 && isReference(part.image) ? part : undefined;
     case "tool-result": {
-      if (!isRecord(part.output)) return undefined;
+      if (
+        !isRecord(part.output) ||
+        outsideJsonProblem(part.output, { maxDepth: MAX_DEPTH, maxChars: Number.POSITIVE_INFINITY }) !==
+          undefined
+      )
+        return undefined;
       const { content, about } = fromOutput(part.output);
       return { ...part, output: toOutput(content, about, version) };
     }
@@ -475,6 +537,9 @@ function toOther(value: unknown, place: Place, version: AiSdkVersion): unknown {
       const data = revivedData(part.data, version, place);
       return data === undefined ? undefined : { ...part, data };
     }
+    case "file-id":
+    case "image-file-id":
+      return typeof part.fileId === "string" || isReference(part.fileId) ? part : undefined;
     case "file-reference":
     case "image-file-reference":
       return isReference(part.providerReference) ? part : undefined;
@@ -495,8 +560,6 @@ const NEEDED_TEXTS: Readonly<Record<string, readonly string[]>> = {
   "output image-data": ["data", "mediaType"],
   "output file-url": ["url"],
   "output image-url": ["url"],
-  "output file-id": ["fileId"],
-  "output image-file-id": ["fileId"],
 };
 
 const OPTIONAL_TEXTS = ["mediaType", "filename", "reason"];
@@ -509,6 +572,11 @@ function isOptions(value: unknown): boolean {
 /** The ids of a file at each vendor. */
 function isReference(value: unknown): boolean {
   return isRecord(value) && Object.values(value).every((id) => typeof id === "string");
+}
+
+/** For versions that have no files in thoughts. */
+function asFile(value: Fields): Fields {
+  return value.type === "reasoning-file" ? { ...value, type: "file" } : value;
 }
 
 /** Files and sounds as OpenAI's API has them. */

@@ -1,7 +1,7 @@
 // Turns a message as callers write it into the values of its row. A `Message`, the keys of `NewMessage`, of stored rows and of
 // chat rows are all understood.
 import { HermesError, isRecord, outsideJsonOr } from "../lib/index.ts";
-import { isMessage } from "./message.ts";
+import { checkMessage, looksLikeMessage, type Message } from "./message.ts";
 import { type MessageInput, toNewMessage } from "./rows.ts";
 import { decodeUtf8, encodeContent, stringForm } from "./stored-content.ts";
 
@@ -27,14 +27,19 @@ export type MessageColumns = {
   readonly originId: number | null;
 };
 
-/** `now` in seconds. `replace` keeps reasoning on assistant messages only, as rewriting a session always did. */
+/**
+ * `now` in seconds. `replace` keeps reasoning on assistant messages only, as rewriting a session always did. `import` is for rows of
+ * another database, which are stored whatever they hold.
+ */
 export function toMessageColumns(
   input: MessageInput,
-  options: { readonly now: number; readonly mode: "append" | "replace" },
+  options: { readonly now: number; readonly mode: "append" | "replace" | "import" },
 ): MessageColumns {
-  const given = keysOf(isMessage(input) ? toNewMessage(input) : input);
+  const message = looksLikeMessage(input) ? soundMessage(input) : undefined;
+  const given = keysOf(message === undefined ? input : toNewMessage(message));
+  if (options.mode !== "import" && message === undefined && !("session_id" in input)) refuseAiSdk(given);
   const role = textColumn(given.role) ?? "unknown";
-  const thinks = options.mode === "append" || role === "assistant";
+  const thinks = options.mode !== "replace" || role === "assistant";
   const toolCalls = jsonColumn(given.toolCalls ?? given.tool_calls);
   const timestamp = toSeconds(given.timestamp);
   return {
@@ -89,6 +94,25 @@ function keysOf(input: unknown): Given {
   const kind = input === null ? "null" : Array.isArray(input) ? "a list" : `a ${typeof input}`;
   throw new HermesError("bad-message", `A message to store has to be an object, but this one is ${kind}.`, {
     hint: "Pass { role, content }; several messages go to appendMany.",
+  });
+}
+
+function soundMessage(value: unknown): Message {
+  const checked = checkMessage(value);
+  if (checked.ok) return checked.value;
+  throw new HermesError("bad-message", `A message to store ${checked.error.message}.`, {
+    hint: "Make messages with newMessage, parseMessage or fromAiSdk, or pass { role, content } without meta.",
+  });
+}
+
+/** Its calls are parts of the content, where no reader of rows looks for them: they, or their results, would be lost. */
+function refuseAiSdk({ role, content, toolCallId, tool_call_id }: Given): void {
+  if (!Array.isArray(content) || (role !== "assistant" && role !== "tool")) return;
+  if (role === "tool" && (toolCallId ?? tool_call_id ?? "") !== "") return;
+  const type = role === "assistant" ? "tool-call" : "tool-result";
+  if (!content.some((part) => isRecord(part) && part.type === type && "toolCallId" in part)) return;
+  throw new HermesError("bad-message", `A message to store has '${type}' parts, as the AI SDK writes them.`, {
+    hint: "Convert messages of the AI SDK first: appendMany(id, fromAiSdk(messages)).",
   });
 }
 

@@ -11,12 +11,14 @@ export { type MessageColumns, toMessageColumns } from "./columns.ts";
 export {
   type AssistantMessage,
   type Content,
+  checkMessage,
   type Draft,
   type ImagePart,
   isImage,
   isMessage,
   isResult,
   type Message,
+  type MessageProblem,
   type Meta,
   newMessage,
   type OtherPart,
@@ -35,7 +37,6 @@ export {
 } from "./message.ts";
 export {
   envelopeSummary,
-  type MessageProblem,
   madeUpId,
   type OpenAiMessage,
   type OpenAiPart,

@@ -1,6 +1,6 @@
 // A message of a conversation: the one shape every layer works with. Data from outside becomes one in openai.ts, ai-sdk.ts or
 // rows.ts, and leaves through the same files. Values are never changed in place.
-import { isRecord, randomHex } from "../lib/index.ts";
+import { err, isRecord, type JsonProblem, ok, type Result, randomHex } from "../lib/index.ts";
 
 export type Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage;
 
@@ -38,7 +38,7 @@ export type ImagePart = { readonly type: "image"; readonly url: string; readonly
 export type OtherPart = { readonly type: "other"; readonly value: unknown };
 
 export type ToolCall = {
-  /** `call_id` where the sender gave one beside `id`. Never empty. */
+  /** `call_id` where the sender gave one beside `id`; as written, also `call_1|fc_1`, because results name it so. Never empty. */
   readonly id: string;
   readonly name: string;
   /** JSON text as the model wrote it; it may be broken. */
@@ -105,10 +105,109 @@ export function withoutVendor<M extends Message>(message: M, names: ReadonlySet<
   return (kept.length === 0 ? rest : { ...rest, vendor: Object.fromEntries(kept) }) as M;
 }
 
-/** Tells a message from a row of another program. */
+export type MessageProblem = {
+  readonly kind: "no_message" | JsonProblem["kind"];
+  /** Reads on after "the message". Never quotes it. */
+  readonly message: string;
+};
+
+/** Tells a message from a row of another program, and from an object that only looks like a message. */
 export function isMessage(value: unknown): value is Message {
+  return looksLikeMessage(value) && checkMessage(value).ok;
+}
+
+/** It has the meta of a message, so its sender meant one. */
+export function looksLikeMessage(value: unknown): value is { readonly meta: Pick<Meta, "id" | "atSeconds"> } {
   if (!isRecord(value) || !isRecord(value.meta)) return false;
   return typeof value.meta.id === "string" && typeof value.meta.atSeconds === "number";
+}
+
+/** For messages that callers hand in: that each field has its type. What vendors put into theirs is not looked at. */
+export function checkMessage(value: unknown): Result<Message, MessageProblem> {
+  const wrong = wrongField(value);
+  if (wrong === undefined) return ok(value as Message);
+  return err({ kind: "no_message", message: wrong });
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function wrongField(value: unknown): string | undefined {
+  if (!isRecord(value)) return "is not an object";
+  const { role, content, toolCalls, toolCallId, toolName, vendor, meta } = value;
+  if (typeof role !== "string" || role === "") return "has no role";
+  if (!isRole(role)) return "has a role that messages do not have";
+  if (!isContent(content)) return "has a content that is neither text nor a list of parts";
+  if (!isOptional(vendor, isRecord)) return "has a vendor field that is not an object";
+  if (role === "assistant" && !(Array.isArray(toolCalls) && toolCalls.every(isToolCall)))
+    return "has no list of tool calls";
+  if (role === "tool" && typeof toolCallId !== "string") return "names no tool call";
+  if (role === "tool" && !isOptional(toolName, isString)) return "has a tool name that is not text";
+  if (!isRecord(meta)) return "has no meta";
+  const wrong = Object.entries(META_FIELDS).find(([name, isRight]) => !isRight(meta[name]))?.[0];
+  if (wrong !== undefined) return `has the wrong value in meta.${wrong}`;
+  if (meta.writtenRole === undefined || roleFor(String(meta.writtenRole)) === role) return undefined;
+  return "has another role in meta.writtenRole";
+}
+
+const META_FIELDS: Readonly<Record<keyof Meta, (value: unknown) => boolean>> = {
+  id: (value) => isString(value) && value !== "",
+  atSeconds: isNumber,
+  rowId: (value) => isOptional(value, isNumber),
+  originId: (value) => isOptional(value, isNumber),
+  writtenRole: (value) => isOptional(value, isString),
+  storedContent: (value) => isOptional(value, isContent),
+  ephemeral: (value) => isOptional(value, (given) => given === "empty_recovery" || given === "continuation"),
+  isHandoff: (value) => isOptional(value, (given) => given === true),
+  finishReason: (value) => isOptional(value, isString),
+  platformMessageId: (value) => isOptional(value, isString),
+  observed: (value) => isOptional(value, (given) => given === true),
+};
+
+const ROLES: Readonly<Record<string, Message["role"]>> = {
+  system: "system",
+  developer: "system",
+  user: "user",
+  assistant: "assistant",
+  tool: "tool",
+  function: "tool",
+};
+
+/** Of the union, for a sender's word. A role we do not know is `system`: it is kept under its name and sent to no model. */
+export function roleFor(written: string): Message["role"] {
+  return (Object.hasOwn(ROLES, written) ? ROLES[written] : undefined) ?? "system";
+}
+
+function isRole(value: string): boolean {
+  return value === "system" || value === "user" || value === "assistant" || value === "tool";
+}
+
+function isContent(value: unknown): boolean {
+  return value === null || isString(value) || (Array.isArray(value) && value.every(isPart));
+}
+
+function isPart(value: unknown): boolean {
+  if (!isRecord(value)) return false;
+  if (value.type === "other") return "value" in value;
+  const own = value.type === "text" ? value.text : value.type === "image" ? value.url : undefined;
+  return isString(own) && isOptional(value.vendor, isRecord);
+}
+
+function isToolCall(value: unknown): boolean {
+  if (!isRecord(value)) return false;
+  const { id, name, arguments: given, vendor }: Fields = value;
+  return isString(id) && isString(name) && isString(given) && isOptional(vendor, isRecord);
+}
+
+function isOptional(value: unknown, isRight: (value: unknown) => boolean): boolean {
+  return value === undefined || isRight(value);
+}
+
+function isString(value: unknown): value is string {
+  return typeof value === "string";
+}
+
+function isNumber(value: unknown): boolean {
+  return typeof value === "number" && !Number.isNaN(value);
 }
 
 /** Null and text become parts too, so that parts can be added. */

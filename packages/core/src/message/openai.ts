@@ -1,11 +1,11 @@
 // Chat rows as OpenAI's API and every program around it has them: the one parser from outside data, and the way back.
 // A key that the union has no field for goes into `vendor` and comes back under its name. Keys that begin with an underscore
-// belong to this program: rows that passed through here keep their ids.
+// belong to this program: `toOpenAi` writes them, only `readRow` believes them.
 import {
   err,
+  HermesError,
   isRecord,
   type JsonLimits,
-  type JsonProblem,
   ok,
   outsideJsonProblem,
   type Result,
@@ -13,12 +13,17 @@ import {
 } from "../lib/index.ts";
 import {
   type Content,
+  checkMessage,
+  looksLikeMessage,
   type Message,
+  type MessageProblem,
   type Meta,
   newMessage,
   type Part,
+  roleFor,
   type ToolCall,
   type Vendor,
+  withMeta,
 } from "./message.ts";
 
 export type OpenAiMessage = {
@@ -47,16 +52,13 @@ export type OpenAiToolCall = {
   readonly [vendor: string]: unknown;
 };
 
-export type MessageProblem = {
-  readonly kind: "no_message" | JsonProblem["kind"];
-  /** Reads on after "the message". Never quotes it. */
-  readonly message: string;
-};
-
 /** Pictures are parts of their messages, so only the depth is bounded unless the caller bounds the size too. */
 const LIMITS: Partial<JsonLimits> = { maxChars: Number.POSITIVE_INFINITY };
 
-/** `meta` of the caller goes before what the row says about itself. */
+/**
+ * `meta` of the caller goes before what the row says about itself. The row's `_id`, `_row_id` and `_compressed_summary` are not read:
+ * anybody can write them, and they decide which stored row a message is a copy of. A `Message` is checked and given back as it is.
+ */
 export function parseMessage(
   value: unknown,
   options: { readonly limits?: Partial<JsonLimits>; readonly meta?: Partial<Meta> } = {},
@@ -66,14 +68,28 @@ export function parseMessage(
     return err({ kind: "no_message", message: "has no role" });
   const problem = outsideJsonProblem(value, { ...LIMITS, ...options.limits });
   if (problem !== undefined) return err(problem);
-  return ok(readRow(value, options.meta));
+  if (!looksLikeMessage(value)) return ok(messageOf(value, options.meta));
+  const checked = checkMessage(value);
+  return checked.ok && options.meta !== undefined ? ok(withMeta(checked.value, options.meta)) : checked;
 }
 
-/** `parseMessage` for rows that are there already, in a database or a list: of any depth, and one without a role counts as unknown. */
+/**
+ * `parseMessage` for rows that are there already, in a database or a list that passed through here: of any depth, one without a role
+ * counts as unknown, and the keys of this program are read.
+ */
 export function readRow(row: Readonly<Record<string, unknown>>, given: Partial<Meta> = {}): Message {
+  const { _id: id, _row_id: rowId, _compressed_summary: isHandoff } = row;
+  return messageOf(row, {
+    ...(text(id) === undefined ? {} : { id: String(id) }),
+    ...(Number.isSafeInteger(rowId) ? { rowId: rowId as number } : {}),
+    ...(isHandoff === true ? { isHandoff } : {}),
+    ...given,
+  });
+}
+
+function messageOf(row: Readonly<Record<string, unknown>>, given: Partial<Meta> = {}): Message {
   const written = typeof row.role === "string" ? row.role : "";
-  // A role we do not know is kept under its name and sent to no model.
-  const role = Object.hasOwn(ROLES, written) ? ROLES[written as keyof typeof ROLES] : "system";
+  const role = roleFor(written);
   const meta = { ...metaOf(row), ...(role === written ? {} : { writtenRole: written }), ...given };
   const content = parseContent(row.content);
   const rest = bag(unknownFields(row, role));
@@ -90,7 +106,7 @@ export function readRow(row: Readonly<Record<string, unknown>>, given: Partial<M
   }
 }
 
-/** A whole list, in order. Entries that are no messages are named, not thrown. */
+/** A whole list, in order. Entries that are no messages are named, not thrown; throws `bad-message` for what is no list. */
 export function parseMessages(
   values: readonly unknown[],
   options: { readonly limits?: Partial<JsonLimits> } = {},
@@ -98,9 +114,11 @@ export function parseMessages(
   readonly messages: readonly Message[];
   readonly refused: readonly { readonly index: number; readonly problem: MessageProblem }[];
 } {
+  if (!Array.isArray(values))
+    throw new HermesError("bad-message", "parseMessages was given something that is not a list of messages.");
   const messages: Message[] = [];
   const refused: { index: number; problem: MessageProblem }[] = [];
-  for (const [index, value] of values.entries()) {
+  for (const [index, value] of (values as readonly unknown[]).entries()) {
     const parsed = parseMessage(value, options);
     if (parsed.ok) messages.push(parsed.value);
     else refused.push({ index, problem: parsed.error });
@@ -149,7 +167,7 @@ export function parseToolCalls(value: unknown): readonly ToolCall[] {
     const nested = isRecord(called) ? called : undefined;
     const { name: givenName, arguments: given, ...unknown } = nested ?? call;
     const name = text(givenName) ?? "unknown";
-    const id = text(callId) ?? text(rowId)?.split("|")[0] ?? madeUpId(name, given, index);
+    const id = text(callId) ?? text(rowId) ?? madeUpId(name, given, index);
     const vendor: Record<string, unknown> = { ...others };
     if (nested === undefined) {
       delete vendor.name;
@@ -201,15 +219,6 @@ export function madeUpId(name: string, given: unknown, index: number): string {
   return `call_${sha256(`${name}:${argumentText(given)}:${index}`).slice(0, 12)}`;
 }
 
-const ROLES = {
-  system: "system",
-  developer: "system",
-  user: "user",
-  assistant: "assistant",
-  tool: "tool",
-  function: "tool",
-} as const;
-
 /** Row keys that have a field of their own, whatever the role. */
 const COMMON_KEYS: ReadonlySet<string> = new Set([
   "role",
@@ -236,12 +245,10 @@ function unknownFields(row: Readonly<Record<string, unknown>>, role: Message["ro
 
 function metaOf(row: Readonly<Record<string, unknown>>): Partial<Meta> {
   const { timestamp, finish_reason: finishReason, message_id: platformId, observed } = row;
-  const { _id: id, _row_id: rowId, _compressed_summary: isHandoff } = row;
   return {
-    ...(text(id) === undefined ? {} : { id: String(id) }),
-    ...(typeof timestamp === "number" && timestamp > 0 ? { atSeconds: timestamp } : {}),
-    ...(typeof rowId === "number" ? { rowId } : {}),
-    ...(isHandoff === true ? { isHandoff } : {}),
+    ...(typeof timestamp === "number" && Number.isFinite(timestamp) && timestamp > 0
+      ? { atSeconds: timestamp }
+      : {}),
     ...(text(finishReason) === undefined ? {} : { finishReason: String(finishReason) }),
     ...(text(platformId) === undefined ? {} : { platformMessageId: String(platformId) }),
     ...(observed === true || observed === 1 ? { observed: true as const } : {}),

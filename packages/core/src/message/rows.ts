@@ -1,5 +1,6 @@
 // A message in the database: the shapes its row is read and written in, and the converters. Pure. A message that was stored and read
-// again gives the same request as before.
+// again gives the agent's models the same request as before. Fields of the vendor bag that have no column are not stored: of a message
+// all but reasoning, of parts and tool calls none, because those are stored as JSON (ai-sdk.ts says what that means for the AI SDK).
 import { outsideJsonOr, pyStrip } from "../lib/index.ts";
 import { sanitizeContext } from "../security/index.ts";
 import type { Message, ToolCall, Vendor } from "./message.ts";
@@ -68,11 +69,17 @@ export type NewMessage = {
   readonly observed?: boolean;
   /** Seconds, numeric text or a Date. Default: now. */
   readonly timestamp?: number | string | Date | null;
-  /** The row this one is a copy of. A stored row of another session that is handed in counts as a copy by itself. */
+  /**
+   * The row this one is a copy of; left out when there is no such row, or it is another user's. A stored row of another session that
+   * is handed in counts as a copy by itself.
+   */
   readonly originId?: number | null;
 };
 
-export type MessageInput = Message | NewMessage | Partial<MessageRow> | OpenAiMessage;
+/** Without `providerOptions`, which every message of the AI SDK has a field for: those go through `fromAiSdk`. */
+export type MessageInput = Message | ((NewMessage | Partial<MessageRow> | OpenAiMessage) & NotOfAiSdk);
+
+type NotOfAiSdk = { readonly providerOptions?: undefined };
 
 /** Undefined for a row that describes its session and is no message. */
 export function fromRow(row: MessageRow): Message | undefined {

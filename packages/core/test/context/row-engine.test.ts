@@ -98,6 +98,17 @@ describe("an engine that knows rows", () => {
     expect((await same.engine.compress(LIST)).messages).toBe(LIST);
   });
 
+  it("cannot say which row a message is stored in", async () => {
+    const { engine } = await engineThat(`
+      const added = { role: "user", content: "new", _row_id: 4, _id: "made up" };
+      return ${OUTCOME} messages: [{ ...rows[0], content: "short", _row_id: 99 }, added, { ...rows[2], _row_id: 5 }] };
+    `);
+    const { messages } = await engine.compress(LIST);
+    expect(messages.map(({ meta }) => meta.rowId)).toEqual([4, undefined, undefined]);
+    expect(messages.map(({ meta }) => meta.id)).toEqual(["m1", expect.any(String), "m3"]);
+    expect(messages[1]?.meta.id).not.toBe("made up");
+  });
+
   it("that splits a message gives two, each with an id of its own", async () => {
     const { engine } = await engineThat(`
       return ${OUTCOME} messages: [{ ...rows[0], content: "ty" }, { ...rows[0], content: "ped" }] };

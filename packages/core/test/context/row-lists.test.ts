@@ -2,6 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ContextCompressor } from "../../src/context/compressor/compressor.ts";
+import { applyPromptCaching, estimateMessages } from "../../src/context/index.ts";
 import { readList } from "../../src/context/row-lists.ts";
 import { isMessage, type OpenAiMessage, parseToolCalls, toOpenAi } from "../../src/message/index.ts";
 import { alternating } from "../../testing/context-engine/lists.ts";
@@ -32,6 +33,41 @@ describe("a compaction of rows", () => {
       }),
       { numRuns: 60 },
     );
+  });
+
+  it("takes objects that only look like messages, as it takes every row", async () => {
+    const meta = { id: "a", atSeconds: 1 };
+    const odd = [
+      { role: "assistant", content: "no calls", meta },
+      { role: "assistant", content: 5, toolCalls: 5, meta },
+      { role: "tool", content: [null, { type: "text" }], meta },
+      { role: "user", content: { a: 1 }, meta: { ...meta, storedContent: 5 } },
+      { content: "no role", meta },
+    ] as unknown as OpenAiMessage[];
+    for (const list of [odd, [...rowsOf(20, 3_000), ...odd, ...rowsOf(2, 100)]]) {
+      const { kind } = await compressor().compress(list);
+      expect(["compacted", "pruned", "unchanged"]).toContain(kind);
+      expect(estimateMessages(list)).toBeGreaterThan(0);
+      expect(applyPromptCaching(list, { native: true })).toHaveLength(list.length);
+    }
+  });
+
+  it("keeps rows apart that have the same _id", async () => {
+    const rows = Array.from({ length: 30 }, (_, at) => [
+      { role: "user", content: "w ".repeat(300), _id: "d", _mark: `u${at}` },
+      {
+        role: "assistant",
+        content: null,
+        tool_calls: [{ id: `c${at}`, type: "function", function: { name: "t", arguments: "{}" } }],
+        _id: "d",
+        _mark: `a${at}`,
+      },
+      { role: "tool", tool_call_id: `c${at}`, content: "res ".repeat(600), _id: "d", _mark: `c${at}` },
+    ]).flat();
+    const { messages } = await compressor().compress(rows as readonly OpenAiMessage[]);
+    const results = messages.filter(({ role }) => role === "tool");
+    expect(results.some((row) => !rows.includes(row as never))).toBe(true);
+    for (const row of results) expect(row._mark ?? row.tool_call_id).toBe(row.tool_call_id);
   });
 
   it("gives back the very rows that stay, with every key of their owner on those that changed", async () => {

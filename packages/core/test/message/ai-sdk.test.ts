@@ -12,6 +12,7 @@ import {
   fromAiSdk,
   fromRow,
   type Message,
+  type MessageInput,
   type MessageRow,
   newMessage,
   type OpenAiMessage,
@@ -23,6 +24,7 @@ import {
   toOpenAi,
   toolCallsOf,
 } from "../../src/message/index.ts";
+import type { SessionStore } from "../../src/sessions/index.ts";
 
 const VERSIONS = [5, 6, 7] as const;
 const SCHEMAS = { 5: schema5, 6: schema6, 7: schema7 };
@@ -59,9 +61,241 @@ describe("types", () => {
     estimateMessages(seven);
     // @ts-expect-error: the same
     applyPromptCaching(seven);
+    const takesInputs = (list: readonly MessageInput[]) => list.length;
+    // @ts-expect-error: nothing to store
+    takesInputs(five);
+    // @ts-expect-error: nothing to store
+    takesInputs(six);
+    // @ts-expect-error: nothing to store
+    takesInputs(seven);
     // @ts-expect-error: a Message is no ModelMessage either
     const wrong: ModelMessage7 = own;
     expect(wrong).toBe(own);
+  });
+});
+
+describe("the session store", () => {
+  const takesEach = (store: SessionStore) => {
+    const [five, six, seven] = [{}, {}, {}] as [ModelMessage5, ModelMessage6, ModelMessage7];
+    const system = {} as Extract<ModelMessage7, { role: "system" }>;
+    const user = {} as Extract<ModelMessage7, { role: "user" }>;
+    const reply = {} as Extract<ModelMessage7, { role: "assistant" }>;
+    const result = {} as Extract<ModelMessage7, { role: "tool" }>;
+    return [
+      // @ts-expect-error: of the AI SDK
+      () => store.appendMessage("s", five),
+      // @ts-expect-error: of the AI SDK
+      () => store.appendMessage("s", six),
+      // @ts-expect-error: of the AI SDK
+      () => store.appendMessage("s", seven),
+      // @ts-expect-error: of the AI SDK
+      () => store.appendMessage("s", system),
+      // @ts-expect-error: of the AI SDK
+      () => store.appendMessage("s", user),
+      // @ts-expect-error: of the AI SDK
+      () => store.appendMessage("s", reply),
+      // @ts-expect-error: of the AI SDK
+      () => store.appendMessage("s", result),
+      // @ts-expect-error: of the AI SDK
+      () => store.appendMany("s", [five]),
+      // @ts-expect-error: of the AI SDK
+      () => store.appendMany("s", [six]),
+      // @ts-expect-error: of the AI SDK
+      () => store.appendMany("s", [seven]),
+      // @ts-expect-error: of the AI SDK
+      () => store.replaceMessages("s", [five]),
+      // @ts-expect-error: of the AI SDK
+      () => store.replaceMessages("s", [six]),
+      // @ts-expect-error: of the AI SDK
+      () => store.replaceMessages("s", [seven]),
+      // @ts-expect-error: of the AI SDK
+      () => store.continueSession("s", { messages: [five] }),
+      // @ts-expect-error: of the AI SDK
+      () => store.continueSession("s", { messages: [six] }),
+      // @ts-expect-error: of the AI SDK
+      () => store.continueSession("s", { messages: [seven] }),
+      // Plain rows.
+      () => store.appendMessage("s", { role: "user", content: "hi" }),
+      () => store.appendMessage("s", { role: "assistant", content: null, tool_calls: [] }),
+      () => store.appendMessage("s", { role: "assistant", content: null, toolCalls: [{ id: "a" }] }),
+      () => store.appendMessage("s", { role: "user", content: [{ type: "text", text: "hi" }] }),
+      () => store.appendMessage("s", { role: "user", content: { any: "object" } }),
+      () => store.appendMessage("s", { role: "tool", content: "ok", tool_call_id: "a", tool_name: "f" }),
+      () => store.appendMessage("s", { role: "tool", content: "ok", toolCallId: "a", toolName: "f" }),
+      // biome-ignore lint/suspicious/noExplicitAny: rows out of JSON are often typed like this
+      () => store.appendMessage("s", {} as Record<string, any>),
+      () => store.appendMany("s", [{} as MessageRow, {} as OpenAiMessage, {} as Message]),
+    ];
+  };
+
+  it("takes rows and messages, none of the AI SDK", () => {
+    expect(takesEach).toBeTypeOf("function"); // the compiler checks it
+  });
+
+  const call = { type: "tool-call", toolCallId: "c1", toolName: "f", input: {} };
+  const result = {
+    type: "tool-result",
+    toolCallId: "c1",
+    toolName: "f",
+    output: { type: "text", value: "done" },
+  };
+  it.each([
+    { role: "assistant", content: [{ type: "text", text: "on it" }, call] },
+    { role: "tool", content: [result] },
+  ])("refuses a message of role $role whose calls would be lost in it", (message) => {
+    for (const mode of ["append", "replace"] as const)
+      expect(() => toMessageColumns(message, { now: 0, mode })).toThrow(
+        expect.objectContaining({ code: "bad-message", hint: expect.stringContaining("fromAiSdk") }),
+      );
+    expect(toMessageColumns(message, { now: 0, mode: "import" }).content).toContain("toolCallId");
+    for (const own of fromAiSdk([message as ModelMessage7]))
+      expect(toMessageColumns(own, { now: 0, mode: "append" }).role).toBe(message.role);
+  });
+});
+
+describe("parts that only the vendor can read", () => {
+  const png = Buffer.from("89504e470d0a1a0a00", "hex").toString("base64");
+  const answering = (value: readonly object[]) => ({
+    role: "tool",
+    content: [{ type: "tool-result", toolCallId: "c", toolName: "f", output: { type: "content", value } }],
+  });
+  const thinking = {
+    role: "assistant",
+    content: [
+      { type: "reasoning-file", data: png, mediaType: "image/png" },
+      { type: "reasoning-file", data: new URL("https://example.org/a.png"), mediaType: "image/png" },
+      { type: "text", text: "x" },
+    ],
+  };
+  const ids = answering([
+    { type: "file-id", fileId: "f" },
+    { type: "file-id", fileId: { openai: "f" } },
+    { type: "image-file-id", fileId: "f" },
+    { type: "image-file-id", fileId: { openai: "f" } },
+  ]);
+
+  it.each([
+    [7, "files in thoughts", thinking],
+    [6, "ids of files", ids],
+    [7, "ids of files", ids],
+  ] as const)("go back to version %s as they were: %s", (version, _name, message) => {
+    expect(SCHEMAS[version].safeParse(message).success).toBe(true);
+    expect(toAiSdk(fromAiSdk([message as AnyAiSdkMessage]), { version })).toEqual([message]);
+  });
+
+  it.each([5, 6] as const)("are files in version %s, which has none in thoughts", (version) => {
+    const back = toAiSdk(fromAiSdk([thinking as AnyAiSdkMessage]), { version });
+    expect(back).toMatchObject([
+      { content: [{ type: "file" }, { type: "file" }, { type: "text", text: "x" }] },
+    ]);
+    for (const message of back) expect(SCHEMAS[version].safeParse(message).success).toBe(true);
+  });
+});
+
+describe("a message that was stored", () => {
+  const options = { providerOptions: { openai: { itemId: "i1" } } };
+  const readAgain = (given: readonly object[]) =>
+    toAiSdk(
+      fromAiSdk(given as AnyAiSdkMessage[]).flatMap((own) => {
+        const columns = toMessageColumns(own, { now: 1, mode: "append" });
+        const stored = { ...columns, id: 1, session_id: "s", active: 1, origin_id: null };
+        return fromRow(toMessageRow(stored)) ?? [];
+      }),
+      { version: 6 },
+    );
+
+  it("has its parts, calls and reasoning with their options", () => {
+    const list = [
+      {
+        role: "user",
+        content: [
+          { type: "text", text: "look", ...options },
+          { type: "image", image: new URL("https://example.org/a.png"), ...options },
+          { type: "file", data: "AAAA", mediaType: "application/pdf", filename: "f", ...options },
+        ],
+      },
+      {
+        role: "assistant",
+        content: [
+          { type: "reasoning", text: "hm", ...options },
+          { type: "text", text: "on it", ...options },
+          { type: "tool-call", toolCallId: "1", toolName: "f", input: { a: 1 }, ...options },
+          { type: "tool-call", toolCallId: "2", toolName: "g", input: {}, providerExecuted: true },
+          { type: "tool-result", toolCallId: "2", toolName: "g", output: { type: "json", value: [1] } },
+        ],
+      },
+    ];
+    expect(readAgain(list)).toEqual(list);
+  });
+
+  it("has lost its own options, and of a result all but text and parts", () => {
+    const result = (output: object) => ({ type: "tool-result", toolCallId: "c", toolName: "f", output });
+    const parts = { type: "content", value: [{ type: "text", text: "x" }] };
+    const outputs = [
+      { type: "error-text", value: "no" },
+      { type: "json", value: { a: 1 } },
+      { type: "error-json", value: { a: 1 } },
+      { type: "execution-denied", reason: "no" },
+      parts,
+    ];
+    const list = [
+      { role: "user", content: "hi", ...options },
+      { role: "tool", content: outputs.map((output) => ({ ...result(output), ...options })) },
+    ];
+    const asText = (value: string) => result({ type: "text", value });
+    expect(readAgain(list)).toEqual([
+      { role: "user", content: "hi" },
+      {
+        role: "tool",
+        content: [asText("no"), asText('{"a":1}'), asText('{"a":1}'), asText("no"), result(parts)],
+      },
+    ]);
+  });
+});
+
+describe("entries that are no messages of the SDK", () => {
+  const cyclic: unknown[] = [];
+  cyclic.push(cyclic);
+  let deep: unknown = "x";
+  for (let level = 0; level < 50_000; level += 1) deep = [deep];
+  const calling = (input: unknown) => ({
+    role: "assistant",
+    content: [{ type: "tool-call", toolCallId: "c", toolName: "f", input }],
+  });
+  const answering = (value: unknown) => ({
+    role: "tool",
+    content: [{ type: "tool-result", toolCallId: "c", toolName: "f", output: { type: "json", value } }],
+  });
+  const nameless = { role: "assistant", content: [{ type: "tool-call", input: {} }] };
+  const nested = "is nested deeper than 100 levels, or holds itself";
+  const noParts = "has a content that is neither text nor a list of parts";
+  it.each([
+    ["null", null, "is not an object"],
+    [
+      "another role",
+      { role: "data", content: "x" },
+      "has none of the roles system, user, assistant and tool",
+    ],
+    ["no content", { role: "user" }, noParts],
+    ["a part that is none", { role: "user", content: [null] }, noParts],
+    ["a tool message of text", { role: "tool", content: "x" }, "is of role tool and has no list of results"],
+    ["a call without id", nameless, "has a tool call without an id or a name"],
+    ["a cycle in a part", { role: "user", content: [{ type: "file", data: cyclic }] }, nested],
+    ["a cycle in a call", calling(cyclic), nested],
+    ["a deep call", calling(deep), nested],
+    ["a deep result", answering(deep), nested],
+    ["deep options", { role: "user", content: "x", providerOptions: { a: { deep } } }, nested],
+    ["a bigint", calling({ n: 5n }), "holds a bigint, which JSON has no form for"],
+    ["a bigint in a result", answering(5n), "holds a bigint, which JSON has no form for"],
+  ])("are refused with their index: %s", (_name, entry, why) => {
+    const list = [{ role: "user", content: "fine" }, entry] as unknown as AnyAiSdkMessage[];
+    expect(() => fromAiSdk(list)).toThrow(
+      expect.objectContaining({ code: "bad-message", message: `Entry 1 of the AI SDK's messages ${why}.` }),
+    );
+  });
+
+  it("and no list at all", () => {
+    expect(() => fromAiSdk("abc" as never)).toThrow(expect.objectContaining({ code: "bad-message" }));
   });
 });
 

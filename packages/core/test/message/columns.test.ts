@@ -254,3 +254,16 @@ describe("what is no message", () => {
     );
   });
 });
+
+it.each([
+  { role: "assistant", content: "y", meta: { id: "a", atSeconds: 1 } },
+  { role: "user", content: 5, meta: { id: "a", atSeconds: 1 } },
+  { content: "y", meta: { id: "a", atSeconds: 1 } },
+  { role: "user", content: "y", meta: { id: "a", atSeconds: Number.NaN } },
+  { role: "user", content: "y", meta: { id: "a", atSeconds: 1, rowId: "1" } },
+])("an object that only looks like a message is refused: %j", (given) => {
+  for (const mode of ["append", "replace"] as const)
+    expect(() => toMessageColumns(given as never, { now: 0, mode })).toThrow(
+      expect.objectContaining({ code: "bad-message" }),
+    );
+});

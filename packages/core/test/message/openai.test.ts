@@ -4,14 +4,19 @@ import { describe, expect, it } from "vitest";
 import {
   envelopeSummary,
   flattenContent,
+  newMessage,
   parseContent,
   parseMessage,
+  parseMessages,
   parseToolCalls,
   partJson,
   partName,
+  readRow,
   renderContent,
+  renderToolCalls,
   textOf,
   toOpenAi,
+  toolCallsOf,
 } from "../../src/message/index.ts";
 
 const json = fc.jsonValue({ maxDepth: 3 }) as fc.Arbitrary<unknown>;
@@ -102,10 +107,40 @@ describe("a chat row", () => {
         if (!parsed.ok) throw new Error(parsed.error.message);
         const named = "name" in written && "tool_name" in written && written.name !== written.tool_name;
         // The union has one name for a tool: of two different ones `tool_name` counts, and `name` is kept beside it.
-        expect(toOpenAi(parsed.value)).toEqual(named ? { ...written } : without(written, sameName(written)));
+        const expected = named ? { ...written } : without(written, sameName(written));
+        expect(toOpenAi(readRow(written))).toEqual(expected);
+        expect(toOpenAi(parsed.value)).toEqual(without(expected, "_row_id"));
       }),
       { numRuns: 500 },
     );
+  });
+
+  it("that is a message already is given back as it is, or refused", () => {
+    const call = { id: "a", name: "f", arguments: "{}" };
+    const own = newMessage({ role: "assistant", content: "x", toolCalls: [call] }, { rowId: 3 });
+    expect(parseMessage(own)).toEqual({ ok: true, value: own });
+    const { toolCalls: _, ...broken } = own;
+    expect(parseMessages([own, broken])).toEqual({
+      messages: [own],
+      refused: [{ index: 1, problem: { kind: "no_message", message: "has no list of tool calls" } }],
+    });
+  });
+
+  it.each(["abc", null, undefined, { 0: {} }])("in what is no list is an error: %j", (given) => {
+    expect(() => parseMessages(given as never)).toThrow(expect.objectContaining({ code: "bad-message" }));
+  });
+
+  it("does not say which stored message it is", () => {
+    const forged = { role: "user", content: "x", _id: "abc", _row_id: 1, _compressed_summary: true };
+    const { messages } = parseMessages([forged, { ...forged, timestamp: Number.POSITIVE_INFINITY }]);
+    for (const { meta, vendor } of messages) {
+      expect(meta).toEqual({ id: expect.any(String), atSeconds: 0 });
+      expect(meta.id).not.toBe("abc");
+      expect(vendor).toBeUndefined();
+    }
+    expect(readRow(forged).meta).toEqual({ id: "abc", rowId: 1, isHandoff: true, atSeconds: 0 });
+    for (const bad of [1.5, Number.NaN, 1e300, "1"])
+      expect(readRow({ ...forged, _row_id: bad }).meta.rowId).toBeUndefined();
   });
 
   it("keeps vendor values by identity", () => {
@@ -132,6 +167,10 @@ describe("a chat row", () => {
   );
 });
 
+function calling(id: string) {
+  return { id, type: "function", function: { name: "f", arguments: "{}" } };
+}
+
 describe("tool calls", () => {
   it("without an id get the same one each time", () => {
     const [one, again] = [1, 2].map(() => parseToolCalls([{ function: { name: "f", arguments: "{}" } }])[0]);
@@ -140,9 +179,26 @@ describe("tool calls", () => {
   });
 
   it("may come without the function envelope, and with arguments that are no text", () => {
-    expect(parseToolCalls([{ id: "a|item", name: "f", arguments: { n: 1 } }])).toEqual([
-      { id: "a", name: "f", arguments: '{"n":1}', vendor: { id: "a|item" } },
+    expect(parseToolCalls([{ id: "a", name: "f", arguments: { n: 1 } }])).toEqual([
+      { id: "a", name: "f", arguments: '{"n":1}' },
     ]);
+  });
+
+  it("keep an id of two halves, which their results name as it is", () => {
+    const rows = [
+      { role: "assistant", content: null, tool_calls: [calling("call_1|fc_1"), calling("call_2|fc_2")] },
+      { role: "tool", tool_call_id: "call_1|fc_1", content: "one" },
+      { role: "tool", tool_call_id: "call_2|fc_2", content: "two" },
+    ];
+    const { messages } = parseMessages(rows);
+    expect(messages.map((message) => toOpenAi(message))).toEqual(rows);
+    expect(messages.flatMap(toolCallsOf).map(({ id }) => id)).toEqual(["call_1|fc_1", "call_2|fc_2"]);
+  });
+
+  it("of the Responses wire are known by `call_id`", () => {
+    const stored = { ...calling("fc_1"), call_id: "call_1", response_item_id: "fc_1" };
+    expect(parseToolCalls([stored])).toMatchObject([{ id: "call_1", vendor: { id: "fc_1" } }]);
+    expect(renderToolCalls(parseToolCalls([stored]))).toEqual([stored]);
   });
 });
 

@@ -1,6 +1,7 @@
 // One store, several users: a read with a user's id sees that user's sessions and no others.
 
 import type { HermesError } from "../../src/lib/index.ts";
+import { parseMessages } from "../../src/message/index.ts";
 import { resultNote } from "../../src/sessions/index.ts";
 import type { Scope } from "../../src/sessions/scope.ts";
 import type { SessionStore } from "../../src/sessions/store.ts";
@@ -437,6 +438,26 @@ export function scopingContract({ it, expect }: Suite, { open }: Harness): void 
       const origins = (await store.getMessages(id)).map((each) => each.origin_id);
       expect(origins).toEqual([origin, origin, origin]);
     }
+  });
+
+  it("a row that is not there is nobody's original", async () => {
+    await using store = await open();
+    for (const id of ["s1", "s2", "s3"]) await store.createSession(id, { source: "cli" });
+    const [first = -1] = await talk(store, "s1", ["hello"]);
+    const forged = (last: number) =>
+      [-1, 0, last + 3, last + 1_000_000].flatMap((origin) => [
+        { role: "user", content: "x", originId: origin },
+        { role: "user", content: "x", id: origin, session_id: "s1" },
+      ]);
+    const ids = await store.appendMany("s2", forged(first));
+    await store.replaceMessages("s3", forged(Math.max(...ids)));
+    for (const id of ["s2", "s3"])
+      expect((await store.getMessages(id)).filter((row) => "origin_id" in row)).toEqual([]);
+    const { messages } = parseMessages([{ role: "user", content: "hello", _row_id: first, _id: "x" }]);
+    const [copied = -1] = await store.appendMany("s2", messages);
+    const [row] = await store.getMessagesById([copied]);
+    expect(row).not.toHaveProperty("origin_id");
+    expect(row?.timestamp).toBeGreaterThan(1_000_000_000);
   });
 
   it("a user may be a number, as platforms count them", async () => {

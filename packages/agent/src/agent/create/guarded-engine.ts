@@ -169,13 +169,7 @@ function readOutcome(value: unknown): CompressOutcome | undefined {
 }
 
 function isList(value: unknown): boolean {
-  return (
-    Array.isArray(value) &&
-    value.length > 0 &&
-    value.every(
-      (message) => isMessage(message) && (message.role !== "assistant" || Array.isArray(message.toolCalls)),
-    )
-  );
+  return Array.isArray(value) && value.length > 0 && value.every(isMessage);
 }
 
 function isNotice(value: unknown): value is Notice {

@@ -1,10 +1,8 @@
 // The live list and its rows. Messages are stored in the order they were said, each once, together with what was not stored
 // before; a message knows its row, so nothing has to be counted or compared to tell what is missing.
-import { errnoCode, HermesError, ok, randomHex } from "@hermes-memory/core/lib";
+import { errnoCode, HermesError, randomHex } from "@hermes-memory/core/lib";
 import {
-  type Content,
   fromRow,
-  isMessage,
   type Message,
   parseMessage,
   REFUSED_BY_POLICY,
@@ -188,36 +186,31 @@ function hasNoRow({ meta }: Message): boolean {
 
 /**
  * Messages a caller brings along in the option of this name: chat rows, or messages of another agent, whose rows and ephemeral messages
- * are not ours.
+ * are not ours. What the model reads is what is stored.
  */
-export function givenMessages(
-  option: string,
-  values: readonly unknown[],
-  nowSeconds: number,
-): readonly Message[] {
-  return values.flatMap((value, index) => {
-    const parsed = isMessage(value) ? ok(value) : parseMessage(value);
+export function givenMessages(option: string, values: unknown, nowSeconds: number): readonly Message[] {
+  if (!Array.isArray(values))
+    throw new HermesError("bad-message", `The option ${option} is not a list of messages.`, {
+      hint: 'Pass messages as chat APIs have them: [{ role: "user", content: "..." }].',
+    });
+  return values.flatMap((value: unknown, index) => {
+    const parsed = parseMessage(value);
     if (!parsed.ok)
       throw new HermesError("bad-message", `Entry ${index} of ${option} ${parsed.error.message}.`, {
         hint: 'Pass messages as chat APIs have them: { role: "user", content: "..." }.',
       });
     const { atSeconds, ephemeral } = parsed.value.meta;
     if (ephemeral !== undefined) return [];
-    const own = { id: randomHex(6), rowId: undefined, originId: undefined };
-    return [
-      withMeta(withoutNote(parsed.value), { ...own, atSeconds: atSeconds > 0 ? atSeconds : nowSeconds }),
-    ];
+    const own = { id: randomHex(6), rowId: undefined, originId: undefined, storedContent: undefined };
+    const said = withMeta(parsed.value, { ...own, atSeconds: atSeconds > 0 ? atSeconds : nowSeconds });
+    return [withoutNote(said)];
   });
 }
 
 /** Only what this agent, or the database, says about a file counts: a program's text must not open one of another user's. */
 function withoutNote(message: Message): Message {
-  if (message.role !== "tool") return message;
-  const plain = (content: Content): Content =>
-    typeof content === "string" ? withoutResultNote(content, message.toolCallId) : content;
-  const { storedContent } = message.meta;
-  const meta = storedContent === undefined ? {} : { storedContent: plain(storedContent) };
-  return withMeta({ ...message, content: plain(message.content) }, meta);
+  if (message.role !== "tool" || typeof message.content !== "string") return message;
+  return { ...message, content: withoutResultNote(message.content, message.toolCallId) };
 }
 
 /** Ids of the long results that these messages name. */

@@ -227,8 +227,12 @@ function toolMessage(
   return [{ role: "tool", content: [result], ...cacheOptions(vendor?.cache_control) }];
 }
 
-/** Anthropic refuses ids with other characters, which other servers give to calls of the same conversation. */
+/**
+ * Of a call and of its result. Anthropic refuses ids with other characters, which other servers give to calls of the same conversation.
+ * The Responses API knows a call by the first half of `call_1|fc_1`; the second is the id of the item.
+ */
 function wireId(id: string, { apiMode }: WireTraits): string {
+  if (apiMode === "responses") return id.replace(/(?<=.)\|[a-z]+_[^|]*$/i, "");
   return apiMode === "anthropic_messages" ? id.replace(/[^A-Za-z0-9_-]/g, "_") : id;
 }
 

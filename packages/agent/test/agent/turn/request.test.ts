@@ -49,6 +49,29 @@ function call(id: string, args: string, name = "memory"): ChatRow {
 }
 
 describe("the request copy", () => {
+  it.each([
+    ["call_1|fc_1", "call_1|fc_1"],
+    ["call_1|fc_1", "call_1"],
+    ["call_1", "call_1|fc_1"],
+  ])("pairs the call %s with the result that names %s", (called, answered) => {
+    const sent = request(
+      list({ role: "user", content: "go" }, call(called, "{}"), {
+        role: "tool",
+        tool_call_id: answered,
+        content: "done",
+      }),
+    );
+    expect(sent.slice(2)).toMatchObject([
+      { tool_calls: [{ id: called }] },
+      { tool_call_id: called, content: "done" },
+    ]);
+  });
+
+  it("does not take a result for another call with the same first half", () => {
+    const rows = [call("x|1", "{}"), { role: "tool", tool_call_id: "x|2", content: "of another" }];
+    expect(JSON.stringify(request(list(...rows)))).not.toContain("of another");
+  });
+
   it("puts recall behind the message of this turn and nowhere else", () => {
     const messages = list(
       { role: "user", content: "one" },

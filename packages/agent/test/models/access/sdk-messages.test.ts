@@ -342,3 +342,19 @@ it("an id of two halves is a call's and an item's", () => {
     },
   ]);
 });
+
+it("a call and its result of two halves have the same id on every wire", () => {
+  const rows = ["call_1|fc_1", "call_2|fc_2"].flatMap((id) => [
+    { role: "assistant", content: null, tool_calls: [{ id, function: { name: "f", arguments: "{}" } }] },
+    { role: "tool", tool_call_id: id, content: "done" },
+  ]);
+  const idsOn = (apiMode: ApiMode) =>
+    prompt(rows, apiMode).flatMap(({ content }) =>
+      typeof content === "string"
+        ? []
+        : content.flatMap((part) => ("toolCallId" in part ? [part.toolCallId] : [])),
+    );
+  expect(idsOn("responses")).toEqual(["call_1", "call_1", "call_2", "call_2"]);
+  expect(idsOn("chat_completions")).toEqual(["call_1|fc_1", "call_1|fc_1", "call_2|fc_2", "call_2|fc_2"]);
+  expect(idsOn("anthropic_messages")).toEqual(["call_1_fc_1", "call_1_fc_1", "call_2_fc_2", "call_2_fc_2"]);
+});

@@ -24,7 +24,8 @@ const MOST_MARKERS = 4;
 
 /**
  * A list of the same length and of the same kind; the input stays as it is. A message has its marker as `cache_control` in the vendor
- * bag, its own or its last part's. A marker that the caller put elsewhere stays too, and is not counted.
+ * bag, its own or that of its last part with words: Anthropic refuses a marker on an empty text. A marker that the caller put elsewhere
+ * stays too, and is not counted.
  */
 export function applyPromptCaching(messages: readonly Message[], options?: CachingOptions): Message[];
 export function applyPromptCaching(rows: readonly OpenAiMessage[], options?: CachingOptions): OpenAiMessage[];
@@ -37,8 +38,9 @@ export function applyPromptCaching(
   let left = MOST_MARKERS;
   const mark = (index: number): void => {
     const message = marked[index];
-    const place = message && placeFor(message, native);
-    if (message === undefined || place === undefined) return; // it cannot carry one, so it costs no slot
+    if (message === undefined || !isRecord(message)) return;
+    const place = placeFor(message, native);
+    if (place === undefined) return; // it cannot carry one, so it costs no slot
     marked[index] = isMessage(message)
       ? markMessage(message, place, cache_control)
       : markRow(message, place, cache_control);
@@ -53,7 +55,8 @@ export function applyPromptCaching(
 /** Parts that come back to the model exactly as it sent them. */
 const THOUGHTS = ["thinking", "redacted_thinking"];
 
-type Place = "message" | "text" | "last_part";
+/** A number is the index of a part. */
+type Place = "message" | "text" | number;
 
 /** Undefined when there is no place for a marker. */
 function placeFor(message: Message | OpenAiMessage, native: boolean): Place | undefined {
@@ -63,21 +66,29 @@ function placeFor(message: Message | OpenAiMessage, native: boolean): Place | un
   if (content === null || content === undefined || content === "") return "message";
   if (typeof content === "string") return "text";
   if (!Array.isArray(content)) return undefined;
-  const last: unknown = content.at(-1);
-  const wire = isMessage(message) && isRecord(last) && last.type === "other" ? last.value : last;
-  return isRecord(wire) && !THOUGHTS.includes(String(wire.type)) ? "last_part" : undefined;
+  const isOwn = isMessage(message);
+  const wires = content.map((part: unknown) =>
+    isOwn && isRecord(part) && part.type === "other" ? part.value : part,
+  );
+  const last = wires.findLastIndex((wire) => !isEmptyText(wire));
+  const wire = wires[last];
+  return isRecord(wire) && !THOUGHTS.includes(String(wire.type)) ? last : undefined;
+}
+
+function isEmptyText(part: unknown): boolean {
+  return isRecord(part) && typeof part.text === "string" && part.text.trim() === "" && part.type === "text";
 }
 
 function markMessage(message: Message, place: Place, cache_control: Marker): Message {
   const { content, vendor } = message;
   if (place === "message") return { ...message, vendor: { ...vendor, cache_control } };
-  return { ...message, content: markContent(content, cache_control) };
+  return { ...message, content: markContent(content, place, cache_control) };
 }
 
-function markContent(content: Content, cache_control: Marker): Content {
+function markContent(content: Content, place: Place, cache_control: Marker): Content {
   if (content === null) return content;
   if (typeof content === "string") return [{ type: "text", text: content, vendor: { cache_control } }];
-  return content.map((part, at) => (at === content.length - 1 ? markPart(part, cache_control) : part));
+  return content.map((part, at) => (at === place ? markPart(part, cache_control) : part));
 }
 
 function markPart(part: Part, cache_control: Marker): Part {
@@ -88,9 +99,10 @@ function markPart(part: Part, cache_control: Marker): Part {
 function markRow(row: OpenAiMessage, place: Place, cache_control: Marker): OpenAiMessage {
   const { content } = row;
   if (place === "message") return { ...row, cache_control };
-  const parts: readonly object[] =
-    typeof content === "string" ? [{ type: "text", text: content }] : (content ?? []);
-  const marked = parts.map((part, at) => (at === parts.length - 1 ? { ...part, cache_control } : part));
+  const marked =
+    typeof content === "string"
+      ? [{ type: "text", text: content, cache_control }]
+      : (content ?? []).map((part, at) => (at === place ? { ...part, cache_control } : part));
   return { ...row, content: marked as NonNullable<OpenAiMessage["content"]> };
 }
 

@@ -16,7 +16,7 @@ export function repairPairs(messages: readonly Message[]): readonly Message[] {
     const group = groups.get(index);
     if (group === undefined) continue;
     for (const id of group.open) repaired.push(newMessage({ role: "tool", content: STUB, toolCallId: id }));
-    repaired.push(...group.results);
+    repaired.push(...group.results.map(({ named }) => named));
   }
   const isSame =
     repaired.length === messages.length && repaired.every((message, index) => message === messages[index]);
@@ -25,37 +25,57 @@ export function repairPairs(messages: readonly Message[]): readonly Message[] {
 
 /** Results that answer no call before them. */
 export function orphanResults(messages: readonly Message[]): readonly Message[] {
-  const answering = new Set([...pair(messages).values()].flatMap(({ results }) => results));
+  const answering = new Set(
+    [...pair(messages).values()].flatMap(({ results }) => results.map(({ given }) => given)),
+  );
   return messages.filter((message) => isResult(message) && !answering.has(message));
 }
 
 type Group = {
   /** Calls that no result answers, in order. */
   readonly open: string[];
-  readonly results: Message[];
+  /** As it stands in the list, and naming the call by the call's own id: mostly the same. */
+  readonly results: { readonly given: Message; readonly named: Message }[];
 };
+
+type Waiting = { readonly id: string; readonly group: Group };
 
 /** What belongs to each message that makes calls, by its index. */
 function pair(messages: readonly Message[]): ReadonlyMap<number, Group> {
   const groups = new Map<number, Group>();
-  // Some models use an id again: the nearest call before a result is the one it answers, so the newest is on top.
-  const waiting = new Map<string, Group[]>();
+  // Some models use an id again: the nearest call before a result is the one it answers, so the newest is last.
+  const waiting = new Map<string, Waiting[]>();
   for (const [index, message] of messages.entries()) {
     const calls = toolCallsOf(message);
     if (calls.length > 0) {
       const group: Group = { open: calls.map(({ id }) => id), results: [] };
       groups.set(index, group);
       for (const { id } of calls) {
-        const stack = waiting.get(id);
-        if (stack) stack.push(group);
-        else waiting.set(id, [group]);
+        const stack = waiting.get(callHalf(id));
+        if (stack) stack.push({ id, group });
+        else waiting.set(callHalf(id), [{ id, group }]);
       }
     }
-    const id = isResult(message) ? message.toolCallId : undefined;
-    const group = id === undefined ? undefined : waiting.get(id)?.pop();
-    if (id === undefined || group === undefined) continue;
+    if (!isResult(message)) continue;
+    const answered = takeCall(waiting.get(callHalf(message.toolCallId)) ?? [], message.toolCallId);
+    if (answered === undefined) continue;
+    const { id, group } = answered;
     group.open.splice(group.open.indexOf(id), 1);
-    group.results.push(message);
+    const named = id === message.toolCallId ? message : { ...message, toolCallId: id };
+    group.results.push({ given: message, named });
   }
   return groups;
+}
+
+/** The newest call of this very id; else the newest whose `call_1|fc_1` the result shortens to `call_1`, or the other way round. */
+function takeCall(calls: Waiting[], resultId: string): Waiting | undefined {
+  const same = calls.findLastIndex(({ id }) => id === resultId);
+  const half = callHalf(resultId);
+  const at = same >= 0 ? same : calls.findLastIndex(({ id }) => (id === half) !== (resultId === half));
+  return at < 0 ? undefined : calls.splice(at, 1)[0];
+}
+
+/** Of `call_1|fc_1`, as the Responses API has ids of a call and its item in one: `call_1`. */
+function callHalf(id: string): string {
+  return id.split("|")[0] ?? id;
 }

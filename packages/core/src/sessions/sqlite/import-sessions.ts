@@ -74,7 +74,7 @@ function importOne(
     links.link(session, pairing);
     return { kind: "exists", ...pairing };
   }
-  const columns = session.messages.map((message) => toMessageColumns(message, { now, mode: "append" }));
+  const columns = session.messages.map((message) => toMessageColumns(message, { now, mode: "import" }));
   const title = freeTitle(connection, session.title);
   const file = featuresOf(connection);
   const values = sessionValues(session, columns, now, sessionColumns(file));

@@ -101,10 +101,9 @@ export const INSERT_ORIGIN = `
   SELECT :id, COALESCE((SELECT origin_id FROM hermes_memory_origin WHERE message_id = :origin), :origin)
 `;
 /** A row of somebody else's is no original: its columns and its id are not for the user of the copy. */
-const OF_ANOTHER_USER = `
-  SELECT 1 FROM sessions s, messages m JOIN sessions o ON o.id = m.session_id
-  WHERE s.id = :session AND m.id = :origin AND s.user_id IS NOT NULL
-    AND NOT (o.user_id IS s.user_id AND ${userPlatform("o")} IS ${userPlatform("s")})
+const ORIGINAL = `
+  SELECT s.user_id IS NULL OR (o.user_id IS s.user_id AND ${userPlatform("o")} IS ${userPlatform("s")}) AS isOwn
+  FROM sessions s, messages m JOIN sessions o ON o.id = m.session_id WHERE s.id = :session AND m.id = :origin
 `;
 const ADD_TO_COUNTERS = byFile((file) => {
   // The original chooses by it which sessions to show as recent, so it has to be there for ours too. It never goes back.
@@ -180,7 +179,8 @@ export function messageOperations({ connection, clock, warn }: StoreContext): Me
         refuseIfBusy(connection, sessionId, options, seconds(clock));
         connection.run(DELETE_REPLACED(connection), { session: sessionId });
         forgetRewound(connection, sessionId);
-        for (const column of columns) insertMessage(connection, sessionId, column);
+        for (const column of withOriginals(connection, sessionId, columns))
+          insertMessage(connection, sessionId, column);
         const calls = columns.reduce((sum, { toolCallCount }) => sum + toolCallCount, 0);
         connection.run(SET_COUNTERS, { session: sessionId, messages: columns.length, calls });
       });
@@ -307,7 +307,7 @@ export function appendColumns(
   if (messages.length === 0) return [];
   const found = connection.get<{ latest: unknown }>(LATEST_TIME, { session })?.latest;
   const times = timesOf(messages, typeof found === "number" ? found : 0); // other programs may have stored text
-  const ids = messages.map((message, at) =>
+  const ids = withOriginals(connection, session, messages).map((message, at) =>
     insertMessage(connection, session, { ...message, timestamp: times[at] ?? message.timestamp }),
   );
   const calls = messages.reduce((sum, { toolCallCount }) => sum + toolCallCount, 0);
@@ -381,6 +381,21 @@ function timesOf(messages: readonly MessageColumns[], stored: number): number[] 
   });
 }
 
+/**
+ * Without originals that are not there, before any of them is stored: their ids are still to be given, and any row may become theirs.
+ */
+function withOriginals(
+  connection: Connection,
+  session: string,
+  messages: readonly MessageColumns[],
+): readonly MessageColumns[] {
+  return messages.map((message) => {
+    const origin = message.originId;
+    if (origin === null || connection.get(ORIGINAL, { session, origin }) !== undefined) return message;
+    return { ...message, originId: null };
+  });
+}
+
 /** `kept` is for rows that come with an id or flags from another database. */
 export function insertMessage(
   connection: Connection,
@@ -389,8 +404,9 @@ export function insertMessage(
   kept: Partial<Pick<MessageRow, "id" | "active" | "compacted" | "display_kind">> = {},
 ): number {
   const { hasOwnTimestamp: _own, toolCallCount: _calls, originId: origin, ...columns } = message;
-  const isOthers = origin !== null && connection.get(OF_ANOTHER_USER, { session, origin }) !== undefined;
-  const originId = isOthers ? null : origin;
+  const original =
+    origin === null ? undefined : connection.get<{ isOwn: number }>(ORIGINAL, { session, origin });
+  const originId = original?.isOwn === 0 ? null : origin;
   const active = kept.active === 0 ? 0 : 1;
   const file = featuresOf(connection);
   const isLike = LIKE_ORIGINAL.some((name) => file.messages.has(name));

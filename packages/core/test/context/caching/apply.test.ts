@@ -44,6 +44,29 @@ describe("cache markers", () => {
     );
   });
 
+  it("stand on the last part with words, and on none of a message that has no words", () => {
+    const said = { type: "text" as const, text: "said" };
+    const rows: OpenAiMessage[] = [
+      { role: "user", content: [{ type: "text", text: "" }] },
+      { role: "user", content: [said, { type: "text", text: "" }, { type: "text", text: " \n" }] },
+    ];
+    const cache_control = { type: "ephemeral" };
+    const expected = [
+      rows[0],
+      { role: "user", content: [{ ...said, cache_control }, ...(rows[1]?.content ?? []).slice(1)] },
+    ];
+    expect(applyPromptCaching(rows)).toEqual(expected);
+    const messages = rows.map((row) => asMessage(row));
+    expect(applyPromptCaching(messages).map((each) => toOpenAi(each))).toEqual(expected);
+  });
+
+  it("pass over entries that are no messages", () => {
+    const odd = [null, undefined, 5, "text", [], { role: "user", content: "x" }, null];
+    const marked = applyPromptCaching(odd as unknown as OpenAiMessage[]);
+    expect(marked.filter((_, at) => at !== 5)).toEqual(odd.filter((_, at) => at !== 5));
+    expect(JSON.stringify(marked[5])).toContain("cache_control");
+  });
+
   it("leave everything before the last few messages as the same objects", () => {
     const image = {
       type: "image_url" as const,
