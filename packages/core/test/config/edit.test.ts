@@ -163,6 +163,19 @@ describe("setting a value", () => {
     expect(temp.readConfig()).toBe(SAMPLE);
   });
 
+  it("refuses a wrong setting of an MCP server whether or not the server is there", async () => {
+    for (const text of ["", "mcp_servers: {lab: {timeout: 5}}\n", "mcp_servers: {lab: {command: npx}}\n"]) {
+      using temp = tempHome();
+      temp.writeConfig(text);
+      const outcome = await setConfigValue(temp.home, "mcp_servers.lab.timeout", "-1");
+      expect(!outcome.ok && outcome.error.issues, text).toEqual([
+        { key: "mcp_servers.lab.timeout", message: "must be a number of seconds above 0; 120 counts" },
+      ]);
+      expect(temp.readConfig()).toBe(text);
+      expect((await setConfigValue(temp.home, "mcp_servers.lab.timeout", "7")).ok, text).toBe(true);
+    }
+  });
+
   it("repairs one of several mistakes, but does not touch a file it cannot read", async () => {
     using temp = tempHome();
     temp.writeConfig("memory:\n  memory_char_limit: lots\n  history_keep: none\n");
