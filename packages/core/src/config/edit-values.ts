@@ -1,5 +1,6 @@
 // Reading, changing and checking values of config.yaml. A change is made on a copy of the content first and validated;
 // only then is the text touched. Loads yaml, so `edit.ts` imports it when it is asked for something.
+import { isDeepStrictEqual } from "node:util";
 import { parseDocument } from "yaml";
 import { err, isRecord, ok, type Result } from "../lib/index.ts";
 import {
@@ -13,8 +14,8 @@ import {
 } from "./config-file.ts";
 import { type ParsedConfig, parseConfigText, toIssue, YAML_OPTIONS } from "./full-read.ts";
 import { type FindingKind, OFF_WORDS, ON_WORDS } from "./key-kinds.ts";
-import { CONFIG_KEYS, type ConfigKey, findConfigKey, isKnownSection, isWithinKey } from "./keys.ts";
-import { nearest } from "./nearest.ts";
+import { type ConfigKey, findConfigKey, isKnownSection, isPattern, RENAMED_KEYS } from "./keys.ts";
+import { unknownKey } from "./nearest.ts";
 import { findingText, type RawConfig, readConfig, valueAt } from "./read.ts";
 import { updateTextFile } from "./text-file.ts";
 import { spliceRemoval, spliceValue } from "./yaml-splice.ts";
@@ -34,6 +35,8 @@ export type ConfigChange = {
   readonly changed: boolean;
   /** Something the user should know, such as that nothing here reads the key. */
   readonly note?: string;
+  /** The known key that was probably meant. */
+  readonly suggestion?: string;
 };
 
 export type UnknownKey = { readonly key: string; readonly line?: number; readonly suggestion?: string };
@@ -69,6 +72,8 @@ export function setValue(home: string, dottedKey: string, text: string): Result<
   const file = configPath(home);
   const path = splitKey(dottedKey, file);
   if (!path.ok) return path;
+  if (isPattern(path.value))
+    return invalid(file, dottedKey, "is a pattern, where * stands for a name; write the name");
   const known = findConfigKey(path.value);
   const value = parseValue(text, known, mayHoldSecret(path.value));
   if (!value.ok) return err(configError("invalid", file, [{ key: dottedKey, message: value.error }]));
@@ -81,8 +86,9 @@ export function setValue(home: string, dottedKey: string, text: string): Result<
     if (refused.length > 0) return err(configError("invalid", file, refused));
     const next = spliceValue(current, parsed, { path: path.value, value: value.value, wanted });
     if (next === undefined) return invalid(file, dottedKey, "cannot be set in this file; edit it by hand");
-    const isKnown = known !== undefined || isKnownSection(path.value) || isWithinKey(path.value);
-    return ok({ text: next, value: value.value, ...(isKnown ? {} : { note: unknownNote(dottedKey) }) });
+    const unknown = unknownKey(path.value, value.value);
+    const note = unknown === undefined ? oldNameNote(path.value, wanted) : unknownNote(dottedKey);
+    return ok({ text: next, value: value.value, ...(note === undefined ? {} : { note }), ...unknown });
   });
 }
 
@@ -128,7 +134,7 @@ export function checkValues(home: string, options: CheckOptions): ConfigCheck {
   };
 }
 
-type Edited = { readonly text: string; readonly value: unknown; readonly note?: string };
+type Edited = { readonly text: string } & Pick<ConfigChange, "value" | "note" | "suggestion">;
 type Edit = (text: string, parsed: ParsedConfig) => Result<Edited, ConfigError>;
 
 function change(home: string, path: readonly string[], edit: Edit): Result<ConfigChange, ConfigError> {
@@ -141,14 +147,14 @@ function change(home: string, path: readonly string[], edit: Edit): Result<Confi
       const previous = valueAt(parsed.value.raw, path);
       const edited = edit(before ?? "", parsed.value);
       if (!edited.ok) return edited;
-      const { text, value, note } = edited.value;
+      const { text, value, ...remarks } = edited.value;
       const outcome: ConfigChange = {
         path: file,
         key: path.join("."),
         ...(value === undefined ? {} : { value }),
         ...(previous === undefined ? {} : { previous }),
         changed: text !== (before ?? ""),
-        ...(note === undefined ? {} : { note }),
+        ...remarks,
       };
       return ok({ text, outcome });
     },
@@ -249,6 +255,18 @@ function unknownNote(key: string): string {
   return `${key} is not a key this program reads. It was stored for other programs; 'hermes config check' lists such keys.`;
 }
 
+function oldNameNote(path: readonly string[], raw: RawConfig): string | undefined {
+  const old = RENAMED_KEYS.find((each) => isDeepStrictEqual(each.path, path));
+  if (old === undefined) return undefined;
+  const [name, to] = [path.join("."), old.to.join(".")];
+  const value = old.take(valueAt(raw, path), valueAt(raw, old.to));
+  const effect =
+    value === undefined
+      ? `has no effect: ${to} counts`
+      : `counts as ${to}: ${shown(value)} until that is set`;
+  return `${name} is the old name of ${to} and ${effect}. Set ${to} instead.`;
+}
+
 function scanWarnings(parsed: ParsedConfig, options: CheckOptions): ConfigIssue[] {
   const path = ["memory", "scan_allow"];
   const ids = valueAt(parsed.raw, path);
@@ -269,37 +287,10 @@ function unknownKeys(
 ): UnknownKey[] {
   return Object.entries(section).flatMap(([name, value]): UnknownKey[] => {
     const path = [...above, name];
-    const known = findConfigKey(path);
-    const suggestion = suggest(path);
-    // `hygiene_*` is known, but `hygiene_thresold` is a mistake.
-    const isPrefixOnly = known !== undefined && /.\*$/.test(known.key.split(".").at(-1) ?? "");
-    if (known !== undefined && !(isPrefixOnly && suggestion !== undefined)) return [];
-    if (isKnownSection(path)) return isRecord(value) ? unknownKeys(parsed, value, path) : [];
-    // `memory.<provider>` holds the settings of that provider.
-    if (suggestion === undefined && above[0] === "memory" && isRecord(value)) return [];
+    const unknown = unknownKey(path, value);
+    if (unknown === undefined)
+      return isKnownSection(path) && isRecord(value) ? unknownKeys(parsed, value, path) : [];
     const line = parsed.lineOf(path);
-    return [
-      {
-        key: path.join("."),
-        ...(line === undefined ? {} : { line }),
-        ...(suggestion === undefined ? {} : { suggestion }),
-      },
-    ];
+    return [{ key: path.join("."), ...(line === undefined ? {} : { line }), ...unknown }];
   });
-}
-
-/** A known key that is spelled nearly the same here, or one we use that is spelled exactly the same in another section. */
-function suggest(path: readonly string[]): string | undefined {
-  const name = path.at(-1) ?? "";
-  const known = CONFIG_KEYS.map(({ key, kind }) => ({ parts: key.split("."), isUsed: kind !== "unused" }));
-  const elsewhere = known.find(
-    ({ parts, isUsed }) => isUsed && !parts.includes("*") && parts.at(-1) === name,
-  );
-  if (elsewhere !== undefined && name.includes("_")) return elsewhere.parts.join(".");
-  const siblings = known
-    .filter(({ parts }) => path.slice(0, -1).every((part, i) => parts[i] === part || parts[i] === "*"))
-    .map(({ parts }) => parts[path.length - 1] ?? "")
-    .filter((sibling) => !sibling.endsWith("*"));
-  const found = nearest(name, siblings);
-  return found === undefined ? undefined : [...path.slice(0, -1), found].join(".");
 }

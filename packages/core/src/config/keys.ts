@@ -503,9 +503,13 @@ export function isKnownSection(path: readonly string[]): boolean {
   });
 }
 
-/** True for what is inside of a section that is one key, such as `mcp_servers.lab.enabled`. */
-export function isWithinKey(path: readonly string[]): boolean {
-  return path.some((_part, length) => findConfigKey(path.slice(0, length))?.kind === "section");
+/** True for `compression.hygiene_*` and `mcp_servers.*.url`: the table's own way to write a name, which is no name in a file. */
+export function isPattern(path: readonly string[]): boolean {
+  return ROWS.some((row) => {
+    const parts = row.key.split(".");
+    const star = parts.findIndex((part) => part.endsWith("*"));
+    return star >= 0 && parts.slice(0, star + 1).every((part, i) => part === path[i]);
+  });
 }
 
 function fits(pattern = "", name = ""): boolean {

@@ -163,6 +163,60 @@ describe("setting a value", () => {
     expect(temp.readConfig()).toBe(SAMPLE);
   });
 
+  it.each([
+    ["compression.hygiene_treshold", "compression.hygiene_threshold"],
+    ["memory.provder", "memory.provider"],
+    ["memroy.provder", "memory.provider"],
+    ["nudge_interval", "memory.nudge_interval"],
+    ["provider", "memory.provider"],
+    ["mcp_server.lab.timeout", "mcp_servers.lab.timeout"],
+    ["memory.provder.name", "memory.provider"],
+  ])("says about %s that nothing reads it, and names %s", async (key, suggestion) => {
+    using temp = tempHome();
+    const note = expect.stringContaining(`${key} is not a key this program reads`);
+    expect(await setConfigValue(temp.home, key, "5")).toMatchObject({ value: { note, suggestion } });
+    expect((await checkConfig(temp.home)).unknownKeys).toHaveLength(1);
+  });
+
+  it.each([
+    ["compression.hygiene_timeout_seconds", "60"],
+    ["compression.proactive_prune_tokens", "0"],
+    ["database.journal_mode", "wal"],
+    ["memory.mem0.mode", "tools"],
+    ["memory.mem0", "{mode: tools}"],
+    ["plugins.p.a", "1"],
+  ])("says nothing about %s, as check does", async (key, value) => {
+    using temp = tempHome();
+    const outcome = await setConfigValue(temp.home, key, value);
+    expect(outcome.ok && outcome.value).not.toHaveProperty("note");
+    expect(outcome.ok && outcome.value).not.toHaveProperty("suggestion");
+    expect(await checkConfig(temp.home)).toMatchObject({ warnings: [], unknownKeys: [] });
+  });
+
+  it("tells at once that a name is an old one, and which key counts", async () => {
+    using temp = tempHome();
+    expect(await setConfigValue(temp.home, "memory.write_mode", "approve")).toMatchObject({
+      value: {
+        note: "memory.write_mode is the old name of memory.write_approval and counts as memory.write_approval: true until that is set. Set memory.write_approval instead.",
+      },
+    });
+    await setConfigValue(temp.home, "memory.write_approval", "false");
+    expect(await setConfigValue(temp.home, "memory.write_mode", "approve")).toMatchObject({
+      value: { note: expect.stringContaining("has no effect: memory.write_approval counts") },
+    });
+  });
+
+  it.each(["compression.proactive_prune_*", "plugins.*", "mcp_servers.*.url"])(
+    "refuses the pattern %s as a key",
+    async (key) => {
+      using temp = tempHome();
+      const outcome = await setConfigValue(temp.home, key, "x");
+      expect(!outcome.ok && outcome.error.message).toContain("* stands for a name");
+      expect(existsSync(temp.configFile)).toBe(false);
+      expect((await setConfigValue(temp.home, "other.*", "x")).ok).toBe(true);
+    },
+  );
+
   it("refuses a wrong setting of an MCP server whether or not the server is there", async () => {
     for (const text of ["", "mcp_servers: {lab: {timeout: 5}}\n", "mcp_servers: {lab: {command: npx}}\n"]) {
       using temp = tempHome();

@@ -122,6 +122,21 @@ custom_providers: [{name: own, api_key: tell-6}]
   });
 });
 
+describe("a misspelt key under a name that is accepted by its beginning", () => {
+  it("gets the same suggestion from get, set and check", async () => {
+    const home = tempDirectory();
+    const key = "compression.hygiene_treshold";
+    const hint = "Did you mean 'compression.hygiene_threshold'?";
+    const before = await runHermes(["config", "get", key], { home });
+    expect(before).toMatchObject({ code: 1, stderr: expect.stringContaining(hint) });
+    const set = await runHermes(["config", "set", key, "0.5"], { home });
+    expect(set).toMatchObject({ code: 0, stderr: expect.stringContaining(hint) });
+    const after = await runHermes(["config", "get", key], { home });
+    expect(after).toMatchObject({ code: 0, stdout: "0.5\n", stderr: expect.stringContaining(hint) });
+    expect((await runHermes(["config", "check"], { home })).stdout).toContain(hint);
+  });
+});
+
 describe("hermes config set and unset", () => {
   it("changes one line and keeps the comments", async () => {
     const home = homeWith("# mine\nmemory:\n  nudge_interval: 7 # often\n");

@@ -1,5 +1,5 @@
 // The settings that apply, under the names they have in config.yaml, and how they are written on a terminal.
-import { CONFIG_KEYS, type HermesConfig, nearest } from "@hermes-memory/core/config";
+import { CONFIG_KEYS, type HermesConfig } from "@hermes-memory/core/config";
 import type { Paint } from "../command.ts";
 
 export type Setting = {
@@ -77,13 +77,6 @@ export function yamlLines(settings: readonly Setting[], paint: Paint): string[] 
 /** A single value on a line of its own: text bare, the rest as YAML's flow style has it. */
 export function scalar(value: unknown): string {
   return typeof value === "string" && value !== "" ? value : yamlScalar(value);
-}
-
-/** A known key that is spelled nearly the same, or the same in some section. */
-export function similarKey(key: string): string | undefined {
-  const known = CONFIG_KEYS.map((each) => each.key).filter((each) => !each.includes("*"));
-  const last = key.slice(key.lastIndexOf(".") + 1);
-  return nearest(key, known) ?? known.find((each) => each.endsWith(`.${last}`));
 }
 
 function yamlScalar(value: unknown): string {

@@ -8,13 +8,15 @@ import {
   getConfigValue,
   isKnownSection,
   setConfigValue,
+  unknownKey,
   unsetConfigValue,
 } from "@hermes-memory/core/config";
 import type { Result } from "@hermes-memory/core/lib";
 import { ifUsable } from "@hermes-memory/core/memory";
 import { type CommandBody, type CommandContext, CommandFailure, type CommandOutcome } from "../command.ts";
+import { unread } from "./check.ts";
 import { presentable } from "./secrets.ts";
-import { effectiveSettings, scalar, similarKey, toNested, yamlLines } from "./settings.ts";
+import { effectiveSettings, scalar, toNested, yamlLines } from "./settings.ts";
 
 const CHECK = "Look at every mistake with 'hermes config check'.";
 
@@ -40,8 +42,9 @@ export const get: CommandBody = async ({ args, flags }, context) => {
   if (key === undefined || isKnownSection(key.split("."))) return getSection(key, isRevealed, context);
   const { home } = context.home;
   const found = unwrap(await getConfigValue(home, key), CHECK);
+  const unknown = unknownKey(key.split("."), found.source === "unset" ? undefined : found.value);
   if (found.source === "unset") {
-    if (findConfigKey(key.split(".")) === undefined) throw unknownKey(key);
+    if (unknown !== undefined) throw notAKey(key, unknown.suggestion);
     return { json: { key, value: null, source: "unset" }, lines: [], notes: [`${key} is not set.`] };
   }
   const { source } = found;
@@ -58,6 +61,7 @@ export const get: CommandBody = async ({ args, flags }, context) => {
     notes: [
       ...(source === "default" ? ["This is the default; config.yaml does not set it."] : []),
       ...(isOther ? [`It counts as ${scalar(meant)}.`] : []),
+      ...(unknown?.suggestion === undefined ? [] : [unread({ key, ...unknown })]),
       ...notes(),
     ],
   };
@@ -87,11 +91,10 @@ async function getSection(
 
 export const set: CommandBody = async ({ args }, { home }) => {
   const change = unwrap(await setConfigValue(home.home, args.key ?? "", args.value ?? ""));
-  const { key, changed, note } = change;
+  const { key, changed, note, suggestion } = change;
   const value = presentable(key.split("."), change.value);
   const previous = presentable(key.split("."), change.previous);
   const before = previous === undefined ? "" : ` (before: ${scalar(previous)})`;
-  const suggestion = note === undefined ? undefined : similarKey(key);
   return {
     json: {
       success: true,
@@ -133,8 +136,7 @@ export const path: CommandBody = (_input, { home }) => {
   };
 };
 
-function unknownKey(key: string): CommandFailure {
-  const suggestion = similarKey(key);
+function notAKey(key: string, suggestion: string | undefined): CommandFailure {
   return new CommandFailure(`'${key}' is not set, and it is not a key this program reads.`, {
     hint:
       suggestion === undefined ? "List the keys with 'hermes config get'." : `Did you mean '${suggestion}'?`,
