@@ -1,6 +1,5 @@
 // Reading, changing and checking values of config.yaml. A change is made on a copy of the content first and validated;
 // only then is the text touched. Loads yaml, so `edit.ts` imports it when it is asked for something.
-import { isDeepStrictEqual } from "node:util";
 import { parseDocument } from "yaml";
 import { err, isRecord, ok, type Result } from "../lib/index.ts";
 import {
@@ -87,7 +86,7 @@ export function setValue(home: string, dottedKey: string, text: string): Result<
     const next = spliceValue(current, parsed, { path: path.value, value: value.value, wanted });
     if (next === undefined) return invalid(file, dottedKey, "cannot be set in this file; edit it by hand");
     const unknown = unknownKey(path.value, value.value);
-    const note = unknown === undefined ? oldNameNote(path.value, wanted) : unknownNote(dottedKey);
+    const note = unknown === undefined ? valueNote(path.value, wanted) : unknownNote(dottedKey);
     return ok({ text: next, value: value.value, ...(note === undefined ? {} : { note }), ...unknown });
   });
 }
@@ -255,10 +254,16 @@ function unknownNote(key: string): string {
   return `${key} is not a key this program reads. It was stored for other programs; 'hermes config check' lists such keys.`;
 }
 
-function oldNameNote(path: readonly string[], raw: RawConfig): string | undefined {
-  const old = RENAMED_KEYS.find((each) => isDeepStrictEqual(each.path, path));
+/** That the value is doubtful, or stands under an old name. */
+function valueNote(path: readonly string[], raw: RawConfig): string | undefined {
+  const name = path.join(".");
+  const doubtful = readConfig(raw).findings.find(
+    (each) => each.kind === "doubtful" && each.path.join(".") === name,
+  );
+  if (doubtful !== undefined) return `${name} ${findingText(doubtful, raw)}.`;
+  const old = RENAMED_KEYS.find((each) => each.path.join(".") === name);
   if (old === undefined) return undefined;
-  const [name, to] = [path.join("."), old.to.join(".")];
+  const to = old.to.join(".");
   const value = old.take(valueAt(raw, path), valueAt(raw, old.to));
   const effect =
     value === undefined

@@ -28,6 +28,7 @@ import {
   text,
   whole,
   wordOf,
+  zone,
 } from "./key-kinds.ts";
 import { CUSTOM_PROVIDERS, type CustomProvider, MCP_SERVERS, type McpServerConfig } from "./servers.ts";
 
@@ -411,9 +412,7 @@ export const KEYS = section({
     meaning: "Settings of a plugin; holographic reads plugins.hermes-memory-store.",
   }),
   context_file_max_chars: whole(20_000, { min: 1 }, "Most characters taken from one context file."),
-  timezone: text("", "Zone of dates, such as Europe/Vienna; empty for the machine's own.", {
-    allowed: "IANA name of a zone",
-  }),
+  timezone: zone("Zone of dates, such as Europe/Vienna; empty for the machine's own."),
   display,
   logging: section({
     memory_monitor: section({

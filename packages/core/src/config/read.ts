@@ -44,7 +44,6 @@ export function findingText({ kind, path, text }: Finding, raw: RawConfig): stri
     case "ignored":
       return `${text}; ${found} is ignored`;
     case "doubtful":
-      return `${text}; ${found} counts as false`;
     case "remark":
     case "old-name":
       return text;

@@ -206,6 +206,20 @@ describe("setting a value", () => {
     });
   });
 
+  it("remarks on a time zone that is none, and loads the file all the same", async () => {
+    using temp = tempHome();
+    const told = 'should be the IANA name of a zone, such as Europe/Vienna; "Mars/X" is ignored';
+    const outcome = await setConfigValue(temp.home, "timezone", "Mars/X");
+    expect(outcome).toMatchObject({ ok: true, value: { note: `timezone ${told}.` } });
+    expect((await checkConfig(temp.home)).warnings).toEqual([{ key: "timezone", message: told, line: 1 }]);
+    expect(await loadConfig(temp.home)).toMatchObject({ ok: true, value: { timezone: "Mars/X" } });
+    for (const zone of ["Europe/Vienna", "UTC", " Asia/Tokyo ", "", "+02:00"]) {
+      const fine = await setConfigValue(temp.home, "timezone", JSON.stringify(zone));
+      expect(fine.ok && fine.value, zone).not.toHaveProperty("note");
+      expect((await checkConfig(temp.home)).warnings, zone).toEqual([]);
+    }
+  });
+
   it.each(["compression.proactive_prune_*", "plugins.*", "mcp_servers.*.url"])(
     "refuses the pattern %s as a key",
     async (key) => {
