@@ -412,9 +412,11 @@ export function readNode(node: Node, value: unknown, note: Note): unknown {
     case "key":
       return readKey(node, value, note) ?? node.standard;
     case "named": {
-      if (node.value.node === "unread") return undefined;
       const given = value ?? {};
-      if (!isRecord(given)) return note("refused", SECTION);
+      const isUnread = node.value.node === "unread";
+      if (!isRecord(given))
+        return isUnread ? note("remark", `${SECTION}; it is ignored`) : note("refused", SECTION);
+      if (isUnread) return undefined;
       const entries = Object.entries(given);
       return Object.fromEntries(
         entries.map(([name, each]) => [name, readBelow(node.value, name, each, note)]),

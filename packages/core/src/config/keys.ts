@@ -407,7 +407,6 @@ export const KEYS = section({
   },
   plugins: named("plugin", {
     ...accepted(),
-    name: "section",
     allowed: "what the plugin takes",
     meaning: "Settings of a plugin; holographic reads plugins.hermes-memory-store.",
   }),

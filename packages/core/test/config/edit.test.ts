@@ -150,6 +150,8 @@ describe("setting a value", () => {
     ["memory.overflow", "drop", "must be refuse or archive"],
     ["memory.scan_allow", "hermes_env", "must be a list of threat ids"],
     ["memory", "5", "must be a section"],
+    ["database", "5", "must be a section"],
+    ["plugins", "[a]", "must be a section"],
     ["memory.memory_char_limit.x", "1", "is not a section"],
     ["memory.memory_char_limit", "[1", "is not a YAML value"],
     ["memory.", "1", "is not a key"],
@@ -376,6 +378,19 @@ describe("checking", () => {
       ["memory.scan_allow", 4],
     ]);
     expect((await checkConfig(temp.home)).warnings).toHaveLength(3);
+  });
+
+  it("warns of a value in place of a section that is only accepted, and loads the file", async () => {
+    using temp = tempHome();
+    temp.writeConfig("plugins:\ndatabase: 5\n");
+    const { errors, warnings } = await checkConfig(temp.home);
+    expect({ errors, warnings }).toEqual({
+      errors: [],
+      warnings: [
+        { key: "database", line: 2, message: "must be a section with keys of its own; it is ignored" },
+      ],
+    });
+    expect((await loadConfig(temp.home)).ok).toBe(true);
   });
 
   it("lists unknown keys and suggests what was probably meant", async () => {

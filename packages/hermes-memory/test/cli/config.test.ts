@@ -94,6 +94,38 @@ custom_providers: [{name: own, api_key: tell-6}]
     );
   });
 
+  it.each([
+    ["database: {journal_mode: wal}", "database", { journal_mode: "wal" }],
+    ["database: 5", "database", 5],
+    ["plugins: {p: {a: 1}}", "plugins", { p: { a: 1 } }],
+    ["mcp_servers: 5", "mcp_servers", 5],
+  ])("prints what is set in a section that nothing here reads: %s", async (config, key, value) => {
+    const home = homeWith(`${config}\n`);
+    const { stdout, code } = await runHermes(["config", "get", key], { home });
+    expect({ stdout, code }).toEqual({ stdout: `${JSON.stringify(value)}\n`, code: 0 });
+    expect(await runJson(["config", "get", key], { home })).toEqual({ key, value, source: "file" });
+  });
+
+  it("prints such a section of a file that has mistakes elsewhere", async () => {
+    const home = homeWith("database: {journal_mode: wal}\ncontext_file_max_chars: lots\n");
+    expect((await runHermes(["config", "get", "database"], { home })).stdout).toBe(
+      '{"journal_mode":"wal"}\n',
+    );
+  });
+
+  it("hides secrets in such a section", async () => {
+    const home = homeWith("plugins: {p: {api_key: tell-1}}\n");
+    const { stdout } = await runHermes(["config", "get", "plugins"], { home });
+    expect(stdout).toBe('{"p":{"api_key":"[hidden]"}}\n');
+  });
+
+  it("says when such a section is not set", async () => {
+    const home = homeWith("memory: {nudge_interval: 3}\n");
+    const answer = await runHermes(["config", "get", "database"], { home });
+    expect(answer).toEqual({ stdout: "", stderr: "database is not set.\n", code: 0 });
+    expect(await runJson(["config", "get", "mcp_servers"], { home })).toMatchObject({ config: {}, set: [] });
+  });
+
   it("prints one bare value, and on stderr that it is the default", async () => {
     const home = homeWith("memory:\n  nudge_interval: 7\n");
     expect(await runHermes(["config", "get", "memory.nudge_interval"], { home })).toEqual({

@@ -91,7 +91,7 @@ function camel(name: string): string {
   return name.replace(/_([a-z])/g, (_all, letter: string) => letter.toUpperCase());
 }
 
-function at(value: unknown, path: readonly string[]): unknown {
+export function at(value: unknown, path: readonly string[]): unknown {
   let current = value;
   for (const part of path) {
     const holder = asRecord(current);

@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import {
+  CONFIG_KEYS,
   type ConfigError,
   configPath,
   findConfigKey,
@@ -16,7 +17,7 @@ import { ifUsable } from "@hermes-memory/core/memory";
 import { type CommandBody, type CommandContext, CommandFailure, type CommandOutcome } from "../command.ts";
 import { unread } from "./check.ts";
 import { presentable } from "./secrets.ts";
-import { effectiveSettings, scalar, toNested, yamlLines } from "./settings.ts";
+import { at, effectiveSettings, type Setting, scalar, toNested, yamlLines } from "./settings.ts";
 
 const CHECK = "Look at every mistake with 'hermes config check'.";
 
@@ -39,9 +40,23 @@ function showing(isRevealed: boolean): { readonly show: Show; readonly notes: ()
 export const get: CommandBody = async ({ args, flags }, context) => {
   const { key } = args;
   const isRevealed = flags.reveal === true;
-  if (key === undefined || isKnownSection(key.split("."))) return getSection(key, isRevealed, context);
-  const { home } = context.home;
-  const found = unwrap(await getConfigValue(home, key), CHECK);
+  if (key !== undefined && !holdsSettings(key.split("."))) return getValue(key, isRevealed, context);
+  const config = await context.memory.config();
+  const all = effectiveSettings(config);
+  const settings = all.filter((each) => key === undefined || each.key.startsWith(`${key}.`));
+  // `mcp_servers: 5` says nothing to us, and is shown all the same.
+  const isOther = key !== undefined && settings.length === 0 && at(config.raw, key.split(".")) != null;
+  return isOther ? getValue(key, isRevealed, context) : section(settings, isRevealed, context);
+};
+
+/** False for `database` and `plugins` too, which nothing here reads: they are shown as the file has them. */
+function holdsSettings(path: readonly string[]): boolean {
+  const isRead = CONFIG_KEYS.some(({ key, kind }) => kind !== "unused" && key.split(".")[0] === path[0]);
+  return isRead && isKnownSection(path);
+}
+
+async function getValue(key: string, isRevealed: boolean, context: CommandContext): Promise<CommandOutcome> {
+  const found = unwrap(await getConfigValue(context.home.home, key), CHECK);
   const unknown = unknownKey(key.split("."), found.source === "unset" ? undefined : found.value);
   if (found.source === "unset") {
     if (unknown !== undefined) throw notAKey(key, unknown.suggestion);
@@ -65,18 +80,15 @@ export const get: CommandBody = async ({ args, flags }, context) => {
       ...notes(),
     ],
   };
-};
+}
 
-async function getSection(
-  section: string | undefined,
+function section(
+  effective: readonly Setting[],
   isRevealed: boolean,
-  { home, io, memory }: CommandContext,
-): Promise<CommandOutcome> {
-  const all = effectiveSettings(await memory.config());
+  { home, io }: CommandContext,
+): CommandOutcome {
   const { show, notes } = showing(isRevealed);
-  const settings = all
-    .filter(({ key }) => section === undefined || key.startsWith(`${section}.`))
-    .map((setting) => ({ ...setting, value: show(setting.path, setting.value) }));
+  const settings = effective.map((setting) => ({ ...setting, value: show(setting.path, setting.value) }));
   return {
     json: {
       path: resolve(configPath(home.home)),
