@@ -1,5 +1,6 @@
 // Reading, changing and checking values of config.yaml. A change is made on a copy of the content first and validated;
 // only then is the text touched. Loads yaml, so `edit.ts` imports it when it is asked for something.
+import { isDeepStrictEqual } from "node:util";
 import { parseDocument } from "yaml";
 import { err, isRecord, ok, type Result } from "../lib/index.ts";
 import {
@@ -13,14 +14,32 @@ import {
 } from "./config-file.ts";
 import { type ParsedConfig, parseConfigText, toIssue, YAML_OPTIONS } from "./full-read.ts";
 import { type FindingKind, OFF_WORDS, ON_WORDS } from "./key-kinds.ts";
-import { type ConfigKey, findConfigKey, isKnownSection, isPattern, RENAMED_KEYS } from "./keys.ts";
+import {
+  type ConfigKey,
+  findConfigKey,
+  isKnownSection,
+  isPattern,
+  RENAMED_KEYS,
+  shortFormOf,
+} from "./keys.ts";
 import { unknownKey } from "./nearest.ts";
-import { findingText, type RawConfig, readConfig, valueAt } from "./read.ts";
+import { findingText, givenAt, placeOf, type RawConfig, readConfig, valueAt } from "./read.ts";
 import { updateTextFile } from "./text-file.ts";
 import { spliceRemoval, spliceValue } from "./yaml-splice.ts";
 
 export type ConfigValue =
-  | { readonly source: "file" | "default"; readonly key: string; readonly value: unknown }
+  | {
+      readonly source: "file";
+      readonly key: string;
+      readonly value: unknown;
+      /** The key it stands under, where that is another: an old name, or the short form of a section. */
+      readonly from?: string;
+      /** What `check` warns of; reads on after the key. */
+      readonly remark?: string;
+      /** The default counts, or nothing. */
+      readonly isIgnored?: true;
+    }
+  | { readonly source: "default"; readonly key: string; readonly value: unknown }
   | { readonly source: "unset"; readonly key: string };
 
 export type ConfigChange = {
@@ -60,9 +79,23 @@ export function getValue(home: string, dottedKey: string): Result<ConfigValue, C
   if (!text.ok) return text;
   const parsed = parseConfigText(text.value ?? "", file);
   if (!parsed.ok) return parsed;
-  const explicit = valueAt(parsed.value.raw, path.value);
+  const { raw } = parsed.value;
+  const { value, at } = givenAt(raw, path.value);
+  const from = at.join(".");
   const known = findConfigKey(path.value);
-  if (explicit != null) return ok({ source: "file", key: dottedKey, value: explicit });
+  if (value != null) {
+    const finding = readConfig(raw).findings.find(
+      (each) => each.kind !== "refused" && each.path.join(".") === dottedKey,
+    );
+    return ok({
+      source: "file",
+      key: dottedKey,
+      value,
+      ...(from === dottedKey ? {} : { from }),
+      ...(finding === undefined ? {} : { remark: findingText(finding, raw) }),
+      ...(finding?.kind === "ignored" ? { isIgnored: true } : {}),
+    });
+  }
   if (known?.default !== undefined) return ok({ source: "default", key: dottedKey, value: known.default });
   return ok({ source: "unset", key: dottedKey });
 }
@@ -83,7 +116,13 @@ export function setValue(home: string, dottedKey: string, text: string): Result<
       return invalid(file, wanted, "is not a section, so it cannot hold other keys");
     const refused = newIssues(parsed.raw, wanted, dottedKey);
     if (refused.length > 0) return err(configError("invalid", file, refused));
-    const next = spliceValue(current, parsed, { path: path.value, value: value.value, wanted });
+    // A section in its short form is written anew as a section, unless it says the same already.
+    const parts = path.value.map((_part, i) => path.value.slice(0, i));
+    const at = parts.find((above) => typeof valueAt(parsed.raw, above) === "string") ?? path.value;
+    const isSame = at !== path.value && isDeepStrictEqual(valueAt(wanted, at), sectionAt(parsed.raw, at));
+    const next = isSame
+      ? current
+      : spliceValue(current, parsed, { path: at, value: valueAt(wanted, at), wanted });
     if (next === undefined) return invalid(file, dottedKey, "cannot be set in this file; edit it by hand");
     const unknown = unknownKey(path.value, value.value);
     const note = unknown === undefined ? valueNote(path.value, wanted) : unknownNote(dottedKey);
@@ -96,11 +135,9 @@ export function unsetValue(home: string, dottedKey: string): Result<ConfigChange
   const path = splitKey(dottedKey, file);
   if (!path.ok) return path;
   return change(home, path.value, (current, parsed) => {
-    if (!hasKey(parsed.raw, path.value)) return ok({ text: current, value: undefined });
-    const next = spliceRemoval(current, parsed, {
-      path: path.value,
-      wanted: withoutValue(parsed.raw, path.value),
-    });
+    const at = placeOf(parsed.raw, path.value);
+    if (!hasKey(parsed.raw, at)) return ok({ text: current, value: undefined });
+    const next = spliceRemoval(current, parsed, { path: at, wanted: withoutValue(parsed.raw, at) });
     if (next === undefined)
       return invalid(file, dottedKey, "cannot be removed automatically; edit the file by hand");
     return ok({ text: next, value: undefined });
@@ -143,7 +180,7 @@ function change(home: string, path: readonly string[], edit: Edit): Result<Confi
     change: (before) => {
       const parsed = parseConfigText(before ?? "", file);
       if (!parsed.ok) return parsed;
-      const previous = valueAt(parsed.value.raw, path);
+      const previous = valueAt(parsed.value.raw, placeOf(parsed.value.raw, path));
       const edited = edit(before ?? "", parsed.value);
       if (!edited.ok) return edited;
       const { text, value, ...remarks } = edited.value;
@@ -204,13 +241,20 @@ function withValue(raw: RawConfig, path: readonly string[], value: unknown): Raw
   const copy: Record<string, unknown> = structuredClone({ ...raw });
   let holder = copy;
   for (const [i, part] of path.slice(0, -1).entries()) {
-    const next = valueAt(holder, [part]) ?? {};
+    const next = sectionAt(copy, path.slice(0, i + 1)) ?? {};
     if (!isRecord(next)) return path.slice(0, i + 1).join(".");
     define(holder, part, next);
     holder = next as Record<string, unknown>; // part of the copy
   }
   define(holder, path.at(-1) ?? "", value);
   return copy;
+}
+
+/** The value there; the short form of a section as the section. */
+function sectionAt(raw: RawConfig, path: readonly string[]): unknown {
+  const value = valueAt(raw, path);
+  const short = shortFormOf(path);
+  return typeof value === "string" && short !== undefined ? { [short]: value } : value;
 }
 
 /** A copy without the key. An emptied section is an empty mapping or, in block style, no value: both will do. */

@@ -493,6 +493,14 @@ export function findConfigKey(path: readonly string[]): ConfigKey | undefined {
   });
 }
 
+/** The key that a text in place of this section stands for: `default` for `model`. */
+export function shortFormOf(path: readonly string[]): string | undefined {
+  let node: Node | undefined = KEYS;
+  for (const part of path)
+    node = node?.node === "section" && Object.hasOwn(node.fields, part) ? node.fields[part] : undefined;
+  return node?.node === "section" ? node.shortFor : undefined;
+}
+
 /** True for `memory`, `display.platforms`, ...: paths that hold known keys. */
 export function isKnownSection(path: readonly string[]): boolean {
   return ROWS.some((row) => {

@@ -52,6 +52,21 @@ describe("getting a value", () => {
     expect(await get("__proto__.x")).toMatchObject({ source: "unset" });
     expect(await get("memory..x")).toMatchObject({ kind: "invalid" });
   });
+
+  it("finds what is set in the short form of a section, or under an old name", async () => {
+    using temp = tempHome();
+    temp.writeConfig("model: big\nmemory: {write_mode: approve}\n");
+    const get = async (key: string) => {
+      const value = await getConfigValue(temp.home, key);
+      return value.ok ? value.value : value.error;
+    };
+    expect(await get("model.default")).toMatchObject({ source: "file", value: "big", from: "model" });
+    expect(await get("model.provider")).toMatchObject({ source: "default", value: "" });
+    expect(await get("memory.write_approval")).toMatchObject({ value: true, from: "memory.write_mode" });
+    temp.writeConfig("memory: {write_mode: approve, write_approval: false}\n");
+    const explicit = await get("memory.write_approval");
+    expect(explicit).toEqual({ source: "file", key: "memory.write_approval", value: false });
+  });
 });
 
 describe("setting a value", () => {
@@ -103,6 +118,37 @@ describe("setting a value", () => {
       "off",
     );
     expect(parse(deep)).toEqual({ display: { platforms: { cli: { memory_notifications: "off" } } } });
+  });
+
+  it("turns the short form of a section into a section, and takes it away as its key", async () => {
+    expect(await edited(SAMPLE, "model.default", "small")).toBe(
+      SAMPLE.replace('"big one"', "{default: small}"),
+    );
+    expect(await edited(SAMPLE, "model.provider", "openai")).toBe(
+      SAMPLE.replace('"big one"', '{default: "big one", provider: openai}'),
+    );
+    using temp = tempHome();
+    temp.writeConfig("model: big\nz: 1\n");
+    const same = await setConfigValue(temp.home, "model.default", "big");
+    expect(same).toMatchObject({ value: { previous: "big", changed: false } });
+    const other = await setConfigValue(temp.home, "model.default", "small");
+    expect(other).toMatchObject({ value: { previous: "big", value: "small", changed: true } });
+    expect(temp.readConfig()).toBe("model: {default: small}\nz: 1\n");
+    temp.writeConfig("model: big\nz: 1\n");
+    const gone = await unsetConfigValue(temp.home, "model.default");
+    expect(gone).toMatchObject({ value: { key: "model.default", previous: "big", changed: true } });
+    expect(temp.readConfig()).toBe("z: 1\n");
+    temp.writeConfig("model: big\n");
+    expect(await setConfigValue(temp.home, "model.default.x", "1")).toMatchObject({ ok: false });
+    expect(await setConfigValue(temp.home, "terminal", "bash")).toMatchObject({ ok: true });
+    expect(await setConfigValue(temp.home, "terminal.shell", "zsh")).toMatchObject({ ok: false });
+    expect(await setConfigValue(temp.home, "model.other.x", "1")).toMatchObject({ ok: true });
+    expect(parse(temp.readConfig())).toEqual({
+      model: { default: "big", other: { x: 1 } },
+      terminal: "bash",
+    });
+    temp.writeConfig("model: big\n");
+    expect(await unsetConfigValue(temp.home, "model.provider")).toMatchObject({ value: { changed: false } });
   });
 
   it("replaces lists and adds into flow mappings, comments kept", async () => {

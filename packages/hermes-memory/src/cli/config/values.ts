@@ -62,24 +62,42 @@ async function getValue(key: string, isRevealed: boolean, context: CommandContex
     if (unknown !== undefined) throw notAKey(key, unknown.suggestion);
     return { json: { key, value: null, source: "unset" }, lines: [], notes: [`${key} is not set.`] };
   }
-  const { source } = found;
+  const path = key.split(".");
   const config = await ifUsable(context.memory.config());
-  const counted = config && effectiveSettings(config).find((setting) => setting.key === key);
-  // A word in the file can mean something else than it says: `yes`, or a misspelt `treu`.
-  const isOther = counted !== undefined && JSON.stringify(counted.value) !== JSON.stringify(found.value);
+  const setting = config && effectiveSettings(config).find((each) => each.key === key);
+  const given = found.source === "file" ? found : undefined;
+  const counted = given?.isIgnored ? findConfigKey(path)?.default : (setting?.value ?? found.value);
   const { show, notes } = showing(isRevealed);
-  const value = show(key.split("."), found.value);
-  const meant = isOther ? show(key.split("."), counted.value) : undefined;
+  const value = show(path, counted) ?? null;
+  // A word in the file can mean something else than it says: `yes`, or a misspelt `treu`.
+  const isOther = JSON.stringify(counted) !== JSON.stringify(found.value);
+  const written = isOther ? show(path, found.value) : undefined;
+  const source = given?.isIgnored ? (counted === undefined ? "unset" : "default") : found.source;
   return {
-    json: { key, value, source, ...(isOther ? { counts_as: meant } : {}) },
-    lines: [typeof value === "string" ? value : scalar(value)],
+    json: {
+      key,
+      value,
+      source,
+      ...(given?.from === undefined ? {} : { from: given.from }),
+      ...(isOther ? { in_file: written } : {}),
+    },
+    lines: counted === undefined ? [] : [typeof value === "string" ? value : scalar(value)],
     notes: [
-      ...(source === "default" ? ["This is the default; config.yaml does not set it."] : []),
-      ...(isOther ? [`It counts as ${scalar(meant)}.`] : []),
+      ...(found.source === "default" ? ["This is the default; config.yaml does not set it."] : []),
+      ...(given?.from === undefined ? [] : [otherName(key, given.from)]),
+      ...(given?.remark === undefined ? [] : [`${key} ${given.remark}.`]),
+      ...(isOther && given?.remark === undefined
+        ? [`config.yaml has ${scalar(written)}, which counts as ${scalar(value)}.`]
+        : []),
       ...(unknown?.suggestion === undefined ? [] : [unread({ key, ...unknown })]),
       ...notes(),
     ],
   };
+}
+
+function otherName(key: string, from: string): string {
+  const isShort = key.startsWith(`${from}.`);
+  return `It is set by ${from}, ${isShort ? `which is short for ${key}` : `the old name of ${key}`}.`;
 }
 
 function section(
