@@ -1,5 +1,6 @@
 // Reading, changing and checking values of config.yaml. A change is made on a copy of the content first and validated;
 // only then is the text touched. Loads yaml, so `edit.ts` imports it when it is asked for something.
+import { isDeepStrictEqual } from "node:util";
 import { parseDocument } from "yaml";
 import { err, isRecord, ok, type Result } from "../lib/index.ts";
 import {
@@ -13,14 +14,32 @@ import {
 } from "./config-file.ts";
 import { type ParsedConfig, parseConfigText, toIssue, YAML_OPTIONS } from "./full-read.ts";
 import { type FindingKind, OFF_WORDS, ON_WORDS } from "./key-kinds.ts";
-import { CONFIG_KEYS, type ConfigKey, findConfigKey, isKnownSection, isWithinKey } from "./keys.ts";
-import { nearest } from "./nearest.ts";
-import { findingText, type RawConfig, readConfig, valueAt } from "./read.ts";
+import {
+  type ConfigKey,
+  findConfigKey,
+  isKnownSection,
+  isPattern,
+  RENAMED_KEYS,
+  shortFormOf,
+} from "./keys.ts";
+import { unknownKey } from "./nearest.ts";
+import { findingText, givenAt, placeOf, type RawConfig, readConfig, valueAt } from "./read.ts";
 import { updateTextFile } from "./text-file.ts";
 import { spliceRemoval, spliceValue } from "./yaml-splice.ts";
 
 export type ConfigValue =
-  | { readonly source: "file" | "default"; readonly key: string; readonly value: unknown }
+  | {
+      readonly source: "file";
+      readonly key: string;
+      readonly value: unknown;
+      /** The key it stands under, where that is another: an old name, or the short form of a section. */
+      readonly from?: string;
+      /** What `check` warns of; reads on after the key. */
+      readonly remark?: string;
+      /** The default counts, or nothing. */
+      readonly isIgnored?: true;
+    }
+  | { readonly source: "default"; readonly key: string; readonly value: unknown }
   | { readonly source: "unset"; readonly key: string };
 
 export type ConfigChange = {
@@ -34,6 +53,8 @@ export type ConfigChange = {
   readonly changed: boolean;
   /** Something the user should know, such as that nothing here reads the key. */
   readonly note?: string;
+  /** The known key that was probably meant. */
+  readonly suggestion?: string;
 };
 
 export type UnknownKey = { readonly key: string; readonly line?: number; readonly suggestion?: string };
@@ -58,9 +79,23 @@ export function getValue(home: string, dottedKey: string): Result<ConfigValue, C
   if (!text.ok) return text;
   const parsed = parseConfigText(text.value ?? "", file);
   if (!parsed.ok) return parsed;
-  const explicit = valueAt(parsed.value.raw, path.value);
+  const { raw } = parsed.value;
+  const { value, at } = givenAt(raw, path.value);
+  const from = at.join(".");
   const known = findConfigKey(path.value);
-  if (explicit != null) return ok({ source: "file", key: dottedKey, value: explicit });
+  if (value != null) {
+    const finding = readConfig(raw).findings.find(
+      (each) => each.kind !== "refused" && each.path.join(".") === dottedKey,
+    );
+    return ok({
+      source: "file",
+      key: dottedKey,
+      value,
+      ...(from === dottedKey ? {} : { from }),
+      ...(finding === undefined ? {} : { remark: findingText(finding, raw) }),
+      ...(finding?.kind === "ignored" ? { isIgnored: true } : {}),
+    });
+  }
   if (known?.default !== undefined) return ok({ source: "default", key: dottedKey, value: known.default });
   return ok({ source: "unset", key: dottedKey });
 }
@@ -69,6 +104,8 @@ export function setValue(home: string, dottedKey: string, text: string): Result<
   const file = configPath(home);
   const path = splitKey(dottedKey, file);
   if (!path.ok) return path;
+  if (isPattern(path.value))
+    return invalid(file, dottedKey, "is a pattern, where * stands for a name; write the name");
   const known = findConfigKey(path.value);
   const value = parseValue(text, known, mayHoldSecret(path.value));
   if (!value.ok) return err(configError("invalid", file, [{ key: dottedKey, message: value.error }]));
@@ -79,10 +116,17 @@ export function setValue(home: string, dottedKey: string, text: string): Result<
       return invalid(file, wanted, "is not a section, so it cannot hold other keys");
     const refused = newIssues(parsed.raw, wanted, dottedKey);
     if (refused.length > 0) return err(configError("invalid", file, refused));
-    const next = spliceValue(current, parsed, { path: path.value, value: value.value, wanted });
+    // A section in its short form is written anew as a section, unless it says the same already.
+    const parts = path.value.map((_part, i) => path.value.slice(0, i));
+    const at = parts.find((above) => typeof valueAt(parsed.raw, above) === "string") ?? path.value;
+    const isSame = at !== path.value && isDeepStrictEqual(valueAt(wanted, at), sectionAt(parsed.raw, at));
+    const next = isSame
+      ? current
+      : spliceValue(current, parsed, { path: at, value: valueAt(wanted, at), wanted });
     if (next === undefined) return invalid(file, dottedKey, "cannot be set in this file; edit it by hand");
-    const isKnown = known !== undefined || isKnownSection(path.value) || isWithinKey(path.value);
-    return ok({ text: next, value: value.value, ...(isKnown ? {} : { note: unknownNote(dottedKey) }) });
+    const unknown = unknownKey(path.value, value.value);
+    const note = unknown === undefined ? valueNote(path.value, wanted) : unknownNote(dottedKey);
+    return ok({ text: next, value: value.value, ...(note === undefined ? {} : { note }), ...unknown });
   });
 }
 
@@ -91,11 +135,9 @@ export function unsetValue(home: string, dottedKey: string): Result<ConfigChange
   const path = splitKey(dottedKey, file);
   if (!path.ok) return path;
   return change(home, path.value, (current, parsed) => {
-    if (!hasKey(parsed.raw, path.value)) return ok({ text: current, value: undefined });
-    const next = spliceRemoval(current, parsed, {
-      path: path.value,
-      wanted: withoutValue(parsed.raw, path.value),
-    });
+    const at = placeOf(parsed.raw, path.value);
+    if (!hasKey(parsed.raw, at)) return ok({ text: current, value: undefined });
+    const next = spliceRemoval(current, parsed, { path: at, wanted: withoutValue(parsed.raw, at) });
     if (next === undefined)
       return invalid(file, dottedKey, "cannot be removed automatically; edit the file by hand");
     return ok({ text: next, value: undefined });
@@ -128,7 +170,7 @@ export function checkValues(home: string, options: CheckOptions): ConfigCheck {
   };
 }
 
-type Edited = { readonly text: string; readonly value: unknown; readonly note?: string };
+type Edited = { readonly text: string } & Pick<ConfigChange, "value" | "note" | "suggestion">;
 type Edit = (text: string, parsed: ParsedConfig) => Result<Edited, ConfigError>;
 
 function change(home: string, path: readonly string[], edit: Edit): Result<ConfigChange, ConfigError> {
@@ -138,17 +180,17 @@ function change(home: string, path: readonly string[], edit: Edit): Result<Confi
     change: (before) => {
       const parsed = parseConfigText(before ?? "", file);
       if (!parsed.ok) return parsed;
-      const previous = valueAt(parsed.value.raw, path);
+      const previous = valueAt(parsed.value.raw, placeOf(parsed.value.raw, path));
       const edited = edit(before ?? "", parsed.value);
       if (!edited.ok) return edited;
-      const { text, value, note } = edited.value;
+      const { text, value, ...remarks } = edited.value;
       const outcome: ConfigChange = {
         path: file,
         key: path.join("."),
         ...(value === undefined ? {} : { value }),
         ...(previous === undefined ? {} : { previous }),
         changed: text !== (before ?? ""),
-        ...(note === undefined ? {} : { note }),
+        ...remarks,
       };
       return ok({ text, outcome });
     },
@@ -199,13 +241,20 @@ function withValue(raw: RawConfig, path: readonly string[], value: unknown): Raw
   const copy: Record<string, unknown> = structuredClone({ ...raw });
   let holder = copy;
   for (const [i, part] of path.slice(0, -1).entries()) {
-    const next = valueAt(holder, [part]) ?? {};
+    const next = sectionAt(copy, path.slice(0, i + 1)) ?? {};
     if (!isRecord(next)) return path.slice(0, i + 1).join(".");
     define(holder, part, next);
     holder = next as Record<string, unknown>; // part of the copy
   }
   define(holder, path.at(-1) ?? "", value);
   return copy;
+}
+
+/** The value there; the short form of a section as the section. */
+function sectionAt(raw: RawConfig, path: readonly string[]): unknown {
+  const value = valueAt(raw, path);
+  const short = shortFormOf(path);
+  return typeof value === "string" && short !== undefined ? { [short]: value } : value;
 }
 
 /** A copy without the key. An emptied section is an empty mapping or, in block style, no value: both will do. */
@@ -249,6 +298,24 @@ function unknownNote(key: string): string {
   return `${key} is not a key this program reads. It was stored for other programs; 'hermes config check' lists such keys.`;
 }
 
+/** That the value is doubtful, or stands under an old name. */
+function valueNote(path: readonly string[], raw: RawConfig): string | undefined {
+  const name = path.join(".");
+  const doubtful = readConfig(raw).findings.find(
+    (each) => each.kind === "doubtful" && each.path.join(".") === name,
+  );
+  if (doubtful !== undefined) return `${name} ${findingText(doubtful, raw)}.`;
+  const old = RENAMED_KEYS.find((each) => each.path.join(".") === name);
+  if (old === undefined) return undefined;
+  const to = old.to.join(".");
+  const value = old.take(valueAt(raw, path), valueAt(raw, old.to));
+  const effect =
+    value === undefined
+      ? `has no effect: ${to} counts`
+      : `counts as ${to}: ${shown(value)} until that is set`;
+  return `${name} is the old name of ${to} and ${effect}. Set ${to} instead.`;
+}
+
 function scanWarnings(parsed: ParsedConfig, options: CheckOptions): ConfigIssue[] {
   const path = ["memory", "scan_allow"];
   const ids = valueAt(parsed.raw, path);
@@ -269,37 +336,10 @@ function unknownKeys(
 ): UnknownKey[] {
   return Object.entries(section).flatMap(([name, value]): UnknownKey[] => {
     const path = [...above, name];
-    const known = findConfigKey(path);
-    const suggestion = suggest(path);
-    // `hygiene_*` is known, but `hygiene_thresold` is a mistake.
-    const isPrefixOnly = known !== undefined && /.\*$/.test(known.key.split(".").at(-1) ?? "");
-    if (known !== undefined && !(isPrefixOnly && suggestion !== undefined)) return [];
-    if (isKnownSection(path)) return isRecord(value) ? unknownKeys(parsed, value, path) : [];
-    // `memory.<provider>` holds the settings of that provider.
-    if (suggestion === undefined && above[0] === "memory" && isRecord(value)) return [];
+    const unknown = unknownKey(path, value);
+    if (unknown === undefined)
+      return isKnownSection(path) && isRecord(value) ? unknownKeys(parsed, value, path) : [];
     const line = parsed.lineOf(path);
-    return [
-      {
-        key: path.join("."),
-        ...(line === undefined ? {} : { line }),
-        ...(suggestion === undefined ? {} : { suggestion }),
-      },
-    ];
+    return [{ key: path.join("."), ...(line === undefined ? {} : { line }), ...unknown }];
   });
-}
-
-/** A known key that is spelled nearly the same here, or one we use that is spelled exactly the same in another section. */
-function suggest(path: readonly string[]): string | undefined {
-  const name = path.at(-1) ?? "";
-  const known = CONFIG_KEYS.map(({ key, kind }) => ({ parts: key.split("."), isUsed: kind !== "unused" }));
-  const elsewhere = known.find(
-    ({ parts, isUsed }) => isUsed && !parts.includes("*") && parts.at(-1) === name,
-  );
-  if (elsewhere !== undefined && name.includes("_")) return elsewhere.parts.join(".");
-  const siblings = known
-    .filter(({ parts }) => path.slice(0, -1).every((part, i) => parts[i] === part || parts[i] === "*"))
-    .map(({ parts }) => parts[path.length - 1] ?? "")
-    .filter((sibling) => !sibling.endsWith("*"));
-  const found = nearest(name, siblings);
-  return found === undefined ? undefined : [...path.slice(0, -1), found].join(".");
 }

@@ -25,7 +25,7 @@ export {
   type ToolUseEnforcement,
 } from "./keys.ts";
 export { loadConfig, loadMemoryConfig } from "./load.ts";
-export { nearest } from "./nearest.ts";
+export { nearest, unknownKey } from "./nearest.ts";
 export { DEFAULT_MEMORY_CONFIG } from "./read.ts";
 export { type CustomProvider, type McpServerConfig, mcpServerRemarks } from "./servers.ts";
 export { updateTextFile } from "./text-file.ts";

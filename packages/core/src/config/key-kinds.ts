@@ -1,13 +1,14 @@
 // The kinds of config keys. A key is declared once (keys.ts) with its kind, default and meaning. Its TypeScript type, the check of its
 // value, its row in the table and on the reference page follow from that declaration. A declared key is plain data and its kind does the
 // work, because the whole table is made whenever a program starts.
-import { isRecord } from "../lib/index.ts";
+import { isRecord, isTimeZone, pyStrip } from "../lib/index.ts";
+import { shown } from "./config-file.ts";
 
 export type KeyKind = "boolean" | "approval" | "number" | "choice" | "text" | "list" | "section" | "unused";
 
 /**
  * refused: the file cannot be used. ignored: the default counts instead, as in the reference. doubtful: read, but probably not as meant.
- * remark: `text` says everything and no value is shown. old-name: set under a name of the past.
+ * remark: something in it is left out; no value is shown. old-name: set under a name of the past.
  */
 export type FindingKind = "refused" | "ignored" | "doubtful" | "remark" | "old-name";
 
@@ -166,7 +167,7 @@ const APPROVAL: Kind<boolean> = {
   parse: (value, _rules, _wrong, note) => {
     const word = typeof value === "boolean" ? "" : (wordOf(value) ?? "?");
     const isClear = word === "" || APPROVAL_WORDS.includes(word) || OFF_WORDS.includes(word);
-    if (!isClear) note("doubtful", "should be true or false");
+    if (!isClear) note("doubtful", `should be true or false; ${shown(value)} counts as false`);
     return isApprovalOn(value);
   },
 };
@@ -227,6 +228,22 @@ const TEXT: Kind<string> = {
     if (typeof value !== "string") return wrong();
     const tidy = isTrimmed ? value.trim() : value;
     return isNeverBlank && tidy === "" ? undefined : tidy;
+  },
+};
+
+/** A name that this Node does not know may be one to another program: it is kept, and whoever needs the zone passes it over. */
+const ZONE: Kind<string> = {
+  ...TEXT,
+  allowed: () => "IANA name of a zone",
+  parse: (value, _rules, wrong, note) => {
+    if (typeof value !== "string") return wrong();
+    const name = pyStrip(value);
+    if (name !== "" && !isTimeZone(name))
+      note(
+        "doubtful",
+        `should be the IANA name of a zone, such as Europe/Vienna; ${shown(value)} is ignored`,
+      );
+    return value;
   },
 };
 
@@ -336,6 +353,11 @@ export function text(
   return key<string, string>(TEXT, standard, meaning, rules);
 }
 
+/** Empty for the machine's own. */
+export function zone(meaning: string): Key<string> {
+  return key<string, string>(ZONE, "", meaning);
+}
+
 export function secret(meaning: string): Key<string> {
   return key<string, string>(SECRET, "", meaning);
 }
@@ -390,9 +412,11 @@ export function readNode(node: Node, value: unknown, note: Note): unknown {
     case "key":
       return readKey(node, value, note) ?? node.standard;
     case "named": {
-      if (node.value.node === "unread") return undefined;
       const given = value ?? {};
-      if (!isRecord(given)) return note("refused", SECTION);
+      const isUnread = node.value.node === "unread";
+      if (!isRecord(given))
+        return isUnread ? note("remark", `${SECTION}; it is ignored`) : note("refused", SECTION);
+      if (isUnread) return undefined;
       const entries = Object.entries(given);
       return Object.fromEntries(
         entries.map(([name, each]) => [name, readBelow(node.value, name, each, note)]),

@@ -28,6 +28,7 @@ import {
   text,
   whole,
   wordOf,
+  zone,
 } from "./key-kinds.ts";
 import { CUSTOM_PROVIDERS, type CustomProvider, MCP_SERVERS, type McpServerConfig } from "./servers.ts";
 
@@ -406,14 +407,11 @@ export const KEYS = section({
   },
   plugins: named("plugin", {
     ...accepted(),
-    name: "section",
     allowed: "what the plugin takes",
     meaning: "Settings of a plugin; holographic reads plugins.hermes-memory-store.",
   }),
   context_file_max_chars: whole(20_000, { min: 1 }, "Most characters taken from one context file."),
-  timezone: text("", "Zone of dates, such as Europe/Vienna; empty for the machine's own.", {
-    allowed: "IANA name of a zone",
-  }),
+  timezone: zone("Zone of dates, such as Europe/Vienna; empty for the machine's own."),
   display,
   logging: section({
     memory_monitor: section({
@@ -495,6 +493,14 @@ export function findConfigKey(path: readonly string[]): ConfigKey | undefined {
   });
 }
 
+/** The key that a text in place of this section stands for: `default` for `model`. */
+export function shortFormOf(path: readonly string[]): string | undefined {
+  let node: Node | undefined = KEYS;
+  for (const part of path)
+    node = node?.node === "section" && Object.hasOwn(node.fields, part) ? node.fields[part] : undefined;
+  return node?.node === "section" ? node.shortFor : undefined;
+}
+
 /** True for `memory`, `display.platforms`, ...: paths that hold known keys. */
 export function isKnownSection(path: readonly string[]): boolean {
   return ROWS.some((row) => {
@@ -503,9 +509,13 @@ export function isKnownSection(path: readonly string[]): boolean {
   });
 }
 
-/** True for what is inside of a section that is one key, such as `mcp_servers.lab.enabled`. */
-export function isWithinKey(path: readonly string[]): boolean {
-  return path.some((_part, length) => findConfigKey(path.slice(0, length))?.kind === "section");
+/** True for `compression.hygiene_*` and `mcp_servers.*.url`: the table's own way to write a name, which is no name in a file. */
+export function isPattern(path: readonly string[]): boolean {
+  return ROWS.some((row) => {
+    const parts = row.key.split(".");
+    const star = parts.findIndex((part) => part.endsWith("*"));
+    return star >= 0 && parts.slice(0, star + 1).every((part, i) => part === path[i]);
+  });
 }
 
 function fits(pattern = "", name = ""): boolean {

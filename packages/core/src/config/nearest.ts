@@ -1,4 +1,6 @@
-// The known word someone probably meant when they mistyped one.
+// The known word someone probably meant when they mistyped one, and which keys nothing here reads.
+import { isRecord } from "../lib/index.ts";
+import { CONFIG_KEYS, findConfigKey, isKnownSection } from "./keys.ts";
 
 /** The closest candidate within a third of the word's length (at least one, at most three edits), or undefined. */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
@@ -11,6 +13,49 @@ export function nearest(word: string, candidates: readonly string[]): string | u
       best = { candidate, distance };
   }
   return best?.candidate;
+}
+
+export type Unknown = { readonly suggestion?: string };
+
+/** Undefined when the key is read or accepted here, or lies within one that is. `config get`, `set` and `check` all ask this. */
+export function unknownKey(path: readonly string[], value: unknown): Unknown | undefined {
+  for (let length = 1; length <= path.length; length += 1) {
+    const part = path.slice(0, length);
+    const suggestion = suggest(part);
+    const known = findConfigKey(part);
+    // `hygiene_*` is known, but `hygiene_thresold` is a mistake.
+    const isPrefixOnly = known !== undefined && /[^.]\*$/.test(known.key);
+    if (known !== undefined && !(isPrefixOnly && suggestion !== undefined)) return undefined;
+    if (isKnownSection(part)) continue;
+    const isHolder = length < path.length || isRecord(value);
+    // `memory.<provider>` holds the settings of that provider.
+    if (suggestion === undefined && length === 2 && path[0] === "memory" && isHolder) return undefined;
+    const meant = suggest(path) ?? suggestion;
+    return meant === undefined ? {} : { suggestion: meant };
+  }
+  return undefined;
+}
+
+/** A known key whose parts are spelled nearly the same, or one we use that is spelled exactly the same in another section. */
+function suggest(path: readonly string[]): string | undefined {
+  const name = path.at(-1) ?? "";
+  let rows = CONFIG_KEYS.map(({ key, kind }) => ({ parts: key.split("."), kind }));
+  const elsewhere = rows.find(
+    ({ parts, kind }) => kind !== "unused" && !parts.includes("*") && parts.at(-1) === name,
+  );
+  // A word such as `enabled` says too little inside of a section that may be another program's.
+  if (elsewhere !== undefined && (name.includes("_") || path.length === 1)) return elsewhere.parts.join(".");
+  const meant: string[] = [];
+  for (const [depth, part] of path.entries()) {
+    const names = rows.flatMap(({ parts: { [depth]: each = "*" } }) => (each.endsWith("*") ? [] : [each]));
+    const right = names.includes(part) ? part : nearest(part, names);
+    rows = rows.filter(({ parts, kind }) =>
+      depth < parts.length ? parts[depth] === (right ?? "*") : kind === "section",
+    );
+    if (rows.length === 0) return undefined;
+    meant.push(right ?? part);
+  }
+  return meant.every((part, depth) => part === path[depth]) ? undefined : meant.join(".");
 }
 
 /** Insertions, deletions, replacements and swaps of neighbours, each counted once. */

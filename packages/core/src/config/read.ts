@@ -3,7 +3,7 @@
 import { isRecord } from "../lib/index.ts";
 import { shown } from "./config-file.ts";
 import { type FindingKind, type Note, readNode } from "./key-kinds.ts";
-import { type HermesConfig, KEYS, type MemoryConfig, RENAMED_KEYS } from "./keys.ts";
+import { type HermesConfig, KEYS, type MemoryConfig, RENAMED_KEYS, shortFormOf } from "./keys.ts";
 
 export type RawConfig = Readonly<Record<string, unknown>>;
 
@@ -44,7 +44,6 @@ export function findingText({ kind, path, text }: Finding, raw: RawConfig): stri
     case "ignored":
       return `${text}; ${found} is ignored`;
     case "doubtful":
-      return `${text}; ${found} counts as false`;
     case "remark":
     case "old-name":
       return text;
@@ -59,6 +58,26 @@ export function valueAt(raw: unknown, path: readonly PropertyKey[]): unknown {
     current = (current as Record<PropertyKey, unknown>)[part];
   }
   return current;
+}
+
+/** What the file gives a key, and where: under its own name, as the short form of its section, or under an old name. */
+export function givenAt(
+  raw: RawConfig,
+  path: readonly string[],
+): { readonly value: unknown; readonly at: readonly string[] } {
+  for (const { path: at, to, take } of RENAMED_KEYS) {
+    const old = to.join(".") === path.join(".") ? valueAt(raw, at) : undefined;
+    const value = old == null ? undefined : take(old, valueAt(raw, to));
+    if (value !== undefined) return { value, at };
+  }
+  const at = placeOf(raw, path);
+  return { value: valueAt(raw, at), at };
+}
+
+/** The path itself, or that of its section where the file has the short form for this key: `model` for `model.default`. */
+export function placeOf(raw: RawConfig, path: readonly string[]): readonly string[] {
+  const above = path.slice(0, -1);
+  return typeof valueAt(raw, above) === "string" && shortFormOf(above) === path.at(-1) ? above : path;
 }
 
 function noteTo(findings: Finding[], above: readonly string[]): Note {

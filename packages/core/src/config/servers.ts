@@ -112,11 +112,9 @@ function toServer(name: string, entry: unknown, remark: Remark): McpServerConfig
     return undefined;
   }
   const reach = toReach(entry, remark);
-  if (reach === undefined) return undefined;
   const cwd = toText(entry, "cwd", remark);
-  return {
-    name,
-    ...reach,
+  // Looked at even when the server is left out: `config set` may be writing the entry key by key, and refuses what is wrong.
+  const rest = {
     args: toTexts(entry.args, ["args"], remark) ?? [],
     env: toValues(entry, "env", remark),
     ...(cwd === undefined ? {} : { cwd }),
@@ -126,6 +124,7 @@ function toServer(name: string, entry: unknown, remark: Remark): McpServerConfig
     connectTimeout: toSeconds(entry, "connect_timeout", CONNECT_TIMEOUT_SECONDS, remark),
     tools: toFilter(entry.tools, remark),
   };
+  return reach && { name, ...reach, ...rest };
 }
 
 /** An address counts before a command, as in the reference. */

@@ -1,5 +1,5 @@
 // The day a conversation started. Never the time of day: the prompt has to stay the same for as long as possible.
-import { pyStrip } from "../lib/index.ts";
+import { isTimeZone, pyStrip } from "../lib/index.ts";
 
 export type PromptDate = {
   readonly now: Date;
@@ -46,13 +46,4 @@ export function chooseTimeZone(sources: {
     );
   }
   return { timeZone: undefined, warnings };
-}
-
-function isTimeZone(name: string): boolean {
-  try {
-    new Intl.DateTimeFormat("en-US", { timeZone: name });
-    return true;
-  } catch {
-    return false; // what the constructor throws for every name it does not know
-  }
 }

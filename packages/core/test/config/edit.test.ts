@@ -52,6 +52,21 @@ describe("getting a value", () => {
     expect(await get("__proto__.x")).toMatchObject({ source: "unset" });
     expect(await get("memory..x")).toMatchObject({ kind: "invalid" });
   });
+
+  it("finds what is set in the short form of a section, or under an old name", async () => {
+    using temp = tempHome();
+    temp.writeConfig("model: big\nmemory: {write_mode: approve}\n");
+    const get = async (key: string) => {
+      const value = await getConfigValue(temp.home, key);
+      return value.ok ? value.value : value.error;
+    };
+    expect(await get("model.default")).toMatchObject({ source: "file", value: "big", from: "model" });
+    expect(await get("model.provider")).toMatchObject({ source: "default", value: "" });
+    expect(await get("memory.write_approval")).toMatchObject({ value: true, from: "memory.write_mode" });
+    temp.writeConfig("memory: {write_mode: approve, write_approval: false}\n");
+    const explicit = await get("memory.write_approval");
+    expect(explicit).toEqual({ source: "file", key: "memory.write_approval", value: false });
+  });
 });
 
 describe("setting a value", () => {
@@ -105,6 +120,37 @@ describe("setting a value", () => {
     expect(parse(deep)).toEqual({ display: { platforms: { cli: { memory_notifications: "off" } } } });
   });
 
+  it("turns the short form of a section into a section, and takes it away as its key", async () => {
+    expect(await edited(SAMPLE, "model.default", "small")).toBe(
+      SAMPLE.replace('"big one"', "{default: small}"),
+    );
+    expect(await edited(SAMPLE, "model.provider", "openai")).toBe(
+      SAMPLE.replace('"big one"', '{default: "big one", provider: openai}'),
+    );
+    using temp = tempHome();
+    temp.writeConfig("model: big\nz: 1\n");
+    const same = await setConfigValue(temp.home, "model.default", "big");
+    expect(same).toMatchObject({ value: { previous: "big", changed: false } });
+    const other = await setConfigValue(temp.home, "model.default", "small");
+    expect(other).toMatchObject({ value: { previous: "big", value: "small", changed: true } });
+    expect(temp.readConfig()).toBe("model: {default: small}\nz: 1\n");
+    temp.writeConfig("model: big\nz: 1\n");
+    const gone = await unsetConfigValue(temp.home, "model.default");
+    expect(gone).toMatchObject({ value: { key: "model.default", previous: "big", changed: true } });
+    expect(temp.readConfig()).toBe("z: 1\n");
+    temp.writeConfig("model: big\n");
+    expect(await setConfigValue(temp.home, "model.default.x", "1")).toMatchObject({ ok: false });
+    expect(await setConfigValue(temp.home, "terminal", "bash")).toMatchObject({ ok: true });
+    expect(await setConfigValue(temp.home, "terminal.shell", "zsh")).toMatchObject({ ok: false });
+    expect(await setConfigValue(temp.home, "model.other.x", "1")).toMatchObject({ ok: true });
+    expect(parse(temp.readConfig())).toEqual({
+      model: { default: "big", other: { x: 1 } },
+      terminal: "bash",
+    });
+    temp.writeConfig("model: big\n");
+    expect(await unsetConfigValue(temp.home, "model.provider")).toMatchObject({ value: { changed: false } });
+  });
+
   it("replaces lists and adds into flow mappings, comments kept", async () => {
     const list = await edited(SAMPLE, "memory.scan_allow", "[a, b]");
     expect(parse(list).memory.scan_allow).toEqual(["a", "b"]);
@@ -150,6 +196,8 @@ describe("setting a value", () => {
     ["memory.overflow", "drop", "must be refuse or archive"],
     ["memory.scan_allow", "hermes_env", "must be a list of threat ids"],
     ["memory", "5", "must be a section"],
+    ["database", "5", "must be a section"],
+    ["plugins", "[a]", "must be a section"],
     ["memory.memory_char_limit.x", "1", "is not a section"],
     ["memory.memory_char_limit", "[1", "is not a YAML value"],
     ["memory.", "1", "is not a key"],
@@ -161,6 +209,87 @@ describe("setting a value", () => {
     expect(outcome).toMatchObject({ ok: false, error: { kind: "invalid" } });
     expect(!outcome.ok && outcome.error.message).toContain(message);
     expect(temp.readConfig()).toBe(SAMPLE);
+  });
+
+  it.each([
+    ["compression.hygiene_treshold", "compression.hygiene_threshold"],
+    ["memory.provder", "memory.provider"],
+    ["memroy.provder", "memory.provider"],
+    ["nudge_interval", "memory.nudge_interval"],
+    ["provider", "memory.provider"],
+    ["mcp_server.lab.timeout", "mcp_servers.lab.timeout"],
+    ["memory.provder.name", "memory.provider"],
+  ])("says about %s that nothing reads it, and names %s", async (key, suggestion) => {
+    using temp = tempHome();
+    const note = expect.stringContaining(`${key} is not a key this program reads`);
+    expect(await setConfigValue(temp.home, key, "5")).toMatchObject({ value: { note, suggestion } });
+    expect((await checkConfig(temp.home)).unknownKeys).toHaveLength(1);
+  });
+
+  it.each([
+    ["compression.hygiene_timeout_seconds", "60"],
+    ["compression.proactive_prune_tokens", "0"],
+    ["database.journal_mode", "wal"],
+    ["memory.mem0.mode", "tools"],
+    ["memory.mem0", "{mode: tools}"],
+    ["plugins.p.a", "1"],
+  ])("says nothing about %s, as check does", async (key, value) => {
+    using temp = tempHome();
+    const outcome = await setConfigValue(temp.home, key, value);
+    expect(outcome.ok && outcome.value).not.toHaveProperty("note");
+    expect(outcome.ok && outcome.value).not.toHaveProperty("suggestion");
+    expect(await checkConfig(temp.home)).toMatchObject({ warnings: [], unknownKeys: [] });
+  });
+
+  it("tells at once that a name is an old one, and which key counts", async () => {
+    using temp = tempHome();
+    expect(await setConfigValue(temp.home, "memory.write_mode", "approve")).toMatchObject({
+      value: {
+        note: "memory.write_mode is the old name of memory.write_approval and counts as memory.write_approval: true until that is set. Set memory.write_approval instead.",
+      },
+    });
+    await setConfigValue(temp.home, "memory.write_approval", "false");
+    expect(await setConfigValue(temp.home, "memory.write_mode", "approve")).toMatchObject({
+      value: { note: expect.stringContaining("has no effect: memory.write_approval counts") },
+    });
+  });
+
+  it("remarks on a time zone that is none, and loads the file all the same", async () => {
+    using temp = tempHome();
+    const told = 'should be the IANA name of a zone, such as Europe/Vienna; "Mars/X" is ignored';
+    const outcome = await setConfigValue(temp.home, "timezone", "Mars/X");
+    expect(outcome).toMatchObject({ ok: true, value: { note: `timezone ${told}.` } });
+    expect((await checkConfig(temp.home)).warnings).toEqual([{ key: "timezone", message: told, line: 1 }]);
+    expect(await loadConfig(temp.home)).toMatchObject({ ok: true, value: { timezone: "Mars/X" } });
+    for (const zone of ["Europe/Vienna", "UTC", " Asia/Tokyo ", "", "+02:00"]) {
+      const fine = await setConfigValue(temp.home, "timezone", JSON.stringify(zone));
+      expect(fine.ok && fine.value, zone).not.toHaveProperty("note");
+      expect((await checkConfig(temp.home)).warnings, zone).toEqual([]);
+    }
+  });
+
+  it.each(["compression.proactive_prune_*", "plugins.*", "mcp_servers.*.url"])(
+    "refuses the pattern %s as a key",
+    async (key) => {
+      using temp = tempHome();
+      const outcome = await setConfigValue(temp.home, key, "x");
+      expect(!outcome.ok && outcome.error.message).toContain("* stands for a name");
+      expect(existsSync(temp.configFile)).toBe(false);
+      expect((await setConfigValue(temp.home, "other.*", "x")).ok).toBe(true);
+    },
+  );
+
+  it("refuses a wrong setting of an MCP server whether or not the server is there", async () => {
+    for (const text of ["", "mcp_servers: {lab: {timeout: 5}}\n", "mcp_servers: {lab: {command: npx}}\n"]) {
+      using temp = tempHome();
+      temp.writeConfig(text);
+      const outcome = await setConfigValue(temp.home, "mcp_servers.lab.timeout", "-1");
+      expect(!outcome.ok && outcome.error.issues, text).toEqual([
+        { key: "mcp_servers.lab.timeout", message: "must be a number of seconds above 0; 120 counts" },
+      ]);
+      expect(temp.readConfig()).toBe(text);
+      expect((await setConfigValue(temp.home, "mcp_servers.lab.timeout", "7")).ok, text).toBe(true);
+    }
   });
 
   it("repairs one of several mistakes, but does not touch a file it cannot read", async () => {
@@ -295,6 +424,19 @@ describe("checking", () => {
       ["memory.scan_allow", 4],
     ]);
     expect((await checkConfig(temp.home)).warnings).toHaveLength(3);
+  });
+
+  it("warns of a value in place of a section that is only accepted, and loads the file", async () => {
+    using temp = tempHome();
+    temp.writeConfig("plugins:\ndatabase: 5\n");
+    const { errors, warnings } = await checkConfig(temp.home);
+    expect({ errors, warnings }).toEqual({
+      errors: [],
+      warnings: [
+        { key: "database", line: 2, message: "must be a section with keys of its own; it is ignored" },
+      ],
+    });
+    expect((await loadConfig(temp.home)).ok).toBe(true);
   });
 
   it("lists unknown keys and suggests what was probably meant", async () => {

@@ -94,6 +94,38 @@ custom_providers: [{name: own, api_key: tell-6}]
     );
   });
 
+  it.each([
+    ["database: {journal_mode: wal}", "database", { journal_mode: "wal" }],
+    ["database: 5", "database", 5],
+    ["plugins: {p: {a: 1}}", "plugins", { p: { a: 1 } }],
+    ["mcp_servers: 5", "mcp_servers", 5],
+  ])("prints what is set in a section that nothing here reads: %s", async (config, key, value) => {
+    const home = homeWith(`${config}\n`);
+    const { stdout, code } = await runHermes(["config", "get", key], { home });
+    expect({ stdout, code }).toEqual({ stdout: `${JSON.stringify(value)}\n`, code: 0 });
+    expect(await runJson(["config", "get", key], { home })).toEqual({ key, value, source: "file" });
+  });
+
+  it("prints such a section of a file that has mistakes elsewhere", async () => {
+    const home = homeWith("database: {journal_mode: wal}\ncontext_file_max_chars: lots\n");
+    expect((await runHermes(["config", "get", "database"], { home })).stdout).toBe(
+      '{"journal_mode":"wal"}\n',
+    );
+  });
+
+  it("hides secrets in such a section", async () => {
+    const home = homeWith("plugins: {p: {api_key: tell-1}}\n");
+    const { stdout } = await runHermes(["config", "get", "plugins"], { home });
+    expect(stdout).toBe('{"p":{"api_key":"[hidden]"}}\n');
+  });
+
+  it("says when such a section is not set", async () => {
+    const home = homeWith("memory: {nudge_interval: 3}\n");
+    const answer = await runHermes(["config", "get", "database"], { home });
+    expect(answer).toEqual({ stdout: "", stderr: "database is not set.\n", code: 0 });
+    expect(await runJson(["config", "get", "mcp_servers"], { home })).toMatchObject({ config: {}, set: [] });
+  });
+
   it("prints one bare value, and on stderr that it is the default", async () => {
     const home = homeWith("memory:\n  nudge_interval: 7\n");
     expect(await runHermes(["config", "get", "memory.nudge_interval"], { home })).toEqual({
@@ -107,11 +139,59 @@ custom_providers: [{name: own, api_key: tell-6}]
     expect((await runHermes(["config", "get", "memory.provider"], { home })).stdout).toBe("\n");
   });
 
-  it("says what a word counts as when it is not what it says", async () => {
-    const home = homeWith("memory:\n  write_approval: treu\n");
-    const { stdout, stderr } = await runHermes(["config", "get", "memory.write_approval"], { home });
-    expect(stdout).toBe("treu\n");
-    expect(stderr).toContain("counts as false");
+  it.each([
+    ["memory: {write_approval: treu}", "memory.write_approval", false, '"treu" counts as false'],
+    [
+      "memory: {write_approval: yes}",
+      "memory.write_approval",
+      true,
+      "config.yaml has yes, which counts as true.",
+    ],
+    ["compression: {target_ratio: 5}", "compression.target_ratio", 0.8, "has 5, which counts as 0.8."],
+    ["model: m", "model.default", "m", "It is set by model, which is short for model.default."],
+    [
+      "memory: {write_mode: approve}",
+      "memory.write_approval",
+      true,
+      "It is set by memory.write_mode, the old name of memory.write_approval.",
+    ],
+    [
+      "{compression: {summary_model: s}, auxiliary: {compression: {model: ''}}}",
+      "auxiliary.compression.model",
+      "s",
+      "It is set by compression.summary_model",
+    ],
+    [
+      "memory: {write_mode: approve}",
+      "memory.write_mode",
+      "approve",
+      "is the old name of memory.write_approval",
+    ],
+  ])("prints the value that counts, and why: %s", async (config, key, value, why) => {
+    const home = homeWith(`${config}\n`);
+    const { stdout, stderr, code } = await runHermes(["config", "get", key], { home });
+    expect({ stdout, code }).toEqual({ stdout: `${value}\n`, code: 0 });
+    expect(stderr).toContain(why);
+    expect(stderr).not.toContain("This is the default");
+    expect(await runJson(["config", "get", key], { home })).toMatchObject({ key, value, source: "file" });
+  });
+
+  it.each([
+    ["model: {context_length: 256K}", "model.context_length", "256K", { value: null, source: "unset" }, ""],
+    [
+      "prompt_caching: {cache_ttl: 2h}",
+      "prompt_caching.cache_ttl",
+      "2h",
+      { value: "5m", source: "default" },
+      "5m\n",
+    ],
+  ])("prints no value that is ignored: %s", async (config, key, written, counted, printed) => {
+    const home = homeWith(`${config}\n`);
+    const { stdout, stderr, code } = await runHermes(["config", "get", key], { home });
+    expect({ stdout, code }).toEqual({ stdout: printed, code: 0 });
+    expect(stderr).toContain(`"${written}" is ignored`);
+    expect(stderr).not.toContain("does not set it");
+    expect(await runJson(["config", "get", key], { home })).toEqual({ key, ...counted, in_file: written });
   });
 
   it("refuses an unknown key and names the nearest", async () => {
@@ -122,7 +202,29 @@ custom_providers: [{name: own, api_key: tell-6}]
   });
 });
 
+describe("a misspelt key under a name that is accepted by its beginning", () => {
+  it("gets the same suggestion from get, set and check", async () => {
+    const home = tempDirectory();
+    const key = "compression.hygiene_treshold";
+    const hint = "Did you mean 'compression.hygiene_threshold'?";
+    const before = await runHermes(["config", "get", key], { home });
+    expect(before).toMatchObject({ code: 1, stderr: expect.stringContaining(hint) });
+    const set = await runHermes(["config", "set", key, "0.5"], { home });
+    expect(set).toMatchObject({ code: 0, stderr: expect.stringContaining(hint) });
+    const after = await runHermes(["config", "get", key], { home });
+    expect(after).toMatchObject({ code: 0, stdout: "0.5\n", stderr: expect.stringContaining(hint) });
+    expect((await runHermes(["config", "check"], { home })).stdout).toContain(hint);
+  });
+});
+
 describe("hermes config set and unset", () => {
+  it("sets the model where the file has its short form", async () => {
+    const home = homeWith("model: m\n");
+    const { stdout, code } = await runHermes(["config", "set", "model.default", "n"], { home });
+    expect({ stdout, code }).toEqual({ stdout: "model.default is now n (before: m).\n", code: 0 });
+    expect((await runHermes(["config", "get", "model.default"], { home })).stdout).toBe("n\n");
+  });
+
   it("changes one line and keeps the comments", async () => {
     const home = homeWith("# mine\nmemory:\n  nudge_interval: 7 # often\n");
     const { stdout, code } = await runHermes(["config", "set", "memory.nudge_interval", "12"], { home });

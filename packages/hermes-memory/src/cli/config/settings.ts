@@ -1,5 +1,5 @@
 // The settings that apply, under the names they have in config.yaml, and how they are written on a terminal.
-import { CONFIG_KEYS, type HermesConfig, nearest } from "@hermes-memory/core/config";
+import { CONFIG_KEYS, type HermesConfig } from "@hermes-memory/core/config";
 import type { Paint } from "../command.ts";
 
 export type Setting = {
@@ -79,13 +79,6 @@ export function scalar(value: unknown): string {
   return typeof value === "string" && value !== "" ? value : yamlScalar(value);
 }
 
-/** A known key that is spelled nearly the same, or the same in some section. */
-export function similarKey(key: string): string | undefined {
-  const known = CONFIG_KEYS.map((each) => each.key).filter((each) => !each.includes("*"));
-  const last = key.slice(key.lastIndexOf(".") + 1);
-  return nearest(key, known) ?? known.find((each) => each.endsWith(`.${last}`));
-}
-
 function yamlScalar(value: unknown): string {
   const isPlain =
     typeof value === "string" &&
@@ -98,7 +91,7 @@ function camel(name: string): string {
   return name.replace(/_([a-z])/g, (_all, letter: string) => letter.toUpperCase());
 }
 
-function at(value: unknown, path: readonly string[]): unknown {
+export function at(value: unknown, path: readonly string[]): unknown {
   let current = value;
   for (const part of path) {
     const holder = asRecord(current);

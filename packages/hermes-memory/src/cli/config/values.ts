@@ -2,19 +2,22 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import {
+  CONFIG_KEYS,
   type ConfigError,
   configPath,
   findConfigKey,
   getConfigValue,
   isKnownSection,
   setConfigValue,
+  unknownKey,
   unsetConfigValue,
 } from "@hermes-memory/core/config";
 import type { Result } from "@hermes-memory/core/lib";
 import { ifUsable } from "@hermes-memory/core/memory";
 import { type CommandBody, type CommandContext, CommandFailure, type CommandOutcome } from "../command.ts";
+import { unread } from "./check.ts";
 import { presentable } from "./secrets.ts";
-import { effectiveSettings, scalar, similarKey, toNested, yamlLines } from "./settings.ts";
+import { at, effectiveSettings, type Setting, scalar, toNested, yamlLines } from "./settings.ts";
 
 const CHECK = "Look at every mistake with 'hermes config check'.";
 
@@ -37,42 +40,73 @@ function showing(isRevealed: boolean): { readonly show: Show; readonly notes: ()
 export const get: CommandBody = async ({ args, flags }, context) => {
   const { key } = args;
   const isRevealed = flags.reveal === true;
-  if (key === undefined || isKnownSection(key.split("."))) return getSection(key, isRevealed, context);
-  const { home } = context.home;
-  const found = unwrap(await getConfigValue(home, key), CHECK);
+  if (key !== undefined && !holdsSettings(key.split("."))) return getValue(key, isRevealed, context);
+  const config = await context.memory.config();
+  const all = effectiveSettings(config);
+  const settings = all.filter((each) => key === undefined || each.key.startsWith(`${key}.`));
+  // `mcp_servers: 5` says nothing to us, and is shown all the same.
+  const isOther = key !== undefined && settings.length === 0 && at(config.raw, key.split(".")) != null;
+  return isOther ? getValue(key, isRevealed, context) : section(settings, isRevealed, context);
+};
+
+/** False for `database` and `plugins` too, which nothing here reads: they are shown as the file has them. */
+function holdsSettings(path: readonly string[]): boolean {
+  const isRead = CONFIG_KEYS.some(({ key, kind }) => kind !== "unused" && key.split(".")[0] === path[0]);
+  return isRead && isKnownSection(path);
+}
+
+async function getValue(key: string, isRevealed: boolean, context: CommandContext): Promise<CommandOutcome> {
+  const found = unwrap(await getConfigValue(context.home.home, key), CHECK);
+  const unknown = unknownKey(key.split("."), found.source === "unset" ? undefined : found.value);
   if (found.source === "unset") {
-    if (findConfigKey(key.split(".")) === undefined) throw unknownKey(key);
+    if (unknown !== undefined) throw notAKey(key, unknown.suggestion);
     return { json: { key, value: null, source: "unset" }, lines: [], notes: [`${key} is not set.`] };
   }
-  const { source } = found;
+  const path = key.split(".");
   const config = await ifUsable(context.memory.config());
-  const counted = config && effectiveSettings(config).find((setting) => setting.key === key);
-  // A word in the file can mean something else than it says: `yes`, or a misspelt `treu`.
-  const isOther = counted !== undefined && JSON.stringify(counted.value) !== JSON.stringify(found.value);
+  const setting = config && effectiveSettings(config).find((each) => each.key === key);
+  const given = found.source === "file" ? found : undefined;
+  const counted = given?.isIgnored ? findConfigKey(path)?.default : (setting?.value ?? found.value);
   const { show, notes } = showing(isRevealed);
-  const value = show(key.split("."), found.value);
-  const meant = isOther ? show(key.split("."), counted.value) : undefined;
+  const value = show(path, counted) ?? null;
+  // A word in the file can mean something else than it says: `yes`, or a misspelt `treu`.
+  const isOther = JSON.stringify(counted) !== JSON.stringify(found.value);
+  const written = isOther ? show(path, found.value) : undefined;
+  const source = given?.isIgnored ? (counted === undefined ? "unset" : "default") : found.source;
   return {
-    json: { key, value, source, ...(isOther ? { counts_as: meant } : {}) },
-    lines: [typeof value === "string" ? value : scalar(value)],
+    json: {
+      key,
+      value,
+      source,
+      ...(given?.from === undefined ? {} : { from: given.from }),
+      ...(isOther ? { in_file: written } : {}),
+    },
+    lines: counted === undefined ? [] : [typeof value === "string" ? value : scalar(value)],
     notes: [
-      ...(source === "default" ? ["This is the default; config.yaml does not set it."] : []),
-      ...(isOther ? [`It counts as ${scalar(meant)}.`] : []),
+      ...(found.source === "default" ? ["This is the default; config.yaml does not set it."] : []),
+      ...(given?.from === undefined ? [] : [otherName(key, given.from)]),
+      ...(given?.remark === undefined ? [] : [`${key} ${given.remark}.`]),
+      ...(isOther && given?.remark === undefined
+        ? [`config.yaml has ${scalar(written)}, which counts as ${scalar(value)}.`]
+        : []),
+      ...(unknown?.suggestion === undefined ? [] : [unread({ key, ...unknown })]),
       ...notes(),
     ],
   };
-};
+}
 
-async function getSection(
-  section: string | undefined,
+function otherName(key: string, from: string): string {
+  const isShort = key.startsWith(`${from}.`);
+  return `It is set by ${from}, ${isShort ? `which is short for ${key}` : `the old name of ${key}`}.`;
+}
+
+function section(
+  effective: readonly Setting[],
   isRevealed: boolean,
-  { home, io, memory }: CommandContext,
-): Promise<CommandOutcome> {
-  const all = effectiveSettings(await memory.config());
+  { home, io }: CommandContext,
+): CommandOutcome {
   const { show, notes } = showing(isRevealed);
-  const settings = all
-    .filter(({ key }) => section === undefined || key.startsWith(`${section}.`))
-    .map((setting) => ({ ...setting, value: show(setting.path, setting.value) }));
+  const settings = effective.map((setting) => ({ ...setting, value: show(setting.path, setting.value) }));
   return {
     json: {
       path: resolve(configPath(home.home)),
@@ -87,11 +121,10 @@ async function getSection(
 
 export const set: CommandBody = async ({ args }, { home }) => {
   const change = unwrap(await setConfigValue(home.home, args.key ?? "", args.value ?? ""));
-  const { key, changed, note } = change;
+  const { key, changed, note, suggestion } = change;
   const value = presentable(key.split("."), change.value);
   const previous = presentable(key.split("."), change.previous);
   const before = previous === undefined ? "" : ` (before: ${scalar(previous)})`;
-  const suggestion = note === undefined ? undefined : similarKey(key);
   return {
     json: {
       success: true,
@@ -133,8 +166,7 @@ export const path: CommandBody = (_input, { home }) => {
   };
 };
 
-function unknownKey(key: string): CommandFailure {
-  const suggestion = similarKey(key);
+function notAKey(key: string, suggestion: string | undefined): CommandFailure {
   return new CommandFailure(`'${key}' is not set, and it is not a key this program reads.`, {
     hint:
       suggestion === undefined ? "List the keys with 'hermes config get'." : `Did you mean '${suggestion}'?`,
