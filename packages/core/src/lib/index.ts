@@ -7,7 +7,7 @@ export {
   writeFileAtomic,
 } from "./atomic-write.ts";
 export { type ByteLine, ByteLines } from "./byte-lines.ts";
-export { type Clock, isTimeZone, systemClock } from "./clock.ts";
+export { type Clock, distinctSeconds, isTimeZone, systemClock } from "./clock.ts";
 export { namesIn } from "./directory.ts";
 export { describeCause, errnoCode, HermesError } from "./errors.ts";
 export {

@@ -5,7 +5,7 @@ import { ifUsable } from "@hermes-memory/core/memory";
 import type { Dependencies } from "./dependencies.ts";
 
 /** Undefined when config switches memory off. */
-export function openCurated({ memory, log }: Dependencies): Promise<MemoryStore | undefined> {
+function openCurated({ memory, log }: Dependencies): Promise<MemoryStore | undefined> {
   return memory.owner.curated({ log: (line) => log.warn(line) });
 }
 

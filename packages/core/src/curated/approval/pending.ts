@@ -1,7 +1,16 @@
 // Writes that wait for a person's word: one private JSON file each, in the form the Python original uses.
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { describeCause, err, namesIn, ok, type Result, randomHex, writeFileAtomic } from "../../lib/index.ts";
+import {
+  describeCause,
+  distinctSeconds,
+  err,
+  namesIn,
+  ok,
+  type Result,
+  randomHex,
+  writeFileAtomic,
+} from "../../lib/index.ts";
 import type { MemoryCuration, MemoryError } from "../types.ts";
 import { curationJson, readCuration } from "./curation-payload.ts";
 
@@ -52,16 +61,6 @@ export function isPendingId(id: string): boolean {
   return /^[0-9a-f]{8}$/.test(id);
 }
 
-let lastMs = 0;
-let inLastMs = 0;
-
-/** In seconds. Writes staged by this process within one millisecond keep their order: each later one counts a microsecond more. */
-function stagedAt(nowMs: number): number {
-  inLastMs = nowMs === lastMs ? inLastMs + 1 : 0;
-  lastMs = nowMs;
-  return nowMs / 1000 + inLastMs / 1_000_000;
-}
-
 export function stagePending(
   directory: string,
   draft: Omit<PendingRecord, "id" | "subsystem" | "created_at">,
@@ -75,7 +74,7 @@ export function stagePending(
     action,
     summary,
     origin,
-    created_at: stagedAt(now.getTime()),
+    created_at: distinctSeconds(now.getTime()),
     payload,
     ...(group === undefined ? {} : { group }),
   };

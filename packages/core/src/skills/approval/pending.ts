@@ -4,6 +4,7 @@ import { join } from "node:path";
 import {
   codePointLength,
   describeCause,
+  distinctSeconds,
   err,
   errnoCode,
   namesIn,
@@ -53,7 +54,7 @@ export function stagePendingSkill(
     action: call.action,
     summary: summaryOf(call),
     origin: recordOrigin(origin),
-    created_at: now.getTime() / 1000,
+    created_at: distinctSeconds(now.getTime()),
     payload: { ...payloadOf(call), ...conditionFields(call) },
     ...(group === undefined ? {} : { group }),
   };
