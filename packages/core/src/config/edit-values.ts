@@ -69,6 +69,9 @@ export type ConfigCheck = {
   readonly unknownKeys: readonly UnknownKey[];
 };
 
+/** What `set` writes with a remark. */
+const REMARKED: readonly FindingKind[] = ["doubtful", "passed-over"];
+
 export type CheckOptions = { readonly isThreatId?: (id: string) => boolean };
 
 export function getValue(home: string, dottedKey: string): Result<ConfigValue, ConfigError> {
@@ -93,7 +96,7 @@ export function getValue(home: string, dottedKey: string): Result<ConfigValue, C
       value,
       ...(from === dottedKey ? {} : { from }),
       ...(finding === undefined ? {} : { remark: findingText(finding, raw) }),
-      ...(finding?.kind === "ignored" ? { isIgnored: true } : {}),
+      ...(finding?.kind === "ignored" || finding?.kind === "passed-over" ? { isIgnored: true } : {}),
     });
   }
   if (known?.default !== undefined) return ok({ source: "default", key: dottedKey, value: known.default });
@@ -161,6 +164,7 @@ export function checkValues(home: string, options: CheckOptions): ConfigCheck {
     errors: issues("refused"),
     warnings: [
       ...issues("doubtful"),
+      ...issues("passed-over"),
       ...issues("old-name"),
       ...scanWarnings(parsed.value, options),
       ...issues("ignored"),
@@ -230,7 +234,7 @@ function newIssues(before: RawConfig, wanted: RawConfig, dottedKey: string): Con
     const key = finding.path.join(".");
     const isAbout = key === dottedKey || key.startsWith(`${dottedKey}.`);
     if (finding.kind === "refused" ? !isAbout && known.has(key) : !isAbout) return [];
-    if (finding.kind === "doubtful" || finding.kind === "old-name") return [];
+    if (REMARKED.includes(finding.kind) || finding.kind === "old-name") return [];
     const kind = finding.kind === "ignored" ? "refused" : finding.kind;
     return [{ key, message: findingText({ ...finding, kind }, wanted) }];
   });
@@ -302,7 +306,7 @@ function unknownNote(key: string): string {
 function valueNote(path: readonly string[], raw: RawConfig): string | undefined {
   const name = path.join(".");
   const doubtful = readConfig(raw).findings.find(
-    (each) => each.kind === "doubtful" && each.path.join(".") === name,
+    (each) => REMARKED.includes(each.kind) && each.path.join(".") === name,
   );
   if (doubtful !== undefined) return `${name} ${findingText(doubtful, raw)}.`;
   const old = RENAMED_KEYS.find((each) => each.path.join(".") === name);

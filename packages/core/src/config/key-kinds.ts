@@ -8,9 +8,10 @@ export type KeyKind = "boolean" | "approval" | "number" | "choice" | "text" | "l
 
 /**
  * refused: the file cannot be used. ignored: the default counts instead, as in the reference. doubtful: read, but probably not as meant.
+ * passed-over: kept, since another program may know it; whoever needs it here takes the default.
  * remark: something in it is left out; no value is shown. old-name: set under a name of the past.
  */
-export type FindingKind = "refused" | "ignored" | "doubtful" | "remark" | "old-name";
+export type FindingKind = "refused" | "ignored" | "passed-over" | "doubtful" | "remark" | "old-name";
 
 /** Reports something about a value: `text` reads on after the key, `at` leads from the key to the part that is meant. */
 export type Note = (kind: FindingKind, text: string, at?: readonly string[]) => undefined;
@@ -239,10 +240,7 @@ const ZONE: Kind<string> = {
     if (typeof value !== "string") return wrong();
     const name = pyStrip(value);
     if (name !== "" && !isTimeZone(name))
-      note(
-        "doubtful",
-        `should be the IANA name of a zone, such as Europe/Vienna; ${shown(value)} is ignored`,
-      );
+      note("passed-over", "should be the IANA name of a zone, such as Europe/Vienna");
     return value;
   },
 };

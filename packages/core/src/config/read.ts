@@ -42,6 +42,7 @@ export function findingText({ kind, path, text }: Finding, raw: RawConfig): stri
     case "refused":
       return `${text}, but is ${found}`;
     case "ignored":
+    case "passed-over":
       return `${text}; ${found} is ignored`;
     case "doubtful":
     case "remark":

@@ -185,6 +185,7 @@ custom_providers: [{name: own, api_key: tell-6}]
       { value: "5m", source: "default" },
       "5m\n",
     ],
+    ["timezone: Mars/X", "timezone", "Mars/X", { value: "", source: "default" }, "\n"],
   ])("prints no value that is ignored: %s", async (config, key, written, counted, printed) => {
     const home = homeWith(`${config}\n`);
     const { stdout, stderr, code } = await runHermes(["config", "get", key], { home });
