@@ -68,7 +68,15 @@ function takeBuiltin(
 
 /** What nearly every caller loads anyway, by package. */
 const GROUND: Readonly<Record<string, readonly string[]>> = {
-  "@hermes-memory/core": ["lib/index.ts", "security/index.ts", "config/index.ts", "home.ts", "version.ts"],
+  "@hermes-memory/core": [
+    "lib/index.ts",
+    "security/index.ts",
+    "config/index.ts",
+    "home.ts",
+    "memory/index.ts",
+    "tools/index.ts",
+    "version.ts",
+  ],
   // Not main.ts: it waits for the command, and a command that waited for main.ts would never begin.
   "hermes-memory": [
     "cli/program.ts",
