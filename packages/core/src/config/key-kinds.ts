@@ -8,7 +8,7 @@ export type KeyKind = "boolean" | "approval" | "number" | "choice" | "text" | "l
 
 /**
  * refused: the file cannot be used. ignored: the default counts instead, as in the reference. doubtful: read, but probably not as meant.
- * passed-over: kept, since another program may know it; whoever needs it here takes the default.
+ * passed-over: kept, since another program may know it; this program uses the default.
  * remark: something in it is left out; no value is shown. old-name: set under a name of the past.
  */
 export type FindingKind = "refused" | "ignored" | "passed-over" | "doubtful" | "remark" | "old-name";
@@ -16,7 +16,7 @@ export type FindingKind = "refused" | "ignored" | "passed-over" | "doubtful" | "
 /** Reports something about a value: `text` reads on after the key, `at` leads from the key to the part that is meant. */
 export type Note = (kind: FindingKind, text: string, at?: readonly string[]) => undefined;
 
-/** What a kind lets a key decide for itself. */
+/** The settings of a kind that each key may choose. */
 export type Rules = {
   readonly min?: number;
   readonly max?: number;
@@ -145,7 +145,7 @@ const MOST = Number.POSITIVE_INFINITY;
 
 /** The words that switch an approval on, besides `true`. Every other text means off, as in the reference. */
 const APPROVAL_WORDS: readonly string[] = ["on", "true", "yes", "1", "approve", "enabled"];
-/** What `set` takes for a switch. */
+/** The words that `hermes config set` accepts for a switch. */
 export const ON_WORDS: readonly string[] = [...APPROVAL_WORDS, "enable"];
 export const OFF_WORDS: readonly string[] = ["off", "false", "no", "0", "disable", "disabled"];
 
@@ -232,7 +232,7 @@ const TEXT: Kind<string> = {
   },
 };
 
-/** A name that this Node does not know may be one to another program: it is kept, and whoever needs the zone passes it over. */
+/** A zone that this Node does not know may be known to another program: it is kept in the file and not used here. */
 const ZONE: Kind<string> = {
   ...TEXT,
   allowed: () => "IANA name of a zone",

@@ -35,7 +35,7 @@ export function readMemoryConfig(raw: RawConfig): Reading<MemoryConfig> {
 
 export const DEFAULT_MEMORY_CONFIG: MemoryConfig = Object.freeze(readMemoryConfig({}).config);
 
-/** What `hermes config check` says about a value, or a refusal. */
+/** The sentence of `hermes config check`, and of a refusal, about a value. */
 export function findingText({ kind, path, text }: Finding, raw: RawConfig): string {
   const found = shown(valueAt(raw, path));
   switch (kind) {
@@ -61,7 +61,7 @@ export function valueAt(raw: unknown, path: readonly PropertyKey[]): unknown {
   return current;
 }
 
-/** What the file gives a key, and where: under its own name, as the short form of its section, or under an old name. */
+/** The value the file has for a key, and its place: under its own name, as the short form of its section, or under an old name. */
 export function givenAt(
   raw: RawConfig,
   path: readonly string[],

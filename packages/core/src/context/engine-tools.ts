@@ -16,7 +16,7 @@ import type { SelectedEngine } from "./select-engine.ts";
 
 export type EngineTools = {
   readonly tools: readonly Tool[];
-  /** What a plugin's engine offers and does not get; for the log. */
+  /** One line for the log for each tool of a plugin that was left out. */
   readonly remarks: readonly string[];
 };
 
@@ -27,7 +27,7 @@ export async function engineTools({
   engine,
   source,
 }: Pick<SelectedEngine, "engine" | "source">): Promise<EngineTools> {
-  // A tool that nobody answers is not offered.
+  // Without handleToolCall no tool can run, so none is offered.
   if (engine.getToolSchemas === undefined || engine.handleToolCall === undefined)
     return { tools: [], remarks: [] };
   if (source === "built-in")
@@ -54,7 +54,7 @@ function ownTool(engine: ContextEngine, definition: ToolDefinition): Tool {
 function pluginTool(engine: ContextEngine, definition: ToolDefinition): Tool {
   const { name } = definition;
   return {
-    ...entryOf(engine, definition, "write"), // nobody knows
+    ...entryOf(engine, definition, "write"), // unknown, so the careful answer
     run: async (args, { messages }) => {
       const answer = await runForeign<unknown>({ timeoutMs: CALL_TIMEOUT_MS }, () =>
         engine.handleToolCall?.(name, args, messages),

@@ -36,7 +36,7 @@ function translatedMembers(engine: RowEngine, table: RowTable) {
     compress: async (messages: readonly Message[], options?: unknown): Promise<unknown> => {
       const rows = table.rowsOf(messages);
       const outcome = await engine.compress(rows, options);
-      // An outcome that is none is for whoever checks what plugins give back.
+      // GuardedEngine refuses an outcome without messages.
       if (!isRecord(outcome) || !Array.isArray(outcome.messages)) return outcome;
       return { ...outcome, messages: table.messagesOf(outcome.messages, messages) };
     },
@@ -72,7 +72,7 @@ class RowTable {
     const messages = rows.map((row): Message => {
       const isHandoff = isRecord(row) && row._compressed_summary === true;
       const parsed = parseMessage(row, { meta: isHandoff ? { isHandoff } : {} });
-      if (!parsed.ok || !isRecord(row)) return row as Message; // refused by whoever checks what plugins give back
+      if (!parsed.ok || !isRecord(row)) return row as Message; // GuardedEngine refuses it
       const original = byId.get(String(row._id));
       if (original === undefined) return parsed.value;
       byId.delete(original.meta.id); // a second row with the same id is a message of its own

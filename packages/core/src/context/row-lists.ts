@@ -10,13 +10,13 @@ import {
 } from "../message/index.ts";
 import type { CompressOutcome } from "./outcome.ts";
 
-/** What an engine answers with. */
+/** The kind of message an engine answers with: the kind it was given. */
 export type InKind<M extends Message | OpenAiMessage> = M extends Message ? Message : OpenAiMessage;
 
 type ReadList<M extends Message | OpenAiMessage> = {
   /** The list itself when it holds nothing but messages. Holes and entries that are no objects are left out. */
   readonly messages: readonly Message[];
-  /** Rows where the list had no message in it. A message that nobody changed is the very row it was read from. */
+  /** Rows where the list had no message in it. An unchanged message is the very row it was read from. */
   readonly inKind: (outcome: CompressOutcome) => CompressOutcome<InKind<M>>;
 };
 

@@ -22,7 +22,7 @@ export type OpenedMemory = {
   readonly context: Omit<MemoryToolContext, "failedBefore">;
 };
 
-/** For whoever works with curated memory: the agent's loop and clients of the MCP server. */
+/** The tools of curated memory for the agent's loop and for clients of the MCP server. */
 export function curatedTools(use: UseStore<OpenedMemory>): readonly Tool[] {
   return [memoryToolEntry(use)];
 }

@@ -50,7 +50,7 @@ export class ConfigFailure extends HermesError {
   }
 }
 
-/** What was read or changed in config.yaml. */
+/** The value of a config result; throws `ConfigFailure` for an error. */
 export function usable<Config>(read: Result<Config, ConfigError>): Config {
   if (read.ok) return read.value;
   throw new ConfigFailure(read.error);
@@ -148,7 +148,7 @@ class OpenedHome implements Memory {
     });
   }
 
-  /** One for the home, whoever asks. */
+  /** One for the home, shared by all persons. */
   database(): Promise<SessionDatabase> {
     this.#database ??= import("./session-database.ts").then(({ SessionDatabase }) => {
       const { log } = this.options;
@@ -159,7 +159,7 @@ class OpenedHome implements Memory {
     return this.#database;
   }
 
-  /** What was opened is closed with the home. What comes too late is closed at once. */
+  /** Closes `opened` together with the home, or at once when the home is closed already. */
   async closeLater<Opened extends AsyncDisposable>(opened: Opened): Promise<Opened> {
     if (this.#opened.disposed) await opened[Symbol.asyncDispose]();
     this.refuseIfClosed();
@@ -362,6 +362,6 @@ function directoriesIn(directory: string): string[] {
     const entries = readdirSync(directory, { withFileTypes: true });
     return entries.flatMap((entry) => (entry.isDirectory() ? [entry.name] : [])).sort();
   } catch {
-    return []; // no user yet, or nobody may look: 'hermes doctor' tells about permissions
+    return []; // no user yet, or the folder cannot be read: 'hermes doctor' tells about permissions
   }
 }

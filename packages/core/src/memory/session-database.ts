@@ -102,7 +102,7 @@ export class SessionDatabase implements AsyncDisposable {
       closing.defer(() =>
         opening.then(
           (store) => store.close(),
-          () => undefined, // whoever asked for it has been told
+          () => undefined, // its caller got the error
         ),
       );
     await this.#opening?.catch(() => undefined);

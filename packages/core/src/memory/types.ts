@@ -85,7 +85,7 @@ export interface Owner extends Person {
   curatedIn(directory: string, options?: CuratedInOptions): Promise<MemoryStore>;
 }
 
-/** What concerns all users together. It has no curated files. */
+/** Work that concerns all users together. It has no curated files. */
 export interface Everyone {
   sessions(wanted: SessionsWanted & { readonly create: true }): Promise<SessionStore>;
   sessions(wanted: SessionsWanted): Promise<SessionStore | undefined>;

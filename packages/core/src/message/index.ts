@@ -1,13 +1,8 @@
 // Messages: the union, its readers, and the converters to the shapes of other programs.
 
-export {
-  type AiSdkMessage,
-  type AiSdkVersion,
-  type AnyAiSdkMessage,
-  fromAiSdk,
-  toAiSdk,
-} from "./ai-sdk.ts";
+export type { AiSdkMessage, AiSdkVersion, AnyAiSdkMessage } from "./ai-sdk.ts";
 export { type MessageColumns, toMessageColumns } from "./columns.ts";
+export { fromAiSdk } from "./from-ai-sdk.ts";
 export {
   type AssistantMessage,
   type Content,
@@ -72,3 +67,4 @@ export {
   type Warn,
 } from "./stored-content.ts";
 export { callText, flattenContent, partJson, partName, type TextOptions, textOf } from "./text.ts";
+export { toAiSdk } from "./to-ai-sdk.ts";

@@ -136,7 +136,7 @@ export function parseContent(value: unknown): Content {
   return parts;
 }
 
-/** Parts that nobody changed leave as they came: a text without its object, the envelope around a tool's pictures. */
+/** Unchanged parts leave as they came: a text without its object, the envelope around a tool's pictures. */
 const asWritten = new WeakMap<readonly Part[], object>();
 
 function listIn(value: object): readonly unknown[] {
@@ -151,7 +151,7 @@ function isEnvelope(value: unknown): value is Readonly<Record<string, unknown>> 
   return isRecord(value) && value._multimodal === true;
 }
 
-/** What a tool says about the pictures it returned; undefined for content that did not come in an envelope. */
+/** The tool's description of the pictures it returned; undefined for content that did not come in an envelope. */
 export function envelopeSummary(content: Content): string | undefined {
   const value = content === null || typeof content === "string" ? undefined : asWritten.get(content);
   if (!isEnvelope(value)) return undefined;

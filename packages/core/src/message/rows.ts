@@ -247,7 +247,7 @@ function visibleThoughts(row: StoredMessageRow, report: Warn | undefined): Recor
   };
 }
 
-/** What people and models wrote comes back without the memory that was recalled into it at the time. */
+/** Text of users and models comes back without the memory that was recalled into it at the time. */
 function visibleContent(row: StoredMessageRow, report: Warn | undefined): unknown {
   const content = decodeContent(row.content, report);
   const isDialogue = row.role === "user" || row.role === "assistant";

@@ -138,7 +138,7 @@ function summaryNodes(bound: Binding): SummaryNodes {
     async insertSummaryNodes(nodes) {
       bound.refuseIfClosed();
       const named = new Set(nodes.map((node) => node.session_id));
-      // A lineage has one node for each beginning, so one of somebody else's would keep theirs out.
+      // A lineage has one node for each beginning, so a node of another user would block theirs.
       for (const { lineage_root: root } of nodes) if (await bound.isOthers(root)) named.add(root);
       for (const id of named)
         if (!(await bound.sees(id)))

@@ -1,6 +1,6 @@
 // Names of tools: which belong to the agent, and when two of them could be mixed up. The one place that folds them.
 
-/** The agent's own tools by the set they are switched on with, also those that are off at the moment: nobody else may take their names. */
+/** The agent's own tools by the set they are switched on with, also those that are off at the moment: no other owner may use their names. */
 export const OWN_TOOLSETS = {
   memory: ["memory"],
   session_search: ["session_search"],
@@ -24,10 +24,10 @@ export const PROVIDER_RESERVED_NAMES: ReadonlySet<string> = new Set([
   ),
 ]);
 
-/** What model APIs take; one name outside makes them refuse the whole request. */
+/** The names that model APIs accept; with one other name they refuse the whole request. */
 export const TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** A name as somebody reads it at a glance: without case, width and separators. Two names with the same fold could be mixed up. */
+/** A name as a reader sees it at a glance: without case, width and separators. Two names with the same fold could be mixed up. */
 export function foldName(name: string): string {
   return name
     .normalize("NFKC")

@@ -21,7 +21,7 @@ export class ToolTable {
 
   /**
    * Of two tools with the same name the first one stays, and of two owners' tools whose names read alike too. `refused`: names that
-   * somebody offered and did not get; a model that writes one means that tool, and gets no other.
+   * a plugin offered and was refused; a model that writes one means that tool, and gets no other.
    */
   constructor(tools: readonly Tool[], { refused = [] }: { readonly refused?: Iterable<string> } = {}) {
     const byName = new Map<string, Tool>();
@@ -78,7 +78,7 @@ const SERVER_TOOL = /^mcp_/i;
 
 /**
  * The tool a model means when it writes a name that does not exist: `SessionSearch`, `memory_tool`, `todo"<arg`, `memmory`. Never
- * guesses between owners: a name that could be a tool of one or of another is nobody's.
+ * guesses between owners: a name that could be a tool of two owners resolves to none.
  * `foreign`: spellings of tools that are not here; a model that writes one means no other.
  */
 function repairName(asked: string, tools: readonly Tool[], foreign: ReadonlySet<string>): string | undefined {
@@ -125,7 +125,7 @@ function withoutSuffix(name: string): string[] {
   return forms;
 }
 
-/** A slip of the pen: as many words, most of the letters, and nobody else's tool is as close. */
+/** A typing mistake: as many words, most of the letters, and no other owner's tool is as close. */
 function closest(spellings: readonly string[], tools: readonly Tool[]): string | undefined {
   const close = tools.flatMap((tool) => {
     if (SERVER_TOOL.test(tool.name)) return [];

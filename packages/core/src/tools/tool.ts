@@ -64,13 +64,13 @@ export type ToolCallContext = {
 };
 
 export type ToolOutcome = {
-  /** What the model reads; JSON for our own tools. */
+  /** The text the model reads; JSON for our own tools. */
   readonly text: string;
   readonly isError?: boolean;
 };
 
 /**
- * How a tool of a layer gets at its store: whoever made the tool opens it for one call, hands it over and puts it away again.
+ * How a tool of a layer gets at its store: the program that made the tool opens the store for one call and closes it afterwards.
  * Rejects when it cannot be opened.
  */
 export type UseStore<Opened> = (

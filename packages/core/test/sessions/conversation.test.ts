@@ -1,35 +1,7 @@
 // A conversation over several sessions, in which nothing appears twice.
 import { describe, expect, it } from "vitest";
-import type { StoredMessageRow } from "../../src/message/index.ts";
 import { joinLineage } from "../../src/sessions/conversation.ts";
-
-let lastId = 0;
-
-function row(columns: Partial<StoredMessageRow>): StoredMessageRow {
-  lastId += 1;
-  return {
-    id: lastId,
-    session_id: "s1",
-    role: "user",
-    content: "hello",
-    tool_call_id: null,
-    tool_calls: null,
-    tool_name: null,
-    timestamp: 10,
-    token_count: null,
-    finish_reason: null,
-    reasoning: null,
-    reasoning_content: null,
-    reasoning_details: null,
-    codex_reasoning_items: null,
-    codex_message_items: null,
-    platform_message_id: null,
-    observed: 0,
-    active: 1,
-    origin_id: null,
-    ...columns,
-  };
-}
+import { storedRow as row } from "../fakes/stored-row.ts";
 
 const contentsOf = (messages: readonly { readonly content?: unknown }[]) =>
   messages.map(({ content }) => content);

@@ -45,7 +45,7 @@ function shown({ option, person: { user } }: Named): string {
   return `${option} ('${user?.userId}' on ${user?.platform})`;
 }
 
-/** What a caller without types passed is for `memory.user` to refuse. */
+/** `memory.user` refuses values of wrong types that an untyped caller passed. */
 function keyOf(platform: string | undefined, id: string | undefined): Parameters<Memory["user"]>[0] {
   return { platform, id } as Parameters<Memory["user"]>[0];
 }
@@ -59,7 +59,7 @@ export type OpenedStore = {
   readonly whole?: SessionStore;
 };
 
-/** What is opened here is closed with the home. */
+/** The home closes the stores that are opened here. */
 export async function openStore(
   options: AgentOptions,
   person: Person,

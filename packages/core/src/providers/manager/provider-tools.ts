@@ -43,7 +43,7 @@ export class ProviderTools {
     return this.#table;
   }
 
-  /** Names that were offered and not taken, whose owner somebody may still mean. */
+  /** Names that were offered and refused; a model may still mean their owner. */
   get refusedNames(): ReadonlySet<string> {
     const unread = [...this.#offers.values()].flatMap(({ refused }) => refused.map(({ name }) => name));
     const names = [...unread, ...this.#table.leftOut.map(({ tool }) => tool.name)];
@@ -78,7 +78,7 @@ export class ProviderTools {
     const who = `The memory provider '${registered.name}'`;
     const { definitions, refused } = readForeignTools(answer, { who, reserved: this.#reserved });
     for (const { remark } of refused) this.#warn(registered.name, remark);
-    // A tool that nobody answers is not offered.
+    // Without handleToolCall no tool can run, so none is offered.
     const answered = hasHook(registered, "handleToolCall") ? definitions : [];
     this.#offers.set(registered, { tools: answered.map((each) => this.#entry(registered, each)), refused });
     this.#table = new ToolTable([...this.#offers.values()].flatMap(({ tools }) => tools));
