@@ -323,7 +323,11 @@ export function addToCounters(
   added: { readonly messages: number; readonly calls: number },
   latest: number | null,
 ): void {
-  const activity = featuresOf(connection).sessions.has("last_activity_at") ? { latest } : {};
+  const activity: Readonly<Record<string, number | null>> = featuresOf(connection).sessions.has(
+    "last_activity_at",
+  )
+    ? { latest }
+    : {};
   connection.run(ADD_TO_COUNTERS(connection), { session, ...added, ...activity });
 }
 

@@ -83,7 +83,7 @@ export function writeTitle(
       hint: isShown ? "Choose another title, or rename that session first." : "Choose another title.",
     });
   }
-  const by = featuresOf(connection).sessions.has("title_source")
+  const by: Readonly<Record<string, string | null>> = featuresOf(connection).sessions.has("title_source")
     ? { source: title === null ? null : source }
     : {};
   return connection.run(SET(connection), { id, title, ...by }).changes > 0;
