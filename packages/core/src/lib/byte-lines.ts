@@ -1,9 +1,9 @@
-// Lines out of a stream of bytes. Every byte is looked at once, however a line is cut into chunks, and a line that is too long
-// costs no more memory than its two ends.
+// Splits a stream of bytes into lines. Each byte is examined once, however lines are split over chunks, and of a line that is
+// too long only the two ends are kept in memory.
 
 export type ByteLine =
   | { readonly kind: "line"; readonly bytes: Buffer }
-  /** `head` and `tail` are its first and last bytes, for finding out whose line it was. */
+  /** `head` and `tail` are its first and last 256 bytes, so that the caller can find the request it answers. */
   | { readonly kind: "too_long"; readonly length: number; readonly head: Buffer; readonly tail: Buffer };
 
 const NEWLINE = 0x0a;
@@ -13,14 +13,14 @@ export class ByteLines {
   readonly #maxBytes: number;
   #pieces: Uint8Array[] = [];
   #length = 0;
-  /** Of a line that is too long. */
+  /** Set while the current line is too long. */
   #ends: { readonly head: Buffer; tail: Buffer } | undefined;
 
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
   }
 
-  /** The line that is being read has passed the limit. */
+  /** True when the current line has passed the limit. */
   get isTooLong(): boolean {
     return this.#ends !== undefined;
   }
@@ -36,7 +36,7 @@ export class ByteLines {
     this.#keep(chunk.subarray(from));
   }
 
-  /** A last line that lacks its end. */
+  /** The last line, when the stream ends without a newline. */
   end(): ByteLine | undefined {
     return this.#length === 0 ? undefined : this.#take();
   }
@@ -65,7 +65,7 @@ export class ByteLines {
   }
 }
 
-/** A part of a buffer keeps the whole of it in memory. */
+/** A subarray would keep the whole buffer in memory. */
 function copied(part: Buffer): Buffer {
   return Buffer.from(part);
 }

@@ -1,37 +1,35 @@
-// Ground floor: values, text, files. Knows nothing about memory.
-export {
-  type AtomicWriteOptions,
-  type FileOwner,
-  resolveLinks,
-  syncDirectory,
-  writeFileAtomic,
-} from "./atomic-write.ts";
+// The lowest folder: values, text, files and locks. Imports nothing else of the project.
+
 export { type ByteLine, ByteLines } from "./byte-lines.ts";
-export { type Clock, distinctSeconds, isTimeZone, systemClock } from "./clock.ts";
-export { namesIn } from "./directory.ts";
-export { describeCause, errnoCode, HermesError } from "./errors.ts";
 export {
   holdFileLock,
   type LockBusy,
   type LockedWork,
   type LockGap,
   type LockOptions,
+  mutexPath,
   tryWithFileLocks,
   withFileLockSync,
   withFileLocks,
 } from "./file-lock.ts";
-export { sha256 } from "./hash.ts";
-export { randomHex } from "./ids.ts";
 export {
+  type AtomicWriteOptions,
   appendJsonLines,
   appendToOpen,
+  type FileOwner,
   type FileVersion,
   GrowingLines,
+  namesIn,
   parseJsonLines,
   readJsonLines,
+  resolveLinks,
+  syncDirectory,
   versionOf,
-} from "./jsonl.ts";
+  writeFileAtomic,
+} from "./files.ts";
+export { randomHex, sha256 } from "./ids.ts";
 export {
+  isRecord,
   type JsonLimits,
   JsonNesting,
   type JsonProblem,
@@ -39,10 +37,10 @@ export {
   outsideJsonOr,
   outsideJsonProblem,
   parseOutsideJson,
-} from "./outside-json.ts";
-export { isRecord } from "./record.ts";
-export { err, ok, type Result } from "./result.ts";
-export { mutexPath } from "./sqlite-mutex.ts";
+} from "./json.ts";
+export type { TextModel } from "./ports.ts";
+export { type Clock, distinctSeconds, isTimeZone, systemClock } from "./ports.ts";
+export { describeCause, err, errnoCode, HermesError, ok, type Result } from "./result.ts";
 export {
   codePointLength,
   groupThousands,
@@ -55,4 +53,3 @@ export {
   sliceCodePoints,
   takeCodePoints,
 } from "./text.ts";
-export type { TextModel } from "./text-model.ts";

@@ -1,8 +1,8 @@
-// One JSON line per event, appended to a file. A log must never disturb what it describes: nothing is printed, nothing
-// is thrown, and what could not be written is counted.
+// Writes one JSON line per event to a file. Logging must not disturb the caller: it prints nothing, throws nothing, and
+// counts the lines that could not be written.
 import { appendFileSync, mkdirSync, renameSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { type Clock, systemClock } from "./clock.ts";
+import { type Clock, systemClock } from "./ports.ts";
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
 export type LogFields = Readonly<Record<string, unknown>>;
@@ -18,9 +18,9 @@ export interface Logger {
 
 export type LoggerOptions = {
   readonly path: string;
-  /** Least level that is written, default `info`. */
+  /** The lowest level that is written, default `info`. */
   readonly level?: LogLevel;
-  /** Masks secrets in a text. Comes in from outside because this floor knows no secrets. */
+  /** Masks secrets in a text. Passed in, because `security/` is above this folder. */
   readonly redact?: (text: string) => string;
   readonly clock?: Clock;
   /** Size at which the file becomes `<path>.1`. Default 5 MB. */
@@ -52,7 +52,7 @@ export function createLogger(options: LoggerOptions): Logger {
       const line = toLine(event, fields, redact);
       append(options.path, line, options.maxBytes ?? DEFAULT_MAX_BYTES);
     } catch {
-      dropped += 1; // counted for `doctor`; there is no better place to report a log that cannot be written
+      dropped += 1; // `hermes doctor` shows the count
     }
   }
 
@@ -70,7 +70,7 @@ export function createLogger(options: LoggerOptions): Logger {
 function toLine(event: object, fields: LogFields | undefined, redact: (text: string) => string): string {
   if (fields === undefined) return `${JSON.stringify(event)}\n`;
   const whole = { ...event, fields: plain(fields, redact, 0) };
-  // Twice: single texts above, then the line, where a field's name ("password") gives its value away.
+  // Redacted twice: each text above, then the whole line, where a field name such as "password" identifies its value.
   const line = redact(JSON.stringify(whole));
   return `${isJson(line) ? line : JSON.stringify({ ...event, fields: "[left out by redaction]" })}\n`;
 }
@@ -105,7 +105,7 @@ function isJson(line: string): boolean {
 function append(path: string, line: string, maxBytes: number): void {
   const size = statSync(path, { throwIfNoEntry: false })?.size;
   if (size === undefined) mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  // Other processes append to the same file: whoever crosses the limit moves it, the next writer starts a new one.
+  // Other processes append to the same file: the one that crosses the limit renames it, the next writer creates a new one.
   else if (size > 0 && size + Buffer.byteLength(line) > maxBytes) renameSync(path, `${path}.1`);
   appendFileSync(path, line, { mode: 0o600 });
 }

@@ -1,4 +1,4 @@
-// An outcome the caller has to look at. Expected failures travel as values; broken programs throw.
+// How failures travel: those a caller can expect as a `Result`, a broken environment as a thrown `HermesError`.
 
 export type Result<T, E> =
   | { readonly ok: true; readonly value: T }
@@ -10,4 +10,28 @@ export function ok<T>(value: T): { readonly ok: true; readonly value: T } {
 
 export function err<E>(error: E): { readonly ok: false; readonly error: E } {
   return { ok: false, error };
+}
+
+/** Thrown for a full disk, missing permissions, a damaged file and the like. The CLI, MCP server and agent each render it in one place. */
+export class HermesError extends Error {
+  readonly code: string;
+  readonly hint: string | undefined;
+
+  constructor(code: string, message: string, options: { hint?: string; cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = "HermesError";
+    this.code = code;
+    this.hint = options.hint;
+  }
+}
+
+/** The `code` of a system error (`ENOENT`, `EACCES`, ...), or undefined for any other value. */
+export function errnoCode(cause: unknown): string | undefined {
+  if (typeof cause !== "object" || cause === null || !("code" in cause)) return undefined;
+  return typeof cause.code === "string" ? cause.code : undefined;
+}
+
+/** The message of a caught value. */
+export function describeCause(cause: unknown): string {
+  return cause instanceof Error ? cause.message : String(cause);
 }

@@ -1,4 +1,4 @@
-// Text as the Python programs that share our files see it: lengths and cuts in code points, Python's strip.
+// Text in Python's terms, because Python programs share our files: lengths and cuts in code points, `str.strip`.
 
 const STRIPPED = new Set<number>([
   0x09, 0x0a, 0x0b, 0x0c, 0x0d, 0x1c, 0x1d, 0x1e, 0x1f, 0x20, 0x85, 0xa0, 0x1680, 0x2000, 0x2001, 0x2002,
@@ -33,19 +33,19 @@ export function takeCodePoints(text: string, count: number): string {
   return text.slice(0, index);
 }
 
-/** `count` code points from the one with number `start` on, counted from 0. Never cuts a surrogate pair. */
+/** `count` code points, starting with number `start`, counted from 0. Never cuts a surrogate pair. */
 export function sliceCodePoints(text: string, start: number, count: number): string {
   const from = HIGH_SURROGATE.test(text) ? takeCodePoints(text, start).length : start;
   return takeCodePoints(text.slice(from), count);
 }
 
-/** `takeCodePoints`, with `...` behind it when something was cut. */
+/** `takeCodePoints`, followed by `...` when the text was cut. */
 export function preview(text: string, count: number): string {
   const head = takeCodePoints(text, count);
   return head.length < text.length ? `${head}...` : text;
 }
 
-/** Python's `str.strip()`. `String.trim` would eat a byte order mark that the scanner has to see. */
+/** Python's `str.strip()`. `String.trim` would remove a byte order mark, which the threat scanner has to see. */
 export function pyStrip(text: string): string {
   let start = 0;
   let end = text.length;
@@ -64,13 +64,13 @@ export function groupThousands(value: number): string {
   return String(value).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
-/** Whole percent of a limit: truncated, at most 100, 0 for a limit of 0. The order of the operations is part of the format. */
+/** Whole percent of a limit: truncated, at most 100, 0 for a limit of 0. Divide before multiplying: the Python original does, and the rounded result differs otherwise. */
 export function percentOf(current: number, limit: number): number {
   if (limit <= 0) return 0;
   return Math.min(100, Math.trunc((current / limit) * 100));
 }
 
-/** True when the text has half a surrogate pair, which no UTF-8 file can hold. */
+/** True when the text has half a surrogate pair, which UTF-8 cannot encode. */
 export function hasLoneSurrogate(text: string): boolean {
   return !text.isWellFormed();
 }

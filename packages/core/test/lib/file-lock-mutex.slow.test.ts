@@ -4,8 +4,8 @@ import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, write
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { describe, expect, it } from "vitest";
+import { tryMutex } from "../../src/lib/file-lock.ts";
 import { mutexPath, tryWithFileLocks } from "../../src/lib/index.ts";
-import { tryMutex } from "../../src/lib/sqlite-mutex.ts";
 import { startChild, startScript } from "../fakes/child.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
 
@@ -37,7 +37,7 @@ describe("the mutex of a lock file", () => {
 
   it("excludes a thread of the same process, which gets it when it is free", async () => {
     const path = join(tempDirectory(), "a.lock");
-    const url = new URL("../../src/lib/sqlite-mutex.ts", import.meta.url).href;
+    const url = new URL("../../src/lib/file-lock.ts", import.meta.url).href;
     const source = `
       const { parentPort, workerData } = require("node:worker_threads");
       import(workerData.url).then(({ tryMutex }) => {

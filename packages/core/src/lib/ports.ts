@@ -1,4 +1,4 @@
-// Time comes in from outside, so that tests can stop it.
+// The clock and the text model are passed in, so that tests can replace them.
 
 export type Clock = { now(): Date };
 
@@ -8,7 +8,7 @@ export function isTimeZone(name: string): boolean {
     new Intl.DateTimeFormat("en-US", { timeZone: name });
     return true;
   } catch {
-    return false; // what the constructor throws for every name it does not know
+    return false; // the constructor throws a RangeError for an unknown name
   }
 }
 
@@ -17,9 +17,19 @@ export const systemClock: Clock = { now: () => new Date() };
 let lastMs = 0;
 let inLastMs = 0;
 
-/** A time in seconds that is later than the one before, also within a millisecond: records are listed in the order they were made. */
+/** `nowMs` in seconds, made strictly increasing within a millisecond, so that records sort in the order they were made. */
 export function distinctSeconds(nowMs: number): number {
   inLastMs = nowMs === lastMs ? inLastMs + 1 : 0;
   lastMs = nowMs;
   return nowMs / 1000 + inLastMs / 1_000_000;
+}
+
+/** How summaries, titles and query expansion ask a language model. */
+export interface TextModel {
+  complete(request: {
+    system?: string;
+    prompt: string;
+    maxOutputTokens?: number;
+    signal?: AbortSignal;
+  }): Promise<string>;
 }

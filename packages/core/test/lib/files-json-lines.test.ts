@@ -71,7 +71,7 @@ describe("appending", () => {
 
   it("by several processes at once never mixes two lines", async () => {
     const path = join(tempDirectory(), "log.jsonl");
-    const module = join(import.meta.dirname, "../../src/lib/jsonl.ts");
+    const module = join(import.meta.dirname, "../../src/lib/files.ts");
     const script = `import { appendJsonLines } from ${JSON.stringify(module)};
       for (let i = 0; i < 100; i += 1) appendJsonLines(process.argv[1], [{ who: process.pid, i, pad: "x".repeat(3000) }]);`;
     const children = [1, 2, 3].map(() =>
@@ -84,7 +84,7 @@ describe("appending", () => {
 
   it.skipIf(whyNoMounts)("to a full disk fails, and the next line is whole again", async () => {
     const home = tempDirectory();
-    const module = join(import.meta.dirname, "../../src/lib/jsonl.ts");
+    const module = join(import.meta.dirname, "../../src/lib/files.ts");
     const script = `import { appendJsonLines, readJsonLines } from ${JSON.stringify(module)};
       import { rmSync } from "node:fs";
       const path = process.argv[1] + "/log.jsonl";

@@ -174,7 +174,7 @@ describe("a write that fails", () => {
   });
 });
 
-const MODULE = join(import.meta.dirname, "../../src/lib/atomic-write.ts");
+const MODULE = join(import.meta.dirname, "../../src/lib/files.ts");
 const WRITE = `import { writeFileAtomic } from ${JSON.stringify(MODULE)};
   import { readdirSync, readFileSync, statSync } from "node:fs";
   const [dir, length] = process.argv.slice(1);

@@ -1,31 +1,38 @@
-// JSON that somebody else wrote: a model, an MCP server, a plugin, another program's rows. Depth and size are bounded here, so
-// that whatever walks the value later may do it by recursion. Nothing in this file recurses.
 import { groupThousands } from "./text.ts";
 
+// ----
+// JSON from outside: a model, an MCP server, a plugin, rows of another program. Depth and size are limited here, so that
+// code further in may walk the value recursively. Nothing in this file recurses.
+
+/** An object that is neither an array nor null. */
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
 export type JsonLimits = {
-  /** Levels of lists and objects; a plain value has none. */
+  /** Nested arrays and objects; 0 for a string or number. */
   readonly maxDepth: number;
-  /** Characters of the text (UTF-16 units). Of a value: about what its text would have. */
+  /** UTF-16 units of the text. For a parsed value: approximately the length of its JSON. */
   readonly maxChars: number;
 };
 
 /**
- * 100 levels: schemas and arguments that people write have fewer than 30, and the stack holds some thousands.
- * 8 Mi characters: as much as one message of an MCP server may have.
+ * 100 levels: hand-written schemas and arguments have fewer than 30, and the stack overflows after some thousands.
+ * 8 Mi characters: also the limit for one message of an MCP server.
  */
 export const OUTSIDE_JSON: JsonLimits = { maxDepth: 100, maxChars: 8 * 1024 * 1024 };
 
 export type JsonProblem = {
   readonly kind: "no_json" | "too_deep" | "too_large";
-  /** Reads on after "it" or a name: "is nested deeper than 100 levels". Never quotes the text. */
+  /** A predicate for the caller's sentence: "is nested deeper than 100 levels". Never quotes the text. */
   readonly message: string;
 };
 
-export type ParsedJson =
+type ParsedJson =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly error: JsonProblem };
 
-/** The text is measured before it is parsed. */
+/** Checks length and depth before parsing. */
 export function parseOutsideJson(text: string, limits: Partial<JsonLimits> = {}): ParsedJson {
   const { maxDepth, maxChars } = { ...OUTSIDE_JSON, ...limits };
   if (text.length > maxChars) return { ok: false, error: tooLarge(maxChars) };
@@ -33,7 +40,7 @@ export function parseOutsideJson(text: string, limits: Partial<JsonLimits> = {})
   try {
     return { ok: true, value: JSON.parse(text) };
   } catch (cause) {
-    // The error's own text quotes what it was given, which may hold secrets.
+    // Not the error's own message: it quotes the input, which may hold secrets.
     const place = cause instanceof Error ? /position \d+/.exec(cause.message)?.[0] : undefined;
     return {
       ok: false,
@@ -42,13 +49,13 @@ export function parseOutsideJson(text: string, limits: Partial<JsonLimits> = {})
   }
 }
 
-/** The value, or `fallback` for text that is no JSON or exceeds the limits. */
+/** The parsed value, or `fallback` for text that is not JSON or exceeds the limits. */
 export function outsideJsonOr<T>(text: string, fallback: T, limits?: Partial<JsonLimits>): unknown {
   const parsed = parseOutsideJson(text, limits);
   return parsed.ok ? parsed.value : fallback;
 }
 
-/** For values that arrive parsed. Undefined when they are within the limits; a cycle counts as too deep. */
+/** For values that arrive parsed. Undefined when the value is within the limits; a cycle counts as too deep. */
 export function outsideJsonProblem(
   value: unknown,
   limits: Partial<JsonLimits> = {},
@@ -72,13 +79,13 @@ export function outsideJsonProblem(
   return undefined;
 }
 
-/** Follows the nesting of JSON that arrives in pieces, as UTF-16 units or UTF-8 bytes. */
+/** Tracks the nesting of JSON that arrives in chunks of UTF-16 units or UTF-8 bytes. */
 export class JsonNesting {
   #depth = 0;
   #isInString = false;
   #isEscaped = false;
 
-  /** Levels that are open. */
+  /** Arrays and objects open at this point. */
   get depth(): number {
     return this.#depth;
   }
@@ -102,7 +109,7 @@ const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
 function isDeeperThan(text: string, maxDepth: number): boolean {
-  if (text.length <= 2 * maxDepth) return false; // every level is opened and closed
+  if (text.length <= 2 * maxDepth) return false; // each level takes two characters
   const nesting = new JsonNesting();
   for (let at = 0; at < text.length; at += 1) {
     nesting.step(text.charCodeAt(at));

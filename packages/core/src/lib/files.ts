@@ -1,0 +1,376 @@
+import {
+  closeSync,
+  fchmodSync,
+  fchownSync,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  readSync,
+  realpathSync,
+  renameSync,
+  unlinkSync,
+  writeSync,
+} from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import { randomHex } from "./ids.ts";
+import { describeCause, errnoCode, HermesError } from "./result.ts";
+
+// ----
+// Files replaced as a whole, files of JSON lines that are appended to, and directory listings.
+// Synchronous on purpose: the steps between reading and renaming must not interleave with other work of this process.
+
+export type AtomicWriteOptions = {
+  /** Mode of a file that did not exist. An existing file keeps its own. Default 0600. */
+  readonly mode?: number;
+  /** Mode for new and existing files alike, for files that hold secrets. */
+  readonly forceMode?: number;
+  /** Runs after the new content is synced to disk and before the rename. If it throws, the write is cancelled. */
+  readonly beforeReplace?: () => void;
+  /** Set when the caller has already resolved the links of `path`; saves the `lstat` calls. */
+  readonly resolved?: { readonly previous: FileOwner | undefined };
+  /** File name of the temporary file, without directory. */
+  readonly tempName?: string;
+};
+
+/** The mode and owner that the new file takes over from the replaced one. */
+export type FileOwner = { readonly mode: number; readonly uid: number; readonly gid: number };
+
+/**
+ * Replaces a file so that readers, which take no lock, see either the old or the new content, also after a crash.
+ * Returns the path that was written: the end of the link chain when `path` is a symbolic link.
+ */
+export function writeFileAtomic(
+  path: string,
+  data: string | Uint8Array,
+  options: AtomicWriteOptions = {},
+): string {
+  const { target, previous } = options.resolved ? { target: path, ...options.resolved } : followLinks(path);
+  const directory = dirname(target);
+  const temp = join(directory, options.tempName ?? `.${basename(target)}.${randomHex(6)}.tmp`);
+  const fd = openSync(temp, "wx", 0o600);
+  try {
+    try {
+      writeAll(fd, data);
+      adopt(fd, previous, options);
+      fsyncSync(fd);
+    } finally {
+      closeSync(fd);
+    }
+    options.beforeReplace?.();
+    replace(temp, target, data);
+  } catch (cause) {
+    const isOnlyCopy = cause instanceof HermesError && cause.code === "overwrite-failed";
+    if (!isOnlyCopy) removeQuietly(temp);
+    throw cause;
+  }
+  try {
+    syncDirectory(directory);
+  } catch (cause) {
+    const message = `${target} was replaced, but its directory could not be synced: ${describeCause(cause)}.`;
+    const hint = "The change is there, but may not survive a power cut. Check the disk.";
+    throw new HermesError("not-synced", message, { hint, cause });
+  }
+  return target;
+}
+
+/** Follows symbolic links to the path that a write replaces, which need not exist yet. */
+export function resolveLinks(path: string): string {
+  return followLinks(path).target;
+}
+
+function followLinks(path: string): { target: string; previous: FileOwner | undefined } {
+  let current = resolve(path);
+  for (let hops = 0; hops < 40; hops += 1) {
+    const stats = lstatSync(current, { throwIfNoEntry: false }); // undefined: a new file, or the target of a dangling link
+    if (!stats?.isSymbolicLink()) return { target: current, previous: stats };
+    // A relative link (`../x`) is relative to the real path of its directory.
+    current = resolve(realpathSync(dirname(current)), readlinkSync(current));
+  }
+  throw Object.assign(new Error(`too many symbolic links: ${path}`), { code: "ELOOP" });
+}
+
+const UNSYNCABLE: ReadonlySet<string> = new Set(["EACCES", "EPERM", "EINVAL", "ENOTSUP"]);
+
+/** Makes a rename or a new file in this directory survive a power cut. */
+export function syncDirectory(directory: string): void {
+  if (process.platform === "win32") return; // Windows cannot open directories; NTFS journals the rename
+  try {
+    const fd = openSync(directory, "r");
+    try {
+      fsyncSync(fd);
+    } finally {
+      closeSync(fd);
+    }
+  } catch (cause) {
+    // A directory without read permission, or a network file system that cannot sync directories: the rename itself succeeded.
+    if (!UNSYNCABLE.has(errnoCode(cause) ?? "")) throw cause;
+  }
+}
+
+function replace(temp: string, target: string, data: string | Uint8Array): void {
+  try {
+    renameSync(temp, target);
+  } catch (cause) {
+    const code = errnoCode(cause);
+    if (code !== "EBUSY" && code !== "EXDEV") throw cause;
+    // The target is a mount point (a single file mounted into a container), and a rename onto it fails. It is overwritten
+    // in place; the synced temporary file keeps the whole content until the overwrite is on disk.
+    try {
+      overwrite(target, data);
+    } catch (inner) {
+      const copy = keepForRescue(temp);
+      const message = `Writing ${target} in place failed part-way; the complete new content is in ${copy}.`;
+      throw new HermesError("overwrite-failed", message, { hint: `Copy ${copy} over it.`, cause: inner });
+    }
+    unlinkSync(temp);
+  }
+}
+
+/** Renames the temporary file so that the cleanup after killed writers does not delete it. */
+function keepForRescue(temp: string): string {
+  const copy = `${temp.replace(/\.tmp$/, "")}.rescue`;
+  try {
+    renameSync(temp, copy);
+    return copy;
+  } catch {
+    return temp; // complete, but under the name that the cleanup deletes
+  }
+}
+
+function overwrite(target: string, data: string | Uint8Array): void {
+  const fd = openSync(target, "r+");
+  try {
+    const length = writeAll(fd, data);
+    ftruncateSync(fd, length);
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function writeAll(fd: number, data: string | Uint8Array): number {
+  const bytes = typeof data === "string" ? Buffer.from(data, "utf8") : data;
+  let written = 0;
+  while (written < bytes.length) written += writeSync(fd, bytes, written, bytes.length - written, written);
+  return written;
+}
+
+function adopt(fd: number, previous: FileOwner | undefined, options: AtomicWriteOptions): void {
+  const mode = options.forceMode ?? (previous ? previous.mode & 0o7777 : (options.mode ?? 0o600));
+  if (mode !== 0o600) fchmodSync(fd, mode);
+  if (previous && process.platform !== "win32") {
+    const own = fstatSync(fd); // not the process's ids: a setgid directory passes its group on
+    if (own.uid === previous.uid && own.gid === previous.gid) return;
+    try {
+      fchownSync(fd, previous.uid, previous.gid);
+    } catch {
+      // Only root may change the owner. The file then has the writer's group, which must not get the old group's permissions.
+      if (own.gid !== previous.gid) fchmodSync(fd, mode & ~0o070);
+    }
+  }
+}
+
+function removeQuietly(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch {
+    // Already deleted, or the directory is gone: the error being handled is more useful than this one.
+  }
+}
+
+/** The names in a directory; none when it does not exist. Throws when it cannot be read. */
+export function namesIn(directory: string): string[] {
+  try {
+    return readdirSync(directory);
+  } catch (cause) {
+    if (errnoCode(cause) === "ENOENT") return [];
+    throw cause;
+  }
+}
+
+// Files with one JSON value per line, written by appending. A crash can leave half a line at the end; readers skip it,
+// and the next append first closes it with a newline.
+
+type JsonLines = { readonly values: readonly unknown[]; readonly damaged: number };
+
+/** A missing file has no lines. Other read errors are thrown. */
+export function readJsonLines(path: string): JsonLines {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (cause) {
+    if (errnoCode(cause) === "ENOENT") return { values: [], damaged: 0 };
+    throw cause;
+  }
+  return parseJsonLines(text);
+}
+
+export function parseJsonLines(text: string): JsonLines {
+  const values: unknown[] = [];
+  let damaged = 0;
+  for (const line of text.split("\n")) {
+    if (line === "") continue;
+    try {
+      values.push(JSON.parse(line));
+    } catch {
+      damaged += 1;
+    }
+  }
+  return { values, damaged };
+}
+
+const PROOF_BYTES = 256;
+
+/**
+ * Reads a growing file of lines, each byte once: every call of `next` continues where the last one stopped. It starts over
+ * when the file was replaced, was truncated, or ends inside a line.
+ */
+export class GrowingLines {
+  readonly #path: string;
+  #file: { readonly dev: number; readonly ino: number } | undefined;
+  #offset = 0;
+  /** The last bytes that were read. A new file can get the inode number of a deleted one, but not these bytes at this offset. */
+  #proof: Buffer = Buffer.alloc(0);
+  #bytesRead = 0;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** Bytes read by all calls of `next` so far. */
+  get bytesRead(): number {
+    return this.#bytesRead;
+  }
+
+  /** `isRestart`: the caller must drop the values of earlier calls; `values` is the whole file. */
+  next(): JsonLines & { readonly isRestart: boolean } {
+    const fd = openToRead(this.#path);
+    if (fd === undefined) {
+      this.#forget();
+      return { values: [], damaged: 0, isRestart: true };
+    }
+    try {
+      const { dev, ino, size } = fstatSync(fd);
+      const isRestart = !this.#continues(fd, { dev, ino, size });
+      if (isRestart) this.#forget();
+      const bytes = readRange(fd, this.#offset, size);
+      this.#bytesRead += bytes.length;
+      if (bytes.length > 0 && bytes.at(-1) !== 0x0a) {
+        // Half a line, or a whole one without its newline. The next call has to read it again.
+        const all = this.#offset === 0 ? bytes : readRange(fd, 0, size);
+        this.#forget();
+        return { ...parseJsonLines(all.toString("utf8")), isRestart: true };
+      }
+      this.#file = { dev, ino };
+      this.#offset += bytes.length;
+      if (bytes.length > 0)
+        this.#proof = Buffer.concat([this.#proof, bytes.subarray(-PROOF_BYTES)]).subarray(-PROOF_BYTES);
+      return { ...parseJsonLines(bytes.toString("utf8")), isRestart };
+    } finally {
+      closeSync(fd);
+    }
+  }
+
+  #continues(fd: number, { dev, ino, size }: FileState): boolean {
+    if (!this.#file || this.#file.dev !== dev || this.#file.ino !== ino || size < this.#offset) return false;
+    return readRange(fd, this.#offset - this.#proof.length, this.#offset).equals(this.#proof);
+  }
+
+  #forget(): void {
+    this.#file = undefined;
+    this.#offset = 0;
+    this.#proof = Buffer.alloc(0);
+  }
+}
+
+function openToRead(path: string): number | undefined {
+  try {
+    return openSync(path, "r");
+  } catch (cause) {
+    if (errnoCode(cause) === "ENOENT") return undefined;
+    throw cause;
+  }
+}
+
+function readRange(fd: number, start: number, end: number): Buffer {
+  const bytes = Buffer.allocUnsafe(Math.max(0, end - start));
+  let length = 0;
+  while (length < bytes.length) {
+    const count = readSync(fd, bytes, length, bytes.length - length, start + length);
+    if (count === 0) break;
+    length += count;
+  }
+  return bytes.subarray(0, length);
+}
+
+/** Changes whenever the file grows or is replaced. */
+export type FileVersion = string;
+
+type AppendOptions = {
+  /** Calls fsync before returning. */
+  readonly isDurable?: boolean;
+  /** The version at which the file is known to end with a whole line; saves reading its last byte. */
+  readonly knownWhole?: FileVersion | undefined;
+};
+
+type Appended = { readonly version: FileVersion; readonly size: number };
+
+/** Appends to a file; creates it and its directory if missing. Returns the file's new version and size. */
+export function appendJsonLines(
+  path: string,
+  values: readonly unknown[],
+  options: AppendOptions = {},
+): Appended {
+  const fd = openForAppend(path);
+  try {
+    return appendToOpen(fd, fstatSync(fd), values, options);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** For a file that is already open for reading and appending. One write call, so that lines of several processes do not mix. */
+export function appendToOpen(
+  fd: number,
+  { dev, ino, size }: FileState,
+  values: readonly unknown[],
+  options: AppendOptions = {},
+): Appended {
+  const lines = values.map((value) => `${JSON.stringify(value)}\n`).join("");
+  const isTorn = versionOf({ dev, ino, size }) !== options.knownWhole && endsInsideLine(fd, size);
+  const data = Buffer.from(isTorn ? `\n${lines}` : lines, "utf8");
+  const written = writeSync(fd, data);
+  if (written < data.length)
+    throw Object.assign(new Error("ENOSPC: a line was cut short"), { code: "ENOSPC" });
+  if (options.isDurable) fsyncSync(fd);
+  return { version: versionOf({ dev, ino, size: size + written }), size: size + written };
+}
+
+type FileState = { readonly dev: number; readonly ino: number; readonly size: number };
+
+export function versionOf({ dev, ino, size }: FileState): FileVersion {
+  return `${dev}:${ino}:${size}`;
+}
+
+function openForAppend(path: string): number {
+  try {
+    return openSync(path, "a+", 0o600);
+  } catch (cause) {
+    if (errnoCode(cause) !== "ENOENT") throw cause;
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    return openSync(path, "a+", 0o600);
+  }
+}
+
+function endsInsideLine(fd: number, size: number): boolean {
+  if (size === 0) return false;
+  const last = Buffer.alloc(1);
+  readSync(fd, last, 0, 1, size - 1);
+  return last[0] !== 0x0a;
+}
