@@ -2,18 +2,8 @@
 // only then is the text touched. Loads yaml, so `edit.ts` imports it when it is asked for something.
 import { isDeepStrictEqual } from "node:util";
 import { parseDocument } from "yaml";
-import { err, isRecord, ok, type Result } from "../lib/index.ts";
-import {
-  type ConfigError,
-  type ConfigIssue,
-  configError,
-  configPath,
-  readConfigText,
-  shown,
-  unreadable,
-} from "./config-file.ts";
-import { type ParsedConfig, parseConfigText, toIssue, YAML_OPTIONS } from "./full-read.ts";
-import { type FindingKind, OFF_WORDS, ON_WORDS } from "./key-kinds.ts";
+import { err, isRecord, ok, type Result, updateTextFile } from "../lib/index.ts";
+import { type ConfigIssue, type FindingKind, OFF_WORDS, ON_WORDS, shown } from "./key-kinds.ts";
 import {
   type ConfigKey,
   findConfigKey,
@@ -23,9 +13,27 @@ import {
   shortFormOf,
 } from "./keys.ts";
 import { unknownKey } from "./nearest.ts";
-import { findingText, givenAt, placeOf, type RawConfig, readConfig, valueAt } from "./read.ts";
-import { updateTextFile } from "./text-file.ts";
-import { spliceRemoval, spliceValue } from "./yaml-splice.ts";
+import {
+  type ConfigError,
+  configError,
+  configPath,
+  findingText,
+  givenAt,
+  placeOf,
+  type RawConfig,
+  readConfig,
+  readConfigText,
+  unreadable,
+  valueAt,
+} from "./read.ts";
+import {
+  type ParsedConfig,
+  parseConfigText,
+  spliceRemoval,
+  spliceValue,
+  toIssue,
+  YAML_OPTIONS,
+} from "./yaml-file.ts";
 
 export type ConfigValue =
   | {

@@ -1,8 +1,16 @@
 // `<home>/.env`: secrets for providers and models. One assignment is changed at a time, every other byte stays, and the
 // file is never readable by others.
 import { join } from "node:path";
-import { err, hasLoneSurrogate, ok, type Result } from "../lib/index.ts";
-import { type ReadFailure, readTextFile, type Update, updateTextFile } from "./text-file.ts";
+import {
+  err,
+  hasLoneSurrogate,
+  ok,
+  type ReadFailure,
+  type Result,
+  readTextFile,
+  type TextUpdate,
+  updateTextFile,
+} from "../lib/index.ts";
 
 export type EnvFile = {
   readonly values: ReadonlyMap<string, string>;
@@ -123,7 +131,7 @@ function update(
   return updateTextFile<EnvChange, EnvFileError>(path, {
     unreadable,
     modes: SECRET_MODES,
-    change: (before): Result<Update<EnvChange>, EnvFileError> => {
+    change: (before): Result<TextUpdate<EnvChange>, EnvFileError> => {
       const text = before ?? "";
       const next = edit(text);
       const parsed = parseEnvText(text);

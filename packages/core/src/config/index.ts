@@ -1,6 +1,6 @@
 // The door to settings. Importing it loads no YAML library.
-export { type ConfigError, type ConfigIssue, configPath } from "./config-file.ts";
-export { checkConfig, getConfigValue, setConfigValue, unsetConfigValue } from "./edit.ts";
+
+export { updateTextFile } from "../lib/index.ts";
 export type { ConfigChange, UnknownKey } from "./edit-values.ts";
 export {
   envFilePath,
@@ -9,7 +9,7 @@ export {
   setEnvValue,
   useEnvFile,
 } from "./env-file.ts";
-export { isApprovalOn } from "./key-kinds.ts";
+export { type ConfigIssue, isApprovalOn } from "./key-kinds.ts";
 export {
   type AuxiliaryModel,
   CONFIG_KEYS,
@@ -24,8 +24,14 @@ export {
   type SummarizeMode,
   type ToolUseEnforcement,
 } from "./keys.ts";
-export { loadConfig, loadMemoryConfig } from "./load.ts";
+export {
+  checkConfig,
+  getConfigValue,
+  loadConfig,
+  loadMemoryConfig,
+  setConfigValue,
+  unsetConfigValue,
+} from "./load.ts";
 export { nearest, unknownKey } from "./nearest.ts";
-export { DEFAULT_MEMORY_CONFIG } from "./read.ts";
+export { type ConfigError, configPath, DEFAULT_MEMORY_CONFIG } from "./read.ts";
 export { type CustomProvider, type McpServerConfig, mcpServerRemarks } from "./servers.ts";
-export { updateTextFile } from "./text-file.ts";

@@ -1,8 +1,7 @@
 // The kinds of config keys. A key is declared once (keys.ts) with its kind, default and meaning. Its TypeScript type, the check of its
 // value, its row in the table and on the reference page follow from that declaration. A declared key is plain data and its kind does the
 // work, because the whole table is made whenever a program starts.
-import { isRecord, isTimeZone, pyStrip } from "../lib/index.ts";
-import { shown } from "./config-file.ts";
+import { isRecord, isTimeZone, preview, pyStrip } from "../lib/index.ts";
 
 export type KeyKind = "boolean" | "approval" | "number" | "choice" | "text" | "list" | "section" | "unused";
 
@@ -12,6 +11,14 @@ export type KeyKind = "boolean" | "approval" | "number" | "choice" | "text" | "l
  * remark: something in it is left out; no value is shown. old-name: set under a name of the past.
  */
 export type FindingKind = "refused" | "ignored" | "passed-over" | "doubtful" | "remark" | "old-name";
+
+export type ConfigIssue = {
+  /** Dotted path of the key; empty when the whole file is meant. */
+  readonly key: string;
+  /** Reads on after the key: `must be ..., but is ...`. */
+  readonly message: string;
+  readonly line?: number;
+};
 
 /** Reports something about a value: `text` reads on after the key, `at` leads from the key to the part that is meant. */
 export type Note = (kind: FindingKind, text: string, at?: readonly string[]) => undefined;
@@ -474,4 +481,11 @@ export function countOf(value: unknown): number | undefined {
 /** A text as a word to compare: without spaces around it, in small letters. */
 export function wordOf(value: unknown): string | undefined {
   return typeof value === "string" ? value.trim().toLowerCase() : undefined;
+}
+
+/** A found value as a message shows it: JSON, cut short. */
+export function shown(value: unknown): string {
+  if (value === undefined || value === null) return "empty";
+  if (typeof value === "number") return String(value);
+  return preview(JSON.stringify(value) ?? String(value), 60);
 }

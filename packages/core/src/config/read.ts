@@ -1,8 +1,9 @@
 // From the content of config.yaml to settings, by the table of keys, with everything there is to say about the values. Loads no YAML
 // library: `hermes memory show` has to start about as fast as node itself.
-import { isRecord } from "../lib/index.ts";
-import { shown } from "./config-file.ts";
-import { type FindingKind, type Note, readNode } from "./key-kinds.ts";
+
+import { join } from "node:path";
+import { err, isRecord, type ReadFailure, type Result, readTextFile } from "../lib/index.ts";
+import { type ConfigIssue, type FindingKind, type Note, readNode, shown } from "./key-kinds.ts";
 import { type HermesConfig, KEYS, type MemoryConfig, RENAMED_KEYS, shortFormOf } from "./keys.ts";
 
 export type RawConfig = Readonly<Record<string, unknown>>;
@@ -108,4 +109,47 @@ function withValue(holder: RawConfig, path: readonly string[], value: unknown): 
   if (rest.length === 0) return { ...holder, [name]: value };
   const below = valueAt(holder, [name]) ?? {};
   return isRecord(below) ? { ...holder, [name]: withValue(below, rest, value) } : holder;
+}
+
+// ----
+// Where config.yaml is, its text, and what can be wrong with it, told so that the reader can repair it: the key's path, what was found,
+// what is allowed.
+
+export type ConfigError = {
+  readonly kind: "unreadable" | "syntax" | "invalid";
+  /** The file. */
+  readonly path: string;
+  readonly issues: readonly ConfigIssue[];
+  /** All issues as sentences. */
+  readonly message: string;
+};
+
+export function configPath(home: string): string {
+  return join(home, "config.yaml");
+}
+
+/** Undefined when the file does not exist, which means the defaults. */
+export function readConfigText(home: string): Result<string | undefined, ConfigError> {
+  const text = readTextFile(configPath(home));
+  return text.ok ? text : err(unreadable(text.error));
+}
+
+export function unreadable(failure: ReadFailure): ConfigError {
+  const message = `cannot be read: ${failure.reason} (${failure.path})`;
+  return configError("unreadable", failure.path, [{ key: "", message }]);
+}
+
+export function configError(
+  kind: ConfigError["kind"],
+  path: string,
+  issues: readonly ConfigIssue[],
+): ConfigError {
+  const sentences = issues.map((issue) => sentence(kind, issue)).join(" ");
+  return { kind, path, issues, message: `config.yaml: ${sentences}` };
+}
+
+function sentence(kind: ConfigError["kind"], issue: ConfigIssue): string {
+  const where = kind === "syntax" && issue.line !== undefined ? `line ${issue.line}: ` : "";
+  const what = issue.key === "" ? issue.message : `${issue.key} ${issue.message}`;
+  return `${where}${what}${/[.!?]$/.test(what) ? "" : "."}`;
 }

@@ -2,7 +2,7 @@
 // Whatever cannot be used is left out with a remark. No remark about an MCP server repeats a value: environment, headers, addresses and
 // arguments may hold secrets.
 import { isRecord } from "../lib/index.ts";
-import type { ConfigIssue } from "./config-file.ts";
+import type { ConfigIssue } from "./key-kinds.ts";
 import { countOf, type Kind, type Note } from "./key-kinds.ts";
 
 export type McpServerConfig = {

@@ -21,9 +21,13 @@ export {
   GrowingLines,
   namesIn,
   parseJsonLines,
+  type ReadFailure,
   readJsonLines,
+  readTextFile,
   resolveLinks,
   syncDirectory,
+  type TextUpdate,
+  updateTextFile,
   versionOf,
   writeFileAtomic,
 } from "./files.ts";

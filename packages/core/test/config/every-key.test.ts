@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { stringify } from "yaml";
-import { fullReadConfig } from "../../src/config/full-read.ts";
 import {
   CONFIG_KEYS,
   checkConfig,
@@ -10,7 +9,8 @@ import {
   type HermesConfig,
   setConfigValue,
 } from "../../src/config/index.ts";
-import { quickReadMemoryConfig } from "../../src/config/load.ts";
+import { quickReadMemoryConfig } from "../../src/config/quick-read.ts";
+import { fullReadConfig } from "../../src/config/yaml-file.ts";
 import { tempHome } from "./support.ts";
 
 type Row = (typeof CONFIG_KEYS)[number];

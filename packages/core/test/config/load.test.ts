@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { DEFAULT_MEMORY_CONFIG, loadConfig, loadMemoryConfig } from "../../src/config/index.ts";
-import { quickReadMemoryConfig } from "../../src/config/load.ts";
+import { quickReadMemoryConfig } from "../../src/config/quick-read.ts";
 import { tempHome } from "./support.ts";
 
 async function loadText(text: string) {

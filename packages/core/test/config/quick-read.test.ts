@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { fullReadMemoryConfig } from "../../src/config/full-read.ts";
-import { quickReadMemoryConfig } from "../../src/config/load.ts";
+import { quickReadMemoryConfig } from "../../src/config/quick-read.ts";
 import { DEFAULT_MEMORY_CONFIG } from "../../src/config/read.ts";
+import { fullReadMemoryConfig } from "../../src/config/yaml-file.ts";
 
 /** The one promise: the same answer as the full loader, or none. Returns whether there was an answer. */
 function agrees(text: string): boolean {

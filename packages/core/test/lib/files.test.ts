@@ -211,7 +211,7 @@ describe.skipIf(whyNoMounts)(
       const outcome = await write(setUp, 9000);
       expect(outcome).toMatchObject({
         code: "overwrite-failed",
-        message: expect.stringContaining("half-way"),
+        message: expect.stringContaining("part-way"),
       });
       expect(outcome.kept).toBeDefined();
       expect(outcome.kept).not.toMatch(/\.tmp$/);

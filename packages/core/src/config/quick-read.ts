@@ -1,7 +1,9 @@
 // Reads the plain core of YAML that most config files keep to: block mappings and lists, one-line scalars, comments.
 // Everything else is `undefined`, meaning "ask a real YAML parser", so this file may be strict but never wrong.
+import { KEYS, type MemoryConfig } from "./keys.ts";
+import { DEFAULT_MEMORY_CONFIG, readMemoryConfig } from "./read.ts";
 
-export type PlainValue =
+type PlainValue =
   | { readonly kind: "null" }
   | { readonly kind: "plain" | "quoted"; readonly text: string }
   | { readonly kind: "list"; readonly items: readonly PlainValue[] }
@@ -22,7 +24,7 @@ const TYPED_KEY = /^(true|false|null)$/i;
 const FLOW_WORD = /^[A-Za-z_][A-Za-z0-9_./-]*$/;
 const MAX_DEPTH = 40;
 
-export function readPlainYaml(text: string): PlainValue | undefined {
+function readPlainYaml(text: string): PlainValue | undefined {
   const unixText = text.includes("\r") ? text.replace(/\r\n/g, "\n") : text;
   if (SUSPICIOUS.test(unixText)) return undefined;
   try {
@@ -35,7 +37,7 @@ export function readPlainYaml(text: string): PlainValue | undefined {
 }
 
 /** A word every YAML version reads as the text it shows. */
-export function isPlainWord(text: string): boolean {
+function isPlainWord(text: string): boolean {
   return FLOW_WORD.test(text) && !TYPED_WORD.test(text);
 }
 
@@ -142,4 +144,50 @@ function flowItems(text: string): PlainValue[] {
     if (!isPlainWord(item)) throw new NotPlain();
     return { kind: "plain", text: item };
   });
+}
+
+class Unclear extends Error {}
+
+/**
+ * The memory settings of an ordinary config.yaml, without a YAML library. `undefined` means "load it properly": this reader either says
+ * exactly what the full loader would say, or nothing.
+ */
+export function quickReadMemoryConfig(text: string): MemoryConfig | undefined {
+  const document = readPlainYaml(text);
+  if (document === undefined) return undefined;
+  if (document.kind === "null") return DEFAULT_MEMORY_CONFIG;
+  if (document.kind !== "map") return undefined;
+  const section = document.entries.get("memory");
+  if (section === undefined || section.kind === "null") return DEFAULT_MEMORY_CONFIG;
+  if (section.kind !== "map") return undefined;
+  try {
+    const { config, findings } = readMemoryConfig({ memory: knownValues(section.entries) });
+    return findings.length === 0 ? config : undefined;
+  } catch (cause) {
+    if (cause instanceof Unclear) return undefined;
+    throw cause;
+  }
+}
+
+/** Keys of other programs may hold anything, so only known ones are looked at. */
+function knownValues(section: ReadonlyMap<string, PlainValue>): Record<string, unknown> {
+  const values: Record<string, unknown> = {};
+  for (const [name, node] of Object.entries(KEYS.fields.memory.fields)) {
+    const value = section.get(name);
+    if (value !== undefined && (node.node === "key" || node.renamed !== undefined))
+      values[name] = toValue(value);
+  }
+  return values;
+}
+
+/** The value that every YAML version reads there. */
+function toValue(value: PlainValue): unknown {
+  if (value.kind === "quoted") return value.text;
+  if (value.kind === "list") return value.items.map(toValue);
+  if (value.kind !== "plain") throw new Unclear();
+  if (value.text === "true" || value.text === "false") return value.text === "true";
+  // Nine digits at most and no leading zero: the same number in every YAML version.
+  if (/^(0|[1-9][0-9]{0,8})$/.test(value.text)) return Number(value.text);
+  if (!isPlainWord(value.text)) throw new Unclear();
+  return value.text;
 }

@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { updateTextFile } from "../../src/config/text-file.ts";
+import { updateTextFile } from "../../src/lib/files.ts";
 import { err, ok } from "../../src/lib/index.ts";
-import { tempHome } from "./support.ts";
+import { tempHome } from "../config/support.ts";
 
 describe("changing a settings file", () => {
   it("starts again from the new text when another program wrote meanwhile", () => {
