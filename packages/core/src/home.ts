@@ -107,7 +107,7 @@ export function selectHome(
   if (sticky !== undefined) return namedProfile(root, sticky, "sticky");
 
   const profile = isSamePath(resolved.home, root, path) ? DEFAULT_PROFILE : "custom";
-  return ok({ ...base, profile, ...(resolved.notice === undefined ? {} : { notice: resolved.notice }) });
+  return ok({ ...base, profile, notice: resolved.notice });
 }
 
 /** The sticky profile, or undefined when there is none, it is the default, or the file cannot be read as text. */

@@ -1,5 +1,5 @@
-// Reading, changing and checking values of config.yaml. A change is made on a copy of the content first and validated;
-// only then is the text touched. Loads yaml, so `edit.ts` imports it when it is asked for something.
+// Reads, changes and checks single values of config.yaml. A change is made on a copy of the content and validated before the
+// text is edited. Loads the YAML library, so `load.ts` imports this file on demand.
 import { isDeepStrictEqual } from "node:util";
 import { parseDocument } from "yaml";
 import { err, isRecord, ok, type Result, updateTextFile } from "../lib/index.ts";
@@ -19,7 +19,7 @@ import {
   configPath,
   findingText,
   givenAt,
-  placeOf,
+  pathInFile,
   type RawConfig,
   readConfig,
   readConfigText,
@@ -40,11 +40,11 @@ export type ConfigValue =
       readonly source: "file";
       readonly key: string;
       readonly value: unknown;
-      /** The key it stands under, where that is another: an old name, or the short form of a section. */
+      /** The key in the file, if it differs: an old name, or the short form of a section. */
       readonly from?: string;
-      /** What `check` warns of; reads on after the key. */
+      /** The warning of `config check`, without the key. */
       readonly remark?: string;
-      /** The default counts, or nothing. */
+      /** The value is not used; the default is, if there is one. */
       readonly isIgnored?: true;
     }
   | { readonly source: "default"; readonly key: string; readonly value: unknown }
@@ -59,9 +59,9 @@ export type ConfigChange = {
   /** Absent when the key was not set before. */
   readonly previous?: unknown;
   readonly changed: boolean;
-  /** Something the user should know, such as that nothing here reads the key. */
+  /** A remark for the user, such as that this program does not read the key. */
   readonly note?: string;
-  /** The known key that was probably meant. */
+  /** A known key with a similar name. */
   readonly suggestion?: string;
 };
 
@@ -70,14 +70,14 @@ export type UnknownKey = { readonly key: string; readonly line?: number; readonl
 export type ConfigCheck = {
   readonly path: string;
   readonly exists: boolean;
-  /** What keeps the file from being used. */
+  /** The file cannot be used until these are fixed. */
   readonly errors: readonly ConfigIssue[];
-  /** What works, but probably not as it was meant. */
+  /** The file works, but probably not as intended. */
   readonly warnings: readonly ConfigIssue[];
   readonly unknownKeys: readonly UnknownKey[];
 };
 
-/** What `set` writes with a remark. */
+/** Findings for which `set` writes the value and prints a remark. */
 const REMARKED: readonly FindingKind[] = ["doubtful", "passed-over"];
 
 export type CheckOptions = { readonly isThreatId?: (id: string) => boolean };
@@ -103,7 +103,7 @@ export function getValue(home: string, dottedKey: string): Result<ConfigValue, C
       key: dottedKey,
       value,
       ...(from === dottedKey ? {} : { from }),
-      ...(finding === undefined ? {} : { remark: findingText(finding, raw) }),
+      remark: finding === undefined ? undefined : findingText(finding, raw),
       ...(finding?.kind === "ignored" || finding?.kind === "passed-over" ? { isIgnored: true } : {}),
     });
   }
@@ -127,7 +127,7 @@ export function setValue(home: string, dottedKey: string, text: string): Result<
       return invalid(file, wanted, "is not a section, so it cannot hold other keys");
     const refused = newIssues(parsed.raw, wanted, dottedKey);
     if (refused.length > 0) return err(configError("invalid", file, refused));
-    // A section in its short form is written anew as a section, unless it says the same already.
+    // A section in its short form is rewritten as a section, unless the value stays the same.
     const parts = path.value.map((_part, i) => path.value.slice(0, i));
     const at = parts.find((above) => typeof valueAt(parsed.raw, above) === "string") ?? path.value;
     const isSame = at !== path.value && isDeepStrictEqual(valueAt(wanted, at), sectionAt(parsed.raw, at));
@@ -137,7 +137,7 @@ export function setValue(home: string, dottedKey: string, text: string): Result<
     if (next === undefined) return invalid(file, dottedKey, "cannot be set in this file; edit it by hand");
     const unknown = unknownKey(path.value, value.value);
     const note = unknown === undefined ? valueNote(path.value, wanted) : unknownNote(dottedKey);
-    return ok({ text: next, value: value.value, ...(note === undefined ? {} : { note }), ...unknown });
+    return ok({ text: next, value: value.value, note, ...unknown });
   });
 }
 
@@ -146,7 +146,7 @@ export function unsetValue(home: string, dottedKey: string): Result<ConfigChange
   const path = splitKey(dottedKey, file);
   if (!path.ok) return path;
   return change(home, path.value, (current, parsed) => {
-    const at = placeOf(parsed.raw, path.value);
+    const at = pathInFile(parsed.raw, path.value);
     if (!hasKey(parsed.raw, at)) return ok({ text: current, value: undefined });
     const next = spliceRemoval(current, parsed, { path: at, wanted: withoutValue(parsed.raw, at) });
     if (next === undefined)
@@ -155,7 +155,7 @@ export function unsetValue(home: string, dottedKey: string): Result<ConfigChange
   });
 }
 
-/** What is wrong or probably mistaken in the file. Changes nothing. */
+/** Lists errors, warnings and unknown keys. Changes nothing. */
 export function checkValues(home: string, options: CheckOptions): ConfigCheck {
   const path = configPath(home);
   const nothing: ConfigCheck = { path, exists: true, errors: [], warnings: [], unknownKeys: [] };
@@ -192,15 +192,15 @@ function change(home: string, path: readonly string[], edit: Edit): Result<Confi
     change: (before) => {
       const parsed = parseConfigText(before ?? "", file);
       if (!parsed.ok) return parsed;
-      const previous = valueAt(parsed.value.raw, placeOf(parsed.value.raw, path));
+      const previous = valueAt(parsed.value.raw, pathInFile(parsed.value.raw, path));
       const edited = edit(before ?? "", parsed.value);
       if (!edited.ok) return edited;
       const { text, value, ...remarks } = edited.value;
       const outcome: ConfigChange = {
         path: file,
         key: path.join("."),
-        ...(value === undefined ? {} : { value }),
-        ...(previous === undefined ? {} : { previous }),
+        value,
+        previous,
         changed: text !== (before ?? ""),
         ...remarks,
       };
@@ -216,7 +216,7 @@ function parseValue(text: string, known: ConfigKey | undefined, isHidden: boolea
     if (OFF_WORDS.includes(word)) return ok(false);
     return err(`must be true or false, but is ${shown(text)}`);
   }
-  if (text.trim() === "") return ok(""); // a shell's '' means the empty text, not YAML's null
+  if (text.trim() === "") return ok(""); // '' in a shell means the empty text, not YAML's null
   const document = parseDocument(text, YAML_OPTIONS);
   if (document.errors.length > 0)
     return err(`cannot take ${isHidden ? "this" : shown(text)}: it is not a YAML value; put it in quotes`);
@@ -225,14 +225,14 @@ function parseValue(text: string, known: ConfigKey | undefined, isHidden: boolea
   return ok(isOtherType ? text.trim() : value);
 }
 
-/** An error about such a value must not repeat it. */
+/** True for keys whose value must not appear in an error message. */
 function mayHoldSecret(path: readonly string[]): boolean {
   return path[0] === "mcp_servers" || /(key|token|secret|password)$/i.test(path.at(-1) ?? "");
 }
 
 /**
- * Mistakes the change would bring, values that would be ignored included. Those that were there before do not stop someone from repairing
- * another one.
+ * Errors that the change would introduce, including values that would be ignored. Errors that the file already has do not
+ * count, so that a user can repair one after the other.
  */
 function newIssues(before: RawConfig, wanted: RawConfig, dottedKey: string): ConfigIssue[] {
   const known = new Set(
@@ -248,7 +248,7 @@ function newIssues(before: RawConfig, wanted: RawConfig, dottedKey: string): Con
   });
 }
 
-/** A copy with the value set, or the dotted path of the scalar that stands where a section is needed. */
+/** A copy with the value set, or the dotted path of a scalar found where a section is needed. */
 function withValue(raw: RawConfig, path: readonly string[], value: unknown): RawConfig | string {
   const copy: Record<string, unknown> = structuredClone({ ...raw });
   let holder = copy;
@@ -262,14 +262,14 @@ function withValue(raw: RawConfig, path: readonly string[], value: unknown): Raw
   return copy;
 }
 
-/** The value there; the short form of a section as the section. */
+/** The value at the path; a section in its short form is expanded. */
 function sectionAt(raw: RawConfig, path: readonly string[]): unknown {
   const value = valueAt(raw, path);
   const short = shortFormOf(path);
   return typeof value === "string" && short !== undefined ? { [short]: value } : value;
 }
 
-/** A copy without the key. An emptied section is an empty mapping or, in block style, no value: both will do. */
+/** Copies without the key: an emptied section may be written as an empty mapping or, in block style, as null. */
 function withoutValue(raw: RawConfig, path: readonly string[]): RawConfig[] {
   const copy: Record<string, unknown> = structuredClone({ ...raw });
   const above = path.slice(0, -1);
@@ -286,7 +286,7 @@ function hasKey(raw: RawConfig, path: readonly string[]): boolean {
   return isRecord(holder) && Object.hasOwn(holder, path.at(-1) ?? "");
 }
 
-/** Plain assignment of `__proto__` would change the object instead of adding a key. */
+/** Assigning to `__proto__` would change the prototype instead of adding a key. */
 function define(holder: Record<string, unknown>, key: string, value: unknown): void {
   Object.defineProperty(holder, key, { value, writable: true, enumerable: true, configurable: true });
 }
@@ -310,7 +310,7 @@ function unknownNote(key: string): string {
   return `${key} is not a key this program reads. It was stored for other programs; 'hermes config check' lists such keys.`;
 }
 
-/** That the value is doubtful, or stands under an old name. */
+/** A note if the value is doubtful or the key is an old name. */
 function valueNote(path: readonly string[], raw: RawConfig): string | undefined {
   const name = path.join(".");
   const doubtful = readConfig(raw).findings.find(
@@ -352,6 +352,6 @@ function unknownKeys(
     if (unknown === undefined)
       return isKnownSection(path) && isRecord(value) ? unknownKeys(parsed, value, path) : [];
     const line = parsed.lineOf(path);
-    return [{ key: path.join("."), ...(line === undefined ? {} : { line }), ...unknown }];
+    return [{ key: path.join("."), line, ...unknown }];
   });
 }

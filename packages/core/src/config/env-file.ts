@@ -1,5 +1,4 @@
-// `<home>/.env`: secrets for providers and models. One assignment is changed at a time, every other byte stays, and the
-// file is never readable by others.
+// `<home>/.env`: secrets for providers and models. An edit changes one assignment and no other byte; the file has mode 0600.
 import { join } from "node:path";
 import {
   err,
@@ -14,7 +13,7 @@ import {
 
 export type EnvFile = {
   readonly values: ReadonlyMap<string, string>;
-  /** Lines that say nothing anybody understands. They are ignored when reading and kept when writing. */
+  /** Numbers of lines that cannot be parsed. They are ignored when reading and kept when writing. */
   readonly malformedLines: readonly number[];
 };
 
@@ -26,11 +25,11 @@ export type EnvFileError = {
 
 export type EnvChange = { readonly changed: boolean };
 
-// The grammar as python-dotenv reads it, kept with positions so that one value can be changed alone.
+// Parsed as python-dotenv does, with positions, so that a single value can be replaced.
 type EnvBinding = {
   readonly name: string;
   readonly value: string;
-  /** The whole assignment with its line end(s). */
+  /** The whole assignment including its line end. */
   readonly start: number;
   readonly end: number;
   /** The value as written, quotes included. */
@@ -40,7 +39,7 @@ type EnvBinding = {
 
 type EnvSyntax = {
   readonly bindings: readonly EnvBinding[];
-  /** Lines (from 1) that are neither assignment, comment nor blank. */
+  /** Lines (from 1) that are neither an assignment, a comment nor blank. */
   readonly malformedLines: readonly number[];
 };
 
@@ -80,8 +79,8 @@ export function readEnvFile(path: string): Result<EnvFile, EnvFileError> {
 }
 
 /**
- * Puts what `.env` of the home holds where programs look for it. What the process was started with goes first. A file that cannot be
- * read gives nothing; `hermes doctor` tells about it.
+ * Copies the values of the home's `.env` into `env`. Variables that are already set win. A file that cannot be read is ignored
+ * here; `hermes doctor` reports it.
  */
 export function useEnvFile(home: string, env: Record<string, string | undefined> = process.env): void {
   const file = readEnvFile(envFilePath(home));
@@ -137,7 +136,7 @@ function update(
       const parsed = parseEnvText(text);
       const expected = toValues(parsed.bindings);
       expect(expected);
-      // A quote left open further up can swallow the new line, or the new line can close it.
+      // An unclosed quote further up can swallow the new line, or the new line can close it.
       const isSafe = !meetsOpenQuote(text, next) && isSame(toValues(parseEnvText(next).bindings), expected);
       if (isSafe) return ok({ text: next, outcome: { changed: next !== text } });
       const lines = parsed.malformedLines.join(", ");
@@ -159,7 +158,7 @@ function append(text: string, name: string, value: string): string {
   return `${text}${isLineOpen ? newline : ""}${name}=${quoteEnvValue(value)}${newline}`;
 }
 
-/** Programs recover differently from a quote that is never closed, so no quote of its kind may be added below it. */
+/** Programs recover differently from an unclosed quote, so no quote of the same kind may be added after one. */
 function meetsOpenQuote(text: string, next: string): boolean {
   return ["'", '"'].some((quote) => {
     const isOpen = new RegExp(`^[^=#\\r\\n]*=[^\\S\\r\\n]*${quote}[^${quote}\\r\\n]*$`, "m");
@@ -193,16 +192,16 @@ function parseEnvText(text: string): EnvSyntax {
     }
     const binding = readBinding(text, at);
     if (binding) bindings.push(binding);
-    else if (!matchAt(NAME_ALONE, text, at)) malformedAt.push(at); // `export NAME` alone is no value, but no mistake
+    else if (!matchAt(NAME_ALONE, text, at)) malformedAt.push(at); // `export NAME` alone sets no value, but is valid
     at = binding?.end ?? at + (matchAt(REST_OF_LINE, text, at)?.[0].length ?? 1);
   }
   return { bindings, malformedLines: lineNumbers(text, malformedAt) };
 }
 
-/** The value as it has to be written so that it reads back the same, here and in python-dotenv. */
+/** The value, quoted so that this parser and python-dotenv read it back unchanged. */
 function quoteEnvValue(value: string): string {
   if (/^[A-Za-z0-9_./:@%+,=~^-]*$/.test(value)) return value;
-  if (!/['\\\r\n]/.test(value)) return `'${value}'`; // a shell that sources the file leaves `$` alone in there
+  if (!/['\\\r\n]/.test(value)) return `'${value}'`; // a shell that sources the file does not expand `$` in single quotes
   const escaped = value.replace(/[\\"]/g, "\\$&").replace(/\n/g, "\\n").replace(/\r/g, "\\r");
   return `"${escaped}"`;
 }

@@ -1,4 +1,4 @@
-// The door to settings. Importing it loads no YAML library.
+// config.yaml and .env. Importing this file does not load the YAML library.
 
 export { updateTextFile } from "../lib/index.ts";
 export type { ConfigChange, UnknownKey } from "./edit-values.ts";

@@ -1,53 +1,53 @@
-// The kinds of config keys. A key is declared once (keys.ts) with its kind, default and meaning. Its TypeScript type, the check of its
-// value, its row in the table and on the reference page follow from that declaration. A declared key is plain data and its kind does the
-// work, because the whole table is made whenever a program starts.
+// The kinds of config keys. keys.ts declares each key once, with its kind, default and meaning. Its TypeScript type, the check of its
+// value and its row on the reference page are derived from that. A declared key is plain data, and the functions are in its kind,
+// because the whole table is built at every start.
 import { isRecord, isTimeZone, preview, pyStrip } from "../lib/index.ts";
 
 export type KeyKind = "boolean" | "approval" | "number" | "choice" | "text" | "list" | "section" | "unused";
 
 /**
- * refused: the file cannot be used. ignored: the default counts instead, as in the reference. doubtful: read, but probably not as meant.
- * passed-over: kept, since another program may know it; this program uses the default.
- * remark: something in it is left out; no value is shown. old-name: set under a name of the past.
+ * refused: the file cannot be used. ignored: the default is used instead, as in the Python original. doubtful: used, but probably
+ * not as intended. passed-over: kept in the file, because another program may know the value; this program uses the default.
+ * remark: part of the value is left out; the message does not show it. old-name: set under an old name of the key.
  */
 export type FindingKind = "refused" | "ignored" | "passed-over" | "doubtful" | "remark" | "old-name";
 
 export type ConfigIssue = {
-  /** Dotted path of the key; empty when the whole file is meant. */
+  /** Dotted path of the key; empty for the whole file. */
   readonly key: string;
-  /** Reads on after the key: `must be ..., but is ...`. */
+  /** To print after the key: `must be ..., but is ...`. */
   readonly message: string;
   readonly line?: number;
 };
 
-/** Reports something about a value: `text` reads on after the key, `at` leads from the key to the part that is meant. */
+/** Reports a finding. `text` is printed after the key; `at` is the path from the key to the part concerned. */
 export type Note = (kind: FindingKind, text: string, at?: readonly string[]) => undefined;
 
-/** The settings of a kind that each key may choose. */
+/** Options of a kind that each key can set. */
 export type Rules = {
   readonly min?: number;
   readonly max?: number;
-  /** Excluded from the range. */
+  /** Lower bound, excluded. */
   readonly above?: number;
-  /** A number below, or above, counts as this one. */
+  /** Smaller numbers become `floor`, larger ones `ceiling`. */
   readonly floor?: number;
   readonly ceiling?: number;
-  /** 1 and 0 count as true and false too. */
+  /** 1 and 0 are accepted as true and false. */
   readonly hasDigits?: true;
   readonly options?: readonly string[];
   /** Turns other spellings into one of the options. */
   readonly from?: (value: unknown) => unknown;
-  /** What a list holds, and one of them. */
+  /** For lists: the name of its elements, and an example of one. */
   readonly of?: string;
   readonly example?: string | number;
-  /** A text alone counts as a list of one. */
+  /** A single text is accepted as a list of one. */
   readonly isOneEnough?: true;
   readonly isTrimmed?: true;
   /** Blank text means the default. */
   readonly isNeverBlank?: true;
-  /** A wrong value is ignored instead of refused, as in the reference. */
+  /** A wrong value is ignored instead of refused, as in the Python original. */
   readonly isLenient?: true;
-  /** Instead of the kind's own: reads on after the key (`must be ...`), and stands on the reference page. */
+  /** Replaces the kind's text in errors (`must be ...`), and on the reference page. */
   readonly must?: string;
   readonly allowed?: string;
 };
@@ -56,29 +56,29 @@ export type Kind<T> = {
   readonly name: KeyKind;
   readonly must: (rules: Rules) => string;
   readonly allowed: (rules: Rules) => string;
-  /** Never called with null or undefined. Undefined: the standard counts. `wrong` says that the value, or the part `at`, is not allowed. */
+  /** Never called with null or undefined. Returns undefined to use the default. `wrong` reports that the value, or its part `at`, is not allowed. */
   readonly parse: (value: unknown, rules: Rules, wrong: Wrong, note: Note) => T | undefined;
 };
 
 type Wrong = (at?: readonly string[]) => undefined;
 
-/** `Standard` is what counts when nothing is set; undefined: the setting is absent then. */
+/** `Standard` is the type of the default; with undefined the setting is optional. */
 export type Key<T, Standard = T> = {
   readonly node: "key";
   readonly kind: Kind<T>;
   readonly standard: Standard;
   readonly rules: Rules;
   readonly meaning: string;
-  /** Neither the Hermes of June nor that of today knows the key. */
+  /** The Python original, June's or today's, does not know the key. */
   readonly isOurs?: true;
   readonly isRequired?: true;
-  /** The standard is no value of the file, so it is not shown as the default. */
+  /** The default is not a value that a file can hold, so it is not shown. */
   readonly hasNoDefault?: true;
-  /** One key for each name below: the row is `key.*`, and this is what the name stands for. */
+  /** The key holds one entry per name, documented as `key.*`; this describes the name. */
   readonly entryName?: string;
 };
 
-/** Known, but no setting of this program: accepted, or the old name of a key. */
+/** A key that is not a setting of this program: accepted for another program, or the old name of a key. */
 export type Unread = {
   readonly node: "unread";
   readonly name: KeyKind;
@@ -89,7 +89,7 @@ export type Unread = {
 
 export type Renamed = {
   readonly to: readonly string[];
-  /** The value that counts under the new name, or undefined when what stands there counts. */
+  /** The value for the new name, or undefined to use the one set under the new name. */
   readonly take: (old: unknown, current: unknown) => unknown;
 };
 
@@ -97,13 +97,13 @@ export type Section<F extends Fields = Fields> = {
   readonly node: "section";
   readonly fields: F;
   readonly must: string;
-  /** A text alone stands for a section with this one key. */
+  /** A text instead of the section sets this key. */
   readonly shortFor?: string;
-  /** Another program may have a key of this name that is no section. */
+  /** Another program may use this key for something that is not a section. */
   readonly isShared?: true;
 };
 
-/** Names that the user chooses, each with the same below it. */
+/** Names that the user chooses, each holding the same kind of value. */
 export type Named<V extends Node = Node> = {
   readonly node: "named";
   readonly name: string;
@@ -137,7 +137,7 @@ type ValueOf<N> =
 
 type Flat<T> = { [K in keyof T]: T[K] };
 
-/** The settings of a section as the program sees them. */
+/** The settings of a section in camel case. */
 export type SectionValue<F extends Fields> = Flat<
   {
     readonly [K in keyof F as Role<F[K]> extends "always" ? Camel<K & string> : never]: ValueOf<F[K]>;
@@ -150,13 +150,13 @@ const SECTION = "must be a section with keys of its own";
 const LEAST = Number.NEGATIVE_INFINITY;
 const MOST = Number.POSITIVE_INFINITY;
 
-/** The words that switch an approval on, besides `true`. Every other text means off, as in the reference. */
+/** Words that turn an approval on, besides `true`. Every other text means off, as in the Python original. */
 const APPROVAL_WORDS: readonly string[] = ["on", "true", "yes", "1", "approve", "enabled"];
-/** The words that `hermes config set` accepts for a switch. */
+/** Words that `hermes config set` accepts for a boolean. */
 export const ON_WORDS: readonly string[] = [...APPROVAL_WORDS, "enable"];
 export const OFF_WORDS: readonly string[] = ["off", "false", "no", "0", "disable", "disabled"];
 
-/** Booleans count as they are, the words above count as on, everything else as off. */
+/** True for `true` and the words above, false for everything else. */
 export function isApprovalOn(value: unknown): boolean {
   return typeof value === "boolean" ? value : APPROVAL_WORDS.includes(wordOf(value) ?? "");
 }
@@ -239,7 +239,7 @@ const TEXT: Kind<string> = {
   },
 };
 
-/** A zone that this Node does not know may be known to another program: it is kept in the file and not used here. */
+/** Another program may know a zone that this Node does not: it stays in the file and is not used here. */
 const ZONE: Kind<string> = {
   ...TEXT,
   allowed: () => "IANA name of a zone",
@@ -252,7 +252,7 @@ const ZONE: Kind<string> = {
   },
 };
 
-/** Never refused, because a refusal would show it. */
+/** Never refused, because the error would show the value. */
 const SECRET: Kind<string> = { ...TEXT, parse: (value) => String(value) };
 
 const LIST: Kind<readonly string[]> = {
@@ -281,12 +281,12 @@ export function section<F extends Fields>(
   return { node: "section", fields, must: SECTION, ...rules };
 }
 
-/** `name` is what the reference page shows for the part that the user chooses. */
+/** The reference page shows `name` for the part that the user chooses. */
 export function named<V extends Node>(name: string, value: V): Named<V> {
   return { node: "named", name, value };
 }
 
-/** For a key that is like no other. */
+/** For a key with a kind of its own. */
 export function key<T, const S extends T | undefined>(
   kind: Kind<T>,
   standard: S,
@@ -296,7 +296,7 @@ export function key<T, const S extends T | undefined>(
   return { node: "key", kind, standard, rules, meaning };
 }
 
-/** Marks a key that only this program knows. */
+/** Marks a key that the Python original does not know. */
 export function ours<K extends Key<unknown, unknown>>(inner: K): K {
   return { ...inner, isOurs: true };
 }
@@ -310,7 +310,7 @@ export function flag(standard: boolean, meaning: string, rules: Pick<Rules, "has
   return key<boolean, boolean>(FLAG, standard, meaning, rules);
 }
 
-/** Never refused: anything but `true` and the known words means off, as in the reference. */
+/** Never refused: anything but `true` and the known words means off, as in the Python original. */
 export function approval(standard: boolean, meaning: string): Key<boolean> {
   return key<boolean, boolean>(APPROVAL, standard, meaning);
 }
@@ -323,7 +323,7 @@ export function whole<const S extends number | undefined>(
   return key<number, S>(WHOLE, standard, meaning, bounds);
 }
 
-/** A whole number above 0. Anything else, `256K` for one, is ignored, as in the reference. */
+/** A whole number above 0. Anything else, such as `256K`, is ignored, as in the Python original. */
 export function count<const S extends number | undefined>(
   standard: S,
   meaning: string,
@@ -358,7 +358,7 @@ export function text(
   return key<string, string>(TEXT, standard, meaning, rules);
 }
 
-/** Empty for the machine's own. */
+/** Default: empty, for the time zone of the machine. */
 export function zone(meaning: string): Key<string> {
   return key<string, string>(ZONE, "", meaning);
 }
@@ -367,7 +367,6 @@ export function secret(meaning: string): Key<string> {
   return key<string, string>(SECRET, "", meaning);
 }
 
-/** Texts. */
 export function list(
   rules: Pick<Rules, "of" | "example" | "isOneEnough" | "allowed">,
   meaning: string,
@@ -375,7 +374,7 @@ export function list(
   return key<readonly string[], readonly string[]>(LIST, Object.freeze([]), meaning, rules);
 }
 
-/** Keys and values that are handed on as they are. */
+/** Keys and values that are passed on unchecked. */
 export function anyFields(meaning: string): Key<Readonly<Record<string, unknown>>> {
   return key<Readonly<Record<string, unknown>>, Readonly<Record<string, unknown>>>(
     ANY_FIELDS,
@@ -384,7 +383,7 @@ export function anyFields(meaning: string): Key<Readonly<Record<string, unknown>
   );
 }
 
-/** A section that is one key: it is set, listed and documented as a whole. */
+/** A section that is set, listed and documented as one key. */
 export function block<F extends Fields>(fields: F, allowed: string, meaning: string): Key<SectionValue<F>> {
   const inner = section(fields);
   const kind: Kind<SectionValue<F>> = {
@@ -393,23 +392,23 @@ export function block<F extends Fields>(fields: F, allowed: string, meaning: str
     allowed: () => allowed,
     parse: (value, _rules, _wrong, note) => readNode(inner, value, note) as SectionValue<F>,
   };
-  const standard = undefined as unknown as SectionValue<F>; // never asked for: the key is required
+  const standard = undefined as unknown as SectionValue<F>; // never used: the key is required
   return required(key<SectionValue<F>, SectionValue<F>>(kind, standard, meaning));
 }
 
-/** Accepted because files of the original carry it. */
+/** A key of the Python original that this program does not read. */
 export function accepted(reason = "nothing reads it"): Unread {
   const meaning = `Accepted because files of the original carry it; ${reason}.`;
   return { node: "unread", name: "unused", allowed: "anything", meaning };
 }
 
-/** A name of the past; `take` says when its value counts. */
+/** An old name; `take` decides when its value is used. */
 export function renamed(to: string, take: Renamed["take"]): Unread {
   const meaning = `Old name of ${to}; counts where that is not set.`;
   return { node: "unread", name: "text", allowed: "text", meaning, renamed: { to: to.split("."), take } };
 }
 
-/** The value of a node, the keys of sections in camel case. What is wrong goes to `note`, with the path below the node. */
+/** The value of a node, with the keys of sections in camel case. Findings go to `note`, with their path below the node. */
 export function readNode(node: Node, value: unknown, note: Note): unknown {
   switch (node.node) {
     case "unread":
@@ -461,7 +460,7 @@ function camelCase(name: string): string {
   return name.replace(/_([a-z])/g, (_all, letter: string) => letter.toUpperCase());
 }
 
-// YAML 1.1, which the reference reads, has these words for booleans; 1.2 hands them over as text.
+// Booleans in YAML 1.1, which the Python original reads; a YAML 1.2 parser returns them as text.
 const TRUE_WORDS = ["true", "yes", "on"];
 const FALSE_WORDS = ["false", "no", "off"];
 
@@ -473,17 +472,17 @@ export function switchOf(value: unknown, hasDigits = false): boolean | undefined
   return TRUE_WORDS.includes(word) ? true : FALSE_WORDS.includes(word) ? false : undefined;
 }
 
-/** A whole number above 0, or nothing. */
+/** The value if it is a whole number above 0. */
 export function countOf(value: unknown): number | undefined {
   return Number.isSafeInteger(value) && (value as number) > 0 ? (value as number) : undefined;
 }
 
-/** A text as a word to compare: without spaces around it, in small letters. */
+/** Trimmed and in lower case, for comparing. */
 export function wordOf(value: unknown): string | undefined {
   return typeof value === "string" ? value.trim().toLowerCase() : undefined;
 }
 
-/** A found value as a message shows it: JSON, cut short. */
+/** A value as error messages show it: JSON, at most 60 characters. */
 export function shown(value: unknown): string {
   if (value === undefined || value === null) return "empty";
   if (typeof value === "number") return String(value);

@@ -1,6 +1,6 @@
-// Every key of config.yaml this program knows, written once. Types, defaults, checks, `hermes config`, shell completion and the table in
-// docs/config.md (`npm run docs`) are derived from these lines. Unknown keys pass: the file is shared with programs that have settings of
-// their own. `ours` marks what only this program knows.
+// Every key of config.yaml that this program knows. Types, defaults, checks, `hermes config`, shell completion and the table in
+// docs/config.md (`npm run docs`) are derived from this table. Unknown keys are allowed, because other programs share the file.
+// `ours` marks keys that the Python original does not know.
 import {
   accepted,
   anyFields,
@@ -64,10 +64,10 @@ const memory = section({
   // Less than 64 KiB would compact after every few changes.
   history_max_bytes: ours(whole(1_048_576, { min: 65_536 }, "Size at which a journal is compacted.")),
   history_keep: ours(whole(200, { min: 1 }, "Newest changes that stay undoable after compaction.")),
-  // Past ten minutes a caller has given up anyway.
+  // No caller waits longer than ten minutes.
   lock_timeout_seconds: ours(number(10, { above: 0, max: 600 }, "Longest wait for another process.")),
   recall_max_chars: ours(whole(16_000, { min: 0 }, "Most characters of provider recall in one turn.")),
-  // A turn that waits two minutes for recall has lost its user.
+  // No user waits two minutes for recall.
   prefetch_timeout_s: ours(
     number(
       3,
@@ -130,7 +130,7 @@ const curator = section({
   stale_after_days: whole(30, { min: 1 }, "Days without use after which a skill counts as stale."),
   archive_after_days: whole(90, { min: 1 }, "Days without use after which a skill is archived."),
   prune_builtins: accepted("skills that came with a program are left alone"),
-  consolidate: accepted("merges are proposed, and made when somebody approves them"),
+  consolidate: accepted("merges are proposed, and made after approval"),
   archive_ttl_days: accepted("archived skills stay"),
   backup: section({
     enabled: flag(true, "Pack the skills into a file before they are changed."),
@@ -182,7 +182,7 @@ const delegation = section({
   max_spawn_depth: whole(
     1,
     { min: 0 },
-    "How deep agents may delegate: 0 nobody, 1 the agent you talk to, 2 its children too.",
+    "Levels of delegation: 0 none, 1 the agent you talk to, 2 its children too.",
   ),
   child_timeout_seconds: whole(0, { min: 0 }, "Seconds a child may take (30 at least); 0 for no limit."),
   max_async_children: accepted("children always run while their parent waits"),
@@ -299,7 +299,7 @@ const models = section(
   { isShared: true },
 );
 
-/** Models for small pieces of work beside the conversation. */
+/** Keys of a model for an auxiliary task. */
 function modelFor(work: string, usual: string, timeoutSeconds: number, timeout: string) {
   return {
     provider: text("auto", `Model provider for ${work}; auto or main for the agent's own.`),
@@ -314,7 +314,7 @@ function modelFor(work: string, usual: string, timeoutSeconds: number, timeout: 
 const auxiliary = section({
   session_search: section({
     ...modelFor("recaps", "provider's usual one", 30, "Seconds for one recap."),
-    // More calls at once are what a model's server takes for abuse.
+    // Model servers reject more parallel calls as abuse.
     max_concurrency: whole(3, { min: 1, ceiling: 5 }, "How many recaps are written at the same time."),
   }),
   curator: section(modelFor("the curator", "provider's usual one", 120, "Seconds for one question to it.")),
@@ -444,10 +444,10 @@ export const KEYS = section({
 
 type Settings = SectionValue<(typeof KEYS)["fields"]>;
 
-/** A loaded config.yaml. `mcpServers` holds those that can be used, disabled ones included; `mcpServerRemarks` tells about the rest. */
+/** A loaded config.yaml. `mcpServers` holds the usable servers, including disabled ones; `mcpServerRemarks` lists the others. */
 export type HermesConfig = Omit<Settings, "customProviders" | "models"> & {
   readonly models: Settings["models"] & { readonly customProviders: Settings["customProviders"] };
-  /** The whole file as it is, for keys of providers and plugins. */
+  /** The whole parsed file, for keys of providers and plugins. */
   readonly raw: Readonly<Record<string, unknown>>;
 };
 
@@ -461,16 +461,16 @@ export type SummarizeMode = HermesConfig["sessionSearch"]["summarize"];
 
 /** One row of the table of keys. */
 export type ConfigKey = {
-  /** Dotted path; `*` stands for any one name, or for the rest of one. */
+  /** Dotted path; `*` matches one name, or the rest of one. */
   readonly key: string;
-  /** The same for readers: `<platform>` instead of `*`. */
+  /** The path as documentation shows it: `<platform>` instead of `*`. */
   readonly label: string;
   readonly kind: KeyKind;
-  /** Undefined: no value unless one is given. */
+  /** Undefined: no default. */
   readonly default: unknown;
   readonly allowed: string;
   readonly meaning: string;
-  /** Neither the Hermes of June nor that of today knows it. */
+  /** The Python original, June's or today's, does not know it. */
   readonly isOurs: boolean;
 };
 
@@ -480,7 +480,7 @@ const ROWS: readonly Row[] = rowsOf(KEYS, "", "");
 
 export const CONFIG_KEYS: readonly ConfigKey[] = ROWS;
 
-/** Keys under names of the past. */
+/** Old names of keys. */
 export const RENAMED_KEYS = ROWS.flatMap(({ key: old, renamed: rename }) =>
   rename === undefined ? [] : [{ path: old.split("."), ...rename }],
 );
@@ -493,7 +493,7 @@ export function findConfigKey(path: readonly string[]): ConfigKey | undefined {
   });
 }
 
-/** The key that a text in place of this section stands for: `default` for `model`. */
+/** The key that a text in place of this section sets: `default` for `model`. */
 export function shortFormOf(path: readonly string[]): string | undefined {
   let node: Node | undefined = KEYS;
   for (const part of path)
@@ -509,7 +509,7 @@ export function isKnownSection(path: readonly string[]): boolean {
   });
 }
 
-/** True for `compression.hygiene_*` and `mcp_servers.*.url`: the table's own way to write a name, which is no name in a file. */
+/** True for paths with the table's wildcard, such as `compression.hygiene_*` or `mcp_servers.*.url`. */
 export function isPattern(path: readonly string[]): boolean {
   return ROWS.some((row) => {
     const parts = row.key.split(".");
@@ -545,7 +545,7 @@ function rowsAt(node: Node, at: string, label: string): readonly Row[] {
           key: entryName === undefined ? at : `${at}.*`,
           label: entryName === undefined ? label : `${label}.<${entryName}>`,
           kind: kind.name,
-          // What belongs to a name that the user chooses has no default of its own.
+          // Keys below a name that the user chooses have no default.
           default: hasNoDefault || at.includes("*") ? undefined : standard,
           get allowed() {
             return rules.allowed ?? kind.allowed(rules);
@@ -558,7 +558,7 @@ function rowsAt(node: Node, at: string, label: string): readonly Row[] {
   }
 }
 
-/** An old text counts where the new key holds nothing. */
+/** The old text is used if the new key is not set. */
 function oldText(nothing: readonly string[]): Renamed["take"] {
   return (old, current) => {
     const isSet = current != null && !nothing.includes(wordOf(current) ?? "?");

@@ -1,12 +1,12 @@
-// Loading config.yaml. A missing file means the defaults. The YAML library is imported only when the quick reader cannot vouch for
-// the file.
+// Loads config.yaml, and opens `hermes config get|set|unset|check`. A missing file means the defaults. The YAML library is
+// imported only when a file is more than the quick reader understands, or is edited.
 import { ok, type Result } from "../lib/index.ts";
 import type { CheckOptions, ConfigChange, ConfigCheck, ConfigValue } from "./edit-values.ts";
 import type { HermesConfig, MemoryConfig } from "./keys.ts";
 import { quickReadMemoryConfig } from "./quick-read.ts";
 import { type ConfigError, configPath, DEFAULT_MEMORY_CONFIG, readConfigText } from "./read.ts";
 
-/** Looks at the `memory:` section only: a mistake in another section does not stop memory from working. */
+/** Reads the `memory:` section only, so that a mistake in another section does not stop memory commands. */
 export async function loadMemoryConfig(home: string): Promise<Result<MemoryConfig, ConfigError>> {
   const text = readConfigText(home);
   if (!text.ok) return text;
@@ -24,10 +24,7 @@ export async function loadConfig(home: string): Promise<Result<HermesConfig, Con
   return fullReadConfig(text.value ?? "", configPath(home));
 }
 
-// ----
-// `hermes config get|set|unset|check`. The heavy parts are imported when a function is called, so this door stays light.
-
-/** The explicit value, or the default and that it is the default. */
+/** The value in the file, or else the default; `source` says which. */
 export async function getConfigValue(
   home: string,
   dottedKey: string,
@@ -36,7 +33,7 @@ export async function getConfigValue(
   return getValue(home, dottedKey);
 }
 
-/** `text` is a YAML scalar or flow value. Writes nothing when the config would become invalid. */
+/** `text` is a YAML scalar or flow value. Writes nothing if the config would become invalid. */
 export async function setConfigValue(
   home: string,
   dottedKey: string,

@@ -1,4 +1,4 @@
-// The known word someone probably meant when they mistyped one, and which keys nothing here reads.
+// Suggestions for mistyped words, and the check for config keys that this program does not know.
 import { isRecord } from "../lib/index.ts";
 import { CONFIG_KEYS, findConfigKey, isKnownSection } from "./keys.ts";
 
@@ -17,13 +17,13 @@ export function nearest(word: string, candidates: readonly string[]): string | u
 
 export type Unknown = { readonly suggestion?: string };
 
-/** Undefined when the key is read or accepted here, or lies within one that is. `config get`, `set` and `check` all ask this. */
+/** Undefined when this program reads or accepts the key or a section above it. Used by `config get`, `set` and `check`. */
 export function unknownKey(path: readonly string[], value: unknown): Unknown | undefined {
   for (let length = 1; length <= path.length; length += 1) {
     const part = path.slice(0, length);
     const suggestion = suggest(part);
     const known = findConfigKey(part);
-    // `hygiene_*` is known, but `hygiene_thresold` is a mistake.
+    // `hygiene_*` is accepted, but `hygiene_thresold` is a typing mistake for a key we read.
     const isPrefixOnly = known !== undefined && /[^.]\*$/.test(known.key);
     if (known !== undefined && !(isPrefixOnly && suggestion !== undefined)) return undefined;
     if (isKnownSection(part)) continue;
@@ -36,14 +36,14 @@ export function unknownKey(path: readonly string[], value: unknown): Unknown | u
   return undefined;
 }
 
-/** A known key whose parts are spelled nearly the same, or one we use that is spelled exactly the same in another section. */
+/** A known key with nearly the same spelling, or one that we read with the same name in another section. */
 function suggest(path: readonly string[]): string | undefined {
   const name = path.at(-1) ?? "";
   let rows = CONFIG_KEYS.map(({ key, kind }) => ({ parts: key.split("."), kind }));
   const elsewhere = rows.find(
     ({ parts, kind }) => kind !== "unused" && !parts.includes("*") && parts.at(-1) === name,
   );
-  // A word such as `enabled` says too little inside of a section that may be another program's.
+  // A common name such as `enabled` in a section that may belong to another program is no reason for a suggestion.
   if (elsewhere !== undefined && (name.includes("_") || path.length === 1)) return elsewhere.parts.join(".");
   const meant: string[] = [];
   for (const [depth, part] of path.entries()) {
@@ -58,7 +58,7 @@ function suggest(path: readonly string[]): string | undefined {
   return meant.every((part, depth) => part === path[depth]) ? undefined : meant.join(".");
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours, each counted once. */
+/** Insertions, deletions, replacements and swaps of neighbouring letters, each counted as one. */
 function editDistance(one: string, other: string): number {
   let beforePrevious: number[] = [];
   let previous = Array.from({ length: other.length + 1 }, (_, i) => i);

@@ -1,5 +1,6 @@
-// Reads the plain core of YAML that most config files keep to: block mappings and lists, one-line scalars, comments.
-// Everything else is `undefined`, meaning "ask a real YAML parser", so this file may be strict but never wrong.
+// Reads the memory settings of an ordinary config.yaml without a YAML library, because loading one takes longer than
+// `hermes memory show`. It understands block mappings and lists, one-line scalars and comments. For anything else it returns
+// undefined, and the caller loads the YAML library: this reader may give up, but must never read a value differently.
 import { KEYS, type MemoryConfig } from "./keys.ts";
 import { DEFAULT_MEMORY_CONFIG, readMemoryConfig } from "./read.ts";
 
@@ -13,13 +14,13 @@ type Line = { readonly indent: number; readonly text: string };
 
 class NotPlain extends Error {}
 
-// Tabs, other control characters, and characters some YAML versions take for line ends or byte order marks.
+// Tabs, other control characters, and characters that some YAML versions read as line ends or byte order marks.
 const SUSPICIOUS = /[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]/;
 const KEY_VALUE = /^([A-Za-z_][A-Za-z0-9_./-]{0,99}):(?: +(.*))?$/;
 const WORD_START = /^[A-Za-z0-9_./~$+<=(^;]|^-[A-Za-z0-9_./]/;
-/** Words that are no text to one YAML version or the other. */
+/** Words that YAML 1.1 or 1.2 does not read as text. */
 const TYPED_WORD = /^(true|false|yes|no|on|off|y|n|null|~|\.inf|\.nan)$/i;
-/** Keys that are no text: `true` and `True` would be the same key twice. */
+/** Keys that YAML does not read as text: `true` and `True` would be the same key twice. */
 const TYPED_KEY = /^(true|false|null)$/i;
 const FLOW_WORD = /^[A-Za-z_][A-Za-z0-9_./-]*$/;
 const MAX_DEPTH = 40;
@@ -36,7 +37,7 @@ function readPlainYaml(text: string): PlainValue | undefined {
   }
 }
 
-/** A word every YAML version reads as the text it shows. */
+/** A word that every YAML version reads as text. */
 function isPlainWord(text: string): boolean {
   return FLOW_WORD.test(text) && !TYPED_WORD.test(text);
 }
@@ -78,7 +79,7 @@ class PlainReader {
   #map(indent: number, depth: number): PlainValue {
     const entries = new Map<string, PlainValue>();
     for (let line = this.#lines[this.#next]; line?.indent === indent; line = this.#lines[this.#next]) {
-      if (line.text.startsWith("- ")) break; // the list this mapping is an item of goes on
+      if (line.text.startsWith("- ")) break; // the next item of the list that this mapping belongs to
       const match = KEY_VALUE.exec(line.text);
       const key = match?.[1];
       if (key === undefined || TYPED_KEY.test(key) || entries.has(key)) throw new NotPlain();
@@ -90,7 +91,7 @@ class PlainReader {
     return { kind: "map", entries };
   }
 
-  /** The value of a key with nothing behind it. A list may start in the key's own column. */
+  /** The value of a key without one on its line. A list may start in the same column as its key. */
   #nested(indent: number, depth: number): PlainValue {
     const line = this.#lines[this.#next];
     if (line === undefined) return { kind: "null" };
@@ -149,8 +150,7 @@ function flowItems(text: string): PlainValue[] {
 class Unclear extends Error {}
 
 /**
- * The memory settings of an ordinary config.yaml, without a YAML library. `undefined` means "load it properly": this reader either says
- * exactly what the full loader would say, or nothing.
+ * Returns exactly what the full loader would return, or undefined when the file needs the full loader.
  */
 export function quickReadMemoryConfig(text: string): MemoryConfig | undefined {
   const document = readPlainYaml(text);
@@ -169,7 +169,7 @@ export function quickReadMemoryConfig(text: string): MemoryConfig | undefined {
   }
 }
 
-/** Keys of other programs may hold anything, so only known ones are looked at. */
+/** Only known keys: those of other programs may hold any YAML. */
 function knownValues(section: ReadonlyMap<string, PlainValue>): Record<string, unknown> {
   const values: Record<string, unknown> = {};
   for (const [name, node] of Object.entries(KEYS.fields.memory.fields)) {
@@ -180,7 +180,7 @@ function knownValues(section: ReadonlyMap<string, PlainValue>): Record<string, u
   return values;
 }
 
-/** The value that every YAML version reads there. */
+/** The value, if every YAML version reads the same one. */
 function toValue(value: PlainValue): unknown {
   if (value.kind === "quoted") return value.text;
   if (value.kind === "list") return value.items.map(toValue);

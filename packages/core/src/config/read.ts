@@ -1,5 +1,5 @@
-// From the content of config.yaml to settings, by the table of keys, with everything there is to say about the values. Loads no YAML
-// library: `hermes memory show` has to start about as fast as node itself.
+// Turns the parsed content of config.yaml into settings, using the table of keys, and collects findings about the values.
+// Loads no YAML library, because `hermes memory show` has to start about as fast as node itself.
 
 import { join } from "node:path";
 import { err, isRecord, type ReadFailure, type Result, readTextFile } from "../lib/index.ts";
@@ -11,13 +11,13 @@ export type RawConfig = Readonly<Record<string, unknown>>;
 export type Finding = {
   readonly kind: FindingKind;
   readonly path: readonly string[];
-  /** Reads on after the key. */
+  /** A predicate to print after the key. */
   readonly text: string;
 };
 
 type Reading<T> = { readonly config: T; readonly findings: readonly Finding[] };
 
-/** Usable when no finding is `refused`. */
+/** The config is usable if no finding is `refused`. */
 export function readConfig(raw: RawConfig): Reading<HermesConfig> {
   const findings: Finding[] = [];
   const values = readNode(KEYS, withOldNames(raw, findings), noteTo(findings, []));
@@ -26,7 +26,7 @@ export function readConfig(raw: RawConfig): Reading<HermesConfig> {
   return { config: { ...rest, models: { ...models, customProviders }, raw }, findings };
 }
 
-/** Looks at the `memory:` section only. */
+/** Reads the `memory:` section only. */
 export function readMemoryConfig(raw: RawConfig): Reading<MemoryConfig> {
   const findings: Finding[] = [];
   const { memory } = withOldNames(Object.hasOwn(raw, "memory") ? { memory: raw.memory } : {}, findings);
@@ -36,7 +36,7 @@ export function readMemoryConfig(raw: RawConfig): Reading<MemoryConfig> {
 
 export const DEFAULT_MEMORY_CONFIG: MemoryConfig = Object.freeze(readMemoryConfig({}).config);
 
-/** The sentence of `hermes config check`, and of a refusal, about a value. */
+/** The sentence about a value in `hermes config check` and in errors. */
 export function findingText({ kind, path, text }: Finding, raw: RawConfig): string {
   const found = shown(valueAt(raw, path));
   switch (kind) {
@@ -62,7 +62,7 @@ export function valueAt(raw: unknown, path: readonly PropertyKey[]): unknown {
   return current;
 }
 
-/** The value the file has for a key, and its place: under its own name, as the short form of its section, or under an old name. */
+/** The value that the file has for a key, and its path: the key itself, the short form of its section, or an old name. */
 export function givenAt(
   raw: RawConfig,
   path: readonly string[],
@@ -72,12 +72,12 @@ export function givenAt(
     const value = old == null ? undefined : take(old, valueAt(raw, to));
     if (value !== undefined) return { value, at };
   }
-  const at = placeOf(raw, path);
+  const at = pathInFile(raw, path);
   return { value: valueAt(raw, at), at };
 }
 
 /** The path itself, or that of its section where the file has the short form for this key: `model` for `model.default`. */
-export function placeOf(raw: RawConfig, path: readonly string[]): readonly string[] {
+export function pathInFile(raw: RawConfig, path: readonly string[]): readonly string[] {
   const above = path.slice(0, -1);
   return typeof valueAt(raw, above) === "string" && shortFormOf(above) === path.at(-1) ? above : path;
 }
@@ -89,7 +89,7 @@ function noteTo(findings: Finding[], above: readonly string[]): Note {
   };
 }
 
-/** A copy in which values under old names stand under the new ones, where they count. */
+/** A copy in which values set under old names are moved to the new names, unless the new name is set. */
 function withOldNames(raw: RawConfig, findings: Finding[]): RawConfig {
   let current = raw;
   for (const { path, to, take } of RENAMED_KEYS) {
@@ -103,7 +103,7 @@ function withOldNames(raw: RawConfig, findings: Finding[]): RawConfig {
   return current;
 }
 
-/** Leaves a value alone that stands where a section is needed: it is refused as it is. */
+/** Does not replace a scalar where a section is expected: the check refuses it later. */
 function withValue(holder: RawConfig, path: readonly string[], value: unknown): RawConfig {
   const [name = "", ...rest] = path;
   if (rest.length === 0) return { ...holder, [name]: value };
@@ -111,16 +111,13 @@ function withValue(holder: RawConfig, path: readonly string[], value: unknown): 
   return isRecord(below) ? { ...holder, [name]: withValue(below, rest, value) } : holder;
 }
 
-// ----
-// Where config.yaml is, its text, and what can be wrong with it, told so that the reader can repair it: the key's path, what was found,
-// what is allowed.
+// Errors name the key's path, the value found and what is allowed, so that the user can repair the file.
 
 export type ConfigError = {
   readonly kind: "unreadable" | "syntax" | "invalid";
-  /** The file. */
   readonly path: string;
   readonly issues: readonly ConfigIssue[];
-  /** All issues as sentences. */
+  /** All issues, as sentences. */
   readonly message: string;
 };
 
@@ -128,7 +125,7 @@ export function configPath(home: string): string {
   return join(home, "config.yaml");
 }
 
-/** Undefined when the file does not exist, which means the defaults. */
+/** Undefined when the file does not exist. */
 export function readConfigText(home: string): Result<string | undefined, ConfigError> {
   const text = readTextFile(configPath(home));
   return text.ok ? text : err(unreadable(text.error));

@@ -1,31 +1,31 @@
-// Servers as other programs write them down: `mcp_servers`, whose tools the agent may use, and `custom_providers`, which serve models.
-// Whatever cannot be used is left out with a remark. No remark about an MCP server repeats a value: environment, headers, addresses and
-// arguments may hold secrets.
+// Servers in the format of the Python original: `mcp_servers`, whose tools the agent may use, and `custom_providers`, which serve
+// models. Entries that cannot be used are left out with a remark. A remark about an MCP server never repeats a value: environment,
+// headers, addresses and arguments may hold secrets.
 import { isRecord } from "../lib/index.ts";
 import type { ConfigIssue } from "./key-kinds.ts";
 import { countOf, type Kind, type Note } from "./key-kinds.ts";
 
 export type McpServerConfig = {
   readonly name: string;
-  /** A program to start, or else `url`: exactly one of the two is there. */
+  /** The program to start. Exactly one of `command` and `url` is set. */
   readonly command?: string;
   readonly args: readonly string[];
-  /** Beside the few variables every such program gets. Values are secrets. */
+  /** In addition to the few variables that every server process gets. Values are secrets. */
   readonly env: Readonly<Record<string, string>>;
   readonly cwd?: string;
   readonly url?: string;
   /** Values are secrets. */
   readonly headers: Readonly<Record<string, string>>;
   readonly enabled: boolean;
-  /** Seconds, for one call. */
+  /** Seconds for one call. */
   readonly timeout: number;
-  /** Seconds, for starting or reaching the server. */
+  /** Seconds for starting or connecting to the server. */
   readonly connectTimeout: number;
-  /** `include` present: only these. `exclude`: not these. */
+  /** With `include` only these tools are offered; without those in `exclude`. */
   readonly tools: { readonly include?: readonly string[]; readonly exclude: readonly string[] };
 };
 
-/** An endpoint of the user's own. */
+/** A model server that the user runs or configured. */
 export type CustomProvider = {
   readonly name: string;
   readonly baseUrl: string;
@@ -65,7 +65,7 @@ function readMcpServers(value: unknown, note: Note): readonly McpServerConfig[] 
   });
 }
 
-/** What the section of a loaded config says in vain, for the user. */
+/** Remarks for the user about entries of `mcp_servers` that are ignored. */
 export function mcpServerRemarks(config: {
   readonly raw: Readonly<Record<string, unknown>>;
 }): readonly ConfigIssue[] {
@@ -113,11 +113,11 @@ function toServer(name: string, entry: unknown, remark: Remark): McpServerConfig
   }
   const reach = toReach(entry, remark);
   const cwd = toText(entry, "cwd", remark);
-  // Looked at even when the server is left out: `config set` may be writing the entry key by key, and refuses what is wrong.
+  // Checked even if the server is left out: `config set` may be writing the entry key by key, and refuses wrong values.
   const rest = {
     args: toTexts(entry.args, ["args"], remark) ?? [],
     env: toValues(entry, "env", remark),
-    ...(cwd === undefined ? {} : { cwd }),
+    cwd,
     headers: toValues(entry, "headers", remark),
     enabled: toSwitch(entry.enabled, remark),
     timeout: toSeconds(entry, "timeout", TIMEOUT_SECONDS, remark),
@@ -127,7 +127,7 @@ function toServer(name: string, entry: unknown, remark: Remark): McpServerConfig
   return reach && { name, ...reach, ...rest };
 }
 
-/** An address counts before a command, as in the reference. */
+/** `url` wins over `command`, as in the Python original. */
 function toReach(entry: Entry, remark: Remark): { url: string } | { command: string } | undefined {
   const url = toText(entry, "url", remark);
   const command = toText(entry, "command", remark);
@@ -152,7 +152,7 @@ function toText(entry: Entry, key: string, remark: Remark): string | undefined {
   return undefined;
 }
 
-/** Numbers and switches in a list are meant as they are written. */
+/** Numbers and booleans in the list become texts. */
 function toTexts(value: unknown, path: readonly string[], remark: Remark): readonly string[] | undefined {
   if (value === undefined || value === null) return undefined;
   if (!Array.isArray(value)) {
@@ -205,7 +205,7 @@ function toFilter(value: unknown, remark: Remark): McpServerConfig["tools"] {
   }
   const include = toTexts(value.include, ["tools", "include"], remark);
   const exclude = toTexts(value.exclude, ["tools", "exclude"], remark) ?? [];
-  return { ...(include === undefined ? {} : { include }), exclude };
+  return { include, exclude };
 }
 
 function isWebAddress(text: string): boolean {

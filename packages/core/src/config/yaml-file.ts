@@ -1,4 +1,5 @@
-// The full loader: real YAML, and for each mistake the line it is on. Loaded only when it is needed.
+// config.yaml as YAML text: parsing with line numbers, and changing one value in place. Loads the YAML library, so it is imported
+// on demand.
 
 import { isDeepStrictEqual } from "node:util";
 import {
@@ -32,16 +33,16 @@ export type ParsedConfig = {
   readonly lineOf: (path: readonly PropertyKey[]) => number | undefined;
 };
 
-// Merge keys are YAML 1.1, which the reference reads; `compat` quotes what the two versions would read differently.
+// Merge keys belong to YAML 1.1, which the Python original reads; `compat` quotes values that 1.1 and 1.2 read differently.
 export const YAML_OPTIONS = { merge: true, compat: "yaml-1.1", logLevel: "error" } as const;
 
 export function parseConfigText(text: string, path: string): Result<ParsedConfig, ConfigError> {
   const lines = new LineCounter();
   const document = parseDocument(text, { ...YAML_OPTIONS, lineCounter: lines });
-  // After another error the parser may stumble over its own state and report that too; it says nothing to anybody.
+  // After another error the parser may also report that it ran out of its own limits; that tells the user nothing.
   const errors = document.errors.filter(({ code }, index) => index === 0 || code !== "RESOURCE_EXHAUSTION");
   const issues = errors.map((error): ConfigIssue => {
-    // The library's message goes on with an excerpt of the file, where a secret might stand.
+    // The library appends an excerpt of the file, which may contain a secret.
     const message = error.message.replace(/ at line \d+, column \d+:?[\s\S]*$/, "");
     return { key: "", message, line: lines.linePos(error.pos[0]).line };
   });
@@ -87,14 +88,14 @@ function fullRead<T>(
 export function toIssue(finding: Finding, parsed: Pick<ParsedConfig, "raw" | "lineOf">): ConfigIssue {
   const line = parsed.lineOf(finding.path);
   const message = findingText(finding, parsed.raw);
-  return { key: finding.path.join("."), message, ...(line === undefined ? {} : { line }) };
+  return { key: finding.path.join("."), message, line };
 }
 
 function toPlain(document: Document.Parsed<ParsedNode>): Result<unknown, string> {
   try {
     return ok(document.toJS() ?? {});
   } catch (cause) {
-    return err(describeCause(cause)); // unresolvable aliases, or so many that they only serve to exhaust memory
+    return err(describeCause(cause)); // unresolvable aliases, or an alias bomb
   }
 }
 
@@ -125,14 +126,13 @@ function rangeStart(node: unknown): number | undefined {
   return Array.isArray(node.range) && typeof node.range[0] === "number" ? node.range[0] : undefined;
 }
 
-// ----
-// Changes one value in YAML text and leaves every other byte alone. Where the text is too unusual for that (flow
-// mappings, several keys on a line) the YAML library rewrites the file, which keeps comments but may change spacing.
+// Changing one value keeps every other byte. If the text is too unusual for that (flow mappings, several keys on a line), the
+// YAML library rewrites the file, which keeps comments but may change spacing.
 
 type Path = readonly string[];
 type RangedNode = { readonly range: readonly [number, number, number] };
 
-/** The text with the value set, or undefined when neither way gives exactly the wanted content. */
+/** The text with the value set, or undefined if neither way produces exactly the wanted content. */
 export function spliceValue(
   text: string,
   parsed: ParsedConfig,
@@ -140,7 +140,7 @@ export function spliceValue(
 ): string | undefined {
   const spliced = placeValue(text, parsed, edit.path, edit.value);
   if (spliced !== undefined && holds(spliced, edit.wanted)) return spliced;
-  // `memory: ~` holds no keys: the library sets a key only below a mapping, or below nothing.
+  // The library cannot set a key below `memory: ~`, only below a mapping or an empty value.
   const isNull = (depth: number) => parsed.document.getIn(edit.path.slice(0, depth)) === null;
   const depth = edit.path.findIndex((_part, index) => index > 0 && isNull(index));
   if (depth > 0) parsed.document.deleteIn(edit.path.slice(0, depth));
@@ -148,7 +148,7 @@ export function spliceValue(
   return rewritten(parsed, [edit.wanted]);
 }
 
-/** `wanted` may list several contents that mean the same. */
+/** `wanted` may list several contents with the same meaning. */
 export function spliceRemoval(
   text: string,
   parsed: ParsedConfig,
@@ -166,7 +166,7 @@ export function spliceRemoval(
   return rewritten(parsed, edit.wanted);
 }
 
-/** A value on one line that YAML 1.1 and 1.2 read alike. */
+/** A one-line value that YAML 1.1 and 1.2 read the same. */
 function renderInline(value: unknown): string {
   if (typeof value === "string") return renderText(value);
   if (Array.isArray(value)) return `[${value.map(renderInline).join(", ")}]`;
@@ -201,7 +201,7 @@ function placeValue(text: string, parsed: ParsedConfig, path: Path, value: unkno
   const section = findPair(parsed, path.slice(0, depth))?.pair;
   const isEmpty = section !== undefined && (section.value === null || isBlankScalar(text, section.value));
   if (!isEmpty) return undefined;
-  // `memory:` with nothing below it yet
+  // `memory:` without a value
   const start = keyRange(section).start;
   const indent = `${text.slice(lineStart(text, start), start)}  `;
   if (!/^ *$/.test(indent)) return undefined;

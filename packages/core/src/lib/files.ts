@@ -24,7 +24,6 @@ import { basename, dirname, join, resolve } from "node:path";
 import { randomHex } from "./ids.ts";
 import { describeCause, err, errnoCode, HermesError, ok, type Result } from "./result.ts";
 
-// ----
 // Files replaced as a whole, files of JSON lines that are appended to, and directory listings.
 // Synchronous on purpose: the steps between reading and renaming must not interleave with other work of this process.
 
@@ -378,15 +377,14 @@ function endsInsideLine(fd: number, size: number): boolean {
   return last[0] !== 0x0a;
 }
 
-// ----
-// Reading a settings file, and changing it so that neither a crash nor a second writer costs a line: the change is
-// computed from what was read, and made again when the file is no longer what it was.
+// Settings files that users and other programs edit too. A change is computed from the text that was read, and computed
+// again when the file has changed before it is replaced.
 
 export type ReadFailure = { readonly path: string; readonly reason: string };
 
 const ATTEMPTS = 20;
 
-/** The text with a byte order mark left in, or undefined when there is no such file. */
+/** The text, including a byte order mark; undefined when the file does not exist. */
 export function readTextFile(path: string): Result<string | undefined, ReadFailure> {
   try {
     const bytes = readFileSync(path);
@@ -399,13 +397,13 @@ export function readTextFile(path: string): Result<string | undefined, ReadFailu
 
 export type TextUpdate<T> = { readonly text: string; readonly outcome: T };
 type UpdateRules<T, E> = {
-  /** From the present text to the next one. May run more than once. */
+  /** Returns the new text. May run more than once. */
   readonly change: (text: string | undefined) => Result<TextUpdate<T>, E>;
   readonly unreadable: (failure: ReadFailure) => E;
   readonly modes?: Pick<AtomicWriteOptions, "mode" | "forceMode">;
 };
 
-/** Writes nothing when the text stays the same or `change` refuses. */
+/** Writes nothing when the text is unchanged or `change` returns an error. */
 export function updateTextFile<T, E>(path: string, rules: UpdateRules<T, E>): Result<T, E> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     const before = readTextFile(path);

@@ -41,6 +41,7 @@ export {
   outsideJsonOr,
   outsideJsonProblem,
   parseOutsideJson,
+  withoutUndefined,
 } from "./json.ts";
 export type { TextModel } from "./ports.ts";
 export { type Clock, distinctSeconds, isTimeZone, systemClock } from "./ports.ts";

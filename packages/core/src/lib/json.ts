@@ -9,6 +9,13 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** A copy without the fields that are undefined, for rows and requests where a key must be absent. */
+export function withoutUndefined<T extends object>(value: T): T {
+  const copy: Record<string, unknown> = {};
+  for (const [key, field] of Object.entries(value)) if (field !== undefined) copy[key] = field;
+  return copy as T;
+}
+
 export type JsonLimits = {
   /** Nested arrays and objects; 0 for a string or number. */
   readonly maxDepth: number;

@@ -220,8 +220,8 @@ class PersonOfHome implements Person {
       platformDisabled,
       templateVars,
       allowSecrets: allowSecrets === true || config.allowSecrets,
-      ...(platform === undefined ? {} : { platform }),
-      ...(options.env === undefined ? {} : { env: options.env }),
+      platform,
+      env: options.env,
     });
   }
 
@@ -258,7 +258,7 @@ async function openCurated(
     dir,
     clock: memory.clock,
     ...(allowSecrets ? { allowSecrets } : {}),
-    ...(log === undefined ? {} : { log }),
+    log,
   });
   if (isLoaded) await store.load(); // an unreadable file shows in `store.warnings`
   return store;
@@ -286,7 +286,7 @@ function providerOf(memory: OpenedHome, user: MemoryUser | undefined): PersonPro
   const layer = async (): Promise<Layer | undefined> => {
     const config = await memory.memoryConfig();
     if (config.provider.trim() === "") return undefined;
-    const request = { home: memory.home, config, ...(user === undefined ? {} : { user }) };
+    const request = { home: memory.home, config, user };
     return { ...(await import("../providers/index.ts")), request };
   };
   type Layer = typeof import("../providers/index.ts") & {

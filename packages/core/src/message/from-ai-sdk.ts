@@ -146,7 +146,7 @@ function fromToolPart(part: object, options: Vendor): ToolMessage {
   if (typeof toolCallId !== "string" || typeof toolName !== "string")
     throw new Unreadable("has a tool result without an id or a name");
   const { content, about } = fromOutput(output);
-  const result = { ...safeFields(others), ...(about === undefined ? {} : { output: about }) };
+  const result = { ...safeFields(others), output: about };
   return newMessage({
     role: "tool",
     toolCallId,

@@ -1,6 +1,14 @@
 // A message of a conversation: the one shape every layer works with. Data from outside becomes one in openai.ts, ai-sdk.ts or
 // rows.ts, and leaves through the same files. Values are never changed in place.
-import { err, isRecord, type JsonProblem, ok, type Result, randomHex } from "../lib/index.ts";
+import {
+  err,
+  isRecord,
+  type JsonProblem,
+  ok,
+  type Result,
+  randomHex,
+  withoutUndefined,
+} from "../lib/index.ts";
 
 export type Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage;
 
@@ -85,7 +93,8 @@ export function newMessage<const D extends Draft>(
   draft: D,
   meta: Partial<Meta> = {},
 ): D & { readonly meta: Meta } {
-  return { ...draft, meta: { atSeconds: 0, ...meta, id: meta.id ?? randomHex(6) } };
+  const known = withoutUndefined(meta);
+  return { ...withoutUndefined(draft), meta: { atSeconds: 0, ...known, id: meta.id ?? randomHex(6) } };
 }
 
 /** A copy with other meta; `undefined` removes a field. */
@@ -93,8 +102,7 @@ export function withMeta<M extends Message>(
   message: M,
   changes: { readonly [K in keyof Meta]?: Meta[K] | undefined },
 ): M {
-  const entries = Object.entries({ ...message.meta, ...changes }).filter(([, value]) => value !== undefined);
-  return { ...message, meta: Object.fromEntries(entries) as Meta };
+  return { ...message, meta: withoutUndefined({ ...message.meta, ...changes }) as Meta };
 }
 
 /** A copy without these vendor fields; the same message when it has none of them. */

@@ -10,6 +10,7 @@ import {
   outsideJsonProblem,
   type Result,
   sha256,
+  withoutUndefined,
 } from "../lib/index.ts";
 import {
   type Content,
@@ -79,18 +80,18 @@ export function parseMessage(
  */
 export function readRow(row: Readonly<Record<string, unknown>>, given: Partial<Meta> = {}): Message {
   const { _id: id, _row_id: rowId, _compressed_summary: isHandoff } = row;
-  return messageOf(row, {
-    ...(text(id) === undefined ? {} : { id: String(id) }),
-    ...(Number.isSafeInteger(rowId) ? { rowId: rowId as number } : {}),
-    ...(isHandoff === true ? { isHandoff } : {}),
-    ...given,
+  const own = withoutUndefined({
+    id: text(id),
+    rowId: Number.isSafeInteger(rowId) ? (rowId as number) : undefined,
+    isHandoff: isHandoff === true ? (true as const) : undefined,
   });
+  return messageOf(row, { ...own, ...given });
 }
 
 function messageOf(row: Readonly<Record<string, unknown>>, given: Partial<Meta> = {}): Message {
   const written = typeof row.role === "string" ? row.role : "";
   const role = roleFor(written);
-  const meta = { ...metaOf(row), ...(role === written ? {} : { writtenRole: written }), ...given };
+  const meta = { ...metaOf(row), writtenRole: role === written ? undefined : written, ...given };
   const content = parseContent(row.content);
   const rest = bag(unknownFields(row, role));
   switch (role) {
@@ -98,8 +99,8 @@ function messageOf(row: Readonly<Record<string, unknown>>, given: Partial<Meta> 
       return newMessage({ role, content, toolCalls: parseToolCalls(row.tool_calls), ...rest }, meta);
     case "tool": {
       const toolName = text(row.tool_name) ?? text(row.name);
-      const named = toolName === undefined ? {} : { toolName };
-      return newMessage({ role, content, toolCallId: text(row.tool_call_id) ?? "", ...named, ...rest }, meta);
+      const toolCallId = text(row.tool_call_id) ?? "";
+      return newMessage({ role, content, toolCallId, toolName, ...rest }, meta);
     }
     default:
       return newMessage({ role, content, ...rest }, meta);
@@ -245,39 +246,35 @@ function unknownFields(row: Readonly<Record<string, unknown>>, role: Message["ro
 
 function metaOf(row: Readonly<Record<string, unknown>>): Partial<Meta> {
   const { timestamp, finish_reason: finishReason, message_id: platformId, observed } = row;
-  return {
-    ...(typeof timestamp === "number" && Number.isFinite(timestamp) && timestamp > 0
-      ? { atSeconds: timestamp }
-      : {}),
-    ...(text(finishReason) === undefined ? {} : { finishReason: String(finishReason) }),
-    ...(text(platformId) === undefined ? {} : { platformMessageId: String(platformId) }),
-    ...(observed === true || observed === 1 ? { observed: true as const } : {}),
-  };
+  const isTime = typeof timestamp === "number" && Number.isFinite(timestamp) && timestamp > 0;
+  return withoutUndefined({
+    atSeconds: isTime ? timestamp : undefined,
+    finishReason: text(finishReason),
+    platformMessageId: text(platformId),
+    observed: observed === true || observed === 1 ? (true as const) : undefined,
+  });
 }
 
 function metaFields(meta: Meta): Record<string, unknown> {
-  return {
-    ...(meta.atSeconds > 0 ? { timestamp: meta.atSeconds } : {}),
-    ...(meta.finishReason === undefined ? {} : { finish_reason: meta.finishReason }),
-    ...(meta.platformMessageId === undefined ? {} : { message_id: meta.platformMessageId }),
-    ...(meta.observed === undefined ? {} : { observed: meta.observed }),
-  };
+  return withoutUndefined({
+    timestamp: meta.atSeconds > 0 ? meta.atSeconds : undefined,
+    finish_reason: meta.finishReason,
+    message_id: meta.platformMessageId,
+    observed: meta.observed,
+  });
 }
 
 function ownFields({ rowId, isHandoff }: Meta): Record<string, unknown> {
-  return {
-    ...(rowId === undefined ? {} : { _row_id: rowId }),
-    ...(isHandoff === undefined ? {} : { _compressed_summary: isHandoff }),
-  };
+  return withoutUndefined({ _row_id: rowId, _compressed_summary: isHandoff });
 }
 
 function toolFields(message: Extract<Message, { role: "tool" }>): Record<string, unknown> {
   const { toolCallId, toolName, vendor } = message;
-  return {
-    ...(toolCallId === "" ? {} : { tool_call_id: toolCallId }),
+  return withoutUndefined({
+    tool_call_id: toolCallId === "" ? undefined : toolCallId,
     // `name` is in the vendor bag when the sender used it.
-    ...(toolName === undefined || vendor?.name === toolName ? {} : { tool_name: toolName }),
-  };
+    tool_name: vendor?.name === toolName ? undefined : toolName,
+  });
 }
 
 function parsePart(value: unknown): Part {

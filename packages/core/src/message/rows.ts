@@ -1,7 +1,7 @@
 // A message in the database: the shapes its row is read and written in, and the converters. Pure. A message that was stored and read
 // again gives the agent's models the same request as before. Fields of the vendor bag that have no column are not stored: of a message
 // all but reasoning, of parts and tool calls none, because those are stored as JSON (ai-sdk.ts says what that means for the AI SDK).
-import { outsideJsonOr, pyStrip } from "../lib/index.ts";
+import { outsideJsonOr, pyStrip, withoutUndefined } from "../lib/index.ts";
 import { sanitizeContext } from "../security/index.ts";
 import type { Message, ToolCall, Vendor } from "./message.ts";
 import { type OpenAiMessage, readRow, renderContent, renderToolCalls } from "./openai.ts";
@@ -94,17 +94,17 @@ export function fromRow(row: MessageRow): Message | undefined {
       role: row.role,
       content: row.content,
       ...texts,
-      ...(row.tool_calls === null ? {} : { tool_calls: row.tool_calls }),
-      ...(row.observed ? { observed: true } : {}),
+      tool_calls: row.tool_calls ?? undefined,
+      observed: row.observed ? true : undefined,
       ...thoughts.values,
-      ...(isReply || isRefused(row) ? { finish_reason: row.finish_reason } : {}),
+      finish_reason: isReply || isRefused(row) ? row.finish_reason : undefined,
     },
-    {
+    withoutUndefined({
       atSeconds: row.timestamp,
       rowId: row.id,
-      ...(row.platform_message_id === null ? {} : { platformMessageId: row.platform_message_id }),
-      ...(row.origin_id === undefined ? {} : { originId: row.origin_id }),
-    },
+      platformMessageId: row.platform_message_id ?? undefined,
+      originId: row.origin_id,
+    }),
   );
   if (message.role === "assistant") storedCalls.set(message.toolCalls, row.tool_calls);
   if (message.vendor !== undefined) storedJson.set(message.vendor, thoughts.written);
@@ -115,14 +115,17 @@ export function fromRow(row: MessageRow): Message | undefined {
 export function toNewMessage(message: Message): NewMessage & Partial<Record<ThoughtColumn, string>> {
   const { content, meta, vendor = {} } = message;
   const role = meta.writtenRole ?? message.role;
-  return {
+  const own = withoutUndefined<NewMessage>({
     role,
     content: renderContent(meta.storedContent === undefined ? content : meta.storedContent),
-    ...(meta.atSeconds === 0 && meta.rowId === undefined ? {} : { timestamp: meta.atSeconds }),
-    ...(meta.rowId === undefined ? {} : { originId: meta.rowId }),
-    ...(meta.observed === true ? { observed: true } : {}),
-    ...(meta.platformMessageId === undefined ? {} : { platformMessageId: meta.platformMessageId }),
+    timestamp: meta.atSeconds === 0 && meta.rowId === undefined ? undefined : meta.atSeconds,
+    originId: meta.rowId,
+    observed: meta.observed,
+    platformMessageId: meta.platformMessageId,
     ...callFields(message),
+  });
+  return {
+    ...own,
     ...(role === "assistant" ? thoughtFields(vendor, meta.finishReason) : {}),
     ...(isRefused(message) ? { finishReason: REFUSED_BY_POLICY } : {}),
   };
@@ -132,35 +135,32 @@ export function toNewMessage(message: Message): NewMessage & Partial<Record<Thou
 export function toMessageRow(stored: StoredMessageRow, warn?: Warn): MessageRow {
   const { origin_id, _compressed_summary: isSummary, ...columns } = stored;
   const report = warnAbout(stored, warn);
-  return {
+  return withoutUndefined({
     ...columns,
     content: decodeContent(stored.content, report),
     tool_calls: parseJsonColumn(stored.tool_calls, [], report),
-    ...(isSummary === 1 ? { _compressed_summary: true } : {}),
-    ...(origin_id === null ? {} : { origin_id }),
-  };
+    _compressed_summary: isSummary === 1 ? true : undefined,
+    origin_id: origin_id ?? undefined,
+  });
 }
 
 /** A row as it goes back into a model's context. Absent keys are absent values. */
 export function toConversationRow(row: StoredMessageRow, warn?: Warn): OpenAiMessage {
   const report = warnAbout(row, warn);
   const isReply = row.role === "assistant";
-  return {
+  const calls = row.tool_calls ? parseJsonColumn(row.tool_calls, [], report) : undefined;
+  return withoutUndefined({
     role: row.role,
     content: visibleContent(row, report) as NonNullable<OpenAiMessage["content"]> | null,
-    ...(row.timestamp === 0 ? {} : { timestamp: row.timestamp }),
-    ...(row.tool_call_id ? { tool_call_id: row.tool_call_id } : {}),
-    ...(row.tool_name ? { tool_name: row.tool_name } : {}),
-    ...(row.tool_calls
-      ? {
-          tool_calls: parseJsonColumn(row.tool_calls, [], report) as NonNullable<OpenAiMessage["tool_calls"]>,
-        }
-      : {}),
-    ...(row.platform_message_id ? { message_id: row.platform_message_id } : {}),
-    ...(row.observed ? { observed: true } : {}),
-    ...(row.finish_reason && (isReply || isRefused(row)) ? { finish_reason: row.finish_reason } : {}),
+    timestamp: row.timestamp === 0 ? undefined : row.timestamp,
+    tool_call_id: row.tool_call_id || undefined,
+    tool_name: row.tool_name || undefined,
+    tool_calls: calls as NonNullable<OpenAiMessage["tool_calls"]> | undefined,
+    message_id: row.platform_message_id || undefined,
+    observed: row.observed ? true : undefined,
+    finish_reason: isReply || isRefused(row) ? row.finish_reason || undefined : undefined,
     ...(isReply ? visibleThoughts(row, report) : {}),
-  };
+  });
 }
 
 /** Columns whose value a message has as text. */
@@ -224,9 +224,9 @@ function callFields(message: Message): NewMessage {
   const callId = message.role === "tool" ? message.toolCallId : vendor.tool_call_id;
   const toolName = message.role === "tool" ? message.toolName : vendor.tool_name;
   return {
-    ...(calls === undefined || calls === null ? {} : { toolCalls: calls }),
-    ...(typeof callId === "string" && callId !== "" ? { toolCallId: callId } : {}),
-    ...(typeof toolName === "string" ? { toolName } : {}),
+    toolCalls: calls ?? undefined,
+    toolCallId: typeof callId === "string" && callId !== "" ? callId : undefined,
+    toolName: typeof toolName === "string" ? toolName : undefined,
   };
 }
 
@@ -236,9 +236,9 @@ function keptCalls(calls: readonly ToolCall[]): unknown {
 
 function visibleThoughts(row: StoredMessageRow, report: Warn | undefined): Record<string, unknown> {
   return {
-    ...(row.reasoning ? { reasoning: row.reasoning } : {}),
-    // Some models demand the field back even when it was empty.
-    ...(row.reasoning_content === null ? {} : { reasoning_content: row.reasoning_content }),
+    reasoning: row.reasoning || undefined,
+    // Some models require the field even when it was empty.
+    reasoning_content: row.reasoning_content ?? undefined,
     ...Object.fromEntries(
       THOUGHT_COLUMNS.flatMap((column) =>
         row[column] ? [[column, parseJsonColumn(row[column], null, report)]] : [],

@@ -164,7 +164,7 @@ mcp_servers:
     const set = (key: string, value: string) => setConfigValue(temp.home, key, value);
     const first = await set("mcp_servers.lab.args", "[-y, lab]");
     expect(first).toMatchObject({ ok: true });
-    expect(first.ok && first.value).not.toHaveProperty("note");
+    expect(first.ok && first.value.note).toBeUndefined();
     expect(await set("mcp_servers.lab.command", "npx")).toMatchObject({ ok: true });
     expect(await set("mcp_servers.lab.timeout", "soon")).toMatchObject({ ok: false });
     const broken = await set("mcp_servers.lab.env", "{TOKEN: secret-8");
