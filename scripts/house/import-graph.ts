@@ -1,4 +1,4 @@
-// Who imports whom in a checkout, and what follows from it: files with one importer, and import cycles.
+// The import graph of a checkout: files with a single importer, and import cycles.
 import { posix } from "node:path";
 import { parseSync } from "vite";
 import { findCycles } from "../architecture/find-cycles.ts";
@@ -11,6 +11,7 @@ type ImportEdge = { readonly from: string; readonly to: string; readonly kind: I
 
 type SingleImporter = {
   readonly file: string;
+  /** The importing file, or `PACKAGE_USERS`. */
   readonly importer: string;
   /** The importer loads it by a dynamic import only. */
   readonly isLazy: boolean;
@@ -33,9 +34,15 @@ export type ImportGraph = {
 export function readImportGraph(tree: Tree): ImportGraph {
   const known = new Set(tree.sources.map(({ path }) => path));
   const edges = tree.sources.flatMap((source) => edgesOf(tree, known, source));
-  const tested = new Set(tree.tests.flatMap((test) => edgesOf(tree, known, test)).map(({ to }) => to));
   const importers = new Map(tree.sources.map(({ path }) => [path, new Set<string>()]));
-  for (const { from, to } of edges) importers.get(to)?.add(from);
+  const tested = new Set<string>();
+  const doors = readDoors(tree, known);
+  for (const source of tree.sources)
+    for (const file of usedFiles(tree, known, doors, source)) importers.get(file)?.add(source.path);
+  for (const test of tree.tests) for (const file of usedFiles(tree, known, doors, test)) tested.add(file);
+  for (const path of doors.keys())
+    if (isRootDoor(path))
+      for (const file of filesBehind(doors, path, "all")) importers.get(file)?.add(PACKAGE_USERS);
   const isLazy = (file: string): boolean => edges.every(({ to, kind }) => to !== file || kind === "dynamic");
   const singleImporters = [...importers].flatMap(([file, [importer, ...others]]) =>
     importer === undefined || others.length > 0
@@ -46,13 +53,84 @@ export function readImportGraph(tree: Tree): ImportGraph {
   return {
     edges,
     singleImporters,
-    withoutImporter: files.filter((file) => importers.get(file)?.size === 0),
+    withoutImporter: files.filter((file) => edges.every(({ to }) => to !== file)),
     cycles: findCycles(
       files,
       edges.filter(({ kind }) => kind === "value"),
     ),
     cyclesOfAnyKind: findCycles(files, edges),
   };
+}
+
+/** Stands for the users of a package, who import the names that its `src/index.ts` exports. */
+const PACKAGE_USERS = "(users of the package)";
+
+/** Of each index.ts: the file behind every name it re-exports. */
+type Doors = ReadonlyMap<string, ReadonlyMap<string, { readonly file: string; readonly name: string }>>;
+
+function readDoors(tree: Tree, known: ReadonlySet<string>): Doors {
+  const doors = tree.sources.filter(({ path }) => path.endsWith("/index.ts"));
+  return new Map(
+    doors.map(({ path: from, text }) => {
+      const names = new Map<string, { file: string; name: string }>();
+      for (const { entries } of parseSync("source.ts", text).module.staticExports)
+        for (const { moduleRequest, importName, exportName } of entries) {
+          if (!moduleRequest || exportName.name === null || importName.name === null) continue;
+          const file = resolveImport(tree, known, { from, specifier: moduleRequest.value });
+          if (file !== undefined) names.set(exportName.name, { file, name: importName.name });
+        }
+      return [from, names] as const;
+    }),
+  );
+}
+
+function isRootDoor(path: string): boolean {
+  return /(?:^|\/)src\/index\.ts$/.test(path);
+}
+
+/** The files that declare these names of a file; the file itself unless it is an index.ts that re-exports them. */
+function filesBehind(doors: Doors, file: string, names: readonly string[] | "all"): string[] {
+  const door = doors.get(file);
+  if (door === undefined) return [file];
+  const wanted = names === "all" ? [...door.keys()] : names;
+  return wanted.flatMap((name) => {
+    const behind = door.get(name);
+    return behind === undefined ? [file] : filesBehind(doors, behind.file, [behind.name]);
+  });
+}
+
+/** The files whose names a module uses. A re-export in an index.ts is not a use; the import of the index.ts is. */
+function usedFiles(tree: Tree, known: ReadonlySet<string>, doors: Doors, source: SourceFile): Set<string> {
+  const isDoor = doors.has(source.path);
+  const { module } = parseSync("source.ts", source.text);
+  const used = new Set<string>();
+  const use = (specifier: string, names: readonly string[] | "all"): void => {
+    const file = resolveImport(tree, known, { from: source.path, specifier });
+    if (file !== undefined) for (const each of filesBehind(doors, file, names)) used.add(each);
+  };
+  for (const { moduleRequest, entries } of module.staticImports) {
+    const names = entries.map(({ importName }) => importName.name);
+    use(
+      moduleRequest.value,
+      names.some((name) => name === null) ? "all" : names.filter((name) => name !== null),
+    );
+  }
+  if (!isDoor)
+    for (const { entries } of module.staticExports)
+      for (const { moduleRequest, importName } of entries)
+        if (moduleRequest) use(moduleRequest.value, importName.name === null ? "all" : [importName.name]);
+  const text = withoutComments(source.text);
+  for (const match of text.matchAll(
+    /(?:\{([^{}]*)\}\s*=\s*await\s+)?\bimport\(\s*(["'])(.+?)\2\s*,?\s*\)(?:\.(\w+))?/g,
+  )) {
+    const [, destructured, , specifier = "", member] = match;
+    const names = destructured?.split(",").map((each) => each.split(":")[0]?.trim() ?? "");
+    use(
+      specifier,
+      names?.filter((name) => name !== "") ?? (member === undefined || member === "then" ? "all" : [member]),
+    );
+  }
+  return used;
 }
 
 /** Import specifiers of a module, in no particular order. */

@@ -1,5 +1,5 @@
-// Where a home is: the default place, HERMES_HOME, profiles, per-user scopes. Environment and platform come in as a
-// value; the only things looked at on disk are `active_profile` and whether a profile's directory exists.
+// Finds the home directory: the default path, HERMES_HOME, profiles, per-user scopes. Environment and platform are passed in; on
+// disk it reads only `active_profile` and whether a profile's directory exists.
 import { chmodSync, mkdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, dirname, join, type PlatformPath, posix, resolve, win32 } from "node:path";
@@ -7,7 +7,7 @@ import { describeCause, err, HermesError, ok, pyStrip, type Result, sha256 } fro
 
 export type HomeContext = {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** As `process.platform` has it. */
+  /** A value of `process.platform`. */
   readonly platform: string;
   readonly userHome: string;
 };
@@ -30,7 +30,7 @@ export type HomeError =
 export type SelectedHome = {
   readonly home: string;
   readonly root: string;
-  /** `default` for the root itself, `custom` for a directory inside the default home that is no profile. */
+  /** `default` for the root itself, `custom` for a directory inside the default home that is not a profile. */
   readonly profile: string;
   readonly notice?: string;
 };
@@ -51,7 +51,7 @@ export function defaultHome(context: HomeContext): string {
   return win32.join(local === "" ? win32.join(context.userHome, "AppData", "Local") : local, "hermes");
 }
 
-/** Library rule: a sticky profile is not followed, but the caller is told (and prints the notice once, to stderr). */
+/** For library callers: does not follow a sticky profile, but returns a notice, which the caller prints once to stderr. */
 export function resolveHome(context: HomeContext): { home: string; notice?: string } {
   const fromEnvironment = environmentHome(context);
   if (fromEnvironment !== undefined) return { home: fromEnvironment };
@@ -88,7 +88,7 @@ export function profileHome(root: string, name: string): string {
   return name === DEFAULT_PROFILE ? root : join(root, "profiles", name);
 }
 
-/** The command line's order: flag, HERMES_HOME below `profiles/`, sticky profile, HERMES_HOME or the default. */
+/** For the command line, in this order: flag, HERMES_HOME below `profiles/`, sticky profile, HERMES_HOME, default. */
 export function selectHome(
   context: HomeContext,
   flags: { profile?: string },
@@ -102,7 +102,7 @@ export function selectHome(
   if (environmentHome(context) !== undefined && isUnderProfiles(resolved.home, path)) {
     return ok({ ...base, profile: path.basename(resolved.home) });
   }
-  // A supervised service is started for one fixed home; what the user chose for the terminal must not move it.
+  // A supervised service has a fixed home; the profile chosen for the terminal must not change it.
   const sticky = context.env.HERMES_S6_SUPERVISED_CHILD ? undefined : readActiveProfile(root);
   if (sticky !== undefined) return namedProfile(root, sticky, "sticky");
 
@@ -110,7 +110,7 @@ export function selectHome(
   return ok({ ...base, profile, notice: resolved.notice });
 }
 
-/** The sticky profile, or undefined when there is none, it is the default, or the file cannot be read as text. */
+/** The sticky profile, or undefined if there is none, it is the default, or the file cannot be read as text. */
 export function readActiveProfile(root: string): string | undefined {
   try {
     const name = pyStrip(
@@ -118,7 +118,7 @@ export function readActiveProfile(root: string): string | undefined {
     );
     return name === "" || name.toLowerCase() === DEFAULT_PROFILE ? undefined : name;
   } catch {
-    return undefined; // missing or undecodable: without a warning, as in the Python program; the default home is always right
+    return undefined; // missing or undecodable: no warning, as in the Python original
   }
 }
 
@@ -126,12 +126,12 @@ export function memoriesDirectory(home: string): string {
   return join(home, "memories");
 }
 
-/** Every conversation; the Python original uses the same file. */
+/** The session database, shared with the Python original. */
 export function sessionDatabasePath(home: string): string {
   return join(home, "state.db");
 }
 
-/** The profile whose home the file stands in; null for any other place. */
+/** The profile whose home contains the file; null for any other path. */
 export function profileOfDatabase(path: string, context: HomeContext): string | null {
   const places = pathOf(context);
   const home = places.dirname(places.resolve(path));
@@ -141,9 +141,9 @@ export function profileOfDatabase(path: string, context: HomeContext): string | 
   return roots.some((root) => isSamePath(home, root, places)) ? DEFAULT_PROFILE : null;
 }
 
-/** Files that belong to sessions but are too large for their rows, or copies of them. They go with their session. */
+/** Files that belong to a session: contents too large for a row, and copies. Deleted with the session. */
 export type SessionFiles = {
-  /** JSON snapshots, and the transcripts the Python original keeps there. */
+  /** JSON snapshots, and transcripts of the Python original. */
   readonly sessionsDir?: string;
   /** Tool results that were too long for the conversation. */
   readonly resultsDir?: string;
@@ -153,14 +153,14 @@ export function sessionFiles(home: string): Required<SessionFiles> {
   return { sessionsDir: join(home, "sessions"), resultsDir: join(home, "tool-results") };
 }
 
-/** Ours alone: the original keeps logs of its own beside it. */
+/** Used by this program only; the Python original has other log files beside it. */
 export function logPath(home: string): string {
   return join(home, "logs", "hermes-memory.log");
 }
 
 /**
- * Memory writes that wait for approval: those for the home's own memory, or for the memory in `dir` where that is a user's of this
- * home. Each user has a place of their own, so that nobody is shown, or approves, what another's agent wants to write.
+ * Memory writes that wait for approval: of the owner, or of the user whose memory directory is `dir`. Each user has a separate
+ * directory, so that one user cannot see or approve the writes of another.
  */
 export function pendingWritesDirectory(home: string, dir = memoriesDirectory(home)): string {
   const own = join(home, "pending", "memory");
@@ -169,14 +169,14 @@ export function pendingWritesDirectory(home: string, dir = memoriesDirectory(hom
 }
 
 /**
- * Whether files and rows tell this platform or id from every other: UTF-8 writes all halves of surrogate pairs alike, and U+0000 is
- * what separates the two in a user's name.
+ * False for a platform or id that files and rows could not tell apart from another: UTF-8 encodes all lone surrogates alike, and
+ * U+0000 separates platform and id in the hashed name.
  */
 export function isDistinctName(text: string): boolean {
   return text.isWellFormed() && !text.includes("\0");
 }
 
-/** The hash is over the raw names, so two users never share a scope however their platform is spelled. */
+/** Hashes the raw names, so that two users never share a scope, whatever their platform's spelling. */
 export function userScopeName(platform: string, userId: string): string {
   const readable = platform.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, 32);
   return `${readable === "" ? "unknown" : readable}-${sha256(`${platform}\0${userId}`).slice(0, 20)}`;
@@ -190,13 +190,13 @@ export function usersDirectory(home: string): string {
   return join(memoriesDirectory(home), "users");
 }
 
-/** Directories that exist keep their mode: someone may share them on purpose. */
+/** Existing directories keep their mode: the user may share them on purpose. */
 export function ensureHome(home: string, env: HomeContext["env"] = process.env): void {
   const mode = directoryMode(env.HERMES_HOME_MODE);
   for (const directory of [home, ...HOME_FOLDERS.map((name) => join(home, name))]) {
     try {
       const created = mkdirSync(directory, { recursive: true, mode });
-      if (created !== undefined) chmodSync(directory, mode); // the umask may have taken bits away
+      if (created !== undefined) chmodSync(directory, mode); // the umask may have removed bits
     } catch (cause) {
       const message = `Cannot create ${directory}: ${describeCause(cause)}.`;
       const hint = "Make the parent directory writable, move away what is in the way, or set HERMES_HOME.";
@@ -209,7 +209,7 @@ function directoryMode(text: string | undefined): number {
   const trimmed = pyStrip(text ?? "");
   if (!/^(0o)?[0-7]{1,4}$/.test(trimmed)) return 0o700;
   const mode = Number.parseInt(trimmed.replace("0o", ""), 8);
-  return (mode & 0o700) === 0o700 ? mode : 0o700; // a home its owner cannot enter would lock everything out
+  return (mode & 0o700) === 0o700 ? mode : 0o700; // the owner must be able to enter the home
 }
 
 function namedProfile(
@@ -256,7 +256,7 @@ function realOrResolved(location: string, path: PlatformPath): string {
   try {
     return realpathSync(resolved);
   } catch {
-    return resolved; // not there yet: its spelling is all there is to compare
+    return resolved; // does not exist yet: compare the path as written
   }
 }
 

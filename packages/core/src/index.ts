@@ -1,4 +1,4 @@
-// Every public name of the memory layers, one by one.
+// The public names of the memory layers.
 
 export {
   type ConfigError,

@@ -1,5 +1,5 @@
-// Profiles are homes of their own below `<root>/profiles`. A new one is built aside and renamed into place, so that a
-// half-copied profile is never seen.
+// Profiles are separate homes below `<root>/profiles`. A new one is built in a temporary directory and renamed, so that a
+// half-copied profile is never visible.
 import {
   chmodSync,
   copyFileSync,
@@ -50,9 +50,9 @@ export type ProfileError =
     };
 
 export type CreateProfileOptions = {
-  /** `config` takes settings, curated memory and skills along; `all` everything but history. Absent: an empty home. */
+  /** `config` copies settings, curated memory and skills; `all` copies everything but history. Absent: an empty home. */
   readonly clone?: "config" | "all";
-  /** Profile to copy from, default `default`. */
+  /** The profile to copy from. Default: `default`. */
   readonly from?: string;
 };
 
@@ -113,7 +113,7 @@ export function createProfile(
   }
 }
 
-/** The default profile is chosen by having no `active_profile` at all, as the other programs expect it. */
+/** The default profile is selected by deleting `active_profile`, as the Python original expects. */
 export function useProfile(root: string, name: string): Result<ProfileSummary, ProfileError> {
   const profile = existingProfile(root, name);
   if (!profile.ok) return profile;
@@ -166,15 +166,15 @@ function copyInto(source: string, target: string, clone: "config" | "all"): stri
   return copied;
 }
 
-/** What belongs to the past or to a running process of the other profile. Paths are relative to the home, with `/`. */
+/** True for history, and for files of running processes of the copied profile. Paths are relative to the home, with `/`. */
 function isHistory(path: string): boolean {
   const name = path.slice(path.lastIndexOf("/") + 1);
   const isNested = path.includes("/");
-  if (name.endsWith(".sqlite.lock")) return true; // of this library's locks, wherever they lie
-  if (isNested && !path.startsWith("memories/")) return false; // a skill's `uv.lock` is part of the skill
+  if (name.endsWith(".sqlite.lock")) return true; // locks of this library, in any directory
+  if (isNested && !path.startsWith("memories/")) return false; // `uv.lock` of a skill belongs to the skill
   if (/\.(lock|tmp|pid)$/.test(name)) return true;
   if (isNested) return name === ".history";
-  // Outboxes hold what is still to be sent: a copy would send it twice.
+  // An outbox holds unsent data: a copy would send it twice.
   return (
     /^(state|memory_outbox|\w+_queue)\.db/.test(name) ||
     ["sessions", "logs", "pending", "profiles", "active_profile"].includes(name)
@@ -183,11 +183,11 @@ function isHistory(path: string): boolean {
 
 type CopyOrigin = { readonly source: string; readonly name: string };
 
-/** True when something was copied. A link to a file becomes a file of its own, or the two profiles would share memory. */
+/** True if something was copied. A link to a file is copied as a file, or the two profiles would share memory. */
 function copyTree(from: string, to: string, origin: CopyOrigin): boolean {
   const link = lstatSync(from, { throwIfNoEntry: false });
   const stats = link?.isSymbolicLink() ? statSync(from, { throwIfNoEntry: false }) : link;
-  if (stats === undefined) return false; // not there, or a dangling link
+  if (stats === undefined) return false; // missing, or a dangling link
   if (stats.isFile()) {
     mkdirSync(dirname(to), { recursive: true, mode: 0o700 });
     copyFileSync(from, to);
@@ -207,7 +207,7 @@ function copyTree(from: string, to: string, origin: CopyOrigin): boolean {
   return true;
 }
 
-/** A link inside the copied home points inside the copy; any other keeps pointing where it did. */
+/** A link to a path inside the copied home points inside the copy; any other link is unchanged. */
 function linkTarget(link: string, source: string): string {
   const text = readlinkSync(link);
   const target = resolve(dirname(link), text);

@@ -116,7 +116,7 @@ function findLine(
   return offset === undefined ? undefined : lines.linePos(offset).line;
 }
 
-export function keyText(key: unknown): string {
+function keyText(key: unknown): string {
   const value = typeof key === "object" && key !== null && "value" in key ? key.value : key;
   return String(value);
 }

@@ -27,7 +27,7 @@ import { describeCause, err, errnoCode, HermesError, ok, type Result } from "./r
 // Files replaced as a whole, files of JSON lines that are appended to, and directory listings.
 // Synchronous on purpose: the steps between reading and renaming must not interleave with other work of this process.
 
-export type AtomicWriteOptions = {
+type AtomicWriteOptions = {
   /** Mode of a file that did not exist. An existing file keeps its own. Default 0600. */
   readonly mode?: number;
   /** Mode for new and existing files alike, for files that hold secrets. */

@@ -13,7 +13,6 @@ export {
   withFileLocks,
 } from "./file-lock.ts";
 export {
-  type AtomicWriteOptions,
   appendJsonLines,
   appendToOpen,
   type FileOwner,

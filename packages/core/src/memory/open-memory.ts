@@ -1,6 +1,6 @@
-// Opens a home. Every entrance (command line, MCP server, agent, curator, your own program) gets its layers here, so that all of
-// them apply the same config, and the files of a user always come with that user's sessions. The code of a layer is loaded when the
-// layer is asked for.
+// Opens a home. The command line, the MCP server, the agent, the curator and programs that use the library all get the layers here,
+// so that they apply the same config, and a user's files always belong to the same user as the sessions. The code of a layer is
+// loaded when the layer is first used.
 import { readdirSync } from "node:fs";
 import { resolve } from "node:path";
 import type { ConfigError, HermesConfig, MemoryConfig } from "../config/index.ts";
@@ -56,7 +56,7 @@ export function usable<Config>(read: Result<Config, ConfigError>): Config {
   throw new ConfigFailure(read.error);
 }
 
-/** For those who go on without config.yaml: undefined when it cannot be used. */
+/** For callers that work without config.yaml: undefined if it cannot be used. */
 export async function ifUsable<Config>(reading: Promise<Config>): Promise<Config | undefined> {
   try {
     return await reading;
@@ -93,7 +93,7 @@ class OpenedHome implements Memory {
     );
     this.#config = reading;
     reading.catch(() => {
-      if (this.#config === reading) this.#config = undefined; // the file may be repaired
+      if (this.#config === reading) this.#config = undefined; // the user may repair the file
     });
     return reading;
   }
@@ -148,7 +148,7 @@ class OpenedHome implements Memory {
     });
   }
 
-  /** One for the home, shared by all persons. */
+  /** One per home, shared by all persons. */
   database(): Promise<SessionDatabase> {
     this.#database ??= import("./session-database.ts").then(({ SessionDatabase }) => {
       const { log } = this.options;
@@ -159,7 +159,7 @@ class OpenedHome implements Memory {
     return this.#database;
   }
 
-  /** Closes `opened` together with the home, or at once when the home is closed already. */
+  /** Closes `opened` together with the home, or at once if the home is already closed. */
   async closeLater<Opened extends AsyncDisposable>(opened: Opened): Promise<Opened> {
     if (this.#opened.disposed) await opened[Symbol.asyncDispose]();
     this.refuseIfClosed();
@@ -252,7 +252,7 @@ async function openCurated(
   { config, allowSecrets, log, isLoaded = true }: CuratedInOptions & { readonly config: MemoryConfig },
 ): Promise<MemoryStore> {
   const { MemoryStore } = await import("../curated/index.ts");
-  memory.refuseIfClosed(); // loading makes the directory
+  memory.refuseIfClosed(); // loading creates the directory
   const store = new MemoryStore({
     ...curatedSettings(config),
     dir,
@@ -260,7 +260,7 @@ async function openCurated(
     ...(allowSecrets ? { allowSecrets } : {}),
     log,
   });
-  if (isLoaded) await store.load(); // an unreadable file shows in `store.warnings`
+  if (isLoaded) await store.load(); // an unreadable file is reported in `store.warnings`
   return store;
 }
 
@@ -282,7 +282,7 @@ function curatedSettings(config: MemoryConfig): Omit<MemoryStoreOptions, "dir"> 
 }
 
 function providerOf(memory: OpenedHome, user: MemoryUser | undefined): PersonProvider {
-  /** Undefined when no provider is active; the layer is then not loaded. */
+  /** Undefined, and the layer is not loaded, if no provider is active. */
   const layer = async (): Promise<Layer | undefined> => {
     const config = await memory.memoryConfig();
     if (config.provider.trim() === "") return undefined;
@@ -325,7 +325,7 @@ function providerOf(memory: OpenedHome, user: MemoryUser | undefined): PersonPro
   };
 }
 
-/** An empty text would be the directory the process happens to be in. */
+/** An empty text would mean the current directory of the process. */
 function homeIn(options: Partial<OpenMemoryOptions> | undefined): string {
   const home: unknown = options?.home;
   if (typeof home === "string" && home !== "" && !home.includes("\0")) return home;
@@ -335,14 +335,14 @@ function homeIn(options: Partial<OpenMemoryOptions> | undefined): string {
   });
 }
 
-/** Platforms number their users. */
+/** Accepts numbers, because some platforms number their users. */
 function idText(id: unknown): string {
   if (typeof id === "string" && id !== "") return id;
   if (typeof id === "bigint" || (typeof id === "number" && Number.isSafeInteger(id))) return String(id);
   throw nobody("id", id);
 }
 
-/** A caller that has lost its user must not get the owner's memory for it. */
+/** A caller without a user id must not get the owner's memory. */
 function nobody(field: string, value: unknown): HermesError {
   const what = value === "" ? "an empty text" : value === null || value === undefined ? value : typeof value;
   return new HermesError("bad-user-id", `The user's ${field} was passed as ${what}, which names no user.`, {
@@ -362,6 +362,6 @@ function directoriesIn(directory: string): string[] {
     const entries = readdirSync(directory, { withFileTypes: true });
     return entries.flatMap((entry) => (entry.isDirectory() ? [entry.name] : [])).sort();
   } catch {
-    return []; // no user yet, or the folder cannot be read: 'hermes doctor' tells about permissions
+    return []; // no user yet, or the folder cannot be read; 'hermes doctor' reports permissions
   }
 }

@@ -1,15 +1,15 @@
-// The session database of a home. For a command or an agent: opened once, closed with the home. For a server that runs for days:
-// opened when it is first asked for, let go when the file under it is another one or none, and never made by looking.
+// The session database of a home. `open` is for a command or an agent: opened once, closed with the home. `use` is for a server that
+// runs for days: it reopens the database if the file was replaced or deleted, and never creates it.
 import { statSync } from "node:fs";
 import { describeCause, errnoCode, HermesError } from "../lib/index.ts";
 import type { Logger } from "../lib/logger.ts";
 import { bindStore, openSessionStore, type SessionStore, salvageCopy } from "../sessions/index.ts";
 import type { Everyone, MemoryUser, SessionsWanted } from "./types.ts";
 
-/** Twice this, because writing is tried before reading. An answer that says "locked" is worth more than a long silence. */
+/** Opening waits at most twice this long, first for writing, then for reading. A client prefers the error "locked" to a longer wait. */
 const WAIT_LIMIT_MS = 2_500;
 
-/** Reading works although writing does not. */
+/** Errors of opening for writing after which reading still works. */
 const READABLE_STILL: ReadonlySet<string> = new Set([
   "session-db-locked",
   "session-db-full",
@@ -19,8 +19,8 @@ const READABLE_STILL: ReadonlySet<string> = new Set([
 type Handle = {
   readonly store: SessionStore;
   readonly file: string;
-  /** Opened read-only for want of something better; the next call tries again. */
-  readonly isMakeshift: boolean;
+  /** Opened read-only because writing failed; the next call tries to write again. */
+  readonly isFallback: boolean;
 };
 
 export class SessionDatabase implements AsyncDisposable {
@@ -32,7 +32,7 @@ export class SessionDatabase implements AsyncDisposable {
   #handle: Handle | undefined;
   #opening: Promise<Handle> | undefined;
 
-  /** `refuseIfClosed` throws from the moment on at which the home begins to close. */
+  /** `refuseIfClosed` throws once the home has begun to close. */
   constructor(path: string, warn: Logger["warn"], refuseIfClosed: () => void) {
     this.#path = path;
     this.#warn = warn;
@@ -42,13 +42,13 @@ export class SessionDatabase implements AsyncDisposable {
   async open(wanted: SessionsWanted): Promise<SessionStore | undefined> {
     this.#refuseIfClosed();
     const store = await this.#openingOf(wanted);
-    this.#refuseIfClosed(); // it is being closed with the home
+    this.#refuseIfClosed(); // the home began to close meanwhile
     return store;
   }
 
   /**
-   * Whoever may write gets one connection, and readers share it; a file that is made now is made by one. A failure is not remembered:
-   * the next call tries again.
+   * One connection for all writers, which readers share. A new file is created by one of them only. After a failure the next call
+   * tries again.
    */
   #openingOf({ mode: wanted, create = false }: SessionsWanted): Promise<SessionStore> | undefined {
     const known = this.#opened.get("write") ?? this.#opened.get(wanted);
@@ -62,14 +62,14 @@ export class SessionDatabase implements AsyncDisposable {
     return opening;
   }
 
-  /** For a user: a store in which the sessions of others do not exist. */
+  /** For a user: a store that hides the sessions of other users. */
   boundTo(user: MemoryUser | undefined, store: SessionStore | undefined): SessionStore | undefined {
     return user === undefined || store === undefined ? store : bindStore(store, user);
   }
 
   async salvage(): ReturnType<Everyone["salvage"]> {
     this.#refuseIfClosed();
-    await using made = new AsyncDisposableStack(); // what is made while the home closes goes at once
+    await using made = new AsyncDisposableStack(); // deleted at once if the home closes meanwhile
     const loss = made.use(await salvageCopy(this.#path));
     const store = made.use(await openSessionStore({ path: loss.path, readOnly: true }));
     this.#refuseIfClosed();
@@ -77,7 +77,7 @@ export class SessionDatabase implements AsyncDisposable {
     return { store, loss };
   }
 
-  /** As `Person.withSessions` says. Rejects with a `HermesError` when it cannot be opened. */
+  /** See `Person.withSessions`. Rejects with a `HermesError` if the database cannot be opened. */
   async use<T>(work: (store: SessionStore | undefined) => Promise<T>): Promise<T> {
     for (let isLastTry = false; ; isLastTry = true) {
       this.#refuseIfClosed();
@@ -90,19 +90,19 @@ export class SessionDatabase implements AsyncDisposable {
       } catch (cause) {
         if (isLastTry || this.#isCurrent(handle)) throw cause;
       } finally {
-        if (handle.isMakeshift) await this.#release(handle);
+        if (handle.isFallback) await this.#release(handle);
       }
     }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await using closing = new AsyncDisposableStack(); // all of them, also when one fails
+    await using closing = new AsyncDisposableStack(); // closes all of them, even if one fails
     closing.use(this.#copies);
     for (const opening of this.#opened.values())
       closing.defer(() =>
         opening.then(
           (store) => store.close(),
-          () => undefined, // its caller got the error
+          () => undefined, // the caller of `open` got the error
         ),
       );
     await this.#opening?.catch(() => undefined);
@@ -114,7 +114,7 @@ export class SessionDatabase implements AsyncDisposable {
     if (this.#handle !== undefined && this.#handle.file !== file) await this.#release(this.#handle);
     if (this.#handle !== undefined) return this.#handle;
     if (file === undefined) return undefined;
-    this.#refuseIfClosed(); // nothing is opened behind the back of the one who closes
+    this.#refuseIfClosed(); // do not open a database that `close` would miss
     this.#opening ??= this.#open(file).finally(() => {
       this.#opening = undefined;
     });
@@ -136,10 +136,10 @@ export class SessionDatabase implements AsyncDisposable {
     }
   }
 
-  #keep(store: SessionStore, file: string, isMakeshift: boolean): Handle {
+  #keep(store: SessionStore, file: string, isFallback: boolean): Handle {
     for (const warning of store.warnings) this.#warn(warning);
-    // A repair may have put another file in place while it was opened.
-    this.#handle = { store, file: isMakeshift ? file : (fileAt(this.#path) ?? file), isMakeshift };
+    // Opening may have repaired the database and replaced the file.
+    this.#handle = { store, file: isFallback ? file : (fileAt(this.#path) ?? file), isFallback };
     return this.#handle;
   }
 
@@ -157,21 +157,21 @@ export class SessionDatabase implements AsyncDisposable {
   }
 }
 
-/** Only "does not exist" means that there is none. */
+/** Throws for every error other than "does not exist". */
 function isThere(path: string): boolean {
   try {
     statSync(path);
     return true;
   } catch (cause) {
     if (errnoCode(cause) === "ENOENT") return false;
-    throw new HermesError("session-db-unavailable", `Cannot look at ${path}: ${describeCause(cause)}.`, {
+    throw new HermesError("session-db-unavailable", `Cannot access ${path}: ${describeCause(cause)}.`, {
       hint: "Check that the home is a folder and may be read, or set HERMES_HOME.",
       cause,
     });
   }
 }
 
-/** Undefined when nothing is there. A place that cannot be looked at is for the store to complain about. */
+/** Device and inode; undefined if there is no file. For other errors "unknown": opening the store reports them. */
 function fileAt(path: string): string | undefined {
   try {
     const found = statSync(path, { bigint: true, throwIfNoEntry: false });

@@ -1,4 +1,4 @@
-// The opened home as its users see it: one home, the persons in it, and what each of them has.
+// The types of an opened home: the home, its persons, and the layers of each person.
 import type { HermesConfig, MemoryConfig } from "../config/index.ts";
 import type { CommittedWrite, MemoryStore } from "../curated/index.ts";
 import type { Clock } from "../lib/index.ts";
@@ -11,131 +11,130 @@ import type { Tool } from "../tools/index.ts";
 export type OpenMemoryOptions = {
   /** `$HERMES_HOME`. */
   readonly home: string;
-  /** Gets what the session database had to work around while `withSessions` was open. */
+  /** Receives warnings of the session database while `withSessions` uses it. */
   readonly log?: Pick<Logger, "warn">;
   readonly clock?: Clock;
-  /** For variables in the paths of skills. Default: the process's own. */
+  /** For variables in paths of skills. Default: `process.env`. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   /**
-   * Absent: `<home>/config.yaml`, read when it is first asked for, and again after a failure only. `"live"`: read at every question, for a server that runs
-   * for days. A value: in place of the file.
+   * Absent: `<home>/config.yaml`, read once on first use, and again only after a failure. `"live"`: read on every use, for a server
+   * that runs for days. A value: used instead of the file.
    */
   readonly config?: HermesConfig | "live";
 };
 
-/** A user of a home that several share; each has memory files and sessions of their own. */
+/** A user of a shared home, with their own memory files and sessions. */
 export type MemoryUser = { readonly platform: string; readonly userId: string };
 
-/** Opening it reads and makes nothing. Each layer is opened when it is asked for; closing the home closes all of them. */
+/** Opening a home reads and creates nothing. Each layer is opened on first use; closing the home closes all of them. */
 export interface Memory extends AsyncDisposable {
   /** Absolute. */
   readonly home: string;
   readonly clock: Clock;
-  /** Rejects with a `ConfigFailure`: guessed settings would be worse than none. */
+  /** Rejects with a `ConfigFailure` if config.yaml cannot be used. */
   config(): Promise<HermesConfig>;
-  /** The section `memory:` alone. A mistake in another section does not matter, and a plain file is read without a YAML library. */
+  /** The section `memory:` only. Ignores mistakes in other sections, and reads simple files without the YAML library. */
   memoryConfig(): Promise<MemoryConfig>;
-  /** Whose home it is. Reads every session; the rows it writes have no user. */
+  /** The owner of the home. Sees the sessions of all users; sessions it creates have no user. */
   readonly owner: Owner;
   /**
-   * One user of several. Numbers are taken as ids too. Throws `bad-user-id` where platform or id is missing, because a caller that has
-   * lost its user must not get the owner's memory, and where one contains U+0000 or half of a surrogate pair. The same user is the
-   * same object.
+   * One user of a shared home. Throws `bad-user-id` if platform or id is missing (a caller without a user id must not get the owner's
+   * memory) or contains U+0000 or a lone surrogate. Returns the same object for the same user.
    */
   user(user: { readonly platform: string; readonly id: string | number | bigint }): Person;
   everyone(): Everyone;
-  /** Harmless when done twice. Afterwards layers and runs of tools reject with `memory-closed`, also those that were under way. */
+  /** May be called twice. From then on layers and tool calls reject with `memory-closed`, including those already running. */
   close(): Promise<void>;
 }
 
-/** The owner or one user. Files, staged writes, sessions and the provider's identity all come from the same key. */
+/** The owner or one user. Files, staged writes, sessions and the provider's identity are all derived from the same key. */
 export interface Person {
   /** The home this person belongs to. */
   readonly memory: Memory;
   /** Undefined: the owner. */
   readonly user: MemoryUser | undefined;
-  /** For reads of a session store that is not bound to this person: `{}` for the owner. */
+  /** For reading a session store that is not bound to this person; `{}` for the owner. */
   readonly scope: Scope;
   /** Where the curated files are. */
   readonly directory: string;
-  /** Where writes to them wait for approval. */
+  /** Where writes wait for approval. */
   readonly pendingDirectory: string;
-  /** A store of its own, loaded now. Undefined when config switches both files off. Loading makes the directory. */
+  /** A new store, already loaded; loading creates the directory. Undefined if config disables both files. */
   curated(options?: CuratedOptions): Promise<MemoryStore | undefined>;
   /**
-   * The session database, opened once; for a user bound to them, so that the sessions of others do not exist in it. Undefined when
-   * there is none and it may not be made. The home closes it.
+   * The session database, opened once and closed with the home. For a user it is bound: sessions of other users do not exist in it.
+   * Undefined if there is no database and `create` is not set.
    */
   sessions(wanted: SessionsWanted & { readonly create: true }): Promise<SessionStore>;
   sessions(wanted: SessionsWanted): Promise<SessionStore | undefined>;
   /**
-   * For a server that runs for days: runs `work` on the database, or on undefined while there is none. It is opened again when the
-   * file under it was exchanged, read where it cannot be written, and never made. `work` only reads: when the file is exchanged
-   * meanwhile it runs once more, on the new one.
+   * For a server that runs for days: calls `work` with the database, or with undefined while there is none. Reopens the database if
+   * its file was replaced, opens it read-only if it cannot be written, and never creates it. `work` must only read: if the file is
+   * replaced while it runs, it runs once more on the new one.
    */
   withSessions<T>(work: (store: SessionStore | undefined) => Promise<T>): Promise<T>;
   skills(options?: SkillsWanted): Promise<SkillStore>;
-  /** The tools that work outside of a conversation: memory, session search, history and skills. Each opens its layer when it runs. */
+  /** The tools that work outside a conversation: memory, session search, history and skills. Each opens its layer when it runs. */
   tools(rules?: ToolRules): Promise<readonly Tool[]>;
   readonly provider: PersonProvider;
 }
 
 export interface Owner extends Person {
-  /** The curated files in any directory, also when config switches them off: the store then refuses writes. */
+  /** The curated files in any directory, even if config disables them: the store then refuses writes. */
   curatedIn(directory: string, options?: CuratedInOptions): Promise<MemoryStore>;
 }
 
-/** Work that concerns all users together. It has no curated files. */
+/** Access to the sessions of all users together, for administration. Has no curated files. */
 export interface Everyone {
   sessions(wanted: SessionsWanted & { readonly create: true }): Promise<SessionStore>;
   sessions(wanted: SessionsWanted): Promise<SessionStore | undefined>;
-  /** A copy with every row of a damaged database that can be read. It goes when the home is closed. */
+  /** A copy with every readable row of a damaged database. Deleted when the home is closed. */
   salvage(): Promise<{ readonly store: SessionStore; readonly loss: ExportLoss }>;
-  /** Names of the users' directories below `memories/users`, sorted. They do not tell the user's id. */
+  /** Names of the users' directories below `memories/users`, sorted. They do not reveal the user ids. */
   userDirectories(): readonly string[];
 }
 
 export type CuratedOptions = {
-  /** Texts that look like credentials may be stored this time, whatever config says. */
+  /** Allows texts that look like credentials in this store, whatever config says. */
   readonly allowSecrets?: boolean;
-  /** Gets every line that goes to the store's `warnings`. */
+  /** Receives every line that is added to the store's `warnings`. */
   readonly log?: (line: string) => void;
 };
 
 export type CuratedInOptions = CuratedOptions & {
-  /** False: history and paths only. Nothing is read yet, and no directory is made. */
+  /** False: for history and paths only. Reads nothing and creates no directory. */
   readonly isLoaded?: boolean;
-  /** In place of what config.yaml says. */
+  /** Used instead of config.yaml. */
   readonly config?: MemoryConfig;
 };
 
-/** With `create`, a file that is not there is made, also for reading. */
+/** `create` also creates a missing file for reading. */
 export type SessionsWanted = { readonly mode: "read" | "write"; readonly create?: boolean };
 
 export type SkillsWanted = {
   /** Where the conversation takes place: `cli`, `telegram`, ... */
   readonly platform?: string;
-  /** Adds to what config allows. */
+  /** In addition to what config allows. */
   readonly allowSecrets?: boolean;
 };
 
 export type ToolRules = {
-  /** Runs one piece of work on the curated files after the other. Default: at once. */
+  /** Runs calls on the curated files one after the other. Default: at once. */
   readonly inOrder?: <T>(work: () => Promise<T>) => Promise<T>;
-  /** Gets every line that goes to the curated store's `warnings`. */
+  /** Receives every line that is added to the curated store's `warnings`. */
   readonly log?: (line: string) => void;
-  /** After each call of the memory tool: the changes that are committed. The answer waits for it. */
+  /** Called after each call of the memory tool with the committed changes. The tool's answer waits for it. */
   readonly onWrites?: (writes: readonly CommittedWrite[]) => void | Promise<void>;
 };
 
-/** The active memory provider, on behalf of one person. Without an active one nothing of that layer is loaded. */
+/** The active memory provider, on behalf of one person. If none is active, the layer is not loaded. */
 export interface PersonProvider {
-  /** Starts it for a session. `platform` and `user_id` are the user's own whatever the options say. Shut down with the home. */
+  /** Starts the provider for a session; the home shuts it down. The person's `platform` and `user_id` override the options. */
   activate(request: Omit<ActivationRequest, "home" | "config">): Promise<Activation>;
-  /** Hands over writes that are committed. `origin` is who wrote: `cli`, `mcp`, `curator`. Never rejects. */
+  /** Tells the provider about committed writes. `origin`: `cli`, `mcp` or `curator`. Never rejects. */
   mirror(writes: readonly CommittedWrite[], origin: string): Promise<Mirrored>;
-  /** Erases a text in its store, or with `isDryRun` counts what would go. */
+  /** Erases a text in the provider's store; with `isDryRun` only counts the matches. */
   forget(text: string, options: { readonly isDryRun: boolean }): Promise<Forgot>;
-  /** Has it erase, to the bytes, what it deleted. */
+  /** Makes the provider overwrite the bytes of deleted texts. */
   scrub(texts: readonly string[]): Promise<Scrubbed>;
 }

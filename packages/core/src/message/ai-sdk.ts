@@ -1,9 +1,9 @@
 // Messages of the AI SDK, versions 5, 6 and 7. Their types are declared here, so that core does not depend on `ai`.
-// Reasoning goes into the vendor bag as `reasoning_details`, which the database keeps, and goes back as it came. `providerOptions`
-// stay under that name. Where a part has no field in the union, it is an `other` part; bytes and addresses in it become text, so that
+// Reasoning is kept in `vendor` as `reasoning_details`, which the database stores, and converts back unchanged. `providerOptions`
+// keep their name. A part that the union has no field for becomes an `other` part; bytes and URLs in it become text, so that
 // every message can be stored as JSON.
 //
-// A list that was only held in memory goes back as it came. The session store has no column for some of it. It keeps text, images, files
+// A list that was only held in memory converts back unchanged. The session store has no column for some fields. It keeps text, images, files
 // and other parts, tool calls, results' text and parts, reasoning, and the `providerOptions` of parts, calls and reasoning. It loses the
 // `providerOptions` of a message and of a result, the kind of an output (`json`, `error-text`, `error-json` and `execution-denied` come
 // back as `text` that holds the JSON, the error or the reason), and an order of a reply's parts other than reasoning, content, calls,
@@ -93,7 +93,7 @@ type OutputPart<V> =
 
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** The kinds of parts in a reply, in the order that most replies have. Results are those of tools the vendor ran. */
+/** The kinds of parts in a reply, in their usual order. Results are those of tools that the vendor ran. */
 export const KINDS = ["reasoning", "content", "call", "result"] as const;
 export type Kind = (typeof KINDS)[number];
 

@@ -1,9 +1,8 @@
-// Turns a message as callers write it into the values of its row. A `Message`, the keys of `NewMessage`, of stored rows and of
-// chat rows are all understood.
+// Turns a message from a caller into the column values of its row. Accepts a `Message`, and objects with the keys of `NewMessage`,
+// of stored rows or of chat rows.
 import { HermesError, isRecord, outsideJsonOr } from "../lib/index.ts";
 import { checkMessage, looksLikeMessage, type Message } from "./message.ts";
-import { type MessageInput, toNewMessage } from "./rows.ts";
-import { decodeUtf8, encodeContent, stringForm } from "./stored-content.ts";
+import { decodeUtf8, encodeContent, type MessageInput, stringForm, toNewMessage } from "./rows.ts";
 
 export type MessageColumns = {
   readonly role: string;
@@ -21,15 +20,15 @@ export type MessageColumns = {
   readonly codex_message_items: string | null;
   readonly platform_message_id: string | null;
   readonly observed: 0 | 1;
-  /** False when `timestamp` is `now` for want of a usable one. */
+  /** False when the message had no usable timestamp and `now` was taken. */
   readonly hasOwnTimestamp: boolean;
   readonly toolCallCount: number;
   readonly originId: number | null;
 };
 
 /**
- * `now` in seconds. `replace` keeps reasoning on assistant messages only, as rewriting a session always did. `import` is for rows of
- * another database, which are stored whatever they hold.
+ * `now` in seconds. `replace` keeps reasoning on assistant messages only, as the Python original does when it rewrites a session.
+ * `import` stores rows of another database unchecked.
  */
 export function toMessageColumns(
   input: MessageInput,
@@ -88,7 +87,7 @@ type GivenKey =
 
 type Given = { readonly [key in GivenKey]?: unknown };
 
-// Callers without types can hand in anything, and messages often come out of JSON.
+// JavaScript callers can pass anything, and messages often come from JSON.
 function keysOf(input: unknown): Given {
   if (isRecord(input)) return input;
   const kind = input === null ? "null" : Array.isArray(input) ? "a list" : `a ${typeof input}`;
@@ -105,7 +104,7 @@ function soundMessage(value: unknown): Message {
   });
 }
 
-/** Its calls are parts of the content, where no reader of rows looks for them: they, or their results, would be lost. */
+/** An AI SDK message holds its calls and results in the content, where readers of rows do not look: they would be lost. */
 function refuseAiSdk({ role, content, toolCallId, tool_call_id }: Given): void {
   if (!Array.isArray(content) || (role !== "assistant" && role !== "tool")) return;
   if (role === "tool" && (toolCallId ?? tool_call_id ?? "") !== "") return;
@@ -116,7 +115,7 @@ function refuseAiSdk({ role, content, toolCallId, tool_call_id }: Given): void {
   });
 }
 
-/** U+0000 and halves of surrogate pairs become U+FFFD: these columns are indexed and compared by other programs. */
+/** Replaces U+0000 and lone surrogates by U+FFFD, because other programs index and compare these columns. */
 function textColumn(value: unknown): string | null {
   if (value === null || value === undefined) return null;
   return toText(value).replaceAll("\u0000", "\ufffd").toWellFormed();
@@ -130,12 +129,12 @@ function toText(value: unknown): string {
 
 const EMPTY_JSON: ReadonlySet<string> = new Set(["null", '""', "[]", "{}", "0", "false"]);
 
-/** The text of a JSON column, and how many items it holds. Empty values are NULL and hold none. */
+/** The text of a JSON column and its number of items. Empty values become NULL with 0 items. */
 function jsonColumn(value: unknown): { readonly text: string | null; readonly count: number } {
   if (value === null || value === undefined) return { text: null, count: 0 };
   if (typeof value === "string") {
     const parsed = parseStructure(value);
-    // Raw halves of pairs inside valid JSON: written again, they become escapes.
+    // Lone surrogates inside valid JSON: JSON.stringify turns them into escapes.
     if (parsed !== null)
       return { text: value.isWellFormed() ? value : JSON.stringify(parsed), count: countOf(parsed) };
   }
@@ -143,7 +142,7 @@ function jsonColumn(value: unknown): { readonly text: string | null; readonly co
   return EMPTY_JSON.has(text) ? { text: null, count: 0 } : { text, count: countOf(value) };
 }
 
-/** Rows have these columns as the text they are stored as, so text under a row's key that is JSON is that text. */
+/** Stored rows carry these columns as JSON text, so valid JSON text under a row's key is stored unchanged. */
 function jsonText(value: unknown, ofRow: unknown): string | null {
   if (value !== null && value !== undefined) return jsonColumn(value).text;
   const isStored = typeof ofRow === "string" && ofRow.isWellFormed() && parseJson(ofRow) !== undefined;
@@ -156,7 +155,7 @@ function parseStructure(text: string): object | null {
   return typeof parsed === "object" ? parsed : null;
 }
 
-/** Undefined for text that is no JSON, only looks like it, or is too deep to be read again: that is stored as a JSON string. */
+/** Undefined for text that is not JSON or is nested too deep to be read again: the caller stores it as a JSON string. */
 function parseJson(text: string): unknown {
   return outsideJsonOr(text, undefined, { maxChars: Number.POSITIVE_INFINITY });
 }
@@ -170,7 +169,7 @@ function jsonOf(value: unknown): string {
     const json: string | undefined = JSON.stringify(value);
     if (json !== undefined) return json;
   } catch {
-    // A cycle or a bigint: its text form is what can be kept.
+    // A cycle or a bigint: store its text form.
   }
   return JSON.stringify(stringForm(value));
 }

@@ -1,4 +1,4 @@
-// Messages of the AI SDK become ours. Bytes and addresses become text, so that every message can be stored as JSON.
+// Converts messages of the AI SDK to ours. Bytes and URLs become text, so that every message can be stored as JSON.
 import { isDeepStrictEqual } from "node:util";
 import { HermesError, isRecord } from "../lib/index.ts";
 import { type AnyAiSdkMessage, type Fields, type Kind, kindOf, usualOrder } from "./ai-sdk.ts";
@@ -15,8 +15,8 @@ import {
 } from "./message.ts";
 
 /**
- * A tool message becomes one message for each of its results. Throws `bad-message` with the index of the first entry that is no message
- * of the SDK, or that JSON cannot hold: one nested deeper than 100 levels, one that holds itself or a bigint.
+ * A tool message becomes one message per result. Throws `bad-message` with the index of the first entry that is not a message of
+ * the SDK or cannot be written as JSON: nested deeper than 100 levels, with a cycle or a bigint.
  */
 export function fromAiSdk(messages: readonly AnyAiSdkMessage[]): readonly Message[] {
   if (!Array.isArray(messages))
@@ -31,7 +31,7 @@ export function fromAiSdk(messages: readonly AnyAiSdkMessage[]): readonly Messag
   });
 }
 
-/** The message reads on after the place of the entry. */
+/** Returns the problem as a predicate, to print after the index of the entry. */
 class Unreadable extends Error {}
 
 function fromSdkMessage(message: AnyAiSdkMessage): readonly Message[] {
@@ -94,8 +94,8 @@ function fromPart(part: object): Part {
 }
 
 /**
- * The forms the SDK has for an image in a conversation; `reasoning-file` is a thought. Their other fields are kept, so that the image
- * goes back in the same form.
+ * The SDK's forms of an image in a conversation; `reasoning-file` belongs to the reasoning. Other fields are kept, so that the
+ * image converts back to the same form.
  */
 function fromImage(part: Fields): ImagePart | undefined {
   const { image, data, url, ...described } = part;
@@ -108,7 +108,7 @@ function fromImage(part: Fields): ImagePart | undefined {
   return { type: "image", url: address, vendor: { ai_sdk: safeFields(described) } };
 }
 
-/** An address, or a data address for bytes; undefined for a file that only the vendor has. */
+/** The URL, or a data URL for bytes; undefined for a file that only the vendor stores. */
 function addressOf(value: unknown, mediaType: string | undefined): string | undefined {
   const plain = jsonSafe(value);
   if (isRecord(plain))
@@ -158,7 +158,7 @@ function fromToolPart(part: object, options: Vendor): ToolMessage {
 
 export const DENIED = "Execution was denied.";
 
-/** `about`: what the content does not show; undefined for a plain text. */
+/** `about` holds the fields that `content` does not show; undefined for plain text. */
 export function fromOutput(output: Fields): { readonly content: Content; readonly about?: Vendor } {
   const { value, ...about } = safeFields(output);
   switch (about.type) {
@@ -177,7 +177,7 @@ export function fromOutput(output: Fields): { readonly content: Content; readonl
 
 export const MAX_DEPTH = 100;
 
-/** Bytes as base64, addresses as text. Nothing else changes. */
+/** Bytes become base64, URL objects become text. */
 function jsonSafe(value: unknown, depth = 0): unknown {
   if (typeof value === "bigint") throw new Unreadable("holds a bigint, which JSON has no form for");
   if (value instanceof URL) return value.href;

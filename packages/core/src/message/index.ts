@@ -1,4 +1,4 @@
-// Messages: the union, its readers, and the converters to the shapes of other programs.
+// Messages: the union, its accessors, and the converters from and to other formats.
 
 export type { AiSdkMessage, AiSdkVersion, AnyAiSdkMessage } from "./ai-sdk.ts";
 export { type MessageColumns, toMessageColumns } from "./columns.ts";
@@ -11,6 +11,7 @@ export {
   type ImagePart,
   isImage,
   isMessage,
+  isRefused,
   isResult,
   type Message,
   type MessageProblem,
@@ -19,6 +20,8 @@ export {
   type OtherPart,
   type Part,
   partsOf,
+  REFUSED_BY_POLICY,
+  REFUSED_NOTE,
   roleOf,
   type SystemMessage,
   type TextPart,
@@ -45,26 +48,23 @@ export {
   renderToolCalls,
   toOpenAi,
 } from "./openai.ts";
-export { isRefused, REFUSED_BY_POLICY, REFUSED_NOTE } from "./refused.ts";
-export {
-  fromRow,
-  type MessageInput,
-  type MessageRow,
-  type NewMessage,
-  type StoredMessageRow,
-  toConversationRow,
-  toMessageRow,
-  toNewMessage,
-} from "./rows.ts";
 export {
   contentText,
   decodeContent,
   decodeUtf8,
   encodeContent,
+  fromRow,
+  type MessageInput,
+  type MessageRow,
+  type NewMessage,
   plainText,
   STRUCTURED_PREFIX,
+  type StoredMessageRow,
   stringForm,
+  toConversationRow,
+  toMessageRow,
+  toNewMessage,
   type Warn,
-} from "./stored-content.ts";
+} from "./rows.ts";
 export { callText, flattenContent, partJson, partName, type TextOptions, textOf } from "./text.ts";
 export { toAiSdk } from "./to-ai-sdk.ts";

@@ -1,5 +1,5 @@
-// A message of a conversation: the one shape every layer works with. Data from outside becomes one in openai.ts, ai-sdk.ts or
-// rows.ts, and leaves through the same files. Values are never changed in place.
+// A message of a conversation, the type that every layer works with. openai.ts, from-ai-sdk.ts, to-ai-sdk.ts and rows.ts convert
+// other formats from and to it. Messages are never changed in place.
 import {
   err,
   isRecord,
@@ -15,7 +15,7 @@ export type Message = SystemMessage | UserMessage | AssistantMessage | ToolMessa
 type Common = {
   readonly content: Content;
   readonly vendor?: Vendor;
-  /** Required, so that a message of another library is a type error wherever one of ours is expected. */
+  /** Required, so that passing a message of another library is a type error. */
   readonly meta: Meta;
 };
 
@@ -27,12 +27,12 @@ export type AssistantMessage = Common & {
 };
 export type ToolMessage = Common & {
   readonly role: "tool";
-  /** The call it answers; "" where the sender named none. */
+  /** The call that it answers; "" if the sender named none. */
   readonly toolCallId: string;
   readonly toolName?: string;
 };
 
-/** Null: the sender wrote null or nothing, as servers do for a reply that only calls tools. */
+/** Null: the sender sent null or no content, as servers do for a reply that only calls tools. */
 export type Content = string | null | readonly Part[];
 
 export type Part = TextPart | ImagePart | OtherPart;
@@ -42,37 +42,37 @@ export type TextPart = { readonly type: "text"; readonly text: string; readonly 
 /** `url`: http, https or data. */
 export type ImagePart = { readonly type: "image"; readonly url: string; readonly vendor?: Vendor };
 
-/** Audio, files and parts of one vendor only, as they came. */
+/** Audio, files and vendor-specific parts, unchanged. */
 export type OtherPart = { readonly type: "other"; readonly value: unknown };
 
 export type ToolCall = {
-  /** `call_id` where the sender gave one beside `id`; as written, also `call_1|fc_1`, because results name it so. Never empty. */
+  /** `call_id` if the sender sent one beside `id`. Kept unchanged, also `call_1|fc_1`, because results refer to it. Never empty. */
   readonly id: string;
   readonly name: string;
-  /** JSON text as the model wrote it; it may be broken. */
+  /** JSON text as the model wrote it; may be invalid. */
   readonly arguments: string;
   readonly vendor?: Vendor;
 };
 
 /**
- * Fields that belong to one vendor or that we do not know, under the names they came with: reasoning, signatures, cache markers.
- * Values are kept as they came and are sent back unchanged.
+ * Fields of one vendor, and fields we do not know, under their original names: reasoning, signatures, cache markers. They are sent
+ * back unchanged.
  */
 export type Vendor = Readonly<Record<string, unknown>>;
 
-/** Facts about a message that no model is shown. */
+/** Facts about a message that are not sent to a model. */
 export type Meta = {
-  /** Made with the message and shared by its copies, so that it is found again after a compaction, a repair or an undo. */
+  /** Created with the message and shared by its copies, so that it can be found after a compaction, a repair or an undo. */
   readonly id: string;
-  /** When it was said, in seconds since 1970; 0 when that is not known. */
+  /** When it was sent, in seconds since 1970; 0 if unknown. */
   readonly atSeconds: number;
   /** The row of the session store that holds it. */
   readonly rowId?: number;
   /** The row that `rowId` is a copy of. */
   readonly originId?: number;
-  /** The sender's word for the role, where it is not the one of the union: `developer`, `function`. */
+  /** The sender's role, if it is not one of the union: `developer`, `function`. */
   readonly writtenRole?: string;
-  /** Stored, shown and synced in place of `content`, where the model reads something else than the user typed. */
+  /** Stored, shown and synced instead of `content`, if the model gets a different text than the user typed. */
   readonly storedContent?: Content;
   /** Added for one turn: sent to the model, never stored. */
   readonly ephemeral?: "empty_recovery" | "continuation";
@@ -81,7 +81,7 @@ export type Meta = {
   readonly finishReason?: string;
   /** The platform's own id of the message. */
   readonly platformMessageId?: string;
-  /** Heard in a group chat, not addressed to the agent. */
+  /** Posted in a group chat, but not addressed to the agent. */
   readonly observed?: true;
 };
 
@@ -97,7 +97,7 @@ export function newMessage<const D extends Draft>(
   return { ...withoutUndefined(draft), meta: { atSeconds: 0, ...known, id: meta.id ?? randomHex(6) } };
 }
 
-/** A copy with other meta; `undefined` removes a field. */
+/** A copy with changed meta; `undefined` removes a field. */
 export function withMeta<M extends Message>(
   message: M,
   changes: { readonly [K in keyof Meta]?: Meta[K] | undefined },
@@ -105,7 +105,7 @@ export function withMeta<M extends Message>(
   return { ...message, meta: withoutUndefined({ ...message.meta, ...changes }) as Meta };
 }
 
-/** A copy without these vendor fields; the same message when it has none of them. */
+/** A copy without these vendor fields; the same object if it has none of them. */
 export function withoutVendor<M extends Message>(message: M, names: ReadonlySet<string>): M {
   const { vendor, ...rest } = message;
   if (vendor === undefined || !Object.keys(vendor).some((name) => names.has(name))) return message;
@@ -115,11 +115,11 @@ export function withoutVendor<M extends Message>(message: M, names: ReadonlySet<
 
 export type MessageProblem = {
   readonly kind: "no_message" | JsonProblem["kind"];
-  /** Reads on after "the message". Never quotes it. */
+  /** A predicate to print after "the message". Never quotes the message. */
   readonly message: string;
 };
 
-/** Tells a message from a row of another program, and from an object that only looks like a message. */
+/** False for rows of other programs, and for objects with some fields of a message. */
 export function isMessage(value: unknown): value is Message {
   if (!looksLikeMessage(value)) return false;
   if (sound.has(value)) return true;
@@ -128,16 +128,16 @@ export function isMessage(value: unknown): value is Message {
   return isSound;
 }
 
-/** Messages that were checked. They are never changed in place, and lists of thousands are looked at several times in a turn. */
+/** Messages that passed the check. Messages are never changed in place, and lists of thousands are checked several times per turn. */
 const sound = new WeakSet<object>();
 
-/** It has the meta of a message, so its sender meant one. */
+/** True if it has the meta of a message, so the caller meant to pass one. */
 export function looksLikeMessage(value: unknown): value is { readonly meta: Pick<Meta, "id" | "atSeconds"> } {
   if (!isRecord(value) || !isRecord(value.meta)) return false;
   return typeof value.meta.id === "string" && typeof value.meta.atSeconds === "number";
 }
 
-/** For messages that callers hand in: that each field has its type. What vendors put into theirs is not looked at. */
+/** Checks the type of each field of a message from a caller. The values inside `vendor` are not checked. */
 export function checkMessage(value: unknown): Result<Message, MessageProblem> {
   const wrong = wrongField(value);
   if (wrong === undefined) return ok(value as Message);
@@ -187,7 +187,7 @@ const ROLES: Readonly<Record<string, Message["role"]>> = {
   function: "tool",
 };
 
-/** Of the union, for a sender's word. A role we do not know is `system`: it is kept under its name and sent to no model. */
+/** The role of the union for a sender's role. An unknown one becomes `system`; its name is kept, and the message is not sent to a model. */
 export function roleFor(written: string): Message["role"] {
   return (Object.hasOwn(ROLES, written) ? ROLES[written] : undefined) ?? "system";
 }
@@ -225,23 +225,23 @@ function isNumber(value: unknown): boolean {
   return typeof value === "number" && !Number.isNaN(value);
 }
 
-/** Null and text become parts too, so that parts can be added. */
+/** Converts null and text to parts as well, so that the caller can add parts. */
 export function partsOf(content: Content): readonly Part[] {
   if (typeof content !== "string") return content ?? [];
   return content === "" ? [] : [{ type: "text", text: content }];
 }
 
-/** The sender's word for the role: one of the union, `developer`, or any other text. */
+/** The sender's role: one of the union, `developer`, or any other text. */
 export function roleOf({ role, meta }: Message): string {
   return meta.writtenRole ?? role;
 }
 
-/** A result that can answer a call. A row of role `function` is text of another program. */
+/** True for a result that can answer a call. A row with role `function` is text of another program. */
 export function isResult(message: Message | undefined): message is ToolMessage {
   return message?.role === "tool" && message.meta.writtenRole === undefined;
 }
 
-/** An image, or a part that says it is one and has no address we know. */
+/** True for an image, and for a part whose type says so but whose URL we do not recognise. */
 export function isImage(part: Part): boolean {
   if (part.type !== "other") return part.type === "image";
   const type = isRecord(part.value) ? part.value.type : undefined;
@@ -251,4 +251,22 @@ export function isImage(part: Part): boolean {
 /** The calls of an assistant message; none for every other role. */
 export function toolCallsOf(message: Message): readonly ToolCall[] {
   return message.role === "assistant" ? message.toolCalls : [];
+}
+
+/**
+ * The `finish_reason` of messages that a model's provider refused to read. They stay in the database; requests, summaries and recaps
+ * have `REFUSED_NOTE` in their place. No model ends a reply with this value, and other programs read the column for replies only.
+ * As a column it is copied to branches, continuations and exports.
+ */
+export const REFUSED_BY_POLICY = "content_policy";
+
+export const REFUSED_NOTE =
+  "[Left out: the model's provider refused to read this because of its content policy.]";
+
+/** For a message or a row of the database. */
+export function isRefused(
+  message: Message | { readonly role: string; readonly finish_reason?: unknown },
+): boolean {
+  const reason = isMessage(message) ? message.meta.finishReason : message.finish_reason;
+  return reason === REFUSED_BY_POLICY;
 }

@@ -1,6 +1,6 @@
-// Chat rows as OpenAI's API and every program around it has them: the one parser from outside data, and the way back.
-// A key that the union has no field for goes into `vendor` and comes back under its name. Keys that begin with an underscore
-// belong to this program: `toOpenAi` writes them, only `readRow` believes them.
+// Converts chat rows, the format of OpenAI's API and many programs, from and to messages. A key that the union has no field for is
+// kept in `vendor` and written back under its name. Keys that begin with an underscore belong to this program: `toOpenAi` writes
+// them, and only `readRow` reads them.
 import {
   err,
   HermesError,
@@ -53,12 +53,12 @@ export type OpenAiToolCall = {
   readonly [vendor: string]: unknown;
 };
 
-/** Pictures are parts of their messages, so only the depth is bounded unless the caller bounds the size too. */
+/** Images are part of their messages, so only the depth is limited; callers may limit the size too. */
 const LIMITS: Partial<JsonLimits> = { maxChars: Number.POSITIVE_INFINITY };
 
 /**
- * `meta` of the caller goes before what the row says about itself. The row's `_id`, `_row_id` and `_compressed_summary` are not read:
- * anybody can write them, and they decide which stored row a message is a copy of. A `Message` is checked and given back as it is.
+ * `meta` of the caller wins over the row's own fields. The row's `_id`, `_row_id` and `_compressed_summary` are ignored: any sender
+ * can write them, and they decide which stored row a message is a copy of. A `Message` is checked and returned unchanged.
  */
 export function parseMessage(
   value: unknown,
@@ -75,8 +75,8 @@ export function parseMessage(
 }
 
 /**
- * `parseMessage` for rows that are there already, in a database or a list that passed through here: of any depth, one without a role
- * counts as unknown, and the keys of this program are read.
+ * `parseMessage` for rows from our database, or from a list that this program wrote: the depth is not limited, a missing role is
+ * an unknown one, and the keys of this program are read.
  */
 export function readRow(row: Readonly<Record<string, unknown>>, given: Partial<Meta> = {}): Message {
   const { _id: id, _row_id: rowId, _compressed_summary: isHandoff } = row;
@@ -107,7 +107,7 @@ function messageOf(row: Readonly<Record<string, unknown>>, given: Partial<Meta> 
   }
 }
 
-/** A whole list, in order. Entries that are no messages are named, not thrown; throws `bad-message` for what is no list. */
+/** Parses a list. Entries that are not messages are returned in `refused`; throws `bad-message` if `values` is not a list. */
 export function parseMessages(
   values: readonly unknown[],
   options: { readonly limits?: Partial<JsonLimits> } = {},
@@ -127,7 +127,7 @@ export function parseMessages(
   return { messages, refused };
 }
 
-/** Content of a row, decoded: text, a list of parts, null, or anything another program put there. */
+/** `value` is the decoded content of a row: text, a list of parts, null, or anything that another program stored. */
 export function parseContent(value: unknown): Content {
   if (value === null || value === undefined) return null;
   if (typeof value === "string") return value;
@@ -137,7 +137,7 @@ export function parseContent(value: unknown): Content {
   return parts;
 }
 
-/** Unchanged parts leave as they came: a text without its object, the envelope around a tool's pictures. */
+/** The original values of parsed parts, so that unchanged ones are written back exactly: a bare text, the envelope around a tool's images. */
 const asWritten = new WeakMap<readonly Part[], object>();
 
 function listIn(value: object): readonly unknown[] {
@@ -147,19 +147,19 @@ function listIn(value: object): readonly unknown[] {
   return typeof value.text_summary === "string" ? [value.text_summary] : [];
 }
 
-/** The Python original's tools return pictures in `{ _multimodal: true, content, text_summary }`. */
+/** Tools of the Python original return images as `{ _multimodal: true, content, text_summary }`. */
 function isEnvelope(value: unknown): value is Readonly<Record<string, unknown>> {
   return isRecord(value) && value._multimodal === true;
 }
 
-/** The tool's description of the pictures it returned; undefined for content that did not come in an envelope. */
+/** The tool's description of the images it returned; undefined for content without that envelope. */
 export function envelopeSummary(content: Content): string | undefined {
   const value = content === null || typeof content === "string" ? undefined : asWritten.get(content);
   if (!isEnvelope(value)) return undefined;
   return typeof value.text_summary === "string" ? value.text_summary : "";
 }
 
-/** The calls in `tool_calls`. A call without an id gets one from what it says and where it stands: always the same one. */
+/** The calls in `tool_calls`. A call without an id gets one derived from its name, arguments and index. */
 export function parseToolCalls(value: unknown): readonly ToolCall[] {
   if (!Array.isArray(value)) return [];
   return value.flatMap((call: unknown, index): ToolCall[] => {
@@ -181,7 +181,7 @@ export function parseToolCalls(value: unknown): readonly ToolCall[] {
   });
 }
 
-/** `forOthers`: without the keys of this program, which begin with an underscore. */
+/** `forOthers` leaves out the keys of this program, which begin with an underscore. */
 export function toOpenAi(message: Message, { forOthers = false } = {}): OpenAiMessage {
   const { role, content, vendor, meta } = message;
   return {
@@ -197,7 +197,7 @@ export function toOpenAi(message: Message, { forOthers = false } = {}): OpenAiMe
   };
 }
 
-/** As it stands in `content` of a chat row, and as JSON in the database. */
+/** The `content` of a chat row, which the database stores as JSON. */
 export function renderContent(content: Content): string | null | readonly unknown[] {
   if (content === null || typeof content === "string") return content;
   return (asWritten.get(content) as readonly unknown[] | undefined) ?? content.map(renderPart);
@@ -215,12 +215,12 @@ export function renderToolCalls(calls: readonly ToolCall[]): readonly OpenAiTool
   });
 }
 
-/** The same call at the same place always gets the same id. */
+/** The same call at the same index always gets the same id. */
 export function madeUpId(name: string, given: unknown, index: number): string {
   return `call_${sha256(`${name}:${argumentText(given)}:${index}`).slice(0, 12)}`;
 }
 
-/** Row keys that have a field of their own, whatever the role. */
+/** Row keys that the union has a field for, in every role. */
 const COMMON_KEYS: ReadonlySet<string> = new Set([
   "role",
   "content",
@@ -272,7 +272,7 @@ function toolFields(message: Extract<Message, { role: "tool" }>): Record<string,
   const { toolCallId, toolName, vendor } = message;
   return withoutUndefined({
     tool_call_id: toolCallId === "" ? undefined : toolCallId,
-    // `name` is in the vendor bag when the sender used it.
+    // The sender's `name` is kept in `vendor`.
     tool_name: vendor?.name === toolName ? undefined : toolName,
   });
 }
@@ -281,7 +281,7 @@ function parsePart(value: unknown): Part {
   if (typeof value === "string") return { type: "text", text: value };
   if (!isRecord(value)) return { type: "other", value };
   const { type, text: said, ...others } = value;
-  // text, input_text, output_text, or no type at all. A part of another type (reasoning, a document) is not what was said.
+  // text, input_text, output_text, or no type. The text of other types (reasoning, a document) is not part of the message text.
   if (typeof said === "string" && (type === undefined || (typeof type === "string" && type.endsWith("text"))))
     return { type: "text", text: said, ...bag(type === "text" ? others : { type: type ?? null, ...others }) };
   return parseImage(value) ?? { type: "other", value };

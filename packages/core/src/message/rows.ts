@@ -1,21 +1,28 @@
-// A message in the database: the shapes its row is read and written in, and the converters. Pure. A message that was stored and read
-// again gives the agent's models the same request as before. Fields of the vendor bag that have no column are not stored: of a message
-// all but reasoning, of parts and tool calls none, because those are stored as JSON (ai-sdk.ts says what that means for the AI SDK).
-import { outsideJsonOr, pyStrip, withoutUndefined } from "../lib/index.ts";
+// The database row of a message, and its conversion from and to a message. Pure. A message that was stored and read again produces the
+// same model request. `vendor` of a message has columns for reasoning only, its other fields are not stored; parts and tool calls are
+// stored as JSON, with their `vendor` (ai-sdk.ts lists the consequences for the AI SDK).
+
+import { inspect } from "node:util";
+import {
+  hasLoneSurrogate,
+  outsideJsonOr,
+  parseOutsideJson,
+  pyStrip,
+  withoutUndefined,
+} from "../lib/index.ts";
 import { sanitizeContext } from "../security/index.ts";
-import type { Message, ToolCall, Vendor } from "./message.ts";
-import { type OpenAiMessage, readRow, renderContent, renderToolCalls } from "./openai.ts";
-import { isRefused, REFUSED_BY_POLICY } from "./refused.ts";
-import { decodeContent, parseJsonColumn, type Warn } from "./stored-content.ts";
+import { isRefused, type Message, REFUSED_BY_POLICY, type ToolCall, type Vendor } from "./message.ts";
+import { type OpenAiMessage, parseContent, readRow, renderContent, renderToolCalls } from "./openai.ts";
+import { textOf } from "./text.ts";
 
 export type MessageRow = {
   readonly id: number;
   readonly session_id: string;
   readonly role: string;
-  /** A string, null, or the value of structured content. */
+  /** A string, null, or the decoded structured content. */
   readonly content: unknown;
   readonly tool_call_id: string | null;
-  /** Parsed; `[]` when the stored text is no JSON. */
+  /** Parsed; `[]` if the stored text is not JSON. */
   readonly tool_calls: unknown;
   readonly tool_name: string | null;
   readonly timestamp: number;
@@ -30,17 +37,17 @@ export type MessageRow = {
   readonly platform_message_id: string | null;
   readonly observed: number;
   readonly active: number;
-  /** In files of today's Hermes, like the next two: 1 = put away by a compaction within the session. It is still found and shown. */
+  /** This and the next two exist in files of today's Hermes. 1: replaced by a compaction within the session; still found and shown. */
   readonly compacted?: number;
-  /** Only on the summary of such a compaction. */
+  /** Set on the summary of such a compaction. */
   readonly _compressed_summary?: true;
-  /** `hidden` = for models only. */
+  /** `hidden`: for models only. */
   readonly display_kind?: string | null;
-  /** Only on a row that was copied from another one (branching, compaction): the id of the first original. */
+  /** Set on a copied row (branch, compaction): the id of the first original. */
   readonly origin_id?: number;
 };
 
-/** The same row before content and tool calls are decoded. */
+/** The row before content and tool calls are decoded. */
 export type StoredMessageRow = Omit<
   MessageRow,
   "content" | "tool_calls" | "origin_id" | "_compressed_summary"
@@ -51,7 +58,7 @@ export type StoredMessageRow = Omit<
   readonly origin_id: number | null;
 };
 
-/** A message to store. The keys of stored rows and of chat rows (`tool_calls`, ...) work as well. */
+/** A message to store. The keys of stored rows and of chat rows (`tool_calls`, ...) are accepted as well. */
 export type NewMessage = {
   readonly role?: string;
   readonly content?: unknown;
@@ -70,18 +77,18 @@ export type NewMessage = {
   /** Seconds, numeric text or a Date. Default: now. */
   readonly timestamp?: number | string | Date | null;
   /**
-   * The row this one is a copy of; left out when there is no such row, or it is another user's. A stored row of another session that
-   * is handed in counts as a copy by itself.
+   * The row that this one is a copy of; ignored if there is no such row or it belongs to another user. A stored row of another
+   * session is stored as a copy without this field.
    */
   readonly originId?: number | null;
 };
 
-/** Without `providerOptions`, which every message of the AI SDK has a field for: those go through `fromAiSdk`. */
+/** Excludes messages of the AI SDK, which have `providerOptions`: convert them with `fromAiSdk`. */
 export type MessageInput = Message | ((NewMessage | Partial<MessageRow> | OpenAiMessage) & NotOfAiSdk);
 
 type NotOfAiSdk = { readonly providerOptions?: undefined };
 
-/** Undefined for a row that describes its session and is no message. */
+/** Undefined for a `session_meta` row, which describes its session and is not a message. */
 export function fromRow(row: MessageRow): Message | undefined {
   if (row.role === "session_meta") return undefined;
   const texts = Object.fromEntries(
@@ -111,7 +118,7 @@ export function fromRow(row: MessageRow): Message | undefined {
   return message;
 }
 
-/** `storedContent` goes before `content`. A message that has a row already is a copy of it, in the continuation of its session. */
+/** `storedContent` wins over `content`. A message that already has a row is stored as a copy of it, in the continuation of its session. */
 export function toNewMessage(message: Message): NewMessage & Partial<Record<ThoughtColumn, string>> {
   const { content, meta, vendor = {} } = message;
   const role = meta.writtenRole ?? message.role;
@@ -131,7 +138,7 @@ export function toNewMessage(message: Message): NewMessage & Partial<Record<Thou
   };
 }
 
-/** A row as readers of a session get it: content and tool calls decoded, everything else as stored. */
+/** Decodes content and tool calls; the other columns are unchanged. */
 export function toMessageRow(stored: StoredMessageRow, warn?: Warn): MessageRow {
   const { origin_id, _compressed_summary: isSummary, ...columns } = stored;
   const report = warnAbout(stored, warn);
@@ -144,7 +151,7 @@ export function toMessageRow(stored: StoredMessageRow, warn?: Warn): MessageRow 
   });
 }
 
-/** A row as it goes back into a model's context. Absent keys are absent values. */
+/** The row as a chat row for a model's context, without keys for empty columns. */
 export function toConversationRow(row: StoredMessageRow, warn?: Warn): OpenAiMessage {
   const report = warnAbout(row, warn);
   const isReply = row.role === "assistant";
@@ -163,7 +170,7 @@ export function toConversationRow(row: StoredMessageRow, warn?: Warn): OpenAiMes
   });
 }
 
-/** Columns whose value a message has as text. */
+/** Columns that a message has as text. */
 const ROW_TEXTS = ["tool_call_id", "tool_name"] as const;
 const THOUGHT_TEXTS = { reasoning: "reasoning", reasoning_content: "reasoningContent" } as const;
 const THOUGHT_VALUES = {
@@ -174,11 +181,11 @@ const THOUGHT_VALUES = {
 const THOUGHT_COLUMNS = Object.keys(THOUGHT_VALUES) as readonly ThoughtColumn[];
 type ThoughtColumn = keyof typeof THOUGHT_VALUES;
 
-/** `tool_calls` of the row that these were read from: entries that are no calls are kept in a copy. */
+/** The stored `tool_calls` that these calls were parsed from, so that a copy keeps entries that are not calls. */
 const storedCalls = new WeakMap<readonly ToolCall[], unknown>();
-/** Texts of JSON columns, by the bag that their values are in: printed again, `1.0` and a key that occurs twice would be lost. */
+/** The stored JSON text of columns, by `vendor` object: JSON.stringify would lose `1.0` and repeated keys. */
 const storedJson = new WeakMap<Vendor, ReadonlyMap<string, string>>();
-/** The same by value, for bags that were made anew. */
+/** The same by value, for copied `vendor` objects. */
 const storedText = new WeakMap<object, string>();
 
 function thoughtsOf(row: MessageRow): {
@@ -187,12 +194,12 @@ function thoughtsOf(row: MessageRow): {
 } {
   const values: Record<string, unknown> = {};
   const written = new Map<string, string>();
-  // An empty one is kept: some servers demand the field back.
+  // An empty text is kept: some servers require the field.
   for (const column of Object.keys(THOUGHT_TEXTS) as (keyof typeof THOUGHT_TEXTS)[])
     if (row[column] !== null) values[column] = row[column];
   for (const column of THOUGHT_COLUMNS) {
     const stored = row[column];
-    // Another program's, and broken or too deep: a model would refuse it anyway.
+    // Invalid or too deeply nested JSON of another program is left out: a model would refuse it.
     const value = stored === null || stored === "" ? undefined : outsideJsonOr(stored, undefined);
     if (value === undefined || value === null || stored === null) continue;
     values[column] = value;
@@ -210,14 +217,14 @@ function thoughtFields(vendor: Vendor, finishReason: string | undefined): Record
     const value = vendor[column];
     if (value === undefined || value === null) continue;
     const text = typeof value === "object" ? storedText.get(value) : storedJson.get(vendor)?.get(column);
-    // Under the column's name a text is stored as it is.
+    // Under the column's name a text is stored unchanged.
     if (text === undefined) fields[THOUGHT_VALUES[column]] = value;
     else fields[column] = text;
   }
   return fields;
 }
 
-/** Also those that a row of another role has, which only another program can have written. */
+/** Includes calls in rows of other roles, which only another program can have written. */
 function callFields(message: Message): NewMessage {
   const { vendor = {} } = message;
   const calls = message.role === "assistant" ? keptCalls(message.toolCalls) : vendor.tool_calls;
@@ -247,7 +254,7 @@ function visibleThoughts(row: StoredMessageRow, report: Warn | undefined): Recor
   };
 }
 
-/** Text of users and models comes back without the memory that was recalled into it at the time. */
+/** Removes recalled memory that was stored with texts of users and models. */
 function visibleContent(row: StoredMessageRow, report: Warn | undefined): unknown {
   const content = decodeContent(row.content, report);
   const isDialogue = row.role === "user" || row.role === "assistant";
@@ -256,4 +263,107 @@ function visibleContent(row: StoredMessageRow, report: Warn | undefined): unknow
 
 function warnAbout(row: StoredMessageRow, warn: Warn | undefined): Warn | undefined {
   return warn && ((message) => warn(`Message ${row.id} of session ${row.session_id}: ${message}.`));
+}
+
+// The content column: plain text unchanged, structured content as JSON behind a prefix that no text begins with.
+
+export type Warn = (message: string) => void;
+
+export const STRUCTURED_PREFIX = "\u0000json:";
+
+/** Images are stored inside their message, so only the depth is limited. */
+const STORED = { maxChars: Number.POSITIVE_INFINITY };
+
+/** Shown for content without text. */
+const NO_TEXT = "[multimodal content]";
+
+export function encodeContent(value: unknown): string | null {
+  switch (typeof value) {
+    case "undefined":
+      return null;
+    case "string":
+      return encodeText(value);
+    case "boolean":
+      return value ? "1" : "0"; // what SQLite makes of the original's booleans
+    case "object":
+      if (value === null) return null;
+      if (value instanceof Uint8Array) return encodeText(decodeUtf8(value));
+      return encodeStructure(value);
+    default:
+      return encodeText(stringForm(value));
+  }
+}
+
+export function decodeContent(stored: string | Uint8Array | null, warn?: Warn): unknown {
+  if (stored === null) return null;
+  const text = typeof stored === "string" ? stored : decodeUtf8(stored);
+  if (!text.startsWith(STRUCTURED_PREFIX)) return text;
+  const parsed = parseOutsideJson(text.slice(STRUCTURED_PREFIX.length), STORED);
+  if (parsed.ok) return parsed.value;
+  warn?.(
+    parsed.error.kind === "no_json"
+      ? "its structured content is no valid JSON and is given as the text it is"
+      : `its structured content ${parsed.error.message} and is given as the text it is`,
+  );
+  return text;
+}
+
+/** The text of decoded content, parts joined by a space; null if it has none. */
+export function plainText(value: unknown): string | null {
+  const content = parseContent(value);
+  if (content === null || typeof content === "string") return content ?? "";
+  return textOf(content, { separator: " " }) || null;
+}
+
+/** `plainText`, with a placeholder for content without text. */
+export function contentText(value: unknown): string {
+  return plainText(value) ?? NO_TEXT;
+}
+
+/**
+ * The value of a JSON column: null for NULL and empty text, `fallback` for text that is not JSON. Text that is nested too deep is
+ * returned unchanged, so that an export keeps it; readers do not mistake a text for calls or reasoning.
+ */
+export function parseJsonColumn(text: string | null, fallback: unknown, warn?: Warn): unknown {
+  if (text === null || text === "") return null;
+  const parsed = parseOutsideJson(text, STORED);
+  if (parsed.ok) return parsed.value;
+  if (parsed.error.kind === "no_json") {
+    warn?.("a JSON column of it holds no valid JSON and is left out");
+    return fallback;
+  }
+  warn?.(`a JSON column of it ${parsed.error.message} and is given as the text it is`);
+  return text;
+}
+
+/** Never throws, unlike `String`. Objects that JSON.stringify cannot write are printed by `util.inspect`, so that their content is kept. */
+export function stringForm(value: unknown): string {
+  if (typeof value !== "object" || value === null) return String(value);
+  return inspect(value, {
+    depth: 20,
+    maxArrayLength: null,
+    maxStringLength: null,
+    breakLength: Number.POSITIVE_INFINITY,
+    customInspect: false, // it could throw
+  });
+}
+
+/** Invalid UTF-8 becomes U+FFFD; a byte order mark is kept. */
+export function decodeUtf8(bytes: Uint8Array): string {
+  return new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
+}
+
+// Other libraries cut text at U+0000, and lone surrogates have no UTF-8 form. JSON has escapes for both.
+function encodeText(text: string): string {
+  return text.includes("\u0000") || hasLoneSurrogate(text) ? STRUCTURED_PREFIX + JSON.stringify(text) : text;
+}
+
+function encodeStructure(value: object): string {
+  try {
+    const json: string | undefined = JSON.stringify(value);
+    if (json !== undefined) return STRUCTURED_PREFIX + json;
+  } catch {
+    // A cycle or a bigint: keep its text form.
+  }
+  return encodeText(stringForm(value));
 }

@@ -1,14 +1,14 @@
-// The text of a message's content: the one reader, with what readers want to see in place of images and other parts.
+// The text of a message's content, with placeholders for images and other parts where the caller wants them.
 import { isRecord, pyStrip } from "../lib/index.ts";
 import { type Content, type ImagePart, isImage, type OtherPart, type ToolCall } from "./message.ts";
 import { parseContent, renderContent } from "./openai.ts";
 
 export type TextOptions = {
-  /** Between two parts. Default: a line break. */
+  /** Placed between two parts. Default: a line break. */
   readonly separator?: string;
-  /** In place of an image, or of a part that says it is one. Default: nothing. */
+  /** Replaces an image, or a part whose type says that it is one. Default: nothing. */
   readonly image?: string | ((part: ImagePart | OtherPart) => string);
-  /** In place of a part that is neither text nor image. Default: nothing. */
+  /** Replaces a part that is neither text nor image. Default: nothing. */
   readonly other?: (part: OtherPart) => string;
 };
 
@@ -24,8 +24,8 @@ export function textOf(content: Content, options: TextOptions = {}): string {
 }
 
 /**
- * For readers that know only text: the text, and how many images there are. Takes content of any row, or of a message. A part without
- * a type is no text to a chat server, and none here.
+ * The text and the number of images, for readers that only handle text. Accepts content of a row or of a message. A part without
+ * a type is not text, as for chat servers.
  */
 export function flattenContent(value: unknown): string {
   const content = parseContent(value);
@@ -38,8 +38,8 @@ export function flattenContent(value: unknown): string {
 }
 
 /**
- * Its text, as thoughts have one; else `[audio]`; else the part as JSON, where it does not name its type. For `image` and `other` of
- * `textOf`.
+ * The part's text, if it has one (reasoning does); else its type as `[audio]`; else its JSON. For the options `image` and `other`
+ * of `textOf`.
  */
 export function partName(part: ImagePart | OtherPart): string {
   const value = written(part);
@@ -48,17 +48,17 @@ export function partName(part: ImagePart | OtherPart): string {
   return typeof type === "string" ? `[${type}]` : partJson(part);
 }
 
-/** For `image` and `other` of `textOf`. */
+/** For the options `image` and `other` of `textOf`. */
 export function partJson(part: ImagePart | OtherPart): string {
   const value = written(part);
   try {
     return JSON.stringify(value) ?? "";
   } catch {
-    return Object.prototype.toString.call(value); // holds itself, or a bigint, or is too deep
+    return Object.prototype.toString.call(value); // a cycle, a bigint, or too deep
   }
 }
 
-/** `terminal({"command": "ls"})`; JSON for an entry that names no tool. */
+/** `terminal({"command": "ls"})`; JSON for an entry without a tool name. */
 export function callText({ name, arguments: given, vendor }: ToolCall): string {
   const isNameless = name === "unknown" && given === "" && vendor !== undefined;
   return isNameless ? partJson({ type: "other", value: vendor }) : `${name}(${given})`;

@@ -1,4 +1,4 @@
-// Our messages as a version of the AI SDK has them. A part that the version has no form for becomes text.
+// Converts our messages to those of one version of the AI SDK. A part that the version has no type for becomes text.
 import { isDeepStrictEqual } from "node:util";
 import { isRecord, outsideJsonOr, outsideJsonProblem } from "../lib/index.ts";
 import {
@@ -27,8 +27,7 @@ import {
 import { partJson, textOf } from "./text.ts";
 
 /**
- * Results that follow each other become one tool message. Left out: results that name no call, and messages of roles that no model
- * knows. A part that the version has no form for becomes text.
+ * Consecutive results become one tool message. Results without a call id and messages with unknown roles are left out.
  */
 export function toAiSdk<V extends AiSdkVersion>(
   messages: readonly Message[],
@@ -92,12 +91,12 @@ function assistantContent(message: AssistantMessage, version: AiSdkVersion): unk
   };
   const all = KINDS.flatMap((kind) => parts[kind].map(() => kind));
   const given: readonly unknown[] = Array.isArray(vendor.ai_sdk_order) ? vendor.ai_sdk_order : [];
-  // A message that was changed since has the usual order.
+  // A message that has been changed since gets the usual order.
   const isSame = isDeepStrictEqual(usualOrder(given as readonly Kind[]), all);
   return (isSame ? (given as readonly Kind[]) : all).map((kind) => parts[kind].shift());
 }
 
-/** As they came from the SDK, and Anthropic's own blocks. Those of other vendors belong to other wires. */
+/** Reasoning that came from the SDK, and Anthropic's blocks. Blocks of other vendors belong to other APIs. */
 function reasoningParts(details: unknown): unknown[] {
   if (!Array.isArray(details)) return [];
   return details.filter(isRecord).flatMap((entry): unknown[] => {
@@ -127,7 +126,7 @@ function toCall({ id, name, arguments: given, vendor = {} }: ToolCall): object {
 
 type Place = "user" | "assistant" | "output";
 
-/** The parts that each version has in each place, beside text. */
+/** The part types of each version in each position, besides text. */
 const KNOWN: Readonly<Record<Place, Readonly<Record<AiSdkVersion, readonly string[]>>>> = {
   user: { 5: ["image", "file"], 6: ["image", "file"], 7: ["image", "file"] },
   assistant: {
@@ -213,7 +212,7 @@ function bytesIn(url: string): { readonly mediaType?: string; readonly data?: st
   return { data: url.slice(head.length), ...(mediaType === "" ? {} : { mediaType }) };
 }
 
-/** Undefined for what the version has no part for, and for a part of another program that only has the same type. */
+/** Undefined if the version has no such part, or if the part is another program's and only has the same type name. */
 function toOther(value: unknown, place: Place, version: AiSdkVersion): unknown {
   if (!isRecord(value) || typeof value.type !== "string") return undefined;
   const part =
@@ -274,22 +273,22 @@ const NEEDED_TEXTS: Readonly<Record<string, readonly string[]>> = {
 
 const OPTIONAL_TEXTS = ["mediaType", "filename", "reason"];
 
-/** One object for each vendor. */
+/** An object per vendor. */
 function isOptions(value: unknown): boolean {
   return isRecord(value) && Object.values(value).every(isRecord);
 }
 
-/** The ids of a file at each vendor. */
+/** The id of a file at each vendor. */
 function isReference(value: unknown): boolean {
   return isRecord(value) && Object.values(value).every((id) => typeof id === "string");
 }
 
-/** For versions that have no files in thoughts. */
+/** For versions without files in reasoning. */
 function asFile(value: Fields): Fields {
   return value.type === "reasoning-file" ? { ...value, type: "file" } : value;
 }
 
-/** Files and sounds as OpenAI's API has them. */
+/** Files and audio in the format of OpenAI's API. */
 function ofOpenAi(value: Fields): Fields {
   const { type, file, input_audio: audio } = value;
   if (type === "file" && isRecord(file) && typeof file.file_data === "string") {
@@ -310,7 +309,7 @@ function ofOpenAi(value: Fields): Fields {
   return value;
 }
 
-/** A file in the result of a tool, in the form that the version has for it. */
+/** A file in a tool result, in the format of the version. */
 function outputFile(value: Fields, version: AiSdkVersion): Fields {
   if (KNOWN.output[version].includes(String(value.type))) return value;
   const { type: _, data, url, mediaType, ...rest } = value;
@@ -325,7 +324,7 @@ function outputFile(value: Fields, version: AiSdkVersion): Fields {
   return value;
 }
 
-/** Data of a file as the version takes it; undefined where it takes none of the kind. Files in outputs have tagged data only. */
+/** The data of a file in the format of the version; undefined if the version does not accept it. Files in outputs have tagged data only. */
 function revivedData(data: unknown, version: AiSdkVersion, place: Place): unknown {
   const isTagged = version === 7 && place === "output";
   if (typeof data === "string") {
@@ -368,7 +367,7 @@ function toolParts(
   ];
 }
 
-/** A content that was changed since it came, and no longer fits what is known about it, is a text. */
+/** Content that was changed since, so that the stored output kind no longer fits, becomes text. */
 function toOutput(content: Content, about: Vendor = { type: "text" }, version: AiSdkVersion): unknown {
   if (content !== null && typeof content !== "string")
     return { ...about, type: "content", value: content.map((part) => toPart(part, "output", version)) };

@@ -1,5 +1,5 @@
-// Tools that others bring: plugins, MCP servers, the program around the agent. Their definitions go into every request word for
-// word, so each is checked here like any other text from outside before it becomes an entry.
+// Checks tools of plugins, MCP servers and the embedding program. Their definitions are sent to the model verbatim in every request,
+// so each is checked like other text from outside before it is added to the table.
 import { isRecord, outsideJsonProblem, parseOutsideJson, preview } from "../lib/index.ts";
 import { scanThreats } from "../security/index.ts";
 import { foldName, ownNameLike, TOOL_NAME } from "./names.ts";
@@ -11,19 +11,19 @@ export type ForeignTools = {
 };
 
 export type RefusedTool = {
-  /** Undefined when it has none that can be read. */
+  /** Undefined if it has no readable name. */
   readonly name: string | undefined;
   /** A sentence that begins with `who`. */
   readonly remark: string;
 };
 
-/** Finds the agent's tool that a name could be taken for. */
+/** Returns the agent's tool that a name could be confused with. */
 type Reserved = (name: string) => string | undefined;
 
-/** Long schemas have some thousand. One of this size would crowd out the conversation. */
+/** Long schemas have some thousand characters. A larger one than this would take too much of the window. */
 const MAX_SCHEMA_CHARS = 30_000;
 
-/** A plugin's answer to "which tools do you have". `who` is the plugin in words; `reserved` finds names it may not have. */
+/** Reads a plugin's list of tools. `who` names the plugin in remarks; `reserved` finds names that it may not use. */
 export function readForeignTools(
   answer: unknown,
   { who, reserved }: { readonly who: string; readonly reserved?: Reserved },
@@ -55,11 +55,11 @@ export function readForeignTools(
 export type ForeignCheck = {
   /** Default: the agent's own names. */
   readonly reserved?: Reserved | undefined;
-  /** The words are the program's own: they are not searched for threats. */
+  /** The definition comes from the embedding program, so it is not scanned for threats. */
   readonly isTrusted?: boolean;
 };
 
-/** Reads on after "offers a tool"; undefined when nothing is wrong with it. */
+/** The flaw, to print after "offers a tool"; undefined if there is none. */
 export function foreignFlaw(
   definition: ToolDefinition,
   { reserved = ownNameLike, isTrusted = false }: ForeignCheck = {},
@@ -75,15 +75,15 @@ export function foreignFlaw(
   if (JSON.stringify(definition).length > MAX_SCHEMA_CHARS)
     return `'${name}' whose schema has more than ${MAX_SCHEMA_CHARS} characters`;
   if (isTrusted) return undefined;
-  // Its texts, not its JSON: there a line break is two characters that no pattern takes for a blank.
+  // Scan the texts, not the JSON: in JSON a line break is two characters, which no pattern matches as white space.
   const [finding] = scanThreats(textsIn(definition).join("\n"), "context");
   return finding && `'${name}' whose schema matches the threat pattern '${finding.id}'`;
 }
 
-/** Keys included: a model reads them too. */
+/** Includes keys, because the model reads them too. */
 function textsIn(definition: ToolDefinition): readonly string[] {
   const texts: string[] = [];
-  const waiting: unknown[] = [definition]; // no recursion: a stranger decides how deep it goes
+  const waiting: unknown[] = [definition]; // not recursive: the depth is not under our control
   while (waiting.length > 0) {
     const value = waiting.pop();
     if (typeof value === "string") texts.push(value);
@@ -99,16 +99,16 @@ function mixUp(name: string, other: string): string {
   return name === other ? `'${name}' twice` : `'${name}', which reads like '${other}' of its own`;
 }
 
-/** Else what is wrong with the list. */
+/** The items, or a sentence about what is wrong with the list. */
 function itemsIn(answer: unknown): readonly unknown[] | string {
   try {
-    return Array.isArray(answer) ? [...answer] : "lists its tools as something that is no list";
+    return Array.isArray(answer) ? [...answer] : "returns something other than a list of tools";
   } catch {
-    return "has a list of tools that cannot be read"; // members that throw
+    return "has a list of tools that cannot be read"; // a getter threw
   }
 }
 
-/** As JSON, because that is how it goes into every request. A flaw reads on after "offers a tool". */
+/** A copy through JSON, which is how requests send it. `flaw` is to print after "offers a tool". */
 function copied(item: unknown): { readonly value: unknown } | { readonly flaw: string } {
   const name = nameOf(item);
   const shown = name === undefined ? "" : `'${preview(name, 40)}' `;
@@ -116,7 +116,7 @@ function copied(item: unknown): { readonly value: unknown } | { readonly flaw: s
     const parsed = parseOutsideJson(JSON.stringify(item) ?? "null");
     return parsed.ok ? { value: parsed.value } : { flaw: `${shown}that ${parsed.error.message}` };
   } catch {
-    return { flaw: `${shown}that cannot be written as JSON` }; // members that throw, cycles, no end of depth
+    return { flaw: `${shown}that cannot be written as JSON` }; // a getter threw, or a cycle
   }
 }
 
@@ -134,7 +134,7 @@ function bare(item: unknown): unknown {
   return isRecord(item) && item.name === undefined && isRecord(item.function) ? item.function : item;
 }
 
-/** A missing description or parameter list is made up for. */
+/** A missing description or parameter list gets an empty one. */
 function readDefinition(item: unknown): ToolDefinition | undefined {
   const plain = bare(item);
   if (!isRecord(plain) || typeof plain.name !== "string" || plain.name === "") return undefined;

@@ -1,5 +1,5 @@
-// Tools: the one shape, the one table, the checks on tools that others bring.
-export { argumentPreview, onOneLine, shownText } from "./argument-preview.ts";
+// Tools: the type, the table, and the checks for tools of plugins, MCP servers and programs.
+
 export { foreignFlaw, type RefusedTool, readForeignTools } from "./foreign.ts";
 export {
   foldName,
@@ -9,14 +9,18 @@ export {
   PROVIDER_RESERVED_NAMES,
   TOOL_NAME,
 } from "./names.ts";
-export { errorOutcome, jsonOutcome, textOutcome } from "./outcome.ts";
 export { type LeftOutTool, ToolTable } from "./table.ts";
 export {
+  argumentPreview,
   callFromOutside,
   definitionOf,
   described,
+  errorOutcome,
   type JsonSchema,
+  jsonOutcome,
+  onOneLine,
   ownerInWords,
+  shownText,
   type Tool,
   type ToolArguments,
   type ToolCallContext,
@@ -24,5 +28,6 @@ export {
   type ToolOutcome,
   type ToolOwner,
   type ToolPolicy,
+  textOutcome,
   type UseStore,
 } from "./tool.ts";

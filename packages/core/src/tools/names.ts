@@ -1,6 +1,6 @@
-// Names of tools: which belong to the agent, and when two of them could be mixed up. The one place that folds them.
+// Tool names: which ones are the agent's own, and when a model could confuse two names.
 
-/** The agent's own tools by the set they are switched on with, also those that are off at the moment: no other owner may use their names. */
+/** The agent's own tools by toolset. No other owner may use their names, even while a toolset is disabled. */
 export const OWN_TOOLSETS = {
   memory: ["memory"],
   session_search: ["session_search"],
@@ -12,7 +12,7 @@ export const OWN_TOOLSETS = {
 
 const OWN_TOOL_NAMES: readonly string[] = Object.values(OWN_TOOLSETS).flat();
 
-/** No provider gets one of these: beside the own ones, those of the agents that share its plugins. Programs may bring them. */
+/** Names that a provider may not use: our own, and those of the agents that share its plugins. An embedding program may use them. */
 export const PROVIDER_RESERVED_NAMES: ReadonlySet<string> = new Set([
   ...OWN_TOOL_NAMES,
   ...`web_search web_extract terminal process read_terminal read_file write_file patch search_files
@@ -24,10 +24,10 @@ export const PROVIDER_RESERVED_NAMES: ReadonlySet<string> = new Set([
   ),
 ]);
 
-/** The names that model APIs accept; with one other name they refuse the whole request. */
+/** Model APIs refuse a whole request if one tool name does not match. */
 export const TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** A name as a reader sees it at a glance: without case, width and separators. Two names with the same fold could be mixed up. */
+/** Removes case, width and separators. Two names with the same result could be confused. */
 export function foldName(name: string): string {
   return name
     .normalize("NFKC")
@@ -35,7 +35,7 @@ export function foldName(name: string): string {
     .replace(/[^\p{L}\p{N}]+/gu, "");
 }
 
-/** Finds the one of these names that another could be taken for: `memory` for `Memory`, `skill_manage` for `skill-manage`. */
+/** Returns a function that finds the name of the list which a given name could be confused with: `skill_manage` for `skill-manage`. */
 export function namesLike(names: Iterable<string>): (name: string) => string | undefined {
   const folded = new Map([...names].map((name) => [foldName(name), name]));
   return (name) => folded.get(foldName(name));

@@ -1,9 +1,9 @@
-// The one tool table: entries in order, found by name. A name that a model has slightly wrong is found too.
+// The table of an agent's tools. Also finds the tool for a name that a model misspelled.
 import { pyStrip } from "../lib/index.ts";
 import { foldName } from "./names.ts";
 import { definitionOf, isSameOwner, type Tool, type ToolDefinition } from "./tool.ts";
 
-/** A tool that is not in the table, because one before it has its name, or one of another owner a name that reads like it. */
+/** A tool that is not in the table because an earlier one has the same name, or an earlier one of another owner a similar name. */
 export type LeftOutTool = {
   readonly tool: Tool;
   readonly reason: "same-name" | "reads-alike";
@@ -13,15 +13,15 @@ export type LeftOutTool = {
 export class ToolTable {
   readonly #tools: ReadonlyMap<string, Tool>;
   readonly #definitions: readonly ToolDefinition[];
-  /** Names, sorted; for messages. */
+  /** Sorted, for messages. */
   readonly names: readonly string[];
   readonly leftOut: readonly LeftOutTool[];
-  /** Spellings that belong to tools which are not here. */
+  /** Names of tools that are not in the table, which must not be repaired to another tool's name. */
   readonly #foreign: ReadonlySet<string>;
 
   /**
-   * Of two tools with the same name the first one stays, and of two owners' tools whose names read alike too. `refused`: names that
-   * a plugin offered and was refused; a model that writes one means that tool, and gets no other.
+   * The first of two tools with the same name wins, also the first of two similar names of different owners. `refused`: names of
+   * plugin tools that were refused; a model that writes one means that tool, so it is not repaired to another.
    */
   constructor(tools: readonly Tool[], { refused = [] }: { readonly refused?: Iterable<string> } = {}) {
     const byName = new Map<string, Tool>();
@@ -59,27 +59,26 @@ export class ToolTable {
     return this.#tools.get(name);
   }
 
-  /** For requests. By name, so that the same tools give the same bytes however they were put together. */
+  /** For requests. Sorted by name, so that the same tools give the same bytes in any order of adding. */
   definitions(): readonly ToolDefinition[] {
     return this.#definitions;
   }
 
-  /** The tool that is meant, or undefined when no name is close enough. */
+  /** The exact or repaired name, or undefined if no name is close enough. */
   resolveName(name: string): string | undefined {
     return this.#tools.has(name) ? name : repairName(name, this.tools, this.#foreign);
   }
 }
 
 const CUTOFF = 0.7;
-/** Longer than any tool's name can be; comparing takes time that grows with it. */
+/** Longer than any tool name; the comparison below takes quadratic time. */
 const MOST_CHARS = 128;
-/** Servers of one kind have tools whose names differ in the server's name alone. */
+/** MCP servers of one kind have tools whose names differ only in the server's name. */
 const SERVER_TOOL = /^mcp_/i;
 
 /**
- * The tool a model means when it writes a name that does not exist: `SessionSearch`, `memory_tool`, `todo"<arg`, `memmory`. Never
- * guesses between owners: a name that could be a tool of two owners resolves to none.
- * `foreign`: spellings of tools that are not here; a model that writes one means no other.
+ * Finds the tool for a name that does not exist: `SessionSearch`, `memory_tool`, `todo"<arg`, `memmory`. A name that could mean
+ * tools of two owners resolves to none, and so does one in `foreign`.
  */
 function repairName(asked: string, tools: readonly Tool[], foreign: ReadonlySet<string>): string | undefined {
   const head = pyStrip(asked.replace(/^[\s"'`<]+/, "").replace(/["'`<>].*$/s, ""));
@@ -93,7 +92,7 @@ function repairName(asked: string, tools: readonly Tool[], foreign: ReadonlySet<
   return SERVER_TOOL.test(head) ? undefined : closest(spellings, tools);
 }
 
-/** Of tools whose names read alike: the only one, or of one owner's the one spelled like that. */
+/** The only tool of the list, or, if all belong to one owner, the one with exactly this spelling. */
 function theOne(alike: readonly Tool[], form: string): string | undefined {
   const meant = alike.length === 1 ? alike : alike.filter(({ name }) => normal(name) === form);
   return meant.length === 1 && isOfOneOwner(alike) ? meant[0]?.name : undefined;
@@ -114,7 +113,7 @@ function snake(name: string): string {
   );
 }
 
-/** `memory_tool`, `memorytool`, `memory_tool_tool`: the word comes off twice at most. */
+/** Removes `tool` at the end at most twice: `memory_tool`, `memorytool`, `memory_tool_tool`. */
 function withoutSuffix(name: string): string[] {
   const forms: string[] = [];
   let rest = name;
@@ -125,7 +124,7 @@ function withoutSuffix(name: string): string[] {
   return forms;
 }
 
-/** A typing mistake: as many words, most of the letters, and no other owner's tool is as close. */
+/** For typing mistakes: the same number of words, most letters equal, and no tool of another owner as close. */
 function closest(spellings: readonly string[], tools: readonly Tool[]): string | undefined {
   const close = tools.flatMap((tool) => {
     if (SERVER_TOOL.test(tool.name)) return [];
@@ -138,18 +137,18 @@ function closest(spellings: readonly string[], tools: readonly Tool[]): string |
   return close.reduce((best, next) => (next.score > best.score ? next : best)).tool.name;
 }
 
-/** `memory_delete` is not `memory` with a slip. */
+/** `memory_delete` is not a misspelled `memory`. */
 function wordCount(name: string): number {
   return name.split("_").filter((word) => word !== "").length;
 }
 
-/** Twice the matching characters over all characters, as Python's `difflib` counts them. */
+/** 2 x matching characters / all characters, as Python's `difflib.SequenceMatcher.ratio`. */
 function similarity(one: string, other: string): number {
   const total = one.length + other.length;
   return total === 0 ? 1 : (2 * matching(one, other)) / total;
 }
 
-/** The longest common run, and what matches to its left and right. */
+/** The length of the longest common substring, plus the matches to its left and right. */
 function matching(one: string, other: string): number {
   let [length, startOne, startOther] = [0, 0, 0];
   let runs: number[] = [];

@@ -1,7 +1,8 @@
-// A tool: what a model is told, what runs, what a person sees, and the rules it runs under. Each layer exports its tools as
-// entries of this shape; the agent loop, the MCP server and the command line render the same entries.
-import { randomHex } from "../lib/index.ts";
+// A tool: its definition for the model, the function that runs, a one-line preview for the user, and its policy. Each layer exports
+// its tools in this shape; the agent loop, the MCP server and the command line use the same entries.
+import { outsideJsonOr, preview, randomHex } from "../lib/index.ts";
 import type { Message } from "../message/index.ts";
+import { redactSecrets } from "../security/index.ts";
 
 export type Tool = {
   readonly name: string;
@@ -10,13 +11,13 @@ export type Tool = {
   readonly schema: JsonSchema;
   readonly owner: ToolOwner;
   readonly policy: ToolPolicy;
-  /** One line for a person. Must not throw and holds no secrets. */
+  /** One line for the user. Must not throw, and must not contain secrets. */
   preview(args: ToolArguments): string;
-  /** May reject: the caller turns that into an error result. */
+  /** May reject; the caller turns that into an error result. */
   run(args: ToolArguments, call: ToolCallContext): Promise<ToolOutcome>;
 };
 
-/** The part of a tool that a request carries: what models are told, and what authors of plugins write. */
+/** The part of a tool that requests contain and plugin authors write. */
 export type ToolDefinition = {
   readonly name: string;
   readonly description: string;
@@ -28,7 +29,7 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 
 export type ToolArguments = Readonly<Record<string, unknown>>;
 
-/** Who brought the tool. Of two tools whose names read alike, the one added first stays. */
+/** The source of the tool. Of two tools with similar names the one added first wins. */
 export type ToolOwner =
   | { readonly kind: "own" }
   | { readonly kind: "provider"; readonly name: string }
@@ -38,40 +39,40 @@ export type ToolOwner =
   | { readonly kind: "program" };
 
 export type ToolPolicy = {
-  /** The set it is switched on and off with. */
+  /** The toolset that enables and disables it. */
   readonly toolset: string;
-  /** `read`: changes nothing, so calls of such tools may run at the same time. */
+  /** `read`: has no side effects, so calls of such tools may run in parallel. */
   readonly effect: "read" | "write";
-  /** A turn whose last tools were all of this kind may end with the text that came with them. */
+  /** If all calls of the last reply are of such tools, the turn may end with the text of that reply. */
   readonly isHousekeeping?: true;
-  /** The same call can be made again: an answer for which a batch has no room is left out and not kept in a file. */
+  /** The call can be repeated: a result that does not fit into the batch is dropped instead of kept in a file. */
   readonly isRepeatable?: true;
-  /** Results come from outside and are fenced under this name. */
+  /** Results are untrusted and are fenced under this name. */
   readonly untrustedSource?: string;
 };
 
-/** Facts about one call beside its arguments. */
+/** Facts about one call besides its arguments. */
 export type ToolCallContext = {
   readonly callId: string;
   readonly taskId: string;
-  /** The same for all calls of one turn, and for no other turn. */
+  /** Equal for all calls of one turn, and unique to the turn. */
   readonly turnId?: string | undefined;
-  /** Of the moment of the call; a compaction may change it between two calls. */
+  /** At the time of the call; a compaction between two calls changes it. */
   readonly sessionId: string;
-  /** The live list, the assistant message that makes the call included. Empty outside a conversation. */
+  /** The current messages, including the assistant message with the call. Empty outside a conversation. */
   readonly messages: readonly Message[];
   readonly signal: AbortSignal;
 };
 
 export type ToolOutcome = {
-  /** The text the model reads; JSON for our own tools. */
+  /** The text for the model; JSON for our own tools. */
   readonly text: string;
   readonly isError?: boolean;
 };
 
 /**
- * How a tool of a layer gets at its store: the program that made the tool opens the store for one call and closes it afterwards.
- * Rejects when it cannot be opened.
+ * Gives a tool access to its store for one call. The program that created the tool opens and closes the store. Rejects if it
+ * cannot be opened.
  */
 export type UseStore<Opened> = (
   work: (opened: Opened) => Promise<ToolOutcome>,
@@ -82,7 +83,7 @@ export function definitionOf({ name, description, schema }: Tool): ToolDefinitio
   return { name, description, parameters: schema };
 }
 
-/** The other way round: the first three fields of an entry. */
+/** The first three fields of an entry, from a definition. */
 export function described({
   name,
   description,
@@ -91,7 +92,7 @@ export function described({
   return { name, description, schema: parameters };
 }
 
-/** For a call that comes from no conversation: of an MCP client, of a person on the command line. */
+/** For a call outside a conversation: from an MCP client or the command line. */
 export function callFromOutside(signal: AbortSignal = new AbortController().signal): ToolCallContext {
   const callId = `call_${randomHex(6)}`;
   return { callId, taskId: callId, turnId: callId, sessionId: "", messages: [], signal };
@@ -115,7 +116,7 @@ export function ownerInWords(owner: ToolOwner): string {
   }
 }
 
-/** Whether the same code answers both. */
+/** True if both belong to the same plugin, server or program. */
 export function isSameOwner(one: ToolOwner, other: ToolOwner): boolean {
   return keyOf(one) === keyOf(other);
 }
@@ -123,4 +124,67 @@ export function isSameOwner(one: ToolOwner, other: ToolOwner): boolean {
 function keyOf(owner: ToolOwner): string {
   const name = "server" in owner ? owner.server : "name" in owner ? owner.name : "";
   return `${owner.kind}\0${name}`;
+}
+
+// Results as JSON text, and whether a result reports a failure.
+
+/** For our own tools: `success: false` or an `error` is a failure. */
+export function jsonOutcome(value: object): ToolOutcome {
+  const text = JSON.stringify(value);
+  return isFailure(value) ? { text, isError: true } : { text };
+}
+
+export function errorOutcome(error: string): ToolOutcome {
+  return { text: JSON.stringify({ error }), isError: true };
+}
+
+/** For result texts of other tools, which may be JSON. */
+export function textOutcome(text: string): ToolOutcome {
+  const value = outsideJsonOr(text, undefined); // plain text does not report a failure
+  return typeof value === "object" && value !== null && isFailure(value) ? { text, isError: true } : { text };
+}
+
+function isFailure(value: object): boolean {
+  if ("success" in value) return value.success === false;
+  return "error" in value && value.error !== undefined && value.error !== null && value.error !== "";
+}
+
+// The default preview, for tools without their own: `query="kiln glaze"`.
+
+const LINE_CHARS = 100;
+const VALUE_CHARS = 40;
+/** Characters read before masking, so that a secret is not cut in half and then shown. */
+const READ_CHARS = 2_000;
+const SECRET_KEY = /key|token|secret|password|passwd|credential|authorization/i;
+
+export function argumentPreview(args: ToolArguments): string {
+  const parts = Object.entries(args).map(
+    ([key, value]) => `${key}=${SECRET_KEY.test(key) ? "***" : shown(value)}`,
+  );
+  return preview(collapsed(parts.join(" ")), LINE_CHARS);
+}
+
+function shown(value: unknown): string {
+  if (typeof value === "string")
+    return `"${preview(collapsed(redactSecrets(preview(value, READ_CHARS))), VALUE_CHARS)}"`;
+  if (typeof value === "object" && value !== null) return Array.isArray(value) ? "[...]" : "{...}";
+  return String(value);
+}
+
+function collapsed(text: string): string {
+  return onOneLine(text).replace(/\s+/g, " ");
+}
+
+/** A JSON value as text. Never throws, even if an object has a `toString` that is not a function. */
+export function shownText(value: unknown): string {
+  try {
+    return onOneLine(String(value));
+  } catch {
+    return "{...}";
+  }
+}
+
+/** Removes control characters that would move a terminal's cursor. */
+export function onOneLine(text: string): string {
+  return text.replace(/[\x00-\x1f\x7f-\x9f]+/g, " ");
 }

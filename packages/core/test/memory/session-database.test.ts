@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { type Memory, openMemory, type SessionStore } from "../../src/index.ts";
+import { SessionDatabase } from "../../src/memory/session-database.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
 
 function lasting(home: string): { readonly memory: Memory; readonly warnings: string[] } {
@@ -24,6 +25,19 @@ async function databaseWith(id: string): Promise<string> {
 
 const idsIn = async (store: SessionStore | undefined): Promise<string[] | undefined> =>
   (await store?.listSessionsRich())?.map(({ id }) => id);
+
+describe("a home that begins to close", () => {
+  it("opens and creates no database, neither for a command nor for a server", async () => {
+    const path = join(tempDirectory(), "state.db");
+    const refuse = () => {
+      throw new Error("closing");
+    };
+    await using database = new SessionDatabase(path, () => undefined, refuse);
+    await expect(database.open({ mode: "write", create: true })).rejects.toThrow("closing");
+    await expect(database.use(idsIn)).rejects.toThrow("closing");
+    expect(existsSync(path)).toBe(false);
+  });
+});
 
 describe("a database that is used for days", () => {
   it("is followed when it comes, is exchanged, breaks and goes", async () => {

@@ -108,7 +108,7 @@ describe("a list", () => {
   it.each([undefined, null, {}, "look", 7])("that is %j is told once", (answer) =>
     expect(readForeignTools(answer, { who: WHO })).toEqual({
       definitions: [],
-      refused: [{ name: undefined, remark: `${WHO} lists its tools as something that is no list.` }],
+      refused: [{ name: undefined, remark: `${WHO} returns something other than a list of tools.` }],
     }),
   );
 

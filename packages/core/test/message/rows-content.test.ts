@@ -8,7 +8,7 @@ import {
   parseJsonColumn,
   plainText,
   STRUCTURED_PREFIX,
-} from "../../src/message/stored-content.ts";
+} from "../../src/message/rows.ts";
 
 /** Any UTF-16 at all: U+0000, pairs, halves of pairs. */
 const anyText = fc
