@@ -1,4 +1,4 @@
-// What a new text must pass before the file is even looked at.
+// Which texts may become entries, and which stored entries a system prompt may show. Both ask the threat scanner.
 import { err, hasLoneSurrogate, normalizeNewlines, ok, pyStrip, type Result } from "../lib/index.ts";
 import {
   findingIds,
@@ -8,53 +8,44 @@ import {
   secondGate,
   threatMessage,
 } from "../security/index.ts";
-import { breaksFormat } from "./format.ts";
-import type { MemoryError, MemoryOp } from "./types.ts";
+import { breaksFormat, fileNameOf, formatEntries, formatUsage, measure } from "./entries.ts";
+import type { MemoryError, MemoryOp, MemoryTarget } from "./types.ts";
 
 export type ScanOptions = {
-  /** Ids that are let through. */
+  /** Ids of findings that are ignored. */
   readonly allow: readonly string[];
-  /** The user has said that secrets may be stored. */
+  /** The user allows secrets to be stored. */
   readonly allowSecrets?: boolean;
 };
 
-/** What a store scans with. Somebody who allows secrets also allows the threat pattern that is about them. */
+/** Allowing secrets also allows the threat pattern that is about them. */
 export function scanOptions(allow: readonly string[] = [], allowSecrets = false): ScanOptions {
   return { allow: allowSecrets ? [...allow, ...SECRET_THREAT_IDS] : allow, allowSecrets };
 }
 
-/** Strips the arguments and refuses what may not be stored. The order of the checks is part of the tool's interface. */
+// ---- before a write ----
+
+/** Strips the arguments and refuses texts that may not be stored. The order of the checks is part of the tool's interface. */
 export function checkOp(op: MemoryOp, options: ScanOptions): Result<MemoryOp, MemoryError> {
-  const malformed = shapeProblem(op);
+  const malformed = malformedOp(op);
   if (malformed) return err(malformed);
-  switch (op.action) {
-    case "add": {
-      const content = cleanText(op.content);
-      if (content === "") return err({ kind: "empty", message: "Content cannot be empty." });
-      const problem = newTextProblem(content, options);
-      return problem ? err(problem) : ok({ action: "add", content });
-    }
-    case "replace": {
-      const oldText = cleanText(op.oldText);
-      const content = cleanText(op.content);
-      if (oldText === "") return err({ kind: "empty", message: "old_text cannot be empty." });
-      if (content === "") {
-        return err({
-          kind: "empty",
-          message: "new_content cannot be empty. Use 'remove' to delete entries.",
-        });
-      }
-      const problem = newTextProblem(content, options);
-      return problem ? err(problem) : ok({ ...op, oldText, content });
-    }
-    case "remove": {
-      const oldText = cleanText(op.oldText);
-      if (oldText === "") return err({ kind: "empty", message: "old_text cannot be empty." });
-      return ok({ ...op, oldText });
-    }
-    default:
-      return op satisfies never;
-  }
+  const oldText = op.action === "add" ? undefined : cleanText(op.oldText);
+  if (oldText === "") return err({ kind: "empty", message: "old_text cannot be empty." });
+  if (op.action === "remove") return ok({ ...op, oldText: oldText as string });
+  const content = cleanText(op.content);
+  if (content === "")
+    return err({
+      kind: "empty",
+      message:
+        op.action === "add"
+          ? "Content cannot be empty."
+          : "new_content cannot be empty. Use 'remove' to delete entries.",
+    });
+  const problem = newTextProblem(content, options);
+  if (problem) return err(problem);
+  return ok(
+    op.action === "add" ? { action: "add", content } : { ...op, oldText: oldText as string, content },
+  );
 }
 
 const NEEDED: Readonly<Record<string, readonly string[]>> = {
@@ -63,8 +54,8 @@ const NEEDED: Readonly<Record<string, readonly string[]>> = {
   remove: ["oldText"],
 };
 
-/** Callers without types: an action that does not exist, an argument that is missing or is no text. */
-function shapeProblem(op: MemoryOp | null | undefined): MemoryError | undefined {
+/** For callers without types: an unknown action, or an argument that is missing or no string. */
+function malformedOp(op: MemoryOp | null | undefined): MemoryError | undefined {
   const given: Record<string, unknown> = { ...op };
   const needed = NEEDED[String(given.action)];
   if (!needed)
@@ -84,9 +75,10 @@ function shapeProblem(op: MemoryOp | null | undefined): MemoryError | undefined 
   return undefined;
 }
 
-/** Why a new text may not become an entry, or nothing: `problemWith`, and then the second gate. */
+/** Why a new text may not become an entry; undefined when it may. */
 export function newTextProblem(content: string, options: ScanOptions): MemoryError | undefined {
-  const problem = problemWith(content, options);
+  if (content.includes("\0")) return invalid("it holds a NUL character. Send plain text.");
+  const problem = problemComingBack(content, options);
   if (problem) return problem;
   const findings = secondGate(content, options);
   if (findings.length === 0) return undefined;
@@ -94,45 +86,71 @@ export function newTextProblem(content: string, options: ScanOptions): MemoryErr
 }
 
 /**
- * Why a text that the file held once may not come back. The second gate does not hide what is in a file, so it does not keep it
- * from coming back. A NUL that somebody wrote there by hand may, or it would be lost.
+ * Why a text that the file held earlier may not come back. The second gate and the NUL check apply to new texts only: neither
+ * hides an entry that is in a file, so neither keeps it from coming back.
  */
-export function problemComingBack(text: string, options: ScanOptions): MemoryError | undefined {
-  return structureProblem(text) ?? threatIn(text, options);
-}
-
-/** Why this text may not become an entry, or nothing. */
-function problemWith(content: string, options: ScanOptions): MemoryError | undefined {
-  if (content.includes("\0")) return invalid("it holds a NUL character. Send plain text.");
-  return structureProblem(content) ?? threatIn(content, options);
-}
-
-function structureProblem(content: string): MemoryError | undefined {
-  if (hasLoneSurrogate(content)) {
+export function problemComingBack(text: string, { allow }: ScanOptions): MemoryError | undefined {
+  if (hasLoneSurrogate(text)) {
     return invalid(
       "it holds half of a surrogate pair, which cannot be stored as UTF-8. Send complete characters.",
     );
   }
-  if (breaksFormat(content)) {
+  if (breaksFormat(text)) {
     return invalid(
       "it holds a line with only '§', which separates entries in the file. Add each part as its own entry.",
     );
   }
-  return undefined;
-}
-
-function threatIn(content: string, { allow }: ScanOptions): MemoryError | undefined {
-  const findings = scanThreats(content, "strict", { allow });
+  const findings = scanThreats(text, "strict", { allow });
   const first = findings[0];
   if (!first) return undefined;
   return { kind: "blocked", message: threatMessage(first), ids: findings.map(({ id }) => id) };
 }
 
-/** As the text will be read back: Python's text mode turns every line end into LF. */
+/** The text as it will be read back: Python's text mode turns every line end into LF. */
 export function cleanText(text: string): string {
   return pyStrip(normalizeNewlines(text));
 }
 
 function invalid(why: string): MemoryError {
   return { kind: "invalid_content", message: `This text cannot be an entry: ${why}` };
+}
+
+// ---- in a system prompt. Exact to the byte: prompt caches depend on it ----
+
+const RULE = "═".repeat(46);
+
+const HEADERS: Record<MemoryTarget, string> = {
+  memory: "MEMORY (your personal notes)",
+  user: "USER PROFILE (who the user is)",
+};
+
+export type BlockedEntry = { readonly index: number; readonly ids: readonly string[] };
+
+/** The block that shows one target; undefined without entries. `blocked` lists the entries that a placeholder stands for. */
+export type Snapshot = { readonly block: string | undefined; readonly blocked: readonly BlockedEntry[] };
+
+export function buildSnapshot(
+  target: MemoryTarget,
+  entries: readonly string[],
+  limit: number,
+  options: ScanOptions,
+): Snapshot {
+  const blocked: BlockedEntry[] = [];
+  const safe = entries.map((entry, index) => {
+    const ids = scanThreats(entry, "strict", options).map(({ id }) => id);
+    if (ids.length === 0) return entry;
+    blocked.push({ index, ids });
+    return placeholder(target, ids);
+  });
+  if (entries.length === 0) return { block: undefined, blocked };
+  const header = `${HEADERS[target]} [${formatUsage(measure(safe, limit))}]`;
+  return { block: [RULE, header, RULE, formatEntries(safe)].join("\n"), blocked };
+}
+
+/** Replaces an entry that must not reach the prompt. Matches no threat pattern itself. */
+export function placeholder(target: MemoryTarget, ids: readonly string[]): string {
+  return (
+    `[BLOCKED: ${fileNameOf(target)} entry contained threat pattern(s): ${ids.join(", ")}. ` +
+    "It was left out of this prompt. 'hermes memory show' displays it, and the memory tool's 'remove' deletes it.]"
+  );
 }

@@ -1,30 +1,44 @@
-// MemoryStore: an agent's two curated files. Bound to its directory for life, so a write never lands in another profile.
+// MemoryStore: an agent's two curated files. Bound to its directory for life, so a write never lands in another profile. Its members
+// choose the target and the plan; every write is carried out by TargetStore.transact.
 import { mkdirSync } from "node:fs";
 import { resolve } from "node:path";
-import { describeCause, err, ok, type Result } from "../lib/index.ts";
-import type { ArchivedEntry } from "./archive.ts";
-import { measure, usageWarning } from "./budget.ts";
-import { checkOp, cleanText, type ScanOptions, scanOptions } from "./content-check.ts";
-import { curationMeta, planCuration } from "./curation.ts";
-import { hasId, looksLikeId } from "./entry-id.ts";
-import { type Explanation, explain } from "./explain.ts";
-import { findById } from "./find-by-id.ts";
-import { eraseEverywhere, findTraces } from "./forget/forget.ts";
-import type { Forgotten } from "./forget/sweep-target.ts";
-import { formatEntries, parseEntries, withoutDuplicates } from "./format.ts";
-import { type HistoryLine, historyOf, isLater } from "./history.ts";
-import type { ReplayedChange } from "./journal/replay.ts";
-import { readMemoryFile } from "./memory-file.ts";
-import { outcomeOf } from "./outcome.ts";
-import { pinEntry } from "./pin-entry.ts";
-import { isPinned } from "./pins.ts";
-import { atStep, planOps, planReset, planRestore } from "./plan-ops.ts";
-import { findPurgeable, type Purged, purgeTarget } from "./purge.ts";
-import { archiveJson } from "./search-archive.ts";
-import { type BlockedEntry, buildSnapshot, type Snapshot } from "./snapshot.ts";
-import { type MemoryStoreOptions, targetOptions } from "./store-options.ts";
-import { type CommitOptions, type Plan, type Planner, TargetStore } from "./target-store.ts";
+import { type Clock, err, ok, type Result, systemClock, writeFileAtomic } from "../lib/index.ts";
+import { type ArchivedEntry, archiveJson } from "./archive.ts";
 import {
+  type BlockedEntry,
+  buildSnapshot,
+  checkOp,
+  cleanText,
+  type ScanOptions,
+  type Snapshot,
+  scanOptions,
+} from "./content-check.ts";
+import {
+  distinctEntries,
+  findEntry,
+  formatEntries,
+  hasId,
+  looksLikeId,
+  measure,
+  usageWarning,
+} from "./entries.ts";
+import {
+  eraseEverywhere,
+  type Forgotten,
+  findPurgeable,
+  findTraces,
+  type Purged,
+  purgeTarget,
+} from "./erase.ts";
+import { unreadableHistory } from "./file-errors.ts";
+import { type Explanation, explain, findById, type HistoryLine, historyOf, isLater } from "./history.ts";
+import type { ReplayedChange } from "./journal-replay.ts";
+import { readMemoryFile } from "./memory-file.ts";
+import { isPinned, withPin } from "./pins.ts";
+import { type CommitOptions, type TargetOptions, TargetStore } from "./target-store.ts";
+import {
+  DEFAULT_MEMORY_CHAR_LIMIT,
+  DEFAULT_USER_CHAR_LIMIT,
   type EntryMatch,
   type EntryName,
   MEMORY_TARGETS,
@@ -35,14 +49,39 @@ import {
   type MemoryTarget,
   type WriteMeta,
 } from "./types.ts";
-import { undoPlanner } from "./undo.ts";
-import { type GroupUndone, undoGroup } from "./undo-group.ts";
+import { type GroupUndone, undoGroup, undoPlanner } from "./undo.ts";
+import { atStep, type Plan, planCuration, planOps, planReset, planRestore } from "./write-plan.ts";
+
+export type MemoryStoreOptions = {
+  readonly dir: string;
+  readonly memoryCharLimit?: number;
+  readonly userCharLimit?: number;
+  /** Targets that config switched off: their writes are refused, their blocks not rendered. */
+  readonly disabled?: readonly MemoryTarget[];
+  readonly overflow?: "refuse" | "archive";
+  /** Ids of the threat scanner and of the second gate that are never reported. */
+  readonly scanAllow?: readonly string[];
+  /** Texts that look like credentials may be stored; default false. */
+  readonly allowSecrets?: boolean;
+  readonly historyMaxBytes?: number;
+  readonly historyKeep?: number;
+  readonly lockTimeoutMs?: number;
+  readonly clock?: Clock;
+  /** Gets every line that goes to `warnings`, for a log. Never a memory text. */
+  readonly log?: (line: string) => void;
+  /** Replaces a file; for tests of failing disks. */
+  readonly writeFile?: typeof writeFileAtomic;
+};
+
+/** `followed`: ids of the changes that led from the given id to this entry; none when it has the id itself. */
+type Resolved<Op> = { readonly op: Op; readonly followed: readonly string[] };
+
+type Outcome = Result<MemoryOpOutcome, MemoryError>;
+type UndoCandidate = ReplayedChange & { readonly target: MemoryTarget };
+type ArchivedIn = ArchivedEntry & { readonly target: MemoryTarget };
 
 /** Refusals worth a line in the journal. The others are typing mistakes. */
 const NOTED_REFUSALS: ReadonlySet<string> = new Set(["blocked", "drift", "over_limit", "denied"]);
-
-/** `followed`: ids of the changes that led from the asked id to this entry; none when it has the id itself. */
-type Resolved<Op> = { readonly op: Op; readonly followed: readonly string[] };
 
 export class MemoryStore {
   readonly dir: string;
@@ -71,6 +110,8 @@ export class MemoryStore {
     this.#targets = { memory: make("memory"), user: make("user") };
   }
 
+  // ---- reading ----
+
   /** One line each: files that could not be read, entries kept out of the prompt, work done without a lock. */
   get warnings(): readonly string[] {
     return this.#warnings;
@@ -79,18 +120,32 @@ export class MemoryStore {
   /** Reads both files and freezes the blocks for the prompt. Waits for no lock and works on a read-only home. */
   async load(): Promise<Result<void, MemoryError>> {
     this.#warnings.length = 0;
-    makeDirectoryIfPossible(this.dir);
-    for (const target of MEMORY_TARGETS) this.#targets[target].load();
+    try {
+      mkdirSync(this.dir, { recursive: true, mode: 0o700 });
+    } catch {
+      // A read-only home: reading still works, and the first write will say what is wrong.
+    }
+    for (const store of this.#all()) store.load();
     this.#snapshots = Object.fromEntries(MEMORY_TARGETS.map((target) => [target, this.#freeze(target)]));
     return ok(undefined);
   }
 
-  /** Removes what killed writers left beside the files; an edit found in there becomes a backup. Never rejects. */
-  async removeLeftovers(): Promise<void> {
-    for (const target of MEMORY_TARGETS) await this.#targets[target].removeLeftovers();
+  #freeze(target: MemoryTarget): Snapshot {
+    if (this.#disabled.has(target)) return { block: undefined, blocked: [] };
+    const { entries, limit } = this.#targets[target];
+    const snapshot = buildSnapshot(target, entries, limit, this.#scan);
+    for (const { index, ids } of snapshot.blocked) {
+      this.#warn(`Entry ${index + 1} of target '${target}' is kept out of the prompt: ${ids.join(", ")}.`);
+    }
+    return snapshot;
   }
 
-  /** The block as it was at load; undefined when there is nothing to show. */
+  /** Removes temporary files of killed writers; an edit found in one becomes a backup. Never rejects. */
+  async removeLeftovers(): Promise<void> {
+    for (const store of this.#all()) await store.removeLeftovers();
+  }
+
+  /** The block as of the last load; undefined when there is nothing to show. */
   renderSnapshot(target: MemoryTarget): string | undefined {
     return this.#snapshots[target]?.block;
   }
@@ -100,14 +155,15 @@ export class MemoryStore {
     return this.#snapshots[target]?.blocked ?? [];
   }
 
+  /** As of the last load or write. */
   entries(target: MemoryTarget): readonly string[] {
     return this.#targets[target]?.entries.slice() ?? [];
   }
 
-  /** What the file holds now. As of the last load or write when it cannot be read. */
+  /** The entries in the file now; as of the last load or write when it cannot be read. */
   readEntries(target: MemoryTarget): readonly string[] {
     const file = readMemoryFile(this.#targets[target].paths.file);
-    return file.kind === "unreadable" ? this.entries(target) : withoutDuplicates(parseEntries(file.text));
+    return file.kind === "unreadable" ? this.entries(target) : distinctEntries(file.text);
   }
 
   isEnabled(target: MemoryTarget): boolean {
@@ -117,15 +173,12 @@ export class MemoryStore {
   usage(target: MemoryTarget): { readonly used: number; readonly limit: number; readonly warning?: string } {
     const { entries, limit } = this.#targets[target];
     const budget = measure(entries, limit);
-    const warning = usageWarning(budget);
-    return { ...budget, ...(warning === undefined ? {} : { warning }) };
+    return { ...budget, warning: usageWarning(budget) };
   }
 
-  apply(
-    target: MemoryTarget,
-    op: MemoryOp,
-    meta: WriteMeta = {},
-  ): Promise<Result<MemoryOpOutcome, MemoryError>> {
+  // ---- add, replace, remove ----
+
+  apply(target: MemoryTarget, op: MemoryOp, meta: WriteMeta = {}): Promise<Outcome> {
     return this.applyAll(target, [op], meta);
   }
 
@@ -135,76 +188,48 @@ export class MemoryStore {
     ops: readonly MemoryOp[],
     meta: WriteMeta = {},
     options: Pick<CommitOptions, "guard"> = {},
-  ): Promise<Result<MemoryOpOutcome, MemoryError>> {
-    const store = this.#find(target);
-    if (!store.ok) return store;
+  ): Promise<Outcome> {
+    const found = this.#findEnabled(target);
+    if (!found.ok) return found;
+    const store = found.value;
     if (ops.length === 0) return err({ kind: "empty", message: "No operations were given." });
     const checked: MemoryOp[] = [];
     for (const [index, op] of ops.entries()) {
       const outcome = checkOp(op, this.#scan);
       if (!outcome.ok) {
         const error = ops.length === 1 ? outcome.error : atStep(outcome.error, index);
-        return this.#refuse(store.value, ops, error, meta, [op]);
+        return this.#refuse(store, ops, error, meta, [op]);
       }
       checked.push(outcome.value);
     }
-    const resolved = checked.map((op) => (op.action === "add" ? ok({ op }) : this.#resolve(store.value, op)));
-    const unknown = resolved.find((each) => !each.ok);
-    if (unknown && !unknown.ok) return unknown;
-    const named = resolved.flatMap((each) => (each.ok ? [each.value.op] : []));
-    const followed = resolved.flatMap((each) =>
-      each.ok && "followed" in each.value ? each.value.followed : [],
-    );
-    const context = { target, limit: store.value.limit, overflow: this.#overflow };
-    const outcome = await this.#transact(
-      store.value,
+    const resolved: MemoryOp[] = [];
+    const followed: string[] = [];
+    for (const op of checked) {
+      const outcome = op.action === "add" ? ok({ op, followed: [] }) : this.#resolve(store, op);
+      if (!outcome.ok) return outcome;
+      resolved.push(outcome.value.op);
+      followed.push(...outcome.value.followed);
+    }
+    const context = { target, limit: store.limit, overflow: this.#overflow };
+    const outcome = await store.transact(
       ({ entries, pins }) => {
-        const plan = planOps(entries, named, context, pins);
+        const plan = planOps(entries, resolved, context, pins);
         return meta.origin === "review" ? withoutLoss(entries, plan) : plan;
       },
       meta,
       options,
     );
-    if (!outcome.ok) return this.#refuse(store.value, checked, outcome.error, meta);
+    if (!outcome.ok) return this.#refuse(store, checked, outcome.error, meta);
     return followed.length === 0 ? outcome : ok({ ...outcome.value, followed });
   }
 
-  /**
-   * The entry that a text or an id stands for now, as an operation that holds for that entry only. An operation whose text is
-   * found in some entry, or nowhere, comes back as it is: the store tells what becomes of it.
-   */
-  resolve<Op extends EntryName>(target: MemoryTarget, op: Op): Result<Resolved<Op>, MemoryError> {
-    const store = this.#any(target);
-    return store.ok ? this.#resolve(store.value, op) : store;
-  }
-
-  /** A tidying step, as one change. Refused when the entries it is about are not what they were, or are pinned. */
-  async curate(
-    target: MemoryTarget,
-    curation: MemoryCuration,
-    meta: WriteMeta = {},
-    options: Pick<CommitOptions, "guard"> = {},
-  ): Promise<Result<MemoryOpOutcome, MemoryError>> {
-    const store = this.#find(target);
-    if (!store.ok) return store;
-    const plan: Planner = (input) => planCuration(input, curation, store.value, this.#scan);
-    const outcome = await this.#transact(store.value, plan, curationMeta(meta), options);
-    const text = curation.text === undefined ? [] : [{ action: "add", content: curation.text } as const];
-    return outcome.ok ? outcome : this.#refuse(store.value, text, outcome.error, meta);
-  }
-
-  /** Takes back all changes of a group, newest first: all of them or, when one has been built upon since, none. */
-  undoGroup(group: string, meta: WriteMeta = {}): Promise<Result<GroupUndone, MemoryError>> {
-    return undoGroup(this.#all(), group, this.#scan, meta);
-  }
-
-  /** What the store would say about this operation, as far as that can be told without the file. */
+  /** The error that the store would return for this operation, as far as that is known without the file. */
   check(op: MemoryOp): MemoryError | undefined {
     const outcome = checkOp(op, this.#scan);
     return outcome.ok ? undefined : outcome.error;
   }
 
-  /** Leaves a trace of a write that somebody turned down. */
+  /** Notes a write that the user turned down in the journal. */
   async noteRefusal(
     target: MemoryTarget,
     op: MemoryOp,
@@ -212,205 +237,6 @@ export class MemoryStore {
     meta: WriteMeta = {},
   ): Promise<void> {
     await this.#targets[target].recordRefusal(op.action, error, textOf([op]), meta);
-  }
-
-  /** Newest first: by the place in the journal, not by the clock. */
-  history(options: { target?: MemoryTarget; limit?: number } = {}): HistoryLine[] {
-    const targets = options.target ? [options.target] : MEMORY_TARGETS;
-    return historyOf(
-      targets.map((target) => this.#targets[target]),
-      options.limit,
-    );
-  }
-
-  /** What `undo` would take back: the change with this id, or the newest one that can be. */
-  undoCandidate(
-    options: { id?: string; target?: MemoryTarget } = {},
-  ): (ReplayedChange & { target: MemoryTarget }) | undefined {
-    const { id } = options;
-    let newest: (ReplayedChange & { target: MemoryTarget }) | undefined;
-    for (const target of options.target ? [options.target] : MEMORY_TARGETS) {
-      const replay = this.#targets[target].replay();
-      const change = id === undefined ? replay.newestUndoable() : replay.change(id);
-      if (change && isLater(change, newest)) newest = { ...change, target };
-    }
-    return newest;
-  }
-
-  async undo(
-    options: { id?: string; target?: MemoryTarget } = {},
-    meta: WriteMeta = {},
-  ): Promise<Result<MemoryOpOutcome, MemoryError>> {
-    let candidate: ReturnType<typeof this.undoCandidate>;
-    try {
-      candidate = this.undoCandidate(options);
-    } catch (cause) {
-      return err(unreadableHistory(cause));
-    }
-    if (!candidate) {
-      const message =
-        options.id === undefined
-          ? "There is no change to take back."
-          : `No change has the id '${options.id}'. List them with 'hermes memory history'.`;
-      return err({ kind: "no_match", message });
-    }
-    const found = this.#find(candidate.target);
-    if (!found.ok) return found;
-    return this.#transact(found.value, undoPlanner(found.value, candidate, this.#scan), meta);
-  }
-
-  /** Where a text is, was, or was refused. `pendingDirectory` is searched too when given. */
-  explain(text: string, options: { pendingDirectory?: string; isId?: boolean } = {}): Explanation {
-    return explain(text, this.#all(), this.#scan, options);
-  }
-
-  /** What `forget` would erase. */
-  traces(text: string, options: { pendingDirectory?: string } = {}): Forgotten {
-    return findTraces(text, this.#all(), options);
-  }
-
-  /** Erases every trace of a text from this directory, and from the pending writes when their directory is given. */
-  forget(
-    text: string,
-    options: { pendingDirectory?: string; meta?: WriteMeta } = {},
-  ): Promise<Result<Forgotten, MemoryError>> {
-    return eraseEverywhere(text, this.#all(), options);
-  }
-
-  /** Archived entries that are not in the file, oldest first. */
-  archived(target?: MemoryTarget): (ArchivedEntry & { readonly target: MemoryTarget })[] {
-    return (target ? [target] : MEMORY_TARGETS).flatMap((each) => {
-      const { entries, archive } = this.#targets[each];
-      const stored = new Set(entries);
-      const waiting = archive.entries().filter(({ text }) => !stored.has(text));
-      return waiting.map((entry) => ({ ...entry, target: each }));
-    });
-  }
-
-  /** What the `memory` tool tells of the archive: at most 20 entries, scanned like those of the prompt. */
-  archiveAnswer(target: MemoryTarget, query: string): object {
-    return archiveJson(target, this.archived(target), query, this.#scan);
-  }
-
-  /** Brings an archived entry back to the end of its file. */
-  async restore(id: string, meta: WriteMeta = {}): Promise<Result<MemoryOpOutcome, MemoryError>> {
-    let entry: ReturnType<typeof this.archived>[number] | undefined;
-    try {
-      const waiting = this.archived();
-      // By its number in the archive, or by the id that its text always has.
-      entry =
-        waiting.find((each) => each.id === id) ??
-        waiting.find((each) => looksLikeId(id) && hasId(each.target, each.text, id));
-    } catch (cause) {
-      return err(unreadableHistory(cause));
-    }
-    if (!entry) {
-      return err({
-        kind: "no_match",
-        message: `No archived entry has the id '${id}'. List them with 'hermes memory archive list'.`,
-      });
-    }
-    const found = entry;
-    const store = this.#find(found.target);
-    if (!store.ok) return store;
-    return this.#transact(
-      store.value,
-      ({ entries }) => planRestore(entries, found, store.value.limit, this.#scan),
-      meta,
-    );
-  }
-
-  isPinned(target: MemoryTarget, entry: string): boolean {
-    return isPinned(this.#targets[target].readPins(), target, entry);
-  }
-
-  /** Pins or unpins the entry that is `text`, contains it or has it as its id. Returns that entry. */
-  async pin(
-    target: MemoryTarget,
-    text: string,
-    isOn = true,
-    match?: EntryMatch,
-  ): Promise<Result<string, MemoryError>> {
-    const store = this.#any(target);
-    if (!store.ok) return store;
-    const named = { oldText: cleanText(text), ...(match === undefined ? {} : { match }) };
-    const resolved = this.#resolve(store.value, named);
-    return resolved.ok ? pinEntry(store.value, resolved.value.op, isOn) : resolved;
-  }
-
-  /** Deletes the file of a target. Its journal stays, so `undo` brings the entries back. */
-  reset(target: MemoryTarget, meta: WriteMeta = {}): Promise<Result<MemoryOpOutcome, MemoryError>> {
-    const store = this.#any(target);
-    if (!store.ok) return Promise.resolve(store);
-    const plan: Planner = ({ entries, hash }) => planReset(entries, hash, store.value.limit, this.#scan);
-    return this.#transact(store.value, plan, meta, { isDriftAccepted: true });
-  }
-
-  /** What `purge` would delete. */
-  purgeable(target: MemoryTarget, options: { pendingDirectory?: string } = {}): Purged {
-    return findPurgeable(this.#targets[target], options.pendingDirectory);
-  }
-
-  /** Deletes the file of a target and everything kept about it. Nothing brings it back. */
-  purge(
-    target: MemoryTarget,
-    options: { pendingDirectory?: string } = {},
-  ): Promise<Result<Purged, MemoryError>> {
-    const store = this.#any(target);
-    return store.ok ? purgeTarget(store.value, options.pendingDirectory) : Promise.resolve(store);
-  }
-
-  #resolve<Op extends EntryName>(store: TargetStore, op: Op): Result<Resolved<Op>, MemoryError> {
-    const same = ok({ op, followed: [] });
-    if (op.match === "entry" || (op.match === undefined && !looksLikeId(op.oldText))) return same;
-    const file = readMemoryFile(store.paths.file);
-    if (file.kind === "unreadable") return same; // the write that follows says so
-    const entries = withoutDuplicates(parseEntries(file.text));
-    if (op.match === undefined && entries.some((entry) => entry.includes(op.oldText))) return same;
-    try {
-      const found = findById(store, entries, op.oldText.toLowerCase());
-      if (found.kind === "entry")
-        return ok({ op: { ...op, oldText: found.text, match: "entry" }, followed: found.followed });
-      return op.match === undefined && found.kind === "unknown" ? same : err(found.error);
-    } catch (cause) {
-      return err(unreadableHistory(cause));
-    }
-  }
-
-  #all(): readonly TargetStore[] {
-    return MEMORY_TARGETS.map((target) => this.#targets[target]);
-  }
-
-  /** For what is no ordinary write: also a target that is switched off. */
-  #any(target: MemoryTarget): Result<TargetStore, MemoryError> {
-    if (MEMORY_TARGETS.includes(target)) return ok(this.#targets[target]);
-    return err({
-      kind: "bad_target",
-      message: `Invalid target '${String(target)}'. Use 'memory' or 'user'.`,
-    });
-  }
-
-  #find(target: MemoryTarget): Result<TargetStore, MemoryError> {
-    const found = this.#any(target);
-    if (!found.ok) return found;
-    if (this.#disabled.has(target)) {
-      const key = target === "user" ? "memory.user_profile_enabled" : "memory.memory_enabled";
-      return err({
-        kind: "disabled",
-        message: `The target '${target}' is switched off. Set ${key} to true to write to it.`,
-      });
-    }
-    return ok(this.#targets[target]);
-  }
-
-  async #transact(
-    store: TargetStore,
-    planner: Planner,
-    meta: WriteMeta,
-    options: CommitOptions = {},
-  ): Promise<Result<MemoryOpOutcome, MemoryError>> {
-    const committed = await store.transact(planner, meta, options);
-    return committed.ok ? ok(outcomeOf(store, committed.value)) : committed;
   }
 
   async #refuse(
@@ -427,42 +253,293 @@ export class MemoryStore {
     return err(error);
   }
 
-  #freeze(target: MemoryTarget): Snapshot {
-    if (this.#disabled.has(target)) return { block: undefined, blocked: [] };
-    const { entries, limit } = this.#targets[target];
-    const snapshot = buildSnapshot(target, entries, limit, this.#scan);
-    for (const { index, ids } of snapshot.blocked) {
-      this.#warn(`Entry ${index + 1} of target '${target}' is kept out of the prompt: ${ids.join(", ")}.`);
+  /**
+   * The operation with the whole text of the entry that its text or id means now. Returned unchanged when its text is found in some
+   * entry, or is found nowhere and is no known id: the write then decides.
+   */
+  resolve<Op extends EntryName>(target: MemoryTarget, op: Op): Result<Resolved<Op>, MemoryError> {
+    const found = this.#find(target);
+    return found.ok ? this.#resolve(found.value, op) : found;
+  }
+
+  #resolve<Op extends EntryName>(store: TargetStore, op: Op): Result<Resolved<Op>, MemoryError> {
+    const unchanged = ok({ op, followed: [] });
+    if (op.match === "entry" || (op.match === undefined && !looksLikeId(op.oldText))) return unchanged;
+    const file = readMemoryFile(store.paths.file);
+    if (file.kind === "unreadable") return unchanged; // the write that follows reports it
+    const entries = distinctEntries(file.text);
+    if (op.match === undefined && entries.some((entry) => entry.includes(op.oldText))) return unchanged;
+    try {
+      const found = findById(store, entries, op.oldText.toLowerCase());
+      if (found.kind === "entry")
+        return ok({ op: { ...op, oldText: found.text, match: "entry" }, followed: found.followed });
+      return op.match === undefined && found.kind === "unknown" ? unchanged : err(found.error);
+    } catch (cause) {
+      return err(unreadableHistory(cause));
     }
-    return snapshot;
+  }
+
+  // ---- tidying and deleting ----
+
+  /** A tidying step, as one change. Refused when the entries it is about have changed or are pinned. */
+  async curate(
+    target: MemoryTarget,
+    curation: MemoryCuration,
+    meta: WriteMeta = {},
+    options: Pick<CommitOptions, "guard"> = {},
+  ): Promise<Outcome> {
+    const found = this.#findEnabled(target);
+    if (!found.ok) return found;
+    const store = found.value;
+    const outcome = await store.transact(
+      (input) => planCuration(input, curation, store, this.#scan),
+      { ...meta, origin: meta.origin ?? "curator" },
+      options,
+    );
+    if (outcome.ok) return outcome;
+    const { text } = curation;
+    const ops = text === undefined ? [] : [{ action: "add", content: text } as const];
+    return this.#refuse(store, ops, outcome.error, meta);
+  }
+
+  /** Deletes the file of a target. Its journal stays, so `undo` brings the entries back. */
+  async reset(target: MemoryTarget, meta: WriteMeta = {}): Promise<Outcome> {
+    const found = this.#find(target);
+    if (!found.ok) return found;
+    const { limit } = found.value;
+    return found.value.transact((input) => planReset(input, limit, this.#scan), meta, {
+      isDriftAccepted: true,
+    });
+  }
+
+  /** What `purge` would delete. */
+  purgeable(target: MemoryTarget, options: { pendingDirectory?: string } = {}): Purged {
+    return findPurgeable(this.#targets[target], options.pendingDirectory);
+  }
+
+  /** Deletes the file of a target and everything kept about it. Nothing brings it back. */
+  async purge(
+    target: MemoryTarget,
+    options: { pendingDirectory?: string } = {},
+  ): Promise<Result<Purged, MemoryError>> {
+    const found = this.#find(target);
+    return found.ok ? purgeTarget(found.value, options.pendingDirectory) : found;
+  }
+
+  /** What `forget` would erase. */
+  traces(text: string, options: { pendingDirectory?: string } = {}): Forgotten {
+    return findTraces(text, this.#all(), options.pendingDirectory);
+  }
+
+  /** Erases every trace of a text from this directory, and from the pending writes when their directory is given. */
+  forget(
+    text: string,
+    options: { pendingDirectory?: string; meta?: WriteMeta } = {},
+  ): Promise<Result<Forgotten, MemoryError>> {
+    return eraseEverywhere(text, this.#all(), options.pendingDirectory, options.meta ?? {});
+  }
+
+  // ---- history, undo ----
+
+  /** Newest first: by the place in the journal, not by the clock. */
+  history(options: { target?: MemoryTarget; limit?: number } = {}): HistoryLine[] {
+    return historyOf(this.#all(options.target), options.limit);
+  }
+
+  /** Where a text is, was, or was refused. `pendingDirectory` is searched too when given. */
+  explain(text: string, options: { pendingDirectory?: string; isId?: boolean } = {}): Explanation {
+    const { pendingDirectory, isId } = options;
+    return explain(text, { stores: this.#all(), scan: this.#scan, pendingDirectory }, isId);
+  }
+
+  /** The change that `undo` would take back: the one with this id, or the newest one that can be taken back. */
+  undoCandidate(options: { id?: string; target?: MemoryTarget } = {}): UndoCandidate | undefined {
+    const { id } = options;
+    let newest: UndoCandidate | undefined;
+    for (const store of this.#all(options.target)) {
+      const replay = store.replay();
+      const change = id === undefined ? replay.newestUndoable() : replay.change(id);
+      if (change && isLater(change, newest)) newest = { ...change, target: store.target };
+    }
+    return newest;
+  }
+
+  async undo(options: { id?: string; target?: MemoryTarget } = {}, meta: WriteMeta = {}): Promise<Outcome> {
+    let candidate: UndoCandidate | undefined;
+    try {
+      candidate = this.undoCandidate(options);
+    } catch (cause) {
+      return err(unreadableHistory(cause));
+    }
+    if (!candidate) {
+      const message =
+        options.id === undefined
+          ? "There is no change to take back."
+          : `No change has the id '${options.id}'. List them with 'hermes memory history'.`;
+      return err({ kind: "no_match", message });
+    }
+    const found = this.#findEnabled(candidate.target);
+    return found.ok ? found.value.transact(undoPlanner(found.value, candidate, this.#scan), meta) : found;
+  }
+
+  /** Takes back all changes of a group, newest first: all of them or, when one has been built upon since, none. */
+  undoGroup(group: string, meta: WriteMeta = {}): Promise<Result<GroupUndone, MemoryError>> {
+    return undoGroup(this.#all(), group, this.#scan, meta);
+  }
+
+  // ---- archive, pins ----
+
+  /** Archived entries that are not in the file, oldest first. */
+  archived(target?: MemoryTarget): ArchivedIn[] {
+    return this.#all(target).flatMap((store) => {
+      const stored = new Set(store.entries);
+      const archived = store.archive.entries().filter(({ text }) => !stored.has(text));
+      return archived.map((entry) => ({ ...entry, target: store.target }));
+    });
+  }
+
+  /** The answer of the `memory` tool about the archive: at most 20 entries, scanned like those of the prompt. */
+  archiveAnswer(target: MemoryTarget, query: string): object {
+    return archiveJson(target, this.archived(target), query, this.#scan);
+  }
+
+  /** Brings an archived entry back to the end of its file. `id`: its id in the archive, or the id of an entry with its text. */
+  async restore(id: string, meta: WriteMeta = {}): Promise<Outcome> {
+    let entry: ArchivedIn | undefined;
+    try {
+      const archived = this.archived();
+      entry =
+        archived.find((each) => each.id === id) ??
+        archived.find((each) => looksLikeId(id) && hasId(each.target, each.text, id));
+    } catch (cause) {
+      return err(unreadableHistory(cause));
+    }
+    if (!entry) {
+      return err({
+        kind: "no_match",
+        message: `No archived entry has the id '${id}'. List them with 'hermes memory archive list'.`,
+      });
+    }
+    const { text, target } = entry;
+    const found = this.#findEnabled(target);
+    if (!found.ok) return found;
+    const { limit } = found.value;
+    return found.value.transact(({ entries }) => planRestore(entries, text, limit, this.#scan), meta);
+  }
+
+  isPinned(target: MemoryTarget, entry: string): boolean {
+    return isPinned(this.#targets[target].readPins(), target, entry);
+  }
+
+  /** Pins or unpins the entry that equals `text`, contains it or has it as its id. Returns that entry. */
+  async pin(
+    target: MemoryTarget,
+    text: string,
+    isOn = true,
+    match?: EntryMatch,
+  ): Promise<Result<string, MemoryError>> {
+    const found = this.#find(target);
+    if (!found.ok) return found;
+    const store = found.value;
+    const resolved = this.#resolve(store, { oldText: cleanText(text), match });
+    if (!resolved.ok) return resolved;
+    const { op } = resolved.value;
+    if (op.oldText === "") return err({ kind: "empty", message: "The text of the entry cannot be empty." });
+    return store.exclusively(() => {
+      const file = readMemoryFile(store.paths.file);
+      if (file.kind === "unreadable")
+        return err({ kind: "io", message: `Cannot read ${store.paths.file}: ${file.reason}.` });
+      store.load();
+      const at = findEntry(store.entries, op.oldText, op.match);
+      if (!at.ok) return at;
+      const entry = store.entries[at.value] as string;
+      const changed = store.changePins((pins) => withPin(pins, target, entry, isOn));
+      return changed.ok ? ok(entry) : changed;
+    });
+  }
+
+  // ---- targets ----
+
+  #all(target?: MemoryTarget): readonly TargetStore[] {
+    return (target ? [target] : MEMORY_TARGETS).map((each) => this.#targets[each]);
+  }
+
+  /** Also finds a target that is switched off; for everything but ordinary writes. */
+  #find(target: MemoryTarget): Result<TargetStore, MemoryError> {
+    if (MEMORY_TARGETS.includes(target)) return ok(this.#targets[target]);
+    return err({
+      kind: "bad_target",
+      message: `Invalid target '${String(target)}'. Use 'memory' or 'user'.`,
+    });
+  }
+
+  #findEnabled(target: MemoryTarget): Result<TargetStore, MemoryError> {
+    const found = this.#find(target);
+    if (!found.ok || !this.#disabled.has(target)) return found;
+    const key = target === "user" ? "memory.user_profile_enabled" : "memory.memory_enabled";
+    return err({
+      kind: "disabled",
+      message: `The target '${target}' is switched off. Set ${key} to true to write to it.`,
+    });
   }
 }
 
-function unreadableHistory(cause: unknown): MemoryError {
-  const message = `What was kept about memory could not be read: ${describeCause(cause)}. Nothing was changed; 'hermes doctor' looks at it.`;
-  return { kind: "io", message };
-}
-
-/** What a refused write was about, stripped as `explain` strips what it is asked; only its length and hash are kept. */
+/** Text of a refused write, stripped as `explain` strips its question; only its length and hash are kept. */
 function textOf(ops: readonly MemoryOp[]): string {
   return formatEntries(ops.map((op) => cleanText("content" in op ? op.content : op.oldText)));
 }
 
-function makeDirectoryIfPossible(dir: string): void {
-  try {
-    mkdirSync(dir, { recursive: true, mode: 0o700 });
-  } catch {
-    // A read-only home: reading still works, and the first write will say what is wrong.
-  }
-}
-
-/** Nobody watches a review, so it may add and correct, and nothing may be gone afterwards: not by a merge, not to the archive. */
+/** The user does not watch a review, so it may add and correct entries, but not remove one by a merge or to the archive. */
 function withoutLoss(entries: readonly string[], plan: Result<Plan, MemoryError>): Result<Plan, MemoryError> {
   if (!plan.ok) return plan;
   const { entries: after, archive = [], changes } = plan.value;
-  const takesAway = changes.some((change) => change.before !== null && change.after === null);
-  if (!takesAway && after.length >= entries.length && archive.length === 0) return plan;
+  const isRemoving = changes.some((change) => change.before !== null && change.after === null);
+  if (!isRemoving && after.length >= entries.length && archive.length === 0) return plan;
   const message =
     "A review may add entries and correct them, but this would take one away. Nothing was changed. The curator merges and archives.";
   return err({ kind: "denied", message });
+}
+
+// ---- options ----
+
+const DEFAULT_LOCK_TIMEOUT_MS = 10_000;
+const DEFAULT_HISTORY_MAX_BYTES = 1024 * 1024;
+const DEFAULT_HISTORY_KEEP = 200;
+
+const NUMBERS = [
+  "memoryCharLimit",
+  "userCharLimit",
+  "historyMaxBytes",
+  "historyKeep",
+  "lockTimeoutMs",
+] as const;
+
+export function targetOptions(
+  options: MemoryStoreOptions,
+  target: MemoryTarget,
+  warn: (line: string) => void,
+  othersSequence: () => number = () => 0,
+): TargetOptions {
+  for (const name of NUMBERS) {
+    const value = options[name];
+    if (value === undefined || (Number.isFinite(value) && value >= 0)) continue;
+    throw new TypeError(`MemoryStore: ${name} must be a number of at least 0, but is ${String(value)}.`);
+  }
+  return {
+    dir: resolve(options.dir),
+    target,
+    limit:
+      target === "user"
+        ? (options.userCharLimit ?? DEFAULT_USER_CHAR_LIMIT)
+        : (options.memoryCharLimit ?? DEFAULT_MEMORY_CHAR_LIMIT),
+    lockTimeoutMs: options.lockTimeoutMs ?? DEFAULT_LOCK_TIMEOUT_MS,
+    journal: {
+      maxBytes: options.historyMaxBytes ?? DEFAULT_HISTORY_MAX_BYTES,
+      keepChanges: options.historyKeep ?? DEFAULT_HISTORY_KEEP,
+    },
+    othersSequence,
+    clock: options.clock ?? systemClock,
+    write: options.writeFile ?? writeFileAtomic,
+    warn,
+  };
 }

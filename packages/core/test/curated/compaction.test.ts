@@ -1,8 +1,7 @@
 // A journal that grew too large: old lines become one, the newest stay undoable.
 import { readdirSync, statSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { compactRecords } from "../../src/curated/journal/compact.ts";
-import { replayJournal } from "../../src/curated/journal/replay.ts";
+import { compactRecords, replayJournal } from "../../src/curated/journal-replay.ts";
 import { addAll, done, MemoryHome, refused, tickingClock } from "../fakes/memory-home.ts";
 
 const LIMITS = { memoryCharLimit: 100_000, historyMaxBytes: 3000, historyKeep: 6 };

@@ -1,6 +1,6 @@
 // Which entry a text or an id stands for, and what becomes of an id when its text changes.
 import { describe, expect, it } from "vitest";
-import { entryId, entryIds } from "../../src/curated/entry-id.ts";
+import { entryId, entryIds } from "../../src/curated/entries.ts";
 import { approvePending } from "../../src/curated/index.ts";
 import { memoryTool } from "../../src/index.ts";
 import { addAll, done, MemoryHome, refused } from "../fakes/memory-home.ts";

@@ -88,7 +88,7 @@ describe("explain", () => {
       { entry: "green door", action: "remove", origin: "tool" },
       { entry: "blue door", action: "replace", replaced_by: "white gate", origin: "cli", change: replaced },
     ]);
-    expect(removed[0]).not.toHaveProperty("replaced_by");
+    expect(removed[0]?.replaced_by).toBeUndefined();
     expect(stored.map(({ entry }) => entry)).toEqual(["red door"]);
     await addAll(store, ["green door"]);
     expect(store.explain("green door").removed).toEqual([]);

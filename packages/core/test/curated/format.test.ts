@@ -1,7 +1,7 @@
 // The file format: what is written comes back as the same entries.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { breaksFormat, formatEntries, parseEntries, withoutDuplicates } from "../../src/curated/format.ts";
+import { breaksFormat, formatEntries, parseEntries, withoutDuplicates } from "../../src/curated/entries.ts";
 import { ENTRY_DELIMITER, MemoryStore } from "../../src/index.ts";
 import { pyStrip } from "../../src/lib/index.ts";
 

@@ -2,7 +2,7 @@
 import { appendFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { staleClaims } from "../../src/curated/approval/claims.ts";
+import { staleClaims } from "../../src/curated/approval/pending.ts";
 import { MemoryStore, memoryTool, memoryToolPreview, readPendingWrites } from "../../src/index.ts";
 import { addAll, MemoryHome, refused } from "../fakes/memory-home.ts";
 

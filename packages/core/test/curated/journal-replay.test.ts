@@ -2,12 +2,12 @@
 import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { applyChange } from "../../src/curated/change.ts";
-import { formatEntries } from "../../src/curated/format.ts";
-import type { ChangeRecord } from "../../src/curated/journal/record.ts";
-import { decodeRecord, encodeRecord } from "../../src/curated/journal/record.ts";
-import { replayJournal } from "../../src/curated/journal/replay.ts";
+import { formatEntries } from "../../src/curated/entries.ts";
+import { decodeRecord, encodeRecord } from "../../src/curated/journal.ts";
+import type { ChangeRecord } from "../../src/curated/journal-replay.ts";
+import { replayJournal } from "../../src/curated/journal-replay.ts";
 import type { Change } from "../../src/curated/types.ts";
+import { applyChange } from "../../src/curated/write-plan.ts";
 import { sha256 } from "../../src/lib/index.ts";
 import { addAll, done, MemoryHome, refused } from "../fakes/memory-home.ts";
 

@@ -2,8 +2,7 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { claimPending } from "../../src/curated/approval/claims.ts";
-import { isPendingId, stagePending } from "../../src/curated/approval/pending.ts";
+import { claimPending, isPendingId, stagePending } from "../../src/curated/approval/pending.ts";
 import { approvePending, memoryTool, readPendingWrites, rejectPending } from "../../src/index.ts";
 import { startScript } from "../fakes/child.ts";
 import { done, MemoryHome, refused } from "../fakes/memory-home.ts";

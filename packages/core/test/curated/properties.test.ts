@@ -2,9 +2,9 @@
 import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { formatEntries } from "../../src/curated/format.ts";
-import { decodeRecord } from "../../src/curated/journal/record.ts";
-import { replayJournal } from "../../src/curated/journal/replay.ts";
+import { formatEntries } from "../../src/curated/entries.ts";
+import { decodeRecord } from "../../src/curated/journal.ts";
+import { replayJournal } from "../../src/curated/journal-replay.ts";
 import type { MemoryOp, MemoryStore } from "../../src/index.ts";
 import { readJsonLines, sha256, writeFileAtomic } from "../../src/lib/index.ts";
 import { MemoryHome } from "../fakes/memory-home.ts";

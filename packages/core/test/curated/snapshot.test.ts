@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { placeholder } from "../../src/curated/snapshot.ts";
+import { placeholder } from "../../src/curated/content-check.ts";
 import { scanThreats } from "../../src/index.ts";
 import { THREAT_IDS } from "../../src/security/index.ts";
 import { INVISIBLE_IDS } from "../../src/security/threats/invisible.ts";

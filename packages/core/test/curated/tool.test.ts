@@ -160,7 +160,7 @@ describe("an answer", () => {
     const store = await home.open({ userCharLimit: 10, overflow: "archive" });
     await addAll(store, ["123456"], "user");
     const result = await memoryTool(store, { action: "add", target: "user", content: "abcdefgh" });
-    expect(Object.keys(result)).toEqual([
+    expect(Object.keys(JSON.parse(JSON.stringify(result)))).toEqual([
       "success",
       "target",
       "entries",
