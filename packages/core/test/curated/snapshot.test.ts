@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { placeholder } from "../../src/curated/content-check.ts";
 import { scanThreats } from "../../src/index.ts";
 import { THREAT_IDS } from "../../src/security/index.ts";
-import { INVISIBLE_IDS } from "../../src/security/threats/invisible.ts";
+import { INVISIBLE_IDS } from "../../src/security/threats/scan.ts";
 import { startScript } from "../fakes/child.ts";
 import { addAll, done, MemoryHome } from "../fakes/memory-home.ts";
 

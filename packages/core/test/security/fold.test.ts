@@ -1,7 +1,7 @@
 // Folding: what a model reads, and where it stands in the original.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { foldText, originalSpan, readings } from "../../src/security/fold/fold.ts";
+import { foldText, originalSpan, readings } from "../../src/security/fold.ts";
 import { tags } from "../fakes/disguises.ts";
 
 describe("folding", () => {

@@ -2,20 +2,27 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { scanThreats } from "../../src/security/index.ts";
-import { CLASS_COUNT, CONTINUATION, classify, END } from "../../src/security/threats/alphabet.ts";
-import { buildAutomaton } from "../../src/security/threats/automaton.ts";
-import { DEAD_ROW, LazyDfa } from "../../src/security/threats/lazy-dfa.ts";
-import { LiteralIndex } from "../../src/security/threats/literal-index.ts";
-import { parseShape } from "../../src/security/threats/notation.ts";
-import { THREAT_PATTERNS } from "../../src/security/threats/patterns.ts";
 import {
   beginSearch,
+  buildAutomaton,
+  DEAD_ROW,
   findStart,
   finishSearch,
+  LazyDfa,
+  LiteralIndex,
   readTogether,
   work,
-} from "../../src/security/threats/search.ts";
-import { requiredLiterals, reversed } from "../../src/security/threats/shape.ts";
+} from "../../src/security/threats/automaton.ts";
+import {
+  CLASS_COUNT,
+  CONTINUATION,
+  classify,
+  END,
+  parseShape,
+  requiredLiterals,
+  reversed,
+} from "../../src/security/threats/notation.ts";
+import { THREAT_PATTERNS } from "../../src/security/threats/patterns.ts";
 
 const LITERALS = THREAT_PATTERNS.flatMap(({ shape }) => requiredLiterals(parseShape(shape)).flat());
 const EVERY_LITERAL = LITERALS.map((literal) => `${literal},>\n`).join("");

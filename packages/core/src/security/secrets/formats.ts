@@ -1,15 +1,14 @@
-// What credentials look like: the one table that redaction masks by and the second gate refuses by. Redaction takes every row
-// from `body` on, because a log may have cut a key off; the gate asks for `refuseFrom` characters, so that no note is refused for a
-// word that only begins like a key.
+// The formats of credentials, for redaction and for the second gate. Redaction masks every match of `body`, because a log may have cut
+// a key short; the gate requires `refuseFrom` characters, so that no note is refused for a word that only begins like a key.
 
 export type TokenFormat = {
   /** Finding id of the gate, after `secret_`. */
   readonly id: string;
   /** With its article, for a sentence. */
   readonly label: string;
-  /** Stay visible in a mask. Longer ones first where one begins another. */
+  /** Stay visible in a mask. Longer ones first where one is the start of another. */
   readonly prefixes: readonly string[];
-  /** Expression for what follows the prefix, with a lower bound below the real length. */
+  /** Regular expression for the part after the prefix, with a lower bound below the real length. */
   readonly body: string;
   readonly refuseFrom: number;
 };
@@ -129,7 +128,7 @@ function token(
   return { id, label, prefixes, body, refuseFrom };
 }
 
-// Where a token can begin; in JSON text also behind an escaped line end or tab.
+// Where a token can begin; in JSON text also after an escaped line end or tab.
 const START = "(?:(?<![A-Za-z0-9])|(?<=\\\\[bfnrt]))";
 const RUN_START = "(?:(?<![A-Za-z0-9_-])|(?<=\\\\[bfnrt]))";
 
@@ -138,7 +137,7 @@ export const TOKEN = new RegExp(
   `${START}(?:${TOKEN_FORMATS.map(({ prefixes, body }) => `(${alternatives(prefixes)})${body}`).join("|")})`,
   "g",
 );
-// Anchored to the start of a run of token characters; without that a long run would be tried from each position.
+// Anchored to the start of a run of token characters; otherwise a long run would be tried from each position.
 export const WEB_TOKEN = new RegExp(
   `${RUN_START}eyJ[A-Za-z0-9_-]{6,}\\.[A-Za-z0-9_-]{4,}(?:\\.[A-Za-z0-9_-]*)?`,
   "g",
@@ -171,7 +170,7 @@ export const OTHER_AUTHORIZATION = new RegExp(
 export const BEARER = /(?<![A-Za-z0-9])(bearer[ \t]+)([A-Za-z0-9._~+/=-]{8,})/gi;
 export const KEY_BLOCK_START = /-----BEGIN ([A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-----/g;
 
-/** Characters by chance rather than words: a digit, upper case inside, or longer than words get. */
+/** True for random characters as opposed to words: a digit, upper case inside, or 20 characters without a separator. */
 export function looksRandom(text: string): boolean {
   if (/[0-9]/.test(text) || /[a-z][A-Z]/.test(text)) return true;
   return text.length >= 20 && !/[-_./]/.test(text);

@@ -1,7 +1,7 @@
 // Characters that look like a Latin letter, digit or mark and that Unicode does not decompose to one. The table follows
 // Unicode's list of confusables where that list is about whole letters, and adds the letters that people use to imitate Latin.
 
-/** Each pair: look-alikes, and what they stand for, character by character. */
+/** Each pair: look-alikes, and the characters they stand for, in the same order. */
 const PAIRS: readonly (readonly [string, string])[] = [
   // Cyrillic
   ["аьсԁеҽєԍһнӊңіӏјкҝӄмпиѝоөѻрԛгґяѕтцуүұѵԝшщѡхҳз", "abcdeeeghhhhiljkkkmnnnooopqrrrstuyyyvwwwwxx3"],
@@ -43,7 +43,7 @@ const PAIRS: readonly (readonly [string, string])[] = [
   ["\u2800\u3164\uffa0\u115f\u1160", "     "],
 ];
 
-/** The second way to read a character: a filler as nothing instead of a blank, a letter as another one it resembles. */
+/** A second way to read a character: a filler as nothing instead of a blank, a letter as another one that it resembles. */
 const OTHERS: readonly (readonly [string, string])[] = [
   ["ниѝуцьярɟɾʌνυγωηℓ", "nuuuubrrfjnnvywnl"],
   ["НИУЯ", "NUUR"],
@@ -55,13 +55,13 @@ const CODE_A = 0x41;
 const CODE_SMALL_A = 0x61;
 /** Runs of 26 characters that stand for A to Z: negative circled and squared letters, regional indicators. */
 const ALPHABETS: readonly number[] = [0x1f110, 0x1f130, 0x1f150, 0x1f170, 0x1f1e6];
-/** Letters in parentheses, which Unicode takes apart into three characters. */
+/** Letters in parentheses, which Unicode decomposes into three characters. */
 const SMALL_ALPHABET = 0x249c;
 const CHEROKEE = { first: 0x13a0, firstSmall: 0xab70, count: 80 };
 
 let table: ReadonlyMap<number, string> | undefined;
 
-/** What a code point stands for; undefined when it is itself. */
+/** The character a code point stands for; undefined when it stands for itself. */
 export function lookAlike(codePoint: number): string | undefined {
   table ??= build();
   return table.get(codePoint);
@@ -69,7 +69,7 @@ export function lookAlike(codePoint: number): string | undefined {
 
 let others: ReadonlyMap<number, string> | undefined;
 
-/** The second way to read a code point; undefined when there is one way at most. */
+/** The second reading of a code point; undefined when there is none. */
 export function otherLookAlike(codePoint: number): string | undefined {
   others ??= new Map([...pairUp(OTHERS), ...[...FILLERS].map((each) => [each.charCodeAt(0), ""] as const)]);
   return others.get(codePoint);

@@ -1,15 +1,16 @@
-// Reads a text the way a model does: look-alike letters, styled letters and hidden characters become the plain letters
-// they stand for. Only scans use the result; what is stored or shown is always the original.
+// Reads a text the way a model does: look-alike letters, styled letters, hidden characters and digits for letters become the plain
+// letters they stand for. Only scans use the result; the original is stored and shown.
 import { lookAlike, otherLookAlike } from "./look-alikes.ts";
+import { THREAT_PATTERNS } from "./threats/patterns.ts";
 
 /**
  * Some characters can be read in two ways: a blank letter as a blank or as nothing, a Cyrillic letter as one of two Latin ones.
- * `other` takes the second way for all of them.
+ * `other` uses the second way for all of them.
  */
 export type Reading = "usual" | "other";
 
 type HiddenText = {
-  /** `tags`: U+E0020 to U+E007E, which spell ASCII unseen. `selectors`: a row of variation selectors, which can carry bytes. */
+  /** `tags`: U+E0020 to U+E007E, invisible ASCII. `selectors`: a run of variation selectors, which can encode bytes. */
   readonly kind: "tags" | "selectors";
   readonly start: number;
   readonly end: number;
@@ -17,18 +18,18 @@ type HiddenText = {
 
 export type FoldedText = {
   readonly text: string;
-  /** For each UTF-16 unit of `text` where the character it comes from starts in the original; then the original's length. */
+  /** For each UTF-16 unit of `text`: the offset in the original of the character it comes from; then the original's length. */
   readonly offsets: Uint32Array;
   readonly hidden: readonly HiddenText[];
 };
 
-/** Undefined when the text reads as it is written, which every visible ASCII text does. */
+/** Undefined when folding changes nothing, as for every visible ASCII text. */
 export function foldText(text: string, reading: Reading = "usual"): FoldedText | undefined {
   const first = text.search(NOT_VISIBLE_ASCII);
   if (first === -1) return undefined;
   const folded = new Folding(text);
   const hidden: HiddenText[] = [];
-  const carriers: HiddenText[] = []; // one selector behind a letter that has no use for it
+  const carriers: HiddenText[] = []; // single selectors after letters that take none
   for (let at = first; at < text.length; ) {
     const unit = text.charCodeAt(at);
     if (isVisibleAscii(unit) || isIdeographOrSyllable(unit)) {
@@ -39,7 +40,7 @@ export function foldText(text: string, reading: Reading = "usual"): FoldedText |
     const run = hiddenRun(text, at, codePoint) ?? escapeRun(text, at, unit, reading);
     const end = run?.end ?? at + (codePoint > 0xffff ? 2 : 1);
     if (run !== undefined) {
-      folded.replace(at, end, ""); // what tags spell is put in character by character
+      folded.replace(at, end, ""); // the letters that tags spell follow one by one
       for (const [index, character] of run.spelled.entries())
         folded.insert(character, at + index * TAG_UNITS);
       if (run.kind !== undefined) hidden.push({ kind: run.kind, start: at, end });
@@ -54,7 +55,7 @@ export function foldText(text: string, reading: Reading = "usual"): FoldedText |
   return folded.isChanged ? { ...folded.finish(), hidden } : undefined;
 }
 
-/** Every way to read the text that differs from how it is written, the usual one first. */
+/** Every reading of the text that differs from the text itself, the usual one first. */
 export function readings(text: string): FoldedText[] {
   const usual = foldText(text);
   if (usual === undefined) return [];
@@ -62,7 +63,7 @@ export function readings(text: string): FoldedText[] {
   return other === undefined || other.text === usual.text ? [usual] : [usual, other];
 }
 
-/** The folded text while it grows. Unchanged stretches are copied whole. */
+/** Builds the folded text. Unchanged stretches are copied whole. */
 class Folding {
   readonly #source: string;
   #text = "";
@@ -76,7 +77,7 @@ class Folding {
     this.#offsets = new Uint32Array(source.length + 64);
   }
 
-  /** Everything before `start` is copied; what stands there becomes `piece`. */
+  /** Copies everything before `start` and puts `piece` in place of `start` to `end`. */
   replace(start: number, end: number, piece: string): void {
     this.#copyTo(start);
     this.insert(piece, start);
@@ -115,7 +116,7 @@ class Folding {
   }
 }
 
-/** The place in the original that a span of the folded text comes from. */
+/** The span of the original that a span of the folded text comes from. */
 export function originalSpan(
   { offsets }: Pick<FoldedText, "offsets">,
   start: number,
@@ -139,9 +140,9 @@ function isVisibleAscii(unit: number): boolean {
 const TAG_UNITS = 2;
 const BLACK_FLAG = 0x1f3f4;
 const CANCEL_TAG = 0xe007f;
-/** The flags of countries' parts that are spelled with tags: England, Scotland, Wales, states of the USA, provinces of Canada. */
+/** Regional flags that are spelled with tags: England, Scotland, Wales, states of the USA, provinces of Canada. */
 const FLAG_NAME = /^(?:gb(?:eng|sct|wls|nir)|us[a-z]{2}|ca[a-z]{2})$/;
-/** One selector belongs to the character before it, and emoji may follow closely; three in a row belong to nothing. */
+/** One selector belongs to the character before it, and another emoji may follow; three in a row have no use. */
 const FEWEST_SELECTORS = 3;
 
 type Run = {
@@ -162,7 +163,7 @@ function hiddenRun(text: string, at: number, codePoint: number): Run | undefined
   return { kind: count >= FEWEST_SELECTORS ? "selectors" : undefined, spelled: [], end };
 }
 
-/** A letter of ours, or any selector of the second block, which only Han characters are written with. */
+/** A selector after an ASCII letter, or one of the second block after anything but a Han character. */
 function isStraySelector(text: string, at: number, selector: number): boolean {
   if (!isSelector(selector)) return false;
   const unit = text.charCodeAt(at - 1);
@@ -176,8 +177,8 @@ const CONTROL_SEQUENCE = /(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,8}[@-~]/y;
 const CONTROL_STRING = /\x1b[P\]X^_][^\x07\x1b]*(?:\x07|\x1b\\)?/y;
 
 /**
- * What a terminal obeys and does not show. A model may see it all, so a sequence goes whole in one reading and leaves
- * everything behind its first character in the other.
+ * Escape sequences, which a terminal executes and does not show. A model may see the characters, so one reading drops the whole
+ * sequence and the other only its first character.
  */
 function escapeRun(text: string, at: number, unit: number, reading: Reading): Run | undefined {
   if (unit !== ESCAPE && unit !== 0x9b) return undefined;
@@ -217,9 +218,9 @@ function isSelector(codePoint: number): boolean {
 // ---- single characters ----
 
 const known = new Map<number, string | undefined>();
-const MOST_KNOWN = 8192; // more than any one text uses; past it the memory is given back
+const MOST_KNOWN = 8192; // more than one text uses; then the cache is cleared
 
-/** What a character outside ASCII stands for; undefined when it is itself. "" for one that shows nothing. */
+/** The plain form of a character outside ASCII; undefined when it has none, "" when it shows nothing. */
 function plainForm(codePoint: number): string | undefined {
   if (known.has(codePoint)) return known.get(codePoint);
   if (known.size >= MOST_KNOWN) known.clear();
@@ -228,7 +229,7 @@ function plainForm(codePoint: number): string | undefined {
   return form;
 }
 
-/** Most of a Chinese, Japanese or Korean text. They stand for nothing else. */
+/** Most characters of a Chinese, Japanese or Korean text. They resemble no Latin letter. */
 function isIdeographOrSyllable(unit: number): boolean {
   return (
     (unit >= 0x3041 && unit <= 0x30ff) ||
@@ -237,14 +238,14 @@ function isIdeographOrSyllable(unit: number): boolean {
   );
 }
 
-/** Accents, strokes through letters and enclosing marks. Marks that scripts other than Latin are written with stay. */
+/** Accents, strokes through letters and enclosing marks. Marks of scripts other than Latin stay. */
 const DISGUISING_MARK =
   /[\u0300-\u036f]|[\u0483-\u0489]|[\u1ab0-\u1aff]|[\u1dc0-\u1dff]|[\u20d0-\u20ff]|[\ufe20-\ufe2f]/gu;
-/** Controls, private use, characters that are none, marks of annotations and of objects. */
+/** Controls, private use, unassigned code points, marks of annotations and of objects. */
 const SHOWS_NOTHING = /^[\p{Default_Ignorable_Code_Point}\p{Cc}\p{Co}\p{Cn}\ufff9-\ufffc]$/u;
-/** Controls that some programs take for a blank. */
+/** Controls that some programs treat as a blank. */
 const BLANK_CONTROL = /^[\v\f\x1c-\x1f\x85]$/;
-/** Unicode takes these apart into dots, and `wait…env` would read as a file name. */
+/** Unicode decomposes these into dots, and `wait…env` would read as a file name. */
 const ELLIPSES: ReadonlySet<number> = new Set([0x2025, 0x2026]);
 
 function otherForm(codePoint: number): string | undefined {
@@ -265,3 +266,79 @@ function workOut(codePoint: number): string | undefined {
   if (plain === "") return "";
   return /[\0-\x7f]/.test(plain) ? plain : undefined;
 }
+
+// ---- digits and signs for letters (`1gn0re`, `in$tructi0ns`), and letters that look the same (`lgnore`). Only a run that then is a
+// word of the threat table is read this way; every other digit stays a digit ----
+
+const LOOKS = new Map([
+  ["0", "o"],
+  ["1", "l"],
+  ["|", "l"],
+  ["!", "l"],
+  ["i", "l"],
+  ["3", "e"],
+  ["4", "a"],
+  ["@", "a"],
+  ["5", "s"],
+  ["$", "s"],
+  ["7", "t"],
+]);
+const FEWEST_LETTERS = 3;
+const LONGEST = 24;
+
+let words: ReadonlyMap<string, string> | undefined;
+
+/** Has the same length as the text, so offsets stay valid; undefined when no word is written this way. */
+export function readDigitsAsLetters(text: string): string | undefined {
+  words ??= wordsOfThreats();
+  const known = words;
+  let isChanged = false;
+  const read = text.replace(/[A-Za-z0-9|!@$]+/g, (run) => {
+    const word = run.length <= LONGEST ? wordIn(run, known) : undefined;
+    if (word === undefined) return run;
+    isChanged = true;
+    return word;
+  });
+  return isChanged ? read : undefined;
+}
+
+function wordIn(run: string, known: ReadonlyMap<string, string>): string | undefined {
+  const small = run.toLowerCase();
+  const whole = known.get(looksOf(small));
+  if (whole !== undefined) return whole === small ? undefined : whole;
+  const core = small.replace(/!+$/, ""); // the end of a sentence
+  const word = known.get(looksOf(core));
+  return word === undefined || word === core ? undefined : word + run.slice(core.length);
+}
+
+function looksOf(word: string): string {
+  let looks = "";
+  for (const letter of word) looks += LOOKS.get(letter) ?? letter;
+  return looks;
+}
+
+/** Words of the patterns below, by the letters they look like. Patterns about commands and files cannot be disguised this way. */
+function wordsOfThreats(): ReadonlyMap<string, string> {
+  const built = new Map<string, string>();
+  for (const { shape, id } of THREAT_PATTERNS) {
+    if (!PLAIN_LANGUAGE_PATTERNS.has(id)) continue;
+    for (const [word] of shape.replace(/\[[a-z]+\]|\{[^}]*\}/g, " ").matchAll(/[a-z]+/g))
+      if (word.length >= FEWEST_LETTERS) built.set(looksOf(word), word);
+  }
+  return built;
+}
+
+/** Patterns that are instructions in plain language. */
+export const PLAIN_LANGUAGE_PATTERNS: ReadonlySet<string> = new Set([
+  "prompt_injection",
+  "sys_prompt_override",
+  "disregard_rules",
+  "bypass_restrictions",
+  "deception_hide",
+  "role_hijack",
+  "role_pretend",
+  "leak_system_prompt",
+  "remove_filters",
+  "fake_update",
+  "identity_override",
+]);
