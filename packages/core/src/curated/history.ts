@@ -369,7 +369,8 @@ function explainTarget(
         position: index + 1,
         pinned: isPinnedHere(entry),
         blocked_ids: threatIds(entry, scan),
-        ...(known ? { since: known.since, ...actor(known) } : {}),
+        since: known?.since,
+        ...(known && actor(known)),
       },
     ];
   });

@@ -34,7 +34,7 @@ async function ask(home: MemoryHome, query?: string, more: object = {}): Promise
   const call = {
     action: "search_archive",
     target: "memory",
-    ...(query === undefined ? {} : { query }),
+    query,
     ...more,
   };
   return (await memoryTool(store, call, { home: home.home, writeApproval: true })) as Answer;

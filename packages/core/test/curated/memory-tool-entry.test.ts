@@ -16,7 +16,7 @@ async function memoryOf(home: MemoryHome, writeApproval = false, approve?: () =>
       context: {
         home: home.home,
         writeApproval,
-        ...(approve === undefined ? {} : { approve }),
+        approve,
         sessionId: "s1",
         onCommitted: (write) => writes.push({ write, callId }),
       },
