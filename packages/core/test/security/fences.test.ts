@@ -1,7 +1,7 @@
 // Recalled-memory fences are removed from text that comes back, however they are nested. Tool results from outside are fenced as data.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { fenceUntrusted, sanitizeContext } from "../../src/security/index.ts";
+import { fenceUntrusted, sanitizeContext } from "../../src/security/fences.ts";
 import { isInProportion, leastCpuMs } from "../fakes/cpu-time.ts";
 
 const NOTE =

@@ -2,6 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { foldText, originalSpan, readings } from "../../src/security/fold.ts";
+import { lookAlike, otherLookAlike } from "../../src/security/look-alikes.ts";
 import { tags } from "../fakes/disguises.ts";
 
 describe("folding", () => {
@@ -76,5 +77,22 @@ describe("folding", () => {
       }),
       { numRuns: 300 },
     );
+  });
+});
+
+describe("the table of look-alikes", () => {
+  it("has ASCII for characters outside ASCII, and nothing for ASCII itself", () => {
+    const wrong: string[] = [];
+    for (let codePoint = 0; codePoint <= 0x1ffff; codePoint += 1)
+      for (const plain of [lookAlike(codePoint), otherLookAlike(codePoint)])
+        if (plain !== undefined && (codePoint < 0x80 || !/^[ -~]*$/.test(plain)))
+          wrong.push(`U+${codePoint.toString(16)} ${plain}`);
+    expect(wrong).toEqual([]);
+  });
+
+  it("has a second reading only for characters that have a first one", () => {
+    expect([lookAlike(0x0443), otherLookAlike(0x0443)]).toEqual(["y", "u"]);
+    expect([lookAlike(0x3164), otherLookAlike(0x3164)]).toEqual([" ", ""]);
+    expect([lookAlike(0x00e9), otherLookAlike(0x00e9)]).toEqual([undefined, undefined]);
   });
 });
