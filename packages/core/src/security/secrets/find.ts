@@ -71,11 +71,9 @@ export function findSecrets(text: string): FoundSecret[] {
     if (path.split("/").some((part) => part.length >= 20 && isRandom(part)))
       add("webhook_url", match.index, endOf(match));
   }
-  for (const match of text.matchAll(BOT_TOKEN)) add("telegram_token", match.index, endOf(match));
-  for (const match of text.matchAll(DISCORD_TOKEN)) add("discord_token", match.index, endOf(match));
-  for (const match of text.matchAll(MAILCHIMP_KEY)) add("mailchimp_key", match.index, endOf(match));
-  for (const match of text.matchAll(TERRAFORM_TOKEN)) add("terraform_token", match.index, endOf(match));
-  for (const token of findTokens(text)) found.push(token);
+  for (const [id, format] of EXACT_FORMATS)
+    for (const match of text.matchAll(format)) add(id, match.index, endOf(match));
+  found.push(...findTokens(text));
   for (const match of text.matchAll(URL_SIGNATURE))
     if (isRandom(match[0])) add("url_token", match.index, endOf(match));
   for (const match of text.matchAll(CURL_PASSWORD)) {
@@ -114,19 +112,24 @@ export function findSecrets(text: string): FoundSecret[] {
     const id = namedSecret(named, text);
     if (id !== undefined) add(id, named.value.start, named.value.end);
   }
-  for (const match of text.matchAll(TOLD_VALUE)) addTold(match, isToldValue);
-  for (const match of text.matchAll(PASSWORD_ELSEWHERE)) addTold(match, isToldPassword);
+  for (const [format, isMeant] of TOLD_FORMATS)
+    for (const match of text.matchAll(format)) {
+      const [whole, name = "", rest = ""] = match;
+      const value = rest.replace(/[)\]},;.:!?]+$/, "");
+      if (value.length < FEWEST_NAMED_CHARS || !isMeant(value, name)) continue;
+      const start = match.index + whole.length - rest.length;
+      add(/key|token|secret/i.test(name) ? "named_value" : "password", start, start + value.length);
+    }
   return withoutOverlaps(found);
-
-  function addTold(match: RegExpExecArray, isMeant: (value: string, name: string) => boolean): void {
-    const [whole, name = "", rest = ""] = match;
-    const value = rest.replace(/[)\]},;.:!?]+$/, "");
-    if (value.length < FEWEST_NAMED_CHARS || !isMeant(value, name)) return;
-    const start = match.index + whole.length - rest.length;
-    const isKey = /key|token|secret/i.test(name);
-    add(isKey ? "named_value" : "password", start, start + value.length);
-  }
 }
+
+/** Formats that no ordinary text has. */
+const EXACT_FORMATS = [
+  ["telegram_token", BOT_TOKEN],
+  ["discord_token", DISCORD_TOKEN],
+  ["mailchimp_key", MAILCHIMP_KEY],
+  ["terraform_token", TERRAFORM_TOKEN],
+] as const;
 
 /** Only the formats of the token table. */
 export function findTokens(text: string): FoundSecret[] {
@@ -163,6 +166,11 @@ function isToldPassword(value: string): boolean {
   if (isNoSecret(content) || isPlaceholder(content) || isReference(content)) return false;
   return isPassword(content, ":");
 }
+
+const TOLD_FORMATS = [
+  [TOLD_VALUE, isToldValue],
+  [PASSWORD_ELSEWHERE, isToldPassword],
+] as const;
 
 /** From left to right. Of those that overlap, the first in the list stays. */
 export function withoutOverlaps<T extends { readonly start: number; readonly end: number }>(
@@ -308,16 +316,13 @@ function isPlaceholder(text: string): boolean {
 function isMadeOfWords(text: string): boolean {
   const pieces = text.split(/[-_./:@+=~,]+/).filter((piece) => piece !== "");
   return (
-    (pieces.length > 1 || isCamelCase(text)) && pieces.every((piece) => isWord(piece) || isCamelCase(piece))
+    (pieces.length > 1 || isCamelCase(text)) &&
+    pieces.every((piece) => WORD.test(piece) || isCamelCase(piece))
   );
 }
 
 const WORD =
   /^(?:[A-Za-z]|[A-Z]?[a-z]{2,20}|[A-Z]{2,20}|[0-9]{1,8}|[A-Za-z]{1,12}[0-9]{1,3}|ed25519|[0-9]{1,3}[a-z]{1,8}|v[0-9]{1,4})$/;
-
-function isWord(piece: string): boolean {
-  return WORD.test(piece);
-}
 
 /** `getSecretFromVault`: words of four letters or more on average. Random letters change case more often. */
 function isCamelCase(piece: string): boolean {

@@ -80,70 +80,13 @@ function buffer(length: number): Uint8Array {
  * For every pattern, all alternatives at one place of its shape, the rarest place: without any of them the pattern cannot match. A
  * test compares this list with the pattern table.
  */
-export const SIGNS: readonly string[] = [
-  "instructions",
-  "override",
-  "disregard",
-  "restrictions",
-  "limits",
-  "rules",
-  "<!--",
-  "display",
-  "translate",
-  "tell",
-  "now",
-  "pretend",
-  "prompt",
-  "without",
-  "updated",
-  "upgraded",
-  "patched",
-  "yourself",
-  "register",
-  "heartbeat",
-  "beacon",
-  "check",
-  "pull",
-  "network",
-  "must",
-  "liner",
-  "disk",
-  "unset",
-  "praxis",
-  "cobalt",
-  "sliver",
-  "havoc",
-  "mythic",
-  "metasploit",
-  "brainworm",
-  "c2",
-  "command",
-  "curl",
-  "wget",
-  ".env",
-  "credentials",
-  ".netrc",
-  ".pgpass",
-  ".npmrc",
-  ".pypirc",
-  "://",
-  "conversation",
-  "chat",
-  "previous",
-  "full",
-  "entire",
-  "authorized_keys",
-  "/.ssh",
-  "agents.md",
-  "claude.md",
-  ".cursorrules",
-  ".clinerules",
-  ".hermes/",
-  "api",
-  "token",
-  "secret",
-  "password",
-];
+export const SIGNS: readonly string[] = (
+  "instructions override disregard restrictions limits rules <!-- display translate tell now pretend " +
+  "prompt without updated upgraded patched yourself register heartbeat beacon check pull network must " +
+  "liner disk unset praxis cobalt sliver havoc mythic metasploit brainworm c2 command curl wget .env " +
+  "credentials .netrc .pgpass .npmrc .pypirc :// conversation chat previous full entire authorized_keys " +
+  "/.ssh agents.md claude.md .cursorrules .clinerules .hermes/ api token secret password"
+).split(" ");
 
 /** Longer texts go straight to the scan, whose literal index is faster per character. */
 const SHORT = 4096;
