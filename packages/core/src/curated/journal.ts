@@ -48,7 +48,7 @@ export type JournalTail = {
 };
 
 /** The opened journal. Dispose of it before the next await. */
-export type JournalPen = Disposable & {
+export type OpenJournal = Disposable & {
   readonly tail: JournalTail | undefined;
   /** `isDurable`: on disk before this returns. */
   append(record: JournalRecord, options?: { isDurable?: boolean }): void;
@@ -112,24 +112,27 @@ export class Journal {
   }
 
   append(record: JournalRecord): void {
-    using pen = this.takePen();
-    pen.append(record);
+    using opened = this.open();
+    opened.append(record);
   }
 
   /** Call under the target's lock. Opens the file once for one change, to read the last line and to append the next. */
-  takePen(): JournalPen {
+  open(): OpenJournal {
     let fd = openIfThere(this.path);
     let state = fd === undefined ? undefined : fstatSync(fd);
     const end = fd !== undefined && state ? this.#endOf(versionOf(state), fd) : undefined;
     let last = end?.sequence ?? 0;
-    const append: JournalPen["append"] = (record, { isDurable = false } = {}) => {
+    const append: OpenJournal["append"] = (record, { isDurable = false } = {}) => {
       fd ??= makeFile(this.path);
       state ??= fstatSync(fd);
       last = Math.max(last, this.#othersSequence()) + 1;
       const options = { knownWhole: this.#afterAppend, isDurable };
       const line = encodeRecord({ ...record, sequence: last });
       const { version, size } = appendToOpen(fd, state, [line], options);
-      this.#noteAppended(record, { version, size, sequence: last });
+      const tail = tailOf(record);
+      this.#afterAppend = version;
+      this.#appendedSize = size;
+      this.#cached = tail ? { version, tail, sequence: last } : undefined;
       state = undefined; // the file grew; a second append needs a new one
     };
     return { tail: end?.tail, append, [Symbol.dispose]: () => fd !== undefined && closeSync(fd) };
@@ -138,16 +141,6 @@ export class Journal {
   #endOf(version: FileVersion, fd: number): End {
     if (this.#cached?.version !== version) this.#cached = { version, ...readEnd(fd) };
     return this.#cached;
-  }
-
-  #noteAppended(
-    record: JournalRecord,
-    { version, size, sequence }: { version: FileVersion; size: number; sequence: number },
-  ): void {
-    const tail = tailOf(record);
-    this.#afterAppend = version;
-    this.#appendedSize = size;
-    this.#cached = tail ? { version, tail, sequence } : undefined;
   }
 
   read(): { records: readonly JournalRecord[]; damaged: number } {
@@ -211,7 +204,7 @@ export class Journal {
 }
 
 /** True when the journal already knows the file with this hash, whether or not its last line took effect. */
-export function isInStep(tail: JournalTail | undefined, hash: string | null): boolean {
+export function knowsFile(tail: JournalTail | undefined, hash: string | null): boolean {
   if (!tail) return hash === null;
   // An edit by another program is noted after the fact, so such a line cannot have been cut off before its change.
   return tail.fileAfter === hash || (!tail.isExternal && tail.fileBefore === hash);
@@ -289,7 +282,7 @@ export function externalRecord(
   before?: FileBefore,
 ): ChangeRecord | undefined {
   const tail = journal.tail();
-  if (isInStep(tail, hash)) return undefined;
+  if (knowsFile(tail, hash)) return undefined;
   const previous = before?.entries ?? (tail ? journal.replay(hash).entries : []);
   const base = {
     ...head,
@@ -329,45 +322,40 @@ const VERSION = 1;
 
 /** The JSON form; undefined fields are not written. A single change is written flat, which is easier to read in a pager and with jq. */
 export function encodeRecord(record: JournalRecord): Record<string, unknown> {
-  const { id, sequence: seq, time, kind, origin, sessionId: session, group } = record;
+  const { id, sequence: seq, time, kind, origin, sessionId: session } = record;
+  const action = kind === "checkpoint" ? undefined : record.action;
   const reason = writtenReason(record);
+  return { v: VERSION, id, seq, time, kind, action, origin, session, reason, ...encodeRest(record) };
+}
+
+function encodeRest(record: JournalRecord): object {
   switch (record.kind) {
     case "change": {
-      const { action, changes, fileBefore, fileAfter, entries, archived, undoes, isIncomplete } = record;
+      const { group, changes, entries, archived, undoes } = record;
       const only = changes.length === 1 ? changes[0] : undefined;
       return {
-        v: VERSION,
-        id,
-        seq,
-        time,
-        kind,
-        action,
-        origin,
-        session,
-        reason,
         group,
         at: only?.at,
         before: only?.before,
         after: only?.after,
         into: only?.into,
         changes: only ? undefined : changes,
-        file_before: fileBefore,
-        file_after: fileAfter,
+        file_before: record.fileBefore,
+        file_after: record.fileAfter,
         entries,
         archived,
         undoes,
-        incomplete: isIncomplete,
+        incomplete: record.isIncomplete,
       };
     }
     case "refusal": {
-      const { action, error, ids, length, sha256 } = record;
-      return { v: VERSION, id, seq, time, kind, action, origin, session, reason, error, ids, length, sha256 };
+      const { error, ids, length, sha256 } = record;
+      return { error, ids, length, sha256 };
     }
     case "checkpoint": {
-      const { fileAfter, dropped, isIncomplete } = record;
       const known = record.known.map(({ sessionId, ...rest }) => ({ ...rest, session: sessionId }));
-      const rest = { known, file_after: fileAfter, dropped, incomplete: isIncomplete };
-      return { v: VERSION, id, seq, time, kind, origin, session, reason, ...rest };
+      const { fileAfter: file_after, dropped, isIncomplete: incomplete } = record;
+      return { known, file_after, dropped, incomplete };
     }
     default:
       return record satisfies never;
@@ -393,7 +381,7 @@ export function decodeRecord(value: unknown): JournalRecord | undefined {
     id: value.id,
     sequence: isSequence(value.seq) ? value.seq : undefined,
     time: value.time,
-    origin: (isToken(value.origin) ? value.origin : "external") as WriteOrigin,
+    origin: originOf(value.origin),
     sessionId: stringOrUndefined(value.session),
     reason: stringOrUndefined(value.reason),
     group: isToken(value.group) ? value.group : undefined,
@@ -418,7 +406,7 @@ function decodeChange(head: RecordHead, value: Record<string, unknown>): ChangeR
     entries: isStringList(value.entries) ? value.entries : undefined,
     archived: isStringList(value.archived) ? value.archived : undefined,
     undoes: stringOrUndefined(value.undoes),
-    isIncomplete: value.incomplete === true ? true : undefined,
+    isIncomplete: value.incomplete === true || undefined,
   };
 }
 
@@ -446,34 +434,37 @@ function decodeRefusal(head: RecordHead, value: Record<string, unknown>): Refusa
 
 function decodeCheckpoint(head: RecordHead, value: Record<string, unknown>): CheckpointRecord {
   const listed: unknown[] = Array.isArray(value.known) ? value.known : [];
-  const known = listed.flatMap((item): KnownEntry[] => {
-    if (!isRecord(item) || typeof item.text !== "string") return [];
-    return [
-      {
-        text: item.text,
-        since: isTime(item.since) ? item.since : head.time,
-        id: isToken(item.id) ? item.id : head.id,
-        origin: (isToken(item.origin) ? item.origin : "external") as WriteOrigin,
-        sessionId: stringOrUndefined(item.session),
-      },
-    ];
-  });
-  const dropped = typeof value.dropped === "number" ? value.dropped : 0;
   return {
     ...head,
     kind: "checkpoint",
-    known,
+    known: listed.flatMap((item) => decodeKnownEntry(item, head) ?? []),
     fileAfter: stringOrNull(value.file_after),
-    dropped,
-    isIncomplete: value.incomplete === true ? true : undefined,
+    dropped: typeof value.dropped === "number" ? value.dropped : 0,
+    isIncomplete: value.incomplete === true || undefined,
   };
+}
+
+function decodeKnownEntry(value: unknown, head: RecordHead): KnownEntry | undefined {
+  if (!isRecord(value) || typeof value.text !== "string") return undefined;
+  return {
+    text: value.text,
+    since: isTime(value.since) ? value.since : head.time,
+    id: isToken(value.id) ? value.id : head.id,
+    origin: originOf(value.origin),
+    sessionId: stringOrUndefined(value.session),
+  };
+}
+
+/** Newer programs may use origins that we do not know. */
+function originOf(value: unknown): WriteOrigin {
+  return (isToken(value) ? value : "external") as WriteOrigin;
 }
 
 function isSequence(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) > 0;
 }
 
-/** A name that is harmless on a terminal and in a path. Newer programs may use names we do not know. */
+/** A name that is harmless on a terminal and in a path. */
 export function isToken(value: unknown): value is string {
   return typeof value === "string" && /^[\w.+:-]{1,80}$/.test(value);
 }

@@ -31,10 +31,10 @@ import {
 import {
   externalRecord,
   type FileBefore,
-  isInStep,
   Journal,
   type JournalLimits,
-  type JournalPen,
+  knowsFile,
+  type OpenJournal,
   refusalRecord,
 } from "./journal.ts";
 import { type ChangeRecord, difference, type RecordHead, type Replay } from "./journal-replay.ts";
@@ -170,7 +170,7 @@ export class TargetStore {
     meta: WriteMeta,
     options: CommitOptions & { isLinkRefused?: boolean; lockGap: LockGap | undefined },
   ): Result<MemoryOpOutcome, MemoryError> {
-    let givenUp: FileBefore | undefined;
+    let abandoned: FileBefore | undefined;
     this.#cleanOnce();
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
       using opened = openMemoryFile(this.paths.file, this.#written, options);
@@ -179,22 +179,22 @@ export class TargetStore {
       if (objection) return err(objection);
       if (file.kind === "unreadable") return err(unreadableError(this.paths.file, file, this.#now()));
       this.#entries = this.#entriesOf(file);
-      using pen = this.journal.takePen();
-      const drift = this.#checkDrift(file, pen, options.isDriftAccepted ?? false);
+      using journal = this.journal.open();
+      const drift = this.#checkDrift(file, journal, options.isDriftAccepted ?? false);
       if (drift) return err(drift);
-      if (!isInStep(pen.tail, file.hash)) this.#noteExternal(file, pen, givenUp);
+      if (!knowsFile(journal.tail, file.hash)) this.#noteExternal(file, journal, abandoned);
       const before = this.#entries;
       const planned = planner({ entries: before, hash: file.hash, pins: () => this.readPins() });
       if (!planned.ok) return planned;
       const plan = planned.value;
       if (isIdle(plan, file.hash)) return ok(outcomeOf(this, plan));
       try {
-        const written = this.#replaceFile(opened, file, plan, meta, pen);
+        const written = this.#replaceFile(opened, file, plan, meta, journal);
         const lockWarning = options.lockGap && describeGap(options.lockGap);
         return ok(outcomeOf(this, plan, { ...written, lockWarning }));
       } catch (cause) {
         if (!(cause instanceof ChangedUnderneath)) throw cause;
-        if (cause.isJournalled) givenUp = { hash: file.hash, entries: before };
+        if (cause.isJournalled) abandoned = { hash: file.hash, entries: before };
       }
     }
     const cause = new Error("another program keeps changing it without taking the lock");
@@ -207,7 +207,7 @@ export class TargetStore {
   }
 
   /** A file that is exactly what one of our programs wrote last holds nothing that a rewrite could destroy. */
-  #checkDrift(file: ReadableFile, { tail }: JournalPen, isAccepted: boolean): MemoryError | undefined {
+  #checkDrift(file: ReadableFile, { tail }: OpenJournal, isAccepted: boolean): MemoryError | undefined {
     const isOwnWork = tail?.isOurs === true && tail.fileAfter === file.hash;
     const drift = isOwnWork ? undefined : findDrift(file.text, this.limit);
     if (!drift || file.kind !== "text") return undefined;
@@ -221,7 +221,7 @@ export class TargetStore {
     file: ReadableFile,
     plan: Plan,
     meta: WriteMeta,
-    pen: JournalPen,
+    journal: OpenJournal,
   ): { readonly changeId: string; readonly warning?: string } {
     const text = formatEntries(plan.entries);
     const bytes = plan.bytes ?? Buffer.from(text, "utf8");
@@ -246,7 +246,7 @@ export class TargetStore {
       if (plan.archive?.length) this.archive.add(plan.archive, record);
       this.#carryPins(plan.changes);
       // When the file is deleted, this line is the only place that keeps its text.
-      pen.append(record, { isDurable: plan.isFileRemoved ?? false });
+      journal.append(record, { isDurable: plan.isFileRemoved ?? false });
       if (!held.isInPlace()) throw new ChangedUnderneath(true);
     };
     if (plan.isBackedUp && file.kind === "text") backUp(this.paths.file, file.bytes, this.#now());
@@ -265,7 +265,7 @@ export class TargetStore {
     const isPlain = plan.bytes === undefined && survivesReading(plan.entries);
     this.#written = isPlain ? { bytes, hash, text, entries: plan.entries } : undefined;
     const written = plan.isFileRemoved ? undefined : bytes;
-    const { warning } = this.keepIfEdited(held, { written, hash: record.fileAfter, pen });
+    const { warning } = this.keepIfEdited(held, { written, hash: record.fileAfter, journal });
     this.#afterCommit(record, plan);
     return { changeId: record.id, warning };
   }
@@ -355,17 +355,17 @@ export class TargetStore {
   /** Notes what other programs did to the file since the journal's last line. Call under the lock. */
   #noteExternal(
     file: ReadableFile,
-    pen: Pick<JournalPen, "append"> = this.journal,
+    journal: Pick<OpenJournal, "append"> = this.journal,
     before?: FileBefore,
   ): void {
     const head = this.recordHead({ origin: "external" });
     const record = externalRecord(this.journal, file.hash, distinctEntries(file.text), head, before);
-    if (record) pen.append(record);
+    if (record) journal.append(record);
   }
 
   #noteExternalWhenFree(seen: ReadableFile): void {
     try {
-      if (isInStep(this.journal.tail(), seen.hash)) return;
+      if (knowsFile(this.journal.tail(), seen.hash)) return;
       this.#lock.tryHold(() => {
         const file = readMemoryFile(this.paths.file);
         if (file.kind === "unreadable") return;
@@ -388,13 +388,13 @@ export class TargetStore {
     now: {
       readonly written: Uint8Array | undefined;
       readonly hash: string | null;
-      readonly pen?: Pick<JournalPen, "append">;
+      readonly journal?: Pick<OpenJournal, "append">;
     },
   ): { readonly backup?: string; readonly warning?: string } {
     try {
       const backup = held.keepIfEdited(now.written, this.paths.file, this.#now());
       if (backup === undefined) return {};
-      return { backup, warning: this.#noteBackedUpEdit(backup, now.hash, now.pen ?? this.journal) };
+      return { backup, warning: this.#noteBackedUpEdit(backup, now.hash, now.journal ?? this.journal) };
     } catch (cause) {
       const warning = `Saved, but another program edited ${fileNameOf(this.target)} meanwhile, and its version could not be moved to a backup: ${describeCause(cause)}. Look for a file that ends with '${HELD_SUFFIX}' in ${dirname(this.#lock.real)}.`;
       this.#options.warn(warning);
@@ -402,11 +402,11 @@ export class TargetStore {
     }
   }
 
-  #noteBackedUpEdit(backup: string, hash: string | null, pen: Pick<JournalPen, "append">): string {
+  #noteBackedUpEdit(backup: string, hash: string | null, journal: Pick<OpenJournal, "append">): string {
     const name = fileNameOf(this.target);
     const reason = `an edit made without the lock while ${name} was being replaced; kept in ${basename(backup)}`;
     const head = this.recordHead({ origin: "external", reason });
-    pen.append({
+    journal.append({
       ...head,
       kind: "change",
       action: "external",

@@ -58,7 +58,7 @@ const FEWEST_NAMED_CHARS = 16;
 
 /** From left to right, without overlaps: of two that overlap the more specific one stays. */
 export function findSecrets(text: string): FoundSecret[] {
-  if (!MAY_HOLD_ONE.test(text)) return [];
+  if (!MAY_HOLD_SECRET.test(text)) return [];
   const found: FoundSecret[] = []; // the most specific formats first
   const add = (id: keyof typeof OTHER_FORMATS, start: number, end: number): void => {
     found.push({ id, label: OTHER_FORMATS[id], start, end });
@@ -112,7 +112,7 @@ export function findSecrets(text: string): FoundSecret[] {
     const id = namedSecret(named, text);
     if (id !== undefined) add(id, named.value.start, named.value.end);
   }
-  for (const [format, isMeant] of TOLD_FORMATS)
+  for (const [format, isMeant] of PROSE_FORMATS)
     for (const match of text.matchAll(format)) {
       const [whole, name = "", rest = ""] = match;
       const value = rest.replace(/[)\]},;.:!?]+$/, "");
@@ -147,10 +147,10 @@ export function findTokens(text: string): FoundSecret[] {
 // ---- values in a sentence, below a heading or in a table ----
 
 /** `API_KEY is ...`, `API key:` with the key on the next line, `api key (...)`, `| api_key | ... |` */
-const TOLD_VALUE =
+const PROSE_VALUE =
   /(?<![A-Za-z0-9])((?:api|access|secret|private|auth|signing|encryption|master|service|deploy|client)[_ -]?(?:key|token|secret)|token|secret|password|passphrase)["'`*]{0,3}(?:[ \t]{1,4}(?:is|was|equals)[ \t]{0,4}:?[ \t]{1,4}|[ \t]{0,4}[:=]?[ \t]{0,4}\(|[ \t]{0,8}[:=][*]{0,2}[ \t]{0,8}(?:\r?\n){1,2}[ \t>]{0,8}|[ \t]{0,24}\|[ \t]{0,24})["'`*]{0,3}([^\s"'`|()<>]{16,256})/gi;
 
-function isToldValue(value: string, name: string): boolean {
+function isProseValue(value: string, name: string): boolean {
   if (!/[0-9]/.test(value) || !/[A-Za-z]/.test(value) || !isRandom(value) || isReference(value)) return false;
   return /key|password|passphrase/i.test(name)
     ? !value.includes("/") || !/\.\w{1,5}$/.test(value)
@@ -158,18 +158,18 @@ function isToldValue(value: string, name: string): boolean {
 }
 
 /** The word for a password in languages that people keep notes in. */
-const PASSWORD_ELSEWHERE =
+const FOREIGN_PASSWORD =
   /(passwort|kennwort|contrase\u00f1a|contrasena|mot de passe|senha|wachtwoord|has\u0142o|\u043f\u0430\u0440\u043e\u043b\u044c|\u5bc6[\u7801\u78bc]|\u30d1\u30b9\u30ef\u30fc\u30c9|\ube44\ubc00\ubc88\ud638)[^\S\n]{0,4}(?:[:=\uff1a\uff1d]|ist|lautet|es|est|\u00e9|jest|\u662f|\u306f|\u2014|-)?[^\S\n]{0,4}[:\uff1a]?[^\S\n]{0,4}["'`\u00ab\u201e\u300c]?([!-~]{16,256})/giu;
 
-function isToldPassword(value: string): boolean {
+function isForeignPassword(value: string): boolean {
   const content = value.replace(/["'`]+$/, "");
   if (isNoSecret(content) || isPlaceholder(content) || isReference(content)) return false;
   return isPassword(content, ":");
 }
 
-const TOLD_FORMATS = [
-  [TOLD_VALUE, isToldValue],
-  [PASSWORD_ELSEWHERE, isToldPassword],
+const PROSE_FORMATS = [
+  [PROSE_VALUE, isProseValue],
+  [FOREIGN_PASSWORD, isForeignPassword],
 ] as const;
 
 /** From left to right. Of those that overlap, the first in the list stays. */
@@ -189,7 +189,7 @@ export function withoutOverlaps<T extends { readonly start: number; readonly end
 }
 
 /** Quick check: every format has a separator or a run without blanks. */
-const MAY_HOLD_ONE = /[=:]|\S{16}|-----BEGIN /;
+const MAY_HOLD_SECRET = /[=:]|\S{16}|-----BEGIN /;
 
 /** Every name of a secret contains one of these. */
 const SECRET_NAME = /pass|kennwort|pwd|secret|credential|token|key/i;
