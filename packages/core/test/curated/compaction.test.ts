@@ -20,7 +20,7 @@ describe("compaction", () => {
     expect(rest.every(({ kind }) => kind === "change")).toBe(true);
     const undoable = store.history().filter(({ status }) => status === "committed");
     expect(undoable.length).toBeGreaterThanOrEqual(LIMITS.historyKeep);
-    // An undo is a change as well and takes its place among the newest, so half of them can be taken back in a row.
+    // An undo counts as one of the newest changes too, so half of them can be taken back in a row.
     for (let step = 0; step < LIMITS.historyKeep / 2; step += 1) done(await store.undo());
     expect((await home.open(LIMITS)).entries("memory").at(-1)).toBe("entry number 36");
   });

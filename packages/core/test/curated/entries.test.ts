@@ -1,4 +1,4 @@
-// The file format: what is written comes back as the same entries.
+// The file format: entries that are written are read back unchanged.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { breaksFormat, formatEntries, parseEntries, withoutDuplicates } from "../../src/curated/entries.ts";
@@ -12,7 +12,7 @@ const piece = fc.oneof(
 const rawText = fc.array(piece, { maxLength: 8 }).map((pieces) => pieces.join(""));
 
 const checker = new MemoryStore({ dir: "/nowhere", scanAllow: [] });
-/** What the store would keep of a text, if it accepts it. */
+/** The text that the store would keep, if it accepts it. */
 const acceptedEntry = rawText
   .filter((content) => checker.check({ action: "add", content }) === undefined)
   .map((content) => pyStrip(content.replace(/\r\n?/g, "\n")));

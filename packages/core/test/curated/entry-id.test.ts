@@ -1,4 +1,4 @@
-// Which entry a text or an id stands for, and what becomes of an id when its text changes.
+// Which entry a text or an id means, and where an id leads after its text was replaced.
 import { describe, expect, it } from "vitest";
 import { entryId, entryIds } from "../../src/curated/entries.ts";
 import { approvePending } from "../../src/curated/index.ts";
@@ -71,7 +71,7 @@ describe("an id", () => {
   });
 
   it("is longer where two entries of a file begin alike, and the short one is then refused", async () => {
-    // Two texts whose hashes share their first eight digits, found by trying.
+    // Two texts whose hashes share their first eight digits, found by search.
     const [one, other] = ["note 56021", "note 195254"];
     const ids = entryIds("memory", [one, other]);
     expect([id(one), ids]).toEqual([
@@ -131,7 +131,7 @@ describe("an id", () => {
     expect(refused(await store.apply("memory", op), "no_match").message).toContain(`by change ${changeId}`);
     const unknown = refused(await store.apply("memory", { ...op, oldText: "0badbeef" }), "no_match");
     expect(unknown.message).toContain("No entry has the id '0badbeef'");
-    // Without saying that it is an id, the answer is the usual one.
+    // Without `match: "id"` the answer is the usual one.
     const plain = refused(await store.apply("memory", { action: "remove", oldText: "0badbeef" }), "no_match");
     expect(plain.message).toBe("No entry matched '0badbeef'.");
   });

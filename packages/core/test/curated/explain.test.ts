@@ -1,4 +1,4 @@
-// "What about this text?": every place it can be, was, or was kept from.
+// explain: every place where a text is, was, or was refused.
 import { describe, expect, it } from "vitest";
 import { entryId } from "../../src/curated/index.ts";
 import { memoryTool } from "../../src/index.ts";

@@ -1,4 +1,4 @@
-// What is looked for before somebody is asked, and what is erased after, are the same places; and nothing else suffers.
+// The preview of a forget and the forget itself cover the same places, and nothing else is changed.
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";

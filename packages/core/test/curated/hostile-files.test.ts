@@ -1,4 +1,4 @@
-// Files beside memory that somebody else wrote, or that are not what they should be.
+// Damaged or unexpected files in the memory directory.
 import { appendFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";

@@ -1,4 +1,4 @@
-// Where we answer otherwise than the Python original on purpose: one test for each kind of difference.
+// Intended differences from the Python original: one test for each kind.
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { placeholder } from "../../src/curated/content-check.ts";

@@ -1,4 +1,4 @@
-// Reading a journal back: lines that never took effect, torn lines, lines of others.
+// Reading a journal back: lines that never took effect, torn lines, lines about edits by other programs.
 import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -11,7 +11,7 @@ import { applyChange } from "../../src/curated/write-plan.ts";
 import { sha256 } from "../../src/lib/index.ts";
 import { addAll, done, MemoryHome, refused } from "../fakes/memory-home.ts";
 
-/** A journal line as a writer leaves it that dies before it replaces the file. */
+/** The journal line of a writer that died before it replaced the file. */
 function diedAdding(home: MemoryHome, text: string, at: number): void {
   const before = home.text();
   const entries = before ? before.split("\n§\n") : [];

@@ -1,4 +1,4 @@
-// Any sequence of operations: file, live list, a fresh store and the journal always tell the same story.
+// After any sequence of operations, the file, the live list, a fresh store and the journal agree.
 import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";

@@ -1,4 +1,4 @@
-// Purging a target: everything kept for it goes, the other target stays.
+// Purging a target: everything kept for it is deleted, the other target stays.
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { memoryTool } from "../../src/index.ts";

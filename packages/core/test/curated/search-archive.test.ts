@@ -15,7 +15,7 @@ type Answer = {
   archive_hint?: string;
 };
 
-/** Puts lines into the archive as an overflow does. */
+/** Fills the archive by overflow. */
 function archive(home: MemoryHome, texts: readonly string[], target = "memory"): void {
   mkdirSync(home.path(".archive"), { recursive: true });
   const lines = texts.map((text, index) =>

@@ -17,7 +17,7 @@ const ANY_NOTE = pattern(
 );
 const TAG = pattern("</?~memory-context~>");
 
-/** The rule as it is written down: slow on purpose-made input, obvious on the rest. */
+/** The rule in its plain form: slow on hostile input, but easy to verify. */
 function byTheRule(text: string): string {
   let current = text;
   for (;;) {

@@ -1,4 +1,4 @@
-// Folding: what a model reads, and where it stands in the original.
+// Folding: the text as a model reads it, and the offsets in the original.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { foldText, originalSpan, readings } from "../../src/security/fold.ts";
@@ -71,7 +71,7 @@ describe("folding", () => {
         const span = originalSpan(folded, start, end);
         expect(span.start).toBeLessThan(span.end);
         expect(span.end).toBeLessThanOrEqual(text.length);
-        // The same place, folded by itself, holds what was found there.
+        // The same span, folded alone, contains the same text.
         const again = text.slice(span.start, span.end);
         expect(foldText(again)?.text ?? again).toContain(folded.text.slice(start, end));
       }),

@@ -1,4 +1,4 @@
-// What makes the scan linear: few states, one step per unit and pattern, and a cache that may be dropped at any time.
+// The scan takes linear time: few states, one step per unit and pattern, and a cache that may be dropped at any time.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { scanThreats } from "../../src/security/index.ts";
@@ -148,7 +148,7 @@ function countStates(dfa: LazyDfa): number {
   return dfa.stateCount;
 }
 
-/** A search in company, as in a scan: the second search of the pair is the pattern itself again. */
+/** Searches in a pair, as a scan does: both searches of the pair have the same pattern. */
 function span(source: string, mostStates: number): (classes: Uint8Array) => readonly number[] {
   const shape = parseShape(source);
   const [one, two] = [0, 1].map(() => new LazyDfa(buildAutomaton(shape), { anchored: false, mostStates }));
