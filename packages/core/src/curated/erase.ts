@@ -53,7 +53,7 @@ export type Forgotten = {
 /** Without `erase` nothing is changed and no lock is needed. */
 type Sweep = { readonly needle: Needle; readonly erase?: WriteMeta };
 
-/** What `forget` would erase. Takes no lock and changes nothing. */
+/** Counts the traces that `forget` would erase. Takes no lock and changes nothing. */
 export function findTraces(
   text: string,
   stores: readonly TargetStore[],
@@ -121,7 +121,7 @@ function stoppedAt(path: string | undefined, cause: unknown): MemoryError {
   const place = path && errnoCode(cause) === undefined ? ` at ${path}` : "";
   return {
     kind: "io",
-    message: `Forgetting stopped${place}: ${describeCause(cause)}. What was erased before stays erased; mend this and forget again.`,
+    message: `Forgetting stopped${place}: ${describeCause(cause)}. Places cleaned before that stay clean; fix the problem and forget again.`,
   };
 }
 
@@ -191,8 +191,8 @@ type NewFile = {
 };
 
 /**
- * Entries that contain the text are removed whole. From a drifted file only the text itself is cut: what looks like one entry
- * there may be a whole document. Undefined when the file does not contain the text.
+ * Entries that contain the text are removed whole. From a drifted file only the text itself is cut: an apparent entry there
+ * may be a whole document. Undefined when the file does not contain the text.
  */
 function fileWithout({ file }: OpenMemoryFile, store: TargetStore, needle: Needle): NewFile | undefined {
   if (file.kind === "unreadable") throw new Error(`${store.paths.file} could not be read (${file.reason})`);
@@ -286,7 +286,7 @@ export type Purged = {
   readonly pending: number;
 };
 
-/** What a purge would delete. Lock files stay: another process may be waiting on them. */
+/** Lists everything that a purge would delete. Lock files stay: another process may be waiting on them. */
 export function findPurgeable(store: TargetStore, pendingDirectory?: string): Purged {
   return {
     files: filesOf(store).map((path) => ({
@@ -327,12 +327,12 @@ export function purgeTarget(
 function purgeStopped(cause: unknown): MemoryError {
   return {
     kind: "io",
-    message: `The purge stopped: ${describeCause(cause)}. What came before it is gone; mend this and repeat it.`,
+    message: `The purge stopped: ${describeCause(cause)}. Files deleted before that are gone; fix the problem and purge again.`,
   };
 }
 
 function filesOf({ paths }: TargetStore): string[] {
-  const real = resolveLinks(paths.file); // where the file is a link, the text behind it is deleted; the link belongs to the user
+  const real = resolveLinks(paths.file); // a link belongs to the user and stays; the file it leads to is deleted
   return [
     real,
     paths.journal,

@@ -25,7 +25,7 @@ export function ioError(file: string, cause: unknown): MemoryError {
 }
 
 export function unreadableHistory(cause: unknown): MemoryError {
-  const message = `What was kept about memory could not be read: ${describeCause(cause)}. Nothing was changed; 'hermes doctor' looks at it.`;
+  const message = `The journal or the archive of memory could not be read: ${describeCause(cause)}. Nothing was changed; 'hermes doctor' looks at it.`;
   return { kind: "io", message };
 }
 

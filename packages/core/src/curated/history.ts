@@ -155,7 +155,7 @@ export function findById(store: TargetStore, entries: readonly string[], id: str
     if (entries.includes(after)) return { kind: "entry", text: after, followed };
     step = nextDeparture(changes, index, after);
   }
-  const error = noMatch(`The entry with the id '${id}' is gone, and the journal does not tell how.`);
+  const error = noMatch(`The entry with the id '${id}' is gone, and the journal does not say how.`);
   return { kind: "gone", text: start.text, error };
 }
 
@@ -230,7 +230,7 @@ export type Explanation = {
   readonly text: string;
   /** The id in the question; `text` is then the text that has it. */
   readonly id?: string;
-  /** Where that id leads, when its text was replaced. `changes` are the ids of the changes on the way. */
+  /** The entry that replaced the text with that id. `changes` are the ids of the changes on the way. */
   readonly leads_to?: {
     readonly target: MemoryTarget;
     readonly id: string;

@@ -1,4 +1,4 @@
-// One curated file on disk: where it and its companions are, its locks, reading it, and keeping its old version safe while it is
+// One curated file on disk: its path and those of its companions, its locks, reading it, and keeping its old version safe while it is
 // replaced. Programs that take no lock (editors, scripts) may change the file at any moment.
 import { isUtf8 } from "node:buffer";
 import {
@@ -334,7 +334,7 @@ export class HeldFile implements Disposable {
 
   /**
    * Gives the file a second name, so that its content survives the rename and a crash right after it. False: the path no longer
-   * leads to the file that was read. Where hard links do not work, only the open descriptor keeps the content.
+   * leads to the file that was read. On file systems without hard links, only the open descriptor keeps the content.
    */
   take(): boolean {
     if (this.#opened.file.kind !== "text") return this.isInPlace();
@@ -397,7 +397,7 @@ export function moveToBackup(link: string, backup: string, bytes: Uint8Array): v
 
 // ---- temporary files that a killed writer left ----
 
-// A writer needs milliseconds. Where locks do not work, another writer may be using a younger file.
+// A writer needs milliseconds. On file systems without locks, another writer may be using a younger file.
 export const STALE_AFTER_MS = 60_000;
 
 export function listTemps(directory: string, prefix: string, suffix = ".tmp"): string[] {

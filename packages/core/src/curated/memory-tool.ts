@@ -29,7 +29,7 @@ import {
 import { announce, atStep, type CommitListener } from "./write-plan.ts";
 
 export type MemoryToolContext = {
-  /** Where staged writes go (`<home>/pending/memory`; for a user's store the user's own directory in there). */
+  /** Staged writes go to `<home>/pending/memory`, for a user's store to the user's directory in there. */
   readonly home?: string;
   /** Config `memory.write_approval`: a boolean, or one of the words that mean yes. */
   readonly writeApproval?: boolean | string;

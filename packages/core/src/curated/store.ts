@@ -312,7 +312,7 @@ export class MemoryStore {
     });
   }
 
-  /** What `purge` would delete. */
+  /** Lists everything that `purge` would delete. */
   purgeable(target: MemoryTarget, options: { pendingDirectory?: string } = {}): Purged {
     return findPurgeable(this.#targets[target], options.pendingDirectory);
   }
@@ -326,7 +326,7 @@ export class MemoryStore {
     return found.ok ? purgeTarget(found.value, options.pendingDirectory) : found;
   }
 
-  /** What `forget` would erase. */
+  /** Counts the traces that `forget` would erase. */
   traces(text: string, options: { pendingDirectory?: string } = {}): Forgotten {
     return findTraces(text, this.#all(), options.pendingDirectory);
   }
@@ -346,7 +346,7 @@ export class MemoryStore {
     return historyOf(this.#all(options.target), options.limit);
   }
 
-  /** Where a text is, was, or was refused. `pendingDirectory` is searched too when given. */
+  /** Everything known about a text: stored, archived, removed, refused. `pendingDirectory` is searched too when given. */
   explain(text: string, options: { pendingDirectory?: string; isId?: boolean } = {}): Explanation {
     const { pendingDirectory, isId } = options;
     return explain(text, { stores: this.#all(), scan: this.#scan, pendingDirectory }, isId);

@@ -279,7 +279,7 @@ export class TargetStore {
       }
       this.journal.compactIfLarge(record.fileAfter, this.#options.clock);
     } catch (cause) {
-      this.#options.warn(`Saved, but tidying up behind it failed: ${describeCause(cause)}.`);
+      this.#options.warn(`Saved, but the clean-up after it failed: ${describeCause(cause)}.`);
     }
   }
 

@@ -71,7 +71,7 @@ describe("pending writes", () => {
     const home = new MemoryHome();
     mkdirSync(home.pending, { recursive: true });
     const other = `0a0a0a0a.json.claim-${process.ppid}`;
-    const own = `1b1b1b1b.json.claim-${process.pid}`; // ours by number, but not in our hands: an earlier life's
+    const own = `1b1b1b1b.json.claim-${process.pid}`; // our process id, but not claimed by us: an earlier process had this id
     for (const name of [other, own]) writeFileSync(join(home.pending, name), "{}");
     const later = (ms: number): Date => new Date(Date.now() + ms);
     expect(staleClaims(home.pending)).toEqual([]);

@@ -37,7 +37,7 @@ describe("a purge", () => {
     const store = await home.open();
     await addAll(store, ["old"]);
     done(await store.purge("memory"));
-    expect(existsSync(home.path("MEMORY.md.lock"))).toBe(true); // somebody may be waiting on it
+    expect(existsSync(home.path("MEMORY.md.lock"))).toBe(true); // another process may be waiting on it
     await addAll(store, ["new"]);
     expect(home.journal()).toMatchObject([{ after: "new", file_before: null }]);
     done(await store.undo());

@@ -136,7 +136,7 @@ describe("the notation", () => {
 
   it("wants a literal first and characters the alphabet keeps apart", () => {
     expect(() => requiredLiterals(parseShape("[word]x"))).toThrow(/begin with a literal/);
-    expect(() => buildAutomaton(parseShape("a7"))).toThrow(/no class of its own for '7'/);
+    expect(() => buildAutomaton(parseShape("a7"))).toThrow(/no separate class for '7'/);
   });
 });
 

@@ -98,7 +98,7 @@ function token(id: string, label: string, prefixes: string, body: string, refuse
   return { id, label, prefixes: prefixes.split(" "), body, refuseFrom };
 }
 
-// Where a token can begin; in JSON text also after an escaped line end or tab.
+// A token begins after no letter or digit; in JSON text also after an escaped line end or tab.
 const START = "(?:(?<![A-Za-z0-9])|(?<=\\\\[bfnrt]))";
 const RUN_START = "(?:(?<![A-Za-z0-9_-])|(?<=\\\\[bfnrt]))";
 

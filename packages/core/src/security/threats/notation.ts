@@ -240,7 +240,7 @@ export function classify(text: string, classes: Uint8Array): void {
 export function literalClass(character: string): number {
   const symbol = asciiClasses()[character.charCodeAt(0)] ?? OTHER;
   if (symbol >= TWO) return symbol;
-  throw new Error(`The pattern alphabet has no class of its own for '${character}'.`);
+  throw new Error(`The pattern alphabet has no separate class for '${character}'.`);
 }
 
 /** 1 for every class in the set. */
