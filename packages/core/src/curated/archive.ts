@@ -2,8 +2,8 @@
 // entry appends a line that says so. Below the class: searching it by words for the `memory` tool.
 import { appendJsonLines, codePointLength, GrowingLines, preview, randomHex } from "../lib/index.ts";
 import { scanThreats } from "../security/index.ts";
-import type { ScanOptions } from "./content-check.ts";
 import { entryId } from "./entries.ts";
+import type { ScanOptions } from "./entry-checks.ts";
 import { isTime, isToken } from "./journal.ts";
 import type { MemoryTarget, WriteOrigin } from "./types.ts";
 

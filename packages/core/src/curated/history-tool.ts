@@ -9,8 +9,8 @@ import {
   type ToolDefinition,
   type UseStore,
 } from "../tools/index.ts";
+import type { MemoryStore } from "./memory-store.ts";
 import { refusedCall } from "./memory-tool.ts";
-import type { MemoryStore } from "./store.ts";
 import { MEMORY_TARGETS, type MemoryTarget } from "./types.ts";
 
 const DEFAULT_LIMIT = 20;

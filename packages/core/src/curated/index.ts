@@ -15,7 +15,6 @@ export {
   staleClaims,
 } from "./approval/pending.ts";
 export { type ArchivedEntry, withAllWords } from "./archive.ts";
-export { type BlockedEntry, buildSnapshot, scanOptions } from "./content-check.ts";
 export {
   type Drift,
   ENTRY_DELIMITER,
@@ -31,9 +30,9 @@ export {
   usageWarning,
   withoutDuplicates,
 } from "./entries.ts";
+export { type BlockedEntry, buildSnapshot, scanOptions } from "./entry-checks.ts";
 export type { Forgotten, Purged } from "./erase.ts";
 export { explainGap, listBackups } from "./file-errors.ts";
-export type { Explanation, HistoryChange, HistoryLine } from "./history.ts";
 export { memoryHistoryEntry } from "./history-tool.ts";
 export { Journal } from "./journal.ts";
 export type { ReplayedChange } from "./journal-replay.ts";
@@ -45,6 +44,8 @@ export {
   STALE_AFTER_MS,
   targetPaths,
 } from "./memory-file.ts";
+export type { Explanation, HistoryChange, HistoryLine } from "./memory-history.ts";
+export { MemoryStore, type MemoryStoreOptions } from "./memory-store.ts";
 export {
   curatedTools,
   type MemoryToolContext,
@@ -53,7 +54,6 @@ export {
   type OpenedMemory,
 } from "./memory-tool.ts";
 export { readPins } from "./pins.ts";
-export { MemoryStore, type MemoryStoreOptions } from "./store.ts";
 export { memoryToolSchema } from "./tool-schema.ts";
 export {
   type Change,

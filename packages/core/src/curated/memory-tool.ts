@@ -15,7 +15,7 @@ import {
 import { described, jsonOutcome, shownText, type Tool, type UseStore } from "../tools/index.ts";
 import { type ApprovalCallback, askForApproval, stageOperations } from "./approval/approve.ts";
 import { entryId, entryIds, fileNameOf, formatFraction, formatUsage, measure } from "./entries.ts";
-import type { MemoryStore } from "./store.ts";
+import type { MemoryStore } from "./memory-store.ts";
 import { memoryToolSchema } from "./tool-schema.ts";
 import {
   type EntryName,

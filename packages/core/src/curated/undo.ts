@@ -2,8 +2,8 @@
 import { readFileSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
 import { err, normalizeNewlines, ok, preview, type Result, sha256 } from "../lib/index.ts";
-import { problemComingBack, type ScanOptions } from "./content-check.ts";
 import { distinctEntries } from "./entries.ts";
+import { problemComingBack, type ScanOptions } from "./entry-checks.ts";
 import { listBackups } from "./file-errors.ts";
 import { type ReplayedChange, whyNotUndoable } from "./journal-replay.ts";
 import type { TargetStore } from "./target-store.ts";

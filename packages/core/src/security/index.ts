@@ -15,4 +15,10 @@ export {
   withoutSecretsOf,
 } from "./second-gate.ts";
 export type { ThreatScope } from "./threats/patterns.ts";
-export { isThreatId, scanThreats, THREAT_IDS, type ThreatFinding, threatMessage } from "./threats/scan.ts";
+export {
+  isThreatId,
+  scanThreats,
+  THREAT_IDS,
+  type ThreatFinding,
+  threatMessage,
+} from "./threats/threat-scan.ts";

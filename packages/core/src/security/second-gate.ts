@@ -6,7 +6,7 @@ import {
   PLAIN_LANGUAGE_PATTERNS,
   readDigitsAsLetters,
   readings,
-} from "./fold.ts";
+} from "./folded-text.ts";
 import {
   type FoundSecret,
   findSecrets,
@@ -15,7 +15,7 @@ import {
   withoutOverlaps,
 } from "./secrets/find.ts";
 import type { ThreatScope } from "./threats/patterns.ts";
-import { isThreatId, scanThreats, THREAT_IDS } from "./threats/scan.ts";
+import { isThreatId, scanThreats, THREAT_IDS } from "./threats/threat-scan.ts";
 
 export type GateFinding = {
   readonly id: string;

@@ -1,7 +1,7 @@
 // Intended differences from the Python original: one test for each kind.
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { placeholder } from "../../src/curated/content-check.ts";
+import { placeholder } from "../../src/curated/entry-checks.ts";
 import { listBackups } from "../../src/curated/file-errors.ts";
 import { approvePending, memoryTool, rejectPending, scanThreats } from "../../src/index.ts";
 import { addAll, done, MemoryHome, refused } from "../fakes/memory-home.ts";

@@ -2,7 +2,7 @@
 import { appendFileSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { targetOptions } from "../../src/curated/store.ts";
+import { targetOptions } from "../../src/curated/memory-store.ts";
 import { TargetStore } from "../../src/curated/target-store.ts";
 import { undoPlanner } from "../../src/curated/undo.ts";
 import type { Clock } from "../../src/index.ts";

@@ -1,7 +1,7 @@
 // The approval of writes, when `memory.write_approval` is on: ask the user or stage the write, and apply a staged write once the
 // user approves it.
 import { describeCause, err, ok, pyStrip, type Result, takeCodePoints } from "../../lib/index.ts";
-import type { MemoryStore } from "../store.ts";
+import type { MemoryStore } from "../memory-store.ts";
 import type { MemoryCuration, MemoryError, MemoryOp, MemoryOpOutcome, MemoryTarget } from "../types.ts";
 import { announce, type CommitListener } from "../write-plan.ts";
 import {

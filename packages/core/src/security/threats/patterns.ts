@@ -1,5 +1,5 @@
 // The threat patterns with their scopes, in reporting order. notation.ts explains the notation; the words of a new pattern also go
-// into SIGNS of scan.ts (a test compares the two).
+// into SIGNS of threat-scan.ts (a test compares the two).
 
 export type ThreatScope = "all" | "context" | "strict";
 

@@ -5,15 +5,6 @@ import { resolve } from "node:path";
 import { type Clock, err, ok, type Result, systemClock, writeFileAtomic } from "../lib/index.ts";
 import { type ArchivedEntry, archiveJson } from "./archive.ts";
 import {
-  type BlockedEntry,
-  buildSnapshot,
-  checkOp,
-  cleanText,
-  type ScanOptions,
-  type Snapshot,
-  scanOptions,
-} from "./content-check.ts";
-import {
   distinctEntries,
   findEntry,
   formatEntries,
@@ -23,6 +14,15 @@ import {
   usageWarning,
 } from "./entries.ts";
 import {
+  type BlockedEntry,
+  buildSnapshot,
+  checkOp,
+  cleanText,
+  type ScanOptions,
+  type Snapshot,
+  scanOptions,
+} from "./entry-checks.ts";
+import {
   eraseEverywhere,
   type Forgotten,
   findPurgeable,
@@ -31,9 +31,16 @@ import {
   purgeTarget,
 } from "./erase.ts";
 import { unreadableHistory } from "./file-errors.ts";
-import { type Explanation, explain, findById, type HistoryLine, historyOf, isLater } from "./history.ts";
 import type { ReplayedChange } from "./journal-replay.ts";
 import { readMemoryFile } from "./memory-file.ts";
+import {
+  type Explanation,
+  explain,
+  findById,
+  type HistoryLine,
+  historyOf,
+  isLater,
+} from "./memory-history.ts";
 import { isPinned, withPin } from "./pins.ts";
 import { type CommitOptions, type TargetOptions, TargetStore } from "./target-store.ts";
 import {

@@ -1,7 +1,7 @@
 // Folding: the text as a model reads it, and the offsets in the original.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { foldText, originalSpan, readings } from "../../src/security/fold.ts";
+import { foldText, originalSpan, readings } from "../../src/security/folded-text.ts";
 import { lookAlike, otherLookAlike } from "../../src/security/look-alikes.ts";
 import { tags } from "../fakes/disguises.ts";
 

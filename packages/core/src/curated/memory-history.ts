@@ -3,8 +3,8 @@
 import { preview, sha256 } from "../lib/index.ts";
 import { findingIds, scanThreats, secondGate } from "../security/index.ts";
 import { lookAtPending, pendingTexts } from "./approval/pending.ts";
-import { cleanText, type ScanOptions } from "./content-check.ts";
 import { entryId, entryIds, hasId, looksLikeId } from "./entries.ts";
+import { cleanText, type ScanOptions } from "./entry-checks.ts";
 import type { Replay, ReplayedChange, ReplayedRefusal } from "./journal-replay.ts";
 import { isPinned } from "./pins.ts";
 import type { TargetStore } from "./target-store.ts";
