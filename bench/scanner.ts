@@ -1,9 +1,8 @@
 // Speed of the threat scan at its widest scope, and of the second gate, on ordinary notes and on texts made to be slow. Linear time shows as
 // a rate that does not fall with the length.
 import { scanThreats, secondGate } from "@hermes-memory/core/security";
-import { parseShape } from "../packages/core/src/security/threats/notation.ts";
+import { parseShape, requiredLiterals } from "../packages/core/src/security/threats/notation.ts";
 import { THREAT_PATTERNS } from "../packages/core/src/security/threats/patterns.ts";
-import { requiredLiterals } from "../packages/core/src/security/threats/shape.ts";
 
 const LENGTHS = { "1KB": 1_024, "10KB": 10_240, "100KB": 102_400, "1MB": 1_048_576 } as const;
 const MEGABYTE = 1_048_576;

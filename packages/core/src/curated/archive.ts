@@ -1,7 +1,11 @@
-// The archive of one target: entries that had to make room. Appended to; an entry leaves it by a line that says so.
-import { appendJsonLines, GrowingLines, randomHex } from "../lib/index.ts";
-import { isTime, isToken } from "./journal/record.ts";
-import type { WriteOrigin } from "./types.ts";
+// The archive of one target: entries that made room for newer ones. A file of JSON lines that is only appended to; restoring an
+// entry appends a line that says so. Below the class: searching it by words for the `memory` tool.
+import { appendJsonLines, codePointLength, GrowingLines, preview, randomHex } from "../lib/index.ts";
+import { scanThreats } from "../security/index.ts";
+import { entryId } from "./entries.ts";
+import type { ScanOptions } from "./entry-checks.ts";
+import { isTime, isToken } from "./journal.ts";
+import type { MemoryTarget, WriteOrigin } from "./types.ts";
 
 export type ArchivedEntry = {
   readonly id: string;
@@ -16,8 +20,8 @@ type ArchiveLine = ArchivedEntry | { readonly restored: string; readonly time: s
 export class Archive {
   readonly #path: string;
   readonly #lines: GrowingLines;
-  /** By id, oldest first, without what has been restored since. */
-  readonly #waiting = new Map<string, ArchivedEntry>();
+  /** By id, oldest first, without restored entries. */
+  readonly #archived = new Map<string, ArchivedEntry>();
   readonly #idsByText = new Map<string, Set<string>>();
 
   constructor(path: string) {
@@ -25,49 +29,39 @@ export class Archive {
     this.#lines = new GrowingLines(path);
   }
 
-  /** Oldest first, without what has been restored since. */
+  /** Oldest first, without restored entries. */
   entries(): ArchivedEntry[] {
-    this.#readOn();
-    return [...this.#waiting.values()];
+    this.#readNewLines();
+    return [...this.#archived.values()];
   }
 
-  /** On disk before this returns: the caller is about to take these entries out of the file. */
-  add(
-    texts: readonly string[],
-    meta: { time: string; origin: WriteOrigin; sessionId?: string | undefined },
-  ): void {
-    const lines = texts.map((text) => ({
-      id: randomHex(4),
-      time: meta.time,
-      text,
-      origin: meta.origin,
-      ...(meta.sessionId === undefined ? {} : { session: meta.sessionId }),
-    }));
+  /** On disk before this returns: the caller is about to remove these entries from the file. */
+  add(texts: readonly string[], meta: { time: string; origin: WriteOrigin; sessionId?: string }): void {
+    const { time, origin, sessionId: session } = meta;
+    const lines = texts.map((text) => ({ id: randomHex(4), time, text, origin, session }));
     appendJsonLines(this.#path, lines, { isDurable: true });
   }
 
-  /** Notes that entries with these texts live in the file again. */
+  /** Notes that entries with these texts are in the file again. */
   take(texts: readonly string[], time: string): void {
     if (texts.length === 0) return;
-    this.#readOn();
+    this.#readNewLines();
     const found = texts.flatMap((text) => [...(this.#idsByText.get(text) ?? [])]);
-    if (found.length > 0)
-      appendJsonLines(
-        this.#path,
-        found.map((id) => ({ restored: id, time })),
-      );
+    if (found.length === 0) return;
+    const lines = found.map((id) => ({ restored: id, time }));
+    appendJsonLines(this.#path, lines);
   }
 
-  #readOn(): void {
+  #readNewLines(): void {
     const { values, isRestart } = this.#lines.next();
     if (isRestart) {
-      this.#waiting.clear();
+      this.#archived.clear();
       this.#idsByText.clear();
     }
     for (const line of values.flatMap(readLine)) {
       this.#drop("restored" in line ? line.restored : line.id);
       if ("restored" in line) continue;
-      this.#waiting.set(line.id, line);
+      this.#archived.set(line.id, line);
       const ids = this.#idsByText.get(line.text);
       if (ids) ids.add(line.id);
       else this.#idsByText.set(line.text, new Set([line.id]));
@@ -75,9 +69,9 @@ export class Archive {
   }
 
   #drop(id: string): void {
-    const entry = this.#waiting.get(id);
+    const entry = this.#archived.get(id);
     if (!entry) return;
-    this.#waiting.delete(id);
+    this.#archived.delete(id);
     this.#idsByText.get(entry.text)?.delete(id);
   }
 }
@@ -88,14 +82,104 @@ function readLine(value: unknown): ArchiveLine[] {
   const time = isTime(line.time) ? line.time : new Date(0).toISOString();
   if (typeof line.restored === "string") return [{ restored: line.restored, time }];
   if (!isToken(line.id) || typeof line.text !== "string") return [];
-  const session = typeof line.session === "string" ? { sessionId: line.session } : {};
   return [
     {
       id: line.id,
       time,
       text: line.text,
       origin: (isToken(line.origin) ? line.origin : "tool") as WriteOrigin,
-      ...session,
+      sessionId: typeof line.session === "string" ? line.session : undefined,
     },
   ];
+}
+
+// ---- search ----
+
+/** A tool answer stays in the conversation, so it is bounded. The message counts the entries left out. */
+const MOST_ENTRIES = 20;
+const MOST_CHARS = 6000;
+const MOST_ENTRY_CHARS = 4000;
+
+/** Entries whose text contains every word, ignoring case. All entries when there are no words. */
+export function withAllWords<Entry extends { readonly text: string }>(
+  entries: readonly Entry[],
+  query: string,
+): Entry[] {
+  const words = wordsOf(query);
+  return entries.filter(({ text }) => countWordsIn(text, words) === words.length);
+}
+
+/** Those with all words, newest first; if there are none, those with some of the words, the most words first. */
+function rankArchived(
+  entries: readonly ArchivedEntry[],
+  query: string,
+): { readonly hits: readonly ArchivedEntry[]; readonly matched: "all" | "some" } {
+  const all = withAllWords(entries, query).reverse();
+  const words = wordsOf(query);
+  if (all.length > 0 || words.length < 2) return { hits: all, matched: "all" };
+  const counted = entries.map((entry) => ({ entry, count: countWordsIn(entry.text, words) })).reverse();
+  const some = counted.filter(({ count }) => count > 0).sort((a, b) => b.count - a.count);
+  return { hits: some.map(({ entry }) => entry), matched: "some" };
+}
+
+/** The answer of the `memory` tool. Texts in which the scanner finds something are left out, as they are from the prompt. */
+export function archiveJson(
+  target: MemoryTarget,
+  archived: readonly ArchivedEntry[],
+  query: string,
+  scan: ScanOptions,
+): object {
+  const { hits, matched } = rankArchived(archived, query);
+  const shown: object[] = [];
+  let chars = 0;
+  for (const entry of hits) {
+    const text = shownText(entry.text, scan);
+    chars += codePointLength(text);
+    if (shown.length > 0 && (shown.length === MOST_ENTRIES || chars > MOST_CHARS)) break;
+    shown.push({ id: entryId(target, entry.text), archive_id: entry.id, archived_at: entry.time, text });
+  }
+  return {
+    success: true,
+    target,
+    query,
+    archived: shown,
+    count: shown.length,
+    total_matches: hits.length,
+    archive_size: archived.length,
+    message: searchMessage(query, {
+      hits: hits.length,
+      shown: shown.length,
+      archived: archived.length,
+      matched,
+    }),
+  };
+}
+
+function searchMessage(
+  query: string,
+  { hits, shown, archived, matched }: { hits: number; shown: number; archived: number; matched: string },
+): string {
+  if (archived === 0) return "The archive of this target is empty.";
+  if (hits === 0) return `None of the ${archived} archived entries has a word of '${preview(query, 80)}'.`;
+  const which = matched === "some" ? " None has all the words; these have some of them." : "";
+  const more = shown < hits ? ` ${hits - shown} more are left out; narrow the query.` : "";
+  return `${shown} of ${archived} archived entries, newest first.${which}${more} To have one in the prompt again, 'add' its text.`;
+}
+
+function shownText(text: string, scan: ScanOptions): string {
+  const ids = scanThreats(text, "strict", scan).map(({ id }) => id);
+  if (ids.length === 0) return preview(text, MOST_ENTRY_CHARS);
+  return `[BLOCKED: archived entry contained threat pattern(s): ${ids.join(", ")}. The user can see it with 'hermes memory archive list --full'.]`;
+}
+
+function wordsOf(query: string): string[] {
+  return query
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== "");
+}
+
+function countWordsIn(text: string, words: readonly string[]): number {
+  const lower = text.toLowerCase();
+  return words.filter((word) => lower.includes(word)).length;
 }

@@ -1,11 +1,11 @@
-// Pins: entries the overflow never moves, remembered by the SHA-256 of their text.
+// Pins: entries that overflow never moves to the archive. The pin file holds the SHA-256 of each pinned text.
 import { readFileSync } from "node:fs";
 import { errnoCode, HermesError, sha256, writeFileAtomic } from "../lib/index.ts";
 import { MEMORY_TARGETS, type MemoryTarget } from "./types.ts";
 
 export type Pins = Readonly<Record<MemoryTarget, ReadonlySet<string>>>;
 
-/** A missing file has no pins. One that cannot be understood throws: guessing could move what somebody pinned. */
+/** A missing file has no pins. A damaged one throws: ignoring it could archive an entry that the user pinned. */
 export function readPins(path: string): Pins {
   let text: string;
   try {
@@ -14,14 +14,10 @@ export function readPins(path: string): Pins {
     if (errnoCode(cause) === "ENOENT") return { memory: new Set(), user: new Set() };
     throw cause;
   }
-  const value = parse(text);
-  if (!value) {
-    const hint = "Mend the JSON, or delete the file to unpin everything.";
-    throw new HermesError("pins-damaged", `The pins in ${path} cannot be read: the file is damaged.`, {
-      hint,
-    });
-  }
-  return value;
+  const pins = parsePins(text);
+  if (pins) return pins;
+  const hint = "Mend the JSON, or delete the file to unpin everything.";
+  throw new HermesError("pins-damaged", `The pins in ${path} cannot be read: the file is damaged.`, { hint });
 }
 
 export function isPinned(pins: Pins, target: MemoryTarget, entry: string): boolean {
@@ -40,7 +36,7 @@ export function writePins(path: string, pins: Pins): void {
   writeFileAtomic(path, `${JSON.stringify(value, null, 2)}\n`);
 }
 
-function parse(text: string): Pins | undefined {
+function parsePins(text: string): Pins | undefined {
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;

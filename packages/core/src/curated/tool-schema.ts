@@ -1,4 +1,4 @@
-// What a language model is told about the `memory` tool. A plain object schema: strict backends refuse anything cleverer.
+// The `memory` tool as models see it. A plain object schema: strict backends refuse anything more complex.
 
 export const memoryToolSchema = {
   name: "memory",

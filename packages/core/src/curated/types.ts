@@ -1,13 +1,13 @@
-// The words of curated memory: what can be asked, what comes back, what can go wrong.
+// The types of curated memory: operations, their outcomes and their errors.
 
 export type MemoryTarget = "memory" | "user";
 
-/** One step on the list: an entry comes (`before` null), goes (`after` null) or is exchanged in place. */
+/** One step on the list: an entry is added (`before` null), removed (`after` null) or replaced in place. */
 export type Change = {
   readonly at: number;
   readonly before: string | null;
   readonly after: string | null;
-  /** Of an entry that goes because another one says it now: that one's text. */
+  /** For an entry that was merged into another one: the text of that one. */
   readonly into?: string;
 };
 
@@ -28,33 +28,33 @@ export type MemoryOp =
 
 /**
  * How `oldText` names an entry. Absent: the entry equal to it, else the one that contains it, else the one with that id.
- * `entry`: the whole text of an entry, and nothing else. `id`: the id of an entry.
+ * `entry`: it is the whole text of an entry. `id`: it is the id of an entry.
  */
 export type EntryMatch = "entry" | "id";
 
 /** The part of an operation that names an entry. */
 export type EntryName = { readonly oldText: string; readonly match?: EntryMatch };
 
-/** Who changed memory. `external` is a program or a person that wrote the file without us. */
+/** Which part of the program changed memory. `external`: another program or the user wrote the file directly. */
 export type WriteOrigin = "cli" | "tool" | "review" | "curator" | "migration" | "approval" | "external";
 
 export type WriteMeta = {
   readonly origin?: WriteOrigin;
   readonly sessionId?: string;
   readonly reason?: string;
-  /** Ties changes that belong together and can be taken back as one, such as those of one curator run. */
+  /** Shared by changes that can be taken back as one, such as those of one curator run. */
   readonly group?: string;
 };
 
-/** A tidying step on whole entries. It only holds while every text it names is stored and none that goes is pinned. */
+/** A tidying step on whole entries. Valid while every text it names is stored and no entry to remove is pinned. */
 export type MemoryCuration = {
-  /** Entries that go. None at all: only identical copies in the file go. */
+  /** Entries to remove. When empty, only identical copies in the file are removed. */
   readonly remove: readonly string[];
-  /** Takes the place of the first of them. */
+  /** Takes the place of the first removed entry. */
   readonly text?: string;
-  /** Entries that stay, and without which the step would lose something. */
+  /** Entries that must be stored and stay: without them the step would lose information. */
   readonly keep?: readonly string[];
-  /** What goes is kept in the archive. */
+  /** Removed entries are kept in the archive. */
   readonly isArchived?: boolean;
 };
 
@@ -65,26 +65,26 @@ export type MemoryOpOutcome = {
   readonly entryCount: number;
   readonly usedChars: number;
   readonly charLimit: number;
-  /** Present from 80 % usage on, when this write could not exclude every other program, and when something went wrong beside it. */
+  /** Present from 80 % usage on, when the lock could not exclude every other program, and when a step after the write failed. */
   readonly warning?: string;
   /** Entries that had to move to the archive to make room. */
   readonly archived?: readonly string[];
-  /** Texts that left the file by this change, whole; also those that were replaced, but not those in `archived`. */
+  /** Whole texts that were removed or replaced by this change, without those in `archived`. */
   readonly removed?: readonly string[];
-  /** What was done to the list, step by step, with whole texts. */
+  /** The steps on the list, with whole texts. */
   readonly changes?: readonly Change[];
-  /** Ids of the changes that led from the id that was asked for to the entry it stands for now. */
+  /** Ids of the changes that led from the given id to the entry it means now. */
   readonly followed?: readonly string[];
   /** Id of the journal line, when something was written. */
   readonly changeId?: string;
-  /** The entries in `archived` moved only to make room, so whoever mirrors this change keeps them. */
+  /** The entries in `archived` moved only to make room, so a mirror of memory keeps them. */
   readonly madeRoom?: true;
 };
 
-/** A write that changed a file. Whoever mirrors memory elsewhere mirrors these and nothing else. */
+/** A write that changed a file. A mirror of memory repeats exactly these. */
 export type CommittedWrite = {
   readonly target: MemoryTarget;
-  /** `oldText` is the whole entry as it was, not the part it was found by. */
+  /** `oldText` is the whole former entry, not the part it was found by. */
   readonly op: MemoryOp;
   readonly changeId: string;
 };

@@ -1,64 +1,69 @@
-// Takes one recorded change back, if the list still allows it.
-import { err, ok, preview, type Result } from "../lib/index.ts";
-import { applyChange, checkBudget } from "./change.ts";
-import { problemComingBack, type ScanOptions } from "./content-check.ts";
-import { type ReplayedChange, whyNotUndoable } from "./journal/replay.ts";
-import type { Plan, Planner, TargetStore } from "./target-store.ts";
-import type { Change, MemoryError } from "./types.ts";
+// Takes recorded changes back: one change, if the current list still allows it, or all changes of a group together.
+import { readFileSync } from "node:fs";
+import { isDeepStrictEqual } from "node:util";
+import { err, normalizeNewlines, ok, preview, type Result, sha256 } from "../lib/index.ts";
+import { distinctEntries } from "./entries.ts";
+import { problemComingBack, type ScanOptions } from "./entry-checks.ts";
+import { listBackups } from "./file-errors.ts";
+import { type ReplayedChange, whyNotUndoable } from "./journal-replay.ts";
+import type { TargetStore } from "./target-store.ts";
+import type { Change, CommittedWrite, MemoryError, MemoryTarget, WriteMeta } from "./types.ts";
+import { applyChange, checkBudget, committedWrites, type Plan, type Planner } from "./write-plan.ts";
+
+// ---- one change ----
+
+type UndoOptions = {
+  /**
+   * A whole group is taken back, and the file becomes what it was before: neither scanner nor budget apply, because its texts were
+   * stored then. The snapshot still keeps dangerous texts out of a prompt.
+   */
+  readonly isRestoring?: boolean;
+};
 
 /** Looks the change up again under the lock: another process may have taken it back a moment ago. */
 export function undoPlanner(
   store: TargetStore,
   candidate: ReplayedChange,
   scan: ScanOptions,
-  options: { readonly isRestoring?: boolean } = {},
+  options: UndoOptions = {},
 ): Planner {
   return ({ entries, hash }) => {
     const replay = store.journal.replay(hash);
     const change = replay.change(candidate.id);
-    if (!change) return err(refusal(candidate, "it is not in the journal any more"));
-    const revived = change.undoes === undefined ? undefined : replay.change(change.undoes);
-    // What came out of the archive goes back there, and so does what a change brought to life again had moved there.
-    const moved =
-      change.action === "restore" ? change.changes.flatMap(({ after }) => after ?? []) : revived?.archived;
-    return planUndo(entries, change, { limit: store.limit, scan, moved, ...options });
+    if (!change) return err(cannotUndo(candidate, "it is not in the journal any more"));
+    // Undoing a restore moves the entry back to the archive. Undoing an undo repeats a change, and with it what that change archived.
+    const repeated = change.undoes === undefined ? undefined : replay.change(change.undoes);
+    const toArchive =
+      change.action === "restore" ? change.changes.flatMap(({ after }) => after ?? []) : repeated?.archived;
+    return planUndo(entries, change, { limit: store.limit, scan, toArchive, ...options });
   };
 }
 
-/**
- * Texts that come back are scanned again: what was fine once need not be fine now. `moved` are the texts that the change
- * brought to life again had moved to the archive; they go back there. `isRestoring`: a whole run is taken back, and the file becomes what
- * it was. Its texts stood there before, however many and whatever they say; what must not reach a prompt is kept out when it is built.
- */
-export function planUndo(
+/** Texts that come back are scanned again: the scanner or its settings may have changed. */
+function planUndo(
   entries: readonly string[],
   change: ReplayedChange,
-  {
-    limit,
-    scan,
-    moved = [],
-    isRestoring = false,
-  }: { limit: number; scan: ScanOptions; moved?: readonly string[] | undefined; isRestoring?: boolean },
+  options: UndoOptions & { limit: number; scan: ScanOptions; toArchive?: readonly string[] },
 ): Result<Plan, MemoryError> {
+  const { limit, scan, toArchive = [], isRestoring = false } = options;
   const reason = whyNotUndoable(change);
-  if (reason) return err(refusal(change, reason));
+  if (reason) return err(cannotUndo(change, reason));
   let list = entries;
   const changes: Change[] = [];
   for (const done of change.changes.toReversed()) {
     const step = invert(list, done);
-    if (!step.ok) return err(refusal(change, step.error));
+    if (!step.ok) return err(cannotUndo(change, step.error));
     const problem =
       step.value.after === null || isRestoring ? undefined : problemComingBack(step.value.after, scan);
     if (problem) return err(problem);
     list = applyChange(list, step.value);
     changes.push(step.value);
   }
-  const archive = moved.filter((text) => entries.includes(text) && !list.includes(text));
   const plan: Plan = {
     action: "undo",
     entries: list,
     changes,
-    archive,
+    archive: toArchive.filter((text) => entries.includes(text) && !list.includes(text)),
     undoes: change.id,
     message: `Took back ${change.action} ${change.id}.`,
   };
@@ -78,7 +83,7 @@ function invert(list: readonly string[], { at, before, after }: Change): Result<
   return ok({ at: index, before: after, after: before });
 }
 
-function refusal(change: ReplayedChange, why: string): MemoryError {
+function cannotUndo(change: ReplayedChange, why: string): MemoryError {
   return {
     kind: "no_match",
     message: `Cannot take back ${change.action} ${change.id}: ${why}. 'hermes memory history' lists the changes.`,
@@ -87,4 +92,124 @@ function refusal(change: ReplayedChange, why: string): MemoryError {
 
 function quote(text: string): string {
   return `'${preview(text, 40)}'`;
+}
+
+// ---- a group of changes ----
+
+export type GroupUndone = {
+  /** Ids of the changes that were taken back. */
+  readonly changes: readonly string[];
+  /** Texts that left the files by it. */
+  readonly removed: readonly string[];
+  /** Targets whose file is what it was before the group, byte for byte. */
+  readonly exact: readonly MemoryTarget[];
+  /** The writes that did it, for mirroring them elsewhere. */
+  readonly writes: readonly CommittedWrite[];
+};
+
+type Part = { readonly store: TargetStore; readonly changes: readonly ReplayedChange[] };
+
+/** Newest change first: all of them or, when one has been built upon since, none. */
+export async function undoGroup(
+  stores: readonly TargetStore[],
+  group: string,
+  scan: ScanOptions,
+  meta: WriteMeta,
+): Promise<Result<GroupUndone, MemoryError>> {
+  const parts = stores.map((store) => ({ store, changes: effectiveChanges(store, group) }));
+  if (parts.every(({ changes }) => changes.length === 0))
+    return err({ kind: "no_match", message: `Nothing of group '${group}' is left to take back in memory.` });
+  for (const part of parts) {
+    const objection = rehearse(part, scan);
+    if (objection) return err(objection);
+  }
+  const undone: string[] = [];
+  const exact: MemoryTarget[] = [];
+  const writes: CommittedWrite[] = [];
+  const removed: string[] = [];
+  const groupMeta = { ...meta, group };
+  for (const { store, changes } of parts) {
+    const [first] = changes;
+    if (!first) continue;
+    const before = store.entries;
+    const [rewrites, edits] = [changes.filter(isRewrite), changes.filter((change) => !isRewrite(change))];
+    for (const change of edits.toReversed()) {
+      const planner = undoPlanner(store, change, scan, { isRestoring: true });
+      const outcome = await store.transact(planner, groupMeta);
+      if (!outcome.ok) return outcome;
+      writes.push(...committedWrites(outcome.value));
+      undone.push(change.id);
+    }
+    const restored = await store.transact(restoreBytes(store, first, rewrites[0]), groupMeta);
+    if (!restored.ok) return restored;
+    undone.push(...rewrites.map(({ id }) => id));
+    if (hashOfFile(store.paths.file) === first.fileBefore) exact.push(store.target);
+    removed.push(...before.filter((text) => !store.entries.includes(text)));
+  }
+  return ok({ changes: undone, removed, exact, writes });
+}
+
+function effectiveChanges(store: TargetStore, group: string): ReplayedChange[] {
+  return store
+    .replay()
+    .changes.filter(
+      (change) =>
+        change.group === group &&
+        change.action !== "undo" &&
+        change.status === "committed" &&
+        change.undoneBy === undefined,
+    );
+}
+
+/** True for a change that only changed bytes of the file, such as identical copies, and no entry. */
+function isRewrite(change: ReplayedChange): boolean {
+  return change.changes.length === 0;
+}
+
+/** Undoes everything on a copy of the list first: half a group taken back would be neither the old state nor the new one. */
+function rehearse({ store, changes }: Part, scan: ScanOptions): MemoryError | undefined {
+  if (changes.length === 0) return undefined;
+  store.load();
+  let { entries } = store;
+  for (const change of changes.toReversed()) {
+    if (isRewrite(change)) continue;
+    const plan = planUndo(entries, change, { limit: store.limit, scan, isRestoring: true });
+    if (!plan.ok) return plan.error;
+    entries = plan.value.entries;
+  }
+  return undefined;
+}
+
+/** Puts a backup of the file from before the group back, when it holds the same entries. Otherwise the file stays. */
+function restoreBytes(
+  store: TargetStore,
+  first: ReplayedChange,
+  rewrite: ReplayedChange | undefined,
+): Planner {
+  return ({ entries, hash }) => {
+    const same = { action: "undo", entries, changes: [], message: "Nothing else to restore." } as const;
+    if (first.fileBefore === null || hash === first.fileBefore) return ok(same);
+    const bytes = backupWithHash(store.paths.file, first.fileBefore);
+    if (!bytes || !isDeepStrictEqual(entriesIn(bytes), entries)) return ok(same);
+    const message = "The file is what it was, byte for byte.";
+    return ok({ ...same, message, bytes, undoes: rewrite?.id });
+  };
+}
+
+function backupWithHash(file: string, hash: string): Uint8Array | undefined {
+  return listBackups(file)
+    .map((path) => readFileSync(path))
+    .find((bytes) => sha256(bytes) === hash);
+}
+
+function entriesIn(bytes: Uint8Array): string[] {
+  return distinctEntries(normalizeNewlines(Buffer.from(bytes).toString("utf8")));
+}
+
+function hashOfFile(path: string): string | undefined {
+  try {
+    return sha256(readFileSync(path));
+  } catch {
+    return undefined;
+  }
 }

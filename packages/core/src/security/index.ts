@@ -1,5 +1,5 @@
-// What keeps dangerous text out of prompts and secrets out of memory and logs.
-export { sanitizeContext } from "./recall-fence.ts";
+// Keeps dangerous text out of prompts, and secrets out of memory and logs.
+export { fenceUntrusted, sanitizeContext, untrustedSourceOf } from "./fences.ts";
 export { createRedactor, redactSecrets } from "./redaction.ts";
 export {
   areSecretIds,
@@ -14,12 +14,11 @@ export {
   secondGate,
   withoutSecretsOf,
 } from "./second-gate.ts";
+export type { ThreatScope } from "./threats/patterns.ts";
 export {
   isThreatId,
   scanThreats,
   THREAT_IDS,
   type ThreatFinding,
-  type ThreatScope,
   threatMessage,
-} from "./threats/scan.ts";
-export { fenceUntrusted, untrustedSourceOf } from "./untrusted.ts";
+} from "./threats/threat-scan.ts";

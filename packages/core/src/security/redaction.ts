@@ -1,5 +1,7 @@
-// Masks secrets in text that leaves the process: logs, reports, summaries. Every step is linear in the text and gives the
-// same result when it runs twice. A mask keeps the part that tells what kind of secret it was.
+// Masks secrets in text that leaves the process: logs, reports, summaries. Every step takes linear time and gives the same result
+// when it runs twice. A mask keeps the public prefix, which tells the kind of secret.
+
+import { isSecretValue, namedValues } from "./secrets/find.ts";
 import {
   AUTHORIZATION,
   alternatives,
@@ -19,7 +21,6 @@ import {
   WEB_TOKEN,
   WEBHOOK,
 } from "./secrets/formats.ts";
-import { isSecretValue, namedValues } from "./secrets/named-values.ts";
 
 const MASK = "***";
 
@@ -43,7 +44,7 @@ export function redactSecrets(text: string): string {
   return maskNamedValues(withoutHeaders);
 }
 
-/** Also masks these literal values, such as those of `.env`, in the forms JSON and URLs give them. */
+/** Also masks these literal values, such as those of `.env`, and their JSON and URL encodings. */
 export function createRedactor(values: Iterable<string>): (text: string) => string {
   const literals = new Set<string>();
   for (const value of values) {
@@ -57,7 +58,7 @@ export function createRedactor(values: Iterable<string>): (text: string) => stri
   return (text) => redactSecrets(text.replace(pattern, MASK));
 }
 
-/** What lives in `.env` beside the secrets, and would black out ordinary text: switches, numbers, plain addresses. */
+/** Settings in `.env` that are no secrets and whose masking would hide ordinary text: switches, numbers, plain addresses. */
 const ORDINARY_SETTING =
   /^(?:true|false|enabled|disabled|default|localhost|production|development|[0-9]{1,7}|https?:\/\/[^@?]*)$/i;
 
@@ -87,13 +88,13 @@ function maskKeyBlocks(text: string): string {
   for (const start of text.matchAll(KEY_BLOCK_START)) {
     if (start.index < at) continue;
     result += text.slice(at, start.index) + start[0] + MASK;
-    // Cut off without an end: everything behind the start may be key, at most up to the quote that ends a JSON text.
+    // A block that was cut off has no end: everything after its start may be key, up to the quote that ends a JSON string.
     at = Math.min(nextEnd(start.index), nextQuote(start.index));
   }
   return result + text.slice(at);
 }
 
-/** Where the literal occurs next, or the text's length. Asked with growing positions, it reads the text once. */
+/** Position of the next occurrence, or the text's length. Callers pass ascending positions, so the text is read once. */
 function nextOf(text: string, literal: string): (from: number) => number {
   let found = -1;
   return (from) => {
@@ -111,7 +112,7 @@ function maskNamedValues(text: string): string {
   for (const named of namedValues(text)) {
     if (!isSecretValue(named, text)) continue;
     const { pair, value } = named;
-    // A bare number in JSON becomes a text, or the line would no longer be JSON.
+    // An unquoted number in JSON becomes a string, or the line would no longer be JSON.
     const mask = pair.isQuotedName && !value.isQuoted && pair.separator.includes(":") ? `"${MASK}"` : MASK;
     result += text.slice(copied, value.start) + mask;
     copied = value.end;

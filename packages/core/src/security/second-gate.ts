@@ -1,38 +1,44 @@
-// The second gate: what the threat patterns alone let through. It looks at the text as a model reads it (look-alike letters,
-// hidden characters) and for credentials. `scanThreats` stays as it is; every write and every recall asks both.
-import { readDigitsAsLetters, SPOKEN } from "./fold/digits-for-letters.ts";
-import { type FoldedText, originalSpan, readings } from "./fold/fold.ts";
+// The second gate: finds what the threat patterns miss. It scans the text as a model reads it (look-alike letters, hidden characters)
+// and looks for credentials. Every write and every recall passes both `scanThreats` and this gate.
+import {
+  type FoldedText,
+  originalSpan,
+  PLAIN_LANGUAGE_PATTERNS,
+  readDigitsAsLetters,
+  readings,
+} from "./folded-text.ts";
 import {
   type FoundSecret,
   findSecrets,
   findTokens,
-  SECRET_FORMAT_IDS,
+  isSecretFormat,
   withoutOverlaps,
 } from "./secrets/find.ts";
-import { isThreatId, scanThreats, THREAT_IDS, type ThreatScope } from "./threats/scan.ts";
+import type { ThreatScope } from "./threats/patterns.ts";
+import { isThreatId, scanThreats, THREAT_IDS } from "./threats/threat-scan.ts";
 
 export type GateFinding = {
   readonly id: string;
   readonly kind: "disguised" | "secret";
-  /** What it looks like, for a sentence: "a GitHub token". Never part of the text. */
+  /** The kind of finding, for a sentence: "a GitHub token". Never part of the text. */
   readonly label: string;
-  /** UTF-16 offsets in the text that was given. */
+  /** UTF-16 offsets in the original text. */
   readonly start: number;
   readonly end: number;
 };
 
 export type GateOptions = {
-  /** Of the patterns that are tried on the folded text; `strict` unless given. */
+  /** Scope of the patterns that are tried on the folded text; default `strict`. */
   readonly scope?: ThreatScope;
-  /** Ids that are never reported: those of this gate, and those of threat patterns, which then may be disguised too. */
+  /** Ids that are never reported: ids of this gate, and ids of threat patterns, which are then ignored in disguise too. */
   readonly allow?: readonly string[];
-  /** The user has said that secrets may be stored. */
+  /** The user allows secrets to be stored. */
   readonly allowSecrets?: boolean;
 };
 
 const DISGUISED = "disguised_";
 const SECRET = "secret_";
-/** The one threat pattern that is about a secret. */
+/** The only threat pattern that is about a secret. */
 const SECRET_PATTERN = "hardcoded_secret";
 
 const HIDDEN = {
@@ -53,14 +59,14 @@ export function findingIds(findings: readonly GateFinding[]): string[] {
   return [...new Set(findings.map(({ id }) => id))];
 }
 
-/** Only what is disguised: for text that is read, where secrets are masked instead. */
+/** Only disguised threats, for text that is read: there secrets are masked instead of refused. */
 export function disguisedThreats(text: string, options: GateOptions = {}): GateFinding[] {
   return secondGate(text, { ...options, allowSecrets: true });
 }
 
 const LEFT_OUT = "[secret left out]";
 
-/** Takes out every secret the gate would refuse, and nothing else. */
+/** Replaces every secret the gate would refuse, and nothing else. */
 export function maskStoredSecrets(text: string): { readonly text: string; readonly count: number } {
   const secrets = secretsIn(text, readings(text));
   let masked = "";
@@ -72,7 +78,7 @@ export function maskStoredSecrets(text: string): { readonly text: string; readon
   return { text: masked + text.slice(copied), count: secrets.length };
 }
 
-/** The remark without the secrets of these texts, which it may repeat without the words that give them away. */
+/** Removes the secrets of these texts from a remark, which may repeat one without the name that identifies it as a secret. */
 export function withoutSecretsOf(texts: readonly string[], remark: string): string {
   let rest = remark;
   for (const text of texts)
@@ -81,10 +87,10 @@ export function withoutSecretsOf(texts: readonly string[], remark: string): stri
   return rest;
 }
 
-/** What the writer of a refused text is told. Says nothing about overriding: the reader may be a model. */
+/** The error for the writer of a refused text. Does not mention how to allow it: the reader may be a model. */
 export function gateMessage(findings: readonly GateFinding[]): string {
   const [first] = findings;
-  if (first === undefined) throw new Error("A message was asked for without a finding.");
+  if (first === undefined) throw new Error("gateMessage needs at least one finding.");
   if (first.kind === "secret") {
     const labels = findings.filter(({ kind }) => kind === "secret").map(({ label }) => label);
     return `Blocked: content looks like ${listed([...new Set(labels)])}; store where it is kept, not the value.`;
@@ -97,7 +103,7 @@ export function gateMessage(findings: readonly GateFinding[]): string {
   );
 }
 
-/** True when every finding is one that `allowSecrets` would let through. */
+/** True when `allowSecrets` would let every finding through. */
 export function areSecretIds(ids: readonly string[]): boolean {
   return ids.length > 0 && ids.every(isSecretId);
 }
@@ -106,13 +112,13 @@ function isSecretId(id: string): boolean {
   return id.startsWith(SECRET) || id === SECRET_PATTERN || id === DISGUISED + SECRET_PATTERN;
 }
 
-/** Threat patterns that are let through together with secrets. */
+/** Threat patterns that `allowSecrets` lets through too. */
 export const SECRET_THREAT_IDS: readonly string[] = [SECRET_PATTERN];
 
-/** True for ids that either scan can report; for checking allow-lists. */
+/** True for ids that either scan can report; checks allow-lists. */
 export function isFindingId(id: string): boolean {
   if (isThreatId(id) || Object.values(HIDDEN).some((hidden) => hidden.id === id)) return true;
-  if (id.startsWith(SECRET)) return SECRET_FORMAT_IDS.includes(id.slice(SECRET.length));
+  if (id.startsWith(SECRET)) return isSecretFormat(id.slice(SECRET.length));
   return id.startsWith(DISGUISED) && THREAT_IDS.includes(id.slice(DISGUISED.length));
 }
 
@@ -138,9 +144,9 @@ function disguised(
   for (const each of folded) scan(each.text, each, () => true);
   for (const each of [undefined, ...folded]) {
     const read = readDigitsAsLetters(each?.text ?? text);
-    if (read !== undefined) scan(read, each, (id) => SPOKEN.has(id));
+    if (read !== undefined) scan(read, each, (id) => PLAIN_LANGUAGE_PATTERNS.has(id));
   }
-  // The first gate tells about what is plain.
+  // The first gate already reports threats that are not disguised.
   const plain = new Set(found.size === 0 ? [] : scanThreats(text, scope).map(({ id }) => id));
   return [...[...found].filter(([id]) => !plain.has(id)).map(([, finding]) => finding), ...hidden];
 }
@@ -164,11 +170,11 @@ function placed(secrets: readonly FoundSecret[], folded: Pick<FoldedText, "offse
   return secrets.map((secret) => ({ ...secret, ...originalSpan(folded, secret.start, secret.end) }));
 }
 
-/** `ghp\\_...`: Markdown needs no such backslash to be read, and a token has none. */
+/** `ghp\\_...`: a Markdown escape, which is no part of the token. */
 const MARKDOWN_ESCAPE = /\\(?=[_.~-])/g;
 const LINE_END_IN_A_RUN = /(?<=[A-Za-z0-9_-])\r?\n(?=[A-Za-z0-9_-])/g;
 
-/** Of a token that goes over a line end: one line end only, and no word behind it, which would be the next sentence. */
+/** For a token that spans a line end: only one line end, and after it no word, which would be the next sentence. */
 function isOneToken(text: string): (secret: FoundSecret) => boolean {
   return ({ start, end }) => {
     const [, second, third] = text.slice(start, end).split(/\r?\n/);
@@ -176,7 +182,7 @@ function isOneToken(text: string): (secret: FoundSecret) => boolean {
   };
 }
 
-/** The text without these pieces, and where the rest comes from; undefined when it has none of them. */
+/** The text without these pieces, and the offsets of the rest in the original; undefined when it has none of them. */
 function leftOut(text: string, pieces: RegExp): Pick<FoldedText, "text" | "offsets"> | undefined {
   const offsets = new Uint32Array(text.length + 1);
   let rest = "";

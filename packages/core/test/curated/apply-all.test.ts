@@ -102,7 +102,7 @@ describe("a group of operations", () => {
         { action: "replace", oldText: "same", content: "same" },
       ]),
     );
-    expect(outcome).not.toHaveProperty("changeId");
+    expect(outcome.changeId).toBeUndefined();
     expect(home.journal()).toHaveLength(1);
   });
 });

@@ -1,4 +1,4 @@
-// The approval gate: what is written, what is asked about, what waits.
+// The approval gate: which writes go through, which are asked about, which are staged.
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import {
@@ -22,7 +22,7 @@ async function call(
   return (await memoryTool(store, args, { home: home.home, ...context })) as Record<string, unknown>;
 }
 
-/** Answers with a fixed word and remembers what it was asked. */
+/** Answers with a fixed word and records the questions. */
 function answering(answer: string): { approve: ApprovalCallback; asked: unknown[][] } {
   const asked: unknown[][] = [];
   return {

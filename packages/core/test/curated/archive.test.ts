@@ -1,4 +1,4 @@
-// Overflow: the oldest entries make room, pinned ones stay, and all of it can be had back.
+// Overflow: the oldest entries make room, pinned ones stay, and archived ones can be restored.
 import { appendFileSync, statSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { addAll, done, MemoryHome, refused } from "../fakes/memory-home.ts";

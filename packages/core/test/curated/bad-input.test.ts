@@ -1,4 +1,4 @@
-// Bad input of every kind: a clear answer, and nothing lost.
+// Bad input: a clear error, and no data lost.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { describe, expect, it } from "vitest";
@@ -84,7 +84,7 @@ describe("a file that cannot be understood", () => {
     async () => {
       const home = new MemoryHome();
       await addAll(await home.open(), ["precious"]);
-      // The memory of a process that has ended: it can be seen, but not opened.
+      // The memory file of a process that has ended: it is listed, but cannot be opened.
       const [load, add] = await callMounted(
         'mount --bind /proc/self/mem "$1"',
         [home.path("MEMORY.md")],

@@ -1,4 +1,4 @@
-// Who mirrors memory elsewhere hears of writes that are on disk, once each, and of nothing else.
+// A mirror of memory is told about each write that is on disk once, and about nothing else.
 import { describe, expect, it } from "vitest";
 import { approvePending, type CommittedWrite, memoryTool, readPendingWrites } from "../../src/index.ts";
 import { addAll, done, MemoryHome, refused } from "../fakes/memory-home.ts";

@@ -1,8 +1,7 @@
 // A journal that grew too large: old lines become one, the newest stay undoable.
 import { readdirSync, statSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { compactRecords } from "../../src/curated/journal/compact.ts";
-import { replayJournal } from "../../src/curated/journal/replay.ts";
+import { compactRecords, replayJournal } from "../../src/curated/journal-replay.ts";
 import { addAll, done, MemoryHome, refused, tickingClock } from "../fakes/memory-home.ts";
 
 const LIMITS = { memoryCharLimit: 100_000, historyMaxBytes: 3000, historyKeep: 6 };
@@ -21,7 +20,7 @@ describe("compaction", () => {
     expect(rest.every(({ kind }) => kind === "change")).toBe(true);
     const undoable = store.history().filter(({ status }) => status === "committed");
     expect(undoable.length).toBeGreaterThanOrEqual(LIMITS.historyKeep);
-    // An undo is a change as well and takes its place among the newest, so half of them can be taken back in a row.
+    // An undo counts as one of the newest changes too, so half of them can be taken back in a row.
     for (let step = 0; step < LIMITS.historyKeep / 2; step += 1) done(await store.undo());
     expect((await home.open(LIMITS)).entries("memory").at(-1)).toBe("entry number 36");
   });

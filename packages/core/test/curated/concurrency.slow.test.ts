@@ -7,7 +7,7 @@ import { hasPython, PYTHON_ADDS } from "../fakes/python-writer.ts";
 
 const ENTRY = /^note \d+ of writer \w+$/;
 
-/** Reads the file as fast as it can while `work` runs; every content seen must be a list of whole entries. */
+/** Reads the file in a loop while `work` runs; every content read must be a list of whole entries. */
 async function watching(
   home: MemoryHome,
   work: Promise<unknown>,

@@ -1,4 +1,4 @@
-// Tidying steps on whole entries: what they rest on is checked again when they are carried out.
+// Tidying steps on whole entries: their assumptions are checked again when they are carried out.
 import { writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { readPendingWrites, stageCuration } from "../../src/curated/index.ts";

@@ -1,4 +1,4 @@
-// Files that others wrote: tidied when nothing is lost by it, refused and backed up when something could be.
+// Files written by other programs: tidied when that loses nothing, else the write is refused and the file backed up.
 import { readFileSync, statSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { MemoryOp, MemoryTarget } from "../../src/index.ts";

@@ -1,4 +1,4 @@
-// "What about this text?": every place it can be, was, or was kept from.
+// explain: every place where a text is, was, or was refused.
 import { describe, expect, it } from "vitest";
 import { entryId } from "../../src/curated/index.ts";
 import { memoryTool } from "../../src/index.ts";
@@ -88,7 +88,7 @@ describe("explain", () => {
       { entry: "green door", action: "remove", origin: "tool" },
       { entry: "blue door", action: "replace", replaced_by: "white gate", origin: "cli", change: replaced },
     ]);
-    expect(removed[0]).not.toHaveProperty("replaced_by");
+    expect(removed[0]?.replaced_by).toBeUndefined();
     expect(stored.map(({ entry }) => entry)).toEqual(["red door"]);
     await addAll(store, ["green door"]);
     expect(store.explain("green door").removed).toEqual([]);

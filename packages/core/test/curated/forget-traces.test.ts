@@ -1,8 +1,8 @@
-// What is looked for before somebody is asked, and what is erased after, are the same places; and nothing else suffers.
+// The preview of a forget and the forget itself cover the same places, and nothing else is changed.
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { claimPending } from "../../src/curated/approval/claims.ts";
+import { claimPending } from "../../src/curated/approval/pending.ts";
 import { approvePending, memoryTool } from "../../src/index.ts";
 import { addAll, done, MemoryHome, refused } from "../fakes/memory-home.ts";
 

@@ -1,4 +1,4 @@
-// Forgetting: afterwards no file of the home holds the text, and everything else is as it was.
+// Forgetting: afterwards no file of the home contains the text, and everything else is unchanged.
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -7,7 +7,7 @@ import { addAll, done, MemoryHome, refused, tickingClock } from "../fakes/memory
 
 const SECRET = "pine-4711";
 
-/** A home that has the secret in every place where one can be. */
+/** A home with the secret in every place that can hold one. */
 async function homeFull(): Promise<MemoryHome> {
   const home = new MemoryHome();
   const roomy = { memoryCharLimit: 90, overflow: "archive" } as const;

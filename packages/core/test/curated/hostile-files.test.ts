@@ -1,8 +1,8 @@
-// Files beside memory that somebody else wrote, or that are not what they should be.
+// Damaged or unexpected files in the memory directory.
 import { appendFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { staleClaims } from "../../src/curated/approval/claims.ts";
+import { staleClaims } from "../../src/curated/approval/pending.ts";
 import { MemoryStore, memoryTool, memoryToolPreview, readPendingWrites } from "../../src/index.ts";
 import { addAll, MemoryHome, refused } from "../fakes/memory-home.ts";
 
@@ -71,7 +71,7 @@ describe("pending writes", () => {
     const home = new MemoryHome();
     mkdirSync(home.pending, { recursive: true });
     const other = `0a0a0a0a.json.claim-${process.ppid}`;
-    const own = `1b1b1b1b.json.claim-${process.pid}`; // ours by number, but not in our hands: an earlier life's
+    const own = `1b1b1b1b.json.claim-${process.pid}`; // our process id, but not claimed by us: an earlier process had this id
     for (const name of [other, own]) writeFileSync(join(home.pending, name), "{}");
     const later = (ms: number): Date => new Date(Date.now() + ms);
     expect(staleClaims(home.pending)).toEqual([]);

@@ -1,17 +1,17 @@
-// Reading a journal back: lines that never took effect, torn lines, lines of others.
+// Reading a journal back: lines that never took effect, torn lines, lines about edits by other programs.
 import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { applyChange } from "../../src/curated/change.ts";
-import { formatEntries } from "../../src/curated/format.ts";
-import type { ChangeRecord } from "../../src/curated/journal/record.ts";
-import { decodeRecord, encodeRecord } from "../../src/curated/journal/record.ts";
-import { replayJournal } from "../../src/curated/journal/replay.ts";
+import { formatEntries } from "../../src/curated/entries.ts";
+import { decodeRecord, encodeRecord } from "../../src/curated/journal.ts";
+import type { ChangeRecord } from "../../src/curated/journal-replay.ts";
+import { replayJournal } from "../../src/curated/journal-replay.ts";
 import type { Change } from "../../src/curated/types.ts";
+import { applyChange } from "../../src/curated/write-plan.ts";
 import { sha256 } from "../../src/lib/index.ts";
 import { addAll, done, MemoryHome, refused } from "../fakes/memory-home.ts";
 
-/** A journal line as a writer leaves it that dies before it replaces the file. */
+/** The journal line of a writer that died before it replaced the file. */
 function diedAdding(home: MemoryHome, text: string, at: number): void {
   const before = home.text();
   const entries = before ? before.split("\n§\n") : [];

@@ -1,4 +1,4 @@
-// The journal: every change with its before and after, every refusal without its text, every edit by others.
+// The journal: every change with its text before and after, every refusal without its text, every edit by another program.
 import { appendFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { sha256 } from "../../src/lib/index.ts";

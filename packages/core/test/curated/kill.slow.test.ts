@@ -9,7 +9,7 @@ import { addAll, done, MemoryHome } from "../fakes/memory-home.ts";
 const KILLS_PER_LANE = process.env.HERMES_SOAK ? 100 : 30;
 const ENTRY = /^k\d+-\d+ (wool )+end$/;
 
-/** Lets a writer commit a few times, kills it somewhere in the middle of what follows, returns its last report. */
+/** Lets a writer commit a few times, kills it at a random moment after that, returns its last report. */
 async function killOne(home: MemoryHome, name: string): Promise<string | undefined> {
   const child = startScript("tireless-writer.ts", [
     home.dir,
@@ -46,7 +46,7 @@ async function lane(name: string): Promise<MemoryHome> {
 
 describe("a writer that is killed again and again", () => {
   it("leaves a whole file, a journal that parses, and a store that goes on", async () => {
-    // One that ends by itself fills the compile cache, which those that are killed cannot do.
+    // A process that ends normally fills the compile cache; killed ones cannot.
     await startScript("adding-process.ts", [new MemoryHome().dir, "first", "1"]).rest();
     for (const home of await Promise.all([lane("1"), lane("2")])) {
       const { damaged } = readJsonLines(home.path(".history", "memory.jsonl"));

@@ -1,4 +1,4 @@
-// The lock of a target: waited for, never for ever; reading does not need it.
+// The lock of a target: a write waits for it up to a timeout; reading does not need it.
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";

@@ -1,4 +1,4 @@
-// Writers that come by their locks in different ways; the result of a write says when Python is not excluded.
+// Writers that lock in different ways; the result of a write says when the Python original is not excluded.
 import { describe, expect, it } from "vitest";
 import type { MemoryOpOutcome } from "../../src/index.ts";
 import { startScript } from "../fakes/child.ts";

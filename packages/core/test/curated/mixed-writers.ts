@@ -6,7 +6,7 @@ import { MemoryHome } from "../fakes/memory-home.ts";
 
 const [koffi, flock, neither] = LOCK_MODES;
 
-/** Every acknowledged entry has to be in the file, and every journal line has to follow the one before. */
+/** Every acknowledged entry must be in the file, and the hashes of the journal lines must form a chain. */
 export async function expectNothingLost(addsEach: number): Promise<void> {
   const home = new MemoryHome();
   const writers = [koffi, koffi, flock, neither].map((mode, index) =>

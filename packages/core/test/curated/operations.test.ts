@@ -38,7 +38,7 @@ describe("add", () => {
     const before = statSync(home.path("MEMORY.md"), { bigint: true });
     const outcome = done(await store.apply("memory", { action: "add", content: " once " }));
     expect(outcome).toMatchObject({ message: "Entry already exists (no duplicate added).", entryCount: 1 });
-    expect(outcome).not.toHaveProperty("changeId");
+    expect(outcome.changeId).toBeUndefined();
     expect(statSync(home.path("MEMORY.md"), { bigint: true }).ino).toBe(before.ino);
     expect(home.journal()).toHaveLength(1);
   });
@@ -94,7 +94,7 @@ describe("the budget", () => {
   it("warns from 80 percent on, not at 79", async () => {
     const store = await new MemoryHome().open({ memoryCharLimit: 100 });
     const at79 = done(await store.apply("memory", { action: "add", content: "a".repeat(79) }));
-    expect(at79).not.toHaveProperty("warning");
+    expect(at79.warning).toBeUndefined();
     expect(store.usage("memory")).toEqual({ used: 79, limit: 100 });
     const at80 = done(
       await store.apply("memory", { action: "replace", oldText: "a", content: "b".repeat(80) }),

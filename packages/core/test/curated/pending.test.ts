@@ -1,9 +1,8 @@
-// Records of writes that wait: listed in order, named safely, acted on by one approver at a time.
+// Records of staged writes: listed in order, named safely, claimed by one approver at a time.
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { claimPending } from "../../src/curated/approval/claims.ts";
-import { isPendingId, stagePending } from "../../src/curated/approval/pending.ts";
+import { claimPending, isPendingId, stagePending } from "../../src/curated/approval/pending.ts";
 import { approvePending, memoryTool, readPendingWrites, rejectPending } from "../../src/index.ts";
 import { startScript } from "../fakes/child.ts";
 import { done, MemoryHome, refused } from "../fakes/memory-home.ts";
@@ -170,7 +169,7 @@ describe("two approvers", () => {
 });
 
 describe("the claim of an approver", () => {
-  // Its number is beyond what the system gives out, so no such process lives.
+  // Larger than any process id of the system, so no such process exists.
   const DEAD = "aaaaaaaa.json.claim-999999999";
 
   it("that died is given back after a moment, and the write can be approved", async () => {

@@ -1,10 +1,10 @@
-// Any sequence of operations: file, live list, a fresh store and the journal always tell the same story.
+// After any sequence of operations, the file, the live list, a fresh store and the journal agree.
 import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { formatEntries } from "../../src/curated/format.ts";
-import { decodeRecord } from "../../src/curated/journal/record.ts";
-import { replayJournal } from "../../src/curated/journal/replay.ts";
+import { formatEntries } from "../../src/curated/entries.ts";
+import { decodeRecord } from "../../src/curated/journal.ts";
+import { replayJournal } from "../../src/curated/journal-replay.ts";
 import type { MemoryOp, MemoryStore } from "../../src/index.ts";
 import { readJsonLines, sha256, writeFileAtomic } from "../../src/lib/index.ts";
 import { MemoryHome } from "../fakes/memory-home.ts";

@@ -1,4 +1,4 @@
-// Purging a target: everything kept for it goes, the other target stays.
+// Purging a target: everything kept for it is deleted, the other target stays.
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { memoryTool } from "../../src/index.ts";
@@ -37,7 +37,7 @@ describe("a purge", () => {
     const store = await home.open();
     await addAll(store, ["old"]);
     done(await store.purge("memory"));
-    expect(existsSync(home.path("MEMORY.md.lock"))).toBe(true); // somebody may be waiting on it
+    expect(existsSync(home.path("MEMORY.md.lock"))).toBe(true); // another process may be waiting on it
     await addAll(store, ["new"]);
     expect(home.journal()).toMatchObject([{ after: "new", file_before: null }]);
     done(await store.undo());

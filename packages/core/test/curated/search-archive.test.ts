@@ -15,7 +15,7 @@ type Answer = {
   archive_hint?: string;
 };
 
-/** Puts lines into the archive as an overflow does. */
+/** Fills the archive by overflow. */
 function archive(home: MemoryHome, texts: readonly string[], target = "memory"): void {
   mkdirSync(home.path(".archive"), { recursive: true });
   const lines = texts.map((text, index) =>
@@ -34,7 +34,7 @@ async function ask(home: MemoryHome, query?: string, more: object = {}): Promise
   const call = {
     action: "search_archive",
     target: "memory",
-    ...(query === undefined ? {} : { query }),
+    query,
     ...more,
   };
   return (await memoryTool(store, call, { home: home.home, writeApproval: true })) as Answer;

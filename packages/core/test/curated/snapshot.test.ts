@@ -2,10 +2,10 @@
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { placeholder } from "../../src/curated/snapshot.ts";
+import { placeholder } from "../../src/curated/entry-checks.ts";
 import { scanThreats } from "../../src/index.ts";
 import { THREAT_IDS } from "../../src/security/index.ts";
-import { INVISIBLE_IDS } from "../../src/security/threats/invisible.ts";
+import { INVISIBLE_IDS } from "../../src/security/threats/threat-scan.ts";
 import { startScript } from "../fakes/child.ts";
 import { addAll, done, MemoryHome } from "../fakes/memory-home.ts";
 

@@ -1,8 +1,8 @@
-// Undo and history over a long journal: what they cost, and that the clock has no say in their order.
+// Undo and history over a long journal: their cost, and their order, which does not depend on the clock.
 import { appendFileSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { targetOptions } from "../../src/curated/store-options.ts";
+import { targetOptions } from "../../src/curated/memory-store.ts";
 import { TargetStore } from "../../src/curated/target-store.ts";
 import { undoPlanner } from "../../src/curated/undo.ts";
 import type { Clock } from "../../src/index.ts";
@@ -27,7 +27,7 @@ async function target(changes: number): Promise<TargetStore> {
   return new TargetStore(targetOptions({ dir: home.dir, ...ROOMY }, "memory", () => {}));
 }
 
-/** Takes back as many changes as there are, one by one. Bytes of the journal that were read for it. */
+/** Takes back all changes, one by one. `read`: bytes of the journal that were read for it. */
 async function undoAll(store: TargetStore): Promise<{ read: number; size: number; undone: number }> {
   let undone = 0;
   for (;;) {
@@ -88,7 +88,7 @@ describe("lines that are read as a file grows", () => {
   });
 });
 
-/** Runs backwards: every look at it is an hour before the last. */
+/** Runs backwards: every call returns a time one hour before the last. */
 function fallingClock(): Clock {
   let next = Date.parse("2026-03-01T08:00:00.000Z");
   return {

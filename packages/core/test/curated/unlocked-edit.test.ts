@@ -1,13 +1,12 @@
-// Somebody edits a file without taking the lock, between our reading it and our replacing it.
+// Another program edits a file without taking the lock, between our reading and our replacing it.
 import { appendFileSync, linkSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { HeldFile } from "../../src/curated/held-file.ts";
-import { openMemoryFile } from "../../src/curated/memory-file.ts";
+import { HeldFile, openMemoryFile } from "../../src/curated/memory-file.ts";
 import type { MemoryStoreOptions } from "../../src/index.ts";
 import { sha256, writeFileAtomic } from "../../src/lib/index.ts";
 import { addAll, done, MemoryHome } from "../fakes/memory-home.ts";
 
-/** Runs `edit` when every check is behind us and only the rename is left. */
+/** Runs `edit` after every check, right before the rename. */
 function justBeforeRename(edit: () => void): typeof writeFileAtomic {
   let isDone = false;
   return (path, data, options = {}) =>
@@ -39,7 +38,7 @@ describe("an edit in place, just before the rename", () => {
     expect(store.warnings.join()).toContain(backup);
     expect(store.history()[0]).toMatchObject({ origin: "external", reason: expect.stringContaining(backup) });
     expect(leftovers(home)).toEqual([]);
-    // The list goes on from what we wrote, and that can be taken back.
+    // The list continues from our write, which can be undone.
     expect(done(await store.undo()).entries).toEqual(["one"]);
   });
 
@@ -81,7 +80,7 @@ describe("an edit in place, just before the rename", () => {
   });
 });
 
-/** The line is put together when all looks at the file but the last are done. */
+/** Building the journal line happens after all checks of the file but the last. */
 function whileJournalling(act: () => void): { sessionId: string } {
   let isDone = false;
   const sessionId = {
@@ -178,7 +177,7 @@ describe("where hard links do not work", () => {
     await addAll(await home.open(), ["one"]);
     const warnings: string[] = [];
     using opened = openMemoryFile(home.path("MEMORY.md"));
-    // No directory of that name, which stands for any reason a link cannot be made.
+    // The directory does not exist; any other reason that prevents a link has the same effect.
     using held = new HeldFile(opened, home.path("MEMORY.md"), home.path("none", "\0"), (line) =>
       warnings.push(line),
     );

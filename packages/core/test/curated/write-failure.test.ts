@@ -16,7 +16,7 @@ import { addAll, done, MemoryHome, refused } from "../fakes/memory-home.ts";
 import { callMounted, startMounted, whyNoMounts } from "../fakes/mounts.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
 
-/** A disk that fails as long as it is told to, before or after the last step that precedes the replacement. */
+/** A disk that fails while told to, before or after `beforeReplace`. */
 function faultyDisk(): { writeFile: typeof writeFileAtomic; fail: "no" | "early" | "late" } {
   const disk: ReturnType<typeof faultyDisk> = {
     fail: "no",

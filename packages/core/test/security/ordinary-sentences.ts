@@ -1,4 +1,4 @@
-// 210 sentences that people and agents keep as notes, and that no gate may refuse. Many stand close to what is refused: hashes,
+// 210 sentences that people and agents keep as notes, and that no gate may refuse. Many resemble refused texts: hashes,
 // ids, addresses, names of variables and of places where secrets are kept, and writing that is not Latin.
 
 const ENGLISH: readonly string[] = [

@@ -4,7 +4,7 @@ import { createRedactor, redactSecrets } from "../../src/security/redaction.ts";
 
 const ALPHANUMERIC = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
-/** Random characters with a digit among them, as every real key of this length has. */
+/** Random characters with at least one digit, as in every real key of this length. */
 function random(length: number, alphabet = ALPHANUMERIC): fc.Arbitrary<string> {
   const body = fc.string({
     unit: fc.constantFrom(...alphabet),

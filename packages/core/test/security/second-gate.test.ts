@@ -1,15 +1,14 @@
 // The second gate: credentials and disguised text are found, ordinary sentences are not.
 import { describe, expect, it } from "vitest";
+import { scanThreats, THREAT_IDS } from "../../src/security/index.ts";
 import {
   areSecretIds,
   disguisedThreats,
   gateMessage,
   isFindingId,
   maskStoredSecrets,
-  scanThreats,
   secondGate,
-  THREAT_IDS,
-} from "../../src/security/index.ts";
+} from "../../src/security/second-gate.ts";
 import { isInProportion, leastCpuMs } from "../fakes/cpu-time.ts";
 import { CREDENTIALS, chance, GITHUB_TOKEN } from "../fakes/credentials.ts";
 import { DISGUISES, fullwidth, tags } from "../fakes/disguises.ts";

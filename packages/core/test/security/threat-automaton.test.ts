@@ -1,21 +1,28 @@
-// What makes the scan linear: few states, one step per unit and pattern, and a cache that may be dropped at any time.
+// The scan takes linear time: few states, one step per unit and pattern, and a cache that may be dropped at any time.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { scanThreats } from "../../src/security/index.ts";
-import { CLASS_COUNT, CONTINUATION, classify, END } from "../../src/security/threats/alphabet.ts";
-import { buildAutomaton } from "../../src/security/threats/automaton.ts";
-import { DEAD_ROW, LazyDfa } from "../../src/security/threats/lazy-dfa.ts";
-import { LiteralIndex } from "../../src/security/threats/literal-index.ts";
-import { parseShape } from "../../src/security/threats/notation.ts";
-import { THREAT_PATTERNS } from "../../src/security/threats/patterns.ts";
 import {
   beginSearch,
+  buildAutomaton,
+  DEAD_ROW,
   findStart,
   finishSearch,
+  LazyDfa,
+  LiteralIndex,
   readTogether,
   work,
-} from "../../src/security/threats/search.ts";
-import { requiredLiterals, reversed } from "../../src/security/threats/shape.ts";
+} from "../../src/security/threats/automaton.ts";
+import {
+  CLASS_COUNT,
+  CONTINUATION,
+  classify,
+  END,
+  parseShape,
+  requiredLiterals,
+  reversed,
+} from "../../src/security/threats/notation.ts";
+import { THREAT_PATTERNS } from "../../src/security/threats/patterns.ts";
 
 const LITERALS = THREAT_PATTERNS.flatMap(({ shape }) => requiredLiterals(parseShape(shape)).flat());
 const EVERY_LITERAL = LITERALS.map((literal) => `${literal},>\n`).join("");
@@ -129,7 +136,7 @@ describe("the notation", () => {
 
   it("wants a literal first and characters the alphabet keeps apart", () => {
     expect(() => requiredLiterals(parseShape("[word]x"))).toThrow(/begin with a literal/);
-    expect(() => buildAutomaton(parseShape("a7"))).toThrow(/no class of its own for '7'/);
+    expect(() => buildAutomaton(parseShape("a7"))).toThrow(/no separate class for '7'/);
   });
 });
 
@@ -141,7 +148,7 @@ function countStates(dfa: LazyDfa): number {
   return dfa.stateCount;
 }
 
-/** A search in company, as in a scan: the second search of the pair is the pattern itself again. */
+/** Searches in a pair, as a scan does: both searches of the pair have the same pattern. */
 function span(source: string, mostStates: number): (classes: Uint8Array) => readonly number[] {
   const shape = parseShape(source);
   const [one, two] = [0, 1].map(() => new LazyDfa(buildAutomaton(shape), { anchored: false, mostStates }));

@@ -1,4 +1,4 @@
-// Invisible characters, and the two joiners that writing sometimes needs.
+// Invisible characters, and the two joiners that some scripts need.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { scanThreats } from "../../src/security/index.ts";

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { parseShape } from "../../src/security/threats/notation.ts";
+import { parseShape, requiredLiterals } from "../../src/security/threats/notation.ts";
 import { THREAT_PATTERNS } from "../../src/security/threats/patterns.ts";
-import { requiredLiterals } from "../../src/security/threats/shape.ts";
-import { mayMatch, SIGNS } from "../../src/security/threats/signs.ts";
+import { mayMatch, SIGNS } from "../../src/security/threats/threat-scan.ts";
 
 describe("the first look at a text", () => {
   it.each(THREAT_PATTERNS.map(({ id, shape }) => [id, shape] as const))(

@@ -1,12 +1,128 @@
-// Replays a staged write. The gate is behind it; scan, drift check and budget are not.
-import { describeCause, err, ok, type Result } from "../../lib/index.ts";
-import { announce, type CommitListener } from "../committed-write.ts";
-import type { MemoryStore } from "../store.ts";
-import type { MemoryError, MemoryOp, MemoryOpOutcome, MemoryTarget } from "../types.ts";
-import { claimPending } from "./claims.ts";
-import type { PendingRecord } from "./pending.ts";
+// The approval of writes, when `memory.write_approval` is on: ask the user or stage the write, and apply a staged write once the
+// user approves it.
+import { describeCause, err, ok, pyStrip, type Result, takeCodePoints } from "../../lib/index.ts";
+import type { MemoryStore } from "../memory-store.ts";
+import type { MemoryCuration, MemoryError, MemoryOp, MemoryOpOutcome, MemoryTarget } from "../types.ts";
+import { announce, type CommitListener } from "../write-plan.ts";
+import {
+  claimPending,
+  type PendingPayload,
+  type PendingRecord,
+  type PendingStep,
+  stagePending,
+} from "./pending.ts";
 
-/** The record goes when its write is committed; after a failure it waits on. */
+// ---- asking ----
+
+/** Asks the user. `once` and `session` mean yes, `deny` means no; after any other answer the write is staged. */
+export type ApprovalCallback = (
+  command: string,
+  description: string,
+  options: { allowPermanent: false },
+) => string | Promise<string>;
+
+export type GateDecision = "write" | "stage" | "deny";
+
+const SUMMARY_CHARS = 120;
+const VERBS = { add: "add to", replace: "replace in", remove: "remove from" } as const;
+
+/** Without a callback, as in a background review, there is no user to ask, and the write is staged. */
+export async function askForApproval(
+  target: MemoryTarget,
+  ops: readonly MemoryOp[],
+  approve: ApprovalCallback | undefined,
+): Promise<GateDecision> {
+  if (!approve) return "stage";
+  const header = headerOf(target, ops);
+  try {
+    const answer = await approve(detailOf(ops) || header, `Save to memory: ${header}`, {
+      allowPermanent: false,
+    });
+    if (answer === "once" || answer === "session") return "write";
+    return answer === "deny" ? "deny" : "stage";
+  } catch {
+    return "stage"; // the user could not be asked
+  }
+}
+
+function headerOf(target: MemoryTarget, ops: readonly MemoryOp[]): string {
+  const [op] = ops;
+  const place = target === "user" ? "user profile" : "memory";
+  return op !== undefined && ops.length === 1
+    ? `${VERBS[op.action]} ${place}`
+    : `apply ${ops.length} changes to ${place}`;
+}
+
+function detailOf(ops: readonly MemoryOp[]): string {
+  const [op] = ops;
+  if (op !== undefined && ops.length === 1) return textOf(op);
+  return ops.map((each) => `${each.action}: ${textOf(each)}`).join("\n");
+}
+
+function textOf(op: MemoryOp): string {
+  if (op.action === "add") return op.content;
+  return op.action === "replace" ? `old: ${op.oldText}\nnew: ${op.content}` : op.oldText;
+}
+
+// ---- staging ----
+
+/** Several operations are one record, so that they are approved together or not at all. */
+export function stageOperations(
+  directory: string,
+  target: MemoryTarget,
+  ops: readonly MemoryOp[],
+  origin: string,
+): Result<PendingRecord, MemoryError> {
+  const payload = payloadOf(target, ops);
+  const summary = pyStrip(`${headerOf(target, ops)}: ${takeCodePoints(detailOf(ops), SUMMARY_CHARS)}`);
+  return stagePending(directory, { action: payload.action, summary, origin, payload }, new Date());
+}
+
+function payloadOf(target: MemoryTarget, ops: readonly MemoryOp[]): PendingPayload {
+  const [op] = ops;
+  if (op === undefined || ops.length > 1)
+    return { action: "batch", target, content: null, old_text: null, operations: ops.map(stepOf) };
+  const { action, content = null, old_text = null, match } = stepOf(op);
+  return { action, target, content, old_text, match };
+}
+
+function stepOf(op: MemoryOp): PendingStep {
+  return {
+    action: op.action,
+    content: op.action === "remove" ? undefined : op.content,
+    old_text: op.action === "add" ? undefined : op.oldText,
+    match: op.action !== "add" && op.match === "entry" ? op.match : undefined,
+  };
+}
+
+type CurationDraft = {
+  readonly target: MemoryTarget;
+  readonly curation: MemoryCuration;
+  readonly summary: string;
+  /** Eight hex digits; shared by the records of one run. */
+  readonly group: string;
+};
+
+/** Stages a tidying step of the curator. It is approved and rejected like every staged write. */
+export function stageCuration(
+  directory: string,
+  { target, curation, summary, group }: CurationDraft,
+  now: Date,
+): Result<PendingRecord, MemoryError> {
+  const payload = {
+    action: "curate",
+    target,
+    // Other programs look at these two when they search for a text.
+    content: curation.text ?? null,
+    old_text: curation.remove[0] ?? null,
+    curation,
+  };
+  return stagePending(directory, { action: "curate", summary, origin: "curator", payload, group }, now);
+}
+
+// ---- approving ----
+
+/** Scan, drift check and budget apply as to any write. The record is deleted once its write is committed; after a failure it stays. */
 export async function approvePending(
   store: MemoryStore,
   directory: string,
@@ -33,7 +149,7 @@ export async function approvePending(
           kind: "no_match",
           message: `Pending memory write '${id}' was taken away while it was being approved.`,
         };
-  const meta = { origin: "approval", reason: `approved ${id}`, ...groupOf(record) } as const;
+  const meta = { origin: "approval", reason: `approved ${id}`, group: record.group } as const;
   const outcome = ops
     ? await store.applyAll(target, ops, meta, { guard })
     : await store.curate(target, curation ?? { remove: [] }, meta, { guard });
@@ -49,29 +165,18 @@ export async function approvePending(
   return outcome;
 }
 
-function groupOf({ group }: PendingRecord): { group?: string } {
-  return group === undefined ? {} : { group };
-}
-
-/** The operations a record stands for, one or those of a batch; undefined when one of them makes no sense. */
+/** The operations of a record, one or those of a batch; undefined when one of them is not valid. */
 export function pendingOperations({ payload }: PendingRecord): readonly MemoryOp[] | undefined {
-  const { operations } = payload;
-  const ops = payload.action === "batch" ? (operations ?? []).map(operationOf) : [operationOf(payload)];
+  const { operations = [] } = payload;
+  const ops = payload.action === "batch" ? operations.map(operationOf) : [operationOf(payload)];
   return ops.length > 0 && ops.every((op) => op !== undefined) ? ops : undefined;
 }
 
-type Step = {
-  readonly action: string;
-  readonly content?: string | null;
-  readonly old_text?: string | null;
-  readonly match?: "entry";
-};
-
-function operationOf({ action, content = null, old_text = null, match: how }: Step): MemoryOp | undefined {
-  const match = how === undefined ? {} : { match: how };
-  if (action === "add" && content !== null) return { action, content };
-  if (action === "replace" && content !== null && old_text !== null)
-    return { action, oldText: old_text, content, ...match };
-  if (action === "remove" && old_text !== null) return { action, oldText: old_text, ...match };
+function operationOf(step: PendingStep | PendingPayload): MemoryOp | undefined {
+  const { action, content, old_text: oldText, match } = step;
+  if (action === "add" && typeof content === "string") return { action, content };
+  if (typeof oldText !== "string") return undefined;
+  if (action === "replace" && typeof content === "string") return { action, oldText, content, match };
+  if (action === "remove") return { action, oldText, match };
   return undefined;
 }

@@ -1,10 +1,12 @@
-// Writes that wait for a person's word: one private JSON file each, in the form the Python original uses.
-import { mkdirSync, readFileSync } from "node:fs";
+// Writes that wait for the user's approval: one private JSON file each, in the form the Python original uses. An approver claims
+// a file by renaming it; a claim whose process died is given back.
+import { existsSync, mkdirSync, readFileSync, renameSync, statSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import {
   describeCause,
   distinctSeconds,
   err,
+  errnoCode,
   namesIn,
   ok,
   type Result,
@@ -12,34 +14,27 @@ import {
   writeFileAtomic,
 } from "../../lib/index.ts";
 import type { MemoryCuration, MemoryError } from "../types.ts";
-import { curationJson, readCuration } from "./curation-payload.ts";
 
 export type PendingPayload = {
   readonly action: string;
   readonly target: string;
   readonly content: string | null;
   readonly old_text: string | null;
-  /** `old_text` is a whole entry, and means no other. */
+  /** `old_text` is the whole text of an entry and matches no other. */
   readonly match?: "entry";
-  /** A step on several entries, as the curator proposes it; action `curate`. */
+  /** A step on several entries, proposed by the curator; action `curate`. */
   readonly curation?: MemoryCuration;
   /** Operations that are approved and applied as one; action `batch`. */
   readonly operations?: readonly PendingStep[];
 };
 
-/** One operation of a batch, with the names it has in the tool's call. */
+/** One operation of a batch, with the field names of the tool call. */
 export type PendingStep = {
   readonly action: string;
   readonly content?: string;
   readonly old_text?: string;
   readonly match?: "entry";
 };
-
-/** Every text a staged write is about. */
-export function pendingTexts({ content, old_text, operations = [] }: PendingPayload): string[] {
-  const steps = operations.flatMap((step) => [step.content, step.old_text]);
-  return [content, old_text, ...steps].filter((text) => typeof text === "string");
-}
 
 export type PendingRecord = {
   readonly id: string;
@@ -49,17 +44,25 @@ export type PendingRecord = {
   readonly origin: string;
   readonly created_at: number;
   readonly payload: PendingPayload;
-  /** Ties the records that one curator run left. */
+  /** Shared by the records of one curator run. */
   readonly group?: string;
 };
 
-/** How the names of temporary files begin that a run of the curator makes among the staged changes. */
-export const CURATOR_TEMP = ".curator-";
+/** Every text a staged write is about. */
+export function pendingTexts({ content, old_text, operations = [] }: PendingPayload): string[] {
+  const steps = operations.flatMap((step) => [step.content, step.old_text]);
+  return [content, old_text, ...steps].filter((text) => typeof text === "string");
+}
 
 /** Eight hex digits and nothing else: an id is part of a path. */
 export function isPendingId(id: string): boolean {
   return /^[0-9a-f]{8}$/.test(id);
 }
+
+// ---- staging ----
+
+/** Start of the names of temporary files that the curator makes among the staged writes. */
+export const CURATOR_TEMP = ".curator-";
 
 export function stagePending(
   directory: string,
@@ -68,20 +71,21 @@ export function stagePending(
 ): Result<PendingRecord, MemoryError> {
   const id = randomHex(4);
   const { action, summary, origin, payload, group } = draft;
+  const created_at = distinctSeconds(now.getTime());
   const record: PendingRecord = {
     id,
     subsystem: "memory",
     action,
     summary,
     origin,
-    created_at: distinctSeconds(now.getTime()),
+    created_at,
     payload,
-    ...(group === undefined ? {} : { group }),
+    group,
   };
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
-    writeFileAtomic(join(directory, `${id}.json`), `${JSON.stringify(written(record), null, 2)}\n`, {
-      // Runs of the curator exclude each other, so the next one knows whose such a leftover is.
+    writeFileAtomic(join(directory, `${id}.json`), `${JSON.stringify(toFile(record), null, 2)}\n`, {
+      // Curator runs exclude each other, so the next run may delete a leftover with this name.
       tempName: group === undefined ? `${id}.json.tmp` : `${CURATOR_TEMP}${id}.json.tmp`,
     });
     return ok(record);
@@ -93,22 +97,30 @@ export function stagePending(
   }
 }
 
-/** The names in the file are those of the wire. */
-function written(record: PendingRecord): object {
+function toFile(record: PendingRecord): object {
   const { curation, action, target, operations } = record.payload;
   if (operations !== undefined) return { ...record, payload: { action, target, operations } };
   if (curation === undefined) return record;
-  return { ...record, payload: { ...record.payload, curation: curationJson(curation) } };
+  const { remove, text, keep, isArchived: archive } = curation;
+  return { ...record, payload: { ...record.payload, curation: { remove, text, keep, archive } } };
 }
+
+// ---- reading ----
 
 export type PendingWrites = {
   /** Oldest first. */
   readonly records: readonly PendingRecord[];
-  /** Names of files that make no sense. */
+  /** Names of files that are no pending writes. */
   readonly skipped: readonly string[];
 };
 
-/** Changes nothing: what a dead approver still holds stays where it is. */
+/** Returns to the list the writes that a dead approver had claimed. */
+export function readPendingWrites(directory: string): PendingWrites {
+  recoverClaims(directory);
+  return lookAtPending(directory);
+}
+
+/** Changes nothing: writes that a dead approver had claimed stay claimed. */
 export function lookAtPending(directory: string): PendingWrites {
   const records: PendingRecord[] = [];
   const skipped: string[] = [];
@@ -120,7 +132,7 @@ export function lookAtPending(directory: string): PendingWrites {
   return { records: records.sort((a, b) => a.created_at - b.created_at || (a.id < b.id ? -1 : 1)), skipped };
 }
 
-/** Every file of staged writes, also half-written, claimed and damaged ones. */
+/** Every file of staged writes, half-written, claimed and damaged ones included. */
 export function listPendingFiles(directory: string): string[] {
   const names = namesIn(directory).filter((name) =>
     /^(\.curator-)?[0-9a-f]{8}\.json(\.tmp|\.claim-\d+)?$/.test(name),
@@ -128,38 +140,36 @@ export function listPendingFiles(directory: string): string[] {
   return names.map((name) => join(directory, name));
 }
 
-export function readRecord(path: string): PendingRecord | undefined {
+function readRecord(path: string): PendingRecord | undefined {
   try {
     const value = JSON.parse(readFileSync(path, "utf8")) as Record<string, unknown>;
     const payload = value.payload as Record<string, unknown>;
     const text = (field: unknown): string | null => (typeof field === "string" ? field : null);
     if (typeof value.id !== "string" || typeof payload !== "object" || payload === null) return undefined;
-    const curation = readCuration(payload.curation);
-    const operations = readSteps(payload.operations);
     return {
       id: value.id,
       subsystem: "memory",
       action: String(value.action),
       summary: String(value.summary ?? ""),
       origin: String(value.origin ?? ""),
-      created_at: isTime(value.created_at) ? value.created_at : 0,
+      created_at: isDateSeconds(value.created_at) ? value.created_at : 0,
       payload: {
         action: String(payload.action),
         target: String(payload.target ?? "memory"),
         content: text(payload.content),
         old_text: text(payload.old_text),
-        ...(payload.match === "entry" ? { match: payload.match } : {}),
-        ...(curation === undefined ? {} : { curation }),
-        ...(operations === undefined ? {} : { operations }),
+        match: payload.match === "entry" ? payload.match : undefined,
+        curation: readCuration(payload.curation),
+        operations: readSteps(payload.operations),
       },
-      ...(typeof value.group === "string" && isPendingId(value.group) ? { group: value.group } : {}),
+      group: typeof value.group === "string" && isPendingId(value.group) ? value.group : undefined,
     };
   } catch {
     return undefined;
   }
 }
 
-/** Undefined for anything that is no list of operations. Half of a batch would not be what was asked for. */
+/** Undefined for anything that is no list of operations: applying only the readable half of a batch would be wrong. */
 function readSteps(value: unknown): readonly PendingStep[] | undefined {
   if (!Array.isArray(value)) return undefined;
   const steps = value.map((item: unknown): PendingStep | undefined => {
@@ -168,15 +178,131 @@ function readSteps(value: unknown): readonly PendingStep[] | undefined {
     const text = content ?? new_text; // another program may have kept the alias
     return {
       action: String(action),
-      ...(typeof text === "string" ? { content: text } : {}),
-      ...(typeof old_text === "string" ? { old_text } : {}),
-      ...(match === "entry" ? { match } : {}),
+      content: typeof text === "string" ? text : undefined,
+      old_text: typeof old_text === "string" ? old_text : undefined,
+      match: match === "entry" ? match : undefined,
     };
   });
   return steps.every((step) => step !== undefined) ? steps : undefined;
 }
 
-/** Seconds that a date can hold. */
-function isTime(value: unknown): value is number {
+/** Undefined for anything that is no complete step: half of one would remove entries without their replacement. */
+function readCuration(value: unknown): MemoryCuration | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  const { remove, text, keep, archive } = value as Record<string, unknown>;
+  if (!isTexts(remove) || !(text === undefined || typeof text === "string")) return undefined;
+  if (!(keep === undefined || isTexts(keep)) || !(archive === undefined || typeof archive === "boolean"))
+    return undefined;
+  return { remove, text, keep, isArchived: archive };
+}
+
+function isTexts(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === "string");
+}
+
+/** Seconds that a Date can hold. */
+function isDateSeconds(value: unknown): value is number {
   return typeof value === "number" && Math.abs(value) <= 8.64e12;
+}
+
+// ---- claims: one approver at a time ----
+
+export type Claim = {
+  readonly record: PendingRecord;
+  /** False once the user has the text of this write forgotten. */
+  isStillHeld(): boolean;
+  finish(): void;
+  giveBack(): void;
+};
+
+/** Renames the file to a name with this process's id, so that of two approvers only one can act on it. */
+export function claimPending(directory: string, id: string): Result<Claim, MemoryError> {
+  if (!isPendingId(id)) return err(unknownId(id));
+  recoverClaims(directory);
+  const path = join(directory, `${id}.json`);
+  const claimed = `${path}.claim-${process.pid}`;
+  try {
+    renameSync(path, claimed);
+  } catch (cause) {
+    if (errnoCode(cause) === "ENOENT") return err(unknownId(id));
+    return err({ kind: "io", message: `Cannot open pending write '${id}': ${describeCause(cause)}.` });
+  }
+  ownClaims.add(claimed);
+  const release = (step: () => void): void => {
+    ownClaims.delete(claimed);
+    try {
+      step();
+    } catch (cause) {
+      if (errnoCode(cause) !== "ENOENT") throw cause; // `forget` deletes a pending write even from an approver
+    }
+  };
+  const giveBack = (): void => release(() => renameSync(claimed, path));
+  const record = readRecord(claimed);
+  if (!record) {
+    giveBack();
+    return err({ kind: "io", message: `Pending write '${id}' is damaged. Look at ${path}, or reject it.` });
+  }
+  return ok({
+    record,
+    isStillHeld: () => existsSync(claimed),
+    finish: () => release(() => unlinkSync(claimed)),
+    giveBack,
+  });
+}
+
+export function rejectPending(directory: string, id: string): Result<void, MemoryError> {
+  if (!isPendingId(id)) return err(unknownId(id));
+  recoverClaims(directory);
+  try {
+    unlinkSync(join(directory, `${id}.json`));
+    return ok(undefined);
+  } catch (cause) {
+    if (errnoCode(cause) === "ENOENT") return err(unknownId(id));
+    return err({ kind: "io", message: `Cannot delete pending write '${id}': ${describeCause(cause)}.` });
+  }
+}
+
+function unknownId(id: string): MemoryError {
+  return { kind: "no_match", message: `No pending memory write with id '${id}'.` };
+}
+
+const CLAIM = /^([0-9a-f]{8}\.json)\.claim-(\d+)$/;
+// Process ids of another container on the same volume mean nothing here, so a fresh claim is left alone.
+const CLAIM_GRACE_MS = 5000;
+// An approval waits for a lock, ten minutes at most.
+const LONGEST_CLAIM_MS = 15 * 60_000;
+/** Paths that this process has claimed now. */
+const ownClaims = new Set<string>();
+
+/** Names of files whose approver is dead. */
+export function staleClaims(directory: string, now = new Date()): string[] {
+  return namesIn(directory).filter((name) => {
+    const [, , pid] = CLAIM.exec(name) ?? [];
+    const path = join(directory, name);
+    const stats = pid ? statSync(path, { throwIfNoEntry: false }) : undefined;
+    if (!pid || !stats || ownClaims.has(path)) return false;
+    // After a restart of the container, another process may have the id of the dead one.
+    const mostMs = isAlive(Number(pid)) && Number(pid) !== process.pid ? LONGEST_CLAIM_MS : CLAIM_GRACE_MS;
+    return now.getTime() - stats.ctimeMs > mostMs;
+  });
+}
+
+function recoverClaims(directory: string): void {
+  for (const name of staleClaims(directory)) {
+    const [, original = name] = CLAIM.exec(name) ?? [];
+    try {
+      renameSync(join(directory, name), join(directory, original));
+    } catch {
+      // Another process was faster, or the home is read-only: listing pending writes must still work.
+    }
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (cause) {
+    return errnoCode(cause) === "EPERM";
+  }
 }

@@ -1,7 +1,8 @@
-// Finds credentials in a text that is about to be stored. Stricter than redaction, which would rather mask a word too many:
-// here a word too many is a note that somebody cannot save.
+// Finds credentials in a text that is about to be stored. Reports less than redaction masks: there a false positive costs one word
+// in a log, here it costs the user a note that cannot be saved.
 import {
   AUTHORIZATION,
+  alternatives,
   BEARER,
   BOT_TOKEN,
   CURL_PASSWORD,
@@ -19,7 +20,6 @@ import {
   WEB_TOKEN,
   WEBHOOK,
 } from "./formats.ts";
-import { HASH_OR_UUID, isNoSecret, KEY_OWNER, type NamedValue, namedValues } from "./named-values.ts";
 
 export type FoundSecret = {
   /** Without the `secret_` that finding ids begin with. */
@@ -31,7 +31,7 @@ export type FoundSecret = {
   readonly end: number;
 };
 
-/** Formats that are no rows of the token table. */
+/** Formats that are not in the token table. */
 const OTHER_FORMATS = {
   private_key: "a private key",
   json_web_token: "a JSON web token",
@@ -48,16 +48,17 @@ const OTHER_FORMATS = {
   named_value: "a secret value",
 } as const;
 
-export const SECRET_FORMAT_IDS: readonly string[] = [
-  ...new Set([...TOKEN_FORMATS.map(({ id }) => id), ...Object.keys(OTHER_FORMATS)]),
-];
+/** True for an id that `findSecrets` can report. */
+export function isSecretFormat(id: string): boolean {
+  return Object.hasOwn(OTHER_FORMATS, id) || TOKEN_FORMATS.some((format) => format.id === id);
+}
 
-/** Shorter values behind a name are too often ordinary words. */
+/** Shorter values after a name are too often ordinary words. */
 const FEWEST_NAMED_CHARS = 16;
 
 /** From left to right, without overlaps: of two that overlap the more specific one stays. */
 export function findSecrets(text: string): FoundSecret[] {
-  if (!MAY_HOLD_ONE.test(text)) return [];
+  if (!MAY_HOLD_SECRET.test(text)) return [];
   const found: FoundSecret[] = []; // the most specific formats first
   const add = (id: keyof typeof OTHER_FORMATS, start: number, end: number): void => {
     found.push({ id, label: OTHER_FORMATS[id], start, end });
@@ -70,11 +71,9 @@ export function findSecrets(text: string): FoundSecret[] {
     if (path.split("/").some((part) => part.length >= 20 && isRandom(part)))
       add("webhook_url", match.index, endOf(match));
   }
-  for (const match of text.matchAll(BOT_TOKEN)) add("telegram_token", match.index, endOf(match));
-  for (const match of text.matchAll(DISCORD_TOKEN)) add("discord_token", match.index, endOf(match));
-  for (const match of text.matchAll(MAILCHIMP_KEY)) add("mailchimp_key", match.index, endOf(match));
-  for (const match of text.matchAll(TERRAFORM_TOKEN)) add("terraform_token", match.index, endOf(match));
-  for (const token of findTokens(text)) found.push(token);
+  for (const [id, format] of EXACT_FORMATS)
+    for (const match of text.matchAll(format)) add(id, match.index, endOf(match));
+  found.push(...findTokens(text));
   for (const match of text.matchAll(URL_SIGNATURE))
     if (isRandom(match[0])) add("url_token", match.index, endOf(match));
   for (const match of text.matchAll(CURL_PASSWORD)) {
@@ -113,19 +112,24 @@ export function findSecrets(text: string): FoundSecret[] {
     const id = namedSecret(named, text);
     if (id !== undefined) add(id, named.value.start, named.value.end);
   }
-  for (const match of text.matchAll(TOLD_VALUE)) addTold(match, isToldValue);
-  for (const match of text.matchAll(PASSWORD_ELSEWHERE)) addTold(match, isToldPassword);
+  for (const [format, isMeant] of PROSE_FORMATS)
+    for (const match of text.matchAll(format)) {
+      const [whole, name = "", rest = ""] = match;
+      const value = rest.replace(/[)\]},;.:!?]+$/, "");
+      if (value.length < FEWEST_NAMED_CHARS || !isMeant(value, name)) continue;
+      const start = match.index + whole.length - rest.length;
+      add(/key|token|secret/i.test(name) ? "named_value" : "password", start, start + value.length);
+    }
   return withoutOverlaps(found);
-
-  function addTold(match: RegExpExecArray, isMeant: (value: string, name: string) => boolean): void {
-    const [whole, name = "", rest = ""] = match;
-    const value = rest.replace(/[)\]},;.:!?]+$/, "");
-    if (value.length < FEWEST_NAMED_CHARS || !isMeant(value, name)) return;
-    const start = match.index + whole.length - rest.length;
-    const isKey = /key|token|secret/i.test(name);
-    add(isKey ? "named_value" : "password", start, start + value.length);
-  }
 }
+
+/** Formats that no ordinary text has. */
+const EXACT_FORMATS = [
+  ["telegram_token", BOT_TOKEN],
+  ["discord_token", DISCORD_TOKEN],
+  ["mailchimp_key", MAILCHIMP_KEY],
+  ["terraform_token", TERRAFORM_TOKEN],
+] as const;
 
 /** Only the formats of the token table. */
 export function findTokens(text: string): FoundSecret[] {
@@ -140,30 +144,35 @@ export function findTokens(text: string): FoundSecret[] {
   return found;
 }
 
-// ---- values that a sentence, a heading or a table tells ----
+// ---- values in a sentence, below a heading or in a table ----
 
 /** `API_KEY is ...`, `API key:` with the key on the next line, `api key (...)`, `| api_key | ... |` */
-const TOLD_VALUE =
+const PROSE_VALUE =
   /(?<![A-Za-z0-9])((?:api|access|secret|private|auth|signing|encryption|master|service|deploy|client)[_ -]?(?:key|token|secret)|token|secret|password|passphrase)["'`*]{0,3}(?:[ \t]{1,4}(?:is|was|equals)[ \t]{0,4}:?[ \t]{1,4}|[ \t]{0,4}[:=]?[ \t]{0,4}\(|[ \t]{0,8}[:=][*]{0,2}[ \t]{0,8}(?:\r?\n){1,2}[ \t>]{0,8}|[ \t]{0,24}\|[ \t]{0,24})["'`*]{0,3}([^\s"'`|()<>]{16,256})/gi;
 
-function isToldValue(value: string, name: string): boolean {
+function isProseValue(value: string, name: string): boolean {
   if (!/[0-9]/.test(value) || !/[A-Za-z]/.test(value) || !isRandom(value) || isReference(value)) return false;
   return /key|password|passphrase/i.test(name)
     ? !value.includes("/") || !/\.\w{1,5}$/.test(value)
     : isKeyMaterial(value);
 }
 
-/** The word for a password in languages that people keep notes in. */
-const PASSWORD_ELSEWHERE =
+/** The word for password in other languages. */
+const FOREIGN_PASSWORD =
   /(passwort|kennwort|contrase\u00f1a|contrasena|mot de passe|senha|wachtwoord|has\u0142o|\u043f\u0430\u0440\u043e\u043b\u044c|\u5bc6[\u7801\u78bc]|\u30d1\u30b9\u30ef\u30fc\u30c9|\ube44\ubc00\ubc88\ud638)[^\S\n]{0,4}(?:[:=\uff1a\uff1d]|ist|lautet|es|est|\u00e9|jest|\u662f|\u306f|\u2014|-)?[^\S\n]{0,4}[:\uff1a]?[^\S\n]{0,4}["'`\u00ab\u201e\u300c]?([!-~]{16,256})/giu;
 
-function isToldPassword(value: string): boolean {
+function isForeignPassword(value: string): boolean {
   const content = value.replace(/["'`]+$/, "");
   if (isNoSecret(content) || isPlaceholder(content) || isReference(content)) return false;
   return isPassword(content, ":");
 }
 
-/** From left to right. Of those that overlap the one that stands first in the list stays. */
+const PROSE_FORMATS = [
+  [PROSE_VALUE, isProseValue],
+  [FOREIGN_PASSWORD, isForeignPassword],
+] as const;
+
+/** From left to right. Of those that overlap, the first in the list stays. */
 export function withoutOverlaps<T extends { readonly start: number; readonly end: number }>(
   list: readonly T[],
 ): T[] {
@@ -179,10 +188,10 @@ export function withoutOverlaps<T extends { readonly start: number; readonly end
   return kept.map(({ item }) => item);
 }
 
-/** A quick first look: every format has a separator or a run without blanks. */
-const MAY_HOLD_ONE = /[=:]|\S{16}|-----BEGIN /;
+/** Quick check: every format has a separator or a run without blanks. */
+const MAY_HOLD_SECRET = /[=:]|\S{16}|-----BEGIN /;
 
-/** A part of every name that can be a secret's. */
+/** Every name of a secret contains one of these. */
 const SECRET_NAME = /pass|kennwort|pwd|secret|credential|token|key/i;
 
 const FEWEST_WEB_TOKEN_CHARS = 36;
@@ -192,7 +201,7 @@ function endOf(match: RegExpExecArray): number {
   return match.index + match[0].length;
 }
 
-// ---- what is a secret ----
+// ---- telling secrets from ordinary values ----
 
 function isRandom(text: string): boolean {
   return looksRandom(text) && !isPlaceholder(text) && !isMadeOfWords(text);
@@ -204,11 +213,11 @@ function isHeaderValue(text: string): boolean {
 
 function isUrlPassword(user: string, password: string): boolean {
   if (password.length < 4 || password.toLowerCase() === user.toLowerCase()) return false;
-  if (/^[0-9]{1,5}(?:[?#]|$)/.test(password)) return false; // a port, and an e-mail address further on
+  if (/^[0-9]{1,5}(?:[?#]|$)/.test(password)) return false; // a port, with an e-mail address later in the URL
   return !isPlaceholder(password) && !/^[$%{<[(]/.test(password) && !USUAL_PASSWORD.test(password);
 }
 
-/** What examples and local databases have in place of a password. */
+/** Passwords of examples and local databases. */
 const USUAL_PASSWORD =
   /^(?:(?:my|your|the|some|db|user)?[-_]?(?:password|passwd|pass|pwd|secret|token)(?:[-_]?here)?|postgres|mysql|root|admin|guest|example|changeme|hidden|redacted|username?)$/i;
 
@@ -218,7 +227,7 @@ function namedSecret(
 ): "aws_secret_key" | "password" | "named_value" | undefined {
   const { pair, value } = named;
   const content = value.text;
-  // Counted in ASCII: a sentence in a script without blanks is no value.
+  // Counts only ASCII: a sentence in a script without blanks is no value.
   if (content.replace(/[^!-~]/g, "").length < FEWEST_NAMED_CHARS || /\s/.test(content)) return undefined;
   if (isNoSecret(content) || isPlaceholder(content) || isReference(content)) return undefined;
   if (/(?:hash|hashes|digest|checksum|fingerprint|sum|salt)$/i.test(pair.name)) return undefined;
@@ -231,13 +240,13 @@ function namedSecret(
   return /aws_?secret/i.test(pair.name) ? "aws_secret_key" : "named_value";
 }
 
-/** People choose these, so words will do; but one word behind a colon is a sentence that goes on. */
+/** People choose passwords, so words count too; but one word after a colon is the rest of a sentence. */
 function isPassword(content: string, separator: string): boolean {
   if (isMadeOfWords(content)) return !ABOUT_A_PASSWORD.test(content);
   return looksRandom(content) || !separator.includes(":");
 }
 
-/** `password: PasswordInputElement;` is a declaration. */
+/** `password: PasswordInputElement;` declares a type. */
 function isType({ pair, value }: NamedValue, text: string): boolean {
   if (
     value.isQuoted ||
@@ -263,22 +272,22 @@ function isAddressOfCoin({ pair, value }: NamedValue, text: string): boolean {
   );
 }
 
-/** `API key: ...`: the word in front says that the key is one to keep. `Primary key: ...` says the opposite. */
+/** `API key: ...`: the word before says that the key is secret. `Primary key: ...` says that it is not. */
 function isOwnedKey({ pair }: NamedValue, text: string): boolean {
   const before = /([A-Za-z]+)[ \t-]$/.exec(text.slice(Math.max(0, pair.start - 40), pair.start))?.[1];
   return before !== undefined && KEY_OWNER.test(before.toLowerCase());
 }
 
-/** For a name that only ends in `key`: no hash, no id, no path, no fingerprint. */
+/** For a name that only ends in `key`: the value is no hash, id, path or fingerprint. */
 function isKeyMaterial(content: string): boolean {
   return !HASH_OR_UUID.test(content) && !/^(?:0x)?[0-9a-f]+$|^(?:sha\d+|md5):|\/.*\.\w{1,5}$/i.test(content);
 }
 
-/** `correct-horse-battery-staple` may be a password; `kept-in-the-vault` says where it is. */
+/** `correct-horse-battery-staple` may be a password; `kept-in-the-vault` says where one is kept. */
 const ABOUT_A_PASSWORD =
   /(?:vault|keychain|keyring|1password|bitwarden|lastpass|keepass|manager|dotenv|stored|kept|saved|ask|see|rotat|managed|generated|required|optional|disabled|expired?|minimum|maximum|characters|length|policy|reset|forgot|secrets?[-_./])/i;
 
-/** Where a value is kept, how it is read, what type it has: everything but the value. */
+/** Says where a value is kept, how it is read or which type it has, instead of the value. */
 function isReference(text: string): boolean {
   return REFERENCE.test(text) || VARIABLE.test(text) || MEMBER.test(text);
 }
@@ -291,7 +300,7 @@ const VARIABLE = /^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$/;
 const MEMBER =
   /^[A-Za-z_$]+(?:(?:\?\.|[._])[A-Za-z_$]+)+$(?<=key|token|secret|password|passwd|pwd|credentials?)/i;
 
-/** Filled in by whoever copies the line: `xxxxxxxx`, `...`, `your-key-here`. */
+/** To be filled in by the reader: `xxxxxxxx`, `...`, `your-key-here`. */
 function isPlaceholder(text: string): boolean {
   return (
     /^[xX0*.#?_\u2022\u2026-]+$/.test(text) ||
@@ -307,18 +316,15 @@ function isPlaceholder(text: string): boolean {
 function isMadeOfWords(text: string): boolean {
   const pieces = text.split(/[-_./:@+=~,]+/).filter((piece) => piece !== "");
   return (
-    (pieces.length > 1 || isCamelCase(text)) && pieces.every((piece) => isWord(piece) || isCamelCase(piece))
+    (pieces.length > 1 || isCamelCase(text)) &&
+    pieces.every((piece) => WORD.test(piece) || isCamelCase(piece))
   );
 }
 
 const WORD =
   /^(?:[A-Za-z]|[A-Z]?[a-z]{2,20}|[A-Z]{2,20}|[0-9]{1,8}|[A-Za-z]{1,12}[0-9]{1,3}|ed25519|[0-9]{1,3}[a-z]{1,8}|v[0-9]{1,4})$/;
 
-function isWord(piece: string): boolean {
-  return WORD.test(piece);
-}
-
-/** `getSecretFromVault`: words of four letters on average. Letters by chance change case more often. */
+/** `getSecretFromVault`: words of four letters or more on average. Random letters change case more often. */
 function isCamelCase(piece: string): boolean {
   if (!/^[A-Z]?[a-z]+(?:[A-Z][a-z]+)+$/.test(piece)) return false;
   const words = piece.match(/[A-Z]?[a-z]+/g)?.length ?? 0;
@@ -327,10 +333,10 @@ function isCamelCase(piece: string): boolean {
 
 // ---- private keys ----
 
-/** Start and end of each block that holds a key; the two lines alone, as a manual shows them, are none. */
+/** Start and end of each block that holds a key. The BEGIN and END lines alone, as in a manual, are no block. */
 function keyBlocks(text: string): (readonly [number, number])[] {
   const blocks: (readonly [number, number])[] = [];
-  let end = -1; // of the block; searched again only when passed, so that the text is read once
+  let end = -1; // of the current block; searched again only once passed, so that the text is read once
   for (const start of text.matchAll(KEY_BLOCK_START)) {
     if (start.index < (blocks.at(-1)?.[1] ?? 0)) continue;
     const from = start.index + start[0].length;
@@ -344,5 +350,136 @@ function keyBlocks(text: string): (readonly [number, number])[] {
   return blocks;
 }
 
-/** Behind the first line, and headers such as `Proc-Type`, a key begins at once. */
+/** A key begins right after the first line and headers such as `Proc-Type`. */
 const LONGEST_KEY_HEAD = 1024;
+
+// ---- `name = value` where the name says that the value is a secret: settings, JSON, flags, query strings ----
+
+const MASKED_VALUE = new RegExp(
+  `^(?:${alternatives([...TOKEN_FORMATS.flatMap(({ prefixes }) => prefixes), "eyJ", "Bearer ", "Basic "])}|[0-9]{6,12}:)?\\*{3}$`,
+);
+
+const NAME =
+  /(?<![A-Za-z0-9_.-])([A-Za-z0-9_.-]+)(\\?["']?)([ \t]{0,8}(?:=>|:=|[:=])[ \t]{0,8}|[ \t]{1,8}(?<=--[a-z-]{1,40}[ \t]{1,8}))/g;
+const SECRET_WORD =
+  /(?:password|passwd|passphrase|passwort|kennwort|pwd|secret|credentials?|token|apikey|accesskey|privatekey|authkey)$/;
+const KEY_OWNER =
+  /^(?:api|access|secret|private|auth|signing|encryption|master|license|service|account|admin|deploy|ssh|app|shared|client|subscription)$/;
+const PLAIN_KEY = /^(?:primary|foreign|cache|sort|public|partition|idempotency|group|index|row)$/;
+/** `token_count`, `password_file`, `secret_name`: the value is about a secret. */
+const ABOUT =
+  /^(?:count|limit|length|size|type|id|ids|name|path|file|dir|url|uri|env|var|policy|ttl|expiry|expires|at|in|index|max|min|usage|budget|field|header|enabled|required|present|configured)$/;
+const NO_SECRET =
+  /^(?:true|false|null|none|undefined|yes|no|on|off|string|number|boolean|str|int|bool|bytes|object|any|unknown|required|optional|\$\{?[A-Za-z_][A-Za-z0-9_]*\}?|%[A-Za-z_]+%|<[A-Za-z _-]+>)$/i;
+const HASH_OR_UUID =
+  /^(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i;
+
+type Pair = {
+  readonly name: string;
+  readonly isQuotedName: boolean;
+  readonly separator: string;
+  readonly start: number;
+};
+type Value = {
+  readonly text: string;
+  readonly start: number;
+  readonly end: number;
+  readonly isQuoted: boolean;
+};
+type NameStrength = "strong" | "weak";
+export type NamedValue = { readonly pair: Pair; readonly value: Value; readonly strength: NameStrength };
+
+/** Every `name = value` whose name may be that of a secret, from left to right. */
+export function* namedValues(text: string): Generator<NamedValue> {
+  const names = new RegExp(NAME); // a copy, because lastIndex is state
+  for (let match = names.exec(text); match !== null; match = names.exec(text)) {
+    const pair: Pair = {
+      name: match[1] ?? "",
+      isQuotedName: match[2] !== "",
+      separator: match[3] ?? "",
+      start: match.index,
+    };
+    const strength = nameStrength(pair.name);
+    if (strength === "none") continue;
+    const value = readValue(text, names.lastIndex, pair);
+    yield { pair, value, strength };
+    names.lastIndex = Math.max(value.end, names.lastIndex);
+  }
+}
+
+function nameStrength(name: string): NameStrength | "none" {
+  const parts = name
+    .replace(/([a-z0-9])([A-Z])/g, "$1_$2")
+    .toLowerCase()
+    .split(/[_.-]+/)
+    .filter((part) => part !== "");
+  if (ABOUT.test(parts.at(-1) ?? "")) return "none";
+  if (parts.some((part) => SECRET_WORD.test(part))) return "strong";
+  if (parts.length > 1 && parts.at(-1) === "pass") return "strong"; // `SMTP_PASS`
+  const key = parts.lastIndexOf("key");
+  if (key === -1) return "none";
+  const owner = parts[key - 1] ?? "";
+  if (PLAIN_KEY.test(owner)) return "none";
+  return KEY_OWNER.test(owner) || /^[A-Z0-9]+_(?:[A-Z0-9]+_)*KEY$/.test(name) ? "strong" : "weak";
+}
+
+/** True for an empty value, a mask, a switch, a type or a variable. */
+function isNoSecret(content: string): boolean {
+  return content === "" || MASKED_VALUE.test(content) || NO_SECRET.test(content);
+}
+
+/** Whether redaction masks the value. */
+export function isSecretValue({ pair, value, strength }: NamedValue, text: string): boolean {
+  const content = value.text;
+  if (isNoSecret(content)) return false;
+  const isPassword = /pass|pwd|secret|credential/i.test(pair.name);
+  if (!isPassword && /^[0-9.]{1,8}$/.test(content)) return false; // `max_token=4096` is a setting
+  if (strength === "weak") return content.length >= 16 && looksRandom(content) && !HASH_OR_UUID.test(content);
+  const isProse = !pair.isQuotedName && !value.isQuoted && /^[ \t]*:[ \t]+$/.test(pair.separator);
+  return !isProse || /[^A-Za-z'-]/.test(content) || looksRandom(content) || fillsLine(value, pair, text);
+}
+
+/** `  password: hunter` alone on its line is a setting; within a sentence the same words are prose. */
+function fillsLine(value: Value, pair: Pair, text: string): boolean {
+  const before = text.slice(Math.max(0, pair.start - 80), pair.start);
+  return (
+    /(?:^|\n)[ \t]*(?:- |export )?["']?$/.test(before) &&
+    /^[ \t;,]{0,8}(?:#|\r?\n|$)/.test(text.slice(value.end, value.end + 12))
+  );
+}
+
+function readValue(text: string, at: number, pair: Pair): Value {
+  const quote = /\\?["'`]/y;
+  quote.lastIndex = at;
+  const opening = quote.exec(text)?.[0];
+  if (opening !== undefined) {
+    const start = at + opening.length;
+    const end = closingQuote(text, start, opening);
+    return { text: text.slice(start, end), start, end, isQuoted: true };
+  }
+  if (pair.isQuotedName && /[[{]/.test(text.charAt(at)))
+    return { text: "", start: at, end: at, isQuoted: false };
+  const stop = pair.isQuotedName ? /[\s"'`\\,}\]]/ : /[\s"'`\\]/;
+  let end = at;
+  while (end < text.length && !stop.test(text.charAt(end)) && !startsNextPair(text, end)) end += 1;
+  while (end > at && /[)\]},;.:!?]/.test(text.charAt(end - 1))) end -= 1; // punctuation of the sentence
+  return { text: text.slice(at, end), start: at, end, isQuoted: false };
+}
+
+/** An unclosed quote ends with its line: masking too much is better than leaving half a secret. */
+function closingQuote(text: string, start: number, opening: string): number {
+  for (let i = start; i < text.length; i += 1) {
+    if (text[i] === "\n") return i;
+    if (text.startsWith(opening, i)) return i;
+    if (text[i] === "\\") i += 1;
+  }
+  return text.length;
+}
+
+/** `;`, `,` or `&` before another `name=` ends a value; elsewhere they belong to it. */
+function startsNextPair(text: string, at: number): boolean {
+  if (!/[;,&]/.test(text.charAt(at))) return false;
+  const next = /[;,&][A-Za-z_][A-Za-z0-9_.-]{0,60}[=:]/y;
+  next.lastIndex = at;
+  return next.test(text);
+}

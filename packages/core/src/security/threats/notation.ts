@@ -1,14 +1,81 @@
-// The pattern notation. Small on purpose: everything that can be written in it runs in linear time.
+// The language of threat patterns: the notation, the parsed shape, and the alphabet that texts are reduced to. Small on purpose:
+// everything that can be written in it runs in linear time.
 //
 //   abc        those characters, upper or lower case          blank       one or more whitespace characters
 //   (a|b)      one of the alternatives                        LINE        any run of characters without a line feed
-//   [name]     one character of a set of alphabet.ts          FILL        any number of words, each with its whitespace
+//   [name]     one character of a set, see CLASS_SETS          FILL        any number of words, each with its whitespace
 //   x?  x*     optional, any number                           FILL{0,3}   at most that many words
 //   x{20}      exactly that many                              {b}         word boundary
 //
-// FILL takes the blank behind it along: `ignore FILL rules` covers `ignore rules` with a single blank.
-import { classSet } from "./alphabet.ts";
-import type { Shape } from "./shape.ts";
+// FILL includes the blank after it: `ignore FILL rules` also matches `ignore rules` with a single blank.
+import { isWhitespaceUnit } from "../../lib/index.ts";
+
+// ---- shapes ----
+
+export type Shape =
+  | { readonly kind: "literal"; readonly text: string }
+  | { readonly kind: "set"; readonly set: ClassSet }
+  | { readonly kind: "boundary" }
+  | { readonly kind: "sequence"; readonly parts: readonly Shape[] }
+  | { readonly kind: "choice"; readonly options: readonly Shape[] }
+  | { readonly kind: "repeat"; readonly part: Shape; readonly least: number; readonly most: number };
+
+/** The same pattern read from right to left, for finding where a match starts once its end is known. */
+export function reversed(shape: Shape): Shape {
+  switch (shape.kind) {
+    case "literal":
+      return { kind: "literal", text: Array.from(shape.text).reverse().join("") };
+    case "sequence":
+      return { kind: "sequence", parts: shape.parts.map(reversed).reverse() };
+    case "choice":
+      return { kind: "choice", options: shape.options.map(reversed) };
+    case "repeat":
+      return { ...shape, part: reversed(shape.part) };
+    case "set":
+    case "boundary":
+      return shape;
+    default:
+      return shape satisfies never;
+  }
+}
+
+/** Shorter literals are in nearly every text, so requiring them saves nothing. */
+const TELLING_LENGTH = 3;
+
+/**
+ * A text must contain at least one literal of every group for the pattern to match. Every match begins with a literal of the first
+ * group, so the search may start at the first of those.
+ */
+export function requiredLiterals(shape: Shape): readonly (readonly string[])[] {
+  const parts = (shape.kind === "sequence" ? shape.parts : [shape]).filter(
+    (part) => part.kind !== "boundary",
+  );
+  const [opening, ...others] = parts.map(leadingLiterals);
+  if (opening === undefined || opening.length === 0)
+    throw new Error("A pattern has to begin with a literal.");
+  const telling = others.filter(
+    (group) => group.length > 0 && group.every((literal) => literal.length >= TELLING_LENGTH),
+  );
+  return [opening, ...telling];
+}
+
+/** The literals a shape can begin with; empty when it can begin with anything else. */
+function leadingLiterals(shape: Shape): readonly string[] {
+  switch (shape.kind) {
+    case "literal":
+      return [shape.text];
+    case "sequence":
+      return shape.parts[0] === undefined ? [] : leadingLiterals(shape.parts[0]);
+    case "choice": {
+      const groups = shape.options.map(leadingLiterals);
+      return groups.some((group) => group.length === 0) ? [] : groups.flat();
+    }
+    default:
+      return [];
+  }
+}
+
+// ---- parsing ----
 
 export function parseShape(source: string): Shape {
   const cursor = { source, at: 0 };
@@ -58,7 +125,7 @@ function parseAtom(cursor: Cursor): Shape {
   return { kind: "literal", text: cursor.source.charAt(cursor.at - 1) };
 }
 
-/** Characters without a meaning of their own, up to the one that a count follows. In one go: patterns consist of them. */
+/** Reads a run of plain characters, but leaves one that a count follows. Patterns consist mostly of such runs. */
 function plainRun(cursor: Cursor): string {
   const from = cursor.at;
   while (cursor.at < cursor.source.length && !MARKS.includes(cursor.source.charAt(cursor.at))) cursor.at += 1;
@@ -85,7 +152,7 @@ function parseCount(cursor: Cursor, part: Shape): Shape {
 function isCountAhead({ source, at }: Cursor): boolean {
   const mark = source.charAt(at);
   if (mark !== "{") return mark === "?" || mark === "*";
-  const digit = source.charAt(at + 1); // tells a count from the boundary {b} and from a brace that is meant
+  const digit = source.charAt(at + 1); // tells a count from the boundary {b} and from a literal brace
   return digit >= "0" && digit <= "9";
 }
 
@@ -119,3 +186,148 @@ function takeUntil(cursor: Cursor, token: string): string {
   cursor.at = end + token.length;
   return taken;
 }
+
+// ---- the alphabet: each UTF-16 unit of a text becomes one of about fifty classes, so that transition tables stay small. Case, the
+// four extra letters of Python's case folding and Unicode are handled here, once per scan, and nowhere else ----
+
+/** Rows of the transition tables are this wide; a power of two, so that a row offset is a shift. */
+export const CLASS_SHIFT = 6;
+export const CLASS_COUNT = 1 << CLASS_SHIFT;
+
+const OTHER = 0;
+/** Second half of a surrogate pair: the first half has the pair's class, so this one changes nothing. */
+export const CONTINUATION = 1;
+/** Follows the last unit of a text; never part of a match. */
+export const END = 2;
+const LINE_FEED = 3;
+const SPACE = 4;
+const WORD = 5; // from here to LAST_WORD: word characters
+const DIGIT = 6;
+const TWO = 7; // the only digit that a pattern contains ("c2")
+const UNDERSCORE = 8;
+const LETTER_A = 9;
+const LAST_WORD = LETTER_A + 25;
+const PUNCTUATION = "<!->=\"':$.{/~+";
+const FIRST_PUNCTUATION = LAST_WORD + 1;
+
+let asciiTable: Uint8Array | undefined;
+const PAGE_BITS = 8;
+const pages = new Array<Uint8Array | undefined>(0x110000 >> PAGE_BITS);
+
+export function isWordClass(symbol: number): boolean {
+  return symbol >= WORD && symbol <= LAST_WORD;
+}
+
+/** Writes the class of every unit of the text. */
+export function classify(text: string, classes: Uint8Array): void {
+  const ascii = asciiClasses();
+  for (let i = 0; i < text.length; i += 1) {
+    const unit = text.charCodeAt(i);
+    if (unit < 128) {
+      classes[i] = ascii[unit] as number;
+      continue;
+    }
+    const codePoint = text.codePointAt(i) as number;
+    classes[i] = classOf(codePoint);
+    if (codePoint > 0xffff) {
+      i += 1;
+      classes[i] = CONTINUATION;
+    }
+  }
+}
+
+/** Class of a character in a pattern. Throws for one that shares its class with other characters. */
+export function literalClass(character: string): number {
+  const symbol = asciiClasses()[character.charCodeAt(0)] ?? OTHER;
+  if (symbol >= TWO) return symbol;
+  throw new Error(`The pattern alphabet has no separate class for '${character}'.`);
+}
+
+/** 1 for every class in the set. */
+export type ClassSet = Uint8Array;
+
+const characters = (list: string): number[] => Array.from(list, literalClass);
+const range = (from: number, to: number): number[] =>
+  Array.from({ length: to - from + 1 }, (_, i) => from + i);
+const SPACES = [LINE_FEED, SPACE];
+const NOT_CHARACTERS = [CONTINUATION, END];
+
+const CLASS_SETS: Readonly<Record<string, () => ClassSet>> = {
+  space: () => including(SPACES),
+  word: () => including(range(WORD, LAST_WORD)),
+  any: () => excluding([]),
+  line: () => excluding([LINE_FEED]),
+  unclosed: () => excluding(characters(">")),
+  quote: () => including(characters("\"'")),
+  assign: () => including(characters("=:")),
+  joint: () => including(characters("_-")),
+  gap: () => including([...SPACES, ...characters("-")]),
+  key: () => including([...range(DIGIT, LAST_WORD), ...characters("+/=-")]),
+};
+
+const madeSets = new Map<string, ClassSet>();
+
+/** One of the sets a pattern may name in square brackets. */
+function classSet(name: string): ClassSet {
+  const made = madeSets.get(name) ?? CLASS_SETS[name]?.();
+  if (made === undefined) throw new Error(`The pattern alphabet has no set named '${name}'.`);
+  madeSets.set(name, made);
+  return made;
+}
+
+export function including(symbols: readonly number[]): ClassSet {
+  const set = new Uint8Array(CLASS_COUNT);
+  for (const symbol of symbols) set[symbol] = 1;
+  return set;
+}
+
+function excluding(symbols: readonly number[]): ClassSet {
+  const set = new Uint8Array(CLASS_COUNT).fill(1);
+  for (const symbol of [...NOT_CHARACTERS, ...symbols]) set[symbol] = 0;
+  return set;
+}
+
+// Built by the first scan, because most processes that load this file never scan.
+function asciiClasses(): Uint8Array {
+  if (asciiTable !== undefined) return asciiTable;
+  const table = new Uint8Array(128);
+  for (let unit = 0; unit < 128; unit += 1) if (isWhitespaceUnit(unit)) table[unit] = SPACE;
+  table[0x0a] = LINE_FEED;
+  table.fill(DIGIT, 0x30, 0x3a);
+  table[0x32] = TWO;
+  table[0x5f] = UNDERSCORE;
+  for (let letter = 0; letter < 26; letter += 1) {
+    table[0x41 + letter] = LETTER_A + letter;
+    table[0x61 + letter] = LETTER_A + letter;
+  }
+  for (let i = 0; i < PUNCTUATION.length; i += 1) table[PUNCTUATION.charCodeAt(i)] = FIRST_PUNCTUATION + i;
+  asciiTable = table;
+  return table;
+}
+
+function classOf(codePoint: number): number {
+  const page = pages[codePoint >> PAGE_BITS] ?? fillPage(codePoint >> PAGE_BITS);
+  return page[codePoint & 0xff] as number;
+}
+
+// One page at a time, when a text needs it: most processes never see more than two or three scripts.
+function fillPage(number: number): Uint8Array {
+  const isWord = /[\p{L}\p{N}]/u;
+  const first = number << PAGE_BITS;
+  const page = Uint8Array.from({ length: 256 }, (_, i) => {
+    if (isWhitespaceUnit(first + i)) return SPACE;
+    return isWord.test(String.fromCodePoint(first + i)) ? WORD : OTHER;
+  });
+  for (const [codePoint, letter] of ODD_LETTERS)
+    if (codePoint >> PAGE_BITS === number) page[codePoint & 0xff] = literalClass(letter);
+  pages[number] = page;
+  return page;
+}
+
+/** Letters that Python's case folding adds to the 26: dotted and dotless i, long s, the Kelvin sign. */
+const ODD_LETTERS: readonly (readonly [number, string])[] = [
+  [0x130, "i"],
+  [0x131, "i"],
+  [0x17f, "s"],
+  [0x212a, "k"],
+];

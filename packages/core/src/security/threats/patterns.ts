@@ -1,4 +1,5 @@
-// The threat table: what is looked for, in which scope, in reporting order. The notation is explained in notation.ts.
+// The threat patterns with their scopes, in reporting order. notation.ts explains the notation; the words of a new pattern also go
+// into SIGNS of threat-scan.ts (a test compares the two).
 
 export type ThreatScope = "all" | "context" | "strict";
 

@@ -1,0 +1,352 @@
+// Erasing that leaves nothing to undo: `forget` erases one text wherever this memory keeps it, `purge` deletes everything kept for
+// one target. For both, the same code reports what would be erased and erases it, so that the two cannot differ.
+import { existsSync, readFileSync, rmSync, statSync, unlinkSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import {
+  describeCause,
+  err,
+  errnoCode,
+  ok,
+  type Result,
+  randomHex,
+  resolveLinks,
+  sha256,
+  syncDirectory,
+  writeFileAtomic,
+} from "../lib/index.ts";
+import {
+  listPendingFiles,
+  lookAtPending,
+  pendingTexts,
+  readPendingWrites,
+  rejectPending,
+} from "./approval/pending.ts";
+import { distinctEntries, findDrift, formatEntries, parseEntries } from "./entries.ts";
+import { listBackups } from "./file-errors.ts";
+import { encodeRecord } from "./journal.ts";
+import {
+  HELD_SUFFIX,
+  listCompanionTemps,
+  listTargetTemps,
+  listTemps,
+  type OpenMemoryFile,
+  openMemoryFile,
+} from "./memory-file.ts";
+import { withPin } from "./pins.ts";
+import { makeNeedle, type Needle, scrubArchive, scrubJournal } from "./scrub.ts";
+import type { TargetStore } from "./target-store.ts";
+import type { MemoryError, MemoryTarget, WriteMeta } from "./types.ts";
+
+// ---- forget ----
+
+export type Forgotten = {
+  readonly entries: readonly { readonly target: MemoryTarget; readonly entry: string }[];
+  readonly journalLines: number;
+  readonly archived: number;
+  /** Copies of whole files: backups, and rescue files of a write in place. */
+  readonly backups: number;
+  /** Temporary files of killed writers. */
+  readonly leftovers: number;
+  readonly pending: number;
+};
+
+/** Without `erase` nothing is changed and no lock is needed. */
+type Sweep = { readonly needle: Needle; readonly erase?: WriteMeta };
+
+/** Counts the traces that `forget` would erase. Takes no lock and changes nothing. */
+export function findTraces(
+  text: string,
+  stores: readonly TargetStore[],
+  pendingDirectory: string | undefined,
+): Forgotten {
+  const needle = makeNeedle(text);
+  if (!needle) return NOTHING;
+  const found = stores.map((store) => sweepTarget(store, { needle }));
+  return [...found, sweepPending(pendingDirectory, { needle })].reduce(sum, NOTHING);
+}
+
+/** Every entry that contains the text is removed whole. Can be repeated: each place is cleaned separately. */
+export async function eraseEverywhere(
+  text: string,
+  stores: readonly TargetStore[],
+  pendingDirectory: string | undefined,
+  meta: WriteMeta,
+): Promise<Result<Forgotten, MemoryError>> {
+  const needle = makeNeedle(text);
+  if (!needle) return err({ kind: "empty", message: "The text to forget cannot be empty." });
+  const sweep: Sweep = { needle, erase: meta };
+  // Staged writes first: an approver that has claimed one checks that it is still there once it holds the lock.
+  let total = NOTHING;
+  try {
+    total = sweepPending(pendingDirectory, sweep);
+  } catch (cause) {
+    return err(stoppedAt(pendingDirectory, cause));
+  }
+  for (const store of stores) {
+    const outcome = await store.exclusively(
+      () => {
+        const swept = sweepTarget(store, sweep);
+        store.load();
+        return ok(swept);
+      },
+      (cause) => stoppedAt(store.paths.file, cause),
+    );
+    if (!outcome.ok) return outcome;
+    total = sum(total, outcome.value);
+  }
+  return ok(total);
+}
+
+const NOTHING: Forgotten = {
+  entries: [],
+  journalLines: 0,
+  archived: 0,
+  backups: 0,
+  leftovers: 0,
+  pending: 0,
+};
+
+function sum(a: Forgotten, b: Forgotten): Forgotten {
+  return {
+    entries: [...a.entries, ...b.entries],
+    journalLines: a.journalLines + b.journalLines,
+    archived: a.archived + b.archived,
+    backups: a.backups + b.backups,
+    leftovers: a.leftovers + b.leftovers,
+    pending: a.pending + b.pending,
+  };
+}
+
+function stoppedAt(path: string | undefined, cause: unknown): MemoryError {
+  const place = path && errnoCode(cause) === undefined ? ` at ${path}` : "";
+  return {
+    kind: "io",
+    message: `Forgetting stopped${place}: ${describeCause(cause)}. Places cleaned before that stay clean; fix the problem and forget again.`,
+  };
+}
+
+/** Staged writes that contain the text: complete, half-written and claimed ones. */
+function sweepPending(directory: string | undefined, { needle, erase }: Sweep): Forgotten {
+  if (directory === undefined) return NOTHING;
+  // A readable record is searched by its decoded texts, because JSON can spell a text in several ways; any other file as bytes.
+  const records = lookAtPending(directory).records.filter(({ payload, summary }) =>
+    [...pendingTexts(payload), summary].some(needle.isIn),
+  );
+  const known = new Set(records.map(({ id }) => join(directory, `${id}.json`)));
+  const hits = listPendingFiles(directory).filter(
+    (path) => known.has(path) || unlessGone(() => needle.isInRaw(readFileSync(path))),
+  );
+  if (erase) for (const path of hits) unlessGone(() => unlinkSync(path));
+  return { ...NOTHING, pending: hits.length };
+}
+
+/** An approver may delete a record between our listing it and our opening it. */
+function unlessGone<T>(step: () => T): T | undefined {
+  try {
+    return step();
+  } catch (cause) {
+    if (errnoCode(cause) !== "ENOENT") throw cause;
+    return undefined;
+  }
+}
+
+/** All traces in one target. Call it under the lock when it erases. */
+function sweepTarget(store: TargetStore, { needle, erase }: Sweep): Forgotten {
+  const { paths, target, journal } = store;
+  const leftovers = listLeftovers(store, needle);
+  const hitLeftovers = leftovers.filter((path) => needle.isInRaw(readIfThere(path))).length;
+  // Before the file is opened: a leftover may be a second name of it, and removing that would look like an edit. A living writer
+  // may remove its own first, hence `force`.
+  if (erase) for (const path of leftovers) rmSync(path, { force: true });
+  using opened = openMemoryFile(paths.file);
+  const file = fileWithout(opened, store, needle);
+  const lines = scrubJournal(paths.journal, needle);
+  const archive = scrubArchive(paths.archive, needle);
+  const copies = listCopies(store).flatMap((path) => {
+    const bytes = needle.cutFrom(readFileSync(path));
+    return bytes ? [{ path, bytes }] : [];
+  });
+  if (erase) {
+    if (archive.hits > 0) writeFileAtomic(paths.archive, archive.lines.map((line) => `${line}\n`).join(""));
+    // Only the text is cut from a copy; the rest of it stays.
+    for (const { path, bytes } of copies) writeFileAtomic(path, bytes);
+    if (file || lines.hits > 0)
+      journal.rewriteLines([...lines.lines, forgetLine(store, opened, file, needle, erase)]);
+    if (file) replaceFile(store, opened, file, needle);
+  }
+  return {
+    entries: (file?.gone ?? []).map((entry) => ({ target, entry })),
+    journalLines: lines.hits,
+    archived: archive.hits,
+    backups: copies.length,
+    leftovers: hitLeftovers,
+    pending: 0,
+  };
+}
+
+type NewFile = {
+  readonly bytes: Uint8Array;
+  readonly entries: readonly string[];
+  readonly gone: readonly string[];
+};
+
+/**
+ * Entries that contain the text are removed whole. From a drifted file only the text itself is cut: an apparent entry there
+ * may be a whole document. Undefined when the file does not contain the text.
+ */
+function fileWithout({ file }: OpenMemoryFile, store: TargetStore, needle: Needle): NewFile | undefined {
+  if (file.kind === "unreadable") throw new Error(`${store.paths.file} could not be read (${file.reason})`);
+  if (file.kind === "missing") return undefined;
+  const entries = distinctEntries(file.text);
+  const gone = entries.filter(needle.isIn);
+  if (gone.length === 0) return undefined;
+  const cut = findDrift(file.text, store.limit) ? needle.cutFrom(file.bytes) : undefined;
+  if (cut) return { bytes: cut, entries: parseEntries(Buffer.from(cut).toString("utf8")), gone };
+  const kept = entries.filter((entry) => !needle.isIn(entry));
+  return { bytes: Buffer.from(formatEntries(kept), "utf8"), entries: kept, gone };
+}
+
+/** Says that something was forgotten, not what. Holds the whole list, because it no longer follows from the lines before. */
+function forgetLine(
+  store: TargetStore,
+  { file }: OpenMemoryFile,
+  next: NewFile | undefined,
+  needle: Needle,
+  meta: WriteMeta,
+): string {
+  const before = file.kind === "text" ? file.hash : null;
+  const reason = meta.reason?.replaceAll(needle.text, needle.standIn);
+  return JSON.stringify(
+    encodeRecord({
+      ...store.recordHead({ ...meta, origin: meta.origin ?? "cli", reason }),
+      kind: "change",
+      sequence: store.journal.nextSequence(),
+      action: "forget",
+      changes: [],
+      entries: next?.entries ?? (file.kind === "text" ? distinctEntries(file.text) : []),
+      fileBefore: before,
+      fileAfter: next ? sha256(next.bytes) : before,
+    }),
+  );
+}
+
+function replaceFile(
+  store: TargetStore,
+  opened: OpenMemoryFile,
+  { bytes, gone }: NewFile,
+  needle: Needle,
+): void {
+  const temp = `${store.paths.tempPrefix}${randomHex(6)}`;
+  using held = store.holdFile(opened, resolveLinks(store.paths.file), `${temp}${HELD_SUFFIX}`);
+  const beforeReplace = (): void => {
+    if (!opened.isUnchanged() || !held.take()) throw new Error("another program changed the file meanwhile");
+  };
+  writeFileAtomic(store.paths.file, bytes, { tempName: `${temp}.tmp`, beforeReplace });
+  const { backup } = store.keepIfEdited(held, { written: bytes, hash: sha256(bytes) });
+  const cut = backup === undefined ? undefined : needle.cutFrom(readFileSync(backup));
+  if (backup !== undefined && cut) writeFileAtomic(backup, cut);
+  const unpinned = store.changePins((pins) =>
+    gone.reduce((all, entry) => withPin(all, store.target, entry, false), pins),
+  );
+  if (!unpinned.ok) throw new Error(unpinned.error.message);
+}
+
+function listCopies({ paths }: TargetStore): string[] {
+  const directory = dirname(resolveLinks(paths.file));
+  return [...listBackups(paths.file), ...listTemps(directory, paths.tempPrefix, ".rescue")];
+}
+
+/**
+ * Temporary files of killed writers. Those of the Python original do not name their target, and one of them may be in use; it is
+ * listed only when it contains the text, which must not be written then.
+ */
+function listLeftovers({ paths, target }: TargetStore, needle: Needle): string[] {
+  const own = listTargetTemps(paths);
+  if (target !== "memory") return own;
+  const isOurs = (path: string): boolean => /^\.mem_(memory|user)_/.test(basename(path));
+  const foreign = listTemps(dirname(resolveLinks(paths.file)), ".mem_").filter(
+    (path) => !isOurs(path) && needle.isInRaw(readIfThere(path)),
+  );
+  return [...own, ...foreign];
+}
+
+function readIfThere(path: string): Uint8Array {
+  try {
+    return readFileSync(path);
+  } catch {
+    return new Uint8Array(); // its writer removed it
+  }
+}
+
+// ---- purge ----
+
+export type Purged = {
+  readonly files: readonly { readonly path: string; readonly bytes: number }[];
+  readonly pins: number;
+  readonly pending: number;
+};
+
+/** Lists everything that a purge would delete. Lock files stay: another process may be waiting on them. */
+export function findPurgeable(store: TargetStore, pendingDirectory?: string): Purged {
+  return {
+    files: filesOf(store).map((path) => ({
+      path,
+      bytes: statSync(path, { throwIfNoEntry: false })?.size ?? 0,
+    })),
+    pins: store.readPins()[store.target].size,
+    pending: stagedFor(store, pendingDirectory).length,
+  };
+}
+
+/** When it stops halfway, it can be repeated. */
+export function purgeTarget(
+  store: TargetStore,
+  pendingDirectory?: string,
+): Promise<Result<Purged, MemoryError>> {
+  return store.exclusively(() => {
+    const found = findPurgeable(store, pendingDirectory);
+    if (found.pins > 0) {
+      const unpinned = store.changePins((pins) => ({ ...pins, [store.target]: new Set() }));
+      if (!unpinned.ok) return unpinned;
+    }
+    // The curated file is the first of them: if the journal were deleted before it, the next reader would create a new one.
+    for (const { path } of found.files) {
+      if (path === store.paths.journal) store.journal.rewrite([]); // drops the cached end of the journal
+      unlinkSync(path);
+      syncDirectory(dirname(path));
+    }
+    for (const id of stagedFor(store, pendingDirectory)) {
+      const rejected = rejectPending(pendingDirectory as string, id);
+      if (!rejected.ok && rejected.error.kind !== "no_match") return rejected;
+    }
+    store.load();
+    return ok(found);
+  }, purgeStopped);
+}
+
+function purgeStopped(cause: unknown): MemoryError {
+  return {
+    kind: "io",
+    message: `The purge stopped: ${describeCause(cause)}. Files deleted before that are gone; fix the problem and purge again.`,
+  };
+}
+
+function filesOf({ paths }: TargetStore): string[] {
+  const real = resolveLinks(paths.file); // a link belongs to the user and stays; the file it leads to is deleted
+  return [
+    real,
+    paths.journal,
+    paths.archive,
+    ...listBackups(paths.file),
+    ...listTemps(dirname(real), paths.tempPrefix),
+    ...listTemps(dirname(real), paths.tempPrefix, ".rescue"),
+    ...listCompanionTemps(paths),
+  ].filter((path) => existsSync(path));
+}
+
+function stagedFor({ target }: TargetStore, directory: string | undefined): string[] {
+  if (directory === undefined) return [];
+  return readPendingWrites(directory)
+    .records.filter(({ payload }) => payload.target === target)
+    .map(({ id }) => id);
+}
