@@ -1,8 +1,7 @@
 // The contract of a context engine. Run for the built-in ones and for one of a plugin.
 import { HANDOFF_END, handoffBody, isHandoff } from "../src/context/compressor/handoff.ts";
-import type { ContextEngine } from "../src/context/engine.ts";
-import { checkEngine } from "../src/context/engine-structure.ts";
-import type { CompressOutcome } from "../src/context/outcome.ts";
+import type { CompressOutcome, ContextEngine } from "../src/context/engine.ts";
+import { checkEngine } from "../src/context/engine-plugins.ts";
 import { estimateMessages } from "../src/context/tokens.ts";
 import type { TextModel } from "../src/lib/index.ts";
 import type { Message } from "../src/message/index.ts";

@@ -4,19 +4,24 @@
 // where the whole text can be read. Pure.
 import { codePointLength, groupThousands, takeCodePoints } from "../lib/index.ts";
 import { isResult, type Message, type Part, roleOf, textOf, toolCallsOf } from "../message/index.ts";
-import { assemble } from "./compressor/assemble.ts";
-import { isUsersOwn } from "./compressor/boundaries.ts";
 import {
+  assemble,
   briefHandoffText,
   handoffBody,
   handoffText,
   isHandoff,
   withoutHandoff,
 } from "./compressor/handoff.ts";
-import { withoutMedia } from "./compressor/media.ts";
-import { withShortCalls } from "./compressor/prune.ts";
-import { fairLimit, lastCodePoints, shortenSections } from "./summary/shorten.ts";
-import { estimateMessages, estimateText, fitTokens } from "./tokens.ts";
+import { isUsersOwn } from "./compressor/plan.ts";
+import { withoutMedia, withShortCalls } from "./compressor/prune.ts";
+import {
+  estimateMessages,
+  estimateText,
+  fairLimit,
+  fitTokens,
+  lastCodePoints,
+  shortenSections,
+} from "./tokens.ts";
 
 export type Fitted = {
   /** The input itself when nothing was cut. */

@@ -1,6 +1,6 @@
 // Settings of the built-in engines as config.yaml has them.
 import type { HermesConfig } from "../config/index.ts";
-import type { CompressorSettings } from "./compressor/settings.ts";
+import type { CompressorSettings } from "./trigger.ts";
 
 export type LosslessSettings = {
   readonly threshold: number;

@@ -1,8 +1,8 @@
 // Engines whose model counts more tokens than we estimate, and engines that are told how much room there is.
 import { describe, expect, it } from "vitest";
 import { ContextCompressor } from "../../src/context/compressor/compressor.ts";
-import { hygieneDecision } from "../../src/context/hygiene.ts";
 import { estimateMessages, estimateText } from "../../src/context/tokens.ts";
+import { hygieneDecision } from "../../src/context/trigger.ts";
 import { HermesError } from "../../src/lib/index.ts";
 import { alternating, toolGroup, toolRounds, user } from "../../testing/context-engine/lists.ts";
 import { answering, modelThat } from "../../testing/context-engine/summarisers.ts";

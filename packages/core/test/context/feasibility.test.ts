@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { summaryFeasibility, windowFit } from "../../src/context/feasibility.ts";
+import { summaryFeasibility, windowFit } from "../../src/context/trigger.ts";
 
 describe("the summary model", () => {
   const ask = (window: number | undefined, more: { mainWindow?: number; thresholdTokens?: number } = {}) =>

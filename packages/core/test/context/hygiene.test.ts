@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type HygieneQuestion, hygieneDecision, isStillFull } from "../../src/context/hygiene.ts";
+import { type HygieneQuestion, hygieneDecision, isStillFull } from "../../src/context/trigger.ts";
 import type { Message } from "../../src/message/index.ts";
 import { asMessage } from "./messages.ts";
 

@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { handoffText } from "../../src/context/compressor/handoff.ts";
 import {
   compressFeedback,
   parseCompressCommand,
   rejoin,
   splitForPartial,
-} from "../../src/context/partial-compress.ts";
+} from "../../src/context/compress-command.ts";
+import { handoffText } from "../../src/context/compressor/handoff.ts";
 import type { Message } from "../../src/message/index.ts";
 import { asMessage, withoutMeta } from "./messages.ts";
 

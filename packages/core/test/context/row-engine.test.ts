@@ -1,7 +1,7 @@
 // A plugin of version 1 of the contract, from a folder: it sees rows and returns rows, and the agent has messages on both sides.
 import { describe, expect, it } from "vitest";
 import { ContextCompressor } from "../../src/context/compressor/compressor.ts";
-import type { CompressOutcome } from "../../src/context/outcome.ts";
+import type { CompressOutcome } from "../../src/context/engine.ts";
 import { selectEngine } from "../../src/context/select-engine.ts";
 import { type Message, newMessage } from "../../src/message/index.ts";
 import { engineMembers, writeEngine } from "../fakes/engine-plugins.ts";

@@ -1,9 +1,9 @@
 // Chat rows handed to an engine: it answers in kind, and rows that stay are the same objects.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { readList } from "../../src/context/chat-rows.ts";
 import { ContextCompressor } from "../../src/context/compressor/compressor.ts";
 import { applyPromptCaching, estimateMessages } from "../../src/context/index.ts";
-import { readList } from "../../src/context/row-lists.ts";
 import { isMessage, type OpenAiMessage, parseToolCalls, toOpenAi } from "../../src/message/index.ts";
 import { alternating } from "../../testing/context-engine/lists.ts";
 import { answering } from "../../testing/context-engine/summarisers.ts";

@@ -1,7 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { cutMiddle, shortenSections } from "../../src/context/summary/shorten.ts";
-import { estimateMessage, estimateText, fitTokens, leastTokens } from "../../src/context/tokens.ts";
+import {
+  cutMiddle,
+  estimateMessage,
+  estimateText,
+  fitTokens,
+  leastTokens,
+  shortenSections,
+} from "../../src/context/tokens.ts";
 
 const PROSE =
   "The harbour was quiet that morning, and the boats lay at their moorings as if nobody had slept aboard. ";

@@ -1,6 +1,6 @@
 // What every list must be like after an engine has worked on it, whatever it was given.
 import { expect } from "vitest";
-import { repairPairs } from "../../src/context/compressor/pairs.ts";
+import { repairPairs } from "../../src/context/list-repair.ts";
 import type { Message } from "../../src/message/index.ts";
 import { unpaired } from "../../testing/context-engine/valid-list.ts";
 

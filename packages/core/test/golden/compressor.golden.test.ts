@@ -1,21 +1,18 @@
 // What the Python original's compressor does with a list, from golden vectors outside the repository. `differs` names what
 // ours does better on purpose; the better behaviour is asserted instead.
 import { describe, expect, it } from "vitest";
-import { findBoundaries, findHeadEnd } from "../../src/context/compressor/boundaries.ts";
 import { ContextCompressor } from "../../src/context/compressor/compressor.ts";
 import { COMPACTION_NOTE } from "../../src/context/compressor/handoff.ts";
-import { stripOldMedia } from "../../src/context/compressor/media.ts";
-import { oneLiner } from "../../src/context/compressor/one-liners.ts";
-import { repairPairs } from "../../src/context/compressor/pairs.ts";
-import { pruneToolResults } from "../../src/context/compressor/prune.ts";
+import { findBoundaries, findHeadEnd, windowToSummarise } from "../../src/context/compressor/plan.ts";
 import {
-  type CompressorSettings,
-  DEFAULT_SETTINGS,
-  deriveBudgets,
-} from "../../src/context/compressor/settings.ts";
-import { shrinkArguments } from "../../src/context/compressor/shrink-arguments.ts";
-import * as trigger from "../../src/context/compressor/trigger.ts";
-import { windowToSummarise } from "../../src/context/compressor/window.ts";
+  oneLiner,
+  pruneToolResults,
+  shrinkArguments,
+  stripOldMedia,
+} from "../../src/context/compressor/prune.ts";
+import { repairPairs } from "../../src/context/list-repair.ts";
+import * as trigger from "../../src/context/trigger.ts";
+import { type CompressorSettings, DEFAULT_SETTINGS, deriveBudgets } from "../../src/context/trigger.ts";
 import {
   type Message,
   type OpenAiMessage,

@@ -1,20 +1,35 @@
 // The built-in engine: prunes old tool results, summarises what lies between head and tail, and leaves a handoff there.
 // What to do is decided in plan.ts and trigger.ts; here the models are asked and the state is kept.
-import { systemClock } from "../../lib/index.ts";
+import { type Clock, codePointLength, systemClock } from "../../lib/index.ts";
 import type { Message, OpenAiMessage } from "../../message/index.ts";
 import { redactSecrets } from "../../security/index.ts";
-import type { CompressOptions, ContextEngine, ModelWindow } from "../engine.ts";
-import type { CompressOutcome, Notice, SummaryFailure, UnchangedReason } from "../outcome.ts";
-import { type InKind, readList } from "../row-lists.ts";
-import type { SummaryModels } from "../summary/models.ts";
-import { type SummaryOptions, summaryModels } from "../summary/options.ts";
-import type { Redact } from "../summary/serialise.ts";
-import type { SummaryProgress } from "../summary/summarise.ts";
-import { estimateMessages } from "../tokens.ts";
-import { assemble } from "./assemble.ts";
-import * as notices from "./notices.ts";
-import { orphanResults, repairPairs } from "./pairs.ts";
-import { type Plan, planCompaction, type TooLarge } from "./plan.ts";
+import { type InKind, readList } from "../chat-rows.ts";
+import type {
+  CompressOptions,
+  CompressOutcome,
+  ContextEngine,
+  LeftOut,
+  ModelWindow,
+  Notice,
+  SummaryFailure,
+  UnchangedReason,
+} from "../engine.ts";
+import { orphanResults, repairPairs } from "../list-repair.ts";
+import { localHandoff } from "../summary/local-summary.ts";
+import {
+  type SummaryModel,
+  type SummaryModels,
+  type SummaryOptions,
+  summaryModels,
+} from "../summary/models.ts";
+import { focusOf, type Redact, serialiseTurns } from "../summary/request.ts";
+import {
+  type ReadingWindow,
+  type SummaryProgress,
+  summarise,
+  type Unsummarised,
+} from "../summary/summarise.ts";
+import { estimateMessages, fitTokens, shortenSections } from "../tokens.ts";
 import {
   type Budgets,
   type CompressorSettings,
@@ -22,9 +37,20 @@ import {
   deriveBudgets,
   inEstimates,
   soundFactor,
-} from "./settings.ts";
-import { leftOut, type SummaryBody, summaryBody } from "./summary-body.ts";
-import { WatchedEngine } from "./watched-engine.ts";
+  summaryBudget,
+  WatchedEngine,
+} from "../trigger.ts";
+import { assemble, HANDOFF_PREFIX } from "./handoff.ts";
+import {
+  abortedNotice,
+  localSummaryNotice,
+  NoticeBoard,
+  rescuedNotice,
+  shortenedNotice,
+  smallWindowNotice,
+  tooLargeNotice,
+} from "./notices.ts";
+import { type Plan, planCompaction, type TooLarge } from "./plan.ts";
 
 export type ContextCompressorOptions = { readonly contextLength: number } & {
   readonly [Key in Exclude<keyof CompressorSettings, "contextLength">]?: CompressorSettings[Key] | undefined;
@@ -40,7 +66,7 @@ export class ContextCompressor extends WatchedEngine implements ContextEngine {
   readonly name: string = "compressor";
   readonly #options: ContextCompressorOptions;
   readonly #models: SummaryModels;
-  readonly #board = new notices.NoticeBoard();
+  readonly #board = new NoticeBoard();
   #settings: CompressorSettings;
   #budgets: Budgets;
 
@@ -86,7 +112,7 @@ export class ContextCompressor extends WatchedEngine implements ContextEngine {
     if (body.method === "model") return this.#withSummary(plan, body, noticesOf(body));
     const { failure } = body;
     if (this.#settings.abortOnSummaryFailure)
-      return this.#aborted(messages, plan, failure, notices.abortedNotice(failure));
+      return this.#aborted(messages, plan, failure, abortedNotice(failure));
     if (options.confirmDigest === undefined) return this.#withSummary(plan, body, noticesOf(body));
     const count = body.leftOut.reduce((sum, missing) => sum + missing.count, 0);
     const isAgreed = await options.confirmDigest({ failure, messages: count });
@@ -189,11 +215,11 @@ export class ContextCompressor extends WatchedEngine implements ContextEngine {
   }
 
   #tooLarge({ role, tokens }: TooLarge): Notice {
-    return notices.tooLargeNotice({ role, tokens: Math.round(tokens * this.#factor) }, this.contextLength);
+    return tooLargeNotice({ role, tokens: Math.round(tokens * this.#factor) }, this.contextLength);
   }
 
   #tell(...told: readonly (Notice | undefined)[]): readonly Notice[] {
-    const all = [notices.smallWindowNotice(this.contextLength), ...told];
+    const all = [smallWindowNotice(this.contextLength), ...told];
     return this.#board.tell(all.filter((notice) => notice !== undefined));
   }
 
@@ -231,11 +257,10 @@ function reasonAgainst(plan: Plan): UnchangedReason | undefined {
 
 function noticesOf(body: SummaryBody): readonly (Notice | undefined)[] {
   const [missing] = body.leftOut;
-  if (body.method === "local")
-    return [missing ? notices.localSummaryNotice(body.failure, missing) : undefined];
+  if (body.method === "local") return [missing ? localSummaryNotice(body.failure, missing) : undefined];
   return [
-    body.rescuedFrom ? notices.rescuedNotice(body.rescuedFrom) : undefined,
-    missing ? notices.shortenedNotice(missing) : undefined,
+    body.rescuedFrom ? rescuedNotice(body.rescuedFrom) : undefined,
+    missing ? shortenedNotice(missing) : undefined,
   ];
 }
 
@@ -251,4 +276,139 @@ function settingsFrom(options: ContextCompressorOptions, contextLength: number):
     protectLastN: Math.trunc(number(options.protectLastN, DEFAULT_SETTINGS.protectLastN)),
     abortOnSummaryFailure: options.abortOnSummaryFailure ?? DEFAULT_SETTINGS.abortOnSummaryFailure,
   };
+}
+
+// ----
+// The text of a handoff: a model's summary, or, where none can be had, what can be said without a model.
+
+type SummaryBody =
+  | {
+      readonly method: "model";
+      readonly text: string;
+      readonly leftOut: readonly LeftOut[];
+      /** The first model failed and the second one wrote it. */
+      readonly rescuedFrom?: SummaryFailure;
+    }
+  | {
+      readonly method: "local";
+      readonly text: string;
+      readonly leftOut: readonly LeftOut[];
+      readonly failure: SummaryFailure;
+    };
+
+type SummarySetting = {
+  readonly models: SummaryModels;
+  /** In estimated tokens. */
+  readonly budgets: Budgets;
+  /** The second one is usually the main model. */
+  readonly windows: Readonly<Record<SummaryModel["rank"], ReadingWindow>>;
+  readonly clock: Clock;
+  readonly timeZone: string | undefined;
+  readonly redact: Redact;
+  readonly onProgress: ((progress: SummaryProgress) => void) | undefined;
+};
+
+/** A handoff made without a model, its prefix included. */
+const LOCAL_CHARS = 8_000;
+/** An answer may be so much longer than asked for before it is cut. */
+const LONGEST_ANSWER = 2;
+/** Less than this is no summary; a list with a very small window may grow by it. */
+const LEAST_BODY_TOKENS = 500;
+const LEAST_PREVIOUS_TOKENS = 1_000;
+
+/** Rejects only when the signal is aborted. */
+async function summaryBody(
+  messages: readonly Message[],
+  plan: Plan,
+  setting: SummarySetting,
+  { focusTopic, providerText, signal }: CompressOptions,
+): Promise<SummaryBody> {
+  const { redact, budgets } = setting;
+  const { turns } = plan.window;
+  const previousSummary = redacted(plan.window.previousSummary, redact);
+  const budgetTokens = summaryBudget(plan.windowTokens, budgets);
+  const answer = await summarise(
+    {
+      turns: serialiseTurns(turns, redact),
+      previousSummary,
+      budgetTokens,
+      today: today(setting.clock, setting.timeZone),
+      focus: focusOf(messages, focusTopic, redact),
+      providerText: redacted(providerText, redact),
+      windowOf: ({ rank }) => setting.windows[rank],
+      signal,
+      onProgress: setting.onProgress,
+    },
+    setting.models,
+  );
+  // Never more than what it replaces, as far as that leaves room for a summary at all.
+  const room = Math.max(LEAST_BODY_TOKENS, plan.tokensBefore - plan.tokensWithoutBody);
+  if (!answer.ok) return localBody(answer.error, plan, setting, room);
+  const limit = Math.min(LONGEST_ANSWER * budgetTokens, room);
+  const text = fitTokens(answer.value.body, limit, shortenSections);
+  const isShortened = text !== answer.value.body || answer.value.shortened > 0;
+  const { rescuedFrom } = answer.value;
+  return {
+    method: "model",
+    text,
+    leftOut: isShortened ? [leftOut(turns, "summary_shortened")] : [],
+    ...(rescuedFrom === undefined ? {} : { rescuedFrom }),
+  };
+}
+
+/** Messages by count, and the rows that hold them where they are known. */
+export function leftOut(turns: readonly Message[], reason: LeftOut["reason"]): LeftOut {
+  const rows = turns.flatMap(({ meta }) => meta.rowId ?? []);
+  const [firstRowId] = rows;
+  const lastRowId = rows.at(-1);
+  return {
+    count: turns.length,
+    reason,
+    ...(firstRowId === undefined ? {} : { firstRowId }),
+    ...(lastRowId === undefined ? {} : { lastRowId }),
+  };
+}
+
+function localBody(
+  { failure, soFar, turnsDone }: Unsummarised,
+  { window }: Plan,
+  { redact, budgets }: SummarySetting,
+  roomTokens: number,
+): SummaryBody {
+  const turns = window.turns.slice(turnsDone);
+  const missing = leftOut(turns, "summary_failed");
+  const previousSummary = soFar ?? window.previousSummary;
+  const text = localHandoff({
+    turns,
+    previousSummary,
+    // It was in the list already, so all of it may stay; the limit only ends the growth of one failure after another.
+    previousLimitTokens: Math.max(LEAST_PREVIOUS_TOKENS, LONGEST_ANSWER * budgets.maxSummaryTokens),
+    limitChars: LOCAL_CHARS - codePointLength(HANDOFF_PREFIX) - 1,
+    roomTokens,
+    failure,
+    leftOut: missing,
+    redact,
+  });
+  return { method: "local", text, leftOut: [missing], failure };
+}
+
+function redacted(text: string | undefined, redact: Redact): string | undefined {
+  return text ? redact(text) : undefined;
+}
+
+/** `YYYY-MM-DD`, or undefined when the clock or the zone cannot be read. */
+function today(clock: Clock, timeZone: string | undefined): string | undefined {
+  try {
+    const date = clock.now();
+    const format = new Intl.DateTimeFormat("en", {
+      timeZone,
+      year: "numeric",
+      month: "2-digit",
+      day: "2-digit",
+    });
+    const parts = new Map(format.formatToParts(date).map(({ type, value }) => [type, value]));
+    return `${parts.get("year")}-${parts.get("month")}-${parts.get("day")}`;
+  } catch {
+    return undefined;
+  }
 }

@@ -1,6 +1,6 @@
 // What the user is told about a compaction. Each cause is told once per session, however often it happens.
 import { groupThousands } from "../../lib/index.ts";
-import type { LeftOut, Notice, SummaryFailure } from "../outcome.ts";
+import type { LeftOut, Notice, SummaryFailure } from "../engine.ts";
 import type { TooLarge } from "./plan.ts";
 
 const SMALL_WINDOW = 64_000;

@@ -1,12 +1,20 @@
 // What a compaction of this list would do, decided before any model is asked.
-import { type Message, roleOf } from "../../message/index.ts";
+
+import { pyStrip } from "../../lib/index.ts";
+import { isResult, type Message, roleOf, textOf, toolCallsOf } from "../../message/index.ts";
+import type { Span } from "../engine.ts";
+import { orphanResults } from "../list-repair.ts";
 import { estimateMessage, estimateText, MESSAGE_OVERHEAD_TOKENS } from "../tokens.ts";
-import { type Boundaries, findBoundaries, findHeadEnd, sumOf } from "./boundaries.ts";
-import { COMPACTION_NOTE, handoffText } from "./handoff.ts";
-import { chooseProtection, isTooShort, type Protection, tailBudget } from "./protection.ts";
+import type { Budgets, CompressorSettings } from "../trigger.ts";
+import {
+  COMPACTION_NOTE,
+  handoffBody,
+  handoffText,
+  isHandoff,
+  isTaskList,
+  withoutHandoff,
+} from "./handoff.ts";
 import { type Pruned, pruneToolResults } from "./prune.ts";
-import type { Budgets } from "./settings.ts";
-import { type SummaryWindow, windowToSummarise } from "./window.ts";
 
 export type Plan = {
   readonly isTooShort: boolean;
@@ -99,4 +107,267 @@ function largestOf(
     if (isStaying(at) && (costs[at] ?? 0) > (costs[largest] ?? -1)) largest = at;
   const message = messages[largest];
   return message && { role: roleOf(message), tokens: costs[largest] ?? 0 };
+}
+
+// ----
+// How many messages at both ends are left alone. Head and tail keep their number as long as the list then fits. A few
+// huge messages can make that impossible: the tail gives way where the list would stay above the threshold, the head only
+// where the conversation could not go on otherwise. What still stays is the newest user message.
+
+export type Protection = Pick<CompressorSettings, "protectFirstN" | "protectLastN" | "contextLength"> & {
+  /** Messages the tail has at least; absent: the usual few, whatever they cost. */
+  readonly leastTail?: number;
+  /** What the tail may cost, where that is less than its usual budget. */
+  readonly mostTailTokens?: number;
+  /** What the list may cost so that the request fits; absent: nobody has said. */
+  readonly roomTokens?: number;
+};
+
+/** Something to summarise, and a tail. */
+const LEAST_BEHIND_HEAD = 4;
+const LEAST_BEHIND_HEAD_IN_NEED = 2;
+/** The rest of the window is for the system prompt, the tools and the reply. */
+const LARGEST_SHARE = 0.85;
+/** Of the room there is, when everything has to give way. */
+const TAIL_SHARE = 0.25;
+
+export function isTooShort(messages: readonly Message[], protection: Protection): boolean {
+  const behind = protection.leastTail === undefined ? LEAST_BEHIND_HEAD : LEAST_BEHIND_HEAD_IN_NEED;
+  return messages.length <= headSize(messages, protection.protectFirstN) + behind;
+}
+
+/** `look` says what would come of a protection; the mildest one that is enough is taken, else the best there is. */
+export function chooseProtection<T extends { readonly expectedTokens: number }>(
+  usual: Protection,
+  { thresholdTokens }: Pick<Budgets, "thresholdTokens">,
+  look: (protection: Protection) => T,
+): T {
+  const most = Math.min(usual.contextLength * LARGEST_SHARE, usual.roomTokens ?? Number.POSITIVE_INFINITY);
+  const first = look(usual);
+  if (first.expectedTokens < Math.min(thresholdTokens, most)) return first;
+  const shortTail = least(first, look({ ...usual, leastTail: 1 }));
+  if (shortTail.expectedTokens < most) return shortTail;
+  const inNeed = { ...usual, leastTail: 1, mostTailTokens: Math.trunc(most * TAIL_SHARE) };
+  const lightTail = least(shortTail, look(inNeed));
+  if (lightTail.expectedTokens < most) return lightTail;
+  return least(lightTail, look({ ...inNeed, protectFirstN: 0 }));
+}
+
+/** The tail's budget under a protection. */
+export function tailBudget<T extends Pick<Budgets, "tailTokens" | "softTailTokens">>(
+  budgets: T,
+  { mostTailTokens = Number.POSITIVE_INFINITY }: Protection,
+): T {
+  if (budgets.softTailTokens <= mostTailTokens) return budgets;
+  const tailTokens = Math.min(budgets.tailTokens, mostTailTokens);
+  return { ...budgets, tailTokens, softTailTokens: mostTailTokens };
+}
+
+function least<T extends { readonly expectedTokens: number }>(a: T, b: T): T {
+  return b.expectedTokens < a.expectedTokens ? b : a;
+}
+
+// ----
+// What a compaction leaves alone: the head, and a fresh tail. What lies between is summarised. Tool calls and their
+// results are never separated, and the newest user message always stays in the list word for word.
+
+export type Boundaries = {
+  /** Messages before this index stay. */
+  readonly headEnd: number;
+  /** Messages from this index on stay. Equal to `headEnd` when there is nothing to summarise. */
+  readonly tailStart: number;
+  /** A user message between the two that is repeated word for word behind the summary. */
+  readonly keptUser?: number;
+};
+
+const LEAST_TAIL = 3;
+const MOST_TAIL_FLOOR = 8;
+/** A window is worth a summary from two messages and this share of the list on. */
+const LEAST_WINDOW = 2;
+const LEAST_SHARE = 0.1;
+
+type TailSettings = Pick<CompressorSettings, "protectLastN"> & {
+  /** Messages the tail has at least; by default a few, whatever they cost. */
+  readonly leastTail?: number;
+};
+
+export function findBoundaries(
+  messages: readonly Message[],
+  settings: TailSettings & Pick<CompressorSettings, "protectFirstN">,
+  budgets: Pick<Budgets, "tailTokens" | "softTailTokens">,
+  costs: readonly number[] = messages.map(estimateMessage),
+): Boundaries {
+  const headEnd = findHeadEnd(messages, settings.protectFirstN);
+  const cut = freshTailStart(costs, headEnd, settings, budgets);
+  const start = groupEdge(messages, cut, headEnd, settings.leastTail !== undefined);
+  const user = lastIndex(messages, headEnd, isUsersOwn);
+  // With nothing but strays behind it, the user's own message is the tail.
+  const fresh = skipStrays(messages, Math.max(headEnd, start)) ?? (user >= 0 ? messages.length : start);
+  const mayStartAt = anchorRule(costs, headEnd, budgets.softTailTokens);
+
+  if (user >= 0 && user < fresh && !mayStartAt(user)) {
+    // A turn so long that the anchor would take the window with it.
+    const isAlone = fresh - headEnd <= 1;
+    return isAlone ? { headEnd, tailStart: headEnd } : { headEnd, tailStart: fresh, keptUser: user };
+  }
+  const anchored = user >= 0 ? Math.min(user, fresh) : fresh;
+  const reply = alignBack(messages, lastReply(messages, headEnd));
+  return { headEnd, tailStart: reply >= headEnd && reply < anchored && mayStartAt(reply) ? reply : anchored };
+}
+
+/** Behind a leading system message and the protected ones, never inside a tool group, never including an old handoff. */
+export function findHeadEnd(messages: readonly Message[], protectFirstN: number): number {
+  let end = headSize(messages, protectFirstN);
+  while (end < messages.length && isResult(messages[end])) end += 1;
+  const handoff = messages.findIndex((message, index) => index < end && isHandoff(message));
+  return Math.min(handoff < 0 ? end : handoff, messages.length);
+}
+
+function headSize(messages: readonly Message[], protectFirstN: number): number {
+  return (messages[0] !== undefined && roleOf(messages[0]) === "system" ? 1 : 0) + protectFirstN;
+}
+
+/** How far back the tail reaches by its budget alone. */
+function freshTailStart(
+  costs: readonly number[],
+  headEnd: number,
+  { protectLastN, leastTail }: TailSettings,
+  { tailTokens, softTailTokens }: Pick<Budgets, "tailTokens" | "softTailTokens">,
+): number {
+  const count = costs.length;
+  const room = Math.max(0, count - headEnd - 1);
+  const floor = Math.max(LEAST_TAIL, Math.min(protectLastN, MOST_TAIL_FLOOR));
+  const usual = room > 1 ? Math.min(floor, Math.max(LEAST_TAIL, room - 2), room) : 0;
+  const least = Math.min(usual, leastTail ?? usual);
+
+  const walk = (budget: number, includesLast: boolean): { cut: number; tokens: number } => {
+    let tokens = 0;
+    for (let index = count - 1; index >= headEnd; index -= 1) {
+      const cost = costs[index] ?? 0;
+      if (tokens + cost > budget && count - index >= least)
+        return { cut: includesLast ? index : index + 1, tokens };
+      tokens += cost;
+    }
+    return { cut: headEnd, tokens };
+  };
+
+  let { cut, tokens } = walk(softTailTokens, false);
+  if (cut <= headEnd && tokens > 0 && tokens <= softTailTokens) ({ cut, tokens } = walk(tailTokens, true));
+  cut = Math.min(cut, count - least);
+  return cut <= headEnd ? Math.min(count, Math.max(count - least, headEnd + 1)) : cut;
+}
+
+/** May the tail begin as early as this? Only if it stays small enough and leaves something to summarise. */
+function anchorRule(
+  costs: readonly number[],
+  headEnd: number,
+  softTailTokens: number,
+): (index: number) => boolean {
+  const count = costs.length;
+  return (index) =>
+    index - headEnd >= LEAST_WINDOW &&
+    sumOf(costs, index, count) <= softTailTokens &&
+    sumOf(costs, headEnd, index) >= LEAST_SHARE * sumOf(costs, 0, count);
+}
+
+/**
+ * Where a tail that was cut anywhere begins. A finished group in front of it comes along, unless every message counts or nothing would
+ * leave then; a group that begins with the window leaves whole.
+ */
+function groupEdge(messages: readonly Message[], cut: number, headEnd: number, isInNeed: boolean): number {
+  const aligned = alignBack(messages, cut);
+  const isInside = isResult(messages[cut]);
+  if (aligned > headEnd) return isInside || !isInNeed ? aligned : cut;
+  if (!isInside) return cut;
+  const behind = messages.findIndex((message, index) => index > cut && !isResult(message));
+  return behind >= 0 && messages.length - behind >= LEAST_TAIL ? behind : aligned;
+}
+
+/** A tail that would begin inside or right behind a tool group begins with the call instead. */
+function alignBack(messages: readonly Message[], cut: number): number {
+  let before = cut - 1;
+  while (before >= 0 && isResult(messages[before])) before -= 1;
+  const message = messages[before];
+  return message && toolCallsOf(message).length > 0 ? before : cut;
+}
+
+/** A tail begins with no result whose call is elsewhere, no old handoff, no empty user message: they go into the summary. */
+function skipStrays(messages: readonly Message[], from: number): number | undefined {
+  const start = messages.findIndex((message, index) => {
+    if (index < from || isResult(message)) return false;
+    return message.role === "user" ? isUsersOwn(message) : withoutHandoff(message) !== undefined;
+  });
+  return start < 0 ? undefined : start;
+}
+
+/** Of the costs from one index up to another. */
+function sumOf(costs: readonly number[], from = 0, to = costs.length): number {
+  let total = 0;
+  for (let index = Math.max(0, from); index < to; index += 1) total += costs[index] ?? 0;
+  return total;
+}
+
+/** Not an empty message and nothing written in the role of the user: a handoff (but what he wrote behind one counts), a task list. */
+export function isUsersOwn(message: Message): boolean {
+  if (message.role !== "user" || isTaskList(message)) return false;
+  const content = withoutHandoff(message)?.content;
+  if (typeof content === "string") return pyStrip(content) !== "";
+  return content !== null && content !== undefined && content.length > 0;
+}
+
+/** The newest assistant message that says something, or else the newest at all. */
+function lastReply(messages: readonly Message[], from: number): number {
+  const isReply = ({ role }: Message): boolean => role === "assistant";
+  const visible = lastIndex(messages, from, (message) => isReply(message) && hasText(message));
+  return visible >= 0 ? visible : lastIndex(messages, from, isReply);
+}
+
+function hasText(message: Message): boolean {
+  return pyStrip(textOf(withoutHandoff(message)?.content ?? null)) !== "";
+}
+
+function lastIndex(
+  messages: readonly Message[],
+  from: number,
+  isWanted: (message: Message) => boolean,
+): number {
+  const index = messages.findLastIndex(isWanted);
+  return index >= from ? index : -1;
+}
+
+// ----
+// What goes into the summary: the turns between head and tail, and what an earlier handoff said.
+
+type SummaryWindow = {
+  /** Input indices that the new handoff stands for, the old handoff included. */
+  readonly span: Span;
+  /** What has to be read: without the old handoff, but with what its message says besides. */
+  readonly turns: readonly Message[];
+  /** Messages of the span that are more than an old handoff, which only makes room for the new one. */
+  readonly leaving: number;
+  /** Read from the list and nowhere else, so it can never be another session's. */
+  readonly previousSummary?: string;
+};
+
+export function windowToSummarise(
+  messages: readonly Message[],
+  { headEnd, tailStart, keptUser }: Boundaries,
+): SummaryWindow {
+  const staying = messages.filter((_, index) => index < headEnd || index >= tailStart || index === keptUser);
+  const orphans = orphanResults(staying); // no model accepts them, so they leave the list too
+  const turns = [...orphans];
+  const bodies: string[] = [];
+  const readHandoff = (message: Message): void => {
+    const body = handoffBody(message);
+    if (body !== undefined) bodies.push(body);
+  };
+  for (const message of messages.slice(headEnd, tailStart)) {
+    const own = withoutHandoff(message);
+    if (own !== message) readHandoff(message);
+    if (own !== undefined) turns.push(own);
+  }
+  // The first message of the tail may carry an old handoff in front of its own text; `assemble` takes it off.
+  for (const message of messages.slice(tailStart, tailStart + 1)) readHandoff(message);
+  const window = { span: { from: headEnd, to: tailStart }, turns, leaving: turns.length - orphans.length };
+  return bodies.length === 0 ? window : { ...window, previousSummary: bodies.join("\n\n") };
 }

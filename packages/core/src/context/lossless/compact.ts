@@ -1,23 +1,30 @@
 // One compaction: what has to be covered is summarised, the summaries are stored, and the list gets an overview of them. The
 // database is read at the beginning and decides at the end: whoever comes second starts again from what the first one left.
-import { randomHex } from "../../lib/index.ts";
+import { type Clock, randomHex } from "../../lib/index.ts";
 import type { Message } from "../../message/index.ts";
-import type { SummaryNode } from "../../sessions/index.ts";
-import { type Assembled, assemble } from "../compressor/assemble.ts";
+import type { Scope, SessionStore, SummaryNode } from "../../sessions/index.ts";
+import { type Assembled, assemble } from "../compressor/handoff.ts";
 import type { TooLarge } from "../compressor/plan.ts";
-import type { DigestQuestion } from "../engine.ts";
-import type { Span, SummaryFailure, UnchangedReason } from "../outcome.ts";
+import type { ConfirmDigest, DigestQuestion, Span, SummaryFailure, UnchangedReason } from "../engine.ts";
+import type { Redact } from "../summary/request.ts";
 import { estimateMessages } from "../tokens.ts";
-import { type Forest, groupsToMerge, growForest, messageCount, topNodes } from "./forest.ts";
-import { improveExcerpts } from "./improve.ts";
-import { cutIntoLeaves } from "./leaves.ts";
-import { type Lineage, loadLineage } from "./lineage.ts";
+import type { Budgets } from "../trigger.ts";
+import type { LcmSettings } from "./engine.ts";
+import { cutIntoLeaves, sourceTexts, toCovered, toMessage } from "./leaves.ts";
+import {
+  childrenOf,
+  type Forest,
+  groupsToMerge,
+  growForest,
+  type Lineage,
+  loadLineage,
+  messageCount,
+  messageKeys,
+  topNodes,
+} from "./lineage.ts";
 import { type Overview, overviewOf, type Part } from "./overview.ts";
-import { type LosslessPlan, planLossless, tooLargeIn } from "./plan.ts";
-import { sourceTexts, toCovered } from "./sources.ts";
-import { leavingMessages } from "./window.ts";
-import type { Workplace } from "./workplace.ts";
-import type { Written } from "./writer.ts";
+import { type LosslessPlan, leavingMessages, planLossless, tooLargeIn } from "./plan.ts";
+import type { NodeWriter, ToWrite, Written } from "./writer.ts";
 
 export type Compaction =
   | {
@@ -48,7 +55,10 @@ const ATTEMPTS = 4;
 /** Less than this is no overview; a very small list may grow by it. */
 const LEAST_OVERVIEW_TOKENS = 500;
 
-export async function compactLossless(messages: readonly Message[], place: Workplace): Promise<Compaction> {
+export async function compactLossless(
+  messages: readonly Message[],
+  place: CompactionJob,
+): Promise<Compaction> {
   const drafts: Drafts = new Map();
   let isAgreed = false;
   const { contextLength, roomTokens } = place;
@@ -105,7 +115,7 @@ async function growAbove(
   known: readonly SummaryNode[],
   { positionOf }: Lineage,
   drafts: Drafts,
-  place: Workplace,
+  place: CompactionJob,
 ): Promise<Grown> {
   const added = [...leaves];
   const forestNow = (): Forest => growForest([...known, ...added.map(({ node }) => node)]);
@@ -120,7 +130,7 @@ async function writeLeaves(
   toCover: readonly number[],
   { forest, rowOf }: Lineage,
   drafts: Drafts,
-  place: Workplace,
+  place: CompactionJob,
 ): Promise<readonly Draft[]> {
   const rowIds = toCover.flatMap((key) => rowOf(key) ?? []);
   const isKnown = (id: string): boolean => forest.nodes.has(id);
@@ -150,7 +160,7 @@ async function writeLeaves(
 function writeAbove(
   groups: readonly (readonly SummaryNode[])[],
   drafts: Drafts,
-  place: Workplace,
+  place: CompactionJob,
 ): Promise<readonly Draft[]> {
   return write(
     groups.map((group) => ({
@@ -180,7 +190,11 @@ type Wanted = {
   readonly providerText: string | undefined;
 };
 
-async function write(wanted: readonly Wanted[], drafts: Drafts, place: Workplace): Promise<readonly Draft[]> {
+async function write(
+  wanted: readonly Wanted[],
+  drafts: Drafts,
+  place: CompactionJob,
+): Promise<readonly Draft[]> {
   const nameOf = ({ fields }: Wanted): string => `${fields.depth}: ${fields.source_ids.join(" ")}`;
   const missing = wanted.filter((each) => !drafts.has(nameOf(each)));
   const written = await place.writer.writeAll(
@@ -193,7 +207,7 @@ async function write(wanted: readonly Wanted[], drafts: Drafts, place: Workplace
   return wanted.flatMap((each) => drafts.get(nameOf(each)) ?? []);
 }
 
-function toNode({ fields }: Wanted, { text, tokens, method }: Written, place: Workplace): SummaryNode {
+function toNode({ fields }: Wanted, { text, tokens, method }: Written, place: CompactionJob): SummaryNode {
   return {
     node_id: `lcm_${randomHex(6)}`,
     lineage_root: place.sessionId,
@@ -220,7 +234,7 @@ function withOverview(
   { boundaries }: CompactPlan,
   { forest }: Grown,
   { positionOf }: Lineage,
-  { budgets, settings }: Workplace,
+  { budgets, settings }: CompactionJob,
 ): { readonly assembled: Assembled; readonly overview: Overview } {
   const parts = topNodes(forest, positionOf).map((node) => ({ node, messages: messageCount(forest, node) }));
   const bare = assemble(messages, boundaries, "");
@@ -266,3 +280,71 @@ function unchanged(
   if (tooLarge === undefined) return { kind: "unchanged", reason, unstored };
   return { kind: "unchanged", reason: "message_too_large", unstored, tooLarge };
 }
+
+// ----
+// Parts that were excerpted while no model answered get a model's summary when one answers again.
+
+/** At one compaction: the new parts matter more to the user who is waiting. */
+const MOST_AT_ONCE = 8;
+
+/** The nodes as they are now. Those above others come last, because they are made of them. */
+async function improveExcerpts(lineage: Lineage, place: CompactionJob): Promise<readonly SummaryNode[]> {
+  const improved = new Map<string, SummaryNode>();
+  const excerpts = [...lineage.forest.nodes.values()]
+    .filter(({ method }) => method !== "model")
+    .sort((a, b) => a.depth - b.depth || a.first_message_id - b.first_message_id)
+    .slice(0, MOST_AT_ONCE);
+  for (const level of Map.groupBy(excerpts, ({ depth }) => depth).values()) {
+    if (!place.writer.isReady) break;
+    const sources = await Promise.all(level.map((node) => sourceOf(node, lineage, improved, place)));
+    const written = await place.writer.writeAll(sources);
+    for (const [at, node] of level.entries()) {
+      const { text: summary, tokens, method } = written[at] ?? { text: "", tokens: 0, method: "extract" };
+      // Without sources what it was made of is gone, and the excerpt is all there is.
+      if (method !== "model" || sources[at]?.texts.length === 0) continue;
+      if (await place.store.improveSummaryNode(node.node_id, { summary, tokens, method }))
+        improved.set(node.node_id, { ...node, summary, tokens, method });
+    }
+  }
+  return [...improved.values()];
+}
+
+async function sourceOf(
+  node: SummaryNode,
+  { forest, rowOf }: Lineage,
+  improved: ReadonlyMap<string, SummaryNode>,
+  { store, scope, redact }: CompactionJob,
+): Promise<ToWrite> {
+  const { source_tokens: sourceTokens } = node;
+  if (node.depth > 0) {
+    const children = childrenOf(forest, node).map((child) => improved.get(child.node_id) ?? child);
+    return { kind: "summaries", texts: children.map(({ summary }) => summary), sourceTokens };
+  }
+  const rows = await store.getMessagesById(
+    messageKeys(node).flatMap((key) => rowOf(key) ?? []),
+    scope,
+  );
+  const texts = sourceTexts(rows.map(toMessage), (id) => forest.nodes.has(id), redact);
+  return { kind: "messages", texts, sourceTokens };
+}
+
+// ----
+// What one compaction works with.
+
+/** Everything in tokens is estimated. */
+export type CompactionJob = {
+  readonly store: SessionStore;
+  readonly sessionId: string;
+  readonly scope: Scope;
+  readonly settings: LcmSettings;
+  readonly budgets: Budgets;
+  readonly contextLength: number;
+  /** What the list may cost so that the request fits; undefined: nobody has said. */
+  readonly roomTokens: number | undefined;
+  readonly writer: NodeWriter;
+  readonly redact: Redact;
+  readonly clock: Clock;
+  readonly providerText: string | undefined;
+  readonly confirmDigest: ConfirmDigest | undefined;
+  readonly signal: AbortSignal | undefined;
+};

@@ -5,34 +5,25 @@ import type { Message, OpenAiMessage } from "../../message/index.ts";
 import { redactSecrets } from "../../security/index.ts";
 import { type MessageRow, readScope, type Scope, type SessionStore } from "../../sessions/index.ts";
 import type { ToolDefinition } from "../../tools/index.ts";
+import { type InKind, readList } from "../chat-rows.ts";
 import { NoticeBoard } from "../compressor/notices.ts";
+import type { CompressOptions, CompressOutcome, ContextEngine, ModelWindow } from "../engine.ts";
+import { type SummaryModels, type SummaryOptions, summaryModels } from "../summary/models.ts";
+import { focusOf, type Redact } from "../summary/request.ts";
+import { fitTokens, shortenSections } from "../tokens.ts";
 import {
   type Budgets,
   DEFAULT_SETTINGS,
   deriveBudgets,
   inEstimates,
   soundFactor,
-} from "../compressor/settings.ts";
-import { WatchedEngine } from "../compressor/watched-engine.ts";
-import type { CompressOptions, ContextEngine, ModelWindow } from "../engine.ts";
-
-import type { CompressOutcome } from "../outcome.ts";
-import { type InKind, readList } from "../row-lists.ts";
-import { focusOf } from "../summary/focus.ts";
-import type { SummaryModels } from "../summary/models.ts";
-import { type SummaryOptions, summaryModels } from "../summary/options.ts";
-import type { Redact } from "../summary/serialise.ts";
-import { shortenSections } from "../summary/shorten.ts";
-import { fitTokens } from "../tokens.ts";
-import { type Compaction, compactLossless } from "./compact.ts";
-import { messageKeys } from "./forest.ts";
-import { loadLineage } from "./lineage.ts";
+  WatchedEngine,
+} from "../trigger.ts";
+import { type Compaction, type CompactionJob, compactLossless } from "./compact.ts";
+import { loadLineage, messageKeys } from "./lineage.ts";
+import { chooseWindow, leavingMessages } from "./plan.ts";
 import { type Refusal, toOutcome } from "./report.ts";
-import { type LcmSettings, lcmSettings, settingsInEstimates } from "./settings.ts";
-import { lcmTool } from "./tools/call.ts";
-import { LCM_TOOLS } from "./tools/schemas.ts";
-import { chooseWindow, leavingMessages } from "./window.ts";
-import type { Workplace } from "./workplace.ts";
+import { LCM_TOOLS, lcmTool } from "./tools/tools.ts";
 import { NodeWriter } from "./writer.ts";
 
 export type LosslessEngineOptions = SummaryOptions & {
@@ -187,7 +178,7 @@ export class LosslessEngine extends WatchedEngine implements ContextEngine {
   #workplace(
     messages: readonly Message[],
     { focusTopic, providerText, roomTokens, signal, confirmDigest }: CompressOptions,
-  ): Workplace {
+  ): CompactionJob {
     const { store, clock, summaryContextLength, summaryTokenFactor } = this.#options;
     const factor = this.#factor;
     const summaryFactor = summaryTokenFactor === undefined ? factor : soundFactor(summaryTokenFactor());
@@ -240,4 +231,73 @@ export class LosslessEngine extends WatchedEngine implements ContextEngine {
 
 function windowOf(contextLength: number): number {
   return Number.isFinite(contextLength) && contextLength > 0 ? Math.trunc(contextLength) : 0;
+}
+
+// ----
+// The numbers the lossless engine works with.
+
+export type LcmSettings = {
+  /** Share of the window at which compaction starts. */
+  readonly threshold: number;
+  /** Share of the threshold that the newest messages may take. */
+  readonly freshTailRatio: number;
+  /** Messages at the beginning that stay as they are, a leading system message not counted. */
+  readonly protectFirstN: number;
+  readonly protectLastN: number;
+  /** How much one summary of messages stands for at most. */
+  readonly leafTokens: number;
+  /** How long a summary should be. */
+  readonly leafSummaryTokens: number;
+  /** So many neighbours become one summary above them. */
+  readonly fanout: number;
+  readonly maxDepth: number;
+};
+
+export const DEFAULT_LCM_SETTINGS: LcmSettings = Object.freeze({
+  threshold: 0.5,
+  freshTailRatio: 0.2,
+  protectFirstN: 3,
+  protectLastN: 20,
+  leafTokens: 6_000,
+  leafSummaryTokens: 600,
+  fanout: 6,
+  maxDepth: 8,
+});
+
+/** Smaller values would cut a conversation into more summaries than it has messages. */
+const LEAST: LcmSettings = {
+  threshold: 0,
+  freshTailRatio: 0,
+  protectFirstN: 0,
+  protectLastN: 0,
+  leafTokens: 200,
+  leafSummaryTokens: 50,
+  fanout: 2,
+  maxDepth: 0,
+};
+const SHARES: ReadonlySet<string> = new Set(["threshold", "freshTailRatio"]);
+
+/** For a server that counts `factor` tokens for each token we estimate. */
+function settingsInEstimates(settings: LcmSettings, factor: number): LcmSettings {
+  const { leafTokens, leafSummaryTokens } = settings;
+  return {
+    ...settings,
+    leafTokens: Math.max(LEAST.leafTokens, Math.trunc(leafTokens / factor)),
+    leafSummaryTokens: Math.max(LEAST.leafSummaryTokens, Math.trunc(leafSummaryTokens / factor)),
+  };
+}
+
+/** What is absent or no number counts as not given. */
+export function lcmSettings(
+  given: {
+    readonly [Key in keyof LcmSettings]?: LcmSettings[Key] | undefined;
+  },
+): LcmSettings {
+  const settings: { -readonly [Key in keyof LcmSettings]: number } = { ...DEFAULT_LCM_SETTINGS };
+  for (const key of Object.keys(DEFAULT_LCM_SETTINGS) as (keyof LcmSettings)[]) {
+    const value = given[key];
+    if (typeof value !== "number" || !Number.isFinite(value) || value < 0) continue;
+    settings[key] = Math.max(LEAST[key], SHARES.has(key) ? value : Math.trunc(value));
+  }
+  return settings;
 }

@@ -3,8 +3,7 @@
 import type { Message } from "../../message/index.ts";
 import type { SummaryNode } from "../../sessions/index.ts";
 import { handoffBody, withoutHandoff } from "../compressor/handoff.ts";
-import { cutMiddle, fairLimit } from "../summary/shorten.ts";
-import { estimateText, fitTokens } from "../tokens.ts";
+import { cutMiddle, estimateText, fairLimit, fitTokens } from "../tokens.ts";
 
 export type Part = { readonly node: SummaryNode; readonly messages: number };
 

@@ -1,16 +1,20 @@
 // What a compaction takes out of the list, and which messages a summary has to stand for afterwards. Pure.
-
 import { isResult, type Message, roleOf } from "../../message/index.ts";
-import { assemble } from "../compressor/assemble.ts";
-import type { Boundaries } from "../compressor/boundaries.ts";
-import { isHandoff } from "../compressor/handoff.ts";
-import { STUB } from "../compressor/pairs.ts";
-import type { Budgets } from "../compressor/settings.ts";
-import type { UnchangedReason } from "../outcome.ts";
-import { estimateMessage } from "../tokens.ts";
+import { assemble, handoffText, isHandoff, withoutHandoff } from "../compressor/handoff.ts";
+import {
+  type Boundaries,
+  chooseProtection,
+  findBoundaries,
+  isTooShort,
+  type Protection,
+  tailBudget,
+} from "../compressor/plan.ts";
+import type { UnchangedReason } from "../engine.ts";
+import { STUB } from "../list-repair.ts";
+import { estimateMessage, estimateText, MESSAGE_OVERHEAD_TOKENS } from "../tokens.ts";
+import type { Budgets } from "../trigger.ts";
 import type { Lineage } from "./lineage.ts";
 import { isOverviewOf, isPureOverview } from "./overview.ts";
-import { chooseWindow, type WindowSettings } from "./window.ts";
 
 export type LosslessPlan =
   | {
@@ -121,4 +125,66 @@ function uncovered(
 
 function unchanged(reason: UnchangedReason, unstored = 0): LosslessPlan {
   return { kind: "unchanged", reason, unstored };
+}
+
+// ----
+// Which messages of the list leave it: what protection.ts finds affordable, with an overview in their place. Nothing is
+// lost by letting more of them go.
+
+type Window = {
+  readonly isTooShort: boolean;
+  readonly boundaries: Boundaries;
+  /** Of the whole list, with an overview of the usual size. */
+  readonly expectedTokens: number;
+  readonly tokensBefore: number;
+};
+
+type WindowSettings = Pick<Protection, "protectFirstN" | "protectLastN" | "contextLength" | "roomTokens">;
+
+const EXPECTED_RATIO = 0.2;
+const FRAME_TOKENS = estimateText(handoffText("")) + MESSAGE_OVERHEAD_TOKENS;
+
+/** Undefined when the list is too short. */
+export function chooseWindow(
+  messages: readonly Message[],
+  settings: WindowSettings,
+  budgets: Budgets,
+): Window | undefined {
+  const costs = messages.map(estimateMessage);
+  const window = chooseProtection(settings, budgets, (protection) =>
+    windowWith(messages, costs, protection, tailBudget(budgets, protection)),
+  );
+  return window.isTooShort ? undefined : window;
+}
+
+/** Those that leave, without the one that is kept and without handoffs, which only make room for another. */
+export function leavingMessages(
+  messages: readonly Message[],
+  { headEnd, tailStart, keptUser }: Boundaries,
+): readonly Message[] {
+  const window = messages.slice(headEnd, tailStart);
+  return window.filter((message, at) => headEnd + at !== keptUser && withoutHandoff(message) !== undefined);
+}
+
+function windowWith(
+  messages: readonly Message[],
+  costs: readonly number[],
+  settings: Protection,
+  budgets: Budgets,
+): Window {
+  const tokensBefore = sum(costs);
+  if (isTooShort(messages, settings)) {
+    const boundaries = { headEnd: messages.length, tailStart: messages.length };
+    return { isTooShort: true, boundaries, tokensBefore, expectedTokens: tokensBefore };
+  }
+  const boundaries = findBoundaries(messages, settings, budgets, costs);
+  const { headEnd, tailStart, keptUser } = boundaries;
+  const leaving = sum(costs.slice(headEnd, tailStart)) - (costs[keptUser ?? -1] ?? 0);
+  if (leaving === 0) return { isTooShort: false, boundaries, tokensBefore, expectedTokens: tokensBefore };
+  const overview = Math.min(Math.trunc(leaving * EXPECTED_RATIO), budgets.maxSummaryTokens) + FRAME_TOKENS;
+  return { isTooShort: false, boundaries, tokensBefore, expectedTokens: tokensBefore - leaving + overview };
+}
+
+function sum(costs: readonly number[]): number {
+  return costs.reduce((total, cost) => total + cost, 0);
 }

@@ -1,6 +1,7 @@
 // What a compaction of the lossless engine is told as: the outcome every engine gives, and notices for the user.
 import type { HermesError } from "../../lib/index.ts";
 import type { Message } from "../../message/index.ts";
+import { leftOut } from "../compressor/compressor.ts";
 import {
   localSummaryNotice,
   type NoticeBoard,
@@ -8,9 +9,8 @@ import {
   smallWindowNotice,
   tooLargeNotice,
 } from "../compressor/notices.ts";
-import { orphanResults, repairPairs } from "../compressor/pairs.ts";
-import { leftOut } from "../compressor/summary-body.ts";
-import type { CompressOutcome, LeftOut, Notice, UnchangedReason } from "../outcome.ts";
+import type { CompressOutcome, LeftOut, Notice, UnchangedReason } from "../engine.ts";
+import { orphanResults, repairPairs } from "../list-repair.ts";
 import type { ReadingWindow } from "../summary/summarise.ts";
 import { estimateMessages } from "../tokens.ts";
 import type { Compaction } from "./compact.ts";

@@ -1,12 +1,10 @@
 // Writes the summary of a node: by a model where one answers, otherwise as an excerpt.
-import { pyStrip } from "../../lib/index.ts";
-import type { SummaryFailure } from "../outcome.ts";
-import type { Focus } from "../summary/focus.ts";
+import { codePointLength, pyStrip, takeCodePoints } from "../../lib/index.ts";
+import { fenceUntrusted } from "../../security/index.ts";
+import type { SummaryFailure } from "../engine.ts";
 import type { SummaryModels } from "../summary/models.ts";
-import { cutMiddle, shortenSections } from "../summary/shorten.ts";
-import { estimateText, fitTokens } from "../tokens.ts";
-import { extractOf, extractOfSummaries } from "./extract.ts";
-import { nodePrompt, promptOverhead } from "./prompts.ts";
+import type { Focus } from "../summary/request.ts";
+import { cutMiddle, estimateText, fairLimit, fitTokens, shortenSections } from "../tokens.ts";
 
 export type Written = {
   readonly text: string;
@@ -23,7 +21,7 @@ export type ToWrite = {
   readonly providerText?: string | undefined;
 };
 
-export type WriterOptions = {
+type WriterOptions = {
   readonly models: SummaryModels;
   /** How long a summary should be, in estimated tokens. */
   readonly summaryTokens: number;
@@ -153,4 +151,95 @@ function tooSmall(windowTokens: number): SummaryFailure {
     kind: "failed",
     message: `The window of ${windowTokens} tokens is too small to summarise a part of this conversation.`,
   };
+}
+
+// ----
+// Summaries that need no model: the beginnings of what was said, as much as fits. The same messages always give the same text.
+
+const STATEMENT = "Summary generation was unavailable; these are excerpts.";
+const LINE_CHARS = 240;
+/** A line shorter than this says nothing, so some lines are left out instead. */
+const LEAST_LINE_CHARS = 60;
+
+/** Of messages, each as one text. */
+export function extractOf(texts: readonly string[], limitChars: number): string {
+  const lines = texts.map((text) => pyStrip(text.replace(/\s+/g, " "))).filter((line) => line !== "");
+  const room = Math.max(0, limitChars - codePointLength(STATEMENT) - 1);
+  const fitting = Math.max(1, Math.floor(room / (LEAST_LINE_CHARS + 3)));
+  const shown = lines.length <= fitting ? lines : withGap(lines, fitting - 1);
+  const short = shown.map((line) => (codePointLength(line) > LINE_CHARS ? cut(line, LINE_CHARS) : line));
+  const limit = fairLimit(short.map(codePointLength), room - 3 * short.length);
+  return [STATEMENT, ...short.map((line) => `- ${cut(line, Math.max(LEAST_LINE_CHARS, limit))}`)].join("\n");
+}
+
+/** Of summaries: what each of them says, in the room they share. */
+export function extractOfSummaries(summaries: readonly string[], limitChars: number): string {
+  const bare = summaries.map((text) =>
+    text.startsWith(STATEMENT) ? pyStrip(text.slice(STATEMENT.length)) : text,
+  );
+  const room = limitChars - codePointLength(STATEMENT) - 2 * bare.length;
+  const limit = Math.max(LEAST_LINE_CHARS, fairLimit(bare.map(codePointLength), room));
+  return [STATEMENT, ...bare.map((text) => cutMiddle(text, limit))].join("\n\n");
+}
+
+/** The beginning and the end, with a word about what is between them. */
+function withGap(lines: readonly string[], count: number): readonly string[] {
+  const head = Math.ceil(count / 2);
+  const tail = Math.max(0, count - head);
+  const left = lines.length - head - tail;
+  return [...lines.slice(0, head), `(${left} more messages)`, ...lines.slice(lines.length - tail)];
+}
+
+function cut(line: string, limit: number): string {
+  return codePointLength(line) > limit ? `${takeCodePoints(line, limit - 1)}…` : line;
+}
+
+// ----
+// What a model is asked when a part of a conversation, or several such parts, become one summary.
+
+type NodeRequest = {
+  readonly kind: "messages" | "summaries";
+  /** Blocks joined by blank lines, oldest first. */
+  readonly text: string;
+  readonly budgetTokens: number;
+  readonly focus?: Focus | undefined;
+  /** What memory providers want kept. */
+  readonly providerText?: string | undefined;
+};
+
+function nodePrompt({ kind, text, budgetTokens, focus, providerText }: NodeRequest): string {
+  return [
+    kind === "messages" ? OF_MESSAGES : OF_SUMMARIES,
+    `${kind === "messages" ? "MESSAGES" : "SUMMARIES"}:\n${text}`,
+    ...(providerText
+      ? [`NOTES OF THE MEMORY PROVIDERS:\n${fenceUntrusted(providerText, "memory providers")}`]
+      : []),
+    `${RULES} Use at most about ${budgetTokens} tokens.`,
+    ...(focus === undefined ? [] : [focusBlock(focus)]),
+  ].join("\n\n");
+}
+
+/** Room that the wording itself takes. */
+function promptOverhead(): string {
+  const focus: Focus = { kind: "named", topic: "" };
+  return nodePrompt({ kind: "summaries", text: "", budgetTokens: 10_000, focus });
+}
+
+const OF_MESSAGES =
+  "Below is one part of a longer conversation between a user and an assistant who works with tools. Write a note that stands for this part. The messages themselves are kept and can be read again, so the note has two purposes: whoever reads it knows what happened, and can tell whether it is worth looking up the details.";
+
+const OF_SUMMARIES =
+  "Below are notes about neighbouring parts of one conversation, in order. Write one note that stands for all of them. The notes themselves are kept and can be read again, so the new one has two purposes: whoever reads it knows what happened, and can tell whether it is worth looking up the details.";
+
+const RULES =
+  "Say what the user wanted, what was done and how it ended, what was decided and why, and what stayed open. Name files, commands, people, dates, numbers and error messages as they were written, because they are what somebody will search for. " +
+  "Where something was corrected or taken back later, only the last state counts. Write in the language of the user, in short plain paragraphs or list items without headings. " +
+  "Leave passwords, keys and other secrets out and put [REDACTED] in their place. Answer with the note alone.";
+
+function focusBlock({ kind, topic }: Focus): string {
+  const order =
+    kind === "named"
+      ? "Give this topic most of the room where the text is about it."
+      : "The user wrote this last; keep what it depends on.";
+  return `FOCUS TOPIC: "${topic}"\n${order}`;
 }

@@ -1,9 +1,22 @@
 // The request for a summary: what to do, the source texts, the sections to fill. Kept in plain words; some vendors'
 // filters refuse a request that argues with what the turns might say.
-import { fenceUntrusted } from "../../security/index.ts";
-import type { Focus } from "./focus.ts";
 
-export type SummaryRequest = {
+import { codePointLength, pyStrip, takeCodePoints } from "../../lib/index.ts";
+import {
+  type Content,
+  envelopeSummary,
+  isResult,
+  type Message,
+  partName,
+  roleOf,
+  textOf,
+  toolCallsOf,
+} from "../../message/index.ts";
+import { fenceUntrusted } from "../../security/index.ts";
+import { isTaskList, withoutHandoff } from "../compressor/handoff.ts";
+import { lastCodePoints } from "../tokens.ts";
+
+type SummaryRequest = {
   /** Turns as text, blocks joined by blank lines. */
   readonly turns: string;
   readonly previousSummary?: string | undefined;
@@ -102,4 +115,91 @@ function focusBlock({ kind, topic }: Focus): string {
       ? "Keep everything about this topic in full detail; it may take about 60-70 % of the length. Compress the rest harder. Secrets stay out here too."
       : "Take care that nothing these messages depend on gets lost. Secrets stay out here too.";
   return `FOCUS TOPIC: "${topic}"\n${order}`;
+}
+
+// ----
+// What a summary should not blur: what the user asked for, or else what he wrote about last.
+
+export type Focus = {
+  /** A named topic gets most of the room; one that was guessed only asks for care. */
+  readonly kind: "named" | "guessed";
+  readonly topic: string;
+};
+
+const MESSAGES = 3;
+const MESSAGE_CHARS = 260;
+const GUESSED_CHARS = 700;
+const NAMED_CHARS = 2_000;
+
+export function focusOf(
+  messages: readonly Message[],
+  named: string | undefined,
+  redact: Redact,
+): Focus | undefined {
+  const topic = pyStrip(redact(named ?? ""));
+  if (topic !== "") return { kind: "named", topic: withEllipsis(topic, NAMED_CHARS) };
+  const newest: string[] = [];
+  for (let index = messages.length - 1; index >= 0 && newest.length < MESSAGES; index -= 1) {
+    const text = usersText(messages[index], redact);
+    if (text !== "") newest.push(`- ${withEllipsis(text, MESSAGE_CHARS)}`);
+  }
+  if (newest.length === 0) return undefined;
+  const lines = ["Recent user focus:", ...newest.reverse()].join("\n");
+  return { kind: "guessed", topic: withEllipsis(lines, GUESSED_CHARS) };
+}
+
+function usersText(message: Message | undefined, redact: Redact): string {
+  if (message?.role !== "user" || isTaskList(message)) return "";
+  const own = withoutHandoff(message);
+  return own === undefined ? "" : pyStrip(redact(contentText(own.content)).replace(/\s+/g, " "));
+}
+
+function withEllipsis(text: string, limit: number): string {
+  return codePointLength(text) > limit ? `${takeCodePoints(text, limit - 1)}…` : text;
+}
+
+// ----
+// Turns as a summary model reads them: one labelled block each, without secrets, long ones cut in the middle.
+
+export type Redact = (text: string) => string;
+
+const CONTENT_LIMIT = 6_000;
+const CONTENT_HEAD = 4_000;
+const CONTENT_TAIL = 1_500;
+const ARGUMENTS_LIMIT = 1_500;
+const ARGUMENTS_HEAD = 1_200;
+const TRUNCATED = "\n...[truncated]...\n";
+const IMAGE = "[image]";
+const MEDIA = /MEDIA:\S+/g;
+
+/** One text for each message; join them with a blank line. */
+export function serialiseTurns(messages: readonly Message[], redact: Redact): readonly string[] {
+  return messages.map((message) => serialiseTurn(message, redact));
+}
+
+export function serialiseTurn(message: Message, redact: Redact): string {
+  const text = shortened(redact(contentText(message.content)).replace(MEDIA, "[media attachment]"));
+  if (isResult(message)) return `[TOOL RESULT ${message.toolCallId || "unknown"}]: ${text}`;
+  const calls = toolCallsOf(message).map(
+    (call) => `  ${call.name}(${shortArguments(redact(call.arguments))})`,
+  );
+  const label = (roleOf(message) || "unknown").toUpperCase();
+  const block = `[${label}]: ${text}`;
+  return calls.length === 0 ? block : `${block}\n[Tool calls:\n${calls.join("\n")}\n]`;
+}
+
+/** What a content says, with a placeholder for every image. Never the bytes of one. */
+export function contentText(content: Content): string {
+  const summary = envelopeSummary(content);
+  if (summary !== undefined) return [summary, IMAGE].join("\n").trim();
+  return textOf(content, { image: IMAGE, other: partName });
+}
+
+function shortened(text: string): string {
+  if (codePointLength(text) <= CONTENT_LIMIT) return text;
+  return takeCodePoints(text, CONTENT_HEAD) + TRUNCATED + lastCodePoints(text, CONTENT_TAIL);
+}
+
+function shortArguments(text: string): string {
+  return codePointLength(text) > ARGUMENTS_LIMIT ? `${takeCodePoints(text, ARGUMENTS_HEAD)}...` : text;
 }

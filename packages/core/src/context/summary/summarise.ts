@@ -2,14 +2,10 @@
 // summary so far is the previous summary of the next piece.
 import { err, ok, type Result } from "../../lib/index.ts";
 import { withoutFrame } from "../compressor/handoff.ts";
-import type { SummaryFailure } from "../outcome.ts";
-import { estimateText, fitTokens } from "../tokens.ts";
-import { chunkTurns } from "./chunks.ts";
-import { summaryFailure } from "./failures.ts";
-import type { Focus } from "./focus.ts";
-import type { SummaryModel, SummaryModels } from "./models.ts";
-import { promptOverhead, summaryPrompt } from "./request.ts";
-import { shortenSections } from "./shorten.ts";
+import type { SummaryFailure } from "../engine.ts";
+import { cutMiddle, estimateText, fairLimit, fitTokens, shortenSections } from "../tokens.ts";
+import { type SummaryModel, type SummaryModels, summaryFailure } from "./models.ts";
+import { type Focus, promptOverhead, summaryPrompt } from "./request.ts";
 
 /** How much a model can read and write in one call. */
 export type ReadingWindow = {
@@ -19,7 +15,7 @@ export type ReadingWindow = {
   readonly factor: number;
 };
 
-export type SummaryJob = {
+type SummaryJob = {
   /** As text, oldest first, without secrets. */
   readonly turns: readonly string[];
   readonly previousSummary?: string | undefined;
@@ -35,7 +31,7 @@ export type SummaryJob = {
 
 export type SummaryProgress = { readonly turnsDone: number; readonly turnsTotal: number };
 
-export type Summarised = {
+type Summarised = {
   readonly body: string;
   /** Turns that were cut before a model saw them, beyond the usual limits, and earlier summaries that were. */
   readonly shortened: number;
@@ -172,4 +168,49 @@ function report({ onProgress, turns }: SummaryJob, turnsDone: number): void {
   } catch {
     // A display that fails is no reason to lose the summary.
   }
+}
+
+// ----
+// Cuts a long window into pieces that a summary model can read one after the other.
+
+type Chunks = {
+  /** Each is a run of turns, in order; together they are all of them. */
+  readonly chunks: readonly (readonly string[])[];
+  /** Turns that had to be cut so that the number of calls stays bounded. */
+  readonly shortenedTurns: number;
+};
+
+/** More calls than this would keep the user waiting for many minutes. */
+const MOST_CALLS = 16;
+/** Blank line between two turns. */
+const SEPARATOR_TOKENS = 1;
+
+export function chunkTurns(turns: readonly string[], capacityTokens: number, mostCalls = MOST_CALLS): Chunks {
+  const whole = pack(turns, capacityTokens);
+  if (whole !== undefined && whole.length <= mostCalls) return { chunks: whole, shortenedTurns: 0 };
+  // A piece ends where the next turn does not fit, so with turns of at most half a piece each is at least half full.
+  const room = Math.floor((mostCalls * capacityTokens) / 2) - turns.length * (SEPARATOR_TOKENS + 1);
+  const sizes = turns.map(estimateText);
+  const half = Math.floor(capacityTokens / 2);
+  const most = Math.max(1, Math.min(half, fairLimit(sizes, Math.max(0, room))));
+  const shorter = turns.map((turn) => fitTokens(turn, most, cutMiddle));
+  const shortenedTurns = sizes.filter((size) => size > most).length;
+  return { chunks: pack(shorter, capacityTokens) ?? [shorter], shortenedTurns };
+}
+
+/** Undefined when a single turn is larger than a piece may be. */
+function pack(turns: readonly string[], capacityTokens: number): string[][] | undefined {
+  const chunks: string[][] = [];
+  let room = 0;
+  for (const turn of turns) {
+    const cost = estimateText(turn) + SEPARATOR_TOKENS;
+    if (cost > capacityTokens) return undefined;
+    if (cost > room) {
+      chunks.push([]);
+      room = capacityTokens;
+    }
+    chunks.at(-1)?.push(turn);
+    room -= cost;
+  }
+  return chunks;
 }

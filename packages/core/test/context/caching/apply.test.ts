@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { applyPromptCaching } from "../../../src/context/caching/apply.ts";
+import { applyPromptCaching } from "../../../src/context/caching.ts";
 import { type OpenAiMessage, toOpenAi } from "../../../src/message/index.ts";
 import { asMessage } from "../messages.ts";
 

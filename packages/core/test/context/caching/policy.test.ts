@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { cacheTtl, cachingPolicy, type Endpoint } from "../../../src/context/caching/policy.ts";
+import { cacheTtl, cachingPolicy, type Endpoint } from "../../../src/context/caching.ts";
 
 const native = { enabled: true, native: true };
 const envelope = { enabled: true, native: false };

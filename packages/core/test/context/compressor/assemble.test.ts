@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { assemble } from "../../../src/context/compressor/assemble.ts";
-import { HANDOFF_END, handoffText } from "../../../src/context/compressor/handoff.ts";
-import { stripOldMedia } from "../../../src/context/compressor/media.ts";
-import { orphanResults, repairPairs } from "../../../src/context/compressor/pairs.ts";
-import { windowToSummarise } from "../../../src/context/compressor/window.ts";
+import { assemble, HANDOFF_END, handoffText } from "../../../src/context/compressor/handoff.ts";
+import { windowToSummarise } from "../../../src/context/compressor/plan.ts";
+import { stripOldMedia } from "../../../src/context/compressor/prune.ts";
+import { orphanResults, repairPairs } from "../../../src/context/list-repair.ts";
 import { type Message, renderContent, toOpenAi } from "../../../src/message/index.ts";
 import { frozen } from "../../../testing/context-engine/lists.ts";
 import { asMessage } from "../messages.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { findBoundaries } from "../../../src/context/compressor/boundaries.ts";
 import { handoffText } from "../../../src/context/compressor/handoff.ts";
+import { findBoundaries } from "../../../src/context/compressor/plan.ts";
 import { pruneToolResults } from "../../../src/context/compressor/prune.ts";
-import { DEFAULT_SETTINGS, deriveBudgets } from "../../../src/context/compressor/settings.ts";
+import { DEFAULT_SETTINGS, deriveBudgets } from "../../../src/context/trigger.ts";
 import type { Message } from "../../../src/message/index.ts";
 import {
   alternating,

@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { isUsersOwn } from "../../../src/context/compressor/boundaries.ts";
 import {
   ContextCompressor,
   type ContextCompressorOptions,
 } from "../../../src/context/compressor/compressor.ts";
 import { HANDOFF_END, withoutHandoff } from "../../../src/context/compressor/handoff.ts";
+import { isUsersOwn } from "../../../src/context/compressor/plan.ts";
 import { type Message, withMeta } from "../../../src/message/index.ts";
 import { alternating, frozen, toolGroup } from "../../../testing/context-engine/lists.ts";
 import {

@@ -2,11 +2,11 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isUsersOwn } from "../../../src/context/compressor/boundaries.ts";
 import { ContextCompressor } from "../../../src/context/compressor/compressor.ts";
 import { handoffBody, isHandoff, withoutHandoff } from "../../../src/context/compressor/handoff.ts";
-import { repairPairs } from "../../../src/context/compressor/pairs.ts";
-import type { CompressOutcome } from "../../../src/context/outcome.ts";
+import { isUsersOwn } from "../../../src/context/compressor/plan.ts";
+import type { CompressOutcome } from "../../../src/context/engine.ts";
+import { repairPairs } from "../../../src/context/list-repair.ts";
 import type { Message } from "../../../src/message/index.ts";
 import { frozen } from "../../../testing/context-engine/lists.ts";
 import { histories, tagOf } from "../histories.ts";

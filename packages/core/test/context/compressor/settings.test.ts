@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { DEFAULT_SETTINGS, deriveBudgets, summaryBudget } from "../../../src/context/compressor/settings.ts";
+import { DEFAULT_SETTINGS, deriveBudgets, summaryBudget } from "../../../src/context/trigger.ts";
 
 const budgetsOf = (contextLength: number, more: Partial<typeof DEFAULT_SETTINGS> = {}) =>
   deriveBudgets({ ...DEFAULT_SETTINGS, contextLength, ...more });

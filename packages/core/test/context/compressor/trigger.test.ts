@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import * as trigger from "../../../src/context/compressor/trigger.ts";
+import * as trigger from "../../../src/context/trigger.ts";
 
 const THRESHOLD = 100_000;
 const { INITIAL_TRIGGER } = trigger;

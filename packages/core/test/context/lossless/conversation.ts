@@ -1,12 +1,12 @@
 // A conversation on a real database, kept as an agent keeps it: messages are stored first, the compacted list goes to a
 // continuation of the session, and a resumed one knows nothing but the database.
 import { expect } from "vitest";
-import { isUsersOwn } from "../../../src/context/compressor/boundaries.ts";
 import { withoutHandoff } from "../../../src/context/compressor/handoff.ts";
+import { isUsersOwn } from "../../../src/context/compressor/plan.ts";
+import type { CompressOutcome } from "../../../src/context/engine.ts";
 import { LosslessEngine, type LosslessEngineOptions } from "../../../src/context/lossless/engine.ts";
+import { toMessage } from "../../../src/context/lossless/leaves.ts";
 import { listedNodes } from "../../../src/context/lossless/overview.ts";
-import { toMessage } from "../../../src/context/lossless/sources.ts";
-import type { CompressOutcome } from "../../../src/context/outcome.ts";
 import { type Message, withMeta } from "../../../src/message/index.ts";
 import {
   type MessageRow,

@@ -3,7 +3,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { isHandoff } from "../../../src/context/compressor/handoff.ts";
-import { repairPairs } from "../../../src/context/compressor/pairs.ts";
+import { repairPairs } from "../../../src/context/list-repair.ts";
 import { withMeta } from "../../../src/message/index.ts";
 import { openSessionStore } from "../../../src/sessions/index.ts";
 import { frozen } from "../../../testing/context-engine/lists.ts";

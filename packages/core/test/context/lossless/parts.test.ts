@@ -2,19 +2,18 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { findBoundaries } from "../../../src/context/compressor/boundaries.ts";
 import { handoffText } from "../../../src/context/compressor/handoff.ts";
-import { DEFAULT_SETTINGS, deriveBudgets } from "../../../src/context/compressor/settings.ts";
-import { extractOf, extractOfSummaries } from "../../../src/context/lossless/extract.ts";
+import { findBoundaries } from "../../../src/context/compressor/plan.ts";
+import { DEFAULT_LCM_SETTINGS, lcmSettings } from "../../../src/context/lossless/engine.ts";
+import { cutIntoLeaves } from "../../../src/context/lossless/leaves.ts";
 import {
   childrenOf,
   groupsToMerge,
   growForest,
   messageCount,
+  toLineage,
   topNodes,
-} from "../../../src/context/lossless/forest.ts";
-import { cutIntoLeaves } from "../../../src/context/lossless/leaves.ts";
-import { toLineage } from "../../../src/context/lossless/lineage.ts";
+} from "../../../src/context/lossless/lineage.ts";
 import {
   isOverviewOf,
   isPureOverview,
@@ -22,7 +21,8 @@ import {
   overviewOf,
 } from "../../../src/context/lossless/overview.ts";
 import { planLossless } from "../../../src/context/lossless/plan.ts";
-import { DEFAULT_LCM_SETTINGS, lcmSettings } from "../../../src/context/lossless/settings.ts";
+import { extractOf, extractOfSummaries } from "../../../src/context/lossless/writer.ts";
+import { DEFAULT_SETTINGS, deriveBudgets } from "../../../src/context/trigger.ts";
 import { codePointLength } from "../../../src/lib/index.ts";
 import { type Message, withMeta } from "../../../src/message/index.ts";
 import type { SummaryNode } from "../../../src/sessions/index.ts";

@@ -1,7 +1,7 @@
 // The tools a model reads compacted turns with.
 
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import { checkEngine } from "../../../src/context/engine-structure.ts";
+import { checkEngine } from "../../../src/context/engine-plugins.ts";
 import { parseToolCalls } from "../../../src/message/index.ts";
 import { alternating, user } from "../../../testing/context-engine/lists.ts";
 import { answering, modelThat } from "../../../testing/context-engine/summarisers.ts";

@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { chunkTurns } from "../../../src/context/summary/chunks.ts";
+import { chunkTurns } from "../../../src/context/summary/summarise.ts";
 import {
   cutMiddle,
+  estimateText,
   fairLimit,
   lastCodePoints,
   shortenSections,
-} from "../../../src/context/summary/shorten.ts";
-import { estimateText } from "../../../src/context/tokens.ts";
+} from "../../../src/context/tokens.ts";
 
 const length = (text: string): number => [...text].length;
 const turn = fc.integer({ min: 0, max: 5_000 }).map((size) => "abc ".repeat(size).slice(0, size));

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type LocalHandoff, localHandoff } from "../../../src/context/summary/fallback.ts";
+import { type LocalHandoff, localHandoff } from "../../../src/context/summary/local-summary.ts";
 import { type Message, newMessage } from "../../../src/message/index.ts";
 import { redactSecrets } from "../../../src/security/index.ts";
 import { histories } from "../histories.ts";

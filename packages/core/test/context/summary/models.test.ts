@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { failureOf, isRefusal } from "../../../src/context/summary/failures.ts";
-import { SummaryModels } from "../../../src/context/summary/models.ts";
+import { failureOf, isRefusal, SummaryModels } from "../../../src/context/summary/models.ts";
 import type { TextModel } from "../../../src/lib/index.ts";
 import { redactSecrets } from "../../../src/security/index.ts";
 

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { handoffText } from "../../../src/context/compressor/handoff.ts";
-import { focusOf } from "../../../src/context/summary/focus.ts";
-import { pathsIn } from "../../../src/context/summary/paths.ts";
-import { contentText, serialiseTurn, serialiseTurns } from "../../../src/context/summary/serialise.ts";
+import { pathsIn } from "../../../src/context/summary/local-summary.ts";
+import { contentText, focusOf, serialiseTurn, serialiseTurns } from "../../../src/context/summary/request.ts";
 import { parseContent } from "../../../src/message/index.ts";
 import { redactSecrets } from "../../../src/security/index.ts";
 import { asMessage } from "../messages.ts";

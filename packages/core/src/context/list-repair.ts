@@ -1,5 +1,16 @@
+import {
+  type AssistantMessage,
+  isRefused,
+  isResult,
+  type Message,
+  newMessage,
+  REFUSED_NOTE,
+  toolCallsOf,
+  withMeta,
+} from "../message/index.ts";
+
+// ----
 // Every tool call is followed by its result, every result preceded by its call: model APIs refuse anything else.
-import { isResult, type Message, newMessage, toolCallsOf } from "../../message/index.ts";
 
 /** Stands for the result of a call that has none. It says nothing. */
 export const STUB = "[Result from earlier conversation — see context summary above]";
@@ -78,4 +89,31 @@ function takeCall(calls: Waiting[], resultId: string): Waiting | undefined {
 /** Of `call_1|fc_1`, as the Responses API has ids of a call and its item in one: `call_1`. */
 function callHalf(id: string): string {
   return id.split("|")[0] ?? id;
+}
+
+// ----
+// The list without what a model's provider refused to read. A request that holds it would be refused again, and so would a summary.
+
+/**
+ * What models may be shown, valid whenever the list is: a refused message of the user or the assistant is gone. Of a tool call its
+ * name stays, because it ran, and of its result a note. The same array when nothing was refused.
+ */
+export function withoutRefused(messages: readonly Message[]): readonly Message[] {
+  if (!messages.some(isRefused)) return messages;
+  return messages.flatMap((message): readonly Message[] => {
+    if (!isRefused(message)) return [message];
+    const open = withMeta(message, { finishReason: undefined });
+    if (open.role === "tool") return [{ ...open, content: REFUSED_NOTE }];
+    return open.role === "assistant" && open.toolCalls.length > 0 ? [callNamesOnly(open)] : [];
+  });
+}
+
+/** How many messages a list has that models are not shown. */
+export function refusedCount(messages: readonly Message[]): number {
+  return messages.filter(isRefused).length;
+}
+
+/** Neither words nor thoughts nor arguments: each of them may be what was refused. */
+function callNamesOnly({ role, toolCalls, meta }: AssistantMessage): Message {
+  return { role, content: "", toolCalls: toolCalls.map((call) => ({ ...call, arguments: "{}" })), meta };
 }
