@@ -55,7 +55,7 @@ export function rejoin(head: readonly Message[], tail: readonly Message[]): read
   const joined: Message = {
     ...first,
     content: joinContent(last.content, first.content),
-    ...(Object.keys(vendor).length === 0 ? {} : { vendor }),
+    vendor: Object.keys(vendor).length === 0 ? undefined : vendor,
     meta: { ...last.meta, ...first.meta },
   };
   return [...head.slice(0, -1), joined, ...rest];

@@ -134,7 +134,7 @@ function withFewest(
     const total = { messages: left.messages + gone.length, rounds: left.rounds + rounds };
     const note = leftNote(total, whereLeft);
     const handoff = isBrief || text === "" ? note : `${text}\n\n${note}`;
-    const boundaries = { headEnd, tailStart, ...(isKept ? { keptUser: newest } : {}) };
+    const boundaries = { headEnd, tailStart, keptUser: isKept ? newest : undefined };
     const { messages } = assemble(list, boundaries, handoff, write);
     if (estimateMessages(messages) < estimateMessages(shortest)) shortest = messages;
     if (estimateMessages(shortest) <= limitTokens) break;

@@ -23,10 +23,10 @@ export type SelectEngineOptions = {
   readonly builtIn: {
     readonly compressor: () => ContextEngine;
     /** Absent where there is no session database to keep its summaries in. */
-    readonly lcm?: (() => ContextEngine | Promise<ContextEngine>) | undefined;
+    readonly lcm?: () => ContextEngine | Promise<ContextEngine>;
   };
   /** For engines of plugins. */
-  readonly summarizer?: TextModel | undefined;
+  readonly summarizer?: TextModel;
   /** Slash commands that are somebody else's. */
   readonly reservedCommands?: readonly string[];
   readonly loadTimeoutMs?: number;
@@ -70,12 +70,12 @@ async function named(name: string, options: SelectEngineOptions): Promise<Result
     home: options.home,
     model,
     contextLength,
-    ...(options.summarizer ? { summarizer: options.summarizer } : {}),
+    summarizer: options.summarizer,
   };
   const rules = {
     timeoutMs: options.loadTimeoutMs ?? LOAD_TIMEOUT_MS,
     reservedCommands: options.reservedCommands ?? [],
-    ...(options.onStray ? { onStray: options.onStray } : {}),
+    onStray: options.onStray,
   };
   const loaded = await loadEngine(plugin, host, rules);
   if (!loaded.ok) return loaded;

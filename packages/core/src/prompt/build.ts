@@ -1,22 +1,21 @@
 // Puts a system prompt together. Pure: the same parts give the same bytes, on which prompt caches and stored sessions
 // depend.
-import { sha256 } from "../lib/index.ts";
-import { dateLine } from "./date-line.ts";
+
+import type { ToolUseEnforcement } from "../config/index.ts";
+import { isTimeZone, pyStrip, sha256 } from "../lib/index.ts";
 import {
   DEFAULT_IDENTITY,
   helpPointer,
   memoryGuidance,
   modelNameNote,
+  platformHint,
   profileNote,
   SESSION_SEARCH_GUIDANCE,
   SKILLS_GUIDANCE,
   STEERING,
   TASK_COMPLETION,
+  toolUseGuidance,
 } from "./guidance.ts";
-import type { PromptPart, PromptParts, PromptTier, SystemPrompt, TierName } from "./parts.ts";
-import { clean, singleLine } from "./plain-text.ts";
-import { platformHint } from "./platform-hints.ts";
-import { toolUseGuidance } from "./tool-use.ts";
 
 const BLANK_LINE = "\n\n";
 const SKILLS_TOOLS = ["skills_list", "skill_view", "skill_manage"];
@@ -113,4 +112,147 @@ function tier(name: TierName, drafts: readonly Draft[]): PromptTier {
 
 function joined(texts: readonly string[]): string {
   return texts.filter((text) => text !== "").join(BLANK_LINE);
+}
+
+// ----
+// What a system prompt is made of, and what comes out. Everything arrives as a value: whoever builds a prompt has read
+// the files and asked the layers before.
+
+export type PromptParts = {
+  /** SOUL.md as `readPromptFiles` gives it; the default identity stands in for an absent or blank one. */
+  readonly identity?: string;
+  /** Names of the tools the agent has; their order does not matter. */
+  readonly tools: readonly string[];
+  readonly model?: string;
+  /** Who serves the model. */
+  readonly provider?: string;
+  /** `agent.task_completion_guidance`; default true. */
+  readonly taskCompletionGuidance?: boolean;
+  /** `agent.tool_use_enforcement`; default `auto`. */
+  readonly toolUseEnforcement?: ToolUseEnforcement;
+  readonly docsAddress?: string;
+  /** With its instruction and `<available_skills>`; left out when no skills tool is there to use it. */
+  readonly skillsIndex?: string;
+  /** Hints about the machine, the working place or its tools, each a paragraph. */
+  readonly environment?: readonly string[];
+  readonly profile: { readonly name: string; readonly root: string };
+  /** `cli`, `telegram`, ... */
+  readonly platform?: string;
+  /** The hint of a platform we do not know; counts only for such a one. */
+  readonly platformHint?: string;
+  /** The caller's own instructions. */
+  readonly systemMessage?: string;
+  /** As `readPromptFiles` gives it. */
+  readonly contextFiles?: string;
+  /** Frozen block of MEMORY.md, when it is switched on. */
+  readonly memoryBlock?: string;
+  /** Frozen block of USER.md, when it is switched on. */
+  readonly userBlock?: string;
+  /** What the external memory provider has to say, cut and scanned. */
+  readonly providerBlock?: string;
+  readonly date: PromptDate;
+  /** Only when the model is meant to know it (`pass_session_id`). */
+  readonly sessionId?: string;
+};
+
+/** From what hardly ever changes to what changes with every session, so that a cached prefix stays long. */
+type TierName = "stable" | "context" | "volatile";
+
+export type PartLabel =
+  | "identity"
+  | "help"
+  | "task_completion"
+  | "tool_guidance"
+  | "steering"
+  | "tool_use"
+  | "skills_index"
+  | "model_note"
+  | "environment"
+  | "profile"
+  | "platform"
+  | "system_message"
+  | "context_files"
+  | "memory"
+  | "user_profile"
+  | "provider"
+  | "session";
+
+type PromptPart = { readonly label: PartLabel; readonly text: string };
+
+export type PromptTier = {
+  readonly name: TierName;
+  readonly text: string;
+  /** Those that are there. */
+  readonly parts: readonly PromptPart[];
+};
+
+export type SystemPrompt = {
+  readonly text: string;
+  /** See `promptHash`. */
+  readonly hash: string;
+  /** All three, in order; an empty one has an empty text. */
+  readonly tiers: readonly PromptTier[];
+};
+
+// ----
+// The day a conversation started. Never the time of day: the prompt has to stay the same for as long as possible.
+
+type PromptDate = {
+  readonly now: Date;
+  /** IANA name; undefined for the machine's own zone. */
+  readonly timeZone?: string;
+};
+
+export function dateLine({ now, timeZone }: PromptDate): string {
+  const format = new Intl.DateTimeFormat("en-US", {
+    timeZone,
+    calendar: "gregory",
+    numberingSystem: "latn",
+    weekday: "long",
+    year: "numeric",
+    month: "long",
+    day: "2-digit",
+  });
+  const parts = Object.fromEntries(format.formatToParts(now).map(({ type, value }) => [type, value]));
+  return `Conversation started: ${parts.weekday}, ${parts.month} ${parts.day}, ${parts.year}`;
+}
+
+type TimeZoneChoice = {
+  readonly timeZone: string | undefined;
+  /** One for every name that is no time zone. */
+  readonly warnings: readonly string[];
+};
+
+/** HERMES_TIMEZONE, then `timezone` of the config, then the machine's own. A name that is none is passed over. */
+export function chooseTimeZone(sources: {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly configured?: string;
+}): TimeZoneChoice {
+  const warnings: string[] = [];
+  const candidates = [
+    { name: sources.env.HERMES_TIMEZONE, where: "HERMES_TIMEZONE" },
+    { name: sources.configured, where: "timezone in config.yaml" },
+  ];
+  for (const { name, where } of candidates) {
+    const timeZone = pyStrip(name ?? "");
+    if (timeZone === "") continue;
+    if (isTimeZone(timeZone)) return { timeZone, warnings };
+    warnings.push(
+      `${where} is '${timeZone}', which is no known time zone, so it was ignored. Use a name like Europe/Vienna.`,
+    );
+  }
+  return { timeZone: undefined, warnings };
+}
+
+// ----
+// Text as it may stand in a prompt.
+
+/** Half a surrogate pair would come back from the database, and reach some model servers, as something else. */
+function clean(text: string | undefined): string {
+  return pyStrip((text ?? "").toWellFormed());
+}
+
+/** A value that has a line to itself, such as the model's name: what follows it must not look like another line. */
+export function singleLine(text: string | undefined): string {
+  return clean((text ?? "").replace(/[\p{Cc}\u2028\u2029]+/gu, " "));
 }

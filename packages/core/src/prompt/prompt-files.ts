@@ -1,15 +1,24 @@
 // The files of a prompt in one go: SOUL.md of the home, the context files of the working directory. Nothing that can be
 // wrong with them is thrown.
-import { realpathSync } from "node:fs";
-import { join, resolve } from "node:path";
-import { codePointLength, pyStrip } from "../lib/index.ts";
-import { type PromptFile, readContextFiles } from "./context-files.ts";
-import { cutMiddle, projectContext, screenFile } from "./context-text.ts";
+import { accessSync, constants, existsSync, readdirSync, realpathSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { codePointLength, describeCause, groupThousands, pyStrip } from "../lib/index.ts";
+import { scanThreats } from "../security/index.ts";
+import {
+  type Cut,
+  cutMiddle,
+  fileSection,
+  isAbsence,
+  MAX_FILE_BYTES,
+  projectContext,
+  type ReadRules,
+  readTextFile,
+  screenFile,
+  withoutFrontMatter,
+} from "./file-text.ts";
 import { DEFAULT_IDENTITY } from "./guidance.ts";
-import { readTextFile } from "./read-text.ts";
-import { blockedWarning, cutWarning, type PromptWarning, unusableWarning } from "./warnings.ts";
 
-export type PromptFileOptions = {
+type PromptFileOptions = {
   readonly home: string;
   /** See `contextDirectory`. */
   readonly directory: string;
@@ -18,7 +27,7 @@ export type PromptFileOptions = {
   readonly skipContextFiles?: boolean;
   /** Take the identity from SOUL.md although context files are skipped. */
   readonly loadSoulIdentity?: boolean;
-  readonly uid?: number | undefined;
+  readonly uid?: number;
 };
 
 export type PromptFiles = {
@@ -80,7 +89,7 @@ function readSoul(home: string, maxChars: number): Soul {
 
 /** Where context files are looked for: the session's own place, then TERMINAL_CWD, then where the program started. */
 export function contextDirectory(sources: {
-  readonly session?: string | undefined;
+  readonly session?: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly launch: string;
   readonly userHome: string;
@@ -97,4 +106,213 @@ export function contextDirectory(sources: {
 
 function expanded(path: string, userHome: string): string {
   return path === "~" || /^~[/\\]/.test(path) ? join(userHome, path.slice(1)) : path;
+}
+
+// ----
+// Finds the instructions a project brings along. The first kind of file that yields text is taken, the others are not
+// read.
+
+export type PromptFile = {
+  /** As its heading in the prompt has it. */
+  readonly name: string;
+  readonly path: string;
+  readonly state: "loaded" | "cut" | "blocked";
+  /** Characters of the file, before anything was cut. */
+  readonly chars: number;
+  /** Threat patterns of a blocked one. */
+  readonly ids: readonly string[];
+};
+
+export type ContextFiles = {
+  /** Headings included, cut to the limit; "" when there is no such file. */
+  readonly section: string;
+  readonly files: readonly PromptFile[];
+  readonly warnings: readonly PromptWarning[];
+};
+
+type ContextFileOptions = {
+  /** Absolute. */
+  readonly directory: string;
+  readonly maxChars: number;
+  /** Of the user we run for; undefined where the system has none. Default: of this process. */
+  readonly uid?: number;
+};
+
+export function readContextFiles(options: ContextFileOptions): ContextFiles {
+  const closed = whyClosed(options.directory);
+  if (closed !== undefined) {
+    const warnings = [unusableWarning("The working directory", options.directory, closed)];
+    return { section: "", files: [], warnings };
+  }
+  const search = new Search(options);
+  for (const source of [hermesFile, agentsFile, claudeFile, cursorRules]) {
+    const found = source(search, options.directory);
+    if (found !== undefined) return limited(found, search.warnings, options.maxChars);
+  }
+  return { section: "", files: [], warnings: search.warnings };
+}
+
+type Candidate = Omit<PromptFile, "state"> & { readonly section: string };
+type Found = { readonly label: string; readonly candidates: readonly Candidate[] };
+
+function hermesFile(search: Search, directory: string): Found | undefined {
+  for (const place of search.placesFrom(directory)) {
+    for (const name of [".hermes.md", "HERMES.md"]) {
+      const found = search.read(join(place, name), name, { isAbove: place !== directory });
+      if (found !== undefined) return { label: ".hermes.md", candidates: [found] };
+    }
+  }
+  return undefined;
+}
+
+function agentsFile(search: Search, directory: string): Found | undefined {
+  return search.firstOf(directory, ["AGENTS.md", "agents.md"]);
+}
+
+function claudeFile(search: Search, directory: string): Found | undefined {
+  return search.firstOf(directory, ["CLAUDE.md", "claude.md"]);
+}
+
+function cursorRules(search: Search, directory: string): Found | undefined {
+  const rules = join(directory, ".cursor", "rules");
+  const names = search.namesIn(rules).filter((name) => name.endsWith(".mdc"));
+  const candidates = [
+    search.read(join(directory, ".cursorrules"), ".cursorrules"),
+    ...names.sort().map((name) => search.read(join(rules, name), `.cursor/rules/${name}`)),
+  ].filter((found) => found !== undefined);
+  return candidates.length === 0 ? undefined : { label: ".cursorrules", candidates };
+}
+
+/** The limit is for all files of a kind together, headings included. */
+function limited(found: Found, earlier: readonly PromptWarning[], maxChars: number): ContextFiles {
+  const path = found.candidates[0]?.path ?? "";
+  // Several files are one text for the model, so that text is scanned too: a payload may be spread over them.
+  const whole = screenFile(found.label, found.candidates.map(({ section }) => section).join("\n\n"));
+  if (whole.ids.length > 0) {
+    const files = found.candidates.map((file) => described(file, { state: "blocked", ids: whole.ids }));
+    const warnings = [...earlier, blockedWarning(found.label, path, whole.ids)];
+    return { section: fileSection(found.label, whole.text), files, warnings };
+  }
+  const { text, cut } = cutMiddle(whole.text, found.label, maxChars);
+  const files = found.candidates.map((file) => {
+    const state = file.ids.length > 0 ? "blocked" : cut === undefined ? "loaded" : "cut";
+    return described(file, { state, ids: file.ids });
+  });
+  const warnings = cut === undefined ? earlier : [...earlier, cutWarning(found.label, path, cut, maxChars)];
+  return { section: text, files, warnings };
+}
+
+function described({ name, path, chars }: Candidate, fate: Pick<PromptFile, "state" | "ids">): PromptFile {
+  return { name, path, chars, ...fate };
+}
+
+/** One look through a project: remembers where the project ends, what went wrong and how much was read. */
+class Search {
+  readonly warnings: PromptWarning[] = [];
+  readonly #gitRoot: string | undefined;
+  readonly #uid: number | undefined;
+  #bytesLeft = MAX_FILE_BYTES;
+
+  constructor(options: ContextFileOptions) {
+    this.#gitRoot = ancestors(options.directory).find((place) => existsSync(join(place, ".git")));
+    this.#uid = "uid" in options ? options.uid : process.getuid?.();
+  }
+
+  /** The directory, then its parents up to the end of the project. */
+  placesFrom(directory: string): string[] {
+    const places = ancestors(directory);
+    return this.#gitRoot === undefined ? places : places.slice(0, places.indexOf(this.#gitRoot) + 1);
+  }
+
+  firstOf(directory: string, names: readonly [string, string]): Found | undefined {
+    for (const name of names) {
+      const found = this.read(join(directory, name), name);
+      if (found !== undefined) return { label: names[0], candidates: [found] };
+    }
+    return undefined;
+  }
+
+  /** Undefined for a file that is not there, has no text or cannot be used; the last of these is a warning. */
+  read(path: string, name: string, { isAbove = false } = {}): Candidate | undefined {
+    if (isOddName(name)) return this.#refuse("A file", path, "its name could be taken for an instruction");
+    const rules: ReadRules = {
+      within: this.#gitRoot ?? dirname(path),
+      // Anybody may put a file into a directory like /tmp, above all projects there.
+      ownUid: isAbove ? this.#uid : undefined,
+      maxBytes: this.#bytesLeft,
+    };
+    const file = readTextFile(path, rules);
+    if (file.kind === "missing") return undefined;
+    if (file.kind === "unusable") return this.#refuse(name, path, file.reason);
+    this.#bytesLeft -= file.bytes;
+    const stripped = pyStrip(file.text);
+    if (stripped === "") return undefined;
+    const { text, ids } = screenFile(
+      name,
+      /hermes\.md$/i.test(name) ? withoutFrontMatter(stripped) : stripped,
+    );
+    if (ids.length > 0) this.warnings.push(blockedWarning(name, path, ids));
+    return { name, path, chars: codePointLength(stripped), ids, section: fileSection(name, text) };
+  }
+
+  namesIn(directory: string): string[] {
+    try {
+      return readdirSync(directory);
+    } catch (cause) {
+      if (!isAbsence(cause)) this.#refuse(".cursor/rules", directory, describeCause(cause));
+      return [];
+    }
+  }
+
+  #refuse(name: string, path: string, reason: string): undefined {
+    this.warnings.push(unusableWarning(name, path, reason));
+  }
+}
+
+/** One warning for a directory nobody lets us into, instead of one for every file that might be in it. */
+function whyClosed(directory: string): string | undefined {
+  try {
+    accessSync(`${directory}/.`, constants.X_OK);
+    return undefined;
+  } catch (cause) {
+    return isAbsence(cause) ? undefined : describeCause(cause);
+  }
+}
+
+/** The name of a rules file is the project's choice, and stands in the prompt too. */
+function isOddName(name: string): boolean {
+  return /\p{Cc}/u.test(name) || scanThreats(name, "context").length > 0;
+}
+
+function ancestors(directory: string): string[] {
+  const above = dirname(directory);
+  return above === directory ? [directory] : [directory, ...ancestors(above)];
+}
+
+// ----
+// What the user is told about files that are not, or not wholly, in the prompt.
+
+export type PromptWarning = {
+  readonly kind: "cut" | "blocked" | "unusable";
+  readonly path: string;
+  readonly message: string;
+};
+
+function cutWarning(label: string, path: string, cut: Cut, maxChars: number): PromptWarning {
+  const message =
+    `${label} (${path}) has ${groupThousands(cut.total)} characters, but the prompt takes ` +
+    `${groupThousands(maxChars)} of it, so its middle was left out. Shorten it, or raise context_file_max_chars.`;
+  return { kind: "cut", path, message };
+}
+
+function blockedWarning(name: string, path: string, ids: readonly string[]): PromptWarning {
+  const message =
+    `${name} (${path}) was kept out of the prompt, because it matches threat pattern(s): ${ids.join(", ")}. ` +
+    "If you trust the file, reword the place.";
+  return { kind: "blocked", path, message };
+}
+
+function unusableWarning(name: string, path: string, reason: string): PromptWarning {
+  const message = `${name} (${path}) was not read for the prompt, because ${reason}.`;
+  return { kind: "unusable", path, message };
 }

@@ -1,7 +1,6 @@
 // Whether a session that goes on keeps the prompt it was stored with. Reusing it byte for byte keeps the model's cache
 // and the memory the conversation began with.
-import { promptHash } from "./build.ts";
-import { singleLine } from "./plain-text.ts";
+import { promptHash, singleLine } from "./build.ts";
 
 /** Raised when a prompt built by an older version must not be used any longer. */
 export const PROMPT_VERSION = 1;
@@ -25,8 +24,8 @@ export type RestoreQuestion = {
   readonly hasHistory: boolean;
   readonly stored: StoredPrompt;
   /** Current ones; blank where not known. */
-  readonly model?: string | undefined;
-  readonly provider?: string | undefined;
+  readonly model?: string;
+  readonly provider?: string;
   /** `memory.refresh_on_resume` */
   readonly refreshOnResume?: boolean;
 };

@@ -1,14 +1,21 @@
 // The skills of one home, bound to it for life: where they are, what is switched off, and the catalogue of them.
+
+import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { resolve } from "node:path";
-import { type Clock, err, ok, type Result, systemClock } from "../lib/index.ts";
-import { Catalog, type CatalogContents } from "./catalog/catalog.ts";
-import { lookUp, pathOf } from "./catalog/lookup.ts";
-import { type HiddenReason, hiddenReason, type Surroundings } from "./catalog/visibility.ts";
-import { shownName } from "./names.ts";
+import {
+  type Clock,
+  codePointLength,
+  err,
+  ok,
+  type Result,
+  systemClock,
+  takeCodePoints,
+} from "../lib/index.ts";
+import { scanThreats } from "../security/index.ts";
+import { Catalog, type CatalogContents } from "./catalog.ts";
 import { skillsDirectory, snapshotPath } from "./paths.ts";
-import { detectEnvironments, type Environment } from "./surroundings.ts";
-import type { Skill, SkillError } from "./types.ts";
+import { MAX_NAME_CHARS, type Skill, type SkillError, shownName } from "./skill.ts";
 
 export type SkillStoreOptions = {
   readonly home: string;
@@ -128,4 +135,186 @@ function expand(path: string, home: string, env: Environment): string {
     );
   const atHome = filled === "~" || filled.startsWith("~/") ? `${homedir()}${filled.slice(1)}` : filled;
   return resolve(home, atHome);
+}
+
+// ----
+// Which skill somebody means. Two that fit are never decided between. Pure.
+
+type Lookup =
+  | { readonly kind: "one"; readonly skill: Skill }
+  | { readonly kind: "none" }
+  | { readonly kind: "many"; readonly skills: readonly Skill[] };
+
+/**
+ * With a `/` it is a path below a root (`./name` for one directly under it), the home's own root first. Otherwise a
+ * directory's name, a name in a frontmatter, or a flat file's name.
+ */
+function lookUp(skills: readonly Skill[], flatSkills: readonly Skill[], asked: string): Lookup {
+  const isPath = asked.includes("/");
+  const path = asked.replace(/^\.\//, "").replace(/\/(SKILL\.md)?$/, "");
+  const fits = isPath
+    ? (skill: Skill) => skill.relativePath === path
+    : (skill: Skill) => skill.directoryName === asked || skill.name === asked;
+  const found = skills.filter(fits);
+  const all = found.length > 0 ? found : flatSkills.filter(fits);
+  const [first] = all;
+  if (first === undefined) return { kind: "none" };
+  // Roots are searched in order, so a whole path is no guess.
+  return all.length === 1 || isPath ? { kind: "one", skill: first } : { kind: "many", skills: all };
+}
+
+/** How to name this one and no other. */
+function pathOf(skill: Skill): string {
+  return skill.relativePath.includes("/") ? skill.relativePath : `./${skill.relativePath}`;
+}
+
+// ----
+// Which skills an agent gets to see: not those switched off, made for another system, or of use only elsewhere. Pure.
+
+type Surroundings = {
+  /** `skills.disabled`, with what `skills.platform_disabled` adds for the platform. */
+  readonly disabled: ReadonlySet<string>;
+  /** As `process.platform` has it. */
+  readonly system: string;
+  /** Of `kanban`, `docker`, `s6`. */
+  readonly environments: ReadonlySet<string>;
+};
+
+type HiddenReason = "disabled" | "platform" | "environment";
+
+const SYSTEMS: Readonly<Record<string, string>> = { macos: "darwin", linux: "linux", windows: "win32" };
+
+/** `environment` hides from lists only. */
+function hiddenReason(
+  { name, directoryName, header }: Skill,
+  around: Surroundings,
+): HiddenReason | undefined {
+  if (around.disabled.has(name) || around.disabled.has(directoryName)) return "disabled";
+  const { platforms, environments } = header;
+  if (platforms.length > 0 && !platforms.some((each) => isSystem(each, around.system))) return "platform";
+  if (environments.length > 0 && !environments.some((each) => around.environments.has(each.toLowerCase())))
+    return "environment";
+  return undefined;
+}
+
+type AvailableTools = { readonly tools: readonly string[]; readonly toolsets: readonly string[] };
+
+/** False for a skill whose tools are missing, and for a makeshift where the real thing is there. */
+function suitsTools({ header }: Skill, { tools, toolsets }: AvailableTools): boolean {
+  return (
+    header.requiresTools.every((each) => tools.includes(each)) &&
+    header.requiresToolsets.every((each) => toolsets.includes(each)) &&
+    !header.fallbackForTools.some((each) => tools.includes(each)) &&
+    !header.fallbackForToolsets.some((each) => toolsets.includes(each))
+  );
+}
+
+function isSystem(named: string, system: string): boolean {
+  const word = named.toLowerCase();
+  return (SYSTEMS[word] ?? word) === system;
+}
+
+// ----
+// What the machine is, as far as skills ask for it.
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Of the places a skill can be meant for. */
+function detectEnvironments(env: Environment): ReadonlySet<string> {
+  const found = new Set<string>();
+  if (env.HERMES_KANBAN_TASK) found.add("kanban");
+  if (existsSync("/.dockerenv") || existsSync("/run/.containerenv")) found.add("docker");
+  if (env.HERMES_S6_SUPERVISED_CHILD || existsSync("/run/s6")) found.add("s6");
+  return found;
+}
+
+// ----
+// The list of skills in the system prompt. The same skills give the same bytes. Names and descriptions come from files, so
+// they are scanned first, and none of them can close the list.
+
+const LONGEST = 60;
+
+const INSTRUCTION = [
+  "## Skills",
+  "",
+  "Skills are instructions for certain kinds of work, written down because they proved right. Before you answer, look " +
+    "through the list below. When one fits the task, even in part, load it with `skill_view` and follow it. When several " +
+    "fit, load them all. A skill that turns out wrong or incomplete is to be put right at once, if you can.",
+].join("\n");
+
+type IndexOptions = {
+  /** Given: skills that need others, or only stand in for these, are left out. */
+  readonly available?: AvailableTools;
+};
+
+/** Undefined when there is nothing to list. */
+export async function buildSkillsIndex(
+  store: SkillStore,
+  options: IndexOptions = {},
+): Promise<string | undefined> {
+  const { skills, contents } = await store.visible();
+  const { available } = options;
+  const shown = available === undefined ? skills : skills.filter((skill) => suitsTools(skill, available));
+  return renderSkillsIndex(shown, contents.categories);
+}
+
+/** Pure; the order of `skills` does not matter. */
+function renderSkillsIndex(
+  skills: readonly Skill[],
+  categories: ReadonlyMap<string, string>,
+): string | undefined {
+  if (skills.length === 0) return undefined;
+  const groups = Map.groupBy(skills, (skill) => skill.category ?? skill.relativePath);
+  const sorted = [...groups].sort(([a], [b]) => (a < b ? -1 : 1));
+  const render = (hasDescriptions: boolean): string => {
+    const lines = sorted.flatMap(([category, members]) => [
+      `  ${categoryLine(category, hasDescriptions ? (categories.get(category) ?? "") : "")}`,
+      ...[...members].sort(byName).map((skill) => `    - ${skillLine(skill, hasDescriptions)}`),
+    ]);
+    return `${INSTRUCTION}\n\n<available_skills>\n${lines.join("\n")}\n</available_skills>`;
+  };
+  // Two harmless lines can make a sentence that neither holds. Then names have to do.
+  const whole = [render(true), render(false)].find((text) => scanThreats(text, "context").length === 0);
+  return (
+    whole ??
+    `${INSTRUCTION}\n\n<available_skills>\n  [BLOCKED: the names of the skills form a threat pattern]\n</available_skills>`
+  );
+}
+
+/** `text`, or a note that stands for it. Matches no pattern itself. */
+export function screened(text: string, what: string): string {
+  const ids = scanThreats(text, "context").map(({ id }) => id);
+  return ids.length === 0 ? text : `[BLOCKED: this ${what} matches ${ids.join(", ")}]`;
+}
+
+function categoryLine(name: string, description: string): string {
+  const label = `${safeName(name, "category name")}:`;
+  return description === "" ? label : `${label} ${withoutTags(screened(description, "description"))}`;
+}
+
+function skillLine({ name, header }: Skill, hasDescription: boolean): string {
+  const label = safeName(name, "skill name");
+  if (!hasDescription || header.description === "") return label;
+  // The whole description is scanned, also what is cut from it.
+  const safe = screened(header.description, "description");
+  return `${label}: ${safe === header.description ? withoutTags(shorten(safe)) : safe}`;
+}
+
+function safeName(name: string, what: string): string {
+  return withoutTags(screened(takeCodePoints(name, MAX_NAME_CHARS), what));
+}
+
+function byName(a: Skill, b: Skill): number {
+  if (a.name !== b.name) return a.name < b.name ? -1 : 1;
+  return a.relativePath < b.relativePath ? -1 : 1;
+}
+
+function shorten(description: string): string {
+  return codePointLength(description) > LONGEST
+    ? `${takeCodePoints(description, LONGEST - 3)}...`
+    : description;
+}
+
+function withoutTags(text: string): string {
+  return text.replace(/<[^\p{L}\p{N}<>]*available_skills\b[^<>]*>?/giu, "[tag removed]");
 }

@@ -11,9 +11,9 @@ import {
   withFileLocks,
   writeFileAtomic,
 } from "../lib/index.ts";
-import { fieldOf, isFields } from "./frontmatter/parse.ts";
+import { fieldOf, isFields } from "./frontmatter.ts";
+import type { SkillError } from "./skill.ts";
 import type { SkillStore } from "./store.ts";
-import type { SkillError } from "./types.ts";
 
 export type SkillUsage = {
   readonly created_by: string | null;

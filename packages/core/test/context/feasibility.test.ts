@@ -8,7 +8,7 @@ describe("the summary model", () => {
       mainWindow: 200_000,
       thresholdTokens: 100_000,
       ...more,
-      ...(window === undefined ? {} : { summary: { model: "small", window } }),
+      summary: window === undefined ? undefined : { model: "small", window },
     });
 
   it("is fine when it takes what is summarised, to the token", () => {

@@ -162,6 +162,6 @@ const block: fc.Arbitrary<Draft[]> = fc.oneof(
 function number(drafts: readonly Draft[]): readonly Message[] {
   return drafts.map(({ role, size: length, make, fields }, index) => {
     const words = `${tagOf(index + 1)} ${"ledger quay ".repeat(Math.ceil((length ?? 0) / 12)).slice(0, length)}`;
-    return readRow({ role, ...(make ? { content: make(words) } : {}), ...fields }, { rowId: index + 1 });
+    return readRow({ role, content: make ? make(words) : undefined, ...fields }, { rowId: index + 1 });
   });
 }

@@ -209,7 +209,7 @@ describe("guidance", () => {
     ["claude-sonnet-4-5", ["Sonnet"], true],
     ["gpt-5.5", ["sonnet", ""], false],
   ] as const)("insists on tool calls for %s with %j: %s", (model, setting, isThere) => {
-    const parts = { ...everything, model, ...(setting === undefined ? {} : { toolUseEnforcement: setting }) };
+    const parts = { ...everything, model, toolUseEnforcement: setting };
     expect(labels(parts).includes("tool_use")).toBe(isThere);
   });
 

@@ -2,8 +2,8 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { MAX_FILE_BYTES } from "../../src/prompt/file-text.ts";
 import { readContextFiles } from "../../src/prompt/index.ts";
-import { MAX_FILE_BYTES } from "../../src/prompt/read-text.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
 
 type Files = Readonly<Record<string, string | Uint8Array>>;

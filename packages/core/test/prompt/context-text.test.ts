@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { cutMiddle, projectContext, screenFile, withoutFrontMatter } from "../../src/prompt/context-text.ts";
+import { cutMiddle, projectContext, screenFile, withoutFrontMatter } from "../../src/prompt/file-text.ts";
 import { scanThreats, THREAT_IDS } from "../../src/security/index.ts";
 
 describe("cutting the middle out of a long text", () => {

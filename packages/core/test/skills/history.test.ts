@@ -2,7 +2,7 @@ import { appendFileSync, mkdirSync, readdirSync, readFileSync, renameSync, write
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { pruneHistory, readChanges } from "../../src/skills/history/history.ts";
+import { pruneHistory, readChanges } from "../../src/skills/history.ts";
 import { readUsage, type SkillStore, skillHistory, undoSkillChange } from "../../src/skills/index.ts";
 import { type Json, SkillHome, skillText, tree } from "./skill-home.ts";
 

@@ -2,8 +2,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFil
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseFilePath } from "../../src/skills/change/file-path.ts";
 import { SKILL_ACTIONS, skillManageTool } from "../../src/skills/index.ts";
+import { parseFilePath } from "../../src/skills/skill-files.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
 import { type Json, SkillHome, skillText, tree } from "./skill-home.ts";
 

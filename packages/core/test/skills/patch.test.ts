@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { findText, replaceAt } from "../../src/skills/change/find-text.ts";
-import { patchText } from "../../src/skills/change/plan-text.ts";
+import { findText, patchText, replaceAt } from "../../src/skills/change/patch-text.ts";
 
 function patch(text: string, oldText: string, newText: string, replaceAll = false) {
   return patchText(text, { file: "SKILL.md", oldText, newText, replaceAll });

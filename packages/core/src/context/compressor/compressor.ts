@@ -56,8 +56,8 @@ export type ContextCompressorOptions = { readonly contextLength: number } & {
   readonly [Key in Exclude<keyof CompressorSettings, "contextLength">]?: CompressorSettings[Key] | undefined;
 } & SummaryOptions & {
     /** Of the date in a summary; the system's when absent. */
-    readonly timeZone?: string | undefined;
-    readonly onProgress?: ((progress: SummaryProgress) => void) | undefined;
+    readonly timeZone?: string;
+    readonly onProgress?: (progress: SummaryProgress) => void;
   };
 
 const LEAST_GAIN = 0.1;
@@ -137,7 +137,7 @@ export class ContextCompressor extends WatchedEngine implements ContextEngine {
     const settings = {
       ...this.#settings,
       contextLength: Math.trunc(this.contextLength / factor),
-      ...(roomTokens === undefined ? {} : { roomTokens: Math.trunc(roomTokens / factor) }),
+      roomTokens: roomTokens === undefined ? undefined : Math.trunc(roomTokens / factor),
     };
     return planCompaction(messages, settings, inEstimates(this.#budgets, factor));
   }
@@ -209,7 +209,7 @@ export class ContextCompressor extends WatchedEngine implements ContextEngine {
       prunedResults: pruned.results,
       tokensBefore,
       tokensAfter,
-      ...(body.method === "local" ? { failure: body.failure } : {}),
+      failure: body.method === "local" ? body.failure : undefined,
       notices: this.#tell(...told),
     };
   }
@@ -352,7 +352,7 @@ async function summaryBody(
     method: "model",
     text,
     leftOut: isShortened ? [leftOut(turns, "summary_shortened")] : [],
-    ...(rescuedFrom === undefined ? {} : { rescuedFrom }),
+    rescuedFrom,
   };
 }
 
@@ -364,8 +364,8 @@ export function leftOut(turns: readonly Message[], reason: LeftOut["reason"]): L
   return {
     count: turns.length,
     reason,
-    ...(firstRowId === undefined ? {} : { firstRowId }),
-    ...(lastRowId === undefined ? {} : { lastRowId }),
+    firstRowId,
+    lastRowId,
   };
 }
 

@@ -12,7 +12,6 @@ import {
   withMeta,
 } from "../../message/index.ts";
 import { repairPairs } from "../list-repair.ts";
-import type { Boundaries } from "./plan.ts";
 import { stripOldMedia } from "./prune.ts";
 
 export const HANDOFF_MARKER = "[CONTEXT COMPACTION — REFERENCE ONLY]";
@@ -133,6 +132,15 @@ function firstText(content: Content): string {
 
 // ----
 // The list after a compaction: head, handoff, tail, with roles that a model accepts.
+
+export type Boundaries = {
+  /** Messages before this index stay. */
+  readonly headEnd: number;
+  /** Messages from this index on stay. Equal to `headEnd` when there is nothing to summarise. */
+  readonly tailStart: number;
+  /** A user message between the two that is repeated word for word behind the summary. */
+  readonly keptUser?: number;
+};
 
 export type Assembled = {
   readonly messages: readonly Message[];

@@ -7,6 +7,7 @@ import { orphanResults } from "../list-repair.ts";
 import { estimateMessage, estimateText, MESSAGE_OVERHEAD_TOKENS } from "../tokens.ts";
 import type { Budgets, CompressorSettings } from "../trigger.ts";
 import {
+  type Boundaries,
   COMPACTION_NOTE,
   handoffBody,
   handoffText,
@@ -91,9 +92,8 @@ function planWith(messages: readonly Message[], settings: Protection, budgets: B
     tokensWithoutBody,
     expectedTokens: isWorthASummary ? withSummary : prunedTokens,
     isWorthASummary,
-    ...(largest && settings.contextLength > 0 && largest.tokens > settings.contextLength
-      ? { tooLarge: largest }
-      : {}),
+    tooLarge:
+      largest && settings.contextLength > 0 && largest.tokens > settings.contextLength ? largest : undefined,
   };
 }
 
@@ -170,15 +170,6 @@ function least<T extends { readonly expectedTokens: number }>(a: T, b: T): T {
 // ----
 // What a compaction leaves alone: the head, and a fresh tail. What lies between is summarised. Tool calls and their
 // results are never separated, and the newest user message always stays in the list word for word.
-
-export type Boundaries = {
-  /** Messages before this index stay. */
-  readonly headEnd: number;
-  /** Messages from this index on stay. Equal to `headEnd` when there is nothing to summarise. */
-  readonly tailStart: number;
-  /** A user message between the two that is repeated word for word behind the summary. */
-  readonly keptUser?: number;
-};
 
 const LEAST_TAIL = 3;
 const MOST_TAIL_FLOOR = 8;

@@ -9,7 +9,6 @@ import type { ConfirmDigest, DigestQuestion, Span, SummaryFailure, UnchangedReas
 import type { Redact } from "../summary/request.ts";
 import { estimateMessages } from "../tokens.ts";
 import type { Budgets } from "../trigger.ts";
-import type { LcmSettings } from "./engine.ts";
 import { cutIntoLeaves, sourceTexts, toCovered, toMessage } from "./leaves.ts";
 import {
   childrenOf,
@@ -24,6 +23,7 @@ import {
 } from "./lineage.ts";
 import { type Overview, overviewOf, type Part } from "./overview.ts";
 import { type LosslessPlan, leavingMessages, planLossless, tooLargeIn } from "./plan.ts";
+import type { LcmSettings } from "./settings.ts";
 import type { NodeWriter, ToWrite, Written } from "./writer.ts";
 
 export type Compaction =
@@ -268,8 +268,8 @@ function reportOn({ forest, added }: Grown) {
     excerpts: excerpts
       .filter(({ node }) => node.depth === 0)
       .map(({ node }) => ({ node, messages: messageCount(forest, node) })),
-    ...(failure === undefined ? {} : { failure }),
-    ...(rescuedFrom === undefined ? {} : { rescuedFrom }),
+    failure,
+    rescuedFrom,
   };
 }
 

@@ -23,11 +23,12 @@ import { type Compaction, type CompactionJob, compactLossless } from "./compact.
 import { loadLineage, messageKeys } from "./lineage.ts";
 import { chooseWindow, leavingMessages } from "./plan.ts";
 import { type Refusal, toOutcome } from "./report.ts";
+import { type LcmSettings, lcmSettings, settingsInEstimates } from "./settings.ts";
 import { LCM_TOOLS, lcmTool } from "./tools/tools.ts";
 import { NodeWriter } from "./writer.ts";
 
 export type LosslessEngineOptions = SummaryOptions & {
-  readonly [Key in keyof LcmSettings]?: LcmSettings[Key] | undefined;
+  readonly [Key in keyof LcmSettings]?: LcmSettings[Key];
 } & {
   readonly store: SessionStore;
   /** The conversation; `onSessionStart` names the next one. */
@@ -231,73 +232,4 @@ export class LosslessEngine extends WatchedEngine implements ContextEngine {
 
 function windowOf(contextLength: number): number {
   return Number.isFinite(contextLength) && contextLength > 0 ? Math.trunc(contextLength) : 0;
-}
-
-// ----
-// The numbers the lossless engine works with.
-
-export type LcmSettings = {
-  /** Share of the window at which compaction starts. */
-  readonly threshold: number;
-  /** Share of the threshold that the newest messages may take. */
-  readonly freshTailRatio: number;
-  /** Messages at the beginning that stay as they are, a leading system message not counted. */
-  readonly protectFirstN: number;
-  readonly protectLastN: number;
-  /** How much one summary of messages stands for at most. */
-  readonly leafTokens: number;
-  /** How long a summary should be. */
-  readonly leafSummaryTokens: number;
-  /** So many neighbours become one summary above them. */
-  readonly fanout: number;
-  readonly maxDepth: number;
-};
-
-export const DEFAULT_LCM_SETTINGS: LcmSettings = Object.freeze({
-  threshold: 0.5,
-  freshTailRatio: 0.2,
-  protectFirstN: 3,
-  protectLastN: 20,
-  leafTokens: 6_000,
-  leafSummaryTokens: 600,
-  fanout: 6,
-  maxDepth: 8,
-});
-
-/** Smaller values would cut a conversation into more summaries than it has messages. */
-const LEAST: LcmSettings = {
-  threshold: 0,
-  freshTailRatio: 0,
-  protectFirstN: 0,
-  protectLastN: 0,
-  leafTokens: 200,
-  leafSummaryTokens: 50,
-  fanout: 2,
-  maxDepth: 0,
-};
-const SHARES: ReadonlySet<string> = new Set(["threshold", "freshTailRatio"]);
-
-/** For a server that counts `factor` tokens for each token we estimate. */
-function settingsInEstimates(settings: LcmSettings, factor: number): LcmSettings {
-  const { leafTokens, leafSummaryTokens } = settings;
-  return {
-    ...settings,
-    leafTokens: Math.max(LEAST.leafTokens, Math.trunc(leafTokens / factor)),
-    leafSummaryTokens: Math.max(LEAST.leafSummaryTokens, Math.trunc(leafSummaryTokens / factor)),
-  };
-}
-
-/** What is absent or no number counts as not given. */
-export function lcmSettings(
-  given: {
-    readonly [Key in keyof LcmSettings]?: LcmSettings[Key] | undefined;
-  },
-): LcmSettings {
-  const settings: { -readonly [Key in keyof LcmSettings]: number } = { ...DEFAULT_LCM_SETTINGS };
-  for (const key of Object.keys(DEFAULT_LCM_SETTINGS) as (keyof LcmSettings)[]) {
-    const value = given[key];
-    if (typeof value !== "number" || !Number.isFinite(value) || value < 0) continue;
-    settings[key] = Math.max(LEAST[key], SHARES.has(key) ? value : Math.trunc(value));
-  }
-  return settings;
 }

@@ -1,8 +1,7 @@
 // What a compaction takes out of the list, and which messages a summary has to stand for afterwards. Pure.
 import { isResult, type Message, roleOf } from "../../message/index.ts";
-import { assemble, handoffText, isHandoff, withoutHandoff } from "../compressor/handoff.ts";
+import { assemble, type Boundaries, handoffText, isHandoff, withoutHandoff } from "../compressor/handoff.ts";
 import {
-  type Boundaries,
   chooseProtection,
   findBoundaries,
   isTooShort,

@@ -49,7 +49,7 @@ export function toOutcome(
     prunedResults: 0,
     tokensBefore,
     tokensAfter: repaired === messages ? tokensBefore : estimateMessages(repaired),
-    ...(declined === undefined ? {} : { failure: declined }),
+    failure: declined,
     notices,
   };
 }
@@ -75,7 +75,7 @@ function compacted(
     prunedResults: 0,
     tokensBefore,
     tokensAfter: estimateMessages(assembled.messages),
-    ...(failure === undefined ? {} : { failure }),
+    failure,
     notices,
   };
 }

@@ -18,7 +18,7 @@ export type ToWrite = {
   readonly kind: "messages" | "summaries";
   readonly texts: readonly string[];
   readonly sourceTokens: number;
-  readonly providerText?: string | undefined;
+  readonly providerText?: string;
 };
 
 type WriterOptions = {
@@ -116,7 +116,7 @@ export class NodeWriter {
         const answer = await models.ask(model, { prompt, maxOutputTokens, signal });
         if (answer.ok) {
           const kept = fitTokens(answer.value, LONGEST_ANSWER * budgetTokens, shortenSections);
-          return { ...toWritten(kept, "model"), ...(failure === undefined ? {} : { failure }) };
+          return { ...toWritten(kept, "model"), failure };
         }
         refused = answer.error;
         if (refused.kind !== "too_long") break;
@@ -202,9 +202,9 @@ type NodeRequest = {
   /** Blocks joined by blank lines, oldest first. */
   readonly text: string;
   readonly budgetTokens: number;
-  readonly focus?: Focus | undefined;
+  readonly focus?: Focus;
   /** What memory providers want kept. */
-  readonly providerText?: string | undefined;
+  readonly providerText?: string;
 };
 
 function nodePrompt({ kind, text, budgetTokens, focus, providerText }: NodeRequest): string {

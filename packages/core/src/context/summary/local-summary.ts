@@ -13,7 +13,7 @@ export type LocalHandoff = {
   /** Turns that no model has read. */
   readonly turns: readonly Message[];
   /** Carried over word for word as far as it fits its own limit. */
-  readonly previousSummary?: string | undefined;
+  readonly previousSummary?: string;
   readonly previousLimitTokens: number;
   /** Of the whole, as long as the previous summary is short. */
   readonly limitChars: number;

@@ -20,7 +20,7 @@ type SummaryModelsOptions = {
   /** Undefined: none is configured. */
   readonly summarizer: TextModel | undefined;
   /** Asked when the first one fails; usually the main model. */
-  readonly fallbackSummarizer?: TextModel | undefined;
+  readonly fallbackSummarizer?: TextModel;
   readonly timeoutMs: number;
   readonly redact: Redact;
   /** Never goes back, unlike the time of day. */
@@ -30,7 +30,7 @@ type SummaryModelsOptions = {
 type ModelRequest = {
   readonly prompt: string;
   readonly maxOutputTokens: number;
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: AbortSignal;
 };
 
 export type SummaryModel = {
@@ -158,19 +158,19 @@ export type SummaryOptions = {
   /** Undefined: no model is configured, and everything is summarised without one. */
   readonly summarizer: TextModel | undefined;
   /** Asked when `summarizer` fails; usually the main model. */
-  readonly fallbackSummarizer?: TextModel | undefined;
+  readonly fallbackSummarizer?: TextModel;
   /** Window of `summarizer`; the main window when it is not known. */
-  readonly summaryContextLength?: number | undefined;
+  readonly summaryContextLength?: number;
   /** Tokens the main model's server counts for each token we estimate; asked at every compaction. Absent: 1. */
-  readonly tokenFactor?: (() => number) | undefined;
+  readonly tokenFactor?: () => number;
   /** The same of `summarizer`; absent: that of the main model. */
-  readonly summaryTokenFactor?: (() => number) | undefined;
+  readonly summaryTokenFactor?: () => number;
   /** For one call. */
-  readonly summaryTimeoutMs?: number | undefined;
-  readonly clock?: Clock | undefined;
-  readonly monotonicMs?: (() => number) | undefined;
+  readonly summaryTimeoutMs?: number;
+  readonly clock?: Clock;
+  readonly monotonicMs?: () => number;
   /** What takes secrets out of everything that is summarised; the identity where that is switched off. */
-  readonly redact?: Redact | undefined;
+  readonly redact?: Redact;
 };
 
 const SUMMARY_TIMEOUT_MS = 120_000;

@@ -19,13 +19,13 @@ import { lastCodePoints } from "../tokens.ts";
 type SummaryRequest = {
   /** Turns as text, blocks joined by blank lines. */
   readonly turns: string;
-  readonly previousSummary?: string | undefined;
+  readonly previousSummary?: string;
   readonly budgetTokens: number;
   /** `YYYY-MM-DD`; undefined when no clock could be read. */
-  readonly today?: string | undefined;
-  readonly focus?: Focus | undefined;
+  readonly today?: string;
+  readonly focus?: Focus;
   /** What memory providers want kept. */
-  readonly providerText?: string | undefined;
+  readonly providerText?: string;
 };
 
 /** Heading and what belongs under it, in order. The four that say Historical are not to be acted upon later. */

@@ -18,15 +18,15 @@ export type ReadingWindow = {
 type SummaryJob = {
   /** As text, oldest first, without secrets. */
   readonly turns: readonly string[];
-  readonly previousSummary?: string | undefined;
+  readonly previousSummary?: string;
   /** In estimated tokens, as the turns. */
   readonly budgetTokens: number;
-  readonly today?: string | undefined;
-  readonly focus?: Focus | undefined;
-  readonly providerText?: string | undefined;
+  readonly today?: string;
+  readonly focus?: Focus;
+  readonly providerText?: string;
   readonly windowOf: (model: SummaryModel) => ReadingWindow;
-  readonly signal?: AbortSignal | undefined;
-  readonly onProgress?: ((progress: SummaryProgress) => void) | undefined;
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (progress: SummaryProgress) => void;
 };
 
 export type SummaryProgress = { readonly turnsDone: number; readonly turnsTotal: number };
@@ -68,7 +68,7 @@ export async function summarise(
       return ok({
         body: state.soFar ?? "",
         shortened: state.shortened,
-        ...(failure === undefined ? {} : { rescuedFrom: failure }),
+        rescuedFrom: failure,
       });
     failure = folded.failure;
   }

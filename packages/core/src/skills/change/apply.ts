@@ -1,31 +1,30 @@
 // Carries a plan out: the history line first, then one rename. Runs under the lock and is synchronous. Throws when the
 // disk does; whatever stands then is the old state or the new one.
-import { lstatSync, mkdirSync, readFileSync, renameSync, rmdirSync, unlinkSync } from "node:fs";
+import { lstatSync, mkdirSync, readFileSync, renameSync, rmdirSync, statSync, unlinkSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import {
   err,
   errnoCode,
   HermesError,
+  namesIn,
   ok,
   type Result,
   randomHex,
   syncDirectory,
   writeFileAtomic,
 } from "../../lib/index.ts";
-import { type ChangeDraft, newChange, pruneHistory, recordChange } from "../history/history.ts";
-import { optional, type SkillChange } from "../history/record.ts";
+import { type ChangeDraft, newChange, pruneHistory, recordChange, type SkillChange } from "../history.ts";
 import { archiveDirectory, deletedDirectory, pathWithin } from "../paths.ts";
+import type { SkillError, SkillOrigin } from "../skill.ts";
 import type { SkillStore } from "../store.ts";
-import type { SkillError, SkillOrigin } from "../types.ts";
 import { isoTime, readUsage } from "../usage.ts";
-import type { Plan, SkillPlace } from "./plan-types.ts";
-import { sweepTemps } from "./stale-temps.ts";
+import type { Plan, SkillPlace } from "./plan.ts";
 
 export type ChangeContext = {
   readonly origin: SkillOrigin;
-  readonly sessionId?: string | undefined;
+  readonly sessionId?: string;
   /** Id of the staged change that was approved. */
-  readonly approval?: string | undefined;
+  readonly approval?: string;
 };
 
 export type Applied = { readonly change: SkillChange; readonly warning?: string };
@@ -53,13 +52,13 @@ export function draftOf(
     path: place.relativePath,
     file: null,
     origin: context.origin,
-    ...optional("root", place.isExternal ? place.root : undefined),
-    ...optional("session", context.sessionId),
-    ...optional("approval", context.approval),
+    root: place.isExternal ? place.root : undefined,
+    session: context.sessionId,
+    approval: context.approval,
   };
 }
 
-export type FileChange = {
+type FileChange = {
   readonly file: string;
   readonly path: string;
   readonly before: Uint8Array | undefined;
@@ -92,7 +91,7 @@ export function replaceFile(
     const message = `'${file}' was changed by another program at this moment. Look at it again, then repeat.`;
     return err({ kind: "conflict", message });
   }
-  return ok({ change, ...optional("warning", warning) });
+  return ok({ change, warning });
 }
 
 /** Moves a whole skill. Both ends are below the skills directory. */
@@ -136,8 +135,8 @@ function moveAway(
   const change: SkillChange = {
     ...base,
     moved,
-    ...optional("absorbed_into", plan.absorbedInto),
-    ...optional("usage", readUsage(store).get(plan.place.directoryName)),
+    absorbed_into: plan.absorbedInto,
+    usage: readUsage(store).get(plan.place.directoryName),
   };
   moveSkill(store, moved, change);
   return ok({ change });
@@ -208,4 +207,20 @@ function readIfThere(path: string): Uint8Array | undefined {
 function isSame(a: Uint8Array | undefined, b: Uint8Array | undefined): boolean {
   if (a === undefined || b === undefined) return a === b;
   return a.length === b.length && a.every((byte, index) => byte === b[index]);
+}
+
+// ----
+// Temporary files of writers that were killed. A young one may belong to a program that does not know our lock.
+
+const STALE_MS = 60_000;
+
+function sweepTemps(directory: string): void {
+  for (const name of namesIn(directory).filter((each) => /^\..+\.tmp\./.test(each))) {
+    const path = join(directory, name);
+    try {
+      if (Date.now() - statSync(path).mtimeMs > STALE_MS) unlinkSync(path);
+    } catch {
+      // Gone already.
+    }
+  }
 }

@@ -2,19 +2,18 @@
 import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import { err, namesIn, ok, type Result } from "../../lib/index.ts";
-import { loadFrontmatterParser } from "../frontmatter/parse.ts";
-import { newChange } from "../history/history.ts";
-import type { SkillChange } from "../history/record.ts";
-import { SKILL_FILE } from "../limits.ts";
-import { shownName } from "../names.ts";
+import { loadFrontmatterParser } from "../frontmatter.ts";
+import type { SkillChange } from "../history.ts";
+import { newChange } from "../history.ts";
 import { archiveDirectory } from "../paths.ts";
 import { provenanceOf, readOrigins } from "../provenance.ts";
+import type { Skill, SkillError } from "../skill.ts";
+import { SKILL_FILE, shownName } from "../skill.ts";
 import { findIn, type SkillStore } from "../store.ts";
-import type { Skill, SkillError } from "../types.ts";
 import { changeUsage, markActive, markArchived, readUsage, usageProblem } from "../usage.ts";
 import { applyPlan, type ChangeContext, draftOf, moveSkill } from "./apply.ts";
 import { underLock } from "./perform.ts";
-import { cannotMove } from "./plan-delete.ts";
+import { cannotMove } from "./plan.ts";
 
 export type ArchivedSkill = {
   /** Of its folder in the archive; what `restoreSkill` takes. */

@@ -1,15 +1,15 @@
 // One change of a skill from beginning to end: lock, look, plan, do, count.
 import { mkdirSync } from "node:fs";
 import { describeCause, err, HermesError, ok, type Result, withFileLocks } from "../../lib/index.ts";
-import { type FrontmatterParser, loadFrontmatterParser } from "../frontmatter/parse.ts";
+import { type FrontmatterParser, loadFrontmatterParser } from "../frontmatter.ts";
 import { changeLockPath } from "../paths.ts";
+import type { SkillError, SkillOrigin } from "../skill.ts";
 import type { SkillStore } from "../store.ts";
-import type { SkillError, SkillOrigin } from "../types.ts";
 import { changeUsage, countPatch, markArchived, markCreated, type UsageChange } from "../usage.ts";
 import { type Applied, applyPlan, type ChangeContext } from "./apply.ts";
 import { parseSkillCall, type SkillCall } from "./call.ts";
+import type { Plan, Reply } from "./plan.ts";
 import { planCall } from "./plan.ts";
-import type { Plan, Reply } from "./plan-types.ts";
 
 export type SkillChanged = { readonly changeId: string; readonly reply: Reply; readonly warning?: string };
 

@@ -1,18 +1,29 @@
 // Decides what a call would do and checks it whole: rights, text, scan. Changes nothing. Runs under the lock, so it is
 // synchronous.
-import { err, type Result } from "../../lib/index.ts";
-import { provenanceOf, readOrigins } from "../provenance.ts";
-import { findIn } from "../store.ts";
-import type { Skill, SkillAction, SkillError } from "../types.ts";
+
+import { lstatSync, readdirSync, readFileSync, realpathSync } from "node:fs";
+import { join, sep } from "node:path";
+import { err, errnoCode, ok, type Result, sha256, takeCodePoints } from "../../lib/index.ts";
+import type { CatalogContents } from "../catalog.ts";
+import { checkSkillText, type FrontmatterParser } from "../frontmatter.ts";
+import { pathWithin } from "../paths.ts";
+import { provenanceOf, readOrigins, refusalOf } from "../provenance.ts";
+import { screenProblem } from "../scan.ts";
+import {
+  MAX_FILE_BYTES,
+  MAX_SKILL_FILES,
+  SKILL_FILE,
+  type Skill,
+  type SkillAction,
+  type SkillError,
+  type SkillOrigin,
+  shownName,
+} from "../skill.ts";
+import { allLinkedFiles, isReallyAt, missingFile, placeInSkill } from "../skill-files.ts";
+import { findIn, type SkillStore } from "../store.ts";
 import { readUsage, usageProblem } from "../usage.ts";
-import type { SkillCall } from "./call.ts";
-import { brokenCondition } from "./conditions.ts";
-import { planCreate } from "./plan-create.ts";
-import { planDelete } from "./plan-delete.ts";
-import { planRemoveFile, planWriteFile } from "./plan-files.ts";
-import { planEdit, planPatch } from "./plan-text.ts";
-import type { Plan, Scene } from "./plan-types.ts";
-import { refusalOf } from "./protection.ts";
+import { type Conditions, expectedPath, fileProblem, type SkillCall } from "./call.ts";
+import { patchText } from "./patch-text.ts";
 
 export function planCall(call: SkillCall, scene: Scene): Result<Plan, SkillError> {
   if (call.action === "create") return ifHolds(planCreate(call, scene), call, undefined, scene);
@@ -72,4 +83,369 @@ function refused(action: SkillAction, skill: Skill, { store, origin }: Scene): S
     isProvenanceKnown: origins.isReliable,
     isPinned: readUsage(store).get(skill.directoryName)?.pinned ?? false,
   });
+}
+
+// ----
+// What a call would do, as data: shown as a difference, staged, or carried out.
+
+/** Where a skill is, or will be. */
+export type SkillPlace = Pick<Skill, "directoryName" | "relativePath" | "root" | "directory" | "isExternal">;
+
+/** What the caller is told once it is done. */
+export type Reply = Readonly<Record<string, unknown>>;
+
+/** As the history has it. */
+type ChangeAction = SkillAction | "archive" | "restore";
+
+type Shared = { readonly action: ChangeAction; readonly place: SkillPlace; readonly reply: Reply };
+type OneFile = { readonly file: string; readonly path: string };
+
+export type Plan =
+  | (Shared &
+      OneFile & {
+        readonly kind: "write";
+        /** Undefined: the file is new. */
+        readonly before: Uint8Array | undefined;
+        readonly after: string;
+      })
+  | (Shared & OneFile & { readonly kind: "remove"; readonly before: Uint8Array })
+  | (Shared & {
+      readonly kind: "delete";
+      /** Archived skills stay listed as such; deleted ones only the history can bring back. */
+      readonly destination: "archive" | "deleted";
+      readonly absorbedInto?: string;
+    });
+
+/** What a plan is made from: the disk as it is while the lock is held. */
+type Scene = {
+  readonly store: SkillStore;
+  readonly contents: CatalogContents;
+  readonly parse: FrontmatterParser;
+  readonly origin: SkillOrigin;
+};
+
+// ----
+// A new skill. Its name must be free everywhere, and its place must not be inside of another skill.
+
+function planCreate(call: Extract<SkillCall, { action: "create" }>, scene: Scene): Result<Plan, SkillError> {
+  const { store, contents, parse } = scene;
+  const { name, content, category } = call;
+  const relativePath = category === undefined ? name : `${category}/${name}`;
+  const directory = join(store.directory, relativePath);
+  // Names are lower case, but a directory made by hand need not be, and some file systems see no difference.
+  const taken = contents.skills.find(
+    (skill) => skill.directoryName.toLowerCase() === name || skill.name.toLowerCase() === name,
+  );
+  if (taken) {
+    const message = `A skill '${name}' exists already, in ${taken.directory}. Use 'patch' or 'edit', or another name.`;
+    return err({ kind: "exists", message });
+  }
+  const inWay = obstacle(store.directory, directory, category);
+  if (inWay) return err(inWay);
+  const checked = checkSkillText(content, { directoryName: name }, parse);
+  if (!checked.ok) return checked;
+  const blocked = screenProblem(content, scene);
+  if (blocked) return err(blocked);
+  const path = join(directory, SKILL_FILE);
+  return ok({
+    kind: "write",
+    action: "create",
+    place: { directoryName: name, relativePath, root: store.directory, directory, isExternal: false },
+    file: SKILL_FILE,
+    path,
+    before: undefined,
+    after: content,
+    reply: {
+      message: `Skill '${name}' created.`,
+      path: relativePath,
+      skill_md: path,
+      _change: { description: checked.value.description },
+      category,
+      hint: "Add files with action 'write_file' and a file_path under references/, templates/, scripts/ or assets/.",
+    },
+  });
+}
+
+function obstacle(root: string, directory: string, category: string | undefined): SkillError | undefined {
+  if (category !== undefined) {
+    const folder = join(root, category);
+    if (exists(join(folder, SKILL_FILE))) {
+      const message = `'${category}' is a skill, and skills cannot be nested. Choose another category.`;
+      return { kind: "invalid", message };
+    }
+    if (exists(folder) && !isWithinRoot(root, folder)) {
+      const message = `The category '${category}' leads out of the skills directory. Choose another.`;
+      return { kind: "invalid", message };
+    }
+  }
+  if (!exists(directory) || isAbandoned(directory)) return undefined;
+  return { kind: "exists", message: `${directory} exists already. Choose another name.` };
+}
+
+/** What a writer that was killed before its first file was in place leaves behind. */
+function isAbandoned(directory: string): boolean {
+  if (!lstatSync(directory).isDirectory()) return false;
+  return readdirSync(directory).every((name) => name.startsWith(`.${SKILL_FILE}.tmp.`));
+}
+
+function isWithinRoot(root: string, folder: string): boolean {
+  return pathWithin(realpathSync(root), realpathSync(folder)) !== undefined;
+}
+
+/** Links count, also those that lead nowhere. */
+function exists(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch (cause) {
+    if (errnoCode(cause) === "ENOTDIR") return false;
+    throw cause;
+  }
+}
+
+// ----
+// Rewriting SKILL.md, and replacing a passage in any file of a skill.
+
+const CHANGE_CHARS = 200;
+
+function planEdit(
+  call: Extract<SkillCall, { action: "edit" }>,
+  skill: Skill,
+  scene: Scene,
+): Result<Plan, SkillError> {
+  const target = fileToWrite(skill, SKILL_FILE);
+  if (!target.ok) return target;
+  const checked = newTextProblem(call.content, SKILL_FILE, skill, { ...scene, before: target.value.before });
+  if (!checked.ok) return checked;
+  return ok({
+    kind: "write",
+    action: "edit",
+    place: skill,
+    file: SKILL_FILE,
+    ...target.value,
+    after: call.content,
+    reply: {
+      message: `Skill '${skill.name}' updated (full rewrite).`,
+      path: join(skill.directory, SKILL_FILE),
+      _change: { description: checked.value },
+    },
+  });
+}
+
+function planPatch(
+  call: Extract<SkillCall, { action: "patch" }>,
+  skill: Skill,
+  scene: Scene,
+): Result<Plan, SkillError> {
+  const { file, oldText, newText, replaceAll } = call;
+  const target = fileToWrite(skill, file);
+  if (!target.ok) return target;
+  const { before } = target.value;
+  if (before === undefined) return err(missingFile(skill.directory, file));
+  const text = asText(before);
+  if (text === undefined)
+    return err({ kind: "invalid", message: `'${file}' is not a UTF-8 text and cannot be patched.` });
+  const patched = patchText(text, { file, oldText, newText, replaceAll });
+  if (!patched.ok) return patched;
+  const { text: after, count } = patched.value;
+  const checked = newTextProblem(after, file, skill, { ...scene, before: before });
+  if (!checked.ok) return checked;
+  return ok({
+    kind: "write",
+    action: "patch",
+    place: skill,
+    file,
+    ...target.value,
+    after,
+    reply: {
+      message: `Patched ${file} in skill '${skill.name}' (${count} replacement${count === 1 ? "" : "s"}).`,
+      path: target.value.path,
+      _change: { old: takeCodePoints(oldText, CHANGE_CHARS), new: takeCodePoints(newText, CHANGE_CHARS) },
+    },
+  });
+}
+
+function asText(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+// ----
+// Writing and removing the files beside SKILL.md.
+
+function planWriteFile(
+  call: Extract<SkillCall, { action: "write_file" }>,
+  skill: Skill,
+  scene: Scene,
+): Result<Plan, SkillError> {
+  const { file, content } = call;
+  const target = fileToWrite(skill, file);
+  if (!target.ok) return target;
+  if (target.value.before === undefined && allLinkedFiles(skill.directory).length >= MAX_SKILL_FILES) {
+    const message = `The skill '${skill.name}' has ${MAX_SKILL_FILES} files already. Merge some of them first.`;
+    return err({ kind: "too_large", message });
+  }
+  const checked = newTextProblem(content, file, skill, { ...scene, before: target.value.before });
+  if (!checked.ok) return checked;
+  return ok({
+    kind: "write",
+    action: "write_file",
+    place: skill,
+    file,
+    ...target.value,
+    after: content,
+    reply: { message: `File '${file}' written to skill '${skill.name}'.`, path: target.value.path },
+  });
+}
+
+function planRemoveFile(
+  call: Extract<SkillCall, { action: "remove_file" }>,
+  skill: Skill,
+): Result<Plan, SkillError> {
+  const { file } = call;
+  const target = fileToWrite(skill, file);
+  if (!target.ok) return target;
+  const { path, before } = target.value;
+  if (before === undefined) return err(missingFile(skill.directory, file));
+  return ok({
+    kind: "remove",
+    action: "remove_file",
+    place: skill,
+    file,
+    path,
+    before,
+    reply: { message: `File '${file}' removed from skill '${skill.name}'.`, path },
+  });
+}
+
+// ----
+// Taking a whole skill away. Unattended writers put it into the archive; for the others the history keeps it.
+
+function planDelete(
+  call: Extract<SkillCall, { action: "delete" }>,
+  skill: Skill,
+  { store, contents, origin }: Scene,
+): Result<Plan, SkillError> {
+  const { absorbedInto } = call;
+  const inWay = cannotMove(skill, store, contents);
+  if (inWay) return err(inWay);
+  if (absorbedInto) {
+    const other = findIn(contents, absorbedInto);
+    const shown = shownName(absorbedInto);
+    if (!other.ok) {
+      const message = `absorbed_into names '${shown}', which is no skill. Create it first, or leave the argument out.`;
+      return err({ kind: "invalid", message });
+    }
+    if (other.value.directory === skill.directory)
+      return err({ kind: "invalid", message: `A skill cannot be absorbed into itself ('${shown}').` });
+  }
+  const isArchived = origin === "review" || origin === "curator";
+  const where = absorbedInto ? ` Its content was absorbed into '${shownName(absorbedInto)}'.` : "";
+  return ok({
+    kind: "delete",
+    action: "delete",
+    place: skill,
+    destination: isArchived ? "archive" : "deleted",
+    absorbedInto,
+    reply: { message: `Skill '${skill.name}' ${isArchived ? "archived" : "deleted"}.${where}` },
+  });
+}
+
+/** What is reached through a link, or holds another skill, stays where it is. */
+export function cannotMove(
+  skill: Skill,
+  store: SkillStore,
+  contents: CatalogContents,
+): SkillError | undefined {
+  const isLink = lstatSync(skill.directory).isSymbolicLink();
+  if (isLink || !isReallyAt(store.directory, skill.relativePath, skill.directory)) {
+    const message = `The skill '${skill.name}' is reached through a symbolic link. Remove the link by hand.`;
+    return { kind: "protected", message };
+  }
+  const nested = contents.skills.find((other) => other.directory.startsWith(`${skill.directory}${sep}`));
+  if (nested) {
+    const message = `The directory of '${skill.name}' holds another skill, '${nested.name}'. Move that one first.`;
+    return { kind: "protected", message };
+  }
+  return undefined;
+}
+
+// ----
+// The file a change is about: where it is, what is in it now, and whether the new text may take its place.
+
+type WritableFile = { readonly path: string; readonly before: Uint8Array | undefined };
+
+/** Only a missing file has nothing in it; one that cannot be read is an error, and throws. */
+function fileToWrite(skill: Skill, file: string): Result<WritableFile, SkillError> {
+  const place = placeInSkill(skill.directory, file);
+  if (!place.ok) return place;
+  const path = place.value;
+  const stats = lstatSync(path, { throwIfNoEntry: false });
+  if (stats === undefined) return ok({ path, before: undefined });
+  if (!stats.isFile()) return err({ kind: "invalid", message: `'${file}' is not a file.` });
+  if (stats.size > MAX_FILE_BYTES) {
+    const message = `'${file}' has ${stats.size} bytes; files over ${MAX_FILE_BYTES} are not changed here.`;
+    return err({ kind: "too_large", message });
+  }
+  return ok({ path, before: readFileSync(path) });
+}
+
+/** The description of a SKILL.md, "" for other files; or why the text may not be written. */
+function newTextProblem(
+  text: string,
+  file: string,
+  skill: Skill,
+  scene: Pick<Scene, "parse" | "origin" | "store"> & { readonly before: Uint8Array | undefined },
+): Result<string, SkillError> {
+  const { parse, before } = scene;
+  let description = "";
+  if (file === SKILL_FILE) {
+    const previousName = skill.header.name === "" ? undefined : skill.header.name;
+    const checked = checkSkillText(text, { directoryName: skill.directoryName, previousName }, parse);
+    if (!checked.ok) return checked;
+    description = checked.value.description;
+  } else {
+    const broken = fileProblem(text);
+    if (broken) return err(broken);
+  }
+  // The path is shown to agents too, as one of the skill's files.
+  const blocked =
+    screenProblem(text, scene, new TextDecoder().decode(before ?? new Uint8Array())) ??
+    screenProblem(file, scene);
+  return blocked ? err(blocked) : ok(description);
+}
+
+/** Which condition does not hold. Only files of skills in the list are read, whatever path is given. */
+function brokenCondition(
+  { expected = {}, unusedSince }: Conditions,
+  skill: Skill | undefined,
+  { contents, store }: Scene,
+): SkillError | undefined {
+  const own = contents.skills.filter((each) => !each.isExternal && !each.isFlat);
+  for (const [path, sum] of Object.entries(expected)) {
+    const source = own.find((each) => expectedPath(each) === path);
+    if (source === undefined || sumOf(source.file) !== sum) {
+      const message = `'${path.slice(0, 200)}' was changed or removed since this change was made from it. Nothing was done; make the change again from the present text.`;
+      return { kind: "conflict", message };
+    }
+  }
+  if (unusedSince === undefined || skill === undefined) return undefined;
+  const usage = readUsage(store).get(skill.directoryName);
+  const isUsed = [usage?.last_used_at, usage?.last_viewed_at].some(
+    (time) => typeof time === "string" && Date.parse(time) >= Date.parse(unusedSince),
+  );
+  if (!isUsed) return undefined;
+  const message = `The skill '${skill.name}' was to go because nobody used it, and has been used since. It was left alone.`;
+  return { kind: "conflict", message };
+}
+
+function sumOf(file: string): string | undefined {
+  try {
+    return sha256(readFileSync(file));
+  } catch (cause) {
+    if (errnoCode(cause) === "ENOENT") return undefined;
+    throw cause;
+  }
 }

@@ -4,7 +4,6 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { handoffText } from "../../../src/context/compressor/handoff.ts";
 import { findBoundaries } from "../../../src/context/compressor/plan.ts";
-import { DEFAULT_LCM_SETTINGS, lcmSettings } from "../../../src/context/lossless/engine.ts";
 import { cutIntoLeaves } from "../../../src/context/lossless/leaves.ts";
 import {
   childrenOf,
@@ -21,6 +20,7 @@ import {
   overviewOf,
 } from "../../../src/context/lossless/overview.ts";
 import { planLossless } from "../../../src/context/lossless/plan.ts";
+import { DEFAULT_LCM_SETTINGS, lcmSettings } from "../../../src/context/lossless/settings.ts";
 import { extractOf, extractOfSummaries } from "../../../src/context/lossless/writer.ts";
 import { DEFAULT_SETTINGS, deriveBudgets } from "../../../src/context/trigger.ts";
 import { codePointLength } from "../../../src/lib/index.ts";

@@ -293,10 +293,10 @@ async function pages(args: Json): Promise<Json[]> {
     all.push(page);
     const { next_source_offset: source_offset, next_content_offset: content_offset } = page;
     offsets = {
-      ...(source_offset === undefined ? {} : { source_offset }),
-      ...(content_offset === undefined ? {} : { content_offset }),
+      source_offset,
+      content_offset,
     };
     expect(all.length).toBeLessThan(5_000);
-  } while (Object.keys(offsets).length > 0);
+  } while (Object.values(offsets).some((offset) => offset !== undefined));
   return all;
 }

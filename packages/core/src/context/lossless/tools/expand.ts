@@ -74,7 +74,7 @@ async function expandNode(view: View, nodeId: string, request: PageRequest): Pro
     source_offset: request.sourceOffset,
     ...pageOf(sources, request),
     // Deleted, or taken back by the user.
-    ...(missing > 0 ? { missing_sources: missing } : {}),
+    missing_sources: missing > 0 ? missing : undefined,
   });
 }
 
@@ -95,7 +95,7 @@ async function expandMessage(
   const about = { covered_by: covering?.node_id ?? null };
   if (contentOffset === 0 && costOf(source) <= maxTokens) return ok({ ...source.record, ...about });
   const { record, next } = slice(source, contentOffset, maxTokens);
-  return ok({ ...record, ...about, ...(next === undefined ? {} : { next_content_offset: next }) });
+  return ok({ ...record, ...about, next_content_offset: next });
 }
 
 type Sources = { readonly sources: readonly Source[]; readonly missing: number };

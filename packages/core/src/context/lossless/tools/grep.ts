@@ -34,7 +34,7 @@ export async function grep(view: View, args: Args): Promise<Result<object, strin
     query,
     count: results.length,
     results,
-    ...(clampedFrom === undefined ? {} : { limit_clamped_from: clampedFrom }),
+    limit_clamped_from: clampedFrom,
   });
 }
 
@@ -120,8 +120,8 @@ async function findMessages(view: View, request: GrepRequest, forest: Forest): P
     const { hits } = await store.search(query, {
       ...scope,
       ...(sessionIds === undefined ? { excludeSources: HIDDEN_SOURCES } : { sessionIds }),
-      ...(role === undefined ? {} : { roleFilter: [role] }),
-      ...(sort === "recency" ? { sort: "newest" } : {}),
+      roleFilter: role === undefined ? undefined : [role],
+      sort: sort === "recency" ? "newest" : undefined,
       excludeMessageIds: repeats,
       limit,
     });
@@ -189,7 +189,7 @@ async function findSummaries(
 ): Promise<readonly Found[]> {
   const hits = await store.searchSummaryNodes(query, {
     ...scope,
-    ...(sessionIds === undefined ? {} : { sessionIds }),
+    sessionIds,
     limit,
   });
   // A summary is as old as what it stands for, not as its making.

@@ -2,16 +2,16 @@
 // taken back too.
 import { lstatSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { err, errnoCode, ok, type Result, sha256 } from "../../lib/index.ts";
-import { draftOf, moveSkill, replaceFile } from "../change/apply.ts";
-import { parseFilePath, placeInSkill } from "../change/file-path.ts";
-import { underLock } from "../change/perform.ts";
-import { SKILL_FILE } from "../limits.ts";
-import type { SkillStore } from "../store.ts";
-import type { SkillError, SkillOrigin } from "../types.ts";
-import { changeUsage, markActive, markArchived, NO_USAGE, type UsageChange } from "../usage.ts";
+import { err, errnoCode, ok, type Result, sha256 } from "../lib/index.ts";
+import { draftOf, moveSkill, replaceFile } from "./change/apply.ts";
+import { underLock } from "./change/perform.ts";
+import type { SkillChange } from "./history.ts";
 import { newChange, readBlob, readChanges } from "./history.ts";
-import type { SkillChange } from "./record.ts";
+import type { SkillError, SkillOrigin } from "./skill.ts";
+import { SKILL_FILE } from "./skill.ts";
+import { parseFilePath, placeInSkill } from "./skill-files.ts";
+import type { SkillStore } from "./store.ts";
+import { changeUsage, markActive, markArchived, NO_USAGE, type UsageChange } from "./usage.ts";
 
 export type HistoryEntry = SkillChange & { readonly undone_by?: string };
 

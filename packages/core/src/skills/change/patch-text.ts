@@ -1,12 +1,50 @@
+// Patches.
+import { err, ok, pyStrip, type Result, takeCodePoints } from "../../lib/index.ts";
+import type { SkillError } from "../skill.ts";
+
+const PREVIEW_CHARS = 500;
+
+type PatchRequest = {
+  readonly file: string;
+  readonly oldText: string;
+  readonly newText: string;
+  readonly replaceAll: boolean;
+};
+
+/** Pure. A file with Windows line ends keeps them, and takes a patch that knows nothing of them. */
+export function patchText(
+  text: string,
+  { file, oldText, newText, replaceAll }: PatchRequest,
+): Result<{ readonly text: string; readonly count: number }, SkillError> {
+  const isWindows = text.includes("\r\n") && !/(^|[^\r])\n/.test(text);
+  const toLf = (value: string): string => (isWindows ? value.replaceAll("\r\n", "\n") : value);
+  const plain = toLf(text);
+  const { places } = findText(plain, toLf(oldText));
+  const count = places.length;
+  if (count === 0) {
+    const message = `old_string was not found in ${file}. Read the file again with skill_view and copy the passage.`;
+    return err({ kind: "no_match", message, details: { file_preview: takeCodePoints(text, PREVIEW_CHARS) } });
+  }
+  if (count > 1 && !replaceAll) {
+    const message = `old_string fits ${count} places in ${file}. Add more of the text around it, or pass replace_all.`;
+    return err({ kind: "ambiguous", message, details: { match_count: count } });
+  }
+  const replaced = replaceAt(plain, places, toLf(newText));
+  const after = isWindows ? replaced.replaceAll("\n", "\r\n") : replaced;
+  if (after === text)
+    return err({ kind: "no_match", message: `${file} says so already. Nothing was changed.` });
+  return ok({ text: after, count });
+}
+
+// ----
 // Finds the text a patch wants to replace: as it is written; else line by line without the blanks around them; else with
 // every run of blanks counting as one. The first way that finds anything decides. Pure.
-import { pyStrip } from "../../lib/index.ts";
 
-export type Place = { readonly start: number; readonly end: number };
+type Place = { readonly start: number; readonly end: number };
 
 type Strategy = "exact" | "line-trimmed" | "whitespace";
 
-export type FoundText = { readonly strategy: Strategy; readonly places: readonly Place[] };
+type FoundText = { readonly strategy: Strategy; readonly places: readonly Place[] };
 
 /** Places do not overlap and are in order. None: no way finds it. */
 export function findText(text: string, wanted: string): FoundText {

@@ -1,4 +1,3 @@
-// Changes that wait for a person's word: one private JSON file each, in the form the Python original uses.
 import { mkdirSync, readFileSync, statSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import {
@@ -13,11 +12,18 @@ import {
   randomHex,
   takeCodePoints,
   writeFileAtomic,
-} from "../../lib/index.ts";
-import type { SkillCall } from "../change/call.ts";
-import { conditionFields } from "../change/conditions.ts";
-import { fieldOf, isFields } from "../frontmatter/parse.ts";
-import type { SkillError, SkillOrigin } from "../types.ts";
+} from "../lib/index.ts";
+import { conditionFields, parseSkillCall, type SkillCall } from "./change/call.ts";
+import { performCall, previewCall, type SkillChanged, underLock } from "./change/perform.ts";
+import type { Plan } from "./change/plan.ts";
+import { fieldOf, isFields } from "./frontmatter.ts";
+import { pendingSkillsDirectory } from "./paths.ts";
+import type { SkillError, SkillOrigin } from "./skill.ts";
+import type { SkillStore } from "./store.ts";
+import { earlierChange } from "./undo.ts";
+
+// ----
+// Changes that wait for a person's word: one private JSON file each, in the form the Python original uses.
 
 export type PendingSkillChange = {
   readonly id: string;
@@ -33,10 +39,10 @@ export type PendingSkillChange = {
   readonly group?: string;
 };
 
-export type PendingDraft = {
+type PendingDraft = {
   readonly call: SkillCall;
   readonly origin: SkillOrigin;
-  readonly group?: string | undefined;
+  readonly group?: string;
 };
 
 const SUMMARY_CHARS = 120;
@@ -56,7 +62,7 @@ export function stagePendingSkill(
     origin: recordOrigin(origin),
     created_at: distinctSeconds(now.getTime()),
     payload: { ...payloadOf(call), ...conditionFields(call) },
-    ...(group === undefined ? {} : { group }),
+    group,
   };
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
@@ -70,7 +76,7 @@ export function stagePendingSkill(
   }
 }
 
-export type PendingSkillChanges = {
+type PendingSkillChanges = {
   /** Oldest first. */
   readonly records: readonly PendingSkillChange[];
   /** Names of files that make no sense. */
@@ -88,7 +94,7 @@ export function readPendingSkills(directory: string): PendingSkillChanges {
   return { records: records.sort((a, b) => a.created_at - b.created_at || (a.id < b.id ? -1 : 1)), skipped };
 }
 
-export function readPendingSkill(directory: string, id: string): Result<PendingSkillChange, SkillError> {
+function readPendingSkill(directory: string, id: string): Result<PendingSkillChange, SkillError> {
   if (!isPendingId(id)) return err(unknown(id));
   const path = join(directory, `${id}.json`);
   try {
@@ -106,7 +112,7 @@ export function readPendingSkill(directory: string, id: string): Result<PendingS
       origin: String(fieldOf(value, "origin") ?? ""),
       created_at: typeof time === "number" && Math.abs(time) <= 8.64e12 ? time : 0,
       payload,
-      ...(typeof group === "string" ? { group } : {}),
+      group: typeof group === "string" ? group : undefined,
     });
   } catch (cause) {
     if (errnoCode(cause) === "ENOENT") return err(unknown(id));
@@ -115,7 +121,7 @@ export function readPendingSkill(directory: string, id: string): Result<PendingS
 }
 
 /** Also for a record that makes no sense. */
-export function removePendingSkill(directory: string, id: string): Result<void, SkillError> {
+function removePendingSkill(directory: string, id: string): Result<void, SkillError> {
   if (!isPendingId(id)) return err(unknown(id));
   try {
     unlinkSync(join(directory, `${id}.json`));
@@ -134,7 +140,7 @@ export function summaryOf(call: SkillCall): string {
   return `${call.action} skill '${call.name}'${shown === "" ? "" : `: ${shown}`}`;
 }
 
-export function originOf({ origin }: PendingSkillChange): SkillOrigin {
+function originOf({ origin }: PendingSkillChange): SkillOrigin {
   if (origin === "background_review" || origin === "review") return "review";
   return origin === "curator" || origin === "cli" ? origin : "tool";
 }
@@ -165,7 +171,7 @@ function payloadOf(call: SkillCall): Readonly<Record<string, unknown>> {
         action,
         name,
         content: call.content,
-        ...(call.category === undefined ? {} : { category: call.category }),
+        category: call.category,
       };
     case "edit":
       return { action, name, content: call.content };
@@ -188,7 +194,7 @@ function payloadOf(call: SkillCall): Readonly<Record<string, unknown>> {
       return {
         action,
         name,
-        ...(call.absorbedInto === undefined ? {} : { absorbed_into: call.absorbedInto }),
+        absorbed_into: call.absorbedInto,
       };
     default:
       return call satisfies never;
@@ -215,4 +221,94 @@ function damaged(id: string, path: string): SkillError {
     kind: "invalid",
     message: `Pending skill change '${id}' is damaged. Look at ${path}, or reject it.`,
   };
+}
+
+// ----
+// What becomes of a staged change: done, dropped, or shown. All of it under the lock of the skills, so that two people
+// cannot decide about the same one.
+
+/** The record goes when its change is on disk; after a failure it waits on. Rights and scan are checked again. */
+export async function approveSkillChange(
+  store: SkillStore,
+  id: string,
+  options: { readonly sessionId?: string } = {},
+): Promise<Result<SkillChanged, SkillError>> {
+  const directory = pendingSkillsDirectory(store.home);
+  const record = readPendingSkill(directory, id);
+  if (!record.ok) return record;
+  const call = parseSkillCall(record.value.payload);
+  if (!call.ok)
+    return err({ ...call.error, message: `${call.error.message} Reject the pending change '${id}'.` });
+  const context = { origin: originOf(record.value), approval: id, sessionId: options.sessionId };
+  return performCall(store, call.value, context, {
+    guard: () => {
+      const still = readPendingSkill(directory, id);
+      if (!still.ok) return still.error;
+      const earlier = earlierChange(store, id);
+      if (earlier === undefined) return undefined;
+      // Its process died between the change and the removal of the record.
+      removePendingSkill(directory, id);
+      const message = `Pending change '${id}' was done before, as change '${earlier}'. Its record is gone now.`;
+      return { kind: "conflict", message };
+    },
+    onApplied: () => {
+      removePendingSkill(directory, id); // one that stays is recognised above
+    },
+  });
+}
+
+export function rejectSkillChange(store: SkillStore, id: string): Promise<Result<void, SkillError>> {
+  return underLock(store, () => removePendingSkill(pendingSkillsDirectory(store.home), id));
+}
+
+/** What approving it now would change, in lines; or why it could not be approved. */
+export async function diffSkillChange(
+  store: SkillStore,
+  id: string,
+): Promise<Result<readonly string[], SkillError>> {
+  const record = readPendingSkill(pendingSkillsDirectory(store.home), id);
+  if (!record.ok) return record;
+  const call = parseSkillCall(record.value.payload);
+  if (!call.ok) return call;
+  const plan = await previewCall(store, call.value, originOf(record.value));
+  return plan.ok ? ok(planLines(plan.value)) : plan;
+}
+
+function planLines(plan: Plan): readonly string[] {
+  if (plan.kind === "delete") return [`- ${plan.place.relativePath}/`];
+  const name = `${plan.place.relativePath}/${plan.file}`;
+  const text = (bytes: Uint8Array | undefined): string => new TextDecoder().decode(bytes ?? new Uint8Array());
+  return [
+    `--- ${plan.before === undefined ? "/dev/null" : name}`,
+    `+++ ${plan.kind === "remove" ? "/dev/null" : name}`,
+    ...lineDiff(text(plan.before), plan.kind === "write" ? plan.after : ""),
+  ];
+}
+
+// The lines that differ, with a little of what stands around them. One hunk from the first difference to the last. Pure.
+const AROUND = 3;
+
+function lineDiff(before: string, after: string): readonly string[] {
+  const old = linesOf(before);
+  const fresh = linesOf(after);
+  let top = 0;
+  while (top < old.length && top < fresh.length && old[top] === fresh[top]) top += 1;
+  let bottom = 0;
+  const most = Math.min(old.length, fresh.length) - top;
+  while (bottom < most && old.at(-1 - bottom) === fresh.at(-1 - bottom)) bottom += 1;
+  const gone = old.slice(top, old.length - bottom);
+  const come = fresh.slice(top, fresh.length - bottom);
+  if (gone.length === 0 && come.length === 0) return [];
+  const start = Math.max(0, top - AROUND);
+  return [
+    `@@ line ${top + 1} @@`,
+    ...old.slice(start, top).map((line) => ` ${line}`),
+    ...gone.map((line) => `-${line}`),
+    ...come.map((line) => `+${line}`),
+    ...old.slice(old.length - bottom, old.length - bottom + AROUND).map((line) => ` ${line}`),
+  ];
+}
+
+function linesOf(text: string): string[] {
+  return text === "" ? [] : text.replace(/\r?\n$/, "").split(/\r?\n/);
 }

@@ -1,19 +1,84 @@
-// The history on disk: one line per change in `.history/changes.jsonl`, and what a file held before under its hash in
-// `.history/blobs/`. A line is written before the change takes effect. Kept within bounds; the oldest go first.
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
-import {
-  appendJsonLines,
-  namesIn,
-  randomHex,
-  readJsonLines,
-  sha256,
-  writeFileAtomic,
-} from "../../lib/index.ts";
-import { deletedDirectory, historyDirectory } from "../paths.ts";
-import { type SkillChange, toChange } from "./record.ts";
+import { appendJsonLines, namesIn, randomHex, readJsonLines, sha256, writeFileAtomic } from "../lib/index.ts";
+import { fieldOf } from "./frontmatter.ts";
+import { deletedDirectory, historyDirectory } from "./paths.ts";
+import type { SkillUsage } from "./usage.ts";
 
-export type HistoryLimits = { readonly keep: number; readonly slack: number; readonly maxBlobBytes: number };
+// ----
+// One line of the history of skills: what changed, from which content to which, or from where to where.
+
+export type SkillChange = {
+  readonly id: string;
+  readonly time: string;
+  /** One of `skill_manage`, or `archive`, `restore`, `undo`. */
+  readonly action: string;
+  /** The skill's directory name. */
+  readonly skill: string;
+  /** Its directory below the root. */
+  readonly path: string;
+  /** Only for a skill outside of the home. */
+  readonly root?: string;
+  /** Below the skill's directory; null when the whole skill moved. */
+  readonly file: string | null;
+  /** SHA-256 of the file; null: there was none. The content before is kept under its hash. */
+  readonly before: string | null;
+  readonly after: string | null;
+  /** Below the skills directory. */
+  readonly moved?: { readonly from: string; readonly to: string };
+  readonly origin: string;
+  readonly session?: string;
+  readonly undoes?: string;
+  readonly absorbed_into?: string;
+  /** The staged change this one came from. */
+  readonly approval?: string;
+  /** Of a deleted skill, to be given back. */
+  readonly usage?: SkillUsage;
+};
+
+/** Undefined for a line that nobody can act on. */
+function toChange(value: unknown): SkillChange | undefined {
+  const text = (name: string): string | undefined => {
+    const field = fieldOf(value, name);
+    return typeof field === "string" ? field : undefined;
+  };
+  const hash = (name: string): string | null => {
+    const field = text(name);
+    return field !== undefined && /^[0-9a-f]{64}$/.test(field) ? field : null;
+  };
+  const id = text("id");
+  const skill = text("skill");
+  const path = text("path");
+  if (id === undefined || skill === undefined || path === undefined || !/^[0-9a-f]{8}$/.test(id))
+    return undefined;
+  const moved = fieldOf(value, "moved");
+  const from = fieldOf(moved, "from");
+  const to = fieldOf(moved, "to");
+  return {
+    id,
+    time: text("time") ?? "",
+    action: text("action") ?? "",
+    skill,
+    path,
+    file: text("file") ?? null,
+    before: hash("before"),
+    after: hash("after"),
+    origin: text("origin") ?? "",
+    root: text("root"),
+    moved: typeof from === "string" && typeof to === "string" ? { from, to } : undefined,
+    session: text("session"),
+    undoes: text("undoes"),
+    absorbed_into: text("absorbed_into"),
+    approval: text("approval"),
+    usage: fieldOf(value, "usage") as SkillUsage | undefined,
+  };
+}
+
+// ----
+// The history on disk: one line per change in `.history/changes.jsonl`, and what a file held before under its hash in
+// `.history/blobs/`. A line is written before the change takes effect. Kept within bounds; the oldest go first.
+
+type HistoryLimits = { readonly keep: number; readonly slack: number; readonly maxBlobBytes: number };
 
 const HISTORY_LIMITS: HistoryLimits = { keep: 200, slack: 100, maxBlobBytes: 32 * 1_048_576 };
 
@@ -23,7 +88,7 @@ export function readChanges(skills: string): readonly SkillChange[] {
 }
 
 export type ChangeDraft = Omit<SkillChange, "id" | "before" | "after">;
-export type Contents = {
+type Contents = {
   readonly before: Uint8Array | undefined;
   readonly after: Uint8Array | string | undefined;
 };

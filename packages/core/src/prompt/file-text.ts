@@ -1,11 +1,23 @@
-// Reads one file that may become part of a prompt. Whatever is wrong with it is an outcome: a prompt is built without
-// the file, and the user learns why.
 import { isUtf8 } from "node:buffer";
 import { closeSync, constants, fstatSync, openSync, readSync, realpathSync } from "node:fs";
 import { isAbsolute, relative, sep } from "node:path";
-import { describeCause, errnoCode, groupThousands, normalizeNewlines } from "../lib/index.ts";
+import {
+  codePointLength,
+  describeCause,
+  errnoCode,
+  groupThousands,
+  normalizeNewlines,
+  pyStrip,
+  takeCodePoints,
+} from "../lib/index.ts";
+import { scanThreats } from "../security/index.ts";
+import { PROJECT_CONTEXT } from "./guidance.ts";
 
-export type TextFile =
+// ----
+// Reads one file that may become part of a prompt. Whatever is wrong with it is an outcome: a prompt is built without
+// the file, and the user learns why.
+
+type TextFile =
   | { readonly kind: "text"; readonly text: string; readonly bytes: number }
   | { readonly kind: "missing" }
   /** `reason` goes on after "because". */
@@ -15,7 +27,7 @@ export type ReadRules = {
   /** A link that leads out of this directory is not followed: who wrote the project chose where it leads. */
   readonly within?: string;
   /** Files of other people are left alone, except those of the administrator. */
-  readonly ownUid?: number | undefined;
+  readonly ownUid?: number;
   /** Default `MAX_FILE_BYTES`. */
   readonly maxBytes?: number;
 };
@@ -84,4 +96,60 @@ function isInside(path: string, directory: string): boolean {
 
 function unusable(reason: string): TextFile {
   return { kind: "unusable", reason };
+}
+
+// ----
+// What becomes of a context file's text on its way into the prompt: front matter off, scanned, given a heading, cut.
+// Pure.
+
+type ScreenedText = {
+  readonly text: string;
+  /** Threat patterns found; with any, `text` is a note that stands for the whole file. */
+  readonly ids: readonly string[];
+};
+
+/** The whole file is scanned, also what will be cut from it. The note matches no pattern itself. */
+export function screenFile(name: string, text: string): ScreenedText {
+  const ids = scanThreats(text, "context").map(({ id }) => id);
+  if (ids.length === 0) return { text, ids };
+  const note = `[BLOCKED: ${name} contained potential prompt injection (${ids.join(", ")}). Content not loaded.]`;
+  return { text: note, ids };
+}
+
+export type Cut = { readonly head: number; readonly tail: number; readonly total: number };
+
+/** Counted in code points. A text that fits exactly is left alone. */
+export function cutMiddle(
+  text: string,
+  label: string,
+  maxChars: number,
+): { readonly text: string; readonly cut?: Cut } {
+  const total = codePointLength(text);
+  if (total <= maxChars) return { text };
+  const head = Math.trunc(maxChars * 0.7);
+  const tail = Math.trunc(maxChars * 0.2);
+  const note = `[...truncated ${label}: kept ${head}+${tail} of ${total} chars. Use file tools to read the full file.]`;
+  const end = text.slice(takeCodePoints(text, total - tail).length);
+  return { text: `${takeCodePoints(text, head)}\n\n${note}\n\n${end}`, cut: { head, tail, total } };
+}
+
+/** Settings other programs keep between two lines of `---`. They stay when they are not closed, or all there is. */
+export function withoutFrontMatter(text: string): string {
+  const opened = /^---[ \t]*\n/.exec(text);
+  if (opened === null) return text;
+  const closing = /^---[ \t]*$/gm;
+  closing.lastIndex = opened[0].length;
+  const closed = closing.exec(text);
+  if (closed === null) return text;
+  const body = pyStrip(text.slice(closed.index + closed[0].length));
+  return body === "" ? text : body;
+}
+
+export function fileSection(name: string, text: string): string {
+  return `## ${name}\n\n${text}`;
+}
+
+/** "" without anything to show. */
+export function projectContext(section: string): string {
+  return section === "" ? "" : `# Project Context\n\n${PROJECT_CONTEXT}\n\n${section}`;
 }
