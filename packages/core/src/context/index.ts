@@ -1,4 +1,4 @@
-// What keeps a conversation within the model's window.
+// Keeps a conversation within the model's window: context engines, token estimates, prompt caching.
 export {
   applyPromptCaching,
   type CachingOptions,
@@ -16,35 +16,33 @@ export {
 } from "./compress-command.ts";
 export { ContextCompressor, type ContextCompressorOptions } from "./compressor/compressor.ts";
 export { handoffBody, isHandoff, isTaskList } from "./compressor/handoff.ts";
-export type {
-  CompressOutcome,
-  LeftOut,
-  Notice,
-  Span,
-  SummaryFailure,
-  UnchangedReason,
-} from "./engine.ts";
 export {
   type CompressOptions,
+  type CompressOutcome,
   type ConfirmDigest,
   type ContextEngine,
   type DigestQuestion,
   ENGINE_CONTRACT,
   type EngineStatus,
+  type LeftOut,
   type ModelWindow,
+  type Notice,
   type ResponseUsage,
   type SessionStartOptions,
+  type Span,
+  type SummaryFailure,
+  type UnchangedReason,
 } from "./engine.ts";
-export type { EngineCommand } from "./engine-plugins.ts";
-export { type ListedEngine, listEngines } from "./engine-plugins.ts";
+export { type EngineCommand, type ListedEngine, listEngines } from "./engine-plugins.ts";
 export { fitMessages } from "./fit.ts";
-export { compressorSettings, losslessSettings } from "./from-config.ts";
 export { refusedCount, repairPairs, withoutRefused } from "./list-repair.ts";
 export { LosslessEngine, type LosslessEngineOptions } from "./lossless/engine.ts";
+export { losslessSettings } from "./lossless/settings.ts";
 export { engineTools, type SelectEngineOptions, type SelectedEngine, selectEngine } from "./select-engine.ts";
 export { estimateMessage, estimateMessages, estimateRequest, estimateText, leastTokens } from "./tokens.ts";
 export {
   type Budgets,
+  compressorSettings,
   DEFAULT_SETTINGS,
   deriveBudgets,
   type HygieneDecision,

@@ -1,4 +1,5 @@
-// The numbers the lossless engine works with.
+// Settings of the lossless engine.
+import type { HermesConfig } from "../../config/index.ts";
 
 export type LcmSettings = {
   /** Share of the window at which compaction starts. */
@@ -64,4 +65,13 @@ export function lcmSettings(
     settings[key] = Math.max(LEAST[key], SHARES.has(key) ? value : Math.trunc(value));
   }
   return settings;
+}
+
+/** The settings of config.yaml. */
+export function losslessSettings({
+  compression,
+  context,
+}: Pick<HermesConfig, "compression" | "context">): Omit<LcmSettings, "protectFirstN" | "protectLastN"> {
+  const { freshTailRatio = compression.targetRatio, ...rest } = context.lcm;
+  return { threshold: compression.threshold, freshTailRatio, ...rest };
 }

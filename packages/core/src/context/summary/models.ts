@@ -1,5 +1,5 @@
-// The models that may be asked for a summary: the configured one, then the main one. Each rests for a while after a
-// failure, so that a dead model costs one wait and not one for every compaction.
+// The models that may be asked for a summary: the configured one, then the main one. After a failure a model is left alone
+// for a while, so that a dead model costs one timeout and not one per compaction.
 import {
   type Clock,
   codePointLength,
@@ -16,16 +16,28 @@ import { redactSecrets } from "../../security/index.ts";
 import type { SummaryFailure } from "../engine.ts";
 import type { Redact } from "./request.ts";
 
-type SummaryModelsOptions = {
-  /** Undefined: none is configured. */
+/** Options of every engine that summarises. */
+export type SummaryOptions = {
+  /** Undefined: no model is configured, and everything is summarised without one. */
   readonly summarizer: TextModel | undefined;
-  /** Asked when the first one fails; usually the main model. */
+  /** Asked when `summarizer` fails; usually the main model. */
   readonly fallbackSummarizer?: TextModel;
-  readonly timeoutMs: number;
-  readonly redact: Redact;
-  /** Never goes back, unlike the time of day. */
-  readonly monotonicMs: () => number;
+  /** Window of `summarizer`, in tokens. Absent: the main model's window. */
+  readonly summaryContextLength?: number;
+  /** Tokens the main model's server counts for each token we estimate; asked at every compaction. Absent: 1. */
+  readonly tokenFactor?: () => number;
+  /** The same for `summarizer`. Absent: the main model's factor. */
+  readonly summaryTokenFactor?: () => number;
+  /** Limit for one call. Default 120 seconds. */
+  readonly summaryTimeoutMs?: number;
+  readonly clock?: Clock;
+  /** A clock that never goes back. Default `performance.now`. */
+  readonly monotonicMs?: () => number;
+  /** Takes secrets out of every text a model reads or writes. Default `redactSecrets`; the identity switches it off. */
+  readonly redact?: Redact;
 };
+
+const SUMMARY_TIMEOUT_MS = 120_000;
 
 type ModelRequest = {
   readonly prompt: string;
@@ -41,25 +53,29 @@ export type SummaryModel = {
 type Rest = { readonly until: number; readonly after: SummaryFailure };
 
 export class SummaryModels {
-  readonly #options: SummaryModelsOptions;
+  readonly #options: SummaryOptions;
+  readonly #redact: Redact;
+  readonly #nowMs: () => number;
   readonly #resting = new Map<TextModel, Rest>();
 
-  constructor(options: SummaryModelsOptions) {
+  constructor(options: SummaryOptions) {
     this.#options = options;
+    this.#redact = options.redact ?? redactSecrets;
+    this.#nowMs = options.monotonicMs ?? (() => performance.now());
   }
 
   /** Those that may be asked now, in order; or why there is none. */
   available(): Result<readonly [SummaryModel, ...SummaryModel[]], SummaryFailure> {
     const all = this.#all();
     if (all.length === 0)
-      return err(summaryFailure("no_model", "No model for summaries is configured.", this.#options.redact));
+      return err(summaryFailure("no_model", "No model for summaries is configured.", this.#redact));
     const [first, ...others] = all.filter(({ model }) => this.#restOf(model) === undefined);
     if (first !== undefined) return ok([first, ...others]);
     const rests = all.flatMap(({ model }) => this.#restOf(model) ?? []);
     const soonest = Math.min(...rests.map(({ until }) => until));
-    const seconds = Math.ceil((soonest - this.#options.monotonicMs()) / 1000);
+    const seconds = Math.ceil((soonest - this.#nowMs()) / 1000);
     const message = `Not asked again for another ${seconds} s after: ${rests[0]?.after.message}`;
-    return err(summaryFailure("cooldown", message, this.#options.redact));
+    return err(summaryFailure("cooldown", message, this.#redact));
   }
 
   /** The answer, trimmed and without secrets. Rejects only when the caller's signal is aborted. */
@@ -69,21 +85,8 @@ export class SummaryModels {
     if (!answer.ok && answer.error.kind === "connection") answer = await this.#attempt(model, request);
     if (answer.ok) this.#resting.delete(model);
     else {
-      const until = this.#options.monotonicMs() + COOLDOWN_MS[answer.error.kind];
+      const until = this.#nowMs() + COOLDOWN_MS[answer.error.kind];
       this.#resting.set(model, { until, after: answer.error });
-    }
-    return answer;
-  }
-
-  /** Asks one after the other until one answers. */
-  async askAny(request: ModelRequest): Promise<Result<string, SummaryFailure>> {
-    const available = this.available();
-    if (!available.ok) return available;
-    const [first, ...others] = available.value;
-    let answer = await this.ask(first, request);
-    for (const model of others) {
-      if (answer.ok) break;
-      answer = await this.ask(model, request);
     }
     return answer;
   }
@@ -104,11 +107,12 @@ export class SummaryModels {
 
   #restOf(model: TextModel): Rest | undefined {
     const rest = this.#resting.get(model);
-    return rest !== undefined && rest.until > this.#options.monotonicMs() ? rest : undefined;
+    return rest !== undefined && rest.until > this.#nowMs() ? rest : undefined;
   }
 
   async #attempt(model: TextModel, request: ModelRequest): Promise<Result<string, SummaryFailure>> {
-    const { timeoutMs, redact } = this.#options;
+    const timeoutMs = this.#options.summaryTimeoutMs ?? SUMMARY_TIMEOUT_MS;
+    const redact = this.#redact;
     const { signal: outer, prompt, maxOutputTokens } = request;
     outer?.throwIfAborted();
     const own = new AbortController();
@@ -151,42 +155,7 @@ function json(value: unknown): string {
   }
 }
 
-// ----
-// What every engine that summarises is given: which models, how long they may take, what they may not see.
-
-export type SummaryOptions = {
-  /** Undefined: no model is configured, and everything is summarised without one. */
-  readonly summarizer: TextModel | undefined;
-  /** Asked when `summarizer` fails; usually the main model. */
-  readonly fallbackSummarizer?: TextModel;
-  /** Window of `summarizer`; the main window when it is not known. */
-  readonly summaryContextLength?: number;
-  /** Tokens the main model's server counts for each token we estimate; asked at every compaction. Absent: 1. */
-  readonly tokenFactor?: () => number;
-  /** The same of `summarizer`; absent: that of the main model. */
-  readonly summaryTokenFactor?: () => number;
-  /** For one call. */
-  readonly summaryTimeoutMs?: number;
-  readonly clock?: Clock;
-  readonly monotonicMs?: () => number;
-  /** What takes secrets out of everything that is summarised; the identity where that is switched off. */
-  readonly redact?: Redact;
-};
-
-const SUMMARY_TIMEOUT_MS = 120_000;
-
-export function summaryModels(options: SummaryOptions): SummaryModels {
-  return new SummaryModels({
-    summarizer: options.summarizer,
-    fallbackSummarizer: options.fallbackSummarizer,
-    timeoutMs: options.summaryTimeoutMs ?? SUMMARY_TIMEOUT_MS,
-    redact: options.redact ?? redactSecrets,
-    monotonicMs: options.monotonicMs ?? (() => performance.now()),
-  });
-}
-
-// ----
-// What went wrong when a model was asked for a summary, and how long to leave it alone afterwards.
+// What went wrong, and how long a model is left alone afterwards.
 
 type FailureKind = SummaryFailure["kind"];
 
