@@ -1,3 +1,4 @@
+// Prompt caching: which models take cache markers, and where the markers go in a request.
 import { isRecord } from "../lib/index.ts";
 import {
   type Content,
@@ -8,8 +9,7 @@ import {
   roleOf,
 } from "../message/index.ts";
 
-// ----
-// Whether a model takes cache markers, and in which layout. First match of the table wins.
+// The first rule that matches decides.
 
 export type CachingPolicy =
   | { readonly enabled: false }
@@ -35,7 +35,7 @@ export function cachingPolicy(endpoint: Endpoint): CachingPolicy {
   const provider = endpoint.provider
     .trim()
     .toLowerCase()
-    .replace(/^custom:/, ""); // an entry of the user's own, by its name
+    .replace(/^custom:/, ""); // an entry the user added under this name
   const model = endpoint.model.toLowerCase();
   const address = endpoint.baseUrl.toLowerCase();
   const host = hostOf(address);
@@ -54,7 +54,7 @@ export function cachingPolicy(endpoint: Endpoint): CachingPolicy {
   return OFF;
 }
 
-/** Config `prompt_caching.cache_ttl`; anything unknown means the short one. */
+/** Config `prompt_caching.cache_ttl`; an unknown value means `5m`. */
 export function cacheTtl(configured: unknown): "5m" | "1h" {
   return configured === "1h" ? "1h" : "5m";
 }
@@ -71,26 +71,25 @@ function isHostOrBelow(host: string, domain: string): boolean {
   return host === domain || host.endsWith(`.${domain}`);
 }
 
-// ----
-// Marks where a model's prompt cache may end: behind the system prompt, and behind the newest messages, so that the next
-// request finds everything up to the last one in the cache. Only what gets a marker is copied.
+// Markers go behind the system prompt and behind the newest messages, so that the next request finds everything up to there in
+// the cache. Only messages that get a marker are copied.
 
 export type CachingOptions = {
   /** How long the provider keeps the prefix. Default `5m`. */
   readonly ttl?: "5m" | "1h";
-  /** Anthropic's own wire, where tool results can carry a marker. */
+  /** True for Anthropic's own protocol, where tool results can carry a marker. */
   readonly native?: boolean;
 };
 
 type Marker = { readonly type: "ephemeral"; readonly ttl?: "1h" };
 
-/** What Anthropic accepts in one request. */
+/** Anthropic accepts at most 4 markers in one request. */
 const MOST_MARKERS = 4;
 
 /**
- * A list of the same length and of the same kind; the input stays as it is. A message has its marker as `cache_control` in the vendor
- * bag, its own or that of its last part with words: Anthropic refuses a marker on an empty text. A marker that the caller put elsewhere
- * stays too, and is not counted.
+ * Returns a list of the same length and kind; the input is not changed. The marker is `cache_control` in the vendor fields of a
+ * message, or of its last part that has text: Anthropic refuses a marker on an empty text. Markers that the caller set elsewhere
+ * stay and are not counted.
  */
 export function applyPromptCaching(messages: readonly Message[], options?: CachingOptions): Message[];
 export function applyPromptCaching(rows: readonly OpenAiMessage[], options?: CachingOptions): OpenAiMessage[];
@@ -105,7 +104,7 @@ export function applyPromptCaching(
     const message = marked[index];
     if (message === undefined || !isRecord(message)) return;
     const place = placeFor(message, native);
-    if (place === undefined) return; // it cannot carry one, so it costs no slot
+    if (place === undefined) return; // it can carry no marker, so it uses none of the four
     marked[index] = isMessage(message)
       ? markMessage(message, place, cache_control)
       : markRow(message, place, cache_control);
@@ -117,13 +116,13 @@ export function applyPromptCaching(
   return marked;
 }
 
-/** Parts that come back to the model exactly as it sent them. */
+/** Parts that must go back to the model exactly as it sent them. */
 const THOUGHTS = ["thinking", "redacted_thinking"];
 
 /** A number is the index of a part. */
 type Place = "message" | "text" | number;
 
-/** Undefined when there is no place for a marker. */
+/** Undefined when the message can carry no marker. */
 function placeFor(message: Message | OpenAiMessage, native: boolean): Place | undefined {
   const content: unknown = message.content;
   if (isMessage(message) ? roleOf(message) === "tool" : message.role === "tool")

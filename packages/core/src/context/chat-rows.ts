@@ -1,3 +1,4 @@
+// Chat rows (`OpenAiMessage`) for engines that work on messages, and messages for plugin engines that work on chat rows.
 import { isDeepStrictEqual } from "node:util";
 import { isRecord, randomHex } from "../lib/index.ts";
 import {
@@ -11,20 +12,19 @@ import {
 } from "../message/index.ts";
 import type { CompressOutcome, ContextEngine } from "./engine.ts";
 
-// ----
-// Lists of chat rows where an engine works on messages: read when they come in, and given back as rows when it is done.
+// Lists given to a built-in engine: chat rows become messages, and the outcome becomes chat rows again.
 
-/** The kind of message an engine answers with: the kind it was given. */
+/** The kind of message in the outcome: the kind the engine was given. */
 export type InKind<M extends Message | OpenAiMessage> = M extends Message ? Message : OpenAiMessage;
 
 type ReadList<M extends Message | OpenAiMessage> = {
-  /** The list itself when it holds nothing but messages. Holes and entries that are no objects are left out. */
+  /** The list itself when it holds only messages. Holes and entries that are no objects are left out. */
   readonly messages: readonly Message[];
-  /** Rows where the list had no message in it. An unchanged message is the very row it was read from. */
+  /** Gives chat rows when the list held no message. An unchanged message becomes the same row object it was read from. */
   readonly inKind: (outcome: CompressOutcome) => CompressOutcome<InKind<M>>;
 };
 
-/** Never refuses an entry: a row of any depth, and one without a role, is a message of an unknown role. */
+/** Accepts every entry: a row of any depth, or without a role, becomes a message of an unknown role. */
 export function readList<M extends Message | OpenAiMessage>(list: readonly M[]): ReadList<M> {
   const asItIs = (outcome: CompressOutcome) => outcome as CompressOutcome<InKind<M>>;
   if (isMessageList(list)) return { messages: list, inKind: asItIs };
@@ -34,7 +34,7 @@ export function readList<M extends Message | OpenAiMessage>(list: readonly M[]):
     if (isMessage(entry)) return entry;
     const row = withSoundCalls(entry);
     const read = readRow(row);
-    // An id that a row before has already: rows are told apart by it.
+    // Rows are matched by id, so a repeated id is replaced.
     const message = ids.has(read.meta.id) ? withMeta(read, { id: randomHex(6) }) : read;
     ids.add(message.meta.id);
     rows.set(message, row as OpenAiMessage);
@@ -62,7 +62,7 @@ function asRows(
   return { ...outcome, kind: outcome.kind === "unchanged" ? "pruned" : outcome.kind, messages };
 }
 
-/** Keys for the caller's own use, which no message has a field for. */
+/** Keys the caller added for its own use; a message has no field for them. */
 function ownKeys(row: OpenAiMessage = { role: "" }): Readonly<Record<string, unknown>> {
   return Object.fromEntries(
     Object.entries(row).filter(([key]) => key.startsWith("_") && key !== "_compressed_summary"),
@@ -71,7 +71,7 @@ function ownKeys(row: OpenAiMessage = { role: "" }): Readonly<Record<string, unk
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** Without calls that no result could ever answer: entries without an id, and lists that are none. */
+/** Drops tool calls that no result can answer: entries without an id, and a `tool_calls` that is no list. */
 function withSoundCalls(row: Row): Row {
   if (row.role !== "assistant" || row.tool_calls === undefined || row.tool_calls === null) return row;
   const given: readonly unknown[] = Array.isArray(row.tool_calls) ? row.tool_calls : [];
@@ -85,11 +85,10 @@ function isText(value: unknown): boolean {
   return typeof value === "string" && value !== "";
 }
 
-// ----
-// An engine of version 1 of the contract, which works on chat rows, behind the contract of today. Its rows carry the id of their
-// message, so that what it gives back is found again.
+// Plugin engines of contract version 1 work on chat rows. Each row carries the id of its message, so that the rows the engine
+// returns can be matched with the messages.
 
-/** The engine itself when it works on messages. */
+/** Returns the engine itself when it already works on messages. */
 export function onMessages(engine: ContextEngine): ContextEngine {
   if ((engine.contract ?? 1) >= 2) return engine;
   const table = new RowTable();
@@ -100,14 +99,14 @@ export function onMessages(engine: ContextEngine): ContextEngine {
       if (member === "contract") return 2;
       if (typeof value !== "function") return value;
       if (Object.hasOwn(translated, member)) return translated[member as keyof typeof translated];
-      return value.bind(target); // a class may have private members
+      return value.bind(target); // a class may have private members, which need the real `this`
     },
   });
 }
 
 type Rows = readonly OpenAiMessage[];
 
-/** The members that differ from those of `ContextEngine`. */
+/** The members whose signature differs from `ContextEngine`. */
 type RowEngine = {
   compress(rows: Rows, options?: unknown): Promise<unknown>;
   hasContentToCompress(rows: Rows): boolean;
@@ -120,7 +119,7 @@ function translatedMembers(engine: RowEngine, table: RowTable) {
     compress: async (messages: readonly Message[], options?: unknown): Promise<unknown> => {
       const rows = table.rowsOf(messages);
       const outcome = await engine.compress(rows, options);
-      // GuardedEngine refuses an outcome without messages.
+      // The caller (GuardedEngine of the agent) refuses an outcome without messages.
       if (!isRecord(outcome) || !Array.isArray(outcome.messages)) return outcome;
       return { ...outcome, messages: table.messagesOf(outcome.messages, messages) };
     },
@@ -134,7 +133,7 @@ function translatedMembers(engine: RowEngine, table: RowTable) {
 }
 
 class RowTable {
-  /** The same message is the same row at every call, as far as the engine leaves it alone. */
+  /** A message gives the same row object at every call, unless the engine changed that row. */
   readonly #rows = new WeakMap<Message, OpenAiMessage>();
 
   rowsOf(messages: readonly Message[]): Rows {
@@ -148,8 +147,8 @@ class RowTable {
   }
 
   /**
-   * An unchanged row is its message again, a changed one keeps the meta of its message, a new one is parsed: it has no row, whatever
-   * it says. `given` when all are unchanged.
+   * An unchanged row gives its message, a changed row keeps the meta of its message, a new row is parsed and has no stored row
+   * whatever it claims. Returns `given` when all rows are unchanged.
    */
   messagesOf(rows: readonly unknown[], given: readonly Message[]): readonly Message[] {
     const byId = new Map(given.map((message) => [message.meta.id, message]));
@@ -159,7 +158,7 @@ class RowTable {
       if (!parsed.ok || !isRecord(row)) return row as Message; // GuardedEngine refuses it
       const original = byId.get(String(row._id));
       if (original === undefined) return parsed.value;
-      byId.delete(original.meta.id); // a second row with the same id is a message of its own
+      byId.delete(original.meta.id); // a second row with the same id is a new message
       return isDeepStrictEqual(row, { ...toOpenAi(original), _id: original.meta.id })
         ? original
         : withOriginalMeta(parsed.value, original);
@@ -169,7 +168,7 @@ class RowTable {
   }
 }
 
-/** The role and whether it is a handoff are as the engine says. */
+/** Role and handoff flag come from the engine's row. */
 function withOriginalMeta(changed: Message, { meta }: Message): Message {
   const { isHandoff: _was, writtenRole: _role, ...kept } = meta;
   const atSeconds = changed.meta.atSeconds || meta.atSeconds;

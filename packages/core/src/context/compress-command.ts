@@ -1,14 +1,14 @@
-// `/compress [here [N] | --keep N | topic]`: what the user asks for, which part is compacted, how the parts are joined again
-// and what the user is told.
+// The command `/compress [here [N] | --keep N | topic]`: parsing it, splitting the history, joining the parts again, and the
+// feedback for the user.
 import { groupThousands, pyStrip } from "../lib/index.ts";
 import { type Content, type Message, newMessage, partsOf, toolCallsOf } from "../message/index.ts";
 import { isTaskList, withoutHandoff } from "./compressor/handoff.ts";
 
 export type CompressCommand =
   | { readonly kind: "full" }
-  /** Everything, with this kept in detail. */
+  /** Compact everything; keep this topic in detail. */
   | { readonly kind: "focus"; readonly topic: string }
-  /** Everything but the newest exchanges. */
+  /** Compact everything but the newest exchanges. */
   | { readonly kind: "partial"; readonly keep: number };
 
 const DEFAULT_KEEP = 2;
@@ -27,11 +27,11 @@ export function parseCompressCommand(text: string): CompressCommand {
 
 export type SplitHistory = {
   readonly head: readonly Message[];
-  /** Stays as it is. Empty: everything is compacted. */
+  /** Stays unchanged. Empty: everything is compacted. */
   readonly tail: readonly Message[];
 };
 
-/** The tail starts at the newest user message but `keep - 1`. A handoff is nobody's message. */
+/** The tail starts at the user message with `keep - 1` user messages behind it. Handoffs and task lists do not count. */
 export function splitForPartial(messages: readonly Message[], keep: number): SplitHistory {
   const users = [...messages.keys()].filter((index) => isUserTurn(messages[index]));
   const start = users.at(-Math.max(1, keep)) ?? users[0] ?? 0;
@@ -41,7 +41,10 @@ export function splitForPartial(messages: readonly Message[], keep: number): Spl
   };
 }
 
-/** Two messages of one side at the seam become one; what cannot be put together gets a word of the other side in between. */
+/**
+ * Two messages of one role at the seam become one. When they cannot be joined, an empty message of the other role goes between
+ * them.
+ */
 export function rejoin(head: readonly Message[], tail: readonly Message[]): readonly Message[] {
   const last = head.at(-1);
   const [first, ...rest] = tail;
@@ -63,7 +66,7 @@ export function rejoin(head: readonly Message[], tail: readonly Message[]): read
 
 export type CompressFigures = { readonly messages: number; readonly tokens: number };
 
-/** Snake case: other front ends read it. */
+/** Snake case, because other front ends read it. */
 export type CompressFeedback = {
   readonly noop: boolean;
   readonly headline: string;

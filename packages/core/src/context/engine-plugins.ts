@@ -1,5 +1,5 @@
-// Which context engines there are: the two that come with the program, and plugins of kind `context_engine` in the home's
-// plugins folder. Only text is read; no plugin's code runs.
+// Context engines: the two built-in ones, and plugins of kind `context_engine` in the home's plugins folder. Listing reads only
+// text files; the code of a plugin runs when it is loaded.
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import {
@@ -26,21 +26,21 @@ import {
 import { type ContextEngine, ENGINE_CONTRACT } from "./engine.ts";
 
 export type ListedEngine = {
-  /** What `context.engine` has to say to select it. */
+  /** The value of `context.engine` that selects it. */
   readonly name: string;
   readonly source: "built-in" | "plugin";
   readonly description: string;
   /** Of a plugin. */
   readonly directory?: string;
-  /** What to import; absent when `problem` says why not. */
+  /** The file to import; absent when `problem` says why there is none. */
   readonly entry?: string;
   readonly problem?: string;
 };
 
 type ListedEngines = {
-  /** Built-in ones first, then plugins by name. */
+  /** Built-in engines first, then plugins by name. */
   readonly engines: readonly ListedEngine[];
-  /** About folders that had to be passed over. */
+  /** About folders that were skipped. */
   readonly warnings: readonly string[];
 };
 
@@ -82,10 +82,10 @@ export async function findEngine(home: string, name: string): Promise<ListedEngi
 
 type Looked = { readonly engine: ListedEngine } | { readonly warning: string };
 
-/** Undefined for a folder that holds something else. */
+/** Undefined for a folder without an engine plugin. */
 async function lookAt(directory: string, name: string): Promise<Looked | undefined> {
   try {
-    if (!isFile(join(directory, "plugin.yaml"))) return undefined; // nothing else tells the kind
+    if (!isFile(join(directory, "plugin.yaml"))) return undefined; // only this file tells the kind
     const { manifest } = await readManifest(directory);
     if (manifest.kind !== KIND) return undefined;
     const obstacle = obstacleOf(name);
@@ -132,7 +132,7 @@ function pluginFolders(parent: string, warnings: string[]): readonly string[] {
   }
 }
 
-/** Follows links: a plugin under development is often one. A link that leads nowhere is no plugin. */
+/** Follows links, because a plugin under development is often linked. A broken link is no plugin. */
 function isDirectory(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 }
@@ -146,11 +146,10 @@ function isFile(path: string): boolean {
   }
 }
 
-// ----
-// From a plugin's module to an engine. Tried in this order: `register(ctx)`, the default export, then classes and functions
-// called `create...Engine` by name. Whatever goes wrong is remembered for the message.
+// Loading: from a plugin's module to an engine. Tried in this order: `register(ctx)`, the default export, then by name all
+// classes and functions called `create...Engine`. All failures are collected for the error message.
 
-/** What an engine of a plugin is made with: `register` has it in its context, a class or function gets it as an argument. */
+/** Passed to the plugin: in the context of `register`, or as the argument of a class or function. */
 export type EngineHost = {
   readonly home: string;
   readonly model: string;
@@ -168,9 +167,9 @@ type LoadedEngine = {
 
 type LoadRules = {
   readonly timeoutMs: number;
-  /** Slash commands that are somebody else's. */
+  /** Slash commands that are already taken. */
   readonly reservedCommands: readonly string[];
-  /** Told of failures in work that nobody awaits. */
+  /** Called for errors in plugin work that no code awaits. */
   readonly onStray?: (cause: unknown) => void;
 };
 
@@ -186,7 +185,7 @@ export async function loadEngine(
   if (!loaded.ok) return err(`Loading it ${loaded.error.message}.`);
   if (!loaded.value.ok) return loaded.value;
   const { engine } = loaded.value.value;
-  // One under another name was not what anybody asked for.
+  // An engine with another name is not the one config asks for.
   if (engine.name !== name)
     return err(`It calls itself '${preview(engine.name, 60)}'; both names have to be equal.`);
   const usable = await runForeign(rules, () => isAvailable(engine));
@@ -223,7 +222,7 @@ async function instantiate(
   return err(`It gives no context engine: ${faults.join("; ") || "it exports nothing of that kind"}.`);
 }
 
-/** The first engine that is handed in counts. Tools, hooks and providers of general plugins are none of our business. */
+/** The first engine that is registered is used. Registrations of tools, hooks and providers are ignored. */
 async function register(
   registering: Callable,
   owner: string,
@@ -286,7 +285,7 @@ function fromDefault(value: unknown, host: EngineHost): readonly Attempt[] {
 
 function fromNamed(name: string, value: unknown, host: EngineHost): readonly Attempt[] {
   if (isClass(value)) {
-    // Making an instance of some other class might do anything.
+    // Constructing an unrelated class could have any effect.
     if (!resemblesEngine(value.prototype)) return [];
     return [{ what: `class ${name}`, make: () => Reflect.construct(value, [host]) }];
   }
@@ -302,7 +301,7 @@ async function isAvailable(engine: ContextEngine): Promise<boolean> {
   return Boolean(await engine.isAvailable());
 }
 
-/** A CommonJS module that was translated from ESM has its real exports one level further in. */
+/** A CommonJS module compiled from ESM has its real exports one level deeper. */
 function exportsOf(module: unknown): Exports {
   if (typeof module !== "object" || module === null) return {};
   const inner: unknown = "default" in module ? module.default : undefined;
@@ -312,12 +311,11 @@ function exportsOf(module: unknown): Exports {
 
 function isClass(value: unknown): value is new (host: EngineHost) => unknown {
   if (typeof value !== "function") return false;
-  // The second: translated to an older language.
+  // The second test finds classes compiled to functions.
   return /^class\b/.test(Function.prototype.toString.call(value)) || resemblesEngine(value.prototype);
 }
 
-// ----
-// Is this value a context engine? Decided by its members: a plugin has no class of ours to inherit from.
+// Checking: is a value a context engine? Decided by its members, because a plugin has no base class of ours to extend.
 
 type Kind = "number" | "required" | "optional";
 
@@ -344,7 +342,7 @@ const MEMBERS: Readonly<Record<Exclude<keyof ContextEngine, "contract" | "name">
   updateModel: "optional",
 };
 
-/** The error reads on after the name of what was looked at: `has no compress()`. May throw what a getter throws. */
+/** The error continues a sentence about the value: `has no compress()`. Throws what a getter throws. */
 export function checkEngine(value: unknown): Result<ContextEngine, string> {
   if (typeof value !== "object" || value === null) return err("is not an engine object");
   const engine = value as Readonly<Record<string, unknown>>;
@@ -358,11 +356,11 @@ export function checkEngine(value: unknown): Result<ContextEngine, string> {
   if (typeof name !== "string" || pyStrip(name) === "") return err("has no 'name'");
   const faults = Object.entries(MEMBERS).map(([member, kind]) => faultOf(engine, member, kind));
   const found = faults.filter((fault) => fault !== "");
-  // Every member was looked at above; what the methods give back is checked by whoever calls them.
+  // All members were checked above. Return values of methods are checked by the callers.
   return found.length > 0 ? err(found.join(", ")) : ok(value as ContextEngine);
 }
 
-/** Has a method of the contract, in either spelling. Tells an engine's class from others without making one. */
+/** True when it has a method of the contract, in either spelling. Recognises an engine's class without constructing it. */
 function resemblesEngine(prototype: unknown): boolean {
   if (typeof prototype !== "object" || prototype === null) return false;
   const methods = Object.entries(MEMBERS).filter(([, kind]) => kind === "required");
@@ -375,7 +373,7 @@ function faultOf(engine: Readonly<Record<string, unknown>>, member: string, kind
   if (typeof value === "function") return "";
   if (value !== undefined) return `has a '${member}' that is no function`;
   const other = snakeCase(member);
-  // Left alone, it would never be called, and nobody would know why.
+  // Otherwise the method would silently never be called.
   if (other !== member && typeof engine[other] === "function")
     return `has ${other}(), but the contract calls it ${member}()`;
   return kind === "required" ? `has no ${member}()` : "";
@@ -385,18 +383,17 @@ function snakeCase(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-// ----
-// Slash commands that an engine of a plugin brings along.
+// Slash commands that a plugin engine brings.
 
 export type EngineCommand = {
   /** Without the slash. */
   readonly name: string;
   readonly description: string;
-  /** What may be typed behind it. */
+  /** Describes the arguments. */
   readonly argsHint: string;
   /** `context-engine:<engine>`. */
   readonly owner: string;
-  /** Gets the text behind the command; what it returns is shown. May throw. */
+  /** Takes the text behind the command; its return value is shown. May throw. */
   readonly handler: (args: string) => unknown;
 };
 
@@ -406,7 +403,7 @@ type CommandRules = {
   readonly taken: readonly EngineCommand[];
 };
 
-/** From the arguments of `registerCommand(name, handler, description, argsHint)`. */
+/** Reads the arguments of `registerCommand(name, handler, description, argsHint)`. */
 function takeCommand(args: readonly unknown[], rules: CommandRules): Result<EngineCommand, string> {
   const [given, handler, description, argsHint] = args;
   const name = commandName(given);

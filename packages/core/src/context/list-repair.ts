@@ -1,3 +1,5 @@
+// Makes a message list acceptable to model servers: every tool call has its result, and nothing is sent that a provider
+// refused.
 import {
   type AssistantMessage,
   isRefused,
@@ -9,14 +11,14 @@ import {
   withMeta,
 } from "../message/index.ts";
 
-// ----
-// Every tool call is followed by its result, every result preceded by its call: model APIs refuse anything else.
+// Tool calls and results. Model servers refuse a list in which a call has no result or a result no call.
 
-/** Stands for the result of a call that has none. It says nothing. */
+/** Content of the result that is added for a call without one. */
 export const STUB = "[Result from earlier conversation — see context summary above]";
 
 /**
- * Results without a call go, calls without a result get a stub, results that stand elsewhere move behind their call.
+ * Removes results without a call, adds a stub for calls without a result, and moves results behind their call. Returns the input
+ * array when nothing changes.
  */
 export function repairPairs(messages: readonly Message[]): readonly Message[] {
   const groups = pair(messages);
@@ -43,18 +45,18 @@ export function orphanResults(messages: readonly Message[]): readonly Message[] 
 }
 
 type Group = {
-  /** Calls that no result answers, in order. */
+  /** Ids of calls that no result answers, in order. */
   readonly open: string[];
-  /** As it stands in the list, and naming the call by the call's own id: mostly the same. */
+  /** `given` is the result in the list; `named` has the call's own id, which is nearly always the same. */
   readonly results: { readonly given: Message; readonly named: Message }[];
 };
 
 type Waiting = { readonly id: string; readonly group: Group };
 
-/** What belongs to each message that makes calls, by its index. */
+/** Results and open calls of each message that makes calls, by the index of the message. */
 function pair(messages: readonly Message[]): ReadonlyMap<number, Group> {
   const groups = new Map<number, Group>();
-  // Some models use an id again: the nearest call before a result is the one it answers, so the newest is last.
+  // Some models reuse an id. A result answers the nearest call before it, so the newest call is last.
   const waiting = new Map<string, Waiting[]>();
   for (const [index, message] of messages.entries()) {
     const calls = toolCallsOf(message);
@@ -78,7 +80,10 @@ function pair(messages: readonly Message[]): ReadonlyMap<number, Group> {
   return groups;
 }
 
-/** The newest call of this very id; else the newest whose `call_1|fc_1` the result shortens to `call_1`, or the other way round. */
+/**
+ * The newest call with exactly this id; otherwise the newest whose id `call_1|fc_1` the result shortens to `call_1`, or the
+ * reverse.
+ */
 function takeCall(calls: Waiting[], resultId: string): Waiting | undefined {
   const same = calls.findLastIndex(({ id }) => id === resultId);
   const half = callHalf(resultId);
@@ -86,17 +91,17 @@ function takeCall(calls: Waiting[], resultId: string): Waiting | undefined {
   return at < 0 ? undefined : calls.splice(at, 1)[0];
 }
 
-/** Of `call_1|fc_1`, as the Responses API has ids of a call and its item in one: `call_1`. */
+/** The Responses API joins the ids of a call and its item: `call_1|fc_1`. Returns `call_1`. */
 function callHalf(id: string): string {
   return id.split("|")[0] ?? id;
 }
 
-// ----
-// The list without what a model's provider refused to read. A request that holds it would be refused again, and so would a summary.
+// Messages that a provider refused to read. A request that contains them would be refused again, and so would a request for
+// their summary.
 
 /**
- * What models may be shown, valid whenever the list is: a refused message of the user or the assistant is gone. Of a tool call its
- * name stays, because it ran, and of its result a note. The same array when nothing was refused.
+ * Removes refused messages of user and assistant. A refused tool call keeps its name, because it ran, and its result becomes a
+ * note. The list stays valid. Returns the input array when nothing was refused.
  */
 export function withoutRefused(messages: readonly Message[]): readonly Message[] {
   if (!messages.some(isRefused)) return messages;
@@ -108,12 +113,11 @@ export function withoutRefused(messages: readonly Message[]): readonly Message[]
   });
 }
 
-/** How many messages a list has that models are not shown. */
 export function refusedCount(messages: readonly Message[]): number {
   return messages.filter(isRefused).length;
 }
 
-/** Neither words nor thoughts nor arguments: each of them may be what was refused. */
+/** Drops text, reasoning and arguments: each of them may be what was refused. */
 function callNamesOnly({ role, toolCalls, meta }: AssistantMessage): Message {
   return { role, content: "", toolCalls: toolCalls.map((call) => ({ ...call, arguments: "{}" })), meta };
 }

@@ -1,5 +1,6 @@
-// The engine that `context.engine` names. Plugins are used only by name; whatever keeps one from working costs a warning and
-// the built-in engine takes its place, because a conversation without an engine would end at the window's edge.
+// Selects the engine that `context.engine` names and offers its tools. A plugin is used only when config names it. If it does
+// not work, the built-in engine is used and a warning is returned: without any engine the conversation would end when the window
+// is full.
 import type { HermesConfig } from "../config/index.ts";
 import { describeCause, err, ok, type Result, type TextModel } from "../lib/index.ts";
 import { runForeign } from "../providers/index.ts";
@@ -18,30 +19,29 @@ import { type EngineCommand, type EngineHost, findEngine, loadEngine } from "./e
 
 export type SelectEngineOptions = {
   readonly home: string;
-  /** The model of this session and its window. */
   readonly window: ModelWindow;
   readonly builtIn: {
     readonly compressor: () => ContextEngine;
-    /** Absent where there is no session database to keep its summaries in. */
+    /** Absent when there is no session database for its summaries. */
     readonly lcm?: () => ContextEngine | Promise<ContextEngine>;
   };
-  /** For engines of plugins. */
+  /** Passed to plugin engines. */
   readonly summarizer?: TextModel;
-  /** Slash commands that are somebody else's. */
+  /** Slash commands that are already taken. */
   readonly reservedCommands?: readonly string[];
   readonly loadTimeoutMs?: number;
-  /** Told of failures in work of a plugin that nobody awaits. */
+  /** Called for errors in plugin work that no code awaits. */
   readonly onStray?: (cause: unknown) => void;
 };
 
 export type SelectedEngine = {
   readonly engine: ContextEngine;
   readonly source: "built-in" | "plugin";
-  /** Of a plugin's engine. */
+  /** Commands of a plugin engine. */
   readonly commands: readonly EngineCommand[];
-  /** Why it is not the engine that config names; for the user, once. */
+  /** Why the engine named in config is not used; shown to the user once. */
   readonly warning?: string;
-  /** What the plugin did wrong beside; for the log. */
+  /** Other problems of the plugin, for the log. */
   readonly remarks: readonly string[];
 };
 
@@ -59,7 +59,7 @@ export async function selectEngine(
   return { ...builtIn(options.builtIn.compressor(), options), warning };
 }
 
-/** The error is a sentence that says why. */
+/** The error is a sentence. */
 async function named(name: string, options: SelectEngineOptions): Promise<Result<SelectedEngine, string>> {
   if (name === "compressor") return ok(builtIn(options.builtIn.compressor(), options));
   if (name === "lcm") return lossless(options);
@@ -80,7 +80,7 @@ async function named(name: string, options: SelectEngineOptions): Promise<Result
   const loaded = await loadEngine(plugin, host, rules);
   if (!loaded.ok) return loaded;
   const { engine, commands, warnings } = loaded.value;
-  // An engine that does not know the window would let the conversation run over it.
+  // An engine that does not know the window would let the conversation grow past it.
   const told = await runForeign(rules, () => engine.updateModel?.(options.window));
   if (!told.ok) return err(`updateModel() ${told.error.message}.`);
   return ok({ engine: onMessages(engine), source: "plugin", commands, remarks: warnings });
@@ -101,12 +101,11 @@ function builtIn(engine: ContextEngine, { window }: SelectEngineOptions): Select
   return { engine, source: "built-in", commands: [], remarks: [] };
 }
 
-// ----
-// The tools of the context engine, such as `lcm_grep`. An engine from a plugin is looked at like any other stranger.
+// Tools of the engine, such as `lcm_grep`. The tools of a plugin are checked like all tools from outside.
 
 type EngineTools = {
   readonly tools: readonly Tool[];
-  /** One line for the log for each tool of a plugin that was left out. */
+  /** One log line for each plugin tool that was left out. */
   readonly remarks: readonly string[];
 };
 
@@ -135,7 +134,7 @@ export async function engineTools({
 
 function ownTool(engine: ContextEngine, definition: ToolDefinition): Tool {
   return {
-    ...entryOf(engine, definition, "read"), // they look up what a compaction took out
+    ...entryOf(engine, definition, "read"), // they read what a compaction took out of the list
     run: async (args, { messages }) =>
       textOutcome((await engine.handleToolCall?.(definition.name, args, messages)) ?? NO_ANSWER),
   };
@@ -144,7 +143,7 @@ function ownTool(engine: ContextEngine, definition: ToolDefinition): Tool {
 function pluginTool(engine: ContextEngine, definition: ToolDefinition): Tool {
   const { name } = definition;
   return {
-    ...entryOf(engine, definition, "write"), // unknown, so the careful answer
+    ...entryOf(engine, definition, "write"), // the effect is unknown, so assume a write
     run: async (args, { messages }) => {
       const answer = await runForeign<unknown>({ timeoutMs: CALL_TIMEOUT_MS }, () =>
         engine.handleToolCall?.(name, args, messages),
@@ -167,7 +166,7 @@ function entryOf(
   return {
     ...described(definition),
     owner: { kind: "engine", name: engine },
-    // Web pages and files that tools had read are among what it answers.
+    // The answer may contain web pages and files that tools had read.
     policy: { toolset: "context_engine", effect, untrustedSource: `${engine}/${definition.name}` },
     preview: argumentPreview,
   };

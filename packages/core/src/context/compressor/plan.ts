@@ -1,4 +1,5 @@
-// What a compaction of this list would do, decided before any model is asked.
+// What a compaction of a list would do, decided before any model is asked: which messages stay, which are summarised, and
+// whether that is worth it. Pure.
 
 import { pyStrip } from "../../lib/index.ts";
 import { isResult, type Message, roleOf, textOf, toolCallsOf } from "../../message/index.ts";
@@ -22,14 +23,14 @@ export type Plan = {
   readonly pruned: Pruned;
   readonly boundaries: Boundaries;
   readonly window: SummaryWindow;
-  /** Of what the new handoff replaces, the old one included. */
+  /** Tokens of the messages that the new handoff replaces, an old handoff included. */
   readonly windowTokens: number;
   readonly tokensBefore: number;
-  /** After pruning, with a handoff that says nothing. */
+  /** Tokens after pruning, with an empty handoff. */
   readonly tokensWithoutBody: number;
-  /** After pruning, with a summary of the usual size where one is worth it. */
+  /** Tokens after pruning, with a summary of the usual size if one is worth it. */
   readonly expectedTokens: number;
-  /** Fewer messages or fewer tokens are to be expected from a summary. */
+  /** A summary is expected to leave fewer messages or fewer tokens. */
   readonly isWorthASummary: boolean;
   /** A message that would stay although it is larger than the whole window. */
   readonly tooLarge?: TooLarge;
@@ -57,7 +58,7 @@ function planWith(messages: readonly Message[], settings: Protection, budgets: B
   const pruned = isShort
     ? { messages, results: 0, shortenedCalls: 0 }
     : pruneToolResults(messages, { ...budgets, ...settings, headEnd });
-  // Every text is read once: on a long list that is most of the work.
+  // Each text is measured once: on a long list that is most of the work.
   const costsBefore = messages.map(estimateMessage);
   const costs = pruned.messages.map((message, at) =>
     message === messages[at] ? (costsBefore[at] ?? 0) : estimateMessage(message),
@@ -109,26 +110,25 @@ function largestOf(
   return message && { role: roleOf(message), tokens: costs[largest] ?? 0 };
 }
 
-// ----
-// How many messages at both ends are left alone. Head and tail keep their number as long as the list then fits. A few
-// huge messages can make that impossible: the tail gives way where the list would stay above the threshold, the head only
-// where the conversation could not go on otherwise. What still stays is the newest user message.
+// How many messages at both ends are protected. Head and tail keep their usual size as long as the list fits afterwards. If a
+// few huge messages make that impossible, the tail shrinks when the list would stay above the threshold, and the head only when
+// the request would not fit otherwise. The newest user message always stays.
 
 export type Protection = Pick<CompressorSettings, "protectFirstN" | "protectLastN" | "contextLength"> & {
-  /** Messages the tail has at least; absent: the usual few, whatever they cost. */
+  /** Least number of messages in the tail. Absent: the usual few, whatever they cost. */
   readonly leastTail?: number;
-  /** What the tail may cost, where that is less than its usual budget. */
+  /** Limit for the tail in tokens, if lower than its usual budget. */
   readonly mostTailTokens?: number;
-  /** What the list may cost so that the request fits; absent: nobody has said. */
+  /** Limit for the list in tokens, so that the request fits. Absent: no limit is known. */
   readonly roomTokens?: number;
 };
 
-/** Something to summarise, and a tail. */
+/** At least something to summarise, and a tail. */
 const LEAST_BEHIND_HEAD = 4;
 const LEAST_BEHIND_HEAD_IN_NEED = 2;
 /** The rest of the window is for the system prompt, the tools and the reply. */
 const LARGEST_SHARE = 0.85;
-/** Of the room there is, when everything has to give way. */
+/** Share of the available room that the tail keeps in the last resort. */
 const TAIL_SHARE = 0.25;
 
 export function isTooShort(messages: readonly Message[], protection: Protection): boolean {
@@ -136,7 +136,10 @@ export function isTooShort(messages: readonly Message[], protection: Protection)
   return messages.length <= headSize(messages, protection.protectFirstN) + behind;
 }
 
-/** `look` says what would come of a protection; the mildest one that is enough is taken, else the best there is. */
+/**
+ * `planWith` says what a protection leads to. Takes the mildest protection that is enough, otherwise the one with the fewest
+ * tokens.
+ */
 export function chooseProtection<T extends { readonly expectedTokens: number }>(
   usual: Protection,
   { thresholdTokens }: Pick<Budgets, "thresholdTokens">,
@@ -153,7 +156,6 @@ export function chooseProtection<T extends { readonly expectedTokens: number }>(
   return least(lightTail, look({ ...inNeed, protectFirstN: 0 }));
 }
 
-/** The tail's budget under a protection. */
 export function tailBudget<T extends Pick<Budgets, "tailTokens" | "softTailTokens">>(
   budgets: T,
   { mostTailTokens = Number.POSITIVE_INFINITY }: Protection,
@@ -167,18 +169,17 @@ function least<T extends { readonly expectedTokens: number }>(a: T, b: T): T {
   return b.expectedTokens < a.expectedTokens ? b : a;
 }
 
-// ----
-// What a compaction leaves alone: the head, and a fresh tail. What lies between is summarised. Tool calls and their
-// results are never separated, and the newest user message always stays in the list word for word.
+// Boundaries: the head and a fresh tail stay, the messages between them are summarised. A tool call is never separated from its
+// results, and the newest user message stays word for word.
 
 const LEAST_TAIL = 3;
 const MOST_TAIL_FLOOR = 8;
-/** A window is worth a summary from two messages and this share of the list on. */
+/** A window is worth a summary if it has two messages and this share of the list's tokens. */
 const LEAST_WINDOW = 2;
 const LEAST_SHARE = 0.1;
 
 type TailSettings = Pick<CompressorSettings, "protectLastN"> & {
-  /** Messages the tail has at least; by default a few, whatever they cost. */
+  /** Least number of messages in the tail. Absent: a few, whatever they cost. */
   readonly leastTail?: number;
 };
 
@@ -192,12 +193,12 @@ export function findBoundaries(
   const cut = freshTailStart(costs, headEnd, settings, budgets);
   const start = groupEdge(messages, cut, headEnd, settings.leastTail !== undefined);
   const user = lastIndex(messages, headEnd, isUsersOwn);
-  // With nothing but strays behind it, the user's own message is the tail.
+  // If only strays follow it, the user's own message is the tail.
   const fresh = skipStrays(messages, Math.max(headEnd, start)) ?? (user >= 0 ? messages.length : start);
   const mayStartAt = anchorRule(costs, headEnd, budgets.softTailTokens);
 
   if (user >= 0 && user < fresh && !mayStartAt(user)) {
-    // A turn so long that the anchor would take the window with it.
+    // The turn is so long that a tail starting at the user's message would leave nothing to summarise.
     const isAlone = fresh - headEnd <= 1;
     return isAlone ? { headEnd, tailStart: headEnd } : { headEnd, tailStart: fresh, keptUser: user };
   }
@@ -206,7 +207,7 @@ export function findBoundaries(
   return { headEnd, tailStart: reply >= headEnd && reply < anchored && mayStartAt(reply) ? reply : anchored };
 }
 
-/** Behind a leading system message and the protected ones, never inside a tool group, never including an old handoff. */
+/** Behind a leading system message and the protected messages; never inside a tool group, never behind an old handoff. */
 export function findHeadEnd(messages: readonly Message[], protectFirstN: number): number {
   let end = headSize(messages, protectFirstN);
   while (end < messages.length && isResult(messages[end])) end += 1;
@@ -248,7 +249,7 @@ function freshTailStart(
   return cut <= headEnd ? Math.min(count, Math.max(count - least, headEnd + 1)) : cut;
 }
 
-/** May the tail begin as early as this? Only if it stays small enough and leaves something to summarise. */
+/** May the tail start at this index? Only if it stays small enough and leaves something to summarise. */
 function anchorRule(
   costs: readonly number[],
   headEnd: number,
@@ -262,8 +263,8 @@ function anchorRule(
 }
 
 /**
- * Where a tail that was cut anywhere begins. A finished group in front of it comes along, unless every message counts or nothing would
- * leave then; a group that begins with the window leaves whole.
+ * Where a tail that was cut at any index really starts. A complete tool group in front of the cut joins the tail, unless room is
+ * short or nothing would be left to summarise. A group at the start of the window is summarised as a whole.
  */
 function groupEdge(messages: readonly Message[], cut: number, headEnd: number, isInNeed: boolean): number {
   const aligned = alignBack(messages, cut);
@@ -274,7 +275,7 @@ function groupEdge(messages: readonly Message[], cut: number, headEnd: number, i
   return behind >= 0 && messages.length - behind >= LEAST_TAIL ? behind : aligned;
 }
 
-/** A tail that would begin inside or right behind a tool group begins with the call instead. */
+/** A tail that would start inside or right behind a tool group starts with the call instead. */
 function alignBack(messages: readonly Message[], cut: number): number {
   let before = cut - 1;
   while (before >= 0 && isResult(messages[before])) before -= 1;
@@ -282,7 +283,10 @@ function alignBack(messages: readonly Message[], cut: number): number {
   return message && toolCallsOf(message).length > 0 ? before : cut;
 }
 
-/** A tail begins with no result whose call is elsewhere, no old handoff, no empty user message: they go into the summary. */
+/**
+ * A tail does not start with a result whose call is elsewhere, an old handoff or an empty user message: these go into the
+ * summary.
+ */
 function skipStrays(messages: readonly Message[], from: number): number | undefined {
   const start = messages.findIndex((message, index) => {
     if (index < from || isResult(message)) return false;
@@ -291,14 +295,16 @@ function skipStrays(messages: readonly Message[], from: number): number | undefi
   return start < 0 ? undefined : start;
 }
 
-/** Of the costs from one index up to another. */
 function sumOf(costs: readonly number[], from = 0, to = costs.length): number {
   let total = 0;
   for (let index = Math.max(0, from); index < to; index += 1) total += costs[index] ?? 0;
   return total;
 }
 
-/** Not an empty message and nothing written in the role of the user: a handoff (but what he wrote behind one counts), a task list. */
+/**
+ * False for an empty message and for messages written in the user's role: task lists, and handoffs without text of the user
+ * behind them.
+ */
 export function isUsersOwn(message: Message): boolean {
   if (message.role !== "user" || isTaskList(message)) return false;
   const content = withoutHandoff(message)?.content;
@@ -306,7 +312,7 @@ export function isUsersOwn(message: Message): boolean {
   return content !== null && content !== undefined && content.length > 0;
 }
 
-/** The newest assistant message that says something, or else the newest at all. */
+/** The newest assistant message with text, otherwise the newest assistant message. */
 function lastReply(messages: readonly Message[], from: number): number {
   const isReply = ({ role }: Message): boolean => role === "assistant";
   const visible = lastIndex(messages, from, (message) => isReply(message) && hasText(message));
@@ -326,17 +332,16 @@ function lastIndex(
   return index >= from ? index : -1;
 }
 
-// ----
-// What goes into the summary: the turns between head and tail, and what an earlier handoff said.
+// Input of the summary: the turns between head and tail, and the body of an earlier handoff.
 
 type SummaryWindow = {
-  /** Input indices that the new handoff stands for, the old handoff included. */
+  /** Input indices that the new handoff replaces, an old handoff included. */
   readonly span: Span;
-  /** What has to be read: without the old handoff, but with what its message says besides. */
+  /** Turns to read: an old handoff is left out, but text its author wrote behind it stays. */
   readonly turns: readonly Message[];
-  /** Messages of the span that are more than an old handoff, which only makes room for the new one. */
+  /** Messages of the span that are more than an old handoff. */
   readonly leaving: number;
-  /** Read from the list and nowhere else, so it can never be another session's. */
+  /** Read from the list only, so it can never belong to another session. */
   readonly previousSummary?: string;
 };
 
@@ -357,7 +362,7 @@ export function windowToSummarise(
     if (own !== message) readHandoff(message);
     if (own !== undefined) turns.push(own);
   }
-  // The first message of the tail may carry an old handoff in front of its own text; `assemble` takes it off.
+  // The first message of the tail may carry an old handoff in front of its own text; `assemble` removes it.
   for (const message of messages.slice(tailStart, tailStart + 1)) readHandoff(message);
   const window = { span: { from: headEnd, to: tailStart }, turns, leaving: turns.length - orphans.length };
   return bodies.length === 0 ? window : { ...window, previousSummary: bodies.join("\n\n") };

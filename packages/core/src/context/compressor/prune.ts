@@ -1,5 +1,5 @@
-// Makes old tool traffic small without a model: repeated results, long results, long arguments. The head and the newest messages
-// stay as they are, except that a result repeated later need not be kept twice.
+// Makes old messages smaller without a model: repeated and long tool results, long arguments, images. Head and newest messages
+// stay unchanged, except that a result repeated later is kept only once.
 import {
   codePointLength,
   groupThousands,
@@ -25,12 +25,12 @@ import { estimateMessage } from "../tokens.ts";
 type PruneRules = {
   readonly tailTokens: number;
   readonly protectLastN: number;
-  /** Messages before this index stay untouched. */
+  /** Messages before this index stay unchanged. */
   readonly headEnd: number;
 };
 
 export type Pruned = {
-  /** The input itself when nothing changed. */
+  /** The input array itself when nothing changed. */
   readonly messages: readonly Message[];
   /** Tool results that were replaced. */
   readonly results: number;
@@ -46,7 +46,7 @@ const SCREENSHOT = "[screenshot removed to save context]";
 
 export function pruneToolResults(messages: readonly Message[], rules: PruneRules): Pruned {
   const end = protectedFrom(messages, rules);
-  // The call a result answers is the nearest one before it with its id, because some models use an id again.
+  // A result answers the nearest call before it with its id, because some models reuse ids.
   const calls = new Map<string, ToolCall>();
   const newest = newestCopies(messages);
   let results = 0;
@@ -72,7 +72,7 @@ export function pruneToolResults(messages: readonly Message[], rules: PruneRules
   return { messages: isChanged ? pruned : messages, results, shortenedCalls };
 }
 
-/** The first index of the newest messages that are left alone: a number of them, and what fits the tail's budget. */
+/** Index of the first protected message at the end: at least `protectLastN` messages, and as many as fit the tail's budget. */
 function protectedFrom(messages: readonly Message[], rules: PruneRules): number {
   const count = messages.length;
   const least = Math.min(rules.protectLastN, count);
@@ -115,13 +115,13 @@ function prunedResult({ content }: Message, { isRepeatedLater, isOld, call }: Re
   return content.map((part): Part => (isImage(part) ? { type: "text", text: SCREENSHOT } : part));
 }
 
-/** Fewer code points than that? Counts them only where the number of units does not tell. */
+/** Counts code points only when the number of UTF-16 units does not decide. */
 function isShorter(text: string, limit: number): boolean {
   if (text.length >= 2 * limit) return false;
   return text.length < limit || codePointLength(text) < limit;
 }
 
-/** Long texts in the arguments of its calls are cut; the JSON around them stays sound. */
+/** Cuts long texts in the arguments of tool calls; the JSON stays valid. */
 export function withShortCalls(message: Message): Message {
   if (message.role !== "assistant") return message;
   let isChanged = false;
@@ -134,8 +134,7 @@ export function withShortCalls(message: Message): Message {
   return isChanged ? { ...message, toolCalls } : message;
 }
 
-// ----
-// What is left of a long tool result: one line that says what was done and how it ended.
+// One line in place of a long tool result: what was done and how it ended.
 
 type Arguments = Readonly<Record<string, unknown>>;
 type Line = (given: Arguments, result: string, tool: string) => string;
@@ -220,7 +219,7 @@ function text(value: unknown, missing = "?"): string {
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
-/** Cut three characters short of the limit, so that the dots fit. */
+/** Leaves three characters for the dots. */
 function shortened(value: string, limit: number): string {
   return codePointLength(value) > limit ? `${takeCodePoints(value, limit - 3)}...` : value;
 }
@@ -247,15 +246,14 @@ function numberIn(result: string, pattern: RegExp): string {
   return pattern.exec(result)?.[1] ?? "?";
 }
 
-// ----
-// Long texts inside the arguments of an old tool call, cut without breaking the JSON around them. Works on the text,
-// because parsing and printing would change large numbers.
+// Long texts inside the arguments of an old tool call are cut in the JSON text itself, because parsing and printing would change
+// large numbers.
 
 const LONG_ARGUMENTS = 500;
 const LEAF_CHARS = 200;
 const MARK = "...[truncated]";
 
-/** The same text when it is short, no JSON, or has nothing to cut. */
+/** The input when it is short, no JSON, or has nothing to cut. */
 export function shrinkArguments(argumentsText: string): string {
   if (argumentsText.length <= LONG_ARGUMENTS || codePointLength(argumentsText) <= LONG_ARGUMENTS)
     return argumentsText;
@@ -267,7 +265,7 @@ export function shrinkArguments(argumentsText: string): string {
       return token.startsWith('"') ? shrinkString(token, tokens[index + 1] === ":") : token;
     })
     .join("");
-  return shrunk.length < argumentsText.length ? shrunk : argumentsText; // the blanks may cost more than the cuts save
+  return shrunk.length < argumentsText.length ? shrunk : argumentsText; // the added spaces may cost more than the cuts save
 }
 
 function shrinkString(token: string, isKey: boolean): string {
@@ -279,7 +277,7 @@ function shrinkString(token: string, isKey: boolean): string {
 const PUNCTUATION = "[]{}:,";
 const BLANKS = " \t\n\r";
 
-/** Strings are walked by hand: a regular expression runs out of stack on megabytes of escapes. */
+/** Walks strings by hand: a regular expression overflows the stack on megabytes of escapes. */
 function jsonTokens(text: string): readonly string[] {
   const tokens: string[] = [];
   let at = 0;
@@ -299,8 +297,8 @@ function jsonTokens(text: string): readonly string[] {
   return tokens;
 }
 
-// ----
-// Images are expensive and are sent again with every request. After a compaction only the newest ones of the user stay.
+// Images are expensive and are sent again with every request. After a compaction only those of the newest user message that has
+// images stay.
 
 const REMOVED = "[Attached image — stripped after compression]";
 

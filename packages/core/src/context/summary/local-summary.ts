@@ -1,3 +1,5 @@
+// The handoff body written without a model: facts read off the turns, under the headings a model would use, and a statement
+// of what is missing and where to find it.
 import { codePointLength, isRecord, outsideJsonOr, pyStrip, takeCodePoints } from "../../lib/index.ts";
 import { isResult, type Message, roleOf, toolCallsOf } from "../../message/index.ts";
 import { isTaskList } from "../compressor/handoff.ts";
@@ -5,19 +7,15 @@ import type { LeftOut, SummaryFailure } from "../engine.ts";
 import { estimateText, fitTokens, lastCodePoints, shortenSections } from "../tokens.ts";
 import { contentText, type Redact } from "./request.ts";
 
-// ----
-// The handoff that needs no model: what can be read off the turns themselves, under the same headings, and a plain
-// statement of what is not in it and where to find it.
-
 export type LocalHandoff = {
   /** Turns that no model has read. */
   readonly turns: readonly Message[];
-  /** Carried over word for word as far as it fits its own limit. */
+  /** Kept word for word as far as `previousLimitTokens` allows. */
   readonly previousSummary?: string;
   readonly previousLimitTokens: number;
-  /** Of the whole, as long as the previous summary is short. */
+  /** Limit for the whole text while the previous summary is short. */
   readonly limitChars: number;
-  /** Of the whole with a previous summary of any length. */
+  /** Limit for the whole text, a previous summary of any length included. */
   readonly roomTokens: number;
   readonly failure: SummaryFailure;
   readonly leftOut: LeftOut;
@@ -27,7 +25,7 @@ export type LocalHandoff = {
 const HEADING_AFTER_PREVIOUS = "# Turns compacted later, without a model";
 const LEAST_CHARS = 600;
 const LEAST_TOKENS = 150;
-/** So much of the common limit a previous summary may take away. */
+/** A previous summary uses up at most this much of `limitChars`. */
 const MOST_SHARED_CHARS = 3_000;
 const ACTIONS = 12;
 const CALL_NAMES = 6;
@@ -40,7 +38,6 @@ const TEXT_LIMIT = 600;
 const TEXT_HEAD = 420;
 const TEXT_TAIL = 160;
 
-/** The body of a handoff. */
 export function localHandoff(handoff: LocalHandoff): string {
   const { previousSummary, redact } = handoff;
   const previous = previousSummary
@@ -51,12 +48,12 @@ export function localHandoff(handoff: LocalHandoff): string {
   const limit =
     handoff.limitChars - Math.min(codePointLength(frame), MOST_SHARED_CHARS) - codePointLength(end);
   const room = handoff.roomTokens - estimateText(frame) - estimateText(end);
-  // Redacted again as a whole: joining can complete a pattern that no single piece had.
+  // Redacted again as a whole: joining pieces can complete a secret that no single piece contained.
   const local = shortenSections(redact(sections(handoff)), Math.max(LEAST_CHARS, limit));
   return frame + fitTokens(local, Math.max(LEAST_TOKENS, room), shortenSections) + end;
 }
 
-/** All but the last one, which is never shortened. */
+/** All sections but the last, which is never shortened. */
 function sections({ turns, redact }: LocalHandoff): string {
   const said = turns.map((turn) => ({ turn, text: pyStrip(redact(contentText(turn.content))) }));
   const lastUser = said.findLast(
@@ -128,17 +125,16 @@ function oneLine(text: string): string {
   return pyStrip(text.replace(/\s+/g, " "));
 }
 
-// ----
-// Files that turns talk about: named in the arguments of tool calls, or looking like a path in the text.
+// Files that the turns mention: named in the arguments of tool calls, or text that looks like a path.
 
 const ARGUMENTS = ["path", "file_path", "output_path", "workdir"];
 const READ_CHARS = 4_000;
 const PATH_CHARS = 300;
-// Two or more names joined by slashes, with a root or an ending, so that "and/or" is none and an address is none either.
+// Two or more names joined by slashes, with a root or a file extension, so that neither "and/or" nor a URL matches.
 const PATH_LIKE =
   /(?<![\w:/.~@-])(?:(?:~|\.{1,2})?(?:\/[\w.@+-]{1,120}){2,20}|[\w@+-][\w.@+-]{0,119}(?:\/[\w.@+-]{1,120}){0,20}\/[\w@+-]{1,120}\.[A-Za-z]\w{0,7})(?![\w/])/g;
 
-/** The newest ones, in the order they are mentioned, each once. */
+/** The newest paths in the order they are mentioned, each once. */
 export function pathsIn(turns: readonly Message[], limit: number): readonly string[] {
   const paths = new Set<string>();
   for (const turn of turns.toReversed()) {

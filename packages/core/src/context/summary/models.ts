@@ -64,7 +64,7 @@ export class SummaryModels {
     this.#nowMs = options.monotonicMs ?? (() => performance.now());
   }
 
-  /** Those that may be asked now, in order; or why there is none. */
+  /** Those that may be asked now, in order; otherwise the reason why none may. */
   available(): Result<readonly [SummaryModel, ...SummaryModel[]], SummaryFailure> {
     const all = this.#all();
     if (all.length === 0)
@@ -78,10 +78,10 @@ export class SummaryModels {
     return err(summaryFailure("cooldown", message, this.#redact));
   }
 
-  /** The answer, trimmed and without secrets. Rejects only when the caller's signal is aborted. */
+  /** Returns the answer, trimmed and without secrets. Rejects only when the caller's signal is aborted. */
   async ask({ model }: SummaryModel, request: ModelRequest): Promise<Result<string, SummaryFailure>> {
     let answer = await this.#attempt(model, request);
-    // A line that broke once is usually there again at once.
+    // A connection that broke once usually works on the second try.
     if (!answer.ok && answer.error.kind === "connection") answer = await this.#attempt(model, request);
     if (answer.ok) this.#resting.delete(model);
     else {
@@ -91,7 +91,7 @@ export class SummaryModels {
     return answer;
   }
 
-  /** The user wants it now, whatever happened before. */
+  /** Ends all waiting times, because the user asks for a summary now. */
   wake(): void {
     this.#resting.clear();
   }
@@ -119,7 +119,7 @@ export class SummaryModels {
     const timer = setTimeout(() => own.abort(), timeoutMs);
     const signal = outer === undefined ? own.signal : AbortSignal.any([outer, own.signal]);
     const stopped = Promise.withResolvers<never>();
-    // Settles in time whether or not the model minds the signal.
+    // Settles in time even if the model ignores the signal.
     const stop = (): void => stopped.reject(signal.reason);
     signal.addEventListener("abort", stop, { once: true });
     try {
@@ -155,11 +155,11 @@ function json(value: unknown): string {
   }
 }
 
-// What went wrong, and how long a model is left alone afterwards.
+// Failures, and how long a model is not asked after each.
 
 type FailureKind = SummaryFailure["kind"];
 
-/** Longest for what only a change of the configuration can heal, shortest for a line that was down. */
+/** Longest for failures that only a change of configuration can fix, shortest for a broken connection. */
 const COOLDOWN_MS: Readonly<Record<FailureKind, number>> = {
   no_model: 600_000,
   connection: 30_000,
@@ -168,7 +168,7 @@ const COOLDOWN_MS: Readonly<Record<FailureKind, number>> = {
   refused: 60_000,
   failed: 60_000,
   cooldown: 0,
-  too_long: 0, // asked again at once with less
+  too_long: 0, // asked again at once with less text
 };
 
 const MESSAGE_CHARS = 220;
@@ -179,7 +179,7 @@ export function summaryFailure(kind: FailureKind, message: string, redact: Redac
   return { kind, message: isLong ? `${takeCodePoints(line, MESSAGE_CHARS - 1)}…` : line };
 }
 
-/** Of whatever a model threw, which need not be an error. */
+/** `cause` is anything a model threw, not necessarily an error. */
 export function failureOf(cause: unknown, redact: Redact): SummaryFailure {
   const texts: string[] = [];
   const codes: string[] = [];
@@ -192,7 +192,7 @@ export function failureOf(cause: unknown, redact: Redact): SummaryFailure {
   return summaryFailure(kindOf(texts.join("\n"), codes), message, redact);
 }
 
-/** Of the failure that a model of ours gives as the cause. */
+/** The agent's models attach a failure object with a `kind` as the cause. */
 function kindIn(cause: unknown): string {
   return isRecord(cause) && typeof cause.kind === "string" ? cause.kind : "";
 }
@@ -220,17 +220,17 @@ function textOf(cause: unknown): string {
   try {
     return cause instanceof Error ? cause.message : String(cause);
   } catch {
-    return "a value that cannot be shown"; // an object without a prototype, for example
+    return "a value that cannot be shown"; // for example an object without a prototype
   }
 }
 
 const REFUSAL =
   /^(?:(?:i[’']?m|i am) (?:very |so |really )?sorry|sorry|i apologi[sz]e|unfortunately|as an ai\b[^.,]{0,60})?[,.!:;\s]*(?:but )?(?:i|we)(?: (?:am|are) (?:not able|unable)|[’']m (?:not able|unable)| (?:can(?:no|')t|can’t|cannot|can not|won[’']t|will not|must decline))\b/i;
 const HEADING = /^#{1,3} \S/m;
-/** A refusal is short. Whatever is longer says something about the turns. */
+/** A refusal is short. A longer answer says something about the turns. */
 const REFUSAL_CHARS = 1_000;
 
-/** An answer that declines instead of summarising. */
+/** True for an answer that declines to summarise. */
 export function isRefusal(answer: string): boolean {
   return answer.length <= REFUSAL_CHARS && !HEADING.test(answer) && REFUSAL.test(answer);
 }

@@ -1,4 +1,4 @@
-// The request for a summary: what to do, the source texts, the sections to fill. Kept in plain words; some vendors'
+// The text of a request for a summary: instructions, source texts, sections to fill. In plain words, because some vendors'
 // filters refuse a request that argues with what the turns might say.
 
 import { codePointLength, pyStrip, takeCodePoints } from "../../lib/index.ts";
@@ -24,11 +24,11 @@ type SummaryRequest = {
   /** `YYYY-MM-DD`; undefined when no clock could be read. */
   readonly today?: string;
   readonly focus?: Focus;
-  /** What memory providers want kept. */
+  /** Notes of the memory providers. */
   readonly providerText?: string;
 };
 
-/** Heading and what belongs under it, in order. The four that say Historical are not to be acted upon later. */
+/** Heading and what belongs under it, in order. The four marked Historical are not to be acted upon later. */
 export const SUMMARY_SECTIONS: readonly (readonly [heading: string, holds: string])[] = [
   [
     "## Historical Task Snapshot",
@@ -77,7 +77,7 @@ export function summaryPrompt(request: SummaryRequest): string {
   ].join("\n\n");
 }
 
-/** Room that the wording itself takes, beside the source texts. */
+/** The wording without any source text, to measure its tokens. */
 export function promptOverhead(): string {
   const focus: Focus = { kind: "named", topic: "" };
   return summaryPrompt({ turns: "", previousSummary: "", budgetTokens: 10_000, today: "2000-01-01", focus });
@@ -117,11 +117,10 @@ function focusBlock({ kind, topic }: Focus): string {
   return `FOCUS TOPIC: "${topic}"\n${order}`;
 }
 
-// ----
-// What a summary should not blur: what the user asked for, or else what he wrote about last.
+// The focus: the topic the user named, otherwise the user's newest messages.
 
 export type Focus = {
-  /** A named topic gets most of the room; one that was guessed only asks for care. */
+  /** A named topic gets most of the room; for a guessed one the model is only asked to take care. */
   readonly kind: "named" | "guessed";
   readonly topic: string;
 };
@@ -158,8 +157,7 @@ function withEllipsis(text: string, limit: number): string {
   return codePointLength(text) > limit ? `${takeCodePoints(text, limit - 1)}…` : text;
 }
 
-// ----
-// Turns as a summary model reads them: one labelled block each, without secrets, long ones cut in the middle.
+// Turns as text: one labelled block each, secrets removed, long texts cut in the middle.
 
 export type Redact = (text: string) => string;
 
@@ -172,7 +170,7 @@ const TRUNCATED = "\n...[truncated]...\n";
 const IMAGE = "[image]";
 const MEDIA = /MEDIA:\S+/g;
 
-/** One text for each message; join them with a blank line. */
+/** One text per message; join them with a blank line. */
 export function serialiseTurns(messages: readonly Message[], redact: Redact): readonly string[] {
   return messages.map((message) => serialiseTurn(message, redact));
 }
@@ -188,7 +186,7 @@ export function serialiseTurn(message: Message, redact: Redact): string {
   return calls.length === 0 ? block : `${block}\n[Tool calls:\n${calls.join("\n")}\n]`;
 }
 
-/** What a content says, with a placeholder for every image. Never the bytes of one. */
+/** The text of a content, with a placeholder for every image. */
 export function contentText(content: Content): string {
   const summary = envelopeSummary(content);
   if (summary !== undefined) return [summary, IMAGE].join("\n").trim();

@@ -1,5 +1,5 @@
-// Makes a summary of any length of turns: in one call where they fit the model, otherwise piece by piece, where the
-// summary so far is the previous summary of the next piece.
+// Asks models for a summary of any number of turns: in one call if they fit the model's window, otherwise chunk by chunk, where
+// the summary so far is the previous summary of the next chunk.
 import { err, ok, type Result } from "../../lib/index.ts";
 import { withoutFrame } from "../compressor/handoff.ts";
 import type { SummaryFailure } from "../engine.ts";
@@ -7,7 +7,7 @@ import { cutMiddle, estimateText, fairLimit, fitTokens, shortenSections } from "
 import { type SummaryModel, type SummaryModels, summaryFailure } from "./models.ts";
 import { type Focus, promptOverhead, summaryPrompt } from "./request.ts";
 
-/** How much a model can read and write in one call. */
+/** The window of one model. */
 export type ReadingWindow = {
   /** As its server counts. */
   readonly tokens: number;
@@ -16,10 +16,10 @@ export type ReadingWindow = {
 };
 
 type SummaryJob = {
-  /** As text, oldest first, without secrets. */
+  /** As text, oldest first, secrets removed. */
   readonly turns: readonly string[];
   readonly previousSummary?: string;
-  /** In estimated tokens, as the turns. */
+  /** Estimated tokens. */
   readonly budgetTokens: number;
   readonly today?: string;
   readonly focus?: Focus;
@@ -33,15 +33,15 @@ export type SummaryProgress = { readonly turnsDone: number; readonly turnsTotal:
 
 type Summarised = {
   readonly body: string;
-  /** Turns that were cut before a model saw them, beyond the usual limits, and earlier summaries that were. */
+  /** How many turns were cut below the usual limits before a model saw them, plus earlier summaries that were cut. */
   readonly shortened: number;
-  /** Why the first model is not the one that wrote it. */
+  /** Why the first model did not write it. */
   readonly rescuedFrom?: SummaryFailure;
 };
 
 export type Unsummarised = {
   readonly failure: SummaryFailure;
-  /** Turns at the beginning that `soFar` already stands for. */
+  /** How many turns from the beginning `soFar` covers. */
   readonly turnsDone: number;
   readonly soFar?: string;
 };
@@ -58,7 +58,7 @@ export async function summarise(
   for (const model of available.value) {
     let window = job.windowOf(model);
     let folded = await fold(job, state, { model, window }, models);
-    // The server counts more than we believe: smaller pieces, from where it refused.
+    // The server counts more tokens than we estimate: use smaller chunks, starting at the refused one.
     for (let again = 0; folded.failure?.kind === "too_long" && again < MOST_SMALLER; again += 1) {
       window = { ...window, factor: window.factor * SMALLER };
       folded = await fold(job, folded.state, { model, window }, models);
@@ -88,7 +88,7 @@ function unsummarised(failure: SummaryFailure, { turnsDone, soFar }: FoldState):
   return soFar === undefined ? { failure, turnsDone: 0 } : { failure, turnsDone, soFar };
 }
 
-/** Goes on where another model stopped. */
+/** Continues where another model stopped. */
 async function fold(
   job: SummaryJob,
   from: FoldState,
@@ -119,7 +119,7 @@ async function fold(
     if (!answer.ok) return { state, failure: answer.error };
     state = {
       turnsDone: state.turnsDone + chunk.length,
-      soFar: withoutFrame(answer.value), // some models write the frame too
+      soFar: withoutFrame(answer.value), // some models write the handoff's prefix and end marker too
       shortened: state.shortened + (carried === previous ? 0 : 1),
     };
     report(job, state.turnsDone);
@@ -127,10 +127,10 @@ async function fold(
   return { state };
 }
 
-/** What the model may write, compared with what it was asked for. */
+/** Maximum output, as a multiple of the length asked for. */
 const OUTPUT_FACTOR = 1.3;
 const LEAST_TURN_TOKENS = 500;
-/** The estimate is rough, and some texts have far more tokens than letters suggest. */
+/** The estimate is rough, and some texts have far more tokens than their length suggests. */
 const USABLE_SHARE = 0.85;
 const BUDGET_SHARE = 0.2;
 const PREVIOUS_SHARE = 0.3;
@@ -144,7 +144,10 @@ type Room = {
   readonly providerText: string | undefined;
 };
 
-/** In estimated tokens: shares one call's window between the answer, the previous summary, the providers' notes and the turns. */
+/**
+ * Divides the window of one call, in estimated tokens, between the answer, the previous summary, the providers' notes and the
+ * turns.
+ */
 function planRoom(job: SummaryJob, window: number): Room {
   const usable = Math.trunc(window * USABLE_SHARE);
   const budgetTokens = Math.max(1, Math.min(job.budgetTokens, Math.trunc(usable * BUDGET_SHARE)));
@@ -166,21 +169,20 @@ function report({ onProgress, turns }: SummaryJob, turnsDone: number): void {
   try {
     onProgress?.({ turnsDone, turnsTotal: turns.length });
   } catch {
-    // A display that fails is no reason to lose the summary.
+    // A failing progress display must not lose the summary.
   }
 }
 
-// ----
-// Cuts a long window into pieces that a summary model can read one after the other.
+// Chunks: a long conversation is cut into pieces that a summary model reads one after the other.
 
 type Chunks = {
-  /** Each is a run of turns, in order; together they are all of them. */
+  /** Runs of turns in order; together all of them. */
   readonly chunks: readonly (readonly string[])[];
-  /** Turns that had to be cut so that the number of calls stays bounded. */
+  /** Turns that were cut so that the number of calls stays limited. */
   readonly shortenedTurns: number;
 };
 
-/** More calls than this would keep the user waiting for many minutes. */
+/** More calls would keep the user waiting for many minutes. */
 const MOST_CALLS = 16;
 /** Blank line between two turns. */
 const SEPARATOR_TOKENS = 1;
@@ -188,7 +190,7 @@ const SEPARATOR_TOKENS = 1;
 export function chunkTurns(turns: readonly string[], capacityTokens: number, mostCalls = MOST_CALLS): Chunks {
   const whole = pack(turns, capacityTokens);
   if (whole !== undefined && whole.length <= mostCalls) return { chunks: whole, shortenedTurns: 0 };
-  // A piece ends where the next turn does not fit, so with turns of at most half a piece each is at least half full.
+  // A chunk ends where the next turn does not fit. With turns of at most half a chunk, every chunk is at least half full.
   const room = Math.floor((mostCalls * capacityTokens) / 2) - turns.length * (SEPARATOR_TOKENS + 1);
   const sizes = turns.map(estimateText);
   const half = Math.floor(capacityTokens / 2);
@@ -198,7 +200,7 @@ export function chunkTurns(turns: readonly string[], capacityTokens: number, mos
   return { chunks: pack(shorter, capacityTokens) ?? [shorter], shortenedTurns };
 }
 
-/** Undefined when a single turn is larger than a piece may be. */
+/** Undefined when a single turn is larger than a chunk. */
 function pack(turns: readonly string[], capacityTokens: number): string[][] | undefined {
   const chunks: string[][] = [];
   let room = 0;
