@@ -1,5 +1,5 @@
-// Puts a system prompt together. Pure: the same parts give the same bytes, on which prompt caches and stored sessions
-// depend.
+// Builds the system prompt from its parts. Pure: the same parts give the same bytes, because prompt caches and stored sessions
+// depend on them.
 
 import type { ToolUseEnforcement } from "../config/index.ts";
 import { isTimeZone, pyStrip, sha256 } from "../lib/index.ts";
@@ -19,7 +19,7 @@ import {
 
 const BLANK_LINE = "\n\n";
 const SKILLS_TOOLS = ["skills_list", "skill_view", "skill_manage"];
-/** Servers of this provider give every model the same name. */
+/** This provider's servers give every model the same name. */
 const RENAMING_PROVIDERS = ["alibaba"];
 
 export function buildSystemPrompt(parts: PromptParts): SystemPrompt {
@@ -45,7 +45,7 @@ export function promptHash(text: string): string {
   return sha256(text);
 }
 
-/** The text of one request. What is ephemeral is neither cached nor stored, so it never goes through the builder. */
+/** The system prompt of one request. Ephemeral text is neither cached nor stored, so it is added here and not in the builder. */
 export function withEphemeral(prompt: string, ephemeral: string | undefined): string {
   return joined([prompt, clean(ephemeral)]);
 }
@@ -114,48 +114,46 @@ function joined(texts: readonly string[]): string {
   return texts.filter((text) => text !== "").join(BLANK_LINE);
 }
 
-// ----
-// What a system prompt is made of, and what comes out. Everything arrives as a value: whoever builds a prompt has read
-// the files and asked the layers before.
+// Input and output. The caller has read all files and asked all layers before.
 
 export type PromptParts = {
-  /** SOUL.md as `readPromptFiles` gives it; the default identity stands in for an absent or blank one. */
+  /** SOUL.md as `readPromptFiles` returns it. Absent or blank: the default identity. */
   readonly identity?: string;
-  /** Names of the tools the agent has; their order does not matter. */
+  /** Names of the agent's tools; the order does not matter. */
   readonly tools: readonly string[];
   readonly model?: string;
-  /** Who serves the model. */
+  /** The service that runs the model. */
   readonly provider?: string;
   /** `agent.task_completion_guidance`; default true. */
   readonly taskCompletionGuidance?: boolean;
   /** `agent.tool_use_enforcement`; default `auto`. */
   readonly toolUseEnforcement?: ToolUseEnforcement;
   readonly docsAddress?: string;
-  /** With its instruction and `<available_skills>`; left out when no skills tool is there to use it. */
+  /** With its instruction and `<available_skills>`; left out when the agent has no skills tool. */
   readonly skillsIndex?: string;
-  /** Hints about the machine, the working place or its tools, each a paragraph. */
+  /** Hints about the machine, the working directory or tools, one paragraph each. */
   readonly environment?: readonly string[];
   readonly profile: { readonly name: string; readonly root: string };
   /** `cli`, `telegram`, ... */
   readonly platform?: string;
-  /** The hint of a platform we do not know; counts only for such a one. */
+  /** Hint for a platform that platformHint() does not know. */
   readonly platformHint?: string;
   /** The caller's own instructions. */
   readonly systemMessage?: string;
-  /** As `readPromptFiles` gives it. */
+  /** As `readPromptFiles` returns it. */
   readonly contextFiles?: string;
-  /** Frozen block of MEMORY.md, when it is switched on. */
+  /** Frozen block of MEMORY.md, when switched on. */
   readonly memoryBlock?: string;
-  /** Frozen block of USER.md, when it is switched on. */
+  /** Frozen block of USER.md, when switched on. */
   readonly userBlock?: string;
-  /** What the external memory provider has to say, cut and scanned. */
+  /** Text of the external memory provider, already cut and scanned. */
   readonly providerBlock?: string;
   readonly date: PromptDate;
-  /** Only when the model is meant to know it (`pass_session_id`). */
+  /** Only when the model should know it (`pass_session_id`). */
   readonly sessionId?: string;
 };
 
-/** From what hardly ever changes to what changes with every session, so that a cached prefix stays long. */
+/** Ordered from parts that hardly ever change to parts that change with every session, so that a cached prefix stays long. */
 type TierName = "stable" | "context" | "volatile";
 
 export type PartLabel =
@@ -182,7 +180,7 @@ type PromptPart = { readonly label: PartLabel; readonly text: string };
 export type PromptTier = {
   readonly name: TierName;
   readonly text: string;
-  /** Those that are there. */
+  /** Only parts with text. */
   readonly parts: readonly PromptPart[];
 };
 
@@ -190,16 +188,15 @@ export type SystemPrompt = {
   readonly text: string;
   /** See `promptHash`. */
   readonly hash: string;
-  /** All three, in order; an empty one has an empty text. */
+  /** All three, in order; an empty tier has an empty text. */
   readonly tiers: readonly PromptTier[];
 };
 
-// ----
-// The day a conversation started. Never the time of day: the prompt has to stay the same for as long as possible.
+// The date a conversation started, without the time of day: the prompt has to stay the same as long as possible.
 
 type PromptDate = {
   readonly now: Date;
-  /** IANA name; undefined for the machine's own zone. */
+  /** IANA name; undefined: the machine's zone. */
   readonly timeZone?: string;
 };
 
@@ -219,11 +216,11 @@ export function dateLine({ now, timeZone }: PromptDate): string {
 
 type TimeZoneChoice = {
   readonly timeZone: string | undefined;
-  /** One for every name that is no time zone. */
+  /** One for each name that is no time zone. */
   readonly warnings: readonly string[];
 };
 
-/** HERMES_TIMEZONE, then `timezone` of the config, then the machine's own. A name that is none is passed over. */
+/** HERMES_TIMEZONE, then `timezone` of the config, then the machine's zone. A name that is no time zone is skipped. */
 export function chooseTimeZone(sources: {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly configured?: string;
@@ -244,15 +241,14 @@ export function chooseTimeZone(sources: {
   return { timeZone: undefined, warnings };
 }
 
-// ----
-// Text as it may stand in a prompt.
+// Cleaning of texts.
 
-/** Half a surrogate pair would come back from the database, and reach some model servers, as something else. */
+/** Half a surrogate pair would change when it is stored in the database, and on some model servers. */
 function clean(text: string | undefined): string {
   return pyStrip((text ?? "").toWellFormed());
 }
 
-/** A value that has a line to itself, such as the model's name: what follows it must not look like another line. */
+/** For a value on a line of its own, such as the model's name: it must not be able to start another line. */
 export function singleLine(text: string | undefined): string {
   return clean((text ?? "").replace(/[\p{Cc}\u2028\u2029]+/gu, " "));
 }

@@ -1,3 +1,4 @@
+// The text of one file that may become part of a prompt: reading it safely, then scanning and cutting it.
 import { isUtf8 } from "node:buffer";
 import { closeSync, constants, fstatSync, openSync, readSync, realpathSync } from "node:fs";
 import { isAbsolute, relative, sep } from "node:path";
@@ -13,29 +14,27 @@ import {
 import { scanThreats } from "../security/index.ts";
 import { PROJECT_CONTEXT } from "./guidance.ts";
 
-// ----
-// Reads one file that may become part of a prompt. Whatever is wrong with it is an outcome: a prompt is built without
-// the file, and the user learns why.
+// Reading. Every problem is an outcome, not an exception: the prompt is built without the file and the user learns why.
 
 type TextFile =
   | { readonly kind: "text"; readonly text: string; readonly bytes: number }
   | { readonly kind: "missing" }
-  /** `reason` goes on after "because". */
+  /** `reason` completes a sentence after "because". */
   | { readonly kind: "unusable"; readonly reason: string };
 
 export type ReadRules = {
-  /** A link that leads out of this directory is not followed: who wrote the project chose where it leads. */
+  /** A link that leads out of this directory is not followed, because the author of the project chose its target. */
   readonly within?: string;
-  /** Files of other people are left alone, except those of the administrator. */
+  /** Files of other users are not read, except those of root. */
   readonly ownUid?: number;
   /** Default `MAX_FILE_BYTES`. */
   readonly maxBytes?: number;
 };
 
-/** Far beyond what any prompt takes, and scanned within a second. */
+/** Far more than any prompt takes, and scanned within a second. */
 export const MAX_FILE_BYTES = 4 * 1024 * 1024;
 
-// A pipe in the file's place would otherwise be waited for without end. Windows has no such flag.
+// Without O_NONBLOCK, opening a named pipe would block forever. Windows has no such flag.
 const WITHOUT_WAITING = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
 export function readTextFile(path: string, rules: ReadRules = {}): TextFile {
@@ -54,7 +53,7 @@ export function readTextFile(path: string, rules: ReadRules = {}): TextFile {
   }
 }
 
-/** Nothing is there; every other failure is worth a word. */
+/** True when there is no file; other errors are reported. */
 export function isAbsence(cause: unknown): boolean {
   const code = errnoCode(cause);
   return code === "ENOENT" || code === "ENOTDIR";
@@ -71,11 +70,11 @@ function contentOf(fd: number, rules: ReadRules): TextFile {
   if (bytes.length > most) return unusable(`it has more than ${groupThousands(most)} bytes`);
   if (!isUtf8(bytes)) return unusable("it is not valid UTF-8");
   if (bytes.includes(0)) return unusable("it is not a text file");
-  // A byte order mark stays in the text: the scanner has to see it.
+  // A byte order mark stays in the text, because the scanner has to see it.
   return { kind: "text", text: normalizeNewlines(bytes.toString("utf8")), bytes: bytes.length };
 }
 
-/** Not by the size the file system tells: some tell none, and a file may grow meanwhile. */
+/** Does not rely on the file size: some file systems report 0, and a file may grow while it is read. */
 function readUpTo(fd: number, most: number): Buffer {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -98,17 +97,15 @@ function unusable(reason: string): TextFile {
   return { kind: "unusable", reason };
 }
 
-// ----
-// What becomes of a context file's text on its way into the prompt: front matter off, scanned, given a heading, cut.
-// Pure.
+// Scanning and cutting. Pure.
 
 type ScreenedText = {
   readonly text: string;
-  /** Threat patterns found; with any, `text` is a note that stands for the whole file. */
+  /** Threat patterns found. If there are any, `text` is a note that replaces the whole file. */
   readonly ids: readonly string[];
 };
 
-/** The whole file is scanned, also what will be cut from it. The note matches no pattern itself. */
+/** The whole file is scanned, including text that will be cut. The note itself matches no pattern. */
 export function screenFile(name: string, text: string): ScreenedText {
   const ids = scanThreats(text, "context").map(({ id }) => id);
   if (ids.length === 0) return { text, ids };
@@ -118,7 +115,7 @@ export function screenFile(name: string, text: string): ScreenedText {
 
 export type Cut = { readonly head: number; readonly tail: number; readonly total: number };
 
-/** Counted in code points. A text that fits exactly is left alone. */
+/** In code points. A text that fits exactly is not cut. */
 export function cutMiddle(
   text: string,
   label: string,
@@ -133,7 +130,7 @@ export function cutMiddle(
   return { text: `${takeCodePoints(text, head)}\n\n${note}\n\n${end}`, cut: { head, tail, total } };
 }
 
-/** Settings other programs keep between two lines of `---`. They stay when they are not closed, or all there is. */
+/** Removes the block between two lines of `---` at the top. It stays when it is not closed, or when nothing follows it. */
 export function withoutFrontMatter(text: string): string {
   const opened = /^---[ \t]*\n/.exec(text);
   if (opened === null) return text;
@@ -149,7 +146,7 @@ export function fileSection(name: string, text: string): string {
   return `## ${name}\n\n${text}`;
 }
 
-/** "" without anything to show. */
+/** "" when there is no section. */
 export function projectContext(section: string): string {
   return section === "" ? "" : `# Project Context\n\n${PROJECT_CONTEXT}\n\n${section}`;
 }

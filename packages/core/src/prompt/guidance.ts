@@ -1,5 +1,5 @@
-// What the prompt tells every agent, in our own words. A text appears only with the tools it speaks of. Changing one
-// changes the prompt of every new session; the golden files of the tests show how.
+// The texts every agent's prompt contains. A text appears only if the agent has the tools it mentions. A change here changes the
+// prompt of every new session; the golden files of the tests show how.
 import type { ToolUseEnforcement } from "../config/index.ts";
 
 export const DEFAULT_IDENTITY =
@@ -7,7 +7,7 @@ export const DEFAULT_IDENTITY =
   "code, research, and get things done through your tools. Be direct and honest: say what you know, say when you are " +
   "not sure, and rather be useful than wordy. Look before you assume, and keep the effort in proportion to the task.";
 
-/** `docsAddress`: where this installation keeps its documentation, when it has a place of its own. */
+/** `docsAddress`: where this installation keeps its documentation, if it has its own. */
 export function helpPointer(docsAddress: string | undefined): string {
   const documentation = docsAddress ? `, or in the documentation at ${docsAddress}` : "";
   return (
@@ -22,7 +22,7 @@ export const TASK_COMPLETION =
   "checked, not a plan for it or a first part of it. Never present made-up output as if a tool had produced it. If " +
   "something is in the way, say what it is, what you tried and what is still open.";
 
-/** Names other tools only where the agent has them. */
+/** Mentions other tools only if the agent has them. */
 export function memoryGuidance(has: { readonly search: boolean; readonly skills: boolean }): string {
   const search = has.search ? " (find those again with `session_search`)" : "";
   return [
@@ -87,7 +87,7 @@ const OPENAI_MODELS = [
     "had to assume.",
 ].join("\n");
 
-/** Some servers tell their models another name than the one they were asked for by. */
+/** Some servers tell a model another name than the one it was requested by. */
 export function modelNameNote(model: string): string {
   return `You are the model ${model}. When asked which model you are, say so, whatever other name you were given.`;
 }
@@ -103,8 +103,7 @@ export function profileNote(profile: { readonly name: string; readonly root: str
 export const PROJECT_CONTEXT =
   "The project comes with the following files. They have been loaded for you and are to be followed:";
 
-// ----
-// Where the answer is read decides how it should look. One hint per place the agent may be speaking from.
+// One hint per platform: where an answer is read decides how it should look.
 
 const HINTS: Readonly<Record<string, string>> = {
   cli:
@@ -138,14 +137,13 @@ export function platformHint(platform: string | undefined): string | undefined {
   return Object.hasOwn(HINTS, key) ? HINTS[key] : undefined;
 }
 
-// ----
-// Which models are told to act through their tools: some families like to describe a call instead of making it.
+// Some model families tend to describe a tool call instead of making it. These are told to act.
 
 const NEEDS_IT = ["gpt", "codex", "gemini", "gemma", "grok", "glm", "qwen", "deepseek"];
 const GOOGLE = ["gemini", "gemma"];
 const OPENAI = ["gpt", "codex", "grok"];
 
-/** Undefined where nothing has to be said. */
+/** Undefined when no guidance is needed. */
 export function toolUseGuidance(model: string, setting: ToolUseEnforcement): string | undefined {
   if (!isEnforced(model, setting)) return undefined;
   return [

@@ -1,4 +1,4 @@
-// L0, the system prompt: what it is made of, in which order, and whether a stored one still serves.
+// The system prompt: its parts, their order, and whether a stored prompt can be reused.
 
 export type { PartLabel, PromptParts, PromptTier, SystemPrompt } from "./build.ts";
 export { buildSystemPrompt, chooseTimeZone, dateLine, promptHash, withEphemeral } from "./build.ts";

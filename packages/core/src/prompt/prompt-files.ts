@@ -1,5 +1,5 @@
-// The files of a prompt in one go: SOUL.md of the home, the context files of the working directory. Nothing that can be
-// wrong with them is thrown.
+// Reads the files of a prompt: SOUL.md of the home and the context files of the working directory. Problems with a file become
+// warnings; nothing is thrown.
 import { accessSync, constants, existsSync, readdirSync, realpathSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { codePointLength, describeCause, groupThousands, pyStrip } from "../lib/index.ts";
@@ -25,18 +25,18 @@ type PromptFileOptions = {
   /** `context_file_max_chars`: for SOUL.md and for each kind of context file. */
   readonly maxChars: number;
   readonly skipContextFiles?: boolean;
-  /** Take the identity from SOUL.md although context files are skipped. */
+  /** Read the identity from SOUL.md even when context files are skipped. */
   readonly loadSoulIdentity?: boolean;
   readonly uid?: number;
 };
 
 export type PromptFiles = {
-  /** For `PromptParts.identity`; undefined: the default one. */
+  /** For `PromptParts.identity`; undefined: the default identity. */
   readonly identity: string | undefined;
-  /** For `PromptParts.contextFiles`; "" for none. */
+  /** For `PromptParts.contextFiles`; "" when there are none. */
   readonly contextFiles: string;
   readonly files: readonly PromptFile[];
-  /** Of this reading alone; meant for the user. */
+  /** For the user; only about this call. */
   readonly warnings: readonly PromptWarning[];
 };
 
@@ -61,7 +61,7 @@ type Soul = {
 const NO_SOUL: Soul = { identity: undefined, files: [], warnings: [] };
 const SOUL = "SOUL.md";
 
-/** The home is the user's own, so links are followed wherever they lead. */
+/** The home belongs to the user, so links are followed anywhere. */
 function readSoul(home: string, maxChars: number): Soul {
   const path = join(home, SOUL);
   const file = readTextFile(path);
@@ -72,7 +72,7 @@ function readSoul(home: string, maxChars: number): Soul {
   const described = { name: SOUL, path, chars: codePointLength(stripped) };
   const { text, ids } = screenFile(SOUL, stripped);
   if (ids.length > 0) {
-    // An agent that is told only that something was blocked would not know who it is.
+    // An agent that is only told that a file was blocked would have no identity.
     return {
       identity: `${DEFAULT_IDENTITY}\n\n${text}`,
       files: [{ ...described, state: "blocked", ids }],
@@ -87,7 +87,7 @@ function readSoul(home: string, maxChars: number): Soul {
   };
 }
 
-/** Where context files are looked for: the session's own place, then TERMINAL_CWD, then where the program started. */
+/** The directory of the context files: the session's own, then TERMINAL_CWD, then the directory the program started in. */
 export function contextDirectory(sources: {
   readonly session?: string;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -108,23 +108,21 @@ function expanded(path: string, userHome: string): string {
   return path === "~" || /^~[/\\]/.test(path) ? join(userHome, path.slice(1)) : path;
 }
 
-// ----
-// Finds the instructions a project brings along. The first kind of file that yields text is taken, the others are not
-// read.
+// Context files: instructions that a project brings. The first kind of file that has text is used, the others are not read.
 
 export type PromptFile = {
-  /** As its heading in the prompt has it. */
+  /** As in its heading in the prompt. */
   readonly name: string;
   readonly path: string;
   readonly state: "loaded" | "cut" | "blocked";
-  /** Characters of the file, before anything was cut. */
+  /** Characters of the file before it was cut. */
   readonly chars: number;
-  /** Threat patterns of a blocked one. */
+  /** Threat patterns of a blocked file. */
   readonly ids: readonly string[];
 };
 
 export type ContextFiles = {
-  /** Headings included, cut to the limit; "" when there is no such file. */
+  /** With headings, cut to the limit; "" when there is no such file. */
   readonly section: string;
   readonly files: readonly PromptFile[];
   readonly warnings: readonly PromptWarning[];
@@ -134,7 +132,7 @@ type ContextFileOptions = {
   /** Absolute. */
   readonly directory: string;
   readonly maxChars: number;
-  /** Of the user we run for; undefined where the system has none. Default: of this process. */
+  /** User id; undefined where the system has none. Default: the id of this process. */
   readonly uid?: number;
 };
 
@@ -183,10 +181,10 @@ function cursorRules(search: Search, directory: string): Found | undefined {
   return candidates.length === 0 ? undefined : { label: ".cursorrules", candidates };
 }
 
-/** The limit is for all files of a kind together, headings included. */
+/** The limit applies to all files of a kind together, headings included. */
 function limited(found: Found, earlier: readonly PromptWarning[], maxChars: number): ContextFiles {
   const path = found.candidates[0]?.path ?? "";
-  // Several files are one text for the model, so that text is scanned too: a payload may be spread over them.
+  // For the model several files are one text, so that text is scanned too: a payload may be spread over the files.
   const whole = screenFile(found.label, found.candidates.map(({ section }) => section).join("\n\n"));
   if (whole.ids.length > 0) {
     const files = found.candidates.map((file) => described(file, { state: "blocked", ids: whole.ids }));
@@ -206,7 +204,7 @@ function described({ name, path, chars }: Candidate, fate: Pick<PromptFile, "sta
   return { name, path, chars, ...fate };
 }
 
-/** One look through a project: remembers where the project ends, what went wrong and how much was read. */
+/** One search through a project: keeps its root, the warnings and how many bytes may still be read. */
 class Search {
   readonly warnings: PromptWarning[] = [];
   readonly #gitRoot: string | undefined;
@@ -218,7 +216,7 @@ class Search {
     this.#uid = "uid" in options ? options.uid : process.getuid?.();
   }
 
-  /** The directory, then its parents up to the end of the project. */
+  /** The directory, then its parents up to the project's root. */
   placesFrom(directory: string): string[] {
     const places = ancestors(directory);
     return this.#gitRoot === undefined ? places : places.slice(0, places.indexOf(this.#gitRoot) + 1);
@@ -232,12 +230,12 @@ class Search {
     return undefined;
   }
 
-  /** Undefined for a file that is not there, has no text or cannot be used; the last of these is a warning. */
+  /** Undefined when the file does not exist, has no text or cannot be used; the last case adds a warning. */
   read(path: string, name: string, { isAbove = false } = {}): Candidate | undefined {
     if (isOddName(name)) return this.#refuse("A file", path, "its name could be taken for an instruction");
     const rules: ReadRules = {
       within: this.#gitRoot ?? dirname(path),
-      // Anybody may put a file into a directory like /tmp, above all projects there.
+      // Any user may put a file into a directory like /tmp, above all projects there.
       ownUid: isAbove ? this.#uid : undefined,
       maxBytes: this.#bytesLeft,
     };
@@ -269,7 +267,7 @@ class Search {
   }
 }
 
-/** One warning for a directory nobody lets us into, instead of one for every file that might be in it. */
+/** One warning for a directory without access, instead of one for every file that might be in it. */
 function whyClosed(directory: string): string | undefined {
   try {
     accessSync(`${directory}/.`, constants.X_OK);
@@ -279,7 +277,7 @@ function whyClosed(directory: string): string | undefined {
   }
 }
 
-/** The name of a rules file is the project's choice, and stands in the prompt too. */
+/** The project chooses the name of a rules file, and the name is part of the prompt. */
 function isOddName(name: string): boolean {
   return /\p{Cc}/u.test(name) || scanThreats(name, "context").length > 0;
 }
@@ -289,8 +287,7 @@ function ancestors(directory: string): string[] {
   return above === directory ? [directory] : [directory, ...ancestors(above)];
 }
 
-// ----
-// What the user is told about files that are not, or not wholly, in the prompt.
+// Warnings for the user about files that are missing from the prompt or were cut.
 
 export type PromptWarning = {
   readonly kind: "cut" | "blocked" | "unusable";

@@ -1,5 +1,6 @@
-// One compaction: what has to be covered is summarised, the summaries are stored, and the list gets an overview of them. The
-// database is read at the beginning and decides at the end: whoever comes second starts again from what the first one left.
+// One compaction of the lossless engine: messages without a summary are summarised, the summaries are stored, and the list gets
+// an overview of them. The database is read at the beginning and checked at the end. If another process stored summaries
+// meanwhile, the compaction starts again from the new state.
 import { type Clock, randomHex } from "../../lib/index.ts";
 import type { Message } from "../../message/index.ts";
 import type { Scope, SessionStore, SummaryNode } from "../../sessions/index.ts";
@@ -30,15 +31,15 @@ export type Compaction =
   | {
       readonly kind: "unchanged";
       readonly reason: UnchangedReason;
-      /** Messages that are not stored and therefore had to stay. */
+      /** Messages that had to stay because they are not stored. */
       readonly unstored: number;
       readonly tooLarge?: TooLarge;
     }
-  /** Somebody was asked whether excerpts will do, and they will not. */
+  /** The user was asked whether excerpts will do and said no. */
   | { readonly kind: "declined"; readonly failure: SummaryFailure }
   | {
       readonly kind: "compacted";
-      /** The user agreed to the excerpts, and need not be told. */
+      /** The user agreed to excerpts, so no notice is needed. */
       readonly isAgreed: boolean;
       readonly assembled: Assembled;
       readonly overview: Overview;
@@ -50,9 +51,9 @@ export type Compaction =
       readonly unstored: number;
     };
 
-/** A second writer is rare, a third one in the same minute rarer. */
+/** Two processes rarely compact one conversation in the same minute, three even more rarely. */
 const ATTEMPTS = 4;
-/** Less than this is no overview; a very small list may grow by it. */
+/** A shorter text is no overview; a very small list may grow by this much. */
 const LEAST_OVERVIEW_TOKENS = 500;
 
 export async function compactLossless(
@@ -71,7 +72,7 @@ export async function compactLossless(
     const bare = assemble(messages, plan.boundaries, "");
     const tooLarge = tooLargeIn(bare.messages, place.contextLength);
     if (tooLarge) return unchanged({ reason: "message_too_large", unstored: plan.unstored }, tooLarge);
-    // Decided before any model is asked, as far as it can be.
+    // Checked as early as possible, before a model is asked.
     if (!isWorthIt(messages, bare.messages, plan)) return nothingToGain(plan);
 
     const leaves = await writeLeaves(plan.toCover, lineage, drafts, place);
@@ -91,7 +92,7 @@ export async function compactLossless(
       if (!isAgreed) return { kind: "declined", failure: question.failure };
     }
     place.signal?.throwIfAborted();
-    // Where another program split a chain in two, its root belongs to the twin as well; then a name of its own helps.
+    // If another program split a chain of sessions in two, both halves have the same root. A unique root resolves the conflict.
     const [first = place.sessionId] = lineage.sessions;
     const root = attempt < ATTEMPTS ? first : `${place.sessionId}:${randomHex(4)}`;
     const nodes = grown.added.map(({ node }) => ({ ...node, lineage_root: root }));
@@ -104,12 +105,12 @@ export async function compactLossless(
 }
 
 type Draft = { readonly node: SummaryNode; readonly written: Written };
-/** By what they are made of, so that a second attempt asks no model again. */
+/** Keyed by their sources, so that a second attempt does not ask a model again. */
 type Drafts = Map<string, Draft>;
 
 type Grown = { readonly forest: Forest; readonly added: readonly Draft[] };
 
-/** Nodes above, as long as there are enough neighbours for one. Of two nodes with one id the later one counts. */
+/** Adds nodes above as long as there are enough neighbours for one. If two nodes have the same id, the later one counts. */
 async function growAbove(
   leaves: readonly Draft[],
   known: readonly SummaryNode[],
@@ -220,7 +221,7 @@ function toNode({ fields }: Wanted, { text, tokens, method }: Written, place: Co
   };
 }
 
-/** Undefined when a model has written one of them: it answers, and writes the others at a later compaction. */
+/** Undefined when a model has written at least one of them: it will write the others at a later compaction. */
 function digestQuestion(leaves: readonly Draft[]): DigestQuestion | undefined {
   const failure = leaves[0]?.written.failure;
   if (failure === undefined || leaves.some(({ written }) => written.method === "model")) return undefined;
@@ -244,7 +245,7 @@ function withOverview(
   return { assembled: assemble(messages, boundaries, overview.text), overview };
 }
 
-/** Several messages less are worth it in any case: somebody who asks for it wants a shorter list. */
+/** Removing two or more messages is always worth it: the caller asked for a shorter list. */
 function isWorthIt(
   before: readonly Message[],
   after: readonly Message[],
@@ -281,13 +282,12 @@ function unchanged(
   return { kind: "unchanged", reason: "message_too_large", unstored, tooLarge };
 }
 
-// ----
-// Parts that were excerpted while no model answered get a model's summary when one answers again.
+// Excerpts that were made while no model answered get a model's summary once one answers again.
 
-/** At one compaction: the new parts matter more to the user who is waiting. */
+/** Per compaction: the user is waiting for the new parts. */
 const MOST_AT_ONCE = 8;
 
-/** The nodes as they are now. Those above others come last, because they are made of them. */
+/** Returns the improved nodes. Nodes above others come last, because they are made from them. */
 async function improveExcerpts(lineage: Lineage, place: CompactionJob): Promise<readonly SummaryNode[]> {
   const improved = new Map<string, SummaryNode>();
   const excerpts = [...lineage.forest.nodes.values()]
@@ -300,7 +300,7 @@ async function improveExcerpts(lineage: Lineage, place: CompactionJob): Promise<
     const written = await place.writer.writeAll(sources);
     for (const [at, node] of level.entries()) {
       const { text: summary, tokens, method } = written[at] ?? { text: "", tokens: 0, method: "extract" };
-      // Without sources what it was made of is gone, and the excerpt is all there is.
+      // Without sources the original messages are gone, and the excerpt is all there is.
       if (method !== "model" || sources[at]?.texts.length === 0) continue;
       if (await place.store.improveSummaryNode(node.node_id, { summary, tokens, method }))
         improved.set(node.node_id, { ...node, summary, tokens, method });
@@ -328,10 +328,7 @@ async function sourceOf(
   return { kind: "messages", texts, sourceTokens };
 }
 
-// ----
-// What one compaction works with.
-
-/** Everything in tokens is estimated. */
+/** Input of one compaction. All token counts are estimates. */
 export type CompactionJob = {
   readonly store: SessionStore;
   readonly sessionId: string;
@@ -339,7 +336,7 @@ export type CompactionJob = {
   readonly settings: LcmSettings;
   readonly budgets: Budgets;
   readonly contextLength: number;
-  /** What the list may cost so that the request fits; undefined: nobody has said. */
+  /** Limit for the list so that the request fits; undefined when no limit is known. */
   readonly roomTokens: number | undefined;
   readonly writer: NodeWriter;
   readonly redact: Redact;

@@ -22,11 +22,11 @@ import { NodeWriter } from "./writer.ts";
 export type LosslessEngineOptions = SummaryOptions &
   Partial<LcmSettings> & {
     readonly store: SessionStore;
-    /** The conversation; `onSessionStart` names the next one. */
+    /** The conversation; `onSessionStart` sets the next one. */
     readonly sessionId: string;
     readonly contextLength: number;
     /**
-     * Whose sessions may be seen. Absent: those of the session's own user, or all when it has none. The key with `undefined` is an
+     * Whose sessions may be read. Absent: those of the session's own user, or all if it has no user. Passing `undefined` is an
      * error.
      */
     readonly userId?: string;
@@ -74,8 +74,8 @@ export class LosslessEngine extends WatchedEngine implements ContextEngine {
   }
 
   /**
-   * The messages have to be stored first and carry their rows in `meta.rowId` (chat rows: in `_row_id`); what does not, stays in the
-   * list. Chat rows are answered with chat rows; those that stay are the same objects.
+   * Messages must be stored first and carry their row in `meta.rowId` (chat rows: in `_row_id`); others stay in the list. Given
+   * chat rows, the outcome has chat rows; rows that stay are the same objects.
    */
   async compress<M extends Message | OpenAiMessage>(
     given: readonly M[],
@@ -97,7 +97,7 @@ export class LosslessEngine extends WatchedEngine implements ContextEngine {
     return outcome;
   }
 
-  /** Also after a rotation. Where a conversation begins, the database knows: a continuation belongs to what it continues. */
+  /** Also called after a rotation. The database knows which sessions belong to one conversation. */
   onSessionStart(sessionId: string): void {
     this.#sessionId = sessionId;
   }
@@ -126,7 +126,7 @@ export class LosslessEngine extends WatchedEngine implements ContextEngine {
     });
   }
 
-  /** The messages a leaf stands for, as they are stored, in order. None for a node above, or one of another conversation. */
+  /** The stored messages of a leaf, in order. Empty for a node above, or a node of another conversation. */
   async expand(nodeId: string): Promise<readonly MessageRow[]> {
     const { store } = this.#options;
     const lineage = await loadLineage(store, this.#sessionId, this.#scope);

@@ -1,4 +1,4 @@
-// What a compaction takes out of the list, and which messages a summary has to stand for afterwards. Pure.
+// What a compaction of the lossless engine removes from the list, and which messages need a summary before that. Pure.
 import { isResult, type Message, roleOf } from "../../message/index.ts";
 import { assemble, type Boundaries, handoffText, isHandoff, withoutHandoff } from "../compressor/handoff.ts";
 import {
@@ -19,7 +19,7 @@ export type LosslessPlan =
   | {
       readonly kind: "compact";
       readonly boundaries: Boundaries;
-      /** Keys of messages that no summary stands for yet, oldest first. */
+      /** Keys of messages without a summary, oldest first. */
       readonly toCover: readonly number[];
       /** Messages that had to stay because they are not stored. */
       readonly unstored: number;
@@ -39,11 +39,11 @@ export function planLossless(
   const leaving = messages.slice(headEnd, tailStart).filter((_, at) => headEnd + at !== keptUser);
   if (leaving.length === 0) return unchanged(unstored > 0 ? "not_stored" : "nothing_to_gain", unstored);
   const isKnown = (id: string): boolean => lineage.forest.nodes.has(id);
-  // An overview alone would be taken out only to be put in again.
+  // An overview alone would be removed only to be added again.
   if (leaving.every((message) => isPureOverview(message, isKnown))) return unchanged("nothing_to_gain");
 
-  // The first message that stays may carry a handoff, which the new one replaces. One that is not about parts we know
-  // (another engine's, another branch's) has to become such a part.
+  // The first message that stays may carry a handoff, which the new one replaces. A handoff about unknown parts (of another
+  // engine or another branch) must be summarised first.
   const first = messages[tailStart];
   const isCarrier = first !== undefined && isHandoff(first) && !isOverviewOf(first, isKnown);
   if (isCarrier && !isStored(first, lineage)) return unchanged("not_stored", Math.max(1, unstored));
@@ -56,7 +56,7 @@ export function planLossless(
   };
 }
 
-/** The largest message of a list, when it alone is more than the window holds. */
+/** The largest message of the list, if it alone exceeds the window. */
 export function tooLargeIn(
   messages: readonly Message[],
   contextLength: number,
@@ -70,17 +70,17 @@ export function tooLargeIn(
   return largest.tokens > contextLength ? largest : undefined;
 }
 
-/** Does the database have what the message says? */
+/** Is the text of the message in the database? */
 function isStored(message: Message, lineage: Lineage): boolean {
   const { rowId } = message.meta;
   if (rowId !== undefined && lineage.keyOf(rowId) !== undefined) return true;
   if (isResult(message) && message.content === STUB) return true;
-  // Made by this process, and nothing but a list of what is stored.
+  // Made by this process, and only a list of stored parts.
   const isKnown = (id: string): boolean => lineage.forest.nodes.has(id);
   return message.meta.isHandoff === true && isPureOverview(message, isKnown);
 }
 
-/** Whatever is not stored could not be read again, so the window ends before it, at the edge of its tool group. */
+/** A message that is not stored could not be read again, so the window ends before it, at the edge of its tool group. */
 function withinStored(
   messages: readonly Message[],
   boundaries: Boundaries,
@@ -102,9 +102,9 @@ function withinStored(
 }
 
 /**
- * Every message up to the newest one of the list that is neither in the list afterwards nor behind a summary: those that
- * leave now, and those that left earlier without one (another engine, a crash, rows that another process added). Of the
- * replaced ones also those that stay as copies: they will leave later.
+ * Every message up to the newest of the list that will be neither in the list nor covered by a summary: those that leave now,
+ * and those that left earlier without a summary (another engine, a crash, rows added by another process). Replaced messages that
+ * stay as copies are included, because they leave later.
  */
 function uncovered(
   messages: readonly Message[],
@@ -126,14 +126,13 @@ function unchanged(reason: UnchangedReason, unstored = 0): LosslessPlan {
   return { kind: "unchanged", reason, unstored };
 }
 
-// ----
-// Which messages of the list leave it: what protection.ts finds affordable, with an overview in their place. Nothing is
-// lost by letting more of them go.
+// The window: which messages leave. As in the compressor's plan, with an overview in their place. More may leave, because every
+// message can be read again.
 
 type Window = {
   readonly isTooShort: boolean;
   readonly boundaries: Boundaries;
-  /** Of the whole list, with an overview of the usual size. */
+  /** Tokens of the whole list, with an overview of the usual size. */
   readonly expectedTokens: number;
   readonly tokensBefore: number;
 };
@@ -156,7 +155,7 @@ export function chooseWindow(
   return window.isTooShort ? undefined : window;
 }
 
-/** Those that leave, without the one that is kept and without handoffs, which only make room for another. */
+/** Messages that leave: without `keptUser`, and without handoffs, which the new handoff replaces. */
 export function leavingMessages(
   messages: readonly Message[],
   { headEnd, tailStart, keptUser }: Boundaries,

@@ -1,4 +1,4 @@
-// What a compaction of the lossless engine is told as: the outcome every engine gives, and notices for the user.
+// Turns a compaction of the lossless engine into the outcome every engine returns, and into notices for the user.
 import type { HermesError } from "../../lib/index.ts";
 import type { Message } from "../../message/index.ts";
 import { leftOut, localSummaryNotice, rescuedNotice, tooLargeNotice } from "../compressor/notices.ts";
@@ -9,7 +9,7 @@ import { estimateMessages } from "../tokens.ts";
 import type { Compaction } from "./compact.ts";
 import type { Part } from "./overview.ts";
 
-/** The store takes no summaries. */
+/** The store cannot keep summaries. */
 export type Refusal = { readonly kind: "refused"; readonly cause: "read_only" | HermesError };
 
 export function toOutcome(
@@ -19,7 +19,7 @@ export function toOutcome(
 ): CompressOutcome {
   const tokensBefore = estimateMessages(messages);
   if (compaction.kind === "compacted") return compacted(compaction, tokensBefore, notices);
-  // A list with results that answer nothing is valid for no model; their rows stay in the store.
+  // No model accepts results without a call. Their rows stay in the store.
   const repaired = repairPairs(messages);
   const orphans = orphanResults(messages);
   const declined = compaction.kind === "declined" ? compaction.failure : undefined;

@@ -1,4 +1,4 @@
-// Writes the summary of a node: by a model where one answers, otherwise as an excerpt.
+// Writes the summary of a node: by a model if one answers, otherwise as an excerpt of the sources.
 import { codePointLength, pyStrip, takeCodePoints } from "../../lib/index.ts";
 import { fenceUntrusted } from "../../security/index.ts";
 import type { SummaryFailure } from "../engine.ts";
@@ -10,7 +10,7 @@ export type Written = {
   readonly text: string;
   readonly tokens: number;
   readonly method: "model" | "extract";
-  /** Why there is only an excerpt; or why another model than the first wrote it. */
+  /** Why it is only an excerpt, or why the first model did not write it. */
   readonly failure?: SummaryFailure;
 };
 
@@ -23,30 +23,30 @@ export type ToWrite = {
 
 type WriterOptions = {
   readonly models: SummaryModels;
-  /** How long a summary should be, in estimated tokens. */
+  /** Length of a summary, in estimated tokens. */
   readonly summaryTokens: number;
   /** The smallest window of the models that may be asked, in estimated tokens. */
   readonly windowTokens: number;
-  /** Tokens that models count for each token we estimate. */
+  /** Tokens the models count for each token we estimate. */
   readonly factor: number;
   readonly focus: Focus | undefined;
   readonly signal: AbortSignal | undefined;
 };
 
-/** More would keep the user waiting; what is left gets an excerpt now and a model's summary at a later compaction. */
+/** More calls would keep the user waiting. The other parts get an excerpt now and a model's summary at a later compaction. */
 const MOST_CALLS = 100;
-/** Summaries are independent of each other, and models answer several requests at once. */
+/** Summaries are independent, and models answer several requests at once. */
 const AT_ONCE = 4;
-/** What the model may write, compared with what it was asked for, and what of that is kept. */
+/** Maximum output, as a multiple of the length asked for; and the multiple that is kept. */
 const OUTPUT_FACTOR = 1.3;
 const LONGEST_ANSWER = 2;
-/** A short part needs a short note. */
+/** A short part needs only a short note. */
 const LEAST_SUMMARY_TOKENS = 100;
 const USABLE_SHARE = 0.85;
 const LEAST_SOURCE_TOKENS = 300;
-/** Of one token, in the script that needs fewest. */
+/** Characters per token, in the script with the fewest tokens. */
 const MOST_CHARS = 4;
-/** Asked again with so much less, so often, when a server counts more than we believe. */
+/** When a server counts more tokens than we estimate, the text is shortened to this share and sent again, at most this often. */
 const SMALLER = 0.6;
 const MOST_SMALLER = 4;
 
@@ -89,7 +89,7 @@ export class NodeWriter {
     return { ...toWritten(text, "extract"), failure: answer.failure };
   }
 
-  /** May a model be asked at all? */
+  /** False when no model may be asked now. */
   get isReady(): boolean {
     return this.#callsLeft > 0 && this.#options.models.available().ok;
   }
@@ -131,7 +131,7 @@ export class NodeWriter {
     return Math.min(this.#options.summaryTokens, wanted);
   }
 
-  /** What is left of the window for the text itself. */
+  /** Tokens of the window that remain for the source text. */
   #room({ providerText }: ToWrite, budgetTokens: number): number {
     const words = estimateText(promptOverhead()) + estimateText(this.#options.focus?.topic ?? "");
     const output = Math.trunc(budgetTokens * OUTPUT_FACTOR);
@@ -141,7 +141,7 @@ export class NodeWriter {
 }
 
 function toWritten(given: string, method: Written["method"]): Written {
-  // Programs that share the database stop reading at a zero, and it cannot hold half a surrogate pair.
+  // Programs that share the database stop reading at a NUL, and it cannot store half a surrogate pair.
   const text = pyStrip(given.replaceAll("\0", " ").toWellFormed());
   return { text, tokens: estimateText(text), method };
 }
@@ -153,15 +153,14 @@ function tooSmall(windowTokens: number): SummaryFailure {
   };
 }
 
-// ----
-// Summaries that need no model: the beginnings of what was said, as much as fits. The same messages always give the same text.
+// Excerpts: the beginnings of the source texts, as much as fits. The same messages always give the same text.
 
 const STATEMENT = "Summary generation was unavailable; these are excerpts.";
 const LINE_CHARS = 240;
-/** A line shorter than this says nothing, so some lines are left out instead. */
+/** A shorter line says nothing, so some lines are left out instead. */
 const LEAST_LINE_CHARS = 60;
 
-/** Of messages, each as one text. */
+/** `texts`: one per message. */
 export function extractOf(texts: readonly string[], limitChars: number): string {
   const lines = texts.map((text) => pyStrip(text.replace(/\s+/g, " "))).filter((line) => line !== "");
   const room = Math.max(0, limitChars - codePointLength(STATEMENT) - 1);
@@ -172,7 +171,7 @@ export function extractOf(texts: readonly string[], limitChars: number): string 
   return [STATEMENT, ...short.map((line) => `- ${cut(line, Math.max(LEAST_LINE_CHARS, limit))}`)].join("\n");
 }
 
-/** Of summaries: what each of them says, in the room they share. */
+/** All summaries share the room. */
 export function extractOfSummaries(summaries: readonly string[], limitChars: number): string {
   const bare = summaries.map((text) =>
     text.startsWith(STATEMENT) ? pyStrip(text.slice(STATEMENT.length)) : text,
@@ -182,7 +181,7 @@ export function extractOfSummaries(summaries: readonly string[], limitChars: num
   return [STATEMENT, ...bare.map((text) => cutMiddle(text, limit))].join("\n\n");
 }
 
-/** The beginning and the end, with a word about what is between them. */
+/** The first and the last lines, with a line between them that says how many are missing. */
 function withGap(lines: readonly string[], count: number): readonly string[] {
   const head = Math.ceil(count / 2);
   const tail = Math.max(0, count - head);
@@ -194,8 +193,7 @@ function cut(line: string, limit: number): string {
   return codePointLength(line) > limit ? `${takeCodePoints(line, limit - 1)}…` : line;
 }
 
-// ----
-// What a model is asked when a part of a conversation, or several such parts, become one summary.
+// The prompt: one part of a conversation, or several summaries, become one summary.
 
 type NodeRequest = {
   readonly kind: "messages" | "summaries";
@@ -203,7 +201,7 @@ type NodeRequest = {
   readonly text: string;
   readonly budgetTokens: number;
   readonly focus?: Focus;
-  /** What memory providers want kept. */
+  /** Notes of the memory providers. */
   readonly providerText?: string;
 };
 
@@ -219,7 +217,7 @@ function nodePrompt({ kind, text, budgetTokens, focus, providerText }: NodeReque
   ].join("\n\n");
 }
 
-/** Room that the wording itself takes. */
+/** The wording without any source text, to measure its tokens. */
 function promptOverhead(): string {
   const focus: Focus = { kind: "named", topic: "" };
   return nodePrompt({ kind: "summaries", text: "", budgetTokens: 10_000, focus });

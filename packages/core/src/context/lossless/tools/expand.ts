@@ -1,4 +1,4 @@
-// lcm_expand: what a summary is made of, or one message, word for word.
+// lcm_expand: the messages or summaries a summary was made from, or one message, word for word and page by page.
 import { codePointLength, err, ok, type Result, takeCodePoints } from "../../../lib/index.ts";
 import type { MessageRow, SummaryNode } from "../../../sessions/index.ts";
 import { estimateText, fitTokens } from "../../tokens.ts";
@@ -47,7 +47,7 @@ function pageRequest(args: Args, { status, tokenFactor }: View): Result<PageRequ
     if (!count.ok) return count;
     counts[name] = count.value;
   }
-  // The model asks in its own tokens, and more than a share of its window would only be cut again.
+  // The model asks in its own tokens. More than a share of its window would be cut again.
   const window = status.context_length > 0 ? status.context_length : Number.POSITIVE_INFINITY;
   const most = Math.min(MOST_TOKENS, window * MOST_OF_WINDOW);
   return ok({
@@ -73,7 +73,7 @@ async function expandNode(view: View, nodeId: string, request: PageRequest): Pro
     total_sources: sources.length,
     source_offset: request.sourceOffset,
     ...pageOf(sources, request),
-    // Deleted, or taken back by the user.
+    // Deleted, or undone by the user.
     missing_sources: missing > 0 ? missing : undefined,
   });
 }
@@ -129,7 +129,7 @@ function nodesBelow(node: SummaryNode, { forest }: Lineage): Sources {
   return { sources, missing: childIds(node).length - children.length };
 }
 
-/** The fields in which a message says something, as they are stored. */
+/** Only the fields with content, as they are stored. */
 function toSource(row: MessageRow): Source {
   const { content, tool_calls } = row;
   const record = {
@@ -149,16 +149,15 @@ function toSource(row: MessageRow): Source {
   return { record, long, text, format: "json" };
 }
 
-// ----
-// Gives a list of records piece by piece. A record that is too long for one answer is given by its text, in slices that
-// put together are the whole text.
+// Pages: a list of records is returned piece by piece. A record too long for one answer is returned as slices of its text;
+// joined, the slices are the whole text.
 
 type Source = {
   readonly record: Readonly<Record<string, unknown>>;
-  /** The fields that `text` takes the place of when the record is cut. */
+  /** The fields that `text` replaces when the record is cut. */
   readonly long: readonly string[];
   readonly text: string;
-  /** `json`: put together, the slices are a JSON object with the long fields. */
+  /** `json`: joined, the slices are a JSON object with the long fields. */
   readonly format: "text" | "json";
 };
 
@@ -199,14 +198,14 @@ function pageOf(all: readonly Source[], request: PageRequest): Page {
   return { sources, ...following(at, all.length) };
 }
 
-/** One record alone; `next` is where the following slice begins, when there is one. */
+/** One slice of a record. `next` is the offset of the following slice, if there is one. */
 function slice(
   { record, long, text, format }: Source,
   offset: number,
   maxTokens: number,
 ): { readonly record: Readonly<Record<string, unknown>>; readonly next?: number } {
   const rest = text.slice(takeCodePoints(text, offset).length);
-  // At least one character, so that whoever follows the offsets comes to an end.
+  // At least one character, so that a caller who follows the offsets reaches the end.
   const piece = fitTokens(rest, maxTokens) || takeCodePoints(rest, 1);
   const short = Object.fromEntries(Object.entries(record).filter(([name]) => !long.includes(name)));
   const shownRecord = {

@@ -1,4 +1,4 @@
-// lcm_grep: words in messages and in summaries of them.
+// lcm_grep: finds words in messages and in summaries.
 import { err, ok, pyStrip, type Result } from "../../../lib/index.ts";
 import { HIDDEN_SOURCES, type MessageRow, type SearchHit, type SummaryHit } from "../../../sessions/index.ts";
 import { isHandoff, withoutHandoff } from "../../compressor/handoff.ts";
@@ -70,7 +70,7 @@ async function placesOf(view: View, args: Args): Promise<Result<readonly string[
   return ok([id]);
 }
 
-/** Of two orders that both count, being first in one weighs more than being in the middle of both. */
+/** For `hybrid`: with a small constant, being first in one of the two orders counts more than being in the middle of both. */
 const RANK_CONSTANT = 10;
 
 function inOrder(messages: readonly Found[], summaries: readonly Found[], sort: Sort): readonly Found[] {
@@ -85,18 +85,17 @@ function inOrder(messages: readonly Found[], summaries: readonly Found[], sort: 
   return weighed.sort((a, b) => b.weight - a.weight).map(({ found }) => found);
 }
 
-// ----
-// The messages and summaries that lcm_grep shows, each with its place among those of its kind.
+// Hits: messages and summaries, each with its rank among its kind.
 
 type Sort = "recency" | "relevance" | "hybrid";
 
 type GrepRequest = {
   readonly query: string;
   readonly limit: number;
-  /** The limit that was asked for, when it was another one. */
+  /** The limit the model asked for, if it was changed. */
   readonly clampedFrom: number | undefined;
   readonly sort: Sort;
-  /** Undefined: everywhere. */
+  /** Undefined: all sessions. */
   readonly sessionIds: readonly string[] | undefined;
   readonly role: string | undefined;
 };
@@ -108,7 +107,7 @@ type Found = {
   readonly rank: number;
 };
 
-/** One for each session of a long conversation, all with the same words in them. */
+/** A long conversation may have an overview with the same words in each of its sessions; each round skips those found so far. */
 const MOST_ROUNDS = 8;
 
 async function findMessages(view: View, request: GrepRequest, forest: Forest): Promise<readonly Found[]> {
@@ -126,7 +125,7 @@ async function findMessages(view: View, request: GrepRequest, forest: Forest): P
       limit,
     });
     found = await withOriginals(view, hits, sessionIds);
-    // Overviews only repeat what summaries say. In front of a message they also hide the message itself.
+    // An overview only repeats the summaries. In front of a message it also hides the message itself.
     const again = found.filter(({ repeatsOthers }) => repeatsOthers).map(({ hit }) => hit.id);
     if (again.length === 0) break;
     repeats.push(...again);
@@ -142,7 +141,7 @@ async function findMessages(view: View, request: GrepRequest, forest: Forest): P
 
 type HitRow = { readonly hit: SearchHit; readonly row: MessageRow; readonly repeatsOthers: boolean };
 
-/** With the row that counts: the original of a copy, unless it is gone or in a session that was not asked for. */
+/** With the row to show: the original of a copy, unless it is gone or in a session that was not asked for. */
 async function withOriginals(
   { store, scope }: View,
   hits: readonly SearchHit[],
@@ -192,7 +191,7 @@ async function findSummaries(
     sessionIds,
     limit,
   });
-  // A summary is as old as what it stands for, not as its making.
+  // The date of a summary is that of its newest message.
   const last = await rowsByIds(
     store,
     hits.map(({ last_message_id }) => last_message_id),
@@ -200,7 +199,7 @@ async function findSummaries(
   );
   return hits.map((hit, at) => {
     const timestamp = last.get(hit.last_message_id)?.timestamp ?? hit.created_at;
-    // Messages are what is looked for; a summary leads to them, so it comes after the first few.
+    // The model looks for messages. A summary only leads to them, so it ranks behind the first few.
     return { shownAs: summaryResult(hit, timestamp, related), timestamp, rank: SUMMARY_RANK * (at + 1) };
   });
 }

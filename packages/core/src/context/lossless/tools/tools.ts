@@ -1,3 +1,5 @@
+// The tools of the lossless engine: their schemas, the dispatch of a call, and the two small tools lcm_describe and
+// lcm_status.
 import { describeCause, err, isRecord, ok, type Result } from "../../../lib/index.ts";
 import type { SummaryNode } from "../../../sessions/index.ts";
 import type { ToolDefinition } from "../../../tools/index.ts";
@@ -17,9 +19,7 @@ import {
   type View,
 } from "./view.ts";
 
-// ----
-// What a language model is told about the tools of the lossless engine. Plain object schemas: strict backends refuse
-// anything cleverer.
+// Plain object schemas, because strict model servers refuse more complex ones.
 
 const QUERY_SYNTAX =
   'Plain words or a question are enough. For exact control: OR between words, "quoted phrase", NOT to exclude, AND, and a prefix with * (deploy*).';
@@ -98,8 +98,7 @@ function tool(
   return { name, description, parameters: { type: "object", properties, required } };
 }
 
-// ----
-// A call of one of the engine's tools: untyped arguments in, JSON out. Never rejects.
+// Untyped arguments in, JSON out. Never rejects.
 
 type Tool = (view: View, args: Args) => Promise<Result<object, string>>;
 
@@ -125,10 +124,9 @@ function failure(text: string): string {
   return JSON.stringify({ error: text });
 }
 
-// ----
-// lcm_describe and lcm_status: how the compacted part is organised, in figures.
+// lcm_describe and lcm_status: figures about the compacted part.
 
-/** A node of a very long conversation may have more; expanding lists them all. */
+/** A node of a very long conversation may have more children; lcm_expand lists them all. */
 const MOST_CHILDREN = 50;
 
 async function describe(view: View, args: Args): Promise<Result<object, string>> {

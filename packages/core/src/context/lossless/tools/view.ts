@@ -1,4 +1,5 @@
-// What the tools may see: the conversation the engine works for, the sessions it is related to, all of one user.
+// What the tools share: the part of the database they may read (this conversation and related sessions of the same user), and
+// the parsing of arguments.
 
 import { err, ok, preview, pyStrip, type Result } from "../../../lib/index.ts";
 import {
@@ -19,15 +20,15 @@ export type ToolPlace = {
   readonly status: EngineStatus;
   /** Tokens the model counts for each token we estimate. */
   readonly tokenFactor: number;
-  /** What the model has before it. */
+  /** The messages the model has in its list. */
   readonly live: readonly unknown[];
 };
 
 export type View = ToolPlace & {
   readonly scope: Scope;
-  /** False: neither the caller nor the store says whose conversation this is, so it may not look at others. */
+  /** False when neither the caller nor the store knows the user. Then only this conversation may be read. */
   readonly isUserKnown: boolean;
-  /** Over every kind of parent: also what this conversation was branched from. */
+  /** Ids of all related sessions, including those this conversation was branched from. */
   readonly related: ReadonlySet<string>;
   readonly lineage: Lineage;
 };
@@ -42,7 +43,7 @@ export async function openView(place: ToolPlace): Promise<View> {
   return { ...place, scope, isUserKnown, related, lineage: await loadLineage(store, sessionId, scope) };
 }
 
-/** A node of this conversation or of a related one, with the messages and nodes around it. */
+/** A node of this conversation or of a related one, with the lineage it belongs to. */
 export async function findNode(
   { store, scope, related, lineage }: View,
   nodeId: string,
@@ -54,13 +55,13 @@ export async function findNode(
   return { node, lineage: await loadLineage(store, node.session_id, scope) };
 }
 
-/** All nodes of related sessions; where a message is covered twice, this conversation's leaf counts. */
+/** All nodes of related sessions. If two leaves cover a message, this conversation's leaf counts. */
 export async function relatedForest({ store, scope, related, lineage }: View): Promise<Forest> {
   const all = await store.listSummaryNodes([...related], scope);
   return growForest([...lineage.forest.nodes.values(), ...all]);
 }
 
-/** The same words whether it does not exist or may not be seen. */
+/** The same text whether the node does not exist or may not be read. */
 export function unknownNode(nodeId: string): string {
   return `There is no summary '${nodeId}' in this conversation. lcm_describe lists those there are.`;
 }
@@ -77,9 +78,8 @@ export function expandMessageHint(storeId: number): string {
   return `lcm_expand(store_id=${storeId})`;
 }
 
-// ----
-// What a model wrote as arguments. Numbers are forgiven; what cannot be understood is refused, because an answer without
-// it would look like an answer with it.
+// Arguments as a model wrote them. Numerals are accepted as numbers. Other wrong values are refused, because an answer that
+// ignored them would look as if it had used them.
 
 export type Args = Readonly<Record<string, unknown>>;
 
@@ -91,7 +91,7 @@ export function textOf(value: unknown): string | undefined {
   return text === "" ? undefined : text;
 }
 
-/** Python's `int()`: fractions are cut off, numerals count, anything else is nothing. */
+/** Like Python's `int()`: fractions are cut off, numerals accepted; undefined for anything else. */
 export function numberOf(value: unknown): number | undefined {
   const isNumeral = typeof value === "string" && /^[+-]?\d+$/.test(pyStrip(value));
   const number = typeof value === "number" ? Math.trunc(value) : isNumeral ? Number(value) : Number.NaN;
@@ -102,7 +102,7 @@ export function isAbsent(value: unknown): boolean {
   return value === undefined || value === null || value === "";
 }
 
-/** A count that may be left out; refused when it is there and is none. */
+/** An optional count; an error when it is given but no count. */
 export function countOf(args: Args, name: string, standard: number): Result<number, string> {
   if (isAbsent(args[name])) return ok(standard);
   const number = numberOf(args[name]);
@@ -126,7 +126,7 @@ export function choiceOf<T extends string>(
     : ok(chosen);
 }
 
-/** Recognisable, and never a whole page. */
+/** At most 200 characters, for error messages. */
 export function shown(value: unknown): string {
   try {
     return preview(
