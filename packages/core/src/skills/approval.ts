@@ -1,3 +1,4 @@
+// Approval of skill changes: a change is staged, listed, shown as a diff, then approved or rejected.
 import { mkdirSync, readFileSync, statSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import {
@@ -22,8 +23,7 @@ import type { SkillError, SkillOrigin } from "./skill.ts";
 import type { SkillStore } from "./store.ts";
 import { earlierChange } from "./undo.ts";
 
-// ----
-// Changes that wait for a person's word: one private JSON file each, in the form the Python original uses.
+// Staged changes: one private JSON file each, in the format of the Python original.
 
 export type PendingSkillChange = {
   readonly id: string;
@@ -35,7 +35,7 @@ export type PendingSkillChange = {
   readonly created_at: number;
   /** The arguments of `skill_manage`. */
   readonly payload: Readonly<Record<string, unknown>>;
-  /** Proposals that belong together. */
+  /** Proposals with the same group belong together. */
   readonly group?: string;
 };
 
@@ -46,7 +46,7 @@ type PendingDraft = {
 };
 
 const SUMMARY_CHARS = 120;
-// A file of a megabyte, every character of it escaped.
+// Enough for a file of 1 MiB with every character escaped.
 const MAX_RECORD_BYTES = 8 * 1_048_576;
 
 export function stagePendingSkill(
@@ -67,7 +67,7 @@ export function stagePendingSkill(
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
     writeFileAtomic(join(directory, `${record.id}.json`), `${JSON.stringify(record, null, 2)}\n`, {
-      tempName: `${group === undefined ? "" : ".curator-"}${record.id}.json.tmp`, // see curator/leftovers.ts
+      tempName: `${group === undefined ? "" : ".curator-"}${record.id}.json.tmp`, // the curator cleans up temporary files with this prefix
     });
     return ok(record);
   } catch (cause) {
@@ -79,7 +79,7 @@ export function stagePendingSkill(
 type PendingSkillChanges = {
   /** Oldest first. */
   readonly records: readonly PendingSkillChange[];
-  /** Names of files that make no sense. */
+  /** Names of files that are no valid record. */
   readonly skipped: readonly string[];
 };
 
@@ -120,7 +120,7 @@ function readPendingSkill(directory: string, id: string): Result<PendingSkillCha
   }
 }
 
-/** Also for a record that makes no sense. */
+/** Also removes an invalid record. */
 function removePendingSkill(directory: string, id: string): Result<void, SkillError> {
   if (!isPendingId(id)) return err(unknown(id));
   try {
@@ -132,7 +132,7 @@ function removePendingSkill(directory: string, id: string): Result<void, SkillEr
   }
 }
 
-/** What a person is told in one line. */
+/** One line for the user. */
 export function summaryOf(call: SkillCall): string {
   const detail = detailOf(call);
   const shown =
@@ -162,7 +162,7 @@ function detailOf(call: SkillCall): string {
   }
 }
 
-/** Under the tool's own names, so that it can be replayed as it was sent. */
+/** Under the tool's argument names, so that the call can be repeated unchanged. */
 function payloadOf(call: SkillCall): Readonly<Record<string, unknown>> {
   const { action, name } = call;
   switch (call.action) {
@@ -207,7 +207,7 @@ function recordOrigin(origin: SkillOrigin): string {
   return origin === "tool" ? "assistant_tool" : origin;
 }
 
-/** Eight hex digits and nothing else: an id is part of a path. */
+/** Exactly eight hex digits, because the id is part of a path. */
 function isPendingId(id: string): boolean {
   return /^[0-9a-f]{8}$/.test(id);
 }
@@ -223,11 +223,9 @@ function damaged(id: string, path: string): SkillError {
   };
 }
 
-// ----
-// What becomes of a staged change: done, dropped, or shown. All of it under the lock of the skills, so that two people
-// cannot decide about the same one.
+// Decisions about a staged change. They run under the skills lock, so that two users cannot decide about the same change.
 
-/** The record goes when its change is on disk; after a failure it waits on. Rights and scan are checked again. */
+/** The record is removed once its change is on disk; after a failure it stays. Rights and scan are checked again. */
 export async function approveSkillChange(
   store: SkillStore,
   id: string,
@@ -246,13 +244,13 @@ export async function approveSkillChange(
       if (!still.ok) return still.error;
       const earlier = earlierChange(store, id);
       if (earlier === undefined) return undefined;
-      // Its process died between the change and the removal of the record.
+      // An earlier process died between applying the change and removing the record.
       removePendingSkill(directory, id);
       const message = `Pending change '${id}' was done before, as change '${earlier}'. Its record is gone now.`;
       return { kind: "conflict", message };
     },
     onApplied: () => {
-      removePendingSkill(directory, id); // one that stays is recognised above
+      removePendingSkill(directory, id); // if this fails, the check above finds the change next time
     },
   });
 }
@@ -261,7 +259,7 @@ export function rejectSkillChange(store: SkillStore, id: string): Promise<Result
   return underLock(store, () => removePendingSkill(pendingSkillsDirectory(store.home), id));
 }
 
-/** What approving it now would change, in lines; or why it could not be approved. */
+/** The lines that approving it now would change, or the reason why it cannot be approved. */
 export async function diffSkillChange(
   store: SkillStore,
   id: string,
@@ -285,7 +283,7 @@ function planLines(plan: Plan): readonly string[] {
   ];
 }
 
-// The lines that differ, with a little of what stands around them. One hunk from the first difference to the last. Pure.
+// Lines that differ, with three lines around them: one hunk from the first difference to the last. Pure.
 const AROUND = 3;
 
 function lineDiff(before: string, after: string): readonly string[] {

@@ -1,3 +1,5 @@
+// All skills below the roots: walking the directories, reading the headers, and caching them in memory and in a snapshot
+// file.
 import {
   type BigIntStats,
   closeSync,
@@ -30,27 +32,25 @@ import {
   SUPPORT_DIRECTORIES,
 } from "./skill.ts";
 
-// ----
-// Every skill there is, kept in memory and in the snapshot by time and size. A lookup asks directories for their time; it
-// walks the tree and opens files only when something changed.
+// A lookup compares the modification times of directories. It walks the tree and opens files only when something changed.
 
 export type CatalogContents = {
-  /** The home's own first, each root in the order of its paths. */
+  /** The home's own skills first, then each root; ordered by path. */
   readonly skills: readonly Skill[];
-  /** Single files that can only be viewed. */
+  /** Single files, which can only be viewed. */
   readonly flatSkills: readonly Skill[];
-  /** What a category is for, by its name. */
+  /** Descriptions of categories, by name. */
   readonly categories: ReadonlyMap<string, string>;
   readonly warnings: readonly string[];
 };
 
 type CatalogPlaces = {
-  /** The home's own first. */
+  /** The home's own root first. */
   readonly roots: readonly string[];
   readonly snapshot: string;
 };
 
-// Times of change are coarse: two changes within a tick look like one. What is younger than this is looked at again.
+// Modification times are coarse: two changes within one clock tick look the same. Anything younger than this is checked again.
 const SETTLED_MS = 100;
 const HEAD_BYTES = 65_536;
 
@@ -63,26 +63,26 @@ export class Catalog {
     this.#places = places;
   }
 
-  /** Looks at every directory and every file's size and time; opens what changed. */
+  /** Checks every directory and the size and time of every file; opens files that changed. */
   async refresh(): Promise<CatalogContents> {
     const look = lookAt(this.#places.roots);
     const hasNews = look.files.some((file) => this.#known(file) === undefined);
     return this.#take(look, hasNews ? await loadFrontmatterParser() : undefined);
   }
 
-  /** The same for whoever holds a lock and may not wait. */
+  /** The same, synchronously, for callers that hold a lock. */
   refreshSync(parse: FrontmatterParser): CatalogContents {
     return this.#take(lookAt(this.#places.roots), parse);
   }
 
-  /** Without walking, when no directory changed since the last look. A file edited in place shows in its own stamp. */
+  /** Walks only if a directory changed since the last walk. For a file edited in place, see `isCurrent`. */
   async current(): Promise<CatalogContents> {
     const last = this.#last;
     if (last === undefined || !isUnchanged(last.look)) return this.refresh();
     return last.contents;
   }
 
-  /** False when the file may not be the one the contents were made from. */
+  /** False when the file may have changed since its header was read. */
   isCurrent(skill: Skill): boolean {
     const stamp = stampOf(skill.file);
     const cached = this.#cached().get(skill.file);
@@ -145,7 +145,7 @@ function isSameCache(a: HeaderCache, b: HeaderCache): boolean {
   });
 }
 
-/** Frontmatter is at the top: nobody reads megabytes for a name. */
+/** Frontmatter is at the top, so only the first 64 KiB are read. */
 function readHeader(path: string, parse: FrontmatterParser): CachedHeader["header"] {
   const head = new Uint8Array(HEAD_BYTES);
   const fd = openSync(path, "r");
@@ -195,9 +195,8 @@ function toSkill(file: FoundFile, header: CachedHeader["header"], ownRoot: strin
   };
 }
 
-// ----
-// Walks a root for skill files. Reads directories and file sizes, no contents. A link that leads out of its root is not
-// followed, and neither is one that leads where the walk has been.
+// The walk: finds skill files below the roots. Reads directories and file sizes, no contents. Links that lead out of their root,
+// or to a directory already visited, are not followed.
 
 type FileStamp = { readonly mtimeNs: bigint; readonly size: number };
 
@@ -205,19 +204,19 @@ type FoundFile = FileStamp & {
   readonly kind: "skill" | "category" | "flat";
   readonly path: string;
   readonly root: string;
-  /** Of the directory it is in, below the root, with `/`; "" for the root itself. */
+  /** Directory of the file below the root, with `/`; "" for the root itself. */
   readonly folder: string;
 };
 
 type Look = {
   readonly files: readonly FoundFile[];
-  /** Every directory that was read, with its time of change before that. */
+  /** Every directory that was read, with its modification time before that. */
   readonly directories: ReadonlyMap<string, bigint>;
   readonly warnings: readonly string[];
   readonly lookedAtMs: number;
 };
 
-// Somebody who names `/` as a place for skills gets an answer all the same.
+// These limits keep the walk short even if a user configures `/` as a skills directory.
 const MAX_DEPTH = 8;
 const MAX_DIRECTORIES = 10_000;
 
@@ -233,7 +232,7 @@ export function lookAt(roots: readonly string[]): Look {
   return { files: walk.files, directories: walk.directories, warnings: walk.warnings, lookedAtMs };
 }
 
-/** Size and time of a file; undefined when it is not there or no file. */
+/** Undefined when there is no such file. */
 function stampOf(path: string): FileStamp | undefined {
   const stats = statOf(path);
   return stats?.isFile() ? { mtimeNs: stats.mtimeNs, size: Number(stats.size) } : undefined;
@@ -265,7 +264,7 @@ function enter(walk: Walk, place: Place): void {
   if (walk.directories.size >= MAX_DIRECTORIES) {
     if (walk.directories.size === MAX_DIRECTORIES)
       walk.warnings.push(`${place.root} has too many directories; not all of them were searched for skills.`);
-    walk.directories.set(place.path, -1n); // never matches, so the next lookup looks again
+    walk.directories.set(place.path, -1n); // never equal to a real time, so the next lookup walks again
     return;
   }
   walk.visited.add(real);
@@ -319,7 +318,7 @@ function realPath(path: string): string | undefined {
   try {
     return realpathSync(path);
   } catch {
-    return undefined; // not there, a dangling link, or nobody's to read: nothing to find either way
+    return undefined; // missing, a broken link or not readable: there is nothing to find
   }
 }
 
@@ -332,14 +331,13 @@ function statOf(path: string): BigIntStats | undefined {
   }
 }
 
-// ----
-// The headers of all skills in one file, by path, time and size: a program that starts need not open every skill. Only a
-// cache: what does not look right is read again, and one that cannot be written costs nothing but time.
+// The snapshot file: headers of all skills by path, time and size, so that a new process need not open every skill. It is only a
+// cache: invalid entries are read again, and a failed write is ignored.
 
 type CachedHeader = { readonly mtimeNs: bigint; readonly size: number; readonly header: SkillHeader };
 type HeaderCache = ReadonlyMap<string, CachedHeader>;
 
-// A program that keeps something else under this name sees a version it does not know, and starts afresh; so do we.
+// Programs that use this file name for something else see an unknown version and start over; so do we.
 const VERSION = "hermes-memory/1";
 const MAX_BYTES = 16 * 1_048_576;
 
@@ -355,7 +353,7 @@ function readSnapshot(path: string): HeaderCache {
       if (cached) cache.set(file, cached);
     }
   } catch {
-    // Missing or damaged: every skill is read once, and the file is written anew.
+    // Missing or damaged: every skill is read once, and the file is written again.
   }
   return cache;
 }
@@ -368,7 +366,7 @@ function writeSnapshot(path: string, cache: HeaderCache): void {
     if (existsSync(dirname(path)))
       writeFileAtomic(path, `${JSON.stringify({ version: VERSION, files })}\n`, { mode: 0o600 });
   } catch {
-    // A home that cannot be written to: the next program reads the skills themselves.
+    // The home is not writable: the next process reads the skills themselves.
   }
 }
 

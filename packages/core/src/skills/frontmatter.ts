@@ -1,3 +1,4 @@
+// The YAML frontmatter of a SKILL.md: strict when a skill is written, lenient when it is read.
 import {
   codePointLength,
   describeCause,
@@ -18,12 +19,11 @@ import {
   shownName,
 } from "./skill.ts";
 
-// ----
-// Cuts a Markdown text into what stands between the two `---` lines at its top and the rest. Pure.
+// Splits a Markdown text at the two `---` lines at its top. Pure.
 
 type SplitText =
   | { readonly kind: "closed"; readonly yaml: string; readonly body: string }
-  /** It opens and never ends. */
+  /** The closing line is missing. */
   | { readonly kind: "open"; readonly yaml: string; readonly body: "" }
   | { readonly kind: "none"; readonly body: string };
 
@@ -42,32 +42,31 @@ export function splitFrontmatter(text: string): SplitText {
   };
 }
 
-// ----
-// Frontmatter as a mapping: strictly for what is written, forgiving for what is read.
+// Parsing.
 
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** The mapping, or why there is none. */
+/** The fields, or the reason why there are none. */
 export type FrontmatterParser = (yaml: string) => Result<Fields, string>;
 
-/** The YAML library is loaded when the first frontmatter has to be read. */
+/** Loads the YAML library, on first use only. */
 export async function loadFrontmatterParser(): Promise<FrontmatterParser> {
   const { parseDocument } = await import("yaml");
   return (yaml) => {
     try {
-      // Of a key given twice the last counts, and merge keys work, as in Python.
+      // As in Python: the last of two equal keys counts, and merge keys work.
       const document = parseDocument(yaml, { merge: true, uniqueKeys: false, logLevel: "error" });
       const [mistake] = document.errors;
       if (mistake) return err(firstLine(mistake.message));
       const content: unknown = document.toJS();
       return isFields(content) ? ok(content) : err("it does not hold keys and values");
     } catch (cause) {
-      return err(firstLine(describeCause(cause))); // such as aliases without end
+      return err(firstLine(describeCause(cause))); // for example endless aliases
     }
   };
 }
 
-/** Broken YAML still has lines that say `key: value`. Only those that are not indented: others belong to a section. */
+/** For broken YAML: the lines `key: value` that are not indented. Indented lines belong to a nested section. */
 export function parseLines(yaml: string): Fields {
   const fields: Record<string, unknown> = Object.create(null);
   for (const line of yaml.split("\n")) {
@@ -83,7 +82,7 @@ export function isFields(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** An own field: names such as `constructor` are nobody's. */
+/** Only own fields, so that names such as `constructor` give undefined. */
 export function fieldOf(fields: unknown, name: string): unknown {
   return isFields(fields) && Object.hasOwn(fields, name) ? fields[name] : undefined;
 }
@@ -93,17 +92,16 @@ function unquoted(text: string): string {
   return quoted?.[2] ?? text;
 }
 
-/** The library's messages go on with an excerpt of the text. */
+/** The library appends an excerpt of the text to its messages. */
 function firstLine(message: string): string {
   return (message.split("\n")[0] ?? "").replace(/:$/, "");
 }
 
-// ----
-// What lists, lookups and the prompt need to know of a SKILL.md: read leniently, kept in the snapshot.
+// The header: the fields that lists, lookups and the prompt need. Kept in the catalog's snapshot.
 
 type ReadText = { readonly fields: Fields; readonly body: string };
 
-/** Never fails: what cannot be understood is not there. */
+/** Never fails: fields that cannot be parsed are left out. */
 export function readSkillText(raw: string, parse: FrontmatterParser): ReadText {
   const text = normalizeNewlines(raw.replace(/^\ufeff/, ""));
   const parts = splitFrontmatter(text);
@@ -132,13 +130,13 @@ export function textOf(value: unknown): string {
   return typeof value === "number" || typeof value === "boolean" ? String(value) : "";
 }
 
-/** A list of texts; a single text, or several between commas and brackets, is a list too. */
+/** A list of texts. A single text, or several separated by commas in brackets, counts as a list too. */
 export function textsOf(value: unknown): readonly string[] {
   const items = typeof value === "string" ? value.replace(/^\[|\]$/g, "").split(",") : value;
   return Array.isArray(items) ? items.map(textOf).filter((item) => item !== "") : [];
 }
 
-/** The first line that is no heading stands in for a missing description. */
+/** Used when the description is missing: the first line that is no heading. */
 function firstSentence(body: string): string {
   const line = body.split("\n").find((each) => pyStrip(each) !== "" && !each.startsWith("#"));
   return oneLine(line ?? "");
@@ -153,14 +151,13 @@ function cut(text: string): string {
   return `${takeCodePoints(text, MAX_DESCRIPTION_CHARS - 3)}...`;
 }
 
-// ----
-// What a SKILL.md must be before it is written. Pure.
+// The check of a SKILL.md before it is written. Pure.
 
 type CheckedSkill = { readonly name: string; readonly description: string };
 
 type NameRule = {
   readonly directoryName: string;
-  /** A skill whose frontmatter has always had another name may keep it. */
+  /** A skill whose frontmatter already has a different name may keep it. */
   readonly previousName?: string;
 };
 
@@ -198,9 +195,9 @@ export function checkSkillText(
   return ok({ name: pyStrip(name), description: pyStrip(description) });
 }
 
-/** Size and characters; also asked before anything else is done with a text somebody sent. */
+/** Checks size and characters; called before anything else is done with the text. */
 export function textProblem(text: string): SkillError | undefined {
-  // Whoever has twice as many units has more characters too, and nobody has to count ten million of them.
+  // Twice as many UTF-16 units always means too many characters, so a huge text need not be counted.
   if (text.length > 2 * MAX_CONTENT_CHARS || codePointLength(text) > MAX_CONTENT_CHARS) {
     const message = `SKILL.md would be too large: at most ${groupThousands(MAX_CONTENT_CHARS)} characters. Move detail to files under references/.`;
     return { kind: "too_large", message };

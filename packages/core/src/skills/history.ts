@@ -1,3 +1,5 @@
+// The history of skill changes on disk: one line per change in `.history/changes.jsonl`, and earlier file contents under
+// their hash in `.history/blobs/`. A line is written before its change takes effect. The oldest changes are dropped.
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import { appendJsonLines, namesIn, randomHex, readJsonLines, sha256, writeFileAtomic } from "../lib/index.ts";
@@ -5,13 +7,10 @@ import { fieldOf } from "./frontmatter.ts";
 import { deletedDirectory, historyDirectory } from "./paths.ts";
 import type { SkillUsage } from "./usage.ts";
 
-// ----
-// One line of the history of skills: what changed, from which content to which, or from where to where.
-
 export type SkillChange = {
   readonly id: string;
   readonly time: string;
-  /** One of `skill_manage`, or `archive`, `restore`, `undo`. */
+  /** An action of `skill_manage`, or `archive`, `restore`, `undo`. */
   readonly action: string;
   /** The skill's directory name. */
   readonly skill: string;
@@ -19,24 +18,24 @@ export type SkillChange = {
   readonly path: string;
   /** Only for a skill outside of the home. */
   readonly root?: string;
-  /** Below the skill's directory; null when the whole skill moved. */
+  /** Path below the skill's directory; null when the whole skill moved. */
   readonly file: string | null;
-  /** SHA-256 of the file; null: there was none. The content before is kept under its hash. */
+  /** SHA-256 of the file; null when there was none. The earlier content is kept under its hash. */
   readonly before: string | null;
   readonly after: string | null;
-  /** Below the skills directory. */
+  /** Paths below the skills directory. */
   readonly moved?: { readonly from: string; readonly to: string };
   readonly origin: string;
   readonly session?: string;
   readonly undoes?: string;
   readonly absorbed_into?: string;
-  /** The staged change this one came from. */
+  /** Id of the staged change it came from. */
   readonly approval?: string;
-  /** Of a deleted skill, to be given back. */
+  /** Usage record of a deleted skill, to restore it on undo. */
   readonly usage?: SkillUsage;
 };
 
-/** Undefined for a line that nobody can act on. */
+/** Undefined for a line without the required fields. */
 function toChange(value: unknown): SkillChange | undefined {
   const text = (name: string): string | undefined => {
     const field = fieldOf(value, name);
@@ -74,10 +73,6 @@ function toChange(value: unknown): SkillChange | undefined {
   };
 }
 
-// ----
-// The history on disk: one line per change in `.history/changes.jsonl`, and what a file held before under its hash in
-// `.history/blobs/`. A line is written before the change takes effect. Kept within bounds; the oldest go first.
-
 type HistoryLimits = { readonly keep: number; readonly slack: number; readonly maxBlobBytes: number };
 
 const HISTORY_LIMITS: HistoryLimits = { keep: 200, slack: 100, maxBlobBytes: 32 * 1_048_576 };
@@ -97,7 +92,7 @@ export function newChange(draft: ChangeDraft, { before, after }: Contents): Skil
   return { id: randomHex(4), ...draft, before: hashOf(before), after: hashOf(after) };
 }
 
-/** Keeps the content first: a line must never promise what is not there. Call it before the change takes effect. */
+/** Stores the content first, so that a line never refers to missing content. Call it before the change takes effect. */
 export function recordChange(skills: string, change: SkillChange, before: Uint8Array | undefined): void {
   if (before !== undefined) keepBlob(skills, before);
   appendJsonLines(linesPath(skills), [change], { isDurable: true });
@@ -111,7 +106,7 @@ export function readBlob(skills: string, hash: string): Uint8Array | undefined {
   return sha256(bytes) === hash ? bytes : undefined;
 }
 
-/** Drops the oldest changes once there are too many, with what was kept for them. Call it under the lock. */
+/** Drops the oldest changes and their contents once there are too many. Call it under the lock. */
 export function pruneHistory(skills: string, limits: HistoryLimits = HISTORY_LIMITS): void {
   const changes = readChanges(skills);
   const blobs = namesIn(blobsDirectory(skills));
@@ -143,7 +138,8 @@ function newestWithin(
       counted.add(before);
       bytes += sizes.get(before) ?? 0;
     }
-    // The newest one stays whatever it costs: it is the one that gets undone. Down to half, so that this is rare.
+    // The newest change always stays, because it is the one that gets undone. Reduced to half the limit, so that pruning is
+    // rare.
     if (kept.length > 0 && (kept.length >= keep || bytes > maxBlobBytes / 2)) break;
     kept.push(change);
   }

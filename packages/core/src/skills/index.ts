@@ -1,4 +1,4 @@
-// The door to skills. Importing it loads no YAML: that comes with the first skill that has to be read.
+// Skills: files with instructions for an agent. Importing this loads no YAML library; reading the first skill does.
 export {
   approveSkillChange,
   diffSkillChange,

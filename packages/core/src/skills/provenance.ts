@@ -1,4 +1,4 @@
-// Where a skill comes from: shipped with the program, installed from the hub, or grown here.
+// Where a skill comes from (shipped with the program, installed from the hub, external, or made here) and who may change it.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { errnoCode } from "../lib/index.ts";
@@ -11,7 +11,7 @@ export type Provenance = "bundled" | "hub" | "external" | "agent";
 type Origins = {
   readonly bundled: ReadonlySet<string>;
   readonly hub: ReadonlySet<string>;
-  /** False when a list exists and cannot be understood: then nobody knows which skills are somebody else's. */
+  /** False when a list exists but cannot be parsed: then it is not known which skills are shipped or from the hub. */
   readonly isReliable: boolean;
 };
 
@@ -42,7 +42,7 @@ function bundledNames(text: string): string[] {
     .filter((name) => name !== "");
 }
 
-/** Undefined when it makes no sense. */
+/** Undefined when it cannot be parsed. */
 function hubNames(text: string): string[] | undefined {
   if (text.trim() === "") return [];
   try {
@@ -57,7 +57,7 @@ function hubNames(text: string): string[] | undefined {
   }
 }
 
-/** An entry's key, its name, and the folder it was put into. */
+/** The key of an entry, its name, and the folder it was installed into. */
 function namesOf(key: string, entry: unknown): string[] {
   const path = fieldOf(entry, "install_path");
   const folder = typeof path === "string" ? path.split(/[/\\]/).findLast((part) => part !== "") : undefined;
@@ -66,7 +66,7 @@ function namesOf(key: string, entry: unknown): string[] {
   );
 }
 
-/** "" for a missing file, undefined for one that cannot be read. */
+/** "" for a missing file, undefined for an unreadable one. */
 function readText(path: string): string | undefined {
   try {
     return readFileSync(path, "utf8");
@@ -75,8 +75,7 @@ function readText(path: string): string | undefined {
   }
 }
 
-// ----
-// Who may change which skill. A rule that only a prompt states is none. Pure.
+// The rules. They are enforced here, not only stated in a prompt. Pure.
 
 type Standing = {
   readonly name: string;
@@ -86,7 +85,7 @@ type Standing = {
   readonly isPinned: boolean;
 };
 
-/** Why this may not be done, or nothing. */
+/** The reason why the action is refused; undefined when it is allowed. */
 export function refusalOf(action: SkillAction, origin: SkillOrigin, skill: Standing): SkillError | undefined {
   const { name, provenance, isPinned } = skill;
   const isUnattended = origin === "review" || origin === "curator";

@@ -1,3 +1,5 @@
+// Scans of skill texts: before a text is written, because agents will follow it as an instruction, and over all stored skills
+// for `hermes doctor`.
 import { dirname, relative } from "node:path";
 import {
   findingIds,
@@ -12,13 +14,11 @@ import type { SkillError, SkillOrigin } from "./skill.ts";
 import { allLinkedFiles, readSkillFile } from "./skill-files.ts";
 import type { SkillStore } from "./store.ts";
 
-// ----
-// The scan of what is written into a skill: a later agent will read it as instructions.
-
 /**
- * Why the text may not be stored, or nothing. Never quotes it. A person's own text is not scanned for threat patterns, but the second
- * gate looks at it too: nobody sees tag characters, and few mean to store a key. `before` is the file's text up to now: a credential
- * that it has already does not keep the rest of it from being improved; `hermes doctor` lists it.
+ * The reason why the text is refused, without quoting it; undefined when it may be stored. Text typed by a user (`cli`) is not
+ * scanned for threat patterns, but the second gate applies to it too: tag characters are invisible, and a key is usually stored
+ * by mistake. `before` is the current text of the file: a credential it already contains does not block other improvements, and
+ * `hermes doctor` lists it.
  */
 export function screenProblem(
   text: string,
@@ -42,9 +42,8 @@ export function screenProblem(
   return { kind: "blocked", message, details: { findings: findingIds(found) } };
 }
 
-// ----
-// What the second gate would refuse in skills that are there already: written by hand, by another program, or before there was a gate.
-// Only looks; nothing is hidden or changed.
+// Finds what the second gate would refuse in stored skills: written by hand, by another program, or before the gate existed.
+// Only reads.
 
 export type StoredFinding = Pick<GateFinding, "id" | "kind" | "label"> & {
   /** Absolute. */
@@ -55,7 +54,7 @@ export type StoredFinding = Pick<GateFinding, "id" | "kind" | "label"> & {
 
 type StoredFindings = {
   readonly files: number;
-  /** Too large, not text, or not readable. */
+  /** Files that are too large, not text, or not readable. */
   readonly unread: number;
   readonly findings: readonly StoredFinding[];
 };

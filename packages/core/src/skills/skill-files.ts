@@ -1,16 +1,14 @@
+// The files of a skill: which paths are allowed, where they are on disk, and reading them.
 import { type Dirent, lstatSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describeCause, err, errnoCode, hasLoneSurrogate, ok, type Result } from "../lib/index.ts";
 import { pathWithin } from "./paths.ts";
 import { MAX_FILE_BYTES, SKILL_FILE, type SkillError, SUPPORT_DIRECTORIES, shownName } from "./skill.ts";
 
-// ----
-// The path of a file in a skill, as somebody sent it. Pure, apart from `placeInSkill`, which looks at the disk.
-
 const MAX_PATH_BYTES = 512;
-const MAX_PART_BYTES = 200; // the temporary file's name is longer, and 255 is all a file system takes
+const MAX_PART_BYTES = 200; // the temporary file's name is longer, and file systems allow 255 bytes
 
-/** `SKILL.md`, or a path with `/` below one of the four support directories. */
+/** `SKILL.md`, or a path with `/` below one of the four support directories. Pure. */
 export function parseFilePath(path: string): Result<string, SkillError> {
   const shown = shownName(path);
   if (path === "") return invalid("file_path is empty.");
@@ -25,7 +23,7 @@ export function parseFilePath(path: string): Result<string, SkillError> {
   const parts = path.replace(/^(\.\/)+/, "").split("/");
   if (parts.includes(".."))
     return invalid(`file_path '${shown}' climbs with '..'. Stay in the skill's directory.`);
-  // A file system that forgives a final dot or blank would take 'SKILL.md.' for SKILL.md.
+  // A file system that ignores a final dot or blank would take 'SKILL.md.' for SKILL.md.
   if (
     parts.some(
       (part) => part === "" || part === "." || /[. ]$/.test(part) || byteLength(part) > MAX_PART_BYTES,
@@ -46,7 +44,7 @@ export function parseFilePath(path: string): Result<string, SkillError> {
   return ok(parts.join("/"));
 }
 
-/** The file's place on disk. No part of the way may be a link: what is written must land in the skill. */
+/** The file's absolute path. No part of it may be a link, so that writes stay inside the skill. */
 export function placeInSkill(directory: string, file: string): Result<string, SkillError> {
   let path = directory;
   for (const part of file.split("/")) {
@@ -59,7 +57,7 @@ export function placeInSkill(directory: string, file: string): Result<string, Sk
   return ok(join(directory, file));
 }
 
-/** A link anywhere between the root and the skill makes it somebody else's directory. */
+/** False if there is a link between the root and the skill: the directory then belongs to another place. */
 export function isReallyAt(root: string, relativePath: string, directory: string): boolean {
   return pathWithin(realpathSync(root), realpathSync(directory)) === relativePath;
 }
@@ -72,13 +70,12 @@ function invalid(message: string): Result<never, SkillError> {
   return err({ kind: "invalid", message });
 }
 
-// ----
-// The files of a skill beside SKILL.md: which there are, and what is in one of them. Links that lead out are not there.
+// Reading. Links that lead out of the skill are ignored.
 
 const MAX_LISTED = 200;
 const MAX_LISTED_DEPTH = 5;
 
-/** Paths below the skill's directory, sorted, by support directory; those without files are absent. */
+/** Paths below the skill's directory, sorted, by support directory; directories without files are left out. */
 export function linkedFiles(directory: string): Readonly<Record<string, readonly string[]>> {
   return Object.fromEntries(
     SUPPORT_DIRECTORIES.map((name) => [name, filesBelow(directory, name)] as const).filter(
@@ -95,7 +92,6 @@ type FileText =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "binary"; readonly bytes: number };
 
-/** Reads once, and only what may be shown. */
 export function readSkillFile(directory: string, file: string): Result<FileText, SkillError> {
   const path = join(directory, file);
   try {
@@ -143,6 +139,6 @@ function entriesOf(path: string): Dirent[] {
   try {
     return readdirSync(path, { withFileTypes: true });
   } catch {
-    return []; // not there, or not for us: it shows when somebody asks for one of its files
+    return []; // missing or not readable; the error shows when one of its files is asked for
   }
 }

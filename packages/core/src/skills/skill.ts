@@ -1,12 +1,10 @@
+// What a skill is, who changes it, what can go wrong, and the limits and names that other programs rely on.
 import { codePointLength, preview } from "../lib/index.ts";
-
-// ----
-// What a skill is to the rest of the program, who changes it, and what can go wrong.
 
 export const SKILL_ACTIONS = ["create", "patch", "edit", "delete", "write_file", "remove_file"] as const;
 export type SkillAction = (typeof SKILL_ACTIONS)[number];
 
-/** `tool`: the agent in a conversation. `review` and `curator` write unattended. `cli`: a person. */
+/** `tool`: the agent in a conversation. `review` and `curator` write unattended. `cli`: a user. */
 export type SkillOrigin = "tool" | "review" | "curator" | "cli";
 
 export type Skill = {
@@ -16,15 +14,15 @@ export type Skill = {
   readonly directoryName: string;
   /** Null for a skill directly under its root. */
   readonly category: string | null;
-  /** Of its directory below the root, with `/`; for a flat skill of its file. */
+  /** Path of its directory below the root, with `/`; of its file for a flat skill. */
   readonly relativePath: string;
   readonly root: string;
   readonly directory: string;
-  /** SKILL.md, or the one file of a flat skill. */
+  /** SKILL.md, or the single file of a flat skill. */
   readonly file: string;
   /** Found in one of `skills.external_dirs`. */
   readonly isExternal: boolean;
-  /** `<name>.md` without a directory of its own: can be viewed, and nothing else. */
+  /** `<name>.md` without a directory: it can only be viewed. */
   readonly isFlat: boolean;
   readonly header: SkillHeader;
 };
@@ -34,13 +32,13 @@ export type SkillHeader = {
   readonly name: string;
   /** On one line, at most 1,024 characters. */
   readonly description: string;
-  /** `macos`, `linux`, `windows`; none: everywhere. */
+  /** `macos`, `linux`, `windows`; empty: all. */
   readonly platforms: readonly string[];
-  /** `kanban`, `docker`, `s6`; none: everywhere. */
+  /** `kanban`, `docker`, `s6`; empty: all. */
   readonly environments: readonly string[];
   readonly requiresTools: readonly string[];
   readonly requiresToolsets: readonly string[];
-  /** Of no use where these are there. */
+  /** The skill is hidden when one of these tools is available. */
   readonly fallbackForTools: readonly string[];
   readonly fallbackForToolsets: readonly string[];
 };
@@ -70,8 +68,7 @@ export type SkillError = {
   readonly details?: Readonly<Record<string, unknown>>;
 };
 
-// ----
-// Numbers and names of the skills folder that other programs go by.
+// Limits and file names.
 
 export const MAX_NAME_CHARS = 64;
 export const MAX_DESCRIPTION_CHARS = 1024;
@@ -79,16 +76,16 @@ export const MAX_DESCRIPTION_CHARS = 1024;
 export const MAX_CONTENT_CHARS = 100_000;
 /** Of any other file of a skill. */
 export const MAX_FILE_BYTES = 1_048_576;
-/** More files than this are no skill any more, but a pile that an unattended agent made. */
+/** A skill with more files was probably filled by an unattended agent by mistake. */
 export const MAX_SKILL_FILES = 50;
 
 export const SKILL_FILE = "SKILL.md";
 export const CATEGORY_FILE = "DESCRIPTION.md";
 
-/** Where a skill keeps what SKILL.md points to. */
+/** Directories of a skill for the files SKILL.md refers to. */
 export const SUPPORT_DIRECTORIES = ["references", "templates", "scripts", "assets"] as const;
 
-/** Never looked into. The last two hold what changes and clean-ups left behind. */
+/** Never searched for skills. The last two are made by our history and by the curator. */
 export const IGNORED_DIRECTORIES: ReadonlySet<string> = new Set([
   ".git",
   ".github",
@@ -108,13 +105,12 @@ export const IGNORED_DIRECTORIES: ReadonlySet<string> = new Set([
   ".curator_backups",
 ]);
 
-// ----
-// Names of skills and categories: part of a path, so nothing but plain characters. Pure.
+// Names of skills and categories. They are part of a path, so only plain characters are allowed. Pure.
 
 const PLAIN = /^[a-z0-9][a-z0-9._-]*$/;
 const RULE = "Use lower-case letters, digits, '.', '_' and '-', starting with a letter or digit.";
 
-/** Why a new skill or category cannot be called this, or nothing. */
+/** The reason why a new skill or category cannot have this name; undefined when it can. */
 export function nameProblem(kind: "skill" | "category", name: string): SkillError | undefined {
   const shown = shownName(name);
   if (name === "") return { kind: "missing_arg", message: `The ${kind} name is empty. ${RULE}` };
@@ -133,7 +129,7 @@ export function nameProblem(kind: "skill" | "category", name: string): SkillErro
   return undefined;
 }
 
-/** A name somebody sent, short and on one line. */
+/** A name from outside, shortened and on one line, for messages. */
 export function shownName(name: string): string {
   return preview(name.replace(/[\x00-\x1f\x7f-\x9f]+/g, " "), 80);
 }

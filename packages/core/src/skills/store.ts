@@ -1,4 +1,4 @@
-// The skills of one home, bound to it for life: where they are, what is switched off, and the catalogue of them.
+// The skills of one home: which there are, which one a name means, which an agent may see, and their list in the system prompt.
 
 import { existsSync } from "node:fs";
 import { homedir } from "node:os";
@@ -25,25 +25,25 @@ export type SkillStoreOptions = {
   readonly disabled?: readonly string[];
   /** Config `skills.platform_disabled`. */
   readonly platformDisabled?: Readonly<Record<string, readonly string[]>>;
-  /** Where the conversation takes place: `cli`, `telegram`, ... */
+  /** The platform of the conversation: `cli`, `telegram`, ... */
   readonly platform?: string;
   /** Config `skills.template_vars`; default true. */
   readonly templateVars?: boolean;
   /** Config `skills.allow_secrets`: texts that look like credentials may be written; default false. */
   readonly allowSecrets?: boolean;
-  /** For variables in paths, and for what skills need; default the process's own. */
+  /** For variables in paths and for the requirements of skills. Default: the process's environment. */
   readonly env?: Environment;
-  /** As `process.platform` has it. */
+  /** As in `process.platform`. */
   readonly system?: string;
   readonly environments?: readonly string[];
-  /** Longest wait for another process that changes skills; default 10 seconds. */
+  /** Longest wait for another process that changes skills. Default 10 seconds. */
   readonly lockTimeoutMs?: number;
   readonly clock?: Clock;
 };
 
 export class SkillStore {
   readonly home: string;
-  /** The home's own skills; new ones go here. */
+  /** The home's own skills; new skills are created here. */
   readonly directory: string;
   readonly externalDirs: readonly string[];
   readonly templateVars: boolean;
@@ -51,7 +51,6 @@ export class SkillStore {
   readonly env: Environment;
   readonly lockTimeoutMs: number;
   readonly clock: Clock;
-  /** Read by the rest of this room. */
   readonly catalog: Catalog;
   readonly #surroundings: Surroundings;
 
@@ -80,12 +79,12 @@ export class SkillStore {
     };
   }
 
-  /** Every skill, hidden ones included, as they are now. */
+  /** Every skill, including hidden ones. */
   contents(): Promise<CatalogContents> {
     return this.catalog.refresh();
   }
 
-  /** Those an agent gets to see; of two with one name the first. */
+  /** The skills an agent may see; of two with the same name, the first. */
   async visible(): Promise<{ readonly skills: readonly Skill[]; readonly contents: CatalogContents }> {
     const contents = await this.contents();
     const names = new Set<string>();
@@ -101,7 +100,7 @@ export class SkillStore {
     return hiddenReason(skill, this.#surroundings);
   }
 
-  /** By path, directory, frontmatter name or flat file. Hidden ones are found too. */
+  /** By path, directory, frontmatter name or flat file. Finds hidden skills too. */
   async find(asked: string): Promise<Result<Skill, SkillError>> {
     const known = findIn(await this.catalog.current(), asked);
     if (known.ok && this.catalog.isCurrent(known.value)) return known;
@@ -125,7 +124,7 @@ export function findIn(contents: CatalogContents, asked: string): Result<Skill, 
   });
 }
 
-/** `~`, `$NAME` and `${NAME}` as a shell has them; what is left relative counts from the home. */
+/** Expands `~`, `$NAME` and `${NAME}` like a shell. A relative path counts from the home. */
 function expand(path: string, home: string, env: Environment): string {
   const filled = path
     .trim()
@@ -137,8 +136,7 @@ function expand(path: string, home: string, env: Environment): string {
   return resolve(home, atHome);
 }
 
-// ----
-// Which skill somebody means. Two that fit are never decided between. Pure.
+// Lookup: which skill a name means. If several match, none is chosen. Pure.
 
 type Lookup =
   | { readonly kind: "one"; readonly skill: Skill }
@@ -146,8 +144,8 @@ type Lookup =
   | { readonly kind: "many"; readonly skills: readonly Skill[] };
 
 /**
- * With a `/` it is a path below a root (`./name` for one directly under it), the home's own root first. Otherwise a
- * directory's name, a name in a frontmatter, or a flat file's name.
+ * With a `/` it is a path below a root (`./name` for a skill directly under it), the home's own root first. Otherwise the name
+ * of a directory, of a frontmatter or of a flat file.
  */
 function lookUp(skills: readonly Skill[], flatSkills: readonly Skill[], asked: string): Lookup {
   const isPath = asked.includes("/");
@@ -159,22 +157,21 @@ function lookUp(skills: readonly Skill[], flatSkills: readonly Skill[], asked: s
   const all = found.length > 0 ? found : flatSkills.filter(fits);
   const [first] = all;
   if (first === undefined) return { kind: "none" };
-  // Roots are searched in order, so a whole path is no guess.
+  // Roots are searched in order, so a whole path is unambiguous.
   return all.length === 1 || isPath ? { kind: "one", skill: first } : { kind: "many", skills: all };
 }
 
-/** How to name this one and no other. */
+/** A path that identifies only this skill. */
 function pathOf(skill: Skill): string {
   return skill.relativePath.includes("/") ? skill.relativePath : `./${skill.relativePath}`;
 }
 
-// ----
-// Which skills an agent gets to see: not those switched off, made for another system, or of use only elsewhere. Pure.
+// Visibility: hides skills that are disabled, made for another system, or meant for another environment. Pure.
 
 type Surroundings = {
-  /** `skills.disabled`, with what `skills.platform_disabled` adds for the platform. */
+  /** `skills.disabled` and the entries of `skills.platform_disabled` for the platform. */
   readonly disabled: ReadonlySet<string>;
-  /** As `process.platform` has it. */
+  /** As in `process.platform`. */
   readonly system: string;
   /** Of `kanban`, `docker`, `s6`. */
   readonly environments: ReadonlySet<string>;
@@ -184,7 +181,7 @@ type HiddenReason = "disabled" | "platform" | "environment";
 
 const SYSTEMS: Readonly<Record<string, string>> = { macos: "darwin", linux: "linux", windows: "win32" };
 
-/** `environment` hides from lists only. */
+/** `environment` hides a skill from lists only. */
 function hiddenReason(
   { name, directoryName, header }: Skill,
   around: Surroundings,
@@ -199,7 +196,7 @@ function hiddenReason(
 
 type AvailableTools = { readonly tools: readonly string[]; readonly toolsets: readonly string[] };
 
-/** False for a skill whose tools are missing, and for a makeshift where the real thing is there. */
+/** False if a required tool is missing, or if a tool is available that the skill only substitutes. */
 function suitsTools({ header }: Skill, { tools, toolsets }: AvailableTools): boolean {
   return (
     header.requiresTools.every((each) => tools.includes(each)) &&
@@ -214,12 +211,9 @@ function isSystem(named: string, system: string): boolean {
   return (SYSTEMS[word] ?? word) === system;
 }
 
-// ----
-// What the machine is, as far as skills ask for it.
-
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Of the places a skill can be meant for. */
+/** Environments that a skill can be restricted to. */
 function detectEnvironments(env: Environment): ReadonlySet<string> {
   const found = new Set<string>();
   if (env.HERMES_KANBAN_TASK) found.add("kanban");
@@ -228,9 +222,8 @@ function detectEnvironments(env: Environment): ReadonlySet<string> {
   return found;
 }
 
-// ----
-// The list of skills in the system prompt. The same skills give the same bytes. Names and descriptions come from files, so
-// they are scanned first, and none of them can close the list.
+// The list of skills in the system prompt. The same skills give the same bytes. Names and descriptions come from files, so they
+// are scanned first and cannot close the list.
 
 const LONGEST = 60;
 
@@ -243,7 +236,7 @@ const INSTRUCTION = [
 ].join("\n");
 
 type IndexOptions = {
-  /** Given: skills that need others, or only stand in for these, are left out. */
+  /** When given, skills that need other tools, or only substitute for these, are left out. */
   readonly available?: AvailableTools;
 };
 
@@ -273,7 +266,7 @@ function renderSkillsIndex(
     ]);
     return `${INSTRUCTION}\n\n<available_skills>\n${lines.join("\n")}\n</available_skills>`;
   };
-  // Two harmless lines can make a sentence that neither holds. Then names have to do.
+  // Two harmless lines can form a threat pattern together. Then only names are listed.
   const whole = [render(true), render(false)].find((text) => scanThreats(text, "context").length === 0);
   return (
     whole ??
@@ -281,7 +274,7 @@ function renderSkillsIndex(
   );
 }
 
-/** `text`, or a note that stands for it. Matches no pattern itself. */
+/** `text`, or a note in its place if it matches a threat pattern. The note itself matches none. */
 export function screened(text: string, what: string): string {
   const ids = scanThreats(text, "context").map(({ id }) => id);
   return ids.length === 0 ? text : `[BLOCKED: this ${what} matches ${ids.join(", ")}]`;
@@ -295,7 +288,7 @@ function categoryLine(name: string, description: string): string {
 function skillLine({ name, header }: Skill, hasDescription: boolean): string {
   const label = safeName(name, "skill name");
   if (!hasDescription || header.description === "") return label;
-  // The whole description is scanned, also what is cut from it.
+  // The whole description is scanned, including text that is cut.
   const safe = screened(header.description, "description");
   return `${label}: ${safe === header.description ? withoutTags(shorten(safe)) : safe}`;
 }

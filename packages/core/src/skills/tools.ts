@@ -1,3 +1,4 @@
+// The three skill tools: their schemas, their entries in the tool table, and what they do.
 import { isApprovalOn } from "../config/index.ts";
 import { describeCause, preview } from "../lib/index.ts";
 import {
@@ -18,8 +19,7 @@ import { type SkillStore, screened } from "./store.ts";
 import { changeUsage, countView } from "./usage.ts";
 import { findUsable, viewSkill, viewSkillFile } from "./view.ts";
 
-// ----
-// What a language model is told about the three tools. Plain object schemas: strict backends refuse anything cleverer.
+// Schemas. Plain objects, because strict model servers refuse more complex ones.
 
 export const skillsListSchema = {
   name: "skills_list",
@@ -93,11 +93,10 @@ export const skillManageSchema = {
   },
 } as const;
 
-// ----
-// The three skill tools as entries: one line for a person, what runs, the rules each runs under.
+// Entries: preview line, policy, and what runs.
 
 type OpenedSkills = {
-  /** Undefined: switched off, and the tools say so. */
+  /** Undefined: skills are switched off, and the tools say so. */
   readonly store: SkillStore | undefined;
   readonly context: SkillManageContext;
 };
@@ -151,8 +150,7 @@ function field(args: unknown, name: string): string {
   return typeof value === "string" ? preview(onOneLine(value), 60) : "";
 }
 
-// ----
-// The `skills_list` tool.
+// skills_list
 
 /** Never throws. */
 export function skillsListTool(store: SkillStore | undefined, args: unknown): Promise<object> {
@@ -189,8 +187,7 @@ function byCategory(a: Skill, b: Skill): number {
   return a.name < b.name ? -1 : 1;
 }
 
-// ----
-// The `skill_view` tool: a skill, or one of its files. Counts what it shows.
+// skill_view: a skill or one of its files. Counts views.
 
 export type SkillViewContext = {
   /** For `${HERMES_SESSION_ID}` in a skill. */
@@ -217,7 +214,7 @@ export function skillViewTool(
         ? await viewSkill(store, skill.value, context)
         : viewSkillFile(skill.value, file);
     if (!view.ok) return failure(view.error);
-    // Counting must not keep anybody from reading.
+    // The result is ignored: a failed count must not keep the agent from reading.
     if (!skill.value.isFlat) await changeUsage(store, new Map([[skill.value.directoryName, countView]]));
     return { success: true, ...view.value };
   });
@@ -229,21 +226,19 @@ function climbing(name: string): string | undefined {
   return "A skill is named by its name, or by its path below the skills directory, without '..'.";
 }
 
-// ----
-// The `skill_manage` tool: untyped arguments in, the tool's JSON out. Whoever calls it says who is writing, and which
-// actions that writer has.
+// skill_manage: untyped arguments in, the tool's JSON out. The caller says who is writing and which actions are allowed.
 
 export type SkillManageContext = {
   /** Default `tool`. */
   readonly origin?: SkillOrigin;
-  /** The only actions this writer has; absent: all. */
+  /** The only actions this writer may use. Absent: all. */
   readonly allowed?: readonly SkillAction[];
   /** Config `skills.write_approval`: a boolean, or one of the words that mean yes. */
   readonly writeApproval?: boolean | string;
-  /** Where staged changes go; default the store's own home. */
+  /** Home for staged changes. Default: the store's home. */
   readonly home?: string;
   readonly sessionId?: string;
-  /** Staged changes with the same name belong together. */
+  /** Staged changes with the same group belong together. */
   readonly group?: string;
 };
 
@@ -259,7 +254,7 @@ export function skillManageTool(
     const { origin = "tool", allowed } = context;
     const call = parseSkillCall(args);
     if (!call.ok && call.error.kind === "bad_action") return failure(call.error);
-    // Both what was asked for and what it comes down to: writing SKILL.md as a file is an edit.
+    // Checks the action that was asked for and the one it becomes: writing SKILL.md as a file is an edit.
     const wanted = [asked, ...(call.ok ? [call.value.action] : [])];
     if (allowed && !wanted.every((action) => allowed.some((each) => each === action))) {
       const message = `The action '${String(asked)}' is not available here. Use: ${allowed.join(", ")}`;
@@ -274,7 +269,7 @@ export function skillManageTool(
   });
 }
 
-/** Nobody is asked about what would be refused anyway. */
+/** Plans the change first, so that the user is not asked about a change that would be refused. */
 async function stage(store: SkillStore, call: SkillCall, context: SkillManageContext): Promise<object> {
   const { origin = "tool", group } = context;
   const plan = await previewCall(store, call, origin);
@@ -292,14 +287,11 @@ async function stage(store: SkillStore, call: SkillCall, context: SkillManageCon
   };
 }
 
-// ----
-// The JSON shapes the three tools share.
-
 function failure({ message, details }: SkillError): object {
   return { success: false, error: message, ...details };
 }
 
-/** A tool answers whatever happens. */
+/** A tool answers even if the store fails. */
 async function answered(work: () => Promise<object>): Promise<object> {
   try {
     return await work();

@@ -1,5 +1,4 @@
-// Takes a change back, if the skill still is what the change made of it. An undo is a change like any other, so it can be
-// taken back too.
+// Undoes a change of a skill, if the skill still is as the change left it. An undo is itself a change, so it can be undone too.
 import { lstatSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { err, errnoCode, ok, type Result, sha256 } from "../lib/index.ts";
@@ -27,7 +26,7 @@ export function skillHistory(store: SkillStore): readonly HistoryEntry[] {
 
 export type SkillUndone = { readonly undone: SkillChange; readonly changeId: string };
 
-/** Without an id: the newest change that took effect and was not taken back. */
+/** Without an id: the newest change that took effect and was not undone. */
 export async function undoSkillChange(
   store: SkillStore,
   id?: string,
@@ -49,7 +48,7 @@ export async function undoSkillChange(
   return done;
 }
 
-/** The change a staged one has become, unless it was taken back or never took effect. */
+/** Id of the change made from a staged one, unless it was undone or never took effect. */
 export function earlierChange(store: SkillStore, approval: string): string | undefined {
   return skillHistory(store).find(
     (change) =>
@@ -82,8 +81,8 @@ function chooseCandidate(store: SkillStore, id: string | undefined): Result<Skil
 }
 
 /**
- * By what each change was taken back. The newest undo of a change decides: an older one beside it was cut off by a kill. One that was
- * itself taken back counts no more.
+ * Which undo undid each change. The newest undo of a change decides: an older one was interrupted by a kill. An undo that was
+ * undone itself no longer counts.
  */
 function undoMap(store: SkillStore, changes: readonly SkillChange[]): ReadonlyMap<string, string> {
   const undone = new Map<string, string>();
@@ -91,7 +90,7 @@ function undoMap(store: SkillStore, changes: readonly SkillChange[]): ReadonlyMa
   const touched = new Set<string>();
   for (const change of changes.toReversed()) {
     const { id, undoes, skill } = change;
-    // Only of the last change of a skill does the disk tell whether it took place.
+    // Only for the last change of a skill does the disk show whether it took effect.
     const isCutOff = undoes !== undefined && !touched.has(skill) && effectOf(store, change) === "none";
     touched.add(skill);
     if (undoes === undefined || isCutOff || decided.has(undoes)) continue;
@@ -180,7 +179,7 @@ function revertFile(
   return done.ok ? ok(done.value.change) : done;
 }
 
-/** Whether the disk shows what the change made, what was before it, or something else. */
+/** `there`: the disk shows the state after the change; `none`: the state before it; `changed`: something else. */
 function effectOf(store: SkillStore, change: SkillChange): Effect {
   const place = placeOf(store, change);
   if (!place.isUsable) return "changed";
@@ -197,7 +196,7 @@ function effectOf(store: SkillStore, change: SkillChange): Effect {
   return hash === change.before ? "none" : "changed";
 }
 
-/** The history is a file like any other: where it points is looked at before anything is done there. */
+/** The history is a file that anyone can edit, so its paths are checked before they are used. */
 function placeOf(
   store: SkillStore,
   { root = store.directory, path, moved }: SkillChange,

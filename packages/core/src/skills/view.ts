@@ -1,3 +1,4 @@
+// A skill as an agent or a user reads it: found, allowed, read, template variables filled in, requirements checked.
 import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { basename, delimiter, extname, join } from "node:path";
 import { envFilePath, readEnvFile } from "../config/index.ts";
@@ -16,24 +17,21 @@ import { SKILL_FILE, type Skill, type SkillError } from "./skill.ts";
 import { linkedFiles, parseFilePath, readSkillFile } from "./skill-files.ts";
 import type { SkillStore } from "./store.ts";
 
-// ----
-// A skill as an agent or a person reads it: found, allowed, read once, filled in.
-
 type SkillView = Readiness & {
   readonly name: string;
   readonly description: string;
   readonly tags: readonly string[];
   readonly related_skills: readonly string[];
   readonly content: string;
-  /** Of the file below its root. */
+  /** Path of the file below its root. */
   readonly path: string;
-  /** Null for a skill without a directory of its own. */
+  /** Null for a flat skill. */
   readonly skill_dir: string | null;
   readonly linked_files: Readonly<Record<string, readonly string[]>> | null;
   readonly usage_hint: string | null;
   readonly compatibility?: string;
   readonly metadata?: unknown;
-  /** The content matches these threat patterns; what it asks for is not to be done blindly. */
+  /** Threat patterns in the content; the agent should not follow it blindly. */
   readonly security_findings?: readonly string[];
 };
 
@@ -41,14 +39,14 @@ type SkillFileView = {
   readonly name: string;
   readonly file: string;
   readonly content: string;
-  /** The ending, with its dot. */
+  /** File extension with its dot. */
   readonly file_type?: string;
   readonly is_binary?: true;
 };
 
 const NAMES_SHOWN = 20;
 
-/** Finds one that may be used here. A missing one comes with what there is. */
+/** Finds a skill that may be used here. The error for a missing one lists available skills. */
 export async function findUsable(store: SkillStore, asked: string): Promise<Result<Skill, SkillError>> {
   const found = await store.find(asked);
   if (!found.ok) {
@@ -121,7 +119,7 @@ export function viewSkillFile(skill: Skill, asked: string): Result<SkillFileView
   return ok({ ...shared, content, is_binary: true });
 }
 
-/** YAML can hold what JSON cannot, such as a list that contains itself. */
+/** YAML can hold values JSON cannot, such as a list that contains itself. */
 function plainJson(value: unknown): unknown {
   if (value === undefined || value === null) return undefined;
   try {
@@ -131,18 +129,17 @@ function plainJson(value: unknown): unknown {
   }
 }
 
-// Fills in what a skill may ask for by name. Commands in a skill are never run.
+// Template variables. Commands in a skill are never run.
 type TemplateValues = { readonly skillDirectory: string; readonly sessionId?: string | undefined };
 
-/** Names we do not know, and values we do not have, stay as they are written. Pure. */
+/** Unknown names, and names without a value, stay as written. Pure. */
 function fillTemplate(text: string, { skillDirectory, sessionId }: TemplateValues): string {
   return text.replace(/\$\{(HERMES_SKILL_DIR|HERMES_SESSION_ID)\}/g, (whole, name: string) =>
     name === "HERMES_SKILL_DIR" ? skillDirectory : (sessionId ?? whole),
   );
 }
 
-// ----
-// What a skill needs from the machine, and what of it is missing.
+// Requirements of a skill, and which of them this machine does not meet.
 
 type NeededVariable = { readonly name: string; readonly prompt?: string; readonly help?: string };
 
@@ -153,7 +150,7 @@ type Readiness = {
   readonly missing_credential_files: readonly string[];
   readonly missing_required_commands: readonly string[];
   readonly setup_needed: boolean;
-  /** Nothing here asks a person for values, so nothing is ever skipped. */
+  /** Nothing here asks the user for values, so nothing is skipped. */
   readonly setup_skipped: false;
   readonly readiness_status: "available" | "setup_needed";
   readonly setup_note?: string;
@@ -209,7 +206,7 @@ function listOf(value: unknown): readonly unknown[] {
   return value === undefined || value === null ? [] : [value];
 }
 
-/** Files elsewhere are none of a skill's business; they count as missing. */
+/** A file outside of the home counts as missing. */
 function isInHome(home: string, path: string): boolean {
   const full = join(home, path);
   return pathWithin(home, full) !== undefined && existsSync(full);

@@ -1,5 +1,5 @@
-// Carries a plan out: the history line first, then one rename. Runs under the lock and is synchronous. Throws when the
-// disk does; whatever stands then is the old state or the new one.
+// Carries out a plan: the history line first, then one rename. Runs under the lock and is synchronous. Throws on disk errors;
+// the skill is then either unchanged or completely changed.
 import { lstatSync, mkdirSync, readFileSync, renameSync, rmdirSync, statSync, unlinkSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import {
@@ -62,13 +62,13 @@ type FileChange = {
   readonly file: string;
   readonly path: string;
   readonly before: Uint8Array | undefined;
-  /** Undefined: the file goes. */
+  /** Undefined: the file is removed. */
   readonly after: Uint8Array | string | undefined;
-  /** Directories above it go too when they are empty then, up to this one, which stays. */
+  /** Empty directories above the file are removed, up to this one, which stays. */
   readonly keptDirectory: string;
 };
 
-/** Writes or removes one file, if it still is what the plan was made from. */
+/** Writes or removes one file, if it is still as the plan read it. */
 export function replaceFile(
   store: SkillStore,
   { file, path, before, after, keptDirectory }: FileChange,
@@ -94,7 +94,7 @@ export function replaceFile(
   return ok({ change, warning });
 }
 
-/** Moves a whole skill. Both ends are below the skills directory. */
+/** Moves a whole skill. Both paths are below the skills directory. */
 export function moveSkill(
   store: SkillStore,
   moved: { readonly from: string; readonly to: string },
@@ -150,7 +150,7 @@ function freeArchivePlace(store: SkillStore, name: string): string {
   return lstatSync(dated, { throwIfNoEntry: false }) === undefined ? dated : `${dated}-${randomHex(4)}`;
 }
 
-/** Returns what the caller should know when the change is there but may not survive a power cut. */
+/** Returns a warning when the file is written but may not survive a power cut. */
 function writeWhole(
   path: string,
   text: Uint8Array | string,
@@ -173,18 +173,18 @@ function writeWhole(
   return undefined;
 }
 
-/** Removes a directory and those above it while they are empty, up to the one that stays. */
+/** Removes a directory and its parents while they are empty, up to the one that stays. */
 function removeEmpty(directory: string, kept: string): void {
   for (let path = directory; path !== kept && pathWithin(kept, path) !== undefined; path = dirname(path)) {
     try {
       rmdirSync(path);
     } catch {
-      return; // not empty, which is the usual case; or not ours to remove, which harms nobody
+      return; // usually not empty; if it cannot be removed, it does no harm
     }
   }
 }
 
-/** The change is done; an untidy history is no reason to call it failed. */
+/** The change is done, so a failure to prune the history is ignored. */
 function pruneQuietly(store: SkillStore): void {
   try {
     pruneHistory(store.directory);
@@ -209,8 +209,7 @@ function isSame(a: Uint8Array | undefined, b: Uint8Array | undefined): boolean {
   return a.length === b.length && a.every((byte, index) => byte === b[index]);
 }
 
-// ----
-// Temporary files of writers that were killed. A young one may belong to a program that does not know our lock.
+// Temporary files of killed writers. A recent one may belong to a program that does not use our lock.
 
 const STALE_MS = 60_000;
 
@@ -220,7 +219,7 @@ function sweepTemps(directory: string): void {
     try {
       if (Date.now() - statSync(path).mtimeMs > STALE_MS) unlinkSync(path);
     } catch {
-      // Gone already.
+      // Already gone.
     }
   }
 }

@@ -1,4 +1,4 @@
-// Putting a skill away where no agent sees it, and bringing it back. For the curator and for people; agents have `delete`.
+// Archives a skill, so that no agent sees it, and restores it. For the curator and for users; agents have `delete`.
 import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import { err, namesIn, ok, type Result } from "../../lib/index.ts";
@@ -16,17 +16,17 @@ import { underLock } from "./perform.ts";
 import { cannotMove } from "./plan.ts";
 
 export type ArchivedSkill = {
-  /** Of its folder in the archive; what `restoreSkill` takes. */
+  /** Name of its folder in the archive; the argument of `restoreSkill`. */
   readonly name: string;
   readonly directory: string;
 };
 
 export type ArchiveOptions = ChangeContext & {
-  /** Shipped skills may go too (`curator.prune_builtins`). */
+  /** Shipped skills may be archived too (`curator.prune_builtins`). */
   readonly isBundledIncluded?: boolean;
 };
 
-/** Never one that is pinned, from the hub, or outside of the home. Returns the change in the history. */
+/** Refuses skills that are pinned, from the hub, or outside of the home. Returns the change in the history. */
 export async function archiveSkill(
   store: SkillStore,
   asked: string,
@@ -55,7 +55,7 @@ export async function archiveSkill(
   return ok(change);
 }
 
-/** Directly under the root, under the name it had; never where a skill of that name is. */
+/** Restored directly under the root, under its former name, unless a skill has that name. */
 export async function restoreSkill(
   store: SkillStore,
   archived: string,
@@ -86,7 +86,7 @@ export async function restoreSkill(
   return done;
 }
 
-/** By name. */
+/** Sorted by name. */
 export function listArchivedSkills(store: SkillStore): readonly ArchivedSkill[] {
   const archive = archiveDirectory(store.directory);
   return namesIn(archive)

@@ -1,5 +1,5 @@
-// The arguments of `skill_manage`: untyped in, one complete operation out, or the reason why not. Sizes come first, so that
-// nothing is done with a text that is too large. Pure.
+// The arguments of `skill_manage`: untyped in, one complete operation out, or the reason why not. Sizes are checked first, so
+// that a huge text is not processed. Pure.
 import { err, groupThousands, ok, type Result } from "../../lib/index.ts";
 import { characterProblem, textProblem } from "../frontmatter.ts";
 import {
@@ -111,7 +111,7 @@ const parsers: Readonly<Record<SkillAction, (given: Given, name: string) => Resu
       if (!file.ok) return file;
       const content = text(given, "file_content");
       if (content === undefined) return missing("file_content", "write_file");
-      // A SKILL.md is held to the same rules whichever way it is written.
+      // The same rules for SKILL.md, whichever action writes it.
       const broken = file.value === SKILL_FILE ? textProblem(content) : fileProblem(content);
       if (broken) return err(broken);
       if (file.value === SKILL_FILE) return ok({ action: "edit", name, content });
@@ -158,23 +158,22 @@ function missing(field: string, action: SkillAction, more = ""): Result<never, S
   return err({ kind: "missing_arg", message: `${field} is required for '${action}'.${more}` });
 }
 
-// ----
-// What must still hold when a call is carried out: a call made from texts read earlier, or approved days later, must not undo
-// what a person did since.
+// Conditions that must still hold when the call is carried out: a call made from texts read earlier, or approved days later,
+// must not overwrite what a user did since.
 
 export type Conditions = {
   /** SHA-256 of each SKILL.md the call was made from, by its path below the skills directory. */
   readonly expected?: Readonly<Record<string, string>>;
-  /** The skill goes because nobody used it: a use at this time (ISO) or later keeps it. */
+  /** The skill is removed because it is unused: a use at this time (ISO) or later keeps it. */
   readonly unusedSince?: string;
 };
 
-/** The key of `expected`. */
+/** The key in `expected`. */
 export function expectedPath(skill: Pick<Skill, "relativePath">): string {
   return `${skill.relativePath}/${SKILL_FILE}`;
 }
 
-/** A condition that makes no sense is an error: leaving it out would be to say that it holds. */
+/** An invalid condition is an error: ignoring it would mean that it holds. */
 function parseConditions(given: Readonly<Record<string, unknown>>): Result<Conditions, SkillError> {
   const { expected, unused_since: since } = given;
   if (expected != null && !isHashes(expected))

@@ -1,4 +1,5 @@
-// Patches.
+// Replaces a passage in the text of a file. The passage is searched exactly; then line by line, ignoring white space around each
+// line; then with every run of blanks as one. The first way that finds something decides. Pure.
 import { err, ok, pyStrip, type Result, takeCodePoints } from "../../lib/index.ts";
 import type { SkillError } from "../skill.ts";
 
@@ -11,7 +12,7 @@ type PatchRequest = {
   readonly replaceAll: boolean;
 };
 
-/** Pure. A file with Windows line ends keeps them, and takes a patch that knows nothing of them. */
+/** A file with Windows line ends keeps them, even if the patch has others. */
 export function patchText(
   text: string,
   { file, oldText, newText, replaceAll }: PatchRequest,
@@ -36,27 +37,23 @@ export function patchText(
   return ok({ text: after, count });
 }
 
-// ----
-// Finds the text a patch wants to replace: as it is written; else line by line without the blanks around them; else with
-// every run of blanks counting as one. The first way that finds anything decides. Pure.
-
 type Place = { readonly start: number; readonly end: number };
 
 type Strategy = "exact" | "line-trimmed" | "whitespace";
 
 type FoundText = { readonly strategy: Strategy; readonly places: readonly Place[] };
 
-/** Places do not overlap and are in order. None: no way finds it. */
+/** Places are in order and do not overlap. Empty: not found. */
 export function findText(text: string, wanted: string): FoundText {
   const exact = placesOf(text, wanted);
   if (exact.length > 0) return { strategy: "exact", places: exact };
-  if (pyStrip(wanted) === "") return { strategy: "exact", places: [] }; // blanks alone say too little to search loosely
+  if (pyStrip(wanted) === "") return { strategy: "exact", places: [] }; // blanks alone are not enough to search loosely
   const trimmed = trimmedLines(text, wanted);
   if (trimmed.length > 0) return { strategy: "line-trimmed", places: trimmed };
   return { strategy: "whitespace", places: collapsed(text, wanted) };
 }
 
-/** Every place gets `replacement`, whatever signs it holds. */
+/** `replacement` is taken literally. */
 export function replaceAt(text: string, places: readonly Place[], replacement: string): string {
   let result = "";
   let done = 0;
@@ -74,7 +71,7 @@ function placesOf(text: string, wanted: string): Place[] {
   return places;
 }
 
-/** Searched as one text, because comparing line by line takes for ever where many lines are alike. */
+/** Searches one joined text: comparing line by line would be quadratic when many lines are equal. */
 function trimmedLines(text: string, wanted: string): Place[] {
   const hasLineEnd = wanted.endsWith("\n");
   const pattern = (hasLineEnd ? wanted.slice(0, -1) : wanted).split("\n").map(pyStrip);
@@ -113,7 +110,7 @@ function collapsed(text: string, wanted: string): Place[] {
   }));
 }
 
-/** Runs of blanks and tabs become one blank; `origins` tells where each unit, and the end, came from. */
+/** Runs of blanks and tabs become one blank. `origins` maps each unit, and the end, to its place in the input. */
 function collapse(text: string): { readonly text: string; readonly origins: Uint32Array } {
   const origins = new Uint32Array(text.length + 1);
   const kept: string[] = [];

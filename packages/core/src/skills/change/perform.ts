@@ -1,4 +1,4 @@
-// One change of a skill from beginning to end: lock, look, plan, do, count.
+// One change of a skill from beginning to end: take the lock, read the catalog, plan, apply, count.
 import { mkdirSync } from "node:fs";
 import { describeCause, err, HermesError, ok, type Result, withFileLocks } from "../../lib/index.ts";
 import { type FrontmatterParser, loadFrontmatterParser } from "../frontmatter.ts";
@@ -14,13 +14,13 @@ import { planCall } from "./plan.ts";
 export type SkillChanged = { readonly changeId: string; readonly reply: Reply; readonly warning?: string };
 
 export type PerformOptions = {
-  /** Asked under the lock; an error calls the change off. */
+  /** Called under the lock; an error cancels the change. */
   readonly guard?: () => SkillError | undefined;
-  /** Told under the lock, once the change is on disk. */
+  /** Called under the lock, once the change is on disk. */
   readonly onApplied?: () => void;
 };
 
-/** Arguments as `skill_manage` takes them, done at once. */
+/** Takes the arguments of `skill_manage` and carries them out at once. */
 export async function changeSkill(
   store: SkillStore,
   args: unknown,
@@ -48,12 +48,12 @@ export async function performCall(
   });
   if (!done.ok) return done;
   const { plan, applied } = done.value;
-  // A count that cannot be written is no reason to call the change failed.
+  // The result is ignored: the change is done even if the count cannot be written.
   await changeUsage(store, new Map([[plan.place.directoryName, usageOf(plan, context.origin)]]));
   return ok({ changeId: applied.change.id, reply: plan.reply, ...warningOf(applied) });
 }
 
-/** What the call would do now; nothing is changed. */
+/** What the call would do now; changes nothing. */
 export async function previewCall(
   store: SkillStore,
   call: SkillCall,
@@ -63,7 +63,7 @@ export async function previewCall(
   return guarded(() => planNow(store, call, origin, parse));
 }
 
-/** Runs `work` while no other process changes skills. A disk that fails becomes an error, not an exception. */
+/** Runs `work` while no other process changes skills. A disk error becomes a result, not an exception. */
 export async function underLock<T>(
   store: SkillStore,
   work: () => Result<T, SkillError>,

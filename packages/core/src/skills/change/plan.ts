@@ -1,4 +1,4 @@
-// Decides what a call would do and checks it whole: rights, text, scan. Changes nothing. Runs under the lock, so it is
+// Decides what a call would do and checks it completely: rights, text, scan. Changes nothing. Runs under the lock, so it is
 // synchronous.
 
 import { lstatSync, readdirSync, readFileSync, realpathSync } from "node:fs";
@@ -35,7 +35,7 @@ export function planCall(call: SkillCall, scene: Scene): Result<Plan, SkillError
   return ifHolds(planExisting(call, skill, scene), call, skill, scene);
 }
 
-/** Asked once the plan has read its file: a change of that file after this is noticed when it is replaced. */
+/** Checked after the plan has read its file: a later change of that file is noticed when it is replaced. */
 function ifHolds(
   plan: Result<Plan, SkillError>,
   call: SkillCall,
@@ -85,16 +85,15 @@ function refused(action: SkillAction, skill: Skill, { store, origin }: Scene): S
   });
 }
 
-// ----
-// What a call would do, as data: shown as a difference, staged, or carried out.
+// The plan as data: shown as a diff, staged, or carried out.
 
 /** Where a skill is, or will be. */
 export type SkillPlace = Pick<Skill, "directoryName" | "relativePath" | "root" | "directory" | "isExternal">;
 
-/** What the caller is told once it is done. */
+/** Fields of the answer once it is done. */
 export type Reply = Readonly<Record<string, unknown>>;
 
-/** As the history has it. */
+/** As in the history. */
 type ChangeAction = SkillAction | "archive" | "restore";
 
 type Shared = { readonly action: ChangeAction; readonly place: SkillPlace; readonly reply: Reply };
@@ -111,12 +110,12 @@ export type Plan =
   | (Shared & OneFile & { readonly kind: "remove"; readonly before: Uint8Array })
   | (Shared & {
       readonly kind: "delete";
-      /** Archived skills stay listed as such; deleted ones only the history can bring back. */
+      /** Archived skills stay listed as archived; deleted ones can only be restored from the history. */
       readonly destination: "archive" | "deleted";
       readonly absorbedInto?: string;
     });
 
-/** What a plan is made from: the disk as it is while the lock is held. */
+/** What a plan is made from: the state of the disk while the lock is held. */
 type Scene = {
   readonly store: SkillStore;
   readonly contents: CatalogContents;
@@ -124,15 +123,14 @@ type Scene = {
   readonly origin: SkillOrigin;
 };
 
-// ----
-// A new skill. Its name must be free everywhere, and its place must not be inside of another skill.
+// Creating a skill. Its name must not be taken in any root, and it must not be inside of another skill.
 
 function planCreate(call: Extract<SkillCall, { action: "create" }>, scene: Scene): Result<Plan, SkillError> {
   const { store, contents, parse } = scene;
   const { name, content, category } = call;
   const relativePath = category === undefined ? name : `${category}/${name}`;
   const directory = join(store.directory, relativePath);
-  // Names are lower case, but a directory made by hand need not be, and some file systems see no difference.
+  // Names are lower case, but a directory made by hand need not be, and some file systems ignore case.
   const taken = contents.skills.find(
     (skill) => skill.directoryName.toLowerCase() === name || skill.name.toLowerCase() === name,
   );
@@ -182,7 +180,7 @@ function obstacle(root: string, directory: string, category: string | undefined)
   return { kind: "exists", message: `${directory} exists already. Choose another name.` };
 }
 
-/** What a writer that was killed before its first file was in place leaves behind. */
+/** True for the leftovers of a writer that was killed before its first file was in place. */
 function isAbandoned(directory: string): boolean {
   if (!lstatSync(directory).isDirectory()) return false;
   return readdirSync(directory).every((name) => name.startsWith(`.${SKILL_FILE}.tmp.`));
@@ -192,7 +190,7 @@ function isWithinRoot(root: string, folder: string): boolean {
   return pathWithin(realpathSync(root), realpathSync(folder)) !== undefined;
 }
 
-/** Links count, also those that lead nowhere. */
+/** Links count, broken ones too. */
 function exists(path: string): boolean {
   try {
     return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
@@ -202,8 +200,7 @@ function exists(path: string): boolean {
   }
 }
 
-// ----
-// Rewriting SKILL.md, and replacing a passage in any file of a skill.
+// Rewriting SKILL.md, and patching any file of a skill.
 
 const CHANGE_CHARS = 200;
 
@@ -272,8 +269,7 @@ function asText(bytes: Uint8Array): string | undefined {
   }
 }
 
-// ----
-// Writing and removing the files beside SKILL.md.
+// Writing and removing other files.
 
 function planWriteFile(
   call: Extract<SkillCall, { action: "write_file" }>,
@@ -320,8 +316,7 @@ function planRemoveFile(
   });
 }
 
-// ----
-// Taking a whole skill away. Unattended writers put it into the archive; for the others the history keeps it.
+// Removing a whole skill. Unattended writers archive it; for others the history keeps it.
 
 function planDelete(
   call: Extract<SkillCall, { action: "delete" }>,
@@ -353,7 +348,7 @@ function planDelete(
   });
 }
 
-/** What is reached through a link, or holds another skill, stays where it is. */
+/** A skill that is reached through a link, or that contains another skill, is not moved. */
 export function cannotMove(
   skill: Skill,
   store: SkillStore,
@@ -372,12 +367,11 @@ export function cannotMove(
   return undefined;
 }
 
-// ----
-// The file a change is about: where it is, what is in it now, and whether the new text may take its place.
+// Checks shared by the plans above: the file to change, the new text, the conditions of the call.
 
 type WritableFile = { readonly path: string; readonly before: Uint8Array | undefined };
 
-/** Only a missing file has nothing in it; one that cannot be read is an error, and throws. */
+/** Only a missing file has no content; an unreadable one throws. */
 function fileToWrite(skill: Skill, file: string): Result<WritableFile, SkillError> {
   const place = placeInSkill(skill.directory, file);
   if (!place.ok) return place;
@@ -392,7 +386,7 @@ function fileToWrite(skill: Skill, file: string): Result<WritableFile, SkillErro
   return ok({ path, before: readFileSync(path) });
 }
 
-/** The description of a SKILL.md, "" for other files; or why the text may not be written. */
+/** The description of a SKILL.md, "" for other files; or the reason why the text is refused. */
 function newTextProblem(
   text: string,
   file: string,
@@ -410,14 +404,14 @@ function newTextProblem(
     const broken = fileProblem(text);
     if (broken) return err(broken);
   }
-  // The path is shown to agents too, as one of the skill's files.
+  // The path is shown to agents too.
   const blocked =
     screenProblem(text, scene, new TextDecoder().decode(before ?? new Uint8Array())) ??
     screenProblem(file, scene);
   return blocked ? err(blocked) : ok(description);
 }
 
-/** Which condition does not hold. Only files of skills in the list are read, whatever path is given. */
+/** The condition that does not hold. Reads only files of known skills, whatever paths are given. */
 function brokenCondition(
   { expected = {}, unusedSince }: Conditions,
   skill: Skill | undefined,
