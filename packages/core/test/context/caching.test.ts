@@ -186,7 +186,7 @@ describe("cache markers", () => {
   });
 });
 
-/** Without markers, strings as the one part a marker makes of them. */
+/** Removes markers; a string becomes the single part that a marker turns it into. */
 function unmarked(each: OpenAiMessage): unknown {
   return JSON.parse(
     JSON.stringify(asParts(each), (key, value) => (key === "cache_control" ? undefined : value)),
@@ -208,7 +208,7 @@ function deepFreeze<T>(value: T): T {
   return value;
 }
 
-/** A part that is a bare text can carry no marker; as a part of a message it is an object and can. */
+/** A part that is a bare string can carry no marker; as a part of a message it is an object and can. */
 function withoutBareTexts(content: unknown): unknown {
   return Array.isArray(content) ? content.filter((part) => typeof part !== "string") : (content ?? null);
 }

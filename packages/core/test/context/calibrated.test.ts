@@ -1,4 +1,4 @@
-// Engines whose model counts more tokens than we estimate, and engines that are told how much room there is.
+// Engines whose model counts more tokens than we estimate, and engines with a limit for the list.
 import { describe, expect, it } from "vitest";
 import { ContextCompressor } from "../../src/context/compressor/compressor.ts";
 import { estimateMessages, estimateText } from "../../src/context/tokens.ts";

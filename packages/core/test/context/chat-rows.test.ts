@@ -22,8 +22,7 @@ import { Conversation, SMALL } from "./lossless/conversation.ts";
 import { asMessage } from "./messages.ts";
 import { expectPairs } from "./valid-list.ts";
 
-// ----
-// Chat rows handed to an engine: it answers in kind, and rows that stay are the same objects.
+// Chat rows given to a built-in engine: the outcome has chat rows, and rows that stay are the same objects.
 
 const compressor = () =>
   new ContextCompressor({ contextLength: 30_000, summarizer: answering("## Goal\nGo on.") });
@@ -210,13 +209,12 @@ it("a list of messages is taken as it is", () => {
   expect(readList(messages).messages).toBe(messages);
 });
 
-// ----
-// A plugin of version 1 of the contract, from a folder: it sees rows and returns rows, and the agent has messages on both sides.
+// A plugin of contract version 1: it gets and returns chat rows, while the agent has messages.
 
 const window = { model: "m", contextLength: 100_000 };
 const builtIn = () => new ContextCompressor({ contextLength: 50_000, summarizer: undefined });
 
-/** `body` is the body of `compress(rows)`. Everything it is called with is kept in `seen`. */
+/** `body` is the body of `compress(rows)`. All its arguments are kept in `seen`. */
 async function engineThat(body: string, members = "") {
   const home = tempDirectory();
   const source = engineMembers(

@@ -16,7 +16,7 @@ const JSON_TEXT = JSON.stringify({
 });
 const CODE = `export function sum(list: readonly number[]): number {\n  return list.reduce((a, b) => a + b, 0);\n}\n`;
 
-/** Characters of one token. */
+/** Characters per token. */
 const density = (text: string): number => [...text].length / estimateText(text);
 
 describe("the first estimate of a text", () => {

@@ -46,7 +46,7 @@ describe("budgets", () => {
     expect(summaryBudget(28_235, budgetsOf(200_000))).toBe(5_647);
     expect(summaryBudget(500, budgetsOf(200_000))).toBe(2_000);
     expect(summaryBudget(900_000, budgetsOf(200_000))).toBe(10_000);
-    expect(summaryBudget(500, budgetsOf(16_000))).toBe(800); // the usual floor is more than its whole share
+    expect(summaryBudget(500, budgetsOf(16_000))).toBe(800); // the usual floor would exceed its whole share
   });
 });
 
@@ -219,7 +219,7 @@ describe("deferral to the real usage", () => {
     expect(defers(fits, 115_001)).toBe(false);
     const { state } = trigger.deferToRealUsage(fits, THRESHOLD, 114_000);
     expect(defers(state, 119_000)).toBe(true);
-    expect(defers(fits, 99_999)).toBe(false); // there is nothing to put off
+    expect(defers(fits, 99_999)).toBe(false); // below the threshold there is nothing to defer
   });
 
   it("goes by the estimate at the compaction only for the first reply after it", () => {

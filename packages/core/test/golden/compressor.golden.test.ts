@@ -1,5 +1,5 @@
-// What the Python original's compressor does with a list, from golden vectors outside the repository. `differs` names what
-// ours does better on purpose; the better behaviour is asserted instead.
+// Our compressor against golden vectors of the Python original, which are outside the repository. `differs` names deliberate
+// improvements; these are asserted instead.
 import { describe, expect, it } from "vitest";
 import { ContextCompressor } from "../../src/context/compressor/compressor.ts";
 import { COMPACTION_NOTE } from "../../src/context/compressor/handoff.ts";
@@ -234,7 +234,7 @@ describe.skipIf(vectors === undefined)("compressor vectors", () => {
     expect(budgets.tailTokens).toBe(expected.tail_token_budget);
     expect(budgets.maxSummaryTokens).toBe(expected.max_summary_tokens);
 
-    // The head is exempt from everything that pruning does.
+    // Pruning does not touch the head.
     const headEnd = findHeadEnd(messages, settings.protectFirstN);
     const pruned = pruneToolResults(messages, { ...budgets, ...settings, headEnd });
     const results = expected.pruned.filter(({ index }) => index >= headEnd);
@@ -262,7 +262,7 @@ describe.skipIf(vectors === undefined)("compressor vectors", () => {
     }
     const window = windowToSummarise(pruned.messages, boundaries);
     expect(window.previousSummary ?? null).toBe(expected.compress.previous_summary);
-    // Ours also reads what stands before an old handoff, which the original drops.
+    // Ours also reads text in front of an old handoff, which the original drops.
     const from = expected.compress.summarised?.[0] ?? 0;
     const wanted = pruned.messages.slice(from, boundaries.tailStart);
     expect(window.turns.slice(-wanted.length)).toEqual(wanted);

@@ -3,15 +3,11 @@ import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { MAX_FILE_BYTES } from "../../src/prompt/file-text.ts";
-import {
-  contextDirectory,
-  DEFAULT_IDENTITY,
-  readContextFiles,
-  readPromptFiles,
-} from "../../src/prompt/index.ts";
+import { DEFAULT_IDENTITY } from "../../src/prompt/guidance.ts";
+import { contextDirectory, readContextFiles, readPromptFiles } from "../../src/prompt/prompt-files.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
 
-/** A home with a SOUL.md, and a project with an AGENTS.md and a SOUL.md of its own. */
+/** A home with a SOUL.md, and a project with an AGENTS.md and its own SOUL.md. */
 function places(soul?: string | Uint8Array): { readonly home: string; readonly directory: string } {
   const home = tempDirectory();
   const directory = tempDirectory();
@@ -117,7 +113,7 @@ describe("the directory of context files", () => {
 
 type Files = Readonly<Record<string, string | Uint8Array>>;
 
-/** A project with a git root of its own, so that nothing above it counts. */
+/** A project with its own git root, so that nothing above it is read. */
 function project(files: Files): string {
   const root = tempDirectory();
   write(root, { ".git/HEAD": "ref: refs/heads/main\n", ...files });
@@ -135,7 +131,7 @@ function read(directory: string, options: { maxChars?: number; uid?: number } = 
   return readContextFiles({ maxChars: 20_000, directory, ...options });
 }
 
-/** In the order in which they are preferred. */
+/** In order of preference. */
 const KINDS = [
   [".hermes.md", "HERMES.md"],
   ["AGENTS.md", "agents.md"],

@@ -48,7 +48,7 @@ describe("the usage file", () => {
     expect(readUsage(home.open()).get("deploy")).toMatchObject({ view_count: 1 });
     expect(readFileSync(`${path}.bak`, "utf8")).toContain("pinned");
     rmSync(path);
-    mkdirSync(path); // nothing that can be read as a file
+    mkdirSync(path); // a directory cannot be read as a file
     expect(await home.view({ name: "deploy" })).toMatchObject({ success: true });
     expect((await setPinned(home.open(), "deploy", true)).ok).toBe(false);
   });

@@ -111,7 +111,7 @@ describe("a model that failed", () => {
     expect(summarizer.prompts).toHaveLength(1);
     const forced = await compressor.compress(alternating(60, 4000), { force: true });
     expect(forced.failure?.kind).toBe("failed");
-    expect(forced.notices).toEqual([]); // told before
+    expect(forced.notices).toEqual([]); // shown before
     expect(summarizer.prompts).toHaveLength(2);
     now = 61_000;
     await compressor.compress(alternating(60, 4000));

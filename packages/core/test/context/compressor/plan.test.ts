@@ -29,7 +29,7 @@ function unprunedBoundariesOf(messages: readonly Message[]) {
 
 describe("head and tail", () => {
   it("a tool group at the beginning of the window leaves whole when the cut falls into it or right behind it", () => {
-    // The tail takes 20,000 tokens; all behind the head is more, but not by half.
+    // The tail takes 20,000 tokens; the messages behind the head have more, but less than the soft limit of 30,000.
     const rest = alternating(19, 4_000, "assistant");
     for (const results of [[8_000, 8_000, 8_000], [4_000]]) {
       const messages = [...alternating(3, 400), ...toolGroup(...results), ...rest];

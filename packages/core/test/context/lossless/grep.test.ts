@@ -1,8 +1,9 @@
-// lcm_grep: what is found where, in which order, and for whom.
+// lcm_grep: which hits, in which order, and for which user.
 
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { handoffText } from "../../../src/context/compressor/handoff.ts";
 import { LosslessEngine } from "../../../src/context/lossless/engine.ts";
+import { inOrder } from "../../../src/context/lossless/tools/grep.ts";
 import { alternating, user } from "../../../testing/context-engine/lists.ts";
 import { modelThat } from "../../../testing/context-engine/summarisers.ts";
 import { asMessage } from "../messages.ts";
@@ -239,4 +240,16 @@ describe("other conversations", () => {
     await talk.say(alternating(60, 400));
     expect(await stranger.engine.compress(talk.live)).toMatchObject({ reason: "not_stored" });
   });
+});
+
+it("orders messages and summaries by time, by rank, or by both", () => {
+  const hit = (name: string, rank: number, timestamp: number) => ({ shownAs: { name }, rank, timestamp });
+  const messages = [hit("best, old", 1, 10), hit("second, new", 2, 40), hit("third, newer", 3, 50)];
+  const summaries = [hit("summary, middle", 3.5, 30)];
+  const names = (sort: Parameters<typeof inOrder>[2]) =>
+    inOrder(messages, summaries, sort).map(({ shownAs }) => (shownAs as { name: string }).name);
+  expect(names("relevance")).toEqual(["best, old", "second, new", "third, newer", "summary, middle"]);
+  expect(names("recency")).toEqual(["third, newer", "second, new", "summary, middle", "best, old"]);
+  expect(names("hybrid")[0]).toBe("third, newer");
+  expect(names("hybrid").at(-1)).toBe("summary, middle");
 });

@@ -1,4 +1,4 @@
-// Lists of every shape that may come from a store: what a compaction promises holds for all of them.
+// The promises of a compaction, over lists of every shape that may come from a store.
 
 import fc from "fast-check";
 import { expect, it } from "vitest";

@@ -1,4 +1,4 @@
-// The decisions of the lossless engine that need no database: where to cut, what to merge, what an overview shows.
+// Decisions of the lossless engine that need no database: where to cut, what to merge, what an overview shows.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";

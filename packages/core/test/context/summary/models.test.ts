@@ -6,7 +6,7 @@ import { redactSecrets } from "../../../src/security/index.ts";
 const REQUEST = { prompt: "summarise", maxOutputTokens: 100 };
 let now = 0;
 
-/** Answers with what is in the list, one after the other, the last one for ever. */
+/** Gives the answers in order; the last one is repeated. */
 function model(...answers: readonly unknown[]): TextModel & { calls: number } {
   const fake = {
     calls: 0,
@@ -87,7 +87,7 @@ describe("asking for a summary", () => {
     const both = models(first, main);
     expect((await askAny(both, REQUEST)).ok).toBe(true);
     expect(main.calls).toBe(1);
-    // While the first one rests, the second is asked at once.
+    // During the waiting time of the first model, the second is asked at once.
     const before = first.calls;
     expect((await askAny(both, REQUEST)).ok).toBe(true);
     expect(first.calls).toBe(before);

@@ -152,7 +152,7 @@ function toSource(row: MessageRow): Source {
 // Pages: a list of records is returned piece by piece. A record too long for one answer is returned as slices of its text;
 // joined, the slices are the whole text.
 
-type Source = {
+export type Source = {
   readonly record: Readonly<Record<string, unknown>>;
   /** The fields that `text` replaces when the record is cut. */
   readonly long: readonly string[];
@@ -161,7 +161,7 @@ type Source = {
   readonly format: "text" | "json";
 };
 
-type PageRequest = {
+export type PageRequest = {
   /** Estimated. */
   readonly maxTokens: number;
   readonly sourceOffset: number;
@@ -175,7 +175,7 @@ type Page = {
   readonly next_content_offset?: number;
 };
 
-function pageOf(all: readonly Source[], request: PageRequest): Page {
+export function pageOf(all: readonly Source[], request: PageRequest): Page {
   const { maxTokens, sourceOffset: start, sourceLimit, contentOffset } = request;
   const end = Math.min(all.length, start + sourceLimit);
   const [first] = all.slice(start, start + 1);

@@ -73,7 +73,11 @@ async function placesOf(view: View, args: Args): Promise<Result<readonly string[
 /** For `hybrid`: with a small constant, being first in one of the two orders counts more than being in the middle of both. */
 const RANK_CONSTANT = 10;
 
-function inOrder(messages: readonly Found[], summaries: readonly Found[], sort: Sort): readonly Found[] {
+export function inOrder(
+  messages: readonly Found[],
+  summaries: readonly Found[],
+  sort: Sort,
+): readonly Found[] {
   const byRank = [...messages, ...summaries].sort((a, b) => a.rank - b.rank);
   if (sort === "relevance") return byRank;
   const byTime = [...byRank].sort((a, b) => b.timestamp - a.timestamp);
