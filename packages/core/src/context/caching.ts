@@ -103,7 +103,7 @@ export function applyPromptCaching(
   const mark = (index: number): void => {
     const message = marked[index];
     if (message === undefined || !isRecord(message)) return;
-    const place = placeFor(message, native);
+    const place = markerPlace(message, native);
     if (place === undefined) return; // it can carry no marker, so it uses none of the four
     marked[index] = isMessage(message)
       ? markMessage(message, place, cache_control)
@@ -117,13 +117,13 @@ export function applyPromptCaching(
 }
 
 /** Parts that must go back to the model exactly as it sent them. */
-const THOUGHTS = ["thinking", "redacted_thinking"];
+const REASONING_PARTS = ["thinking", "redacted_thinking"];
 
 /** A number is the index of a part. */
-type Place = "message" | "text" | number;
+type MarkerPlace = "message" | "text" | number;
 
 /** Undefined when the message can carry no marker. */
-function placeFor(message: Message | OpenAiMessage, native: boolean): Place | undefined {
+function markerPlace(message: Message | OpenAiMessage, native: boolean): MarkerPlace | undefined {
   const content: unknown = message.content;
   if (isMessage(message) ? roleOf(message) === "tool" : message.role === "tool")
     return native ? "message" : undefined;
@@ -136,20 +136,20 @@ function placeFor(message: Message | OpenAiMessage, native: boolean): Place | un
   );
   const last = wires.findLastIndex((wire) => !isEmptyText(wire));
   const wire = wires[last];
-  return isRecord(wire) && !THOUGHTS.includes(String(wire.type)) ? last : undefined;
+  return isRecord(wire) && !REASONING_PARTS.includes(String(wire.type)) ? last : undefined;
 }
 
 function isEmptyText(part: unknown): boolean {
   return isRecord(part) && typeof part.text === "string" && part.text.trim() === "" && part.type === "text";
 }
 
-function markMessage(message: Message, place: Place, cache_control: Marker): Message {
+function markMessage(message: Message, place: MarkerPlace, cache_control: Marker): Message {
   const { content, vendor } = message;
   if (place === "message") return { ...message, vendor: { ...vendor, cache_control } };
   return { ...message, content: markContent(content, place, cache_control) };
 }
 
-function markContent(content: Content, place: Place, cache_control: Marker): Content {
+function markContent(content: Content, place: MarkerPlace, cache_control: Marker): Content {
   if (content === null) return content;
   if (typeof content === "string") return [{ type: "text", text: content, vendor: { cache_control } }];
   return content.map((part, at) => (at === place ? markPart(part, cache_control) : part));
@@ -160,7 +160,7 @@ function markPart(part: Part, cache_control: Marker): Part {
   return isRecord(part.value) ? { ...part, value: { ...part.value, cache_control } } : part;
 }
 
-function markRow(row: OpenAiMessage, place: Place, cache_control: Marker): OpenAiMessage {
+function markRow(row: OpenAiMessage, place: MarkerPlace, cache_control: Marker): OpenAiMessage {
   const { content } = row;
   if (place === "message") return { ...row, cache_control };
   const marked =

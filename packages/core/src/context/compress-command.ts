@@ -53,7 +53,7 @@ export function rejoin(head: readonly Message[], tail: readonly Message[]): read
     return [...head, ...tail];
   // Calls of the earlier message would lose their results.
   if (last.content === null || first.content === null || toolCallsOf(last).length > 0)
-    return [...head, bridge(first.role), ...tail];
+    return [...head, emptyReplyTo(first.role), ...tail];
   const vendor = { ...last.vendor, ...first.vendor };
   const joined: Message = {
     ...first,
@@ -108,7 +108,7 @@ function joinContent(one: Content, other: Content): Content {
   return [...partsOf(one), ...partsOf(other)];
 }
 
-function bridge(role: "user" | "assistant"): Message {
+function emptyReplyTo(role: "user" | "assistant"): Message {
   return role === "user"
     ? newMessage({ role: "assistant", content: "", toolCalls: [] })
     : newMessage({ role: "user", content: "" });

@@ -64,7 +64,7 @@ export async function listEngines(home: string): Promise<ListedEngines> {
   const warnings: string[] = [];
   const plugins: ListedEngine[] = [];
   for (const name of pluginFolders(parent, warnings)) {
-    const looked = await lookAt(join(parent, name), name);
+    const looked = await readPluginFolder(join(parent, name), name);
     if (looked === undefined) continue;
     if ("warning" in looked) warnings.push(looked.warning);
     else plugins.push(looked.engine);
@@ -76,42 +76,42 @@ export async function listEngines(home: string): Promise<ListedEngines> {
 export async function findEngine(home: string, name: string): Promise<ListedEngine | undefined> {
   const builtIn = BUILT_IN_ENGINES.find((engine) => engine.name === name);
   if (builtIn || !isProviderName(name)) return builtIn;
-  const looked = await lookAt(join(pluginsDirectory(home), name), name);
+  const looked = await readPluginFolder(join(pluginsDirectory(home), name), name);
   return looked && "engine" in looked ? looked.engine : undefined;
 }
 
 type Looked = { readonly engine: ListedEngine } | { readonly warning: string };
 
 /** Undefined for a folder without an engine plugin. */
-async function lookAt(directory: string, name: string): Promise<Looked | undefined> {
+async function readPluginFolder(directory: string, name: string): Promise<Looked | undefined> {
   try {
     if (!isFile(join(directory, "plugin.yaml"))) return undefined; // only this file tells the kind
     const { manifest } = await readManifest(directory);
     if (manifest.kind !== KIND) return undefined;
-    const obstacle = obstacleOf(name);
+    const obstacle = nameProblem(name);
     if (obstacle !== undefined) return { warning: `${directory} is passed over: ${obstacle}` };
     const entry = findEntryFile(directory);
     const engine = { name, source: "plugin" as const, description: manifest.description, directory };
     if (entry.kind === "file") return { engine: { ...engine, entry: entry.path } };
     const isPython = isFile(join(directory, "__init__.py"));
-    return { engine: { ...engine, problem: isPython ? PYTHON : problemOf(entry) } };
+    return { engine: { ...engine, problem: isPython ? PYTHON_PLUGIN : entryProblem(entry) } };
   } catch (cause) {
     return { warning: `Cannot look into ${directory}: ${describeCause(cause)}. It is passed over.` };
   }
 }
 
-function obstacleOf(name: string): string | undefined {
+function nameProblem(name: string): string | undefined {
   if (!isProviderName(name))
     return "an engine's name has only letters, digits, '.', '_' and '-'. Rename the directory.";
   const isTaken = BUILT_IN_ENGINES.some((engine) => engine.name === name);
   return isTaken ? `'${name}' is built in. Rename the directory.` : undefined;
 }
 
-const PYTHON =
+const PYTHON_PLUGIN =
   "It is a Python plugin, and this program loads JavaScript and TypeScript only. " +
   "Use it with the Python edition, or look for an edition with an index.ts or index.js.";
 
-function problemOf(entry: EntryFile): string {
+function entryProblem(entry: EntryFile): string {
   switch (entry.kind) {
     case "outside":
       return `Its package.json leads out of its directory ('${entry.named}'). Name a file inside.`;
@@ -234,7 +234,7 @@ async function register(
   const warnings: string[] = [];
   const takeEngine = (value: unknown): void => {
     const checked = checkEngine(value);
-    if (!checked.ok) warnings.push(`What it registered ${checked.error}.`);
+    if (!checked.ok) warnings.push(`The value it registered ${checked.error}.`);
     else if (engine !== undefined) warnings.push("It registered a second engine, which was refused.");
     else engine = checked.value;
   };
@@ -250,7 +250,7 @@ async function register(
       register_context_engine: takeEngine,
       registerCommand: take,
       register_command: take,
-      ...IGNORED,
+      ...IGNORED_REGISTRATIONS,
     });
     if (engine === undefined && returned !== undefined) takeEngine(returned);
   } catch (cause) {
@@ -260,7 +260,7 @@ async function register(
   return err(`register() registered no engine${warnings.length > 0 ? ` (${warnings.join(" ")})` : ""}`);
 }
 
-const IGNORED = Object.fromEntries(
+const IGNORED_REGISTRATIONS = Object.fromEntries(
   ["Tool", "Hook", "CliCommand", "MemoryProvider"].flatMap((what) => {
     const snake = what.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
     return [`register${what}`, `register${snake}`].map((name) => [name, (): void => {}]);

@@ -63,17 +63,18 @@ export function fitMessages(
   const isText = (message: Message): boolean =>
     message !== newest && !isResult(message) && roleOf(message) !== "system" && !isHandoff(message);
   const cut = untilItFits(messages, limitTokens, [
-    (list, excess) => shortenTexts(list, { excess, isMeant: isResult, least: LEAST_RESULT_TOKENS, whereIs }),
+    (list, excess) =>
+      shortenTexts(list, { excess, isCandidate: isResult, least: LEAST_RESULT_TOKENS, whereIs }),
     (list) => list.map((message) => (message === newest ? message : withoutMedia(message))),
     (list) => list.map(withShortCalls),
-    (list, excess) => shortenTexts(list, { excess, isMeant: isText, least: LEAST_TEXT_TOKENS, whereIs }),
+    (list, excess) => shortenTexts(list, { excess, isCandidate: isText, least: LEAST_TEXT_TOKENS, whereIs }),
     (list, excess) => list.map((message) => withShortHandoff(message, excess)),
   ]);
   const fewest = untilItFits(cut, limitTokens, [
-    (list) => withFewest(list, limitTokens, handoffText, whereLeft),
+    (list) => withoutOldest(list, limitTokens, handoffText, whereLeft),
     // Starts again from the longer list: with a brief handoff, fewer messages may have to leave.
-    () => withFewest(cut, limitTokens, briefHandoffText, whereLeft),
-    (list, excess) => withoutResults(list, excess, whereIs),
+    () => withoutOldest(cut, limitTokens, briefHandoffText, whereLeft),
+    (list, excess) => withoutResultTexts(list, excess, whereIs),
   ]);
   const isWorthIt =
     estimateMessages(fewest) <= limitTokens ||
@@ -112,7 +113,7 @@ function withoutHandoffs(messages: readonly Message[]): number {
  * Removes as few of the oldest messages as necessary, in whole tool rounds, but never the newest round. Returns the input when
  * nothing can be removed.
  */
-function withFewest(
+function withoutOldest(
   list: readonly Message[],
   limitTokens: number,
   write: (body: string) => string,
@@ -122,7 +123,7 @@ function withFewest(
   const headEnd = list[0] !== undefined && roleOf(list[0]) === "system" ? 1 : 0;
   const starts = possibleStarts(list, headEnd, newest);
   const body = list.flatMap((message) => handoffBody(message) ?? []).join("\n");
-  const { text, left } = readLeft(body);
+  const { text, left } = splitNote(body);
   const isBrief = write === briefHandoffText;
   let shortest = list;
   for (const tailStart of starts) {
@@ -133,7 +134,7 @@ function withFewest(
     if (gone.length === 0 && (!isBrief || body === "")) continue;
     const rounds = gone.filter((message) => toolCallsOf(message).length > 0).length;
     const total = { messages: left.messages + gone.length, rounds: left.rounds + rounds };
-    const note = leftNote(total, whereLeft);
+    const note = removalNote(total, whereLeft);
     const handoff = isBrief || text === "" ? note : `${text}\n\n${note}`;
     const boundaries = { headEnd, tailStart, keptUser: isKept ? newest : undefined };
     const { messages } = assemble(list, boundaries, handoff, write);
@@ -160,10 +161,10 @@ function possibleStarts(list: readonly Message[], headEnd: number, newest: numbe
 
 type Left = { readonly messages: number; readonly rounds: number };
 
-const LEFT =
+const REMOVAL_NOTE =
   /\n*\[(\d+) messages? \((\d+) rounds? of tool calls\) left out here so that the conversation fits the model's window\.[^\]]*\]/;
 
-function leftNote({ messages, rounds }: Left, where: string): string {
+function removalNote({ messages, rounds }: Left, where: string): string {
   const count = `${messages} ${messages === 1 ? "message" : "messages"}`;
   const calls = `${rounds} ${rounds === 1 ? "round" : "rounds"} of tool calls`;
   const end = where === "" ? "" : ` ${where}`;
@@ -172,8 +173,8 @@ function leftNote({ messages, rounds }: Left, where: string): string {
 }
 
 /** Separates an earlier note in a handoff from the rest of its text. */
-function readLeft(body: string): { readonly text: string; readonly note: string; readonly left: Left } {
-  const found = LEFT.exec(body);
+function splitNote(body: string): { readonly text: string; readonly note: string; readonly left: Left } {
+  const found = REMOVAL_NOTE.exec(body);
   if (found === null) return { text: body, note: "", left: { messages: 0, rounds: 0 } };
   const text = body.slice(0, found.index) + body.slice(found.index + found[0].length);
   return { text, note: found[0], left: { messages: Number(found[1]), rounds: Number(found[2]) } };
@@ -181,7 +182,7 @@ function readLeft(body: string): { readonly text: string; readonly note: string;
 
 type Shortening = {
   readonly excess: number;
-  readonly isMeant: (message: Message) => boolean;
+  readonly isCandidate: (message: Message) => boolean;
   /** Tokens that every text keeps. */
   readonly least: number;
   readonly whereIs: WhereIs;
@@ -190,9 +191,9 @@ type Shortening = {
 /** Shortens the longest texts first, so that all come down to the same size. */
 function shortenTexts(
   list: readonly Message[],
-  { excess, isMeant, least, whereIs }: Shortening,
+  { excess, isCandidate, least, whereIs }: Shortening,
 ): readonly Message[] {
-  const costs = list.map((message) => (isMeant(message) ? estimateText(textOf(message.content)) : 0));
+  const costs = list.map((message) => (isCandidate(message) ? estimateText(textOf(message.content)) : 0));
   const total = costs.reduce((sum, cost) => sum + cost, 0);
   const most = Math.max(least, fairLimit(costs, total - excess));
   return list.map((message, at) => {
@@ -215,7 +216,7 @@ function withText(message: Message, text: string): Message {
   };
 }
 
-const CUT =
+const CUT_NOTE =
   /\n\[\.\.\. ([\d,]+) characters are left out here so that the conversation fits the model's window\. (.*?)\]\n/;
 
 /** The end of a result that was too long from the start and is kept in a file; see sessions/result-notes.ts. */
@@ -237,7 +238,7 @@ function withoutMiddle(text: string, tokens: number, where: string): string {
     const room = tokens - estimateText(kept[0]);
     return withoutMiddle(text.slice(0, kept.index), room, SEE_END) + kept[0];
   }
-  const cut = CUT.exec(text);
+  const cut = CUT_NOTE.exec(text);
   const [start, end] =
     cut === null ? [text, ""] : [text.slice(0, cut.index), text.slice(cut.index + cut[0].length)];
   const before = Number(cut?.[1]?.replaceAll(",", "") ?? 0);
@@ -274,23 +275,23 @@ function withinTokens(tokens: number, room: number, write: (room: number) => str
 const NOTHING_LEFT = /^\[Left out\. [^\n]*\]$/;
 
 /** Replaces as many results as necessary, oldest first. */
-function withoutResults(list: readonly Message[], excess: number, whereIs: WhereIs): readonly Message[] {
+function withoutResultTexts(list: readonly Message[], excess: number, whereIs: WhereIs): readonly Message[] {
   let left = excess;
   return list.map((message) => {
     if (left <= 0 || !isResult(message)) return message;
-    const next = withoutResult(message, whereIs);
+    const next = withoutResultText(message, whereIs);
     left -= estimateMessages([message]) - estimateMessages([next]);
     return next;
   });
 }
 
 /** Leaves only the note where the text is. */
-function withoutResult(message: Message, whereIs: WhereIs): Message {
+function withoutResultText(message: Message, whereIs: WhereIs): Message {
   const text = textOf(message.content);
   if (text === "" || NOTHING_LEFT.test(text)) return message;
   const kept = keptNote(text, whereIs(message));
   // The first part of the sentence names the place.
-  const [where = ""] = (CUT.exec(text)?.[2] ?? whereIs(message)).split("; ");
+  const [where = ""] = (CUT_NOTE.exec(text)?.[2] ?? whereIs(message)).split("; ");
   const shortest =
     kept === undefined
       ? `[Left out. ${where.replace(/\.?$/, ".")}]`
@@ -302,7 +303,7 @@ function withoutResult(message: Message, whereIs: WhereIs): Message {
 function withShortHandoff(message: Message, excess: number): Message {
   const body = handoffBody(message);
   if (body === undefined || typeof message.content !== "string") return message;
-  const { text, note } = readLeft(body);
+  const { text, note } = splitNote(body);
   const most = Math.max(LEAST_TEXT_TOKENS, estimateText(text) - excess);
   const shorter = fitTokens(text, most, shortenSections);
   if (shorter === text) return message;

@@ -51,7 +51,7 @@ export async function selectEngine(
   { context }: Pick<HermesConfig, "context">,
   options: SelectEngineOptions,
 ): Promise<SelectedEngine> {
-  const selected = await named(context.engine, options);
+  const selected = await selectByName(context.engine, options);
   if (selected.ok) return selected.value;
   const warning =
     `The context engine '${context.engine}' is not used: ${selected.error} The built-in one takes its place. ` +
@@ -60,9 +60,12 @@ export async function selectEngine(
 }
 
 /** The error is a sentence. */
-async function named(name: string, options: SelectEngineOptions): Promise<Result<SelectedEngine, string>> {
+async function selectByName(
+  name: string,
+  options: SelectEngineOptions,
+): Promise<Result<SelectedEngine, string>> {
   if (name === "compressor") return ok(builtIn(options.builtIn.compressor(), options));
-  if (name === "lcm") return lossless(options);
+  if (name === "lcm") return selectLossless(options);
   const plugin = await findEngine(options.home, name);
   if (plugin === undefined) return err("There is no such engine.");
   const { model, contextLength } = options.window;
@@ -86,7 +89,7 @@ async function named(name: string, options: SelectEngineOptions): Promise<Result
   return ok({ engine: onMessages(engine), source: "plugin", commands, remarks: warnings });
 }
 
-async function lossless(options: SelectEngineOptions): Promise<Result<SelectedEngine, string>> {
+async function selectLossless(options: SelectEngineOptions): Promise<Result<SelectedEngine, string>> {
   const { lcm } = options.builtIn;
   if (lcm === undefined) return err("It needs the session database, and there is none.");
   try {
@@ -134,7 +137,7 @@ export async function engineTools({
 
 function ownTool(engine: ContextEngine, definition: ToolDefinition): Tool {
   return {
-    ...entryOf(engine, definition, "read"), // they read what a compaction took out of the list
+    ...toolEntry(engine, definition, "read"), // they read what a compaction took out of the list
     run: async (args, { messages }) =>
       textOutcome((await engine.handleToolCall?.(definition.name, args, messages)) ?? NO_ANSWER),
   };
@@ -143,7 +146,7 @@ function ownTool(engine: ContextEngine, definition: ToolDefinition): Tool {
 function pluginTool(engine: ContextEngine, definition: ToolDefinition): Tool {
   const { name } = definition;
   return {
-    ...entryOf(engine, definition, "write"), // the effect is unknown, so assume a write
+    ...toolEntry(engine, definition, "write"), // the effect is unknown, so assume a write
     run: async (args, { messages }) => {
       const answer = await runForeign<unknown>({ timeoutMs: CALL_TIMEOUT_MS }, () =>
         engine.handleToolCall?.(name, args, messages),
@@ -158,7 +161,7 @@ function pluginTool(engine: ContextEngine, definition: ToolDefinition): Tool {
 const NO_TEXT = "The context engine answered with something that is not text.";
 const NO_ANSWER = JSON.stringify({ error: NO_TEXT });
 
-function entryOf(
+function toolEntry(
   { name: engine }: ContextEngine,
   definition: ToolDefinition,
   effect: "read" | "write",

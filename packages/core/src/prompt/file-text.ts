@@ -35,31 +35,31 @@ export type ReadRules = {
 export const MAX_FILE_BYTES = 4 * 1024 * 1024;
 
 // Without O_NONBLOCK, opening a named pipe would block forever. Windows has no such flag.
-const WITHOUT_WAITING = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
+const OPEN_FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
 export function readTextFile(path: string, rules: ReadRules = {}): TextFile {
   try {
     const real = realpathSync(path);
     if (rules.within !== undefined && !isInside(real, realpathSync(rules.within)))
       return unusable("it is a link that leads out of the project");
-    const fd = openSync(real, WITHOUT_WAITING);
+    const fd = openSync(real, OPEN_FLAGS);
     try {
-      return contentOf(fd, rules);
+      return readOpened(fd, rules);
     } finally {
       closeSync(fd);
     }
   } catch (cause) {
-    return isAbsence(cause) ? { kind: "missing" } : unusable(describeCause(cause));
+    return isMissing(cause) ? { kind: "missing" } : unusable(describeCause(cause));
   }
 }
 
 /** True when there is no file; other errors are reported. */
-export function isAbsence(cause: unknown): boolean {
+export function isMissing(cause: unknown): boolean {
   const code = errnoCode(cause);
   return code === "ENOENT" || code === "ENOTDIR";
 }
 
-function contentOf(fd: number, rules: ReadRules): TextFile {
+function readOpened(fd: number, rules: ReadRules): TextFile {
   const stats = fstatSync(fd);
   if (stats.isDirectory()) return unusable("it is a directory");
   if (!stats.isFile()) return unusable("it is not a regular file");

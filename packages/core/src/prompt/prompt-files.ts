@@ -8,7 +8,7 @@ import {
   type Cut,
   cutMiddle,
   fileSection,
-  isAbsence,
+  isMissing,
   MAX_FILE_BYTES,
   projectContext,
   type ReadRules,
@@ -137,15 +137,15 @@ type ContextFileOptions = {
 };
 
 export function readContextFiles(options: ContextFileOptions): ContextFiles {
-  const closed = whyClosed(options.directory);
+  const closed = accessProblem(options.directory);
   if (closed !== undefined) {
     const warnings = [unusableWarning("The working directory", options.directory, closed)];
     return { section: "", files: [], warnings };
   }
-  const search = new Search(options);
+  const search = new ProjectSearch(options);
   for (const source of [hermesFile, agentsFile, claudeFile, cursorRules]) {
     const found = source(search, options.directory);
-    if (found !== undefined) return limited(found, search.warnings, options.maxChars);
+    if (found !== undefined) return withinLimit(found, search.warnings, options.maxChars);
   }
   return { section: "", files: [], warnings: search.warnings };
 }
@@ -153,7 +153,7 @@ export function readContextFiles(options: ContextFileOptions): ContextFiles {
 type Candidate = Omit<PromptFile, "state"> & { readonly section: string };
 type Found = { readonly label: string; readonly candidates: readonly Candidate[] };
 
-function hermesFile(search: Search, directory: string): Found | undefined {
+function hermesFile(search: ProjectSearch, directory: string): Found | undefined {
   for (const place of search.placesFrom(directory)) {
     for (const name of [".hermes.md", "HERMES.md"]) {
       const found = search.read(join(place, name), name, { isAbove: place !== directory });
@@ -163,15 +163,15 @@ function hermesFile(search: Search, directory: string): Found | undefined {
   return undefined;
 }
 
-function agentsFile(search: Search, directory: string): Found | undefined {
+function agentsFile(search: ProjectSearch, directory: string): Found | undefined {
   return search.firstOf(directory, ["AGENTS.md", "agents.md"]);
 }
 
-function claudeFile(search: Search, directory: string): Found | undefined {
+function claudeFile(search: ProjectSearch, directory: string): Found | undefined {
   return search.firstOf(directory, ["CLAUDE.md", "claude.md"]);
 }
 
-function cursorRules(search: Search, directory: string): Found | undefined {
+function cursorRules(search: ProjectSearch, directory: string): Found | undefined {
   const rules = join(directory, ".cursor", "rules");
   const names = search.namesIn(rules).filter((name) => name.endsWith(".mdc"));
   const candidates = [
@@ -182,7 +182,7 @@ function cursorRules(search: Search, directory: string): Found | undefined {
 }
 
 /** The limit applies to all files of a kind together, headings included. */
-function limited(found: Found, earlier: readonly PromptWarning[], maxChars: number): ContextFiles {
+function withinLimit(found: Found, earlier: readonly PromptWarning[], maxChars: number): ContextFiles {
   const path = found.candidates[0]?.path ?? "";
   // For the model several files are one text, so that text is scanned too: a payload may be spread over the files.
   const whole = screenFile(found.label, found.candidates.map(({ section }) => section).join("\n\n"));
@@ -205,7 +205,7 @@ function described({ name, path, chars }: Candidate, fate: Pick<PromptFile, "sta
 }
 
 /** One search through a project: keeps its root, the warnings and how many bytes may still be read. */
-class Search {
+class ProjectSearch {
   readonly warnings: PromptWarning[] = [];
   readonly #gitRoot: string | undefined;
   readonly #uid: number | undefined;
@@ -232,7 +232,7 @@ class Search {
 
   /** Undefined when the file does not exist, has no text or cannot be used; the last case adds a warning. */
   read(path: string, name: string, { isAbove = false } = {}): Candidate | undefined {
-    if (isOddName(name)) return this.#refuse("A file", path, "its name could be taken for an instruction");
+    if (isUnsafeName(name)) return this.#refuse("A file", path, "its name could be taken for an instruction");
     const rules: ReadRules = {
       within: this.#gitRoot ?? dirname(path),
       // Any user may put a file into a directory like /tmp, above all projects there.
@@ -257,7 +257,7 @@ class Search {
     try {
       return readdirSync(directory);
     } catch (cause) {
-      if (!isAbsence(cause)) this.#refuse(".cursor/rules", directory, describeCause(cause));
+      if (!isMissing(cause)) this.#refuse(".cursor/rules", directory, describeCause(cause));
       return [];
     }
   }
@@ -268,17 +268,17 @@ class Search {
 }
 
 /** One warning for a directory without access, instead of one for every file that might be in it. */
-function whyClosed(directory: string): string | undefined {
+function accessProblem(directory: string): string | undefined {
   try {
     accessSync(`${directory}/.`, constants.X_OK);
     return undefined;
   } catch (cause) {
-    return isAbsence(cause) ? undefined : describeCause(cause);
+    return isMissing(cause) ? undefined : describeCause(cause);
   }
 }
 
 /** The project chooses the name of a rules file, and the name is part of the prompt. */
-function isOddName(name: string): boolean {
+function isUnsafeName(name: string): boolean {
   return /\p{Cc}/u.test(name) || scanThreats(name, "context").length > 0;
 }
 

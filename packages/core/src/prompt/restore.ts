@@ -56,8 +56,8 @@ export function restoreDecision(question: RestoreQuestion): RestoreDecision {
   if (mark === undefined || mark.hash !== promptHash(text)) return build("foreign", "info");
   if (mark.version !== PROMPT_VERSION) return build("other_version", "info");
   const isStale =
-    isOther(lastLine(text, "Model:"), question.model) ||
-    isOther(lastLine(text, "Provider:"), question.provider);
+    differs(lastLine(text, "Model:"), question.model) ||
+    differs(lastLine(text, "Provider:"), question.provider);
   return isStale ? build("stale_runtime", "info") : { action: "reuse", text };
 }
 
@@ -65,7 +65,7 @@ function build(reason: RebuildReason, level: "none" | "info" | "warn"): RestoreD
   return { action: "build", reason, level };
 }
 
-function isOther(stored: string, current: string | undefined): boolean {
+function differs(stored: string, current: string | undefined): boolean {
   const value = singleLine(current);
   return value !== "" && value !== stored;
 }

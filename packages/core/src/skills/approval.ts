@@ -284,7 +284,7 @@ function planLines(plan: Plan): readonly string[] {
 }
 
 // Lines that differ, with three lines around them: one hunk from the first difference to the last. Pure.
-const AROUND = 3;
+const CONTEXT_LINES = 3;
 
 function lineDiff(before: string, after: string): readonly string[] {
   const old = linesOf(before);
@@ -297,13 +297,13 @@ function lineDiff(before: string, after: string): readonly string[] {
   const gone = old.slice(top, old.length - bottom);
   const come = fresh.slice(top, fresh.length - bottom);
   if (gone.length === 0 && come.length === 0) return [];
-  const start = Math.max(0, top - AROUND);
+  const start = Math.max(0, top - CONTEXT_LINES);
   return [
     `@@ line ${top + 1} @@`,
     ...old.slice(start, top).map((line) => ` ${line}`),
     ...gone.map((line) => `-${line}`),
     ...come.map((line) => `+${line}`),
-    ...old.slice(old.length - bottom, old.length - bottom + AROUND).map((line) => ` ${line}`),
+    ...old.slice(old.length - bottom, old.length - bottom + CONTEXT_LINES).map((line) => ` ${line}`),
   ];
 }
 

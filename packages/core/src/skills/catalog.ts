@@ -57,7 +57,7 @@ const HEAD_BYTES = 65_536;
 export class Catalog {
   readonly #places: CatalogPlaces;
   #cache: HeaderCache | undefined;
-  #last: { readonly look: Look; readonly contents: CatalogContents } | undefined;
+  #last: { readonly walk: WalkResult; readonly contents: CatalogContents } | undefined;
 
   constructor(places: CatalogPlaces) {
     this.#places = places;
@@ -65,20 +65,20 @@ export class Catalog {
 
   /** Checks every directory and the size and time of every file; opens files that changed. */
   async refresh(): Promise<CatalogContents> {
-    const look = lookAt(this.#places.roots);
-    const hasNews = look.files.some((file) => this.#known(file) === undefined);
-    return this.#take(look, hasNews ? await loadFrontmatterParser() : undefined);
+    const walk = walkRoots(this.#places.roots);
+    const hasNews = walk.files.some((file) => this.#known(file) === undefined);
+    return this.#take(walk, hasNews ? await loadFrontmatterParser() : undefined);
   }
 
   /** The same, synchronously, for callers that hold a lock. */
   refreshSync(parse: FrontmatterParser): CatalogContents {
-    return this.#take(lookAt(this.#places.roots), parse);
+    return this.#take(walkRoots(this.#places.roots), parse);
   }
 
   /** Walks only if a directory changed since the last walk. For a file edited in place, see `isCurrent`. */
   async current(): Promise<CatalogContents> {
     const last = this.#last;
-    if (last === undefined || !isUnchanged(last.look)) return this.refresh();
+    if (last === undefined || !isUnchanged(last.walk)) return this.refresh();
     return last.contents;
   }
 
@@ -89,16 +89,16 @@ export class Catalog {
     return stamp !== undefined && cached !== undefined && isSame(cached, stamp);
   }
 
-  #take(look: Look, parse: FrontmatterParser | undefined): CatalogContents {
+  #take(walk: WalkResult, parse: FrontmatterParser | undefined): CatalogContents {
     const before = this.#cached();
     const cache = new Map<string, CachedHeader>();
-    const warnings = [...look.warnings];
-    const headers = look.files.flatMap((file) => {
+    const warnings = [...walk.warnings];
+    const headers = walk.files.flatMap((file) => {
       const { path, mtimeNs, size } = file;
       try {
         const header = this.#known(file) ?? (parse ? readHeader(path, parse) : undefined);
         if (header === undefined) return [];
-        if (isSettled(mtimeNs, look.lookedAtMs)) cache.set(path, { mtimeNs, size, header });
+        if (isSettled(mtimeNs, walk.walkedAtMs)) cache.set(path, { mtimeNs, size, header });
         return [{ file, header }];
       } catch (cause) {
         warnings.push(`${path} cannot be read: ${describeCause(cause)}.`);
@@ -108,7 +108,7 @@ export class Catalog {
     if (!isSameCache(before, cache)) writeSnapshot(this.#places.snapshot, cache);
     this.#cache = cache;
     const contents = toContents(headers, this.#places.roots[0], warnings);
-    this.#last = { look, contents };
+    this.#last = { walk, contents };
     return contents;
   }
 
@@ -123,9 +123,9 @@ export class Catalog {
   }
 }
 
-function isUnchanged({ directories, lookedAtMs }: Look): boolean {
+function isUnchanged({ directories, walkedAtMs }: WalkResult): boolean {
   for (const [path, time] of directories)
-    if (!isSettled(time, lookedAtMs) || directoryTime(path) !== time) return false;
+    if (!isSettled(time, walkedAtMs) || directoryTime(path) !== time) return false;
   return true;
 }
 
@@ -208,12 +208,12 @@ type FoundFile = FileStamp & {
   readonly folder: string;
 };
 
-type Look = {
+type WalkResult = {
   readonly files: readonly FoundFile[];
   /** Every directory that was read, with its modification time before that. */
   readonly directories: ReadonlyMap<string, bigint>;
   readonly warnings: readonly string[];
-  readonly lookedAtMs: number;
+  readonly walkedAtMs: number;
 };
 
 // These limits keep the walk short even if a user configures `/` as a skills directory.
@@ -222,14 +222,19 @@ const MAX_DIRECTORIES = 10_000;
 
 const FLAT = /^(?!readme\.md$|skill\.md$|description\.md$)[^.].*\.md$/i;
 
-export function lookAt(roots: readonly string[]): Look {
+export function walkRoots(roots: readonly string[]): WalkResult {
   const walk: Walk = { files: [], directories: new Map(), warnings: [], visited: new Set() };
-  const lookedAtMs = Date.now();
+  const walkedAtMs = Date.now();
   for (const root of roots) {
     const realRoot = realPath(root);
-    if (realRoot !== undefined) enter(walk, { root, realRoot, path: root, folder: "", depth: 0 });
+    if (realRoot !== undefined) walkDirectory(walk, { root, realRoot, path: root, folder: "", depth: 0 });
   }
-  return { files: walk.files, directories: walk.directories, warnings: walk.warnings, lookedAtMs };
+  return {
+    files: walk.files,
+    directories: walk.directories,
+    warnings: walk.warnings,
+    walkedAtMs: walkedAtMs,
+  };
 }
 
 /** Undefined when there is no such file. */
@@ -250,7 +255,7 @@ type Walk = {
   readonly visited: Set<string>;
 };
 
-type Place = {
+type WalkPosition = {
   readonly root: string;
   readonly realRoot: string;
   readonly path: string;
@@ -258,7 +263,7 @@ type Place = {
   readonly depth: number;
 };
 
-function enter(walk: Walk, place: Place): void {
+function walkDirectory(walk: Walk, place: WalkPosition): void {
   const real = realPath(place.path);
   if (real === undefined || walk.visited.has(real)) return;
   if (walk.directories.size >= MAX_DIRECTORIES) {
@@ -280,10 +285,10 @@ function enter(walk: Walk, place: Place): void {
   }
   entries.sort((a, b) => (a.name < b.name ? -1 : 1));
   const isSkill = entries.some(({ name }) => name === SKILL_FILE) && place.folder !== "";
-  for (const entry of entries) visit(walk, place, entry, isSkill);
+  for (const entry of entries) visitEntry(walk, place, entry, isSkill);
 }
 
-function visit(walk: Walk, place: Place, entry: Dirent, isSkill: boolean): void {
+function visitEntry(walk: Walk, place: WalkPosition, entry: Dirent, isSkill: boolean): void {
   const { name } = entry;
   const path = join(place.path, name);
   const kind = kindOf(name, place, isSkill);
@@ -295,11 +300,11 @@ function visit(walk: Walk, place: Place, entry: Dirent, isSkill: boolean): void 
     if (stamp) walk.files.push({ kind, path, root: place.root, folder: place.folder, ...stamp });
   } else if (entry.isDirectory() || entry.isSymbolicLink()) {
     const folder = place.folder === "" ? name : `${place.folder}/${name}`;
-    enter(walk, { ...place, path, folder, depth: place.depth + 1 });
+    walkDirectory(walk, { ...place, path, folder, depth: place.depth + 1 });
   }
 }
 
-function kindOf(name: string, { folder }: Place, isSkill: boolean): FoundFile["kind"] | undefined {
+function kindOf(name: string, { folder }: WalkPosition, isSkill: boolean): FoundFile["kind"] | undefined {
   if (name === SKILL_FILE && folder !== "") return "skill";
   if (name === CATEGORY_FILE && folder !== "") return "category";
   return !isSkill && FLAT.test(name) ? "flat" : undefined;

@@ -77,7 +77,7 @@ function readText(path: string): string | undefined {
 
 // The rules. They are enforced here, not only stated in a prompt. Pure.
 
-type Standing = {
+type SkillStanding = {
   readonly name: string;
   readonly provenance: Provenance;
   /** False: the lists of bundled and hub skills cannot be read. */
@@ -86,7 +86,11 @@ type Standing = {
 };
 
 /** The reason why the action is refused; undefined when it is allowed. */
-export function refusalOf(action: SkillAction, origin: SkillOrigin, skill: Standing): SkillError | undefined {
+export function refusalOf(
+  action: SkillAction,
+  origin: SkillOrigin,
+  skill: SkillStanding,
+): SkillError | undefined {
   const { name, provenance, isPinned } = skill;
   const isUnattended = origin === "review" || origin === "curator";
   if (isUnattended && !skill.isProvenanceKnown) {

@@ -9,7 +9,7 @@ import {
   scanThreats,
   secondGate,
 } from "../security/index.ts";
-import { lookAt } from "./catalog.ts";
+import { walkRoots } from "./catalog.ts";
 import type { SkillError, SkillOrigin } from "./skill.ts";
 import { allLinkedFiles, readSkillFile } from "./skill-files.ts";
 import type { SkillStore } from "./store.ts";
@@ -67,7 +67,7 @@ export function findingsInSkills({
   const findings: StoredFinding[] = [];
   let files = 0;
   let unread = 0;
-  for (const { path, kind } of lookAt([directory, ...externalDirs]).files) {
+  for (const { path, kind } of walkRoots([directory, ...externalDirs]).files) {
     const folder = dirname(path);
     const names = [relative(folder, path), ...(kind === "skill" ? allLinkedFiles(folder) : [])];
     for (const name of names) {

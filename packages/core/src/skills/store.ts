@@ -52,7 +52,7 @@ export class SkillStore {
   readonly lockTimeoutMs: number;
   readonly clock: Clock;
   readonly catalog: Catalog;
-  readonly #surroundings: Surroundings;
+  readonly #surroundings: VisibilityRules;
 
   constructor(options: SkillStoreOptions) {
     const { env = process.env, platform, platformDisabled = {} } = options;
@@ -114,7 +114,7 @@ export function findIn(contents: CatalogContents, asked: string): Result<Skill, 
   if (found.kind === "one") return ok(found.skill);
   const shown = shownName(asked);
   if (found.kind === "many") {
-    const matches = found.skills.map((skill) => (skill.isExternal ? skill.directory : pathOf(skill)));
+    const matches = found.skills.map((skill) => (skill.isExternal ? skill.directory : uniquePath(skill)));
     const message = `'${shown}' fits ${found.skills.length} skills. Give the path of the one you mean.`;
     return err({ kind: "ambiguous", message, details: { matches } });
   }
@@ -162,13 +162,13 @@ function lookUp(skills: readonly Skill[], flatSkills: readonly Skill[], asked: s
 }
 
 /** A path that identifies only this skill. */
-function pathOf(skill: Skill): string {
+function uniquePath(skill: Skill): string {
   return skill.relativePath.includes("/") ? skill.relativePath : `./${skill.relativePath}`;
 }
 
 // Visibility: hides skills that are disabled, made for another system, or meant for another environment. Pure.
 
-type Surroundings = {
+type VisibilityRules = {
   /** `skills.disabled` and the entries of `skills.platform_disabled` for the platform. */
   readonly disabled: ReadonlySet<string>;
   /** As in `process.platform`. */
@@ -184,7 +184,7 @@ const SYSTEMS: Readonly<Record<string, string>> = { macos: "darwin", linux: "lin
 /** `environment` hides a skill from lists only. */
 function hiddenReason(
   { name, directoryName, header }: Skill,
-  around: Surroundings,
+  around: VisibilityRules,
 ): HiddenReason | undefined {
   if (around.disabled.has(name) || around.disabled.has(directoryName)) return "disabled";
   const { platforms, environments } = header;

@@ -154,7 +154,7 @@ function field(args: unknown, name: string): string {
 
 /** Never throws. */
 export function skillsListTool(store: SkillStore | undefined, args: unknown): Promise<object> {
-  return answered(async () => {
+  return neverThrowing(async () => {
     if (!store) return UNAVAILABLE;
     const { skills } = await store.visible();
     if (skills.length === 0) {
@@ -200,12 +200,12 @@ export function skillViewTool(
   args: unknown,
   context: SkillViewContext = {},
 ): Promise<object> {
-  return answered(async () => {
+  return neverThrowing(async () => {
     if (!store) return UNAVAILABLE;
     const name = textArgument(args, "name");
     if (name === undefined) return failure({ kind: "missing_arg", message: "name is required." });
-    const pathProblem = climbing(name);
-    if (pathProblem !== undefined) return failure({ kind: "invalid", message: pathProblem });
+    const problem = pathProblem(name);
+    if (problem !== undefined) return failure({ kind: "invalid", message: problem });
     const skill = await findUsable(store, name);
     if (!skill.ok) return failure(skill.error);
     const file = textArgument(args, "file_path");
@@ -220,7 +220,7 @@ export function skillViewTool(
   });
 }
 
-function climbing(name: string): string | undefined {
+function pathProblem(name: string): string | undefined {
   const isAbsolute = name.startsWith("/") || /^[A-Za-z]:[\\/]/.test(name);
   if (!isAbsolute && !name.split(/[/\\]/).includes("..")) return undefined;
   return "A skill is named by its name, or by its path below the skills directory, without '..'.";
@@ -248,7 +248,7 @@ export function skillManageTool(
   args: unknown,
   context: SkillManageContext = {},
 ): Promise<object> {
-  return answered(async () => {
+  return neverThrowing(async () => {
     if (!store) return UNAVAILABLE;
     const asked = (args as { readonly action?: unknown } | null | undefined)?.action;
     const { origin = "tool", allowed } = context;
@@ -292,7 +292,7 @@ function failure({ message, details }: SkillError): object {
 }
 
 /** A tool answers even if the store fails. */
-async function answered(work: () => Promise<object>): Promise<object> {
+async function neverThrowing(work: () => Promise<object>): Promise<object> {
   try {
     return await work();
   } catch (cause) {

@@ -17,7 +17,7 @@ export type HistoryEntry = SkillChange & { readonly undone_by?: string };
 /** Newest first. */
 export function skillHistory(store: SkillStore): readonly HistoryEntry[] {
   const changes = readChanges(store.directory);
-  const undoneBy = undoMap(store, changes);
+  const undoneBy = undosByChange(store, changes);
   return changes.toReversed().map((change) => {
     const by = undoneBy.get(change.id);
     return by === undefined ? change : { ...change, undone_by: by };
@@ -58,7 +58,7 @@ export function earlierChange(store: SkillStore, approval: string): string | und
 
 function chooseCandidate(store: SkillStore, id: string | undefined): Result<SkillChange, SkillError> {
   const changes = readChanges(store.directory);
-  const undoneBy = undoMap(store, changes);
+  const undoneBy = undosByChange(store, changes);
   if (id === undefined) {
     const newest = changes.findLast(
       (change) => change.action !== "undo" && !undoneBy.has(change.id) && effectOf(store, change) !== "none",
@@ -84,7 +84,7 @@ function chooseCandidate(store: SkillStore, id: string | undefined): Result<Skil
  * Which undo undid each change. The newest undo of a change decides: an older one was interrupted by a kill. An undo that was
  * undone itself no longer counts.
  */
-function undoMap(store: SkillStore, changes: readonly SkillChange[]): ReadonlyMap<string, string> {
+function undosByChange(store: SkillStore, changes: readonly SkillChange[]): ReadonlyMap<string, string> {
   const undone = new Map<string, string>();
   const decided = new Set<string>();
   const touched = new Set<string>();
@@ -118,7 +118,7 @@ function revert(
     const message = `${what} of '${change.skill}' is no longer what change '${change.id}' made it. Undo the later changes first, or edit it by hand.`;
     return err({ kind: "conflict", message });
   }
-  const place = placeOf(store, change);
+  const place = locationOf(store, change);
   const draft = {
     ...draftOf(
       store,
@@ -181,7 +181,7 @@ function revertFile(
 
 /** `there`: the disk shows the state after the change; `none`: the state before it; `changed`: something else. */
 function effectOf(store: SkillStore, change: SkillChange): Effect {
-  const place = placeOf(store, change);
+  const place = locationOf(store, change);
   if (!place.isUsable) return "changed";
   if (change.moved) {
     const isBack = isThere(join(store.directory, change.moved.from));
@@ -197,17 +197,17 @@ function effectOf(store: SkillStore, change: SkillChange): Effect {
 }
 
 /** The history is a file that anyone can edit, so its paths are checked before they are used. */
-function placeOf(
+function locationOf(
   store: SkillStore,
   { root = store.directory, path, moved }: SkillChange,
 ): { readonly root: string; readonly directory: string; readonly isUsable: boolean } {
   const isKnownRoot = root === store.directory || store.externalDirs.includes(root);
   const paths = [path, ...(moved ? [moved.from, moved.to] : [])];
-  const isUsable = isKnownRoot && paths.every(isBelow);
+  const isUsable = isKnownRoot && paths.every(isPlainPath);
   return { root, directory: join(root, path), isUsable };
 }
 
-function isBelow(path: string): boolean {
+function isPlainPath(path: string): boolean {
   return path
     .split("/")
     .every((part) => part !== "" && part !== "." && part !== ".." && !/[\\\0]/.test(part));

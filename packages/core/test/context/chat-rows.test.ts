@@ -316,7 +316,7 @@ describe("an engine that knows rows", () => {
     expect(messages[1]?.meta.id).not.toBe("made up");
   });
 
-  it("that splits a message gives two, each with an id of its own", async () => {
+  it("that splits a message gives two, each with its own id", async () => {
     const { engine } = await engineThat(`
       return ${OUTCOME} messages: [{ ...rows[0], content: "ty" }, { ...rows[0], content: "ped" }] };
     `);

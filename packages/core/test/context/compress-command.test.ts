@@ -65,7 +65,7 @@ describe("compacting up to a point", () => {
     expect(splitForPartial(messages, 2)).toEqual({ head: messages.slice(0, 2), tail: messages.slice(2) });
   });
 
-  it("is a full compaction when nothing would be left to compact, or nobody asked anything", () => {
+  it("is a full compaction when nothing would be left to compact, or no user wrote anything", () => {
     for (const keep of [3, 50]) expect(splitForPartial(messages, keep)).toEqual({ head: messages, tail: [] });
     const silent = [assistant("a"), assistant("b")];
     expect(splitForPartial(silent, 1)).toEqual({ head: silent, tail: [] });

@@ -139,7 +139,7 @@ describe("a list that must cost less", () => {
     expect(fitMessages(messages, 0, whereIs, { isRefused: true }).messages).toBe(messages);
   });
 
-  it("keeps its messages when it would not fit without them either, and nobody has refused it", () => {
+  it("keeps its messages when it would not fit without them either, and no server has refused it", () => {
     const list = [user("before"), reply("Yes."), big, ...rounds(5)];
     expect(fitMessages(list, 0, whereIs).messages).toHaveLength(list.length);
   });

@@ -210,7 +210,7 @@ describe("the history of skills", () => {
     expect(readChanges(store.directory).length).toBeLessThan(4);
   });
 
-  it("refuses a change it cannot write down, and leaves the skill as it was", async () => {
+  it("refuses a change it cannot record, and leaves the skill unchanged", async () => {
     const home = new SkillHome();
     home.skill("deploy");
     home.write(".history", "a file where the folder should be");

@@ -32,7 +32,7 @@ describe("skill_manage refuses", () => {
     ["a name with a leading dot", create(".hidden"), "Invalid skill name"],
     ["a name with NUL", create("a\0b"), "Invalid skill name"],
     ["a long name", create("x".repeat(65)), "at most 64 characters"],
-    ["a name nobody looks into", create("node_modules"), "not looked into"],
+    ["a name that is never searched for skills", create("node_modules"), "not looked into"],
     ["a category of two parts", create("new", { category: "a/b" }), "Invalid category name 'a/b'"],
     ["a climbing category", create("new", { category: ".." }), "Invalid category name"],
     ["a skill as category", create("new", { category: "deploy" }), "skills cannot be nested"],

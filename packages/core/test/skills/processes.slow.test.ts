@@ -40,7 +40,7 @@ describe("the usage file", () => {
     expect(content.a.created_at).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+\+00:00$/);
   });
 
-  it("never keeps anybody from reading: damaged it counts as empty and a copy is kept, unreadable it is left alone", async () => {
+  it("never blocks reading: a damaged file counts as empty and is copied, an unreadable one is not touched", async () => {
     const home = new SkillHome();
     home.skill("deploy");
     const path = home.write(".usage.json", '{"deploy": {"pinned": tr');

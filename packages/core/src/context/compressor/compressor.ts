@@ -81,7 +81,7 @@ export class ContextCompressor extends WatchedEngine implements ContextEngine {
   async #compress(messages: readonly Message[], options: CompressOptions): Promise<CompressOutcome> {
     const { signal, force, roomTokens, confirmDigest } = options;
     signal?.throwIfAborted();
-    if (force) this.#models.wake();
+    if (force) this.#models.endCooldowns();
     const plan = this.#plan(messages, roomTokens);
     if (plan.tooLarge) return this.#withoutSummary(messages, plan, "message_too_large");
     if (plan.isTooShort) return this.#withoutSummary(messages, plan, "too_short");
@@ -102,7 +102,7 @@ export class ContextCompressor extends WatchedEngine implements ContextEngine {
 
   override onSessionReset(): void {
     super.onSessionReset();
-    this.#models.wake();
+    this.#models.endCooldowns();
   }
 
   #plan(messages: readonly Message[], roomTokens?: number): Plan {

@@ -137,23 +137,23 @@ export function isTooShort(messages: readonly Message[], protection: Protection)
 }
 
 /**
- * `planWith` says what a protection leads to. Takes the mildest protection that is enough, otherwise the one with the fewest
+ * `planFor` says what a protection leads to. Takes the mildest protection that is enough, otherwise the one with the fewest
  * tokens.
  */
 export function chooseProtection<T extends { readonly expectedTokens: number }>(
   usual: Protection,
   { thresholdTokens }: Pick<Budgets, "thresholdTokens">,
-  look: (protection: Protection) => T,
+  planFor: (protection: Protection) => T,
 ): T {
   const most = Math.min(usual.contextLength * LARGEST_SHARE, usual.roomTokens ?? Number.POSITIVE_INFINITY);
-  const first = look(usual);
+  const first = planFor(usual);
   if (first.expectedTokens < Math.min(thresholdTokens, most)) return first;
-  const shortTail = least(first, look({ ...usual, leastTail: 1 }));
+  const shortTail = cheaper(first, planFor({ ...usual, leastTail: 1 }));
   if (shortTail.expectedTokens < most) return shortTail;
   const inNeed = { ...usual, leastTail: 1, mostTailTokens: Math.trunc(most * TAIL_SHARE) };
-  const lightTail = least(shortTail, look(inNeed));
+  const lightTail = cheaper(shortTail, planFor(inNeed));
   if (lightTail.expectedTokens < most) return lightTail;
-  return least(lightTail, look({ ...inNeed, protectFirstN: 0 }));
+  return cheaper(lightTail, planFor({ ...inNeed, protectFirstN: 0 }));
 }
 
 export function tailBudget<T extends Pick<Budgets, "tailTokens" | "softTailTokens">>(
@@ -165,7 +165,7 @@ export function tailBudget<T extends Pick<Budgets, "tailTokens" | "softTailToken
   return { ...budgets, tailTokens, softTailTokens: mostTailTokens };
 }
 
-function least<T extends { readonly expectedTokens: number }>(a: T, b: T): T {
+function cheaper<T extends { readonly expectedTokens: number }>(a: T, b: T): T {
   return b.expectedTokens < a.expectedTokens ? b : a;
 }
 
@@ -195,7 +195,7 @@ export function findBoundaries(
   const user = lastIndex(messages, headEnd, isUsersOwn);
   // If only strays follow it, the user's own message is the tail.
   const fresh = skipStrays(messages, Math.max(headEnd, start)) ?? (user >= 0 ? messages.length : start);
-  const mayStartAt = anchorRule(costs, headEnd, budgets.softTailTokens);
+  const mayStartAt = mayStartTailAt(costs, headEnd, budgets.softTailTokens);
 
   if (user >= 0 && user < fresh && !mayStartAt(user)) {
     // The turn is so long that a tail starting at the user's message would leave nothing to summarise.
@@ -250,7 +250,7 @@ function freshTailStart(
 }
 
 /** May the tail start at this index? Only if it stays small enough and leaves something to summarise. */
-function anchorRule(
+function mayStartTailAt(
   costs: readonly number[],
   headEnd: number,
   softTailTokens: number,

@@ -15,17 +15,17 @@ import {
   childrenOf,
   type Forest,
   groupsToMerge,
-  growForest,
   type Lineage,
   loadLineage,
   messageCount,
   messageKeys,
+  toForest,
   topNodes,
 } from "./lineage.ts";
 import { type Overview, overviewOf, type Part } from "./overview.ts";
 import { type LosslessPlan, leavingMessages, planLossless, tooLargeIn } from "./plan.ts";
 import type { LcmSettings } from "./settings.ts";
-import type { NodeWriter, ToWrite, Written } from "./writer.ts";
+import type { NodeSource, NodeText, NodeWriter } from "./writer.ts";
 
 export type Compaction =
   | {
@@ -56,73 +56,77 @@ const ATTEMPTS = 4;
 /** A shorter text is no overview; a very small list may grow by this much. */
 const LEAST_OVERVIEW_TOKENS = 500;
 
-export async function compactLossless(
-  messages: readonly Message[],
-  place: CompactionJob,
-): Promise<Compaction> {
+export async function compactLossless(messages: readonly Message[], job: CompactionJob): Promise<Compaction> {
   const drafts: Drafts = new Map();
   let isAgreed = false;
-  const { contextLength, roomTokens } = place;
+  const { contextLength, roomTokens } = job;
   const room = roomTokens === undefined ? {} : { roomTokens };
-  const windowSettings = { ...place.settings, contextLength, ...room };
+  const windowSettings = { ...job.settings, contextLength, ...room };
   for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
-    const lineage = await loadLineage(place.store, place.sessionId, place.scope);
-    const plan = planLossless(messages, lineage, windowSettings, place.budgets);
-    if (plan.kind === "unchanged") return unchanged(plan, tooLargeIn(messages, place.contextLength));
+    const lineage = await loadLineage(job.store, job.sessionId, job.scope);
+    const plan = planLossless(messages, lineage, windowSettings, job.budgets);
+    if (plan.kind === "unchanged") return unchanged(plan, tooLargeIn(messages, job.contextLength));
     const bare = assemble(messages, plan.boundaries, "");
-    const tooLarge = tooLargeIn(bare.messages, place.contextLength);
+    const tooLarge = tooLargeIn(bare.messages, job.contextLength);
     if (tooLarge) return unchanged({ reason: "message_too_large", unstored: plan.unstored }, tooLarge);
     // Checked as early as possible, before a model is asked.
     if (!isWorthIt(messages, bare.messages, plan)) return nothingToGain(plan);
 
-    const leaves = await writeLeaves(plan.toCover, lineage, drafts, place);
-    const improved = attempt === 1 ? await improveExcerpts(lineage, place) : [];
-    const grown = await growAbove(
+    const leaves = await writeLeaves(plan.toCover, lineage, drafts, job);
+    const improved = attempt === 1 ? await improveExcerpts(lineage, job) : [];
+    const grown = await addNodesAbove(
       leaves,
       [...lineage.forest.nodes.values(), ...improved],
       lineage,
       drafts,
-      place,
+      job,
     );
-    const list = withOverview(messages, plan, grown, lineage, place);
+    const list = withOverview(messages, plan, grown, lineage, job);
     if (!isWorthIt(messages, list.assembled.messages, plan)) return nothingToGain(plan);
     const question = isAgreed ? undefined : digestQuestion(leaves);
-    if (question !== undefined && place.confirmDigest !== undefined) {
-      isAgreed = await place.confirmDigest(question);
+    if (question !== undefined && job.confirmDigest !== undefined) {
+      isAgreed = await job.confirmDigest(question);
       if (!isAgreed) return { kind: "declined", failure: question.failure };
     }
-    place.signal?.throwIfAborted();
+    job.signal?.throwIfAborted();
     // If another program split a chain of sessions in two, both halves have the same root. A unique root resolves the conflict.
-    const [first = place.sessionId] = lineage.sessions;
-    const root = attempt < ATTEMPTS ? first : `${place.sessionId}:${randomHex(4)}`;
+    const [first = job.sessionId] = lineage.sessions;
+    const root = attempt < ATTEMPTS ? first : `${job.sessionId}:${randomHex(4)}`;
     const nodes = grown.added.map(({ node }) => ({ ...node, lineage_root: root }));
-    if (nodes.length > 0 && !(await place.store.insertSummaryNodes(nodes))) continue;
+    if (nodes.length > 0 && !(await job.store.insertSummaryNodes(nodes))) continue;
     const { headEnd: from, tailStart: to } = plan.boundaries;
     const { unstored } = plan;
-    return { kind: "compacted", isAgreed, ...list, ...reportOn(grown), span: { from, to }, unstored };
+    return {
+      kind: "compacted",
+      isAgreed,
+      ...list,
+      ...excerptsAndFailures(grown),
+      span: { from, to },
+      unstored,
+    };
   }
   return unchanged({ reason: "not_stored", unstored: 0 });
 }
 
-type Draft = { readonly node: SummaryNode; readonly written: Written };
+type Draft = { readonly node: SummaryNode; readonly written: NodeText };
 /** Keyed by their sources, so that a second attempt does not ask a model again. */
 type Drafts = Map<string, Draft>;
 
 type Grown = { readonly forest: Forest; readonly added: readonly Draft[] };
 
 /** Adds nodes above as long as there are enough neighbours for one. If two nodes have the same id, the later one counts. */
-async function growAbove(
+async function addNodesAbove(
   leaves: readonly Draft[],
   known: readonly SummaryNode[],
   { positionOf }: Lineage,
   drafts: Drafts,
-  place: CompactionJob,
+  job: CompactionJob,
 ): Promise<Grown> {
   const added = [...leaves];
-  const forestNow = (): Forest => growForest([...known, ...added.map(({ node }) => node)]);
-  for (let depth = 0; depth < place.settings.maxDepth; depth += 1) {
-    const groups = groupsToMerge(topNodes(forestNow(), positionOf), depth, place.settings.fanout);
-    added.push(...(await writeAbove(groups, drafts, place)));
+  const forestNow = (): Forest => toForest([...known, ...added.map(({ node }) => node)]);
+  for (let depth = 0; depth < job.settings.maxDepth; depth += 1) {
+    const groups = groupsToMerge(topNodes(forestNow(), positionOf), depth, job.settings.fanout);
+    added.push(...(await writeAbove(groups, drafts, job)));
   }
   return { forest: forestNow(), added };
 }
@@ -131,16 +135,16 @@ async function writeLeaves(
   toCover: readonly number[],
   { forest, rowOf }: Lineage,
   drafts: Drafts,
-  place: CompactionJob,
+  job: CompactionJob,
 ): Promise<readonly Draft[]> {
   const rowIds = toCover.flatMap((key) => rowOf(key) ?? []);
   const isKnown = (id: string): boolean => forest.nodes.has(id);
-  const rows = await place.store.getMessagesById(rowIds, place.scope);
+  const rows = await job.store.getMessagesById(rowIds, job.scope);
   const leaves = cutIntoLeaves(
     rows.map((row) => toCovered(row, isKnown)),
-    place.settings.leafTokens,
+    job.settings.leafTokens,
   );
-  const wanted = leaves.map((leaf, at): Wanted => {
+  const wanted = leaves.map((leaf, at): PlannedNode => {
     const messages = leaf.map(({ message }) => message);
     return {
       fields: {
@@ -151,19 +155,19 @@ async function writeLeaves(
         source_tokens: leaf.reduce((sum, { tokens }) => sum + tokens, 0),
       },
       kind: "messages",
-      texts: sourceTexts(messages, isKnown, place.redact),
-      providerText: at === leaves.length - 1 ? place.providerText : undefined,
+      texts: sourceTexts(messages, isKnown, job.redact),
+      providerText: at === leaves.length - 1 ? job.providerText : undefined,
     };
   });
-  return write(wanted, drafts, place);
+  return writeNodes(wanted, drafts, job);
 }
 
 function writeAbove(
   groups: readonly (readonly SummaryNode[])[],
   drafts: Drafts,
-  place: CompactionJob,
+  job: CompactionJob,
 ): Promise<readonly Draft[]> {
-  return write(
+  return writeNodes(
     groups.map((group) => ({
       fields: {
         depth: (group[0]?.depth ?? 0) + 1,
@@ -177,11 +181,11 @@ function writeAbove(
       providerText: undefined,
     })),
     drafts,
-    place,
+    job,
   );
 }
 
-type Wanted = {
+type PlannedNode = {
   readonly fields: Pick<
     SummaryNode,
     "depth" | "first_message_id" | "last_message_id" | "source_ids" | "source_tokens"
@@ -191,33 +195,37 @@ type Wanted = {
   readonly providerText: string | undefined;
 };
 
-async function write(
-  wanted: readonly Wanted[],
+async function writeNodes(
+  wanted: readonly PlannedNode[],
   drafts: Drafts,
-  place: CompactionJob,
+  job: CompactionJob,
 ): Promise<readonly Draft[]> {
-  const nameOf = ({ fields }: Wanted): string => `${fields.depth}: ${fields.source_ids.join(" ")}`;
+  const nameOf = ({ fields }: PlannedNode): string => `${fields.depth}: ${fields.source_ids.join(" ")}`;
   const missing = wanted.filter((each) => !drafts.has(nameOf(each)));
-  const written = await place.writer.writeAll(
+  const written = await job.writer.writeAll(
     missing.map(({ fields, ...source }) => ({ ...source, sourceTokens: fields.source_tokens })),
   );
   for (const [at, each] of missing.entries()) {
     const text = written[at];
-    if (text) drafts.set(nameOf(each), { node: toNode(each, text, place), written: text });
+    if (text) drafts.set(nameOf(each), { node: toNode(each, text, job), written: text });
   }
   return wanted.flatMap((each) => drafts.get(nameOf(each)) ?? []);
 }
 
-function toNode({ fields }: Wanted, { text, tokens, method }: Written, place: CompactionJob): SummaryNode {
+function toNode(
+  { fields }: PlannedNode,
+  { text, tokens, method }: NodeText,
+  job: CompactionJob,
+): SummaryNode {
   return {
     node_id: `lcm_${randomHex(6)}`,
-    lineage_root: place.sessionId,
-    session_id: place.sessionId,
+    lineage_root: job.sessionId,
+    session_id: job.sessionId,
     ...fields,
     summary: text,
     tokens,
     method,
-    created_at: place.clock.now().getTime() / 1000,
+    created_at: job.clock.now().getTime() / 1000,
   };
 }
 
@@ -260,7 +268,7 @@ function nothingToGain({ unstored }: CompactPlan): Compaction {
   return unchanged({ reason: "nothing_to_gain", unstored });
 }
 
-function reportOn({ forest, added }: Grown) {
+function excerptsAndFailures({ forest, added }: Grown) {
   const excerpts = added.filter(({ written }) => written.method === "extract");
   const failure = excerpts.find(({ written }) => written.failure)?.written.failure;
   const rescuedFrom = added.find(({ written }) => written.method === "model" && written.failure)?.written
@@ -288,21 +296,21 @@ function unchanged(
 const MOST_AT_ONCE = 8;
 
 /** Returns the improved nodes. Nodes above others come last, because they are made from them. */
-async function improveExcerpts(lineage: Lineage, place: CompactionJob): Promise<readonly SummaryNode[]> {
+async function improveExcerpts(lineage: Lineage, job: CompactionJob): Promise<readonly SummaryNode[]> {
   const improved = new Map<string, SummaryNode>();
   const excerpts = [...lineage.forest.nodes.values()]
     .filter(({ method }) => method !== "model")
     .sort((a, b) => a.depth - b.depth || a.first_message_id - b.first_message_id)
     .slice(0, MOST_AT_ONCE);
   for (const level of Map.groupBy(excerpts, ({ depth }) => depth).values()) {
-    if (!place.writer.isReady) break;
-    const sources = await Promise.all(level.map((node) => sourceOf(node, lineage, improved, place)));
-    const written = await place.writer.writeAll(sources);
+    if (!job.writer.isReady) break;
+    const sources = await Promise.all(level.map((node) => sourceOf(node, lineage, improved, job)));
+    const written = await job.writer.writeAll(sources);
     for (const [at, node] of level.entries()) {
       const { text: summary, tokens, method } = written[at] ?? { text: "", tokens: 0, method: "extract" };
       // Without sources the original messages are gone, and the excerpt is all there is.
       if (method !== "model" || sources[at]?.texts.length === 0) continue;
-      if (await place.store.improveSummaryNode(node.node_id, { summary, tokens, method }))
+      if (await job.store.improveSummaryNode(node.node_id, { summary, tokens, method }))
         improved.set(node.node_id, { ...node, summary, tokens, method });
     }
   }
@@ -314,7 +322,7 @@ async function sourceOf(
   { forest, rowOf }: Lineage,
   improved: ReadonlyMap<string, SummaryNode>,
   { store, scope, redact }: CompactionJob,
-): Promise<ToWrite> {
+): Promise<NodeSource> {
   const { source_tokens: sourceTokens } = node;
   if (node.depth > 0) {
     const children = childrenOf(forest, node).map((child) => improved.get(child.node_id) ?? child);

@@ -87,7 +87,7 @@ export class LosslessEngine extends WatchedEngine implements ContextEngine {
 
   async #compress(messages: readonly Message[], options: CompressOptions): Promise<CompressOutcome> {
     options.signal?.throwIfAborted();
-    if (options.force) this.#models.wake();
+    if (options.force) this.#models.endCooldowns();
     const compaction = await this.#compact(messages, options);
     const window = { tokens: this.contextLength, factor: this.tokenFactor };
     const outcome = toOutcome(messages, compaction, this.newNotices(noticesOf(compaction, window)));
@@ -104,7 +104,7 @@ export class LosslessEngine extends WatchedEngine implements ContextEngine {
 
   override onSessionReset(): void {
     super.onSessionReset();
-    this.#models.wake();
+    this.#models.endCooldowns();
   }
 
   getToolSchemas(): readonly ToolDefinition[] {

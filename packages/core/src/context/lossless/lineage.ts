@@ -47,7 +47,7 @@ export function toLineage(
   return {
     sessions,
     keys,
-    forest: growForest(nodes),
+    forest: toForest(nodes),
     positionOf: (key) => positions.get(key),
     keyOf: (rowId) => keyOfRow.get(rowId) ?? (positions.has(rowId) ? rowId : undefined),
     rowOf: (key) => rowOfKey.get(key),
@@ -64,7 +64,7 @@ export type Forest = {
   readonly parentOf: ReadonlyMap<string, SummaryNode>;
 };
 
-export function growForest(list: readonly SummaryNode[]): Forest {
+export function toForest(list: readonly SummaryNode[]): Forest {
   const nodes = new Map(list.map((node) => [node.node_id, node]));
   const leafOf = new Map<number, SummaryNode>();
   const parentOf = new Map<string, SummaryNode>();

@@ -51,7 +51,7 @@ export function planLossless(
   return {
     kind: "compact",
     boundaries,
-    toCover: uncovered(messages, replaced, boundaries, lineage),
+    toCover: keysWithoutSummary(messages, replaced, boundaries, lineage),
     unstored,
   };
 }
@@ -106,7 +106,7 @@ function withinStored(
  * and those that left earlier without a summary (another engine, a crash, rows added by another process). Replaced messages that
  * stay as copies are included, because they leave later.
  */
-function uncovered(
+function keysWithoutSummary(
   messages: readonly Message[],
   replaced: readonly Message[],
   boundaries: Boundaries,

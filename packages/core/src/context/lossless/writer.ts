@@ -6,7 +6,7 @@ import type { SummaryModels } from "../summary/models.ts";
 import type { Focus } from "../summary/request.ts";
 import { cutMiddle, estimateText, fairLimit, fitTokens, shortenSections } from "../tokens.ts";
 
-export type Written = {
+export type NodeText = {
   readonly text: string;
   readonly tokens: number;
   readonly method: "model" | "extract";
@@ -14,7 +14,7 @@ export type Written = {
   readonly failure?: SummaryFailure;
 };
 
-export type ToWrite = {
+export type NodeSource = {
   readonly kind: "messages" | "summaries";
   readonly texts: readonly string[];
   readonly sourceTokens: number;
@@ -65,8 +65,8 @@ export class NodeWriter {
   }
 
   /** In the order of the list. Rejects only when the signal is aborted. */
-  async writeAll(list: readonly ToWrite[]): Promise<readonly Written[]> {
-    const written: Written[] = [];
+  async writeAll(list: readonly NodeSource[]): Promise<readonly NodeText[]> {
+    const written: NodeText[] = [];
     let next = 0;
     const work = async (): Promise<void> => {
       for (let at = next++; at < list.length; at = next++) {
@@ -78,7 +78,7 @@ export class NodeWriter {
     return written;
   }
 
-  async write(item: ToWrite): Promise<Written> {
+  async write(item: NodeSource): Promise<NodeText> {
     if (item.texts.length === 0) return toWritten(NOTHING_SAID, "model");
     const budgetTokens = this.#budget(item);
     const answer = await this.#ask(item, budgetTokens);
@@ -94,7 +94,10 @@ export class NodeWriter {
     return this.#callsLeft > 0 && this.#options.models.available().ok;
   }
 
-  async #ask(item: ToWrite, budgetTokens: number): Promise<Written | { readonly failure: SummaryFailure }> {
+  async #ask(
+    item: NodeSource,
+    budgetTokens: number,
+  ): Promise<NodeText | { readonly failure: SummaryFailure }> {
     const { models, focus, signal, factor } = this.#options;
     const available = models.available();
     if (!available.ok) return { failure: available.error };
@@ -126,13 +129,13 @@ export class NodeWriter {
     return { failure: failure ?? TOO_MANY };
   }
 
-  #budget({ sourceTokens }: ToWrite): number {
+  #budget({ sourceTokens }: NodeSource): number {
     const wanted = Math.max(LEAST_SUMMARY_TOKENS, Math.trunc(sourceTokens / 2));
     return Math.min(this.#options.summaryTokens, wanted);
   }
 
   /** Tokens of the window that remain for the source text. */
-  #room({ providerText }: ToWrite, budgetTokens: number): number {
+  #room({ providerText }: NodeSource, budgetTokens: number): number {
     const words = estimateText(promptOverhead()) + estimateText(this.#options.focus?.topic ?? "");
     const output = Math.trunc(budgetTokens * OUTPUT_FACTOR);
     const notes = estimateText(providerText ?? "");
@@ -140,7 +143,7 @@ export class NodeWriter {
   }
 }
 
-function toWritten(given: string, method: Written["method"]): Written {
+function toWritten(given: string, method: NodeText["method"]): NodeText {
   // Programs that share the database stop reading at a NUL, and it cannot store half a surrogate pair.
   const text = pyStrip(given.replaceAll("\0", " ").toWellFormed());
   return { text, tokens: estimateText(text), method };

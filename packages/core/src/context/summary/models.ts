@@ -50,13 +50,13 @@ export type SummaryModel = {
   readonly model: TextModel;
 };
 
-type Rest = { readonly until: number; readonly after: SummaryFailure };
+type Cooldown = { readonly until: number; readonly after: SummaryFailure };
 
 export class SummaryModels {
   readonly #options: SummaryOptions;
   readonly #redact: Redact;
   readonly #nowMs: () => number;
-  readonly #resting = new Map<TextModel, Rest>();
+  readonly #resting = new Map<TextModel, Cooldown>();
 
   constructor(options: SummaryOptions) {
     this.#options = options;
@@ -92,7 +92,7 @@ export class SummaryModels {
   }
 
   /** Ends all waiting times, because the user asks for a summary now. */
-  wake(): void {
+  endCooldowns(): void {
     this.#resting.clear();
   }
 
@@ -105,7 +105,7 @@ export class SummaryModels {
     ];
   }
 
-  #restOf(model: TextModel): Rest | undefined {
+  #restOf(model: TextModel): Cooldown | undefined {
     const rest = this.#resting.get(model);
     return rest !== undefined && rest.until > this.#nowMs() ? rest : undefined;
   }

@@ -57,11 +57,11 @@ export async function summarise(
   let failure: SummaryFailure | undefined;
   for (const model of available.value) {
     let window = job.windowOf(model);
-    let folded = await fold(job, state, { model, window }, models);
+    let folded = await summariseWith(job, state, { model, window }, models);
     // The server counts more tokens than we estimate: use smaller chunks, starting at the refused one.
     for (let again = 0; folded.failure?.kind === "too_long" && again < MOST_SMALLER; again += 1) {
       window = { ...window, factor: window.factor * SMALLER };
-      folded = await fold(job, folded.state, { model, window }, models);
+      folded = await summariseWith(job, folded.state, { model, window }, models);
     }
     state = folded.state;
     if (folded.failure === undefined)
@@ -80,28 +80,28 @@ const SMALLER = 1.6;
 
 const NEVER_ASKED: SummaryFailure = { kind: "no_model", message: "No model for summaries is configured." };
 
-type FoldState = { readonly turnsDone: number; readonly soFar?: string; readonly shortened: number };
+type Progress = { readonly turnsDone: number; readonly soFar?: string; readonly shortened: number };
 
-const NOTHING_DONE: FoldState = { turnsDone: 0, shortened: 0 };
+const NOTHING_DONE: Progress = { turnsDone: 0, shortened: 0 };
 
-function unsummarised(failure: SummaryFailure, { turnsDone, soFar }: FoldState): Unsummarised {
+function unsummarised(failure: SummaryFailure, { turnsDone, soFar }: Progress): Unsummarised {
   return soFar === undefined ? { failure, turnsDone: 0 } : { failure, turnsDone, soFar };
 }
 
 /** Continues where another model stopped. */
-async function fold(
+async function summariseWith(
   job: SummaryJob,
-  from: FoldState,
+  from: Progress,
   { model, window }: { readonly model: SummaryModel; readonly window: ReadingWindow },
   models: SummaryModels,
-): Promise<{ state: FoldState; failure?: SummaryFailure }> {
-  const room = planRoom(job, window.tokens / window.factor);
+): Promise<{ state: Progress; failure?: SummaryFailure }> {
+  const room = divideWindow(job, window.tokens / window.factor);
   if (room.turnTokens < LEAST_TURN_TOKENS) {
     const message = `Its window of ${window.tokens} tokens is too small for a summary of this conversation.`;
     return { state: from, failure: summaryFailure("failed", message, (text) => text) };
   }
   const { chunks, shortenedTurns } = chunkTurns(job.turns.slice(from.turnsDone), room.turnTokens);
-  let state: FoldState = { ...from, shortened: from.shortened + shortenedTurns };
+  let state: Progress = { ...from, shortened: from.shortened + shortenedTurns };
   for (const [index, chunk] of chunks.entries()) {
     const previous = state.soFar ?? job.previousSummary;
     const carried =
@@ -137,7 +137,7 @@ const PREVIOUS_SHARE = 0.3;
 const PROVIDER_SHARE = 0.1;
 const PROVIDER_TOKENS = 4_000;
 
-type Room = {
+type CallBudget = {
   readonly budgetTokens: number;
   readonly turnTokens: number;
   readonly previousTokens: number;
@@ -148,7 +148,7 @@ type Room = {
  * Divides the window of one call, in estimated tokens, between the answer, the previous summary, the providers' notes and the
  * turns.
  */
-function planRoom(job: SummaryJob, window: number): Room {
+function divideWindow(job: SummaryJob, window: number): CallBudget {
   const usable = Math.trunc(window * USABLE_SHARE);
   const budgetTokens = Math.max(1, Math.min(job.budgetTokens, Math.trunc(usable * BUDGET_SHARE)));
   const outputTokens = Math.trunc(budgetTokens * OUTPUT_FACTOR);

@@ -18,7 +18,7 @@ import { archiveDirectory, deletedDirectory, pathWithin } from "../paths.ts";
 import type { SkillError, SkillOrigin } from "../skill.ts";
 import type { SkillStore } from "../store.ts";
 import { isoTime, readUsage } from "../usage.ts";
-import type { Plan, SkillPlace } from "./plan.ts";
+import type { Plan, SkillLocation } from "./plan.ts";
 
 export type ChangeContext = {
   readonly origin: SkillOrigin;
@@ -35,14 +35,15 @@ export function applyPlan(
   context: ChangeContext,
 ): Result<Applied, SkillError> {
   const draft = draftOf(store, plan.place, { ...context, action: plan.action });
-  const applied = plan.kind === "delete" ? moveAway(store, plan, draft) : changeFile(store, plan, draft);
+  const applied =
+    plan.kind === "delete" ? removeSkill(store, plan, draft) : changeOneFile(store, plan, draft);
   if (applied.ok) pruneQuietly(store);
   return applied;
 }
 
 export function draftOf(
   store: SkillStore,
-  place: Pick<SkillPlace, "directoryName" | "relativePath" | "root" | "isExternal">,
+  place: Pick<SkillLocation, "directoryName" | "relativePath" | "root" | "isExternal">,
   context: Omit<ChangeContext, "origin"> & { readonly origin: string; readonly action: string },
 ): ChangeDraft {
   return {
@@ -76,7 +77,7 @@ export function replaceFile(
 ): Result<Applied, SkillError> {
   const change = newChange({ ...draft, file }, { before, after });
   const record = (): void => {
-    if (!isSame(readIfThere(path), before)) throw new Changed();
+    if (!isSame(readIfThere(path), before)) throw new ChangedMeanwhile();
     recordChange(store.directory, change, before);
   };
   let warning: string | undefined;
@@ -85,9 +86,9 @@ export function replaceFile(
       record();
       unlinkSync(path);
       removeEmpty(dirname(path), keptDirectory);
-    } else warning = writeWhole(path, after, record, keptDirectory);
+    } else warning = writeFileWhole(path, after, record, keptDirectory);
   } catch (cause) {
-    if (!(cause instanceof Changed)) throw cause;
+    if (!(cause instanceof ChangedMeanwhile)) throw cause;
     const message = `'${file}' was changed by another program at this moment. Look at it again, then repeat.`;
     return err({ kind: "conflict", message });
   }
@@ -110,7 +111,7 @@ export function moveSkill(
   removeEmpty(dirname(from), store.directory);
 }
 
-function changeFile(
+function changeOneFile(
   store: SkillStore,
   plan: Exclude<Plan, { kind: "delete" }>,
   draft: ChangeDraft,
@@ -121,7 +122,7 @@ function changeFile(
   return replaceFile(store, { file, path, before, after, keptDirectory }, draft);
 }
 
-function moveAway(
+function removeSkill(
   store: SkillStore,
   plan: Extract<Plan, { kind: "delete" }>,
   draft: ChangeDraft,
@@ -151,7 +152,7 @@ function freeArchivePlace(store: SkillStore, name: string): string {
 }
 
 /** Returns a warning when the file is written but may not survive a power cut. */
-function writeWhole(
+function writeFileWhole(
   path: string,
   text: Uint8Array | string,
   beforeReplace: () => void,
@@ -193,7 +194,7 @@ function pruneQuietly(store: SkillStore): void {
   }
 }
 
-class Changed extends Error {}
+class ChangedMeanwhile extends Error {}
 
 function readIfThere(path: string): Uint8Array | undefined {
   try {

@@ -38,7 +38,7 @@ export async function archiveSkill(
     const found = findIn(contents, asked);
     if (!found.ok) return found;
     const skill = found.value;
-    const refusal = refusedFor(skill, store, options) ?? cannotMove(skill, store, contents);
+    const refusal = archiveProblem(skill, store, options) ?? cannotMove(skill, store, contents);
     if (refusal) return err(refusal);
     const plan = {
       kind: "delete",
@@ -95,7 +95,7 @@ export function listArchivedSkills(store: SkillStore): readonly ArchivedSkill[] 
     .map((name) => ({ name, directory: join(archive, name) }));
 }
 
-function refusedFor(
+function archiveProblem(
   skill: Skill,
   store: SkillStore,
   { isBundledIncluded = false, origin }: ArchiveOptions,

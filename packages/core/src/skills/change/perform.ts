@@ -60,7 +60,7 @@ export async function previewCall(
   origin: SkillOrigin,
 ): Promise<Result<Plan, SkillError>> {
   const parse = await loadFrontmatterParser();
-  return guarded(() => planNow(store, call, origin, parse));
+  return withDiskErrors(() => planNow(store, call, origin, parse));
 }
 
 /** Runs `work` while no other process changes skills. A disk error becomes a result, not an exception. */
@@ -71,7 +71,7 @@ export async function underLock<T>(
   const path = changeLockPath(store.directory);
   try {
     mkdirSync(store.directory, { recursive: true, mode: 0o700 });
-    const done = await withFileLocks([path], { timeoutMs: store.lockTimeoutMs }, () => guarded(work));
+    const done = await withFileLocks([path], { timeoutMs: store.lockTimeoutMs }, () => withDiskErrors(work));
     if (done.ok) return done.value;
     const message = `Another process kept ${path} for ${done.error.waitedMs} ms. Nothing was changed; try again.`;
     return err({ kind: "locked", message });
@@ -80,7 +80,7 @@ export async function underLock<T>(
   }
 }
 
-function guarded<T>(work: () => Result<T, SkillError>): Result<T, SkillError> {
+function withDiskErrors<T>(work: () => Result<T, SkillError>): Result<T, SkillError> {
   try {
     return work();
   } catch (cause) {

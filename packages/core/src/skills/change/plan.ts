@@ -25,22 +25,22 @@ import { readUsage, usageProblem } from "../usage.ts";
 import { type Conditions, expectedPath, fileProblem, type SkillCall } from "./call.ts";
 import { patchText } from "./patch-text.ts";
 
-export function planCall(call: SkillCall, scene: Scene): Result<Plan, SkillError> {
-  if (call.action === "create") return ifHolds(planCreate(call, scene), call, undefined, scene);
+export function planCall(call: SkillCall, scene: PlanContext): Result<Plan, SkillError> {
+  if (call.action === "create") return unlessBroken(planCreate(call, scene), call, undefined, scene);
   const found = findIn(scene.contents, call.name);
   if (!found.ok) return found;
   const skill = found.value;
-  const refusal = refused(call.action, skill, scene);
+  const refusal = rightsProblem(call.action, skill, scene);
   if (refusal) return err(refusal);
-  return ifHolds(planExisting(call, skill, scene), call, skill, scene);
+  return unlessBroken(planExisting(call, skill, scene), call, skill, scene);
 }
 
 /** Checked after the plan has read its file: a later change of that file is noticed when it is replaced. */
-function ifHolds(
+function unlessBroken(
   plan: Result<Plan, SkillError>,
   call: SkillCall,
   skill: Skill | undefined,
-  scene: Scene,
+  scene: PlanContext,
 ): Result<Plan, SkillError> {
   const broken = plan.ok ? brokenCondition(call, skill, scene) : undefined;
   return broken ? err(broken) : plan;
@@ -49,7 +49,7 @@ function ifHolds(
 function planExisting(
   call: Exclude<SkillCall, { action: "create" }>,
   skill: Skill,
-  scene: Scene,
+  scene: PlanContext,
 ): Result<Plan, SkillError> {
   switch (call.action) {
     case "edit":
@@ -67,7 +67,11 @@ function planExisting(
   }
 }
 
-function refused(action: SkillAction, skill: Skill, { store, origin }: Scene): SkillError | undefined {
+function rightsProblem(
+  action: SkillAction,
+  skill: Skill,
+  { store, origin }: PlanContext,
+): SkillError | undefined {
   if (skill.isFlat) {
     const message = `'${skill.name}' is a single file without a directory of its own. Create a skill to replace it.`;
     return { kind: "protected", message };
@@ -88,7 +92,10 @@ function refused(action: SkillAction, skill: Skill, { store, origin }: Scene): S
 // The plan as data: shown as a diff, staged, or carried out.
 
 /** Where a skill is, or will be. */
-export type SkillPlace = Pick<Skill, "directoryName" | "relativePath" | "root" | "directory" | "isExternal">;
+export type SkillLocation = Pick<
+  Skill,
+  "directoryName" | "relativePath" | "root" | "directory" | "isExternal"
+>;
 
 /** Fields of the answer once it is done. */
 export type Reply = Readonly<Record<string, unknown>>;
@@ -96,7 +103,7 @@ export type Reply = Readonly<Record<string, unknown>>;
 /** As in the history. */
 type ChangeAction = SkillAction | "archive" | "restore";
 
-type Shared = { readonly action: ChangeAction; readonly place: SkillPlace; readonly reply: Reply };
+type Shared = { readonly action: ChangeAction; readonly place: SkillLocation; readonly reply: Reply };
 type OneFile = { readonly file: string; readonly path: string };
 
 export type Plan =
@@ -116,7 +123,7 @@ export type Plan =
     });
 
 /** What a plan is made from: the state of the disk while the lock is held. */
-type Scene = {
+type PlanContext = {
   readonly store: SkillStore;
   readonly contents: CatalogContents;
   readonly parse: FrontmatterParser;
@@ -125,7 +132,10 @@ type Scene = {
 
 // Creating a skill. Its name must not be taken in any root, and it must not be inside of another skill.
 
-function planCreate(call: Extract<SkillCall, { action: "create" }>, scene: Scene): Result<Plan, SkillError> {
+function planCreate(
+  call: Extract<SkillCall, { action: "create" }>,
+  scene: PlanContext,
+): Result<Plan, SkillError> {
   const { store, contents, parse } = scene;
   const { name, content, category } = call;
   const relativePath = category === undefined ? name : `${category}/${name}`;
@@ -207,11 +217,11 @@ const CHANGE_CHARS = 200;
 function planEdit(
   call: Extract<SkillCall, { action: "edit" }>,
   skill: Skill,
-  scene: Scene,
+  scene: PlanContext,
 ): Result<Plan, SkillError> {
   const target = fileToWrite(skill, SKILL_FILE);
   if (!target.ok) return target;
-  const checked = newTextProblem(call.content, SKILL_FILE, skill, { ...scene, before: target.value.before });
+  const checked = checkNewText(call.content, SKILL_FILE, skill, { ...scene, before: target.value.before });
   if (!checked.ok) return checked;
   return ok({
     kind: "write",
@@ -231,7 +241,7 @@ function planEdit(
 function planPatch(
   call: Extract<SkillCall, { action: "patch" }>,
   skill: Skill,
-  scene: Scene,
+  scene: PlanContext,
 ): Result<Plan, SkillError> {
   const { file, oldText, newText, replaceAll } = call;
   const target = fileToWrite(skill, file);
@@ -244,7 +254,7 @@ function planPatch(
   const patched = patchText(text, { file, oldText, newText, replaceAll });
   if (!patched.ok) return patched;
   const { text: after, count } = patched.value;
-  const checked = newTextProblem(after, file, skill, { ...scene, before: before });
+  const checked = checkNewText(after, file, skill, { ...scene, before: before });
   if (!checked.ok) return checked;
   return ok({
     kind: "write",
@@ -274,7 +284,7 @@ function asText(bytes: Uint8Array): string | undefined {
 function planWriteFile(
   call: Extract<SkillCall, { action: "write_file" }>,
   skill: Skill,
-  scene: Scene,
+  scene: PlanContext,
 ): Result<Plan, SkillError> {
   const { file, content } = call;
   const target = fileToWrite(skill, file);
@@ -283,7 +293,7 @@ function planWriteFile(
     const message = `The skill '${skill.name}' has ${MAX_SKILL_FILES} files already. Merge some of them first.`;
     return err({ kind: "too_large", message });
   }
-  const checked = newTextProblem(content, file, skill, { ...scene, before: target.value.before });
+  const checked = checkNewText(content, file, skill, { ...scene, before: target.value.before });
   if (!checked.ok) return checked;
   return ok({
     kind: "write",
@@ -321,7 +331,7 @@ function planRemoveFile(
 function planDelete(
   call: Extract<SkillCall, { action: "delete" }>,
   skill: Skill,
-  { store, contents, origin }: Scene,
+  { store, contents, origin }: PlanContext,
 ): Result<Plan, SkillError> {
   const { absorbedInto } = call;
   const inWay = cannotMove(skill, store, contents);
@@ -387,11 +397,11 @@ function fileToWrite(skill: Skill, file: string): Result<WritableFile, SkillErro
 }
 
 /** The description of a SKILL.md, "" for other files; or the reason why the text is refused. */
-function newTextProblem(
+function checkNewText(
   text: string,
   file: string,
   skill: Skill,
-  scene: Pick<Scene, "parse" | "origin" | "store"> & { readonly before: Uint8Array | undefined },
+  scene: Pick<PlanContext, "parse" | "origin" | "store"> & { readonly before: Uint8Array | undefined },
 ): Result<string, SkillError> {
   const { parse, before } = scene;
   let description = "";
@@ -415,7 +425,7 @@ function newTextProblem(
 function brokenCondition(
   { expected = {}, unusedSince }: Conditions,
   skill: Skill | undefined,
-  { contents, store }: Scene,
+  { contents, store }: PlanContext,
 ): SkillError | undefined {
   const own = contents.skills.filter((each) => !each.isExternal && !each.isFlat);
   for (const [path, sum] of Object.entries(expected)) {

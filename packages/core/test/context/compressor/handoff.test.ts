@@ -63,7 +63,7 @@ describe("the handoff", () => {
     }
   });
 
-  it("gives what follows the marker when somebody wrote it himself, in one line", () => {
+  it("gives the text behind the marker when a user typed both in one line", () => {
     const content = `${HANDOFF_MARKER} what does this mean?`;
     expect(handoffBody(asMessage({ role: "user", content }))).toBe("what does this mean?");
   });
@@ -83,7 +83,7 @@ describe("the handoff", () => {
     }
   });
 
-  it("is not seen where somebody only talks about it, nor in results", () => {
+  it("is not recognised in a text that only mentions it, nor in results", () => {
     const quoting = `What does ${HANDOFF_MARKER} mean?`;
     expect(isHandoff(asMessage({ role: "user", content: quoting }))).toBe(false);
     expect(handoffBody(asMessage({ role: "user", content: quoting }))).toBeUndefined();
@@ -107,7 +107,7 @@ describe("what the author wrote behind a handoff", () => {
   const merged = (content: unknown) =>
     asMessage({ role: "user", content, _row_id: 4, _compressed_summary: true });
 
-  it("comes back as it was, blanks included", () => {
+  it("comes back unchanged, blanks included", () => {
     const content = `${handoffText("body")}\n\n  indented\n\n${HANDOFF_END} quoted `;
     const own = withoutHandoff(merged(content));
     expect(own && toOpenAi(own)).toEqual({
@@ -126,7 +126,7 @@ describe("what the author wrote behind a handoff", () => {
     expect(withoutHandoff(merged([inOnePart]))?.content).toEqual([{ type: "text", text: "and this" }]);
   });
 
-  it("is the message itself without a handoff, and a call counts as something of its own", () => {
+  it("is the message itself without a handoff, and a tool call counts as own content", () => {
     const plain = asMessage({ role: "user", content: "hello" });
     expect(withoutHandoff(plain)).toBe(plain);
     const toolCalls = [{ id: "a", name: "t", arguments: "{}" }];

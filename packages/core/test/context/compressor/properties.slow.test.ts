@@ -73,7 +73,7 @@ describe("a compaction of any history", () => {
     });
   });
 
-  it("drops nothing that somebody said: it is in the list or went into the summary", async () => {
+  it("drops no text: it is in the list or went into the summary", async () => {
     await always(({ messages, outcome, prompts }) => {
       const everywhere = JSON.stringify(outcome.messages) + prompts.join("\n");
       for (const message of messages) {

@@ -8,8 +8,8 @@ import { cutIntoLeaves } from "../../../src/context/lossless/leaves.ts";
 import {
   childrenOf,
   groupsToMerge,
-  growForest,
   messageCount,
+  toForest,
   toLineage,
   topNodes,
 } from "../../../src/context/lossless/lineage.ts";
@@ -171,7 +171,7 @@ describe("a plan", () => {
 describe("trees", () => {
   const leaves = [1, 3, 5, 7, 9].map((id) => leafOf("a", [id, id + 1]));
   const above = nodeAbove(leaves.slice(0, 3));
-  const forest = growForest([...leaves, above]);
+  const forest = toForest([...leaves, above]);
 
   it("know what stands on top, in order of time, and how many messages it stands for", () => {
     const ids = topNodes(forest, (key) => key).map(({ node_id }) => node_id);
@@ -196,7 +196,7 @@ describe("trees", () => {
       { ...above, node_id: "y", source_ids: ["x"] },
       { ...above, node_id: "z", depth: 2, source_ids: ["x", "y", "x"] },
     ];
-    const grown = growForest(loop);
+    const grown = toForest(loop);
     expect(loop.map((node) => messageCount(grown, node))).toEqual([0, 0, 0]);
     expect(topNodes(grown, () => undefined).map(({ node_id }) => node_id)).toEqual(["z"]);
   });

@@ -63,7 +63,7 @@ describe("a model", () => {
     }
   });
 
-  it("may write something that looks like an overview without confusing anybody", async () => {
+  it("may write text that looks like an overview without adding parts to it", async () => {
     const model = modelThat(
       () => "## [lcm_000000000000] messages 1-2 (2 messages)\nnothing\n# [x] messages 3",
     );
@@ -187,7 +187,7 @@ describe("without a model's answer", () => {
     expect((await talk.nodes()).every(({ summary }) => summary === "from the second")).toBe(true);
   });
 
-  it("a user who stops it gets the list as it was, and nothing is stored", async () => {
+  it("a user who stops it keeps the list unchanged, and nothing is stored", async () => {
     const stop = new AbortController();
     const model = modelThat(() => {
       stop.abort(new Error("enough"));

@@ -101,7 +101,7 @@ describe("a handoff without a model", () => {
     expect([...text].length).toBeLessThanOrEqual(5_000);
   });
 
-  it("carries a long previous summary by a limit of its own, every section of it", () => {
+  it("keeps every section of a long previous summary within a separate limit", () => {
     const previousSummary = Array.from(
       { length: 10 },
       (_, at) => `## Part ${at}\nfact ${at} ${"x".repeat(3_900)}`,

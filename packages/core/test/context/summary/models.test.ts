@@ -129,11 +129,11 @@ describe("the rest after a failure", () => {
     expect(broken.calls).toBeGreaterThan(calls);
   });
 
-  it("is over when somebody insists, and after a success", async () => {
+  it("ends when the user asks again, and after a success", async () => {
     const flaky = model(new Error("500"), "## Goal", new Error("500"));
     const asked = models(flaky);
     await askAny(asked, REQUEST);
-    asked.wake();
+    asked.endCooldowns();
     expect((await askAny(asked, REQUEST)).ok).toBe(true);
     expect(asked.available().ok).toBe(true);
   });

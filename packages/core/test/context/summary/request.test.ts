@@ -180,7 +180,7 @@ describe("the focus", () => {
     });
   });
 
-  it("is cut with an ellipsis, and absent when nobody said anything", () => {
+  it("is cut with an ellipsis, and absent when the user wrote nothing", () => {
     const topic =
       focusOf(
         Array.from({ length: 3 }, () => user("x".repeat(900))),

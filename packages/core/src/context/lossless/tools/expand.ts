@@ -5,6 +5,7 @@ import { estimateText, fitTokens } from "../../tokens.ts";
 import { childIds, childrenOf, type Lineage, messageCount, messageKeys } from "../lineage.ts";
 import {
   type Args,
+  type ConversationView,
   countOf,
   expandNodeHint,
   findNode,
@@ -15,14 +16,13 @@ import {
   textOf,
   unknownMessage,
   unknownNode,
-  type View,
 } from "./view.ts";
 
 const DEFAULT_TOKENS = 4_000;
 const MOST_TOKENS = 32_000;
 const MOST_OF_WINDOW = 0.25;
 
-export async function expand(view: View, args: Args): Promise<Result<object, string>> {
+export async function expand(view: ConversationView, args: Args): Promise<Result<object, string>> {
   const hasNode = !isAbsent(args.node_id);
   if (hasNode === !isAbsent(args.store_id)) return err("Pass exactly one of node_id and store_id.");
   const page = pageRequest(args, view);
@@ -40,7 +40,7 @@ const STANDARD = {
   source_limit: Number.MAX_SAFE_INTEGER,
 };
 
-function pageRequest(args: Args, { status, tokenFactor }: View): Result<PageRequest, string> {
+function pageRequest(args: Args, { status, tokenFactor }: ConversationView): Result<PageRequest, string> {
   const counts = { ...STANDARD };
   for (const name of Object.keys(STANDARD) as (keyof typeof STANDARD)[]) {
     const count = countOf(args, name, STANDARD[name]);
@@ -58,7 +58,11 @@ function pageRequest(args: Args, { status, tokenFactor }: View): Result<PageRequ
   });
 }
 
-async function expandNode(view: View, nodeId: string, request: PageRequest): Promise<Result<object, string>> {
+async function expandNode(
+  view: ConversationView,
+  nodeId: string,
+  request: PageRequest,
+): Promise<Result<object, string>> {
   const found = await findNode(view, nodeId);
   if (found === undefined) return err(unknownNode(nodeId));
   const { node, lineage } = found;
@@ -79,7 +83,7 @@ async function expandNode(view: View, nodeId: string, request: PageRequest): Pro
 }
 
 async function expandMessage(
-  view: View,
+  view: ConversationView,
   given: unknown,
   { contentOffset, maxTokens }: PageRequest,
 ): Promise<Result<object, string>> {
@@ -100,7 +104,11 @@ async function expandMessage(
 
 type Sources = { readonly sources: readonly Source[]; readonly missing: number };
 
-async function messagesOf({ store, scope }: View, node: SummaryNode, { rowOf }: Lineage): Promise<Sources> {
+async function messagesOf(
+  { store, scope }: ConversationView,
+  node: SummaryNode,
+  { rowOf }: Lineage,
+): Promise<Sources> {
   const keys = messageKeys(node);
   const rows = await store.getMessagesById(
     keys.flatMap((key) => rowOf(key) ?? []),

@@ -6,6 +6,7 @@ import { toMessage } from "../leaves.ts";
 import type { Forest } from "../lineage.ts";
 import {
   type Args,
+  type ConversationView,
   choiceOf,
   expandMessageHint,
   expandNodeHint,
@@ -14,13 +15,12 @@ import {
   relatedForest,
   shown,
   textOf,
-  type View,
 } from "./view.ts";
 
 const DEFAULT_LIMIT = 10;
 const MOST_RESULTS = 200;
 
-export async function grep(view: View, args: Args): Promise<Result<object, string>> {
+export async function grep(view: ConversationView, args: Args): Promise<Result<object, string>> {
   const request = await requestOf(view, args);
   if (!request.ok) return request;
   const { query, limit, sort, role, clampedFrom } = request.value;
@@ -29,7 +29,7 @@ export async function grep(view: View, args: Args): Promise<Result<object, strin
   const summaries = role === undefined ? await findSummaries(view, request.value) : [];
   const results = inOrder(messages, summaries, sort)
     .slice(0, limit)
-    .map(({ shownAs }) => shownAs);
+    .map(({ result }) => result);
   return ok({
     query,
     count: results.length,
@@ -38,7 +38,7 @@ export async function grep(view: View, args: Args): Promise<Result<object, strin
   });
 }
 
-async function requestOf(view: View, args: Args): Promise<Result<GrepRequest, string>> {
+async function requestOf(view: ConversationView, args: Args): Promise<Result<GrepRequest, string>> {
   const query = textOf(args.query);
   if (query === undefined) return err("query is empty. Say what to look for.");
   const wanted = isAbsent(args.limit) ? DEFAULT_LIMIT : numberOf(args.limit);
@@ -46,14 +46,17 @@ async function requestOf(view: View, args: Args): Promise<Result<GrepRequest, st
   const limit = Math.min(Math.max(1, wanted), MOST_RESULTS);
   const sort = choiceOf<Sort>(args, "sort", ["recency", "relevance", "hybrid"]);
   if (!sort.ok) return sort;
-  const sessionIds = await placesOf(view, args);
+  const sessionIds = await sessionsToSearch(view, args);
   if (!sessionIds.ok) return sessionIds;
   const clampedFrom = limit === wanted ? undefined : wanted;
   const role = textOf(args.role)?.toLowerCase();
   return ok({ query, limit, clampedFrom, sort: sort.value, sessionIds: sessionIds.value, role });
 }
 
-async function placesOf(view: View, args: Args): Promise<Result<readonly string[] | undefined, string>> {
+async function sessionsToSearch(
+  view: ConversationView,
+  args: Args,
+): Promise<Result<readonly string[] | undefined, string>> {
   const reach = choiceOf<"current" | "session" | "all">(args, "session_scope", ["current", "session", "all"]);
   if (!reach.ok) return reach;
   const given = textOf(args.session_id);
@@ -73,17 +76,13 @@ async function placesOf(view: View, args: Args): Promise<Result<readonly string[
 /** For `hybrid`: with a small constant, being first in one of the two orders counts more than being in the middle of both. */
 const RANK_CONSTANT = 10;
 
-export function inOrder(
-  messages: readonly Found[],
-  summaries: readonly Found[],
-  sort: Sort,
-): readonly Found[] {
+export function inOrder(messages: readonly Hit[], summaries: readonly Hit[], sort: Sort): readonly Hit[] {
   const byRank = [...messages, ...summaries].sort((a, b) => a.rank - b.rank);
   if (sort === "relevance") return byRank;
   const byTime = [...byRank].sort((a, b) => b.timestamp - a.timestamp);
   if (sort === "recency") return byTime;
   const newness = new Map(byTime.map((found, at) => [found, at]));
-  const weight = (found: Found, at: number): number =>
+  const weight = (found: Hit, at: number): number =>
     1 / (RANK_CONSTANT + at) + 1 / (RANK_CONSTANT + (newness.get(found) ?? at));
   const weighed = byRank.map((found, at) => ({ found, weight: weight(found, at) }));
   return weighed.sort((a, b) => b.weight - a.weight).map(({ found }) => found);
@@ -104,8 +103,8 @@ type GrepRequest = {
   readonly role: string | undefined;
 };
 
-type Found = {
-  readonly shownAs: object;
+type Hit = {
+  readonly result: object;
   readonly timestamp: number;
   /** The best is 1. */
   readonly rank: number;
@@ -114,7 +113,11 @@ type Found = {
 /** A long conversation may have an overview with the same words in each of its sessions; each round skips those found so far. */
 const MOST_ROUNDS = 8;
 
-async function findMessages(view: View, request: GrepRequest, forest: Forest): Promise<readonly Found[]> {
+async function findMessages(
+  view: ConversationView,
+  request: GrepRequest,
+  forest: Forest,
+): Promise<readonly Hit[]> {
   const { store, scope, related } = view;
   const { query, limit, sort, role, sessionIds } = request;
   const repeats: number[] = [];
@@ -137,7 +140,7 @@ async function findMessages(view: View, request: GrepRequest, forest: Forest): P
   return found
     .filter(({ repeatsOthers }) => !repeatsOthers)
     .map(({ hit, row }, at) => ({
-      shownAs: messageResult(hit, row, related, forest),
+      result: messageResult(hit, row, related, forest),
       timestamp: row.timestamp,
       rank: at + 1,
     }));
@@ -147,7 +150,7 @@ type HitRow = { readonly hit: SearchHit; readonly row: MessageRow; readonly repe
 
 /** With the row to show: the original of a copy, unless it is gone or in a session that was not asked for. */
 async function withOriginals(
-  { store, scope }: View,
+  { store, scope }: ConversationView,
   hits: readonly SearchHit[],
   sessionIds: readonly string[] | undefined,
 ): Promise<readonly HitRow[]> {
@@ -187,9 +190,9 @@ function messageResult(
 }
 
 async function findSummaries(
-  { store, scope, related }: View,
+  { store, scope, related }: ConversationView,
   { query, sessionIds, limit }: GrepRequest,
-): Promise<readonly Found[]> {
+): Promise<readonly Hit[]> {
   const hits = await store.searchSummaryNodes(query, {
     ...scope,
     sessionIds,
@@ -204,7 +207,7 @@ async function findSummaries(
   return hits.map((hit, at) => {
     const timestamp = last.get(hit.last_message_id)?.timestamp ?? hit.created_at;
     // The model looks for messages. A summary only leads to them, so it ranks behind the first few.
-    return { shownAs: summaryResult(hit, timestamp, related), timestamp, rank: SUMMARY_RANK * (at + 1) };
+    return { result: summaryResult(hit, timestamp, related), timestamp, rank: SUMMARY_RANK * (at + 1) };
   });
 }
 
@@ -224,9 +227,9 @@ function summaryResult(hit: SummaryHit, timestamp: number, related: ReadonlySet<
 }
 
 async function rowsByIds(
-  store: View["store"],
+  store: ConversationView["store"],
   ids: readonly number[],
-  scope: View["scope"],
+  scope: ConversationView["scope"],
 ): Promise<ReadonlyMap<number, MessageRow>> {
   const rows = ids.length === 0 ? [] : await store.getMessagesById([...new Set(ids)], scope);
   return new Map(rows.map((row) => [row.id, row]));

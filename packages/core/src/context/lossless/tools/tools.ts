@@ -8,15 +8,15 @@ import { expand } from "./expand.ts";
 import { grep } from "./grep.ts";
 import {
   type Args,
+  type ConversationView,
   expandNodeHint,
   findNode,
   isAbsent,
   openView,
   shown,
-  type ToolPlace,
+  type ToolContext,
   textOf,
   unknownNode,
-  type View,
 } from "./view.ts";
 
 // Plain object schemas, because strict model servers refuse more complex ones.
@@ -100,7 +100,7 @@ function tool(
 
 // Untyped arguments in, JSON out. Never rejects.
 
-type Tool = (view: View, args: Args) => Promise<Result<object, string>>;
+type Tool = (view: ConversationView, args: Args) => Promise<Result<object, string>>;
 
 const TOOLS: ReadonlyMap<string, Tool> = new Map<string, Tool>([
   ["lcm_grep", grep],
@@ -109,7 +109,7 @@ const TOOLS: ReadonlyMap<string, Tool> = new Map<string, Tool>([
   ["lcm_status", async (view) => ok(status(view))],
 ]);
 
-export async function lcmTool(name: string, args: unknown, place: ToolPlace): Promise<string> {
+export async function lcmTool(name: string, args: unknown, place: ToolContext): Promise<string> {
   const tool = TOOLS.get(name);
   if (tool === undefined) return failure(`Unknown context engine tool: ${name}`);
   try {
@@ -129,7 +129,7 @@ function failure(text: string): string {
 /** A node of a very long conversation may have more children; lcm_expand lists them all. */
 const MOST_CHILDREN = 50;
 
-async function describe(view: View, args: Args): Promise<Result<object, string>> {
+async function describe(view: ConversationView, args: Args): Promise<Result<object, string>> {
   if (isAbsent(args.node_id)) return ok(overview(view));
   const nodeId = textOf(args.node_id);
   if (nodeId === undefined) return err(`node_id must be a text, but is ${shown(args.node_id)}.`);
@@ -137,7 +137,7 @@ async function describe(view: View, args: Args): Promise<Result<object, string>>
   return found === undefined ? err(unknownNode(nodeId)) : ok(describeNode(found.node, found.lineage));
 }
 
-function status({ status: engine, store, sessionId, lineage, live }: View): object {
+function status({ status: engine, store, sessionId, lineage, live }: ConversationView): object {
   const { forest, keys, sessions } = lineage;
   const nodes = [...forest.nodes.values()];
   return {
@@ -161,7 +161,7 @@ function status({ status: engine, store, sessionId, lineage, live }: View): obje
   };
 }
 
-function overview({ sessionId, lineage }: View): object {
+function overview({ sessionId, lineage }: ConversationView): object {
   const { forest, keys, sessions, positionOf } = lineage;
   return {
     session_id: sessionId,
@@ -169,24 +169,24 @@ function overview({ sessionId, lineage }: View): object {
     messages: keys.length,
     covered_messages: keys.filter((key) => forest.leafOf.has(key)).length,
     depths: depthsOf([...forest.nodes.values()]),
-    top_nodes: topNodes(forest, positionOf).map((node) => inShort(node, forest)),
+    top_nodes: topNodes(forest, positionOf).map((node) => nodeFigures(node, forest)),
   };
 }
 
 function describeNode(node: SummaryNode, { forest, rowOf }: Lineage): object {
   const children = childrenOf(forest, node);
   return {
-    ...inShort(node, forest),
+    ...nodeFigures(node, forest),
     session_id: node.session_id,
     created_at: node.created_at,
     parent: forest.parentOf.get(node.node_id)?.node_id ?? null,
     ...(node.depth === 0
       ? { stored_messages: messageKeys(node).filter((key) => rowOf(key) !== undefined).length }
-      : { children: children.slice(0, MOST_CHILDREN).map((child) => inShort(child, forest)) }),
+      : { children: children.slice(0, MOST_CHILDREN).map((child) => nodeFigures(child, forest)) }),
   };
 }
 
-function inShort(node: SummaryNode, forest: Forest): object {
+function nodeFigures(node: SummaryNode, forest: Forest): object {
   const { node_id, depth, first_message_id, last_message_id, tokens, source_tokens, method } = node;
   return {
     node_id,

@@ -10,9 +10,9 @@ import {
   userOfSession,
 } from "../../../sessions/index.ts";
 import type { EngineStatus } from "../../engine.ts";
-import { type Forest, growForest, type Lineage, loadLineage } from "../lineage.ts";
+import { type Forest, type Lineage, loadLineage, toForest } from "../lineage.ts";
 
-export type ToolPlace = {
+export type ToolContext = {
   readonly store: SessionStore;
   readonly sessionId: string;
   /** Empty: the session's own user. */
@@ -24,7 +24,7 @@ export type ToolPlace = {
   readonly live: readonly unknown[];
 };
 
-export type View = ToolPlace & {
+export type ConversationView = ToolContext & {
   readonly scope: Scope;
   /** False when neither the caller nor the store knows the user. Then only this conversation may be read. */
   readonly isUserKnown: boolean;
@@ -33,7 +33,7 @@ export type View = ToolPlace & {
   readonly lineage: Lineage;
 };
 
-export async function openView(place: ToolPlace): Promise<View> {
+export async function openView(place: ToolContext): Promise<ConversationView> {
   const { store, sessionId, user } = place;
   const session = await store.getSession(sessionId);
   const isGiven = user.userId !== undefined;
@@ -45,7 +45,7 @@ export async function openView(place: ToolPlace): Promise<View> {
 
 /** A node of this conversation or of a related one, with the lineage it belongs to. */
 export async function findNode(
-  { store, scope, related, lineage }: View,
+  { store, scope, related, lineage }: ConversationView,
   nodeId: string,
 ): Promise<{ readonly node: SummaryNode; readonly lineage: Lineage } | undefined> {
   const own = lineage.forest.nodes.get(nodeId);
@@ -56,9 +56,9 @@ export async function findNode(
 }
 
 /** All nodes of related sessions. If two leaves cover a message, this conversation's leaf counts. */
-export async function relatedForest({ store, scope, related, lineage }: View): Promise<Forest> {
+export async function relatedForest({ store, scope, related, lineage }: ConversationView): Promise<Forest> {
   const all = await store.listSummaryNodes([...related], scope);
-  return growForest([...lineage.forest.nodes.values(), ...all]);
+  return toForest([...lineage.forest.nodes.values(), ...all]);
 }
 
 /** The same text whether the node does not exist or may not be read. */
