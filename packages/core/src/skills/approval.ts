@@ -14,7 +14,7 @@ import {
   takeCodePoints,
   writeFileAtomic,
 } from "../lib/index.ts";
-import { conditionFields, parseSkillCall, type SkillCall } from "./change/call.ts";
+import { parseSkillCall, type SkillCall } from "./change/call.ts";
 import { performCall, previewCall, type SkillChanged, underLock } from "./change/perform.ts";
 import type { Plan } from "./change/plan.ts";
 import { fieldOf, isFields } from "./frontmatter.ts";
@@ -61,7 +61,7 @@ export function stagePendingSkill(
     summary: summaryOf(call),
     origin: recordOrigin(origin),
     created_at: distinctSeconds(now.getTime()),
-    payload: { ...payloadOf(call), ...conditionFields(call) },
+    payload: payloadOf(call),
     group,
   };
   try {
@@ -151,7 +151,6 @@ function detailOf(call: SkillCall): string {
     case "edit":
       return /^description:[ \t]*(.+)$/m.exec(call.content)?.[1] ?? "";
     case "patch":
-      return call.file;
     case "write_file":
     case "remove_file":
       return call.file;
@@ -164,38 +163,23 @@ function detailOf(call: SkillCall): string {
 
 /** Under the tool's argument names, so that the call can be repeated unchanged. */
 function payloadOf(call: SkillCall): Readonly<Record<string, unknown>> {
-  const { action, name } = call;
+  const { action, name, expected, unusedSince } = call;
+  const common = { action, name, expected, unused_since: unusedSince };
   switch (call.action) {
     case "create":
-      return {
-        action,
-        name,
-        content: call.content,
-        category: call.category,
-      };
+      return { ...common, content: call.content, category: call.category };
     case "edit":
-      return { action, name, content: call.content };
+      return { ...common, content: call.content };
     case "patch": {
-      const { file, oldText, newText, replaceAll } = call;
-      return {
-        action,
-        name,
-        file_path: file,
-        old_string: oldText,
-        new_string: newText,
-        replace_all: replaceAll,
-      };
+      const { file: file_path, oldText: old_string, newText: new_string, replaceAll: replace_all } = call;
+      return { ...common, file_path, old_string, new_string, replace_all };
     }
     case "write_file":
-      return { action, name, file_path: call.file, file_content: call.content };
+      return { ...common, file_path: call.file, file_content: call.content };
     case "remove_file":
-      return { action, name, file_path: call.file };
+      return { ...common, file_path: call.file };
     case "delete":
-      return {
-        action,
-        name,
-        absorbed_into: call.absorbedInto,
-      };
+      return { ...common, absorbed_into: call.absorbedInto };
     default:
       return call satisfies never;
   }

@@ -70,6 +70,26 @@ function invalid(message: string): Result<never, SkillError> {
   return err({ kind: "invalid", message });
 }
 
+/** True also for a broken link. */
+export function exists(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch (cause) {
+    if (errnoCode(cause) === "ENOTDIR") return false;
+    throw cause;
+  }
+}
+
+/** Undefined for a missing file; throws for one that cannot be read. */
+export function readIfThere(path: string): Uint8Array | undefined {
+  try {
+    return readFileSync(path);
+  } catch (cause) {
+    if (errnoCode(cause) === "ENOENT" || errnoCode(cause) === "ENOTDIR") return undefined;
+    throw cause;
+  }
+}
+
 // Reading. Links that lead out of the skill are ignored.
 
 const MAX_LISTED = 200;

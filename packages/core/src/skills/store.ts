@@ -109,19 +109,26 @@ export class SkillStore {
   }
 }
 
-export function findIn(contents: CatalogContents, asked: string): Result<Skill, SkillError> {
-  const found = lookUp(contents.skills, contents.flatSkills, asked);
-  if (found.kind === "one") return ok(found.skill);
+/**
+ * With a `/`, `asked` is a path below a root (`./name` for a skill directly under it), the home's own root first. Otherwise it is
+ * the name of a directory, of a frontmatter or of a flat file. If several skills have that name, none is chosen. Pure.
+ */
+export function findIn({ skills, flatSkills }: CatalogContents, asked: string): Result<Skill, SkillError> {
+  const isPath = asked.includes("/");
+  const path = asked.replace(/^\.\//, "").replace(/\/(SKILL\.md)?$/, "");
+  const fits = isPath
+    ? (skill: Skill) => skill.relativePath === path
+    : (skill: Skill) => skill.directoryName === asked || skill.name === asked;
+  const found = skills.filter(fits);
+  const all = found.length > 0 ? found : flatSkills.filter(fits);
+  const [first] = all;
   const shown = shownName(asked);
-  if (found.kind === "many") {
-    const matches = found.skills.map((skill) => (skill.isExternal ? skill.directory : uniquePath(skill)));
-    const message = `'${shown}' fits ${found.skills.length} skills. Give the path of the one you mean.`;
-    return err({ kind: "ambiguous", message, details: { matches } });
-  }
-  return err({
-    kind: "not_found",
-    message: `There is no skill '${shown}'.`,
-  });
+  if (first === undefined) return err({ kind: "not_found", message: `There is no skill '${shown}'.` });
+  // Roots are searched in order, so a whole path is unambiguous.
+  if (all.length === 1 || isPath) return ok(first);
+  const matches = all.map((skill) => (skill.isExternal ? skill.directory : uniquePath(skill)));
+  const message = `'${shown}' fits ${all.length} skills. Give the path of the one you mean.`;
+  return err({ kind: "ambiguous", message, details: { matches } });
 }
 
 /** Expands `~`, `$NAME` and `${NAME}` like a shell. A relative path counts from the home. */
@@ -134,31 +141,6 @@ function expand(path: string, home: string, env: Environment): string {
     );
   const atHome = filled === "~" || filled.startsWith("~/") ? `${homedir()}${filled.slice(1)}` : filled;
   return resolve(home, atHome);
-}
-
-// Lookup: which skill a name means. If several match, none is chosen. Pure.
-
-type Lookup =
-  | { readonly kind: "one"; readonly skill: Skill }
-  | { readonly kind: "none" }
-  | { readonly kind: "many"; readonly skills: readonly Skill[] };
-
-/**
- * With a `/` it is a path below a root (`./name` for a skill directly under it), the home's own root first. Otherwise the name
- * of a directory, of a frontmatter or of a flat file.
- */
-function lookUp(skills: readonly Skill[], flatSkills: readonly Skill[], asked: string): Lookup {
-  const isPath = asked.includes("/");
-  const path = asked.replace(/^\.\//, "").replace(/\/(SKILL\.md)?$/, "");
-  const fits = isPath
-    ? (skill: Skill) => skill.relativePath === path
-    : (skill: Skill) => skill.directoryName === asked || skill.name === asked;
-  const found = skills.filter(fits);
-  const all = found.length > 0 ? found : flatSkills.filter(fits);
-  const [first] = all;
-  if (first === undefined) return { kind: "none" };
-  // Roots are searched in order, so a whole path is unambiguous.
-  return all.length === 1 || isPath ? { kind: "one", skill: first } : { kind: "many", skills: all };
 }
 
 /** A path that identifies only this skill. */

@@ -105,49 +105,41 @@ export function skillTools(use: UseStore<OpenedSkills>): readonly Tool[] {
   const entry = (
     definition: ToolDefinition,
     policy: Omit<Tool["policy"], "toolset">,
-    previewOf: (args: ToolArguments) => string,
+    preview: (args: ToolArguments) => string,
     answer: (args: ToolArguments, opened: OpenedSkills) => Promise<object>,
   ): Tool => ({
     ...described(definition),
     owner: { kind: "own" },
     policy: { toolset: "skills", ...policy },
-    preview: previewOf,
+    preview,
     run: (args, call) => use(async (opened) => jsonOutcome(await answer(args, opened)), call),
   });
   return [
-    entry(skillsListSchema, { effect: "read" }, skillsListPreview, (args, { store }) =>
-      skillsListTool(store, args),
+    entry(
+      skillsListSchema,
+      { effect: "read" },
+      (args) => (textArgument(args, "category") ? `skills in ${shown(args, "category")}` : "all skills"),
+      (args, { store }) => skillsListTool(store, args),
     ),
-    entry(skillViewSchema, { effect: "read" }, skillViewPreview, (args, { store, context }) =>
-      skillViewTool(store, args, context),
+    entry(
+      skillViewSchema,
+      { effect: "read" },
+      (args) => shown(args, "name", "file_path"),
+      (args, { store, context }) => skillViewTool(store, args, context),
     ),
     entry(
       skillManageSchema,
       { effect: "write", isHousekeeping: true },
-      skillManagePreview,
+      (args) => shown(args, "action", "name", "file_path"),
       (args, { store, context }) => skillManageTool(store, args, context),
     ),
   ];
 }
 
-function skillsListPreview(args: unknown): string {
-  const category = field(args, "category");
-  return category === "" ? "all skills" : `skills in ${category}`;
-}
-
-function skillViewPreview(args: unknown): string {
-  return [field(args, "name"), field(args, "file_path")].filter((part) => part !== "").join(" ");
-}
-
-function skillManagePreview(args: unknown): string {
-  const parts = [field(args, "action"), field(args, "name"), field(args, "file_path")];
-  return parts.filter((part) => part !== "").join(" ");
-}
-
-function field(args: unknown, name: string): string {
-  if (typeof args !== "object" || args === null) return "";
-  const value = (args as Readonly<Record<string, unknown>>)[name];
-  return typeof value === "string" ? preview(onOneLine(value), 60) : "";
+/** The values of these arguments on one line, at most 60 characters each. */
+function shown(args: unknown, ...names: readonly string[]): string {
+  const values = names.flatMap((name) => textArgument(args, name) ?? []);
+  return values.map((value) => preview(onOneLine(value), 60)).join(" ");
 }
 
 // skills_list

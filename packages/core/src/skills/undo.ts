@@ -1,14 +1,14 @@
 // Undoes a change of a skill, if the skill still is as the change left it. An undo is itself a change, so it can be undone too.
-import { lstatSync, readdirSync, readFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { err, errnoCode, ok, type Result, sha256 } from "../lib/index.ts";
+import { err, ok, type Result, sha256 } from "../lib/index.ts";
 import { draftOf, moveSkill, replaceFile } from "./change/apply.ts";
 import { underLock } from "./change/perform.ts";
-import type { SkillChange } from "./history.ts";
-import { newChange, readBlob, readChanges } from "./history.ts";
+
+import { type ChangeDraft, newChange, readBlob, readChanges, type SkillChange } from "./history.ts";
 import type { SkillError, SkillOrigin } from "./skill.ts";
 import { SKILL_FILE } from "./skill.ts";
-import { parseFilePath, placeInSkill } from "./skill-files.ts";
+import { exists, parseFilePath, placeInSkill, readIfThere } from "./skill-files.ts";
 import type { SkillStore } from "./store.ts";
 import { changeUsage, markActive, markArchived, NO_USAGE, type UsageChange } from "./usage.ts";
 
@@ -140,7 +140,7 @@ function revert(
 function revertMove(
   store: SkillStore,
   { from, to }: { readonly from: string; readonly to: string },
-  draft: Parameters<typeof newChange>[0],
+  draft: ChangeDraft,
 ): Result<SkillChange, SkillError> {
   const moved = { from: to, to: from };
   const change: SkillChange = { ...newChange(draft, { before: undefined, after: undefined }), moved };
@@ -152,7 +152,7 @@ function revertFile(
   store: SkillStore,
   { before, file, id }: SkillChange,
   directory: string,
-  draft: Parameters<typeof newChange>[0],
+  draft: ChangeDraft,
 ): Result<SkillChange, SkillError> {
   const name = file ?? "";
   const after = before === null ? undefined : readBlob(store.directory, before);
@@ -184,8 +184,8 @@ function effectOf(store: SkillStore, change: SkillChange): Effect {
   const place = locationOf(store, change);
   if (!place.isUsable) return "changed";
   if (change.moved) {
-    const isBack = isThere(join(store.directory, change.moved.from));
-    const isAway = isThere(join(store.directory, change.moved.to));
+    const isBack = exists(join(store.directory, change.moved.from));
+    const isAway = exists(join(store.directory, change.moved.to));
     if (isAway && !isBack) return "there";
     return isBack && !isAway ? "none" : "changed";
   }
@@ -218,17 +218,4 @@ function usageAfter({ action, moved, usage }: SkillChange): UsageChange | null |
   if (moved === undefined || action === "undo") return undefined;
   if (action === "restore") return markArchived;
   return usage === undefined ? markActive : () => ({ ...NO_USAGE, ...usage });
-}
-
-function isThere(path: string): boolean {
-  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
-}
-
-function readIfThere(path: string): Uint8Array | undefined {
-  try {
-    return readFileSync(path);
-  } catch (cause) {
-    if (errnoCode(cause) === "ENOENT" || errnoCode(cause) === "ENOTDIR") return undefined;
-    throw cause;
-  }
 }

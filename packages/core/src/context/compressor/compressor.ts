@@ -13,7 +13,7 @@ import type {
   SummaryFailure,
   UnchangedReason,
 } from "../engine.ts";
-import { orphanResults, repairPairs } from "../list-repair.ts";
+import { repairPairs } from "../list-repair.ts";
 import { localHandoff } from "../summary/local-summary.ts";
 import { SummaryModels, type SummaryOptions } from "../summary/models.ts";
 import { focusOf, type Redact, serialiseTurns } from "../summary/request.ts";
@@ -29,6 +29,7 @@ import {
 import { assemble, HANDOFF_PREFIX } from "./handoff.ts";
 import {
   abortedNotice,
+  droppedOrphans,
   leftOut,
   localSummaryNotice,
   rescuedNotice,
@@ -271,12 +272,6 @@ function localBody(
     redact: limits.redact,
   });
   return { method: "local", text, leftOut: [missing], failure };
-}
-
-/** Results without a call, which `repairPairs` removes. */
-function droppedOrphans(messages: readonly Message[]): readonly LeftOut[] {
-  const orphans = orphanResults(messages);
-  return orphans.length === 0 ? [] : [leftOut(orphans, "no_call")];
 }
 
 function noticesOf(body: SummaryBody): readonly (Notice | undefined)[] {

@@ -2,12 +2,19 @@
 import { groupThousands } from "../../lib/index.ts";
 import type { Message } from "../../message/index.ts";
 import type { LeftOut, Notice, SummaryFailure } from "../engine.ts";
+import { orphanResults } from "../list-repair.ts";
 import type { TooLarge } from "./plan.ts";
 
 /** How many messages are missing, and in which rows they are stored, where the rows are known. */
 export function leftOut(turns: readonly Message[], reason: LeftOut["reason"]): LeftOut {
   const rows = turns.flatMap(({ meta }) => meta.rowId ?? []);
   return { count: turns.length, reason, firstRowId: rows[0], lastRowId: rows.at(-1) };
+}
+
+/** Results without a call, which `repairPairs` removes. */
+export function droppedOrphans(messages: readonly Message[]): readonly LeftOut[] {
+  const orphans = orphanResults(messages);
+  return orphans.length === 0 ? [] : [leftOut(orphans, "no_call")];
 }
 
 const HOW_TO_READ = "They are still stored: look them up with session_search (scope lineage).";

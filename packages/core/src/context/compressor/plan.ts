@@ -98,14 +98,14 @@ function planWith(messages: readonly Message[], settings: Protection, budgets: B
   };
 }
 
-function largestOf(
+export function largestOf(
   messages: readonly Message[],
   costs: readonly number[],
-  isStaying: (at: number) => boolean,
+  isCounted: (at: number) => boolean = () => true,
 ): TooLarge | undefined {
   let largest = -1;
   for (let at = 0; at < messages.length; at += 1)
-    if (isStaying(at) && (costs[at] ?? 0) > (costs[largest] ?? -1)) largest = at;
+    if (isCounted(at) && (costs[at] ?? 0) > (costs[largest] ?? -1)) largest = at;
   const message = messages[largest];
   return message && { role: roleOf(message), tokens: costs[largest] ?? 0 };
 }
@@ -295,7 +295,7 @@ function skipStrays(messages: readonly Message[], from: number): number | undefi
   return start < 0 ? undefined : start;
 }
 
-function sumOf(costs: readonly number[], from = 0, to = costs.length): number {
+export function sumOf(costs: readonly number[], from = 0, to = costs.length): number {
   let total = 0;
   for (let index = Math.max(0, from); index < to; index += 1) total += costs[index] ?? 0;
   return total;

@@ -59,12 +59,10 @@ const LEAST_OVERVIEW_TOKENS = 500;
 export async function compactLossless(messages: readonly Message[], job: CompactionJob): Promise<Compaction> {
   const drafts: Drafts = new Map();
   let isAgreed = false;
-  const { contextLength, roomTokens } = job;
-  const room = roomTokens === undefined ? {} : { roomTokens };
-  const windowSettings = { ...job.settings, contextLength, ...room };
+  const { settings, contextLength, roomTokens } = job;
   for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
     const lineage = await loadLineage(job.store, job.sessionId, job.scope);
-    const plan = planLossless(messages, lineage, windowSettings, job.budgets);
+    const plan = planLossless(messages, lineage, { ...settings, contextLength, roomTokens }, job.budgets);
     if (plan.kind === "unchanged") return unchanged(plan, tooLargeIn(messages, job.contextLength));
     const bare = assemble(messages, plan.boundaries, "");
     const tooLarge = tooLargeIn(bare.messages, job.contextLength);

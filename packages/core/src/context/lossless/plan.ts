@@ -1,11 +1,14 @@
 // What a compaction of the lossless engine removes from the list, and which messages need a summary before that. Pure.
-import { isResult, type Message, roleOf } from "../../message/index.ts";
+import { isResult, type Message } from "../../message/index.ts";
 import { assemble, type Boundaries, handoffText, isHandoff, withoutHandoff } from "../compressor/handoff.ts";
 import {
   chooseProtection,
   findBoundaries,
   isTooShort,
+  largestOf,
   type Protection,
+  sumOf,
+  type TooLarge,
   tailBudget,
 } from "../compressor/plan.ts";
 import type { UnchangedReason } from "../engine.ts";
@@ -57,17 +60,9 @@ export function planLossless(
 }
 
 /** The largest message of the list, if it alone exceeds the window. */
-export function tooLargeIn(
-  messages: readonly Message[],
-  contextLength: number,
-): { readonly role: string; readonly tokens: number } | undefined {
-  if (contextLength <= 0) return undefined;
-  const sizes = messages.map((message) => ({
-    role: roleOf(message),
-    tokens: estimateMessage(message),
-  }));
-  const largest = sizes.reduce((a, b) => (b.tokens > a.tokens ? b : a), { role: "", tokens: 0 });
-  return largest.tokens > contextLength ? largest : undefined;
+export function tooLargeIn(messages: readonly Message[], contextLength: number): TooLarge | undefined {
+  const largest = largestOf(messages, messages.map(estimateMessage));
+  return largest && contextLength > 0 && largest.tokens > contextLength ? largest : undefined;
 }
 
 /** Is the text of the message in the database? */
@@ -170,19 +165,14 @@ function windowWith(
   settings: Protection,
   budgets: Budgets,
 ): Window {
-  const tokensBefore = sum(costs);
-  if (isTooShort(messages, settings)) {
-    const boundaries = { headEnd: messages.length, tailStart: messages.length };
-    return { isTooShort: true, boundaries, tokensBefore, expectedTokens: tokensBefore };
-  }
-  const boundaries = findBoundaries(messages, settings, budgets, costs);
+  const isShort = isTooShort(messages, settings);
+  const boundaries = isShort
+    ? { headEnd: messages.length, tailStart: messages.length }
+    : findBoundaries(messages, settings, budgets, costs);
   const { headEnd, tailStart, keptUser } = boundaries;
-  const leaving = sum(costs.slice(headEnd, tailStart)) - (costs[keptUser ?? -1] ?? 0);
-  if (leaving === 0) return { isTooShort: false, boundaries, tokensBefore, expectedTokens: tokensBefore };
-  const overview = Math.min(Math.trunc(leaving * EXPECTED_RATIO), budgets.maxSummaryTokens) + FRAME_TOKENS;
-  return { isTooShort: false, boundaries, tokensBefore, expectedTokens: tokensBefore - leaving + overview };
-}
-
-function sum(costs: readonly number[]): number {
-  return costs.reduce((total, cost) => total + cost, 0);
+  const tokensBefore = sumOf(costs);
+  const leaving = sumOf(costs, headEnd, tailStart) - (costs[keptUser ?? -1] ?? 0);
+  const body = Math.min(Math.trunc(leaving * EXPECTED_RATIO), budgets.maxSummaryTokens);
+  const overview = leaving === 0 ? 0 : body + FRAME_TOKENS;
+  return { isTooShort: isShort, boundaries, tokensBefore, expectedTokens: tokensBefore - leaving + overview };
 }

@@ -1,9 +1,9 @@
 // Turns a compaction of the lossless engine into the outcome every engine returns, and into notices for the user.
 import type { HermesError } from "../../lib/index.ts";
 import type { Message } from "../../message/index.ts";
-import { leftOut, localSummaryNotice, rescuedNotice, tooLargeNotice } from "../compressor/notices.ts";
+import { droppedOrphans, localSummaryNotice, rescuedNotice, tooLargeNotice } from "../compressor/notices.ts";
 import type { CompressOutcome, LeftOut, Notice, UnchangedReason } from "../engine.ts";
-import { orphanResults, repairPairs } from "../list-repair.ts";
+import { repairPairs } from "../list-repair.ts";
 import type { ReadingWindow } from "../summary/summarise.ts";
 import { estimateMessages } from "../tokens.ts";
 import type { Compaction } from "./compact.ts";
@@ -21,13 +21,12 @@ export function toOutcome(
   if (compaction.kind === "compacted") return compacted(compaction, tokensBefore, notices);
   // No model accepts results without a call. Their rows stay in the store.
   const repaired = repairPairs(messages);
-  const orphans = orphanResults(messages);
   const declined = compaction.kind === "declined" ? compaction.failure : undefined;
   return {
     kind: outcomeKind(compaction, repaired !== messages),
     messages: repaired,
     reason: reasonOf(compaction),
-    leftOut: orphans.length === 0 ? [] : [leftOut(orphans, "no_call")],
+    leftOut: droppedOrphans(messages),
     prunedResults: 0,
     tokensBefore,
     tokensAfter: repaired === messages ? tokensBefore : estimateMessages(repaired),

@@ -1,9 +1,8 @@
 // Writes the summary of a node: by a model if one answers, otherwise as an excerpt of the sources.
 import { codePointLength, pyStrip, takeCodePoints } from "../../lib/index.ts";
-import { fenceUntrusted } from "../../security/index.ts";
 import type { SummaryFailure } from "../engine.ts";
 import type { SummaryModels } from "../summary/models.ts";
-import type { Focus } from "../summary/request.ts";
+import { type Focus, providerNotes } from "../summary/request.ts";
 import { cutMiddle, estimateText, fairLimit, fitTokens, shortenSections } from "../tokens.ts";
 
 export type NodeText = {
@@ -212,9 +211,7 @@ function nodePrompt({ kind, text, budgetTokens, focus, providerText }: NodeReque
   return [
     kind === "messages" ? OF_MESSAGES : OF_SUMMARIES,
     `${kind === "messages" ? "MESSAGES" : "SUMMARIES"}:\n${text}`,
-    ...(providerText
-      ? [`NOTES OF THE MEMORY PROVIDERS:\n${fenceUntrusted(providerText, "memory providers")}`]
-      : []),
+    ...providerNotes(providerText),
     `${RULES} Use at most about ${budgetTokens} tokens.`,
     ...(focus === undefined ? [] : [focusBlock(focus)]),
   ].join("\n\n");

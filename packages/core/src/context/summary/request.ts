@@ -67,14 +67,17 @@ export function summaryPrompt(request: SummaryRequest): string {
     previousSummary === undefined
       ? `TURNS TO SUMMARIZE:\n${request.turns}`
       : `PREVIOUS SUMMARY:\n${previousSummary}\n\nNEW TURNS TO INCORPORATE:\n${request.turns}`,
-    ...(providerText
-      ? [`NOTES OF THE MEMORY PROVIDERS:\n${fenceUntrusted(providerText, "memory providers")}`]
-      : []),
+    ...providerNotes(providerText),
     ...(previousSummary === undefined ? [] : [UPDATE]),
     ...(today === undefined ? [] : [anchoring(today)]),
     structure(request.budgetTokens),
     ...(focus === undefined ? [] : [focusBlock(focus)]),
   ].join("\n\n");
+}
+
+/** The block of a prompt with the notes of the memory providers, if there are any. */
+export function providerNotes(text: string | undefined): readonly string[] {
+  return text ? [`NOTES OF THE MEMORY PROVIDERS:\n${fenceUntrusted(text, "memory providers")}`] : [];
 }
 
 /** The wording without any source text, to measure its tokens. */

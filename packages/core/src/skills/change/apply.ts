@@ -1,10 +1,9 @@
 // Carries out a plan: the history line first, then one rename. Runs under the lock and is synchronous. Throws on disk errors;
 // the skill is then either unchanged or completely changed.
-import { lstatSync, mkdirSync, readFileSync, renameSync, rmdirSync, statSync, unlinkSync } from "node:fs";
+import { lstatSync, mkdirSync, renameSync, rmdirSync, statSync, unlinkSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import {
   err,
-  errnoCode,
   HermesError,
   namesIn,
   ok,
@@ -16,6 +15,7 @@ import {
 import { type ChangeDraft, newChange, pruneHistory, recordChange, type SkillChange } from "../history.ts";
 import { archiveDirectory, deletedDirectory, pathWithin } from "../paths.ts";
 import type { SkillError, SkillOrigin } from "../skill.ts";
+import { exists, readIfThere } from "../skill-files.ts";
 import type { SkillStore } from "../store.ts";
 import { isoTime, readUsage } from "../usage.ts";
 import type { Plan, SkillLocation } from "./plan.ts";
@@ -145,10 +145,10 @@ function removeSkill(
 
 function freeArchivePlace(store: SkillStore, name: string): string {
   const plain = join(archiveDirectory(store.directory), name);
-  if (lstatSync(plain, { throwIfNoEntry: false }) === undefined) return plain;
+  if (!exists(plain)) return plain;
   const stamp = store.clock.now().toISOString().replace(/\D/g, "").slice(0, 14);
   const dated = `${plain}-${stamp}`;
-  return lstatSync(dated, { throwIfNoEntry: false }) === undefined ? dated : `${dated}-${randomHex(4)}`;
+  return exists(dated) ? `${dated}-${randomHex(4)}` : dated;
 }
 
 /** Returns a warning when the file is written but may not survive a power cut. */
@@ -195,15 +195,6 @@ function pruneQuietly(store: SkillStore): void {
 }
 
 class ChangedMeanwhile extends Error {}
-
-function readIfThere(path: string): Uint8Array | undefined {
-  try {
-    return readFileSync(path);
-  } catch (cause) {
-    if (errnoCode(cause) === "ENOENT") return undefined;
-    throw cause;
-  }
-}
 
 function isSame(a: Uint8Array | undefined, b: Uint8Array | undefined): boolean {
   if (a === undefined || b === undefined) return a === b;

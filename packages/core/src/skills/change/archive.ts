@@ -1,14 +1,13 @@
-// Archives a skill, so that no agent sees it, and restores it. For the curator and for users; agents have `delete`.
-import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import { err, namesIn, ok, type Result } from "../../lib/index.ts";
 import { loadFrontmatterParser } from "../frontmatter.ts";
-import type { SkillChange } from "../history.ts";
-import { newChange } from "../history.ts";
+
+import { newChange, type SkillChange } from "../history.ts";
 import { archiveDirectory } from "../paths.ts";
 import { provenanceOf, readOrigins } from "../provenance.ts";
 import type { Skill, SkillError } from "../skill.ts";
 import { SKILL_FILE, shownName } from "../skill.ts";
+import { exists } from "../skill-files.ts";
 import { findIn, type SkillStore } from "../store.ts";
 import { changeUsage, markActive, markArchived, readUsage, usageProblem } from "../usage.ts";
 import { applyPlan, type ChangeContext, draftOf, moveSkill } from "./apply.ts";
@@ -71,7 +70,7 @@ export async function restoreSkill(
     const name = archived.replace(/-\d{14}(-[0-9a-f]{8})?$/, "");
     const { skills } = store.catalog.refreshSync(parse);
     const isTaken = skills.some((skill) => skill.directoryName.toLowerCase() === name.toLowerCase());
-    if (isTaken || readOrigins(store).hub.has(name) || isThere(join(store.directory, name))) {
+    if (isTaken || readOrigins(store).hub.has(name) || exists(join(store.directory, name))) {
       const message = `There is a skill '${name}' already. Rename or archive that one first.`;
       return err({ kind: "exists", message });
     }
@@ -90,7 +89,7 @@ export async function restoreSkill(
 export function listArchivedSkills(store: SkillStore): readonly ArchivedSkill[] {
   const archive = archiveDirectory(store.directory);
   return namesIn(archive)
-    .filter((name) => !name.startsWith(".") && isThere(join(archive, name, SKILL_FILE)))
+    .filter((name) => !name.startsWith(".") && exists(join(archive, name, SKILL_FILE)))
     .sort()
     .map((name) => ({ name, directory: join(archive, name) }));
 }
@@ -113,8 +112,4 @@ function archiveProblem(
   if (readUsage(store).get(skill.directoryName)?.pinned)
     return { kind: "protected", message: `The skill '${skill.name}' is pinned. Unpin it first.` };
   return undefined;
-}
-
-function isThere(path: string): boolean {
-  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }

@@ -183,14 +183,6 @@ function parseConditions(given: Readonly<Record<string, unknown>>): Result<Condi
   return ok({ expected: expected ?? undefined, unusedSince: since ?? undefined });
 }
 
-/** Under the names `parseConditions` reads. */
-export function conditionFields({ expected, unusedSince }: Conditions): Readonly<Record<string, unknown>> {
-  return {
-    expected,
-    unused_since: unusedSince,
-  };
-}
-
 function isHashes(value: unknown): value is Readonly<Record<string, string>> {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
   return Object.values(value).every((each) => typeof each === "string");

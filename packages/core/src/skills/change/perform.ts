@@ -6,7 +6,7 @@ import { changeLockPath } from "../paths.ts";
 import type { SkillError, SkillOrigin } from "../skill.ts";
 import type { SkillStore } from "../store.ts";
 import { changeUsage, countPatch, markArchived, markCreated, type UsageChange } from "../usage.ts";
-import { type Applied, applyPlan, type ChangeContext } from "./apply.ts";
+import { applyPlan, type ChangeContext } from "./apply.ts";
 import { parseSkillCall, type SkillCall } from "./call.ts";
 import type { Plan, Reply } from "./plan.ts";
 import { planCall } from "./plan.ts";
@@ -50,7 +50,7 @@ export async function performCall(
   const { plan, applied } = done.value;
   // The result is ignored: the change is done even if the count cannot be written.
   await changeUsage(store, new Map([[plan.place.directoryName, usageOf(plan, context.origin)]]));
-  return ok({ changeId: applied.change.id, reply: plan.reply, ...warningOf(applied) });
+  return ok({ changeId: applied.change.id, reply: plan.reply, warning: applied.warning });
 }
 
 /** What the call would do now; changes nothing. */
@@ -107,8 +107,4 @@ function usageOf(plan: Plan, origin: SkillOrigin): UsageChange | null {
   if (plan.action === "create") return markCreated(isUnattended);
   if (plan.kind === "delete") return plan.destination === "archive" ? markArchived : null;
   return countPatch;
-}
-
-function warningOf({ warning }: Applied): { readonly warning?: string } {
-  return warning === undefined ? {} : { warning };
 }

@@ -3,7 +3,7 @@
 
 import { lstatSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { join, sep } from "node:path";
-import { err, errnoCode, ok, type Result, sha256, takeCodePoints } from "../../lib/index.ts";
+import { err, ok, type Result, sha256, takeCodePoints } from "../../lib/index.ts";
 import type { CatalogContents } from "../catalog.ts";
 import { checkSkillText, type FrontmatterParser } from "../frontmatter.ts";
 import { pathWithin } from "../paths.ts";
@@ -19,49 +19,102 @@ import {
   type SkillOrigin,
   shownName,
 } from "../skill.ts";
-import { allLinkedFiles, isReallyAt, missingFile, placeInSkill } from "../skill-files.ts";
+import {
+  allLinkedFiles,
+  exists,
+  isReallyAt,
+  missingFile,
+  placeInSkill,
+  readIfThere,
+} from "../skill-files.ts";
 import { findIn, type SkillStore } from "../store.ts";
 import { readUsage, usageProblem } from "../usage.ts";
 import { type Conditions, expectedPath, fileProblem, type SkillCall } from "./call.ts";
 import { patchText } from "./patch-text.ts";
 
-export function planCall(call: SkillCall, scene: PlanContext): Result<Plan, SkillError> {
-  if (call.action === "create") return unlessBroken(planCreate(call, scene), call, undefined, scene);
-  const found = findIn(scene.contents, call.name);
+// The plan as data: shown as a diff, staged, or carried out.
+
+/** Where a skill is, or will be. */
+export type SkillLocation = Pick<
+  Skill,
+  "directoryName" | "relativePath" | "root" | "directory" | "isExternal"
+>;
+
+/** Fields of the answer once it is done. */
+export type Reply = Readonly<Record<string, unknown>>;
+
+/** As in the history. */
+type ChangeAction = SkillAction | "archive" | "restore";
+
+type Shared = { readonly action: ChangeAction; readonly place: SkillLocation; readonly reply: Reply };
+
+type OneFile = { readonly file: string; readonly path: string };
+
+export type Plan =
+  | (Shared &
+      OneFile & {
+        readonly kind: "write";
+        /** Undefined: the file is new. */
+        readonly before: Uint8Array | undefined;
+        readonly after: string;
+      })
+  | (Shared & OneFile & { readonly kind: "remove"; readonly before: Uint8Array })
+  | (Shared & {
+      readonly kind: "delete";
+      /** Archived skills stay listed as archived; deleted ones can only be restored from the history. */
+      readonly destination: "archive" | "deleted";
+      readonly absorbedInto?: string;
+    });
+
+type Planned = Result<Plan, SkillError>;
+
+type CallOf<Action extends SkillAction> = Extract<SkillCall, { action: Action }>;
+
+/** What a plan is made from: the state of the disk while the lock is held. */
+type PlanContext = {
+  readonly store: SkillStore;
+  readonly contents: CatalogContents;
+  readonly parse: FrontmatterParser;
+  readonly origin: SkillOrigin;
+};
+
+export function planCall(call: SkillCall, context: PlanContext): Planned {
+  if (call.action === "create") return unlessBroken(planCreate(call, context), call, undefined, context);
+  const found = findIn(context.contents, call.name);
   if (!found.ok) return found;
   const skill = found.value;
-  const refusal = rightsProblem(call.action, skill, scene);
+  const refusal = rightsProblem(call.action, skill, context);
   if (refusal) return err(refusal);
-  return unlessBroken(planExisting(call, skill, scene), call, skill, scene);
+  return unlessBroken(planExisting(call, skill, context), call, skill, context);
 }
 
 /** Checked after the plan has read its file: a later change of that file is noticed when it is replaced. */
 function unlessBroken(
-  plan: Result<Plan, SkillError>,
+  plan: Planned,
   call: SkillCall,
   skill: Skill | undefined,
-  scene: PlanContext,
-): Result<Plan, SkillError> {
-  const broken = plan.ok ? brokenCondition(call, skill, scene) : undefined;
+  context: PlanContext,
+): Planned {
+  const broken = plan.ok ? brokenCondition(call, skill, context) : undefined;
   return broken ? err(broken) : plan;
 }
 
 function planExisting(
   call: Exclude<SkillCall, { action: "create" }>,
   skill: Skill,
-  scene: PlanContext,
-): Result<Plan, SkillError> {
+  context: PlanContext,
+): Planned {
   switch (call.action) {
     case "edit":
-      return planEdit(call, skill, scene);
+      return planEdit(call, skill, context);
     case "patch":
-      return planPatch(call, skill, scene);
+      return planPatch(call, skill, context);
     case "write_file":
-      return planWriteFile(call, skill, scene);
+      return planWriteFile(call, skill, context);
     case "remove_file":
       return planRemoveFile(call, skill);
     case "delete":
-      return planDelete(call, skill, scene);
+      return planDelete(call, skill, context);
     default:
       return call satisfies never;
   }
@@ -89,54 +142,10 @@ function rightsProblem(
   });
 }
 
-// The plan as data: shown as a diff, staged, or carried out.
-
-/** Where a skill is, or will be. */
-export type SkillLocation = Pick<
-  Skill,
-  "directoryName" | "relativePath" | "root" | "directory" | "isExternal"
->;
-
-/** Fields of the answer once it is done. */
-export type Reply = Readonly<Record<string, unknown>>;
-
-/** As in the history. */
-type ChangeAction = SkillAction | "archive" | "restore";
-
-type Shared = { readonly action: ChangeAction; readonly place: SkillLocation; readonly reply: Reply };
-type OneFile = { readonly file: string; readonly path: string };
-
-export type Plan =
-  | (Shared &
-      OneFile & {
-        readonly kind: "write";
-        /** Undefined: the file is new. */
-        readonly before: Uint8Array | undefined;
-        readonly after: string;
-      })
-  | (Shared & OneFile & { readonly kind: "remove"; readonly before: Uint8Array })
-  | (Shared & {
-      readonly kind: "delete";
-      /** Archived skills stay listed as archived; deleted ones can only be restored from the history. */
-      readonly destination: "archive" | "deleted";
-      readonly absorbedInto?: string;
-    });
-
-/** What a plan is made from: the state of the disk while the lock is held. */
-type PlanContext = {
-  readonly store: SkillStore;
-  readonly contents: CatalogContents;
-  readonly parse: FrontmatterParser;
-  readonly origin: SkillOrigin;
-};
-
 // Creating a skill. Its name must not be taken in any root, and it must not be inside of another skill.
 
-function planCreate(
-  call: Extract<SkillCall, { action: "create" }>,
-  scene: PlanContext,
-): Result<Plan, SkillError> {
-  const { store, contents, parse } = scene;
+function planCreate(call: CallOf<"create">, context: PlanContext): Planned {
+  const { store, contents, parse } = context;
   const { name, content, category } = call;
   const relativePath = category === undefined ? name : `${category}/${name}`;
   const directory = join(store.directory, relativePath);
@@ -152,7 +161,7 @@ function planCreate(
   if (inWay) return err(inWay);
   const checked = checkSkillText(content, { directoryName: name }, parse);
   if (!checked.ok) return checked;
-  const blocked = screenProblem(content, scene);
+  const blocked = screenProblem(content, context);
   if (blocked) return err(blocked);
   const path = join(directory, SKILL_FILE);
   return ok({
@@ -200,28 +209,14 @@ function isWithinRoot(root: string, folder: string): boolean {
   return pathWithin(realpathSync(root), realpathSync(folder)) !== undefined;
 }
 
-/** Links count, broken ones too. */
-function exists(path: string): boolean {
-  try {
-    return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
-  } catch (cause) {
-    if (errnoCode(cause) === "ENOTDIR") return false;
-    throw cause;
-  }
-}
-
 // Rewriting SKILL.md, and patching any file of a skill.
 
 const CHANGE_CHARS = 200;
 
-function planEdit(
-  call: Extract<SkillCall, { action: "edit" }>,
-  skill: Skill,
-  scene: PlanContext,
-): Result<Plan, SkillError> {
+function planEdit(call: CallOf<"edit">, skill: Skill, context: PlanContext): Planned {
   const target = fileToWrite(skill, SKILL_FILE);
   if (!target.ok) return target;
-  const checked = checkNewText(call.content, SKILL_FILE, skill, { ...scene, before: target.value.before });
+  const checked = checkNewText(call.content, SKILL_FILE, skill, { ...context, before: target.value.before });
   if (!checked.ok) return checked;
   return ok({
     kind: "write",
@@ -238,11 +233,7 @@ function planEdit(
   });
 }
 
-function planPatch(
-  call: Extract<SkillCall, { action: "patch" }>,
-  skill: Skill,
-  scene: PlanContext,
-): Result<Plan, SkillError> {
+function planPatch(call: CallOf<"patch">, skill: Skill, context: PlanContext): Planned {
   const { file, oldText, newText, replaceAll } = call;
   const target = fileToWrite(skill, file);
   if (!target.ok) return target;
@@ -254,7 +245,7 @@ function planPatch(
   const patched = patchText(text, { file, oldText, newText, replaceAll });
   if (!patched.ok) return patched;
   const { text: after, count } = patched.value;
-  const checked = checkNewText(after, file, skill, { ...scene, before: before });
+  const checked = checkNewText(after, file, skill, { ...context, before: before });
   if (!checked.ok) return checked;
   return ok({
     kind: "write",
@@ -281,11 +272,7 @@ function asText(bytes: Uint8Array): string | undefined {
 
 // Writing and removing other files.
 
-function planWriteFile(
-  call: Extract<SkillCall, { action: "write_file" }>,
-  skill: Skill,
-  scene: PlanContext,
-): Result<Plan, SkillError> {
+function planWriteFile(call: CallOf<"write_file">, skill: Skill, context: PlanContext): Planned {
   const { file, content } = call;
   const target = fileToWrite(skill, file);
   if (!target.ok) return target;
@@ -293,7 +280,7 @@ function planWriteFile(
     const message = `The skill '${skill.name}' has ${MAX_SKILL_FILES} files already. Merge some of them first.`;
     return err({ kind: "too_large", message });
   }
-  const checked = checkNewText(content, file, skill, { ...scene, before: target.value.before });
+  const checked = checkNewText(content, file, skill, { ...context, before: target.value.before });
   if (!checked.ok) return checked;
   return ok({
     kind: "write",
@@ -306,10 +293,7 @@ function planWriteFile(
   });
 }
 
-function planRemoveFile(
-  call: Extract<SkillCall, { action: "remove_file" }>,
-  skill: Skill,
-): Result<Plan, SkillError> {
+function planRemoveFile(call: CallOf<"remove_file">, skill: Skill): Planned {
   const { file } = call;
   const target = fileToWrite(skill, file);
   if (!target.ok) return target;
@@ -328,11 +312,7 @@ function planRemoveFile(
 
 // Removing a whole skill. Unattended writers archive it; for others the history keeps it.
 
-function planDelete(
-  call: Extract<SkillCall, { action: "delete" }>,
-  skill: Skill,
-  { store, contents, origin }: PlanContext,
-): Result<Plan, SkillError> {
+function planDelete(call: CallOf<"delete">, skill: Skill, { store, contents, origin }: PlanContext): Planned {
   const { absorbedInto } = call;
   const inWay = cannotMove(skill, store, contents);
   if (inWay) return err(inWay);
@@ -401,9 +381,9 @@ function checkNewText(
   text: string,
   file: string,
   skill: Skill,
-  scene: Pick<PlanContext, "parse" | "origin" | "store"> & { readonly before: Uint8Array | undefined },
+  context: Pick<PlanContext, "parse" | "origin" | "store"> & { readonly before: Uint8Array | undefined },
 ): Result<string, SkillError> {
-  const { parse, before } = scene;
+  const { parse, before } = context;
   let description = "";
   if (file === SKILL_FILE) {
     const previousName = skill.header.name === "" ? undefined : skill.header.name;
@@ -416,8 +396,8 @@ function checkNewText(
   }
   // The path is shown to agents too.
   const blocked =
-    screenProblem(text, scene, new TextDecoder().decode(before ?? new Uint8Array())) ??
-    screenProblem(file, scene);
+    screenProblem(text, context, new TextDecoder().decode(before ?? new Uint8Array())) ??
+    screenProblem(file, context);
   return blocked ? err(blocked) : ok(description);
 }
 
@@ -428,9 +408,9 @@ function brokenCondition(
   { contents, store }: PlanContext,
 ): SkillError | undefined {
   const own = contents.skills.filter((each) => !each.isExternal && !each.isFlat);
-  for (const [path, sum] of Object.entries(expected)) {
+  for (const [path, hash] of Object.entries(expected)) {
     const source = own.find((each) => expectedPath(each) === path);
-    if (source === undefined || sumOf(source.file) !== sum) {
+    if (source === undefined || hashOf(source.file) !== hash) {
       const message = `'${path.slice(0, 200)}' was changed or removed since this change was made from it. Nothing was done; make the change again from the present text.`;
       return { kind: "conflict", message };
     }
@@ -445,11 +425,7 @@ function brokenCondition(
   return { kind: "conflict", message };
 }
 
-function sumOf(file: string): string | undefined {
-  try {
-    return sha256(readFileSync(file));
-  } catch (cause) {
-    if (errnoCode(cause) === "ENOENT") return undefined;
-    throw cause;
-  }
+function hashOf(file: string): string | undefined {
+  const bytes = readIfThere(file);
+  return bytes && sha256(bytes);
 }
