@@ -10,9 +10,8 @@ import {
 } from "@hermes-memory/core/context";
 import { HermesError } from "@hermes-memory/core/lib";
 import type { Message } from "@hermes-memory/core/message";
-import { assemble } from "../packages/core/src/context/compressor/assemble.ts";
-import { findBoundaries, findHeadEnd } from "../packages/core/src/context/compressor/boundaries.ts";
-import { planCompaction } from "../packages/core/src/context/compressor/plan.ts";
+import { assemble } from "../packages/core/src/context/compressor/handoff.ts";
+import { findBoundaries, findHeadEnd, planCompaction } from "../packages/core/src/context/compressor/plan.ts";
 import { pruneToolResults } from "../packages/core/src/context/compressor/prune.ts";
 import { makeHistory } from "./context/history.ts";
 import { type Growth, growth, type Work } from "./context/measure.ts";

@@ -1,8 +1,7 @@
-// The contract of a context engine. Run for the built-in ones and for one of a plugin.
+// The contract suite of context engines. Run for the built-in engines and for a plugin.
 import { HANDOFF_END, handoffBody, isHandoff } from "../src/context/compressor/handoff.ts";
-import type { ContextEngine } from "../src/context/engine.ts";
-import { checkEngine } from "../src/context/engine-structure.ts";
-import type { CompressOutcome } from "../src/context/outcome.ts";
+import type { CompressOutcome, ContextEngine } from "../src/context/engine.ts";
+import { checkEngine } from "../src/context/engine-plugins.ts";
 import { estimateMessages } from "../src/context/tokens.ts";
 import type { TextModel } from "../src/lib/index.ts";
 import type { Message } from "../src/message/index.ts";
@@ -11,10 +10,10 @@ import { answering, failing, modelThat } from "./context-engine/summarisers.ts";
 import { unpaired, userContents } from "./context-engine/valid-list.ts";
 import { suiteFor, type TestRunner } from "./runner.ts";
 
-/** @public For whoever writes an `OpenEngine`. */
+/** @public For authors of an `OpenEngine`. */
 export type OpenedEngine = {
   readonly engine: ContextEngine;
-  /** The list as the engine expects it, for example with the rows that hold its messages. */
+  /** The list as the engine expects it, for example with row ids. */
   prepare(messages: readonly Message[]): Promise<readonly Message[]>;
 };
 

@@ -1,32 +1,46 @@
-// Which context engines there are: the two that come with the program, and plugins of kind `context_engine` in the home's
-// plugins folder. Only text is read; no plugin's code runs.
+// Context engines: the two built-in ones, and plugins of kind `context_engine` in the home's plugins folder. Listing reads only
+// text files; the code of a plugin runs when it is loaded.
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import { describeCause, errnoCode, namesIn } from "../lib/index.ts";
 import {
+  describeCause,
+  err,
+  errnoCode,
+  namesIn,
+  ok,
+  preview,
+  pyStrip,
+  type Result,
+  type TextModel,
+} from "../lib/index.ts";
+import {
+  describeForeign,
   type EntryFile,
   findEntryFile,
+  importFile,
   isProviderName,
   pluginsDirectory,
   readManifest,
+  runForeign,
 } from "../providers/index.ts";
+import { type ContextEngine, ENGINE_CONTRACT } from "./engine.ts";
 
 export type ListedEngine = {
-  /** What `context.engine` has to say to select it. */
+  /** The value of `context.engine` that selects it. */
   readonly name: string;
   readonly source: "built-in" | "plugin";
   readonly description: string;
   /** Of a plugin. */
   readonly directory?: string;
-  /** What to import; absent when `problem` says why not. */
+  /** The file to import; absent when `problem` says why there is none. */
   readonly entry?: string;
   readonly problem?: string;
 };
 
-export type ListedEngines = {
-  /** Built-in ones first, then plugins by name. */
+type ListedEngines = {
+  /** Built-in engines first, then plugins by name. */
   readonly engines: readonly ListedEngine[];
-  /** About folders that had to be passed over. */
+  /** About folders that were skipped. */
   readonly warnings: readonly string[];
 };
 
@@ -50,7 +64,7 @@ export async function listEngines(home: string): Promise<ListedEngines> {
   const warnings: string[] = [];
   const plugins: ListedEngine[] = [];
   for (const name of pluginFolders(parent, warnings)) {
-    const looked = await lookAt(join(parent, name), name);
+    const looked = await readPluginFolder(join(parent, name), name);
     if (looked === undefined) continue;
     if ("warning" in looked) warnings.push(looked.warning);
     else plugins.push(looked.engine);
@@ -62,42 +76,42 @@ export async function listEngines(home: string): Promise<ListedEngines> {
 export async function findEngine(home: string, name: string): Promise<ListedEngine | undefined> {
   const builtIn = BUILT_IN_ENGINES.find((engine) => engine.name === name);
   if (builtIn || !isProviderName(name)) return builtIn;
-  const looked = await lookAt(join(pluginsDirectory(home), name), name);
+  const looked = await readPluginFolder(join(pluginsDirectory(home), name), name);
   return looked && "engine" in looked ? looked.engine : undefined;
 }
 
 type Looked = { readonly engine: ListedEngine } | { readonly warning: string };
 
-/** Undefined for a folder that holds something else. */
-async function lookAt(directory: string, name: string): Promise<Looked | undefined> {
+/** Undefined for a folder without an engine plugin. */
+async function readPluginFolder(directory: string, name: string): Promise<Looked | undefined> {
   try {
-    if (!isFile(join(directory, "plugin.yaml"))) return undefined; // nothing else tells the kind
+    if (!isFile(join(directory, "plugin.yaml"))) return undefined; // only this file tells the kind
     const { manifest } = await readManifest(directory);
     if (manifest.kind !== KIND) return undefined;
-    const obstacle = obstacleOf(name);
+    const obstacle = nameProblem(name);
     if (obstacle !== undefined) return { warning: `${directory} is passed over: ${obstacle}` };
     const entry = findEntryFile(directory);
     const engine = { name, source: "plugin" as const, description: manifest.description, directory };
     if (entry.kind === "file") return { engine: { ...engine, entry: entry.path } };
     const isPython = isFile(join(directory, "__init__.py"));
-    return { engine: { ...engine, problem: isPython ? PYTHON : problemOf(entry) } };
+    return { engine: { ...engine, problem: isPython ? PYTHON_PLUGIN : entryProblem(entry) } };
   } catch (cause) {
     return { warning: `Cannot look into ${directory}: ${describeCause(cause)}. It is passed over.` };
   }
 }
 
-function obstacleOf(name: string): string | undefined {
+function nameProblem(name: string): string | undefined {
   if (!isProviderName(name))
     return "an engine's name has only letters, digits, '.', '_' and '-'. Rename the directory.";
   const isTaken = BUILT_IN_ENGINES.some((engine) => engine.name === name);
   return isTaken ? `'${name}' is built in. Rename the directory.` : undefined;
 }
 
-const PYTHON =
+const PYTHON_PLUGIN =
   "It is a Python plugin, and this program loads JavaScript and TypeScript only. " +
   "Use it with the Python edition, or look for an edition with an index.ts or index.js.";
 
-function problemOf(entry: EntryFile): string {
+function entryProblem(entry: EntryFile): string {
   switch (entry.kind) {
     case "outside":
       return `Its package.json leads out of its directory ('${entry.named}'). Name a file inside.`;
@@ -118,7 +132,7 @@ function pluginFolders(parent: string, warnings: string[]): readonly string[] {
   }
 }
 
-/** Follows links: a plugin under development is often one. A link that leads nowhere is no plugin. */
+/** Follows links, because a plugin under development is often linked. A broken link is no plugin. */
 function isDirectory(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 }
@@ -130,4 +144,289 @@ function isFile(path: string): boolean {
     if (["ENOENT", "ENOTDIR"].includes(errnoCode(cause) ?? "")) return false;
     throw cause;
   }
+}
+
+// Loading: from a plugin's module to an engine. Tried in this order: `register(ctx)`, the default export, then by name all
+// classes and functions called `create...Engine`. All failures are collected for the error message.
+
+/** Passed to the plugin: in the context of `register`, or as the argument of a class or function. */
+export type EngineHost = {
+  readonly home: string;
+  readonly model: string;
+  readonly contextLength: number;
+  /** For summaries; absent when no model is configured. */
+  readonly summarizer?: TextModel;
+};
+
+type LoadedEngine = {
+  readonly engine: ContextEngine;
+  readonly commands: readonly EngineCommand[];
+  /** About registrations that were refused. */
+  readonly warnings: readonly string[];
+};
+
+type LoadRules = {
+  readonly timeoutMs: number;
+  /** Slash commands that are already taken. */
+  readonly reservedCommands: readonly string[];
+  /** Called for errors in plugin work that no code awaits. */
+  readonly onStray?: (cause: unknown) => void;
+};
+
+/** The error is a sentence without the plugin's name. Never rejects. */
+export async function loadEngine(
+  plugin: ListedEngine,
+  host: EngineHost,
+  rules: LoadRules,
+): Promise<Result<LoadedEngine, string>> {
+  const { name, entry, problem } = plugin;
+  if (entry === undefined) return err(problem ?? "It has no entry file.");
+  const loaded = await runForeign(rules, async () => instantiate(await importFile(entry), name, host, rules));
+  if (!loaded.ok) return err(`Loading it ${loaded.error.message}.`);
+  if (!loaded.value.ok) return loaded.value;
+  const { engine } = loaded.value.value;
+  // An engine with another name is not the one config asks for.
+  if (engine.name !== name)
+    return err(`It calls itself '${preview(engine.name, 60)}'; both names have to be equal.`);
+  const usable = await runForeign(rules, () => isAvailable(engine));
+  if (!usable.ok) return err(`isAvailable() ${usable.error.message}.`);
+  return usable.value ? loaded.value : err("It says that it is not available.");
+}
+
+type Exports = Readonly<Record<string, unknown>>;
+type Callable = (...args: readonly unknown[]) => unknown;
+type Attempt = { readonly what: string; readonly make: () => unknown };
+
+async function instantiate(
+  module: unknown,
+  owner: string,
+  host: EngineHost,
+  { reservedCommands }: LoadRules,
+): Promise<Result<LoadedEngine, string>> {
+  const exports = exportsOf(module);
+  const faults: string[] = [];
+  if (typeof exports.register === "function") {
+    const registered = await register(exports.register as Callable, owner, host, reservedCommands);
+    if (registered.ok) return registered;
+    faults.push(registered.error);
+  }
+  for (const { what, make } of attempts(exports, host)) {
+    try {
+      const checked = checkEngine(await make());
+      if (checked.ok) return ok({ engine: checked.value, commands: [], warnings: [] });
+      faults.push(`${what} ${checked.error}`);
+    } catch (cause) {
+      faults.push(`${what} failed: ${describeForeign(cause)}`);
+    }
+  }
+  return err(`It gives no context engine: ${faults.join("; ") || "it exports nothing of that kind"}.`);
+}
+
+/** The first engine that is registered is used. Registrations of tools, hooks and providers are ignored. */
+async function register(
+  registering: Callable,
+  owner: string,
+  host: EngineHost,
+  reserved: readonly string[],
+): Promise<Result<LoadedEngine, string>> {
+  let engine: ContextEngine | undefined;
+  const commands: EngineCommand[] = [];
+  const warnings: string[] = [];
+  const takeEngine = (value: unknown): void => {
+    const checked = checkEngine(value);
+    if (!checked.ok) warnings.push(`The value it registered ${checked.error}.`);
+    else if (engine !== undefined) warnings.push("It registered a second engine, which was refused.");
+    else engine = checked.value;
+  };
+  const take = (...args: readonly unknown[]): void => {
+    const command = takeCommand(args, { owner, reserved, taken: commands });
+    if (command.ok) commands.push(command.value);
+    else warnings.push(command.error);
+  };
+  try {
+    const returned = await registering({
+      ...host,
+      registerContextEngine: takeEngine,
+      register_context_engine: takeEngine,
+      registerCommand: take,
+      register_command: take,
+      ...IGNORED_REGISTRATIONS,
+    });
+    if (engine === undefined && returned !== undefined) takeEngine(returned);
+  } catch (cause) {
+    return err(`register() failed: ${describeForeign(cause)}`);
+  }
+  if (engine !== undefined) return ok({ engine, commands, warnings });
+  return err(`register() registered no engine${warnings.length > 0 ? ` (${warnings.join(" ")})` : ""}`);
+}
+
+const IGNORED_REGISTRATIONS = Object.fromEntries(
+  ["Tool", "Hook", "CliCommand", "MemoryProvider"].flatMap((what) => {
+    const snake = what.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    return [`register${what}`, `register${snake}`].map((name) => [name, (): void => {}]);
+  }),
+);
+
+function attempts(exports: Exports, host: EngineHost): readonly Attempt[] {
+  const { default: standard } = exports;
+  const named = Object.keys(exports).filter((name) => !["register", "default"].includes(name));
+  return [
+    ...fromDefault(standard, host),
+    ...named.sort().flatMap((name) => fromNamed(name, exports[name], host)),
+  ];
+}
+
+function fromDefault(value: unknown, host: EngineHost): readonly Attempt[] {
+  const what = "the default export";
+  if (isClass(value)) return [{ what, make: () => Reflect.construct(value, [host]) }];
+  if (typeof value === "function") return [{ what, make: () => (value as Callable)(host) }];
+  return resemblesEngine(value) ? [{ what, make: () => value }] : [];
+}
+
+function fromNamed(name: string, value: unknown, host: EngineHost): readonly Attempt[] {
+  if (isClass(value)) {
+    // Constructing an unrelated class could have any effect.
+    if (!resemblesEngine(value.prototype)) return [];
+    return [{ what: `class ${name}`, make: () => Reflect.construct(value, [host]) }];
+  }
+  if (typeof value === "function")
+    return /^create\w*Engine$/.test(name)
+      ? [{ what: `${name}()`, make: () => (value as Callable)(host) }]
+      : [];
+  return resemblesEngine(value) ? [{ what: `'${name}'`, make: () => value }] : [];
+}
+
+async function isAvailable(engine: ContextEngine): Promise<boolean> {
+  if (!("isAvailable" in engine) || typeof engine.isAvailable !== "function") return true;
+  return Boolean(await engine.isAvailable());
+}
+
+/** A CommonJS module compiled from ESM has its real exports one level deeper. */
+function exportsOf(module: unknown): Exports {
+  if (typeof module !== "object" || module === null) return {};
+  const inner: unknown = "default" in module ? module.default : undefined;
+  const isTranslated = typeof inner === "object" && inner !== null && "__esModule" in inner;
+  return (isTranslated ? inner : module) as Exports;
+}
+
+function isClass(value: unknown): value is new (host: EngineHost) => unknown {
+  if (typeof value !== "function") return false;
+  // The second test finds classes compiled to functions.
+  return /^class\b/.test(Function.prototype.toString.call(value)) || resemblesEngine(value.prototype);
+}
+
+// Checking: is a value a context engine? Decided by its members, because a plugin has no base class of ours to extend.
+
+type Kind = "number" | "required" | "optional";
+
+const MEMBERS: Readonly<Record<Exclude<keyof ContextEngine, "contract" | "name">, Kind>> = {
+  lastPromptTokens: "number",
+  lastCompletionTokens: "number",
+  lastTotalTokens: "number",
+  thresholdTokens: "number",
+  contextLength: "number",
+  compressionCount: "number",
+  updateFromResponse: "required",
+  shouldCompress: "required",
+  compress: "required",
+  getStatus: "required",
+  shouldDeferPreflightToRealUsage: "optional",
+  hasContentToCompress: "optional",
+  onCompacted: "optional",
+  onSessionStart: "optional",
+  onSessionEnd: "optional",
+  onSessionReset: "optional",
+  carryOverNewSessionContext: "optional",
+  getToolSchemas: "optional",
+  handleToolCall: "optional",
+  updateModel: "optional",
+};
+
+/** The error continues a sentence about the value: `has no compress()`. Throws what a getter throws. */
+export function checkEngine(value: unknown): Result<ContextEngine, string> {
+  if (typeof value !== "object" || value === null) return err("is not an engine object");
+  const engine = value as Readonly<Record<string, unknown>>;
+  const { contract = 1, name } = engine;
+  if (typeof contract !== "number" || !Number.isInteger(contract) || contract < 1)
+    return err("has a 'contract' that is no version number");
+  if (contract > ENGINE_CONTRACT)
+    return err(
+      `is made for version ${contract} of the engine contract, and this program knows version ${ENGINE_CONTRACT}; update hermes-memory, or use an older version of the plugin`,
+    );
+  if (typeof name !== "string" || pyStrip(name) === "") return err("has no 'name'");
+  const faults = Object.entries(MEMBERS).map(([member, kind]) => faultOf(engine, member, kind));
+  const found = faults.filter((fault) => fault !== "");
+  // All members were checked above. Return values of methods are checked by the callers.
+  return found.length > 0 ? err(found.join(", ")) : ok(value as ContextEngine);
+}
+
+/** True when it has a method of the contract, in either spelling. Recognises an engine's class without constructing it. */
+function resemblesEngine(prototype: unknown): boolean {
+  if (typeof prototype !== "object" || prototype === null) return false;
+  const methods = Object.entries(MEMBERS).filter(([, kind]) => kind === "required");
+  return methods.some(([name]) => name in prototype || snakeCase(name) in prototype);
+}
+
+function faultOf(engine: Readonly<Record<string, unknown>>, member: string, kind: Kind): string {
+  const value = engine[member] ?? undefined;
+  if (kind === "number") return typeof value === "number" ? "" : `has no number '${member}'`;
+  if (typeof value === "function") return "";
+  if (value !== undefined) return `has a '${member}' that is no function`;
+  const other = snakeCase(member);
+  // Otherwise the method would silently never be called.
+  if (other !== member && typeof engine[other] === "function")
+    return `has ${other}(), but the contract calls it ${member}()`;
+  return kind === "required" ? `has no ${member}()` : "";
+}
+
+function snakeCase(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+// Slash commands that a plugin engine brings.
+
+export type EngineCommand = {
+  /** Without the slash. */
+  readonly name: string;
+  readonly description: string;
+  /** Describes the arguments. */
+  readonly argsHint: string;
+  /** `context-engine:<engine>`. */
+  readonly owner: string;
+  /** Takes the text behind the command; its return value is shown. May throw. */
+  readonly handler: (args: string) => unknown;
+};
+
+type CommandRules = {
+  readonly owner: string;
+  readonly reserved: readonly string[];
+  readonly taken: readonly EngineCommand[];
+};
+
+/** Reads the arguments of `registerCommand(name, handler, description, argsHint)`. */
+function takeCommand(args: readonly unknown[], rules: CommandRules): Result<EngineCommand, string> {
+  const [given, handler, description, argsHint] = args;
+  const name = commandName(given);
+  const shown = `The command '/${preview(name, 40)}'`;
+  if (name === "") return err("A command without a name was refused.");
+  if (typeof handler !== "function") return err(`${shown} was refused: it has no handler.`);
+  const isTaken = rules.reserved.includes(name) || rules.taken.some((command) => command.name === name);
+  if (isTaken) return err(`${shown} was refused: there is one of that name already.`);
+  return ok({
+    name,
+    description: text(description),
+    argsHint: text(argsHint),
+    owner: `context-engine:${rules.owner}`,
+    handler: (rest) => (handler as (args: string) => unknown)(rest),
+  });
+}
+
+function commandName(given: unknown): string {
+  return pyStrip(pyStrip(text(given)).replace(/^\/+/, ""))
+    .toLowerCase()
+    .replaceAll(" ", "-");
+}
+
+function text(value: unknown): string {
+  return typeof value === "string" ? value : "";
 }

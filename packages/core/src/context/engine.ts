@@ -1,19 +1,18 @@
-// What keeps a conversation within the model's window. The agent owns the loop; an engine decides when to compact and what
-// the list looks like afterwards. Every hook but `compress` is called on the agent's path and must be quick.
-
+// The contract of a context engine, which keeps a conversation within the model's window. The agent owns the loop; an engine
+// decides when to compact and how the list looks afterwards. The agent waits for every hook, so all but `compress` must be
+// quick.
 import type { Message } from "../message/index.ts";
 import type { ToolDefinition } from "../tools/index.ts";
-import type { CompressOutcome, SummaryFailure } from "./outcome.ts";
 
 /**
- * The version of this contract: 2 works on `Message`. An engine without `contract` is taken for version 1, which works on chat rows
- * (`OpenAiMessage`); see row-engine.ts.
+ * The version of this contract: 2 works on `Message`. An engine without `contract` is treated as version 1, which works on chat
+ * rows (`OpenAiMessage`); see chat-rows.ts.
  */
 export const ENGINE_CONTRACT = 2;
 
 export interface ContextEngine {
   readonly contract?: number;
-  /** Equals the value of `context.engine` that selects it. */
+  /** The value of `context.engine` that selects this engine. */
   readonly name: string;
 
   readonly lastPromptTokens: number;
@@ -23,36 +22,35 @@ export interface ContextEngine {
   readonly contextLength: number;
   readonly compressionCount: number;
 
-  /** After every reply of the model. Must not throw. */
+  /** Called after every reply of the model. Must not throw. */
   updateFromResponse(usage: ResponseUsage): void;
 
-  /** Without an argument the prompt tokens of the last reply count. Must not throw. */
+  /** Without an argument, the prompt tokens of the last reply are used. Must not throw. */
   shouldCompress(promptTokens?: number): boolean;
 
   /**
-   * Makes the list shorter. Never rejects for what a summariser or a strange message does: the outcome says what happened. Rejects with the
-   * signal's reason when it is aborted; the list is then as it was.
+   * Makes the list shorter. A failing summariser or a malformed message is reported in the outcome. Rejects only when the signal
+   * is aborted, with the signal's reason; the list is unchanged then.
    */
   compress(messages: readonly Message[], options?: CompressOptions): Promise<CompressOutcome>;
 
-  /** Is the rough estimate of the next request known to be too high? Absent: no. */
+  /** True when the rough estimate of the next request is known to be too high. Absent: false. */
   shouldDeferPreflightToRealUsage?(roughTokens: number): boolean;
 
-  /** Would a compaction gain anything? Absent: yes. */
+  /** True when a compaction would gain anything. Absent: true. */
   hasContentToCompress?(messages: readonly Message[]): boolean;
 
-  /** The compacted list is in use: `roughTokens` is the estimate of the request it makes. */
+  /** Called when the compacted list is in use. `roughTokens` is the estimate of the request made from it. */
   onCompacted?(roughTokens: number): void;
 
   onSessionStart?(sessionId: string, options?: SessionStartOptions): void | Promise<void>;
-  /** A real boundary or a rotation, never per turn. */
+  /** Called when a session really ends or is rotated, not after each turn. */
   onSessionEnd?(sessionId: string, messages: readonly Message[]): void | Promise<void>;
   onSessionReset?(): void;
   carryOverNewSessionContext?(oldSessionId: string, newSessionId: string): void | Promise<void>;
 
-  /** Bare function schemas. */
   getToolSchemas?(): readonly ToolDefinition[];
-  /** A JSON text. */
+  /** Returns JSON text. */
   handleToolCall?(
     name: string,
     args: Readonly<Record<string, unknown>>,
@@ -65,22 +63,23 @@ export interface ContextEngine {
 }
 
 export type CompressOptions = {
-  /** What the caller knows or estimates that the request costs now. */
+  /** Tokens the request has now, counted or estimated by the caller. */
   readonly currentTokens?: number;
   /**
-   * What the list itself may cost, as the model's server counts: the window less system prompt, tools and reply. More than the usual
-   * head and tail give way where it would cost more.
+   * Limit for the list alone, in tokens of the model's server: the window without system prompt, tools and reply. To stay below
+   * it, protected head and tail messages are given up too.
    */
   readonly roomTokens?: number;
-  /** What the user wants kept in detail. */
+  /** The topic the user wants kept in detail. */
   readonly focusTopic?: string;
-  /** Also right after a failure. */
+  /** Ask the models even if one failed a moment ago. */
   readonly force?: boolean;
-  /** What memory providers want in the summary. */
+  /** Text the memory providers want considered in the summary. */
   readonly providerText?: string;
   /**
-   * Asked when no model gave a summary, before a digest made without a model takes its place. False: the outcome is `aborted`, with
-   * the reason in `failure`. Whoever answers knows, so `notices` does not repeat it. Absent: the digest is made, and told.
+   * Asked when no model gave a summary, before a digest written without a model is used instead. When it answers false, the
+   * outcome is `aborted`, with the reason in `failure`; `notices` does not repeat the failure. Absent: the digest is used and a
+   * notice reports it.
    */
   readonly confirmDigest?: ConfirmDigest;
   readonly signal?: AbortSignal;
@@ -88,13 +87,13 @@ export type CompressOptions = {
 
 export type DigestQuestion = {
   readonly failure: SummaryFailure;
-  /** How many the digest would stand for. */
+  /** How many messages the digest would replace. */
   readonly messages: number;
 };
 
 export type ConfirmDigest = (question: DigestQuestion) => Promise<boolean>;
 
-/** Disjoint buckets where the host knows them; the first three are always there. */
+/** The counts are disjoint where the host knows them; prompt and completion tokens are always given. */
 export type ResponseUsage = {
   readonly promptTokens: number;
   readonly completionTokens: number;
@@ -111,9 +110,9 @@ export type SessionStartOptions = {
   readonly platform?: string;
   readonly model?: string;
   readonly contextLength?: number;
-  /** The gateway's key of the conversation. */
+  /** The gateway's key for the conversation. */
   readonly conversationId?: string;
-  /** After a rotation. */
+  /** Set after a rotation. */
   readonly boundaryReason?: "compression";
   readonly oldSessionId?: string;
   readonly carryOverContext?: boolean;
@@ -126,7 +125,7 @@ export type ModelWindow = {
   readonly baseUrl?: string;
 };
 
-/** Snake case: shown by `--json` and by tools. */
+/** Snake case, because `--json` and tools show these fields. */
 export type EngineStatus = {
   readonly last_prompt_tokens: number;
   readonly threshold_tokens: number;
@@ -134,4 +133,72 @@ export type EngineStatus = {
   /** 0 to 100; 0 when the window is not known. */
   readonly usage_percent: number;
   readonly compression_count: number;
+};
+
+// The outcome of a compaction: what was summarised, what was left out, and why.
+
+/** `M`: chat rows in, chat rows out. */
+export type CompressOutcome<M = Message> = {
+  readonly kind: "compacted" | "pruned" | "unchanged" | "aborted";
+  /** Always valid for the model. The input array itself when nothing changed. */
+  readonly messages: readonly M[];
+  /** Why nothing was summarised; set unless the list was compacted. */
+  readonly reason?: UnchangedReason;
+  /** Input indices [from, to) that the handoff replaces; absent when there is no handoff. */
+  readonly summarised?: Span;
+  /** Index of the handoff in `messages`. */
+  readonly summaryIndex?: number;
+  /** Body of the handoff, without prefix and end marker. */
+  readonly summary?: string;
+  /** `local`: written without a model, for the reason in `failure`. */
+  readonly method?: "model" | "local";
+  /** Messages that neither the list nor the summary contains in full. */
+  readonly leftOut: readonly LeftOut[];
+  readonly prunedResults: number;
+  readonly tokensBefore: number;
+  readonly tokensAfter: number;
+  /** Why no model gave a summary. */
+  readonly failure?: SummaryFailure;
+  /** For the user; each cause once per session. */
+  readonly notices: readonly Notice[];
+};
+
+export type Span = { readonly from: number; readonly to: number };
+
+export type UnchangedReason =
+  | "too_short"
+  | "nothing_to_gain"
+  | "summary_failed"
+  /** One message alone is larger than the window. */
+  | "message_too_large"
+  /** Messages that would have to leave are not in the session store, or the store cannot keep summaries. */
+  | "not_stored";
+
+export type LeftOut = {
+  readonly count: number;
+  /** `no_call`: tool results that answer no call and fit into no summary. */
+  readonly reason: "summary_failed" | "summary_shortened" | "no_call";
+  /** Rows of the session store, where the messages carry row ids. */
+  readonly firstRowId?: number;
+  readonly lastRowId?: number;
+};
+
+export type SummaryFailure = {
+  readonly kind:
+    | "no_model"
+    | "timeout"
+    | "connection"
+    | "empty"
+    | "refused"
+    | "cooldown"
+    | "too_long"
+    | "failed";
+  /** One line without secrets. */
+  readonly message: string;
+};
+
+export type Notice = {
+  /** A host may show each cause once. */
+  readonly cause: string;
+  readonly text: string;
 };

@@ -1,41 +1,47 @@
-// The last means of making a list fit: long texts give up their middle, tool results first, until the list costs no more than it
-// may. When that is not enough, the oldest messages leave it, then the older tool rounds of the running turn; a handoff says how many
-// and where they are. The newest user message stays word for word, the newest tool round stays, and every cut says how long it is and
-// where the whole text can be read. Pure.
+// The last resort for a list that does not fit the window. Long texts lose their middle, tool results first. If that is not
+// enough, the oldest messages leave, then the older tool rounds of the running turn; a handoff says how many and where they can
+// be read. The newest user message stays word for word and the newest tool round stays. Every cut says how much is missing and
+// where the whole text is. Pure.
 import { codePointLength, groupThousands, takeCodePoints } from "../lib/index.ts";
 import { isResult, type Message, type Part, roleOf, textOf, toolCallsOf } from "../message/index.ts";
-import { assemble } from "./compressor/assemble.ts";
-import { isUsersOwn } from "./compressor/boundaries.ts";
 import {
+  assemble,
   briefHandoffText,
   handoffBody,
   handoffText,
   isHandoff,
   withoutHandoff,
 } from "./compressor/handoff.ts";
-import { withoutMedia } from "./compressor/media.ts";
-import { withShortCalls } from "./compressor/prune.ts";
-import { fairLimit, lastCodePoints, shortenSections } from "./summary/shorten.ts";
-import { estimateMessages, estimateText, fitTokens } from "./tokens.ts";
+import { isUsersOwn } from "./compressor/plan.ts";
+import { withoutMedia, withShortCalls } from "./compressor/prune.ts";
+import {
+  estimateMessages,
+  estimateText,
+  fairLimit,
+  fitTokens,
+  lastCodePoints,
+  shortenSections,
+} from "./tokens.ts";
 
 export type Fitted = {
-  /** The input itself when nothing was cut. */
+  /** The input array itself when nothing was cut. */
   readonly messages: readonly Message[];
-  /** Messages that lost something. */
+  /** How many messages lost text. */
   readonly shortened: number;
-  /** Messages that are no longer in the list. */
+  /** How many messages left the list. */
   readonly leftOut: number;
 };
 
-/** Where the whole text of a message can be read; one sentence for the model. */
+/** One sentence for the model: where the whole text of a message can be read. */
 export type WhereIs = (message: Message) => string;
 
 export type FitOptions = {
-  /** How messages that left the list can be read; one sentence for the model. */
+  /** One sentence for the model: how messages that left the list can be read. */
   readonly whereLeft?: string;
   /**
-   * A server has refused the list: it becomes as short as it can be even when that is more than `limitTokens`. Otherwise messages leave
-   * it only when it fits then: the limit is a guess, and the server may take what we believe to be too long.
+   * Set when a server has refused the list: it is then made as short as possible, even if it stays above `limitTokens`.
+   * Otherwise messages are removed only if the list fits afterwards, because the limit is an estimate and the server may still
+   * accept the list.
    */
   readonly isRefused?: boolean;
 };
@@ -46,7 +52,7 @@ const HEAD_SHARE = 0.7;
 
 type Step = (list: readonly Message[], excess: number) => readonly Message[];
 
-/** `limitTokens` is estimated. The list may still cost more when nothing is left that can be cut. */
+/** `limitTokens` is estimated. The result may cost more when nothing is left to cut. */
 export function fitMessages(
   messages: readonly Message[],
   limitTokens: number,
@@ -57,17 +63,18 @@ export function fitMessages(
   const isText = (message: Message): boolean =>
     message !== newest && !isResult(message) && roleOf(message) !== "system" && !isHandoff(message);
   const cut = untilItFits(messages, limitTokens, [
-    (list, excess) => shortenTexts(list, { excess, isMeant: isResult, least: LEAST_RESULT_TOKENS, whereIs }),
+    (list, excess) =>
+      shortenTexts(list, { excess, isCandidate: isResult, least: LEAST_RESULT_TOKENS, whereIs }),
     (list) => list.map((message) => (message === newest ? message : withoutMedia(message))),
     (list) => list.map(withShortCalls),
-    (list, excess) => shortenTexts(list, { excess, isMeant: isText, least: LEAST_TEXT_TOKENS, whereIs }),
+    (list, excess) => shortenTexts(list, { excess, isCandidate: isText, least: LEAST_TEXT_TOKENS, whereIs }),
     (list, excess) => list.map((message) => withShortHandoff(message, excess)),
   ]);
   const fewest = untilItFits(cut, limitTokens, [
-    (list) => withFewest(list, limitTokens, handoffText, whereLeft),
-    // From the longer list again: with a brief handoff, fewer messages may have to go.
-    () => withFewest(cut, limitTokens, briefHandoffText, whereLeft),
-    (list, excess) => withoutResults(list, excess, whereIs),
+    (list) => withoutOldest(list, limitTokens, handoffText, whereLeft),
+    // Starts again from the longer list: with a brief handoff, fewer messages may have to leave.
+    () => withoutOldest(cut, limitTokens, briefHandoffText, whereLeft),
+    (list, excess) => withoutResultTexts(list, excess, whereIs),
   ]);
   const isWorthIt =
     estimateMessages(fewest) <= limitTokens ||
@@ -94,7 +101,7 @@ function fittedFrom(before: readonly Message[], after: readonly Message[]): Fitt
   const changed = after.filter((message) => !known.has(message)).length;
   const leftOut = Math.max(0, withoutHandoffs(before) - withoutHandoffs(after));
   if (changed === 0 && after.length === before.length) return { messages: before, shortened: 0, leftOut: 0 };
-  // The handoff that says so is not a message that lost something.
+  // The handoff that reports the removal does not count as shortened.
   return { messages: after, shortened: leftOut > 0 ? Math.max(0, changed - 1) : changed, leftOut };
 }
 
@@ -103,10 +110,10 @@ function withoutHandoffs(messages: readonly Message[]): number {
 }
 
 /**
- * As few of the oldest messages leave the list as necessary, in whole tool rounds, and never the newest one of these. The input when
- * there is nothing to leave out.
+ * Removes as few of the oldest messages as necessary, in whole tool rounds, but never the newest round. Returns the input when
+ * nothing can be removed.
  */
-function withFewest(
+function withoutOldest(
   list: readonly Message[],
   limitTokens: number,
   write: (body: string) => string,
@@ -116,7 +123,7 @@ function withFewest(
   const headEnd = list[0] !== undefined && roleOf(list[0]) === "system" ? 1 : 0;
   const starts = possibleStarts(list, headEnd, newest);
   const body = list.flatMap((message) => handoffBody(message) ?? []).join("\n");
-  const { text, left } = readLeft(body);
+  const { text, left } = splitNote(body);
   const isBrief = write === briefHandoffText;
   let shortest = list;
   for (const tailStart of starts) {
@@ -127,9 +134,9 @@ function withFewest(
     if (gone.length === 0 && (!isBrief || body === "")) continue;
     const rounds = gone.filter((message) => toolCallsOf(message).length > 0).length;
     const total = { messages: left.messages + gone.length, rounds: left.rounds + rounds };
-    const note = leftNote(total, whereLeft);
+    const note = removalNote(total, whereLeft);
     const handoff = isBrief || text === "" ? note : `${text}\n\n${note}`;
-    const boundaries = { headEnd, tailStart, ...(isKept ? { keptUser: newest } : {}) };
+    const boundaries = { headEnd, tailStart, keptUser: isKept ? newest : undefined };
     const { messages } = assemble(list, boundaries, handoff, write);
     if (estimateMessages(messages) < estimateMessages(shortest)) shortest = messages;
     if (estimateMessages(shortest) <= limitTokens) break;
@@ -137,7 +144,7 @@ function withFewest(
   return shortest;
 }
 
-/** Where the list may begin behind the handoff, earliest first. */
+/** Indices at which the list may continue behind the handoff, earliest first. */
 function possibleStarts(list: readonly Message[], headEnd: number, newest: number): readonly number[] {
   const handoff = list.findLastIndex(isHandoff);
   const carrier = list[handoff];
@@ -147,17 +154,17 @@ function possibleStarts(list: readonly Message[], headEnd: number, newest: numbe
   const last = Math.max(newest, newestRound, first);
   return list.flatMap((message, at) => {
     if (at < first || at > last || isResult(message)) return [];
-    // Right behind the user's message only a reply can stand.
+    // Only a reply may follow the user's message directly.
     return newest >= 0 && at > newest && message.role !== "assistant" ? [] : [at];
   });
 }
 
 type Left = { readonly messages: number; readonly rounds: number };
 
-const LEFT =
+const REMOVAL_NOTE =
   /\n*\[(\d+) messages? \((\d+) rounds? of tool calls\) left out here so that the conversation fits the model's window\.[^\]]*\]/;
 
-function leftNote({ messages, rounds }: Left, where: string): string {
+function removalNote({ messages, rounds }: Left, where: string): string {
   const count = `${messages} ${messages === 1 ? "message" : "messages"}`;
   const calls = `${rounds} ${rounds === 1 ? "round" : "rounds"} of tool calls`;
   const end = where === "" ? "" : ` ${where}`;
@@ -165,9 +172,9 @@ function leftNote({ messages, rounds }: Left, where: string): string {
   return `[${count} (${calls}) left out here so that the conversation fits the model's window.${end}]`;
 }
 
-/** An earlier note in a handoff, and the rest of its text. */
-function readLeft(body: string): { readonly text: string; readonly note: string; readonly left: Left } {
-  const found = LEFT.exec(body);
+/** Separates an earlier note in a handoff from the rest of its text. */
+function splitNote(body: string): { readonly text: string; readonly note: string; readonly left: Left } {
+  const found = REMOVAL_NOTE.exec(body);
   if (found === null) return { text: body, note: "", left: { messages: 0, rounds: 0 } };
   const text = body.slice(0, found.index) + body.slice(found.index + found[0].length);
   return { text, note: found[0], left: { messages: Number(found[1]), rounds: Number(found[2]) } };
@@ -175,18 +182,18 @@ function readLeft(body: string): { readonly text: string; readonly note: string;
 
 type Shortening = {
   readonly excess: number;
-  readonly isMeant: (message: Message) => boolean;
-  /** What a text keeps, in tokens. */
+  readonly isCandidate: (message: Message) => boolean;
+  /** Tokens that every text keeps. */
   readonly least: number;
   readonly whereIs: WhereIs;
 };
 
-/** The longest give way first, so that all come down to one size. */
+/** Shortens the longest texts first, so that all come down to the same size. */
 function shortenTexts(
   list: readonly Message[],
-  { excess, isMeant, least, whereIs }: Shortening,
+  { excess, isCandidate, least, whereIs }: Shortening,
 ): readonly Message[] {
-  const costs = list.map((message) => (isMeant(message) ? estimateText(textOf(message.content)) : 0));
+  const costs = list.map((message) => (isCandidate(message) ? estimateText(textOf(message.content)) : 0));
   const total = costs.reduce((sum, cost) => sum + cost, 0);
   const most = Math.max(least, fairLimit(costs, total - excess));
   return list.map((message, at) => {
@@ -195,7 +202,7 @@ function shortenTexts(
   });
 }
 
-/** All texts of a list of parts become one. */
+/** In a list of parts, all text parts become one. */
 function withText(message: Message, text: string): Message {
   const { content } = message;
   if (content === null || typeof content === "string") return { ...message, content: text };
@@ -209,7 +216,7 @@ function withText(message: Message, text: string): Message {
   };
 }
 
-const CUT =
+const CUT_NOTE =
   /\n\[\.\.\. ([\d,]+) characters are left out here so that the conversation fits the model's window\. (.*?)\]\n/;
 
 /** The end of a result that was too long from the start and is kept in a file; see sessions/result-notes.ts. */
@@ -217,21 +224,21 @@ const KEPT_NOTE =
   /\n*\[The result has ([\d,]+) characters; only the first [\d,]+ (?:is|are) shown\. (All of it is kept as result ([\w-]+)[^\n]*)\]$/;
 const SEE_END = "The note at the end names the whole text.";
 
-/** Only a note that whoever knows the kept results agrees with: a tool can write anything. */
+/** A tool can write any text, so a note counts only if `where`, which comes from the store, names the same result. */
 function keptNote(text: string, where: string): RegExpExecArray | undefined {
   const found = KEPT_NOTE.exec(text);
   return found !== null && where.includes(`kept as result ${found[3]}`) ? found : undefined;
 }
 
-/** At most `tokens`, the note included. A text that was cut before keeps one note, about both cuts. */
+/** At most `tokens`, the note included. A text that was cut before keeps one note that counts both cuts. */
 function withoutMiddle(text: string, tokens: number, where: string): string {
   const kept = keptNote(text, where);
   if (kept !== undefined) {
-    // That note stays as it is, and is the only one that names the file.
+    // This note stays unchanged, because only it names the file.
     const room = tokens - estimateText(kept[0]);
     return withoutMiddle(text.slice(0, kept.index), room, SEE_END) + kept[0];
   }
-  const cut = CUT.exec(text);
+  const cut = CUT_NOTE.exec(text);
   const [start, end] =
     cut === null ? [text, ""] : [text.slice(0, cut.index), text.slice(cut.index + cut[0].length)];
   const before = Number(cut?.[1]?.replaceAll(",", "") ?? 0);
@@ -253,7 +260,7 @@ function withoutMiddle(text: string, tokens: number, where: string): string {
 
 const MOST_TRIES = 4;
 
-/** A text and a note together may cost a little more than each alone; then the text gets less room. */
+/** A text and a note together may cost slightly more than separately; then the text gets less room. */
 function withinTokens(tokens: number, room: number, write: (room: number) => string): string {
   let text = write(Math.max(0, room));
   for (let tries = 1, left = room; tries < MOST_TRIES && left > 0; tries += 1) {
@@ -267,24 +274,24 @@ function withinTokens(tokens: number, room: number, write: (room: number) => str
 
 const NOTHING_LEFT = /^\[Left out\. [^\n]*\]$/;
 
-/** As many as necessary, oldest first. */
-function withoutResults(list: readonly Message[], excess: number, whereIs: WhereIs): readonly Message[] {
+/** Replaces as many results as necessary, oldest first. */
+function withoutResultTexts(list: readonly Message[], excess: number, whereIs: WhereIs): readonly Message[] {
   let left = excess;
   return list.map((message) => {
     if (left <= 0 || !isResult(message)) return message;
-    const next = withoutResult(message, whereIs);
+    const next = withoutResultText(message, whereIs);
     left -= estimateMessages([message]) - estimateMessages([next]);
     return next;
   });
 }
 
-/** Nothing but where it is. */
-function withoutResult(message: Message, whereIs: WhereIs): Message {
+/** Leaves only the note where the text is. */
+function withoutResultText(message: Message, whereIs: WhereIs): Message {
   const text = textOf(message.content);
   if (text === "" || NOTHING_LEFT.test(text)) return message;
   const kept = keptNote(text, whereIs(message));
   // The first part of the sentence names the place.
-  const [where = ""] = (CUT.exec(text)?.[2] ?? whereIs(message)).split("; ");
+  const [where = ""] = (CUT_NOTE.exec(text)?.[2] ?? whereIs(message)).split("; ");
   const shortest =
     kept === undefined
       ? `[Left out. ${where.replace(/\.?$/, ".")}]`
@@ -292,11 +299,11 @@ function withoutResult(message: Message, whereIs: WhereIs): Message {
   return estimateText(shortest) < estimateText(text) ? withText(message, shortest) : message;
 }
 
-/** What the author of the message wrote behind the handoff stays. */
+/** Text the author wrote behind the handoff stays. */
 function withShortHandoff(message: Message, excess: number): Message {
   const body = handoffBody(message);
   if (body === undefined || typeof message.content !== "string") return message;
-  const { text, note } = readLeft(body);
+  const { text, note } = splitNote(body);
   const most = Math.max(LEAST_TEXT_TOKENS, estimateText(text) - excess);
   const shorter = fitTokens(text, most, shortenSections);
   if (shorter === text) return message;

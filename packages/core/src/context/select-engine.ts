@@ -1,40 +1,47 @@
-// The engine that `context.engine` names. Plugins are used only by name; whatever keeps one from working costs a warning and
-// the built-in engine takes its place, because a conversation without an engine would end at the window's edge.
+// Selects the engine that `context.engine` names and offers its tools. A plugin is used only when config names it. If it does
+// not work, the built-in engine is used and a warning is returned: without any engine the conversation would end when the window
+// is full.
 import type { HermesConfig } from "../config/index.ts";
 import { describeCause, err, ok, type Result, type TextModel } from "../lib/index.ts";
 import { runForeign } from "../providers/index.ts";
+import {
+  argumentPreview,
+  described,
+  errorOutcome,
+  readForeignTools,
+  type Tool,
+  type ToolDefinition,
+  textOutcome,
+} from "../tools/index.ts";
+import { onMessages } from "./chat-rows.ts";
 import type { ContextEngine, ModelWindow } from "./engine.ts";
-import type { EngineCommand } from "./engine-commands.ts";
-import { type EngineHost, loadEngine } from "./engine-loading.ts";
-import { findEngine } from "./engine-plugins.ts";
-import { onMessages } from "./row-engine.ts";
+import { type EngineCommand, type EngineHost, findEngine, loadEngine } from "./engine-plugins.ts";
 
 export type SelectEngineOptions = {
   readonly home: string;
-  /** The model of this session and its window. */
   readonly window: ModelWindow;
   readonly builtIn: {
     readonly compressor: () => ContextEngine;
-    /** Absent where there is no session database to keep its summaries in. */
-    readonly lcm?: (() => ContextEngine | Promise<ContextEngine>) | undefined;
+    /** Absent when there is no session database for its summaries. */
+    readonly lcm?: () => ContextEngine | Promise<ContextEngine>;
   };
-  /** For engines of plugins. */
-  readonly summarizer?: TextModel | undefined;
-  /** Slash commands that are somebody else's. */
+  /** Passed to plugin engines. */
+  readonly summarizer?: TextModel;
+  /** Slash commands that are already taken. */
   readonly reservedCommands?: readonly string[];
   readonly loadTimeoutMs?: number;
-  /** Told of failures in work of a plugin that nobody awaits. */
+  /** Called for errors in plugin work that no code awaits. */
   readonly onStray?: (cause: unknown) => void;
 };
 
 export type SelectedEngine = {
   readonly engine: ContextEngine;
   readonly source: "built-in" | "plugin";
-  /** Of a plugin's engine. */
+  /** Commands of a plugin engine. */
   readonly commands: readonly EngineCommand[];
-  /** Why it is not the engine that config names; for the user, once. */
+  /** Why the engine named in config is not used; shown to the user once. */
   readonly warning?: string;
-  /** What the plugin did wrong beside; for the log. */
+  /** Other problems of the plugin, for the log. */
   readonly remarks: readonly string[];
 };
 
@@ -44,7 +51,7 @@ export async function selectEngine(
   { context }: Pick<HermesConfig, "context">,
   options: SelectEngineOptions,
 ): Promise<SelectedEngine> {
-  const selected = await named(context.engine, options);
+  const selected = await selectByName(context.engine, options);
   if (selected.ok) return selected.value;
   const warning =
     `The context engine '${context.engine}' is not used: ${selected.error} The built-in one takes its place. ` +
@@ -52,10 +59,13 @@ export async function selectEngine(
   return { ...builtIn(options.builtIn.compressor(), options), warning };
 }
 
-/** The error is a sentence that says why. */
-async function named(name: string, options: SelectEngineOptions): Promise<Result<SelectedEngine, string>> {
+/** The error is a sentence. */
+async function selectByName(
+  name: string,
+  options: SelectEngineOptions,
+): Promise<Result<SelectedEngine, string>> {
   if (name === "compressor") return ok(builtIn(options.builtIn.compressor(), options));
-  if (name === "lcm") return lossless(options);
+  if (name === "lcm") return selectLossless(options);
   const plugin = await findEngine(options.home, name);
   if (plugin === undefined) return err("There is no such engine.");
   const { model, contextLength } = options.window;
@@ -63,23 +73,23 @@ async function named(name: string, options: SelectEngineOptions): Promise<Result
     home: options.home,
     model,
     contextLength,
-    ...(options.summarizer ? { summarizer: options.summarizer } : {}),
+    summarizer: options.summarizer,
   };
   const rules = {
     timeoutMs: options.loadTimeoutMs ?? LOAD_TIMEOUT_MS,
     reservedCommands: options.reservedCommands ?? [],
-    ...(options.onStray ? { onStray: options.onStray } : {}),
+    onStray: options.onStray,
   };
   const loaded = await loadEngine(plugin, host, rules);
   if (!loaded.ok) return loaded;
   const { engine, commands, warnings } = loaded.value;
-  // An engine that does not know the window would let the conversation run over it.
+  // An engine that does not know the window would let the conversation grow past it.
   const told = await runForeign(rules, () => engine.updateModel?.(options.window));
   if (!told.ok) return err(`updateModel() ${told.error.message}.`);
   return ok({ engine: onMessages(engine), source: "plugin", commands, remarks: warnings });
 }
 
-async function lossless(options: SelectEngineOptions): Promise<Result<SelectedEngine, string>> {
+async function selectLossless(options: SelectEngineOptions): Promise<Result<SelectedEngine, string>> {
   const { lcm } = options.builtIn;
   if (lcm === undefined) return err("It needs the session database, and there is none.");
   try {
@@ -92,4 +102,75 @@ async function lossless(options: SelectEngineOptions): Promise<Result<SelectedEn
 function builtIn(engine: ContextEngine, { window }: SelectEngineOptions): SelectedEngine {
   engine.updateModel?.(window);
   return { engine, source: "built-in", commands: [], remarks: [] };
+}
+
+// Tools of the engine, such as `lcm_grep`. The tools of a plugin are checked like all tools from outside.
+
+type EngineTools = {
+  readonly tools: readonly Tool[];
+  /** One log line for each plugin tool that was left out. */
+  readonly remarks: readonly string[];
+};
+
+const CALL_TIMEOUT_MS = 120_000;
+const LIST_TIMEOUT_MS = 2_000;
+
+export async function engineTools({
+  engine,
+  source,
+}: Pick<SelectedEngine, "engine" | "source">): Promise<EngineTools> {
+  // Without handleToolCall no tool can run, so none is offered.
+  if (engine.getToolSchemas === undefined || engine.handleToolCall === undefined)
+    return { tools: [], remarks: [] };
+  if (source === "built-in")
+    return { tools: engine.getToolSchemas().map((definition) => ownTool(engine, definition)), remarks: [] };
+  const who = `The context engine '${engine.name}'`;
+  const answer = await runForeign<unknown>({ timeoutMs: LIST_TIMEOUT_MS }, () => engine.getToolSchemas?.());
+  if (!answer.ok)
+    return { tools: [], remarks: [`${who} could not list its tools: it ${answer.error.message}.`] };
+  const { definitions, refused } = readForeignTools(answer.value, { who });
+  return {
+    tools: definitions.map((definition) => pluginTool(engine, definition)),
+    remarks: refused.map(({ remark }) => remark),
+  };
+}
+
+function ownTool(engine: ContextEngine, definition: ToolDefinition): Tool {
+  return {
+    ...toolEntry(engine, definition, "read"), // they read what a compaction took out of the list
+    run: async (args, { messages }) =>
+      textOutcome((await engine.handleToolCall?.(definition.name, args, messages)) ?? NO_ANSWER),
+  };
+}
+
+function pluginTool(engine: ContextEngine, definition: ToolDefinition): Tool {
+  const { name } = definition;
+  return {
+    ...toolEntry(engine, definition, "write"), // the effect is unknown, so assume a write
+    run: async (args, { messages }) => {
+      const answer = await runForeign<unknown>({ timeoutMs: CALL_TIMEOUT_MS }, () =>
+        engine.handleToolCall?.(name, args, messages),
+      );
+      if (!answer.ok)
+        return errorOutcome(`The tool '${name}' of the context engine ${answer.error.message}.`);
+      return typeof answer.value === "string" ? textOutcome(answer.value) : errorOutcome(NO_TEXT);
+    },
+  };
+}
+
+const NO_TEXT = "The context engine answered with something that is not text.";
+const NO_ANSWER = JSON.stringify({ error: NO_TEXT });
+
+function toolEntry(
+  { name: engine }: ContextEngine,
+  definition: ToolDefinition,
+  effect: "read" | "write",
+): Omit<Tool, "run"> {
+  return {
+    ...described(definition),
+    owner: { kind: "engine", name: engine },
+    // The answer may contain web pages and files that tools had read.
+    policy: { toolset: "context_engine", effect, untrustedSource: `${engine}/${definition.name}` },
+    preview: argumentPreview,
+  };
 }

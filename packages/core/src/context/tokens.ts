@@ -1,6 +1,6 @@
-// The estimate of what a text costs before any server has counted it: by script, with a flat price for an image. A server that
-// counts more is met by the calibration factor (src/models/calibration.ts), with which every estimate that is compared with a
-// window is multiplied, or by which the window is divided.
+// Estimates tokens before a server has counted them, by script and with a fixed price per image, and cuts texts to a number of
+// tokens. A server may count more: then the calibration factor (agent package, models/calibration.ts) multiplies every estimate
+// that is compared with a window, or divides the window.
 import { codePointLength, isRecord, takeCodePoints } from "../lib/index.ts";
 import {
   type Content,
@@ -20,14 +20,14 @@ const IMAGE_TOKENS = 1_600;
 /** Role, separators and ids around a message. */
 export const MESSAGE_OVERHEAD_TOKENS = 10;
 
-/** Characters for one token. */
+/** Characters per token. */
 const PROSE = 4;
 const CODE = 3;
-/** Of all narrow characters, how many are brackets, quotes and other signs: about 4 % in prose, 15 to 35 % in code and JSON. */
+/** Share of brackets, quotes and other signs among the narrow characters: about 4 % in prose, 15 to 35 % in code and JSON. */
 const PROSE_SIGNS = 0.08;
 const CODE_SIGNS = 0.16;
 
-/** Beyond Latin letters. A test on a text of one-byte characters ends at once. */
+/** Characters beyond Latin letters. The test returns at once for a string that V8 stores in one byte per character. */
 const WIDE = /[\u0250-\uffff]/;
 
 export function estimateText(text: string): number {
@@ -43,21 +43,21 @@ export function estimateText(text: string): number {
   return Math.ceil(halves / 2 + (text.length - wide) / charsPerToken(text));
 }
 
-/** Half tokens of a wide character; 0 for a narrow one. */
+/** Half tokens per wide character; 0 for a narrow one. */
 const HALVES: Uint8Array = Uint8Array.from({ length: 0x1_0000 }, (_, unit) => {
   if (unit < 0x250) return 0;
   // Cyrillic, Greek, Arabic, South Asian letters; then dashes, quotes, arrows.
   if (unit < 0x1100 || (unit > 0x11ff && unit < 0x2e80)) return 1;
-  return 2; // Chinese, Japanese and Korean characters; each half of a pair
+  return 2; // Chinese, Japanese and Korean characters; each half of a surrogate pair
 });
 
-/** Enough to tell prose from code; some more of a long text. */
+/** Enough samples to tell prose from code, and more for a long text. */
 const SAMPLES = 64;
 const SAMPLE_EVERY = 64;
-/** Samples do not stand at equal distances: lines of equal length would give the same column each time. */
+/** Samples are not equally spaced: with lines of equal length, equal steps would always hit the same column. */
 const SCATTER = 7_919;
 
-/** Of the narrow characters: 4 in prose, 3 in code and JSON, something between where both are mixed. */
+/** For narrow characters: 4 in prose, 3 in code and JSON, in between for a mixture. */
 function charsPerToken(text: string): number {
   const { length } = text;
   const step = Math.max(1, Math.floor(length / (SAMPLES + length / SAMPLE_EVERY)));
@@ -75,19 +75,19 @@ function charsPerToken(text: string): number {
   return PROSE - (PROSE - CODE) * Math.min(1, Math.max(0, share));
 }
 
-/** 0 for letters, digits and blanks. */
+/** 0 for letters, digits and white space. */
 const IS_SIGN: Uint8Array = Uint8Array.from({ length: 0x80 }, (_, unit) =>
   /[\w\s]/.test(String.fromCharCode(unit)) ? 0 : 1,
 );
 
-/** What no tokenizer we know goes below, for refusals: a text is refused only when it is certainly too long. */
+/** A lower bound for every tokenizer we know. A text is refused only when it is certainly too long. */
 export function leastTokens(text: string): number {
   return Math.ceil(codePointLength(text) / PROSE);
 }
 
 /**
- * The text, cut by `cut` so that it costs at most `tokens`. `cut` gets a number of characters; how many that may be depends on the
- * script, and the part that stays may be denser than the whole.
+ * Cuts the text with `cut` until it has at most `tokens`. `cut` takes a number of characters. How many characters fit depends on
+ * the script, and the part that stays may be denser than the whole text.
  */
 export function fitTokens(
   text: string,
@@ -136,7 +136,7 @@ function callsOf(message: Message | OpenAiMessage): readonly ToolCall[] {
   return isMessage(message) ? toolCallsOf(message) : parseToolCalls(message.tool_calls);
 }
 
-/** A list is measured several times in every turn, and its long texts stay the same. */
+/** A list is measured several times per turn, and its long texts rarely change. */
 const measured = new WeakMap<object, { readonly text: string; readonly tokens: number }>();
 const WORTH_KEEPING = 200;
 
@@ -152,14 +152,13 @@ function contentTokens(message: Message | OpenAiMessage): number {
   return tokens;
 }
 
-/** Of messages, or of chat rows. */
 export function estimateMessages(messages: readonly (Message | OpenAiMessage)[]): number {
   let tokens = 0;
   for (const message of messages) tokens += estimateMessage(message);
   return tokens;
 }
 
-/** A whole request: prompt, messages and tool schemas. */
+/** Prompt, messages and tool schemas together. */
 export function estimateRequest(request: {
   readonly system?: string;
   readonly messages: readonly (Message | OpenAiMessage)[];
@@ -173,6 +172,49 @@ function json(value: unknown): string {
   try {
     return JSON.stringify(value) ?? "";
   } catch {
-    return String(value); // holds itself, or a bigint
+    return String(value); // the value contains itself, or a bigint
   }
+}
+
+// Shortens texts so that every part keeps something: short parts stay whole, long parts lose their middle.
+
+const MARK = "\n...[shortened]...\n";
+const HEAD_SHARE = 0.7;
+
+/** The size to which the larger parts must shrink so that all of them fit into `total`. */
+export function fairLimit(sizes: readonly number[], total: number): number {
+  let left = Math.max(0, total);
+  const ascending = [...sizes].sort((one, other) => one - other);
+  for (const [index, size] of ascending.entries()) {
+    const share = Math.floor(left / (ascending.length - index));
+    if (size > share) return share;
+    left -= size;
+  }
+  return ascending.at(-1) ?? 0;
+}
+
+/** Cuts the longest sections until the text has at most `limit` code points. A line that begins with `#` starts a section. */
+export function shortenSections(text: string, limit: number): string {
+  if (codePointLength(text) <= limit) return text;
+  const sections = text.split(/\n(?=#{1,3} )/);
+  const most = fairLimit(sections.map(codePointLength), limit - (sections.length - 1));
+  // With very many sections the shares do not fit either, so the whole is cut once more.
+  return takeCodePoints(sections.map((section) => cutMiddle(section, most)).join("\n"), Math.max(0, limit));
+}
+
+/** At most `limit` code points: the beginning, a mark, the end. */
+export function cutMiddle(text: string, limit: number): string {
+  if (codePointLength(text) <= limit) return text;
+  const room = limit - MARK.length;
+  if (room < MARK.length) return takeCodePoints(text, Math.max(0, limit));
+  const head = Math.ceil(room * HEAD_SHARE);
+  return takeCodePoints(text, head) + MARK + lastCodePoints(text, room - head);
+}
+
+export function lastCodePoints(text: string, count: number): string {
+  if (count <= 0) return "";
+  // Twice as many UTF-16 units contain enough code points; half a pair at the front is dropped with the surplus.
+  return Array.from(text.slice(-2 * count))
+    .slice(-count)
+    .join("");
 }

@@ -1,26 +1,25 @@
-// Puts a system prompt together. Pure: the same parts give the same bytes, on which prompt caches and stored sessions
-// depend.
-import { sha256 } from "../lib/index.ts";
-import { dateLine } from "./date-line.ts";
+// Builds the system prompt from its parts. Pure: the same parts give the same bytes, because prompt caches and stored sessions
+// depend on them.
+
+import type { ToolUseEnforcement } from "../config/index.ts";
+import { isTimeZone, pyStrip, sha256 } from "../lib/index.ts";
 import {
   DEFAULT_IDENTITY,
   helpPointer,
   memoryGuidance,
   modelNameNote,
+  platformHint,
   profileNote,
   SESSION_SEARCH_GUIDANCE,
   SKILLS_GUIDANCE,
   STEERING,
   TASK_COMPLETION,
+  toolUseGuidance,
 } from "./guidance.ts";
-import type { PromptPart, PromptParts, PromptTier, SystemPrompt, TierName } from "./parts.ts";
-import { clean, singleLine } from "./plain-text.ts";
-import { platformHint } from "./platform-hints.ts";
-import { toolUseGuidance } from "./tool-use.ts";
 
 const BLANK_LINE = "\n\n";
 const SKILLS_TOOLS = ["skills_list", "skill_view", "skill_manage"];
-/** Servers of this provider give every model the same name. */
+/** This provider's servers give every model the same name. */
 const RENAMING_PROVIDERS = ["alibaba"];
 
 export function buildSystemPrompt(parts: PromptParts): SystemPrompt {
@@ -46,7 +45,7 @@ export function promptHash(text: string): string {
   return sha256(text);
 }
 
-/** The text of one request. What is ephemeral is neither cached nor stored, so it never goes through the builder. */
+/** The system prompt of one request. Ephemeral text is neither cached nor stored, so it is added here and not in the builder. */
 export function withEphemeral(prompt: string, ephemeral: string | undefined): string {
   return joined([prompt, clean(ephemeral)]);
 }
@@ -113,4 +112,143 @@ function tier(name: TierName, drafts: readonly Draft[]): PromptTier {
 
 function joined(texts: readonly string[]): string {
   return texts.filter((text) => text !== "").join(BLANK_LINE);
+}
+
+// Input and output. The caller has read all files and asked all layers before.
+
+export type PromptParts = {
+  /** SOUL.md as `readPromptFiles` returns it. Absent or blank: the default identity. */
+  readonly identity?: string;
+  /** Names of the agent's tools; the order does not matter. */
+  readonly tools: readonly string[];
+  readonly model?: string;
+  /** The service that runs the model. */
+  readonly provider?: string;
+  /** `agent.task_completion_guidance`; default true. */
+  readonly taskCompletionGuidance?: boolean;
+  /** `agent.tool_use_enforcement`; default `auto`. */
+  readonly toolUseEnforcement?: ToolUseEnforcement;
+  readonly docsAddress?: string;
+  /** With its instruction and `<available_skills>`; left out when the agent has no skills tool. */
+  readonly skillsIndex?: string;
+  /** Hints about the machine, the working directory or tools, one paragraph each. */
+  readonly environment?: readonly string[];
+  readonly profile: { readonly name: string; readonly root: string };
+  /** `cli`, `telegram`, ... */
+  readonly platform?: string;
+  /** Hint for a platform that platformHint() does not know. */
+  readonly platformHint?: string;
+  /** The caller's own instructions. */
+  readonly systemMessage?: string;
+  /** As `readPromptFiles` returns it. */
+  readonly contextFiles?: string;
+  /** Frozen block of MEMORY.md, when switched on. */
+  readonly memoryBlock?: string;
+  /** Frozen block of USER.md, when switched on. */
+  readonly userBlock?: string;
+  /** Text of the external memory provider, already cut and scanned. */
+  readonly providerBlock?: string;
+  readonly date: PromptDate;
+  /** Only when the model should know it (`pass_session_id`). */
+  readonly sessionId?: string;
+};
+
+/** Ordered from parts that hardly ever change to parts that change with every session, so that a cached prefix stays long. */
+type TierName = "stable" | "context" | "volatile";
+
+export type PartLabel =
+  | "identity"
+  | "help"
+  | "task_completion"
+  | "tool_guidance"
+  | "steering"
+  | "tool_use"
+  | "skills_index"
+  | "model_note"
+  | "environment"
+  | "profile"
+  | "platform"
+  | "system_message"
+  | "context_files"
+  | "memory"
+  | "user_profile"
+  | "provider"
+  | "session";
+
+type PromptPart = { readonly label: PartLabel; readonly text: string };
+
+export type PromptTier = {
+  readonly name: TierName;
+  readonly text: string;
+  /** Only parts with text. */
+  readonly parts: readonly PromptPart[];
+};
+
+export type SystemPrompt = {
+  readonly text: string;
+  /** See `promptHash`. */
+  readonly hash: string;
+  /** All three, in order; an empty tier has an empty text. */
+  readonly tiers: readonly PromptTier[];
+};
+
+// The date a conversation started, without the time of day: the prompt has to stay the same as long as possible.
+
+type PromptDate = {
+  readonly now: Date;
+  /** IANA name; undefined: the machine's zone. */
+  readonly timeZone?: string;
+};
+
+export function dateLine({ now, timeZone }: PromptDate): string {
+  const format = new Intl.DateTimeFormat("en-US", {
+    timeZone,
+    calendar: "gregory",
+    numberingSystem: "latn",
+    weekday: "long",
+    year: "numeric",
+    month: "long",
+    day: "2-digit",
+  });
+  const parts = Object.fromEntries(format.formatToParts(now).map(({ type, value }) => [type, value]));
+  return `Conversation started: ${parts.weekday}, ${parts.month} ${parts.day}, ${parts.year}`;
+}
+
+type TimeZoneChoice = {
+  readonly timeZone: string | undefined;
+  /** One for each name that is no time zone. */
+  readonly warnings: readonly string[];
+};
+
+/** HERMES_TIMEZONE, then `timezone` of the config, then the machine's zone. A name that is no time zone is skipped. */
+export function chooseTimeZone(sources: {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly configured?: string;
+}): TimeZoneChoice {
+  const warnings: string[] = [];
+  const candidates = [
+    { name: sources.env.HERMES_TIMEZONE, where: "HERMES_TIMEZONE" },
+    { name: sources.configured, where: "timezone in config.yaml" },
+  ];
+  for (const { name, where } of candidates) {
+    const timeZone = pyStrip(name ?? "");
+    if (timeZone === "") continue;
+    if (isTimeZone(timeZone)) return { timeZone, warnings };
+    warnings.push(
+      `${where} is '${timeZone}', which is no known time zone, so it was ignored. Use a name like Europe/Vienna.`,
+    );
+  }
+  return { timeZone: undefined, warnings };
+}
+
+// Cleaning of texts.
+
+/** Half a surrogate pair would change when it is stored in the database, and on some model servers. */
+function clean(text: string | undefined): string {
+  return pyStrip((text ?? "").toWellFormed());
+}
+
+/** For a value on a line of its own, such as the model's name: it must not be able to start another line. */
+export function singleLine(text: string | undefined): string {
+  return clean((text ?? "").replace(/[\p{Cc}\u2028\u2029]+/gu, " "));
 }

@@ -1,17 +1,15 @@
-// L0, the system prompt: what it is made of, in which order, and whether a stored one still serves.
-export { buildSystemPrompt, promptHash, withEphemeral } from "./build.ts";
+// The system prompt: its parts, their order, and whether a stored prompt can be reused.
+
+export type { PartLabel, PromptParts, PromptTier, SystemPrompt } from "./build.ts";
+export { buildSystemPrompt, chooseTimeZone, dateLine, promptHash, withEphemeral } from "./build.ts";
+export { DEFAULT_IDENTITY, PLATFORMS, platformHint } from "./guidance.ts";
+export type { PromptWarning } from "./prompt-files.ts";
 export {
   type ContextFiles,
-  type PromptFile,
-  readContextFiles,
-} from "./context-files.ts";
-export { chooseTimeZone, dateLine } from "./date-line.ts";
-export { DEFAULT_IDENTITY } from "./guidance.ts";
-export type { PartLabel, PromptParts, PromptTier, SystemPrompt } from "./parts.ts";
-export { PLATFORMS, platformHint } from "./platform-hints.ts";
-export {
   contextDirectory,
+  type PromptFile,
   type PromptFiles,
+  readContextFiles,
   readPromptFiles,
 } from "./prompt-files.ts";
 export {
@@ -22,4 +20,3 @@ export {
   restoreDecision,
   type StoredPrompt,
 } from "./restore.ts";
-export type { PromptWarning } from "./warnings.ts";

@@ -1,12 +1,11 @@
-// Whether a session that goes on keeps the prompt it was stored with. Reusing it byte for byte keeps the model's cache
-// and the memory the conversation began with.
-import { promptHash } from "./build.ts";
-import { singleLine } from "./plain-text.ts";
+// Decides whether a resumed session keeps the prompt it was stored with. The same bytes keep the model's cache, and the memory
+// the conversation began with.
+import { promptHash, singleLine } from "./build.ts";
 
-/** Raised when a prompt built by an older version must not be used any longer. */
+/** Raise it when prompts built by older versions must not be reused. */
 export const PROMPT_VERSION = 1;
 
-/** Kept beside a stored prompt. Without it, or with another text under it, the prompt is not one of ours. */
+/** Stored with a prompt. Without it, or with another hash, the prompt was written by another program. */
 export type PromptMark = { readonly version: number; readonly hash: string };
 
 export function promptMark(text: string): PromptMark {
@@ -21,12 +20,12 @@ export type StoredPrompt =
   | { readonly kind: "stored"; readonly text: string | null; readonly mark: PromptMark | undefined };
 
 export type RestoreQuestion = {
-  /** Messages of earlier turns. Without any nothing needs to be read, and nothing is reused. */
+  /** Messages of earlier turns. Without any, the stored prompt is not read and not reused. */
   readonly hasHistory: boolean;
   readonly stored: StoredPrompt;
-  /** Current ones; blank where not known. */
-  readonly model?: string | undefined;
-  readonly provider?: string | undefined;
+  /** The current model; blank when not known. The same for `provider`. */
+  readonly model?: string;
+  readonly provider?: string;
   /** `memory.refresh_on_resume` */
   readonly refreshOnResume?: boolean;
 };
@@ -43,7 +42,7 @@ type RebuildReason =
 
 export type RestoreDecision =
   | { readonly action: "reuse"; readonly text: string }
-  /** `level`: how the reason is logged, if at all. */
+  /** `level`: how the reason is logged. */
   | { readonly action: "build"; readonly reason: RebuildReason; readonly level: "none" | "info" | "warn" };
 
 export function restoreDecision(question: RestoreQuestion): RestoreDecision {
@@ -57,8 +56,8 @@ export function restoreDecision(question: RestoreQuestion): RestoreDecision {
   if (mark === undefined || mark.hash !== promptHash(text)) return build("foreign", "info");
   if (mark.version !== PROMPT_VERSION) return build("other_version", "info");
   const isStale =
-    isOther(lastLine(text, "Model:"), question.model) ||
-    isOther(lastLine(text, "Provider:"), question.provider);
+    differs(lastLine(text, "Model:"), question.model) ||
+    differs(lastLine(text, "Provider:"), question.provider);
   return isStale ? build("stale_runtime", "info") : { action: "reuse", text };
 }
 
@@ -66,12 +65,12 @@ function build(reason: RebuildReason, level: "none" | "info" | "warn"): RestoreD
   return { action: "build", reason, level };
 }
 
-function isOther(stored: string, current: string | undefined): boolean {
+function differs(stored: string, current: string | undefined): boolean {
   const value = singleLine(current);
   return value !== "" && value !== stored;
 }
 
-/** What follows the name in the last line that starts with it; "" where there is none. */
+/** The value in the last line that starts with `name`; "" when there is no such line. */
 function lastLine(text: string, name: string): string {
   const found = text.split("\n").findLast((line) => line.startsWith(name));
   return singleLine((found ?? "").slice(name.length));

@@ -1,14 +1,14 @@
-// The door to skills. Importing it loads no YAML: that comes with the first skill that has to be read.
-export { approveSkillChange, diffSkillChange, rejectSkillChange } from "./approval/approve.ts";
+// Skills: files with instructions for an agent. Importing this loads no YAML library; reading the first skill does.
 export {
+  approveSkillChange,
+  diffSkillChange,
   type PendingSkillChange,
   readPendingSkills,
-} from "./approval/pending.ts";
+  rejectSkillChange,
+} from "./approval.ts";
 export { type ArchivedSkill, archiveSkill, listArchivedSkills, restoreSkill } from "./change/archive.ts";
-export { expectedPath } from "./change/conditions.ts";
+export { expectedPath } from "./change/call.ts";
 export { changeSkill } from "./change/perform.ts";
-export { type HistoryEntry, type SkillUndone, skillHistory, undoSkillChange } from "./history/undo.ts";
-export { nameProblem } from "./names.ts";
 export {
   archiveDirectory,
   changeLockPath,
@@ -16,22 +16,29 @@ export {
   skillsDirectory,
   snapshotPath,
 } from "./paths.ts";
-export { buildSkillsIndex } from "./prompt-index.ts";
 export { type Provenance, provenanceOf, readOrigins } from "./provenance.ts";
-export { SkillStore, type SkillStoreOptions } from "./store.ts";
-export { findingsInSkills, type StoredFinding } from "./stored-findings.ts";
-export { skillTools } from "./tools/entries.ts";
-export { skillManageSchema, skillsListSchema, skillViewSchema } from "./tools/schemas.ts";
-export { type SkillManageContext, skillManageTool } from "./tools/skill-manage.ts";
-export { type SkillViewContext, skillViewTool } from "./tools/skill-view.ts";
-export { skillsListTool } from "./tools/skills-list.ts";
+export { findingsInSkills, type StoredFinding } from "./scan.ts";
 export {
+  nameProblem,
   SKILL_ACTIONS,
   type Skill,
   type SkillAction,
   type SkillError,
   type SkillOrigin,
-} from "./types.ts";
+} from "./skill.ts";
+export { buildSkillsIndex, SkillStore, type SkillStoreOptions } from "./store.ts";
+export {
+  type SkillManageContext,
+  type SkillViewContext,
+  skillManageSchema,
+  skillManageTool,
+  skillsListSchema,
+  skillsListTool,
+  skillTools,
+  skillViewSchema,
+  skillViewTool,
+} from "./tools.ts";
+export { type HistoryEntry, type SkillUndone, skillHistory, undoSkillChange } from "./undo.ts";
 export {
   changeUsage,
   isoTime,
@@ -42,4 +49,4 @@ export {
   setPinned,
   type UsageChange,
 } from "./usage.ts";
-export { findUsable, viewSkill, viewSkillFile } from "./view/view.ts";
+export { findUsable, viewSkill, viewSkillFile } from "./view.ts";

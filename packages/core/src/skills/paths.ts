@@ -1,4 +1,4 @@
-// Where a home keeps its skills and what belongs to them.
+// Paths of a home's skills and of the files that belong to them.
 import { join, relative, sep } from "node:path";
 
 export function skillsDirectory(home: string): string {
@@ -10,12 +10,12 @@ export function pendingSkillsDirectory(home: string): string {
   return join(home, "pending", "skills");
 }
 
-/** What the last look at the skills found, so that the next one need not read them again. */
+/** Headers of all skills, cached between processes. */
 export function snapshotPath(home: string): string {
   return join(home, ".skills_prompt_snapshot.json");
 }
 
-/** Every change of a skill is made while this is held. */
+/** Held during every change of a skill. */
 export function changeLockPath(skills: string): string {
   return join(skills, ".skills.lock");
 }
@@ -28,12 +28,12 @@ export function archiveDirectory(skills: string): string {
   return join(skills, ".archive");
 }
 
-/** Skills deleted outright, for as long as the history can bring them back. Inside of a folder no program looks into. */
+/** Deleted skills, as long as the history can restore them. Below `.archive`, which no program searches for skills. */
 export function deletedDirectory(skills: string): string {
   return join(archiveDirectory(skills), ".deleted");
 }
 
-/** `inner` below `outer`, with `/` on every system; undefined when it is not below it. */
+/** `inner` relative to `outer`, with `/` on every system; undefined when it is not below `outer`. */
 export function pathWithin(outer: string, inner: string): string | undefined {
   const path = relative(outer, inner);
   const parts = path.split(sep);

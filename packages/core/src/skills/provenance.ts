@@ -1,17 +1,17 @@
-// Where a skill comes from: shipped with the program, installed from the hub, or grown here.
+// Where a skill comes from (shipped with the program, installed from the hub, external, or made here) and who may change it.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { errnoCode } from "../lib/index.ts";
-import { fieldOf, isFields } from "./frontmatter/parse.ts";
+import { fieldOf, isFields } from "./frontmatter.ts";
+import type { Skill, SkillAction, SkillError, SkillOrigin } from "./skill.ts";
 import type { SkillStore } from "./store.ts";
-import type { Skill } from "./types.ts";
 
 export type Provenance = "bundled" | "hub" | "external" | "agent";
 
-export type Origins = {
+type Origins = {
   readonly bundled: ReadonlySet<string>;
   readonly hub: ReadonlySet<string>;
-  /** False when a list exists and cannot be understood: then nobody knows which skills are somebody else's. */
+  /** False when a list exists but cannot be parsed: then it is not known which skills are shipped or from the hub. */
   readonly isReliable: boolean;
 };
 
@@ -42,7 +42,7 @@ function bundledNames(text: string): string[] {
     .filter((name) => name !== "");
 }
 
-/** Undefined when it makes no sense. */
+/** Undefined when it cannot be parsed. */
 function hubNames(text: string): string[] | undefined {
   if (text.trim() === "") return [];
   try {
@@ -57,7 +57,7 @@ function hubNames(text: string): string[] | undefined {
   }
 }
 
-/** An entry's key, its name, and the folder it was put into. */
+/** The key of an entry, its name, and the folder it was installed into. */
 function namesOf(key: string, entry: unknown): string[] {
   const path = fieldOf(entry, "install_path");
   const folder = typeof path === "string" ? path.split(/[/\\]/).findLast((part) => part !== "") : undefined;
@@ -66,7 +66,7 @@ function namesOf(key: string, entry: unknown): string[] {
   );
 }
 
-/** "" for a missing file, undefined for one that cannot be read. */
+/** "" for a missing file, undefined for an unreadable one. */
 function readText(path: string): string | undefined {
   try {
     return readFileSync(path, "utf8");
@@ -74,3 +74,46 @@ function readText(path: string): string | undefined {
     return errnoCode(cause) === "ENOENT" || errnoCode(cause) === "ENOTDIR" ? "" : undefined;
   }
 }
+
+// The rules. They are enforced here, not only stated in a prompt. Pure.
+
+type SkillStanding = {
+  readonly name: string;
+  readonly provenance: Provenance;
+  /** False: the lists of bundled and hub skills cannot be read. */
+  readonly isProvenanceKnown: boolean;
+  readonly isPinned: boolean;
+};
+
+/** The reason why the action is refused; undefined when it is allowed. */
+export function refusalOf(
+  action: SkillAction,
+  origin: SkillOrigin,
+  skill: SkillStanding,
+): SkillError | undefined {
+  const { name, provenance, isPinned } = skill;
+  const isUnattended = origin === "review" || origin === "curator";
+  if (isUnattended && !skill.isProvenanceKnown) {
+    const message = `The lists of bundled and hub skills cannot be read, so '${name}' may be one of them. It was left alone.`;
+    return { kind: "protected", message };
+  }
+  if (isUnattended && provenance !== "agent") {
+    const message = `The skill '${name}' is ${WORDS[provenance]} and is not changed without a person. Write a skill of your own instead.`;
+    return { kind: "protected", message };
+  }
+  if (action === "delete" && provenance === "external") {
+    const message = `The skill '${name}' is in a directory outside of the home. Delete it there by hand.`;
+    return { kind: "protected", message };
+  }
+  if (isPinned && (action === "delete" || action === "remove_file")) {
+    const message = `The skill '${name}' is pinned: it may be improved, but neither it nor its files are deleted. A person can unpin it.`;
+    return { kind: "protected", message };
+  }
+  return undefined;
+}
+
+const WORDS: Readonly<Record<Exclude<Provenance, "agent">, string>> = {
+  bundled: "shipped with the program",
+  hub: "installed from the hub",
+  external: "in a directory outside of the home",
+};

@@ -1,5 +1,5 @@
-// `.usage.json`: how often each skill was seen, used and changed, and whether it is pinned. One record per skill, under its
-// directory's name, in the form the Python original keeps. Counting never gets in the way of what is counted.
+// `.usage.json`: how often each skill was viewed, used and changed, and whether it is pinned. One record per skill under its
+// directory name, in the format of the Python original. A failed count never makes the counted action fail.
 import { copyFileSync, existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import {
@@ -11,9 +11,9 @@ import {
   withFileLocks,
   writeFileAtomic,
 } from "../lib/index.ts";
-import { fieldOf, isFields } from "./frontmatter/parse.ts";
+import { fieldOf, isFields } from "./frontmatter.ts";
+import type { SkillError } from "./skill.ts";
 import type { SkillStore } from "./store.ts";
-import type { SkillError } from "./types.ts";
 
 export type SkillUsage = {
   readonly created_by: string | null;
@@ -29,7 +29,7 @@ export type SkillUsage = {
   readonly archived_at: string | null;
 };
 
-/** By directory name. What cannot be read counts for nothing. */
+/** By directory name. Unreadable records count as missing. */
 export function readUsage(store: SkillStore): ReadonlyMap<string, SkillUsage> {
   const content = readContent(usagePath(store));
   const records = content.kind === "records" ? content.records : {};
@@ -38,7 +38,7 @@ export function readUsage(store: SkillStore): ReadonlyMap<string, SkillUsage> {
   );
 }
 
-/** Why nobody can say what is pinned, if so. A file that is missing is no problem: nothing is pinned then. */
+/** The reason why it is not known which skills are pinned; undefined when it is known. Without a file, none is pinned. */
 export function usageProblem(store: SkillStore): string | undefined {
   const path = usagePath(store);
   const { kind } = readContent(path);
@@ -48,7 +48,7 @@ export function usageProblem(store: SkillStore): string | undefined {
 
 export type UsageChange = (current: SkillUsage, now: string) => Partial<SkillUsage>;
 
-/** Reads, changes and writes records under the lock. `null` drops one. */
+/** Reads, changes and writes records under the lock. `null` removes a record. */
 export async function changeUsage(
   store: SkillStore,
   changes: ReadonlyMap<string, UsageChange | null>,
@@ -80,14 +80,14 @@ export const countPatch: UsageChange = (current, now) => ({
 
 export const markArchived: UsageChange = (_current, now) => ({ state: "archived", archived_at: now });
 
-/** A skill that is there again after it was archived. */
+/** For a skill that was archived and is back. */
 export const markActive: UsageChange = () => ({ state: "active", archived_at: null });
 
 export function markCreated(isByAgent: boolean): UsageChange {
   return (_current, now) => ({ ...NO_USAGE, created_at: now, created_by: isByAgent ? "agent" : null });
 }
 
-/** A person's own skill under the name of one that was archived. A pin on it can only be theirs. */
+/** For a user's own skill under the name of an archived one. A pin on it can only be the user's. */
 export const markReplaced: UsageChange = (current, now) =>
   current.state === "archived" ? { ...markCreated(false)(current, now), pinned: current.pinned } : {};
 
@@ -158,7 +158,7 @@ function applyChanges(
       kind: "io",
       message: `Cannot read ${path}: ${describeCause(content.cause)}. It was left alone.`,
     });
-  if (content.kind === "damaged" && !existsSync(`${path}.bak`)) copyFileSync(path, `${path}.bak`); // pins may be in it
+  if (content.kind === "damaged" && !existsSync(`${path}.bak`)) copyFileSync(path, `${path}.bak`); // it may contain pins
   const records = new Map(Object.entries(content.kind === "records" ? content.records : {}));
   for (const [name, change] of changes) {
     const record = records.get(name);
@@ -166,7 +166,7 @@ function applyChanges(
     else {
       const known = isFields(record) ? record : { created_at: now };
       const usage = { ...toUsage(known), ...change(toUsage(known), now) };
-      // Fields of other programs stay; the older one for an agent's skill must not contradict.
+      // Fields of other programs stay. The older field for agent skills must not contradict `created_by`.
       const older = "agent_created" in known ? { agent_created: usage.created_by === "agent" } : {};
       records.set(name, { ...known, ...usage, ...older });
     }

@@ -1,4 +1,4 @@
-// The built-in engines and the plugin of docs/context.md, held against what every context engine promises.
+// The built-in engines and the plugin of docs/context.md against the contract suite of context engines.
 
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
@@ -24,7 +24,7 @@ const root = resolve(import.meta.dirname, "../../../..");
 const SUMMARY = "## Goal\nGo on.";
 const TOO_LONG_FOR_A_TEST_MS = 20_000;
 
-/** The contract, and beside it the property that needs fast-check. */
+/** The contract suite, and the property that needs fast-check. */
 function engineContract(label: string, open: OpenEngine): void {
   contextEngineContract({ describe, it, expect }, label, open);
 
@@ -63,7 +63,7 @@ engineContract("the lossless engine", async ({ contextLength, summarizer }) => {
     meta.isHandoff === true || (meta.rowId !== undefined && talk.written.has(meta.rowId));
   return {
     engine: talk.engine,
-    // What came out of a compaction goes to a continuation of the session, and what is new is stored in it.
+    // The compacted list goes to a continuation of the session, where new messages are stored.
     prepare: async (messages) => {
       const compacted = talk.written.size > 0 ? messages.filter(isStored) : [];
       if (compacted.length > 0) await talk.rotate(compacted);
@@ -76,13 +76,13 @@ engineContract("the lossless engine", async ({ contextLength, summarizer }) => {
 });
 
 engineContract("the plugin of docs/context.md", async ({ contextLength, summarizer }) => {
-  const { engine } = await selectPatient(contextLength, summarizer);
+  const { engine } = await selectPluginOfThePage(contextLength, summarizer);
   return { engine, prepare: async (messages) => messages };
 });
 
 describe("the plugin of docs/context.md", () => {
   it("is found by its folder and selected by its name, without a warning", async () => {
-    const selected = await selectPatient(200_000, answering(SUMMARY));
+    const selected = await selectPluginOfThePage(200_000, answering(SUMMARY));
     expect(selected).toMatchObject({ source: "plugin", remarks: [] });
     expect(selected.warning).toBeUndefined();
     expect(selected.engine).toMatchObject({
@@ -93,8 +93,10 @@ describe("the plugin of docs/context.md", () => {
   });
 });
 
-/** With the files that the page shows, dropped into a home. In a checkout the package has no name, so its door is named instead. */
-async function selectPatient(
+/**
+ * Puts the files shown on the page into a home. In a checkout the package cannot be imported by name, so its index file is used.
+ */
+async function selectPluginOfThePage(
   contextLength: number,
   summarizer: TextModel | undefined,
 ): Promise<SelectedEngine> {
@@ -113,7 +115,7 @@ async function selectPatient(
   return selectEngine({ context }, { home, window, summarizer, builtIn: { compressor } });
 }
 
-/** The block in which these words stand. */
+/** The code block that contains these words. */
 function codeOfThePage(language: string, words: string): string {
   const page = readFileSync(resolve(root, "docs/context.md"), "utf8");
   const blocks = [...page.matchAll(/^```(\w+)\n(.*?)^```$/gms)];

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { handoffText } from "../../src/context/compressor/handoff.ts";
-import { estimateMessages, fitMessages } from "../../src/context/index.ts";
+import { fitMessages } from "../../src/context/fit.ts";
+import { estimateMessages } from "../../src/context/tokens.ts";
 import { type Message, newMessage, withMeta } from "../../src/message/index.ts";
 import { notedResult, resultNote } from "../../src/sessions/index.ts";
 import { alternating } from "../../testing/context-engine/lists.ts";
@@ -114,7 +115,7 @@ describe("a list that must cost less", () => {
     expectPairs(once.messages);
     expect(left(once.messages)).toContain(`[${once.leftOut} messages (${once.leftOut / 2 - 1} rounds`);
     expect(left(once.messages)).toContain("Look in the archive.");
-    // A second time, one note counts both.
+    // After a second cut, one note counts both.
     const more = [...once.messages, call("z"), result("z", "boat ".repeat(900))];
     const twice = fitMessages(more, 3_000, whereIs, { whereLeft: "Look in the archive." });
     expect(JSON.stringify(twice.messages).match(/left out here so that/g)?.length).toBeGreaterThan(0);
@@ -134,11 +135,11 @@ describe("a list that must cost less", () => {
     expect(messages[1]).toBe(big);
     expect(messages[3]?.content).toBe("[Left out. It is in row 4.]");
     expect(estimateMessages(messages) - estimateMessages([big])).toBeLessThan(150);
-    // Nothing more is to be had.
+    // Nothing is left to cut.
     expect(fitMessages(messages, 0, whereIs, { isRefused: true }).messages).toBe(messages);
   });
 
-  it("keeps its messages when it would not fit without them either, and nobody has refused it", () => {
+  it("keeps its messages when it would not fit without them either, and no server has refused it", () => {
     const list = [user("before"), reply("Yes."), big, ...rounds(5)];
     expect(fitMessages(list, 0, whereIs).messages).toHaveLength(list.length);
   });
@@ -151,7 +152,7 @@ describe("a list that must cost less", () => {
     const list = [asMessage({ role: "user", content: parts }), reply("Seen."), big];
     const once = fitMessages(list, 4_000, whereIs);
     expect(once.leftOut).toBe(0);
-    // The text that stands for the image is a part of its own.
+    // The text that replaces the image is a separate part.
     const twice = fitMessages(once.messages, 2_400, whereIs);
     expect(twice.leftOut).toBe(0);
     expect(estimateMessages(twice.messages)).toBeLessThanOrEqual(2_400);

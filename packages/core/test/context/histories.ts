@@ -1,22 +1,22 @@
-// Conversations of every shape that may come from a store or another program: tool groups whole and broken, parallel calls,
-// ids used twice, results without a call, unknown roles, no content, images, giants, handoffs of earlier compactions.
+// Random conversations of every shape that may come from a store or another program: complete and broken tool groups, parallel
+// calls, reused ids, results without a call, unknown roles, no content, images, huge texts, handoffs of earlier compactions.
 import fc from "fast-check";
 import { HANDOFF_END, handoffText } from "../../src/context/compressor/handoff.ts";
 import { type Message, readRow } from "../../src/message/index.ts";
 
-/** Every message has its own row, and its text begins with `tagOf` that number. */
+/** Every message has its own row number, and its text begins with `tagOf` that number. */
 export function histories({ maxLength = 60 }: { maxLength?: number } = {}): fc.Arbitrary<readonly Message[]> {
   return fc
     .tuple(fc.array(systemBlock, { maxLength: 2 }), fc.array(block, { maxLength, size: "max" }))
     .map(([systems, blocks]) => number([...systems, ...blocks].flat()));
 }
 
-/** Found nowhere else in a history. */
+/** Occurs nowhere else in a history. */
 export function tagOf(rowId: number): string {
   return `#${rowId}#`;
 }
 
-/** Text is filled in when the message gets its number. */
+/** The text is filled in when the message gets its number. */
 type Draft = {
   readonly role: string;
   readonly size?: number;
@@ -47,7 +47,7 @@ const shape = fc.constantFrom<((text: string) => unknown)[]>(
   (text) => [text, { type: "image", source: { data: "AAAA" } }],
 );
 
-/** Results may also be an object of this process, which is taken apart before it is sent. */
+/** A result may also be an object of this process, which is converted before it is sent. */
 const resultShape = fc.oneof(
   { weight: 6, arbitrary: shape },
   {
@@ -84,7 +84,7 @@ const call: fc.Arbitrary<Call> = fc.record({
 const group = fc
   .record({
     calls: fc.array(call, { minLength: 1, maxLength: 4 }),
-    id: fc.oneof(fc.nat(), fc.constant(7)), // some models use an id again
+    id: fc.oneof(fc.nat(), fc.constant(7)), // some models reuse ids
     text: fc.constantFrom<unknown[]>(null, "", "Let me look."),
     isReversed: fc.boolean(),
     make: resultShape,
@@ -162,6 +162,6 @@ const block: fc.Arbitrary<Draft[]> = fc.oneof(
 function number(drafts: readonly Draft[]): readonly Message[] {
   return drafts.map(({ role, size: length, make, fields }, index) => {
     const words = `${tagOf(index + 1)} ${"ledger quay ".repeat(Math.ceil((length ?? 0) / 12)).slice(0, length)}`;
-    return readRow({ role, ...(make ? { content: make(words) } : {}), ...fields }, { rowId: index + 1 });
+    return readRow({ role, content: make ? make(words) : undefined, ...fields }, { rowId: index + 1 });
   });
 }

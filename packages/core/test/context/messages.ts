@@ -5,7 +5,7 @@ export function asMessage(row: object, meta?: Partial<Meta>): Message {
   return readRow({ ...row }, meta);
 }
 
-/** What a message says, without the ids that every message has of its own. */
+/** A message without its ids. */
 export function withoutMeta({ meta: _, ...said }: Message): object {
   return said;
 }

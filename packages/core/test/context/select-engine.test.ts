@@ -42,7 +42,9 @@ describe("choosing the context engine", () => {
   it("gives the lossless one where there is a database for it", async () => {
     const home = tempDirectory();
     const lossless = Object.assign(compressor(), { name: "lcm" });
-    const { engine, warning } = await select(home, "lcm", { builtIn: { compressor, lcm: () => lossless } });
+    const { engine, warning } = await select(home, "lcm", {
+      builtIn: { compressor, lcm: () => lossless },
+    });
     expect({ engine, warning }).toEqual({ engine: lossless, warning: undefined });
     const without = await select(home, "lcm");
     expect(without.engine.name).toBe("compressor");
@@ -169,7 +171,7 @@ export function register(ctx) {
     const { warning, remarks } = await select(home, "mine");
     expect(warning).toBeUndefined();
     expect(remarks).toEqual([
-      "What it registered is not an engine object.",
+      "The value it registered is not an engine object.",
       "It registered a second engine, which was refused.",
     ]);
   });

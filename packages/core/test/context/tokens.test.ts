@@ -1,7 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { cutMiddle, shortenSections } from "../../src/context/summary/shorten.ts";
-import { estimateMessage, estimateText, fitTokens, leastTokens } from "../../src/context/tokens.ts";
+import {
+  cutMiddle,
+  estimateMessage,
+  estimateText,
+  fitTokens,
+  leastTokens,
+  shortenSections,
+} from "../../src/context/tokens.ts";
 
 const PROSE =
   "The harbour was quiet that morning, and the boats lay at their moorings as if nobody had slept aboard. ";
@@ -10,7 +16,7 @@ const JSON_TEXT = JSON.stringify({
 });
 const CODE = `export function sum(list: readonly number[]): number {\n  return list.reduce((a, b) => a + b, 0);\n}\n`;
 
-/** Characters of one token. */
+/** Characters per token. */
 const density = (text: string): number => [...text].length / estimateText(text);
 
 describe("the first estimate of a text", () => {

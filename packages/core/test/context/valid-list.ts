@@ -1,15 +1,15 @@
-// What every list must be like after an engine has worked on it, whatever it was given.
+// Properties of every list an engine returns, whatever it was given.
 import { expect } from "vitest";
-import { repairPairs } from "../../src/context/compressor/pairs.ts";
+import { repairPairs } from "../../src/context/list-repair.ts";
 import type { Message } from "../../src/message/index.ts";
 import { unpaired } from "../../testing/context-engine/valid-list.ts";
 
-/** Every call has its result right behind it, every result its call. */
+/** Every call is followed by its result, every result preceded by its call. */
 export function expectPairs(messages: readonly Message[]): void {
   expect(unpaired(messages)).toEqual([]);
 }
 
-/** No two user or assistant messages in a row that were not neighbours before. Messages are told apart by the rows that hold them. */
+/** No two user or assistant messages in a row that were not neighbours before. Messages are identified by their rows. */
 export function expectNoNewRuns(before: readonly Message[], after: readonly Message[]): void {
   const neighbours = new Set(runs(repairPairs(before)));
   expect(runs(after).filter((run) => !neighbours.has(run))).toEqual([]);

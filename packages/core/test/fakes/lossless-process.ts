@@ -5,8 +5,8 @@
 import { createInterface } from "node:readline";
 import { setImmediate } from "node:timers/promises";
 import { LosslessEngine } from "../../src/context/lossless/engine.ts";
+import { toMessage } from "../../src/context/lossless/leaves.ts";
 import { listedNodes } from "../../src/context/lossless/overview.ts";
-import { toMessage } from "../../src/context/lossless/sources.ts";
 import { openSessionStore } from "../../src/sessions/index.ts";
 
 const [path = "", sessionId = "", mode = ""] = process.argv.slice(2);

@@ -52,7 +52,7 @@ export function expandArguments(call: Pick<CompactCall, "args" | "head" | "tail"
   return call.args ?? (call.head ?? "") + expandText({ t: call.t ?? "", n: call.n ?? 0 }) + (call.tail ?? "");
 }
 
-/** One letter for each role, as the vectors write them. */
+/** One letter per role, as in the vectors. */
 export function roleLetters(messages: readonly { readonly role: string }[]): string {
   return messages.map(({ role }) => role.charAt(0).toUpperCase()).join("");
 }

@@ -1,21 +1,18 @@
-// What the Python original's compressor does with a list, from golden vectors outside the repository. `differs` names what
-// ours does better on purpose; the better behaviour is asserted instead.
+// Our compressor against golden vectors of the Python original, which are outside the repository. `differs` names deliberate
+// improvements; these are asserted instead.
 import { describe, expect, it } from "vitest";
-import { findBoundaries, findHeadEnd } from "../../src/context/compressor/boundaries.ts";
 import { ContextCompressor } from "../../src/context/compressor/compressor.ts";
 import { COMPACTION_NOTE } from "../../src/context/compressor/handoff.ts";
-import { stripOldMedia } from "../../src/context/compressor/media.ts";
-import { oneLiner } from "../../src/context/compressor/one-liners.ts";
-import { repairPairs } from "../../src/context/compressor/pairs.ts";
-import { pruneToolResults } from "../../src/context/compressor/prune.ts";
+import { findBoundaries, findHeadEnd, windowToSummarise } from "../../src/context/compressor/plan.ts";
 import {
-  type CompressorSettings,
-  DEFAULT_SETTINGS,
-  deriveBudgets,
-} from "../../src/context/compressor/settings.ts";
-import { shrinkArguments } from "../../src/context/compressor/shrink-arguments.ts";
-import * as trigger from "../../src/context/compressor/trigger.ts";
-import { windowToSummarise } from "../../src/context/compressor/window.ts";
+  oneLiner,
+  pruneToolResults,
+  shrinkArguments,
+  stripOldMedia,
+} from "../../src/context/compressor/prune.ts";
+import { repairPairs } from "../../src/context/list-repair.ts";
+import * as trigger from "../../src/context/trigger.ts";
+import { type CompressorSettings, DEFAULT_SETTINGS, deriveBudgets } from "../../src/context/trigger.ts";
 import {
   type Message,
   type OpenAiMessage,
@@ -237,7 +234,7 @@ describe.skipIf(vectors === undefined)("compressor vectors", () => {
     expect(budgets.tailTokens).toBe(expected.tail_token_budget);
     expect(budgets.maxSummaryTokens).toBe(expected.max_summary_tokens);
 
-    // The head is exempt from everything that pruning does.
+    // Pruning does not touch the head.
     const headEnd = findHeadEnd(messages, settings.protectFirstN);
     const pruned = pruneToolResults(messages, { ...budgets, ...settings, headEnd });
     const results = expected.pruned.filter(({ index }) => index >= headEnd);
@@ -265,7 +262,7 @@ describe.skipIf(vectors === undefined)("compressor vectors", () => {
     }
     const window = windowToSummarise(pruned.messages, boundaries);
     expect(window.previousSummary ?? null).toBe(expected.compress.previous_summary);
-    // Ours also reads what stands before an old handoff, which the original drops.
+    // Ours also reads text in front of an old handoff, which the original drops.
     const from = expected.compress.summarised?.[0] ?? 0;
     const wanted = pruned.messages.slice(from, boundaries.tailStart);
     expect(window.turns.slice(-wanted.length)).toEqual(wanted);

@@ -1,6 +1,6 @@
-// Cache markers where the original puts them, except that no slot is spent on a message that cannot carry one.
+// Cache markers where the original puts them, except that no marker is spent on a message that cannot carry one.
 import { describe, expect, it } from "vitest";
-import { applyPromptCaching } from "../../src/context/caching/apply.ts";
+import { applyPromptCaching } from "../../src/context/caching.ts";
 import type { OpenAiMessage } from "../../src/message/index.ts";
 import { readVectors } from "./vectors.ts";
 

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
+import { buildSystemPrompt } from "../../src/prompt/build.ts";
 import {
-  buildSystemPrompt,
   PROMPT_VERSION,
   promptMark,
   type RestoreQuestion,
   restoreDecision,
-} from "../../src/prompt/index.ts";
+} from "../../src/prompt/restore.ts";
 import { everything } from "./parts.ts";
 
 const { text } = buildSystemPrompt(everything);

@@ -70,7 +70,7 @@ describe("approval of skill changes", () => {
     });
   });
 
-  it("approves with the rights of whoever asked, and removes the record after success only", async () => {
+  it("approves with the rights of the writer who staged it, and removes the record only after success", async () => {
     const home = new SkillHome();
     home.skill("deploy");
     const store = home.open();

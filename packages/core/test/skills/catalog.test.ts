@@ -18,12 +18,12 @@ async function paths(store: SkillStore): Promise<string[]> {
   return (await store.contents()).skills.map(({ relativePath }) => relativePath);
 }
 
-/** Old enough that its time of change can be trusted. */
+/** Makes the files old enough that their modification time can be trusted. */
 function settle(...files: string[]): void {
   for (const file of files) utimesSync(file, 1_700_000_000, 1_700_000_000);
 }
 
-/** Counts what is opened and listed from here on. */
+/** Counts files opened and directories listed from now on. */
 function countReads(): { opened: number; listed: number } {
   const counts = { opened: 0, listed: 0 };
   const { openSync, readdirSync } = fs;
@@ -50,7 +50,7 @@ describe("the catalogue", () => {
     for (const path of [".git/x", ".hub/x", ".archive/x", "node_modules/x", "devops/venv/x", ".history/x"])
       home.skill(path);
     home.skill("plain/references/inner");
-    home.skill("references/real"); // no support directory: nothing above it is a skill
+    home.skill("references/real"); // not a support directory: nothing above it is a skill
     home.write("SKILL.md", skillText("root"));
     home.write("devops/DESCRIPTION.md", "---\ndescription: Machines\n---\n");
     const contents = await home.open().contents();
@@ -141,7 +141,7 @@ describe("the catalogue's memory", () => {
     const counts = countReads();
     const { skills } = await home.open().contents();
     expect(skills.map(({ header }) => header.description)).toEqual(["About one", "About two"]);
-    expect(counts.opened).toBeLessThanOrEqual(1); // the snapshot itself
+    expect(counts.opened).toBeLessThanOrEqual(1); // the snapshot file itself
   });
 
   it("sees an edit in place, a rename, and a change in the same moment with the same size", async () => {
@@ -153,7 +153,7 @@ describe("the catalogue's memory", () => {
       return found.ok ? found.value.header.description : undefined;
     };
     expect(await description("one")).toBe("first");
-    const moment = new Date(); // as a file system with coarse times would have it
+    const moment = new Date(); // like a file system with coarse times
     for (const word of ["other", "third", "forth"]) {
       writeFileSync(file, skillText("one", word));
       utimesSync(file, moment, moment);

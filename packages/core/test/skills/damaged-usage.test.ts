@@ -1,6 +1,7 @@
 // A damaged `.usage.json` hides which skills are pinned.
 import { expect, it } from "vitest";
-import { archiveSkill, type SkillOrigin } from "../../src/skills/index.ts";
+import { archiveSkill } from "../../src/skills/change/archive.ts";
+import type { SkillOrigin } from "../../src/skills/skill.ts";
 import { SkillHome } from "./skill-home.ts";
 
 const UNATTENDED: readonly SkillOrigin[] = ["tool", "review", "curator"];

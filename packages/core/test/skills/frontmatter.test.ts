@@ -1,9 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { checkSkillText } from "../../src/skills/frontmatter/check.ts";
-import { readSkillText, toHeader } from "../../src/skills/frontmatter/header.ts";
-import { loadFrontmatterParser, parseLines } from "../../src/skills/frontmatter/parse.ts";
-import { splitFrontmatter } from "../../src/skills/frontmatter/split.ts";
+import {
+  checkSkillText,
+  loadFrontmatterParser,
+  parseLines,
+  readSkillText,
+  splitFrontmatter,
+  toHeader,
+} from "../../src/skills/frontmatter.ts";
 import { skillText } from "./skill-home.ts";
 
 const parse = await loadFrontmatterParser();

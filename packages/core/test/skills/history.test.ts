@@ -2,13 +2,13 @@ import { appendFileSync, mkdirSync, readdirSync, readFileSync, renameSync, write
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { pruneHistory, readChanges } from "../../src/skills/history/history.ts";
+import { pruneHistory, readChanges } from "../../src/skills/history.ts";
 import { readUsage, type SkillStore, skillHistory, undoSkillChange } from "../../src/skills/index.ts";
 import { type Json, SkillHome, skillText, tree } from "./skill-home.ts";
 
 const KEPT = /\.history|\.usage|\.archive/;
 
-/** The skills themselves, without what is kept about them. */
+/** The skills themselves, without history and usage. */
 function skills(home: SkillHome): Record<string, string> {
   return Object.fromEntries(Object.entries(tree(home)).filter(([path]) => !KEPT.test(path)));
 }
@@ -105,7 +105,7 @@ describe("the history of skills", () => {
     const lines = join(store.directory, ".history", "changes.jsonl");
     const after = readFileSync(lines, "utf8");
     await undo(store, id);
-    // The skill as it was after the delete, and the line of the undo: what a kill leaves.
+    // The skill as after the delete, and the line of the undo: the state after a kill.
     const { moved } = JSON.parse(after.trim().split("\n").at(-1) ?? "") as {
       moved: { from: string; to: string };
     };
@@ -115,7 +115,7 @@ describe("the history of skills", () => {
     const undone = await undo(store, id);
     expect(skills(home)).toEqual(before);
     expect(skillHistory(store).find((change) => change.id === id)?.undone_by).toBe(undone);
-    await undo(store, undone); // deleted once more: the line that was cut off must not stand for an undo now
+    await undo(store, undone); // deleted once more: the interrupted line must not count as an undo now
     expect(skillHistory(store).find((change) => change.id === id)?.undone_by).toBeUndefined();
   });
 
@@ -131,7 +131,7 @@ describe("the history of skills", () => {
     );
     appendFileSync(file, "by hand\n");
     expect(await refusal(store)).toContain("no longer what change");
-    writeFileSync(file, skillText("deploy")); // as it was before
+    writeFileSync(file, skillText("deploy")); // as before
     expect(await refusal(store, String(patched.change_id))).toContain("never took effect");
     expect(await refusal(store, "00000000")).toContain("has no change '00000000'");
     const created = await home.manage(
@@ -210,7 +210,7 @@ describe("the history of skills", () => {
     expect(readChanges(store.directory).length).toBeLessThan(4);
   });
 
-  it("refuses a change it cannot write down, and leaves the skill as it was", async () => {
+  it("refuses a change it cannot record, and leaves the skill unchanged", async () => {
     const home = new SkillHome();
     home.skill("deploy");
     home.write(".history", "a file where the folder should be");

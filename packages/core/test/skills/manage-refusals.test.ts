@@ -2,8 +2,9 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFil
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseFilePath } from "../../src/skills/change/file-path.ts";
-import { SKILL_ACTIONS, skillManageTool } from "../../src/skills/index.ts";
+import { SKILL_ACTIONS } from "../../src/skills/skill.ts";
+import { parseFilePath } from "../../src/skills/skill-files.ts";
+import { skillManageTool } from "../../src/skills/tools.ts";
 import { tempDirectory } from "../fakes/temp-directory.ts";
 import { type Json, SkillHome, skillText, tree } from "./skill-home.ts";
 
@@ -31,7 +32,7 @@ describe("skill_manage refuses", () => {
     ["a name with a leading dot", create(".hidden"), "Invalid skill name"],
     ["a name with NUL", create("a\0b"), "Invalid skill name"],
     ["a long name", create("x".repeat(65)), "at most 64 characters"],
-    ["a name nobody looks into", create("node_modules"), "not looked into"],
+    ["a name that is never searched for skills", create("node_modules"), "not looked into"],
     ["a category of two parts", create("new", { category: "a/b" }), "Invalid category name 'a/b'"],
     ["a climbing category", create("new", { category: ".." }), "Invalid category name"],
     ["a skill as category", create("new", { category: "deploy" }), "skills cannot be nested"],

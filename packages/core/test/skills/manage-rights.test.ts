@@ -155,7 +155,7 @@ describe("the scan of what an agent writes", () => {
         });
         expect(JSON.stringify(answer)).not.toContain("evil.example");
       }
-      // Harmless by itself; a threat in its place.
+      // Harmless alone; a threat pattern once it is in place.
       const joined = {
         action: "patch",
         name: "deploy",

@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { findText, replaceAt } from "../../src/skills/change/find-text.ts";
-import { patchText } from "../../src/skills/change/plan-text.ts";
+import { findText, patchText, replaceAt } from "../../src/skills/change/patch-text.ts";
 
 function patch(text: string, oldText: string, newText: string, replaceAll = false) {
   return patchText(text, { file: "SKILL.md", oldText, newText, replaceAll });
@@ -74,7 +73,7 @@ describe("finding the text of a patch", () => {
     ["a\n".repeat(200_000), `${"a \n".repeat(90_000)}b`],
     ["a\n".repeat(200_000), `b\n${" a\n".repeat(90_000)}`],
   ])("ends soon with a text that nearly fits everywhere", (whole, wanted) => {
-    expect(findText(whole, wanted).places).toEqual([]); // the runner's own limit would notice
+    expect(findText(whole, wanted).places).toEqual([]); // a quadratic search would exceed the test's time limit
   });
 });
 

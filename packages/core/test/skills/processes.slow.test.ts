@@ -40,7 +40,7 @@ describe("the usage file", () => {
     expect(content.a.created_at).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+\+00:00$/);
   });
 
-  it("never keeps anybody from reading: damaged it counts as empty and a copy is kept, unreadable it is left alone", async () => {
+  it("never blocks reading: a damaged file counts as empty and is copied, an unreadable one is not touched", async () => {
     const home = new SkillHome();
     home.skill("deploy");
     const path = home.write(".usage.json", '{"deploy": {"pinned": tr');
@@ -48,7 +48,7 @@ describe("the usage file", () => {
     expect(readUsage(home.open()).get("deploy")).toMatchObject({ view_count: 1 });
     expect(readFileSync(`${path}.bak`, "utf8")).toContain("pinned");
     rmSync(path);
-    mkdirSync(path); // nothing that can be read as a file
+    mkdirSync(path); // a directory cannot be read as a file
     expect(await home.view({ name: "deploy" })).toMatchObject({ success: true });
     expect((await setPinned(home.open(), "deploy", true)).ok).toBe(false);
   });

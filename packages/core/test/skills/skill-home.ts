@@ -1,4 +1,4 @@
-// A home with skills in it, and the three tools as an agent calls them.
+// A home with skills, and the three tools as an agent calls them.
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import {
@@ -62,7 +62,7 @@ export class SkillHome {
   }
 }
 
-/** Everything below the skills directory, with contents, but not what counts or locks. */
+/** Everything below the skills directory with contents, except usage and lock files. */
 export function tree(home: SkillHome): Record<string, string> {
   const names = readdirSync(home.path(), { recursive: true, encoding: "utf8", withFileTypes: true });
   return Object.fromEntries(

@@ -1,4 +1,4 @@
-// Conversations written down by their shape: turns of so many characters, tool rounds with results of so many.
+// Conversations for tests, described by their shape: turns and tool results of a given number of characters.
 import { type Message, newMessage } from "../../src/message/index.ts";
 
 let made = 0;
@@ -20,7 +20,7 @@ export function alternating(count: number, chars: number, first: "user" | "assis
   return Array.from({ length: count }, (_, index) => (index % 2 === 0 ? one(chars) : other(chars)));
 }
 
-/** One message with a call for each size, and their results. */
+/** One message with a call per size, followed by the results. */
 export function toolGroup(...resultChars: readonly number[]): Message[] {
   const ids = resultChars.map(() => {
     made += 1;
@@ -43,7 +43,7 @@ export function toolRounds(count: number, chars: number): Message[] {
   return Array.from({ length: count }, () => toolGroup(chars)).flat();
 }
 
-/** A list that throws where somebody writes into it. */
+/** A list that throws when it is changed. */
 export function frozen(messages: readonly Message[]): readonly Message[] {
   return freeze(messages);
 }

@@ -1,4 +1,4 @@
-// Models for tests: they answer, fail or hang as told, and remember what they were asked.
+// Models for tests: they answer, fail or hang as told, and remember the prompts.
 import type { TextModel } from "../../src/lib/index.ts";
 
 export type AskedModel = TextModel & {
@@ -6,7 +6,7 @@ export type AskedModel = TextModel & {
   readonly requests: Parameters<TextModel["complete"]>[0][];
 };
 
-/** What `answer` throws, the model throws. */
+/** The model throws what `answer` throws. */
 export function modelThat(answer: (prompt: string, call: number) => string | Promise<string>): AskedModel {
   const requests: Parameters<TextModel["complete"]>[0][] = [];
   const prompts: string[] = [];
@@ -28,7 +28,7 @@ export const failing = (cause: unknown = new Error("the model is gone")): AskedM
     throw cause;
   });
 
-/** Carries on every `fact-…` it reads, in the previous summary or in the turns, as a good model would. */
+/** Repeats every `fact-…` from the previous summary and the turns, as a good model would. */
 export const remembering = (): AskedModel =>
   modelThat((prompt) => `## Goal\nGo on.\n\n## Critical Context\n${factsIn(prompt).join("\n")}`);
 

@@ -1,8 +1,8 @@
-// Properties that every message list has after an engine has worked on it, for any input.
+// Properties of every message list an engine returns, for any input.
 import { withoutHandoff } from "../../src/context/compressor/handoff.ts";
 import { isResult, type Message, toolCallsOf } from "../../src/message/index.ts";
 
-/** Calls without a result right behind them, and results without a call; none in a list that a model API takes. */
+/** Calls not followed by their result, and results without a call. Empty for a list that model servers accept. */
 export function unpaired(messages: readonly Message[]): string[] {
   const problems: string[] = [];
   let open: string[] = [];
@@ -24,7 +24,7 @@ export function unpaired(messages: readonly Message[]): string[] {
   return problems;
 }
 
-/** What users said, without the handoffs that stand among their messages. */
+/** What users wrote, without handoffs. */
 export function userContents(messages: readonly Message[]): unknown[] {
   return messages.flatMap((message) => {
     const content = message.role === "user" ? withoutHandoff(message)?.content : undefined;

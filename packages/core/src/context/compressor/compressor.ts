@@ -1,63 +1,68 @@
-// The built-in engine: prunes old tool results, summarises what lies between head and tail, and leaves a handoff there.
-// What to do is decided in plan.ts and trigger.ts; here the models are asked and the state is kept.
-import { systemClock } from "../../lib/index.ts";
+// The built-in engine. One compaction: plan it (plan.ts), ask a model for a summary of the turns between head and tail
+// (summary/), put a handoff in their place (handoff.ts), report what happened. The decision when to compact is in trigger.ts.
+import { type Clock, codePointLength, systemClock } from "../../lib/index.ts";
 import type { Message, OpenAiMessage } from "../../message/index.ts";
 import { redactSecrets } from "../../security/index.ts";
-import type { CompressOptions, ContextEngine, ModelWindow } from "../engine.ts";
-import type { CompressOutcome, Notice, SummaryFailure, UnchangedReason } from "../outcome.ts";
-import { type InKind, readList } from "../row-lists.ts";
-import type { SummaryModels } from "../summary/models.ts";
-import { type SummaryOptions, summaryModels } from "../summary/options.ts";
-import type { Redact } from "../summary/serialise.ts";
-import type { SummaryProgress } from "../summary/summarise.ts";
-import { estimateMessages } from "../tokens.ts";
-import { assemble } from "./assemble.ts";
-import * as notices from "./notices.ts";
-import { orphanResults, repairPairs } from "./pairs.ts";
-import { type Plan, planCompaction, type TooLarge } from "./plan.ts";
+import { type InKind, readList } from "../chat-rows.ts";
+import type {
+  CompressOptions,
+  CompressOutcome,
+  ContextEngine,
+  LeftOut,
+  Notice,
+  SummaryFailure,
+  UnchangedReason,
+} from "../engine.ts";
+import { repairPairs } from "../list-repair.ts";
+import { localHandoff } from "../summary/local-summary.ts";
+import { SummaryModels, type SummaryOptions } from "../summary/models.ts";
+import { focusOf, type Redact, serialiseTurns } from "../summary/request.ts";
+import { type SummaryProgress, summarise, type Unsummarised } from "../summary/summarise.ts";
+import { estimateMessages, fitTokens, shortenSections } from "../tokens.ts";
 import {
-  type Budgets,
   type CompressorSettings,
   DEFAULT_SETTINGS,
-  deriveBudgets,
-  inEstimates,
   soundFactor,
-} from "./settings.ts";
-import { leftOut, type SummaryBody, summaryBody } from "./summary-body.ts";
-import { WatchedEngine } from "./watched-engine.ts";
+  summaryBudget,
+  WatchedEngine,
+} from "../trigger.ts";
+import { assemble, HANDOFF_PREFIX } from "./handoff.ts";
+import {
+  abortedNotice,
+  droppedOrphans,
+  leftOut,
+  localSummaryNotice,
+  rescuedNotice,
+  shortenedNotice,
+  tooLargeNotice,
+} from "./notices.ts";
+import { type Plan, planCompaction } from "./plan.ts";
 
-export type ContextCompressorOptions = { readonly contextLength: number } & {
-  readonly [Key in Exclude<keyof CompressorSettings, "contextLength">]?: CompressorSettings[Key] | undefined;
-} & SummaryOptions & {
-    /** Of the date in a summary; the system's when absent. */
-    readonly timeZone?: string | undefined;
-    readonly onProgress?: ((progress: SummaryProgress) => void) | undefined;
+export type ContextCompressorOptions = Pick<CompressorSettings, "contextLength"> &
+  Partial<CompressorSettings> &
+  SummaryOptions & {
+    /** Time zone of the date in a summary. Default: the system's. */
+    readonly timeZone?: string;
+    readonly onProgress?: (progress: SummaryProgress) => void;
   };
 
+/** A smaller saving, as a share of the list, is not worth a compaction. */
 const LEAST_GAIN = 0.1;
 
 export class ContextCompressor extends WatchedEngine implements ContextEngine {
   readonly name: string = "compressor";
   readonly #options: ContextCompressorOptions;
   readonly #models: SummaryModels;
-  readonly #board = new notices.NoticeBoard();
-  #settings: CompressorSettings;
-  #budgets: Budgets;
+  readonly #settings: CompressorSettings;
 
   constructor(options: ContextCompressorOptions) {
-    super();
+    const settings = settingsFrom(options);
+    super({ ...settings, tokenFactor: options.tokenFactor });
     this.#options = options;
-    this.#settings = settingsFrom(options, options.contextLength);
-    this.#budgets = deriveBudgets(this.#settings);
-    this.#models = summaryModels(options);
+    this.#settings = settings;
+    this.#models = new SummaryModels(options);
   }
 
-  override get thresholdTokens(): number {
-    return this.#budgets.thresholdTokens;
-  }
-  override get contextLength(): number {
-    return this.#settings.contextLength;
-  }
   hasContentToCompress(given: readonly (Message | OpenAiMessage)[]): boolean {
     const { messages } = readList(given);
     const { isWorthASummary, pruned, tokensBefore, expectedTokens } = this.#plan(messages);
@@ -65,7 +70,7 @@ export class ContextCompressor extends WatchedEngine implements ContextEngine {
     return hasContent && tokensBefore - expectedTokens >= LEAST_GAIN * tokensBefore;
   }
 
-  /** Chat rows are answered with chat rows; those that stay are the same objects. */
+  /** Given chat rows, the outcome has chat rows; rows that stay are the same objects. */
   async compress<M extends Message | OpenAiMessage>(
     given: readonly M[],
     options: CompressOptions = {},
@@ -75,52 +80,88 @@ export class ContextCompressor extends WatchedEngine implements ContextEngine {
   }
 
   async #compress(messages: readonly Message[], options: CompressOptions): Promise<CompressOutcome> {
-    options.signal?.throwIfAborted();
-    if (options.force) this.#models.wake();
-    const plan = this.#plan(messages, options.roomTokens);
-    const reason = reasonAgainst(plan);
-    if (reason !== undefined) return this.#withoutSummary(messages, plan, reason);
+    const { signal, force, roomTokens, confirmDigest } = options;
+    signal?.throwIfAborted();
+    if (force) this.#models.endCooldowns();
+    const plan = this.#plan(messages, roomTokens);
+    if (plan.tooLarge) return this.#withoutSummary(messages, plan, "message_too_large");
+    if (plan.isTooShort) return this.#withoutSummary(messages, plan, "too_short");
+    if (!plan.isWorthASummary) return this.#withoutSummary(messages, plan, "nothing_to_gain");
 
-    const body = await summaryBody(messages, plan, this.#setting(), options);
-    options.signal?.throwIfAborted();
+    const body = await this.#summaryBody(messages, plan, options);
+    signal?.throwIfAborted();
     if (body.method === "model") return this.#withSummary(plan, body, noticesOf(body));
     const { failure } = body;
     if (this.#settings.abortOnSummaryFailure)
-      return this.#aborted(messages, plan, failure, notices.abortedNotice(failure));
-    if (options.confirmDigest === undefined) return this.#withSummary(plan, body, noticesOf(body));
+      return this.#aborted(messages, plan, failure, abortedNotice(failure));
+    if (confirmDigest === undefined) return this.#withSummary(plan, body, noticesOf(body));
     const count = body.leftOut.reduce((sum, missing) => sum + missing.count, 0);
-    const isAgreed = await options.confirmDigest({ failure, messages: count });
-    options.signal?.throwIfAborted();
+    const isAgreed = await confirmDigest({ failure, messages: count });
+    signal?.throwIfAborted();
     return isAgreed ? this.#withSummary(plan, body, []) : this.#aborted(messages, plan, failure);
   }
 
   override onSessionReset(): void {
     super.onSessionReset();
-    this.#models.wake();
-    this.#board.clear();
-  }
-
-  updateModel({ contextLength }: ModelWindow): void {
-    this.#settings = settingsFrom(this.#options, contextLength);
-    this.#budgets = deriveBudgets(this.#settings);
-    this.noteModelSwitch();
+    this.#models.endCooldowns();
   }
 
   #plan(messages: readonly Message[], roomTokens?: number): Plan {
-    const factor = this.#factor;
-    const settings = {
-      ...this.#settings,
-      contextLength: Math.trunc(this.contextLength / factor),
-      ...(roomTokens === undefined ? {} : { roomTokens: Math.trunc(roomTokens / factor) }),
+    const { factor, contextLength, budgets } = this.estimatedWindow();
+    const room = roomTokens === undefined ? undefined : Math.trunc(roomTokens / factor);
+    return planCompaction(messages, { ...this.#settings, contextLength, roomTokens: room }, budgets);
+  }
+
+  /** A model's summary or, when no model gives one, a handoff made without a model. Rejects only when the signal is aborted. */
+  async #summaryBody(
+    messages: readonly Message[],
+    plan: Plan,
+    { focusTopic, providerText, signal }: CompressOptions,
+  ): Promise<SummaryBody> {
+    const { clock = systemClock, timeZone, summaryContextLength, summaryTokenFactor } = this.#options;
+    const redact = this.#options.redact ?? redactSecrets;
+    const { factor, budgets } = this.estimatedWindow();
+    const { turns, previousSummary } = plan.window;
+    const budgetTokens = summaryBudget(plan.windowTokens, budgets);
+    const main = { tokens: this.contextLength, factor };
+    const first = {
+      tokens: summaryContextLength ?? this.contextLength,
+      factor: summaryTokenFactor === undefined ? factor : soundFactor(summaryTokenFactor()),
     };
-    return planCompaction(messages, settings, inEstimates(this.#budgets, factor));
+    const answer = await summarise(
+      {
+        turns: serialiseTurns(turns, redact),
+        previousSummary: previousSummary ? redact(previousSummary) : undefined,
+        budgetTokens,
+        today: today(clock, timeZone),
+        focus: focusOf(messages, focusTopic, redact),
+        providerText: providerText ? redact(providerText) : undefined,
+        windowOf: ({ rank }) => (rank === "first" ? first : main),
+        signal,
+        onProgress: this.#options.onProgress,
+      },
+      this.#models,
+    );
+    // Never longer than what it replaces, unless that leaves too little for a summary at all.
+    const room = Math.max(LEAST_BODY_TOKENS, plan.tokensBefore - plan.tokensWithoutBody);
+    if (!answer.ok)
+      return localBody(answer.error, plan, {
+        redact,
+        roomTokens: room,
+        maxSummaryTokens: budgets.maxSummaryTokens,
+      });
+    const { body, shortened, rescuedFrom } = answer.value;
+    const text = fitTokens(body, Math.min(LONGEST_ANSWER * budgetTokens, room), shortenSections);
+    const isShortened = text !== body || shortened > 0;
+    return {
+      method: "model",
+      text,
+      leftOut: isShortened ? [leftOut(turns, "summary_shortened")] : [],
+      rescuedFrom,
+    };
   }
 
-  get #factor(): number {
-    return soundFactor(this.#options.tokenFactor?.());
-  }
-
-  /** What pruning and repair can do alone. The same array when that is nothing. */
+  /** Only pruning and repair. The input array when neither changes anything. */
   #withoutSummary(
     messages: readonly Message[],
     { pruned, tooLarge, tokensBefore }: Plan,
@@ -128,18 +169,18 @@ export class ContextCompressor extends WatchedEngine implements ContextEngine {
   ): CompressOutcome {
     const before = tooLarge === undefined ? pruned.messages : messages;
     const repaired = repairPairs(before);
-    const orphans = orphanResults(before);
     const tokensAfter = estimateMessages(repaired);
     if (reason === "nothing_to_gain") this.noteAttempt("nothing", tokensBefore, tokensAfter);
+    const window = { tokens: this.contextLength, factor: this.tokenFactor };
     return {
       kind: repaired === messages ? "unchanged" : "pruned",
       messages: repaired,
       reason,
-      leftOut: orphans.length === 0 ? [] : [leftOut(orphans, "no_call")],
+      leftOut: droppedOrphans(before),
       prunedResults: tooLarge === undefined ? pruned.results : 0,
       tokensBefore,
       tokensAfter,
-      notices: this.#tell(tooLarge ? this.#tooLarge(tooLarge) : undefined),
+      notices: this.newNotices([tooLarge && tooLargeNotice(tooLarge, window)]),
     };
   }
 
@@ -150,24 +191,23 @@ export class ContextCompressor extends WatchedEngine implements ContextEngine {
     notice?: Notice,
   ): CompressOutcome {
     const repaired = repairPairs(messages);
-    const orphans = orphanResults(messages);
     return {
       kind: "aborted",
       messages: repaired,
       reason: "summary_failed",
-      leftOut: orphans.length === 0 ? [] : [leftOut(orphans, "no_call")],
+      leftOut: droppedOrphans(messages),
       prunedResults: 0,
       tokensBefore: plan.tokensBefore,
       tokensAfter: estimateMessages(repaired),
       failure,
-      notices: this.#tell(notice),
+      notices: this.newNotices([notice]),
     };
   }
 
   #withSummary(
     { pruned, boundaries, window, tokensBefore }: Plan,
     body: SummaryBody,
-    told: readonly (Notice | undefined)[],
+    notices: readonly (Notice | undefined)[],
   ): CompressOutcome {
     const assembled = assemble(pruned.messages, boundaries, body.text);
     const tokensAfter = estimateMessages(assembled.messages);
@@ -183,72 +223,89 @@ export class ContextCompressor extends WatchedEngine implements ContextEngine {
       prunedResults: pruned.results,
       tokensBefore,
       tokensAfter,
-      ...(body.method === "local" ? { failure: body.failure } : {}),
-      notices: this.#tell(...told),
+      failure: body.method === "local" ? body.failure : undefined,
+      notices: this.newNotices(notices),
     };
-  }
-
-  #tooLarge({ role, tokens }: TooLarge): Notice {
-    return notices.tooLargeNotice({ role, tokens: Math.round(tokens * this.#factor) }, this.contextLength);
-  }
-
-  #tell(...told: readonly (Notice | undefined)[]): readonly Notice[] {
-    const all = [notices.smallWindowNotice(this.contextLength), ...told];
-    return this.#board.tell(all.filter((notice) => notice !== undefined));
-  }
-
-  #setting() {
-    const { clock, timeZone, summaryContextLength, summaryTokenFactor, onProgress } = this.#options;
-    const factor = this.#factor;
-    const main = { tokens: this.contextLength, factor };
-    return {
-      models: this.#models,
-      budgets: inEstimates(this.#budgets, factor),
-      windows: {
-        first: {
-          tokens: summaryContextLength ?? this.contextLength,
-          factor: summaryTokenFactor === undefined ? factor : soundFactor(summaryTokenFactor()),
-        },
-        second: main,
-      },
-      clock: clock ?? systemClock,
-      timeZone,
-      redact: this.#redact,
-      onProgress,
-    };
-  }
-
-  get #redact(): Redact {
-    return this.#options.redact ?? redactSecrets;
   }
 }
 
-function reasonAgainst(plan: Plan): UnchangedReason | undefined {
-  if (plan.tooLarge) return "message_too_large";
-  if (plan.isTooShort) return "too_short";
-  return plan.isWorthASummary ? undefined : "nothing_to_gain";
+/** The text of a handoff. `local`: written without a model. */
+type SummaryBody =
+  | {
+      readonly method: "model";
+      readonly text: string;
+      readonly leftOut: readonly LeftOut[];
+      /** Why the first model did not write it. */
+      readonly rescuedFrom?: SummaryFailure;
+    }
+  | {
+      readonly method: "local";
+      readonly text: string;
+      readonly leftOut: readonly LeftOut[];
+      readonly failure: SummaryFailure;
+    };
+
+/** Of a handoff written without a model, its prefix included. */
+const LOCAL_CHARS = 8_000;
+/** An answer longer than this many times the budget is cut. */
+const LONGEST_ANSWER = 2;
+/** A shorter text is no summary; a list with a very small window may grow by this much. */
+const LEAST_BODY_TOKENS = 500;
+const LEAST_PREVIOUS_TOKENS = 1_000;
+
+function localBody(
+  { failure, soFar, turnsDone }: Unsummarised,
+  { window }: Plan,
+  limits: { readonly redact: Redact; readonly roomTokens: number; readonly maxSummaryTokens: number },
+): SummaryBody {
+  const turns = window.turns.slice(turnsDone);
+  const missing = leftOut(turns, "summary_failed");
+  const text = localHandoff({
+    turns,
+    previousSummary: soFar ?? window.previousSummary,
+    // It was in the list before, so all of it may stay. The limit only stops growth over repeated failures.
+    previousLimitTokens: Math.max(LEAST_PREVIOUS_TOKENS, LONGEST_ANSWER * limits.maxSummaryTokens),
+    limitChars: LOCAL_CHARS - codePointLength(HANDOFF_PREFIX) - 1,
+    roomTokens: limits.roomTokens,
+    failure,
+    leftOut: missing,
+    redact: limits.redact,
+  });
+  return { method: "local", text, leftOut: [missing], failure };
 }
 
 function noticesOf(body: SummaryBody): readonly (Notice | undefined)[] {
   const [missing] = body.leftOut;
-  if (body.method === "local")
-    return [missing ? notices.localSummaryNotice(body.failure, missing) : undefined];
-  return [
-    body.rescuedFrom ? notices.rescuedNotice(body.rescuedFrom) : undefined,
-    missing ? notices.shortenedNotice(missing) : undefined,
-  ];
+  if (body.method === "local") return [missing && localSummaryNotice(body.failure, missing)];
+  return [body.rescuedFrom && rescuedNotice(body.rescuedFrom), missing && shortenedNotice(missing)];
 }
 
-/** Undefined and nonsense count as not given. */
-function settingsFrom(options: ContextCompressorOptions, contextLength: number): CompressorSettings {
+/** A value that is absent or no usable number counts as not given. */
+function settingsFrom(options: ContextCompressorOptions): CompressorSettings {
   const number = (value: number | undefined, standard: number): number =>
     value !== undefined && Number.isFinite(value) && value >= 0 ? value : standard;
   return {
-    contextLength: Math.trunc(number(contextLength, 0)),
+    contextLength: options.contextLength,
     threshold: number(options.threshold, DEFAULT_SETTINGS.threshold),
     targetRatio: number(options.targetRatio, DEFAULT_SETTINGS.targetRatio),
     protectFirstN: Math.trunc(number(options.protectFirstN, DEFAULT_SETTINGS.protectFirstN)),
     protectLastN: Math.trunc(number(options.protectLastN, DEFAULT_SETTINGS.protectLastN)),
     abortOnSummaryFailure: options.abortOnSummaryFailure ?? DEFAULT_SETTINGS.abortOnSummaryFailure,
   };
+}
+
+/** `YYYY-MM-DD`, or undefined when the clock or the zone cannot be read. */
+function today(clock: Clock, timeZone: string | undefined): string | undefined {
+  try {
+    const format = new Intl.DateTimeFormat("en", {
+      timeZone,
+      year: "numeric",
+      month: "2-digit",
+      day: "2-digit",
+    });
+    const parts = new Map(format.formatToParts(clock.now()).map(({ type, value }) => [type, value]));
+    return `${parts.get("year")}-${parts.get("month")}-${parts.get("day")}`;
+  } catch {
+    return undefined;
+  }
 }

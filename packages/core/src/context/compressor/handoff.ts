@@ -1,7 +1,18 @@
-// The message that stands for compacted turns: how it is written, and how an earlier one is recognised and read again.
-// The markers are matched by other programs and never change.
+// The handoff: the message that replaces compacted turns. How it is written, how an earlier one is recognised and read, and how
+// the list is assembled around it. Other programs match the markers, so they never change.
 import { pyStrip } from "../../lib/index.ts";
-import { type Content, type Message, partsOf, textOf, toolCallsOf, withMeta } from "../../message/index.ts";
+import {
+  type Content,
+  type Message,
+  newMessage,
+  partsOf,
+  roleOf,
+  textOf,
+  toolCallsOf,
+  withMeta,
+} from "../../message/index.ts";
+import { repairPairs } from "../list-repair.ts";
+import { stripOldMedia } from "./prune.ts";
 
 export const HANDOFF_MARKER = "[CONTEXT COMPACTION — REFERENCE ONLY]";
 const HYPHEN_MARKER = "[CONTEXT COMPACTION - REFERENCE ONLY]";
@@ -9,7 +20,7 @@ const LEGACY_MARKER = "[CONTEXT SUMMARY]:";
 export const HANDOFF_END =
   "--- END OF CONTEXT SUMMARY — respond to the message below, not the summary above ---";
 
-/** One line. What follows the first newline is the body. */
+/** One line. The body follows the first newline. */
 export const HANDOFF_PREFIX =
   `${HANDOFF_MARKER} What follows was handed over from an earlier window of this conversation and is background only. ` +
   "Requests in it have been dealt with already; answer only the newest user message after it, which wins even where both are about the same topic. " +
@@ -17,7 +28,7 @@ export const HANDOFF_PREFIX =
   "MEMORY.md and USER.md remain authoritative. Files and other state may already reflect the work described here. " +
   "Turns that are not in it word for word can be looked up with session_search (scope lineage):";
 
-/** First line of the list; other programs match on it. */
+/** First line of a task list; other programs match on it. */
 const TASK_LIST_START = "[Your active task list was preserved across context compression]";
 const NOTE_START = "[Note: Some earlier conversation turns have been compacted";
 export const COMPACTION_NOTE = `${NOTE_START} into a handoff message to save room. Build on it instead of doing the work again. MEMORY.md and USER.md remain authoritative.]`;
@@ -26,12 +37,12 @@ export function handoffText(body: string): string {
   return `${HANDOFF_PREFIX}\n${withoutEnd(body)}\n\n${HANDOFF_END}`;
 }
 
-/** Where every token counts. */
+/** For lists where every token counts. */
 export function briefHandoffText(body: string): string {
   return `${HANDOFF_MARKER} Background only.\n${withoutEnd(body)}\n\n${HANDOFF_END}`;
 }
 
-/** Also a message whose own text follows the handoff. */
+/** Also true for a message whose own text follows the handoff. */
 export function isHandoff(message: Message): boolean {
   if (message.meta.isHandoff === true) return true;
   if (message.role !== "user" && message.role !== "assistant") return false;
@@ -43,12 +54,12 @@ export function handoffBody(message: Message): string | undefined {
   return isHandoff(message) ? bodyIn(firstText(message.content)) : undefined;
 }
 
-/** The same for a text that a model wrote; the text itself when it has no frame. */
+/** The same for a text written by a model; the text itself when it has no marker. */
 export function withoutFrame(text: string): string {
   return (markerOf(text) === undefined ? undefined : bodyIn(text)) ?? text;
 }
 
-/** A text without a marker is all summary: whoever flagged its message does not know the markers. */
+/** A text without a marker is the summary as a whole: another program flagged the message without writing the markers. */
 function bodyIn(framed: string): string | undefined {
   const text = pyStrip(framed);
   const marker = markerOf(text);
@@ -57,7 +68,7 @@ function bodyIn(framed: string): string | undefined {
   return pyStrip(text.slice(start, end < 0 ? undefined : end)) || undefined;
 }
 
-/** What the author of the message wrote himself, as it was; undefined when it is nothing but a handoff. */
+/** The text the author wrote behind the handoff; undefined when the message is only a handoff. */
 export function withoutHandoff(message: Message): Message | undefined {
   if (!isHandoff(message)) return message;
   const { content } = message;
@@ -68,12 +79,12 @@ export function withoutHandoff(message: Message): Message | undefined {
   return { ...withMeta(message, { isHandoff: undefined }), content: kept };
 }
 
-/** The tasks of the moment, which the agent repeats after a compaction in the role of the user. */
+/** The current task list, which the agent repeats after a compaction in the role of the user. */
 export function isTaskList(message: Message): boolean {
   return message.role === "user" && pyStrip(firstText(message.content)).startsWith(TASK_LIST_START);
 }
 
-/** A system message that says once that turns were compacted. */
+/** Adds the note that turns were compacted to a system message, once. */
 export function withCompactionNote(message: Message): Message {
   const { content } = message;
   if (textOf(content).includes(NOTE_START)) return message;
@@ -86,25 +97,25 @@ const [SPACE, DELETE, BRACKET] = [0x20, 0x7f, 0x5b];
 
 function markerOf(text: string): string | undefined {
   const first = text.charCodeAt(0);
-  if (first > SPACE && first < DELETE && first !== BRACKET) return undefined; // nearly every message ends here
+  if (first > SPACE && first < DELETE && first !== BRACKET) return undefined; // true for nearly every message
   const start = pyStrip(text);
   return [HANDOFF_MARKER, HYPHEN_MARKER, LEGACY_MARKER].find((marker) => start.startsWith(marker));
 }
 
-/** Where there is no other line, somebody wrote the marker himself, and what follows it is all he said. */
+/** Without a second line, a user typed the marker, and the text behind it is the body. */
 function lineAfter(text: string, marker: string): number {
   const at = text.indexOf("\n");
   return at < 0 ? marker.length : at + 1;
 }
 
-/** What follows an end marker looks like the user's own words. Taking one out can put together another one around it. */
+/** Text behind an end marker would look like the user's own. Removing one marker can join text into another, so this repeats. */
 function withoutEnd(body: string): string {
   let text = body;
   while (text.includes(HANDOFF_END)) text = text.replaceAll(HANDOFF_END, "");
   return text;
 }
 
-/** Behind the end marker and the blank line that was put there. */
+/** Behind the end marker and the blank line that was added there. */
 function ownText(text: string): string {
   const end = text.indexOf(HANDOFF_END);
   if (end < 0) return "";
@@ -117,4 +128,79 @@ function firstText(content: Content): string {
   if (typeof content === "string") return content;
   const first = content?.[0];
   return first?.type === "text" ? first.text : "";
+}
+
+// The list after a compaction: head, handoff, tail, with roles that a model accepts.
+
+export type Boundaries = {
+  /** Messages before this index stay. */
+  readonly headEnd: number;
+  /** Messages from this index on stay. Equal to `headEnd` when there is nothing to summarise. */
+  readonly tailStart: number;
+  /** Index of a user message between the two that is repeated word for word behind the summary. */
+  readonly keptUser?: number;
+};
+
+export type Assembled = {
+  readonly messages: readonly Message[];
+  readonly summaryIndex: number;
+  /** The handoff was put in front of another message's own text. */
+  readonly isMerged: boolean;
+};
+
+export function assemble(
+  messages: readonly Message[],
+  { headEnd, tailStart, keptUser }: Boundaries,
+  body: string,
+  write: (body: string) => string = handoffText,
+): Assembled {
+  const text = write(body);
+  const head = messages.slice(0, headEnd);
+  if (head[0] !== undefined && roleOf(head[0]) === "system") head[0] = withCompactionNote(head[0]);
+  const kept = keptUser === undefined ? [] : messages.slice(keptUser, keptUser + 1);
+  const [first, ...others] = [...kept, ...messages.slice(tailStart)];
+  const handoff = standalone("user", text);
+  // The body of an old handoff in front of the first message's text is part of the new handoff.
+  const own = first === undefined ? undefined : withoutHandoff(first);
+  const joined = repairPairs([...head, handoff, ...(own ? [own] : []), ...others]);
+
+  // Roles are chosen after the repair, which may add and remove neighbours.
+  const at = joined.indexOf(handoff);
+  const before = joined[at - 1];
+  const after = joined[at + 1];
+  const role = handoffRole(before && roleOf(before), after && roleOf(after));
+  const isMerged = role === "merge" && after !== undefined;
+  const whole = isMerged
+    ? joined.toSpliced(at, 2, withHandoff(after, text))
+    : joined.toSpliced(at, 1, standalone(role === "merge" ? "user" : role, text));
+  return { messages: stripOldMedia(whole), summaryIndex: at, isMerged };
+}
+
+/** Neither neighbour may have the same role. If both roles are taken, the handoff joins the message behind it. */
+function handoffRole(before: string | undefined, after: string | undefined): "user" | "assistant" | "merge" {
+  switch (before) {
+    case "user":
+    case undefined:
+      return after === "assistant" ? "merge" : "assistant";
+    case "assistant":
+      return after === "user" ? "merge" : "user";
+    default:
+      return after === "user" ? "assistant" : "user";
+  }
+}
+
+function standalone(role: "user" | "assistant", content: string): Message {
+  const meta = { isHandoff: true } as const;
+  return role === "user"
+    ? newMessage({ role, content }, meta)
+    : newMessage({ role, content, toolCalls: [] }, meta);
+}
+
+function withHandoff(message: Message, text: string): Message {
+  return { ...withMeta(message, { isHandoff: true }), content: inFront(message.content, `${text}\n\n`) };
+}
+
+function inFront(content: Content, text: string): Content {
+  if (content === null) return text;
+  return typeof content === "string" ? text + content : [{ type: "text", text }, ...content];
 }

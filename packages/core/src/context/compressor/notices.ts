@@ -1,27 +1,23 @@
-// What the user is told about a compaction. Each cause is told once per session, however often it happens.
+// What a compaction reports to the user, and which messages it left out.
 import { groupThousands } from "../../lib/index.ts";
-import type { LeftOut, Notice, SummaryFailure } from "../outcome.ts";
+import type { Message } from "../../message/index.ts";
+import type { LeftOut, Notice, SummaryFailure } from "../engine.ts";
+import { orphanResults } from "../list-repair.ts";
 import type { TooLarge } from "./plan.ts";
 
-const SMALL_WINDOW = 64_000;
-const HOW_TO_READ = "They are still stored: look them up with session_search (scope lineage).";
-
-export class NoticeBoard {
-  readonly #told = new Set<string>();
-
-  /** Those that were not told before. */
-  tell(notices: readonly Notice[]): readonly Notice[] {
-    return notices.filter(({ cause }) => {
-      if (this.#told.has(cause)) return false;
-      this.#told.add(cause);
-      return true;
-    });
-  }
-
-  clear(): void {
-    this.#told.clear();
-  }
+/** How many messages are missing, and in which rows they are stored, where the rows are known. */
+export function leftOut(turns: readonly Message[], reason: LeftOut["reason"]): LeftOut {
+  const rows = turns.flatMap(({ meta }) => meta.rowId ?? []);
+  return { count: turns.length, reason, firstRowId: rows[0], lastRowId: rows.at(-1) };
 }
+
+/** Results without a call, which `repairPairs` removes. */
+export function droppedOrphans(messages: readonly Message[]): readonly LeftOut[] {
+  const orphans = orphanResults(messages);
+  return orphans.length === 0 ? [] : [leftOut(orphans, "no_call")];
+}
+
+const HOW_TO_READ = "They are still stored: look them up with session_search (scope lineage).";
 
 export function localSummaryNotice(failure: SummaryFailure, { count }: LeftOut): Notice {
   return {
@@ -51,18 +47,15 @@ export function shortenedNotice({ count }: LeftOut): Notice {
   };
 }
 
-export function tooLargeNotice({ role, tokens }: TooLarge, contextLength: number): Notice {
+/** `window` as the server counts; `tokens` of the message are estimated. */
+export function tooLargeNotice(
+  { role, tokens }: TooLarge,
+  window: { readonly tokens: number; readonly factor: number },
+): Notice {
+  const size = groupThousands(Math.round(tokens * window.factor));
   return {
     cause: "message_too_large",
-    text: `One ${role} message has about ${groupThousands(tokens)} tokens, more than the model's window of ${groupThousands(contextLength)}. Nothing was removed. Split that message, or use a model with a larger window.`,
-  };
-}
-
-export function smallWindowNotice(contextLength: number): Notice | undefined {
-  if (contextLength <= 0 || contextLength >= SMALL_WINDOW) return undefined;
-  return {
-    cause: "small-window", // the same as in feasibility.ts, so that a host tells it once
-    text: `The model's window of ${groupThousands(contextLength)} tokens is small; earlier turns will be summarised often. A window of ${groupThousands(SMALL_WINDOW)} or more is better for long conversations.`,
+    text: `One ${role} message has about ${size} tokens, more than the model's window of ${groupThousands(window.tokens)}. Nothing was removed. Split that message, or use a model with a larger window.`,
   };
 }
 

@@ -1,37 +1,45 @@
-// One compaction: what has to be covered is summarised, the summaries are stored, and the list gets an overview of them. The
-// database is read at the beginning and decides at the end: whoever comes second starts again from what the first one left.
-import { randomHex } from "../../lib/index.ts";
+// One compaction of the lossless engine: messages without a summary are summarised, the summaries are stored, and the list gets
+// an overview of them. The database is read at the beginning and checked at the end. If another process stored summaries
+// meanwhile, the compaction starts again from the new state.
+import { type Clock, randomHex } from "../../lib/index.ts";
 import type { Message } from "../../message/index.ts";
-import type { SummaryNode } from "../../sessions/index.ts";
-import { type Assembled, assemble } from "../compressor/assemble.ts";
+import type { Scope, SessionStore, SummaryNode } from "../../sessions/index.ts";
+import { type Assembled, assemble } from "../compressor/handoff.ts";
 import type { TooLarge } from "../compressor/plan.ts";
-import type { DigestQuestion } from "../engine.ts";
-import type { Span, SummaryFailure, UnchangedReason } from "../outcome.ts";
+import type { ConfirmDigest, DigestQuestion, Span, SummaryFailure, UnchangedReason } from "../engine.ts";
+import type { Redact } from "../summary/request.ts";
 import { estimateMessages } from "../tokens.ts";
-import { type Forest, groupsToMerge, growForest, messageCount, topNodes } from "./forest.ts";
-import { improveExcerpts } from "./improve.ts";
-import { cutIntoLeaves } from "./leaves.ts";
-import { type Lineage, loadLineage } from "./lineage.ts";
+import type { Budgets } from "../trigger.ts";
+import { cutIntoLeaves, sourceTexts, toCovered, toMessage } from "./leaves.ts";
+import {
+  childrenOf,
+  type Forest,
+  groupsToMerge,
+  type Lineage,
+  loadLineage,
+  messageCount,
+  messageKeys,
+  toForest,
+  topNodes,
+} from "./lineage.ts";
 import { type Overview, overviewOf, type Part } from "./overview.ts";
-import { type LosslessPlan, planLossless, tooLargeIn } from "./plan.ts";
-import { sourceTexts, toCovered } from "./sources.ts";
-import { leavingMessages } from "./window.ts";
-import type { Workplace } from "./workplace.ts";
-import type { Written } from "./writer.ts";
+import { type LosslessPlan, leavingMessages, planLossless, tooLargeIn } from "./plan.ts";
+import type { LcmSettings } from "./settings.ts";
+import type { NodeSource, NodeText, NodeWriter } from "./writer.ts";
 
 export type Compaction =
   | {
       readonly kind: "unchanged";
       readonly reason: UnchangedReason;
-      /** Messages that are not stored and therefore had to stay. */
+      /** Messages that had to stay because they are not stored. */
       readonly unstored: number;
       readonly tooLarge?: TooLarge;
     }
-  /** Somebody was asked whether excerpts will do, and they will not. */
+  /** The user was asked whether excerpts will do and said no. */
   | { readonly kind: "declined"; readonly failure: SummaryFailure }
   | {
       readonly kind: "compacted";
-      /** The user agreed to the excerpts, and need not be told. */
+      /** The user agreed to excerpts, so no notice is needed. */
       readonly isAgreed: boolean;
       readonly assembled: Assembled;
       readonly overview: Overview;
@@ -43,75 +51,80 @@ export type Compaction =
       readonly unstored: number;
     };
 
-/** A second writer is rare, a third one in the same minute rarer. */
+/** Two processes rarely compact one conversation in the same minute, three even more rarely. */
 const ATTEMPTS = 4;
-/** Less than this is no overview; a very small list may grow by it. */
+/** A shorter text is no overview; a very small list may grow by this much. */
 const LEAST_OVERVIEW_TOKENS = 500;
 
-export async function compactLossless(messages: readonly Message[], place: Workplace): Promise<Compaction> {
+export async function compactLossless(messages: readonly Message[], job: CompactionJob): Promise<Compaction> {
   const drafts: Drafts = new Map();
   let isAgreed = false;
-  const { contextLength, roomTokens } = place;
-  const room = roomTokens === undefined ? {} : { roomTokens };
-  const windowSettings = { ...place.settings, contextLength, ...room };
+  const { settings, contextLength, roomTokens } = job;
   for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
-    const lineage = await loadLineage(place.store, place.sessionId, place.scope);
-    const plan = planLossless(messages, lineage, windowSettings, place.budgets);
-    if (plan.kind === "unchanged") return unchanged(plan, tooLargeIn(messages, place.contextLength));
+    const lineage = await loadLineage(job.store, job.sessionId, job.scope);
+    const plan = planLossless(messages, lineage, { ...settings, contextLength, roomTokens }, job.budgets);
+    if (plan.kind === "unchanged") return unchanged(plan, tooLargeIn(messages, job.contextLength));
     const bare = assemble(messages, plan.boundaries, "");
-    const tooLarge = tooLargeIn(bare.messages, place.contextLength);
+    const tooLarge = tooLargeIn(bare.messages, job.contextLength);
     if (tooLarge) return unchanged({ reason: "message_too_large", unstored: plan.unstored }, tooLarge);
-    // Decided before any model is asked, as far as it can be.
+    // Checked as early as possible, before a model is asked.
     if (!isWorthIt(messages, bare.messages, plan)) return nothingToGain(plan);
 
-    const leaves = await writeLeaves(plan.toCover, lineage, drafts, place);
-    const improved = attempt === 1 ? await improveExcerpts(lineage, place) : [];
-    const grown = await growAbove(
+    const leaves = await writeLeaves(plan.toCover, lineage, drafts, job);
+    const improved = attempt === 1 ? await improveExcerpts(lineage, job) : [];
+    const grown = await addNodesAbove(
       leaves,
       [...lineage.forest.nodes.values(), ...improved],
       lineage,
       drafts,
-      place,
+      job,
     );
-    const list = withOverview(messages, plan, grown, lineage, place);
+    const list = withOverview(messages, plan, grown, lineage, job);
     if (!isWorthIt(messages, list.assembled.messages, plan)) return nothingToGain(plan);
     const question = isAgreed ? undefined : digestQuestion(leaves);
-    if (question !== undefined && place.confirmDigest !== undefined) {
-      isAgreed = await place.confirmDigest(question);
+    if (question !== undefined && job.confirmDigest !== undefined) {
+      isAgreed = await job.confirmDigest(question);
       if (!isAgreed) return { kind: "declined", failure: question.failure };
     }
-    place.signal?.throwIfAborted();
-    // Where another program split a chain in two, its root belongs to the twin as well; then a name of its own helps.
-    const [first = place.sessionId] = lineage.sessions;
-    const root = attempt < ATTEMPTS ? first : `${place.sessionId}:${randomHex(4)}`;
+    job.signal?.throwIfAborted();
+    // If another program split a chain of sessions in two, both halves have the same root. A unique root resolves the conflict.
+    const [first = job.sessionId] = lineage.sessions;
+    const root = attempt < ATTEMPTS ? first : `${job.sessionId}:${randomHex(4)}`;
     const nodes = grown.added.map(({ node }) => ({ ...node, lineage_root: root }));
-    if (nodes.length > 0 && !(await place.store.insertSummaryNodes(nodes))) continue;
+    if (nodes.length > 0 && !(await job.store.insertSummaryNodes(nodes))) continue;
     const { headEnd: from, tailStart: to } = plan.boundaries;
     const { unstored } = plan;
-    return { kind: "compacted", isAgreed, ...list, ...reportOn(grown), span: { from, to }, unstored };
+    return {
+      kind: "compacted",
+      isAgreed,
+      ...list,
+      ...excerptsAndFailures(grown),
+      span: { from, to },
+      unstored,
+    };
   }
   return unchanged({ reason: "not_stored", unstored: 0 });
 }
 
-type Draft = { readonly node: SummaryNode; readonly written: Written };
-/** By what they are made of, so that a second attempt asks no model again. */
+type Draft = { readonly node: SummaryNode; readonly written: NodeText };
+/** Keyed by their sources, so that a second attempt does not ask a model again. */
 type Drafts = Map<string, Draft>;
 
 type Grown = { readonly forest: Forest; readonly added: readonly Draft[] };
 
-/** Nodes above, as long as there are enough neighbours for one. Of two nodes with one id the later one counts. */
-async function growAbove(
+/** Adds nodes above as long as there are enough neighbours for one. If two nodes have the same id, the later one counts. */
+async function addNodesAbove(
   leaves: readonly Draft[],
   known: readonly SummaryNode[],
   { positionOf }: Lineage,
   drafts: Drafts,
-  place: Workplace,
+  job: CompactionJob,
 ): Promise<Grown> {
   const added = [...leaves];
-  const forestNow = (): Forest => growForest([...known, ...added.map(({ node }) => node)]);
-  for (let depth = 0; depth < place.settings.maxDepth; depth += 1) {
-    const groups = groupsToMerge(topNodes(forestNow(), positionOf), depth, place.settings.fanout);
-    added.push(...(await writeAbove(groups, drafts, place)));
+  const forestNow = (): Forest => toForest([...known, ...added.map(({ node }) => node)]);
+  for (let depth = 0; depth < job.settings.maxDepth; depth += 1) {
+    const groups = groupsToMerge(topNodes(forestNow(), positionOf), depth, job.settings.fanout);
+    added.push(...(await writeAbove(groups, drafts, job)));
   }
   return { forest: forestNow(), added };
 }
@@ -120,16 +133,16 @@ async function writeLeaves(
   toCover: readonly number[],
   { forest, rowOf }: Lineage,
   drafts: Drafts,
-  place: Workplace,
+  job: CompactionJob,
 ): Promise<readonly Draft[]> {
   const rowIds = toCover.flatMap((key) => rowOf(key) ?? []);
   const isKnown = (id: string): boolean => forest.nodes.has(id);
-  const rows = await place.store.getMessagesById(rowIds, place.scope);
+  const rows = await job.store.getMessagesById(rowIds, job.scope);
   const leaves = cutIntoLeaves(
     rows.map((row) => toCovered(row, isKnown)),
-    place.settings.leafTokens,
+    job.settings.leafTokens,
   );
-  const wanted = leaves.map((leaf, at): Wanted => {
+  const wanted = leaves.map((leaf, at): PlannedNode => {
     const messages = leaf.map(({ message }) => message);
     return {
       fields: {
@@ -140,19 +153,19 @@ async function writeLeaves(
         source_tokens: leaf.reduce((sum, { tokens }) => sum + tokens, 0),
       },
       kind: "messages",
-      texts: sourceTexts(messages, isKnown, place.redact),
-      providerText: at === leaves.length - 1 ? place.providerText : undefined,
+      texts: sourceTexts(messages, isKnown, job.redact),
+      providerText: at === leaves.length - 1 ? job.providerText : undefined,
     };
   });
-  return write(wanted, drafts, place);
+  return writeNodes(wanted, drafts, job);
 }
 
 function writeAbove(
   groups: readonly (readonly SummaryNode[])[],
   drafts: Drafts,
-  place: Workplace,
+  job: CompactionJob,
 ): Promise<readonly Draft[]> {
-  return write(
+  return writeNodes(
     groups.map((group) => ({
       fields: {
         depth: (group[0]?.depth ?? 0) + 1,
@@ -166,11 +179,11 @@ function writeAbove(
       providerText: undefined,
     })),
     drafts,
-    place,
+    job,
   );
 }
 
-type Wanted = {
+type PlannedNode = {
   readonly fields: Pick<
     SummaryNode,
     "depth" | "first_message_id" | "last_message_id" | "source_ids" | "source_tokens"
@@ -180,33 +193,41 @@ type Wanted = {
   readonly providerText: string | undefined;
 };
 
-async function write(wanted: readonly Wanted[], drafts: Drafts, place: Workplace): Promise<readonly Draft[]> {
-  const nameOf = ({ fields }: Wanted): string => `${fields.depth}: ${fields.source_ids.join(" ")}`;
+async function writeNodes(
+  wanted: readonly PlannedNode[],
+  drafts: Drafts,
+  job: CompactionJob,
+): Promise<readonly Draft[]> {
+  const nameOf = ({ fields }: PlannedNode): string => `${fields.depth}: ${fields.source_ids.join(" ")}`;
   const missing = wanted.filter((each) => !drafts.has(nameOf(each)));
-  const written = await place.writer.writeAll(
+  const written = await job.writer.writeAll(
     missing.map(({ fields, ...source }) => ({ ...source, sourceTokens: fields.source_tokens })),
   );
   for (const [at, each] of missing.entries()) {
     const text = written[at];
-    if (text) drafts.set(nameOf(each), { node: toNode(each, text, place), written: text });
+    if (text) drafts.set(nameOf(each), { node: toNode(each, text, job), written: text });
   }
   return wanted.flatMap((each) => drafts.get(nameOf(each)) ?? []);
 }
 
-function toNode({ fields }: Wanted, { text, tokens, method }: Written, place: Workplace): SummaryNode {
+function toNode(
+  { fields }: PlannedNode,
+  { text, tokens, method }: NodeText,
+  job: CompactionJob,
+): SummaryNode {
   return {
     node_id: `lcm_${randomHex(6)}`,
-    lineage_root: place.sessionId,
-    session_id: place.sessionId,
+    lineage_root: job.sessionId,
+    session_id: job.sessionId,
     ...fields,
     summary: text,
     tokens,
     method,
-    created_at: place.clock.now().getTime() / 1000,
+    created_at: job.clock.now().getTime() / 1000,
   };
 }
 
-/** Undefined when a model has written one of them: it answers, and writes the others at a later compaction. */
+/** Undefined when a model has written at least one of them: it will write the others at a later compaction. */
 function digestQuestion(leaves: readonly Draft[]): DigestQuestion | undefined {
   const failure = leaves[0]?.written.failure;
   if (failure === undefined || leaves.some(({ written }) => written.method === "model")) return undefined;
@@ -220,7 +241,7 @@ function withOverview(
   { boundaries }: CompactPlan,
   { forest }: Grown,
   { positionOf }: Lineage,
-  { budgets, settings }: Workplace,
+  { budgets, settings }: CompactionJob,
 ): { readonly assembled: Assembled; readonly overview: Overview } {
   const parts = topNodes(forest, positionOf).map((node) => ({ node, messages: messageCount(forest, node) }));
   const bare = assemble(messages, boundaries, "");
@@ -230,7 +251,7 @@ function withOverview(
   return { assembled: assemble(messages, boundaries, overview.text), overview };
 }
 
-/** Several messages less are worth it in any case: somebody who asks for it wants a shorter list. */
+/** Removing two or more messages is always worth it: the caller asked for a shorter list. */
 function isWorthIt(
   before: readonly Message[],
   after: readonly Message[],
@@ -245,7 +266,7 @@ function nothingToGain({ unstored }: CompactPlan): Compaction {
   return unchanged({ reason: "nothing_to_gain", unstored });
 }
 
-function reportOn({ forest, added }: Grown) {
+function excerptsAndFailures({ forest, added }: Grown) {
   const excerpts = added.filter(({ written }) => written.method === "extract");
   const failure = excerpts.find(({ written }) => written.failure)?.written.failure;
   const rescuedFrom = added.find(({ written }) => written.method === "model" && written.failure)?.written
@@ -254,8 +275,8 @@ function reportOn({ forest, added }: Grown) {
     excerpts: excerpts
       .filter(({ node }) => node.depth === 0)
       .map(({ node }) => ({ node, messages: messageCount(forest, node) })),
-    ...(failure === undefined ? {} : { failure }),
-    ...(rescuedFrom === undefined ? {} : { rescuedFrom }),
+    failure,
+    rescuedFrom,
   };
 }
 
@@ -266,3 +287,67 @@ function unchanged(
   if (tooLarge === undefined) return { kind: "unchanged", reason, unstored };
   return { kind: "unchanged", reason: "message_too_large", unstored, tooLarge };
 }
+
+// Excerpts that were made while no model answered get a model's summary once one answers again.
+
+/** Per compaction: the user is waiting for the new parts. */
+const MOST_AT_ONCE = 8;
+
+/** Returns the improved nodes. Nodes above others come last, because they are made from them. */
+async function improveExcerpts(lineage: Lineage, job: CompactionJob): Promise<readonly SummaryNode[]> {
+  const improved = new Map<string, SummaryNode>();
+  const excerpts = [...lineage.forest.nodes.values()]
+    .filter(({ method }) => method !== "model")
+    .sort((a, b) => a.depth - b.depth || a.first_message_id - b.first_message_id)
+    .slice(0, MOST_AT_ONCE);
+  for (const level of Map.groupBy(excerpts, ({ depth }) => depth).values()) {
+    if (!job.writer.isReady) break;
+    const sources = await Promise.all(level.map((node) => sourceOf(node, lineage, improved, job)));
+    const written = await job.writer.writeAll(sources);
+    for (const [at, node] of level.entries()) {
+      const { text: summary, tokens, method } = written[at] ?? { text: "", tokens: 0, method: "extract" };
+      // Without sources the original messages are gone, and the excerpt is all there is.
+      if (method !== "model" || sources[at]?.texts.length === 0) continue;
+      if (await job.store.improveSummaryNode(node.node_id, { summary, tokens, method }))
+        improved.set(node.node_id, { ...node, summary, tokens, method });
+    }
+  }
+  return [...improved.values()];
+}
+
+async function sourceOf(
+  node: SummaryNode,
+  { forest, rowOf }: Lineage,
+  improved: ReadonlyMap<string, SummaryNode>,
+  { store, scope, redact }: CompactionJob,
+): Promise<NodeSource> {
+  const { source_tokens: sourceTokens } = node;
+  if (node.depth > 0) {
+    const children = childrenOf(forest, node).map((child) => improved.get(child.node_id) ?? child);
+    return { kind: "summaries", texts: children.map(({ summary }) => summary), sourceTokens };
+  }
+  const rows = await store.getMessagesById(
+    messageKeys(node).flatMap((key) => rowOf(key) ?? []),
+    scope,
+  );
+  const texts = sourceTexts(rows.map(toMessage), (id) => forest.nodes.has(id), redact);
+  return { kind: "messages", texts, sourceTokens };
+}
+
+/** Input of one compaction. All token counts are estimates. */
+export type CompactionJob = {
+  readonly store: SessionStore;
+  readonly sessionId: string;
+  readonly scope: Scope;
+  readonly settings: LcmSettings;
+  readonly budgets: Budgets;
+  readonly contextLength: number;
+  /** Limit for the list so that the request fits; undefined when no limit is known. */
+  readonly roomTokens: number | undefined;
+  readonly writer: NodeWriter;
+  readonly redact: Redact;
+  readonly clock: Clock;
+  readonly providerText: string | undefined;
+  readonly confirmDigest: ConfirmDigest | undefined;
+  readonly signal: AbortSignal | undefined;
+};

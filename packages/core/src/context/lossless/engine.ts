@@ -1,55 +1,38 @@
-// The lossless engine: what leaves the list is summarised in parts, and every part can be read again from the session
-// store, message by message. It keeps no copies and no state of its own about the conversation; both are in the database.
+// The lossless engine: messages that leave the list are summarised in parts, and every part can be read again from the
+// session store, message by message. The engine itself keeps no copy of the conversation; everything is in the database.
 import { HermesError, systemClock } from "../../lib/index.ts";
 import type { Message, OpenAiMessage } from "../../message/index.ts";
 import { redactSecrets } from "../../security/index.ts";
 import { type MessageRow, readScope, type Scope, type SessionStore } from "../../sessions/index.ts";
 import type { ToolDefinition } from "../../tools/index.ts";
-import { NoticeBoard } from "../compressor/notices.ts";
-import {
-  type Budgets,
-  DEFAULT_SETTINGS,
-  deriveBudgets,
-  inEstimates,
-  soundFactor,
-} from "../compressor/settings.ts";
-import { WatchedEngine } from "../compressor/watched-engine.ts";
-import type { CompressOptions, ContextEngine, ModelWindow } from "../engine.ts";
-
-import type { CompressOutcome } from "../outcome.ts";
-import { type InKind, readList } from "../row-lists.ts";
-import { focusOf } from "../summary/focus.ts";
-import type { SummaryModels } from "../summary/models.ts";
-import { type SummaryOptions, summaryModels } from "../summary/options.ts";
-import type { Redact } from "../summary/serialise.ts";
-import { shortenSections } from "../summary/shorten.ts";
-import { fitTokens } from "../tokens.ts";
-import { type Compaction, compactLossless } from "./compact.ts";
-import { messageKeys } from "./forest.ts";
-import { loadLineage } from "./lineage.ts";
-import { type Refusal, toOutcome } from "./report.ts";
+import { type InKind, readList } from "../chat-rows.ts";
+import type { CompressOptions, CompressOutcome, ContextEngine } from "../engine.ts";
+import { SummaryModels, type SummaryOptions } from "../summary/models.ts";
+import { focusOf } from "../summary/request.ts";
+import { fitTokens, shortenSections } from "../tokens.ts";
+import { soundFactor, WatchedEngine } from "../trigger.ts";
+import { type Compaction, type CompactionJob, compactLossless } from "./compact.ts";
+import { loadLineage, messageKeys } from "./lineage.ts";
+import { chooseWindow, leavingMessages } from "./plan.ts";
+import { noticesOf, type Refusal, toOutcome } from "./report.ts";
 import { type LcmSettings, lcmSettings, settingsInEstimates } from "./settings.ts";
-import { lcmTool } from "./tools/call.ts";
-import { LCM_TOOLS } from "./tools/schemas.ts";
-import { chooseWindow, leavingMessages } from "./window.ts";
-import type { Workplace } from "./workplace.ts";
+import { LCM_TOOLS, lcmTool } from "./tools/tools.ts";
 import { NodeWriter } from "./writer.ts";
 
-export type LosslessEngineOptions = SummaryOptions & {
-  readonly [Key in keyof LcmSettings]?: LcmSettings[Key] | undefined;
-} & {
-  readonly store: SessionStore;
-  /** The conversation; `onSessionStart` names the next one. */
-  readonly sessionId: string;
-  readonly contextLength: number;
-  /**
-   * Whose sessions may be seen. Absent: those of the session's own user, or all when it has none. The key with `undefined` is an
-   * error.
-   */
-  readonly userId?: string;
-  /** The platform `userId` belongs to. */
-  readonly userPlatform?: string;
-};
+export type LosslessEngineOptions = SummaryOptions &
+  Partial<LcmSettings> & {
+    readonly store: SessionStore;
+    /** The conversation; `onSessionStart` sets the next one. */
+    readonly sessionId: string;
+    readonly contextLength: number;
+    /**
+     * Whose sessions may be read. Absent: those of the session's own user, or all if it has no user. Passing `undefined` is an
+     * error.
+     */
+    readonly userId?: string;
+    /** The platform `userId` belongs to. */
+    readonly userPlatform?: string;
+  };
 
 const LEAST_GAIN = 0.1;
 const PROVIDER_TOKENS = 4_000;
@@ -61,28 +44,20 @@ export class LosslessEngine extends WatchedEngine implements ContextEngine {
   readonly #scope: Scope;
   readonly #settings: LcmSettings;
   readonly #models: SummaryModels;
-  readonly #board = new NoticeBoard();
   #sessionId: string;
-  #contextLength: number;
-  #budgets: Budgets;
 
   constructor(options: LosslessEngineOptions) {
-    super();
+    const settings = lcmSettings(options);
+    const { contextLength, tokenFactor } = options;
+    const { threshold, freshTailRatio: targetRatio } = settings;
+    super({ contextLength, threshold, targetRatio, tokenFactor });
     this.#options = options;
     this.#scope = readScope(options);
-    this.#settings = lcmSettings(options);
+    this.#settings = settings;
     this.#sessionId = options.sessionId;
-    this.#contextLength = windowOf(options.contextLength);
-    this.#budgets = this.#budgetsFor(this.#contextLength);
-    this.#models = summaryModels(options);
+    this.#models = new SummaryModels(options);
   }
 
-  override get thresholdTokens(): number {
-    return this.#budgets.thresholdTokens;
-  }
-  override get contextLength(): number {
-    return this.#contextLength;
-  }
   /** The session whose messages are summarised now. */
   get sessionId(): string {
     return this.#sessionId;
@@ -90,9 +65,8 @@ export class LosslessEngine extends WatchedEngine implements ContextEngine {
 
   hasContentToCompress(given: readonly (Message | OpenAiMessage)[]): boolean {
     const { messages } = readList(given);
-    const factor = this.#factor;
-    const settings = { ...this.#settings, contextLength: Math.trunc(this.#contextLength / factor) };
-    const window = chooseWindow(messages, settings, inEstimates(this.#budgets, factor));
+    const { contextLength, budgets } = this.estimatedWindow();
+    const window = chooseWindow(messages, { ...this.#settings, contextLength }, budgets);
     if (window === undefined) return false;
     const { boundaries, expectedTokens, tokensBefore } = window;
     const gain = tokensBefore - expectedTokens;
@@ -100,8 +74,8 @@ export class LosslessEngine extends WatchedEngine implements ContextEngine {
   }
 
   /**
-   * The messages have to be stored first and carry their rows in `meta.rowId` (chat rows: in `_row_id`); what does not, stays in the
-   * list. Chat rows are answered with chat rows; those that stay are the same objects.
+   * Messages must be stored first and carry their row in `meta.rowId` (chat rows: in `_row_id`); others stay in the list. Given
+   * chat rows, the outcome has chat rows; rows that stay are the same objects.
    */
   async compress<M extends Message | OpenAiMessage>(
     given: readonly M[],
@@ -113,31 +87,24 @@ export class LosslessEngine extends WatchedEngine implements ContextEngine {
 
   async #compress(messages: readonly Message[], options: CompressOptions): Promise<CompressOutcome> {
     options.signal?.throwIfAborted();
-    if (options.force) this.#models.wake();
+    if (options.force) this.#models.endCooldowns();
     const compaction = await this.#compact(messages, options);
-    const window = { tokens: this.contextLength, factor: this.#factor };
-    const outcome = toOutcome(messages, compaction, window, this.#board);
+    const window = { tokens: this.contextLength, factor: this.tokenFactor };
+    const outcome = toOutcome(messages, compaction, this.newNotices(noticesOf(compaction, window)));
     const { kind, reason, tokensBefore, tokensAfter } = outcome;
     if (kind === "compacted") this.noteAttempt("compacted", tokensBefore, tokensAfter);
     else if (reason === "nothing_to_gain") this.noteAttempt("nothing", tokensBefore, tokensAfter);
     return outcome;
   }
 
-  /** Also after a rotation. Where a conversation begins, the database knows: a continuation belongs to what it continues. */
+  /** Also called after a rotation. The database knows which sessions belong to one conversation. */
   onSessionStart(sessionId: string): void {
     this.#sessionId = sessionId;
   }
 
   override onSessionReset(): void {
     super.onSessionReset();
-    this.#models.wake();
-    this.#board.clear();
-  }
-
-  updateModel({ contextLength }: ModelWindow): void {
-    this.#contextLength = windowOf(contextLength);
-    this.#budgets = this.#budgetsFor(this.#contextLength);
-    this.noteModelSwitch();
+    this.#models.endCooldowns();
   }
 
   getToolSchemas(): readonly ToolDefinition[] {
@@ -149,19 +116,17 @@ export class LosslessEngine extends WatchedEngine implements ContextEngine {
     args: Readonly<Record<string, unknown>>,
     messages: readonly (Message | OpenAiMessage)[] = [],
   ): Promise<string> {
-    const { store } = this.#options;
-    const { sessionId } = this;
     return lcmTool(name, args, {
-      store,
-      sessionId,
+      store: this.#options.store,
+      sessionId: this.#sessionId,
       user: this.#scope,
       status: this.getStatus(),
-      tokenFactor: this.#factor,
+      tokenFactor: this.tokenFactor,
       live: messages,
     });
   }
 
-  /** The messages a leaf stands for, as they are stored, in order. None for a node above, or one of another conversation. */
+  /** The stored messages of a leaf, in order. Empty for a node above, or a node of another conversation. */
   async expand(nodeId: string): Promise<readonly MessageRow[]> {
     const { store } = this.#options;
     const lineage = await loadLineage(store, this.#sessionId, this.#scope);
@@ -176,7 +141,7 @@ export class LosslessEngine extends WatchedEngine implements ContextEngine {
   async #compact(messages: readonly Message[], options: CompressOptions): Promise<Compaction | Refusal> {
     if (this.#options.store.readOnly) return { kind: "refused", cause: "read_only" };
     try {
-      return await compactLossless(messages, this.#workplace(messages, options));
+      return await compactLossless(messages, this.#job(messages, options));
     } catch (cause) {
       options.signal?.throwIfAborted();
       if (cause instanceof HermesError) return { kind: "refused", cause };
@@ -184,12 +149,13 @@ export class LosslessEngine extends WatchedEngine implements ContextEngine {
     }
   }
 
-  #workplace(
+  #job(
     messages: readonly Message[],
     { focusTopic, providerText, roomTokens, signal, confirmDigest }: CompressOptions,
-  ): Workplace {
-    const { store, clock, summaryContextLength, summaryTokenFactor } = this.#options;
-    const factor = this.#factor;
+  ): CompactionJob {
+    const { store, clock = systemClock, summaryContextLength, summaryTokenFactor } = this.#options;
+    const redact = this.#options.redact ?? redactSecrets;
+    const { factor, contextLength, budgets } = this.estimatedWindow();
     const summaryFactor = summaryTokenFactor === undefined ? factor : soundFactor(summaryTokenFactor());
     const windowTokens = Math.trunc(
       Math.min(
@@ -198,46 +164,30 @@ export class LosslessEngine extends WatchedEngine implements ContextEngine {
       ),
     );
     const providerTokens = Math.min(PROVIDER_TOKENS, Math.trunc(windowTokens * PROVIDER_SHARE));
+    const settings = settingsInEstimates(this.#settings, factor);
     return {
       store,
       sessionId: this.#sessionId,
       scope: this.#scope,
-      settings: settingsInEstimates(this.#settings, factor),
-      budgets: inEstimates(this.#budgets, factor),
-      contextLength: Math.trunc(this.contextLength / factor),
+      settings,
+      budgets,
+      contextLength,
       roomTokens: roomTokens === undefined ? undefined : Math.trunc(roomTokens / factor),
       writer: new NodeWriter({
         models: this.#models,
-        summaryTokens: settingsInEstimates(this.#settings, factor).leafSummaryTokens,
+        summaryTokens: settings.leafSummaryTokens,
         windowTokens,
         factor,
-        focus: focusOf(messages, focusTopic, this.#redact),
+        focus: focusOf(messages, focusTopic, redact),
         signal,
       }),
-      redact: this.#redact,
-      clock: clock ?? systemClock,
+      redact,
+      clock,
       providerText: providerText
-        ? fitTokens(this.#redact(providerText), providerTokens, shortenSections)
+        ? fitTokens(redact(providerText), providerTokens, shortenSections)
         : undefined,
       confirmDigest,
       signal,
     };
   }
-
-  #budgetsFor(contextLength: number): Budgets {
-    const { threshold, freshTailRatio: targetRatio } = this.#settings;
-    return deriveBudgets({ ...DEFAULT_SETTINGS, threshold, targetRatio, contextLength });
-  }
-
-  get #factor(): number {
-    return soundFactor(this.#options.tokenFactor?.());
-  }
-
-  get #redact(): Redact {
-    return this.#options.redact ?? redactSecrets;
-  }
-}
-
-function windowOf(contextLength: number): number {
-  return Number.isFinite(contextLength) && contextLength > 0 ? Math.trunc(contextLength) : 0;
 }

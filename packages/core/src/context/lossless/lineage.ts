@@ -1,9 +1,8 @@
-// Everything the database knows about one conversation over all the sessions it was continued in: its messages, each once
-// however often compaction copied it, and the summaries that stand for them. Nothing is remembered between two looks.
+// Everything the database knows about one conversation, over all sessions it was continued in: its messages, each once even if
+// compaction copied it, and their summaries. Loaded anew each time; nothing is cached.
 import type { MessageKey, Scope, SessionStore, SummaryNode } from "../../sessions/index.ts";
-import { type Forest, growForest } from "./forest.ts";
 
-/** A message is known by the row of its first original, its key. Copies have other rows and the same key. */
+/** The key of a message is the row id of its original. Copies have other rows and the same key. */
 export type Lineage = {
   /** Root first, the session itself last; empty when the store does not know it. */
   readonly sessions: readonly string[];
@@ -11,13 +10,12 @@ export type Lineage = {
   readonly keys: readonly number[];
   readonly forest: Forest;
   positionOf(key: number): number | undefined;
-  /** The key of a row. */
   keyOf(rowId: number): number | undefined;
-  /** The row that has the message: the original, or the oldest copy when that is gone. */
+  /** The row that holds the message: the original, or the oldest copy if the original is gone. */
   rowOf(key: number): number | undefined;
 };
 
-export type LineageStore = Pick<SessionStore, "listContinued" | "listMessageKeys" | "listSummaryNodes">;
+type LineageStore = Pick<SessionStore, "listContinued" | "listMessageKeys" | "listSummaryNodes">;
 
 export async function loadLineage(store: LineageStore, sessionId: string, scope: Scope): Promise<Lineage> {
   const sessions = await store.listContinued(sessionId, scope);
@@ -26,8 +24,8 @@ export async function loadLineage(store: LineageStore, sessionId: string, scope:
 }
 
 /**
- * `rows` session by session, root first: that is the order of the conversation. Ids alone are not, since an import may number
- * the sessions in any order.
+ * `rows` come session by session, root first, which is the order of the conversation. Ids alone are not ordered, because an
+ * import may number the sessions in any order.
  */
 export function toLineage(
   sessions: readonly string[],
@@ -49,9 +47,77 @@ export function toLineage(
   return {
     sessions,
     keys,
-    forest: growForest(nodes),
+    forest: toForest(nodes),
     positionOf: (key) => positions.get(key),
     keyOf: (rowId) => keyOfRow.get(rowId) ?? (positions.has(rowId) ? rowId : undefined),
     rowOf: (key) => rowOfKey.get(key),
   };
+}
+
+// Summary nodes as trees: a leaf summarises messages, a node above summarises other nodes. A child always has a smaller depth
+// than its parent, so walks end whatever other programs wrote into the table.
+
+export type Forest = {
+  readonly nodes: ReadonlyMap<string, SummaryNode>;
+  /** The leaf that covers a message, by the message's key. */
+  readonly leafOf: ReadonlyMap<number, SummaryNode>;
+  readonly parentOf: ReadonlyMap<string, SummaryNode>;
+};
+
+export function toForest(list: readonly SummaryNode[]): Forest {
+  const nodes = new Map(list.map((node) => [node.node_id, node]));
+  const leafOf = new Map<number, SummaryNode>();
+  const parentOf = new Map<string, SummaryNode>();
+  for (const node of nodes.values()) {
+    for (const key of messageKeys(node)) if (!leafOf.has(key)) leafOf.set(key, node);
+    for (const id of childIds(node)) {
+      const child = nodes.get(id);
+      if (child && child.depth < node.depth && !parentOf.has(id)) parentOf.set(id, node);
+    }
+  }
+  return { nodes, leafOf, parentOf };
+}
+
+/** Keys of the messages a leaf covers; empty for a node above. */
+export function messageKeys(node: SummaryNode): readonly number[] {
+  return node.depth === 0 ? node.source_ids.filter((id) => typeof id === "number") : [];
+}
+
+/** Ids of the nodes below a node; empty for a leaf. */
+export function childIds(node: SummaryNode): readonly string[] {
+  return node.depth === 0 ? [] : node.source_ids.filter((id) => typeof id === "string");
+}
+
+/** Nodes below that still exist, in order. */
+export function childrenOf({ nodes, parentOf }: Forest, node: SummaryNode): readonly SummaryNode[] {
+  return childIds(node).flatMap((id) => (parentOf.get(id) === node ? (nodes.get(id) ?? []) : []));
+}
+
+/** How many messages a node covers, as far as its leaves are known. */
+export function messageCount(forest: Forest, node: SummaryNode): number {
+  if (node.depth === 0) return node.source_ids.length;
+  return childrenOf(forest, node).reduce((sum, child) => sum + messageCount(forest, child), 0);
+}
+
+/** Nodes without a parent, oldest first. Nodes whose first message is gone come first. */
+export function topNodes(
+  { nodes, parentOf }: Forest,
+  positionOf: (key: number) => number | undefined,
+): readonly SummaryNode[] {
+  const place = (node: SummaryNode): number => positionOf(node.first_message_id) ?? -1;
+  return [...nodes.values()]
+    .filter(({ node_id }) => !parentOf.has(node_id))
+    .sort((a, b) => place(a) - place(b) || a.first_message_id - b.first_message_id || b.depth - a.depth);
+}
+
+/** Groups of `fanout` neighbours of one depth, oldest first; each group gets a node above it. */
+export function groupsToMerge(
+  tops: readonly SummaryNode[],
+  depth: number,
+  fanout: number,
+): readonly (readonly SummaryNode[])[] {
+  const level = tops.filter((node) => node.depth === depth);
+  const groups: SummaryNode[][] = [];
+  for (let at = 0; at + fanout <= level.length; at += fanout) groups.push(level.slice(at, at + fanout));
+  return groups;
 }

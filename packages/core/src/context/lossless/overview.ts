@@ -3,23 +3,22 @@
 import type { Message } from "../../message/index.ts";
 import type { SummaryNode } from "../../sessions/index.ts";
 import { handoffBody, withoutHandoff } from "../compressor/handoff.ts";
-import { cutMiddle, fairLimit } from "../summary/shorten.ts";
-import { estimateText, fitTokens } from "../tokens.ts";
+import { cutMiddle, estimateText, fairLimit, fitTokens } from "../tokens.ts";
 
 export type Part = { readonly node: SummaryNode; readonly messages: number };
 
 export type Overview = {
   readonly text: string;
-  /** Parts whose summary is not shown whole. */
+  /** Parts whose summary was shortened. */
   readonly shortened: readonly Part[];
 };
 
 const INTRODUCTION =
   "Earlier parts of this conversation, oldest first. Nothing of them is lost: lcm_expand with a node_id gives what a part is made of, down to the messages word for word, and lcm_grep finds words in them.";
-/** Below this a summary says nothing. */
+/** A shorter summary says nothing. */
 const LEAST_ENTRY_TOKENS = 30;
 
-/** Long summaries give way first, so that every part keeps something. */
+/** Long summaries are shortened first, so that every part keeps something. */
 export function overviewOf(parts: readonly Part[], limitTokens: number): Overview {
   const headings = parts.map(heading);
   const summaries = parts.map(({ node }) => withoutHeadings(node.summary));
@@ -33,12 +32,12 @@ export function overviewOf(parts: readonly Part[], limitTokens: number): Overvie
   };
 }
 
-/** The nodes an overview lists. */
+/** Ids of the nodes an overview lists. */
 export function listedNodes(body: string): readonly string[] {
   return Array.from(body.matchAll(HEADING), ([, id = ""]) => id);
 }
 
-/** A handoff that lists nothing but parts which are known: it says nothing that a new one would not say. */
+/** True for a handoff that lists only known parts: a new overview will say the same. */
 export function isOverviewOf(message: Message, isKnown: (nodeId: string) => boolean): boolean {
   const body = handoffBody(message);
   if (body === undefined || !body.startsWith(INTRODUCTION)) return false;
@@ -46,7 +45,7 @@ export function isOverviewOf(message: Message, isKnown: (nodeId: string) => bool
   return ids.length > 0 && ids.every(isKnown);
 }
 
-/** Nothing else is in the message. */
+/** True when the message contains nothing else. */
 export function isPureOverview(message: Message, isKnown: (nodeId: string) => boolean): boolean {
   return isOverviewOf(message, isKnown) && withoutHandoff(message) === undefined;
 }

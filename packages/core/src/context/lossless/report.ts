@@ -1,55 +1,36 @@
-// What a compaction of the lossless engine is told as: the outcome every engine gives, and notices for the user.
+// Turns a compaction of the lossless engine into the outcome every engine returns, and into notices for the user.
 import type { HermesError } from "../../lib/index.ts";
 import type { Message } from "../../message/index.ts";
-import {
-  localSummaryNotice,
-  type NoticeBoard,
-  rescuedNotice,
-  smallWindowNotice,
-  tooLargeNotice,
-} from "../compressor/notices.ts";
-import { orphanResults, repairPairs } from "../compressor/pairs.ts";
-import { leftOut } from "../compressor/summary-body.ts";
-import type { CompressOutcome, LeftOut, Notice, UnchangedReason } from "../outcome.ts";
+import { droppedOrphans, localSummaryNotice, rescuedNotice, tooLargeNotice } from "../compressor/notices.ts";
+import type { CompressOutcome, LeftOut, Notice, UnchangedReason } from "../engine.ts";
+import { repairPairs } from "../list-repair.ts";
 import type { ReadingWindow } from "../summary/summarise.ts";
 import { estimateMessages } from "../tokens.ts";
 import type { Compaction } from "./compact.ts";
 import type { Part } from "./overview.ts";
 
-/** The store takes no summaries. */
+/** The store cannot keep summaries. */
 export type Refusal = { readonly kind: "refused"; readonly cause: "read_only" | HermesError };
 
 export function toOutcome(
   messages: readonly Message[],
   compaction: Compaction | Refusal,
-  window: ReadingWindow,
-  board: NoticeBoard,
+  notices: readonly Notice[],
 ): CompressOutcome {
-  const small = smallWindowNotice(window.tokens);
-  const told = noticesOf(compaction, window);
-  const notices = board.tell([...(small ? [small] : []), ...told]);
   const tokensBefore = estimateMessages(messages);
   if (compaction.kind === "compacted") return compacted(compaction, tokensBefore, notices);
-  // A list with results that answer nothing is valid for no model; their rows stay in the store.
+  // No model accepts results without a call. Their rows stay in the store.
   const repaired = repairPairs(messages);
-  const orphans = orphanResults(messages);
   const declined = compaction.kind === "declined" ? compaction.failure : undefined;
   return {
-    kind:
-      declined !== undefined
-        ? "aborted"
-        : repaired !== messages
-          ? "pruned"
-          : isFailure(compaction)
-            ? "aborted"
-            : "unchanged",
+    kind: outcomeKind(compaction, repaired !== messages),
     messages: repaired,
     reason: reasonOf(compaction),
-    leftOut: orphans.length === 0 ? [] : [leftOut(orphans, "no_call")],
+    leftOut: droppedOrphans(messages),
     prunedResults: 0,
     tokensBefore,
     tokensAfter: repaired === messages ? tokensBefore : estimateMessages(repaired),
-    ...(declined === undefined ? {} : { failure: declined }),
+    failure: declined,
     notices,
   };
 }
@@ -75,13 +56,18 @@ function compacted(
     prunedResults: 0,
     tokensBefore,
     tokensAfter: estimateMessages(assembled.messages),
-    ...(failure === undefined ? {} : { failure }),
+    failure,
     notices,
   };
 }
 
-function isFailure(compaction: Compaction | Refusal): boolean {
-  return compaction.kind === "refused" && compaction.cause !== "read_only";
+function outcomeKind(
+  compaction: Exclude<Compaction, { kind: "compacted" }> | Refusal,
+  isRepaired: boolean,
+): CompressOutcome["kind"] {
+  if (compaction.kind === "declined") return "aborted";
+  if (isRepaired) return "pruned";
+  return compaction.kind === "refused" && compaction.cause !== "read_only" ? "aborted" : "unchanged";
 }
 
 function missing(parts: readonly Part[], reason: LeftOut["reason"]): readonly LeftOut[] {
@@ -98,25 +84,25 @@ function missing(parts: readonly Part[], reason: LeftOut["reason"]): readonly Le
   ];
 }
 
-function noticesOf(compaction: Compaction | Refusal, window: ReadingWindow): readonly Notice[] {
+export function noticesOf(
+  compaction: Compaction | Refusal,
+  window: ReadingWindow,
+): readonly (Notice | undefined)[] {
   switch (compaction.kind) {
     case "refused":
       return [compaction.cause === "read_only" ? READ_ONLY : storeFailed(compaction.cause)];
     case "declined":
       return [];
     case "unchanged":
-      if (compaction.tooLarge) {
-        const { role, tokens } = compaction.tooLarge;
-        return [tooLargeNotice({ role, tokens: Math.round(tokens * window.factor) }, window.tokens)];
-      }
+      if (compaction.tooLarge) return [tooLargeNotice(compaction.tooLarge, window)];
       return compaction.reason === "not_stored" ? [notStored(compaction.unstored)] : [];
     case "compacted": {
       const { excerpts, failure, rescuedFrom, unstored, isAgreed } = compaction;
       const [summary] = missing(excerpts, "summary_failed");
       return [
-        ...(failure && summary && !isAgreed ? [localSummaryNotice(failure, summary)] : []),
-        ...(rescuedFrom ? [rescuedNotice(rescuedFrom)] : []),
-        ...(unstored > 0 ? [notStored(unstored)] : []),
+        failure && summary && !isAgreed ? localSummaryNotice(failure, summary) : undefined,
+        rescuedFrom && rescuedNotice(rescuedFrom),
+        unstored > 0 ? notStored(unstored) : undefined,
       ];
     }
     default:

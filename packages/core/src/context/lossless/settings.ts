@@ -1,18 +1,19 @@
-// The numbers the lossless engine works with.
+// Settings of the lossless engine.
+import type { HermesConfig } from "../../config/index.ts";
 
 export type LcmSettings = {
   /** Share of the window at which compaction starts. */
   readonly threshold: number;
   /** Share of the threshold that the newest messages may take. */
   readonly freshTailRatio: number;
-  /** Messages at the beginning that stay as they are, a leading system message not counted. */
+  /** Messages at the beginning that stay unchanged; a leading system message is not counted. */
   readonly protectFirstN: number;
   readonly protectLastN: number;
-  /** How much one summary of messages stands for at most. */
+  /** Most tokens of messages that one leaf covers. */
   readonly leafTokens: number;
-  /** How long a summary should be. */
+  /** Length of a summary. */
   readonly leafSummaryTokens: number;
-  /** So many neighbours become one summary above them. */
+  /** This many neighbours get a common summary above them. */
   readonly fanout: number;
   readonly maxDepth: number;
 };
@@ -28,7 +29,7 @@ export const DEFAULT_LCM_SETTINGS: LcmSettings = Object.freeze({
   maxDepth: 8,
 });
 
-/** Smaller values would cut a conversation into more summaries than it has messages. */
+/** Smaller values would give more summaries than messages. */
 const LEAST: LcmSettings = {
   threshold: 0,
   freshTailRatio: 0,
@@ -51,10 +52,10 @@ export function settingsInEstimates(settings: LcmSettings, factor: number): LcmS
   };
 }
 
-/** What is absent or no number counts as not given. */
+/** A value that is absent or no usable number counts as not given. */
 export function lcmSettings(
   given: {
-    readonly [Key in keyof LcmSettings]?: LcmSettings[Key] | undefined;
+    readonly [Key in keyof LcmSettings]?: LcmSettings[Key];
   },
 ): LcmSettings {
   const settings: { -readonly [Key in keyof LcmSettings]: number } = { ...DEFAULT_LCM_SETTINGS };
@@ -64,4 +65,13 @@ export function lcmSettings(
     settings[key] = Math.max(LEAST[key], SHARES.has(key) ? value : Math.trunc(value));
   }
   return settings;
+}
+
+/** The settings of config.yaml. */
+export function losslessSettings({
+  compression,
+  context,
+}: Pick<HermesConfig, "compression" | "context">): Omit<LcmSettings, "protectFirstN" | "protectLastN"> {
+  const { freshTailRatio = compression.targetRatio, ...rest } = context.lcm;
+  return { threshold: compression.threshold, freshTailRatio, ...rest };
 }

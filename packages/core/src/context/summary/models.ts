@@ -1,25 +1,48 @@
-// The models that may be asked for a summary: the configured one, then the main one. Each rests for a while after a
-// failure, so that a dead model costs one wait and not one for every compaction.
-import { err, ok, pyStrip, type Result, type TextModel } from "../../lib/index.ts";
-import type { SummaryFailure } from "../outcome.ts";
-import { COOLDOWN_MS, failureOf, isRefusal, summaryFailure } from "./failures.ts";
-import type { Redact } from "./serialise.ts";
+// The models that may be asked for a summary: the configured one, then the main one. After a failure a model is left alone
+// for a while, so that a dead model costs one timeout and not one per compaction.
+import {
+  type Clock,
+  codePointLength,
+  err,
+  errnoCode,
+  isRecord,
+  ok,
+  pyStrip,
+  type Result,
+  type TextModel,
+  takeCodePoints,
+} from "../../lib/index.ts";
+import { redactSecrets } from "../../security/index.ts";
+import type { SummaryFailure } from "../engine.ts";
+import type { Redact } from "./request.ts";
 
-export type SummaryModelsOptions = {
-  /** Undefined: none is configured. */
+/** Options of every engine that summarises. */
+export type SummaryOptions = {
+  /** Undefined: no model is configured, and everything is summarised without one. */
   readonly summarizer: TextModel | undefined;
-  /** Asked when the first one fails; usually the main model. */
-  readonly fallbackSummarizer?: TextModel | undefined;
-  readonly timeoutMs: number;
-  readonly redact: Redact;
-  /** Never goes back, unlike the time of day. */
-  readonly monotonicMs: () => number;
+  /** Asked when `summarizer` fails; usually the main model. */
+  readonly fallbackSummarizer?: TextModel;
+  /** Window of `summarizer`, in tokens. Absent: the main model's window. */
+  readonly summaryContextLength?: number;
+  /** Tokens the main model's server counts for each token we estimate; asked at every compaction. Absent: 1. */
+  readonly tokenFactor?: () => number;
+  /** The same for `summarizer`. Absent: the main model's factor. */
+  readonly summaryTokenFactor?: () => number;
+  /** Limit for one call. Default 120 seconds. */
+  readonly summaryTimeoutMs?: number;
+  readonly clock?: Clock;
+  /** A clock that never goes back. Default `performance.now`. */
+  readonly monotonicMs?: () => number;
+  /** Takes secrets out of every text a model reads or writes. Default `redactSecrets`; the identity switches it off. */
+  readonly redact?: Redact;
 };
 
-export type ModelRequest = {
+const SUMMARY_TIMEOUT_MS = 120_000;
+
+type ModelRequest = {
   readonly prompt: string;
   readonly maxOutputTokens: number;
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: AbortSignal;
 };
 
 export type SummaryModel = {
@@ -27,58 +50,49 @@ export type SummaryModel = {
   readonly model: TextModel;
 };
 
-type Rest = { readonly until: number; readonly after: SummaryFailure };
+type Cooldown = { readonly until: number; readonly after: SummaryFailure };
 
 export class SummaryModels {
-  readonly #options: SummaryModelsOptions;
-  readonly #resting = new Map<TextModel, Rest>();
+  readonly #options: SummaryOptions;
+  readonly #redact: Redact;
+  readonly #nowMs: () => number;
+  readonly #resting = new Map<TextModel, Cooldown>();
 
-  constructor(options: SummaryModelsOptions) {
+  constructor(options: SummaryOptions) {
     this.#options = options;
+    this.#redact = options.redact ?? redactSecrets;
+    this.#nowMs = options.monotonicMs ?? (() => performance.now());
   }
 
-  /** Those that may be asked now, in order; or why there is none. */
+  /** Those that may be asked now, in order; otherwise the reason why none may. */
   available(): Result<readonly [SummaryModel, ...SummaryModel[]], SummaryFailure> {
     const all = this.#all();
     if (all.length === 0)
-      return err(summaryFailure("no_model", "No model for summaries is configured.", this.#options.redact));
+      return err(summaryFailure("no_model", "No model for summaries is configured.", this.#redact));
     const [first, ...others] = all.filter(({ model }) => this.#restOf(model) === undefined);
     if (first !== undefined) return ok([first, ...others]);
     const rests = all.flatMap(({ model }) => this.#restOf(model) ?? []);
     const soonest = Math.min(...rests.map(({ until }) => until));
-    const seconds = Math.ceil((soonest - this.#options.monotonicMs()) / 1000);
+    const seconds = Math.ceil((soonest - this.#nowMs()) / 1000);
     const message = `Not asked again for another ${seconds} s after: ${rests[0]?.after.message}`;
-    return err(summaryFailure("cooldown", message, this.#options.redact));
+    return err(summaryFailure("cooldown", message, this.#redact));
   }
 
-  /** The answer, trimmed and without secrets. Rejects only when the caller's signal is aborted. */
+  /** Returns the answer, trimmed and without secrets. Rejects only when the caller's signal is aborted. */
   async ask({ model }: SummaryModel, request: ModelRequest): Promise<Result<string, SummaryFailure>> {
     let answer = await this.#attempt(model, request);
-    // A line that broke once is usually there again at once.
+    // A connection that broke once usually works on the second try.
     if (!answer.ok && answer.error.kind === "connection") answer = await this.#attempt(model, request);
     if (answer.ok) this.#resting.delete(model);
     else {
-      const until = this.#options.monotonicMs() + COOLDOWN_MS[answer.error.kind];
+      const until = this.#nowMs() + COOLDOWN_MS[answer.error.kind];
       this.#resting.set(model, { until, after: answer.error });
     }
     return answer;
   }
 
-  /** Asks one after the other until one answers. */
-  async askAny(request: ModelRequest): Promise<Result<string, SummaryFailure>> {
-    const available = this.available();
-    if (!available.ok) return available;
-    const [first, ...others] = available.value;
-    let answer = await this.ask(first, request);
-    for (const model of others) {
-      if (answer.ok) break;
-      answer = await this.ask(model, request);
-    }
-    return answer;
-  }
-
-  /** The user wants it now, whatever happened before. */
-  wake(): void {
+  /** Ends all waiting times, because the user asks for a summary now. */
+  endCooldowns(): void {
     this.#resting.clear();
   }
 
@@ -91,20 +105,21 @@ export class SummaryModels {
     ];
   }
 
-  #restOf(model: TextModel): Rest | undefined {
+  #restOf(model: TextModel): Cooldown | undefined {
     const rest = this.#resting.get(model);
-    return rest !== undefined && rest.until > this.#options.monotonicMs() ? rest : undefined;
+    return rest !== undefined && rest.until > this.#nowMs() ? rest : undefined;
   }
 
   async #attempt(model: TextModel, request: ModelRequest): Promise<Result<string, SummaryFailure>> {
-    const { timeoutMs, redact } = this.#options;
+    const timeoutMs = this.#options.summaryTimeoutMs ?? SUMMARY_TIMEOUT_MS;
+    const redact = this.#redact;
     const { signal: outer, prompt, maxOutputTokens } = request;
     outer?.throwIfAborted();
     const own = new AbortController();
     const timer = setTimeout(() => own.abort(), timeoutMs);
     const signal = outer === undefined ? own.signal : AbortSignal.any([outer, own.signal]);
     const stopped = Promise.withResolvers<never>();
-    // Settles in time whether or not the model minds the signal.
+    // Settles in time even if the model ignores the signal.
     const stop = (): void => stopped.reject(signal.reason);
     signal.addEventListener("abort", stop, { once: true });
     try {
@@ -138,4 +153,84 @@ function json(value: unknown): string {
   } catch {
     return "";
   }
+}
+
+// Failures, and how long a model is not asked after each.
+
+type FailureKind = SummaryFailure["kind"];
+
+/** Longest for failures that only a change of configuration can fix, shortest for a broken connection. */
+const COOLDOWN_MS: Readonly<Record<FailureKind, number>> = {
+  no_model: 600_000,
+  connection: 30_000,
+  timeout: 60_000,
+  empty: 60_000,
+  refused: 60_000,
+  failed: 60_000,
+  cooldown: 0,
+  too_long: 0, // asked again at once with less text
+};
+
+const MESSAGE_CHARS = 220;
+
+export function summaryFailure(kind: FailureKind, message: string, redact: Redact): SummaryFailure {
+  const line = pyStrip(redact(message).replace(/\s+/g, " "));
+  const isLong = codePointLength(line) > MESSAGE_CHARS;
+  return { kind, message: isLong ? `${takeCodePoints(line, MESSAGE_CHARS - 1)}…` : line };
+}
+
+/** `cause` is anything a model threw, not necessarily an error. */
+export function failureOf(cause: unknown, redact: Redact): SummaryFailure {
+  const texts: string[] = [];
+  const codes: string[] = [];
+  for (let at: unknown = cause, depth = 0; at !== undefined && at !== null && depth < 5; depth += 1) {
+    texts.push(textOf(at));
+    codes.push(errnoCode(at) ?? "", at instanceof Error ? at.name : "", kindIn(at));
+    at = at instanceof Error ? at.cause : undefined;
+  }
+  const message = texts[0] || "The model failed without saying why.";
+  return summaryFailure(kindOf(texts.join("\n"), codes), message, redact);
+}
+
+/** The agent's models attach a failure object with a `kind` as the cause. */
+function kindIn(cause: unknown): string {
+  return isRecord(cause) && typeof cause.kind === "string" ? cause.kind : "";
+}
+
+const NO_MODEL =
+  /no (?:auxiliary |summary |language )*(?:llm |model |provider |text model )+(?:is |was )?(?:configured|available|set)/i;
+const TIMEOUT = /\btime(?:d )?[ -]?out\b|deadline exceeded/i;
+const CONNECTION =
+  /fetch failed|socket hang up|network error|connection (?:error|refused|reset|closed|aborted)|premature close|stream (?:was |is )?closed|closed stream|terminated|expecting value|unexpected end of (?:json|data|input)|not valid json/i;
+const CONNECTION_CODE =
+  /^(?:ECONN\w+|EPIPE|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ENETDOWN|UND_ERR_(?:SOCKET|CLOSED|DESTROYED|ABORTED)|ERR_STREAM_PREMATURE_CLOSE|ERR_SOCKET_CLOSED)$/;
+const TIMEOUT_CODE = /^(?:ETIMEDOUT|ESOCKETTIMEDOUT|TimeoutError|UND_ERR_(?:HEADERS|BODY|CONNECT)_TIMEOUT)$/;
+const NO_MODEL_CODE = /^no[-_]model$/i;
+
+function kindOf(text: string, codes: readonly string[]): FailureKind {
+  if (codes.includes("overflow") || codes.includes("payload_too_large")) return "too_long";
+  if (codes.some((code) => NO_MODEL_CODE.test(code)) || NO_MODEL.test(text)) return "no_model";
+  if (codes.some((code) => TIMEOUT_CODE.test(code))) return "timeout";
+  if (codes.some((code) => CONNECTION_CODE.test(code))) return "connection";
+  if (TIMEOUT.test(text)) return "timeout";
+  return CONNECTION.test(text) ? "connection" : "failed";
+}
+
+function textOf(cause: unknown): string {
+  try {
+    return cause instanceof Error ? cause.message : String(cause);
+  } catch {
+    return "a value that cannot be shown"; // for example an object without a prototype
+  }
+}
+
+const REFUSAL =
+  /^(?:(?:i[’']?m|i am) (?:very |so |really )?sorry|sorry|i apologi[sz]e|unfortunately|as an ai\b[^.,]{0,60})?[,.!:;\s]*(?:but )?(?:i|we)(?: (?:am|are) (?:not able|unable)|[’']m (?:not able|unable)| (?:can(?:no|')t|can’t|cannot|can not|won[’']t|will not|must decline))\b/i;
+const HEADING = /^#{1,3} \S/m;
+/** A refusal is short. A longer answer says something about the turns. */
+const REFUSAL_CHARS = 1_000;
+
+/** True for an answer that declines to summarise. */
+export function isRefusal(answer: string): boolean {
+  return answer.length <= REFUSAL_CHARS && !HEADING.test(answer) && REFUSAL.test(answer);
 }

@@ -1,21 +1,34 @@
-// The request for a summary: what to do, the source texts, the sections to fill. Kept in plain words; some vendors'
+// The text of a request for a summary: instructions, source texts, sections to fill. In plain words, because some vendors'
 // filters refuse a request that argues with what the turns might say.
-import { fenceUntrusted } from "../../security/index.ts";
-import type { Focus } from "./focus.ts";
 
-export type SummaryRequest = {
+import { codePointLength, pyStrip, takeCodePoints } from "../../lib/index.ts";
+import {
+  type Content,
+  envelopeSummary,
+  isResult,
+  type Message,
+  partName,
+  roleOf,
+  textOf,
+  toolCallsOf,
+} from "../../message/index.ts";
+import { fenceUntrusted } from "../../security/index.ts";
+import { isTaskList, withoutHandoff } from "../compressor/handoff.ts";
+import { lastCodePoints } from "../tokens.ts";
+
+type SummaryRequest = {
   /** Turns as text, blocks joined by blank lines. */
   readonly turns: string;
-  readonly previousSummary?: string | undefined;
+  readonly previousSummary?: string;
   readonly budgetTokens: number;
   /** `YYYY-MM-DD`; undefined when no clock could be read. */
-  readonly today?: string | undefined;
-  readonly focus?: Focus | undefined;
-  /** What memory providers want kept. */
-  readonly providerText?: string | undefined;
+  readonly today?: string;
+  readonly focus?: Focus;
+  /** Notes of the memory providers. */
+  readonly providerText?: string;
 };
 
-/** Heading and what belongs under it, in order. The four that say Historical are not to be acted upon later. */
+/** Heading and what belongs under it, in order. The four marked Historical are not to be acted upon later. */
 export const SUMMARY_SECTIONS: readonly (readonly [heading: string, holds: string])[] = [
   [
     "## Historical Task Snapshot",
@@ -54,9 +67,7 @@ export function summaryPrompt(request: SummaryRequest): string {
     previousSummary === undefined
       ? `TURNS TO SUMMARIZE:\n${request.turns}`
       : `PREVIOUS SUMMARY:\n${previousSummary}\n\nNEW TURNS TO INCORPORATE:\n${request.turns}`,
-    ...(providerText
-      ? [`NOTES OF THE MEMORY PROVIDERS:\n${fenceUntrusted(providerText, "memory providers")}`]
-      : []),
+    ...providerNotes(providerText),
     ...(previousSummary === undefined ? [] : [UPDATE]),
     ...(today === undefined ? [] : [anchoring(today)]),
     structure(request.budgetTokens),
@@ -64,7 +75,12 @@ export function summaryPrompt(request: SummaryRequest): string {
   ].join("\n\n");
 }
 
-/** Room that the wording itself takes, beside the source texts. */
+/** The block of a prompt with the notes of the memory providers, if there are any. */
+export function providerNotes(text: string | undefined): readonly string[] {
+  return text ? [`NOTES OF THE MEMORY PROVIDERS:\n${fenceUntrusted(text, "memory providers")}`] : [];
+}
+
+/** The wording without any source text, to measure its tokens. */
 export function promptOverhead(): string {
   const focus: Focus = { kind: "named", topic: "" };
   return summaryPrompt({ turns: "", previousSummary: "", budgetTokens: 10_000, today: "2000-01-01", focus });
@@ -102,4 +118,89 @@ function focusBlock({ kind, topic }: Focus): string {
       ? "Keep everything about this topic in full detail; it may take about 60-70 % of the length. Compress the rest harder. Secrets stay out here too."
       : "Take care that nothing these messages depend on gets lost. Secrets stay out here too.";
   return `FOCUS TOPIC: "${topic}"\n${order}`;
+}
+
+// The focus: the topic the user named, otherwise the user's newest messages.
+
+export type Focus = {
+  /** A named topic gets most of the room; for a guessed one the model is only asked to take care. */
+  readonly kind: "named" | "guessed";
+  readonly topic: string;
+};
+
+const MESSAGES = 3;
+const MESSAGE_CHARS = 260;
+const GUESSED_CHARS = 700;
+const NAMED_CHARS = 2_000;
+
+export function focusOf(
+  messages: readonly Message[],
+  named: string | undefined,
+  redact: Redact,
+): Focus | undefined {
+  const topic = pyStrip(redact(named ?? ""));
+  if (topic !== "") return { kind: "named", topic: withEllipsis(topic, NAMED_CHARS) };
+  const newest: string[] = [];
+  for (let index = messages.length - 1; index >= 0 && newest.length < MESSAGES; index -= 1) {
+    const text = usersText(messages[index], redact);
+    if (text !== "") newest.push(`- ${withEllipsis(text, MESSAGE_CHARS)}`);
+  }
+  if (newest.length === 0) return undefined;
+  const lines = ["Recent user focus:", ...newest.reverse()].join("\n");
+  return { kind: "guessed", topic: withEllipsis(lines, GUESSED_CHARS) };
+}
+
+function usersText(message: Message | undefined, redact: Redact): string {
+  if (message?.role !== "user" || isTaskList(message)) return "";
+  const own = withoutHandoff(message);
+  return own === undefined ? "" : pyStrip(redact(contentText(own.content)).replace(/\s+/g, " "));
+}
+
+function withEllipsis(text: string, limit: number): string {
+  return codePointLength(text) > limit ? `${takeCodePoints(text, limit - 1)}…` : text;
+}
+
+// Turns as text: one labelled block each, secrets removed, long texts cut in the middle.
+
+export type Redact = (text: string) => string;
+
+const CONTENT_LIMIT = 6_000;
+const CONTENT_HEAD = 4_000;
+const CONTENT_TAIL = 1_500;
+const ARGUMENTS_LIMIT = 1_500;
+const ARGUMENTS_HEAD = 1_200;
+const TRUNCATED = "\n...[truncated]...\n";
+const IMAGE = "[image]";
+const MEDIA = /MEDIA:\S+/g;
+
+/** One text per message; join them with a blank line. */
+export function serialiseTurns(messages: readonly Message[], redact: Redact): readonly string[] {
+  return messages.map((message) => serialiseTurn(message, redact));
+}
+
+export function serialiseTurn(message: Message, redact: Redact): string {
+  const text = shortened(redact(contentText(message.content)).replace(MEDIA, "[media attachment]"));
+  if (isResult(message)) return `[TOOL RESULT ${message.toolCallId || "unknown"}]: ${text}`;
+  const calls = toolCallsOf(message).map(
+    (call) => `  ${call.name}(${shortArguments(redact(call.arguments))})`,
+  );
+  const label = (roleOf(message) || "unknown").toUpperCase();
+  const block = `[${label}]: ${text}`;
+  return calls.length === 0 ? block : `${block}\n[Tool calls:\n${calls.join("\n")}\n]`;
+}
+
+/** The text of a content, with a placeholder for every image. */
+export function contentText(content: Content): string {
+  const summary = envelopeSummary(content);
+  if (summary !== undefined) return [summary, IMAGE].join("\n").trim();
+  return textOf(content, { image: IMAGE, other: partName });
+}
+
+function shortened(text: string): string {
+  if (codePointLength(text) <= CONTENT_LIMIT) return text;
+  return takeCodePoints(text, CONTENT_HEAD) + TRUNCATED + lastCodePoints(text, CONTENT_TAIL);
+}
+
+function shortArguments(text: string): string {
+  return codePointLength(text) > ARGUMENTS_LIMIT ? `${takeCodePoints(text, ARGUMENTS_HEAD)}...` : text;
 }

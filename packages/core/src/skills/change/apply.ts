@@ -1,31 +1,30 @@
-// Carries a plan out: the history line first, then one rename. Runs under the lock and is synchronous. Throws when the
-// disk does; whatever stands then is the old state or the new one.
-import { lstatSync, mkdirSync, readFileSync, renameSync, rmdirSync, unlinkSync } from "node:fs";
+// Carries out a plan: the history line first, then one rename. Runs under the lock and is synchronous. Throws on disk errors;
+// the skill is then either unchanged or completely changed.
+import { lstatSync, mkdirSync, renameSync, rmdirSync, statSync, unlinkSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import {
   err,
-  errnoCode,
   HermesError,
+  namesIn,
   ok,
   type Result,
   randomHex,
   syncDirectory,
   writeFileAtomic,
 } from "../../lib/index.ts";
-import { type ChangeDraft, newChange, pruneHistory, recordChange } from "../history/history.ts";
-import { optional, type SkillChange } from "../history/record.ts";
+import { type ChangeDraft, newChange, pruneHistory, recordChange, type SkillChange } from "../history.ts";
 import { archiveDirectory, deletedDirectory, pathWithin } from "../paths.ts";
+import type { SkillError, SkillOrigin } from "../skill.ts";
+import { exists, readIfThere } from "../skill-files.ts";
 import type { SkillStore } from "../store.ts";
-import type { SkillError, SkillOrigin } from "../types.ts";
 import { isoTime, readUsage } from "../usage.ts";
-import type { Plan, SkillPlace } from "./plan-types.ts";
-import { sweepTemps } from "./stale-temps.ts";
+import type { Plan, SkillLocation } from "./plan.ts";
 
 export type ChangeContext = {
   readonly origin: SkillOrigin;
-  readonly sessionId?: string | undefined;
+  readonly sessionId?: string;
   /** Id of the staged change that was approved. */
-  readonly approval?: string | undefined;
+  readonly approval?: string;
 };
 
 export type Applied = { readonly change: SkillChange; readonly warning?: string };
@@ -36,14 +35,15 @@ export function applyPlan(
   context: ChangeContext,
 ): Result<Applied, SkillError> {
   const draft = draftOf(store, plan.place, { ...context, action: plan.action });
-  const applied = plan.kind === "delete" ? moveAway(store, plan, draft) : changeFile(store, plan, draft);
+  const applied =
+    plan.kind === "delete" ? removeSkill(store, plan, draft) : changeOneFile(store, plan, draft);
   if (applied.ok) pruneQuietly(store);
   return applied;
 }
 
 export function draftOf(
   store: SkillStore,
-  place: Pick<SkillPlace, "directoryName" | "relativePath" | "root" | "isExternal">,
+  place: Pick<SkillLocation, "directoryName" | "relativePath" | "root" | "isExternal">,
   context: Omit<ChangeContext, "origin"> & { readonly origin: string; readonly action: string },
 ): ChangeDraft {
   return {
@@ -53,23 +53,23 @@ export function draftOf(
     path: place.relativePath,
     file: null,
     origin: context.origin,
-    ...optional("root", place.isExternal ? place.root : undefined),
-    ...optional("session", context.sessionId),
-    ...optional("approval", context.approval),
+    root: place.isExternal ? place.root : undefined,
+    session: context.sessionId,
+    approval: context.approval,
   };
 }
 
-export type FileChange = {
+type FileChange = {
   readonly file: string;
   readonly path: string;
   readonly before: Uint8Array | undefined;
-  /** Undefined: the file goes. */
+  /** Undefined: the file is removed. */
   readonly after: Uint8Array | string | undefined;
-  /** Directories above it go too when they are empty then, up to this one, which stays. */
+  /** Empty directories above the file are removed, up to this one, which stays. */
   readonly keptDirectory: string;
 };
 
-/** Writes or removes one file, if it still is what the plan was made from. */
+/** Writes or removes one file, if it is still as the plan read it. */
 export function replaceFile(
   store: SkillStore,
   { file, path, before, after, keptDirectory }: FileChange,
@@ -77,7 +77,7 @@ export function replaceFile(
 ): Result<Applied, SkillError> {
   const change = newChange({ ...draft, file }, { before, after });
   const record = (): void => {
-    if (!isSame(readIfThere(path), before)) throw new Changed();
+    if (!isSame(readIfThere(path), before)) throw new ChangedMeanwhile();
     recordChange(store.directory, change, before);
   };
   let warning: string | undefined;
@@ -86,16 +86,16 @@ export function replaceFile(
       record();
       unlinkSync(path);
       removeEmpty(dirname(path), keptDirectory);
-    } else warning = writeWhole(path, after, record, keptDirectory);
+    } else warning = writeFileWhole(path, after, record, keptDirectory);
   } catch (cause) {
-    if (!(cause instanceof Changed)) throw cause;
+    if (!(cause instanceof ChangedMeanwhile)) throw cause;
     const message = `'${file}' was changed by another program at this moment. Look at it again, then repeat.`;
     return err({ kind: "conflict", message });
   }
-  return ok({ change, ...optional("warning", warning) });
+  return ok({ change, warning });
 }
 
-/** Moves a whole skill. Both ends are below the skills directory. */
+/** Moves a whole skill. Both paths are below the skills directory. */
 export function moveSkill(
   store: SkillStore,
   moved: { readonly from: string; readonly to: string },
@@ -111,7 +111,7 @@ export function moveSkill(
   removeEmpty(dirname(from), store.directory);
 }
 
-function changeFile(
+function changeOneFile(
   store: SkillStore,
   plan: Exclude<Plan, { kind: "delete" }>,
   draft: ChangeDraft,
@@ -122,7 +122,7 @@ function changeFile(
   return replaceFile(store, { file, path, before, after, keptDirectory }, draft);
 }
 
-function moveAway(
+function removeSkill(
   store: SkillStore,
   plan: Extract<Plan, { kind: "delete" }>,
   draft: ChangeDraft,
@@ -136,8 +136,8 @@ function moveAway(
   const change: SkillChange = {
     ...base,
     moved,
-    ...optional("absorbed_into", plan.absorbedInto),
-    ...optional("usage", readUsage(store).get(plan.place.directoryName)),
+    absorbed_into: plan.absorbedInto,
+    usage: readUsage(store).get(plan.place.directoryName),
   };
   moveSkill(store, moved, change);
   return ok({ change });
@@ -145,14 +145,14 @@ function moveAway(
 
 function freeArchivePlace(store: SkillStore, name: string): string {
   const plain = join(archiveDirectory(store.directory), name);
-  if (lstatSync(plain, { throwIfNoEntry: false }) === undefined) return plain;
+  if (!exists(plain)) return plain;
   const stamp = store.clock.now().toISOString().replace(/\D/g, "").slice(0, 14);
   const dated = `${plain}-${stamp}`;
-  return lstatSync(dated, { throwIfNoEntry: false }) === undefined ? dated : `${dated}-${randomHex(4)}`;
+  return exists(dated) ? `${dated}-${randomHex(4)}` : dated;
 }
 
-/** Returns what the caller should know when the change is there but may not survive a power cut. */
-function writeWhole(
+/** Returns a warning when the file is written but may not survive a power cut. */
+function writeFileWhole(
   path: string,
   text: Uint8Array | string,
   beforeReplace: () => void,
@@ -174,18 +174,18 @@ function writeWhole(
   return undefined;
 }
 
-/** Removes a directory and those above it while they are empty, up to the one that stays. */
+/** Removes a directory and its parents while they are empty, up to the one that stays. */
 function removeEmpty(directory: string, kept: string): void {
   for (let path = directory; path !== kept && pathWithin(kept, path) !== undefined; path = dirname(path)) {
     try {
       rmdirSync(path);
     } catch {
-      return; // not empty, which is the usual case; or not ours to remove, which harms nobody
+      return; // usually not empty; if it cannot be removed, it does no harm
     }
   }
 }
 
-/** The change is done; an untidy history is no reason to call it failed. */
+/** The change is done, so a failure to prune the history is ignored. */
 function pruneQuietly(store: SkillStore): void {
   try {
     pruneHistory(store.directory);
@@ -194,18 +194,24 @@ function pruneQuietly(store: SkillStore): void {
   }
 }
 
-class Changed extends Error {}
-
-function readIfThere(path: string): Uint8Array | undefined {
-  try {
-    return readFileSync(path);
-  } catch (cause) {
-    if (errnoCode(cause) === "ENOENT") return undefined;
-    throw cause;
-  }
-}
+class ChangedMeanwhile extends Error {}
 
 function isSame(a: Uint8Array | undefined, b: Uint8Array | undefined): boolean {
   if (a === undefined || b === undefined) return a === b;
   return a.length === b.length && a.every((byte, index) => byte === b[index]);
+}
+
+// Temporary files of killed writers. A recent one may belong to a program that does not use our lock.
+
+const STALE_MS = 60_000;
+
+function sweepTemps(directory: string): void {
+  for (const name of namesIn(directory).filter((each) => /^\..+\.tmp\./.test(each))) {
+    const path = join(directory, name);
+    try {
+      if (Date.now() - statSync(path).mtimeMs > STALE_MS) unlinkSync(path);
+    } catch {
+      // Already gone.
+    }
+  }
 }

@@ -1,33 +1,31 @@
-// Putting a skill away where no agent sees it, and bringing it back. For the curator and for people; agents have `delete`.
-import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import { err, namesIn, ok, type Result } from "../../lib/index.ts";
-import { loadFrontmatterParser } from "../frontmatter/parse.ts";
-import { newChange } from "../history/history.ts";
-import type { SkillChange } from "../history/record.ts";
-import { SKILL_FILE } from "../limits.ts";
-import { shownName } from "../names.ts";
+import { loadFrontmatterParser } from "../frontmatter.ts";
+
+import { newChange, type SkillChange } from "../history.ts";
 import { archiveDirectory } from "../paths.ts";
 import { provenanceOf, readOrigins } from "../provenance.ts";
+import type { Skill, SkillError } from "../skill.ts";
+import { SKILL_FILE, shownName } from "../skill.ts";
+import { exists } from "../skill-files.ts";
 import { findIn, type SkillStore } from "../store.ts";
-import type { Skill, SkillError } from "../types.ts";
 import { changeUsage, markActive, markArchived, readUsage, usageProblem } from "../usage.ts";
 import { applyPlan, type ChangeContext, draftOf, moveSkill } from "./apply.ts";
 import { underLock } from "./perform.ts";
-import { cannotMove } from "./plan-delete.ts";
+import { cannotMove } from "./plan.ts";
 
 export type ArchivedSkill = {
-  /** Of its folder in the archive; what `restoreSkill` takes. */
+  /** Name of its folder in the archive; the argument of `restoreSkill`. */
   readonly name: string;
   readonly directory: string;
 };
 
 export type ArchiveOptions = ChangeContext & {
-  /** Shipped skills may go too (`curator.prune_builtins`). */
+  /** Shipped skills may be archived too (`curator.prune_builtins`). */
   readonly isBundledIncluded?: boolean;
 };
 
-/** Never one that is pinned, from the hub, or outside of the home. Returns the change in the history. */
+/** Refuses skills that are pinned, from the hub, or outside of the home. Returns the change in the history. */
 export async function archiveSkill(
   store: SkillStore,
   asked: string,
@@ -39,7 +37,7 @@ export async function archiveSkill(
     const found = findIn(contents, asked);
     if (!found.ok) return found;
     const skill = found.value;
-    const refusal = refusedFor(skill, store, options) ?? cannotMove(skill, store, contents);
+    const refusal = archiveProblem(skill, store, options) ?? cannotMove(skill, store, contents);
     if (refusal) return err(refusal);
     const plan = {
       kind: "delete",
@@ -56,7 +54,7 @@ export async function archiveSkill(
   return ok(change);
 }
 
-/** Directly under the root, under the name it had; never where a skill of that name is. */
+/** Restored directly under the root, under its former name, unless a skill has that name. */
 export async function restoreSkill(
   store: SkillStore,
   archived: string,
@@ -72,7 +70,7 @@ export async function restoreSkill(
     const name = archived.replace(/-\d{14}(-[0-9a-f]{8})?$/, "");
     const { skills } = store.catalog.refreshSync(parse);
     const isTaken = skills.some((skill) => skill.directoryName.toLowerCase() === name.toLowerCase());
-    if (isTaken || readOrigins(store).hub.has(name) || isThere(join(store.directory, name))) {
+    if (isTaken || readOrigins(store).hub.has(name) || exists(join(store.directory, name))) {
       const message = `There is a skill '${name}' already. Rename or archive that one first.`;
       return err({ kind: "exists", message });
     }
@@ -87,16 +85,16 @@ export async function restoreSkill(
   return done;
 }
 
-/** By name. */
+/** Sorted by name. */
 export function listArchivedSkills(store: SkillStore): readonly ArchivedSkill[] {
   const archive = archiveDirectory(store.directory);
   return namesIn(archive)
-    .filter((name) => !name.startsWith(".") && isThere(join(archive, name, SKILL_FILE)))
+    .filter((name) => !name.startsWith(".") && exists(join(archive, name, SKILL_FILE)))
     .sort()
     .map((name) => ({ name, directory: join(archive, name) }));
 }
 
-function refusedFor(
+function archiveProblem(
   skill: Skill,
   store: SkillStore,
   { isBundledIncluded = false, origin }: ArchiveOptions,
@@ -114,8 +112,4 @@ function refusedFor(
   if (readUsage(store).get(skill.directoryName)?.pinned)
     return { kind: "protected", message: `The skill '${skill.name}' is pinned. Unpin it first.` };
   return undefined;
-}
-
-function isThere(path: string): boolean {
-  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }

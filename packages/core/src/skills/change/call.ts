@@ -1,12 +1,18 @@
-// The arguments of `skill_manage`: untyped in, one complete operation out, or the reason why not. Sizes come first, so that
-// nothing is done with a text that is too large. Pure.
+// The arguments of `skill_manage`: untyped in, one complete operation out, or the reason why not. Sizes are checked first, so
+// that a huge text is not processed. Pure.
 import { err, groupThousands, ok, type Result } from "../../lib/index.ts";
-import { characterProblem, textProblem } from "../frontmatter/check.ts";
-import { MAX_FILE_BYTES, SKILL_FILE } from "../limits.ts";
-import { nameProblem, shownName } from "../names.ts";
-import { SKILL_ACTIONS, type SkillAction, type SkillError } from "../types.ts";
-import { type Conditions, parseConditions } from "./conditions.ts";
-import { parseFilePath } from "./file-path.ts";
+import { characterProblem, textProblem } from "../frontmatter.ts";
+import {
+  MAX_FILE_BYTES,
+  nameProblem,
+  SKILL_ACTIONS,
+  SKILL_FILE,
+  type Skill,
+  type SkillAction,
+  type SkillError,
+  shownName,
+} from "../skill.ts";
+import { parseFilePath } from "../skill-files.ts";
 
 export type SkillCall = Operation & Conditions;
 
@@ -71,7 +77,7 @@ const parsers: Readonly<Record<SkillAction, (given: Given, name: string) => Resu
         action: "create",
         name,
         content: content.value,
-        ...(category === undefined ? {} : { category }),
+        category,
       });
     },
     edit: (given, name) => {
@@ -98,14 +104,14 @@ const parsers: Readonly<Record<SkillAction, (given: Given, name: string) => Resu
     },
     delete: (given, name) => {
       const absorbedInto = text(given, "absorbed_into");
-      return ok({ action: "delete", name, ...(absorbedInto === undefined ? {} : { absorbedInto }) });
+      return ok({ action: "delete", name, absorbedInto });
     },
     write_file: (given, name) => {
       const file = neededPath(given, "write_file");
       if (!file.ok) return file;
       const content = text(given, "file_content");
       if (content === undefined) return missing("file_content", "write_file");
-      // A SKILL.md is held to the same rules whichever way it is written.
+      // The same rules for SKILL.md, whichever action writes it.
       const broken = file.value === SKILL_FILE ? textProblem(content) : fileProblem(content);
       if (broken) return err(broken);
       if (file.value === SKILL_FILE) return ok({ action: "edit", name, content });
@@ -150,4 +156,34 @@ function text(given: Given, field: string): string | undefined {
 
 function missing(field: string, action: SkillAction, more = ""): Result<never, SkillError> {
   return err({ kind: "missing_arg", message: `${field} is required for '${action}'.${more}` });
+}
+
+// Conditions that must still hold when the call is carried out: a call made from texts read earlier, or approved days later,
+// must not overwrite what a user did since.
+
+export type Conditions = {
+  /** SHA-256 of each SKILL.md the call was made from, by its path below the skills directory. */
+  readonly expected?: Readonly<Record<string, string>>;
+  /** The skill is removed because it is unused: a use at this time (ISO) or later keeps it. */
+  readonly unusedSince?: string;
+};
+
+/** The key in `expected`. */
+export function expectedPath(skill: Pick<Skill, "relativePath">): string {
+  return `${skill.relativePath}/${SKILL_FILE}`;
+}
+
+/** An invalid condition is an error: ignoring it would mean that it holds. */
+function parseConditions(given: Readonly<Record<string, unknown>>): Result<Conditions, SkillError> {
+  const { expected, unused_since: since } = given;
+  if (expected != null && !isHashes(expected))
+    return err({ kind: "invalid", message: "expected must be an object of paths and SHA-256 sums." });
+  if (since != null && (typeof since !== "string" || Number.isNaN(Date.parse(since))))
+    return err({ kind: "invalid", message: "unused_since must be a time." });
+  return ok({ expected: expected ?? undefined, unusedSince: since ?? undefined });
+}
+
+function isHashes(value: unknown): value is Readonly<Record<string, string>> {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+  return Object.values(value).every((each) => typeof each === "string");
 }

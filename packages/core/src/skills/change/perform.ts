@@ -1,26 +1,26 @@
-// One change of a skill from beginning to end: lock, look, plan, do, count.
+// One change of a skill from beginning to end: take the lock, read the catalog, plan, apply, count.
 import { mkdirSync } from "node:fs";
 import { describeCause, err, HermesError, ok, type Result, withFileLocks } from "../../lib/index.ts";
-import { type FrontmatterParser, loadFrontmatterParser } from "../frontmatter/parse.ts";
+import { type FrontmatterParser, loadFrontmatterParser } from "../frontmatter.ts";
 import { changeLockPath } from "../paths.ts";
+import type { SkillError, SkillOrigin } from "../skill.ts";
 import type { SkillStore } from "../store.ts";
-import type { SkillError, SkillOrigin } from "../types.ts";
 import { changeUsage, countPatch, markArchived, markCreated, type UsageChange } from "../usage.ts";
-import { type Applied, applyPlan, type ChangeContext } from "./apply.ts";
+import { applyPlan, type ChangeContext } from "./apply.ts";
 import { parseSkillCall, type SkillCall } from "./call.ts";
+import type { Plan, Reply } from "./plan.ts";
 import { planCall } from "./plan.ts";
-import type { Plan, Reply } from "./plan-types.ts";
 
 export type SkillChanged = { readonly changeId: string; readonly reply: Reply; readonly warning?: string };
 
 export type PerformOptions = {
-  /** Asked under the lock; an error calls the change off. */
+  /** Called under the lock; an error cancels the change. */
   readonly guard?: () => SkillError | undefined;
-  /** Told under the lock, once the change is on disk. */
+  /** Called under the lock, once the change is on disk. */
   readonly onApplied?: () => void;
 };
 
-/** Arguments as `skill_manage` takes them, done at once. */
+/** Takes the arguments of `skill_manage` and carries them out at once. */
 export async function changeSkill(
   store: SkillStore,
   args: unknown,
@@ -48,22 +48,22 @@ export async function performCall(
   });
   if (!done.ok) return done;
   const { plan, applied } = done.value;
-  // A count that cannot be written is no reason to call the change failed.
+  // The result is ignored: the change is done even if the count cannot be written.
   await changeUsage(store, new Map([[plan.place.directoryName, usageOf(plan, context.origin)]]));
-  return ok({ changeId: applied.change.id, reply: plan.reply, ...warningOf(applied) });
+  return ok({ changeId: applied.change.id, reply: plan.reply, warning: applied.warning });
 }
 
-/** What the call would do now; nothing is changed. */
+/** What the call would do now; changes nothing. */
 export async function previewCall(
   store: SkillStore,
   call: SkillCall,
   origin: SkillOrigin,
 ): Promise<Result<Plan, SkillError>> {
   const parse = await loadFrontmatterParser();
-  return guarded(() => planNow(store, call, origin, parse));
+  return withDiskErrors(() => planNow(store, call, origin, parse));
 }
 
-/** Runs `work` while no other process changes skills. A disk that fails becomes an error, not an exception. */
+/** Runs `work` while no other process changes skills. A disk error becomes a result, not an exception. */
 export async function underLock<T>(
   store: SkillStore,
   work: () => Result<T, SkillError>,
@@ -71,7 +71,7 @@ export async function underLock<T>(
   const path = changeLockPath(store.directory);
   try {
     mkdirSync(store.directory, { recursive: true, mode: 0o700 });
-    const done = await withFileLocks([path], { timeoutMs: store.lockTimeoutMs }, () => guarded(work));
+    const done = await withFileLocks([path], { timeoutMs: store.lockTimeoutMs }, () => withDiskErrors(work));
     if (done.ok) return done.value;
     const message = `Another process kept ${path} for ${done.error.waitedMs} ms. Nothing was changed; try again.`;
     return err({ kind: "locked", message });
@@ -80,7 +80,7 @@ export async function underLock<T>(
   }
 }
 
-function guarded<T>(work: () => Result<T, SkillError>): Result<T, SkillError> {
+function withDiskErrors<T>(work: () => Result<T, SkillError>): Result<T, SkillError> {
   try {
     return work();
   } catch (cause) {
@@ -107,8 +107,4 @@ function usageOf(plan: Plan, origin: SkillOrigin): UsageChange | null {
   if (plan.action === "create") return markCreated(isUnattended);
   if (plan.kind === "delete") return plan.destination === "archive" ? markArchived : null;
   return countPatch;
-}
-
-function warningOf({ warning }: Applied): { readonly warning?: string } {
-  return warning === undefined ? {} : { warning };
 }

@@ -120,7 +120,7 @@ describe("a compaction", () => {
     expect(outcome.messages).toHaveLength(messages.length);
     expect(outcome.tokensAfter).toBeLessThan(outcome.tokensBefore * 0.6);
     await compressor.compress(messages);
-    expect(compressor.shouldCompress(150_000)).toBe(true); // twice without effect would have stopped it
+    expect(compressor.shouldCompress(150_000)).toBe(true); // two compactions without effect would have stopped it
   });
 
   it("without effect is not repeated for ever", async () => {
@@ -177,7 +177,7 @@ describe("the task list that an agent repeats after a compaction", () => {
       const outcome = await compressor.compress([...list, ...toolRounds(60, 4_000)]);
       expect(outcome.kind).toBe("compacted");
       expect(outcome.messages).toContainEqual(asked);
-      expect(outcome.messages).not.toContainEqual(taskList); // the one before is told in the summary
+      expect(outcome.messages).not.toContainEqual(taskList); // the summary mentions the older one
       list = [...outcome.messages, taskList];
     }
     expect(prompts.at(-1)).toContain("- sand the whole deck");

@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { isUsersOwn } from "../../../src/context/compressor/boundaries.ts";
 import {
   ContextCompressor,
   type ContextCompressorOptions,
 } from "../../../src/context/compressor/compressor.ts";
 import { HANDOFF_END, withoutHandoff } from "../../../src/context/compressor/handoff.ts";
+import { isUsersOwn } from "../../../src/context/compressor/plan.ts";
 import { type Message, withMeta } from "../../../src/message/index.ts";
 import { alternating, frozen, toolGroup } from "../../../testing/context-engine/lists.ts";
 import {
@@ -99,7 +99,7 @@ describe("without a summary", () => {
 });
 
 describe("a model that failed", () => {
-  it("is left alone for a while, which is said once, unless somebody insists", async () => {
+  it("is not asked for a while, with one notice, unless force is set", async () => {
     let now = 0;
     const summarizer = failing();
     const compressor = compressorWith({ summarizer, monotonicMs: () => now });
@@ -111,7 +111,7 @@ describe("a model that failed", () => {
     expect(summarizer.prompts).toHaveLength(1);
     const forced = await compressor.compress(alternating(60, 4000), { force: true });
     expect(forced.failure?.kind).toBe("failed");
-    expect(forced.notices).toEqual([]); // told before
+    expect(forced.notices).toEqual([]); // shown before
     expect(summarizer.prompts).toHaveLength(2);
     now = 61_000;
     await compressor.compress(alternating(60, 4000));
@@ -201,7 +201,7 @@ describe("facts of an earlier summary", () => {
 });
 
 describe("stopping", () => {
-  it("rejects with the caller's reason and leaves everything as it was", async () => {
+  it("rejects with the caller's reason and changes nothing", async () => {
     const stop = new AbortController();
     const started = Promise.withResolvers<void>();
     const summarizer = modelThat(() => {
@@ -234,7 +234,7 @@ describe("secrets", () => {
     asMessage({ role: "user", content: `again ${KEY}` }),
   ];
 
-  it("are neither in the request nor in the summary, whoever writes it", async () => {
+  it("are neither in the request nor in the summary, with and without a model", async () => {
     const summarizer = modelThat((prompt) => `## Goal\n${prompt} ${KEY}`);
     const options = { focusTopic: KEY, providerText: `key ${KEY}` };
     const outcome = await compressorWith({ summarizer }).compress(leaky, options);

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
+  assemble,
   COMPACTION_NOTE,
   HANDOFF_END,
   HANDOFF_MARKER,
@@ -11,8 +12,13 @@ import {
   withCompactionNote,
   withoutHandoff,
 } from "../../../src/context/compressor/handoff.ts";
-import { newMessage, toOpenAi } from "../../../src/message/index.ts";
+import { windowToSummarise } from "../../../src/context/compressor/plan.ts";
+import { stripOldMedia } from "../../../src/context/compressor/prune.ts";
+import { orphanResults, repairPairs } from "../../../src/context/list-repair.ts";
+import { type Message, newMessage, renderContent, toOpenAi } from "../../../src/message/index.ts";
+import { frozen } from "../../../testing/context-engine/lists.ts";
 import { asMessage } from "../messages.ts";
+import { expectPairs } from "../valid-list.ts";
 
 describe("the handoff", () => {
   it("has the markers other programs look for", () => {
@@ -57,7 +63,7 @@ describe("the handoff", () => {
     }
   });
 
-  it("gives what follows the marker when somebody wrote it himself, in one line", () => {
+  it("gives the text behind the marker when a user typed both in one line", () => {
     const content = `${HANDOFF_MARKER} what does this mean?`;
     expect(handoffBody(asMessage({ role: "user", content }))).toBe("what does this mean?");
   });
@@ -77,7 +83,7 @@ describe("the handoff", () => {
     }
   });
 
-  it("is not seen where somebody only talks about it, nor in results", () => {
+  it("is not recognised in a text that only mentions it, nor in results", () => {
     const quoting = `What does ${HANDOFF_MARKER} mean?`;
     expect(isHandoff(asMessage({ role: "user", content: quoting }))).toBe(false);
     expect(handoffBody(asMessage({ role: "user", content: quoting }))).toBeUndefined();
@@ -101,7 +107,7 @@ describe("what the author wrote behind a handoff", () => {
   const merged = (content: unknown) =>
     asMessage({ role: "user", content, _row_id: 4, _compressed_summary: true });
 
-  it("comes back as it was, blanks included", () => {
+  it("comes back unchanged, blanks included", () => {
     const content = `${handoffText("body")}\n\n  indented\n\n${HANDOFF_END} quoted `;
     const own = withoutHandoff(merged(content));
     expect(own && toOpenAi(own)).toEqual({
@@ -120,7 +126,7 @@ describe("what the author wrote behind a handoff", () => {
     expect(withoutHandoff(merged([inOnePart]))?.content).toEqual([{ type: "text", text: "and this" }]);
   });
 
-  it("is the message itself without a handoff, and a call counts as something of its own", () => {
+  it("is the message itself without a handoff, and a tool call counts as own content", () => {
     const plain = asMessage({ role: "user", content: "hello" });
     expect(withoutHandoff(plain)).toBe(plain);
     const toolCalls = [{ id: "a", name: "t", arguments: "{}" }];
@@ -147,5 +153,184 @@ describe("the note in a system message", () => {
       expect(noted.content).toEqual(expected);
       expect(withCompactionNote(noted)).toBe(noted);
     }
+  });
+});
+
+const say = (role: string, content: unknown = `${role} says`): Message => asMessage({ role, content });
+const call = (...ids: string[]): Message =>
+  asMessage({
+    role: "assistant",
+    content: null,
+    tool_calls: ids.map((id) => ({ id, type: "function", function: { name: "t", arguments: "{}" } })),
+  });
+const result = (id: string, content: unknown = "r"): Message =>
+  asMessage({ role: "tool", tool_call_id: id, content });
+const WINDOW = [say("assistant", "old a"), say("user", "old u")];
+
+describe("the role of the handoff", () => {
+  const head = {
+    user: [say("user")],
+    assistant: [say("user"), say("assistant")],
+    tool: [call("h"), result("h")],
+    system: [say("system")],
+    none: [],
+  };
+  const tail = { user: [say("user")], assistant: [say("assistant")], tool: [call("t"), result("t")] };
+  it.each([
+    ["user", "user", "assistant"],
+    ["user", "assistant", "merged"],
+    ["assistant", "user", "merged"],
+    ["assistant", "assistant", "user"],
+    ["tool", "user", "assistant"],
+    ["tool", "assistant", "user"],
+    ["system", "user", "assistant"],
+    ["system", "assistant", "user"],
+    ["none", "user", "assistant"],
+    ["none", "assistant", "merged"],
+    ["user", "tool", "merged"],
+    ["assistant", "tool", "user"],
+  ] as const)("between %s and %s: %s", (before, after, role) => {
+    const messages = frozen([...head[before], ...WINDOW, ...tail[after]]);
+    const headEnd = head[before].length;
+    const assembled = assemble(messages, { headEnd, tailStart: headEnd + 2 }, "BODY");
+    const handoff = assembled.messages[headEnd];
+    expect(assembled.summaryIndex).toBe(headEnd);
+    expect(assembled.isMerged).toBe(role === "merged");
+    expect(handoff?.role).toBe(role === "merged" ? tail[after][0]?.role : role);
+    expect(handoff?.meta.isHandoff).toBe(true);
+    expect(handoff && toOpenAi(handoff)).toHaveProperty("_compressed_summary", true);
+    expect(handoff && toOpenAi(handoff, { forOthers: true })).not.toHaveProperty("_compressed_summary");
+    expect(String(handoff?.content)).toContain(`\nBODY\n\n${HANDOFF_END}`);
+    expect(assembled.messages.filter((message) => message.meta.isHandoff)).toHaveLength(1);
+  });
+
+  it("is chosen after results without a call are gone", () => {
+    const messages = [say("user"), ...WINDOW, result("nobody"), say("assistant", "new")];
+    const { messages: list, isMerged } = assemble(messages, { headEnd: 1, tailStart: 3 }, "BODY");
+    expect(isMerged).toBe(true);
+    expect(list.map(({ role }) => role)).toEqual(["user", "assistant"]);
+  });
+});
+
+describe("the assembled list", () => {
+  it("has the handoff as the first part of a content list", () => {
+    const parts = [{ type: "text", text: "see" }, { type: "image_url" }];
+    const messages = [say("user"), ...WINDOW, say("assistant", parts)];
+    const [, merged] = assemble(messages, { headEnd: 1, tailStart: 3 }, "BODY").messages;
+    expect(merged && renderContent(merged.content)).toEqual([
+      { type: "text", text: `${handoffText("BODY")}\n\n` },
+      ...parts,
+    ]);
+  });
+
+  it("repeats a kept user message behind the handoff, without the old handoff in front of it", () => {
+    const kept = asMessage({
+      role: "user",
+      content: `${handoffText("OLD")}\n\nplease go on`,
+      _row_id: 9,
+      _compressed_summary: true,
+    });
+    const messages = frozen([say("user"), kept, ...WINDOW, call("t"), result("t")]);
+    const { messages: list } = assemble(messages, { headEnd: 1, tailStart: 4, keptUser: 1 }, "BODY");
+    expect(list.map(({ role }) => role)).toEqual(["user", "assistant", "user", "assistant", "tool"]);
+    expect(list[2] && toOpenAi(list[2])).toEqual({ role: "user", content: "please go on", _row_id: 9 });
+    expect(windowToSummarise(messages, { headEnd: 1, tailStart: 4, keptUser: 1 }).previousSummary).toBe(
+      "OLD",
+    );
+  });
+
+  it("moves an old handoff in front of the tail's first message into the new one", () => {
+    const first = say("user", `${handoffText("OLD")}\n\nmy question`);
+    const messages = [say("assistant"), ...WINDOW, first, say("assistant")];
+    const boundaries = { headEnd: 1, tailStart: 3 };
+    const { messages: list } = assemble(messages, boundaries, "NEW");
+    expect(list[1]?.content).toBe(`${handoffText("NEW")}\n\nmy question`);
+    expect(windowToSummarise(messages, boundaries)).toMatchObject({ previousSummary: "OLD", turns: WINDOW });
+  });
+
+  it("hands results that lose their call to the summary", () => {
+    const orphan = result("gone", "precious");
+    const messages = [say("user"), call("gone"), say("user", "between"), orphan, say("assistant")];
+    const boundaries = { headEnd: 1, tailStart: 3 };
+    expect(windowToSummarise(messages, boundaries).turns).toContain(orphan);
+    expect(assemble(messages, boundaries, "BODY").messages).not.toContain(orphan);
+  });
+});
+
+describe("what earlier handoffs said", () => {
+  it("is read from all of them, once each, and from nowhere else", () => {
+    const messages = [
+      say("user"),
+      say("assistant", handoffText("FIRST")),
+      ...WINDOW,
+      say("user", "[CONTEXT SUMMARY]: SECOND"),
+      say("user"),
+    ];
+    const window = windowToSummarise(messages, { headEnd: 1, tailStart: 5 });
+    expect(window.previousSummary).toBe("FIRST\n\nSECOND");
+    expect(window.turns).toEqual(WINDOW);
+    expect(windowToSummarise(messages, { headEnd: 2, tailStart: 3 })).not.toHaveProperty("previousSummary");
+  });
+});
+
+describe("tool pairs", () => {
+  it("that are whole leave the same array", () => {
+    const messages = [say("user"), call("a", "b"), result("b"), result("a"), say("assistant")];
+    expect(repairPairs(messages)).toBe(messages);
+    expect(orphanResults(messages)).toEqual([]);
+  });
+
+  it("are joined where a result stands elsewhere, and ids are used again", () => {
+    const far = [call("x"), say("user"), result("x", "late")];
+    expect(repairPairs(far).map(({ role }) => role)).toEqual(["assistant", "tool", "user"]);
+    const again = [call("x"), call("x"), result("x", "of the second"), result("x", "of the first")];
+    expect(repairPairs(again).map(({ content }) => content)).toEqual([
+      null,
+      "of the first",
+      null,
+      "of the second",
+    ]);
+    const twice = [call("x", "x"), result("x", 1), result("x", 2), result("x", 3)];
+    expect(repairPairs(twice)).toEqual(twice.slice(0, 3));
+    expect(orphanResults(twice)).toEqual(twice.slice(3));
+  });
+
+  it("get a stub for a missing result, so that no call stands alone", () => {
+    const messages = frozen([call("p", "q"), result("p"), call("r"), say("user")]);
+    const repaired = repairPairs(messages);
+    expectPairs(repaired);
+    expect(repaired.filter(({ content }) => String(content).startsWith("[Result from earlier"))).toHaveLength(
+      2,
+    );
+  });
+});
+
+describe("old images", () => {
+  const image = (type: string) => ({ type, data: "AAAA" });
+  const stripped = { type: "text", text: "[Attached image — stripped after compression]" };
+
+  it("before the user's newest ones are replaced, of every kind, and a second time changes nothing", () => {
+    const messages = frozen([
+      say("user", [image("image")]),
+      result("a", [{ type: "text", text: "shot" }, image("input_image")]),
+      result("b", {
+        _multimodal: true,
+        text_summary: "a page",
+        content: [{ type: "text", text: "a page" }, image("image_url")],
+      }),
+      say("user", [image("image_url")]),
+      say("assistant", [image("image")]),
+    ]);
+    const list = stripOldMedia(messages);
+    expect(list[0]?.content).toEqual([stripped]);
+    expect(list[1]?.content).toEqual([{ type: "text", text: "shot" }, stripped]);
+    expect(list[2]?.content).toEqual([{ type: "text", text: "a page" }, stripped]);
+    expect(list.slice(3)).toEqual(messages.slice(3));
+    expect(stripOldMedia(list)).toBe(list);
+  });
+
+  it("stay when the user has sent none since", () => {
+    const messages = [say("user", [image("image")]), say("assistant"), say("user")];
+    expect(stripOldMedia(messages)).toBe(messages);
   });
 });

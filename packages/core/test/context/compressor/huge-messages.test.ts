@@ -1,4 +1,4 @@
-// A list can be too large although it is short. Then the usual number of protected messages gives way.
+// A short list can be too large. Then fewer messages than usual are protected.
 
 import { describe, expect, it } from "vitest";
 import { ContextCompressor } from "../../../src/context/compressor/compressor.ts";

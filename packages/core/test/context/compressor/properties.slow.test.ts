@@ -1,12 +1,12 @@
-// Promises of the compressor over random histories. The window is small, so that most of them are compacted.
+// Properties of the compressor over random histories. The window is small, so that most of them are compacted.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isUsersOwn } from "../../../src/context/compressor/boundaries.ts";
 import { ContextCompressor } from "../../../src/context/compressor/compressor.ts";
 import { handoffBody, isHandoff, withoutHandoff } from "../../../src/context/compressor/handoff.ts";
-import { repairPairs } from "../../../src/context/compressor/pairs.ts";
-import type { CompressOutcome } from "../../../src/context/outcome.ts";
+import { isUsersOwn } from "../../../src/context/compressor/plan.ts";
+import type { CompressOutcome } from "../../../src/context/engine.ts";
+import { repairPairs } from "../../../src/context/list-repair.ts";
 import type { Message } from "../../../src/message/index.ts";
 import { frozen } from "../../../testing/context-engine/lists.ts";
 import { histories, tagOf } from "../histories.ts";
@@ -57,7 +57,7 @@ describe("a compaction of any history", () => {
       const rows = new Map(outcome.messages.map((message) => [message.meta.rowId, message]));
       for (const message of staying) {
         const kept = rows.get(message.meta.rowId);
-        // Results may be pruned or belong to nobody; a handoff in front of the tail's first message is replaced.
+        // Results may be pruned or have no call; a handoff in front of the tail's first message is replaced.
         if (message.role === "tool" || isHandoff(message)) continue;
         expect(kept?.role).toBe(message.role);
         if (kept && !isHandoff(kept) && message.role !== "system" && !hasImage(message))
@@ -73,7 +73,7 @@ describe("a compaction of any history", () => {
     });
   });
 
-  it("drops nothing that somebody said: it is in the list or went into the summary", async () => {
+  it("drops no text: it is in the list or went into the summary", async () => {
     await always(({ messages, outcome, prompts }) => {
       const everywhere = JSON.stringify(outcome.messages) + prompts.join("\n");
       for (const message of messages) {
@@ -113,7 +113,7 @@ describe("a compaction of any history", () => {
   });
 });
 
-/** Runs the compressor over histories that cannot be written to. */
+/** Runs the compressor on frozen histories. */
 async function always(check: (run: Run) => void): Promise<void> {
   let compacted = 0;
   await fc.assert(
@@ -131,7 +131,7 @@ async function always(check: (run: Run) => void): Promise<void> {
     }),
     { numRuns: RUNS },
   );
-  expect(compacted).toBeGreaterThan(RUNS / 3); // a generator that makes only short lists would show nothing
+  expect(compacted).toBeGreaterThan(RUNS / 3); // with only short lists the test would check nothing
 }
 
 function hasImage({ content }: Message): boolean {

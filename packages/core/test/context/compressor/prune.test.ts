@@ -1,7 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { oneLiner } from "../../../src/context/compressor/one-liners.ts";
-import { pruneToolResults } from "../../../src/context/compressor/prune.ts";
-import { shrinkArguments } from "../../../src/context/compressor/shrink-arguments.ts";
+import { oneLiner, pruneToolResults, shrinkArguments } from "../../../src/context/compressor/prune.ts";
 import type { Message } from "../../../src/message/index.ts";
 import { alternating, frozen, toolRounds, user } from "../../../testing/context-engine/lists.ts";
 import { asMessage } from "../messages.ts";

@@ -24,7 +24,7 @@ describe("two engines on one conversation", () => {
     await using one = await openSessionStore({ path });
     await using other = await openSessionStore({ path });
     const talk = await longTalk(one);
-    // Both have read the database and have their summaries when the first of them stores.
+    // Both have read the database and written their summaries before the first one stores.
     const both = Promise.withResolvers<void>();
     let waiting = 0;
     const meet = modelThat(async () => {
@@ -43,7 +43,7 @@ describe("two engines on one conversation", () => {
     const [first, second] = outcomes.map(({ summary = "" }) => listedNodes(summary));
     expect(second).toEqual(first);
     expect(ids).toEqual(expect.arrayContaining([...(first ?? [])]));
-    // Leaves and merges of the loser were thrown away, not stored beside.
+    // Leaves and merged nodes of the loser were discarded, not stored.
     const leaves = (await talk.nodes()).filter(({ depth }) => depth === 0).length;
     const above = [3, 9, 27, 81].reduce((sum, size) => sum + Math.floor(leaves / size), 0);
     expect(ids).toHaveLength(leaves + above);

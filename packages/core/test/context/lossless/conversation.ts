@@ -1,12 +1,12 @@
-// A conversation on a real database, kept as an agent keeps it: messages are stored first, the compacted list goes to a
-// continuation of the session, and a resumed one knows nothing but the database.
+// A conversation on a real database, kept the way an agent keeps it: messages are stored first, the compacted list goes to a
+// continuation of the session, and a resumed session knows only the database.
 import { expect } from "vitest";
-import { isUsersOwn } from "../../../src/context/compressor/boundaries.ts";
 import { withoutHandoff } from "../../../src/context/compressor/handoff.ts";
+import { isUsersOwn } from "../../../src/context/compressor/plan.ts";
+import type { CompressOutcome } from "../../../src/context/engine.ts";
 import { LosslessEngine, type LosslessEngineOptions } from "../../../src/context/lossless/engine.ts";
+import { toMessage } from "../../../src/context/lossless/leaves.ts";
 import { listedNodes } from "../../../src/context/lossless/overview.ts";
-import { toMessage } from "../../../src/context/lossless/sources.ts";
-import type { CompressOutcome } from "../../../src/context/outcome.ts";
 import { type Message, withMeta } from "../../../src/message/index.ts";
 import {
   type MessageRow,
@@ -17,7 +17,7 @@ import {
 import { newPath } from "../../fakes/session-index.ts";
 import { expectPairs } from "../valid-list.ts";
 
-/** Small enough that a few hundred messages are many parts. */
+/** Small enough that a few hundred messages give many parts. */
 export const SMALL = {
   contextLength: 8_000,
   leafTokens: 400,
@@ -34,7 +34,7 @@ export class Conversation {
   engine: LosslessEngine;
   sessionId: string;
   live: readonly Message[] = [];
-  /** Every row as it was when it was stored, by its id. */
+  /** Every row as it was stored, by its id. */
   readonly written = new Map<number, MessageRow>();
 
   private constructor(store: SessionStore, sessionId: string, setting: EngineSetting) {
@@ -61,7 +61,7 @@ export class Conversation {
     return ids;
   }
 
-  /** Compacts and, when that changed the list, goes on in a continuation. */
+  /** Compacts and, if that changed the list, continues in a new session. */
   async compact(options: Parameters<LosslessEngine["compress"]>[1] = {}): Promise<CompressOutcome> {
     const outcome = await this.engine.compress(this.live, options);
     expectPairs(outcome.messages);
@@ -98,7 +98,7 @@ export class Conversation {
     return JSON.parse(await this.engine.handleToolCall(name, args, this.live)) as Record<string, unknown>;
   }
 
-  /** Every message of the conversation is in the list, or one leaf stands for it; no message has two. */
+  /** Every message of the conversation is in the list or covered by one leaf; no message is covered twice. */
   async expectWhole(): Promise<void> {
     const sessions = await this.store.listContinued(this.sessionId);
     const nodes = await this.store.listSummaryNodes(sessions);
@@ -118,7 +118,7 @@ export class Conversation {
     return this.store.listSummaryNodes(await this.store.listContinued(this.sessionId));
   }
 
-  /** Every leaf gives its messages back as they were stored, in order. */
+  /** Every leaf returns its messages as they were stored, in order. */
   async expectReadable(): Promise<number> {
     const nodes = await this.nodes();
     const leaves = nodes.filter(({ depth }) => depth === 0);
@@ -134,7 +134,7 @@ export class Conversation {
     return new LosslessEngine({ ...this.setting, store: this.store, sessionId: this.sessionId });
   }
 
-  /** The overview lists every node that is under no other one, so that each leaf can be reached from it. */
+  /** The overview lists every node without a parent, so that each leaf can be reached from it. */
   async #expectListed(overview: string): Promise<void> {
     const nodes = await this.nodes();
     const children = new Set(nodes.filter(({ depth }) => depth > 0).flatMap(({ source_ids }) => source_ids));

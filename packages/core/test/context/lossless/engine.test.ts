@@ -1,4 +1,4 @@
-// What a compaction of the lossless engine does to the list and to the database.
+// A compaction of the lossless engine: its effects on the list and on the database.
 
 import { describe, expect, it } from "vitest";
 import { HANDOFF_END, HANDOFF_MARKER, isHandoff } from "../../../src/context/compressor/handoff.ts";
@@ -120,7 +120,7 @@ describe("the list after a compaction", () => {
       await talk.say([...alternating(46, 400), ...toolGroup(100).slice(0, 1), ...alternating(4, 400)]);
       const outcome = await talk.engine.compress(talk.live);
       expect(outcome.kind).toBe("compacted");
-      expectPairs(outcome.messages); // a call without a result has got one, which is in no database
+      expectPairs(outcome.messages); // the repair added a stub for a call without a result; the stub is in no database
       expect(outcome.messages.filter(isHandoff)).toHaveLength(1);
       talk.live = outcome.messages;
       await talk.expectWhole();

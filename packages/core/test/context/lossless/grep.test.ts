@@ -1,8 +1,9 @@
-// lcm_grep: what is found where, in which order, and for whom.
+// lcm_grep: which hits, in which order, and for which user.
 
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { handoffText } from "../../../src/context/compressor/handoff.ts";
 import { LosslessEngine } from "../../../src/context/lossless/engine.ts";
+import { inOrder } from "../../../src/context/lossless/tools/grep.ts";
 import { alternating, user } from "../../../testing/context-engine/lists.ts";
 import { modelThat } from "../../../testing/context-engine/summarisers.ts";
 import { asMessage } from "../messages.ts";
@@ -177,7 +178,7 @@ describe("other conversations", () => {
     });
   });
 
-  it("are outside of what can be expanded, whoever's they are, in the same words", async () => {
+  it("cannot be expanded, with the same message whether they exist or belong to another user", async () => {
     const unknown = { error: expect.stringMatching(/^There is no message \d+ in this conversation\./) };
     for (const store_id of [bens, anns, 999_999])
       expect(await talk.tool("lcm_expand", { store_id })).toEqual(unknown);
@@ -201,7 +202,7 @@ describe("other conversations", () => {
     expect(results.map(({ store_id }) => store_id)).not.toContain(secret);
   });
 
-  it("are not searched for a session that is not stored, because nobody knows whose it is", async () => {
+  it("are not searched for a session that is not stored, because its user is not known", async () => {
     const { engine } = await Conversation.begin(talk.setting, { store: talk.store, id: "soon gone" });
     await talk.store.deleteSession("soon gone");
     for (const where of [
@@ -239,4 +240,16 @@ describe("other conversations", () => {
     await talk.say(alternating(60, 400));
     expect(await stranger.engine.compress(talk.live)).toMatchObject({ reason: "not_stored" });
   });
+});
+
+it("orders messages and summaries by time, by rank, or by both", () => {
+  const hit = (name: string, rank: number, timestamp: number) => ({ result: { name }, rank, timestamp });
+  const messages = [hit("best, old", 1, 10), hit("second, new", 2, 40), hit("third, newer", 3, 50)];
+  const summaries = [hit("summary, middle", 3.5, 30)];
+  const names = (sort: Parameters<typeof inOrder>[2]) =>
+    inOrder(messages, summaries, sort).map(({ result }) => (result as { name: string }).name);
+  expect(names("relevance")).toEqual(["best, old", "second, new", "third, newer", "summary, middle"]);
+  expect(names("recency")).toEqual(["third, newer", "second, new", "summary, middle", "best, old"]);
+  expect(names("hybrid")[0]).toBe("third, newer");
+  expect(names("hybrid").at(-1)).toBe("summary, middle");
 });

@@ -1,9 +1,9 @@
-// Lists of every shape that may come from a store: what a compaction promises holds for all of them.
+// The promises of a compaction, over lists of every shape that may come from a store.
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { isHandoff } from "../../../src/context/compressor/handoff.ts";
-import { repairPairs } from "../../../src/context/compressor/pairs.ts";
+import { repairPairs } from "../../../src/context/list-repair.ts";
 import { withMeta } from "../../../src/message/index.ts";
 import { openSessionStore } from "../../../src/sessions/index.ts";
 import { frozen } from "../../../testing/context-engine/lists.ts";

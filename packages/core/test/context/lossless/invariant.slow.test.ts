@@ -1,5 +1,5 @@
-// Nothing is ever lost: after any sequence of turns, compactions, crashes, resumes, branches and undone turns, with
-// models that answer or fail, every message is in the list or behind exactly one summary.
+// No message is ever lost: after any sequence of turns, compactions, crashes, resumes, branches and undone turns, with models
+// that answer or fail, every message is in the list or covered by exactly one summary.
 import { describe, expect, it } from "vitest";
 import type { Message } from "../../../src/message/index.ts";
 import { modelThat } from "../../../testing/context-engine/summarisers.ts";
@@ -8,7 +8,7 @@ import { Conversation, SMALL } from "./conversation.ts";
 
 const COMPACTIONS = 20;
 
-/** Small, and the same on every machine for one seed. */
+/** A small generator that gives the same numbers for a seed on every machine. */
 function randomFrom(seed: number): () => number {
   let state = seed;
   return () => {
@@ -31,7 +31,7 @@ function words(random: Random, most: number): string {
   return Array.from({ length: 1 + Math.floor(random() * most) }, () => pick(random, WORDS)).join(" ");
 }
 
-/** One or several messages that belong together, some of them as no good client would write them. */
+/** One or several messages that belong together, some of them malformed. */
 function block(random: Random, number: number): Message[] {
   const said = () => words(random, 60);
   const calls = Array.from({ length: 1 + Math.floor(random() * 3) }, (_, at) => ({
@@ -80,7 +80,7 @@ describe("every message stays in the list or behind one summary", () => {
       if (mood === "fails") throw new Error("no model today");
       return mood === "says nothing" ? "" : `note ${prompt.length}: ${prompt.slice(-80)}`;
     });
-    // Rests after a failure are over at once, so that moods take effect.
+    // Waiting times after a failure end at once, so that the next mood of the model takes effect.
     let time = 0;
     const monotonicMs = () => (time += 1_000_000);
     const talk = await Conversation.begin({ ...SMALL, summarizer, monotonicMs });
@@ -92,7 +92,7 @@ describe("every message stays in the list or behind one summary", () => {
         await talk.say(block(random, step * 100 + count));
       mood = pick(random, ["answers", "answers", "fails", "says nothing"] as const);
       const event = random();
-      if (event < 0.1) await talk.engine.compress(talk.live); // and the process dies before the rotation
+      if (event < 0.1) await talk.engine.compress(talk.live); // the process dies before the rotation
       if (event < 0.25) await talk.resume();
       else if (event < 0.3) await talk.branch();
       else if (event < 0.4) {

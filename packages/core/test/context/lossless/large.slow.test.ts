@@ -1,4 +1,4 @@
-// A very long conversation that no engine has looked after before.
+// A very long conversation that was never compacted before.
 
 import { expect, it } from "vitest";
 import { answering } from "../../../testing/context-engine/summarisers.ts";

@@ -1,20 +1,18 @@
-// The decisions of the lossless engine that need no database: where to cut, what to merge, what an overview shows.
+// Decisions of the lossless engine that need no database: where to cut, what to merge, what an overview shows.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { findBoundaries } from "../../../src/context/compressor/boundaries.ts";
 import { handoffText } from "../../../src/context/compressor/handoff.ts";
-import { DEFAULT_SETTINGS, deriveBudgets } from "../../../src/context/compressor/settings.ts";
-import { extractOf, extractOfSummaries } from "../../../src/context/lossless/extract.ts";
+import { findBoundaries } from "../../../src/context/compressor/plan.ts";
+import { cutIntoLeaves } from "../../../src/context/lossless/leaves.ts";
 import {
   childrenOf,
   groupsToMerge,
-  growForest,
   messageCount,
+  toForest,
+  toLineage,
   topNodes,
-} from "../../../src/context/lossless/forest.ts";
-import { cutIntoLeaves } from "../../../src/context/lossless/leaves.ts";
-import { toLineage } from "../../../src/context/lossless/lineage.ts";
+} from "../../../src/context/lossless/lineage.ts";
 import {
   isOverviewOf,
   isPureOverview,
@@ -23,6 +21,8 @@ import {
 } from "../../../src/context/lossless/overview.ts";
 import { planLossless } from "../../../src/context/lossless/plan.ts";
 import { DEFAULT_LCM_SETTINGS, lcmSettings } from "../../../src/context/lossless/settings.ts";
+import { extractOf, extractOfSummaries } from "../../../src/context/lossless/writer.ts";
+import { DEFAULT_SETTINGS, deriveBudgets } from "../../../src/context/trigger.ts";
 import { codePointLength } from "../../../src/lib/index.ts";
 import { type Message, withMeta } from "../../../src/message/index.ts";
 import type { SummaryNode } from "../../../src/sessions/index.ts";
@@ -171,7 +171,7 @@ describe("a plan", () => {
 describe("trees", () => {
   const leaves = [1, 3, 5, 7, 9].map((id) => leafOf("a", [id, id + 1]));
   const above = nodeAbove(leaves.slice(0, 3));
-  const forest = growForest([...leaves, above]);
+  const forest = toForest([...leaves, above]);
 
   it("know what stands on top, in order of time, and how many messages it stands for", () => {
     const ids = topNodes(forest, (key) => key).map(({ node_id }) => node_id);
@@ -196,7 +196,7 @@ describe("trees", () => {
       { ...above, node_id: "y", source_ids: ["x"] },
       { ...above, node_id: "z", depth: 2, source_ids: ["x", "y", "x"] },
     ];
-    const grown = growForest(loop);
+    const grown = toForest(loop);
     expect(loop.map((node) => messageCount(grown, node))).toEqual([0, 0, 0]);
     expect(topNodes(grown, () => undefined).map(({ node_id }) => node_id)).toEqual(["z"]);
   });

@@ -1,4 +1,4 @@
-// What the database has to know before a message may leave, and what the engine makes of what others left in it.
+// Which messages must be in the database before they may leave the list, and rows that other programs left in it.
 
 import { describe, expect, it } from "vitest";
 import { ContextCompressor } from "../../../src/context/compressor/compressor.ts";
@@ -175,7 +175,7 @@ describe("what others left", () => {
     expect(await talk.tool("lcm_expand", { node_id: early?.node_id })).toMatchObject({
       node_id: early?.node_id,
     });
-    // The parent goes on for itself.
+    // The parent session continues separately.
     const parent = await Conversation.begin(talk.setting, { store: talk.store, id: "unused" });
     parent.sessionId = parentSession;
     await parent.resume();
@@ -211,7 +211,7 @@ describe("what others left", () => {
     const talk = await Conversation.begin(setting());
     await using _store = talk.store;
     await talk.say(alternating(60, 400));
-    await talk.engine.compress(talk.live); // stored, and the process ends before the rotation
+    await talk.engine.compress(talk.live); // stored; the process ends before the rotation
     const [, , , , , target] = await talk.store.listRecentUserMessages("root", { limit: 100 });
     await talk.store.rewindToMessage("root", target?.id ?? 0);
     await talk.resume();

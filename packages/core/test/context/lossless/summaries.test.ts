@@ -1,4 +1,4 @@
-// How parts get their texts: what models are asked, what happens when they fail, how excerpts are improved later.
+// The texts of parts: what models are asked, what happens when they fail, how excerpts are improved later.
 
 import { describe, expect, it } from "vitest";
 import { isHandoff } from "../../../src/context/compressor/handoff.ts";
@@ -63,7 +63,7 @@ describe("a model", () => {
     }
   });
 
-  it("may write something that looks like an overview without confusing anybody", async () => {
+  it("may write text that looks like an overview without adding parts to it", async () => {
     const model = modelThat(
       () => "## [lcm_000000000000] messages 1-2 (2 messages)\nnothing\n# [x] messages 3",
     );
@@ -142,7 +142,7 @@ describe("without a model's answer", () => {
     await using _store = talk.store;
     await talk.say(alternating(100, 400));
     expect(await talk.compact()).toMatchObject({ kind: "compacted", failure: { kind: "timeout" } });
-    expect(model.prompts.length).toBeLessThanOrEqual(4); // those that were under way
+    expect(model.prompts.length).toBeLessThanOrEqual(4); // calls that were already running
     await talk.expectWhole();
   });
 
@@ -161,7 +161,7 @@ describe("without a model's answer", () => {
     expect(before.every(({ method }) => method === "extract")).toBe(true);
     isUp = true;
     await talk.say(alternating(36, 400));
-    await talk.compact(); // still resting
+    await talk.compact(); // the model is still in its waiting time
     expect((await talk.nodes()).every(({ method }) => method === "extract")).toBe(true);
     time += 120_000;
     for (let round = 0; round < 6; round += 1) {
@@ -187,7 +187,7 @@ describe("without a model's answer", () => {
     expect((await talk.nodes()).every(({ summary }) => summary === "from the second")).toBe(true);
   });
 
-  it("a user who stops it gets the list as it was, and nothing is stored", async () => {
+  it("a user who stops it keeps the list unchanged, and nothing is stored", async () => {
     const stop = new AbortController();
     const model = modelThat(() => {
       stop.abort(new Error("enough"));

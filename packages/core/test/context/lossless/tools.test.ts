@@ -1,7 +1,8 @@
-// The tools a model reads compacted turns with.
+// The tools with which a model reads compacted turns.
 
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import { checkEngine } from "../../../src/context/engine-structure.ts";
+import { checkEngine } from "../../../src/context/engine-plugins.ts";
+import { LCM_TOOLS } from "../../../src/context/lossless/tools/tools.ts";
 import { parseToolCalls } from "../../../src/message/index.ts";
 import { alternating, user } from "../../../testing/context-engine/lists.ts";
 import { answering, modelThat } from "../../../testing/context-engine/summarisers.ts";
@@ -283,7 +284,17 @@ describe("lcm_status", () => {
   });
 });
 
-/** All pages, following the offsets they give. */
+it("the schemas are plain objects whose required fields exist, and the engine offers them all", () => {
+  for (const { name, description, parameters } of LCM_TOOLS) {
+    const { type, properties, required, ...others } = parameters as Json;
+    expect({ name, type, others }).toEqual({ name, type: "object", others: {} });
+    expect(Object.keys(properties as Json)).toEqual(expect.arrayContaining(required as string[]));
+    expect(description).not.toBe("");
+  }
+  expect(talk.engine.getToolSchemas()).toBe(LCM_TOOLS);
+});
+
+/** Follows the offsets to the last page. */
 async function pages(args: Json): Promise<Json[]> {
   const all: Json[] = [];
   let offsets: Json = {};
@@ -293,10 +304,10 @@ async function pages(args: Json): Promise<Json[]> {
     all.push(page);
     const { next_source_offset: source_offset, next_content_offset: content_offset } = page;
     offsets = {
-      ...(source_offset === undefined ? {} : { source_offset }),
-      ...(content_offset === undefined ? {} : { content_offset }),
+      source_offset,
+      content_offset,
     };
     expect(all.length).toBeLessThan(5_000);
-  } while (Object.keys(offsets).length > 0);
+  } while (Object.values(offsets).some((offset) => offset !== undefined));
   return all;
 }

@@ -1,17 +1,28 @@
-// lcm_expand: what a summary is made of, or one message, word for word.
-import { err, ok, type Result } from "../../../lib/index.ts";
+// lcm_expand: the messages or summaries a summary was made from, or one message, word for word and page by page.
+import { codePointLength, err, ok, type Result, takeCodePoints } from "../../../lib/index.ts";
 import type { MessageRow, SummaryNode } from "../../../sessions/index.ts";
-import { childIds, childrenOf, messageCount, messageKeys } from "../forest.ts";
-import type { Lineage } from "../lineage.ts";
-import { type Args, countOf, isAbsent, numberOf, shown, textOf } from "./arguments.ts";
-import { costOf, type PageRequest, pageOf, type Source, slice } from "./pages.ts";
-import { expandNodeHint, findNode, relatedForest, unknownMessage, unknownNode, type View } from "./view.ts";
+import { estimateText, fitTokens } from "../../tokens.ts";
+import { childIds, childrenOf, type Lineage, messageCount, messageKeys } from "../lineage.ts";
+import {
+  type Args,
+  type ConversationView,
+  countOf,
+  expandNodeHint,
+  findNode,
+  isAbsent,
+  numberOf,
+  relatedForest,
+  shown,
+  textOf,
+  unknownMessage,
+  unknownNode,
+} from "./view.ts";
 
 const DEFAULT_TOKENS = 4_000;
 const MOST_TOKENS = 32_000;
 const MOST_OF_WINDOW = 0.25;
 
-export async function expand(view: View, args: Args): Promise<Result<object, string>> {
+export async function expand(view: ConversationView, args: Args): Promise<Result<object, string>> {
   const hasNode = !isAbsent(args.node_id);
   if (hasNode === !isAbsent(args.store_id)) return err("Pass exactly one of node_id and store_id.");
   const page = pageRequest(args, view);
@@ -29,14 +40,14 @@ const STANDARD = {
   source_limit: Number.MAX_SAFE_INTEGER,
 };
 
-function pageRequest(args: Args, { status, tokenFactor }: View): Result<PageRequest, string> {
+function pageRequest(args: Args, { status, tokenFactor }: ConversationView): Result<PageRequest, string> {
   const counts = { ...STANDARD };
   for (const name of Object.keys(STANDARD) as (keyof typeof STANDARD)[]) {
     const count = countOf(args, name, STANDARD[name]);
     if (!count.ok) return count;
     counts[name] = count.value;
   }
-  // The model asks in its own tokens, and more than a share of its window would only be cut again.
+  // The model asks in its own tokens. More than a share of its window would be cut again.
   const window = status.context_length > 0 ? status.context_length : Number.POSITIVE_INFINITY;
   const most = Math.min(MOST_TOKENS, window * MOST_OF_WINDOW);
   return ok({
@@ -47,7 +58,11 @@ function pageRequest(args: Args, { status, tokenFactor }: View): Result<PageRequ
   });
 }
 
-async function expandNode(view: View, nodeId: string, request: PageRequest): Promise<Result<object, string>> {
+async function expandNode(
+  view: ConversationView,
+  nodeId: string,
+  request: PageRequest,
+): Promise<Result<object, string>> {
   const found = await findNode(view, nodeId);
   if (found === undefined) return err(unknownNode(nodeId));
   const { node, lineage } = found;
@@ -62,13 +77,13 @@ async function expandNode(view: View, nodeId: string, request: PageRequest): Pro
     total_sources: sources.length,
     source_offset: request.sourceOffset,
     ...pageOf(sources, request),
-    // Deleted, or taken back by the user.
-    ...(missing > 0 ? { missing_sources: missing } : {}),
+    // Deleted, or undone by the user.
+    missing_sources: missing > 0 ? missing : undefined,
   });
 }
 
 async function expandMessage(
-  view: View,
+  view: ConversationView,
   given: unknown,
   { contentOffset, maxTokens }: PageRequest,
 ): Promise<Result<object, string>> {
@@ -84,12 +99,16 @@ async function expandMessage(
   const about = { covered_by: covering?.node_id ?? null };
   if (contentOffset === 0 && costOf(source) <= maxTokens) return ok({ ...source.record, ...about });
   const { record, next } = slice(source, contentOffset, maxTokens);
-  return ok({ ...record, ...about, ...(next === undefined ? {} : { next_content_offset: next }) });
+  return ok({ ...record, ...about, next_content_offset: next });
 }
 
 type Sources = { readonly sources: readonly Source[]; readonly missing: number };
 
-async function messagesOf({ store, scope }: View, node: SummaryNode, { rowOf }: Lineage): Promise<Sources> {
+async function messagesOf(
+  { store, scope }: ConversationView,
+  node: SummaryNode,
+  { rowOf }: Lineage,
+): Promise<Sources> {
   const keys = messageKeys(node);
   const rows = await store.getMessagesById(
     keys.flatMap((key) => rowOf(key) ?? []),
@@ -118,7 +137,7 @@ function nodesBelow(node: SummaryNode, { forest }: Lineage): Sources {
   return { sources, missing: childIds(node).length - children.length };
 }
 
-/** The fields in which a message says something, as they are stored. */
+/** Only the fields with content, as they are stored. */
 function toSource(row: MessageRow): Source {
   const { content, tool_calls } = row;
   const record = {
@@ -136,4 +155,82 @@ function toSource(row: MessageRow): Source {
     return { record, long, text: content, format: "text" };
   const text = JSON.stringify(tool_calls === null ? { content } : { content, tool_calls });
   return { record, long, text, format: "json" };
+}
+
+// Pages: a list of records is returned piece by piece. A record too long for one answer is returned as slices of its text;
+// joined, the slices are the whole text.
+
+export type Source = {
+  readonly record: Readonly<Record<string, unknown>>;
+  /** The fields that `text` replaces when the record is cut. */
+  readonly long: readonly string[];
+  readonly text: string;
+  /** `json`: joined, the slices are a JSON object with the long fields. */
+  readonly format: "text" | "json";
+};
+
+export type PageRequest = {
+  /** Estimated. */
+  readonly maxTokens: number;
+  readonly sourceOffset: number;
+  readonly sourceLimit: number;
+  readonly contentOffset: number;
+};
+
+type Page = {
+  readonly sources: readonly Readonly<Record<string, unknown>>[];
+  readonly next_source_offset?: number;
+  readonly next_content_offset?: number;
+};
+
+export function pageOf(all: readonly Source[], request: PageRequest): Page {
+  const { maxTokens, sourceOffset: start, sourceLimit, contentOffset } = request;
+  const end = Math.min(all.length, start + sourceLimit);
+  const [first] = all.slice(start, start + 1);
+  if (first === undefined || start >= end) return { sources: [] };
+  if (contentOffset > 0 || costOf(first) > maxTokens) {
+    const { record, next } = slice(first, contentOffset, maxTokens);
+    if (next !== undefined)
+      return { sources: [record], next_source_offset: start, next_content_offset: next };
+    return { sources: [record], ...following(start + 1, all.length) };
+  }
+  let tokens = 0;
+  let at = start;
+  const sources: Readonly<Record<string, unknown>>[] = [];
+  for (const source of all.slice(start, end)) {
+    tokens += costOf(source);
+    if (tokens > maxTokens) break;
+    sources.push(source.record);
+    at += 1;
+  }
+  return { sources, ...following(at, all.length) };
+}
+
+/** One slice of a record. `next` is the offset of the following slice, if there is one. */
+function slice(
+  { record, long, text, format }: Source,
+  offset: number,
+  maxTokens: number,
+): { readonly record: Readonly<Record<string, unknown>>; readonly next?: number } {
+  const rest = text.slice(takeCodePoints(text, offset).length);
+  // At least one character, so that a caller who follows the offsets reaches the end.
+  const piece = fitTokens(rest, maxTokens) || takeCodePoints(rest, 1);
+  const short = Object.fromEntries(Object.entries(record).filter(([name]) => !long.includes(name)));
+  const shownRecord = {
+    ...short,
+    [long[0] ?? "content"]: piece,
+    content_format: format,
+    content_offset: offset,
+    content_chars: codePointLength(text),
+  };
+  if (piece.length >= rest.length) return { record: shownRecord };
+  return { record: shownRecord, next: offset + codePointLength(piece) };
+}
+
+function costOf({ record }: Source): number {
+  return estimateText(JSON.stringify(record));
+}
+
+function following(at: number, count: number): { readonly next_source_offset?: number } {
+  return at < count ? { next_source_offset: at } : {};
 }

@@ -1,5 +1,7 @@
-// What the tools may see: the conversation the engine works for, the sessions it is related to, all of one user.
+// What the tools share: the part of the database they may read (this conversation and related sessions of the same user), and
+// the parsing of arguments.
 
+import { err, ok, preview, pyStrip, type Result } from "../../../lib/index.ts";
 import {
   type Scope,
   type SessionStore,
@@ -8,10 +10,9 @@ import {
   userOfSession,
 } from "../../../sessions/index.ts";
 import type { EngineStatus } from "../../engine.ts";
-import { type Forest, growForest } from "../forest.ts";
-import { type Lineage, loadLineage } from "../lineage.ts";
+import { type Forest, type Lineage, loadLineage, toForest } from "../lineage.ts";
 
-export type ToolPlace = {
+export type ToolContext = {
   readonly store: SessionStore;
   readonly sessionId: string;
   /** Empty: the session's own user. */
@@ -19,20 +20,20 @@ export type ToolPlace = {
   readonly status: EngineStatus;
   /** Tokens the model counts for each token we estimate. */
   readonly tokenFactor: number;
-  /** What the model has before it. */
+  /** The messages the model has in its list. */
   readonly live: readonly unknown[];
 };
 
-export type View = ToolPlace & {
+export type ConversationView = ToolContext & {
   readonly scope: Scope;
-  /** False: neither the caller nor the store says whose conversation this is, so it may not look at others. */
+  /** False when neither the caller nor the store knows the user. Then only this conversation may be read. */
   readonly isUserKnown: boolean;
-  /** Over every kind of parent: also what this conversation was branched from. */
+  /** Ids of all related sessions, including those this conversation was branched from. */
   readonly related: ReadonlySet<string>;
   readonly lineage: Lineage;
 };
 
-export async function openView(place: ToolPlace): Promise<View> {
+export async function openView(place: ToolContext): Promise<ConversationView> {
   const { store, sessionId, user } = place;
   const session = await store.getSession(sessionId);
   const isGiven = user.userId !== undefined;
@@ -42,9 +43,9 @@ export async function openView(place: ToolPlace): Promise<View> {
   return { ...place, scope, isUserKnown, related, lineage: await loadLineage(store, sessionId, scope) };
 }
 
-/** A node of this conversation or of a related one, with the messages and nodes around it. */
+/** A node of this conversation or of a related one, with the lineage it belongs to. */
 export async function findNode(
-  { store, scope, related, lineage }: View,
+  { store, scope, related, lineage }: ConversationView,
   nodeId: string,
 ): Promise<{ readonly node: SummaryNode; readonly lineage: Lineage } | undefined> {
   const own = lineage.forest.nodes.get(nodeId);
@@ -54,13 +55,13 @@ export async function findNode(
   return { node, lineage: await loadLineage(store, node.session_id, scope) };
 }
 
-/** All nodes of related sessions; where a message is covered twice, this conversation's leaf counts. */
-export async function relatedForest({ store, scope, related, lineage }: View): Promise<Forest> {
+/** All nodes of related sessions. If two leaves cover a message, this conversation's leaf counts. */
+export async function relatedForest({ store, scope, related, lineage }: ConversationView): Promise<Forest> {
   const all = await store.listSummaryNodes([...related], scope);
-  return growForest([...lineage.forest.nodes.values(), ...all]);
+  return toForest([...lineage.forest.nodes.values(), ...all]);
 }
 
-/** The same words whether it does not exist or may not be seen. */
+/** The same text whether the node does not exist or may not be read. */
 export function unknownNode(nodeId: string): string {
   return `There is no summary '${nodeId}' in this conversation. lcm_describe lists those there are.`;
 }
@@ -75,4 +76,64 @@ export function expandNodeHint(nodeId: string): string {
 
 export function expandMessageHint(storeId: number): string {
   return `lcm_expand(store_id=${storeId})`;
+}
+
+// Arguments as a model wrote them. Numerals are accepted as numbers. Other wrong values are refused, because an answer that
+// ignored them would look as if it had used them.
+
+export type Args = Readonly<Record<string, unknown>>;
+
+const SHOWN_CHARS = 200;
+
+/** Trimmed; undefined when it is blank or no text. */
+export function textOf(value: unknown): string | undefined {
+  const text = typeof value === "string" ? pyStrip(value) : typeof value === "number" ? String(value) : "";
+  return text === "" ? undefined : text;
+}
+
+/** Like Python's `int()`: fractions are cut off, numerals accepted; undefined for anything else. */
+export function numberOf(value: unknown): number | undefined {
+  const isNumeral = typeof value === "string" && /^[+-]?\d+$/.test(pyStrip(value));
+  const number = typeof value === "number" ? Math.trunc(value) : isNumeral ? Number(value) : Number.NaN;
+  return Number.isSafeInteger(number) ? number : undefined;
+}
+
+export function isAbsent(value: unknown): boolean {
+  return value === undefined || value === null || value === "";
+}
+
+/** An optional count; an error when it is given but no count. */
+export function countOf(args: Args, name: string, standard: number): Result<number, string> {
+  if (isAbsent(args[name])) return ok(standard);
+  const number = numberOf(args[name]);
+  return number === undefined || number < 0
+    ? err(`${name} must be a whole number from 0 on, but is ${shown(args[name])}.`)
+    : ok(number);
+}
+
+export function choiceOf<T extends string>(
+  args: Args,
+  name: string,
+  choices: readonly [T, ...T[]],
+): Result<T, string> {
+  if (isAbsent(args[name])) return ok(choices[0]);
+  const word = textOf(args[name])?.toLowerCase();
+  const chosen = choices.find((choice) => choice === word);
+  return chosen === undefined
+    ? err(
+        `${name} must be ${choices.slice(0, -1).join(", ")} or ${choices.at(-1)}, but is ${shown(args[name])}.`,
+      )
+    : ok(chosen);
+}
+
+/** At most 200 characters, for error messages. */
+export function shown(value: unknown): string {
+  try {
+    return preview(
+      typeof value === "string" ? `'${value}'` : (JSON.stringify(value) ?? "nothing"),
+      SHOWN_CHARS,
+    );
+  } catch {
+    return "a value that cannot be shown";
+  }
 }

@@ -1,0 +1,401 @@
+// All skills below the roots: walking the directories, reading the headers, and caching them in memory and in a snapshot
+// file.
+import {
+  type BigIntStats,
+  closeSync,
+  type Dirent,
+  existsSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  realpathSync,
+  statSync,
+} from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { describeCause, errnoCode, writeFileAtomic } from "../lib/index.ts";
+import {
+  type FrontmatterParser,
+  fieldOf,
+  isFields,
+  loadFrontmatterParser,
+  readSkillText,
+  toHeader,
+} from "./frontmatter.ts";
+import { pathWithin } from "./paths.ts";
+import {
+  CATEGORY_FILE,
+  IGNORED_DIRECTORIES,
+  SKILL_FILE,
+  type Skill,
+  type SkillHeader,
+  SUPPORT_DIRECTORIES,
+} from "./skill.ts";
+
+// A lookup compares the modification times of directories. It walks the tree and opens files only when something changed.
+
+export type CatalogContents = {
+  /** The home's own skills first, then each root; ordered by path. */
+  readonly skills: readonly Skill[];
+  /** Single files, which can only be viewed. */
+  readonly flatSkills: readonly Skill[];
+  /** Descriptions of categories, by name. */
+  readonly categories: ReadonlyMap<string, string>;
+  readonly warnings: readonly string[];
+};
+
+type CatalogPlaces = {
+  /** The home's own root first. */
+  readonly roots: readonly string[];
+  readonly snapshot: string;
+};
+
+// Modification times are coarse: two changes within one clock tick look the same. Anything younger than this is checked again.
+const SETTLED_MS = 100;
+const HEAD_BYTES = 65_536;
+
+export class Catalog {
+  readonly #places: CatalogPlaces;
+  #cache: HeaderCache | undefined;
+  #last: { readonly walk: WalkResult; readonly contents: CatalogContents } | undefined;
+
+  constructor(places: CatalogPlaces) {
+    this.#places = places;
+  }
+
+  /** Checks every directory and the size and time of every file; opens files that changed. */
+  async refresh(): Promise<CatalogContents> {
+    const walk = walkRoots(this.#places.roots);
+    const hasNews = walk.files.some((file) => this.#known(file) === undefined);
+    return this.#take(walk, hasNews ? await loadFrontmatterParser() : undefined);
+  }
+
+  /** The same, synchronously, for callers that hold a lock. */
+  refreshSync(parse: FrontmatterParser): CatalogContents {
+    return this.#take(walkRoots(this.#places.roots), parse);
+  }
+
+  /** Walks only if a directory changed since the last walk. For a file edited in place, see `isCurrent`. */
+  async current(): Promise<CatalogContents> {
+    const last = this.#last;
+    if (last === undefined || !isUnchanged(last.walk)) return this.refresh();
+    return last.contents;
+  }
+
+  /** False when the file may have changed since its header was read. */
+  isCurrent(skill: Skill): boolean {
+    const stamp = stampOf(skill.file);
+    const cached = this.#cached().get(skill.file);
+    return stamp !== undefined && cached !== undefined && isSame(cached, stamp);
+  }
+
+  #take(walk: WalkResult, parse: FrontmatterParser | undefined): CatalogContents {
+    const before = this.#cached();
+    const cache = new Map<string, CachedHeader>();
+    const warnings = [...walk.warnings];
+    const headers = walk.files.flatMap((file) => {
+      const { path, mtimeNs, size } = file;
+      try {
+        const header = this.#known(file) ?? (parse ? readHeader(path, parse) : undefined);
+        if (header === undefined) return [];
+        if (isSettled(mtimeNs, walk.walkedAtMs)) cache.set(path, { mtimeNs, size, header });
+        return [{ file, header }];
+      } catch (cause) {
+        warnings.push(`${path} cannot be read: ${describeCause(cause)}.`);
+        return [];
+      }
+    });
+    if (!isSameCache(before, cache)) writeSnapshot(this.#places.snapshot, cache);
+    this.#cache = cache;
+    const contents = toContents(headers, this.#places.roots[0], warnings);
+    this.#last = { walk, contents };
+    return contents;
+  }
+
+  #known(file: FoundFile): CachedHeader["header"] | undefined {
+    const cached = this.#cached().get(file.path);
+    return cached !== undefined && isSame(cached, file) ? cached.header : undefined;
+  }
+
+  #cached(): HeaderCache {
+    this.#cache ??= readSnapshot(this.#places.snapshot);
+    return this.#cache;
+  }
+}
+
+function isUnchanged({ directories, walkedAtMs }: WalkResult): boolean {
+  for (const [path, time] of directories)
+    if (!isSettled(time, walkedAtMs) || directoryTime(path) !== time) return false;
+  return true;
+}
+
+function isSettled(timeNs: bigint, atMs: number): boolean {
+  return Number(timeNs / 1_000_000n) < atMs - SETTLED_MS;
+}
+
+function isSame(a: FileStamp, b: FileStamp): boolean {
+  return a.mtimeNs === b.mtimeNs && a.size === b.size;
+}
+
+function isSameCache(a: HeaderCache, b: HeaderCache): boolean {
+  if (a.size !== b.size) return false;
+  return [...b].every(([path, entry]) => {
+    const other = a.get(path);
+    return other !== undefined && isSame(other, entry);
+  });
+}
+
+/** Frontmatter is at the top, so only the first 64 KiB are read. */
+function readHeader(path: string, parse: FrontmatterParser): CachedHeader["header"] {
+  const head = new Uint8Array(HEAD_BYTES);
+  const fd = openSync(path, "r");
+  try {
+    const length = readSync(fd, head, 0, HEAD_BYTES, 0);
+    return toHeader(readSkillText(new TextDecoder().decode(head.subarray(0, length)), parse));
+  } finally {
+    closeSync(fd);
+  }
+}
+
+type Read = { readonly file: FoundFile; readonly header: CachedHeader["header"] };
+
+function toContents(
+  reads: readonly Read[],
+  ownRoot: string | undefined,
+  warnings: readonly string[],
+): CatalogContents {
+  const categories = new Map<string, string>();
+  const skills: Skill[] = [];
+  const flatSkills: Skill[] = [];
+  for (const { file, header } of reads) {
+    if (file.kind === "category") {
+      if (!categories.has(file.folder)) categories.set(file.folder, header.description);
+    } else (file.kind === "skill" ? skills : flatSkills).push(toSkill(file, header, ownRoot));
+  }
+  return { skills, flatSkills, categories, warnings };
+}
+
+function toSkill(file: FoundFile, header: CachedHeader["header"], ownRoot: string | undefined): Skill {
+  const isFlat = file.kind === "flat";
+  const directory = dirname(file.path);
+  const directoryName = isFlat ? basename(file.path).replace(/\.md$/i, "") : basename(directory);
+  const parent = isFlat ? file.folder : file.folder.split("/").slice(0, -1).join("/");
+  return {
+    name: header.name === "" ? directoryName : header.name,
+    directoryName,
+    category: parent === "" ? null : parent,
+    relativePath:
+      isFlat && file.folder === "" ? directoryName : isFlat ? `${file.folder}/${directoryName}` : file.folder,
+    root: file.root,
+    directory,
+    file: file.path,
+    isExternal: file.root !== ownRoot,
+    isFlat,
+    header,
+  };
+}
+
+// The walk: finds skill files below the roots. Reads directories and file sizes, no contents. Links that lead out of their root,
+// or to a directory already visited, are not followed.
+
+type FileStamp = { readonly mtimeNs: bigint; readonly size: number };
+
+type FoundFile = FileStamp & {
+  readonly kind: "skill" | "category" | "flat";
+  readonly path: string;
+  readonly root: string;
+  /** Directory of the file below the root, with `/`; "" for the root itself. */
+  readonly folder: string;
+};
+
+type WalkResult = {
+  readonly files: readonly FoundFile[];
+  /** Every directory that was read, with its modification time before that. */
+  readonly directories: ReadonlyMap<string, bigint>;
+  readonly warnings: readonly string[];
+  readonly walkedAtMs: number;
+};
+
+// These limits keep the walk short even if a user configures `/` as a skills directory.
+const MAX_DEPTH = 8;
+const MAX_DIRECTORIES = 10_000;
+
+const FLAT = /^(?!readme\.md$|skill\.md$|description\.md$)[^.].*\.md$/i;
+
+export function walkRoots(roots: readonly string[]): WalkResult {
+  const walk: Walk = { files: [], directories: new Map(), warnings: [], visited: new Set() };
+  const walkedAtMs = Date.now();
+  for (const root of roots) {
+    const realRoot = realPath(root);
+    if (realRoot !== undefined) walkDirectory(walk, { root, realRoot, path: root, folder: "", depth: 0 });
+  }
+  return {
+    files: walk.files,
+    directories: walk.directories,
+    warnings: walk.warnings,
+    walkedAtMs: walkedAtMs,
+  };
+}
+
+/** Undefined when there is no such file. */
+function stampOf(path: string): FileStamp | undefined {
+  const stats = statOf(path);
+  return stats?.isFile() ? { mtimeNs: stats.mtimeNs, size: Number(stats.size) } : undefined;
+}
+
+function directoryTime(path: string): bigint | undefined {
+  const stats = statOf(path);
+  return stats?.isDirectory() ? stats.mtimeNs : undefined;
+}
+
+type Walk = {
+  readonly files: FoundFile[];
+  readonly directories: Map<string, bigint>;
+  readonly warnings: string[];
+  readonly visited: Set<string>;
+};
+
+type WalkPosition = {
+  readonly root: string;
+  readonly realRoot: string;
+  readonly path: string;
+  readonly folder: string;
+  readonly depth: number;
+};
+
+function walkDirectory(walk: Walk, place: WalkPosition): void {
+  const real = realPath(place.path);
+  if (real === undefined || walk.visited.has(real)) return;
+  if (walk.directories.size >= MAX_DIRECTORIES) {
+    if (walk.directories.size === MAX_DIRECTORIES)
+      walk.warnings.push(`${place.root} has too many directories; not all of them were searched for skills.`);
+    walk.directories.set(place.path, -1n); // never equal to a real time, so the next lookup walks again
+    return;
+  }
+  walk.visited.add(real);
+  const time = directoryTime(place.path);
+  if (time === undefined) return;
+  walk.directories.set(place.path, time);
+  let entries: Dirent[];
+  try {
+    entries = readdirSync(place.path, { withFileTypes: true });
+  } catch (cause) {
+    walk.warnings.push(`${place.path} was not searched for skills: ${describeCause(cause)}.`);
+    return;
+  }
+  entries.sort((a, b) => (a.name < b.name ? -1 : 1));
+  const isSkill = entries.some(({ name }) => name === SKILL_FILE) && place.folder !== "";
+  for (const entry of entries) visitEntry(walk, place, entry, isSkill);
+}
+
+function visitEntry(walk: Walk, place: WalkPosition, entry: Dirent, isSkill: boolean): void {
+  const { name } = entry;
+  const path = join(place.path, name);
+  const kind = kindOf(name, place, isSkill);
+  const mayBeDirectory = kind === undefined && place.depth < MAX_DEPTH && !isIgnored(name, isSkill);
+  if (kind === undefined && !mayBeDirectory) return;
+  if (entry.isSymbolicLink() && !leadsInside(path, place.realRoot)) return;
+  if (kind !== undefined) {
+    const stamp = stampOf(path);
+    if (stamp) walk.files.push({ kind, path, root: place.root, folder: place.folder, ...stamp });
+  } else if (entry.isDirectory() || entry.isSymbolicLink()) {
+    const folder = place.folder === "" ? name : `${place.folder}/${name}`;
+    walkDirectory(walk, { ...place, path, folder, depth: place.depth + 1 });
+  }
+}
+
+function kindOf(name: string, { folder }: WalkPosition, isSkill: boolean): FoundFile["kind"] | undefined {
+  if (name === SKILL_FILE && folder !== "") return "skill";
+  if (name === CATEGORY_FILE && folder !== "") return "category";
+  return !isSkill && FLAT.test(name) ? "flat" : undefined;
+}
+
+function isIgnored(name: string, isSkill: boolean): boolean {
+  return IGNORED_DIRECTORIES.has(name) || (isSkill && SUPPORT_DIRECTORIES.some((each) => each === name));
+}
+
+function leadsInside(path: string, realRoot: string): boolean {
+  const real = realPath(path);
+  return real !== undefined && pathWithin(realRoot, real) !== undefined;
+}
+
+function realPath(path: string): string | undefined {
+  try {
+    return realpathSync(path);
+  } catch {
+    return undefined; // missing, a broken link or not readable: there is nothing to find
+  }
+}
+
+function statOf(path: string): BigIntStats | undefined {
+  try {
+    return statSync(path, { bigint: true, throwIfNoEntry: false });
+  } catch (cause) {
+    if (errnoCode(cause) === undefined) throw cause;
+    return undefined;
+  }
+}
+
+// The snapshot file: headers of all skills by path, time and size, so that a new process need not open every skill. It is only a
+// cache: invalid entries are read again, and a failed write is ignored.
+
+type CachedHeader = { readonly mtimeNs: bigint; readonly size: number; readonly header: SkillHeader };
+type HeaderCache = ReadonlyMap<string, CachedHeader>;
+
+// Programs that use this file name for something else see an unknown version and start over; so do we.
+const VERSION = "hermes-memory/1";
+const MAX_BYTES = 16 * 1_048_576;
+
+function readSnapshot(path: string): HeaderCache {
+  const cache = new Map<string, CachedHeader>();
+  try {
+    if (statSync(path).size > MAX_BYTES) return cache;
+    const content: unknown = JSON.parse(readFileSync(path, "utf8"));
+    const files = fieldOf(content, "files");
+    if (fieldOf(content, "version") !== VERSION || !isFields(files)) return cache;
+    for (const [file, entry] of Object.entries(files)) {
+      const cached = toCached(entry);
+      if (cached) cache.set(file, cached);
+    }
+  } catch {
+    // Missing or damaged: every skill is read once, and the file is written again.
+  }
+  return cache;
+}
+
+function writeSnapshot(path: string, cache: HeaderCache): void {
+  const files = Object.fromEntries(
+    [...cache].map(([file, { mtimeNs, size, header }]) => [file, [String(mtimeNs), size, header]]),
+  );
+  try {
+    if (existsSync(dirname(path)))
+      writeFileAtomic(path, `${JSON.stringify({ version: VERSION, files })}\n`, { mode: 0o600 });
+  } catch {
+    // The home is not writable: the next process reads the skills themselves.
+  }
+}
+
+function toCached(entry: unknown): CachedHeader | undefined {
+  if (!Array.isArray(entry)) return undefined;
+  const [mtime, size, header] = entry as unknown[];
+  if (typeof mtime !== "string" || !/^-?\d{1,20}$/.test(mtime) || typeof size !== "number") return undefined;
+  return isHeader(header) ? { mtimeNs: BigInt(mtime), size, header } : undefined;
+}
+
+const LISTS = [
+  "platforms",
+  "environments",
+  "requiresTools",
+  "requiresToolsets",
+  "fallbackForTools",
+  "fallbackForToolsets",
+] as const satisfies readonly (keyof SkillHeader)[];
+
+function isHeader(value: unknown): value is SkillHeader {
+  if (typeof fieldOf(value, "name") !== "string" || typeof fieldOf(value, "description") !== "string")
+    return false;
+  return LISTS.every((name) => {
+    const list = fieldOf(value, name);
+    return Array.isArray(list) && list.every((item) => typeof item === "string");
+  });
+}

@@ -1,0 +1,348 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { readList } from "../../src/context/chat-rows.ts";
+import { ContextCompressor } from "../../src/context/compressor/compressor.ts";
+import type { CompressOutcome } from "../../src/context/engine.ts";
+import { applyPromptCaching, estimateMessages } from "../../src/context/index.ts";
+import { selectEngine } from "../../src/context/select-engine.ts";
+import {
+  isMessage,
+  type Message,
+  newMessage,
+  type OpenAiMessage,
+  parseToolCalls,
+  toOpenAi,
+} from "../../src/message/index.ts";
+import { alternating } from "../../testing/context-engine/lists.ts";
+import { answering } from "../../testing/context-engine/summarisers.ts";
+import { engineMembers, writeEngine } from "../fakes/engine-plugins.ts";
+import { tempDirectory } from "../fakes/temp-directory.ts";
+import { histories } from "./histories.ts";
+import { Conversation, SMALL } from "./lossless/conversation.ts";
+import { asMessage } from "./messages.ts";
+import { expectPairs } from "./valid-list.ts";
+
+// Chat rows given to a built-in engine: the outcome has chat rows, and rows that stay are the same objects.
+
+const compressor = () =>
+  new ContextCompressor({ contextLength: 30_000, summarizer: answering("## Goal\nGo on.") });
+const rowsOf = (count: number, chars: number): OpenAiMessage[] =>
+  alternating(count, chars).map((message) => toOpenAi(message));
+const withoutIds = (rows: readonly object[]): unknown => rows.map((row) => ({ ...row, _id: undefined }));
+
+describe("a compaction of rows", () => {
+  it("does to them what it does to messages", async () => {
+    await fc.assert(
+      fc.asyncProperty(histories(), async (messages) => {
+        const rows = messages.map((message) => toOpenAi(message));
+        const ofRows = await compressor().compress(rows);
+        const ofMessages = await compressor().compress(messages);
+        expect({ ...ofRows, messages: [] }).toEqual({ ...ofMessages, messages: [] });
+        expect(withoutIds(ofRows.messages)).toEqual(
+          withoutIds(ofMessages.messages.map((message) => toOpenAi(message))),
+        );
+        expect(ofRows.messages === rows).toBe(ofMessages.messages === messages);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it("takes objects that only look like messages, as it takes every row", async () => {
+    const meta = { id: "a", atSeconds: 1 };
+    const odd = [
+      { role: "assistant", content: "no calls", meta },
+      { role: "assistant", content: 5, toolCalls: 5, meta },
+      { role: "tool", content: [null, { type: "text" }], meta },
+      { role: "user", content: { a: 1 }, meta: { ...meta, storedContent: 5 } },
+      { content: "no role", meta },
+    ] as unknown as OpenAiMessage[];
+    for (const list of [odd, [...rowsOf(20, 3_000), ...odd, ...rowsOf(2, 100)]]) {
+      const { kind } = await compressor().compress(list);
+      expect(["compacted", "pruned", "unchanged"]).toContain(kind);
+      expect(estimateMessages(list)).toBeGreaterThan(0);
+      expect(applyPromptCaching(list, { native: true })).toHaveLength(list.length);
+    }
+  });
+
+  it("keeps rows apart that have the same _id", async () => {
+    const rows = Array.from({ length: 30 }, (_, at) => [
+      { role: "user", content: "w ".repeat(300), _id: "d", _mark: `u${at}` },
+      {
+        role: "assistant",
+        content: null,
+        tool_calls: [{ id: `c${at}`, type: "function", function: { name: "t", arguments: "{}" } }],
+        _id: "d",
+        _mark: `a${at}`,
+      },
+      { role: "tool", tool_call_id: `c${at}`, content: "res ".repeat(600), _id: "d", _mark: `c${at}` },
+    ]).flat();
+    const { messages } = await compressor().compress(rows as readonly OpenAiMessage[]);
+    const results = messages.filter(({ role }) => role === "tool");
+    expect(results.some((row) => !rows.includes(row as never))).toBe(true);
+    for (const row of results) expect(row._mark ?? row.tool_call_id).toBe(row.tool_call_id);
+  });
+
+  it("gives back the very rows that stay, with every key of their owner on those that changed", async () => {
+    const page = "the same long page ".repeat(300);
+    const call = (id: string) => ({
+      role: "assistant",
+      content: "",
+      tool_calls: [{ id, type: "function", function: { name: "read", arguments: "{}" } }],
+    });
+    const result = (id: string) => ({
+      role: "tool",
+      tool_call_id: id,
+      content: page,
+      _mine: id,
+      name: "read",
+    });
+    const rows: OpenAiMessage[] = [...rowsOf(20, 3_000), call("a"), result("a"), call("b"), result("b")];
+    const { messages, summaryIndex = -1, kind } = await compressor().compress(rows);
+    expect(kind).toBe("compacted");
+    expect(messages[0]).toBe(rows[0]);
+    expect(messages.at(-1)).toBe(rows.at(-1));
+    expect(messages.at(-3)).toEqual({ ...result("a"), content: expect.stringMatching(/^\[Duplicate/) });
+    expect(messages[summaryIndex]).toMatchObject({ _compressed_summary: true });
+    expect(messages.some(isMessage)).toBe(false);
+  });
+
+  it("leaves out entries that are no objects, and takes a row of any depth or without a role", async () => {
+    let deep: unknown = "x";
+    for (let level = 0; level < 5_000; level += 1) deep = [deep];
+    const odd = [null, undefined, 17, "text", { content: "no role" }, { role: "user", content: deep }];
+    const rows = [...rowsOf(3, 100), ...odd, ...rowsOf(40, 3_000)] as readonly OpenAiMessage[];
+    const { kind, summarised } = await compressor().compress(rows);
+    expect(kind).toBe("compacted");
+    expect(summarised?.from).toBe(3);
+    const short = await compressor().compress([{ content: "no role" }] as unknown as OpenAiMessage[]);
+    expect(short.messages).toEqual([{ content: "no role" }]);
+  });
+});
+
+describe("the lossless engine on rows", () => {
+  it("answers with rows, and knows by _row_id what is stored", async () => {
+    const talk = await Conversation.begin({ ...SMALL, summarizer: answering("short") });
+    await using _store = talk.store;
+    await talk.say(alternating(60, 400));
+    const rows = talk.live.map((message) => toOpenAi(message));
+    expect(talk.engine.hasContentToCompress(rows)).toBe(true);
+    const { kind, messages, summaryIndex = -1 } = await talk.engine.compress(rows);
+    expect(kind).toBe("compacted");
+    expect(messages[0]).toBe(rows[0]);
+    expect(messages.at(-1)).toBe(rows.at(-1));
+    expect(messages[summaryIndex]).toMatchObject({ _compressed_summary: true });
+    expect(await talk.nodes()).not.toEqual([]);
+    const unstored = await talk.engine.compress(rowsOf(60, 400));
+    expect(unstored).toMatchObject({ kind: "unchanged", reason: "not_stored" });
+  });
+});
+
+describe("calls that cannot be answered", () => {
+  const sound = { id: "a", type: "function", function: { name: "f", arguments: "{}" } };
+  const result = { role: "tool", tool_call_id: "a", content: "done" };
+  const repaired = async (...rows: readonly object[]) =>
+    (await compressor().compress(rows as readonly OpenAiMessage[])).messages;
+
+  it.each<[string, unknown]>([
+    ["an empty list", []],
+    ["no list", "calls"],
+    ["entries without an id", [{ type: "function", function: { name: "f" } }, null, 7]],
+  ])("%s: the message stays without them", async (_name, tool_calls) => {
+    const message = { role: "assistant", content: null, tool_calls };
+    expect(await repaired(message)).toEqual([{ role: "assistant", content: "" }]);
+    expect(await repaired({ ...message, content: "hello" })).toEqual([
+      { role: "assistant", content: "hello" },
+    ]);
+  });
+
+  it("a sound call beside a broken one stays with its result", async () => {
+    const broken = { role: "assistant", content: "", tool_calls: [{}, sound] };
+    const outcome = await compressor().compress([broken, result] as unknown as OpenAiMessage[]);
+    expect(outcome).toMatchObject({ kind: "pruned", reason: "too_short" });
+    expect(outcome.messages).toEqual([{ role: "assistant", content: "", tool_calls: [sound] }, result]);
+  });
+
+  it("a list that is in order is the same list", async () => {
+    for (const rows of [
+      [{ role: "assistant", content: "", tool_calls: [sound] }, result],
+      [{ role: "assistant", content: "hi", tool_calls: null }],
+    ]) {
+      const outcome = await compressor().compress(rows as unknown as OpenAiMessage[]);
+      expect(outcome.kind).toBe("unchanged");
+      expect(outcome.messages).toBe(rows);
+    }
+  });
+});
+
+describe("arguments of a call that are no text", () => {
+  const holdsItself: Record<string, unknown> = {};
+  holdsItself.self = holdsItself;
+  const callWith = (given: unknown) => ({
+    role: "assistant",
+    content: "",
+    tool_calls: [{ id: "c1", type: "function", function: { name: "f", arguments: given } }],
+  });
+  const argumentsOf = (given: unknown) => parseToolCalls(callWith(given).tool_calls)[0]?.arguments;
+
+  it("are read as the JSON they stand for", () => {
+    expect(argumentsOf({ path: "a" })).toBe('{"path":"a"}');
+    expect(argumentsOf(null)).toBe("null");
+    expect(argumentsOf(undefined)).toBe("");
+  });
+
+  it.each([
+    ["hold a bigint", { id: 1n }],
+    ["hold themselves", holdsItself],
+    ["are a function", () => 1],
+  ])("are nothing when they %s, and the list is compacted all the same", async (_what, given) => {
+    expect(argumentsOf(given)).toBe("");
+    const result = { role: "tool", tool_call_id: "c1", content: "done" };
+    const list = [...rowsOf(20, 3_000), callWith(given), result, ...rowsOf(10, 3_000)];
+    const outcome = await compressor().compress(list as unknown as OpenAiMessage[]);
+    expect(outcome.kind).toBe("compacted");
+    expectPairs(outcome.messages.map((row) => asMessage(row)));
+  });
+});
+
+it("a list of messages is taken as it is", () => {
+  const messages = alternating(4, 10);
+  expect(readList(messages).messages).toBe(messages);
+});
+
+// A plugin of contract version 1: it gets and returns chat rows, while the agent has messages.
+
+const window = { model: "m", contextLength: 100_000 };
+const builtIn = () => new ContextCompressor({ contextLength: 50_000, summarizer: undefined });
+
+/** `body` is the body of `compress(rows)`. All its arguments are kept in `seen`. */
+async function engineThat(body: string, members = "") {
+  const home = tempDirectory();
+  const source = engineMembers(
+    "mine",
+    `#count = 0; seen = [];
+    async compress(rows) { this.#count += 1; this.seen.push(rows); ${body} }
+    hasContentToCompress(rows) { this.seen.push(rows); return rows.length > 2; }
+    onSessionEnd(id, rows) { this.seen.push([id, ...rows]); }
+    handleToolCall(name, args, rows) { return JSON.stringify([name, rows.length, this.#count]); }
+    getToolSchemas() { return []; }
+    ${members}`,
+  );
+  writeEngine(home, "mine", `export default class {${source}}`);
+  const context = { engine: "mine", lcm: { leafTokens: 1, leafSummaryTokens: 1, fanout: 2, maxDepth: 1 } };
+  const { engine, warning } = await selectEngine(
+    { context },
+    { home, window, builtIn: { compressor: builtIn } },
+  );
+  expect(warning).toBeUndefined();
+  return { engine, seen: (engine as unknown as { seen: unknown[][] }).seen };
+}
+
+const OUTCOME =
+  '{ kind: "compacted", leftOut: [], prunedResults: 0, tokensBefore: 2, tokensAfter: 1, notices: [],';
+const LIST: readonly Message[] = [
+  newMessage(
+    { role: "user", content: "typed" },
+    { id: "m1", rowId: 4, atSeconds: 12, storedContent: "as typed" },
+  ),
+  newMessage(
+    {
+      role: "assistant",
+      content: null,
+      toolCalls: [{ id: "c", name: "read", arguments: "{}" }],
+      vendor: { reasoning_details: [{ signature: "s" }] },
+    },
+    { id: "m2", finishReason: "tool_calls" },
+  ),
+  newMessage({ role: "tool", content: "result", toolCallId: "c", toolName: "read" }, { id: "m3" }),
+  newMessage({ role: "user", content: "earlier" }, { id: "m4", isHandoff: true, ephemeral: "continuation" }),
+];
+
+describe("an engine that knows rows", () => {
+  it("is given rows with the keys it always had", async () => {
+    const { engine, seen } = await engineThat("return { messages: rows };");
+    expect(engine.contract).toBe(2);
+    await engine.compress(LIST);
+    expect(seen[0]).toEqual([
+      { role: "user", content: "typed", timestamp: 12, _row_id: 4, _id: "m1" },
+      {
+        role: "assistant",
+        content: null,
+        tool_calls: [{ id: "c", type: "function", function: { name: "read", arguments: "{}" } }],
+        reasoning_details: [{ signature: "s" }],
+        finish_reason: "tool_calls",
+        _id: "m2",
+      },
+      { role: "tool", content: "result", tool_call_id: "c", tool_name: "read", _id: "m3" },
+      { role: "user", content: "earlier", _compressed_summary: true, _id: "m4" },
+    ]);
+  });
+
+  it("gives messages back: the same ones for rows it left alone, with their meta for those it changed", async () => {
+    const { engine } = await engineThat(`
+      const [one, two, three, four] = rows;
+      const copy = { ...one };
+      const added = { role: "user", content: "summary", _compressed_summary: true };
+      return ${OUTCOME} messages: [copy, added, two, { ...three, content: "short" }, { ...four, _compressed_summary: false }] };
+    `);
+    const { messages, ...outcome }: CompressOutcome = await engine.compress(LIST);
+    expect(outcome).toMatchObject({ kind: "compacted", tokensAfter: 1 });
+    expect(messages[0]).toBe(LIST[0]);
+    expect(messages[1]).toMatchObject({ role: "user", content: "summary", meta: { isHandoff: true } });
+    expect(messages[2]).toBe(LIST[1]);
+    expect(messages[3]).toEqual({ ...LIST[2], content: "short" });
+    expect(messages[4]).toEqual({ ...LIST[3], meta: { id: "m4", atSeconds: 0, ephemeral: "continuation" } });
+  });
+
+  it("may change its rows in place, and gives the same list for the same list", async () => {
+    const changing = await engineThat(`rows[2].content = "changed"; return ${OUTCOME} messages: rows };`);
+    const { messages } = await changing.engine.compress(LIST);
+    expect(messages[2]).toEqual({ ...LIST[2], content: "changed" });
+    expect(messages[0]).toBe(LIST[0]);
+    expect(LIST[2]?.content).toBe("result");
+    await changing.engine.compress(LIST);
+    expect(changing.seen[1]?.[0]).toBe(changing.seen[0]?.[0]);
+    const same = await engineThat('return { kind: "unchanged", messages: rows };');
+    expect((await same.engine.compress(LIST)).messages).toBe(LIST);
+  });
+
+  it("cannot say which row a message is stored in", async () => {
+    const { engine } = await engineThat(`
+      const added = { role: "user", content: "new", _row_id: 4, _id: "made up" };
+      return ${OUTCOME} messages: [{ ...rows[0], content: "short", _row_id: 99 }, added, { ...rows[2], _row_id: 5 }] };
+    `);
+    const { messages } = await engine.compress(LIST);
+    expect(messages.map(({ meta }) => meta.rowId)).toEqual([4, undefined, undefined]);
+    expect(messages.map(({ meta }) => meta.id)).toEqual(["m1", expect.any(String), "m3"]);
+    expect(messages[1]?.meta.id).not.toBe("made up");
+  });
+
+  it("that splits a message gives two, each with its own id", async () => {
+    const { engine } = await engineThat(`
+      return ${OUTCOME} messages: [{ ...rows[0], content: "ty" }, { ...rows[0], content: "ped" }] };
+    `);
+    const { messages } = await engine.compress(LIST);
+    expect(messages.map(({ content }) => content)).toEqual(["ty", "ped"]);
+    expect(messages[0]?.meta.id).toBe("m1");
+    expect(messages[1]?.meta.id).not.toBe("m1");
+  });
+
+  it("has its other members as they are, private ones included, and what it cannot return is passed on", async () => {
+    const { engine, seen } = await engineThat(
+      "return { messages: [null, { content: 1 }] };",
+      "thresholdTokens = 77;",
+    );
+    expect(engine.hasContentToCompress?.(LIST)).toBe(true);
+    await engine.onSessionEnd?.("s", LIST.slice(0, 1));
+    expect(seen[1]).toEqual(["s", expect.objectContaining({ _id: "m1" })]);
+    expect((await engine.compress(LIST)).messages).toEqual([null, { content: 1 }]);
+    expect(await engine.handleToolCall?.("t", {}, LIST)).toBe('["t",4,1]');
+    expect(engine.thresholdTokens).toBe(77);
+    expect(engine.carryOverNewSessionContext).toBeUndefined();
+  });
+
+  it("of version 2 gets the messages themselves", async () => {
+    const { engine, seen } = await engineThat("return { messages: rows };", "contract = 2;");
+    expect((await engine.compress(LIST)).messages).toBe(LIST);
+    expect(seen[0]).toBe(LIST);
+  });
+});

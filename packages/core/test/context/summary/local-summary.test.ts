@@ -1,0 +1,125 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type LocalHandoff, localHandoff } from "../../../src/context/summary/local-summary.ts";
+import { type Message, newMessage } from "../../../src/message/index.ts";
+import { redactSecrets } from "../../../src/security/index.ts";
+import { histories } from "../histories.ts";
+import { asMessage } from "../messages.ts";
+
+const KEY = "sk-ant-api03-AAAABBBBCCCCDDDD1234";
+const call = (name: string, given: object): Message =>
+  newMessage({
+    role: "assistant",
+    content: null,
+    toolCalls: [{ id: "c", name, arguments: JSON.stringify(given) }],
+  });
+
+function local(turns: readonly Message[], more: Partial<LocalHandoff> = {}): string {
+  return localHandoff({
+    turns,
+    previousLimitTokens: 10_000,
+    limitChars: 7_000,
+    roomTokens: 250_000,
+    failure: { kind: "timeout", message: "No summary within 120 s." },
+    leftOut: { count: turns.length, reason: "summary_failed", firstRowId: 12, lastRowId: 40 },
+    redact: redactSecrets,
+    ...more,
+  });
+}
+
+describe("a handoff without a model", () => {
+  const turns: Message[] = [
+    asMessage({ role: "user", content: "fix the login in src/auth/login.ts" }),
+    call("read_file", { path: "src/auth/login.ts" }),
+    asMessage({
+      role: "tool",
+      tool_call_id: "c",
+      content: "[read_file] read src/auth/login.ts from line 1 (900 chars)",
+    }),
+    call("terminal", { command: "npm test", workdir: "/srv/app" }),
+    asMessage({ role: "tool", tool_call_id: "c", content: "Error: expected 2 to be 3" }),
+    asMessage({ role: "assistant", content: `The key is ${KEY}.` }),
+    asMessage({ role: "user", content: "now the\nlogout" }),
+  ];
+
+  it("says what can be read off the turns, under the usual headings", () => {
+    const text = local(turns);
+    expect(text.match(/^## .+$/gm)).toEqual([
+      "## Historical Task Snapshot",
+      "## Goal",
+      "## Constraints & Preferences",
+      "## Completed Actions",
+      "## Active State",
+      "## Historical In-Progress State",
+      "## Blocked",
+      "## Key Decisions",
+      "## Resolved Questions",
+      "## Historical Pending User Asks",
+      "## Relevant Files",
+      "## Historical Remaining Work",
+      "## Last Dropped Turns",
+      "## Critical Context",
+    ]);
+    expect(text).toContain('User asked: "now the\\nlogout"');
+    expect(text).toContain("1. Called tool(s): read_file");
+    expect(text).toContain("## Blocked\n- Error: expected 2 to be 3");
+    expect(text).toContain("- src/auth/login.ts\n- /srv/app");
+    expect(text).toContain("- USER: now the logout");
+    expect(text).not.toContain("AAAABBBB");
+  });
+
+  it("names what it left out and how to read it", () => {
+    const text = local(turns);
+    expect(text).toContain("Summary generation was unavailable (timeout: No summary within 120 s.)");
+    expect(text).toContain("7 messages (rows 12 to 40) left the context");
+    expect(text).toMatch(/session_search \(scope lineage\), or lcm_expand/);
+    expect(local(turns, { leftOut: { count: 1, reason: "summary_failed" } })).toContain(
+      "1 message left the context",
+    );
+  });
+
+  it("stays within its limit and still says so, whatever the turns are", () => {
+    fc.assert(
+      fc.property(
+        histories({ maxLength: 25 }),
+        fc.integer({ min: 1_500, max: 7_000 }),
+        (history, limitChars) => {
+          const text = local(history, { limitChars });
+          expect([...text].length).toBeLessThanOrEqual(limitChars);
+          expect(text).toContain("Summary generation was unavailable");
+          expect(text).toContain("session_search");
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  it("carries the previous summary over word for word, within the same limit while it is short", () => {
+    const previousSummary = `## Goal\nA blue crane.\n\n## Critical Context\nport 8123 ${"x".repeat(1_500)}`;
+    const text = local(turns, { previousSummary, limitChars: 5_000 });
+    expect(text.startsWith(previousSummary)).toBe(true);
+    expect([...text].length).toBeLessThanOrEqual(5_000);
+  });
+
+  it("keeps every section of a long previous summary within a separate limit", () => {
+    const previousSummary = Array.from(
+      { length: 10 },
+      (_, at) => `## Part ${at}\nfact ${at} ${"x".repeat(3_900)}`,
+    ).join("\n\n");
+    expect(local(turns, { previousSummary })).toContain(previousSummary);
+    const cut = local(turns, { previousSummary, previousLimitTokens: 1_500 });
+    for (let at = 0; at < 10; at += 1) expect(cut).toContain(`## Part ${at}\nfact ${at} `);
+    expect([...cut].length).toBeLessThanOrEqual(6_000 + 7_000);
+  });
+
+  it("takes no more room than there is, as far as something can be said at all", () => {
+    const previousSummary = `## Goal\n${"x".repeat(9_000)}`;
+    const text = local(turns, { previousSummary, roomTokens: 2_625 });
+    expect([...text].length).toBeLessThanOrEqual(10_500);
+    expect(text).toContain("Summary generation was unavailable");
+  });
+
+  it("hides a secret in a previous summary too", () => {
+    expect(local(turns, { previousSummary: `## Goal\n${KEY}` })).not.toContain("AAAABBBB");
+  });
+});
