@@ -12,6 +12,7 @@
 import { HermesError, sha256 } from "../lib/index.ts";
 import { sessionError } from "./errors.ts";
 import {
+  checkSessionId,
   hasMarks,
   MARK_KEYS,
   mentionsMarks,
@@ -19,19 +20,26 @@ import {
   ORPHANED,
   parseConfig,
   plainConfig,
+  readOwner,
+  readScope,
+  type Scope,
+  type SessionUser,
+  scopeOfUser,
   USER_PLATFORM,
-} from "./lineage-marks.ts";
+} from "./identity.ts";
 import type { ExportedSession } from "./rows.ts";
-import { readOwner, readScope, type Scope, type SessionUser, scopeOfUser } from "./scope.ts";
-import { checkSessionId } from "./session-id.ts";
-import type { SessionClaims } from "./store/claims.ts";
-import type { Lineage, NewLineageSession } from "./store/lineage.ts";
-import type { StoreMaintenance } from "./store/maintenance.ts";
-import type { MessageRecords } from "./store/messages.ts";
-import type { SessionSearch } from "./store/search.ts";
-import type { NewSession, SessionRecords } from "./store/sessions.ts";
-import type { SummaryNodes } from "./store/summaries.ts";
-import type { SessionStore } from "./store.ts";
+import type {
+  Lineage,
+  MessageRecords,
+  NewLineageSession,
+  NewSession,
+  SessionClaims,
+  SessionRecords,
+  SessionSearch,
+  SessionStore,
+  StoreMaintenance,
+  SummaryNodes,
+} from "./store.ts";
 
 /** Closing it ends this handle alone: the store it was made of stays open, for its owner to close. */
 export function bindStore(store: SessionStore, user: SessionUser): SessionStore {

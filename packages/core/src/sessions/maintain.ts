@@ -1,9 +1,8 @@
 // What a long-running program does with the session database when it starts.
 import type { SessionFiles } from "../home.ts";
 import { describeCause } from "../lib/index.ts";
-import { findOrphans, type OrphanFile, removeOrphans } from "./orphan-files.ts";
-import type { AutoMaintenance } from "./store/maintenance.ts";
-import type { SessionStore } from "./store.ts";
+import { findOrphans, type OrphanFile, removeOrphans } from "./session-files.ts";
+import type { AutoMaintenance, SessionStore } from "./store.ts";
 
 export type MaintenanceSettings = {
   readonly autoPrune: boolean;

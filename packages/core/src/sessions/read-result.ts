@@ -14,10 +14,9 @@ import {
   type ToolDefinition,
   type ToolOutcome,
 } from "../tools/index.ts";
-import { readMarks } from "./lineage-marks.ts";
-import { readKeptResult } from "./result-files.ts";
-import { type NotedResult, notedResult, RESULT_ID } from "./result-notes.ts";
-import type { Scope } from "./scope.ts";
+import type { Scope } from "./identity.ts";
+import { readMarks } from "./identity.ts";
+import { type NotedResult, notedResult, RESULT_ID, readKeptResult } from "./session-files.ts";
 import type { SessionStore } from "./store.ts";
 
 /** How much of a window one tool result may take. Results that take more are kept in a file and read in parts. */

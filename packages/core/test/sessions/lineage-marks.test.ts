@@ -7,7 +7,7 @@ import {
   readMarks,
   userOfSession,
   withoutMarks,
-} from "../../src/sessions/lineage-marks.ts";
+} from "../../src/sessions/identity.ts";
 
 const MARKED =
   '{"_branched_from": "a", "temperature": 0.2, "_delegate_from": "__orphaned__", "_compressed_from": "c"}';

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { pyStrip } from "../../src/lib/index.ts";
-import { collapseWhitespace, sessionPreview, userMessagePreview } from "../../src/sessions/previews.ts";
+import { collapseWhitespace, sessionPreview, userMessagePreview } from "../../src/sessions/titles.ts";
 
 const text = fc.string({
   unit: fc.constantFrom("a", "bc", "😀", " ", "\n", "\r\n", "\t", "\u2003", "\u0085", "\ufeff", "é"),

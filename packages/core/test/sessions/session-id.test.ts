@@ -1,7 +1,7 @@
 // Ids tell when a session began; ids of other programs pass unless they could do harm.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { checkSessionId, newSessionId } from "../../src/sessions/session-id.ts";
+import { checkSessionId, newSessionId } from "../../src/sessions/identity.ts";
 
 describe("a new id", () => {
   it("is the local time and random digits", () => {

@@ -5,7 +5,7 @@ import { HermesError } from "../../src/lib/index.ts";
 /** The text lives as long as the process; each test starts as one that just began. */
 async function freshProcess() {
   vi.resetModules();
-  return await import("../../src/sessions/unavailable.ts");
+  return await import("../../src/sessions/errors.ts");
 }
 
 function failureOf(work: () => unknown): unknown {

@@ -2,8 +2,8 @@
 
 import type { HermesError } from "../../src/lib/index.ts";
 import { parseMessages } from "../../src/message/index.ts";
+import type { Scope } from "../../src/sessions/identity.ts";
 import { resultNote } from "../../src/sessions/index.ts";
-import type { Scope } from "../../src/sessions/scope.ts";
 import type { SessionStore } from "../../src/sessions/store.ts";
 import type { Suite } from "../runner.ts";
 import { leafOf } from "./summary-nodes.ts";

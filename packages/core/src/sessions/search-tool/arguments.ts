@@ -1,54 +1,9 @@
 // What a model wrote becomes one of four requests. Numbers are forgiven and clamped; a filter that cannot be understood
 // is refused, because an answer without it would look like an answer with it.
 import { err, isRecord, ok, preview, pyStrip, type Result } from "../../lib/index.ts";
-import { stringForm } from "../../message/index.ts";
 import { parseMoment } from "../search/time.ts";
-
-/** Where to look: everywhere but what is before the model, only in the current conversation, or both. */
-export type Reach = "others" | "lineage" | "all";
-
-/** `adaptive`: the first result in full, of the others only the matching message. `full`: all of them in full. */
-type Detail = "adaptive" | "full";
-
-/** A session id as it was given. `bare`: without blanks around it, for a model that added some. */
-export type GivenId = { readonly asGiven: string; readonly bare: string };
-
-export type SessionFilters = {
-  readonly sources?: readonly string[];
-  /** Seconds since 1970. */
-  readonly after?: number;
-  readonly before?: number;
-};
-
-export type ScrollRequest = {
-  readonly mode: "scroll";
-  readonly sessionId: GivenId;
-  /** Undefined when it was no whole number. */
-  readonly anchor: number | undefined;
-  readonly window: number;
-  readonly reach: Reach;
-};
-export type ReadRequest = { readonly mode: "read"; readonly sessionId: GivenId };
-export type BrowseRequest = {
-  readonly mode: "browse";
-  readonly limit: number;
-  readonly reach: Reach;
-  readonly filters: SessionFilters;
-};
-export type DiscoverRequest = {
-  readonly mode: "discover";
-  readonly query: string;
-  readonly limit: number;
-  readonly sort: string | undefined;
-  /** Undefined when none were named. */
-  readonly roles: readonly string[] | undefined;
-  readonly reach: Reach;
-  readonly detail: Detail;
-  readonly filters: SessionFilters;
-  readonly summarize: boolean | undefined;
-};
-export type SearchRequest = ScrollRequest | ReadRequest | BrowseRequest | DiscoverRequest;
-export type SearchCall = { readonly profile: string | undefined; readonly request: SearchRequest };
+import type { Detail, GivenId, Reach, SearchCall, SearchRequest, SessionFilters } from "./port.ts";
+import { shown } from "./shapes.ts";
 
 export function parseCall(args: unknown, now: Date): Result<SearchCall, string> {
   const given = isRecord(args) ? args : {};
@@ -59,21 +14,6 @@ export function parseCall(args: unknown, now: Date): Result<SearchCall, string> 
   return request.ok ? ok({ profile, request: request.value }) : request;
 }
 
-/** A value from outside in an error message: recognisable, and never a whole page. */
-export function shown(value: unknown): string {
-  const text = typeof value === "string" ? value : jsonForm(value);
-  return preview(text, MAX_SHOWN_CHARS);
-}
-
-function jsonForm(value: unknown): string {
-  try {
-    return JSON.stringify(value) ?? String(value);
-  } catch {
-    return stringForm(value); // a cycle or a bigint
-  }
-}
-
-const MAX_SHOWN_CHARS = 512; // no id is longer, so ids always appear whole
 const LINK_PREFIX = "@session:";
 
 type Given = Readonly<Record<string, unknown>>;

@@ -1,6 +1,6 @@
 // Browse: what was talked about lately.
 import type { ListedSession } from "../rows.ts";
-import type { BrowseRequest, SessionFilters } from "./arguments.ts";
+import type { BrowseRequest, SessionFilters } from "./port.ts";
 import { hiddenSources, type Lookup, linkTo } from "./port.ts";
 import { followsToday, NO_CONVERSATION } from "./reach.ts";
 import { failure } from "./shapes.ts";

@@ -14,9 +14,9 @@ import {
 } from "../search/answer-text.ts";
 import type { SearchAnswer, SearchHit, SearchOptions } from "../search/types.ts";
 import { MAX_TITLE_CHARS } from "../titles.ts";
-import type { DiscoverRequest } from "./arguments.ts";
 import { emptyAnswer } from "./empty-answer.ts";
 import { cutterFor } from "./payload.ts";
+import type { DiscoverRequest } from "./port.ts";
 import { hiddenSources, type Lookup, linkTo } from "./port.ts";
 import { type Bounds, boundsOf, followsToday, isClosed } from "./reach.ts";
 import { failure, label, toToolMessage, when } from "./shapes.ts";

@@ -1,7 +1,7 @@
 // Nothing to show: why, and what to try instead. A bare empty list makes a model conclude that it never happened.
 import { leftOutField, notSearchedField } from "../search/answer-text.ts";
 import type { SearchAnswer } from "../search/types.ts";
-import type { DiscoverRequest } from "./arguments.ts";
+import type { DiscoverRequest } from "./port.ts";
 import { HIDDEN_SOURCES } from "./port.ts";
 
 /** The part of the answer that says so. `message` of a plain miss is a fixed text that other programs know. */

@@ -2,9 +2,10 @@
 import { preview, systemClock } from "../../lib/index.ts";
 import type { Message } from "../../message/index.ts";
 import { described, jsonOutcome, onOneLine, type Tool, type UseStore } from "../../tools/index.ts";
-import { collapseWhitespace } from "../previews.ts";
 import type { SessionStore } from "../store.ts";
-import { parseCall, type SearchRequest } from "./arguments.ts";
+import { collapseWhitespace } from "../titles.ts";
+import { parseCall } from "./arguments.ts";
+import type { SearchRequest } from "./port.ts";
 import { sessionSearchSchema } from "./schema.ts";
 import { type SessionSearchContext, sessionSearchTool } from "./tool.ts";
 

@@ -1,9 +1,55 @@
 // What the tool needs of a session store, and what every mode of it works with.
+
+import type { Scope } from "../identity.ts";
 import type { SessionRow } from "../rows.ts";
-import type { Scope } from "../scope.ts";
 import type { SessionStore } from "../store.ts";
-import type { GivenId } from "./arguments.ts";
 import type { SessionSearchSettings } from "./settings.ts";
+
+/** Where to look: everywhere but what is before the model, only in the current conversation, or both. */
+export type Reach = "others" | "lineage" | "all";
+
+/** `adaptive`: the first result in full, of the others only the matching message. `full`: all of them in full. */
+export type Detail = "adaptive" | "full";
+
+/** A session id as it was given. `bare`: without blanks around it, for a model that added some. */
+export type GivenId = { readonly asGiven: string; readonly bare: string };
+
+export type SessionFilters = {
+  readonly sources?: readonly string[];
+  /** Seconds since 1970. */
+  readonly after?: number;
+  readonly before?: number;
+};
+
+export type ScrollRequest = {
+  readonly mode: "scroll";
+  readonly sessionId: GivenId;
+  /** Undefined when it was no whole number. */
+  readonly anchor: number | undefined;
+  readonly window: number;
+  readonly reach: Reach;
+};
+export type ReadRequest = { readonly mode: "read"; readonly sessionId: GivenId };
+export type BrowseRequest = {
+  readonly mode: "browse";
+  readonly limit: number;
+  readonly reach: Reach;
+  readonly filters: SessionFilters;
+};
+export type DiscoverRequest = {
+  readonly mode: "discover";
+  readonly query: string;
+  readonly limit: number;
+  readonly sort: string | undefined;
+  /** Undefined when none were named. */
+  readonly roles: readonly string[] | undefined;
+  readonly reach: Reach;
+  readonly detail: Detail;
+  readonly filters: SessionFilters;
+  readonly summarize: boolean | undefined;
+};
+export type SearchRequest = ScrollRequest | ReadRequest | BrowseRequest | DiscoverRequest;
+export type SearchCall = { readonly profile: string | undefined; readonly request: SearchRequest };
 
 export type SearchableStore = Pick<
   SessionStore,

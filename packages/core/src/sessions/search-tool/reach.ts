@@ -3,8 +3,7 @@ import { err, ok, type Result } from "../../lib/index.ts";
 import { contentText } from "../../message/index.ts";
 import type { MessageRow, SessionRow } from "../rows.ts";
 import type { SearchFilters } from "../search/types.ts";
-import type { Reach } from "./arguments.ts";
-import type { CurrentConversation, Lookup } from "./port.ts";
+import type { CurrentConversation, Lookup, Reach } from "./port.ts";
 
 export type Bounds = Pick<SearchFilters, "sessionIds" | "excludeSessionIds" | "excludeMessageIds">;
 

@@ -1,7 +1,7 @@
 // Read: a session from its beginning, the middle of a long one left out.
 import type { MessageRow } from "../rows.ts";
-import type { ReadRequest } from "./arguments.ts";
 import { cutterFor } from "./payload.ts";
+import type { ReadRequest } from "./port.ts";
 import { findSession, type Lookup, linkTo } from "./port.ts";
 import { sessionMeta, toToolMessage } from "./shapes.ts";
 

@@ -1,10 +1,10 @@
 // Scroll: the messages around one message.
 import type { MessageRow, MessageWindow, SessionRow } from "../rows.ts";
-import { type ScrollRequest, shown } from "./arguments.ts";
 import { cutterFor } from "./payload.ts";
+import type { ScrollRequest } from "./port.ts";
 import { findSession, type Lookup } from "./port.ts";
 import { followsToday, isClosed } from "./reach.ts";
-import { type Failure, failure, notFound, sessionMeta, toToolMessage } from "./shapes.ts";
+import { type Failure, failure, notFound, sessionMeta, shown, toToolMessage } from "./shapes.ts";
 
 /** The order of these checks is part of the tool's interface. */
 export async function scroll(lookup: Lookup, request: ScrollRequest): Promise<object> {

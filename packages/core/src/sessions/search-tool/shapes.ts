@@ -1,8 +1,8 @@
 // The pieces of the tool's JSON that several modes share. Other programs read these names.
 import { HermesError, preview, pyStrip } from "../../lib/index.ts";
+import { stringForm } from "../../message/index.ts";
 import type { MessageRow, SessionRow } from "../rows.ts";
 import { withoutAnsi } from "../search/answer-text.ts";
-import { shown } from "./arguments.ts";
 
 export type ToolMessage = {
   readonly id: number;
@@ -105,3 +105,19 @@ function padded(value: number): string {
 function isFilled(value: unknown): boolean {
   return Array.isArray(value) ? value.length > 0 : Boolean(value);
 }
+
+/** A value from outside in an error message: recognisable, and never a whole page. */
+export function shown(value: unknown): string {
+  const text = typeof value === "string" ? value : jsonForm(value);
+  return preview(text, MAX_SHOWN_CHARS);
+}
+
+function jsonForm(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? String(value);
+  } catch {
+    return stringForm(value); // a cycle or a bigint
+  }
+}
+
+const MAX_SHOWN_CHARS = 512; // no id is longer, so ids always appear whole

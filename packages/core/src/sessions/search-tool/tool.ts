@@ -1,26 +1,27 @@
 // The `session_search` tool: untyped arguments in, the tool's JSON out. Never throws, never touches a home it was not given.
 import { type Clock, systemClock, type TextModel } from "../../lib/index.ts";
-import { readScope } from "../scope.ts";
+import { sessionDatabaseUnavailable } from "../errors.ts";
+import { readScope } from "../identity.ts";
 import type { SessionStore } from "../store.ts";
-import { summarize } from "../summarize/mode.ts";
-import { sessionDatabaseUnavailable } from "../unavailable.ts";
-import {
-  type DiscoverRequest,
-  parseCall,
-  type ReadRequest,
-  type SearchCall,
-  type SearchRequest,
-  shown,
-} from "./arguments.ts";
+import { summarize } from "../summarize/summarize.ts";
+import { parseCall } from "./arguments.ts";
 import { browse } from "./browse.ts";
 import { discover } from "./discover.ts";
 import { type Fits, fitAnswer } from "./fit-answer.ts";
-import type { CurrentConversation, Lookup, SearchableStore } from "./port.ts";
+import type {
+  CurrentConversation,
+  DiscoverRequest,
+  Lookup,
+  ReadRequest,
+  SearchableStore,
+  SearchCall,
+  SearchRequest,
+} from "./port.ts";
 import { eachProfile, isOwnProfile, openProfile, profileNameOf, profilesRefusal } from "./profiles.ts";
 import { read } from "./read.ts";
 import { scroll } from "./scroll.ts";
 import { DEFAULT_SESSION_SEARCH_SETTINGS, type SessionSearchSettings } from "./settings.ts";
-import { explain, failure, notFound } from "./shapes.ts";
+import { explain, failure, notFound, shown } from "./shapes.ts";
 
 export type SessionSearchContext = {
   /** Where the profiles are. Without it there are none. */

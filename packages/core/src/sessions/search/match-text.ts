@@ -1,8 +1,7 @@
 // Whether a text that is in no index answers a query, and where. For texts that are few, such as summaries.
 import { type Expression, type Phrase, parseQuery } from "./query.ts";
 import { makeSnippet, makeSubstringSnippet } from "./snippet.ts";
-import { isStopWord, stem } from "./stem.ts";
-import { indexTerms, isUnspacedTerm, phraseTerms } from "./tokens.ts";
+import { indexTerms, isStopWord, isUnspacedTerm, phraseTerms, stem } from "./words.ts";
 
 export type TextMatch = {
   /** 1 when everything asked for is there, less when only some of a plain query's words are. */

@@ -7,7 +7,7 @@ import {
   type Reading,
   sum,
 } from "./ranking-facts.ts";
-import { tokenize } from "./tokens.ts";
+import { tokenize } from "./words.ts";
 
 /** How sure an answer is: the share of the question's weight that the best message covers, alone and with its neighbours. */
 const CONFIDENCE = {

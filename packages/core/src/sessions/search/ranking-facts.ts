@@ -1,4 +1,5 @@
 // Types of ranking: terms, rows, the reading of one row, facts about the question.
+import type { TimeSpan } from "./query.ts";
 
 /** One thing a plain question asks for. */
 export type RankTerm = {
@@ -32,9 +33,6 @@ export type RankRow = {
   /** First message of its session. */
   readonly isFirst: boolean;
 };
-
-/** Seconds; the end is not part of it. */
-export type TimeSpan = { readonly from: number; readonly to: number };
 
 export type RankInput = {
   readonly query: string;

@@ -1,9 +1,7 @@
 // What a message's text holds of a query: how often each term, where, and how closely the whole query stands together.
-import { compose } from "./characters.ts";
-import { containsUnspaced } from "./query.ts";
+
 import type { RankRow, RankTerm, Reading } from "./ranking-facts.ts";
-import { isStopWord } from "./stem.ts";
-import { eachWord, foldTerm, spell, tokenize } from "./tokens.ts";
+import { compose, eachWord, foldTerm, isStopWord, spell, tokenize } from "./words.ts";
 
 /** A word of 7 letters or more also counts, by this much, for one with the same first 7 letters. */
 const KIN_LETTERS = 7;

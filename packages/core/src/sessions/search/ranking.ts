@@ -1,7 +1,8 @@
 // The order of messages that answer a plain question, the scores their conversations are ordered by, and how sure the
 // answer is. Besides its own words, the messages around it, the rest of its session, who said it and a date that the
 // question names speak for a message. Pure: the caller reads the rows and counts the holders of each term.
-import { FRAME_WORDS, NUMBER_WORDS, TIME_WORDS } from "./english.ts";
+
+import type { TimeSpan } from "./query.ts";
 import { confidenceOf } from "./ranking-confidence.ts";
 import {
   type Confidence,
@@ -13,10 +14,9 @@ import {
   type RankTerm,
   type Reading,
   sum,
-  type TimeSpan,
 } from "./ranking-facts.ts";
 import { reader, tellingWords } from "./ranking-reading.ts";
-import { tokenize } from "./tokens.ts";
+import { FRAME_WORDS, NUMBER_WORDS, TIME_WORDS, tokenize } from "./words.ts";
 
 type RankedRow = {
   readonly row: RankRow;

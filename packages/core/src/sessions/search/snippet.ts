@@ -1,7 +1,6 @@
 // The place in a text that shows best why it was found. For words this is the window FTS5's `snippet()` picks and the way
 // it draws it; it is done here because not every text that is shown is one that FTS5 has matched.
-import { compose } from "./characters.ts";
-import { eachWord, foldTerm, isUnspacedTerm, spell, type Token, tokenize } from "./tokens.ts";
+import { compose, eachWord, foldTerm, isUnspacedTerm, spell, type Token, tokenize } from "./words.ts";
 
 const OPEN = ">>>";
 const CLOSE = "<<<";

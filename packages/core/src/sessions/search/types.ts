@@ -1,5 +1,5 @@
 // What a search over messages takes and gives.
-import type { Page, Scope } from "../scope.ts";
+import type { Page, Scope } from "../identity.ts";
 
 /** All of them hold at once, on every route, before anything is cut off. */
 export type SearchFilters = Scope & {

@@ -1,6 +1,6 @@
 // What every group of store operations works with.
 import type { Clock } from "../../lib/index.ts";
-import { readScope, type Scope } from "../scope.ts";
+import { readScope, type Scope } from "../identity.ts";
 import type { Connection } from "./connection.ts";
 import type { SearchIndex } from "./index/search-index.ts";
 

@@ -1,10 +1,9 @@
 // Deleting sessions with everything that hangs on them.
 import type { SessionFiles } from "../../home.ts";
-import { removeKeptResults } from "../result-files.ts";
+import type { Scope } from "../identity.ts";
 import type { SessionRow } from "../rows.ts";
-import type { Scope } from "../scope.ts";
-import type { EditOptions } from "../store/claims.ts";
-import type { StoreMaintenance } from "../store/maintenance.ts";
+import { removeKeptResults, removeTranscripts } from "../session-files.ts";
+import type { EditOptions, StoreMaintenance } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { type StoreContext, seconds, visibleTo } from "./context.ts";
 import { byFile, featuresOf } from "./features.ts";
@@ -12,7 +11,6 @@ import { keptResults, namesOfResults, ownerOfSession, type ResultName } from "./
 import { refuseDuringTurn, turnOf } from "./leases.ts";
 import { isContinuation, isVisible, mark } from "./lineage-sql.ts";
 import { dropUnusedPrompt, promptHash, sessionFields } from "./sessions.ts";
-import { removeTranscripts } from "./transcripts.ts";
 
 const DAY_SECONDS = 86_400;
 const DEFAULT_RETENTION_DAYS = 90;

@@ -1,7 +1,8 @@
 // Sessions as objects that can leave one database and enter another.
+
+import type { Scope } from "../identity.ts";
 import type { ExportedSession, SessionRow } from "../rows.ts";
-import type { Scope } from "../scope.ts";
-import type { ExportLoss, StoreMaintenance } from "../store/maintenance.ts";
+import type { ExportLoss, StoreMaintenance } from "../store.ts";
 import { type StoreContext, seconds } from "./context.ts";
 import { isMalformed } from "./damage.ts";
 import { importAll } from "./import-sessions.ts";

@@ -1,7 +1,7 @@
 // Handing a session over to another platform: asked for, claimed by one, finished or failed.
 import { takeCodePoints } from "../../lib/index.ts";
 import type { SessionRow } from "../rows.ts";
-import type { SessionClaims } from "../store/claims.ts";
+import type { SessionClaims } from "../store.ts";
 import type { StoreContext } from "./context.ts";
 import { byFile } from "./features.ts";
 import { findSession, sessionFields } from "./sessions.ts";

@@ -1,10 +1,9 @@
 // Sessions that come from another database, each in one transaction.
 import { describeCause, isRecord } from "../../lib/index.ts";
 import { type MessageColumns, type MessageRow, toMessageColumns } from "../../message/index.ts";
-import { normalMarks } from "../lineage-marks.ts";
+import { checkSessionId, normalMarks } from "../identity.ts";
 import type { ExportedSession } from "../rows.ts";
-import { checkSessionId } from "../session-id.ts";
-import type { ImportOutcome, LongWork } from "../store/maintenance.ts";
+import type { ImportOutcome, LongWork } from "../store.ts";
 import { fittingTitle } from "../titles.ts";
 import type { Connection } from "./connection.ts";
 import { finite } from "./context.ts";

@@ -1,8 +1,9 @@
 // Which tool results in files the rows of sessions name.
-import { NOTE_SIGN, notedResult } from "../result-notes.ts";
+
+import type { Scope } from "../identity.ts";
 import type { KeptResult, StoredMessageRow } from "../rows.ts";
-import type { Scope } from "../scope.ts";
-import type { MessageRecords } from "../store/messages.ts";
+import { NOTE_SIGN, notedResult } from "../session-files.ts";
+import type { MessageRecords } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { type StoreContext, visibleTo } from "./context.ts";
 import { byFile, isShown } from "./features.ts";

@@ -2,9 +2,9 @@
 // table of our own, by session. Today's original keeps turns apart in another one, by conversation; where a file has that, we honour
 // its leases and hold one there besides ours.
 import { sessionError } from "../errors.ts";
+import { checkSessionId } from "../identity.ts";
 import { describeHolder, isDeadHere } from "../lease-holders.ts";
-import { checkSessionId } from "../session-id.ts";
-import type { EditOptions, HeldLease, LeaseOptions, SessionClaims } from "../store/claims.ts";
+import type { EditOptions, HeldLease, LeaseOptions, SessionClaims } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { type StoreContext, seconds } from "./context.ts";
 import { byFile, featuresOf } from "./features.ts";

@@ -1,5 +1,5 @@
 // How sessions hang together, as SQL conditions. `child` and `parent` are table aliases; `file` says which rules hold.
-import { USER_PLATFORM } from "../lineage-marks.ts";
+import { USER_PLATFORM } from "../identity.ts";
 import { type FileFeatures, JUNE } from "./features.ts";
 
 type Mark = "_branched_from" | "_delegate_from" | "_compressed_from" | "_reset_from" | typeof USER_PLATFORM;

@@ -1,5 +1,5 @@
 // From a session to its tip and up to its root.
-import type { Scope } from "../scope.ts";
+import type { Scope } from "../identity.ts";
 import type { Connection } from "./connection.ts";
 import { visibleTo } from "./context.ts";
 import { byFile } from "./features.ts";

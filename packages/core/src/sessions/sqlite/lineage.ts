@@ -1,10 +1,9 @@
 // Which session goes on where: tips, roots, resuming, continuing after compaction, branching.
 import { sessionError } from "../errors.ts";
-import { MARK_KEYS, withoutMarks } from "../lineage-marks.ts";
+import type { Scope } from "../identity.ts";
+import { checkSessionId, MARK_KEYS, newSessionId, withoutMarks } from "../identity.ts";
 import type { SessionRow } from "../rows.ts";
-import type { Scope } from "../scope.ts";
-import { checkSessionId, newSessionId } from "../session-id.ts";
-import type { BranchOptions, ContinueOptions, Lineage, NewLineageSession } from "../store/lineage.ts";
+import type { BranchOptions, ContinueOptions, Lineage, NewLineageSession } from "../store.ts";
 import { sanitizeTitle } from "../titles.ts";
 import type { Connection } from "./connection.ts";
 import { isPossibleId, type StoreContext, seconds, visibleTo } from "./context.ts";

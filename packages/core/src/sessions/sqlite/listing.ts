@@ -1,11 +1,10 @@
 // Listings. Each walks an index in the order asked for and stops when it has enough rows, so a page costs as much in a
 // database of a million messages as in a small one.
 import { decodeContent } from "../../message/index.ts";
-import { sessionPreview, withoutSummary } from "../previews.ts";
+import type { Scope } from "../identity.ts";
 import type { ActiveSession, ListedSession, SessionRow } from "../rows.ts";
-import type { Scope } from "../scope.ts";
-import type { ListOptions, SessionFilter, SessionSearch } from "../store/search.ts";
-import type { SessionRecords } from "../store/sessions.ts";
+import type { ListOptions, SessionFilter, SessionRecords, SessionSearch } from "../store.ts";
+import { sessionPreview, withoutSummary } from "../titles.ts";
 import type { Connection } from "./connection.ts";
 import { count, EVERYBODY, type StoreContext, visibleTo } from "./context.ts";
 import { byFile, type FileFeatures, featuresOf } from "./features.ts";

@@ -1,6 +1,6 @@
 // Compression locks: leases in the database, so that one process at a time compacts a session.
 import { isDeadHere } from "../lease-holders.ts";
-import type { HeldLease, SessionClaims } from "../store/claims.ts";
+import type { HeldLease, SessionClaims } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { type StoreContext, seconds } from "./context.ts";
 

@@ -1,13 +1,7 @@
 // Housekeeping: merging the index, giving space back, what is done once a day, health.
 import { statSync } from "node:fs";
 import { describeCause } from "../../lib/index.ts";
-import type {
-  Health,
-  LongWork,
-  OptimizeOutcome,
-  StoreMaintenance,
-  StoreStats,
-} from "../store/maintenance.ts";
+import type { Health, LongWork, OptimizeOutcome, StoreMaintenance, StoreStats } from "../store.ts";
 import { runOneAside } from "./aside.ts";
 import type { Connection } from "./connection.ts";
 import { type StoreContext, seconds } from "./context.ts";

@@ -12,11 +12,11 @@ import {
 } from "../../message/index.ts";
 import { joinLineage } from "../conversation.ts";
 import { sessionError } from "../errors.ts";
-import { readMarks } from "../lineage-marks.ts";
-import { userMessagePreview } from "../previews.ts";
+import type { Scope } from "../identity.ts";
+import { readMarks } from "../identity.ts";
 import type { MessageKey } from "../rows.ts";
-import type { Scope } from "../scope.ts";
-import type { MessageRecords } from "../store/messages.ts";
+import type { MessageRecords } from "../store.ts";
+import { userMessagePreview } from "../titles.ts";
 import type { Connection } from "./connection.ts";
 import { count, type StoreContext, seconds, visibleTo } from "./context.ts";
 import { isForeignKeyFailure } from "./failures.ts";

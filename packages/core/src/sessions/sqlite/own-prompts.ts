@@ -1,8 +1,8 @@
 // The system prompts this program made. They stand in a table of their own, so that what another program wrote into a session's
 // row is neither used for one of ours nor overwritten.
 import { sessionError } from "../errors.ts";
-import type { Scope } from "../scope.ts";
-import type { OwnPrompt, SessionRecords } from "../store/sessions.ts";
+import type { Scope } from "../identity.ts";
+import type { OwnPrompt, SessionRecords } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { type StoreContext, seconds, visibleTo } from "./context.ts";
 import { isVisible } from "./lineage-sql.ts";

@@ -5,7 +5,7 @@
 import { rmSync, statSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describeCause, errnoCode, randomHex } from "../../lib/index.ts";
-import { describeLoss, type LostRows } from "../loss.ts";
+import { describeLoss, type LostRows } from "../errors.ts";
 import { census, fileBehind, type Judgement, judge, type Problem, problemTexts } from "./damage.ts";
 import { copyDatabase, freeName, keepCopy, removeParts } from "./database-copy.ts";
 import type { Holder } from "./holders.ts";

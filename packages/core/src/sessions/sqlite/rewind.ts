@@ -4,7 +4,7 @@
 import { contentText, toMessageRow } from "../../message/index.ts";
 import { sessionError } from "../errors.ts";
 import type { StoredMessageRow } from "../rows.ts";
-import type { MessageRecords, RewindOutcome } from "../store/messages.ts";
+import type { MessageRecords, RewindOutcome } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { count, type StoreContext, seconds } from "./context.ts";
 import { byFile, featuresOf, isChangeable } from "./features.ts";

@@ -1,11 +1,17 @@
 // Sessions: making, ending, changing and counting them.
 import { sha256 } from "../../lib/index.ts";
 import { sessionError } from "../errors.ts";
-import { modelConfigText, plainConfig, USER_PLATFORM, withoutMarksOf } from "../lineage-marks.ts";
+import {
+  checkSessionId,
+  modelConfigText,
+  plainConfig,
+  readOwner,
+  type Scope,
+  USER_PLATFORM,
+  withoutMarksOf,
+} from "../identity.ts";
 import type { SessionRow } from "../rows.ts";
-import { readOwner, type Scope } from "../scope.ts";
-import { checkSessionId } from "../session-id.ts";
-import type { NewSession, SessionMark, SessionRecords, TokenUpdate } from "../store/sessions.ts";
+import type { NewSession, SessionMark, SessionRecords, TokenUpdate } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { finite, type StoreContext, seconds, type Visible, visibleTo } from "./context.ts";
 import { isForeignKeyFailure } from "./failures.ts";

@@ -1,12 +1,14 @@
 // The SQLite backend. Each group of the contract (../store/) is put together from the files that have its statements.
 import { profileOfDatabase, systemHomeContext } from "../../home.ts";
 import { systemClock } from "../../lib/index.ts";
-import type { SessionClaims } from "../store/claims.ts";
-import type { StoreMaintenance } from "../store/maintenance.ts";
-import type { MessageRecords } from "../store/messages.ts";
-import type { SessionSearch } from "../store/search.ts";
-import type { SessionRecords } from "../store/sessions.ts";
-import type { SessionStore } from "../store.ts";
+import type {
+  MessageRecords,
+  SessionClaims,
+  SessionRecords,
+  SessionSearch,
+  SessionStore,
+  StoreMaintenance,
+} from "../store.ts";
 import type { StoreContext } from "./context.ts";
 import { deletionOperations } from "./deletion.ts";
 import { exportOperations } from "./export-import.ts";

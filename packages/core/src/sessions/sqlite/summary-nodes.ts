@@ -2,7 +2,7 @@
 import { sessionError } from "../errors.ts";
 import type { SummaryHit, SummaryNode } from "../rows.ts";
 import { textMatcher } from "../search/match-text.ts";
-import type { SummaryNodes } from "../store/summaries.ts";
+import type { SummaryNodes } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { count, EVERYBODY, type StoreContext, visibleTo } from "./context.ts";
 import { isVisible } from "./lineage-sql.ts";

@@ -1,11 +1,11 @@
 // Titles in the database: unique, and numbered along a lineage.
 import { codePointLength, pyStrip } from "../../lib/index.ts";
 import { sessionError } from "../errors.ts";
-import { userOfSession } from "../lineage-marks.ts";
+import type { Scope } from "../identity.ts";
+import { userOfSession } from "../identity.ts";
 import type { SessionRow } from "../rows.ts";
-import type { Scope } from "../scope.ts";
-import { foldTerm } from "../search/tokens.ts";
-import type { SessionRecords } from "../store/sessions.ts";
+import { foldTerm } from "../search/words.ts";
+import type { SessionRecords } from "../store.ts";
 import { baseOfTitle, MAX_TITLE_CHARS, nextTitle, numberOfTitle, sanitizeTitle } from "../titles.ts";
 import type { Connection } from "./connection.ts";
 import { type StoreContext, type Visible, visibleTo } from "./context.ts";

@@ -1,8 +1,8 @@
 // Windows into a session: the messages around one of them, and where the session began and ended.
 import { toMessageRow } from "../../message/index.ts";
+import type { Scope } from "../identity.ts";
 import type { MessageRow, StoredMessageRow } from "../rows.ts";
-import type { Scope } from "../scope.ts";
-import type { MessageRecords } from "../store/messages.ts";
+import type { MessageRecords } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { count, type StoreContext, visibleTo } from "./context.ts";
 import { byFile, type FileFeatures, isShown } from "./features.ts";

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { parseCall, type SearchRequest } from "../../../src/sessions/search-tool/arguments.ts";
+import { parseCall } from "../../../src/sessions/search-tool/arguments.ts";
+import type { SearchRequest } from "../../../src/sessions/search-tool/port.ts";
 
 const now = new Date(2026, 0, 31, 12, 0, 0);
 

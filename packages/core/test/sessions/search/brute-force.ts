@@ -2,8 +2,8 @@
 // words, what an expression means and what filters let through is stated here once more, in the simplest way.
 import { DatabaseSync } from "node:sqlite";
 import { expect } from "vitest";
+import { USER_PLATFORM } from "../../../src/sessions/identity.ts";
 import { openSessionStore, type SessionStore } from "../../../src/sessions/index.ts";
-import { USER_PLATFORM } from "../../../src/sessions/lineage-marks.ts";
 import type { SearchOptions } from "../../../src/sessions/search/types.ts";
 import { openSqliteStore } from "../../../src/sessions/sqlite/store.ts";
 import { pick } from "../../fakes/random.ts";

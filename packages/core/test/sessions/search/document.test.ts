@@ -9,7 +9,7 @@ import {
   textsOf,
   words,
 } from "../../../src/sessions/search/document.ts";
-import { phraseTerms } from "../../../src/sessions/search/tokens.ts";
+import { phraseTerms } from "../../../src/sessions/search/words.ts";
 
 const MARKS = { session: 71, source: 1, role: 2, user: null, person: null, isHidden: false };
 const row = (content: IndexRow["content"], more: Partial<IndexRow> = {}): IndexRow => ({

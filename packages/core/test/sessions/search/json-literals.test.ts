@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { textsOf, words } from "../../../src/sessions/search/document.ts";
-import { withLiteralsDecoded } from "../../../src/sessions/search/json-literals.ts";
+import { textsOf, withLiteralsDecoded, words } from "../../../src/sessions/search/document.ts";
 import { growthOf } from "./growth.ts";
 
 const row = (content: string | null, tool_calls: string | null = null) => ({

@@ -1,7 +1,7 @@
 // Dates in questions.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { namedTimes } from "../../../src/sessions/search/named-times.ts";
+import { namedTimes } from "../../../src/sessions/search/query.ts";
 
 const time = (year: number, month: number, day = 1) => new Date(year, month - 1, day).getTime() / 1000;
 const month = (year: number, number: number) => ({ from: time(year, number), to: time(year, number + 1) });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isStopWord, stem } from "../../../src/sessions/search/stem.ts";
+import { isStopWord, stem } from "../../../src/sessions/search/words.ts";
 
 /** Words and the stems that the published English stemmer gives them. */
 const PUBLISHED = `

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { foldTerm, indexTerms, indexText, tokenize } from "../../../src/sessions/search/tokens.ts";
+import { foldTerm, indexTerms, indexText, tokenize } from "../../../src/sessions/search/words.ts";
 import { growthOf } from "./growth.ts";
 import { realFts5 } from "./real-fts5.ts";
 

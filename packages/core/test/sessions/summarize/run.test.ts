@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { TextModel } from "../../../src/lib/index.ts";
-import { type SummaryRun, summarizeAll } from "../../../src/sessions/summarize/run.ts";
+import { type SummaryRun, summarizeAll } from "../../../src/sessions/summarize/summarize.ts";
 
 type Request = Parameters<TextModel["complete"]>[0];
 

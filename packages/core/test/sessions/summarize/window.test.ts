@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { cutAroundQuery } from "../../../src/sessions/summarize/window.ts";
+import { cutAroundQuery } from "../../../src/sessions/summarize/transcript.ts";
 
 const EARLIER = "...[earlier conversation truncated]...\n\n";
 const LATER = "\n\n...[later conversation truncated]...";

@@ -5,7 +5,7 @@ import { randomUUID } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { type IndexRow, markTokens, textsOf } from "../../search/document.ts";
-import { indexText } from "../../search/tokens.ts";
+import { indexText } from "../../search/words.ts";
 import type { Connection } from "../connection.ts";
 import { toSessionError } from "../failures.ts";
 import { documentFields, numbersIn, type SourceRow } from "./catch-up.ts";

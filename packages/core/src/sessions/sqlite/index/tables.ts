@@ -1,7 +1,7 @@
 // The tables and triggers of our search index in the shared file. The triggers run in the SQLite of other programs
 // (3.40 and later): they only put keys into a queue, mention no FTS table, and have no conflict clause, because an outer
 // `INSERT OR ...` would override it.
-import { USER_PLATFORM } from "../../lineage-marks.ts";
+import { USER_PLATFORM } from "../../identity.ts";
 import { type SchemaObject, table, trigger } from "../side-tables.ts";
 
 export const FTS = "hermes_memory_fts";

@@ -1,7 +1,7 @@
 // What an object of the database means for repair: whether its rows exist nowhere else, and what becomes of it when its
 // pages are damaged. Pure: decided by name and declaration alone.
 
-import type { ObjectClass } from "../../loss.ts";
+import type { ObjectClass } from "../../errors.ts";
 
 export type SchemaRow = {
   readonly type: string;

@@ -4,7 +4,7 @@ import { closeSync, fsyncSync, openSync, rmSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { setImmediate } from "node:timers/promises";
 import { describeCause } from "../../../lib/index.ts";
-import type { LostRows } from "../../loss.ts";
+import type { LostRows } from "../../errors.ts";
 import { SCHEMA_VERSION, TABLES } from "../schema.ts";
 import { POSSIBLE_DECLARATIONS } from "./declarations.ts";
 import { PageFile, textOf, type Value } from "./file-format.ts";

@@ -5,7 +5,7 @@
 import { toMatch } from "../../search/query.ts";
 import { rarity } from "../../search/ranking.ts";
 import type { RankTerm } from "../../search/ranking-facts.ts";
-import { isUnspacedTerm } from "../../search/tokens.ts";
+import { isUnspacedTerm } from "../../search/words.ts";
 import type { Connection } from "../connection.ts";
 import { isVisible } from "../lineage-sql.ts";
 import { checked, collect, type FoundRow, keysOf, placeIn, type Search } from "./rows.ts";

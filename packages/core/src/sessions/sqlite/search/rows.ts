@@ -1,5 +1,5 @@
 // Messages that match, found through the index and checked against the tables; in order of time, by lineage, or as asked.
-import type { Scope } from "../../scope.ts";
+import type { Scope } from "../../identity.ts";
 import { filterToken, HIDDEN_TOKEN, textsOf } from "../../search/document.ts";
 import type { Connection } from "../connection.ts";
 import type { IndexReader } from "../index/reader.ts";

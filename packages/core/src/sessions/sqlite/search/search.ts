@@ -1,10 +1,10 @@
 // Search over messages. A query with quotes, operators or stars means what it says; a plain one is tried word for word
 // and widened to the forms of its words, any of which counts. The index gives keys, the tables decide, ranking orders.
-import { readScope } from "../../scope.ts";
-import { namedTimes } from "../../search/named-times.ts";
+import { readScope } from "../../identity.ts";
 import {
   type Expression,
   MOST_CHARACTERS,
+  namedTimes,
   type PlainTerm,
   parseQuery,
   termsLeftOut,
@@ -12,9 +12,9 @@ import {
 } from "../../search/query.ts";
 import { rank } from "../../search/ranking.ts";
 import { illustrator, shortener } from "../../search/snippet.ts";
-import { isUnspacedTerm } from "../../search/tokens.ts";
 import type { EmptyReason, SearchAnswer, SearchOptions, SearchStage } from "../../search/types.ts";
-import type { SessionSearch } from "../../store/search.ts";
+import { isUnspacedTerm } from "../../search/words.ts";
+import type { SessionSearch } from "../../store.ts";
 import type { StoreContext } from "../context.ts";
 import { messageColumns } from "../index/ensure-index.ts";
 import type { IndexReader } from "../index/reader.ts";

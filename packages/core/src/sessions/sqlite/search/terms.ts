@@ -1,7 +1,13 @@
 // The terms of a query as ranking counts them, and the forms of words that the index holds.
 import { type Expression, type Phrase, type PlainTerm, toMatch } from "../../search/query.ts";
-import { irregularForms, isStopWord, stem } from "../../search/stem.ts";
-import { isUnspacedTerm, phraseTerms, tokenize } from "../../search/tokens.ts";
+import {
+  irregularForms,
+  isStopWord,
+  isUnspacedTerm,
+  phraseTerms,
+  stem,
+  tokenize,
+} from "../../search/words.ts";
 import type { Connection } from "../connection.ts";
 import type { IndexReader } from "../index/reader.ts";
 
