@@ -34,19 +34,6 @@ export type {
   UserMessagePreview,
 } from "./rows.ts";
 export { INTERNAL_SOURCES } from "./rows.ts";
-export {
-  cleanSnippet,
-  cleanText,
-  foldedSearch,
-  isEarlierSearch,
-  leftOutField,
-  leftOutRemark,
-  notSearchedField,
-  notSearchedRemark,
-  orderRemark,
-  shownConfidence,
-  weakRemark,
-} from "./search/answer-text.ts";
 export { sanitizeFtsQuery } from "./search/sanitize.ts";
 export { parseMoment } from "./search/time.ts";
 export type {
@@ -58,12 +45,26 @@ export type {
   SearchRow,
   SearchStage,
 } from "./search/types.ts";
-export { sessionSearchEntry, sessionSearchPreview } from "./search-tool/entry.ts";
-export { HIDDEN_SOURCES } from "./search-tool/port.ts";
 export {
+  cleanSnippet,
+  cleanText,
+  foldedSearch,
+  HIDDEN_SOURCES,
+  isEarlierSearch,
+  leftOutField,
+  leftOutRemark,
+  notSearchedField,
+  notSearchedRemark,
+  orderRemark,
+  shownConfidence,
+  weakRemark,
+} from "./search-tool/answer-parts.ts";
+export {
+  sessionSearchEntry,
+  sessionSearchPreview,
   sessionSearchSchema,
   sessionSearchToolSchema,
-} from "./search-tool/schema.ts";
+} from "./search-tool/entry.ts";
 export {
   DEFAULT_SESSION_SEARCH_SETTINGS,
   type SessionSearchSettings,

@@ -1,25 +1,31 @@
 // Discover: the sessions in which a query is answered, each with the place of its best message.
-import { codePointLength, preview } from "../../lib/index.ts";
+import { codePointLength, err, ok, preview, type Result } from "../../lib/index.ts";
 import { contentText } from "../../message/index.ts";
 import type { AnchoredView, MessageRow, SessionRow } from "../rows.ts";
+import type { SearchAnswer, SearchFilters, SearchHit, SearchOptions } from "../search/types.ts";
+import { MAX_TITLE_CHARS } from "../titles.ts";
 import {
+  type CurrentConversation,
   cleanSnippet,
+  cutterFor,
+  type DiscoverRequest,
+  failure,
   foldedSearch,
+  HIDDEN_SOURCES,
+  hiddenSources,
   isEarlierSearch,
+  type Lookup,
+  label,
   leftOutField,
+  linkTo,
   notSearchedField,
   orderRemark,
+  type Reach,
   shownConfidence,
+  toToolMessage,
   weakRemark,
-} from "../search/answer-text.ts";
-import type { SearchAnswer, SearchHit, SearchOptions } from "../search/types.ts";
-import { MAX_TITLE_CHARS } from "../titles.ts";
-import { emptyAnswer } from "./empty-answer.ts";
-import { cutterFor } from "./payload.ts";
-import type { DiscoverRequest } from "./port.ts";
-import { hiddenSources, type Lookup, linkTo } from "./port.ts";
-import { type Bounds, boundsOf, followsToday, isClosed } from "./reach.ts";
-import { failure, label, toToolMessage, when } from "./shapes.ts";
+  when,
+} from "./answer-parts.ts";
 
 export async function discover(lookup: Lookup, request: DiscoverRequest): Promise<object> {
   const bounds = await boundsOf(lookup, request.reach);
@@ -85,7 +91,7 @@ export function searchOptions(lookup: Lookup, request: DiscoverRequest, bounds: 
   };
 }
 
-export type Origin = {
+type Origin = {
   readonly session_id: string;
   readonly when: string;
   readonly source: string;
@@ -348,4 +354,141 @@ export function matchPosition(snippet: string, content: unknown): number {
   const around = (before + rest.replace("<<<", "")).trimEnd();
   const at = content.indexOf(around);
   return Math.max(0, at >= 0 ? at + before.length : content.indexOf(rest.split("<<<", 1)[0] ?? ""));
+}
+
+// ----
+// Nothing to show: why, and what to try instead. A bare empty list makes a model conclude that it never happened.
+
+/** The part of the answer that says so. `message` of a plain miss is a fixed text that other programs know. */
+export function emptyAnswer(answer: SearchAnswer, request: DiscoverRequest): object {
+  return { ...nothingFound(answer, request), ...notSearchedField(answer), ...leftOutField(answer) };
+}
+
+function nothingFound(answer: SearchAnswer, request: DiscoverRequest): object {
+  const nothing = { results: [], count: 0, stage: answer.stage };
+  switch (answer.empty) {
+    case "excluded-sessions":
+      return {
+        ...nothing,
+        sessions_searched: 0,
+        message:
+          "Matches are only in the current conversation, which is left out. Pass scope='lineage' to search its earlier turns.",
+      };
+    case "hidden-sources":
+      return {
+        ...nothing,
+        message: `${NO_MATCH} Matches are only in hidden sources (${HIDDEN_SOURCES.join(", ")}).`,
+        hint: `Pass source='${HIDDEN_SOURCES.join(",")}' to search those.`,
+      };
+    case "filtered":
+      return {
+        ...nothing,
+        message: `${NO_MATCH} There are matches outside the filters given.`,
+        hint: `Leave out or widen ${filtersOf(request).join(", ")}.`,
+      };
+    case "blank":
+      return { ...nothing, message: NO_MATCH, hint: "The query holds no words. Name what to look for." };
+    default:
+      return { ...nothing, message: NO_MATCH, hint: hintFor(request) };
+  }
+}
+
+const NO_MATCH = "No matching sessions found.";
+
+function hintFor(request: DiscoverRequest): string {
+  if (/["*]|\b(AND|OR|NOT)\b/.test(request.query))
+    return "Quotes, operators and * are taken literally. Try the plain words, fewer of them, or OR between them.";
+  return "Try other or fewer words, a prefix such as deploy*, or leave the query out to browse recent sessions.";
+}
+
+function filtersOf({ roles, filters, reach }: DiscoverRequest): string[] {
+  const given = [
+    roles === undefined ? undefined : "role_filter",
+    filters.sources === undefined ? undefined : "source",
+    filters.after === undefined ? undefined : "after",
+    filters.before === undefined ? undefined : "before",
+    reach === "lineage" ? "scope" : undefined,
+  ].filter((name) => name !== undefined);
+  return given.length === 0 ? ["the filters"] : given;
+}
+
+// ----
+// Which sessions and messages a search may show, seen from the conversation that asks.
+
+type Bounds = Pick<SearchFilters, "sessionIds" | "excludeSessionIds" | "excludeMessageIds">;
+
+export async function boundsOf(lookup: Lookup, reach: Reach): Promise<Result<Bounds, string>> {
+  const { current } = lookup;
+  if (current === undefined) return reach === "lineage" ? err(NO_CONVERSATION) : ok({});
+  if (reach === "others" && !followsToday(lookup)) return ok({ excludeSessionIds: [...current.lineage] });
+  if (reach === "others") {
+    const before = [...(await liveRows(lookup, current)), ...(await openRows(lookup, current))];
+    return ok({ excludeMessageIds: [...new Set(before)] });
+  }
+  const live = [...(await liveRows(lookup, current))];
+  return ok({
+    ...(reach === "lineage" ? { sessionIds: [...current.lineage] } : {}),
+    ...(live.length === 0 ? {} : { excludeMessageIds: live }),
+  });
+}
+
+export const NO_CONVERSATION =
+  "scope 'lineage' means the current conversation, and there is none here. Leave scope out, or use 'all'.";
+
+/** June's Hermes leaves out the whole current lineage; today's only what is in a session that still goes on. */
+export function followsToday({ store }: Lookup): boolean {
+  return store.rules === "today";
+}
+
+/** A compaction or a reset closed it: what it holds is no longer before the model. */
+const CLOSED_BY: ReadonlySet<string> = new Set([
+  "compression",
+  "session_reset",
+  "session_switch",
+  "idle",
+  "daily",
+  "suspended",
+  "resume_pending_expired",
+  "new_session",
+]);
+
+export function isClosed({ end_reason }: SessionRow): boolean {
+  return end_reason !== null && CLOSED_BY.has(end_reason);
+}
+
+/** Rows of the lineage's open sessions. Rows that were compacted in place are not active and not among them. */
+async function openRows({ store, scope }: Lookup, { lineage }: CurrentConversation): Promise<number[]> {
+  const sessions = await Promise.all([...lineage].map((id) => store.getSession(id, scope)));
+  const open = sessions.flatMap((session) => (session === null || isClosed(session) ? [] : [session.id]));
+  return (await store.listMessageKeys(open, scope)).map(({ id }) => id);
+}
+
+/** What the model still sees, with every copy of it in the lineage: compaction copies messages along. */
+async function liveRows(
+  { store, scope }: Lookup,
+  { id, lineage, liveMessageIds }: CurrentConversation,
+): Promise<ReadonlySet<number>> {
+  if (liveMessageIds === undefined || liveMessageIds.size === 0) return new Set();
+  const live = (await store.getMessages(id, scope)).filter((row) => liveMessageIds.has(row.id));
+  const originIds = live.flatMap(({ origin_id }) => origin_id ?? []);
+  const originals = new Map((await store.getMessagesById(originIds, scope)).map((row) => [row.id, row]));
+  const keys = new Set(
+    live
+      .filter((row) => isWhole(row, originals.get(row.origin_id ?? row.id)))
+      .map((row) => row.origin_id ?? row.id),
+  );
+  const rows = await store.listMessageKeys([...lineage], scope);
+  return new Set([
+    ...liveMessageIds,
+    ...rows.flatMap((row) => (keys.has(row.origin_id ?? row.id) ? [row.id] : [])),
+  ]);
+}
+
+/** A copy that a compaction shortened does not show what its original says. */
+function isWhole(copy: MessageRow, original: MessageRow | undefined): boolean {
+  if (original === undefined || original.id === copy.id) return true;
+  return (
+    contentText(copy.content).includes(contentText(original.content)) &&
+    JSON.stringify(copy.tool_calls) === JSON.stringify(original.tool_calls)
+  );
 }

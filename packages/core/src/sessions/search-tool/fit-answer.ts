@@ -1,9 +1,9 @@
 // An answer for a small context window: first its texts get shorter, then messages far from the match go, then whole results.
 // What comes out is the same JSON with fewer words in it, and says what is missing. Pure.
 import { codePointLength, isRecord, takeCodePoints } from "../../lib/index.ts";
+import type { ToolMessage } from "./answer-parts.ts";
+import { cutMessage } from "./answer-parts.ts";
 import { matchPosition, shortSnippet } from "./discover.ts";
-import { cutMessage } from "./payload.ts";
-import type { ToolMessage } from "./shapes.ts";
 
 /** Whether a text of this length is short enough. */
 export type Fits = (text: string) => boolean;

@@ -4,8 +4,6 @@ import { isRecord, parseOutsideJson } from "../../lib/index.ts";
 import { decodeUtf8, STRUCTURED_PREFIX } from "../../message/index.ts";
 import { indexText } from "./words.ts";
 
-export { indexTerms, tokenize as words } from "./words.ts";
-
 /** Raise it whenever documents are made differently: an index of another version is built anew. */
 export const DOCUMENT_VERSION = 1;
 

@@ -2,19 +2,17 @@ import { codePointLength, pyStrip, type TextModel, takeCodePoints } from "../../
 import { readMarks, type Scope } from "../identity.ts";
 import type { MessageRow, SessionRow } from "../rows.ts";
 import type { SearchHit } from "../search/types.ts";
+import type { DiscoverRequest } from "../search-tool/answer-parts.ts";
+import { failure, type Lookup, levelFor, linkTo, type SearchableStore } from "../search-tool/answer-parts.ts";
 import {
+  boundsOf,
+  emptyAnswer,
   originOf,
   remarksOf,
   searchDemotingCron,
   searchOptions,
   shownQuery,
 } from "../search-tool/discover.ts";
-import { emptyAnswer } from "../search-tool/empty-answer.ts";
-import { levelFor } from "../search-tool/payload.ts";
-import type { DiscoverRequest } from "../search-tool/port.ts";
-import { type Lookup, linkTo, type SearchableStore } from "../search-tool/port.ts";
-import { boundsOf } from "../search-tool/reach.ts";
-import { failure } from "../search-tool/shapes.ts";
 import { cutAroundQuery, formatTranscript, mark } from "./transcript.ts";
 
 // ----

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { parseCall } from "../../../src/sessions/search-tool/arguments.ts";
-import type { SearchRequest } from "../../../src/sessions/search-tool/port.ts";
+import type { SearchRequest } from "../../../src/sessions/search-tool/answer-parts.ts";
+import { parseCall } from "../../../src/sessions/search-tool/tool.ts";
 
 const now = new Date(2026, 0, 31, 12, 0, 0);
 

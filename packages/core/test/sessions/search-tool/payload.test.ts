@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { cutterFor, levelFor } from "../../../src/sessions/search-tool/payload.ts";
-import type { ToolMessage } from "../../../src/sessions/search-tool/shapes.ts";
+import type { ToolMessage } from "../../../src/sessions/search-tool/answer-parts.ts";
+import { cutterFor, levelFor } from "../../../src/sessions/search-tool/answer-parts.ts";
 
 function message(content: unknown, more: Partial<ToolMessage> = {}): ToolMessage {
   return { id: 1, role: "user", content, timestamp: 1, ...more };

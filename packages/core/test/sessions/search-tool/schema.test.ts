@@ -1,6 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { sessionSearchPreview } from "../../../src/sessions/search-tool/entry.ts";
-import { sessionSearchSchema, sessionSearchToolSchema } from "../../../src/sessions/search-tool/schema.ts";
+import {
+  sessionSearchPreview,
+  sessionSearchSchema,
+  sessionSearchToolSchema,
+} from "../../../src/sessions/search-tool/entry.ts";
 
 describe("the schema of session_search", () => {
   const { name, description, parameters } = sessionSearchToolSchema;

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
 import { HermesError } from "../../../src/lib/index.ts";
 import type { MessageRow } from "../../../src/sessions/index.ts";
-import { explain, toToolMessage, when } from "../../../src/sessions/search-tool/shapes.ts";
+import { explain, toToolMessage, when } from "../../../src/sessions/search-tool/answer-parts.ts";
 
 const ROW: MessageRow = {
   id: 4,

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { SearchAnswer, SearchHit } from "../../../src/sessions/search/types.ts";
 import {
   cleanSnippet,
   cleanText,
@@ -11,8 +12,7 @@ import {
   orderRemark,
   shownConfidence,
   weakRemark,
-} from "../../../src/sessions/search/answer-text.ts";
-import type { SearchAnswer, SearchHit } from "../../../src/sessions/search/types.ts";
+} from "../../../src/sessions/search-tool/answer-parts.ts";
 
 const hit = { id: 7, session_id: "s1", role: "tool", tool_name: "session_search" } as SearchHit;
 const answer = (more: Partial<SearchAnswer>): SearchAnswer => ({ hits: [hit], stage: "widened", ...more });

@@ -3,13 +3,11 @@ import { describe, expect, it } from "vitest";
 import {
   documentText,
   type IndexRow,
-  indexTerms,
   MARK,
   markTokens,
   textsOf,
-  words,
 } from "../../../src/sessions/search/document.ts";
-import { phraseTerms } from "../../../src/sessions/search/words.ts";
+import { indexTerms, phraseTerms, tokenize } from "../../../src/sessions/search/words.ts";
 
 const MARKS = { session: 71, source: 1, role: 2, user: null, person: null, isHidden: false };
 const row = (content: IndexRow["content"], more: Partial<IndexRow> = {}): IndexRow => ({
@@ -19,7 +17,7 @@ const row = (content: IndexRow["content"], more: Partial<IndexRow> = {}): IndexR
   tool_calls: null,
   ...more,
 });
-const termsOf = (text: string): string[] => words(text).map(({ term }) => term);
+const termsOf = (text: string): string[] => tokenize(text).map(({ term }) => term);
 const searched = (given: IndexRow): string[] => {
   const { said, did } = textsOf(given);
   return [...termsOf(said), ...termsOf(did)];
@@ -57,7 +55,7 @@ describe("words", () => {
   });
 
   it("split where a script without blanks begins, and give each run as one token with its place", () => {
-    expect(words("Docker容器。한국어ok")).toEqual([
+    expect(tokenize("Docker容器。한국어ok")).toEqual([
       { term: "docker", start: 0, end: 6 },
       { term: "容器", start: 6, end: 8 },
       { term: "한국어", start: 9, end: 12 },

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { textsOf, withLiteralsDecoded, words } from "../../../src/sessions/search/document.ts";
+import { textsOf, withLiteralsDecoded } from "../../../src/sessions/search/document.ts";
+import { tokenize } from "../../../src/sessions/search/words.ts";
 import { growthOf } from "./growth.ts";
 
 const row = (content: string | null, tool_calls: string | null = null) => ({
@@ -10,7 +11,7 @@ const row = (content: string | null, tool_calls: string | null = null) => ({
 });
 const termsOf = (content: string | null, calls: string | null = null): string[] => {
   const { said, did } = textsOf(row(content, calls));
-  return words(`${said} ${did}`).map(({ term }) => term);
+  return tokenize(`${said} ${did}`).map(({ term }) => term);
 };
 
 const OUTPUT = JSON.stringify({ content: "line one\nquokka sighting" });

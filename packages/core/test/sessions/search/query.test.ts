@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import {
-  containsUnspaced,
   type Expression,
   type ParsedQuery,
   parseQuery,
   termsLeftOut,
   toMatch,
 } from "../../../src/sessions/search/query.ts";
+import { containsUnspaced } from "../../../src/sessions/search/words.ts";
 import { pick, randomNumbers } from "../../fakes/random.ts";
 import { growthOf } from "./growth.ts";
 import { realFts5 } from "./real-fts5.ts";

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { groupScore, rank, rarity } from "../../../src/sessions/search/ranking.ts";
-import type { RankInput, RankRow, RankTerm } from "../../../src/sessions/search/ranking-facts.ts";
+import type { RankInput, RankRow, RankTerm } from "../../../src/sessions/search/ranking-reading.ts";
 import { isStopWord, tokenize } from "../../../src/sessions/search/words.ts";
 
 const DAY = 86_400;

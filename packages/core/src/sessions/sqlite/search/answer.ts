@@ -2,7 +2,7 @@
 import { takeCodePoints } from "../../../lib/index.ts";
 import { contentText, decodeContent } from "../../../message/index.ts";
 import { groupScore } from "../../search/ranking.ts";
-import type { ConversationKind } from "../../search/ranking-facts.ts";
+import type { ConversationKind } from "../../search/ranking-reading.ts";
 import type { SearchHit, SearchOptions } from "../../search/types.ts";
 import { count, type StoreContext } from "../context.ts";
 import { isHidden } from "../index/tables.ts";

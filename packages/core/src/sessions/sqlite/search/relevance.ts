@@ -4,7 +4,7 @@
 
 import { toMatch } from "../../search/query.ts";
 import { rarity } from "../../search/ranking.ts";
-import type { RankTerm } from "../../search/ranking-facts.ts";
+import type { RankTerm } from "../../search/ranking-reading.ts";
 import { isUnspacedTerm } from "../../search/words.ts";
 import type { Connection } from "../connection.ts";
 import { isVisible } from "../lineage-sql.ts";
