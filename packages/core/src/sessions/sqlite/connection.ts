@@ -3,7 +3,9 @@
 import { statSync } from "node:fs";
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
+import type { Clock } from "../../lib/index.ts";
 import { sessionError } from "../errors.ts";
+import { readScope, type Scope, USER_PLATFORM } from "../identity.ts";
 import { isBusy, isStaleSchema, toSessionError } from "./failures.ts";
 
 /** How long SQLite itself may block the event loop in one attempt. */
@@ -19,7 +21,7 @@ const ENDLESS_LOG_PAGES = 4000;
 /** What a log that began anew is cut to. */
 export const LOG_LIMIT_BYTES = 8_388_608;
 
-export type Values = Readonly<Record<string, SQLInputValue>>;
+type Values = Readonly<Record<string, SQLInputValue>>;
 
 export type WriteOptions = {
   /** How long to wait for another process. Default: the limit of the connection. */
@@ -28,7 +30,7 @@ export type WriteOptions = {
   readonly remedyFor?: FindRemedy;
 };
 
-export type ConnectionOptions = {
+type ConnectionOptions = {
   readonly db: DatabaseSync;
   readonly path: string;
   /** What another connection to the same file is opened with; the path unless the file needs special treatment. */
@@ -42,7 +44,7 @@ export type ConnectionOptions = {
 
 /** Runs inside the transaction that is tried again, before the work itself. */
 export type Remedy = () => void;
-export type FindRemedy = (cause: unknown) => Remedy | undefined;
+type FindRemedy = (cause: unknown) => Remedy | undefined;
 
 export class Connection {
   // Of the process, not of a connection: a loop that opens, reads and closes has to let others in as well.
@@ -266,4 +268,121 @@ function matchable(values: Values): Values {
 function fileAt(path: string): string | undefined {
   const found = statSync(path, { bigint: true, throwIfNoEntry: false });
   return found && `${found.dev}:${found.ino}`;
+}
+
+// ----
+// What a file has that version 16 of the schema does not. The original adds columns and tables to a file while others have it open,
+// so this is read again whenever SQLite's own schema counter has changed, and each statement is written for the file at hand.
+
+export type FileFeatures = {
+  readonly sessions: ReadonlySet<string>;
+  readonly messages: ReadonlySet<string>;
+  readonly tables: ReadonlySet<string>;
+  /** The rules of version 17 and later hold: archives within a session, continuations that start before their parent's end. */
+  readonly isToday: boolean;
+};
+
+const NONE: ReadonlySet<string> = new Set();
+
+/** A file with the columns of version 16 and no others. */
+export const JUNE: FileFeatures = { sessions: NONE, messages: NONE, tables: NONE, isToday: false };
+
+const known = new WeakMap<Connection, { readonly version: number; readonly features: FileFeatures }>();
+
+/** Inside a transaction. */
+export function featuresOf(connection: Connection): FileFeatures {
+  const version = connection.get<{ schema_version: number }>("PRAGMA schema_version")?.schema_version ?? -1;
+  const cached = known.get(connection);
+  if (cached?.version === version) return cached.features;
+  const names = (sql: string) => new Set(connection.all<{ name: string }>(sql).map(({ name }) => name));
+  const messages = names("SELECT name FROM pragma_table_info('messages')");
+  const features: FileFeatures = {
+    sessions: names("SELECT name FROM pragma_table_info('sessions')"),
+    messages,
+    tables: names("SELECT name FROM main.sqlite_master WHERE type = 'table'"),
+    isToday: messages.has("compacted"),
+  };
+  known.set(connection, { version, features });
+  return features;
+}
+
+/** A statement that differs from file to file, put together once for each kind. */
+export function byFile(build: (file: FileFeatures) => string): (connection: Connection) => string {
+  const built = new WeakMap<FileFeatures, string>();
+  return (connection) => {
+    const file = featuresOf(connection);
+    const sql = built.get(file) ?? build(file);
+    built.set(file, sql);
+    return sql;
+  };
+}
+
+/** Live rows, and those that a compaction within the session put away: what people see, and what lists and windows show. */
+export function isShown(message: string, file: FileFeatures): string {
+  return file.isToday ? `(${message}.active = 1 OR ${message}.compacted = 1)` : `${message}.active = 1`;
+}
+
+/** Rows that can be taken back, restored, replaced and cleared. An archive stays as it is. */
+export function isChangeable(message: string, file: FileFeatures): string {
+  return file.isToday ? `${message}.compacted = 0` : "1";
+}
+
+export function hasPromptTable(file: FileFeatures): boolean {
+  return file.tables.has("system_prompts") && file.sessions.has("system_prompt_hash");
+}
+
+type Mark = "_branched_from" | "_delegate_from" | "_compressed_from" | "_reset_from" | typeof USER_PLATFORM;
+
+/** A reserved key of model_config. Text that is no JSON has none. */
+export function mark(session: string, key: Mark): string {
+  return `CASE WHEN json_valid(${session}.model_config) THEN json_extract(${session}.model_config, '$.${key}') END`;
+}
+
+/**
+ * The platform a session's `user_id` belongs to: its source, unless a mark says otherwise (a subagent's run, for instance). Runs that
+ * version 0.1.0 stored have no mark; theirs is the source of the session they were made for.
+ */
+export function userPlatform(session: string): string {
+  const marked = mark(session, USER_PLATFORM);
+  // The first look spares reading the JSON of all other rows.
+  const ofParent = `(SELECT r.source FROM sessions r WHERE r.id = ${session}.parent_session_id)`;
+  return `COALESCE(CASE WHEN instr(${session}.model_config, '"${USER_PLATFORM}"') > 0 THEN ${marked} END,
+    CASE WHEN ${session}.source = 'subagent' THEN ${ofParent} END, ${session}.source)`;
+}
+
+/** `:user` NULL means everybody, `:platform` NULL the user's id on every platform. */
+export function isVisible(session: string): string {
+  const onPlatform = `(:platform IS NULL OR ${userPlatform(session)} = :platform)`;
+  return `(:user IS NULL OR (${session}.user_id = :user AND ${onPlatform}))`;
+}
+
+/** Seconds since 1970 with a fraction, as all times in the database. */
+export function seconds(clock: Clock): number {
+  return clock.now().getTime() / 1000;
+}
+
+/** The values bound to `:user` and `:platform` (`isVisible`): NULL means everybody, and every platform. */
+export function visibleTo(scope: Scope | undefined): Visible {
+  const { userId = null, userPlatform = null } = readScope(scope);
+  return { user: userId, platform: userPlatform };
+}
+
+export type Visible = { readonly user: string | null; readonly platform: string | null };
+
+export const EVERYBODY: Visible = { user: null, platform: null };
+
+/** A count from outside: whole, not negative, `fallback` when it is no number. */
+export function count(value: number | null | undefined, fallback: number): number {
+  if (typeof value !== "number" || Number.isNaN(value)) return fallback;
+  return Math.min(Math.max(0, Math.trunc(value)), Number.MAX_SAFE_INTEGER);
+}
+
+/** A quantity from outside; null when it is no number that can be stored or added to. */
+export function finite(value: number | null | undefined): number | null {
+  return value !== undefined && Number.isFinite(value) ? value : null;
+}
+
+/** Ids that cannot exist cannot be found either; only making one is refused. */
+export function isPossibleId(id: unknown): id is string {
+  return typeof id === "string" && id !== "" && id.isWellFormed();
 }

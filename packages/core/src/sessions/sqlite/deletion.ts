@@ -4,12 +4,12 @@ import type { Scope } from "../identity.ts";
 import type { SessionRow } from "../rows.ts";
 import { removeKeptResults, removeTranscripts } from "../session-files.ts";
 import type { EditOptions, StoreMaintenance } from "../store.ts";
+import { refuseDuringTurn, turnOf } from "./claims.ts";
 import type { Connection } from "./connection.ts";
-import { type StoreContext, seconds, visibleTo } from "./context.ts";
-import { byFile, featuresOf } from "./features.ts";
+import { byFile, featuresOf, isVisible, mark, seconds, visibleTo } from "./connection.ts";
+import type { StoreContext } from "./context.ts";
 import { keptResults, namesOfResults, ownerOfSession, type ResultName } from "./kept-results.ts";
-import { refuseDuringTurn, turnOf } from "./leases.ts";
-import { isContinuation, isVisible, mark } from "./lineage-sql.ts";
+import { isContinuation } from "./lineage-sql.ts";
 import { dropUnusedPrompt, promptHash, sessionFields } from "./sessions.ts";
 
 const DAY_SECONDS = 86_400;

@@ -5,12 +5,10 @@ import type { KeptResult, StoredMessageRow } from "../rows.ts";
 import { NOTE_SIGN, notedResult } from "../session-files.ts";
 import type { MessageRecords } from "../store.ts";
 import type { Connection } from "./connection.ts";
-import { type StoreContext, visibleTo } from "./context.ts";
-import { byFile, isShown } from "./features.ts";
-import { isVisible, userPlatform } from "./lineage-sql.ts";
-import { MESSAGE_SOURCE, messageFields } from "./message-fields.ts";
+import { byFile, isShown, isVisible, userPlatform, visibleTo } from "./connection.ts";
+import type { StoreContext } from "./context.ts";
 import { decodeRows } from "./messages.ts";
-import { LARGEST } from "./readable-fields.ts";
+import { LARGEST, MESSAGE_SOURCE, messageFields } from "./schema.ts";
 
 // As bytes: what follows a NUL in a text is invisible to most functions for texts. A note ends its row, so the last byte (in a
 // text that is stored as JSON, the quote) rules out nearly every row before it is searched.

@@ -1,13 +1,15 @@
 // How sessions hang together, as SQL conditions. `child` and `parent` are table aliases; `file` says which rules hold.
-import { USER_PLATFORM } from "../identity.ts";
-import { type FileFeatures, JUNE } from "./features.ts";
 
-type Mark = "_branched_from" | "_delegate_from" | "_compressed_from" | "_reset_from" | typeof USER_PLATFORM;
-
-/** A reserved key of model_config. Text that is no JSON has none. */
-export function mark(session: string, key: Mark): string {
-  return `CASE WHEN json_valid(${session}.model_config) THEN json_extract(${session}.model_config, '$.${key}') END`;
-}
+import type { Scope } from "../identity.ts";
+import {
+  byFile,
+  type Connection,
+  type FileFeatures,
+  isVisible,
+  JUNE,
+  mark,
+  visibleTo,
+} from "./connection.ts";
 
 /** The reasons with which a messaging gateway ends a session to begin another one for the same chat. */
 export const RESET_REASONS: readonly string[] = [
@@ -64,7 +66,7 @@ export function isContinuation(child: string, parent: string, file: FileFeatures
 }
 
 /** Which of several continuations a conversation goes on in. `activity` is the alias of hermes_memory_activity. */
-export function continuationOrder(child: string, activity: string, file: FileFeatures): string {
+function continuationOrder(child: string, activity: string, file: FileFeatures): string {
   const newest = `${child}.started_at DESC, ${child}.id DESC`;
   if (!file.isToday) return newest;
   const state = `CASE WHEN ${child}.end_reason = 'compression' THEN 0 WHEN ${child}.ended_at IS NULL THEN 1 ELSE 2 END`;
@@ -82,20 +84,68 @@ export function isListable(session: string, file: FileFeatures): string {
   );
 }
 
-/**
- * The platform a session's `user_id` belongs to: its source, unless a mark says otherwise (a subagent's run, for instance). Runs that
- * version 0.1.0 stored have no mark; theirs is the source of the session they were made for.
- */
-export function userPlatform(session: string): string {
-  const marked = mark(session, USER_PLATFORM);
-  // The first look spares reading the JSON of all other rows.
-  const ofParent = `(SELECT r.source FROM sessions r WHERE r.id = ${session}.parent_session_id)`;
-  return `COALESCE(CASE WHEN instr(${session}.model_config, '"${USER_PLATFORM}"') > 0 THEN ${marked} END,
-    CASE WHEN ${session}.source = 'subagent' THEN ${ofParent} END, ${session}.source)`;
+// ----
+// From a session to its tip and up to its root.
+
+/** Of continuations. The original stops at 100, where a small window takes a long conversation in a few days; the rest would be out of reach. */
+export const MAX_CHAIN = 5_000;
+
+// Walks carry the path they came, so that a cycle of parents ends them.
+const UNSEEN = (walk: string, id: string) => `instr(${walk}.path, char(10) || ${id} || char(10)) = 0`;
+const GROW = (walk: string, id: string) => `${walk}.path || ${id} || char(10)`;
+
+const TIP = byFile(
+  (file) => `
+  WITH RECURSIVE chain(id, depth, path) AS (
+    SELECT id, 0, char(10) || id || char(10) FROM sessions s WHERE id = :id AND ${isVisible("s")}
+    UNION ALL
+    SELECT c.id, chain.depth + 1, ${GROW("chain", "c.id")}
+    FROM chain JOIN sessions p ON p.id = chain.id JOIN sessions c ON c.id = (
+      SELECT k.id FROM sessions k LEFT JOIN hermes_memory_activity a ON a.session_id = k.id
+      WHERE k.parent_session_id = p.id AND ${isContinuation("k", "p", file)} AND ${isVisible("k")}
+      ORDER BY ${continuationOrder("k", "a", file)} LIMIT 1)
+    WHERE chain.depth < ${MAX_CHAIN} AND ${UNSEEN("chain", "c.id")}
+  )
+  SELECT id FROM chain ORDER BY depth DESC LIMIT 1
+`,
+);
+
+const ANCESTORS = `
+  WITH RECURSIVE up(id, depth, path) AS (
+    SELECT id, 0, char(10) || id || char(10) FROM sessions s WHERE id = :id AND ${isVisible("s")}
+    UNION ALL
+    SELECT p.id, up.depth + 1, ${GROW("up", "p.id")}
+    FROM up JOIN sessions c ON c.id = up.id JOIN sessions p ON p.id = c.parent_session_id
+    WHERE up.depth < ${MAX_CHAIN} AND ${isVisible("p")} AND ${UNSEEN("up", "p.id")}
+  )
+  SELECT id FROM up ORDER BY depth DESC
+`;
+
+const CONTINUED = byFile(
+  (file) => `
+  WITH RECURSIVE up(id, depth, path) AS (
+    SELECT id, 0, char(10) || id || char(10) FROM sessions s WHERE id = :id AND ${isVisible("s")}
+    UNION ALL
+    SELECT p.id, up.depth + 1, up.path || p.id || char(10)
+    FROM up JOIN sessions c ON c.id = up.id JOIN sessions p ON p.id = c.parent_session_id
+    WHERE ${isContinuation("c", "p", file)} AND ${isVisible("p")} AND instr(up.path, char(10) || p.id || char(10)) = 0
+  )
+  SELECT id FROM up ORDER BY depth DESC
+`,
+);
+
+export function tipOf(connection: Connection, id: string, scope?: Scope): string {
+  return connection.get<{ id: string }>(TIP(connection), { id, ...visibleTo(scope) })?.id ?? id;
 }
 
-/** `:user` NULL means everybody, `:platform` NULL the user's id on every platform. */
-export function isVisible(session: string): string {
-  const onPlatform = `(:platform IS NULL OR ${userPlatform(session)} = :platform)`;
-  return `(:user IS NULL OR (${session}.user_id = :user AND ${onPlatform}))`;
+/** Root first, the session itself last; empty for an unknown one. */
+export function ancestorsOf(connection: Connection, id: string, scope?: Scope): string[] {
+  return connection.all<{ id: string }>(ANCESTORS, { id, ...visibleTo(scope) }).map((row) => row.id);
+}
+
+/** The session and those it continues after compaction, root first; empty for an unknown one. */
+export function continuedBy(connection: Connection, id: string, scope?: Scope): string[] {
+  return connection
+    .all<{ id: string }>(CONTINUED(connection), { id, ...visibleTo(scope) })
+    .map((row) => row.id);
 }

@@ -5,18 +5,22 @@ import { checkSessionId, MARK_KEYS, newSessionId, withoutMarks } from "../identi
 import type { SessionRow } from "../rows.ts";
 import type { BranchOptions, ContinueOptions, Lineage, NewLineageSession } from "../store.ts";
 import { sanitizeTitle } from "../titles.ts";
+import { lockHolder, refuseDuringTurn, refuseIfBusy } from "./claims.ts";
 import type { Connection } from "./connection.ts";
-import { isPossibleId, type StoreContext, seconds, visibleTo } from "./context.ts";
-import { byFile, featuresOf } from "./features.ts";
-import { refuseDuringTurn, refuseIfBusy } from "./leases.ts";
-import { isReset, isVisible, mark } from "./lineage-sql.ts";
-import { ancestorsOf, continuedBy, tipOf } from "./lineage-walks.ts";
-import { lockHolder } from "./locks.ts";
-import { copiedColumns } from "./message-fields.ts";
+import { byFile, featuresOf, isPossibleId, isVisible, mark, seconds, visibleTo } from "./connection.ts";
+import type { StoreContext } from "./context.ts";
+import { ancestorsOf, continuedBy, isReset, tipOf } from "./lineage-sql.ts";
 import { addToCounters, appendColumns, INSERT_ORIGIN, toAppend } from "./messages.ts";
-import { readOwnPrompt, writeOwnPrompt } from "./own-prompts.ts";
-import { endSession, findSession, insertSession } from "./sessions.ts";
-import { nextTitleInLineage, writeTitle } from "./titles.ts";
+import { copiedColumns } from "./schema.ts";
+import {
+  endSession,
+  findSession,
+  insertSession,
+  nextTitleInLineage,
+  readOwnPrompt,
+  writeOwnPrompt,
+  writeTitle,
+} from "./sessions.ts";
 
 const MAX_RESUME_STEPS = 32;
 

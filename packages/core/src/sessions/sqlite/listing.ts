@@ -6,11 +6,18 @@ import type { ActiveSession, ListedSession, SessionRow } from "../rows.ts";
 import type { ListOptions, SessionFilter, SessionRecords, SessionSearch } from "../store.ts";
 import { sessionPreview, withoutSummary } from "../titles.ts";
 import type { Connection } from "./connection.ts";
-import { count, EVERYBODY, type StoreContext, visibleTo } from "./context.ts";
-import { byFile, type FileFeatures, featuresOf } from "./features.ts";
+import {
+  byFile,
+  count,
+  EVERYBODY,
+  type FileFeatures,
+  featuresOf,
+  isVisible,
+  visibleTo,
+} from "./connection.ts";
+import type { StoreContext } from "./context.ts";
 import { isHidden } from "./index/tables.ts";
-import { isContinuation, isListable, isVisible } from "./lineage-sql.ts";
-import { MAX_CHAIN, tipOf } from "./lineage-walks.ts";
+import { isContinuation, isListable, MAX_CHAIN, tipOf } from "./lineage-sql.ts";
 import { findSession, sessionFields, shownTo } from "./sessions.ts";
 
 /** Up along continuations: the row a conversation is listed under. */

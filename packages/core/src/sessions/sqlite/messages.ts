@@ -17,16 +17,33 @@ import { readMarks } from "../identity.ts";
 import type { MessageKey } from "../rows.ts";
 import type { MessageRecords } from "../store.ts";
 import { userMessagePreview } from "../titles.ts";
+import { refuseIfBusy, requireLease } from "./claims.ts";
 import type { Connection } from "./connection.ts";
-import { count, type StoreContext, seconds, visibleTo } from "./context.ts";
+import {
+  byFile,
+  count,
+  type FileFeatures,
+  featuresOf,
+  isChangeable,
+  isShown,
+  isVisible,
+  mark,
+  seconds,
+  userPlatform,
+  visibleTo,
+} from "./connection.ts";
+import type { StoreContext } from "./context.ts";
 import { isForeignKeyFailure } from "./failures.ts";
-import { byFile, type FileFeatures, featuresOf, isChangeable, isShown } from "./features.ts";
-import { refuseIfBusy, requireLease } from "./leases.ts";
-import { isVisible, mark, userPlatform } from "./lineage-sql.ts";
-import { ancestorsOf, tipOf } from "./lineage-walks.ts";
-import { MESSAGE_SOURCE, messageColumns, messageFields, TODAY } from "./message-fields.ts";
-import { readable, withinReach } from "./readable-fields.ts";
+import { ancestorsOf, tipOf } from "./lineage-sql.ts";
 import { forgetRewound } from "./rewind.ts";
+import {
+  LATER_MESSAGE_COLUMNS,
+  MESSAGE_SOURCE,
+  messageColumns,
+  messageFields,
+  readable,
+  withinReach,
+} from "./schema.ts";
 import { findSession } from "./sessions.ts";
 
 const OF_VISIBLE_SESSION = `EXISTS (SELECT 1 FROM sessions s WHERE s.id = m.session_id AND ${isVisible("s")})`;
@@ -69,7 +86,7 @@ function todayValues(
   given: Partial<Record<string, unknown>>,
 ): Record<string, string | number | null> {
   const values: Record<string, string | number | null> = {};
-  for (const { name, declaration } of TODAY) {
+  for (const { name, declaration } of LATER_MESSAGE_COLUMNS) {
     if (!file.messages.has(name)) continue;
     const value = given[name];
     if (declaration.startsWith("INTEGER")) values[name] = value === 1 || value === true ? 1 : 0;

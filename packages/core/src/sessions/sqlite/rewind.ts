@@ -5,13 +5,11 @@ import { contentText, toMessageRow } from "../../message/index.ts";
 import { sessionError } from "../errors.ts";
 import type { StoredMessageRow } from "../rows.ts";
 import type { MessageRecords, RewindOutcome } from "../store.ts";
+import { refuseIfBusy } from "./claims.ts";
 import type { Connection } from "./connection.ts";
-import { count, type StoreContext, seconds } from "./context.ts";
-import { byFile, featuresOf, isChangeable } from "./features.ts";
-import { refuseIfBusy } from "./leases.ts";
-import { MESSAGE_SOURCE, messageFields } from "./message-fields.ts";
-import { hasOwnTable } from "./own-tables.ts";
-import { REWOUND } from "./side-tables.ts";
+import { byFile, count, featuresOf, isChangeable, seconds } from "./connection.ts";
+import type { StoreContext } from "./context.ts";
+import { hasOwnTable, MESSAGE_SOURCE, messageFields, REWOUND } from "./schema.ts";
 
 const FIND = byFile(
   (file) =>

@@ -1,5 +1,5 @@
 // Sessions: making, ending, changing and counting them.
-import { sha256 } from "../../lib/index.ts";
+import { codePointLength, pyStrip, sha256 } from "../../lib/index.ts";
 import { sessionError } from "../errors.ts";
 import {
   checkSessionId,
@@ -8,20 +8,42 @@ import {
   readOwner,
   type Scope,
   USER_PLATFORM,
+  userOfSession,
   withoutMarksOf,
 } from "../identity.ts";
 import type { SessionRow } from "../rows.ts";
-import type { NewSession, SessionMark, SessionRecords, TokenUpdate } from "../store.ts";
-import type { Connection } from "./connection.ts";
-import { finite, type StoreContext, seconds, type Visible, visibleTo } from "./context.ts";
+import { foldTerm } from "../search/words.ts";
+import type { NewSession, OwnPrompt, SessionMark, SessionRecords, TokenUpdate } from "../store.ts";
+import { baseOfTitle, MAX_TITLE_CHARS, nextTitle, numberOfTitle, sanitizeTitle } from "../titles.ts";
+import {
+  byFile,
+  type Connection,
+  type FileFeatures,
+  featuresOf,
+  finite,
+  hasPromptTable,
+  isVisible,
+  seconds,
+  userPlatform,
+  type Visible,
+  visibleTo,
+} from "./connection.ts";
+import type { StoreContext } from "./context.ts";
 import { isForeignKeyFailure } from "./failures.ts";
-import { byFile, type FileFeatures, featuresOf, hasPromptTable } from "./features.ts";
-import { isVisible, RESET_REASONS, userPlatform } from "./lineage-sql.ts";
-import { LARGEST, readable, readableFields, withinReach } from "./readable-fields.ts";
-import { type Column, SESSION_COLUMNS } from "./schema.ts";
+import { RESET_REASONS } from "./lineage-sql.ts";
+import {
+  type Column,
+  hasOwnTable,
+  LARGEST,
+  OWN_PROMPTS,
+  readable,
+  readableFields,
+  SESSION_COLUMNS,
+  withinReach,
+} from "./schema.ts";
 
 /** Columns of later versions, as far as the file has them. Rows of it show them; none is ever added to a file. */
-const TODAY = new Map<string, "TEXT" | "INTEGER" | "REAL">([
+const LATER_SESSION_COLUMNS = new Map<string, "TEXT" | "INTEGER" | "REAL">([
   ...texts(
     "created_source session_key chat_id chat_type thread_id display_name origin_json system_prompt_hash",
   ),
@@ -36,7 +58,7 @@ const TODAY = new Map<string, "TEXT" | "INTEGER" | "REAL">([
 
 /** The known columns that this file has: those of version 16, then later ones. */
 export function sessionColumns(file: FileFeatures): readonly Column[] {
-  const later = [...TODAY].filter(([name]) => file.sessions.has(name));
+  const later = [...LATER_SESSION_COLUMNS].filter(([name]) => file.sessions.has(name));
   return [...SESSION_COLUMNS, ...later.map(([name, declaration]) => ({ name, declaration }))];
 }
 
@@ -156,7 +178,7 @@ const SET_TOKENS = `
   WHERE id = :id
 `;
 
-export type SessionOperations = Pick<
+type SessionOperations = Pick<
   SessionRecords,
   | "createSession"
   | "endSession"
@@ -260,7 +282,7 @@ export function endSession(connection: Connection, id: string, reason: string, n
 }
 
 /** Inside a transaction. By its hash where the file keeps prompts that way; one that no session has any more goes. */
-export function writePrompt(connection: Connection, id: string, prompt: string | null): void {
+function writePrompt(connection: Connection, id: string, prompt: string | null): void {
   if (!hasPromptTable(featuresOf(connection))) {
     connection.run(SET_PROMPT(connection), { id, prompt });
     return;
@@ -351,4 +373,193 @@ function tokenValues(id: string, update: TokenUpdate) {
     baseUrl: update.billingBaseUrl ?? null,
     mode: update.billingMode ?? null,
   };
+}
+
+// ----
+// The system prompts this program made. They stand in a table of their own, so that what another program wrote into a session's
+// row is neither used for one of ours nor overwritten.
+
+const PROMPTS_TABLE = OWN_PROMPTS.name;
+const GET_OWN_PROMPT = `
+  SELECT p.prompt AS text, ${readable("p.version", "version")}
+  FROM ${PROMPTS_TABLE} p JOIN sessions s ON s.id = p.session_id WHERE p.session_id = :id AND ${isVisible("s")}
+`;
+const CLEAR_OWN_PROMPT = `DELETE FROM ${PROMPTS_TABLE} WHERE session_id = :id`;
+const PUT_OWN_PROMPT = `
+  INSERT INTO ${PROMPTS_TABLE} (session_id, prompt, version, created_at) VALUES (:id, :text, :version, :now)
+`;
+type OwnPromptOperations = Pick<SessionRecords, "saveOwnPrompt" | "getOwnPrompt">;
+
+export function ownPromptOperations({ connection, clock }: StoreContext): OwnPromptOperations {
+  return {
+    async saveOwnPrompt(id, text, version) {
+      await connection.write(() => {
+        const session = findSession(connection, id);
+        if (session === null)
+          throw sessionError("unknown-session", `There is no session '${id}' to store a prompt for.`, {
+            hint: "Create it first with createSession.",
+          });
+        const before = readOwnPrompt(connection, id)?.text ?? null;
+        writeOwnPrompt(connection, id, { text, version }, seconds(clock));
+        const { system_prompt: inRow } = session;
+        if (inRow === null || inRow === "" || inRow === before) writePrompt(connection, id, text);
+      });
+    },
+    getOwnPrompt: (id, scope) => connection.read(() => readOwnPrompt(connection, id, scope)),
+  };
+}
+
+export function readOwnPrompt(connection: Connection, id: string, scope?: Scope): OwnPrompt | null {
+  const values = { id, ...visibleTo(scope) };
+  const row = hasOwnTable(connection, OWN_PROMPTS)
+    ? connection.get<OwnPrompt>(GET_OWN_PROMPT, values)
+    : undefined;
+  return row !== undefined && typeof row.text === "string" ? { ...row } : null;
+}
+
+/** Inside a transaction. Without the table the prompt is not kept, and is built anew the next time. */
+export function writeOwnPrompt(
+  connection: Connection,
+  id: string,
+  { text, version }: OwnPrompt,
+  now: number,
+): void {
+  if (!hasOwnTable(connection, OWN_PROMPTS)) return;
+  connection.run(CLEAR_OWN_PROMPT, { id });
+  connection.run(PUT_OWN_PROMPT, { id, text, version, now });
+}
+
+// ----
+// Titles in the database: unique, and numbered along a lineage.
+
+const TITLE_HOLDER = "SELECT id FROM sessions WHERE title = :title AND id <> :id";
+/** Titles are unique in the whole file. Whose the other session is, is for its own user to know, and for a session without one. */
+const MAY_NAME_HOLDER = `
+  SELECT 1 FROM sessions s JOIN sessions other ON other.id = :other
+  WHERE s.id = :id AND (s.user_id IS NULL
+    OR (other.user_id = s.user_id AND ${userPlatform("other")} = ${userPlatform("s")}))
+`;
+const SET_TITLE = byFile((file) => {
+  const source = file.sessions.has("title_source") ? ", title_source = :source" : "";
+  return `UPDATE sessions SET title = :title ${source} WHERE id = :id`;
+});
+/** A title of a person's, or one whose source is unknown, is not replaced by one that a model made. */
+const MAY_REPLACE_TITLE = `
+  SELECT 1 FROM sessions WHERE id = :id AND (title IS NULL OR title_source IN ('derived', 'llm'))
+`;
+const BY_TITLE = `SELECT id, title FROM sessions s WHERE title = :title AND ${isVisible("s")}`;
+/** Numbered forms are matched in any (ASCII) case: a number too high does no harm, one that is taken does. */
+const TITLES_OF_LINE = `
+  SELECT id, title FROM sessions s WHERE (title = :base OR title LIKE :numbered ESCAPE '\\')
+    AND ${isVisible("s")} ORDER BY started_at DESC, id DESC
+`;
+/** Titles that may be the same once both are folded: SQLite itself folds ASCII only. */
+const FOLDABLE_TITLES = `
+  SELECT id, title FROM sessions s
+  WHERE (title = :base COLLATE NOCASE OR title LIKE :numbered ESCAPE '\\' OR title GLOB '*[^ -~]*')
+    AND ${isVisible("s")} ORDER BY started_at DESC, id DESC
+`;
+
+type TitleOperations = Pick<
+  SessionRecords,
+  "setSessionTitle" | "getSessionTitle" | "getNextTitleInLineage" | "resolveSessionByTitle"
+>;
+
+export function titleOperations({ connection }: StoreContext): TitleOperations {
+  return {
+    async setSessionTitle(id, title, { source = "user" } = {}) {
+      const clean = sanitizeTitle(title);
+      return connection.write(() => {
+        const hasSources = featuresOf(connection).sessions.has("title_source");
+        if (source === "llm" && hasSources && connection.get(MAY_REPLACE_TITLE, { id }) === undefined)
+          return false;
+        return writeTitle(connection, id, clean, source);
+      });
+    },
+    getSessionTitle: (id, scope) => connection.read(() => findSession(connection, id, scope)?.title ?? null),
+    getNextTitleInLineage: (base, scope) =>
+      connection.read(() => freeTitleOfLine(connection, base, visibleTo(scope))),
+    resolveSessionByTitle: (title, options = {}) =>
+      connection.read(
+        () =>
+          sessionOfTitle(connection, title, options) ??
+          (options.ignoreCase === true ? sessionOfFoldedTitle(connection, title, options) : null),
+      ),
+  };
+}
+
+/** Inside a transaction. False for an unknown session. */
+export function writeTitle(
+  connection: Connection,
+  id: string,
+  title: string | null,
+  source: string | null,
+): boolean {
+  const other = title === null ? undefined : connection.get<{ id: string }>(TITLE_HOLDER, { title, id });
+  if (other !== undefined) {
+    const isShown = connection.get(MAY_NAME_HOLDER, { id, other: other.id }) !== undefined;
+    const holder = isShown ? ` by session ${other.id}` : "";
+    throw sessionError("title-taken", `Title '${title}' is already in use${holder}`, {
+      hint: isShown ? "Choose another title, or rename that session first." : "Choose another title.",
+    });
+  }
+  const by: Readonly<Record<string, string | null>> = featuresOf(connection).sessions.has("title_source")
+    ? { source: title === null ? null : source }
+    : {};
+  return connection.run(SET_TITLE(connection), { id, title, ...by }).changes > 0;
+}
+
+/** For a session of the same owner as `of`. */
+export function nextTitleInLineage(
+  connection: Connection,
+  base: string,
+  of?: Pick<SessionRow, "user_id" | "source" | "model_config">,
+): string {
+  const user = of === undefined ? undefined : userOfSession(of);
+  // As the row has it: other programs may have written ids that no caller may pass.
+  return freeTitleOfLine(connection, base, { user: user?.userId ?? null, platform: user?.platform ?? null });
+}
+
+/** Numbered after the titles that may be seen; one that another user has is passed over. */
+function freeTitleOfLine(connection: Connection, base: string, visible: Visible): string {
+  let title = base;
+  // A very long base is cut to make room for the number and can then meet a title of the shorter line.
+  const passedOver: string[] = [];
+  for (;;) {
+    const stem = baseOfTitle(title);
+    const seen = connection.all<{ title: string }>(TITLES_OF_LINE, { ...lineOf(stem), ...visible });
+    const next = nextTitle(title, [...seen.map((row) => row.title), ...passedOver]);
+    if (connection.get(TITLE_HOLDER, { title: next, id: "" }) === undefined) return next;
+    if (visible.user !== null) passedOver.push(next);
+    title = next;
+  }
+}
+
+type Titled = { readonly id: string; readonly title: string };
+
+function sessionOfTitle(connection: Connection, title: string, scope: Scope): string | null {
+  // LIKE refuses long patterns, and no title is that long.
+  if (codePointLength(title) > MAX_TITLE_CHARS)
+    return connection.get<Titled>(BY_TITLE, { title, ...visibleTo(scope) })?.id ?? null;
+  return newestOf(title, connection.all<Titled>(TITLES_OF_LINE, { ...lineOf(title), ...visibleTo(scope) }));
+}
+
+function sessionOfFoldedTitle(connection: Connection, title: string, scope: Scope): string | null {
+  const wanted = foldTerm(pyStrip(title));
+  if (wanted === "" || codePointLength(title) > MAX_TITLE_CHARS) return null;
+  const found = connection.all<Titled>(FOLDABLE_TITLES, { ...lineOf(wanted), ...visibleTo(scope) });
+  return newestOf(
+    wanted,
+    found.map((row) => ({ id: row.id, title: foldTerm(row.title) })),
+  );
+}
+
+/** The newest of the numbered ones goes before the one without a number. */
+function newestOf(title: string, line: readonly Titled[]): string | null {
+  const numbered = line.find((row) => row.title !== title && numberOfTitle(title, row.title) !== null);
+  return (numbered ?? line.find((row) => row.title === title))?.id ?? null;
+}
+
+function lineOf(base: string) {
+  return { base, numbered: `${base.replace(/[\\%_]/g, "\\$&")} #%` };
 }

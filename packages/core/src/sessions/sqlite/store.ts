@@ -9,28 +9,24 @@ import type {
   SessionStore,
   StoreMaintenance,
 } from "../store.ts";
+import { handoffOperations, leaseOperations, lockOperations } from "./claims.ts";
+import { featuresOf } from "./connection.ts";
 import type { StoreContext } from "./context.ts";
 import { deletionOperations } from "./deletion.ts";
 import { exportOperations } from "./export-import.ts";
-import { featuresOf } from "./features.ts";
-import { handoffOperations } from "./handoff.ts";
 import { SearchIndex } from "./index/search-index.ts";
 import { keptResultOperations } from "./kept-results.ts";
-import { leaseOperations } from "./leases.ts";
 import { lineageOperations } from "./lineage.ts";
 import { flagOperations, listingOperations } from "./listing.ts";
-import { lockOperations } from "./locks.ts";
 import { maintenanceOperations } from "./maintenance.ts";
 import { messageOperations } from "./messages.ts";
 import { openDatabase } from "./open-database.ts";
 import type { SqliteStoreOptions } from "./options.ts";
-import { ownPromptOperations } from "./own-prompts.ts";
 import { rewindOperations } from "./rewind.ts";
 import type { Bounds } from "./search/bounds.ts";
 import { searchOperations } from "./search/search.ts";
-import { sessionOperations } from "./sessions.ts";
+import { ownPromptOperations, sessionOperations, titleOperations } from "./sessions.ts";
 import { summaryNodeOperations } from "./summary-nodes.ts";
-import { titleOperations } from "./titles.ts";
 import { windowOperations } from "./windows.ts";
 
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<SessionStore> {

@@ -4,10 +4,9 @@ import type { Scope } from "../identity.ts";
 import type { MessageRow, StoredMessageRow } from "../rows.ts";
 import type { MessageRecords } from "../store.ts";
 import type { Connection } from "./connection.ts";
-import { count, type StoreContext, visibleTo } from "./context.ts";
-import { byFile, type FileFeatures, isShown } from "./features.ts";
-import { isVisible } from "./lineage-sql.ts";
-import { MESSAGE_SOURCE, messageFields } from "./message-fields.ts";
+import { byFile, count, type FileFeatures, isShown, isVisible, visibleTo } from "./connection.ts";
+import type { StoreContext } from "./context.ts";
+import { MESSAGE_SOURCE, messageFields } from "./schema.ts";
 
 const ANCHOR = byFile(
   (file) => `

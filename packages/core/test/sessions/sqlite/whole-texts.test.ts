@@ -1,6 +1,6 @@
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";
-import { isReadBack, readsWholeTexts } from "../../../src/sessions/sqlite/whole-texts.ts";
+import { isReadBack, readsWholeTexts } from "../../../src/sessions/sqlite/open-database.ts";
 
 /** Reads as Node 22 does. */
 class UpToZero extends DatabaseSync {

@@ -2,7 +2,7 @@
 // piece can be repeated and interrupted, and several processes may work on one file: what is left to do is in the file.
 import { documentText, type IndexRow, personWord } from "../../search/document.ts";
 import type { Connection } from "../connection.ts";
-import { userPlatform } from "../lineage-sql.ts";
+import { userPlatform } from "../connection.ts";
 import {
   DOC,
   FTS,

@@ -2,7 +2,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { DOCUMENT_VERSION } from "../../search/document.ts";
 import type { Connection } from "../connection.ts";
-import type { SchemaObject } from "../side-tables.ts";
+import type { SchemaObject } from "../schema.ts";
 import {
   DOC,
   FTS,

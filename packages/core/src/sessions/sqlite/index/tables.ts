@@ -2,7 +2,7 @@
 // (3.40 and later): they only put keys into a queue, mention no FTS table, and have no conflict clause, because an outer
 // `INSERT OR ...` would override it.
 import { USER_PLATFORM } from "../../identity.ts";
-import { type SchemaObject, table, trigger } from "../side-tables.ts";
+import { type SchemaObject, table, trigger } from "../schema.ts";
 
 export const FTS = "hermes_memory_fts";
 export const DOC = "hermes_memory_doc";

@@ -1,7 +1,6 @@
 // Declarations of tables we know, for files whose schema has lost them. The order of columns is what matters: rows are
 // stored by position.
-import { MESSAGE_COLUMNS, SESSION_COLUMNS, TABLES } from "../schema.ts";
-import { OWN_TABLES } from "../side-tables.ts";
+import { MESSAGE_COLUMNS, OWN_TABLES, SESSION_COLUMNS, TABLES } from "../schema.ts";
 
 /** Columns that version 30 of the original has and 16 has not, each with the column it follows in a file made at 30. */
 const LATER_SESSION_COLUMNS = `

@@ -4,7 +4,8 @@ import { contentText, decodeContent } from "../../../message/index.ts";
 import { groupScore } from "../../search/ranking.ts";
 import type { ConversationKind } from "../../search/ranking-reading.ts";
 import type { SearchHit, SearchOptions } from "../../search/types.ts";
-import { count, type StoreContext } from "../context.ts";
+import { count } from "../connection.ts";
+import type { StoreContext } from "../context.ts";
 import { isHidden } from "../index/tables.ts";
 import type { FoundRow, ReadRow, Search } from "./rows.ts";
 

@@ -2,10 +2,9 @@
 // `s`. The index narrows the walk; the SQL, which reads the authoritative tables in the same transaction, decides.
 import { filterToken, HIDDEN_TOKEN, personWord } from "../../search/document.ts";
 import type { SearchFilters } from "../../search/types.ts";
-import { visibleTo } from "../context.ts";
+import { isVisible, visibleTo } from "../connection.ts";
 import type { IndexReader } from "../index/reader.ts";
 import { isHidden, keyOf } from "../index/tables.ts";
-import { isVisible } from "../lineage-sql.ts";
 import type { Bounds } from "./bounds.ts";
 
 export type Sieve = {

@@ -7,7 +7,7 @@ import { rarity } from "../../search/ranking.ts";
 import type { RankTerm } from "../../search/ranking-reading.ts";
 import { isUnspacedTerm } from "../../search/words.ts";
 import type { Connection } from "../connection.ts";
-import { isVisible } from "../lineage-sql.ts";
+import { isVisible } from "../connection.ts";
 import { checked, collect, type FoundRow, keysOf, placeIn, type Search } from "./rows.ts";
 import { exactly, inAnyForm, type Term } from "./terms.ts";
 

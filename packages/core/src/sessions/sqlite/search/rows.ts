@@ -4,7 +4,7 @@ import { filterToken, HIDDEN_TOKEN, textsOf } from "../../search/document.ts";
 import type { Connection } from "../connection.ts";
 import type { IndexReader } from "../index/reader.ts";
 import { dayOfKey, isHidden, keyOf } from "../index/tables.ts";
-import { ancestorsOf } from "../lineage-walks.ts";
+import { ancestorsOf } from "../lineage-sql.ts";
 import type { Bounds } from "./bounds.ts";
 import { LAST_ID, type Sieve } from "./filters.ts";
 

@@ -1,33 +1,34 @@
-// Leases: one process at a time works on a session. They run out by themselves, so a crash holds nobody up for long. Ours stand in a
-// table of our own, by session. Today's original keeps turns apart in another one, by conversation; where a file has that, we honour
-// its leases and hold one there besides ours.
+import { takeCodePoints } from "../../lib/index.ts";
 import { sessionError } from "../errors.ts";
 import { checkSessionId } from "../identity.ts";
 import { describeHolder, isDeadHere } from "../lease-holders.ts";
+import type { SessionRow } from "../rows.ts";
 import type { EditOptions, HeldLease, LeaseOptions, SessionClaims } from "../store.ts";
-import type { Connection } from "./connection.ts";
-import { type StoreContext, seconds } from "./context.ts";
-import { byFile, featuresOf } from "./features.ts";
-import { isContinuation } from "./lineage-sql.ts";
-import { MAX_CHAIN } from "./lineage-walks.ts";
-import { heldLock } from "./locks.ts";
-import { hasOwnTable } from "./own-tables.ts";
-import { SESSION_LEASES } from "./side-tables.ts";
+import { byFile, type Connection, featuresOf, seconds } from "./connection.ts";
+import type { StoreContext } from "./context.ts";
+import { isContinuation, MAX_CHAIN } from "./lineage-sql.ts";
+import { hasOwnTable, SESSION_LEASES } from "./schema.ts";
+import { findSession, sessionFields } from "./sessions.ts";
 
-const DEFAULT_TTL_SECONDS = 60;
+// ----
+// Leases: one process at a time works on a session. They run out by themselves, so a crash holds nobody up for long. Ours stand in a
+// table of our own, by session. Today's original keeps turns apart in another one, by conversation; where a file has that, we honour
+// its leases and hold one there besides ours.
+
+const LEASE_TTL_SECONDS = 60;
 /** What ran out this long ago nobody will renew any more. */
 const FORGOTTEN_SECONDS = 86_400;
 
-const TABLE = SESSION_LEASES.name;
-const LEASE = `SELECT holder, acquired_at, expires_at FROM ${TABLE} WHERE session_id = :id`;
-const CLEAR = `DELETE FROM ${TABLE} WHERE session_id = :id OR expires_at < :forgotten`;
-const TAKE = `
-  INSERT INTO ${TABLE} (session_id, holder, acquired_at, expires_at) VALUES (:id, :holder, :since, :until)
+const LEASES_TABLE = SESSION_LEASES.name;
+const GET_LEASE = `SELECT holder, acquired_at, expires_at FROM ${LEASES_TABLE} WHERE session_id = :id`;
+const CLEAR_LEASES = `DELETE FROM ${LEASES_TABLE} WHERE session_id = :id OR expires_at < :forgotten`;
+const TAKE_LEASE = `
+  INSERT INTO ${LEASES_TABLE} (session_id, holder, acquired_at, expires_at) VALUES (:id, :holder, :since, :until)
 `;
-const PROLONG = `UPDATE ${TABLE} SET expires_at = :until WHERE session_id = :id AND holder = :holder`;
-const REMOVE = `DELETE FROM ${TABLE} WHERE session_id = :id AND holder = :holder`;
+const PROLONG_LEASE = `UPDATE ${LEASES_TABLE} SET expires_at = :until WHERE session_id = :id AND holder = :holder`;
+const REMOVE_LEASE = `DELETE FROM ${LEASES_TABLE} WHERE session_id = :id AND holder = :holder`;
 
-const OF_HOLDER = `SELECT session_id AS id FROM ${TABLE} WHERE holder = :holder`;
+const LEASES_OF_HOLDER = `SELECT session_id AS id FROM ${LEASES_TABLE} WHERE holder = :holder`;
 
 const TURNS = "session_turn_leases";
 const TURN = `SELECT holder, acquired_at, expires_at FROM ${TURNS} WHERE conversation_id = :key`;
@@ -51,7 +52,7 @@ const CONVERSATION = byFile(
 `,
 );
 
-export type LeaseOperations = Pick<
+type LeaseOperations = Pick<
   SessionClaims,
   | "acquireSessionLease"
   | "renewSessionLease"
@@ -68,12 +69,12 @@ export function leaseOperations({ connection, clock, warn }: StoreContext): Leas
     if (isWarned) return;
     isWarned = true;
     warn(
-      `The table ${TABLE} of ${connection.path} belongs to another program. Nothing keeps two processes from working on the same session.`,
+      `The table ${LEASES_TABLE} of ${connection.path} belongs to another program. Nothing keeps two processes from working on the same session.`,
     );
   };
   const remove = (id: string, holder: string): Promise<boolean> =>
     connection.write(() => {
-      const isOurs = canKeep() && connection.run(REMOVE, { id, holder }).changes > 0;
+      const isOurs = canKeep() && connection.run(REMOVE_LEASE, { id, holder }).changes > 0;
       return dropTurn(connection, id, holder, canKeep()) || isOurs;
     });
 
@@ -82,18 +83,18 @@ export function leaseOperations({ connection, clock, warn }: StoreContext): Leas
       const id = checkSessionId(sessionId);
       const outcome = await connection.write(() => {
         const now = seconds(clock);
-        const held = canKeep() ? connection.get<HeldLease>(LEASE, { id }) : undefined;
+        const held = canKeep() ? connection.get<HeldLease>(GET_LEASE, { id }) : undefined;
         const isOurs = held?.holder === holder;
         if (held !== undefined && !isOurs && held.expires_at >= now) return { ...held };
-        const turn = claimTurn(connection, id, holder, now, ttlOf(options));
+        const turn = claimTurn(connection, id, holder, now, leaseSeconds(options));
         if (turn !== undefined) return turn;
         if (!canKeep()) return undefined;
-        connection.run(CLEAR, { id, forgotten: now - FORGOTTEN_SECONDS });
-        connection.run(TAKE, {
+        connection.run(CLEAR_LEASES, { id, forgotten: now - FORGOTTEN_SECONDS });
+        connection.run(TAKE_LEASE, {
           id,
           holder,
           since: isOurs ? held.acquired_at : now,
-          until: now + ttlOf(options),
+          until: now + leaseSeconds(options),
         });
         return "taken";
       });
@@ -104,9 +105,12 @@ export function leaseOperations({ connection, clock, warn }: StoreContext): Leas
       const outcome = await connection.write(() => {
         const now = seconds(clock);
         const isKept = canKeep();
-        if (isKept && connection.run(PROLONG, { id, holder, until: now + ttlOf(options) }).changes === 0)
+        if (
+          isKept &&
+          connection.run(PROLONG_LEASE, { id, holder, until: now + leaseSeconds(options) }).changes === 0
+        )
           return false;
-        if (claimTurn(connection, id, holder, now, ttlOf(options)) !== undefined) return false;
+        if (claimTurn(connection, id, holder, now, leaseSeconds(options)) !== undefined) return false;
         return isKept ? true : undefined;
       });
       if (outcome === undefined) warnOnce();
@@ -118,7 +122,7 @@ export function leaseOperations({ connection, clock, warn }: StoreContext): Leas
     getSessionLease: (id) =>
       connection.read(() => {
         const now = seconds(clock);
-        const held = canKeep() ? connection.get<HeldLease>(LEASE, { id }) : undefined;
+        const held = canKeep() ? connection.get<HeldLease>(GET_LEASE, { id }) : undefined;
         const own = held !== undefined && held.expires_at >= now ? { ...held } : null;
         return othersTurn(connection, id, own?.holder ?? "", now) ?? own;
       }),
@@ -128,7 +132,9 @@ export function leaseOperations({ connection, clock, warn }: StoreContext): Leas
 
 /** Within a write. A lease that ran out and that nobody has taken is still the last holder's. Throws `lease-lost`. */
 export function requireLease(connection: Connection, id: string, holder: string, now: number): void {
-  const held = hasOwnTable(connection, SESSION_LEASES) ? connection.get<HeldLease>(LEASE, { id }) : undefined;
+  const held = hasOwnTable(connection, SESSION_LEASES)
+    ? connection.get<HeldLease>(GET_LEASE, { id })
+    : undefined;
   const isOthers = held !== undefined && held.holder !== holder && held.expires_at >= now;
   const other = isOthers ? held : othersTurn(connection, id, holder, now);
   if (other === undefined) return;
@@ -204,7 +210,7 @@ function claimTurn(
 function dropTurn(connection: Connection, id: string, holder: string, hasLeases: boolean): boolean {
   if (!featuresOf(connection).tables.has(TURNS)) return false;
   const key = conversationOf(connection, id);
-  const others = hasLeases ? connection.all<{ id: string }>(OF_HOLDER, { holder }) : [];
+  const others = hasLeases ? connection.all<{ id: string }>(LEASES_OF_HOLDER, { holder }) : [];
   const isGoingOn = others.some((other) => conversationOf(connection, other.id) === key);
   // A session that is about to become a continuation has had a key of its own.
   const keys = new Set(isGoingOn ? [id] : [id, key]);
@@ -227,7 +233,132 @@ function conversationOf(connection: Connection, id: string): string {
   return connection.get<{ id: string }>(CONVERSATION(connection), { id })?.id ?? id;
 }
 
-function ttlOf(options: LeaseOptions | undefined): number {
+function leaseSeconds(options: LeaseOptions | undefined): number {
   const ttl = options?.ttl;
-  return ttl === undefined || !Number.isFinite(ttl) ? DEFAULT_TTL_SECONDS : ttl;
+  return ttl === undefined || !Number.isFinite(ttl) ? LEASE_TTL_SECONDS : ttl;
+}
+
+// ----
+// Compression locks: leases in the database, so that one process at a time compacts a session.
+
+const LOCK_TTL_SECONDS = 300;
+
+const DROP_EXPIRED_LOCK = "DELETE FROM compression_locks WHERE session_id = :id AND expires_at < :now";
+const TAKE_LOCK = `
+  INSERT OR IGNORE INTO compression_locks (session_id, holder, acquired_at, expires_at) VALUES (:id, :holder, :now, :until)
+`;
+const PROLONG_LOCK = `
+  UPDATE compression_locks SET expires_at = :until WHERE session_id = :id AND holder = :holder AND expires_at >= :now
+`;
+const RELEASE_LOCK = "DELETE FROM compression_locks WHERE session_id = :id AND holder = :holder";
+const GET_LOCK = `
+  SELECT holder, acquired_at, expires_at FROM compression_locks WHERE session_id = :id AND expires_at >= :now
+`;
+
+type LockOperations = Pick<
+  SessionClaims,
+  "tryAcquireCompressionLock" | "renewCompressionLock" | "releaseCompressionLock" | "getCompressionLockHolder"
+>;
+
+export function lockOperations({ connection, clock, warn }: StoreContext): LockOperations {
+  return {
+    async tryAcquireCompressionLock(id, holder, options) {
+      if (id === "") return false;
+      try {
+        return await connection.write(() => {
+          const now = seconds(clock);
+          connection.run(DROP_EXPIRED_LOCK, { id, now });
+          // A process that was killed while it compacted would keep everybody from it for minutes.
+          const held = lockHolder(connection, id, now);
+          if (held !== null && held !== holder && isDeadHere(held))
+            connection.run(RELEASE_LOCK, { id, holder: held });
+          connection.run(TAKE_LOCK, { id, holder, now, until: now + lockSeconds(options) });
+          return lockHolder(connection, id, now) === holder;
+        });
+      } catch (cause) {
+        // A session that cannot be locked is not compressed now; the conversation itself must go on.
+        warn(`The compression lock of session ${id} could not be taken: ${String(cause)}`);
+        return false;
+      }
+    },
+    renewCompressionLock: (id, holder, options) =>
+      connection.write(() => {
+        const now = seconds(clock);
+        return (
+          connection.run(PROLONG_LOCK, { id, holder, now, until: now + lockSeconds(options) }).changes > 0
+        );
+      }),
+    async releaseCompressionLock(id, holder) {
+      await connection.write(() => connection.run(RELEASE_LOCK, { id, holder }));
+    },
+    getCompressionLockHolder: (id) => connection.read(() => lockHolder(connection, id, seconds(clock))),
+  };
+}
+
+export function lockHolder(connection: Connection, id: string, now: number): string | null {
+  return heldLock(connection, id, now)?.holder ?? null;
+}
+
+function heldLock(connection: Connection, id: string, now: number): HeldLease | undefined {
+  return connection.get<HeldLease>(GET_LOCK, { id, now });
+}
+
+function lockSeconds(options: { readonly ttl?: number } | undefined): number {
+  const ttl = options?.ttl;
+  return ttl === undefined || !Number.isFinite(ttl) ? LOCK_TTL_SECONDS : ttl;
+}
+
+// ----
+// Handing a session over to another platform: asked for, claimed by one, finished or failed.
+
+const MAX_ERROR_CHARS = 500;
+
+const REQUEST_HANDOFF = `
+  UPDATE sessions SET handoff_state = 'pending', handoff_platform = :platform, handoff_error = NULL
+  WHERE id = :id AND (handoff_state IS NULL OR handoff_state IN ('completed', 'failed'))
+`;
+const CLAIM_HANDOFF =
+  "UPDATE sessions SET handoff_state = 'running' WHERE id = :id AND handoff_state = 'pending'";
+const COMPLETE_HANDOFF =
+  "UPDATE sessions SET handoff_state = 'completed', handoff_error = NULL WHERE id = :id";
+const FAIL_HANDOFF = "UPDATE sessions SET handoff_state = 'failed', handoff_error = :error WHERE id = :id";
+const PENDING_HANDOFFS = byFile(
+  (file) =>
+    `SELECT ${sessionFields(file)} FROM sessions s WHERE s.handoff_state = 'pending' ORDER BY s.started_at, s.id`,
+);
+
+type HandoffOperations = Pick<
+  SessionClaims,
+  | "requestHandoff"
+  | "claimHandoff"
+  | "completeHandoff"
+  | "failHandoff"
+  | "getHandoffState"
+  | "listPendingHandoffs"
+>;
+
+export function handoffOperations({ connection }: StoreContext): HandoffOperations {
+  const changed = (sql: string, values: Record<string, string>) =>
+    connection.write(() => connection.run(sql, values).changes > 0);
+  return {
+    requestHandoff: (id, platform) => changed(REQUEST_HANDOFF, { id, platform }),
+    claimHandoff: (id) => changed(CLAIM_HANDOFF, { id }),
+    async completeHandoff(id) {
+      await changed(COMPLETE_HANDOFF, { id });
+    },
+    async failHandoff(id, error) {
+      await changed(FAIL_HANDOFF, { id, error: takeCodePoints(error, MAX_ERROR_CHARS) });
+    },
+    getHandoffState: (id, scope) =>
+      connection.read(() => {
+        const session = findSession(connection, id, scope);
+        if (session === null) return null;
+        const { handoff_state: state, handoff_platform: platform, handoff_error: error } = session;
+        return { state, platform, error };
+      }),
+    listPendingHandoffs: () =>
+      connection.read(() =>
+        connection.all<SessionRow>(PENDING_HANDOFFS(connection)).map((row) => ({ ...row })),
+      ),
+  };
 }
