@@ -75,7 +75,6 @@ function sessionRecords(bound: Binding): SessionRecords {
       await store.updateTokenCounts(id, update);
     },
     getSession: async (id, scope) => store.getSession(id, bound.scoped(scope)),
-    getSessionMark: async (id, scope) => store.getSessionMark(id, bound.scoped(scope)),
     saveOwnPrompt: (id, text, version) => bound.own(id, (seen) => store.saveOwnPrompt(seen, text, version)),
     getOwnPrompt: async (id, scope) => store.getOwnPrompt(id, bound.scoped(scope)),
     setSessionTitle: (id, title, options) =>
@@ -111,6 +110,7 @@ function messageRecords(bound: Binding): MessageRecords {
       store.getMessagesAsConversation(id, bound.scoped(options)),
     listRecentUserMessages: async (id, options) => store.listRecentUserMessages(id, bound.scoped(options)),
     listMessageKeys: async (ids, scope) => store.listMessageKeys(ids, bound.scoped(scope)),
+    getSessionMark: async (id, scope) => store.getSessionMark(id, bound.scoped(scope)),
     messageCount: async (id, scope) => store.messageCount(id, bound.scoped(scope)),
     listKeptResults: async (ids, options) => store.listKeptResults(ids, bound.scoped(options)),
     listAllKeptResultIds: notForOneUser("listAllKeptResultIds"),

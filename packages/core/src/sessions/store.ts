@@ -96,16 +96,6 @@ export type TokenUpdate = {
 /** A system prompt this program made, with the version of what made it. */
 export type OwnPrompt = { readonly text: string; readonly version: number };
 
-/** Enough to tell whether anybody wrote to a session since the last look. */
-export type SessionMark = {
-  readonly message_count: number;
-  readonly rewind_count: number;
-  /** Of the messages that are not rewound. */
-  readonly last_message_id: number | null;
-  readonly ended_at: number | null;
-  readonly end_reason: string | null;
-};
-
 export interface SessionRecords {
   /**
    * An existing row keeps what it has; in a file of today's Hermes it gets what it lacks (the source counts as missing when it is
@@ -118,7 +108,6 @@ export interface SessionRecords {
   updateSessionModel(id: string, model: string | null): Promise<void>;
   updateTokenCounts(id: string, update: TokenUpdate): Promise<void>;
   getSession(id: string, scope?: Scope): Promise<SessionRow | null>;
-  getSessionMark(id: string, scope?: Scope): Promise<SessionMark | null>;
 
   // System prompts
   /**
@@ -170,6 +159,16 @@ export type UndoOutcome = {
   readonly rewound_count: number;
   readonly turns_undone: number;
   readonly target_text: string;
+};
+
+/** Enough to tell whether anybody wrote to a session since the last look. */
+export type SessionMark = {
+  readonly message_count: number;
+  readonly rewind_count: number;
+  /** Of the messages that are not rewound. */
+  readonly last_message_id: number | null;
+  readonly ended_at: number | null;
+  readonly end_reason: string | null;
 };
 
 export interface MessageRecords {
@@ -238,6 +237,8 @@ export interface MessageRecords {
   ): Promise<UserMessagePreview[]>;
   /** The active messages of the sessions, session by session in the order given, each in the order of ids. */
   listMessageKeys(sessionIds: readonly string[], scope?: Scope): Promise<MessageKey[]>;
+  /** Changes whenever a process adds messages to the session, rewinds it, or ends it. */
+  getSessionMark(id: string, scope?: Scope): Promise<SessionMark | null>;
   /** Of one session, or of all. Counts rewound rows too. */
   messageCount(sessionId?: string, scope?: Scope): Promise<number>;
   /**

@@ -3,15 +3,13 @@
 import { realpathSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { describeCause } from "../../lib/index.ts";
-import { type Answer, runAside } from "./aside.ts";
+import { type Answer, openForSurgery, runAside, schemaCookie } from "./database-file.ts";
 import { isBusy, sqliteCode, toSessionError } from "./failures.ts";
-import { isUsable, stateOf } from "./index/ensure-index.ts";
-import { DOC, FTS, hasKey, keyOfRow, LARGE, QUEUE } from "./index/tables.ts";
+import { DOC, FTS, hasKey, isUsable, keyOfRow, LARGE, QUEUE, stateOf } from "./index/tables.ts";
 import { PageFile } from "./salvage/file-format.ts";
-import { quoted } from "./salvage/insert-rows.ts";
-import { classOfTable } from "./salvage/objects.ts";
+import { classOfTable } from "./salvage/table-classes.ts";
+import { quoted } from "./salvage/table-rows.ts";
 import { Forest } from "./salvage/trees.ts";
-import { openForSurgery, schemaCookie } from "./surgery.ts";
 
 /** SQLite found the schema or the pages of the file broken; `repairDatabase` may help. */
 export function isMalformed(cause: unknown): boolean {

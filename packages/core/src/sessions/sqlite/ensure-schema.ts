@@ -3,7 +3,7 @@
 // nothing has to be done.
 import type { DatabaseSync } from "node:sqlite";
 import { mark } from "./connection.ts";
-import { ensureIndex, isIndexCurrent } from "./index/ensure-index.ts";
+import { ensureIndex, isIndexCurrent } from "./index/tables.ts";
 import { isBranch, isContinuation } from "./lineage-sql.ts";
 import {
   activityObjects,
@@ -12,14 +12,18 @@ import {
   fillActivity,
   HAS_ACTIVITY,
   INDEXES,
+  isAsDeclared,
   MESSAGE_COLUMNS,
   ORIGINS,
   OWN_TABLES,
+  readSchema,
   SCHEMA_VERSION,
+  type Schema,
   type SchemaObject,
   SESSION_COLUMNS,
   TABLES,
   TITLE_INDEX,
+  versionOf,
 } from "./schema.ts";
 
 /** Below it the original's index lacks the tool columns. Its own upgrade throws the index away, and so does ours. */
@@ -37,7 +41,7 @@ export function isCurrent(db: DatabaseSync): boolean {
   return (
     isTheirPartCurrent(db, found) &&
     [...activityObjects(hasActivity(db)), ...ORIGINS, ...ownObjects(db, found)].every((object) =>
-      isAsWanted(found, object),
+      isAsDeclared(found, object),
     ) &&
     isIndexCurrent(db)
   );
@@ -85,24 +89,6 @@ export function hasFts5(db: DatabaseSync): boolean {
   return db.prepare("SELECT 1 FROM pragma_module_list WHERE name = 'fts5'").get() !== undefined;
 }
 
-/** 0 for a file without tables. */
-export function versionOf(db: DatabaseSync): number {
-  if (!readSchema(db).has("schema_version")) return 0;
-  const row = db.prepare("SELECT MAX(version) AS version FROM schema_version").get();
-  return typeof row?.version === "number" ? row.version : 0;
-}
-
-type Schema = ReadonlyMap<string, string>;
-
-function readSchema(db: DatabaseSync): Schema {
-  const rows = db.prepare("SELECT name, sql FROM main.sqlite_master").all();
-  return new Map(rows.map(({ name, sql }) => [String(name), String(sql ?? "")]));
-}
-
-function isAsWanted(found: Schema, { name, sql }: SchemaObject): boolean {
-  return found.get(name) === sql;
-}
-
 function missingColumns(db: DatabaseSync, name: string, columns: readonly Column[]): Column[] {
   const present = new Set(
     db
@@ -145,7 +131,7 @@ function ensureTitleIndex(db: DatabaseSync): string[] {
 export function ensureActivity(db: DatabaseSync): void {
   const found = readSchema(db);
   const objects = activityObjects(hasActivity(db));
-  if (objects.every((object) => isAsWanted(found, object))) return;
+  if (objects.every((object) => isAsDeclared(found, object))) return;
   // Without all of its triggers it may have missed something.
   replaceObjects(db, objects);
   db.exec(fillActivity(hasActivity(db)));
@@ -158,7 +144,7 @@ function hasActivity(db: DatabaseSync): boolean {
 function ensureObjects(db: DatabaseSync, objects: readonly SchemaObject[]): void {
   const found = readSchema(db);
   for (const object of objects) {
-    if (isAsWanted(found, object)) continue;
+    if (isAsDeclared(found, object)) continue;
     // A table keeps its rows, whoever declared it; everything else can be made anew.
     if (object.type === "table" && found.has(object.name)) continue;
     db.exec(`DROP ${object.type.toUpperCase()} IF EXISTS ${object.name}`);

@@ -1,7 +1,8 @@
 // Puts a database into WAL mode, or, where the file system cannot do that, keeps it out of it. Programs that share a
 // file must agree on the mode: mixed ones corrupt it, so a passing fault never changes what the file says.
-import { type BigIntStats, fstatSync, openSync, readSync, statSync } from "node:fs";
+import { readSync } from "node:fs";
 import { describeCause, errnoCode } from "../../lib/index.ts";
+import { rawDescriptor } from "./database-file.ts";
 import { sqliteCode } from "./failures.ts";
 
 export type JournalMode = "wal" | "delete";
@@ -41,28 +42,6 @@ export function setJournalMode(db: JournalDatabase, options: JournalModeOptions)
 function isWalRefusal(cause: unknown): boolean {
   const code = (sqliteCode(cause) ?? 0) & 0xff;
   return code === 15 || code === 23 || /locking protocol|not authorized/i.test(describeCause(cause));
-}
-
-const descriptors = new Map<string, number>();
-
-/**
- * Opens a database file for reading beside SQLite, and never closes it: closing any descriptor of a file drops every
- * POSIX lock this process holds on it, those of its open connections included. One descriptor per file is kept.
- */
-export function rawDescriptor(path: string): number {
-  const known = descriptors.get(identity(statSync(path, { bigint: true })));
-  if (known !== undefined) return known;
-  const fd = openSync(path, "r");
-  descriptors.set(identity(fstatSync(fd, { bigint: true })), fd);
-  return fd;
-}
-
-export function isRawDescriptor(fd: number): boolean {
-  return [...descriptors.values()].includes(fd);
-}
-
-function identity(stats: BigIntStats): string {
-  return `${stats.dev}:${stats.ino}`;
 }
 
 function probe(db: JournalDatabase): string | undefined {

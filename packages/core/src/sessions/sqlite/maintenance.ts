@@ -2,17 +2,15 @@
 import { statSync } from "node:fs";
 import { describeCause } from "../../lib/index.ts";
 import type { Health, LongWork, OptimizeOutcome, StoreMaintenance, StoreStats } from "../store.ts";
-import { runOneAside } from "./aside.ts";
 import type { Connection } from "./connection.ts";
 import { featuresOf, seconds } from "./connection.ts";
 import type { StoreContext } from "./context.ts";
 import { judge, problemTexts } from "./damage.ts";
+import { otherHolders, runOneAside } from "./database-file.ts";
 import type { DeletionOperations } from "./deletion.ts";
 import { HIDE_ORPHANS } from "./ensure-schema.ts";
 import { isCorrupt, sqliteCause } from "./failures.ts";
-import { otherHolders } from "./holders.ts";
-import { isUsable, stateOf } from "./index/ensure-index.ts";
-import { FTS } from "./index/tables.ts";
+import { FTS, isUsable, stateOf } from "./index/tables.ts";
 import { indexRemedy } from "./write-access.ts";
 
 const DAY_SECONDS = 86_400;

@@ -15,7 +15,7 @@ import { sessionError } from "../errors.ts";
 import type { Scope } from "../identity.ts";
 import { readMarks } from "../identity.ts";
 import type { MessageKey } from "../rows.ts";
-import type { MessageRecords } from "../store.ts";
+import type { MessageRecords, SessionMark } from "../store.ts";
 import { userMessagePreview } from "../titles.ts";
 import { refuseIfBusy, requireLease } from "./claims.ts";
 import type { Connection } from "./connection.ts";
@@ -145,6 +145,14 @@ const DELETE_CLEARED = byFile(
   (file) => `DELETE FROM messages AS m WHERE m.session_id = :session AND ${isChangeable("m", file)}`,
 );
 
+// getSessionMark: rewound rows do not count as the last message, so that restoring them changes the mark.
+const GET_MARK = `
+  SELECT ${readable("s.message_count", "message_count")}, ${readable("s.rewind_count", "rewind_count")},
+    s.ended_at, s.end_reason, ${readable("m.last", "last_message_id")}
+  FROM sessions s LEFT JOIN (SELECT MAX(id) AS last FROM messages WHERE session_id = :id AND active = 1) m
+  WHERE s.id = :id AND ${isVisible("s")}
+`;
+
 /** The step between messages that come without a time of their own. */
 const MICROSECOND = 1e-6;
 
@@ -161,6 +169,7 @@ export type MessageOperations = Pick<
   | "getMessages"
   | "getMessagesAsConversation"
   | "listRecentUserMessages"
+  | "getSessionMark"
   | "messageCount"
 >;
 
@@ -249,6 +258,11 @@ export function messageOperations({ connection, clock, warn }: StoreContext): Me
             preview: userMessagePreview(decodeContent(content, warn)),
           })),
       ),
+    getSessionMark: (id, scope) =>
+      connection.read(() => {
+        const row = connection.get<SessionMark>(GET_MARK, { id, ...visibleTo(scope) });
+        return row === undefined ? null : { ...row };
+      }),
     messageCount: (sessionId, scope) =>
       connection.read(() => {
         const values = { session: sessionId ?? null, ...visibleTo(scope) };

@@ -15,6 +15,7 @@ import { pathToFileURL } from "node:url";
 import { describeCause, errnoCode } from "../../lib/index.ts";
 import { rememberOpenFailure, sessionError } from "../errors.ts";
 import { BUSY_TIMEOUT_MS, Connection, LOG_LIMIT_BYTES } from "./connection.ts";
+import { patiently } from "./database-file.ts";
 import { ensureSchema, hasFts5, isCurrent } from "./ensure-schema.ts";
 import { isCorrupt, sqliteCause, sqliteCode, toSessionError } from "./failures.ts";
 import { setJournalMode } from "./journal-mode.ts";
@@ -29,7 +30,6 @@ import {
   OWN_TABLES,
   SESSION_COLUMNS,
 } from "./schema.ts";
-import { patiently } from "./surgery.ts";
 import {
   disarmForeignTokenizer,
   hasForeignTokenizer,

@@ -2,11 +2,10 @@
 // where they are, without a copy of the file, as soon as an error leads here.
 import type { DatabaseSync } from "node:sqlite";
 import { describeCause } from "../../lib/index.ts";
+import { openForSurgery, schemaCookie } from "./database-file.ts";
 import { ensureActivity } from "./ensure-schema.ts";
 import { isBusy, sqliteCause } from "./failures.ts";
-import { ensureIndex } from "./index/ensure-index.ts";
-import { FTS, TABLES } from "./index/tables.ts";
-import { openForSurgery, schemaCookie } from "./surgery.ts";
+import { ensureIndex, FTS, TABLES } from "./index/tables.ts";
 
 /** What is made anew together. */
 type Group = {

@@ -2,9 +2,8 @@
 // own, gentle ones first. Each is rehearsed on a copy before it is done to the file.
 import { DatabaseSync } from "node:sqlite";
 import type { Problem } from "./damage.ts";
-import { otherHolders } from "./holders.ts";
-import { classOfTable, indexFamily, isSearchTable } from "./salvage/objects.ts";
-import { openForSurgery, patiently, schemaCookie } from "./surgery.ts";
+import { openForSurgery, otherHolders, patiently, schemaCookie } from "./database-file.ts";
+import { classOfTable, indexFamily, isSearchTable } from "./salvage/table-classes.ts";
 
 export type RepairStrategy =
   | "dedup_schema"

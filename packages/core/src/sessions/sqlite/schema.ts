@@ -1,5 +1,6 @@
 // The tables as schema version 16 of the original has them. Other programs share them: names, order, types and defaults
 // are fixed. Our own tables are in side-tables.ts.
+import type { DatabaseSync } from "node:sqlite";
 import type { Connection, FileFeatures } from "./connection.ts";
 
 export const SCHEMA_VERSION = 16;
@@ -368,4 +369,23 @@ export function hasOwnTable(connection: Connection, { name, columns }: OwnTable)
   `);
   const present = new Set(rows.map((row) => row.name));
   return columns.every((column) => present.has(column.name));
+}
+
+/** The objects of a file: each name with the SQL that declares it. */
+export type Schema = ReadonlyMap<string, string>;
+
+export function readSchema(db: DatabaseSync): Schema {
+  const rows = db.prepare("SELECT name, sql FROM main.sqlite_master").all();
+  return new Map(rows.map(({ name, sql }) => [String(name), String(sql ?? "")]));
+}
+
+export function isAsDeclared(found: Schema, { name, sql }: SchemaObject): boolean {
+  return found.get(name) === sql;
+}
+
+/** The original's schema version; 0 for a file without tables. */
+export function versionOf(db: DatabaseSync): number {
+  if (!readSchema(db).has("schema_version")) return 0;
+  const row = db.prepare("SELECT MAX(version) AS version FROM schema_version").get();
+  return typeof row?.version === "number" ? row.version : 0;
 }

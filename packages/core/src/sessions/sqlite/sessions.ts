@@ -13,7 +13,7 @@ import {
 } from "../identity.ts";
 import type { SessionRow } from "../rows.ts";
 import { foldTerm } from "../search/words.ts";
-import type { NewSession, OwnPrompt, SessionMark, SessionRecords, TokenUpdate } from "../store.ts";
+import type { NewSession, OwnPrompt, SessionRecords, TokenUpdate } from "../store.ts";
 import { baseOfTitle, MAX_TITLE_CHARS, nextTitle, numberOfTitle, sanitizeTitle } from "../titles.ts";
 import {
   byFile,
@@ -126,14 +126,6 @@ const GET_SESSION = byFile(
 );
 const IS_THERE_FOR = `SELECT 1 FROM sessions s WHERE s.id = :id AND ${isVisible("s")}`;
 
-// Rewound rows do not count for the last one, so that restoring them shows.
-const GET_MARK = `
-  SELECT ${readable("s.message_count", "message_count")}, ${readable("s.rewind_count", "rewind_count")},
-    s.ended_at, s.end_reason, ${readable("m.last", "last_message_id")}
-  FROM sessions s LEFT JOIN (SELECT MAX(id) AS last FROM messages WHERE session_id = :id AND active = 1) m
-  WHERE s.id = :id AND ${isVisible("s")}
-`;
-
 const END = "UPDATE sessions SET ended_at = :now, end_reason = :reason WHERE id = :id AND ended_at IS NULL";
 const REOPEN = "UPDATE sessions SET ended_at = NULL, end_reason = NULL WHERE id = :id";
 const SET_PROMPT = byFile((file) => {
@@ -180,13 +172,7 @@ const SET_TOKENS = `
 
 type SessionOperations = Pick<
   SessionRecords,
-  | "createSession"
-  | "endSession"
-  | "reopenSession"
-  | "updateSessionModel"
-  | "updateTokenCounts"
-  | "getSession"
-  | "getSessionMark"
+  "createSession" | "endSession" | "reopenSession" | "updateSessionModel" | "updateTokenCounts" | "getSession"
 >;
 
 export function sessionOperations(context: StoreContext): SessionOperations {
@@ -212,11 +198,6 @@ export function sessionOperations(context: StoreContext): SessionOperations {
       });
     },
     getSession: (id, scope) => connection.read(() => findSession(connection, id, scope)),
-    getSessionMark: (id, scope) =>
-      connection.read(() => {
-        const row = connection.get<SessionMark>(GET_MARK, { id, ...visibleTo(scope) });
-        return row === undefined ? null : { ...row };
-      }),
   };
 }
 

@@ -4,10 +4,10 @@ import type { DatabaseSync } from "node:sqlite";
 import { describeCause, randomHex } from "../../lib/index.ts";
 import { sessionError } from "../errors.ts";
 import type { Connection, Remedy } from "./connection.ts";
-import { UPSTREAM_INDEXES, UPSTREAM_TRIGGERS, versionOf } from "./ensure-schema.ts";
+import { UPSTREAM_INDEXES, UPSTREAM_TRIGGERS } from "./ensure-schema.ts";
 import { isBusy, isCorrupt, isCorruptIndex } from "./failures.ts";
 import { mendOwnTables } from "./own-damage.ts";
-import { type Column, MESSAGE_COLUMNS, SCHEMA_VERSION, SESSION_COLUMNS } from "./schema.ts";
+import { type Column, MESSAGE_COLUMNS, SCHEMA_VERSION, SESSION_COLUMNS, versionOf } from "./schema.ts";
 
 type WriteAccess =
   /** `isEmpty`: nobody has made a table yet. `needsTrial`: triggers of a program we do not know run when we write. */

@@ -4,19 +4,20 @@ import { HermesError } from "../../../lib/index.ts";
 import type { Connection, WriteOptions } from "../connection.ts";
 import { isBusy, isConstraintFailure, isCorrupt, isCorruptIndex, sqliteCause } from "../failures.ts";
 import { mendOwnTables } from "../own-damage.ts";
-import { buildStep, catchUpStep } from "./catch-up.ts";
+import { buildStep, catchUpStep, indexOneLarge } from "./indexing.ts";
+import { type IndexReader, prepareVocabulary, Reading } from "./reader.ts";
 import {
   checkAgainstMessages,
   cookieOf,
+  dropFormerLayout,
   ensureIndex,
+  hasFormerLayout,
   isIndexCurrent,
+  LARGE,
   messageColumns,
+  QUEUE,
   stateOf,
-} from "./ensure-index.ts";
-import { dropFormerLayout, hasFormerLayout } from "./former-layout.ts";
-import { indexOneLarge } from "./large-messages.ts";
-import { type IndexReader, prepareVocabulary, Reading } from "./reader.ts";
-import { LARGE, QUEUE } from "./tables.ts";
+} from "./tables.ts";
 
 /** A search waits this long for an index that is being built, and then says how much it did not look at. */
 const WAIT_FOR_BUILD_MS = 10_000;

@@ -1,8 +1,23 @@
 // The tables and triggers of our search index in the shared file. The triggers run in the SQLite of other programs
 // (3.40 and later): they only put keys into a queue, mention no FTS table, and have no conflict clause, because an outer
 // `INSERT OR ...` would override it.
+
+import type { DatabaseSync } from "node:sqlite";
+import { holdFileLock, sha256 } from "../../../lib/index.ts";
 import { USER_PLATFORM } from "../../identity.ts";
-import { type SchemaObject, table, trigger } from "../schema.ts";
+import { DOCUMENT_VERSION } from "../../search/document.ts";
+import type { Connection } from "../connection.ts";
+import { otherHolders } from "../database-file.ts";
+import {
+  isAsDeclared,
+  readSchema,
+  SCHEMA_VERSION,
+  type Schema,
+  type SchemaObject,
+  table,
+  trigger,
+  versionOf,
+} from "../schema.ts";
 
 export const FTS = "hermes_memory_fts";
 export const DOC = "hermes_memory_doc";
@@ -13,7 +28,7 @@ export const LARGE = "hermes_memory_large";
 export const STATE = "hermes_memory_state";
 
 /** Raise it when the tables below or the meaning of their rows change: every index is then built anew. */
-export const LAYOUT_VERSION = 1;
+const LAYOUT_VERSION = 1;
 
 const ID_SPACE = 2 ** 32;
 /** Keys with the highest ids of each day stand for rows whose own id does not fit (`overlay.ts`). */
@@ -107,7 +122,7 @@ const OF_SESSION =
   "SELECT new.id UNION ALL SELECT c.id FROM sessions c WHERE c.parent_session_id = new.id AND c.source = 'subagent'";
 
 /** `columns` are those of `messages` in the file. */
-export function triggers(columns: ReadonlySet<string>): readonly SchemaObject[] {
+function triggers(columns: ReadonlySet<string>): readonly SchemaObject[] {
   const watched = WATCHED.filter((name) => columns.has(name)).join(", ");
   return [
     trigger("hermes_memory_queue_insert", "AFTER INSERT ON messages", queueRow("new")),
@@ -128,4 +143,212 @@ export function triggers(columns: ReadonlySet<string>): readonly SchemaObject[] 
 function queueRow(row: "old" | "new"): string {
   const key = keyOfRow(row);
   return `INSERT INTO ${QUEUE}(key) SELECT ${key} WHERE ${hasKey(row)} AND NOT EXISTS (SELECT 1 FROM ${QUEUE} WHERE key = ${key});`;
+}
+
+// ----
+// Whether the search index of a file is there, complete and made by this version; and making it so.
+
+const VERSION = `${LAYOUT_VERSION}.${DOCUMENT_VERSION}`;
+
+/** Columns of `messages` that came after version 16 and matter to the index. */
+const LATER_COLUMNS = ["compacted", "display_kind"];
+
+/** True when `ensureIndex` would change nothing. Takes no lock. */
+export function isIndexCurrent(db: DatabaseSync): boolean {
+  const found = readSchema(db);
+  return (
+    TABLES.every((object) => isAsDeclared(found, object)) &&
+    triggers(columnsOf(db)).every((object) => isAsDeclared(found, object)) &&
+    stateOf(db)?.version === VERSION
+  );
+}
+
+/** True when the tables hold documents of this version; the triggers may be missing. For handles that only read. */
+export function isUsable(db: DatabaseSync): boolean {
+  const found = readSchema(db);
+  return TABLES.every((object) => isAsDeclared(found, object)) && stateOf(db)?.version === VERSION;
+}
+
+/** Inside a write transaction. Documents themselves are made later, in pieces: `catch-up.ts`. */
+export function ensureIndex(db: DatabaseSync): void {
+  const found = readSchema(db);
+  const columns = columnsOf(db);
+  const wanted = triggers(columns);
+  const hasTables = TABLES.every((object) => isAsDeclared(found, object));
+  if (!hasTables) {
+    dropTables(db, found);
+    for (const { sql } of TABLES) db.exec(sql);
+    for (const sql of SETTINGS) db.exec(sql);
+  }
+  const missing = wanted.filter((object) => !isAsDeclared(found, object));
+  // A program that upgraded the file added columns: the triggers of before have missed only what changed in those.
+  const missedOnlyNewColumns = missing.every(({ name }) =>
+    olderTriggers(columns)
+      .get(name)
+      ?.has(found.get(name) ?? ""),
+  );
+  for (const { name, sql } of missing) {
+    db.exec(`DROP TRIGGER IF EXISTS ${name}`);
+    db.exec(sql);
+  }
+  if (!hasTables || stateOf(db)?.version !== VERSION || !missedOnlyNewColumns) beginBuild(db);
+  else if (missing.length > 0) queueRowsWithLaterColumns(db, columns);
+}
+
+/** Inside a write transaction: everything is to be indexed again. */
+function beginBuild(db: DatabaseSync): void {
+  db.exec(`INSERT INTO ${FTS}(${FTS}) VALUES('delete-all')`);
+  for (const name of [DOC, QUEUE, LARGE, STATE]) db.exec(`DELETE FROM ${name}`);
+  db.exec(
+    `INSERT INTO ${STATE}(version, todo, checked)
+     SELECT '${VERSION}', COALESCE((SELECT MAX(id) FROM messages WHERE id BETWEEN 1 AND ${LARGEST_ID}), 0), NULL`,
+  );
+}
+
+/**
+ * Inside a write transaction, when nothing is queued and nothing left to build. Programs that changed the schema may have
+ * removed the triggers for a while (upstream's repair does); the cookie of the schema says whether there was a change.
+ * False when the index did not match, and is now to be built again.
+ */
+export function checkAgainstMessages(db: DatabaseSync): boolean {
+  const cookie = cookieOf(db);
+  if (stateOf(db)?.checked === cookie) return true;
+  const messages = db
+    .prepare(`SELECT COUNT(*) AS n, SUM(id) % 1000000007 AS t FROM messages m WHERE +${hasKey("m")}`)
+    .get();
+  const documents = db
+    .prepare(`SELECT COUNT(*) AS n, SUM(key & 4294967295) % 1000000007 AS t FROM ${DOC}`)
+    .get();
+  if (messages?.n !== documents?.n || messages?.t !== documents?.t) {
+    beginBuild(db);
+    return false;
+  }
+  db.exec(`UPDATE ${STATE} SET checked = ${cookie}`);
+  return true;
+}
+
+export function cookieOf(db: DatabaseSync): number {
+  return Number(db.prepare("PRAGMA main.schema_version").get()?.schema_version);
+}
+
+/** Columns of `messages` as statements see them: in a read-only file of an older version a view may stand in for it. */
+export function messageColumns(connection: Connection): ReadonlySet<string> {
+  const rows = connection.all<{ name: string }>("SELECT name FROM pragma_table_info('messages')");
+  return new Set(rows.map(({ name }) => name));
+}
+
+type IndexState = { readonly version: string; readonly todo: number; readonly checked: number | null };
+
+export function stateOf(db: DatabaseSync): IndexState | undefined {
+  return db.prepare(`SELECT version, todo, checked FROM main.${STATE}`).get() as IndexState | undefined;
+}
+
+const SETTINGS: readonly string[] = [];
+
+function columnsOf(db: DatabaseSync): ReadonlySet<string> {
+  const rows = db.prepare("SELECT name FROM pragma_table_info('messages', 'main')").all();
+  return new Set(rows.map(({ name }) => String(name)));
+}
+
+/** The texts that each trigger has in a file with fewer columns. */
+function olderTriggers(columns: ReadonlySet<string>): ReadonlyMap<string, ReadonlySet<string>> {
+  const texts = new Map<string, Set<string>>();
+  for (const without of [[LATER_COLUMNS[0]], [LATER_COLUMNS[1]], LATER_COLUMNS]) {
+    const fewer = new Set([...columns].filter((name) => !without.includes(name)));
+    for (const { name, sql } of triggers(fewer)) texts.set(name, (texts.get(name) ?? new Set()).add(sql));
+  }
+  return texts;
+}
+
+function queueRowsWithLaterColumns(db: DatabaseSync, columns: ReadonlySet<string>): void {
+  const changed = [
+    ...(columns.has("compacted") ? ["m.compacted IS NOT 0"] : []),
+    ...(columns.has("display_kind") ? ["m.display_kind IS NOT NULL"] : []),
+  ].join(" OR ");
+  db.exec(
+    `INSERT INTO ${QUEUE}(key) SELECT ${keyOfRow("m")} FROM messages m
+     WHERE (${changed}) AND ${hasKey("m")} AND ${keyOfRow("m")} NOT IN (SELECT key FROM ${QUEUE})`,
+  );
+}
+
+function dropTables(db: DatabaseSync, found: Schema): void {
+  for (const { name } of TABLES) if (found.has(name)) db.exec(`DROP TABLE ${name}`);
+}
+
+// ----
+// What versions 0.1.0 and 0.2.0 of this program put into a file under the original's names: two FTS tables over views of
+// ours, six triggers, a table of texts; and what their `optimize` left when it was interrupted. An object is ours only when
+// its text is exactly the one those versions wrote, told by its hash (SHA-256, first 32 digits).
+
+const FORMER_OBJECTS: readonly (readonly [type: string, name: string, hash: string])[] = [
+  ["table", "hermes_memory_text", "16124692d0e80c40410ad2c243031d0a"],
+  ["view", "hermes_memory_words", "25ed6a7541cb7afce8fae1f92135cb22"],
+  ["view", "hermes_memory_trigrams", "122d2c089c55ad17c2db4effecfecb44"],
+  ["table", "messages_fts", "e16a4329bb17f2f15cb3f7703cf7c245"],
+  ["table", "messages_fts_trigram", "26777aeea0a392423cffcd3dfc05e73a"],
+  ["trigger", "messages_fts_insert", "9fc56c6115c0c9b0f3a0f1035f3a3580"],
+  ["trigger", "messages_fts_delete", "fa92d8c136d8dc032fbd3c0bf9a4bbd1"],
+  ["trigger", "messages_fts_update", "e8301b4823184a8fab50b69188238a3f"],
+  ["trigger", "messages_fts_trigram_insert", "8eea2b16bc4f3846ccb79b145c03cc55"],
+  ["trigger", "messages_fts_trigram_delete", "36e180e22f964356c65fd9fdcd6062c2"],
+  ["trigger", "messages_fts_trigram_update", "3d19adece238672edc6a47a1fde8264c"],
+  ["table", "hermes_memory_build", "e3cc017807ad8a609d4c892c5e8cd07b"],
+  ["table", "hermes_memory_new_words", "18095102363ad2dcf18f0f44677e1e7f"],
+  ["table", "hermes_memory_new_trigrams", "cc91a85c753d0ac968a42a8d16ee696e"],
+  ["trigger", "hermes_memory_build_insert", "b0b96885275e7f93b0f5e9c0b7d225e0"],
+  ["trigger", "hermes_memory_build_delete", "a9670ad5b471f55cd046a6875b6f7d8c"],
+  ["trigger", "hermes_memory_build_update", "813e14394bba2425ce2e665ded397de7"],
+];
+
+export const formerNames: ReadonlySet<string> = new Set(FORMER_OBJECTS.map(([, name]) => name));
+
+/** True when something in the file looks like it. Cheap. */
+export function hasFormerLayout(db: DatabaseSync): boolean {
+  const names = SIGNS.map((name) => `'${name}'`).join(", ");
+  return db.prepare(`SELECT 1 FROM main.sqlite_master WHERE name IN (${names})`).get() !== undefined;
+}
+
+/** Without these there is none. */
+const SIGNS = ["hermes_memory_text", "hermes_memory_words", "hermes_memory_trigrams", "hermes_memory_build"];
+
+/**
+ * Inside a write transaction. In files up to version 16 the six triggers go by their names: the original may have put its
+ * own on our tables. In later files everything has to be exactly ours, or the index stays; and a Hermes that has such a file
+ * open searches with it, so it stays until no other process has the file open. False when nothing was done.
+ */
+export function dropFormerLayout(db: DatabaseSync, path: string): boolean {
+  if (versionOf(db) > SCHEMA_VERSION && otherHolders(path).length > 0) return false;
+  const lock = holdFileLock(`${path}.fts_rebuild.lock`);
+  if (!lock.ok) return false;
+  using _held = lock.value;
+  const found = readSchema(db);
+  const ours = new Set(FORMER_OBJECTS.filter((object) => isFormer(found, object)).map(([, name]) => name));
+  const isOurIndex = INDEX.every((name) => ours.has(name));
+  const isOursAlone = versionOf(db) <= SCHEMA_VERSION || TRIGGERS.every((name) => ours.has(name));
+  if (isOurIndex && isOursAlone) {
+    for (const name of TRIGGERS) db.exec(`DROP TRIGGER IF EXISTS ${name}`);
+    for (const name of INDEX) db.exec(`DROP TABLE ${name}`);
+  }
+  const others = FORMER_OBJECTS.filter(([, name]) => ours.has(name) && !IN_INDEX.has(name));
+  const isShared = !isOursAlone && INDEX.some((name) => ours.has(name));
+  // The views and the texts stay while an index over them does.
+  for (const type of ["trigger", "table", "view"])
+    for (const [each, name] of others)
+      if (each === type && (!isShared || isHalf(name))) db.exec(`DROP ${type.toUpperCase()} ${name}`);
+  return true;
+}
+
+/** Left by an interrupted `optimize`. */
+function isHalf(name: string): boolean {
+  return name.startsWith("hermes_memory_build") || name.startsWith("hermes_memory_new_");
+}
+
+const INDEX = ["messages_fts", "messages_fts_trigram"];
+const TRIGGERS = INDEX.flatMap((name) => ["insert", "delete", "update"].map((event) => `${name}_${event}`));
+const IN_INDEX: ReadonlySet<string> = new Set([...INDEX, ...TRIGGERS]);
+
+/** Renaming a virtual table puts its name in quotes. */
+function isFormer(found: Schema, [, name, hash]: (typeof FORMER_OBJECTS)[number]): boolean {
+  const sql = found.get(name)?.replace(/^(CREATE VIRTUAL TABLE )["']([a-z_]+)["']/, "$1$2");
+  return sql !== undefined && sha256(sql).startsWith(hash);
 }

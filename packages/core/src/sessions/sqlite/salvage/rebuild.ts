@@ -6,9 +6,7 @@ import { setImmediate } from "node:timers/promises";
 import { describeCause } from "../../../lib/index.ts";
 import type { LostRows } from "../../errors.ts";
 import { SCHEMA_VERSION, TABLES } from "../schema.ts";
-import { POSSIBLE_DECLARATIONS } from "./declarations.ts";
 import { PageFile, textOf, type Value } from "./file-format.ts";
-import { quoted, RowInserter } from "./insert-rows.ts";
 import {
   classOfTable,
   indexFamily,
@@ -17,8 +15,15 @@ import {
   isUpstreamIndex,
   isVirtual,
   type SchemaRow,
-} from "./objects.ts";
-import { matchOf, shapeOf, type TableShape } from "./table-shape.ts";
+} from "./table-classes.ts";
+import {
+  matchOf,
+  POSSIBLE_DECLARATIONS,
+  quoted,
+  RowInserter,
+  shapeOf,
+  type TableShape,
+} from "./table-rows.ts";
 import { EVERY_ROWID, Forest, type Gap, type Row, type Tree } from "./trees.ts";
 
 export type Salvage = {

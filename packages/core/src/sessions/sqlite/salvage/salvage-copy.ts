@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { randomHex } from "../../../lib/index.ts";
 import { fileBehind } from "../damage.ts";
-import { copyDatabase, removeParts } from "../database-copy.ts";
+import { copyDatabase, removeParts } from "../database-file.ts";
 import { rebuild, type Salvage } from "./rebuild.ts";
 
 export type SalvageCopy = Disposable & Salvage & { readonly path: string };

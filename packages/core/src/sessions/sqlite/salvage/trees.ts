@@ -1,7 +1,7 @@
 // The b-trees of a damaged file: what can be reached from a root, which ranges of rowids are missing from it, and the leaf
 // pages that a lost page above them made unreachable. Those are found by looking at every page of the file.
 import { type Cell, isWholePage, type Page, type PageFile, textOf, type Value } from "./file-format.ts";
-import type { SchemaRow } from "./objects.ts";
+import type { SchemaRow } from "./table-classes.ts";
 
 /** Rowids greater than `above`, up to and including `upTo`. */
 export type Gap = { readonly above: bigint; readonly upTo: bigint };

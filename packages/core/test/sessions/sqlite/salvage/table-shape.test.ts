@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, it } from "vitest";
-import { matchOf, shapeOf } from "../../../../src/sessions/sqlite/salvage/table-shape.ts";
+import { matchOf, shapeOf } from "../../../../src/sessions/sqlite/salvage/table-rows.ts";
 
 it("does not take a block of a search index for a row of a table with two columns", () => {
   using db = new DatabaseSync(":memory:");
