@@ -48,7 +48,7 @@ export function bindStore(store: SessionStore, user: SessionUser): SessionStore 
   return {
     location: store.location,
     readOnly: store.readOnly,
-    ...(store.rules === undefined ? {} : { rules: store.rules }),
+    rules: store.rules,
     warnings: store.warnings,
     user: bound.user,
     close,
@@ -329,7 +329,7 @@ class Binding {
       if (!(cause instanceof HermesError)) throw cause;
       const { code, message, hint } = cause;
       throw new HermesError(code, message.replaceAll(unseen, id), {
-        ...(hint === undefined ? {} : { hint: hint.replaceAll(unseen, id) }),
+        hint: hint?.replaceAll(unseen, id),
         cause: cause.cause,
       });
     }

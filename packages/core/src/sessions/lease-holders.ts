@@ -122,5 +122,5 @@ function partsOf(holder: string): HolderParts {
   if (own !== null) return { pid: Number(own[1]), host: own[2] ?? "", thread: own[3] ?? "" };
   const pid = /(?:^|[^A-Za-z])pid=(\d{1,10})(?!\d)/.exec(holder)?.[1];
   const host = /(?:^|[^A-Za-z])host=([^:]*)/.exec(holder)?.[1];
-  return { ...(pid === undefined ? {} : { pid: Number(pid) }), ...(host === undefined ? {} : { host }) };
+  return { pid: pid === undefined ? undefined : Number(pid), host };
 }

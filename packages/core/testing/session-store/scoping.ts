@@ -482,7 +482,7 @@ export function scopingContract({ it, expect }: Suite, { open }: Harness): void 
 }
 
 function way(read: Call, forStrangers: unknown, how?: string): Way {
-  return { ...(how === undefined ? {} : { how }), read, forStrangers: () => forStrangers };
+  return { how, read, forStrangers: () => forStrangers };
 }
 
 function named(

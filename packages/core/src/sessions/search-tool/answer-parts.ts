@@ -25,6 +25,10 @@ export type SessionFilters = {
   readonly before?: number;
 };
 
+export function hasFilters({ sources, after, before }: SessionFilters): boolean {
+  return sources !== undefined || after !== undefined || before !== undefined;
+}
+
 export type ScrollRequest = {
   readonly mode: "scroll";
   readonly sessionId: GivenId;
@@ -155,10 +159,10 @@ export function toToolMessage(row: MessageRow, anchorId?: number): ToolMessage {
     role: row.role,
     content: withoutTerminalCodes(row.content),
     timestamp: row.timestamp,
-    ...(row.tool_name ? { tool_name: label(row.tool_name) } : {}),
-    ...(isFilled(row.tool_calls) ? { tool_calls: row.tool_calls } : {}),
-    ...(row.tool_call_id ? { tool_call_id: label(row.tool_call_id) } : {}),
-    ...(row.id === anchorId ? { anchor: true } : {}),
+    tool_name: row.tool_name ? label(row.tool_name) : undefined,
+    tool_calls: isFilled(row.tool_calls) ? row.tool_calls : undefined,
+    tool_call_id: row.tool_call_id ? label(row.tool_call_id) : undefined,
+    anchor: row.id === anchorId ? true : undefined,
   };
 }
 

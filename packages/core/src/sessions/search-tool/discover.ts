@@ -12,6 +12,7 @@ import {
   failure,
   foldedSearch,
   HIDDEN_SOURCES,
+  hasFilters,
   hiddenSources,
   isEarlierSearch,
   type Lookup,
@@ -50,20 +51,18 @@ export async function discover(lookup: Lookup, request: DiscoverRequest): Promis
 
 /** How sure the answer is and what it does not cover; before the results, so that a model reads it first. */
 export function remarksOf(answer: SearchAnswer): object {
-  const [confidence, weak, order] = [shownConfidence(answer), weakRemark(answer), orderRemark(answer)];
   return {
-    ...(confidence === undefined ? {} : { confidence }),
-    ...(weak === undefined ? {} : { message: weak }),
+    confidence: shownConfidence(answer),
+    message: weakRemark(answer),
     ...notSearchedField(answer),
     ...leftOutField(answer),
-    ...(order === undefined ? {} : { order_note: order }),
+    order_note: orderRemark(answer),
   };
 }
 
 /** Where nothing but the current conversation is left out, the only matches are in there. */
 function withReason(answer: SearchAnswer, { roles, filters }: DiscoverRequest, bounds: Bounds): SearchAnswer {
-  const isFiltered =
-    roles !== undefined || Object.keys(filters).length > 0 || bounds.sessionIds !== undefined;
+  const isFiltered = roles !== undefined || hasFilters(filters) || bounds.sessionIds !== undefined;
   return answer.empty === "filtered" && !isFiltered ? { ...answer, empty: "excluded-sessions" } : answer;
 }
 
@@ -82,9 +81,9 @@ export function searchOptions(lookup: Lookup, request: DiscoverRequest, bounds: 
     ...lookup.scope,
     ...bounds,
     excludeSources: hiddenSources(sources),
-    ...(sources === undefined ? {} : { sourceFilter: sources }),
-    ...(after === undefined ? {} : { after }),
-    ...(before === undefined ? {} : { before }),
+    sourceFilter: sources,
+    after,
+    before,
     sort: request.sort,
     perLineage: true,
     limit: request.limit,
@@ -128,7 +127,7 @@ export async function searchDemotingCron(
   return {
     ...first,
     hits: [...first.hits, ...runs].slice(0, limit),
-    ...(isSurer && together.confidence ? { confidence: together.confidence } : {}),
+    confidence: isSurer ? together.confidence : first.confidence,
   };
 }
 
@@ -303,8 +302,8 @@ function toResults(places: readonly Place[], lookup: Lookup, { detail }: Discove
     messages_before: view.messages_before,
     messages_after: view.messages_after,
     detail: isFull ? "full" : "compact",
-    ...(isFolded ? { folded: true } : {}),
-    ...(hit.lineage_root === hit.session_id ? {} : { parent_session_id: hit.lineage_root }),
+    folded: isFolded ? true : undefined,
+    parent_session_id: hit.lineage_root === hit.session_id ? undefined : hit.lineage_root,
     link: linkTo(lookup, hit.session_id),
   }));
 }
@@ -427,8 +426,8 @@ export async function boundsOf(lookup: Lookup, reach: Reach): Promise<Result<Bou
   }
   const live = [...(await liveRows(lookup, current))];
   return ok({
-    ...(reach === "lineage" ? { sessionIds: [...current.lineage] } : {}),
-    ...(live.length === 0 ? {} : { excludeMessageIds: live }),
+    sessionIds: reach === "lineage" ? [...current.lineage] : undefined,
+    excludeMessageIds: live,
   });
 }
 

@@ -62,20 +62,17 @@ type Missing = { cut: number; messages: number; results: number };
 
 function shaped(answer: Json, shape: Shape, most: number): Json {
   const missing: Missing = { cut: 0, messages: 0, results: 0 };
+  const hasResults = "results" in answer;
   const results = listOf(answer.results);
   const kept = results.slice(0, shape.results);
   missing.results = results.length - kept.length;
   const fitted = {
     ...answer,
     ...textFields(answer, most, missing),
-    ...("results" in answer
-      ? {
-          results: kept.map((result) =>
-            isRecord(result) ? shapedPart(result, shape, most, missing) : result,
-          ),
-        }
-      : {}),
-    ...("results" in answer && "count" in answer ? { count: kept.length } : {}),
+    results: hasResults
+      ? kept.map((result) => (isRecord(result) ? shapedPart(result, shape, most, missing) : result))
+      : undefined,
+    count: hasResults && "count" in answer ? kept.length : answer.count,
     ...messageFields(answer, shape, most, missing),
   };
   return { ...fitted, shortened: told(missing) };

@@ -5,6 +5,7 @@ import {
   type Failure,
   failure,
   findSession,
+  hasFilters,
   hiddenSources,
   type Lookup,
   linkTo,
@@ -41,7 +42,7 @@ async function recentSessions(lookup: Lookup, request: BrowseRequest): Promise<L
       limit: size,
       orderByLastActive: true,
       excludeSources: hiddenSources(sources),
-      ...(sources?.length === 1 && sources[0] !== undefined ? { source: sources[0] } : {}),
+      source: sources?.length === 1 ? sources[0] : undefined,
     });
     const found = rows.filter((row) => isInReach(row, lookup, request) && passes(row, filters));
     const last = rows.at(-1);
@@ -78,7 +79,7 @@ function toResult(lookup: Lookup, row: ListedSession): object {
 function messageFor(rows: readonly ListedSession[], { filters, reach }: BrowseRequest): string {
   if (rows.length > 0)
     return `Showing ${rows.length} most recent sessions. Pass query= to search them all, or session_id= to read one.`;
-  const isFiltered = Object.keys(filters).length > 0 || reach === "lineage";
+  const isFiltered = hasFilters(filters) || reach === "lineage";
   return isFiltered
     ? "No sessions fit these filters. Leave out after, before, source or scope to see more."
     : "There are no other sessions yet.";
@@ -104,7 +105,7 @@ export async function read(lookup: Lookup, { sessionId }: ReadRequest): Promise<
     message_count: rows.length,
     truncated: isLong,
     messages: messages.map((message) => cut(message)),
-    ...(isLong ? { message: howToSeeMore(rows.length) } : {}),
+    message: isLong ? howToSeeMore(rows.length) : undefined,
   };
 }
 
@@ -199,6 +200,7 @@ function toAnswer(lookup: Lookup, request: ScrollRequest, anchor: number, found:
   const { session, window } = found;
   const messages = window.window.map((row) => toToolMessage(row, anchor));
   const cut = cutterFor(messages, lookup.settings);
+  const isNamed = session.id === request.sessionId.asGiven || session.id === request.sessionId.bare;
   return {
     success: true,
     mode: "scroll",
@@ -209,10 +211,8 @@ function toAnswer(lookup: Lookup, request: ScrollRequest, anchor: number, found:
     messages: messages.map((message) => cut(message)),
     messages_before: window.messages_before,
     messages_after: window.messages_after,
-    ...(session.id === request.sessionId.asGiven || session.id === request.sessionId.bare
-      ? {}
-      : {
-          warning: `around_message_id ${anchor} lives in ${session.id} (child of ${request.sessionId.bare}); rebound transparently`,
-        }),
+    warning: isNamed
+      ? undefined
+      : `around_message_id ${anchor} lives in ${session.id} (child of ${request.sessionId.bare}); rebound transparently`,
   };
 }

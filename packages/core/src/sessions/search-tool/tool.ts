@@ -307,7 +307,7 @@ function parseFilters(given: Given, now: Date): Result<SessionFilters, string> {
     }
     bounds[name] = moment;
   }
-  return ok({ ...(sources === undefined ? {} : { sources }), ...bounds });
+  return ok({ sources, ...bounds });
 }
 
 function parseReach(value: unknown): Result<Reach, string> {

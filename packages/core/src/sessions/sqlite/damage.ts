@@ -55,8 +55,7 @@ const CHECKS = [
 /** Reads the whole file in a thread of its own. Rejects when another program keeps it locked. */
 export async function judge(path: string, options: JudgeOptions = {}): Promise<Judgement> {
   const { address = path, waitLimitMs } = options;
-  const limit = waitLimitMs === undefined ? {} : { waitLimitMs };
-  const answers = await runAside({ address, readOnly: true, ...limit }, CHECKS);
+  const answers = await runAside({ address, readOnly: true, waitLimitMs }, CHECKS);
   refuseIfBusy(answers, path);
   const [whole, keys, schema, count] = answers;
   const objects = rowsOf(schema);
@@ -68,7 +67,7 @@ export async function judge(path: string, options: JudgeOptions = {}): Promise<J
   if (!objects.some(({ name }) => name === "sessions"))
     return unusable("it has no table of sessions, so it is no session database");
 
-  const index = await judgeIndex(path, address, limit);
+  const index = await judgeIndex(path, address, waitLimitMs);
   // All complaints about trees come as one text, below a line that names the database.
   const complaints = pages
     .flatMap((row) => String(row.integrity_check).split("\n"))
@@ -173,11 +172,11 @@ function indexCounts(todo: number): readonly string[] {
 async function judgeIndex(
   path: string,
   address: string,
-  limit: { readonly waitLimitMs?: number },
+  waitLimitMs: number | undefined,
 ): Promise<{ readonly problems: readonly Problem[]; readonly isChecked: boolean }> {
   const todo = todoIn(address);
   if (todo === undefined) return { problems: [], isChecked: false };
-  const answers = await runAside({ address, readOnly: true, ...limit }, indexCounts(todo));
+  const answers = await runAside({ address, readOnly: true, waitLimitMs }, indexCounts(todo));
   refuseIfBusy(answers, path);
   const [missing = 0, ...tooMany] = answers.map((answer) => Number(rowsOf(answer)[0]?.n ?? 0));
   const left = tooMany.reduce((sum, count) => sum + count, 0);

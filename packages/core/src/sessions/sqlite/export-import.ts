@@ -165,7 +165,7 @@ function insertMessages(
       connection,
       id,
       { ...column, originId },
-      { ...flags, ...(keepsIds && given !== undefined ? { id: given } : {}) },
+      { ...flags, id: keepsIds ? given : undefined },
     );
     if (given !== undefined && Number.isSafeInteger(given) && given !== stored) moved.set(given, stored);
     if (column.originId !== null) origins.set(stored, column.originId);

@@ -116,7 +116,7 @@ export function maintenanceOperations(
         finished,
       });
       const isBuilt = await index.finish({
-        ...(signal && { signal }),
+        signal,
         onProgress: (done, total) => onProgress?.({ step: "building the search index", done, total }),
       });
       if (!isBuilt) return outcome("not-asked", false);

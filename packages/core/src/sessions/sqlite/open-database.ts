@@ -125,7 +125,7 @@ async function openAndPrepare(options: OpenOptions): Promise<OpenedDatabase> {
   }
   const warnings: string[] = [];
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, enableForeignKeyConstraints: true });
-  const connection = new Connection({ db, ...limits(options), path });
+  const connection = new Connection({ db, path, waitLimitMs: options.waitLimitMs });
   const readOnlyInstead = (reason: string, wayOut: string) => {
     db.close();
     return openReadOnly(options, reason, [`${path} is open for reading only: ${reason}. ${wayOut}`], wayOut);
@@ -209,8 +209,8 @@ async function openReadOnly(
   let address = path;
   const open = () => new DatabaseSync(address, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
   let db = open();
-  const refusal = { readOnlyBecause: reason, ...(wayOut !== undefined && { wayOut }) };
-  const connect = () => new Connection({ db, path, address, ...refusal, ...limits(options) });
+  const { waitLimitMs } = options;
+  const connect = () => new Connection({ db, path, address, readOnlyBecause: reason, wayOut, waitLimitMs });
   let connection = connect();
   try {
     await connection.outside(() => {
@@ -253,10 +253,6 @@ function immutableAddress(path: string): string {
   const address = pathToFileURL(path);
   address.searchParams.set("immutable", "1");
   return address.href;
-}
-
-function limits({ waitLimitMs }: OpenOptions): { waitLimitMs?: number } {
-  return waitLimitMs === undefined ? {} : { waitLimitMs };
 }
 
 // ----

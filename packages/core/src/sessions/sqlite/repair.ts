@@ -96,7 +96,7 @@ async function attempt(path: string, options: RepairOptions): Promise<RepairRepo
   const work = { path, file, options, now: options.now ?? new Date() };
   const outcome = await underLocks(work, found);
   const notes = [...(outcome.notes ?? []), ...(outcome.repaired ? changedMessages(found.problems) : [])];
-  return { ...outcome, problems, ...(notes.length > 0 && { notes }) };
+  return { ...outcome, problems, notes: notes.length > 0 ? notes : outcome.notes };
 }
 
 /**
@@ -267,13 +267,12 @@ async function salvageBeside(work: Work, backup: string | null): Promise<RepairR
     return report({ ...told, strategy: null, error, healthy: false });
   }
   const kept = backup ?? (losses.length > 0 ? await keepCopy(file, now) : null);
-  const alone = options.isAlone === undefined ? {} : { isAlone: options.isAlone };
-  const swap = replaceDatabase(file, built, { expected: fingerprint, ...alone });
+  const swap = replaceDatabase(file, built, { expected: fingerprint, isAlone: options.isAlone });
   if (swap.kind === "replaced")
     return report({ ...told, repaired: true, backup_path: kept, healthy: true, sessions: check.sessions });
-  const held = swap.kind === "held" ? { held_by: swap.by } : {};
+  const held_by = swap.kind === "held" ? swap.by : undefined;
   const error = `${path} was not replaced: ${whyNot(swap)} The repaired database is complete: ${built}. Close every program that uses ${path}, then run ${swap.kind === "unknown" ? "'hermes sessions repair --alone'" : "'hermes sessions repair'"} again.`;
-  return report({ ...told, error, backup_path: kept, healthy: false, beside: built, ...held });
+  return report({ ...told, error, backup_path: kept, healthy: false, beside: built, held_by });
 }
 
 /** A connection that only reads makes the files of a log and leaves them, empty. */

@@ -32,7 +32,7 @@ export async function summarize(
   const answer = await searchDemotingCron(lookup, request, {
     ...searchOptions(lookup, request, bounds.value),
     limit: Math.min(request.limit, MAX_SESSIONS),
-    ...(request.roles === undefined ? {} : { roleFilter: request.roles }),
+    roleFilter: request.roles,
   });
   const head = { success: true, mode: "summarize", query: shownQuery(request) };
   if (answer.hits.length === 0) return { ...head, ...emptyAnswer(answer, request) };

@@ -203,7 +203,7 @@ describe("scroll", () => {
     });
     const context = { currentSessionId: "now", liveMessageIds: messageIds };
     const scrollTo = (id: unknown, scope?: string) =>
-      ask({ session_id: "root", around_message_id: id, ...(scope ? { scope } : {}) }, context);
+      ask({ session_id: "root", around_message_id: id, scope }, context);
     expect(await scrollTo(old, "lineage")).toMatchObject({ success: true, messages: [{ content: "old" }] });
     expect(await scrollTo(old, "all")).toMatchObject({ success: true });
     expect((await scrollTo(old)).error).toContain("Pass scope='lineage'");

@@ -210,7 +210,7 @@ function addFurther(search: Search, expression: string, { count, perLineage }: W
     count: perLineage ? count - kept.lineages : count,
     perLineage,
     isExact: false,
-    ...(perLineage ? { known: [...kept.rows.values()] } : {}),
+    known: perLineage ? [...kept.rows.values()] : undefined,
   });
   for (const row of further) kept.add(row);
 }

@@ -107,11 +107,10 @@ function answer(
   });
   const search = under(options);
   const finish = (found: Answered): SearchAnswer => {
-    const { notSearched } = reader;
-    const missing =
-      notSearched === 0
-        ? {}
-        : { notSearched: { messages: notSearched, reason: "the search index does not hold them yet" } };
+    const notSearched =
+      reader.notSearched === 0
+        ? undefined
+        : { messages: reader.notSearched, reason: "the search index does not hold them yet" };
     if (found.scored.length > 0 || lastOfPage(options) === 0) {
       const { offset, limit } = pageOf(options);
       const page = found.scored.slice(offset, offset + limit);
@@ -120,13 +119,13 @@ function answer(
       return {
         hits,
         stage: found.stage,
-        ...(confidence === undefined ? {} : { confidence }),
-        ...(isPartial ? { isPartlyRanked: true } : {}),
-        ...missing,
+        confidence,
+        isPartlyRanked: isPartial ? true : undefined,
+        notSearched,
       };
     }
     const finds = (others: SearchOptions) => matchesAnything(under(others), found.match);
-    return { hits: [], stage: "none", empty: whyEmpty(options, finds), ...missing };
+    return { hits: [], stage: "none", empty: whyEmpty(options, finds), notSearched };
   };
 
   const parsed = parseQuery(query);
@@ -356,8 +355,11 @@ function withFurther(
     if (missing <= 0) break;
     const count = perLineage ? missing : missing + known.length;
     const rows = collect(search, match, {
-      ...{ order: "newest" as const, count, perLineage, isExact: false },
-      ...(perLineage ? { known } : {}),
+      order: "newest",
+      count,
+      perLineage,
+      isExact: false,
+      known: perLineage ? known : undefined,
     });
     further.push(
       ...withoutCopies([...known, ...rows])
@@ -442,10 +444,7 @@ function whyEmpty(options: SearchOptions, finds: (options: SearchOptions) => boo
   if (!isFiltered(options)) return "no-match";
   const { includeInactive } = options;
   // What belongs to others, and what was taken back, is not there at all.
-  const bare: SearchOptions = {
-    ...readScope(options),
-    ...(includeInactive ? { includeInactive } : {}),
-  };
+  const bare: SearchOptions = { ...readScope(options), includeInactive };
   if (!finds(bare)) return "no-match";
   if (options.excludeSessionIds?.length && finds({ ...options, excludeSessionIds: [] }))
     return "excluded-sessions";
