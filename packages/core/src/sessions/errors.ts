@@ -1,16 +1,16 @@
-// What can go wrong with a session store, as codes of `HermesError`.
+// Error codes of the session store, why the database could not be opened, and the report of rows that damage has cost.
 import { HermesError } from "../lib/index.ts";
 import { redactSecrets } from "../security/index.ts";
 
 export type SessionErrorCode =
-  | "session-db-locked" // another process kept the write lock longer than we wait
-  | "session-db-full" // no space left, or the file may not grow
+  | "session-db-locked" // another process held the write lock longer than our wait limit
+  | "session-db-full" // no space left, or a quota is reached
   | "session-db-damaged" // SQLite says the file is malformed
-  | "session-db-not-sqlite" // the file is something else
-  | "session-db-read-only" // opened read-only, by wish, by permission or because it is from the future
-  | "session-db-unavailable" // cannot be opened for any other reason
+  | "session-db-not-sqlite" // the file is not a SQLite database
+  | "session-db-read-only" // opened read-only: on request, by file permission, or because a newer program made it
+  | "session-db-unavailable" // cannot be opened for another reason
   | "session-db-closed"
-  | "query-too-complex" // the file is fine, but SQLite refuses what was asked of it
+  | "query-too-complex" // the file is sound, but SQLite refuses the query
   | "unknown-session"
   | "unknown-parent"
   | "unknown-message"
@@ -18,15 +18,15 @@ export type SessionErrorCode =
   | "title-too-long"
   | "title-taken"
   | "lock-lost"
-  | "lease-lost" // another process works on the session
-  | "session-busy" // another process runs a turn in it, or compacts it, so it may not be changed now
-  | "session-closed" // a compaction closed it: what follows belongs into its continuation
+  | "lease-lost" // another process now works on the session
+  | "session-busy" // another process runs a turn in it or compacts it, so it cannot be changed now
+  | "session-closed" // a compaction closed it: new messages belong to its continuation
   | "already-continued"
   | "bad-session-id"
   | "bad-user-id"
-  | "not-for-one-user" // the store is bound to a user, and the call concerns everybody
+  | "not-for-one-user" // the store is bound to one user, and the call affects all users
   | "bad-message"
-  | "no-summary-nodes"; // another program keeps something else where summaries would go
+  | "no-summary-nodes"; // another program uses the table name that summaries need
 
 export function sessionError(
   code: SessionErrorCode,
@@ -36,9 +36,9 @@ export function sessionError(
   return new HermesError(code, message, options);
 }
 
-// ----
-// Why the session database could not be opened, kept for whoever is asked later: an agent goes on without it and a
-// tool call may come hours after the failure. A later success does not clear it.
+// ---- Why the session database could not be opened ----
+// Kept for later: an agent continues without the database, and a tool call may ask hours after the failure. A later success does
+// not clear it.
 
 const NETWORK_HINT = " (state.db may be on NFS/SMB/FUSE — see https://www.sqlite.org/wal.html)";
 
@@ -51,7 +51,7 @@ export function rememberOpenFailure(cause: unknown): void {
   lastFailure = { text, isWalRefusal: chainOf(cause).some(mentionsWalRefusal) };
 }
 
-/** One sentence for users and models; the beginning can be replaced. */
+/** One sentence for users and models. `prefix` replaces its beginning. */
 export function sessionDatabaseUnavailable(prefix = "Session database not available"): string {
   if (lastFailure === undefined) return `${prefix}.`;
   return `${prefix}: ${lastFailure.text}${lastFailure.isWalRefusal ? NETWORK_HINT : ""}.`;
@@ -59,17 +59,17 @@ export function sessionDatabaseUnavailable(prefix = "Session database not availa
 
 function typeOf(cause: unknown): string {
   if (!(cause instanceof Error)) return "Error";
-  // node:sqlite throws plain errors with a code of their own.
+  // node:sqlite throws plain errors with this code.
   return "code" in cause && cause.code === "ERR_SQLITE_ERROR" ? "SqliteError" : cause.name;
 }
 
-/** On one line and without its full stop, because it becomes part of a sentence. */
+/** On one line and without its final full stop, because it becomes part of a sentence. */
 function messageOf(cause: unknown): string {
   const message = cause instanceof Error ? cause.message : String(cause);
   return message.replace(/\s+/g, " ").trim().replace(/\.$/, "");
 }
 
-/** The error and what it was thrown for; a loop of causes ends. */
+/** The error and its chain of causes. Stops at a cycle. */
 function chainOf(cause: unknown): unknown[] {
   const chain: unknown[] = [];
   for (
@@ -85,29 +85,29 @@ function mentionsWalRefusal(cause: unknown): boolean {
   return /locking protocol|not authorized/i.test(messageOf(cause));
 }
 
-// What could not be read of a damaged database.
+// ---- Rows that could not be read from a damaged database ----
 /**
- * - `canonical`: conversations, and tables of other programs; nothing else can tell their rows
- * - `side`: rows worth keeping that no conversation needs; what cannot be read is given up and listed
- * - `passing`: locks, leases and counters; worked out again or taken again
- * - `derived`: search indexes with their tables; made anew from the messages
+ * - `canonical`: conversations, and tables of other programs; their rows exist nowhere else
+ * - `side`: rows worth keeping that no conversation needs; unreadable ones are given up and listed
+ * - `passing`: locks, leases and counters; computed or taken again
+ * - `derived`: search indexes with their tables; rebuilt from the messages
  */
 export type ObjectClass = "canonical" | "side" | "passing" | "derived";
 
 export type LostRows = {
   readonly table: string;
   readonly class: ObjectClass;
-  /** How many; the most it can be when `isExact` is false, null when not even that is known. */
+  /** How many rows. An upper bound when `isExact` is false, null when not even a bound is known. */
   readonly rows: number | null;
-  /** True when an index of the table, which could be read, names each of them. */
+  /** True when a readable index of the table names each of them. */
   readonly isExact: boolean;
-  /** Ranges of rowids, which are the ids in `messages`. At most 200. */
+  /** Ranges of rowids (in `messages`, the ids). At most 200. */
   readonly ids: readonly { readonly from: number; readonly to: number }[];
-  /** For `messages`: how many each session lost. For `sessions`: the ids of the lost rows. As far as an index tells. */
+  /** For `messages`: how many rows each session lost. For `sessions`: the ids of the lost rows. Only what an index tells. */
   readonly sessions: readonly { readonly id: string; readonly rows: number }[];
 };
 
-/** One line about what a table has lost. */
+/** One line about the lost rows of a table. */
 export function describeLoss({ table, rows, isExact, ids, sessions }: LostRows): string {
   const count = rows === null ? "an unknown number of rows" : `${isExact ? "" : "at most "}${rows} row(s)`;
   const ranges = ids.slice(0, 5).map(({ from, to }) => (from === to ? `${from}` : `${from} to ${to}`));

@@ -1,10 +1,11 @@
+// Who a session is: its id, the user it belongs to, and the marks in `model_config` that say which session it comes from.
 import { isDistinctName } from "../home.ts";
 import { codePointLength, hasLoneSurrogate, isRecord, outsideJsonOr, randomHex } from "../lib/index.ts";
 import { sessionError } from "./errors.ts";
 import type { SessionRow } from "./rows.ts";
 
-// ----
-// Ids of sessions. Other programs make their own forms, so any text passes that cannot do harm in a path or a column.
+// ---- Session ids ----
+// Other programs use ids of other forms, so every text is accepted that is safe in a path and in a column.
 
 /** `20260131_094500_1f9a3c`: local time, then random digits (8 for sessions of a messaging gateway). */
 export function newSessionId(now: Date, digits: 6 | 8 = 6): string {
@@ -13,7 +14,7 @@ export function newSessionId(now: Date, digits: 6 | 8 = 6): string {
   return `${date.join("")}_${time.join("")}_${randomHex(4).slice(0, digits)}`;
 }
 
-/** The id itself. Throws `bad-session-id`. */
+/** Returns the id. Throws `bad-session-id`. */
 export function checkSessionId(id: unknown): string {
   if (typeof id !== "string") throw badId(`is ${id === null ? "null" : `of type ${typeof id}`}, not text`);
   if (id === "") throw badId("is empty");
@@ -25,7 +26,7 @@ export function checkSessionId(id: unknown): string {
   return id;
 }
 
-// Far more than any program uses, and little enough for an index and a file name's error message.
+// Longer than any program uses, and short enough for an index and an error message.
 const MAX_ID_CHARS = 512;
 
 function badId(what: string) {
@@ -38,39 +39,39 @@ function padded(value: number, width: number): string {
   return String(value).padStart(width, "0");
 }
 
-// ----
-// Whose sessions a read may see, and whose a new session is. A key that is there without a value is a caller that has lost its user: an error, never everybody.
+// ---- Users ----
+// Whose sessions a read may see, and who owns a new session. A key that is present without a value means that the caller lost its
+// user: that is an error, and never means "all users".
 
 /**
- * Absent `userId`: everybody's sessions, those without an owner included. With it: the sessions of that user alone. The key
- * must not be passed with `undefined`: a read then rejects with `bad-user-id`.
+ * Without `userId`: the sessions of all users, and those without an owner. With it: only the sessions of that user. A read that
+ * is passed `userId: undefined` rejects with `bad-user-id`.
  */
 export type Scope = {
   readonly userId?: string;
   /**
-   * The platform `userId` belongs to: the same id on two platforms is two people. Absent: that id on every platform. Only
+   * The platform `userId` belongs to: the same id on two platforms is two people. Absent: that id on every platform. Only valid
    * together with `userId`.
    */
   readonly userPlatform?: string;
 };
 
-/** Which part of a list a read gives. */
+/** Which part of a list a read returns. */
 export type Page = { readonly limit?: number; readonly offset?: number };
 
-/** A user as sessions know one. */
 export type SessionUser = { readonly platform: string; readonly userId: string };
 
-/** Undefined: the owner of the home, who sees everything. */
+/** Undefined stands for the owner of the home, who sees all sessions. */
 export function scopeOfUser(user: SessionUser | undefined): Scope {
   return user === undefined ? {} : { userId: user.userId, userPlatform: user.platform };
 }
 
-/** The scope in an options object, checked. Throws `bad-user-id`. */
+/** Checks the scope in an options object. Throws `bad-user-id`. */
 export function readScope(options: Scope | null | undefined): Scope {
   return scopeIn(options ?? {}, "to read everybody's rows");
 }
 
-/** Whose a new session is to be: nobody's, or its parent's, without a key and with null. Throws `bad-user-id`. */
+/** The owner of a new session. Without `userId`, or with null, it has no owner or its parent's. Throws `bad-user-id`. */
 export function readOwner(options: {
   readonly userId?: string | null;
   readonly userPlatform?: string;
@@ -93,7 +94,7 @@ function scopeIn(
   return "userPlatform" in given ? { userId, userPlatform: platformText(given.userPlatform) } : { userId };
 }
 
-/** Platforms number their users; the database knows texts. */
+/** Some platforms pass ids as numbers; the database stores text. */
 function userText(user: unknown, without: string): string {
   if (typeof user === "string") return distinct("userId", user);
   if (typeof user === "bigint" || (typeof user === "number" && Number.isSafeInteger(user)))
@@ -112,7 +113,7 @@ function platformText(platform: unknown): string {
   );
 }
 
-/** Two users whose names are stored alike would be one. */
+/** Two users whose ids are stored as the same text could not be told apart. */
 function distinct(key: string, text: string): string {
   if (isDistinctName(text)) return text;
   const message = `${key} contains U+0000 or half of a surrogate pair, so it cannot be told from other ones.`;
@@ -125,8 +126,9 @@ function kindOf(value: unknown): string {
   return value === null || value === undefined ? String(value) : `a value of type ${typeof value}`;
 }
 
-// ----
-// What a session's model_config says about where it comes from. Five keys of that JSON object are reserved for it.
+// ---- Marks in model_config ----
+// Five keys of this JSON object are reserved: four say which session a session comes from, one says which platform its user is
+// on.
 
 type LineageMarks = {
   /** The session this one is a fork of. */
@@ -135,7 +137,7 @@ type LineageMarks = {
   readonly delegateFrom?: string;
   /** The session this one continues after compaction. */
   readonly compressedFrom?: string;
-  /** The session that a messaging gateway ended to begin this one for the same chat. */
+  /** The session that a messaging gateway ended when it started this one for the same chat. */
   readonly resetFrom?: string;
 };
 
@@ -146,33 +148,34 @@ export const MARK_KEYS = {
   resetFrom: "_reset_from",
 } as const satisfies Record<keyof LineageMarks, string>;
 
-/** A fifth one: the platform the session's `user_id` belongs to, where that is not its source. Children inherit it. */
+/** The fifth key: the platform of the session's `user_id`, if that is not the session's source. Children inherit it. */
 export const USER_PLATFORM = "_user_platform";
 
 const RESERVED: readonly string[] = [USER_PLATFORM, ...Object.values(MARK_KEYS)];
 
-/** In place of the session of a run whose session is not there. */
+/** The value of the delegate mark of a run whose session does not exist. */
 export const ORPHANED = "__orphaned__";
 
-/** No marks when the text is no JSON object: one damaged row must not hide the others. */
+/** Text that is not a JSON object has no marks: one damaged row must not hide the others. */
 export function readMarks(modelConfig: string | null): LineageMarks {
   const config = parseConfig(modelConfig) ?? {};
   const marks: { -readonly [name in keyof LineageMarks]: LineageMarks[name] } = {};
   for (const name of ["branchedFrom", "delegateFrom", "compressedFrom", "resetFrom"] as const) {
     const value = config[MARK_KEYS[name]];
-    // Any value but null counts as set, as in the queries that look at the same keys.
+    // Any value but null counts as set, as in the SQL queries that read the same keys.
     if (value !== undefined && value !== null)
       marks[name] = typeof value === "string" ? value : JSON.stringify(value);
   }
   return marks;
 }
 
-/** Whose session it is; undefined for one without an owner. */
+/** The owner of a session; undefined when it has none. */
 export function userOfSession(
   row: Pick<SessionRow, "user_id" | "source" | "model_config">,
 ): SessionUser | undefined {
   if (row.user_id === null) return undefined;
-  // The queries look for the key as plain text first (`userPlatform` in sqlite/lineage-sql.ts), so an escaped one is none here too.
+  // The SQL condition searches for the key as plain text first (`userPlatform` in sqlite/connection.ts), so an escaped key is
+  // ignored here too.
   const isMarked = row.model_config?.includes(`"${USER_PLATFORM}"`);
   const marked = isMarked ? parseConfig(row.model_config)?.[USER_PLATFORM] : undefined;
   return { platform: typeof marked === "string" ? marked : row.source, userId: row.user_id };
@@ -185,7 +188,7 @@ export function withoutMarks(modelConfig: string | null): Record<string, unknown
   return entries.length === 0 ? null : Object.fromEntries(entries);
 }
 
-/** The same settings without the marks that name this session. */
+/** The settings without the marks that name this session. */
 export function withoutMarksOf(modelConfig: string | null, sessionId: string): string | null {
   const config = parseConfig(modelConfig);
   if (config === null) return modelConfig;
@@ -194,7 +197,7 @@ export function withoutMarksOf(modelConfig: string | null, sessionId: string): s
   return modelConfigText(Object.fromEntries(entries));
 }
 
-/** As it is stored; an empty object is NULL. */
+/** The stored form. An empty object is stored as NULL. */
 export function modelConfigText(config: Readonly<Record<string, unknown>> | null | undefined): string | null {
   if (config === null || config === undefined) return null;
   const text = JSON.stringify(config);
@@ -202,8 +205,8 @@ export function modelConfigText(config: Readonly<Record<string, unknown>> | null
 }
 
 /**
- * A text from another program as it is stored. JSON may have a key twice, or spell it with escapes, and readers differ about both:
- * a text with a reserved key is written anew. Any other stays byte for byte.
+ * The stored form of a text from another program. A JSON text may contain a key twice, or spell it with escapes, and parsers
+ * disagree about both: a text with a reserved key is therefore written again. Any other text stays byte for byte.
  */
 export function normalMarks(modelConfig: string | null): string | null {
   const config = parseConfig(modelConfig);
@@ -214,17 +217,17 @@ export function hasMarks(config: Readonly<Record<string, unknown>>): boolean {
   return RESERVED.some((key) => Object.hasOwn(config, key));
 }
 
-/** For text that is no JSON here: another program's parser may be less strict. */
+/** For text that is not valid JSON for us: another program's parser may accept it. */
 export function mentionsMarks(text: string | null): boolean {
   return text !== null && RESERVED.some((key) => text.includes(key));
 }
 
-/** The settings as they will be read back: `toJSON` and getters have run, once. Null for what is no object. */
+/** The settings as they will be read back, after `toJSON` and getters have run once. Null for anything but an object. */
 export function plainConfig(config: unknown): Record<string, unknown> | null {
   return parseConfig(JSON.stringify(config) ?? null);
 }
 
-/** SQLite reads no JSON that is nested deeper, so marks in it count nowhere. */
+/** SQLite does not read JSON that is nested deeper, so its queries would not see marks in it. */
 const MAX_DEPTH = 1_000;
 
 export function parseConfig(modelConfig: string | null): Record<string, unknown> | null {

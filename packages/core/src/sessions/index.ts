@@ -1,4 +1,4 @@
-// L2: every conversation in a database.
+// Layer 2: every conversation, stored in a database.
 
 export type { MessageInput, NewMessage } from "../message/index.ts";
 export { bindStore } from "./bound-store.ts";
@@ -109,7 +109,7 @@ export type {
 } from "./store.ts";
 export { sanitizeTitle } from "./titles.ts";
 
-/** Loaded on use, like the store itself. */
+/** Loaded when called, like the store itself. */
 export async function repairDatabase(
   path: string,
   options?: import("./sqlite/repair.ts").RepairOptions,
@@ -118,7 +118,7 @@ export async function repairDatabase(
   return repair.repairDatabase(path, options);
 }
 
-/** A second database with every row of a damaged one that can be read, in a folder of its own until it is disposed of. */
+/** A new database with every row of a damaged one that can be read, in a temporary folder until it is disposed of. */
 export async function salvageCopy(
   path: string,
 ): Promise<import("./sqlite/salvage/salvage-copy.ts").SalvageCopy> {

@@ -1,3 +1,5 @@
+// Files that belong to sessions, beside the database: kept tool results, JSON snapshots and transcripts. The note in a row that
+// names a kept result, reading and removing the files, and finding files whose session is gone.
 import { constants, type Stats } from "node:fs";
 import { lstat, mkdir, open, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
@@ -5,33 +7,33 @@ import type { SessionFiles } from "../home.ts";
 import { errnoCode, groupThousands, namesIn, randomHex } from "../lib/index.ts";
 import type { SessionStore } from "./store.ts";
 
-// ----
-// A tool result that is too long for a conversation is kept in a file. The stored row of the result ends with a note that names
-// it, and that note is the only record of which session the file belongs to. Pure: writing the note and reading it back.
+// ---- The note of a kept tool result ----
+// A tool result that is too long for a conversation is kept in a file. The stored row ends with a note that names the file, and
+// that note is the only record of which session the file belongs to. Pure.
 
 export type NotedResult = {
   /** The file's name without `.txt`. */
   readonly id: string;
-  /** Of the whole text, in code points. */
+  /** Length of the whole text, in code points. */
   readonly chars: number;
 };
 
 type ResultNote = NotedResult & {
   readonly shownChars: number;
-  /** The tool that reads kept results, when the model has it. */
+  /** The tool that reads kept results, if the model has it. */
   readonly reader?: string | undefined;
 };
 
 const CALL_CHARS = 48;
-/** `<call id, as far as a file name can hold it>-<8 random hex digits>`. */
+/** `<call id, restricted to characters allowed in a file name>-<8 random hex digits>`. */
 export const RESULT_ID = new RegExp(`^[A-Za-z0-9_-]{0,${CALL_CHARS}}-[0-9a-f]{8}$`);
 
-/** Part of every note. A query looks for it before anything is parsed. */
+/** Part of every note. SQL queries search for it before a row is parsed. */
 export const NOTE_SIGN = "[The result has ";
 const SIZE =
   /^\[The result has ([0-9,]{1,20}) characters; only the first [0-9,]{1,20} (?:is|are) shown\. (.+)\]$/s;
 const KEPT = /^All of it is kept as result ([A-Za-z0-9_-]{1,64})[;:] /;
-// Version 0.1.0 named the file. Its directory is not compared: a home can be moved, and the file moves along.
+// Version 0.1.0 named the file. Its directory is not compared, because a home can be moved with its files.
 const IN_FILE =
   /^All of it is in the file .*[\\/]tool-results[\\/]([A-Za-z0-9_-]{1,64})\.txt: read it in parts /s;
 
@@ -47,14 +49,14 @@ export function resultNote({ id, chars, shownChars, reader }: ResultNote): strin
   return `[${shownSize(chars, shownChars)} All of it is kept as result ${id}${how}]`;
 }
 
-/** For a text that could not be kept; nothing is named. */
+/** For a text that could not be kept, so there is no id. */
 export function lostResultNote(chars: number, shownChars: number, why: string): string {
   return `[${shownSize(chars, shownChars)} The rest could not be kept (${why}); ask for less and call the tool again.]`;
 }
 
 /**
- * The kept result that a stored tool result names. Only the end of the text counts, and the id must carry the call the row
- * answers: a note that is quoted in another result, such as one of session_search, gives no access to the file.
+ * The kept result that a stored tool result names. The note must be at the end of the text, and the id must contain the call id
+ * of the row: a note that is quoted in another result, such as one of session_search, gives no access to the file.
  */
 export function notedResult(content: unknown, toolCallId: unknown): NotedResult | undefined {
   if (typeof content !== "string" || typeof toolCallId !== "string" || !content.endsWith("]"))
@@ -66,7 +68,7 @@ export function notedResult(content: unknown, toolCallId: unknown): NotedResult 
   return { id, chars: Number(chars.replaceAll(",", "")) };
 }
 
-/** A text from outside that ends like such a note must not give access to the file it names. */
+/** Text from outside that ends like a note must not give access to the file it names. */
 export function withoutResultNote(text: string, toolCallId: string): string {
   return notedResult(text, toolCallId) === undefined ? text : `${text}\n(End of the tool's text.)`;
 }
@@ -79,8 +81,8 @@ function shownSize(chars: number, shown: number): string {
   return `The result has ${groupThousands(chars)} characters; only the first ${groupThousands(shown)} are shown.`;
 }
 
-// ----
-// The files of tool results that were too long for their conversation: `<id>.txt`, one per result, private to their owner.
+// ---- Files of kept results ----
+// `<id>.txt`, one per result, readable only by their owner.
 
 type KeptFile = {
   readonly id: string;
@@ -103,17 +105,17 @@ export async function keepResult(
   return { id, path };
 }
 
-/** Undefined when it is not there any more, or is no file of ours: a link is not followed. */
+/** Undefined when the file does not exist or is not a regular file. Links are not followed. */
 export async function readKeptResult(directory: string, id: string): Promise<string | undefined> {
   if (!RESULT_ID.test(id)) return undefined;
   const path = pathOf(directory, id);
   if (!(await lookAt(path))?.isFile()) return undefined;
-  // Windows has no such flag; the look before has to do there.
+  // Windows has no such flag; there, the check above must do.
   await using file = await open(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0));
   return file.readFile("utf8");
 }
 
-/** Files of other names, directories and links in there are not ours. */
+/** Ignores files with other names, directories and links. */
 async function listKeptFiles(directory: string): Promise<readonly KeptFile[]> {
   const found: KeptFile[] = [];
   for (const name of namesIn(directory)) {
@@ -126,7 +128,7 @@ async function listKeptFiles(directory: string): Promise<readonly KeptFile[]> {
   return found;
 }
 
-/** Best effort: a file that stays is an orphan, and `hermes doctor` names it. How many went. */
+/** Returns how many were removed. A file that cannot be removed is an orphan, and `hermes doctor` names it. */
 export async function removeKeptResults(directory: string, ids: Iterable<string>): Promise<number> {
   let removed = 0;
   for (const id of ids) {
@@ -135,7 +137,7 @@ export async function removeKeptResults(directory: string, ids: Iterable<string>
       await rm(pathOf(directory, id));
       removed += 1;
     } catch {
-      // gone already, or somebody else's lock or permission
+      // already removed, or locked, or not permitted
     }
   }
   return removed;
@@ -154,15 +156,16 @@ async function lookAt(path: string): Promise<Stats | undefined> {
   }
 }
 
-// ----
-// Files of sessions in the folder beside the database: JSON snapshots, and transcripts the original may have written.
+// ---- Snapshots and transcripts ----
+// JSON snapshots of ours, and transcripts that Hermes Agent may have written.
 
 const DUMP_PREFIX = "request_dump_";
 const SNAPSHOT_PREFIX = "session_";
 
 /**
- * Best effort, outside any transaction: the database is the truth, and a file that stays does no harm. A name can fit two
- * sessions (`session_a.json` is the snapshot of `a` and a transcript of `session_a`); the file stays while one of them exists.
+ * Runs outside any transaction and ignores failures: the database is authoritative, and a remaining file does no harm. A name can
+ * match two sessions (`session_a.json` is the snapshot of `a` and a transcript of `session_a`); the file stays while one of them
+ * exists.
  */
 export async function removeTranscripts(
   directory: string,
@@ -179,12 +182,12 @@ export async function removeTranscripts(
     try {
       await rm(join(directory, name));
     } catch {
-      // Someone else's lock or permission; see above.
+      // locked, or not permitted; see above
     }
   }
 }
 
-/** An id with a path in it names no file of ours, whatever program stored it. */
+/** An id that contains a path names no file of ours, whichever program stored it. */
 function isFileName(id: string): boolean {
   return id === basename(id) && !id.includes("\\") && !id.includes("\0");
 }
@@ -197,7 +200,7 @@ function sessionsNamedBy(name: string): string[] {
   if (name.startsWith(SNAPSHOT_PREFIX) && name.endsWith(".json"))
     ids.push(stem.slice(SNAPSHOT_PREFIX.length));
   if (!name.startsWith(DUMP_PREFIX) || !name.endsWith(".json")) return ids;
-  // An id may hold the separator too, so each place where it could end counts.
+  // An id may contain the separator, so every possible end of it is tried.
   for (let end = stem.indexOf("_", DUMP_PREFIX.length); end >= 0; end = stem.indexOf("_", end + 1))
     ids.push(stem.slice(DUMP_PREFIX.length, end));
   return ids;
@@ -211,31 +214,34 @@ function filesIn(directory: string): readonly string[] {
   }
 }
 
-// ----
-// Files in a home that belong to no session any more: a process was killed between the commit of a deletion and the removal of
-// the files, or version 0.1.0 left them behind.
+// ---- Files without a session ----
+// A process was killed between the commit of a deletion and the removal of the files, or version 0.1.0 left them behind.
 
 export type OrphanFile = Omit<KeptFile, "id">;
 
 type Orphans = {
   /** Tool results that no row names. */
   readonly results: readonly OrphanFile[];
-  /** JSON snapshots of sessions that were in the database and are not any more. */
+  /** JSON snapshots of sessions that were deleted from the database. */
   readonly snapshots: readonly OrphanFile[];
-  /** JSON files of conversations that may never have been in this database: each can be the only copy. Nobody removes them. */
+  /**
+   * JSON files of conversations that may never have been in this database. Each can be the only copy, so they are never removed.
+   */
   readonly unknownSnapshots: readonly OrphanFile[];
 };
 
-/** The first keys of a snapshot that this program wrote for a session with a row. Other programs write files of the same name. */
+/**
+ * The first keys of a snapshot that this program wrote for a session with a row. Other programs write files with the same name.
+ */
 export const STORED_SNAPSHOT = { written_by: "hermes-memory", in_database: true } as const;
 const STORED_HEAD = `${JSON.stringify(STORED_SNAPSHOT, null, 2).slice(0, -2)},`;
 const SNAPSHOT_NAME = /^session_(.+)\.json$/s;
-/** A result is written before its row. */
+/** A result file is written before its row. */
 const YOUNG_MS = 3_600_000;
 
 type OrphanSearch = {
   readonly nowMs: number;
-  /** Default 1 hour, which is also the least. */
+  /** Default and minimum: 1 hour. */
   readonly olderThanMs?: number;
 };
 
@@ -247,7 +253,7 @@ export async function findOrphans(
   const before = nowMs - Math.max(YOUNG_MS, olderThanMs);
   const isOld = ({ modifiedMs }: OrphanFile): boolean => modifiedMs < before;
   const kept = resultsDir === undefined ? [] : (await listKeptFiles(resultsDir)).filter(isOld);
-  // Every message is looked at, so only when there is something to look for.
+  // Reads every message, so only when there are files to check.
   const named = kept.length === 0 ? new Set<string>() : await store.listAllKeptResultIds();
   const results = kept.filter(({ id }) => !named.has(id)).map(({ id: _id, ...file }) => file);
   const stray = sessionsDir === undefined ? [] : await straySnapshots(store, sessionsDir);
@@ -259,7 +265,7 @@ export async function findOrphans(
   };
 }
 
-/** How many went. A file that cannot be removed now is found again. */
+/** Returns how many were removed. A file that cannot be removed now is found again next time. */
 export async function removeOrphans(files: readonly OrphanFile[]): Promise<number> {
   let removed = 0;
   for (const { path } of files) {
@@ -267,7 +273,7 @@ export async function removeOrphans(files: readonly OrphanFile[]): Promise<numbe
       await rm(path);
       removed += 1;
     } catch {
-      // somebody else's lock or permission
+      // locked, or not permitted
     }
   }
   return removed;
@@ -280,7 +286,7 @@ async function straySnapshots(store: Pick<SessionStore, "getSession">, directory
   for (const name of namesIn(directory)) {
     const id = SNAPSHOT_NAME.exec(name)?.[1];
     if (id === undefined) continue;
-    // A transcript of the original for a session named `session_<id>` has the same name.
+    // A transcript of Hermes Agent for a session named `session_<id>` has the same name.
     if ((await store.getSession(id)) !== null || (await store.getSession(`session_${id}`)) !== null) continue;
     const path = join(directory, name);
     const stats = await lstat(path).catch(() => undefined);

@@ -1,3 +1,5 @@
+// What the modes of session_search share: the parsed request, the lookup they work with, and the parts of the JSON answer. Field
+// names and fixed texts of the answer are read by other programs.
 import { codePointLength, HermesError, preview, pyStrip, takeCodePoints } from "../../lib/index.ts";
 import { stringForm } from "../../message/index.ts";
 import type { Scope } from "../identity.ts";
@@ -6,16 +8,17 @@ import type { SearchAnswer, SearchHit } from "../search/types.ts";
 import type { SessionStore } from "../store.ts";
 import type { SessionSearchSettings } from "./settings.ts";
 
-// ----
-// What the tool needs of a session store, and what every mode of it works with.
+// ---- The request and the lookup ----
 
-/** Where to look: everywhere but what is before the model, only in the current conversation, or both. */
+/**
+ * Where to search: everywhere except in messages the model still has in its context, only in the current conversation, or both.
+ */
 export type Reach = "others" | "lineage" | "all";
 
-/** `adaptive`: the first result in full, of the others only the matching message. `full`: all of them in full. */
+/** `adaptive`: the first result in full, of the others only the matching message. `full`: all results in full. */
 export type Detail = "adaptive" | "full";
 
-/** A session id as it was given. `bare`: without blanks around it, for a model that added some. */
+/** A session id as the model wrote it. `bare`: without surrounding white space. */
 export type GivenId = { readonly asGiven: string; readonly bare: string };
 
 export type SessionFilters = {
@@ -32,7 +35,7 @@ export function hasFilters({ sources, after, before }: SessionFilters): boolean 
 export type ScrollRequest = {
   readonly mode: "scroll";
   readonly sessionId: GivenId;
-  /** Undefined when it was no whole number. */
+  /** Undefined when the argument was not a whole number. */
   readonly anchor: number | undefined;
   readonly window: number;
   readonly reach: Reach;
@@ -49,7 +52,7 @@ export type DiscoverRequest = {
   readonly query: string;
   readonly limit: number;
   readonly sort: string | undefined;
-  /** Undefined when none were named. */
+  /** Undefined when no roles were given. */
   readonly roles: readonly string[] | undefined;
   readonly reach: Reach;
   readonly detail: Detail;
@@ -77,32 +80,32 @@ export type SearchableStore = Pick<
   | "search"
 >;
 
-/** The conversation the call comes from. */
+/** The conversation that the call comes from. */
 export type CurrentConversation = {
   readonly id: string;
-  /** Every session connected to it by parents, itself included. */
+  /** All sessions connected to it by parents, itself included. */
   readonly lineage: ReadonlySet<string>;
-  /** Messages the model still has before it; undefined when the caller did not say. */
+  /** Messages that the model still has in its context; undefined when the caller did not say. */
   readonly liveMessageIds: ReadonlySet<number> | undefined;
 };
 
 export type Lookup = {
   readonly store: SearchableStore;
-  /** The user whose sessions alone exist for this call. */
+  /** The user whose sessions may be read. */
   readonly scope: Scope;
   readonly settings: SessionSearchSettings;
-  /** The profile whose database this is; part of every link. */
+  /** The profile this database belongs to; part of every link. */
   readonly profile: string;
-  /** Undefined for a client without a conversation of ours, and in the database of another profile. */
+  /** Undefined when the caller has no conversation of ours, and in the database of another profile. */
   readonly current: CurrentConversation | undefined;
 };
 
-/** How a session is named for another call of the tool, and for another program. */
+/** The link by which another call of the tool, or another program, names a session. */
 export function linkTo({ profile }: Pick<Lookup, "profile">, sessionId: string): string {
   return `@session:${profile}/${sessionId}`;
 }
 
-/** The session with the id as it was given, else with the id without the blanks around it; null when there is neither. */
+/** Tries the id as given, then without surrounding white space. Null when neither exists. */
 export async function findSession(
   { store, scope }: Lookup,
   { asGiven, bare }: GivenId,
@@ -113,13 +116,12 @@ export async function findSession(
 
 export const HIDDEN_SOURCES: readonly string[] = ["kanban", "subagent", "tool"];
 
-/** Runs of subagents, tools and task boards stay out of sight, unless they are what was asked for. */
+/** Runs of subagents, tools and task boards are hidden unless they were asked for. */
 export function hiddenSources(asked: readonly string[] | undefined): string[] {
   return HIDDEN_SOURCES.filter((source) => !asked?.includes(source));
 }
 
-// ----
-// The pieces of the tool's JSON that several modes share. Other programs read these names.
+// ---- Messages, errors and metadata in the JSON ----
 
 export type ToolMessage = {
   readonly id: number;
@@ -130,9 +132,9 @@ export type ToolMessage = {
   readonly tool_calls?: unknown;
   readonly tool_call_id?: string;
   readonly anchor?: true;
-  /** Something was cut off to keep the answer small. */
+  /** True when content was cut to keep the answer small. */
   readonly content_truncated?: true;
-  /** How long the content is, in code points, when it was cut. */
+  /** Length of the whole content in code points, if it was cut. */
   readonly original_content_chars?: number;
 };
 
@@ -146,7 +148,7 @@ export function notFound(sessionId: string): Failure {
   return failure(`session_id not found: ${shown(sessionId)}`);
 }
 
-/** A caught error as one sentence or two: what happened and, where it is known, what to do. */
+/** A caught error in one or two sentences: what happened and, if known, what to do. */
 export function explain(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause);
   const hint = cause instanceof HermesError ? cause.hint : undefined;
@@ -166,7 +168,7 @@ export function toToolMessage(row: MessageRow, anchorId?: number): ToolMessage {
   };
 }
 
-/** Text and the strings in structured content. */
+/** Removes terminal codes from a text and from all strings of structured content. */
 function withoutTerminalCodes(value: unknown): unknown {
   if (typeof value === "string") return withoutAnsi(value);
   if (Array.isArray(value)) return value.map(withoutTerminalCodes);
@@ -174,7 +176,7 @@ function withoutTerminalCodes(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, withoutTerminalCodes(each)]));
 }
 
-/** Names are short; one that is not was put there by mistake, and must not fill an answer. */
+/** Names are short. A long one was stored by mistake and must not fill the answer. */
 export function label(name: string): string {
   return preview(name, MAX_LABEL_CHARS);
 }
@@ -223,7 +225,7 @@ function isFilled(value: unknown): boolean {
   return Array.isArray(value) ? value.length > 0 : Boolean(value);
 }
 
-/** A value from outside in an error message: recognisable, and never a whole page. */
+/** A value from outside for an error message, cut so that it never fills a page. */
 export function shown(value: unknown): string {
   const text = typeof value === "string" ? value : jsonForm(value);
   return preview(text, MAX_SHOWN_CHARS);
@@ -239,14 +241,14 @@ function jsonForm(value: unknown): string {
 
 const MAX_SHOWN_CHARS = 512; // no id is longer, so ids always appear whole
 
-// ----
-// What people and models read of an answer: how sure it is, what was not searched, and snippets as clean text. Pure; the
-// tool, the command line and /search say it in the same words.
+// ---- Remarks and snippets ----
+// How sure an answer is, what was not searched, and snippets as clean text. Pure. The tool, the command line and /search use the
+// same words.
 
-/** Above the hits of a plain question that nothing answers well. Programs match on it. */
+/** Shown above the hits when nothing clearly answers a plain question. Other programs match on this text. */
 export const WEAK_ANSWER = "Nothing that clearly answers this; nearest:";
 
-/** Undefined for an answer that is clear, and for one without hits, which has its own words. */
+/** Undefined when the answer is clear, and when there are no hits (`emptyAnswer` explains that). */
 export function weakRemark({ hits, confidence }: SearchAnswer): string | undefined {
   return hits.length > 0 && confidence?.isWeak === true ? WEAK_ANSWER : undefined;
 }
@@ -263,7 +265,7 @@ export function notSearchedRemark({ notSearched }: SearchAnswer): string | undef
   return `${subject} not searched${why}. Run 'hermes sessions optimize', or ask again in a moment.`;
 }
 
-/** The same for programs and models: the field `not_searched`, absent when everything was searched. */
+/** The same as a JSON field `not_searched`; no field when everything was searched. */
 export function notSearchedField(answer: SearchAnswer): object {
   const message = notSearchedRemark(answer);
   return message === undefined ? {} : { not_searched: { ...answer.notSearched, message } };
@@ -285,26 +287,26 @@ export function leftOutRemark({ termsLeftOut = 0 }: SearchAnswer): string | unde
   return `The query is too long: ${words} neither searched for nor, after NOT, excluded. Ask with fewer words.`;
 }
 
-/** The same for programs and models: the field `terms_left_out`. */
+/** The same as a JSON field `terms_left_out`. */
 export function leftOutField(answer: SearchAnswer): object {
   const message = leftOutRemark(answer);
   return message === undefined ? {} : { terms_left_out: { terms: answer.termsLeftOut, message } };
 }
 
-/** Two decimals, as it is shown. */
+/** Rounded to two decimals. */
 export function shownConfidence({ confidence }: SearchAnswer): number | undefined {
   return confidence === undefined ? undefined : Math.round(confidence.score * 100) / 100;
 }
 
-/** The names the tool has here and, behind a server's name, in other programs: `mcp__hermes__session_search`. */
+/** The tool's name here and, with a server's name in front, in other programs: `mcp__hermes__session_search`. */
 const SEARCH_TOOL = /(?:^|[_.:/-])session_search$/;
 
-/** The row is the output of an earlier search: copies of what was said elsewhere. */
+/** True when the row is the output of an earlier search, which copies what was said elsewhere. */
 export function isEarlierSearch({ role, tool_name }: Pick<SearchHit, "role" | "tool_name">): boolean {
   return role === "tool" && tool_name !== null && SEARCH_TOOL.test(tool_name);
 }
 
-/** One line instead of the nested snippets of an earlier search. `text`: as much of the row as is at hand. */
+/** One line that replaces the nested snippets of an earlier search. `text`: as much of the row as the caller has. */
 export function foldedSearch({ session_id, id }: Pick<SearchHit, "session_id" | "id">, text = ""): string {
   const asked = askedIn(text);
   const about = asked === undefined ? "" : ` for "${asked}"`;
@@ -323,32 +325,35 @@ function askedIn(text: string): string | undefined {
   return short === clean ? clean : `${short}...`;
 }
 
-// CSI, OSC (to BEL or ST), the other string sequences, and two-character escapes; each in its 7-bit and its 8-bit form.
+// CSI, OSC (up to BEL or ST), the other string sequences, and two-character escapes, each in its 7-bit and 8-bit form.
 const ANSI =
   /(?:\u001b\[|\u009b)[0-?]*[ -/]*[@-~]|(?:\u001b\]|\u009d)[^\u0007\u001b\u009c]*(?:\u0007|\u001b\\|\u009c)?|(?:\u001b[PX^_]|[\u0090\u0098\u009e\u009f])[^\u001b\u009c]*(?:\u001b\\|\u009c)?|\u001b[ -/]*[0-~]/g;
 const MAY_HOLD_ANSI = /[\u001b\u0090-\u009f]/;
 const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]+/g;
 
-/** Colours and cursor moves of a terminal mean nothing to a reader. */
+/** Removes terminal colours and cursor moves. */
 function withoutAnsi(text: string): string {
   return MAY_HOLD_ANSI.test(text) ? text.replace(ANSI, "") : text;
 }
 
-/** What turns the order of the characters around: the rest of the line would be read backwards. */
+/** Characters that reverse the text direction for the rest of the line. */
 const DIRECTION = /[\u202a-\u202e\u2066-\u2069]/g;
 
-/** Without terminal sequences, control characters and changes of direction; line breaks and tabs stay. */
+/** Removes terminal sequences, control characters and direction changes. Line breaks and tabs stay. */
 export function cleanText(text: string): string {
   return withoutAnsi(text).replace(/\r\n?/g, "\n").replace(DIRECTION, "").replace(CONTROL, " ");
 }
 
-/** The snippet of a hit as text. `content`: of its row, when it is at hand; text that is not in it is stored as JSON. */
+/**
+ * The snippet of a hit as plain text. `content`: the content of its row, if known; a snippet that is not part of it was stored as
+ * JSON.
+ */
 export function cleanSnippet(snippet: string, content?: unknown): string {
   const isJson = content === undefined ? looksStored(snippet) : !isWritten(snippet, content);
   return cleanText(isJson ? withoutJson(snippet) : snippet);
 }
 
-/** A message that quotes JSON shows it as it was written. */
+/** True when the message itself quotes JSON: it is shown as written. */
 function isWritten(snippet: string, content: unknown): boolean {
   if (typeof content !== "string" || content === "") return false;
   const bare = snippet
@@ -358,7 +363,7 @@ function isWritten(snippet: string, content: unknown): boolean {
   return !looksStored(snippet) || content.includes(bare.trim());
 }
 
-/** Parts of structured content, or calls of tools. */
+/** Looks like structured content or tool calls. */
 function looksStored(snippet: string): boolean {
   const bare = snippet.replaceAll(">>>", "").replaceAll("<<<", "");
   return (
@@ -366,7 +371,7 @@ function looksStored(snippet: string): boolean {
   );
 }
 
-/** Names and values without the signs around them; what only the envelope says is left out. */
+/** Names and values without JSON punctuation; ids and types are left out. */
 function withoutJson(text: string): string {
   if (!/[{["]/.test(text)) return text;
   return text
@@ -383,18 +388,21 @@ function withoutJson(text: string): string {
     .toWellFormed();
 }
 
-// ----
-// Keeps an answer small enough for a model's context: the longest texts are cut first, all to the same length.
+// ---- Cutting messages to size ----
+// The longest texts are cut first, all to the same length.
 
-/** `mostChars`: of this message, beside what the limits say. */
+/** `mostChars`: a limit for this message, in addition to the general limits. */
 type Cut = (message: ToolMessage, focusAt?: number, mostChars?: number) => ToolMessage;
 
-/** A message in an answer, with the most code points its content may have there. */
+/** A message with the maximum length of its content in code points. */
 type Sized = { readonly message: ToolMessage; readonly mostChars: number };
 
 type Limits = Pick<SessionSearchSettings, "maxMessageChars" | "maxResultChars">;
 
-/** How to cut each of these messages so that all of them together fit. `focusAt`: the place in its content that should stay in sight. */
+/**
+ * Returns a function that cuts each of these messages so that all of them fit together. `focusAt`: a position in the content that
+ * should stay visible.
+ */
 export function cutterFor(
   messages: readonly (ToolMessage | Sized)[],
   limits: Limits,
@@ -410,7 +418,7 @@ export function cutterFor(
     cutMessage(message, Math.min(most, mostChars), level, focusAt);
 }
 
-/** The length to which the longest have to be cut for the sum to stay within the budget. */
+/** The length to which the longest texts must be cut so that the sum stays within the budget. */
 export function levelFor(sizes: readonly number[], budget: number): number {
   let left = Math.max(0, budget);
   const ascending = sizes.toSorted((one, other) => one - other);
@@ -422,7 +430,7 @@ export function levelFor(sizes: readonly number[], budget: number): number {
   return Number.POSITIVE_INFINITY;
 }
 
-/** `most`: of its content alone; `level`: of content and tool calls together. */
+/** `most`: limit for the content alone. `level`: limit for content and tool calls together. */
 export function cutMessage(message: ToolMessage, most: number, level: number, focusAt: number): ToolMessage {
   const content = Math.min(sizeOf(message.content), most);
   const calls = sizeOf(message.tool_calls);
@@ -436,7 +444,7 @@ function cutContent(message: ToolMessage, most: number, focusAt: number): ToolMe
   const { content } = message;
   if (sizeOf(content) <= most) return message;
   const cut = typeof content === "string" ? cutText(content, most, focusAt) : shrink(content, most);
-  // A message that was cut before keeps its first length.
+  // A message that is cut twice keeps its original length.
   const original_content_chars = message.original_content_chars ?? sizeOf(content);
   return { ...message, content: cut, content_truncated: true, original_content_chars };
 }
@@ -444,8 +452,8 @@ function cutContent(message: ToolMessage, most: number, focusAt: number): ToolMe
 const ELLIPSIS = "…";
 
 /**
- * The beginning, or what is around the focus when that would be lost: a quarter before it, the rest behind. `…` stands where
- * something is missing and counts.
+ * The beginning of the text or, if that would lose the focus, a quarter before the focus and the rest after it. `…` marks each
+ * cut and counts towards the length.
  */
 function cutText(text: string, most: number, focusAt: number): string {
   if (most <= 2) return takeCodePoints(text, most);
@@ -458,7 +466,7 @@ function cutText(text: string, most: number, focusAt: number): string {
   return isEnd ? `${ELLIPSIS}${rest}` : `${ELLIPSIS}${takeCodePoints(rest, most - 2)}${ELLIPSIS}`;
 }
 
-/** Structured values keep their structure: their long strings become shorter. What is all structure becomes text. */
+/** Structured values keep their structure with shorter strings. If that is not enough, they become JSON text and are cut. */
 function shrink(value: unknown, most: number): unknown {
   for (let longest = most; longest >= 16; longest = Math.floor(longest / 2)) {
     const smaller = withShortStrings(value, longest);

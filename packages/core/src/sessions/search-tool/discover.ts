@@ -1,4 +1,4 @@
-// Discover: the sessions in which a query is answered, each with the place of its best message.
+// The discover mode: the sessions that answer a query, each with the messages around its best match.
 import { codePointLength, err, ok, preview, type Result } from "../../lib/index.ts";
 import { contentText } from "../../message/index.ts";
 import type { AnchoredView, MessageRow, SessionRow } from "../rows.ts";
@@ -49,7 +49,7 @@ export async function discover(lookup: Lookup, request: DiscoverRequest): Promis
   };
 }
 
-/** How sure the answer is and what it does not cover; before the results, so that a model reads it first. */
+/** How sure the answer is and what it does not cover. Placed before the results, so that a model reads it first. */
 export function remarksOf(answer: SearchAnswer): object {
   return {
     confidence: shownConfidence(answer),
@@ -60,13 +60,13 @@ export function remarksOf(answer: SearchAnswer): object {
   };
 }
 
-/** Where nothing but the current conversation is left out, the only matches are in there. */
+/** If only the current conversation was excluded, the matches are in that conversation. */
 function withReason(answer: SearchAnswer, { roles, filters }: DiscoverRequest, bounds: Bounds): SearchAnswer {
   const isFiltered = roles !== undefined || hasFilters(filters) || bounds.sessionIds !== undefined;
   return answer.empty === "filtered" && !isFiltered ? { ...answer, empty: "excluded-sessions" } : answer;
 }
 
-/** A title that is the query is a clear answer, whatever the words in the messages are worth. */
+/** A session whose title equals the query is a clear answer, whatever the messages score. */
 function withCertainty(answer: SearchAnswer): SearchAnswer {
   const stage = answer.stage === "none" ? "exact" : answer.stage;
   return answer.confidence === undefined
@@ -74,7 +74,7 @@ function withCertainty(answer: SearchAnswer): SearchAnswer {
     : { ...answer, stage, confidence: { score: 1, isWeak: false } };
 }
 
-/** What a search of this request has in common, whoever looks at the hits. */
+/** Search options that discover and summarize share. */
 export function searchOptions(lookup: Lookup, request: DiscoverRequest, bounds: Bounds): SearchOptions {
   const { sources, after, before } = request.filters;
   return {
@@ -99,8 +99,8 @@ type Origin = {
 };
 
 /**
- * Runs of a schedule repeat themselves every day, so by relevance they come after everything people said. In order of time
- * they have their place in it.
+ * By relevance, runs of scheduled jobs come after everything else, because they repeat themselves every day. In order of time
+ * they are not moved.
  */
 export async function searchDemotingCron(
   { store }: Lookup,
@@ -114,10 +114,10 @@ export async function searchDemotingCron(
   const first = await store.search(query, { ...options, excludeSources });
   const isFull = first.hits.length >= limit;
   if (isFull && first.stage !== "widened") return first;
-  // No run answers it either: without any filter on sources nothing was found.
+  // No run matches either: even without filters on sources nothing was found.
   if (first.empty === "no-match" || first.empty === "filtered") return first;
   const together = await store.search(query, options);
-  // Only a run may have every word: it must not be crowded out by messages with some of them.
+  // If only runs contain every word, messages with some of the words must not displace them.
   const hasRunsAlone = first.hits.length === 0 || (first.stage === "widened" && together.stage !== "widened");
   if (hasRunsAlone) return runsLast(together);
   if (isFull) return first;
@@ -146,7 +146,7 @@ function isByTime(sort: string | undefined): boolean {
   return /^\s*(newest|oldest)\s*$/i.test(sort ?? "");
 }
 
-/** The fields that say where a hit is from. The root speaks for its lineage: that is where a title and a source belong. */
+/** Where a hit comes from. Title and source are those of the root of its lineage. */
 export function originOf(
   hit: Pick<SearchHit, "session_id" | "session_started" | "source" | "model">,
   root: SessionRow | null,
@@ -160,25 +160,25 @@ export function originOf(
   };
 }
 
-/** Repeated to the model so that it knows what was asked; a page pasted as a query need not come back whole. */
+/** Returned so that the model knows what was asked; a long pasted query is cut. */
 export function shownQuery({ query }: DiscoverRequest): string {
   return preview(query, 1000);
 }
 
 const DIALOGUE = ["user", "assistant"];
-/** Of one conversation: enough to choose from when places close to each other are shown once. */
+/** Enough hits of one conversation to choose from when nearby places are shown only once. */
 const HITS_OF_ONE_LINEAGE = 50;
 
 async function find(lookup: Lookup, request: DiscoverRequest, bounds: Bounds): Promise<SearchAnswer> {
   const options = {
     ...searchOptions(lookup, request, bounds),
-    // Within the current conversation there is one lineage only, and its places are what is looked for.
+    // The current conversation is one lineage, and several places in it are wanted.
     ...(request.reach === "lineage" ? { perLineage: false, limit: HITS_OF_ONE_LINEAGE } : {}),
   };
   const spoken = { ...options, roleFilter: request.roles ?? DIALOGUE };
   const answer = await searchDemotingCron(lookup, request, spoken);
   if (answer.hits.length > 0 || request.roles !== undefined) return answer;
-  // Nobody said it elsewhere, but a tool may have printed it: the question itself is in the current conversation.
+  // No user or assistant said it elsewhere, but a tool may have printed it.
   const printed = await searchDemotingCron(lookup, request, options);
   return printed.hits.length > 0 ? printed : answer;
 }
@@ -187,7 +187,7 @@ type Found = Pick<SearchHit, "id" | "session_id" | "lineage_root" | "snippet" | 
   Pick<SearchHit, "session_started" | "source" | "model">;
 type Place = { readonly hit: Found; readonly view: AnchoredView; readonly root: SessionRow | null };
 
-/** A hit that cannot be opened is passed over; when none can, it is the database that fails. */
+/** A hit that cannot be read is skipped. If none can be read, the database error is thrown. */
 async function openPlaces(
   lookup: Lookup,
   { reach, limit }: DiscoverRequest,
@@ -196,7 +196,7 @@ async function openPlaces(
 ) {
   const places: Place[] = titled === undefined ? [] : [titled];
   const searched = new Set<string>(places.map(({ hit }) => hit.session_id));
-  const shown = new Set<number>(); // by first original, so that copies count as the same message
+  const shown = new Set<number>(); // ids of first originals, so that copies count as the same message
   const failures: unknown[] = [];
   for (const hit of hits) {
     if (places.length >= limit) break;
@@ -215,20 +215,20 @@ async function openPlaces(
 
 const BOOKEND = 3;
 
-/** Undefined when the message went away between finding and reading it. */
+/** Undefined when the message was deleted between the search and this read. */
 async function openPlace({ store, scope }: Lookup, hit: Found): Promise<Place | undefined> {
-  // Twice as many as are shown: handoffs among them are passed over.
+  // Twice as many as are shown, because compaction summaries among them are skipped.
   const view = await store.getAnchoredView(hit.session_id, hit.id, { ...scope, bookend: 2 * BOOKEND });
   if (view.window.length === 0) return undefined;
   return { hit, view, root: await store.getSession(hit.lineage_root, scope) };
 }
 
-/** What a compaction wrote says neither how a conversation began nor how it ended. */
+/** True for a compaction summary, which shows neither how a conversation began nor how it ended. */
 function isHandoff({ content }: MessageRow): boolean {
   return /^\s*(?:\[CONTEXT COMPACTION|\[CONTEXT SUMMARY\]:)/.test(contentText(content));
 }
 
-/** The session whose title is the query, from its first message on. Filters of roles and orders of time know no titles. */
+/** The session whose title is the query, from its first message on. Not used with a role filter or an order of time. */
 async function openTitled(lookup: Lookup, request: DiscoverRequest): Promise<Place | undefined> {
   const { store, scope } = lookup;
   if (request.roles !== undefined || isByTime(request.sort)) return undefined;
@@ -277,7 +277,7 @@ async function rootOf({ store, scope }: Lookup, session: SessionRow): Promise<st
   return root.id;
 }
 
-/** In code points, `…` included. */
+/** In code points, including `…`. */
 const BOOKEND_CHARS = 1200;
 const WINDOW_CHARS = 4000;
 
@@ -308,7 +308,7 @@ function toResults(places: readonly Place[], lookup: Lookup, { detail }: Discove
   }));
 }
 
-/** In short, only the message that matched: what is around it is a scroll away. */
+/** In compact form, only the matching message: a scroll shows the messages around it. */
 function draftOf({ hit, view, root }: Place, isFull: boolean) {
   const anchor = view.window.find((row) => row.id === hit.id);
   const isFolded = isEarlierSearch(hit);
@@ -334,7 +334,7 @@ function draftOf({ hit, view, root }: Place, isFull: boolean) {
   };
 }
 
-// Forty words are a few hundred characters, but a "word" may be a whole file in base64.
+// A snippet has 40 words, usually a few hundred characters, but one "word" may be a whole file in base64.
 const MAX_SNIPPET_CHARS = 1000;
 
 export function shortSnippet(snippet: string, most = MAX_SNIPPET_CHARS): string {
@@ -345,7 +345,7 @@ export function shortSnippet(snippet: string, most = MAX_SNIPPET_CHARS): string 
   return `${start > 0 ? "..." : ""}${part}${isEnd ? "" : "..."}`;
 }
 
-/** Where in a message the snippet's first match is, so that a cut message still shows it. */
+/** The position in the message of the snippet's first match, so that a cut message still shows it. */
 export function matchPosition(snippet: string, content: unknown): number {
   if (typeof content !== "string") return 0;
   const cut = snippet.startsWith("...") ? 3 : 0;
@@ -355,10 +355,10 @@ export function matchPosition(snippet: string, content: unknown): number {
   return Math.max(0, at >= 0 ? at + before.length : content.indexOf(rest.split("<<<", 1)[0] ?? ""));
 }
 
-// ----
-// Nothing to show: why, and what to try instead. A bare empty list makes a model conclude that it never happened.
+// ---- No hits ----
+// Says why, and what to try instead. A model that gets an empty list concludes that it never happened.
 
-/** The part of the answer that says so. `message` of a plain miss is a fixed text that other programs know. */
+/** The fields of an answer without hits. The `message` of a plain miss is a fixed text that other programs match on. */
 export function emptyAnswer(answer: SearchAnswer, request: DiscoverRequest): object {
   return { ...nothingFound(answer, request), ...notSearchedField(answer), ...leftOutField(answer) };
 }
@@ -411,8 +411,7 @@ function filtersOf({ roles, filters, reach }: DiscoverRequest): string[] {
   return given.length === 0 ? ["the filters"] : given;
 }
 
-// ----
-// Which sessions and messages a search may show, seen from the conversation that asks.
+// ---- What the current conversation may find ----
 
 type Bounds = Pick<SearchFilters, "sessionIds" | "excludeSessionIds" | "excludeMessageIds">;
 
@@ -434,12 +433,12 @@ export async function boundsOf(lookup: Lookup, reach: Reach): Promise<Result<Bou
 export const NO_CONVERSATION =
   "scope 'lineage' means the current conversation, and there is none here. Leave scope out, or use 'all'.";
 
-/** June's Hermes leaves out the whole current lineage; today's only what is in a session that still goes on. */
+/** With schema 16 the whole current lineage is left out; with schema 17 and later only sessions that are still open. */
 export function followsToday({ store }: Lookup): boolean {
   return store.rules === "today";
 }
 
-/** A compaction or a reset closed it: what it holds is no longer before the model. */
+/** End reasons of sessions that a compaction or a reset closed. The model no longer has their messages in its context. */
 const CLOSED_BY: ReadonlySet<string> = new Set([
   "compression",
   "session_reset",
@@ -455,14 +454,14 @@ export function isClosed({ end_reason }: SessionRow): boolean {
   return end_reason !== null && CLOSED_BY.has(end_reason);
 }
 
-/** Rows of the lineage's open sessions. Rows that were compacted in place are not active and not among them. */
+/** Messages of the lineage's open sessions. Messages compacted in place are not active, so they are not included. */
 async function openRows({ store, scope }: Lookup, { lineage }: CurrentConversation): Promise<number[]> {
   const sessions = await Promise.all([...lineage].map((id) => store.getSession(id, scope)));
   const open = sessions.flatMap((session) => (session === null || isClosed(session) ? [] : [session.id]));
   return (await store.listMessageKeys(open, scope)).map(({ id }) => id);
 }
 
-/** What the model still sees, with every copy of it in the lineage: compaction copies messages along. */
+/** The messages in the model's context, and every copy of them in the lineage: a compaction copies messages. */
 async function liveRows(
   { store, scope }: Lookup,
   { id, lineage, liveMessageIds }: CurrentConversation,
@@ -483,7 +482,7 @@ async function liveRows(
   ]);
 }
 
-/** A copy that a compaction shortened does not show what its original says. */
+/** False when a compaction shortened the copy, so that the original says more. */
 function isWhole(copy: MessageRow, original: MessageRow | undefined): boolean {
   if (original === undefined || original.id === copy.id) return true;
   return (

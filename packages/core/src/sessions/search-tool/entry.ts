@@ -1,4 +1,4 @@
-// The `session_search` tool as an entry: one line for a person, what runs, the rules it runs under.
+// The `session_search` tool as an entry of the tool table: schema, one-line preview, policy and `run`.
 import { preview, systemClock } from "../../lib/index.ts";
 import type { Message } from "../../message/index.ts";
 import {
@@ -15,12 +15,12 @@ import { type SearchRequest, WEAK_ANSWER } from "./answer-parts.ts";
 import { parseCall, type SessionSearchContext, sessionSearchTool } from "./tool.ts";
 
 type OpenedSessions = {
-  /** Undefined when the database could not be opened; the tool then says why. */
+  /** Undefined when the database could not be opened. The tool then reports why. */
   readonly store: SessionStore | undefined;
   readonly context: Omit<SessionSearchContext, "currentSessionId" | "liveMessageIds" | "signal">;
 };
 
-/** `summarize`: summaries are on in config, and there is a model for them. */
+/** `summarize`: true when summaries are enabled in config and a model is configured for them. */
 export function sessionSearchEntry(
   { summarize }: { readonly summarize: boolean },
   use: UseStore<OpenedSessions>,
@@ -32,7 +32,7 @@ export function sessionSearchEntry(
       toolset: "session_search",
       effect: "read",
       isHousekeeping: true,
-      untrustedSource: "session_search", // what was said, and read, in other conversations
+      untrustedSource: "session_search", // it returns text from other conversations
     },
     preview: sessionSearchPreview,
     run: (args, call) =>
@@ -55,7 +55,7 @@ function rowIds(messages: readonly Message[]): readonly number[] {
   return messages.flatMap(({ meta }) => (meta.rowId === undefined ? [] : [meta.rowId]));
 }
 
-/** For a transcript or a spinner: `search past sessions: "kiln glaze"`. */
+/** A line for a transcript or a spinner: `search past sessions: "kiln glaze"`. */
 export function sessionSearchPreview(args: unknown): string {
   const call = parseCall(args, systemClock.now());
   if (!call.ok) return "search past sessions";
@@ -82,12 +82,11 @@ function short(text: string): string {
   return preview(onOneLine(collapseWhitespace(text, 61)), 60);
 }
 
-// ----
-// What a language model is told about the `session_search` tool. A plain object schema: strict backends refuse anything
-// cleverer.
+// ---- The schema ----
+// A plain object schema, because strict model backends refuse other constructs.
 
 type SessionSearchSchemaOptions = {
-  /** Config `session_search.summarize` is not `off`, and a model for it exists. */
+  /** True when config `session_search.summarize` is not `off` and a model for it exists. */
   readonly summarize?: boolean;
 };
 
@@ -170,5 +169,5 @@ const SUMMARIZE = {
   description: "DISCOVERY: give a written recap of each matching session instead of its messages.",
 } as const;
 
-/** Without summaries, as it is by default. */
+/** The schema without summaries, which is the default. */
 export const sessionSearchToolSchema: ToolDefinition = sessionSearchSchema();

@@ -1,3 +1,4 @@
+// The modes of session_search that list or show stored sessions: browse, read and scroll.
 import type { ListedSession, MessageRow, MessageWindow, SessionRow } from "../rows.ts";
 import {
   type BrowseRequest,
@@ -19,8 +20,7 @@ import {
 } from "./answer-parts.ts";
 import { followsToday, isClosed, NO_CONVERSATION } from "./discover.ts";
 
-// ----
-// Browse: what was talked about lately.
+// ---- Browse: recent sessions ----
 
 export async function browse(lookup: Lookup, request: BrowseRequest): Promise<object> {
   if (request.reach === "lineage" && lookup.current === undefined) return failure(NO_CONVERSATION);
@@ -29,10 +29,10 @@ export async function browse(lookup: Lookup, request: BrowseRequest): Promise<ob
   return { success: true, mode: "browse", results, count: rows.length, message: messageFor(rows, request) };
 }
 
-// Beyond this many sessions a filter that fits none of them is not worth more work.
+// Give up after this many sessions if the filters match too few.
 const MAX_ROWS = 10_000;
 
-/** Reads on in larger steps while filters and the current conversation leave too few. */
+/** Reads in growing steps until enough sessions pass the filters. */
 async function recentSessions(lookup: Lookup, request: BrowseRequest): Promise<ListedSession[]> {
   const { limit, filters } = request;
   const { sources, after } = filters;
@@ -57,12 +57,12 @@ function isInReach(row: ListedSession, lookup: Lookup, { reach }: BrowseRequest)
   if (current === undefined || reach === "all") return true;
   const isOfLineage = current.lineage.has(row.id) || current.lineage.has(row._lineage_root_id ?? row.id);
   if (reach === "lineage") return isOfLineage;
-  // Today's Hermes lists what came before a reset, and branches: only the conversation that goes on is left out.
+  // With schema 17 and later, sessions before a reset and branches are listed: only the running conversation is left out.
   const isOwn = row.id === current.id || (isOfLineage && row._lineage_root_id !== undefined);
   return followsToday(lookup) ? !isOwn : !isOfLineage;
 }
 
-/** A session fits a span of time when it was active at some moment in it. */
+/** A session matches a time span if it was active at some moment in it. */
 function passes(row: ListedSession, { sources, after, before }: SessionFilters): boolean {
   if (sources !== undefined && !sources.includes(row.source)) return false;
   if (after !== undefined && row.last_active < after) return false;
@@ -85,8 +85,7 @@ function messageFor(rows: readonly ListedSession[], { filters, reach }: BrowseRe
     : "There are no other sessions yet.";
 }
 
-// ----
-// Read: a session from its beginning, the middle of a long one left out.
+// ---- Read: a session from its beginning, without the middle if it is long ----
 
 /** Undefined when this database has no such session. */
 export async function read(lookup: Lookup, { sessionId }: ReadRequest): Promise<object | undefined> {
@@ -123,10 +122,9 @@ function howToSeeMore(total: number): string {
   );
 }
 
-// ----
-// Scroll: the messages around one message.
+// ---- Scroll: the messages around one message ----
 
-/** The order of these checks is part of the tool's interface. */
+/** Other programs rely on the order of these checks. */
 export async function scroll(lookup: Lookup, request: ScrollRequest): Promise<object> {
   const { anchor, sessionId } = request;
   if (anchor === undefined) return failure("scroll requires integer around_message_id");
@@ -157,7 +155,7 @@ async function refuseOwn(
   return failure(`${rejected} (already in your active context)`);
 }
 
-/** Under today's rules: in a session that was closed, or compacted in place. */
+/** With schema 17 and later: true in a session that was closed, or for a message compacted in place. */
 async function hasLeftContext(lookup: Lookup, session: SessionRow, anchor: number): Promise<boolean> {
   if (!followsToday(lookup)) return false;
   if (isClosed(session)) return true;
@@ -167,7 +165,10 @@ async function hasLeftContext(lookup: Lookup, session: SessionRow, anchor: numbe
 
 type Found = { readonly session: SessionRow; readonly window: MessageWindow };
 
-/** In the session named, or in another one of its lineage: a model that keeps the id of the root means the whole of it. */
+/**
+ * Looks in the named session, then in the others of its lineage: a model may pass the id of the root for any message of the
+ * conversation.
+ */
 async function locate(
   { store, scope }: Lookup,
   session: SessionRow,
@@ -186,12 +187,12 @@ async function locate(
   return undefined;
 }
 
-/** What the user took back is not read to the model, also not to one that remembers its id. */
+/** Messages that the user took back are not shown, even if the model still knows the id. */
 function isShown({ window }: MessageWindow, anchor: number): boolean {
   return window.some((row) => row.id === anchor && (row.active !== 0 || isCompacted(row)));
 }
 
-/** In files of today's Hermes: summarised away, and still to be read. */
+/** Schema 17 and later: replaced by a summary, but still readable. */
 function isCompacted(row: MessageRow): boolean {
   return "compacted" in row && row.compacted === 1;
 }

@@ -1,4 +1,5 @@
-// The `session_search` tool: untyped arguments in, the tool's JSON out. Never throws, never touches a home it was not given.
+// The `session_search` tool: untyped arguments in, JSON out. Parses the call, opens the database of the profile, runs the mode
+// and fits the answer. Never throws, and reads only the home it was given.
 
 import { existsSync, realpathSync, statSync } from "node:fs";
 import { basename, resolve } from "node:path";
@@ -50,24 +51,24 @@ import { browse, read, scroll } from "./session-views.ts";
 import { DEFAULT_SESSION_SEARCH_SETTINGS, type SessionSearchSettings } from "./settings.ts";
 
 export type SessionSearchContext = {
-  /** Where the profiles are. Without it there are none. */
+  /** Where the profiles are. Without it, no other profile can be read. */
   readonly home?: string | undefined;
-  /** The conversation the call comes from: its own words are not searched unless `scope` says so. */
+  /** The conversation that the call comes from. It is not searched unless `scope` asks for it. */
   readonly currentSessionId?: string | undefined;
   /**
-   * Binds every mode: sessions of others, and those without an owner, do not exist. Other profiles are off then. The key with
-   * `undefined` is an error, not everybody.
+   * Restricts every mode to this user's sessions and switches other profiles off. Passing `undefined` is an error; it does not
+   * mean all users.
    */
   readonly userId?: string;
   /** The platform `userId` belongs to. Absent: that id on every platform. */
   readonly userPlatform?: string;
-  /** Ids of the messages that are still before the model. */
+  /** Ids of the messages that the model still has in its context. */
   readonly liveMessageIds?: readonly number[] | undefined;
-  /** For summaries; without it they are raw previews. */
+  /** Writes summaries; without it, raw previews are returned. */
   readonly summarizer?: TextModel | undefined;
   readonly settings?: Partial<SessionSearchSettings> | undefined;
   readonly clock?: Clock | undefined;
-  /** Whether the answer, as JSON, is short enough for the caller's context. One that is not is made shorter, and says so. */
+  /** True when the answer, as JSON, fits the caller's context. One that does not is shortened and says so. */
   readonly fits?: Fits | undefined;
   readonly signal?: AbortSignal | undefined;
 };
@@ -90,7 +91,7 @@ export async function sessionSearchTool(
   }
 }
 
-/** How an error of the database begins, by what was asked for. Other programs know these. */
+/** How a database error begins, by mode. Other programs match on these texts. */
 const FAILED = {
   scroll: "failed to load messages",
   read: "failed to load session",
@@ -113,7 +114,7 @@ async function answer(
   return run({ ...lookupIn(own, context, profileNameOf(context.home)), current }, request, own, context);
 }
 
-/** The conversation the call comes from is in another database, so nothing is left out there. */
+/** The conversation that the call comes from is in another database, so nothing is excluded here. */
 async function inProfile(
   own: SearchableStore | undefined,
   { profile = "", request }: SearchCall,
@@ -157,7 +158,7 @@ async function run(
   }
 }
 
-/** An id without its profile: people paste them. */
+/** Finds an id that was given without its profile: users paste ids. */
 async function readElsewhere(
   lookup: Lookup,
   request: ReadRequest,
@@ -168,7 +169,7 @@ async function readElsewhere(
   for await (const opened of eachProfile(context.home, own)) {
     await using there = opened;
     const elsewhere = { ...lookup, store: there.store, profile: there.name, current: undefined };
-    const found = await read(elsewhere, request).catch(() => undefined); // another profile's trouble is not this call's
+    const found = await read(elsewhere, request).catch(() => undefined); // an unreadable profile must not fail this call
     if (found !== undefined) return { ...found, profile: there.name };
   }
   return undefined;
@@ -193,7 +194,7 @@ async function currentConversation(
   context: SessionSearchContext,
 ): Promise<CurrentConversation | undefined> {
   const { currentSessionId: id, liveMessageIds } = context;
-  if (typeof id !== "string" || id === "") return undefined; // callers without types pass null for none
+  if (typeof id !== "string" || id === "") return undefined; // untyped callers pass null
   const lineage = new Set([id, ...(await store.listLineage(id, readScope(context)))]);
   const live = Array.isArray(liveMessageIds) ? liveMessageIds.filter(Number.isSafeInteger) : undefined;
   return { id, lineage, liveMessageIds: live && new Set(live) };
@@ -212,9 +213,9 @@ function refusalFor(
   return profilesRefusal({ home, isOneOfSeveral, crossProfile: settingsOf(context).crossProfile });
 }
 
-// ----
-// What a model wrote becomes one of four requests. Numbers are forgiven and clamped; a filter that cannot be understood
-// is refused, because an answer without it would look like an answer with it.
+// ---- Arguments ----
+// Untyped arguments become one of four requests. Numbers are clamped. A filter that cannot be parsed is refused, because an
+// answer without it would look like an answer with it.
 
 export function parseCall(args: unknown, now: Date): Result<SearchCall, string> {
   const given = isRecord(args) ? args : {};
@@ -314,7 +315,7 @@ function parseReach(value: unknown): Result<Reach, string> {
   if (value === undefined || value === null || value === "") return ok("others");
   const word = typeof value === "string" ? pyStrip(value).toLowerCase() : undefined;
   if (word === "others" || word === "lineage" || word === "all") return ok(word);
-  if (word === "current") return ok("lineage"); // today's Hermes calls it so
+  if (word === "current") return ok("lineage"); // the name in newer versions of Hermes Agent
   return err(`scope must be others, lineage or all, but is ${shown(value)}`);
 }
 
@@ -325,20 +326,20 @@ function parseDetail(value: unknown): Result<Detail, string> {
   return err(`detail must be adaptive or full, but is ${shown(value)}`);
 }
 
-/** A comma list, or a list; undefined when nothing is in it. */
+/** A comma-separated string or an array; undefined when it is empty. */
 function names(value: unknown): string[] | undefined {
   const parts = Array.isArray(value) ? value : typeof value === "string" ? value.split(",") : [];
   const found = parts.map(text).filter((part) => part !== undefined);
   return found.length === 0 ? undefined : found;
 }
 
-/** Trimmed; undefined when it is blank or no text. */
+/** Trimmed; undefined when it is blank or not a string. */
 function text(value: unknown): string | undefined {
   const trimmed = typeof value === "string" ? pyStrip(value) : "";
   return trimmed === "" ? undefined : trimmed;
 }
 
-/** Python's `int()`: fractions are cut off, numerals count, anything else is nothing. */
+/** Like Python's `int()`: fractions are cut off, numeric strings are parsed, anything else is undefined. */
 function wholeNumber(value: unknown): number | undefined {
   if (typeof value === "boolean") return Number(value);
   const isNumeral = typeof value === "string" && /^[+-]?\d+$/.test(pyStrip(value));
@@ -354,23 +355,23 @@ function isAbsent(value: unknown): boolean {
   return value === undefined || value === null;
 }
 
-// ----
-// Other profiles' databases, opened read-only for one call.
+// ---- Other profiles ----
+// Their databases are opened read-only for one call.
 
 type ProfileSettings = {
   readonly home: string | undefined;
-  /** The conversation belongs to one user of several. */
+  /** True when the conversation belongs to one of several users. */
   readonly isOneOfSeveral: boolean;
   readonly crossProfile: boolean;
 };
 
-/** A store for as long as one call takes. */
+/** A store that is open for one call. */
 type OpenProfile = AsyncDisposable & {
   readonly name: string;
   readonly store: SearchableStore;
 };
 
-/** The reason why no other profile may be looked at, if there is one. */
+/** Why no other profile may be read; undefined when it may. */
 function profilesRefusal({ home, isOneOfSeveral, crossProfile }: ProfileSettings): string | undefined {
   if (isOneOfSeveral)
     return "other profiles are off, because this conversation belongs to one of several users";
@@ -379,14 +380,14 @@ function profilesRefusal({ home, isOneOfSeveral, crossProfile }: ProfileSettings
   return undefined;
 }
 
-/** True when the name stands for the database that is open already. */
+/** True when the profile's database is the one that is already open. */
 function isOwnProfile(home: string | undefined, name: string, own: SearchableStore): boolean {
   const parsed = parseProfileName(name);
   if (home === undefined || !parsed.ok) return false;
   return isSameFile(databaseOf(rootOf(home, systemHomeContext()), parsed.value), own.location);
 }
 
-/** The name of the profile a home is. */
+/** The name of the profile that this home belongs to. */
 function profileNameOf(home: string | undefined): string {
   if (home === undefined) return DEFAULT_PROFILE;
   const isRoot = resolve(rootOf(home, systemHomeContext())) === resolve(home);
@@ -408,7 +409,7 @@ async function openProfile(
   return openDatabase(root, parsed.value, own);
 }
 
-/** Every profile that has a database, the default one first. One that cannot be opened is passed over. */
+/** Every profile that has a database, the default profile first. One that cannot be opened is skipped. */
 async function* eachProfile(home: string, own: SearchableStore | undefined): AsyncGenerator<OpenProfile> {
   const root = rootOf(home, systemHomeContext());
   for (const { name } of listProfiles(root)) {
@@ -442,6 +443,6 @@ function isSameFile(one: string, other: string): boolean {
   try {
     return realpathSync(one) === realpathSync(other);
   } catch {
-    return one === other; // one of them is gone, or is no file
+    return one === other; // one of them was removed, or is not a file
   }
 }

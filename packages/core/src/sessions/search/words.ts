@@ -1,21 +1,22 @@
-// ----
-// How single characters are read when a text is split into words. The classes are written down here instead of being asked
-// from the running JavaScript (`\p{L}`): an index in a file is read by programs with other Unicode versions, and a word
-// must be the same word for all of them.
+// What a word is, in the index and in queries: character classes, splitting a text into words, their spelling, and English stems
+// and word lists. Pure.
+// ---- Character classes ----
+// The classes are stored here instead of using `\p{L}` of the running JavaScript: an index is read by programs with other Unicode
+// versions, and all of them must agree on the words.
 
 const SEPARATOR = 0;
-// 1 stands for a letter; no code asks for it.
-/** Accents, Hebrew points, Arabic harakat, joiners: left out inside a word, between words they separate. */
+// 1 stands for a letter; no code refers to it.
+/** Accents, Hebrew points, Arabic harakat, joiners: ignored inside a word; between words they separate. */
 const IGNORED = 2;
 /** Letters of scripts written without blanks between words: Thai, Lao, Tibetan, Myanmar, Khmer, Han, Kana, Bopomofo, Hangul. */
 const UNSPACED = 3;
-/** A word of its own. */
+/** Each emoji is a word. */
 const EMOJI = 4;
 
 /**
- * Runs of characters of one class from U+0000 on: the class (Separator, Letter, Ignored, Unspaced, Emoji), then the length
- * of the run in base 36. Made from Unicode 16: letters, numbers, private use and unassigned characters are letters; so are
- * combining marks (vowel signs), except those that are ignored.
+ * Runs of characters of one class, from U+0000 on: the class (Separator, Letter, Ignored, Unspaced, Emoji), then the length of
+ * the run in base 36. Made from Unicode 16: letters, numbers, private use and unassigned characters are letters; so are combining
+ * marks (vowel signs), except the ignored ones.
  */
 const CLASSES = `
   S1cLaS7LqS6LqS1bL1S2I1S4L2S1L1S3L2S1L3S1LnS1LvS1LcqS4LcSeL5S7L1S1L1ShI34L5S1L8S1L5S2L1S1L32S1L3vS1L5zS6L15S2L2S3
@@ -42,7 +43,7 @@ const CLASSES = `
 
 const LAST_OF_BMP = 0xffff;
 
-/** For each UTF-16 unit outside of surrogate pairs its class. */
+/** The class of each UTF-16 unit outside of surrogate pairs. */
 const UNIT_CLASSES: Uint8Array = new Uint8Array(LAST_OF_BMP + 1);
 const astralStarts: number[] = [];
 const astralClasses: number[] = [];
@@ -71,7 +72,9 @@ function astralClass(codePoint: number): number {
   return astralClasses[low] ?? SEPARATOR;
 }
 
-/** Small letters that are spelled differently in the index: other shapes of a letter, and letters people type as others. */
+/**
+ * Lower-case letters that the index spells differently: other shapes of a letter, and letters that people replace when typing.
+ */
 const VARIANTS: Readonly<Record<string, string>> = {
   µ: "μ",
   ſ: "s",
@@ -105,13 +108,13 @@ const VARIANTS: Readonly<Record<string, string>> = {
   ﬆ: "st",
 };
 
-/** Latin and Greek letters, which are read without their accents. Those of other scripts (й, が) belong to the letter. */
+/** Latin and Greek letters lose their accents. In other scripts (й, が) the mark is part of the letter. */
 const WITH_ACCENTS = /[\u00c0-\u0233\u0370-\u03ff\u1e00-\u1ffc\u212b]/u;
 const folded = new Map<string, string>();
 
-/** One composed character as the index spells it: lower case, Latin and Greek without accents, nothing for what is ignored. */
+/** One composed character as the index spells it: lower case, Latin and Greek without accents, "" for ignored characters. */
 function foldCharacter(character: string): string {
-  // From the CJK radicals on, letters with two cases are rare, and the others are too many to remember.
+  // From the CJK radicals on, letters with two cases are rare, and there are too many others to cache.
   if (character >= "\u2e80" && hasOneCase(character)) return character;
   const known = folded.get(character);
   if (known !== undefined) return known;
@@ -131,11 +134,11 @@ function computeFold(character: string): string {
   return VARIANTS[letter] ?? letter;
 }
 
-/** Letters of full and of half width, and half-width voicing marks. */
+/** Full-width and half-width letters, and half-width voicing marks. */
 const WIDTHS = /[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\uff66-\uffdc]/;
 const ALL_WIDTHS = new RegExp(`${WIDTHS.source}+`, "g");
 
-/** Letters of usual width, each with the marks that belong to it: decomposed kana and Hangul are one character. */
+/** Converts letters to normal width and combines them with their marks: decomposed kana and Hangul become one character. */
 export function compose(word: string): string {
   if (!WIDTHS.test(word)) return word.normalize("NFC");
   return word.replace(ALL_WIDTHS, (wide) => wide.normalize("NFKC")).normalize("NFC");
@@ -146,17 +149,16 @@ function classOf(character: string): number {
   return codePoint > LAST_OF_BMP ? astralClass(codePoint) : (UNIT_CLASSES[codePoint] ?? SEPARATOR);
 }
 
-// ----
-// How a text is split into words and how a word is spelled, in the index and in queries. FTS5 gets the terms joined by
-// blanks; its `ascii` tokenizer takes them as they are. Only FTS5's cut of terms longer than 32,768 bytes is not repeated
-// here.
+// ---- Splitting into words ----
+// FTS5 gets the terms joined by blanks; its `ascii` tokenizer takes them unchanged. Only its cut of terms longer than 32,768
+// bytes is not repeated here.
 
-/** `start` and `end` are UTF-16 offsets; accents that follow the last letter belong to the word. */
+/** `start` and `end` are UTF-16 offsets. Accents after the last letter belong to the word. */
 export type Token = { readonly term: string; readonly start: number; readonly end: number };
 
 const NOT_ASCII = /[^\x00-\x7f]/;
 
-/** The words of a text. A run of a script without blanks is one token, an emoji is one. */
+/** The words of a text. A run of a script without blanks is one token, and so is an emoji. */
 export function tokenize(text: string): Token[] {
   const tokens: Token[] = [];
   eachWord(text, (start, end, spelling) => {
@@ -165,10 +167,10 @@ export function tokenize(text: string): Token[] {
   return tokens;
 }
 
-/** `plain`: nothing but a-z and 0-9, so the term is a slice of the text. */
+/** `plain`: only a-z and 0-9, so the term is a slice of the text. */
 type Spelling = "plain" | "ascii" | "other";
 
-/** The places of all words, without making a string of each. */
+/** Visits the position of each word without creating strings. */
 export function eachWord(
   text: string,
   visit: (start: number, end: number, spelling: Spelling) => void,
@@ -212,19 +214,22 @@ export function foldTerm(word: string): string {
   return term;
 }
 
-/** Whether some of it is in a script written without blanks, where words cannot be told apart. */
+/** True when part of the text is in a script without blanks, where words cannot be separated. */
 export function containsUnspaced(text: string): boolean {
   if (!NOT_ASCII.test(text)) return false;
   for (let i = 0; i < text.length; i += 1) if (classAt(text, i) === UNSPACED) return true;
   return false;
 }
 
-/** A term as `tokenize` gives it: whether it is a run of a script without blanks. */
+/** For a term from `tokenize`: true when it is a run of a script without blanks. */
 export function isUnspacedTerm(term: string): boolean {
   return term.charCodeAt(0) >= 0x80 && classAt(term, 0) === UNSPACED;
 }
 
-/** What FTS5 is given for a text: its words; of a run without blanks every two neighbours, then the last character. */
+/**
+ * The terms that FTS5 indexes for a text: its words and, for a run without blanks, every pair of neighbouring characters and the
+ * last character.
+ */
 export function indexTerms(text: string): string[] {
   const terms: string[] = [];
   for (const { term } of tokenize(text)) {
@@ -234,15 +239,14 @@ export function indexTerms(text: string): string[] {
   return terms;
 }
 
-/** `indexTerms` joined by blanks. A text in ASCII is given as it is: the tokenizer folds and splits it the same way. */
+/** `indexTerms` joined by blanks. ASCII text is returned unchanged: the tokenizer folds and splits it the same way. */
 export function indexText(text: string): string {
   return NOT_ASCII.test(text) ? indexTerms(text).join(" ") : text;
 }
 
 /**
- * The terms that stand next to each other in the index where these words (as `tokenize` gives them) do in a text. A run
- * without blanks is found anywhere inside a longer run; between two words of the phrase a run has to end where its
- * characters do.
+ * The terms that are adjacent in the index where these words (as `tokenize` gives them) are adjacent in a text. A run without
+ * blanks matches anywhere inside a longer run; between two words of the phrase, the run must end where the word ends.
  */
 export function phraseTerms(
   phrase: readonly string[],
@@ -281,10 +285,10 @@ function isPairAt(text: string, index: number): boolean {
   return (text.charCodeAt(index + 1) & 0xfc00) === 0xdc00;
 }
 
-// ----
-// Words of English that no rule covers: forms of irregular verbs and nouns, and words too common to search for.
+// ---- English word lists ----
+// Irregular verbs and nouns, and words too common to search for.
 
-/** Base form, then its other forms. Forms that are mostly another word (`rose`, `ground`, `lay`) are left out. */
+/** Base form, then its other forms. Forms that are usually another word (`rose`, `ground`, `lay`) are left out. */
 const FORMS = `
   be am is are was were been being | have has had having | do does did done doing | go goes went gone
   arise arose arisen | awake awoke awoken | bear borne | beat beaten | become became | begin began begun | bend bent
@@ -334,7 +338,7 @@ const STOP_WORDS: ReadonlySet<string> = new Set(
     .split(/\s+/),
 );
 
-/** Words that frame a question and that its answer rarely repeats. */
+/** Words that frame a question; its answer rarely repeats them. */
 export const FRAME_WORDS: ReadonlySet<string> = wordSet(`
   kind kinds type types sort sorts way ways thing things reason reasons example examples name names
   mention mentions mentioned describe describes described say says said tell told talk talked talking discuss discussed
@@ -343,7 +347,7 @@ export const FRAME_WORDS: ReadonlySet<string> = wordSet(`
   current currently initially
 `);
 
-/** Words by which people say when something was. */
+/** Words that say when something happened. */
 export const TIME_WORDS: ReadonlySet<string> = wordSet(`
   today yesterday tomorrow tonight ago last next since week weeks weekend month months year years day days
   monday tuesday wednesday thursday friday saturday sunday spring summer autumn winter
@@ -360,9 +364,9 @@ function wordSet(words: string): ReadonlySet<string> {
   return new Set(words.trim().split(/\s+/));
 }
 
-// ----
-// Stems of English words, by the published rules of the Snowball English stemmer (Porter2), with forms that no rule finds
-// reduced by a table first. Words with digits or letters beyond a-z are their own stem.
+// ---- English stems ----
+// The published rules of the Snowball English stemmer (Porter2), after a table of irregular forms. Words with digits or letters
+// beyond a-z are their own stem.
 
 /** Takes a folded word. */
 export function stem(word: string): string {
@@ -371,12 +375,12 @@ export function stem(word: string): string {
   return EXCEPTIONS.get(base) ?? (base.length <= 2 ? base : applyRules(base));
 }
 
-/** Words that no rule leads back to this stem, but the table does. */
+/** Irregular forms whose base form has this stem. */
 export function irregularForms(root: string): readonly string[] {
   return FORMS_BY_STEM.get(root) ?? [];
 }
 
-/** Question and function words, which a question holds and its answer need not. */
+/** Question words and function words, which the answer to a question need not contain. */
 export function isStopWord(word: string): boolean {
   return STOP_WORDS.has(word);
 }
@@ -402,7 +406,7 @@ const EXCEPTIONS: ReadonlyMap<string, string> = new Map([
   ["andes", "andes"],
 ]);
 
-/** Complete once their plural ending is off. */
+/** Words that are finished once their plural ending is removed. */
 const DONE_AFTER_PLURAL = new Set([
   "inning",
   "outing",
@@ -414,7 +418,7 @@ const DONE_AFTER_PLURAL = new Set([
   "succeed",
 ]);
 
-/** Longest first among those that end alike. */
+/** Longer suffixes come before shorter ones with the same ending. */
 const STEP_2: readonly (readonly [suffix: string, replacement: string])[] = [
   ["ization", "ize"],
   ["ational", "ate"],
@@ -473,12 +477,12 @@ const STEP_4 = [
 
 const EARLY_REGION = /^(?:gener|commun|arsen)/;
 const REGION = /[aeiouy][^aeiouy]/;
-/** The end of a syllable that a word like `hop` has: what comes off may have been doubled or have ended in e. */
+/** The end of a short syllable such as `hop`: the removed ending may have doubled the consonant or replaced an e. */
 const SHORT_SYLLABLE = /(?:^[aeiouy][^aeiouy]|[^aeiouy][aeiouy][^aeiouywxY])$/;
 const VOWEL = /[aeiouy]/;
 const DOUBLE = /(?:bb|dd|ff|gg|mm|nn|pp|rr|tt)$/;
 
-/** The word on its way; `r1` and `r2` are where the regions begin in which endings may be taken off. */
+/** The word being stemmed; `r1` and `r2` are where the regions begin in which endings may be removed. */
 type Shape = { readonly word: string; readonly r1: number; readonly r2: number };
 
 function applyRules(original: string): string {
@@ -495,7 +499,7 @@ function applyRules(original: string): string {
   return dropFinal(stemmed, shape).toLowerCase();
 }
 
-/** A y that is a consonant is written Y until the end. */
+/** A consonant y is written as Y until the end. */
 function markConsonantY(word: string): string {
   return word.replace(/^y/, "Y").replace(/([aeiouy])y/g, "$1Y");
 }
