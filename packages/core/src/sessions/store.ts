@@ -1,11 +1,9 @@
-// The session store: every conversation, durably. One contract, several backends, one conformance suite (testing/session-store.ts).
-// The contract has seven groups, each in a file of store/ with its types. A backend writes the members of each; the store has them
-// all, flat.
-//
+// The contract of the session store: every conversation, stored durably. Every backend passes the same conformance suite
+// (testing/session-store.ts). The members are in seven groups, each with its types; the store has all of them, flat.
 // Every method rejects with a `HermesError` when the database cannot be used (`session-db-locked`, `session-db-full`,
-// `session-db-damaged`, `session-db-read-only`, ...) and when the arguments make no sense; the codes are in errors.ts.
-// A read with `userId` sees the sessions of that user only: those of others, and those without an owner, do not exist. Any member
-// that is passed `userId: undefined` rejects with `bad-user-id` (scope.ts). A store for one user alone: bound-store.ts.
+// `session-db-damaged`, `session-db-read-only`, ...) and when the arguments are invalid; the codes are in errors.ts. A read with
+// `userId` sees only the sessions of that user: those of other users, and those without an owner, do not exist. A member that is
+// passed `userId: undefined` rejects with `bad-user-id` (identity.ts). A store for a single user: bound-store.ts.
 
 import type { SessionFiles } from "../home.ts";
 import type { MessageInput, MessageRow, OpenAiMessage } from "../message/index.ts";
@@ -40,19 +38,18 @@ export interface SessionStore
   readonly location: string;
   readonly readOnly: boolean;
   /**
-   * Whose rules hold where the original's rules of June 2026 and of today disagree: `today` when the file has the columns of
-   * schema 17 and later. Absent: `june`.
+   * Which rules of Hermes Agent apply: `today` when the file has the columns of schema 17 or later, otherwise `june` (schema 16).
+   * Absent: `june`.
    */
   readonly rules?: "june" | "today";
-  /** Whose sessions alone there are (bound-store.ts). Absent: everybody's. */
+  /** The only user whose sessions exist here (bound-store.ts). Absent: all users. */
   readonly user?: SessionUser;
-  /** What opening had to work around. */
+  /** Problems that opening had to work around. */
   readonly warnings: readonly string[];
   close(): Promise<void>;
 }
 
-// ----
-// The contract of a session store, part 1 of 7: the rows of sessions, with their prompts, titles and flags.
+// ---- 1. Sessions: rows, prompts, titles and flags ----
 
 export type NewSession = {
   readonly source?: string;
@@ -60,12 +57,12 @@ export type NewSession = {
   /** An empty object is stored as NULL. */
   readonly modelConfig?: Readonly<Record<string, unknown>> | null;
   readonly systemPrompt?: string | null;
-  /** Default with a parent: the parent's, so that nothing of a user's leaves the user's sight. */
+  /** Default with a parent: the parent's owner, so that a user's sessions stay visible to that user. */
   readonly userId?: string | null;
-  /** The platform the user's id belongs to. Default: `source`; with a parent's user, the parent's. */
+  /** The platform of the user id. Default: `source`; with an inherited user, the parent's platform. */
   readonly userPlatform?: string;
   readonly parentSessionId?: string | null;
-  /** Default with a parent: the parent's. */
+  /** Default with a parent: the parent's folder. */
   readonly cwd?: string | null;
   /** Seconds since 1970. Default: now. */
   readonly startedAt?: number;
@@ -93,16 +90,16 @@ export type TokenUpdate = {
   readonly absolute?: boolean;
 };
 
-/** A system prompt this program made, with the version of what made it. */
+/** A system prompt made by this program, with the version of the code that made it. */
 export type OwnPrompt = { readonly text: string; readonly version: number };
 
 export interface SessionRecords {
   /**
-   * An existing row keeps what it has; in a file of today's Hermes it gets what it lacks (the source counts as missing when it is
-   * `unknown`; source, owner and settings only while there are no messages). Rejects with `unknown-parent`.
+   * An existing row stays unchanged; with schema 17, missing values are filled (a source of `unknown` counts as missing; source,
+   * owner and settings only while there are no messages). Rejects with `unknown-parent`.
    */
   createSession(id: string, options?: NewSession): Promise<string>;
-  /** The first reason wins. A reset of a gateway's session also begins the next generation of its chat, where the file counts them. */
+  /** The first reason wins. If the file counts generations of a chat, the reset of a gateway's session starts the next one. */
   endSession(id: string, reason: string): Promise<void>;
   reopenSession(id: string): Promise<void>;
   updateSessionModel(id: string, model: string | null): Promise<void>;
@@ -111,7 +108,7 @@ export interface SessionRecords {
 
   // System prompts
   /**
-   * Kept apart from what other programs write. The session's `system_prompt` becomes the same unless it holds a text that was not
+   * Stored apart from what other programs write. The session's `system_prompt` is set too, unless it contains a text that was not
    * saved here. Rejects with `unknown-session`.
    */
   saveOwnPrompt(id: string, text: string, version: number): Promise<void>;
@@ -119,8 +116,8 @@ export interface SessionRecords {
 
   // Titles
   /**
-   * False for an unknown session, and for a title made by a model (`llm`) where a person has given one. Rejects with
-   * `title-too-long` or `title-taken`.
+   * False for an unknown session, and for a title made by a model (`llm`) when a user has set one. Rejects with `title-too-long`
+   * or `title-taken`.
    */
   setSessionTitle(
     id: string,
@@ -128,29 +125,28 @@ export interface SessionRecords {
     options?: { readonly source?: "user" | "llm" },
   ): Promise<boolean>;
   getSessionTitle(id: string, scope?: Scope): Promise<string | null>;
-  /** Free in the whole file; numbered after the titles that may be seen. */
+  /** Free in the whole file; numbered after the titles the caller may see. */
   getNextTitleInLineage(base: string, scope?: Scope): Promise<string>;
-  /** `ignoreCase`: also a title that differs in case, accents and the like only, where none is the same. */
+  /** `ignoreCase`: if no title is equal, also finds one that differs only in case, accents and the like. */
   resolveSessionByTitle(
     title: string,
     options?: Scope & { readonly ignoreCase?: boolean },
   ): Promise<string | null>;
 
   // Flags
-  /** The whole chain of continuations follows. True when any row changed. */
+  /** Changes all continuations of the conversation too. True when any row changed. */
   setSessionArchived(id: string, archived: boolean): Promise<boolean>;
-  /** The same for sessions that stay at hand. A pinned one is not hidden. False where the file cannot note it. */
+  /** The same for pinned sessions. Pinning unhides a session. False when the file has no such column. */
   setSessionPinned(id: string, pinned: boolean): Promise<boolean>;
-  /** The same for sessions that listings leave out. They are found and resumed as before. */
+  /** The same for sessions that listings leave out. They can still be found and resumed. */
   setSessionHidden(id: string, hidden: boolean): Promise<boolean>;
 }
 
-// ----
-// The contract of a session store, part 2 of 7: messages, and what can be taken back of them.
+// ---- 2. Messages, and taking them back ----
 
 export type RewindOutcome = {
   readonly rewound_count: number;
-  /** As it was before. */
+  /** As it was before the rewind. */
   readonly target_message: MessageRow;
   readonly new_head_id: number | null;
 };
@@ -161,11 +157,11 @@ export type UndoOutcome = {
   readonly target_text: string;
 };
 
-/** Enough to tell whether anybody wrote to a session since the last look. */
+/** Two marks differ when a process has written to the session in between. */
 export type SessionMark = {
   readonly message_count: number;
   readonly rewind_count: number;
-  /** Of the messages that are not rewound. */
+  /** Without rewound messages. */
   readonly last_message_id: number | null;
   readonly ended_at: number | null;
   readonly end_reason: string | null;
@@ -174,7 +170,7 @@ export type SessionMark = {
 export interface MessageRecords {
   /**
    * Resolves when the message is on disk; every search from then on finds it. Rejects with `unknown-session`, and with
-   * `session-closed` when the conversation goes on in another session.
+   * `session-closed` when the conversation continues in another session.
    */
   appendMessage(sessionId: string, message: MessageInput): Promise<number>;
   /** All of them or none, in one transaction. */
@@ -182,12 +178,12 @@ export interface MessageRecords {
     sessionId: string,
     messages: readonly MessageInput[],
     options?: {
-      /** Nothing is stored when another holder has the session's lease by now: rejects with `lease-lost`. */
+      /** Rejects with `lease-lost`, and stores nothing, when another holder now has the session's lease. */
       readonly leaseHolder?: string;
     },
   ): Promise<number[]>;
   /**
-   * Sets `finish_reason` of messages of this session, all of them or none; ids of other sessions are left alone. `leaseHolder` as
+   * Sets `finish_reason` of messages of this session, all of them or none. Ids of other sessions are ignored. `leaseHolder` as
    * for `appendMany`.
    */
   setFinishReason(
@@ -197,11 +193,11 @@ export interface MessageRecords {
     options?: { readonly leaseHolder?: string },
   ): Promise<void>;
   /**
-   * The messages of the conversation. What today's Hermes put away when it compacted the session stays, and in its files what was taken
-   * back stays too. Rejects with `session-busy`, like everything below that takes `EditOptions`.
+   * Replaces the messages of the conversation. Messages archived by a compaction stay and, with schema 17, rewound messages too.
+   * Rejects with `session-busy`, like everything below that takes `EditOptions`.
    */
   replaceMessages(sessionId: string, messages: readonly MessageInput[], options?: EditOptions): Promise<void>;
-  /** All messages but those that a compaction put away. */
+  /** Deletes all messages except those archived by a compaction. */
   clearMessages(sessionId: string, options?: EditOptions): Promise<void>;
 
   // Reading
@@ -209,9 +205,12 @@ export interface MessageRecords {
     sessionId: string,
     options?: Scope & { readonly includeInactive?: boolean },
   ): Promise<MessageRow[]>;
-  /** Messages that were not taken back, in the order of the ids; one that is not there, or may not be seen, is left out. */
+  /** Messages that were not taken back, in the order of `ids`. Unknown and invisible ones are left out. */
   getMessagesById(ids: readonly number[], scope?: Scope): Promise<MessageRow[]>;
-  /** What a person sees: live messages and those that compactions within the session put away, each once, in order. One with `display_kind` hidden is for models. */
+  /**
+   * What users see: active messages and those that compactions archived in the session, each once, in order. Messages with
+   * `display_kind` hidden are for models only.
+   */
   getDisplayHistory(sessionId: string, scope?: Scope): Promise<MessageRow[]>;
   getMessagesAround(
     sessionId: string,
@@ -235,44 +234,43 @@ export interface MessageRecords {
     sessionId: string,
     options?: Scope & { readonly limit?: number; readonly includeInactive?: boolean },
   ): Promise<UserMessagePreview[]>;
-  /** The active messages of the sessions, session by session in the order given, each in the order of ids. */
+  /** The active messages of the sessions: in the order of the sessions, then by id. */
   listMessageKeys(sessionIds: readonly string[], scope?: Scope): Promise<MessageKey[]>;
   /** Changes whenever a process adds messages to the session, rewinds it, or ends it. */
   getSessionMark(id: string, scope?: Scope): Promise<SessionMark | null>;
-  /** Of one session, or of all. Counts rewound rows too. */
+  /** Of one session, or of all. Includes rewound messages. */
   messageCount(sessionId?: string, scope?: Scope): Promise<number>;
   /**
-   * Tool results in files that rows of these sessions name: session by session, each in the order of ids. `ownFilesOnly` with a user:
-   * without those that a row of another user's named before, because the file is theirs. It reads every message.
+   * Kept tool results that rows of these sessions name: in the order of the sessions, then by id. `ownFilesOnly` with a user:
+   * without those that a row of another user named first, because those files belong to that user; this reads every message.
    */
   listKeptResults(
     sessionIds: readonly string[],
     options?: Scope & { readonly includeInactive?: boolean; readonly ownFilesOnly?: boolean },
   ): Promise<KeptResult[]>;
-  /** Of every user and session, rewound rows included: a file whose id is not among them is named by nobody. */
+  /** For all users and sessions, including rewound messages. A file whose id is not in the set is named by no row. */
   listAllKeptResultIds(): Promise<ReadonlySet<string>>;
 
   // Taking turns back
-  /** Rejects with `unknown-message` or `not-a-user-message`. Messages that a compaction put away cannot be gone back to. */
+  /** Rejects with `unknown-message` or `not-a-user-message`. Messages archived by a compaction are not valid targets. */
   rewindToMessage(sessionId: string, messageId: number, options?: EditOptions): Promise<RewindOutcome>;
-  /** In files of today's Hermes only what a rewind of ours took, and only while no compaction has come after it. */
+  /** With schema 17, restores only what our rewind took back, and only if no compaction came after it. */
   restoreRewound(sessionId: string, sinceId: number, options?: EditOptions): Promise<number>;
   /** Null when there is no user message to go back to. */
   undoTurns(sessionId: string, turns?: number, options?: EditOptions): Promise<UndoOutcome | null>;
 }
 
-// ----
-// The contract of a session store, part 3 of 7: which session goes on where.
+// ---- 3. Lineage: which session continues where ----
 
 export type ContinueOptions = EditOptions & {
   /** Default: a new id. */
   readonly id?: string;
   readonly systemPrompt?: string | null;
-  /** Kept for the continuation as by `saveOwnPrompt`; goes before `systemPrompt`. */
+  /** Stored for the continuation as by `saveOwnPrompt`; wins over `systemPrompt`. */
   readonly ownPrompt?: OwnPrompt | undefined;
   readonly model?: string | null;
   readonly messages?: readonly MessageInput[];
-  /** When given, the compression lock must still be held by it, or nothing happens. */
+  /** If given, this holder must still have the compression lock; otherwise nothing happens. */
   readonly lockHolder?: string;
 };
 
@@ -282,7 +280,7 @@ export type BranchOptions = {
   readonly title?: string;
   /** Copy up to and including this message. Default: all. */
   readonly untilMessageId?: number;
-  /** End the parent with this reason; default: it stays as it is. */
+  /** End the parent with this reason. Default: it stays as it is. */
   readonly endParent?: string;
   /** Default: the parent's own prompt, if it has one. */
   readonly ownPrompt?: OwnPrompt | undefined;
@@ -297,11 +295,14 @@ export type NewLineageSession = {
 export interface Lineage {
   getCompressionTip(id: string, scope?: Scope): Promise<string>;
   resolveResumeSessionId<T extends string | null | undefined>(id: T, scope?: Scope): Promise<T | string>;
-  /** An exact id or a unique beginning of one. */
+  /** An exact id or a unique prefix of one. */
   resolveSessionId(text: string, scope?: Scope): Promise<string | null>;
   /** Every session connected with this one by parents of any kind, in both directions. */
   listLineage(id: string, scope?: Scope): Promise<string[]>;
-  /** The session and those it continues after compaction, root first. Branches and subagent runs begin anew. Empty for an unknown id. */
+  /**
+   * The session and those it continues after compaction, root first. Stops at branches and subagent runs. Empty for an unknown
+   * id.
+   */
   listContinued(id: string, scope?: Scope): Promise<string[]>;
   /**
    * Ends the parent with `compression` and starts its continuation, in one transaction. Rejects with `lock-lost`,
@@ -312,41 +313,39 @@ export interface Lineage {
   branchSession(parentId: string, options?: BranchOptions): Promise<NewLineageSession>;
 }
 
-// ----
-// The contract of a session store, part 4 of 7: what the lossless context engine knows about messages that left the context.
+// ---- 4. Summary nodes of the lossless context engine ----
 
 export type BetterSummary = Pick<SummaryNode, "summary" | "tokens" | "method">;
 
 export interface SummaryNodes {
   /**
-   * All of them or none, in one transaction. False, and nothing stored, when another writer was first: a message is covered by a
-   * leaf already, or a source belongs to another node or is gone. Rejects with `unknown-session`, `no-summary-nodes`.
+   * All of them or none, in one transaction. False, and nothing stored, when another writer was first: a message is already
+   * covered by a leaf, or a source belongs to another node or was deleted. Rejects with `unknown-session`, `no-summary-nodes`.
    */
   insertSummaryNodes(nodes: readonly SummaryNode[]): Promise<boolean>;
-  /** Puts a model's text in place of one made without. False when the node is gone or has a model's text already. */
+  /** Replaces a summary made without a model by a model's text. False when the node was deleted or already has a model's text. */
   improveSummaryNode(nodeId: string, better: BetterSummary): Promise<boolean>;
-  /** Of these sessions, in the order they were made. */
+  /** The nodes of these sessions, oldest first. */
   listSummaryNodes(sessionIds: readonly string[], scope?: Scope): Promise<SummaryNode[]>;
   getSummaryNode(nodeId: string, scope?: Scope): Promise<SummaryNode | null>;
-  /** Best first, then newest first. Takes the query language of `search`. */
+  /** Best first, then newest first. Same query language as `search`. */
   searchSummaryNodes(
     query: string,
     options?: Scope & { readonly sessionIds?: readonly string[]; readonly limit?: number },
   ): Promise<SummaryHit[]>;
 }
 
-// ----
-// The contract of a session store, part 5 of 7: finding sessions and messages. Queries, filters and answers of a search over messages
-// are in ../search/types.ts.
+// ---- 5. Finding sessions and messages ----
+// Options and answers of a search over messages are in search/types.ts.
 
 export type SessionFilter = Scope & {
   readonly source?: string;
   readonly excludeSources?: readonly string[];
   readonly minMessageCount?: number;
   readonly includeArchived?: boolean;
-  /** Wins over `includeArchived`. */
+  /** Overrides `includeArchived`. */
   readonly archivedOnly?: boolean;
-  /** Sessions that today's Hermes was told to hide. Default: not in listings, but counted. */
+  /** Sessions that the user hid. Default: not in listings, but counted. */
   readonly includeHidden?: boolean;
 };
 
@@ -362,7 +361,7 @@ export type ListOptions = SessionFilter &
 export interface SessionSearch {
   /** The messages that answer a query, best first, with how they were found. Never rejects because of the query's text. */
   search(query: string, options?: SearchOptions): Promise<SearchAnswer>;
-  /** The same, as the original's rows. */
+  /** The same, as rows in the format of Hermes Agent. */
   searchMessages(query: string, options?: SearchOptions): Promise<SearchRow[]>;
 
   // Sessions
@@ -374,17 +373,15 @@ export interface SessionSearch {
     options?: Scope & { readonly limit?: number; readonly includeArchived?: boolean },
   ): Promise<ListedSession[]>;
   listCronJobRuns(jobId: string, options?: Scope & Page): Promise<ListedSession[]>;
-  /** Ids alone, most recently active first: of every kind, or of those that begin with `prefix`. */
+  /** Only ids, most recently active first: of all sessions, or of those that begin with `prefix`. */
   listSessionIds(
     options?: Scope & { readonly prefix?: string; readonly source?: string; readonly limit?: number },
   ): Promise<string[]>;
 }
 
-// ----
-// The contract of a session store, part 6 of 7: who may work on a session. Leases for turns, locks for compactions, handoffs between
-// platforms.
+// ---- 6. Claims: leases for turns, locks for compactions, handoffs between platforms ----
 
-/** `ttl` in seconds, 60 unless told. */
+/** `ttl` in seconds, default 60. */
 export type LeaseOptions = { readonly ttl?: number };
 
 export type HeldLease = {
@@ -395,32 +392,32 @@ export type HeldLease = {
 
 type LeaseOutcome = { readonly acquired: true } | ({ readonly acquired: false } & HeldLease);
 
-/** Who changes rows, where that takes a lease: the turn of anybody else is respected. */
+/** The lease holder that makes the change. A turn of any other holder blocks it. */
 export type EditOptions = { readonly leaseHolder?: string };
 
 export interface SessionClaims {
-  // Leases: one process at a time works on a session, which need not exist yet. Where they cannot be kept, because another
-  // program uses the name of their table, everybody gets every lease, with one warning.
-  // In files of today's Hermes its own leases, by conversation, are honoured and held as well.
-  /** Takes it when it is free or has run out; its holder prolongs it. Rejects with `bad-session-id`. */
+  // Leases: one process at a time works on a session, which need not exist yet. If they cannot be stored, because another program
+  // uses the name of their table, every request succeeds, with one warning. With schema 17, the turn leases of Hermes Agent, by
+  // conversation, are respected and held as well.
+  /** Succeeds when the lease is free or expired; its holder renews it this way. Rejects with `bad-session-id`. */
   acquireSessionLease(sessionId: string, holder: string, options?: LeaseOptions): Promise<LeaseOutcome>;
-  /** Also after it has run out, as long as nobody else has had it since; false when it is not ours any more. */
+  /** Also works after it expired, if no other holder has had it since. False when another holder has it. */
   renewSessionLease(sessionId: string, holder: string, options?: LeaseOptions): Promise<boolean>;
-  /** Only one's own. */
+  /** Has no effect when another holder has it. */
   releaseSessionLease(sessionId: string, holder: string): Promise<void>;
-  /** Null when nobody holds it, or it has run out. */
+  /** Null when it is free or expired. */
   getSessionLease(sessionId: string): Promise<HeldLease | null>;
-  /** Takes it away from exactly this holder, whose process is known to be gone. False when another has it by now. */
+  /** Removes the lease of exactly this holder, whose process is known to have ended. False when another holder has it now. */
   breakSessionLease(sessionId: string, holder: string): Promise<boolean>;
 
-  // Compression locks: one process at a time compacts a session
-  /** `ttl` in seconds, 300 unless told. */
+  // Compression locks: one process at a time compacts a session.
+  /** `ttl` in seconds, default 300. */
   tryAcquireCompressionLock(
     sessionId: string,
     holder: string,
     options?: { readonly ttl?: number },
   ): Promise<boolean>;
-  /** Prolongs a lock that is still ours; false when it is not. */
+  /** Extends a lock that this holder still has; false when it has not. */
   renewCompressionLock(
     sessionId: string,
     holder: string,
@@ -438,8 +435,7 @@ export interface SessionClaims {
   listPendingHandoffs(): Promise<SessionRow[]>;
 }
 
-// ----
-// The contract of a session store, part 7 of 7: deleting, pruning, moving sessions between databases, and the care of the database.
+// ---- 7. Maintenance: deleting, pruning, export and import, the database itself ----
 
 export type AutoMaintenance = {
   readonly skipped: boolean;
@@ -457,7 +453,7 @@ export type StoreStats = {
   readonly oldestStartedAt: number | null;
   readonly sources: readonly { readonly source: string; readonly sessions: number }[];
   readonly bytes: number;
-  /** `building`: older messages are still to be indexed, which goes on in the background. `missing`: no process has written one yet. */
+  /** `building`: older messages are still being indexed in the background. `missing`: no process has created an index yet. */
   readonly index: "ready" | "building" | "missing";
 };
 
@@ -468,16 +464,16 @@ export type LongWork = { readonly onProgress?: (progress: Progress) => void; rea
 export type OptimizeOutcome = {
   readonly bytesBefore: number;
   readonly bytesAfter: number;
-  /** `in-use`: another process has the file open, so that it was not rewritten. */
+  /** `in-use`: another process has the file open, so it was not rewritten. */
   readonly vacuum: "done" | "in-use" | "not-asked";
-  /** False when the signal stopped the work; the next call goes on where this one stopped. */
+  /** False when the signal stopped the work; the next call continues where it stopped. */
   readonly finished: boolean;
 };
 
-/** What an export of a damaged database could not read. */
+/** Rows of a damaged database that an export could not read. */
 export type ExportLoss = {
   readonly lost: readonly LostRows[];
-  /** Sessions whose row is lost; they are exported with what indexes and messages tell. */
+  /** Sessions whose row is lost. They are exported with what indexes and messages tell. */
   readonly standIns: readonly string[];
   readonly notes: readonly string[];
 };
@@ -485,27 +481,27 @@ export type ExportLoss = {
 export type Health = {
   readonly ok: boolean;
   readonly problems: readonly string[];
-  /** False when the search index could not be compared with the messages: that takes a file that may be written. */
+  /** False when the search index could not be compared with the messages, because there is none this version can use. */
   readonly indexChecked: boolean;
 };
 
 export type ImportOutcome = {
   readonly imported: number;
   readonly messages: number;
-  /** Sessions that were left alone, and why. */
+  /** Sessions that were not imported, and why. */
   readonly skipped: readonly { readonly id: string; readonly reason: string }[];
-  /** Titles that were taken and got a number, or were too long and were cut. */
+  /** Titles that got a number because they were taken, or were cut because they were too long. */
   readonly renamed: readonly { readonly id: string; readonly title: string | null }[];
 };
 
 export interface StoreMaintenance {
-  // Deleting. With directories, the files that belong to what was deleted go as well, after the commit: JSON snapshots,
-  // transcripts of the original, and tool results that no other session's row names.
-  /** Rejects with `session-busy` while another process runs a turn in it, like the next one. */
+  // Deleting. If directories are passed, the files of deleted sessions are removed after the commit: JSON snapshots, transcripts
+  // of Hermes Agent, and kept results that no other row names.
+  /** Rejects with `session-busy` while another process runs a turn in it; so does deleteSessions. */
   deleteSession(id: string, options?: SessionFiles & EditOptions): Promise<boolean>;
   deleteSessions(ids: readonly unknown[], options?: SessionFiles & EditOptions): Promise<number>;
   deleteSessionIfEmpty(id: string): Promise<boolean>;
-  /** The subagent runs that go when these sessions are deleted, runs of runs included. */
+  /** The subagent runs, at any depth, that are deleted with these sessions. */
   listDelegates(ids: readonly string[], scope?: Scope): Promise<string[]>;
 
   // Export and import
@@ -514,9 +510,9 @@ export interface StoreMaintenance {
     options?: Scope & { readonly includeInactive?: boolean },
   ): Promise<ExportedSession | null>;
   /**
-   * One session after the other, most recently active first, without holding them all in memory.
-   * On a damaged file it fails, unless `onLoss` is given: then everything that can be read is exported, and `onLoss` is
-   * told, before the first session that needed it, what cannot.
+   * Yields one session at a time, most recently active first. On a damaged file it fails unless `onLoss` is given: then
+   * everything readable is exported, and `onLoss` is called once with what is missing, before the first session read from the
+   * salvaged copy.
    */
   exportEach(
     options?: Scope & {
@@ -525,7 +521,7 @@ export interface StoreMaintenance {
       readonly onLoss?: (loss: ExportLoss) => void;
     },
   ): AsyncIterable<ExportedSession & { readonly last_active: number }>;
-  /** Each session in one transaction; one that exists is left alone. */
+  /** One transaction per session. An existing session is left unchanged. */
   importSessions(
     sessions: AsyncIterable<ExportedSession> | Iterable<ExportedSession>,
     work?: LongWork,
@@ -544,7 +540,7 @@ export interface StoreMaintenance {
   }): Promise<SessionRow[]>;
   pruneEmptyGhostSessions(): Promise<number>;
   finalizeOrphanedCompressionSessions(): Promise<number>;
-  /** Hides untitled short sessions that look like runs of subagents, as the original's upgrade does. How many. */
+  /** Hides untitled short sessions that look like subagent runs, as Hermes Agent's upgrade does. Returns how many. */
   hideOrphanedDelegates(): Promise<number>;
   /** Never rejects. */
   maybeAutoPruneAndVacuum(
@@ -556,7 +552,7 @@ export interface StoreMaintenance {
   ): Promise<AutoMaintenance>;
 
   // The database
-  /** Finishes and merges the search index, then gives free space back. Interruptible. */
+  /** Completes and merges the search index, then runs VACUUM. Can be interrupted. */
   optimize(work?: LongWork & { readonly vacuum?: boolean }): Promise<OptimizeOutcome>;
   checkHealth(): Promise<Health>;
   stats(): Promise<StoreStats>;

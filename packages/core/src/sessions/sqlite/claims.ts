@@ -1,3 +1,4 @@
+// Which process may work on a session: leases for turns, locks for compactions, handoffs between platforms.
 import { takeCodePoints } from "../../lib/index.ts";
 import { sessionError } from "../errors.ts";
 import { checkSessionId } from "../identity.ts";
@@ -10,13 +11,13 @@ import { isContinuation, MAX_CHAIN } from "./lineage-sql.ts";
 import { hasOwnTable, SESSION_LEASES } from "./schema.ts";
 import { findSession, sessionFields } from "./sessions.ts";
 
-// ----
-// Leases: one process at a time works on a session. They run out by themselves, so a crash holds nobody up for long. Ours stand in a
-// table of our own, by session. Today's original keeps turns apart in another one, by conversation; where a file has that, we honour
-// its leases and hold one there besides ours.
+// ---- Leases ----
+// One process at a time works on a session. Leases expire, so a crash blocks other processes only briefly. Ours are rows of
+// hermes_memory_leases, by session. Newer versions of Hermes Agent have a table of turn leases, by conversation; in a file with
+// that table we respect its leases and hold one there as well.
 
 const LEASE_TTL_SECONDS = 60;
-/** What ran out this long ago nobody will renew any more. */
+/** An expired lease older than this will not be renewed any more and is deleted. */
 const FORGOTTEN_SECONDS = 86_400;
 
 const LEASES_TABLE = SESSION_LEASES.name;
@@ -39,7 +40,7 @@ const TAKE_TURN = `
   ON CONFLICT (conversation_id) DO UPDATE SET expires_at = excluded.expires_at
 `;
 const OTHERS_TURNS = `SELECT 1 FROM ${TURNS} WHERE holder <> :holder AND expires_at >= :now LIMIT 1`;
-/** The first session of the conversation, as far back as compactions go: what the original's leases go by. */
+/** The first session of the conversation, back along compactions. Hermes Agent's leases use it as their key. */
 const CONVERSATION = byFile(
   (file) => `
   WITH RECURSIVE up(id, depth) AS (
@@ -63,7 +64,7 @@ type LeaseOperations = Pick<
 
 export function leaseOperations({ connection, clock, warn }: StoreContext): LeaseOperations {
   let isWarned = false;
-  /** Without the table everybody has every lease: a conversation must go on where nothing can be kept apart. */
+  /** Without our table every request for a lease succeeds: conversations must continue even if leases cannot be stored. */
   const canKeep = (): boolean => hasOwnTable(connection, SESSION_LEASES);
   const warnOnce = (): void => {
     if (isWarned) return;
@@ -130,7 +131,10 @@ export function leaseOperations({ connection, clock, warn }: StoreContext): Leas
   };
 }
 
-/** Within a write. A lease that ran out and that nobody has taken is still the last holder's. Throws `lease-lost`. */
+/**
+ * Inside a write transaction. An expired lease that no other process has taken still belongs to its last holder. Throws
+ * `lease-lost`.
+ */
 export function requireLease(connection: Connection, id: string, holder: string, now: number): void {
   const held = hasOwnTable(connection, SESSION_LEASES)
     ? connection.get<HeldLease>(GET_LEASE, { id })
@@ -148,8 +152,8 @@ export function requireLease(connection: Connection, id: string, holder: string,
 }
 
 /**
- * Within a write, before rows that others may be working with are changed: no turn of another process is running in the
- * conversation, and none compacts it. Throws `session-busy`.
+ * Inside a write transaction, before rows are changed that other processes may be using: refuses while another process runs a
+ * turn in the conversation or compacts it. Throws `session-busy`.
  */
 export function refuseIfBusy(
   connection: Connection,
@@ -164,13 +168,13 @@ export function refuseIfBusy(
     throw busy(id, "is being compacted by", lock);
 }
 
-/** The same as far as turns go. */
+/** Checks only turns, not compactions. */
 export function refuseDuringTurn(connection: Connection, id: string, leaseHolder: string, now: number): void {
   const turn = othersTurn(connection, id, leaseHolder, now);
   if (turn !== undefined) throw busy(id, "has a turn running in", turn);
 }
 
-/** Of any process. */
+/** The running turn of any process. */
 export function turnOf(connection: Connection, id: string, now: number): HeldLease | undefined {
   return othersTurn(connection, id, "", now);
 }
@@ -186,7 +190,7 @@ function busy(id: string, what: string, { holder, expires_at }: HeldLease) {
 
 const LAST_DATE_MS = 8.64e15;
 
-/** Undefined when the turn of this conversation is the holder's; otherwise whose it is. */
+/** Undefined when the holder now has the turn of this conversation; otherwise the lease of the other holder. */
 function claimTurn(
   connection: Connection,
   id: string,
@@ -206,13 +210,13 @@ function claimTurn(
   return undefined;
 }
 
-/** A compaction moves a holder from one session of the conversation to the next: the turn ends with the last of them. */
+/** A compaction moves a holder from one session of the conversation to the next. The turn ends with the last of its leases. */
 function dropTurn(connection: Connection, id: string, holder: string, hasLeases: boolean): boolean {
   if (!featuresOf(connection).tables.has(TURNS)) return false;
   const key = conversationOf(connection, id);
   const others = hasLeases ? connection.all<{ id: string }>(LEASES_OF_HOLDER, { holder }) : [];
   const isGoingOn = others.some((other) => conversationOf(connection, other.id) === key);
-  // A session that is about to become a continuation has had a key of its own.
+  // A session that is about to become a continuation was its own key until now.
   const keys = new Set(isGoingOn ? [id] : [id, key]);
   if (isGoingOn) keys.delete(key);
   return [...keys].map((each) => connection.run(DROP_TURN, { key: each, holder }).changes).some(Boolean);
@@ -238,8 +242,8 @@ function leaseSeconds(options: LeaseOptions | undefined): number {
   return ttl === undefined || !Number.isFinite(ttl) ? LEASE_TTL_SECONDS : ttl;
 }
 
-// ----
-// Compression locks: leases in the database, so that one process at a time compacts a session.
+// ---- Compression locks ----
+// One process at a time compacts a session.
 
 const LOCK_TTL_SECONDS = 300;
 
@@ -268,7 +272,7 @@ export function lockOperations({ connection, clock, warn }: StoreContext): LockO
         return await connection.write(() => {
           const now = seconds(clock);
           connection.run(DROP_EXPIRED_LOCK, { id, now });
-          // A process that was killed while it compacted would keep everybody from it for minutes.
+          // Without this, a process killed during a compaction would block others for minutes.
           const held = lockHolder(connection, id, now);
           if (held !== null && held !== holder && isDeadHere(held))
             connection.run(RELEASE_LOCK, { id, holder: held });
@@ -276,7 +280,7 @@ export function lockOperations({ connection, clock, warn }: StoreContext): LockO
           return lockHolder(connection, id, now) === holder;
         });
       } catch (cause) {
-        // A session that cannot be locked is not compressed now; the conversation itself must go on.
+        // A session that cannot be locked is not compacted now. The conversation must go on.
         warn(`The compression lock of session ${id} could not be taken: ${String(cause)}`);
         return false;
       }
@@ -308,8 +312,8 @@ function lockSeconds(options: { readonly ttl?: number } | undefined): number {
   return ttl === undefined || !Number.isFinite(ttl) ? LOCK_TTL_SECONDS : ttl;
 }
 
-// ----
-// Handing a session over to another platform: asked for, claimed by one, finished or failed.
+// ---- Handoffs ----
+// A session is handed over to another platform: requested, claimed by one process, completed or failed.
 
 const MAX_ERROR_CHARS = 500;
 

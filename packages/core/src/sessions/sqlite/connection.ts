@@ -1,5 +1,6 @@
-// One SQLite connection: cached statements, transactions with a bounded wait, checkpoints.
-// node:sqlite is synchronous, so waiting for another process happens between attempts, with the event loop free.
+// One SQLite connection: cached statements, transactions with bounded waiting, checkpoints. Also what every statement depends on:
+// the columns and tables of the file, and which rows a user may see. node:sqlite is synchronous, so waiting for another process
+// happens between attempts, with the event loop free.
 import { statSync } from "node:fs";
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
@@ -11,14 +12,17 @@ import { isBusy, isStaleSchema, toSessionError } from "./failures.ts";
 /** How long SQLite itself may block the event loop in one attempt. */
 export const BUSY_TIMEOUT_MS = 25;
 const WAIT_LIMIT_MS = 15_000;
-/** A loop of awaited appends never leaves the microtask queue by itself; after this long it lets other work in. */
+/** A loop of awaited appends never leaves the microtask queue; after this long it yields to the event loop. */
 const TURN_MS = 15;
 const WRITES_BETWEEN_LOOKS = 16;
-/** SQLite's own default: long enough to write hot pages once, short enough to recover from fast. */
+/** SQLite's default: hot pages are written once, and recovery stays fast. */
 const LONG_LOG_PAGES = 1000;
-/** From here on a checkpoint holds writers off until the log begins anew: with several writers it would grow for ever. */
+/**
+ * From this size on, a checkpoint blocks writers until the log restarts; with several writers it would otherwise grow without
+ * limit.
+ */
 const ENDLESS_LOG_PAGES = 4000;
-/** What a log that began anew is cut to. */
+/** A restarted log is truncated to this size. */
 export const LOG_LIMIT_BYTES = 8_388_608;
 
 type Values = Readonly<Record<string, SQLInputValue>>;
@@ -26,28 +30,28 @@ type Values = Readonly<Record<string, SQLInputValue>>;
 export type WriteOptions = {
   /** How long to wait for another process. Default: the limit of the connection. */
   readonly waitLimitMs?: number;
-  /** Asked instead of that of the connection. */
+  /** Replaces the connection's own `remedyFor`. */
   readonly remedyFor?: FindRemedy;
 };
 
 type ConnectionOptions = {
   readonly db: DatabaseSync;
   readonly path: string;
-  /** What another connection to the same file is opened with; the path unless the file needs special treatment. */
+  /** How another connection opens the same file. Default: the path. */
   readonly address?: string;
-  /** Why writes are refused; undefined when they are not. */
+  /** Why writes are refused; undefined when they are allowed. */
   readonly readOnlyBecause?: string;
-  /** What a user can do about it. */
+  /** What the user can do about that. */
   readonly wayOut?: string;
   readonly waitLimitMs?: number;
 };
 
-/** Runs inside the transaction that is tried again, before the work itself. */
+/** Runs inside the retried transaction, before the work. */
 export type Remedy = () => void;
 type FindRemedy = (cause: unknown) => Remedy | undefined;
 
 export class Connection {
-  // Of the process, not of a connection: a loop that opens, reads and closes has to let others in as well.
+  // Per process, not per connection: a loop that opens, reads and closes must yield as well.
   static #lastTurn = performance.now();
   readonly db: DatabaseSync;
   readonly path: string;
@@ -59,7 +63,7 @@ export class Connection {
   readonly #file: string | undefined;
   /** Called after every transaction that wrote. */
   onWrite: (() => void) | undefined;
-  /** For failures that can be put right: what to do before the second and last attempt. */
+  /** For failures with a known remedy: what to do before the second and last attempt. */
   remedyFor: FindRemedy | undefined;
   #isClosed = false;
   #writes = 0;
@@ -74,7 +78,7 @@ export class Connection {
     this.waitLimitMs = options.waitLimitMs ?? WAIT_LIMIT_MS;
   }
 
-  // Rows have no prototype when they come from SQLite; whoever hands them out copies them.
+  // Rows from SQLite have no prototype; code that returns them to callers copies them.
   all<Row>(sql: string, values: Values = {}): Row[] {
     return this.#statement(sql).all(matchable(values)) as Row[];
   }
@@ -83,7 +87,7 @@ export class Connection {
     return this.#statement(sql).get(matchable(values)) as Row | undefined;
   }
 
-  /** Lazily: stopping the loop stops the query. */
+  /** Lazy: leaving the loop stops the query. */
   iterate<Row>(sql: string, values: Values = {}): IterableIterator<Row> {
     return this.#statement(sql).iterate(matchable(values)) as IterableIterator<Row>;
   }
@@ -93,7 +97,7 @@ export class Connection {
     return { changes: Number(changes), lastId: Number(lastInsertRowid) };
   }
 
-  /** Everything `work` reads comes from one moment. */
+  /** One read transaction: all reads of `work` see the same state. */
   read<T>(work: () => T, options: Pick<WriteOptions, "remedyFor"> = {}): Promise<T> {
     return this.#attempt("BEGIN", work, options);
   }
@@ -108,7 +112,7 @@ export class Connection {
     return value;
   }
 
-  /** For work that writes through another connection; `write` asks by itself. */
+  /** For work that writes through another connection. `write` checks this itself. */
   refuseIfReadOnly(): void {
     if (this.readOnlyBecause === undefined) return;
     throw sessionError("session-db-read-only", `${this.path} cannot be written: ${this.readOnlyBecause}.`, {
@@ -123,7 +127,7 @@ export class Connection {
 
   close(): void {
     if (this.#isClosed) return;
-    // The log goes by its name: after a replacement it may be another process's, with commits of its own in it.
+    // SQLite finds the log by name. After the file was replaced, that log may belong to another process and contain its commits.
     if (this.readOnlyBecause === undefined && !this.#isReplaced()) this.#checkpoint("TRUNCATE");
     this.#isClosed = true;
     this.#statements.clear();
@@ -156,17 +160,17 @@ export class Connection {
       this.run("COMMIT");
       return value;
     } catch (cause) {
-      // A full disk makes SQLite roll back by itself.
+      // When the disk is full, SQLite rolls back by itself.
       if (this.db.isTransaction) this.run("ROLLBACK");
-      // A statement that failed tells its error once more when it is used again.
+      // A failed statement reports its error again at its next use, so statements are prepared again.
       if (!isBusy(cause)) this.#statements.clear();
       throw cause;
     }
   }
 
   /**
-   * After a VACUUM or a change of the schema by another process, FTS5 may have prepared statements of its own against the
-   * schema of before, and says that a table is missing. All statements are made anew then, once.
+   * After another process ran VACUUM or changed the schema, FTS5 may hold statements prepared for the old schema and report a
+   * missing table. All statements are prepared again then, once.
    */
   #remedy(cause: unknown, find: FindRemedy | undefined): Remedy | undefined {
     const special = find?.(cause);
@@ -197,8 +201,8 @@ export class Connection {
   }
 
   /**
-   * Whoever restores a backup over an open database leaves us with the old file in hand, and with a log that the next
-   * one to open the new file would take for its own. So nothing more goes into it.
+   * If a backup is restored over an open database, this process still has the old file open, with a log that the next process to
+   * open the new file would take for its own. So nothing more is written to it.
    */
   #refuseIfReplaced(): void {
     if (!this.#isReplaced()) return;
@@ -219,10 +223,10 @@ export class Connection {
 
   #checkpointLongLog(): void {
     if (this.#isClosed || this.#isReplaced()) return;
-    // NOOP only counts. A SQLite that does not know it yet takes it for PASSIVE, which is harmless.
+    // NOOP only counts pages. An older SQLite treats it as PASSIVE, which is harmless.
     const state = this.#checkpoint("NOOP");
     if (state === undefined) return;
-    // RESTART waits for writers and readers no longer than the busy timeout, and does at least what PASSIVE does.
+    // RESTART waits for writers and readers at most as long as the busy timeout, and does at least what PASSIVE does.
     if (state.log >= ENDLESS_LOG_PAGES) this.#checkpoint("RESTART");
     else if (state.log - state.checkpointed >= LONG_LOG_PAGES) this.#checkpoint("PASSIVE");
   }
@@ -233,7 +237,7 @@ export class Connection {
     try {
       return this.get(`PRAGMA wal_checkpoint(${mode})`);
     } catch {
-      return undefined; // best effort: the log is complete without it, and the next one who can will do it
+      return undefined; // best effort: the log is complete without it, and a later checkpoint will do it
     }
   }
 
@@ -253,10 +257,7 @@ function afterwards<T>(remedy: Remedy, work: () => T): () => T {
   };
 }
 
-/**
- * Half a surrogate pair becomes U+FFFD on its way into SQLite, and that may be the id of another session. A zero is in
- * no id.
- */
+/** A lone surrogate becomes U+FFFD in SQLite, which may be part of another session's id. No id contains NUL. */
 function matchable(values: Values): Values {
   for (const key of ["id", "session", "session_id"]) {
     const id = values[key];
@@ -270,21 +271,25 @@ function fileAt(path: string): string | undefined {
   return found && `${found.dev}:${found.ino}`;
 }
 
-// ----
-// What a file has that version 16 of the schema does not. The original adds columns and tables to a file while others have it open,
-// so this is read again whenever SQLite's own schema counter has changed, and each statement is written for the file at hand.
+// ---- What the file has ----
+// Hermes Agent adds columns and tables to a file while other programs have it open. So this is read again whenever SQLite's
+// schema counter has changed, and statements are built for the file at hand. A file counts as schema 17 when it has the column
+// `messages.compacted`.
 
 export type FileFeatures = {
   readonly sessions: ReadonlySet<string>;
   readonly messages: ReadonlySet<string>;
   readonly tables: ReadonlySet<string>;
-  /** The rules of version 17 and later hold: archives within a session, continuations that start before their parent's end. */
+  /**
+   * The rules of schema 17 and later apply: compactions archive messages inside a session, and a continuation may start before
+   * its parent's end.
+   */
   readonly isToday: boolean;
 };
 
 const NONE: ReadonlySet<string> = new Set();
 
-/** A file with the columns of version 16 and no others. */
+/** A file with exactly the columns of schema 16. */
 export const JUNE: FileFeatures = { sessions: NONE, messages: NONE, tables: NONE, isToday: false };
 
 const known = new WeakMap<Connection, { readonly version: number; readonly features: FileFeatures }>();
@@ -306,7 +311,7 @@ export function featuresOf(connection: Connection): FileFeatures {
   return features;
 }
 
-/** A statement that differs from file to file, put together once for each kind. */
+/** A statement that depends on the file, built once for each set of features. */
 export function byFile(build: (file: FileFeatures) => string): (connection: Connection) => string {
   const built = new WeakMap<FileFeatures, string>();
   return (connection) => {
@@ -317,12 +322,12 @@ export function byFile(build: (file: FileFeatures) => string): (connection: Conn
   };
 }
 
-/** Live rows, and those that a compaction within the session put away: what people see, and what lists and windows show. */
+/** SQL: active rows, and rows that a compaction archived inside the session. This is what users, lists and windows show. */
 export function isShown(message: string, file: FileFeatures): string {
   return file.isToday ? `(${message}.active = 1 OR ${message}.compacted = 1)` : `${message}.active = 1`;
 }
 
-/** Rows that can be taken back, restored, replaced and cleared. An archive stays as it is. */
+/** SQL: rows that can be taken back, restored, replaced and cleared. Archived rows cannot. */
 export function isChangeable(message: string, file: FileFeatures): string {
   return file.isToday ? `${message}.compacted = 0` : "1";
 }
@@ -333,35 +338,35 @@ export function hasPromptTable(file: FileFeatures): boolean {
 
 type Mark = "_branched_from" | "_delegate_from" | "_compressed_from" | "_reset_from" | typeof USER_PLATFORM;
 
-/** A reserved key of model_config. Text that is no JSON has none. */
+/** SQL: a reserved key of model_config; NULL when that is not JSON. */
 export function mark(session: string, key: Mark): string {
   return `CASE WHEN json_valid(${session}.model_config) THEN json_extract(${session}.model_config, '$.${key}') END`;
 }
 
 /**
- * The platform a session's `user_id` belongs to: its source, unless a mark says otherwise (a subagent's run, for instance). Runs that
- * version 0.1.0 stored have no mark; theirs is the source of the session they were made for.
+ * SQL: the platform of a session's `user_id`: its source, unless a mark names another one. Subagent runs stored by version 0.1.0
+ * have no mark; they use the source of their parent session.
  */
 export function userPlatform(session: string): string {
   const marked = mark(session, USER_PLATFORM);
-  // The first look spares reading the JSON of all other rows.
+  // `instr` first: most rows have no mark, and their JSON need not be parsed.
   const ofParent = `(SELECT r.source FROM sessions r WHERE r.id = ${session}.parent_session_id)`;
   return `COALESCE(CASE WHEN instr(${session}.model_config, '"${USER_PLATFORM}"') > 0 THEN ${marked} END,
     CASE WHEN ${session}.source = 'subagent' THEN ${ofParent} END, ${session}.source)`;
 }
 
-/** `:user` NULL means everybody, `:platform` NULL the user's id on every platform. */
+/** SQL: whether the user may see the session. `:user` NULL means all users, `:platform` NULL every platform. */
 export function isVisible(session: string): string {
   const onPlatform = `(:platform IS NULL OR ${userPlatform(session)} = :platform)`;
   return `(:user IS NULL OR (${session}.user_id = :user AND ${onPlatform}))`;
 }
 
-/** Seconds since 1970 with a fraction, as all times in the database. */
+/** Seconds since 1970 with a fraction, like all times in the database. */
 export function seconds(clock: Clock): number {
   return clock.now().getTime() / 1000;
 }
 
-/** The values bound to `:user` and `:platform` (`isVisible`): NULL means everybody, and every platform. */
+/** The values for `:user` and `:platform` of `isVisible`. NULL means all users, and all platforms. */
 export function visibleTo(scope: Scope | undefined): Visible {
   const { userId = null, userPlatform = null } = readScope(scope);
   return { user: userId, platform: userPlatform };
@@ -371,18 +376,18 @@ export type Visible = { readonly user: string | null; readonly platform: string 
 
 export const EVERYBODY: Visible = { user: null, platform: null };
 
-/** A count from outside: whole, not negative, `fallback` when it is no number. */
+/** A count from outside as a whole number of at least 0; `fallback` when it is not a number. */
 export function count(value: number | null | undefined, fallback: number): number {
   if (typeof value !== "number" || Number.isNaN(value)) return fallback;
   return Math.min(Math.max(0, Math.trunc(value)), Number.MAX_SAFE_INTEGER);
 }
 
-/** A quantity from outside; null when it is no number that can be stored or added to. */
+/** A quantity from outside; null when it is not a finite number. */
 export function finite(value: number | null | undefined): number | null {
   return value !== undefined && Number.isFinite(value) ? value : null;
 }
 
-/** Ids that cannot exist cannot be found either; only making one is refused. */
+/** Reads ignore impossible ids; only creating a session with one is refused. */
 export function isPossibleId(id: unknown): id is string {
   return typeof id === "string" && id !== "" && id.isWellFormed();
 }

@@ -1,4 +1,4 @@
-// What every group of store operations works with.
+// What every group of store operations gets.
 import type { Clock } from "../../lib/index.ts";
 import type { Connection } from "./connection.ts";
 import type { SearchIndex } from "./index/search-index.ts";
@@ -7,8 +7,8 @@ export type StoreContext = {
   readonly connection: Connection;
   readonly index: SearchIndex;
   readonly clock: Clock;
-  /** The profile whose home the file is in; null outside of any. Today's original lists by it. */
+  /** The profile whose home contains the file; null when it is in none. Newer versions of Hermes Agent list sessions by it. */
   readonly profile: string | null;
-  /** One line about data that could not be read as it should; never holds any of it. */
+  /** Reports unreadable data in one line that contains none of it. */
   warn(message: string): void;
 };

@@ -1,3 +1,5 @@
+// The database as a file on disk: descriptors, processes that have it open, connections for repair, copies, and slow statements
+// in a worker thread.
 import {
   type BigIntStats,
   closeSync,
@@ -23,8 +25,8 @@ import { isBusy, toSessionError } from "./failures.ts";
 const descriptors = new Map<string, number>();
 
 /**
- * Opens a database file for reading beside SQLite, and never closes it: closing any descriptor of a file drops every
- * POSIX lock this process holds on it, those of its open connections included. One descriptor per file is kept.
+ * Opens a database file for reading next to SQLite and never closes it: closing any descriptor of a file drops all POSIX locks
+ * that this process holds on it, including those of open connections. One descriptor per file is kept.
  */
 export function rawDescriptor(path: string): number {
   const known = descriptors.get(identity(statSync(path, { bigint: true })));
@@ -42,14 +44,14 @@ function identity(stats: BigIntStats): string {
   return `${stats.dev}:${stats.ino}`;
 }
 
-// ----
-// Which processes have a file open, where the system tells (Linux): some work must not be done beside them.
+// ---- Processes that have the file open ----
+// Known only on Linux. Some work must not be done while other processes have the file open.
 
 export type Holder = { readonly pid: number; readonly name: string };
 
 /**
- * This process included. Undefined where it cannot be found out. Processes of other users are not seen: a file of mode
- * 0600 is not theirs to open.
+ * Includes this process. Undefined where it cannot be found out. Processes of other users are not visible, but they cannot open a
+ * file of mode 0600.
  */
 export function holdersOf(path: string): readonly Holder[] | undefined {
   if (process.platform !== "linux") return undefined;
@@ -57,7 +59,7 @@ export function holdersOf(path: string): readonly Holder[] | undefined {
   if (file === undefined) return [];
   const isFile = (link: string): boolean => {
     try {
-      // Sockets and devices are no databases; looking at them costs time.
+      // Skips sockets and devices, which cannot be databases, to save time.
       if (!/^\/(?!dev\/|proc\/|sys\/)/.test(readlinkSync(link))) return false;
       const { dev, ino } = statSync(link, { bigint: true });
       return dev === file.dev && ino === file.ino;
@@ -76,12 +78,12 @@ export function holdersOf(path: string): readonly Holder[] | undefined {
     .map((pid) => ({ pid, name: nameOf(pid) }));
 }
 
-/** Without this process. Empty also where it cannot be found out. */
+/** Without this process. Also empty where it cannot be found out. */
 export function otherHolders(path: string): readonly Holder[] {
   return (holdersOf(path) ?? []).filter(({ pid }) => pid !== process.pid);
 }
 
-/** Processes come and go, and some may not be looked into. */
+/** Processes end, and some directories are not readable. */
 function names(directory: string): string[] {
   try {
     return readdirSync(directory);
@@ -98,8 +100,8 @@ function nameOf(pid: number): string {
   }
 }
 
-// ----
-// Ways into a file whose schema may be broken and that other programs may hold at the same time.
+// ---- Connections for repair ----
+// The schema may be broken, and other programs may have the file open.
 
 /** A connection that reads past broken schema rows and may edit them. */
 export function openForSurgery(file: string): DatabaseSync {
@@ -114,7 +116,7 @@ export function schemaCookie(db: DatabaseSync): number {
 
 const BUSY_ATTEMPTS = 15;
 
-/** Waits for a file that another connection holds, a few seconds at most. */
+/** Retries while another connection has the file locked, for a few seconds at most. */
 export async function patiently<T>(work: () => T): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -130,14 +132,14 @@ function aMoment(): Promise<void> {
   return setTimeout(20 + Math.random() * 130);
 }
 
-// ----
-// Copies of a database file with all that belongs to it, made while other programs may be writing.
+// ---- Copies ----
+// A database file with its logs, copied while other programs may be writing.
 
-/** What belongs to the file beside it. Not the -shm: SQLite makes it anew from the -wal. */
+/** Files that belong to the database. Not the -shm: SQLite creates it again from the -wal. */
 const LOGS = ["-wal", "-journal"];
 const PARTS = ["", ...LOGS];
 
-/** A copy for the user, under a name that is free. Returns the name. */
+/** A backup for the user under a free name. Returns the name. */
 export async function keepCopy(file: string, now: Date): Promise<string> {
   for (;;) {
     const candidate = freeName(`${file}.malformed-backup`, now);
@@ -152,7 +154,7 @@ export async function keepCopy(file: string, now: Date): Promise<string> {
   }
 }
 
-/** `<base>-YYYYMMDD_HHMMSS`, with a number behind it when there is such a file. */
+/** `<base>-YYYYMMDD_HHMMSS`, with a number appended if that name is taken. */
 export function freeName(base: string, now: Date): string {
   const name = `${base}-${timestamp(now)}`;
   for (let number = 1; ; number += 1) {
@@ -164,13 +166,13 @@ export function freeName(base: string, now: Date): string {
 const COPY_ATTEMPTS = 20;
 
 /**
- * All parts as they were at one moment: when another program wrote meanwhile, the copy is made again. Returns the
- * fingerprint of that moment.
+ * Copies all parts as of one moment: if another program wrote meanwhile, the copy is repeated. Returns the fingerprint of that
+ * moment.
  */
 export async function copyDatabase(from: string, to: string): Promise<string> {
   for (let attempt = 1; attempt <= COPY_ATTEMPTS; attempt += 1) {
     const before = fingerprint(from);
-    await copyBytes(rawDescriptor(from), to); // fails, and leaves it alone, when there is such a file
+    await copyBytes(rawDescriptor(from), to); // fails if the target exists, and does not touch it
     try {
       for (const suffix of LOGS) await copyLog(from + suffix, to + suffix);
       if (fingerprint(from) === before) return before;
@@ -188,11 +190,11 @@ export function removeParts(file: string): void {
   for (const suffix of [...PARTS, "-shm"]) rmSync(file + suffix, { force: true });
 }
 
-/** Equal as long as nothing was written to the file or its logs. */
+/** Unchanged as long as nothing is written to the file or its logs. */
 export function fingerprint(file: string): string {
   return PARTS.map((suffix) => {
     const stats = statSync(file + suffix, { bigint: true, throwIfNoEntry: false });
-    // An empty log comes and goes with every reader.
+    // An empty log appears and disappears with every reader.
     return stats === undefined || stats.size === 0n ? "-" : `${stats.ino} ${stats.size} ${stats.mtimeNs}`;
   }).join("; ");
 }
@@ -201,7 +203,7 @@ const CHUNK_BYTES = 4 * 1024 * 1024;
 
 async function copyLog(from: string, to: string): Promise<void> {
   if ((statSync(from, { throwIfNoEntry: false })?.size ?? 0) === 0) return;
-  const source = openSync(from, "r"); // holds no locks, so it may be closed
+  const source = openSync(from, "r"); // SQLite holds no locks on a log, so it may be closed
   try {
     await copyBytes(source, to);
   } finally {
@@ -218,30 +220,29 @@ async function copyBytes(source: number, to: string): Promise<void> {
       if (length === 0) break;
       for (let done = 0; done < length; ) done += writeSync(target, chunk, done, length - done, at + done);
       at += length;
-      await setImmediate(); // a large file is copied without keeping others waiting
+      await setImmediate(); // yield to the event loop while copying a large file
     }
     fsyncSync(target);
   } catch (cause) {
-    rmSync(to, { force: true }); // half a copy is none
+    rmSync(to, { force: true }); // remove an incomplete copy
     throw cause;
   } finally {
     closeSync(target);
   }
 }
 
-/** YYYYMMDD_HHMMSS in local time, like session ids. */
+/** YYYYMMDD_HHMMSS in local time, as in session ids. */
 function timestamp(now: Date): string {
   const two = (value: number): string => String(value).padStart(2, "0");
   const date = `${now.getFullYear()}${two(now.getMonth() + 1)}${two(now.getDate())}`;
   return `${date}_${two(now.getHours())}${two(now.getMinutes())}${two(now.getSeconds())}`;
 }
 
-// ----
-// Runs statements that take seconds (VACUUM, checks) in a thread of their own, on a connection of their own: node:sqlite
-// is synchronous, and the event loop belongs to the agent.
+// ---- Slow statements ----
+// VACUUM and checks take seconds, and node:sqlite is synchronous. They run in a worker thread with its own connection.
 
 type AsideOptions = {
-  /** A path, or a `file:` address. */
+  /** A path or a `file:` URL. */
   readonly address: string;
   readonly readOnly: boolean;
   readonly waitLimitMs?: number;
@@ -251,11 +252,11 @@ export type Answer =
   | { readonly rows: readonly Record<string, unknown>[] }
   | {
       readonly error: { readonly message: string; readonly errcode?: number };
-      /** What the statement answered before it failed. */
+      /** Rows returned before the failure. */
       readonly before: readonly Record<string, unknown>[];
     };
 
-// As text, so that the published bundle needs no second file.
+// Source text, so that the published bundle needs no second file.
 const CODE = `
 const { parentPort, workerData } = require("node:worker_threads");
 const { DatabaseSync } = require("node:sqlite");
@@ -274,11 +275,11 @@ for (const sql of statements) {
 db?.close();
 `;
 
-/** The answer to each statement in turn; one that fails does not stop the next. */
+/** One answer per statement. A failed statement does not stop the next. */
 export async function runAside(options: AsideOptions, statements: readonly string[]): Promise<Answer[]> {
   const { address, readOnly, waitLimitMs = 15_000 } = options;
   const workerData = { address, readOnly, waitLimitMs, statements };
-  // Without the flags of this process: one of them might make the code above a module.
+  // Without this process's flags: one of them might make the code above an ES module.
   const worker = new Worker(CODE, { eval: true, execArgv: ["--no-warnings"], workerData });
   const answers: Answer[] = [];
   worker.on("message", (answer: Answer) => answers.push(answer));
@@ -291,7 +292,7 @@ export async function runAside(options: AsideOptions, statements: readonly strin
   return answers;
 }
 
-/** Like `runAside` for one statement; rejects when it fails. */
+/** `runInThread` for one statement. Rejects when it fails. */
 export async function runOneAside(options: AsideOptions, sql: string): Promise<void> {
   const [answer] = await runAside(options, [sql]);
   if (answer !== undefined && "error" in answer) {

@@ -1,6 +1,5 @@
-// Brings a writable file to what this program works with. In files up to version 16: tables, columns, data of older
-// versions. In every file: our own tables and the search index. Everything in one transaction, and no lock at all when
-// nothing has to be done.
+// Brings a writable file up to date. Up to schema 16: tables, columns and data of older versions. In every file: our own tables
+// and the search index. All in one transaction, and without any lock when nothing has to be done.
 import type { DatabaseSync } from "node:sqlite";
 import { mark } from "./connection.ts";
 import { ensureIndex, isIndexCurrent } from "./index/tables.ts";
@@ -26,7 +25,7 @@ import {
   versionOf,
 } from "./schema.ts";
 
-/** Below it the original's index lacks the tool columns. Its own upgrade throws the index away, and so does ours. */
+/** Before this version Hermes Agent's index lacks the tool columns. Its own upgrade drops the index, and so does ours. */
 const FIRST_VERSION_WITH_TOOL_INDEX = 11;
 
 export const UPSTREAM_INDEXES = ["messages_fts", "messages_fts_trigram"] as const;
@@ -49,7 +48,7 @@ export function isCurrent(db: DatabaseSync): boolean {
 
 function isTheirPartCurrent(db: DatabaseSync, found: Schema): boolean {
   const version = versionOf(db);
-  if (version > SCHEMA_VERSION) return true; // a later program looks after its own tables
+  if (version > SCHEMA_VERSION) return true; // a newer program maintains its own tables
   const expected = [...Object.keys(TABLES), ...Object.keys(INDEXES), TITLE_INDEX];
   return (
     version === SCHEMA_VERSION &&
@@ -59,7 +58,7 @@ function isTheirPartCurrent(db: DatabaseSync, found: Schema): boolean {
   );
 }
 
-/** To be called inside a write transaction. Returns what a user should know. */
+/** Inside a write transaction. Returns warnings for the user. */
 export function ensureSchema(db: DatabaseSync, hasFts5 = true): string[] {
   const warnings: string[] = [];
   const version = versionOf(db);
@@ -68,7 +67,7 @@ export function ensureSchema(db: DatabaseSync, hasFts5 = true): string[] {
     addColumns(db, "sessions", SESSION_COLUMNS);
     addColumns(db, "messages", MESSAGE_COLUMNS);
     for (const [name, on] of Object.entries(INDEXES)) db.exec(`CREATE INDEX IF NOT EXISTS ${name} ON ${on}`);
-    // Before any row is touched: the original's triggers index a row again whatever changes in it.
+    // Before any row changes: Hermes Agent's triggers index a row again at every change.
     if (version < FIRST_VERSION_WITH_TOOL_INDEX || !hasFts5)
       for (const name of UPSTREAM_TRIGGERS) db.exec(`DROP TRIGGER IF EXISTS ${name}`);
     if (version < FIRST_VERSION_WITH_TOOL_INDEX && hasFts5)
@@ -105,14 +104,14 @@ function addColumns(db: DatabaseSync, name: string, columns: readonly Column[]):
   }
 }
 
-/** A newer number stays: it belongs to a newer original. */
+/** A newer version number stays; it belongs to a newer Hermes Agent. */
 function upgradeData(db: DatabaseSync, version: number): void {
   for (const step of UPGRADE_STEPS) if (version < step.version) step.run(db);
   db.exec("DELETE FROM schema_version");
   db.exec(`INSERT INTO schema_version(version) VALUES (${SCHEMA_VERSION})`);
 }
 
-/** Old files may hold a title twice. The first to have it keeps it. */
+/** Old files may contain a title twice. The oldest session keeps it. */
 function ensureTitleIndex(db: DatabaseSync): string[] {
   if (readSchema(db).has(TITLE_INDEX)) return [];
   const cleared = db
@@ -132,7 +131,7 @@ export function ensureActivity(db: DatabaseSync): void {
   const found = readSchema(db);
   const objects = activityObjects(hasActivity(db));
   if (objects.every((object) => isAsDeclared(found, object))) return;
-  // Without all of its triggers it may have missed something.
+  // Without all of its triggers the table may have missed changes.
   replaceObjects(db, objects);
   db.exec(fillActivity(hasActivity(db)));
 }
@@ -145,14 +144,14 @@ function ensureObjects(db: DatabaseSync, objects: readonly SchemaObject[]): void
   const found = readSchema(db);
   for (const object of objects) {
     if (isAsDeclared(found, object)) continue;
-    // A table keeps its rows, whoever declared it; everything else can be made anew.
+    // A table keeps its rows, whoever declared it; all other objects can be created again.
     if (object.type === "table" && found.has(object.name)) continue;
     db.exec(`DROP ${object.type.toUpperCase()} IF EXISTS ${object.name}`);
     db.exec(object.sql);
   }
 }
 
-/** Without those of a table whose name another program uses for something else: that stays as it is, and ours is not kept here. */
+/** Skips objects of a table whose name another program uses: that table stays, and ours does not exist in this file. */
 function ownObjects(db: DatabaseSync, found: Schema): readonly SchemaObject[] {
   return OWN_TABLES.flatMap(({ name, columns, objects }) => {
     const sql = found.get(name);
@@ -171,12 +170,11 @@ function dropObjects(db: DatabaseSync, objects: readonly SchemaObject[]): void {
     db.exec(`DROP ${type.toUpperCase()} IF EXISTS ${name}`);
 }
 
-// ----
-// Data changes between the original's schema versions, oldest first. Columns and tables are not here: whatever is
-// missing is added on every open. Append only.
+// ---- Data changes between schema versions ----
+// Oldest first, append only. Missing columns and tables are not listed here; they are added on every open.
 
 type UpgradeStep = {
-  /** Files below this version need it. */
+  /** Applies to files below this version. */
   readonly version: number;
   readonly name: string;
   run(db: DatabaseSync): void;
@@ -195,8 +193,8 @@ const UPGRADE_STEPS: readonly UpgradeStep[] = [
   },
 ];
 
-// The other half of the original's version 16, HIDE_ORPHANS below, also hides ordinary short conversations that used a
-// tool. It is offered by `hermes sessions repair --hide-orphans`, and done by nobody unasked.
+// The other half of Hermes Agent's version 16, HIDE_ORPHANS below, also hides ordinary short conversations that used a tool. It
+// runs only on request, by `hermes sessions repair --hide-orphans`.
 const TAG_DELEGATES = `
   UPDATE sessions
   SET model_config = json_set(COALESCE(model_config, '{}'), '$._delegate_from', parent_session_id)

@@ -1,4 +1,4 @@
-// Sessions as objects that can leave one database and enter another.
+// Exports sessions as objects, and imports such objects into another database.
 
 import { describeCause, isRecord } from "../../lib/index.ts";
 import { type MessageColumns, type MessageRow, toMessageColumns } from "../../message/index.ts";
@@ -39,7 +39,7 @@ export function exportOperations({
     const { onLoss, ...filter } = options;
     const done = new Set<string>();
     try {
-      // Ids first: a session that becomes active meanwhile is not met twice, and one that goes is left out.
+      // Ids first: a session that becomes active meanwhile is not exported twice, and a deleted one is skipped.
       const ids = await connection.read(() => listIds(connection, { ...filter, limit: MAX_EXPORTED }));
       for (const id of ids) {
         const found = await connection.read((): ActiveExport | null => {
@@ -76,10 +76,10 @@ export function exportOperations({
   };
 }
 
-// ----
-// Sessions that come from another database, each in one transaction.
+// ---- Import ----
+// Each session in one transaction.
 
-/** The next message gets a higher id than all before, so one out of reach would put every later one there. */
+/** New messages get a higher id than all others, so one huge imported id would push all later ids out of range. */
 const LARGEST_KEPT_ID = 2 ** 48;
 
 const INSERT_SESSION = byFile((file) => {
@@ -98,7 +98,7 @@ async function importAll(
   const skipped: { id: string; reason: string }[] = [];
   const renamed: { id: string; title: string | null }[] = [];
   const links = new ImportLinks(connection);
-  await connection.write(() => {}); // a store that takes no writes says so before anything is read
+  await connection.write(() => {}); // a read-only store refuses before any input is read
   let imported = 0;
   let messages = 0;
   for await (const session of sessions) {
@@ -173,7 +173,7 @@ function insertMessages(
   return { moved, origins };
 }
 
-/** One odd object in a file of many must not stop the others. */
+/** One malformed object must not stop the import of the others. */
 function whatIsWrongWith(session: ExportedSession): string | undefined {
   if (!isRecord(session)) return "it is no object";
   if (!Array.isArray(session.messages)) return "it has no list of messages";
@@ -191,7 +191,7 @@ function nameOf(session: unknown): string {
   return hasId && typeof session.id === "string" ? session.id : "(without id)";
 }
 
-/** Ids order a session, so either all of its messages keep theirs or none does. */
+/** Ids order the messages of a session, so either all messages keep their ids or none does. */
 function canKeepIds(connection: Connection, messages: readonly Pick<MessageRow, "id">[]): boolean {
   let last = 0;
   for (const { id } of messages) {
@@ -208,7 +208,7 @@ function freeTitle(connection: Connection, title: unknown): string | null {
   return nextTitleInLineage(connection, clean);
 }
 
-/** Values of other kinds than their column's become the column's default; counters that are missing are counted. */
+/** Values of the wrong type become the column's default; missing counters are counted. */
 function sessionValues(
   session: ExportedSession,
   messages: readonly MessageColumns[],
@@ -230,10 +230,10 @@ function sessionValues(
   return values;
 }
 
-/** Columns of later versions that hold whole numbers all default to 0. */
+/** All integer columns of later versions default to 0. */
 const isOfJune: ReadonlySet<string> = new Set(SESSION_COLUMNS.map(({ name }) => name));
 
-/** A hash from another file says nothing here unless its prompt comes along. */
+/** A prompt hash from another file is useless without its prompt. */
 function keptPrompt(connection: Connection, prompt: string | number | null | undefined) {
   const hash = typeof prompt === "string" ? storePrompt(connection, prompt) : null;
   return { system_prompt: null, system_prompt_hash: hash };
@@ -245,9 +245,9 @@ function columnValue(value: unknown, type: string): string | number | null {
   return type === "INTEGER" ? safeInteger(value) : finite(value);
 }
 
-// ----
-// What the sessions of one import say about each other. A file names parents and originals before or after they come, so
-// each link is made as soon as both of its ends are there: whatever ends the import leaves none to be made later.
+// ---- Links between imported sessions ----
+// A file may name parents and originals before or after they appear, so each link is stored as soon as both ends exist. An
+// interrupted import leaves no link to be added later.
 
 const LINK_PARENT = `
   UPDATE sessions SET parent_session_id = :parent
@@ -261,11 +261,11 @@ const MESSAGES_OF = `
   SELECT ${readable("m.id", "id")}, timestamp FROM messages m WHERE session_id = :id ORDER BY m.id
 `;
 
-/** The messages of a session in the file and here. */
+/** How the messages of a session in the file correspond to stored ones. */
 type Pairing = {
-  /** By their ids in the file, those that have another one here. */
+  /** File id to stored id, for messages whose id changed. */
   readonly moved: ReadonlyMap<number, number>;
-  /** By their ids here, what the copies are copies of, as the file has it. */
+  /** Stored id of a copy to its original's id in the file. */
   readonly origins: ReadonlyMap<number, number>;
 };
 
@@ -279,12 +279,12 @@ class ImportLinks {
     this.#connection = connection;
   }
 
-  /** The id that an original from the file has here, as far as is known. */
+  /** The stored id of an original from the file, as far as known. */
   placeOf(origin: number): number {
     return this.#moved.get(origin) ?? origin;
   }
 
-  /** Inside the transaction that stored the session, or found it. Changes nothing but the database. */
+  /** Inside the transaction that stored or found the session. Changes only the database. */
   link(session: ExportedSession, { moved, origins }: Pairing): void {
     const { id, parent_session_id: parent } = session;
     const connection = this.#connection;
@@ -310,8 +310,8 @@ class ImportLinks {
 }
 
 /**
- * The messages of a session that an earlier import brought: what came before an interruption must not be lost for what
- * comes after it. Nothing is paired when the two are not the same.
+ * Pairs the messages of a session that an earlier, interrupted import stored, so that later sessions can link to them. Nothing is
+ * paired when the two lists differ.
  */
 function pairWithStored(connection: Connection, { id, messages }: ExportedSession): Pairing {
   const moved = new Map<number, number>();

@@ -1,4 +1,5 @@
-// How sessions hang together, as SQL conditions. `child` and `parent` are table aliases; `file` says which rules hold.
+// How sessions are connected, as SQL conditions, and walks along these connections. `child` and `parent` are table aliases;
+// `file` decides which rules apply.
 
 import type { Scope } from "../identity.ts";
 import {
@@ -11,7 +12,7 @@ import {
   visibleTo,
 } from "./connection.ts";
 
-/** The reasons with which a messaging gateway ends a session to begin another one for the same chat. */
+/** The reasons with which a messaging gateway ends a session to start another one for the same chat. */
 export const RESET_REASONS: readonly string[] = [
   "session_reset",
   "session_switch",
@@ -22,8 +23,8 @@ export const RESET_REASONS: readonly string[] = [
 ];
 
 /**
- * A mark goes before what the parent's end suggests: it may have been ended in another way since. In today's files a continuation
- * has its parent's settings word for word, so a mark that names another session is inherited.
+ * A mark wins over the parent's end reason, which may have changed since. With schema 17, a continuation copies its parent's
+ * settings, so a mark that names another session is only inherited.
  */
 export function isBranch(child: string, parent: string, file: FileFeatures = JUNE): string {
   const endedAsBranch =
@@ -35,7 +36,7 @@ export function isBranch(child: string, parent: string, file: FileFeatures = JUN
   return `(${isMarked} OR COALESCE(${endedAsBranch}, 0))`;
 }
 
-/** What a gateway began anew for the same chat. It is a conversation of its own. */
+/** A session that a gateway started for the same chat. It is a separate conversation. */
 export function isReset(child: string, parent: string, file: FileFeatures): string {
   if (!file.isToday) return "0";
   const reasons = RESET_REASONS.map((reason) => `'${reason}'`).join(", ");
@@ -46,8 +47,8 @@ export function isReset(child: string, parent: string, file: FileFeatures): stri
 }
 
 /**
- * June's original goes by end reason and clock alone, so a clock step or a reopened parent cuts its chain. Our own rows carry a mark
- * as well. Today's original inserts the child before it ends the parent, so there the clock says nothing.
+ * Schema 16 decides by end reason and clock alone, so a clock change or a reopened parent breaks its chain; our own rows also
+ * carry a mark. With schema 17 the child is inserted before the parent is ended, so times are not compared.
  */
 export function isContinuation(child: string, parent: string, file: FileFeatures = JUNE): string {
   const isMarked = `COALESCE(${mark(child, "_compressed_from")} = ${parent}.id, 0)`;
@@ -73,7 +74,7 @@ function continuationOrder(child: string, activity: string, file: FileFeatures):
   return `${state}, ${activity}.last_active DESC, ${newest}`;
 }
 
-/** Roots, branches and resets: what a person would call a conversation. A row whose parent is gone counts as a root. */
+/** Roots, branches and resets: the sessions that users see as conversations. A row whose parent is deleted counts as a root. */
 export function isListable(session: string, file: FileFeatures): string {
   const ofParent = `(${isBranch(session, "p", file)} OR ${isReset(session, "p", file)})`;
   const ownOfParent = `EXISTS (SELECT 1 FROM sessions p WHERE p.id = ${session}.parent_session_id AND ${ofParent})`;
@@ -84,13 +85,15 @@ export function isListable(session: string, file: FileFeatures): string {
   );
 }
 
-// ----
-// From a session to its tip and up to its root.
+// ---- Walks ----
 
-/** Of continuations. The original stops at 100, where a small window takes a long conversation in a few days; the rest would be out of reach. */
+/**
+ * Longest chain of continuations. Hermes Agent stops at 100, which a long conversation with a small context window reaches in a
+ * few days; later sessions would be unreachable.
+ */
 export const MAX_CHAIN = 5_000;
 
-// Walks carry the path they came, so that a cycle of parents ends them.
+// Walks carry their path, so that a cycle of parents ends them.
 const UNSEEN = (walk: string, id: string) => `instr(${walk}.path, char(10) || ${id} || char(10)) = 0`;
 const GROW = (walk: string, id: string) => `${walk}.path || ${id} || char(10)`;
 
@@ -138,12 +141,12 @@ export function tipOf(connection: Connection, id: string, scope?: Scope): string
   return connection.get<{ id: string }>(TIP(connection), { id, ...visibleTo(scope) })?.id ?? id;
 }
 
-/** Root first, the session itself last; empty for an unknown one. */
+/** Root first, the session itself last. Empty for an unknown session. */
 export function ancestorsOf(connection: Connection, id: string, scope?: Scope): string[] {
   return connection.all<{ id: string }>(ANCESTORS, { id, ...visibleTo(scope) }).map((row) => row.id);
 }
 
-/** The session and those it continues after compaction, root first; empty for an unknown one. */
+/** The session and those it continues after compaction, root first. Empty for an unknown session. */
 export function continuedBy(connection: Connection, id: string, scope?: Scope): string[] {
   return connection
     .all<{ id: string }>(CONTINUED(connection), { id, ...visibleTo(scope) })

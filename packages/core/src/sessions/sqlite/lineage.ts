@@ -1,4 +1,4 @@
-// Which session goes on where: tips, roots, resuming, continuing after compaction, branching.
+// Finds and creates related sessions: tips, roots, resuming, continuing after compaction, branching.
 import { sessionError } from "../errors.ts";
 import type { Scope } from "../identity.ts";
 import { checkSessionId, MARK_KEYS, newSessionId, withoutMarks } from "../identity.ts";
@@ -74,7 +74,7 @@ export function lineageOperations(context: StoreContext): Lineage {
       }),
     listContinued: (id, scope) => connection.read(() => continuedBy(connection, id, scope)),
     async resolveResumeSessionId(id, scope) {
-      visibleTo(scope); // refuses a lost user also where nothing is to be read
+      visibleTo(scope); // checks the scope even if nothing is read
       return isPossibleId(id) ? connection.read(() => resumable(connection, id, scope)) : id;
     },
     async resolveSessionId(text, scope) {
@@ -126,8 +126,8 @@ export function lineageOperations(context: StoreContext): Lineage {
 }
 
 /**
- * June: compaction can leave an empty session whose child holds the messages; a person resuming it means the child. Today: the tip of
- * the conversation, and from there the last of its children that has messages.
+ * Schema 16: a compaction can leave an empty session whose child has the messages; resuming it means the child. Schema 17: the
+ * tip of the conversation, and from there the last of its children that has messages.
  */
 function resumable(connection: Connection, id: string, scope?: Scope): string {
   const isToday = featuresOf(connection).isToday;
@@ -177,7 +177,7 @@ function insertChild(
   if (ownPrompt !== undefined) writeOwnPrompt(connection, id, ownPrompt, at);
 }
 
-/** Copies say which row they are of, so that a reader of both sessions is shown each message once. */
+/** Copies store the id of their original, so that a reader of both sessions sees each message once. */
 function copyMessages(
   connection: Connection,
   from: string,

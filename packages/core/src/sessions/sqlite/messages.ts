@@ -1,4 +1,4 @@
-// Messages: writing them, and reading a session or a window of it.
+// Writes messages, and reads the messages of a session or a conversation.
 import {
   decodeContent,
   type MessageColumns,
@@ -52,7 +52,10 @@ const SELECT = (file: FileFeatures) =>
 
 const BY_ID = byFile((file) => `${SELECT(file)} AND (:all OR m.active = 1) ORDER BY m.id`);
 const SHOWN_BY_ID = byFile((file) => `${SELECT(file)} AND ${isShown("m", file)} ORDER BY m.id`);
-/** June's original replays a conversation by time. Today's goes by id: a compaction stores what it keeps behind its summary. */
+/**
+ * Schema 16 replays a conversation by time. Schema 17 replays by id, because a compaction stores the messages it keeps after its
+ * summary.
+ */
 const AS_REPLAYED = byFile(
   (file) =>
     `${SELECT(file)} AND (:all OR m.active = 1) ORDER BY ${file.isToday ? "m.id" : "m.timestamp, m.id"}`,
@@ -68,7 +71,7 @@ const COUNT_OF_SESSION = `
   SELECT COUNT(*) AS number FROM messages m WHERE m.session_id = :session AND (:user IS NULL OR ${OF_VISIBLE_SESSION})
 `;
 
-/** Of a copy, what people see of it and what it did are as with the original, unless they are given. */
+/** A copy inherits these columns from its original unless they are given. */
 const LIKE_ORIGINAL: readonly string[] = ["effect_disposition", "display_kind", "display_metadata"];
 const INSERT = byFile((file) => {
   const columns = messageColumns(file).map(({ name }) => name);
@@ -80,7 +83,7 @@ const INSERT = byFile((file) => {
   return `INSERT INTO messages (${columns.join(", ")}) VALUES (${values.join(", ")})`;
 });
 
-/** A flag, or a text; what is no such thing is left out. */
+/** Flags and texts; values of another type are ignored. */
 function todayValues(
   file: FileFeatures,
   given: Partial<Record<string, unknown>>,
@@ -117,13 +120,13 @@ export const INSERT_ORIGIN = `
   INSERT INTO hermes_memory_origin (message_id, origin_id)
   SELECT :id, COALESCE((SELECT origin_id FROM hermes_memory_origin WHERE message_id = :origin), :origin)
 `;
-/** A row of somebody else's is no original: its columns and its id are not for the user of the copy. */
+/** A row of another user does not count as the original: its columns and id must not reach the user of the copy. */
 const ORIGINAL = `
   SELECT s.user_id IS NULL OR (o.user_id IS s.user_id AND ${userPlatform("o")} IS ${userPlatform("s")}) AS isOwn
   FROM sessions s, messages m JOIN sessions o ON o.id = m.session_id WHERE s.id = :session AND m.id = :origin
 `;
 const ADD_TO_COUNTERS = byFile((file) => {
-  // The original chooses by it which sessions to show as recent, so it has to be there for ours too. It never goes back.
+  // Hermes Agent uses this column to show recent sessions, so we set it too. It never goes back.
   const activity = file.sessions.has("last_activity_at")
     ? ", last_activity_at = COALESCE(MAX(COALESCE(last_activity_at, :latest), :latest), last_activity_at)"
     : "";
@@ -136,7 +139,7 @@ const SET_COUNTERS =
   "UPDATE sessions SET message_count = :messages, tool_call_count = :calls WHERE id = :session";
 const SET_FINISH_REASON =
   "UPDATE messages SET finish_reason = :reason WHERE id = :id AND session_id = :session";
-/** Today's original keeps what was taken back, or superseded, when it replaces a transcript; June's throws it away. */
+/** When a transcript is replaced, schema 17 keeps rewound and superseded rows; schema 16 deletes them. */
 const DELETE_REPLACED = byFile(
   (file) =>
     `DELETE FROM messages AS m WHERE m.session_id = :session AND ${isChangeable("m", file)} ${file.isToday ? "AND m.active = 1" : ""}`,
@@ -153,7 +156,7 @@ const GET_MARK = `
   WHERE s.id = :id AND ${isVisible("s")}
 `;
 
-/** The step between messages that come without a time of their own. */
+/** Added between messages that have no timestamp. */
 const MICROSECOND = 1e-6;
 
 export type MessageOperations = Pick<
@@ -274,7 +277,7 @@ export function messageOperations({ connection, clock, warn }: StoreContext): Me
 
 export type ReadOptions = Scope & { readonly includeInactive?: boolean };
 
-/** In the order they were stored. */
+/** In stored order. */
 export function readMessages(
   connection: Connection,
   session: string,
@@ -314,7 +317,7 @@ function readAncestry(
   return joinLineage(shown, warn);
 }
 
-/** What was said in the parent after a branch left it is not part of the branch. */
+/** Messages of the parent after the fork are not part of the branch. */
 function upToFork(
   rows: readonly StoredMessageRow[],
   branch: readonly StoredMessageRow[],
@@ -329,7 +332,7 @@ export function decodeRows(rows: readonly StoredMessageRow[], warn: (message: st
   return rows.map((row) => toMessageRow(row, warn));
 }
 
-/** Inside a transaction: rows, counters, origins. The ids in order. */
+/** Inside a transaction: stores rows, counters and origins. Returns the ids in order. */
 export function appendColumns(
   connection: Connection,
   session: string,
@@ -347,7 +350,7 @@ export function appendColumns(
   return ids;
 }
 
-/** `latest`: when the newest of them was said; null for copies, which are no activity. */
+/** `latest`: time of the newest message; null for copies, which are not activity. */
 export function addToCounters(
   connection: Connection,
   session: string,
@@ -363,8 +366,8 @@ export function addToCounters(
 }
 
 /**
- * Inside a write. What is appended to a session that goes on elsewhere is in no conversation. Today's original refuses it in every
- * file of its kind; in June's, where the original appends, it is refused for sessions that we have continued ourselves.
+ * Inside a write transaction. Messages appended to a session that was continued elsewhere would be in no conversation. With
+ * schema 17 this is always refused; with schema 16, where Hermes Agent appends, only for sessions that we continued.
  */
 function refuseIfClosed(connection: Connection, id: string): void {
   const row = connection.get<{ end_reason: string | null; ended_at: number | null }>(END_OF, { id });
@@ -382,7 +385,7 @@ function refuseIfClosed(connection: Connection, id: string): void {
   );
 }
 
-/** A stored row of another session that is handed in as it is becomes a copy of it. */
+/** A stored row of another session becomes a copy of it. */
 export function toAppend(message: MessageInput, session: string, now: number): MessageColumns {
   const columns = toMessageColumns(message, { now, mode: "append" });
   if (columns.originId !== null || !("id" in message) || !("session_id" in message)) return columns;
@@ -390,13 +393,13 @@ export function toAppend(message: MessageInput, session: string, now: number): M
   return isCopy ? { ...columns, originId: message.id as number } : columns;
 }
 
-/** How far a clock may have been set back. What is stored for a time beyond that was put there on purpose. */
+/** How far a clock may have been set back. A stored time further in the future was set on purpose. */
 const CLOCK_STEP_SECONDS = 30 * 86_400;
 
 /**
- * Conversations are replayed in order of time. A message without a time of its own must therefore not be earlier than
- * what is stored (a clock may have been set back), and not later than the next one of its list that has one (a summary
- * that stands before the messages it leaves in place).
+ * Conversations are replayed in order of time. So a message without a timestamp must not be earlier than the stored ones (the
+ * clock may have been set back), and not later than the next message of its list that has a timestamp (a summary placed before
+ * messages that stay).
  */
 function timesOf(messages: readonly MessageColumns[], stored: number): number[] {
   const following: number[] = [];
@@ -417,7 +420,7 @@ function timesOf(messages: readonly MessageColumns[], stored: number): number[] 
 }
 
 /**
- * Without originals that are not there, before any of them is stored: their ids are still to be given, and any row may become theirs.
+ * Removes ids of originals that do not exist. Done before any of the messages is stored, because a new row might get such an id.
  */
 function withOriginals(
   connection: Connection,
@@ -431,7 +434,7 @@ function withOriginals(
   });
 }
 
-/** `kept` is for rows that come with an id or flags from another database. */
+/** `kept`: id and flags of a row from another database. */
 export function insertMessage(
   connection: Connection,
   session: string,
@@ -466,7 +469,7 @@ export function insertMessage(
   }
 }
 
-/** A message that compactions carried along is stored more than once: the live row stands for it, else the newest. In order of first ids. */
+/** A message that compactions copied is stored several times: shows the active row, otherwise the newest. Ordered by first id. */
 function withoutRepeats(rows: readonly StoredMessageRow[]): StoredMessageRow[] {
   const shown = new Map<string, StoredMessageRow>();
   for (const row of rows) {
@@ -478,7 +481,7 @@ function withoutRepeats(rows: readonly StoredMessageRow[]): StoredMessageRow[] {
   return [...shown.values()];
 }
 
-/** Messages of a rewritten session: those without a time follow the one before. */
+/** For a replaced transcript: a message without a timestamp follows the one before. */
 function inSequence(messages: readonly MessageInput[], start: number): MessageColumns[] {
   let next = start;
   return messages.map((message) => {

@@ -1,4 +1,4 @@
-// From a path to a connection that can be worked with: created, upgraded, repaired once if need be, or read-only.
+// Opens the connection for a path: creates, upgrades or, once per process, repairs the file, or opens it read-only.
 import {
   accessSync,
   closeSync,
@@ -41,7 +41,7 @@ import {
 type OpenedDatabase = { readonly connection: Connection; readonly warnings: readonly string[] };
 
 export async function openDatabase(given: OpenOptions): Promise<OpenedDatabase> {
-  // The path is used again later, by which time the working folder may be another.
+  // Resolved now, because the working directory may change before the path is used again.
   const options = { ...given, path: resolve(given.path) };
   try {
     if (!readsWholeTexts())
@@ -87,7 +87,7 @@ async function openWritable(options: OpenOptions): Promise<OpenedDatabase> {
   }
 }
 
-/** Tables of ours that hold nothing of their own are made anew at once. The file is not copied for that. */
+/** Our derived tables are rebuilt in place, without a copy of the file. */
 async function openMended(options: OpenOptions): Promise<OpenedDatabase> {
   const { path } = options;
   try {
@@ -95,14 +95,14 @@ async function openMended(options: OpenOptions): Promise<OpenedDatabase> {
   } catch (cause) {
     if (!isCorrupt(sqliteCause(cause))) throw cause;
     const isMended = await patiently(() => mendOwnTables(path, { cause }));
-    const opened = await openAndPrepare(options); // also when another process has mended it meanwhile
+    const opened = await openAndPrepare(options); // also if another process has rebuilt them meanwhile
     if (!isMended) return opened;
     const note = `The search index in ${path} was damaged and is being built again from the messages. Pages it no longer uses stay in the file until 'hermes sessions repair' gives them back.`;
     return { ...opened, warnings: [note, ...opened.warnings] };
   }
 }
 
-/** A broken table of the index shows in other words than a broken schema, and is mended by the same means. */
+/** A broken index table is reported with another message than a broken schema, but repaired the same way. */
 function isDamage(cause: unknown): boolean {
   const root = cause instanceof Error && cause.cause !== undefined ? cause.cause : cause;
   return isMalformed(root) || /vtable constructor failed: messages_fts/.test(describeCause(root));
@@ -134,12 +134,12 @@ async function openAndPrepare(options: OpenOptions): Promise<OpenedDatabase> {
     const access = await connection.outside(() => judgeAccess(db));
     if (access.kind === "read-only") return await readOnlyInstead(access.reason, access.wayOut);
     if (access.isEmpty) {
-      // Only a file of our own making: programs that share one must agree on its mode.
+      // Only for a file we created: programs that share a file must agree on its mode.
       const warn = (message: string) => warnings.push(message);
       await connection.outside(() => setJournalMode(db, { label: basename(path), path, warn }));
     }
     db.exec("PRAGMA synchronous = FULL");
-    db.exec("PRAGMA wal_autocheckpoint = 0"); // the connection has a cadence of its own
+    db.exec("PRAGMA wal_autocheckpoint = 0"); // the connection runs its own checkpoints
     db.exec(`PRAGMA journal_size_limit = ${LOG_LIMIT_BYTES}`);
     db.exec(CACHE);
     connection.remedyFor = (cause) => remedyFor(connection, cause);
@@ -151,7 +151,7 @@ async function openAndPrepare(options: OpenOptions): Promise<OpenedDatabase> {
         return await readOnlyInstead(`a trigger of another program refuses new rows (${objection})`, UPDATE);
     }
     if (!(await connection.outside(() => isCurrent(db)))) {
-      // Whoever waited for the lock may find the work done by the other one, so it is looked at again inside.
+      // Checked again inside the transaction, because another process may have done the work while we waited for the lock.
       const notes = await connection.write(() => (isCurrent(db) ? [] : ensureSchema(db, hasFts5(db))));
       warnings.push(...notes);
     }
@@ -163,10 +163,10 @@ async function openAndPrepare(options: OpenOptions): Promise<OpenedDatabase> {
 }
 
 const UPDATE = "Update hermes-memory, or remove the trigger.";
-/** 64 MB, for the pages of the index that every search reads. */
+/** 64 MB, for the index pages that every search reads. */
 const CACHE = "PRAGMA cache_size = -65536";
 
-/** Only the owner may read conversations. SQLite gives the log files the mode of the database. */
+/** Only the owner may read conversations. SQLite gives the log files the same mode as the database. */
 function createFile(path: string): void {
   if (existsSync(path)) return;
   try {
@@ -181,7 +181,7 @@ function createFile(path: string): void {
   }
 }
 
-/** Writing needs the folder as well: that is where SQLite keeps its log. */
+/** Writing also needs the folder, where SQLite keeps its log. */
 function isWritableFile(path: string): boolean {
   try {
     accessSync(path, constants.W_OK);
@@ -226,7 +226,7 @@ async function openReadOnly(
       db = open();
       connection = connect();
     }
-    // Temporary objects live in memory and hide tables of the same name: older files look like current ones.
+    // Temporary views hide tables of the same name, so that older files look like current ones.
     await connection.outside(() => {
       db.exec("PRAGMA temp_store = MEMORY");
       db.exec(CACHE);
@@ -239,10 +239,10 @@ async function openReadOnly(
   }
 }
 
-/** What SQLite says when it may not make the files of a log: it depends on what it tried first. */
+/** SQLite's codes when it cannot create log files; which one depends on what it tried first. */
 const CANNOT_MAKE_LOG: readonly number[] = [8, 14];
 
-/** A file in WAL mode wants its log beside it. Where none can be made and none is there, the file alone is complete. */
+/** A file in WAL mode needs its log files. If they cannot be created and there is no log, the file alone is complete. */
 function lacksItsLog(cause: unknown, path: string): boolean {
   const code = sqliteCode(cause) ?? 0;
   const hasLog = (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
@@ -255,9 +255,9 @@ function immutableAddress(path: string): string {
   return address.href;
 }
 
-// ----
-// Node 22 ends a text it reads at the first zero character. Structured content begins with one ("\0json:"), so it would be read as
-// empty, and a conversation that is written back would lose it. `engines` says Node 24, but npm only warns.
+// ---- Node versions that cut texts at NUL ----
+// Node 22 returns a text only up to the first NUL. Structured content starts with one ("\0json:"), so it would be read as empty
+// and lost when a conversation is written back. `engines` requires Node 24, but npm only warns.
 
 const TEXT = "\0json:[1]";
 
@@ -277,8 +277,8 @@ export function isReadBack(open: () => DatabaseSync): boolean {
   }
 }
 
-// ----
-// What a read-only file of an older version, or one our program never wrote to, lacks: temporary views in its place.
+// ---- Read-only files of older versions ----
+// Temporary views replace tables and columns that a file lacks because it is older or was never written by this program.
 
 const EMPTY: Readonly<Record<string, string>> = {
   state_meta: "SELECT NULL AS key, NULL AS value WHERE 0",
@@ -292,7 +292,7 @@ const EMPTY: Readonly<Record<string, string>> = {
   ),
 };
 
-/** Statements that make the file readable as if it were current. None for a file of ours. */
+/** Statements that make the file look current. Empty for a file we have written. */
 function standIns(db: DatabaseSync): string[] {
   const tables = new Set(
     db

@@ -1,4 +1,4 @@
-// How a SQLite store is opened. Apart from everything else, so that the published types need none of Node's.
+// Options of the SQLite store. In a separate file, so that the published types do not need Node's types.
 import type { Clock } from "../../lib/index.ts";
 
 export type OpenOptions = {
@@ -10,39 +10,38 @@ export type OpenOptions = {
 
 export type SqliteStoreOptions = OpenOptions & {
   readonly clock?: Clock;
-  /** The profile whose sessions these are. Default: by the place of the file; null for a file outside of every profile's home. */
+  /** The profile the sessions belong to. Default: from the path; null for a file outside of every profile's home. */
   readonly profile?: string | null;
-  /** Told, in one line without any content, about data that could not be read as it should. */
+  /** Called with one line, without any content, about data that could not be read. */
   readonly onWarning?: (message: string) => void;
-  /** @internal Small bounds for tests, so that a small database is searched the way a large one is. */
+  /** @internal Small limits for tests, so that a small database is searched like a large one. */
   readonly searchBounds?: Partial<Bounds>;
 };
 
-// ----
-// How much of a large database one search looks at. None of these decides whether a match can be found: they bound how many
-// messages are compared with each other by their text before the best are shown.
+// ---- Limits of a search ----
+// They limit how many messages are compared by their text before the best are shown. No limit prevents a match from being found.
 
 export type Bounds = {
-  /** Up to so many matches of a single word, half as many of an expression, are all looked at; of more, the newest. */
+  /** Up to this many matches of a single word (half as many of an expression) are all considered; of more, the newest. */
   readonly matchesRanked: number;
-  /** So many of them are read and ranked: the newest, and those that say little else. */
+  /** How many of them are read and ranked: the newest and the shortest. */
   readonly matchesRead: number;
-  /** Of a term with more holders than these, the newest are looked at first; the rest only where rarer terms do not decide. */
+  /** For a term in more messages than this, the newest are considered first; the others only if rarer terms do not decide. */
   readonly probeRows: number;
-  /** The longest list of holders that is looked at. */
+  /** The longest list of keys that is read for one term. */
   readonly listRows: number;
-  /** How many messages are read and ranked, however long they are; more for later pages. */
+  /** Messages that are read and ranked regardless of their length; more for later pages. */
   readonly rowsRead: number;
-  /** So many are read while their texts have no more than `textRead` bytes. */
+  /** Messages that are read as long as their texts have at most `textRead` bytes in total. */
   readonly shortRowsRead: number;
   readonly textRead: number;
-  /** With no more candidates than these, all are read. */
+  /** Up to this many candidates, all are read. */
   readonly readAll: number;
-  /** Messages with all words of the question that are read in any case. */
+  /** Messages with all words of the question that are always read. */
   readonly fullMatches: number;
   /** Longer lists of sessions are filtered row by row. */
   readonly sessionTokens: number;
-  /** Rows looked at in the first step of a walk; each further step takes twice as many. */
+  /** Rows in the first step of a walk; each further step takes twice as many. */
   readonly firstStep: number;
 };
 

@@ -1,5 +1,5 @@
-// Damage in tables of ours that hold nothing of their own: the search index, and the order of activity. They are made anew
-// where they are, without a copy of the file, as soon as an error leads here.
+// Rebuilds our derived tables (the search index and the activity order) in place when an error shows that they are damaged. No
+// copy of the file is needed, because they contain nothing that the messages do not.
 import type { DatabaseSync } from "node:sqlite";
 import { describeCause } from "../../lib/index.ts";
 import { openForSurgery, schemaCookie } from "./database-file.ts";
@@ -7,14 +7,14 @@ import { ensureActivity } from "./ensure-schema.ts";
 import { isBusy, sqliteCause } from "./failures.ts";
 import { ensureIndex, FTS, TABLES } from "./index/tables.ts";
 
-/** What is made anew together. */
+/** Tables that are rebuilt together. */
 type Group = {
   readonly tables: ReadonlySet<string>;
   readonly triggers: RegExp;
   readonly make: (db: DatabaseSync) => void;
 };
 
-/** What FTS5 keeps beside the virtual table. */
+/** FTS5's tables behind the virtual table. */
 const SHADOWS = ["data", "idx", "docsize", "config"].map((part) => `${FTS}_${part}`);
 
 const INDEX: Group = {
@@ -32,23 +32,22 @@ const ACTIVITY: Group = {
 const GROUPS = [INDEX, ACTIVITY];
 
 export type MendOptions = {
-  /** The error that led here. What it names is made anew even if its pages are sound. */
+  /** The error that led here. Tables it names are rebuilt even if their pages are sound. */
   readonly cause?: unknown;
-  /** The search index contradicts itself, wherever that shows. */
+  /** The search index is known to be inconsistent. */
   readonly isIndexWrong?: boolean;
 };
 
 /**
- * Looks at our own tables, and makes anew those that are damaged; the index is filled by the next `SearchIndex` that works.
- * False when nothing was to be done or nothing could be done here. Throws when another connection keeps the file busy.
- *
- * Pages of a damaged table are not freed: they may lead to pages of other tables. They stay in the file, unused, until
- * `hermes sessions repair` gives them back.
+ * Checks our derived tables and rebuilds the damaged ones; the next `SearchIndex` step fills the index. False when nothing had to
+ * be done or nothing could be done here. Throws when another connection keeps the file busy.
+ * Pages of a damaged table are not freed, because they may point to pages of other tables. They stay in the file, unused, until
+ * `hermes sessions repair` frees them.
  */
 export function mendOwnTables(file: string, { cause, isIndexWrong = false }: MendOptions = {}): boolean {
   try {
     using db = openForSurgery(file);
-    // Before the transaction: SQLite lets nothing be written any more in one in which a page was found damaged.
+    // Before the transaction: SQLite refuses all writes in a transaction that found a damaged page.
     const cookie = schemaCookie(db);
     const rows = schemaRows(db);
     const unsound = new Set(tablesIn(rows).filter((name) => !isSound(db, name, rows)));
@@ -63,7 +62,7 @@ export function mendOwnTables(file: string, { cause, isIndexWrong = false }: Men
     if (wrong.length === 0) return false;
     db.exec("BEGIN IMMEDIATE");
     try {
-      const isAsSeen = schemaCookie(db) === cookie; // or another process has mended it meanwhile
+      const isAsSeen = schemaCookie(db) === cookie; // otherwise another process has rebuilt them meanwhile
       if (isAsSeen) {
         const objects = rows.filter((row) => wrong.some((group) => belongsTo(group, row)));
         removeObjects(db, objects, unsound);
@@ -77,7 +76,7 @@ export function mendOwnTables(file: string, { cause, isIndexWrong = false }: Men
     }
   } catch (failure) {
     if (isBusy(failure)) throw failure;
-    return false; // more is broken than our tables: that is for `repairDatabase`
+    return false; // more is broken than our tables, which is the work of `repairDatabase`
   }
 }
 
@@ -96,7 +95,7 @@ function belongsTo({ tables, triggers }: Group, { type, name, table }: SchemaRow
   return type === "trigger" ? triggers.test(name) : tables.has(table);
 }
 
-/** Those with pages of their own. */
+/** Tables that have pages. */
 function tablesIn(rows: readonly SchemaRow[]): string[] {
   const names = rows
     .filter(
@@ -116,7 +115,7 @@ function isSound(db: DatabaseSync, table: string, rows: readonly SchemaRow[]): b
   }
 }
 
-/** The virtual table goes by its schema row: dropping it would need FTS5 to open it. */
+/** The virtual table is removed by its schema row: dropping it would need FTS5 to open it. */
 function removeObjects(db: DatabaseSync, objects: readonly SchemaRow[], unsound: ReadonlySet<string>): void {
   const remove = db.prepare("DELETE FROM sqlite_master WHERE name = ?");
   for (const { type, name, table } of objects)

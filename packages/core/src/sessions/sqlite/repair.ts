@@ -1,6 +1,6 @@
-// Repairs a damaged database. What holds nothing of its own is made anew where it is, after a rehearsal on a copy. When that
-// does not heal the file, a new one is built beside it from every row that can be read, checked, and put in its place if no
-// other program has the file open. The damaged file is kept as a backup.
+// Repairs a damaged database. First, objects without rows of their own are rebuilt in place, after a trial on a copy. If that
+// does not repair the file, a new one is built from every row that can be read, checked, and put in its place if no other program
+// has the file open. The damaged file is kept as a backup.
 import { chmodSync, chownSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -39,33 +39,33 @@ export type RepairReport = {
   readonly strategy: RepairStrategy | null;
   readonly backup_path: string | null;
   readonly error: string | null;
-  /** How many sessions the file holds, when they could be counted. */
+  /** How many sessions the file contains, if they could be counted. */
   readonly sessions?: number;
   readonly healthy?: boolean;
-  /** What was found before anything was done; what is left afterwards when `repaired` is false. */
+  /** Problems found before the repair; when `repaired` is false, those that remain. */
   readonly problems?: readonly string[];
-  /** Of a salvage: what could not be read. */
+  /** Salvage only: rows that could not be read. */
   readonly lost?: readonly LostRows[];
-  /** Of a salvage: sessions whose row is lost and was made again from indexes and messages. */
+  /** Salvage only: sessions whose row was lost and rebuilt from indexes and messages. */
   readonly stand_ins?: readonly string[];
-  /** Of a salvage: search indexes that are made anew when the program they belong to opens the file. */
+  /** Salvage only: search indexes that their program rebuilds when it opens the file. */
   readonly left_out?: readonly string[];
   readonly notes?: readonly string[];
-  /** The repaired database, complete, when it could not be put in the place of the damaged one. */
+  /** Path of the complete repaired database, if it could not replace the damaged one. */
   readonly beside?: string;
   readonly held_by?: readonly Holder[];
 };
 
 export type RepairOptions = {
-  /** Keep a copy of the file as it was. Default true. A salvage that loses rows keeps one in any case. */
+  /** Keep a copy of the unrepaired file. Default true. A salvage that loses rows always keeps one. */
   readonly backup?: boolean;
-  /** Only look; nothing is changed. */
+  /** Check only; change nothing. */
   readonly checkOnly?: boolean;
-  /** Also when rows of conversations, or of other programs' tables, are lost. Default true. */
+  /** Repair even if rows of conversations, or of other programs' tables, are lost. Default true. */
   readonly allowLoss?: boolean;
-  /** Every other program that uses the file is closed. Needed only where the system cannot tell. */
+  /** The user states that no other program has the file open. Needed only where the system cannot tell. */
   readonly isAlone?: boolean;
-  /** Names the backup. Default: now. */
+  /** Used in the name of the backup. Default: now. */
   readonly now?: Date;
 };
 
@@ -100,8 +100,8 @@ async function attempt(path: string, options: RepairOptions): Promise<RepairRepo
 }
 
 /**
- * Messages that two sound indexes know differently: it is the row that changed, by a page of zeros at its end, which SQLite
- * reads as text. Nothing can bring the end back, but it is told.
+ * Finds messages about which two sound indexes disagree with the row: the end of the row was replaced by a page of zeros, which
+ * SQLite reads as text. It cannot be restored, but the user is told.
  */
 function changedMessages(problems: readonly Problem[]): string[] {
   const damaged = new Set(
@@ -120,7 +120,7 @@ function changedMessages(problems: readonly Problem[]): string[] {
 }
 
 type Work = {
-  /** As the user gave it. */
+  /** As given by the user. */
   readonly path: string;
   readonly file: string;
   readonly options: RepairOptions;
@@ -131,7 +131,7 @@ type Damaged = Extract<Judgement, { readonly kind: "damaged" }>;
 
 const LOCK_WAIT_MS = 5000;
 
-/** Two programs that repair one file at the same time would each undo what the other does. */
+/** Two programs repairing one file at the same time would undo each other's work. */
 async function underLocks(work: Work, found: Damaged): Promise<RepairReport> {
   const start = performance.now();
   let damage = found;
@@ -148,7 +148,7 @@ async function underLocks(work: Work, found: Damaged): Promise<RepairReport> {
       });
     await sleep(50 + Math.random() * 100);
     const now = await judge(work.file);
-    if (now.kind === "sound") return sound(now, "dedup_schema"); // the other program has healed it
+    if (now.kind === "sound") return sound(now, "dedup_schema"); // the other program has repaired it
     if (now.kind === "damaged") damage = now;
   }
 }
@@ -164,13 +164,13 @@ async function heal(work: Work, found: Damaged): Promise<RepairReport> {
   } catch (cause) {
     outcome = report({ error: `${work.path} was not repaired: ${describeCause(cause)}`, healthy: false });
   }
-  // Programs that open a damaged file at the same time get into each other's way; one of them may have healed it.
+  // Programs that open a damaged file at the same time interfere; one of them may have repaired it.
   const after = outcome.repaired || outcome.beside !== undefined ? undefined : await judge(work.file);
   if (after?.kind === "sound") outcome = sound(after, "dedup_schema");
   return { ...outcome, backup_path: outcome.backup_path ?? backup };
 }
 
-/** Tables of ours that hold nothing of their own are made anew; that needs no backup. What is left afterwards. */
+/** Rebuilds our derived tables, which needs no backup. Returns the remaining diagnosis. */
 async function healOwnTables(
   file: string,
   found: Damaged,
@@ -184,7 +184,7 @@ async function healOwnTables(
   return after.kind === "unusable" ? found : after;
 }
 
-/** Undefined when no step heals a copy of the file. */
+/** Undefined when no step repairs a copy of the file. */
 async function healInPlace(
   work: Work,
   { problems }: { problems?: readonly Problem[] },
@@ -197,7 +197,7 @@ async function healInPlace(
     if (before === undefined) return undefined; // not even the schema can be listed
     for (const step of stepsFor(problems ?? [], knownSchema(rehearsal))) {
       if (await rehearse(step, rehearsal, before.rows)) return await perform(step, work, before.cookie);
-      // The next one starts from the file as it is: what heals only after another step would not heal it.
+      // The next step starts from the unchanged file, because steps are applied singly.
       removeParts(rehearsal);
       await copyDatabase(file, rehearsal);
     }
@@ -275,7 +275,7 @@ async function salvageBeside(work: Work, backup: string | null): Promise<RepairR
   return report({ ...told, error, backup_path: kept, healthy: false, beside: built, held_by });
 }
 
-/** A connection that only reads makes the files of a log and leaves them, empty. */
+/** A read-only connection creates the log files and leaves them empty. */
 function dropEmptyLog(file: string): void {
   if ((statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0) return;
   for (const suffix of ["-wal", "-shm"]) rmSync(file + suffix, { force: true });
@@ -304,14 +304,14 @@ function sound(found: { readonly sessions: number }, strategy: RepairStrategy | 
   return report({ repaired: strategy !== null, strategy, sessions: found.sessions, healthy: true });
 }
 
-// ----
-// Whether another program has a database open, and putting a new file in its place when none has. A program that goes on
-// with a file that was replaced under it loses what it writes, so the answer has to be certain.
+// ---- Locks and replacing the file ----
+// A program that keeps using a file that was replaced loses what it writes. So the file is replaced only when it is certain that
+// no other program has it open.
 
-/** The lock files by which programs that share a database keep out of each other's repairs and rebuilds. */
+/** Lock files with which programs that share a database keep out of each other's repairs and index rebuilds. */
 const REPAIR_LOCKS = [".repair.lock", ".fts_rebuild.lock"] as const;
 
-/** Both locks, or the path of the one that another program holds. Waits for nobody. */
+/** Takes both locks, or returns the path of the one another program holds. Does not wait. */
 export function holdRepairLocks(file: string): Result<Disposable, string> {
   const held: Disposable[] = [];
   for (const suffix of REPAIR_LOCKS) {
@@ -330,7 +330,7 @@ export function holdRepairLocks(file: string): Result<Disposable, string> {
   });
 }
 
-/** Who holds it, in the words the original reads, as long as it is held. */
+/** Writes who holds the lock, in the format that Hermes Agent reads, while it is held. */
 function signed(path: string, lock: Disposable): Disposable {
   const note = { pid: process.pid, start_ticks: startTicks(), acquired_at: Date.now() / 1000 };
   write(path, JSON.stringify(note));
@@ -346,11 +346,11 @@ function write(path: string, text: string): void {
   try {
     writeFileSync(path, text, { mode: 0o600 });
   } catch {
-    // The lock is what counts; its text only tells people who has it.
+    // Only the lock matters; its text is information for people.
   }
 }
 
-/** Field 22 of /proc/self/stat, after the name, which may hold blanks. */
+/** Field 22 of /proc/self/stat, after the process name, which may contain blanks. */
 function startTicks(): number | null {
   try {
     const stat = readFileSync("/proc/self/stat", "utf8");
@@ -368,25 +368,25 @@ type Replacement =
   | { readonly kind: "changed" };
 
 type ReplaceOptions = {
-  /** What `fingerprint` said when the copy was made that the new file was built from. */
+  /** The fingerprint of the copy that the new file was built from. */
   readonly expected: string;
-  /** The user has closed every other program. Only believed where the system cannot tell. */
+  /** The user has closed all other programs. Used only where the system cannot tell. */
   readonly isAlone?: boolean;
 };
 
-/** Puts `built` in the place of `file`, unless another program has the file open, may have it open, or has changed it. */
+/** Replaces `file` by `built`, unless another program has the file open, may have it open, or has changed it. */
 function replaceDatabase(file: string, built: string, options: ReplaceOptions): Replacement {
   const holders = holdersOf(file);
   if (holders !== undefined && holders.length > 0) return { kind: "held", by: holders };
   using lock = lockWhole(file);
   if (lock.kind === "busy") return { kind: "held", by: [] };
-  // In WAL mode every connection keeps a lock on the file, so the lock proves that there is none. In other modes, and where
-  // the file cannot be locked because SQLite no longer takes it for a database, an idle connection has none.
+  // In WAL mode every connection holds a lock on the file, so our exclusive lock proves that there is no other. In other modes,
+  // and when SQLite does not accept the file at all, an idle connection holds no lock.
   const isProven = holders !== undefined || (lock.kind === "held" && lock.isWal);
   if (!isProven && options.isAlone !== true) return { kind: "unknown" };
   if (fingerprint(file) !== options.expected) return { kind: "changed" };
   lock.endLog();
-  // A log that is still there belongs to the old file. SQLite would play it into the new one.
+  // A remaining log belongs to the old file. SQLite would apply it to the new one.
   for (const suffix of ["-wal", "-shm", "-journal"]) rmSync(file + suffix, { force: true });
   const { mode, uid, gid } = statSync(file);
   chmodSync(built, mode & 0o777);
@@ -409,15 +409,15 @@ function lockWhole(file: string): WholeLock {
   try {
     db.exec("PRAGMA locking_mode = EXCLUSIVE");
     db.exec("BEGIN EXCLUSIVE");
-    db.exec("ROLLBACK"); // the lock stays with this locking mode
+    db.exec("ROLLBACK"); // this locking mode keeps the lock
     const isWal = db.prepare("PRAGMA journal_mode").get()?.journal_mode === "wal";
     const endLog = (): void => {
       try {
-        // Else SQLite removes the log by its name when the connection closes, and by then the name is the new file's.
+        // Otherwise SQLite removes the log by name when the connection closes, and by then that name belongs to the new file.
         if (isWal) db.exec("PRAGMA journal_mode = DELETE");
         db.exec("BEGIN EXCLUSIVE");
       } catch {
-        // The log is removed by the caller; the file goes anyway.
+        // The caller removes the log, and the old file is replaced anyway.
       }
     };
     return { kind: "held", isWal, endLog, ...dispose };

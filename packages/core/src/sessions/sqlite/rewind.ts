@@ -1,6 +1,6 @@
-// Taking turns back. Rewound rows stay, marked inactive, and can be restored. In today's files two other kinds of rows are inactive:
-// the archive of a compaction, which nothing here touches, and copies it has superseded, which look like rewound ones. So what a
-// rewind took is noted in a table of ours, and there only that is restored.
+// Takes turns back. Rewound rows stay, marked inactive, and can be restored. With schema 17 two other kinds of rows are inactive:
+// rows archived by a compaction, which are never touched here, and copies it superseded, which look like rewound ones. So rewound
+// rows are recorded in a table of ours, and with schema 17 only those are restored.
 import { contentText, toMessageRow } from "../../message/index.ts";
 import { sessionError } from "../errors.ts";
 import type { StoredMessageRow } from "../rows.ts";
@@ -25,7 +25,7 @@ const FORGET = `DELETE FROM ${REWOUND.name} WHERE session_id = :session`;
 const FORGET_ACTIVE = `
   ${FORGET} AND EXISTS (SELECT 1 FROM messages m WHERE m.id = message_id AND m.active = 1)
 `;
-/** Before a compaction that came after the rewind they would stand where its summary does not know of them. */
+/** Rows older than a later compaction are not restored, because its summary does not cover them. */
 const TO_RESTORE = byFile((file) => {
   const inactive = "m.session_id = :session AND m.id >= :id AND m.active = 0";
   if (!file.isToday) return inactive;
@@ -39,7 +39,7 @@ const COUNT_REWIND = "UPDATE sessions SET rewind_count = rewind_count + 1 WHERE 
 const HEAD = "SELECT MAX(id) AS head FROM messages WHERE session_id = :session AND active = 1";
 const HAS_ARCHIVE = "SELECT 1 FROM messages WHERE session_id = :session AND compacted = 1 LIMIT 1";
 const IS_NOTED = `SELECT 1 FROM ${REWOUND.name} WHERE message_id = :id`;
-/** A summary, or a note to the model that nobody sees, is no turn of the user's. */
+/** A summary, or a message hidden from the user, is not a turn of the user. */
 const NEWEST_TURNS = byFile((file) => {
   const isTurn = [
     ...(file.messages.has("_compressed_summary") ? ["m._compressed_summary = 0"] : []),
@@ -83,14 +83,14 @@ export function rewindOperations({ connection, clock, warn }: StoreContext): Rew
   };
 }
 
-/** Inside a transaction: what was taken back cannot be restored any more, because what it followed is gone. */
+/** Inside a transaction: rewound rows cannot be restored any more, because the messages before them are gone. */
 export function forgetRewound(connection: Connection, session: string): void {
   if (hasOwnTable(connection, REWOUND)) connection.run(FORGET, { session });
 }
 
 function restore(connection: Connection, session: string, id: number): number {
   const isKept = hasOwnTable(connection, REWOUND);
-  if (featuresOf(connection).isToday && !isKept) return 0; // nothing tells what a rewind took
+  if (featuresOf(connection).isToday && !isKept) return 0; // there is no record of rewound rows
   const { changes } = connection.run(`UPDATE messages AS m SET active = 1 WHERE ${TO_RESTORE(connection)}`, {
     session,
     id,
@@ -129,7 +129,7 @@ function rewind(
 
 const HINT = "listRecentUserMessages names the messages one can go back to.";
 
-/** Going back to a message before a compaction would take its summary away, and everything with it. */
+/** Going back to a message before a compaction would remove its summary and everything it stands for. */
 function refuseArchived(connection: Connection, session: string, target: StoredMessageRow): void {
   if (target.active === 1 || !featuresOf(connection).isToday) return;
   if (connection.get(HAS_ARCHIVE, { session }) === undefined) return;

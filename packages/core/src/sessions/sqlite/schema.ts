@@ -1,5 +1,5 @@
-// The tables as schema version 16 of the original has them. Other programs share them: names, order, types and defaults
-// are fixed. Our own tables are in side-tables.ts.
+// Tables and columns. First the tables of Hermes Agent at schema 16, which other programs share: names, order, types and defaults
+// are fixed. Then our own tables, and how queries read columns.
 import type { DatabaseSync } from "node:sqlite";
 import type { Connection, FileFeatures } from "./connection.ts";
 
@@ -108,18 +108,18 @@ function columns(text: string): Column[] {
     });
 }
 
-// ----
-// Our own tables in the shared file. The original leaves unknown tables alone, and the triggers here mention nothing but
-// our tables and its two, so they also work where its SQLite has no FTS5.
+// ---- Our own tables in the shared file ----
+// Hermes Agent ignores unknown tables. The triggers mention only our tables and its two, so they also work where its SQLite has
+// no FTS5.
 
-/** An object of the schema, its SQL exactly as sqlite_master will repeat it. */
+/** A schema object; its SQL is exactly what sqlite_master returns for it. */
 export type SchemaObject = {
   readonly type: "table" | "index" | "trigger" | "view";
   readonly name: string;
   readonly sql: string;
 };
 
-/** The latest message, or the start; in today's files also what their original notes as activity, if that is later. */
+/** SQL: the time of the latest message, or the start. If sessions have last_activity_at, that if it is later. */
 export function latestActivity(session: string, hasActivity: boolean): string {
   const message = `(SELECT MAX(timestamp) FROM messages WHERE session_id = ${session})`;
   const ofSession = (column: string) => `(SELECT ${column} FROM sessions WHERE id = ${session})`;
@@ -128,7 +128,7 @@ export function latestActivity(session: string, hasActivity: boolean): string {
     : `COALESCE(${message}, ${ofSession("started_at")})`;
 }
 
-/** When something last happened in each session, in order: a listing by activity reads as many rows as it shows. */
+/** The last activity of each session, ordered: a listing by activity reads only the rows it shows. */
 export function activityObjects(hasActivity: boolean): readonly SchemaObject[] {
   const refresh = (session: string) =>
     `UPDATE hermes_memory_activity SET last_active = ${latestActivity(session, hasActivity)} WHERE session_id = ${session};`;
@@ -145,7 +145,7 @@ export function activityObjects(hasActivity: boolean): readonly SchemaObject[] {
     ),
     trigger(
       "hermes_memory_session_insert",
-      // Other programs can leave a row without an id: a primary key of text allows it.
+      // Other programs may insert a row without an id: a text primary key allows NULL.
       "AFTER INSERT ON sessions WHEN new.id IS NOT NULL",
       `INSERT INTO hermes_memory_activity(session_id, last_active, user_id) VALUES (new.id, ${hasActivity ? "COALESCE(new.last_activity_at, new.started_at)" : "new.started_at"}, new.user_id);`,
     ),
@@ -180,10 +180,10 @@ export function fillActivity(hasActivity: boolean): string {
   `;
 }
 
-/** Whether the file's sessions note their activity. */
+/** SQL: whether the sessions of the file have last_activity_at. */
 export const HAS_ACTIVITY = "SELECT 1 FROM pragma_table_info('sessions') WHERE name = 'last_activity_at'";
 
-/** Which row a copied row was copied from: the first one, never a copy. */
+/** The original of each copied row: always the first one, never a copy. */
 export const ORIGINS: readonly SchemaObject[] = [
   table("hermes_memory_origin", "message_id INTEGER PRIMARY KEY, origin_id INTEGER NOT NULL"),
   index("hermes_memory_origin_copies", "hermes_memory_origin(origin_id)"),
@@ -194,7 +194,10 @@ export const ORIGINS: readonly SchemaObject[] = [
   ),
 ];
 
-/** A table with rows nothing else can tell. One of the name that lacks our columns is another program's and stays as it is. */
+/**
+ * A table whose rows exist nowhere else. A table with its name that lacks our columns belongs to another program and is not
+ * touched.
+ */
 type OwnTable = {
   readonly name: string;
   readonly columns: readonly Column[];
@@ -219,8 +222,8 @@ const NODE_COLUMNS: readonly Column[] = [
 ];
 
 /**
- * Summaries of messages, and of such summaries. The table has its name from the engine that fills it, which other programs know.
- * What a summary was made of goes with the session it was made in, so the summary goes too.
+ * Summaries of messages and of summaries. Other programs know the table by this name. A summary is deleted with the session it
+ * was made in, because its sources are deleted too.
  */
 export const SUMMARY_NODES: OwnTable = {
   name: NODES_TABLE,
@@ -232,7 +235,7 @@ export const SUMMARY_NODES: OwnTable = {
   ],
 };
 
-/** Which process works on a session. The session need not be there yet. */
+/** Which process works on a session. The session need not exist yet. */
 export const SESSION_LEASES = ofSessions("hermes_memory_leases", [
   { name: "holder", declaration: "TEXT NOT NULL" },
   { name: "acquired_at", declaration: "REAL NOT NULL" },
@@ -252,7 +255,7 @@ const REWOUND_COLUMNS: readonly Column[] = [
   { name: "session_id", declaration: "TEXT NOT NULL" },
 ];
 
-/** Which rows a rewind of ours took back: in today's files a compaction leaves rows behind that look the same. */
+/** Rows that a rewind of ours took back. With schema 17, a compaction leaves rows that look the same. */
 export const REWOUND: OwnTable = {
   name: REWOUND_TABLE,
   columns: REWOUND_COLUMNS,
@@ -281,7 +284,7 @@ export function trigger(name: string, when: string, body: string): SchemaObject 
   return { type: "trigger", name, sql: `CREATE TRIGGER ${name} ${when} BEGIN ${body} END` };
 }
 
-/** One row for a session at most. */
+/** At most one row per session. */
 function ofSessions(name: string, more: readonly Column[]): OwnTable {
   const columns = [{ name: "session_id", declaration: "TEXT PRIMARY KEY" }, ...more];
   return {
@@ -299,9 +302,9 @@ function declareInline(columns: readonly Column[]): string {
   return columns.map(({ name, declaration }) => `${name} ${declaration}`).join(", ");
 }
 
-// ----
-// Columns as queries read them. SQLite's integers go further than JavaScript's numbers, and a row that holds one beyond
-// them, written by another program, could not be read at all; it is read as the nearest number there is.
+// ---- Reading columns ----
+// SQLite's integers exceed JavaScript's safe integers, and node:sqlite refuses to read a row with such a value, which another
+// program may have written. So it is read as the nearest safe integer.
 
 export const LARGEST = Number.MAX_SAFE_INTEGER;
 
@@ -314,20 +317,19 @@ export function readableFields(columns: readonly Column[], prefix = ""): string 
     .join(", ");
 }
 
-/** Text and fractions, which an INTEGER column may hold too, stay as they are. */
+/** Text and fractions, which an INTEGER column may contain, stay unchanged. */
 export function readable(column: string, name: string): string {
   return `CASE WHEN typeof(${column}) = 'integer' THEN ${withinReach(column)} ELSE ${column} END AS ${name}`;
 }
 
-/** An SQL number, held between the bounds of what can be read. */
+/** SQL: a number limited to the safe integers. */
 export function withinReach(number: string): string {
   return `MAX(-${LARGEST}, MIN(${LARGEST}, ${number}))`;
 }
 
-// ----
-// The columns of a message: which of them a file has, and what a query selects.
+// ---- Columns of messages ----
 
-/** Columns of later versions that say something about a row and go along with copies of it. */
+/** Columns of later schemas that describe a row and are copied with it. */
 export const LATER_MESSAGE_COLUMNS: readonly Column[] = [
   { name: "effect_disposition", declaration: "TEXT" },
   { name: "_compressed_summary", declaration: "INTEGER NOT NULL DEFAULT 0" },
@@ -336,15 +338,15 @@ export const LATER_MESSAGE_COLUMNS: readonly Column[] = [
   { name: "display_kind", declaration: "TEXT" },
   { name: "display_metadata", declaration: "TEXT" },
 ];
-/** A copy in another session keeps these as well; nothing here reads them. */
+/** Also copied to another session; not read here. */
 const ONLY_COPIED = ["message_uid", "absorbed_message_uids", "tool_call_uids", "tool_call_uid"];
 
-/** The known columns that this file has: those of version 16, then later ones. */
+/** The known columns of this file: those of schema 16, then later ones. */
 export function messageColumns(file: FileFeatures): readonly Column[] {
   return [...MESSAGE_COLUMNS, ...LATER_MESSAGE_COLUMNS.filter(({ name }) => file.messages.has(name))];
 }
 
-/** Everything a copy has from its original but the id and the session. Others fill in what is left out. */
+/** All columns that a copy takes from its original, without id and session. */
 export function copiedColumns(file: FileFeatures): readonly string[] {
   const names = messageColumns(file).map(({ name }) => name);
   return [...names, ...ONLY_COPIED.filter((name) => file.messages.has(name))].filter(
@@ -352,16 +354,17 @@ export function copiedColumns(file: FileFeatures): readonly string[] {
   );
 }
 
-/** What a query selects of `MESSAGE_SOURCE`. */
+/** The columns that queries select from `MESSAGE_SOURCE`. */
 export function messageFields(file: FileFeatures): string {
   return `${readableFields(messageColumns(file), "m.")}, ${readable("o.origin_id", "origin_id")}`;
 }
 export const MESSAGE_SOURCE = "messages m LEFT JOIN hermes_memory_origin o ON o.message_id = m.id";
 
-// ----
-// Whether a table of ours is there: another program may keep something else under its name, and then it is not.
+// ---- The schema of a file ----
 
-/** A read-only file that lacks it has an empty stand-in, which counts. */
+/**
+ * False when another program uses the name of our table. In a read-only file without the table, the empty temporary view counts.
+ */
 export function hasOwnTable(connection: Connection, { name, columns }: OwnTable): boolean {
   const rows = connection.all<{ name: string }>(`
     SELECT name FROM pragma_table_info('${name}')
@@ -383,7 +386,7 @@ export function isAsDeclared(found: Schema, { name, sql }: SchemaObject): boolea
   return found.get(name) === sql;
 }
 
-/** The original's schema version; 0 for a file without tables. */
+/** Hermes Agent's schema version; 0 for a file without tables. */
 export function versionOf(db: DatabaseSync): number {
   if (!readSchema(db).has("schema_version")) return 0;
   const row = db.prepare("SELECT MAX(version) AS version FROM schema_version").get();

@@ -1,4 +1,4 @@
-// Sessions: making, ending, changing and counting them.
+// The rows of sessions: creating, ending and changing them, their prompts and their titles.
 import { codePointLength, pyStrip, sha256 } from "../../lib/index.ts";
 import { sessionError } from "../errors.ts";
 import {
@@ -42,7 +42,7 @@ import {
   withinReach,
 } from "./schema.ts";
 
-/** Columns of later versions, as far as the file has them. Rows of it show them; none is ever added to a file. */
+/** Columns of later schemas that rows show if the file has them. None is ever added to a file. */
 const LATER_SESSION_COLUMNS = new Map<string, "TEXT" | "INTEGER" | "REAL">([
   ...texts(
     "created_source session_key chat_id chat_type thread_id display_name origin_json system_prompt_hash",
@@ -56,13 +56,13 @@ const LATER_SESSION_COLUMNS = new Map<string, "TEXT" | "INTEGER" | "REAL">([
   ...reals("last_activity_at compression_failure_cooldown_until compression_recovery_deadline last_read_at"),
 ]);
 
-/** The known columns that this file has: those of version 16, then later ones. */
+/** The known columns of this file: those of schema 16, then later ones. */
 export function sessionColumns(file: FileFeatures): readonly Column[] {
   const later = [...LATER_SESSION_COLUMNS].filter(([name]) => file.sessions.has(name));
   return [...SESSION_COLUMNS, ...later.map(([name, declaration]) => ({ name, declaration }))];
 }
 
-/** What a query selects of `sessions s`. A prompt that is kept by its hash goes before one in the row. */
+/** The columns that queries select from `sessions s`. A prompt stored by its hash wins over one in the row. */
 export function sessionFields(file: FileFeatures): string {
   const columns = sessionColumns(file);
   if (!hasPromptTable(file)) return readableFields(columns, "s.");
@@ -71,7 +71,7 @@ export function sessionFields(file: FileFeatures): string {
     COALESCE((SELECT prompt FROM system_prompts WHERE hash = s.system_prompt_hash), s.system_prompt) AS system_prompt`;
 }
 
-/** What a child has from its parent unless it is given; `ofCompressed` only where the parent was ended by a compaction. */
+/** Inherited from the parent unless given; the second list only from a parent that a compaction ended. */
 const INHERITED = ["git_branch", "git_repo_root"];
 const INHERITED_BY_CONTINUATIONS = [
   ..."session_key chat_id chat_type thread_id display_name origin_json transport_profile tool_names".split(
@@ -80,7 +80,7 @@ const INHERITED_BY_CONTINUATIONS = [
   ..."pinned hidden archived last_read_at".split(" "),
 ];
 
-/** Children keep the owner and the folder of their parent unless told otherwise. */
+/** Children inherit owner and folder of their parent unless given. */
 const INSERT_SESSION = byFile((file) => {
   const ofParent = (column: string) => `(SELECT ${column} FROM sessions WHERE id = :parent)`;
   const ofCompressed = (column: string) =>
@@ -107,8 +107,8 @@ const INSERT_SESSION = byFile((file) => {
   `;
 });
 /**
- * What a session that is there lacks. The source, the owner and the settings of one with messages stay as they are: the original's
- * search index goes by source and settings, and learns of no change.
+ * Fills missing values of an existing session. Source, owner and settings change only while it has no messages: Hermes Agent's
+ * search index depends on source and settings and is not updated.
  */
 const FILL_MISSING = `
   UPDATE sessions SET model = COALESCE(model, :model), cwd = COALESCE(cwd, :cwd) WHERE id = :id
@@ -201,7 +201,7 @@ export function sessionOperations(context: StoreContext): SessionOperations {
   };
 }
 
-/** Inside a transaction. A session that exists is left as it is; in today's files it gets what it lacks. */
+/** Inside a transaction. An existing session stays unchanged; with schema 17, its missing values are filled. */
 export function insertSession(
   { connection, profile }: Pick<StoreContext, "connection" | "profile">,
   id: string,
@@ -251,7 +251,7 @@ export function insertSession(
   }
 }
 
-/** Inside a transaction. True when it was not over before. */
+/** Inside a transaction. True when the session was not ended before. */
 export function endSession(connection: Connection, id: string, reason: string, now: number): boolean {
   if (connection.run(END, { id, reason, now }).changes === 0) return false;
   const file = featuresOf(connection);
@@ -262,7 +262,7 @@ export function endSession(connection: Connection, id: string, reason: string, n
   return true;
 }
 
-/** Inside a transaction. By its hash where the file keeps prompts that way; one that no session has any more goes. */
+/** Inside a transaction. Stored by its hash if the file has a prompt table; prompts without a session are deleted. */
 function writePrompt(connection: Connection, id: string, prompt: string | null): void {
   if (!hasPromptTable(featuresOf(connection))) {
     connection.run(SET_PROMPT(connection), { id, prompt });
@@ -289,7 +289,7 @@ export function storePrompt(connection: Connection, prompt: string): string {
   return hash;
 }
 
-/** Only where the user's platform is not the session's source, so that ordinary rows stay as they always were. */
+/** Only if the user's platform is not the session's source, so that ordinary rows stay unchanged. */
 function platformMark(
   connection: Connection,
   { source = "unknown", parentSessionId }: NewSession,
@@ -309,7 +309,7 @@ export function findSession(connection: Connection, id: string, scope?: Scope): 
   return row === undefined ? null : shownTo(connection, row, visible);
 }
 
-/** A copy of the row. A user who may not see the parent does not learn its id. */
+/** A copy of the row. If the user may not see the parent, its id is removed. */
 export function shownTo<Row extends SessionRow>(connection: Connection, row: Row, visible: Visible): Row {
   const { parent_session_id: parent } = row;
   if (visible.user === null || parent === null) return { ...row };
@@ -317,7 +317,7 @@ export function shownTo<Row extends SessionRow>(connection: Connection, row: Row
   return { ...row, parent_session_id: null, model_config: withoutMarksOf(row.model_config, parent) };
 }
 
-/** The nearest whole number that can be read back; null for what is no number. */
+/** The nearest safe integer; null when it is not a number. */
 export function safeInteger(value: number | null | undefined): number | null {
   const number = finite(value);
   return number === null ? null : Math.max(-LARGEST, Math.min(LARGEST, Math.trunc(number)));
@@ -356,9 +356,8 @@ function tokenValues(id: string, update: TokenUpdate) {
   };
 }
 
-// ----
-// The system prompts this program made. They stand in a table of their own, so that what another program wrote into a session's
-// row is neither used for one of ours nor overwritten.
+// ---- System prompts made by this program ----
+// In their own table, so that a prompt another program wrote into a session's row is neither used as ours nor overwritten.
 
 const PROMPTS_TABLE = OWN_PROMPTS.name;
 const GET_OWN_PROMPT = `
@@ -398,7 +397,7 @@ export function readOwnPrompt(connection: Connection, id: string, scope?: Scope)
   return row !== undefined && typeof row.text === "string" ? { ...row } : null;
 }
 
-/** Inside a transaction. Without the table the prompt is not kept, and is built anew the next time. */
+/** Inside a transaction. Without the table the prompt is not stored, and is built again next time. */
 export function writeOwnPrompt(
   connection: Connection,
   id: string,
@@ -410,11 +409,13 @@ export function writeOwnPrompt(
   connection.run(PUT_OWN_PROMPT, { id, text, version, now });
 }
 
-// ----
-// Titles in the database: unique, and numbered along a lineage.
+// ---- Titles: unique, and numbered along a lineage ----
 
 const TITLE_HOLDER = "SELECT id FROM sessions WHERE title = :title AND id <> :id";
-/** Titles are unique in the whole file. Whose the other session is, is for its own user to know, and for a session without one. */
+/**
+ * Titles are unique in the whole file. The error names the other session only to the same user, or when this session has no
+ * owner.
+ */
 const MAY_NAME_HOLDER = `
   SELECT 1 FROM sessions s JOIN sessions other ON other.id = :other
   WHERE s.id = :id AND (s.user_id IS NULL
@@ -424,17 +425,17 @@ const SET_TITLE = byFile((file) => {
   const source = file.sessions.has("title_source") ? ", title_source = :source" : "";
   return `UPDATE sessions SET title = :title ${source} WHERE id = :id`;
 });
-/** A title of a person's, or one whose source is unknown, is not replaced by one that a model made. */
+/** A title set by a user, or with an unknown source, is not replaced by one that a model made. */
 const MAY_REPLACE_TITLE = `
   SELECT 1 FROM sessions WHERE id = :id AND (title IS NULL OR title_source IN ('derived', 'llm'))
 `;
 const BY_TITLE = `SELECT id, title FROM sessions s WHERE title = :title AND ${isVisible("s")}`;
-/** Numbered forms are matched in any (ASCII) case: a number too high does no harm, one that is taken does. */
+/** Numbered forms match in any (ASCII) case: a number that is too high does no harm, a taken one does. */
 const TITLES_OF_LINE = `
   SELECT id, title FROM sessions s WHERE (title = :base OR title LIKE :numbered ESCAPE '\\')
     AND ${isVisible("s")} ORDER BY started_at DESC, id DESC
 `;
-/** Titles that may be the same once both are folded: SQLite itself folds ASCII only. */
+/** Titles that may be equal after folding; SQLite itself folds only ASCII. */
 const FOLDABLE_TITLES = `
   SELECT id, title FROM sessions s
   WHERE (title = :base COLLATE NOCASE OR title LIKE :numbered ESCAPE '\\' OR title GLOB '*[^ -~]*')
@@ -497,14 +498,14 @@ export function nextTitleInLineage(
   of?: Pick<SessionRow, "user_id" | "source" | "model_config">,
 ): string {
   const user = of === undefined ? undefined : userOfSession(of);
-  // As the row has it: other programs may have written ids that no caller may pass.
+  // From the row, because other programs may have stored ids that callers may not pass.
   return freeTitleOfLine(connection, base, { user: user?.userId ?? null, platform: user?.platform ?? null });
 }
 
-/** Numbered after the titles that may be seen; one that another user has is passed over. */
+/** Numbered after the titles the user may see; titles of other users are skipped. */
 function freeTitleOfLine(connection: Connection, base: string, visible: Visible): string {
   let title = base;
-  // A very long base is cut to make room for the number and can then meet a title of the shorter line.
+  // A very long base is cut to make room for the number and may then equal a title of the shorter base.
   const passedOver: string[] = [];
   for (;;) {
     const stem = baseOfTitle(title);
@@ -535,7 +536,7 @@ function sessionOfFoldedTitle(connection: Connection, title: string, scope: Scop
   );
 }
 
-/** The newest of the numbered ones goes before the one without a number. */
+/** The newest numbered title wins over the one without a number. */
 function newestOf(title: string, line: readonly Titled[]): string | null {
   const numbered = line.find((row) => row.title !== title && numberOfTitle(title, row.title) !== null);
   return (numbered ?? line.find((row) => row.title === title))?.id ?? null;

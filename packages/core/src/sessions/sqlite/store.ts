@@ -1,4 +1,4 @@
-// The SQLite backend. Each group of the contract (../store/) is put together from the files that have its statements.
+// The SQLite backend: puts each group of the contract (../store.ts) together from the files with its statements.
 import { profileOfDatabase, systemHomeContext } from "../../home.ts";
 import { systemClock } from "../../lib/index.ts";
 import type {

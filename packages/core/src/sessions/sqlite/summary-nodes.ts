@@ -1,4 +1,4 @@
-// Summaries of messages that left a model's context.
+// Summaries of messages that left a model's context, and searching them.
 import { sessionError } from "../errors.ts";
 import type { SummaryHit, SummaryNode } from "../rows.ts";
 import { type Expression, type Phrase, parseQuery } from "../search/query.ts";
@@ -11,7 +11,7 @@ import { continuedBy } from "./lineage-sql.ts";
 import { hasOwnTable, readableFields, SUMMARY_NODES } from "./schema.ts";
 import { findSession } from "./sessions.ts";
 
-/** More than anybody has; a search reads them one by one. */
+/** More than any conversation has; a search reads them one by one. */
 const MOST_SEARCHED = 5000;
 
 const { name: NODES_TABLE, columns: NODE_COLUMNS } = SUMMARY_NODES;
@@ -78,7 +78,7 @@ export function summaryNodeOperations({ connection, warn }: StoreContext): Summa
   };
 }
 
-/** What the chains of sessions that new nodes belong to have already. */
+/** What the nodes of the affected sessions already cover. */
 type Known = {
   readonly covered: Set<number | string>;
   readonly ids: Set<number | string>;
@@ -102,7 +102,7 @@ function knownTo(
   return known;
 }
 
-/** Adds the node when it fits, so that the next one is compared with it as well. */
+/** Adds the node if it fits, so that the next one is compared with it as well. */
 function fitsIn(known: Known, node: SummaryNode): boolean {
   const fits = node.source_ids.every((id) =>
     node.depth === 0 ? !known.covered.has(id) : known.ids.has(id) && !known.withParent.has(id),
@@ -116,7 +116,7 @@ function add({ covered, ids, withParent }: Known, { node_id, depth, source_ids }
   for (const id of source_ids) (depth === 0 ? covered : withParent).add(id);
 }
 
-/** A chain that split in two without our doing has one root and two of everything. */
+/** If another program split a chain, two nodes can claim the same place under one root. */
 function isTaken(connection: Connection, node: SummaryNode): boolean {
   const { node_id, lineage_root, depth, first_message_id } = node;
   return connection.get(IS_TAKEN, { node_id, lineage_root, depth, first_message_id }) !== undefined;
@@ -128,7 +128,7 @@ function toColumns(node: SummaryNode): Record<string, string | number> {
   return { ...node, source_ids: JSON.stringify(node.source_ids) };
 }
 
-/** Undefined for a row that another program left in a form no program could work with. */
+/** Undefined for a row that another program wrote in an unusable form. */
 function toNode(row: StoredNode, warn: (message: string) => void): SummaryNode | undefined {
   const sources = parseSources(row.source_ids, row.depth === 0 ? "number" : "string");
   const isWhole = typeof row.node_id === "string" && Number.isSafeInteger(row.depth) && sources !== undefined;
@@ -156,19 +156,19 @@ function requireOurTable(connection: Connection): void {
   );
 }
 
-// ----
-// Whether a text that is in no index answers a query, and where. For texts that are few, such as summaries.
+// ---- Matching a text without an index ----
+// For small numbers of texts, such as summaries.
 
 type TextMatch = {
-  /** 1 when everything asked for is there, less when only some of a plain query's words are. */
+  /** 1 when everything matches, less when only some words of a plain query do. */
   readonly score: number;
   readonly snippet: string;
 };
 
-/** So much of a plain query has to be in a text at least. */
+/** The share of a plain query's terms that a text must contain. */
 const LEAST_SHARE = 0.5;
 
-/** Made once per query; undefined for a query that asks for nothing. */
+/** Created once per query; undefined for an empty query. */
 function textMatcher(query: string): ((text: string) => TextMatch | undefined) | undefined {
   const parsed = parseQuery(query);
   switch (parsed.kind) {
@@ -198,10 +198,10 @@ function textMatcher(query: string): ((text: string) => TextMatch | undefined) |
 }
 
 type Find = (phrase: Phrase) => boolean;
-/** What two words have in common that count as the same. */
+/** Maps words that count as the same to one word. */
 type Root = (word: string) => string;
 
-/** Looks for phrases the way the index does: words by word, runs without blanks by their pairs of characters. */
+/** Finds phrases like the index does: word by word, runs without blanks by pairs of characters. */
 function finderIn(text: string, root: Root): Find {
   const terms = indexTerms(text).map(root);
   const places = new Map<string, number[]>();
@@ -239,7 +239,7 @@ function holds(expression: Expression, has: Find): boolean {
   }
 }
 
-/** What was asked for, without what was excluded. */
+/** The phrases asked for, without the excluded ones. */
 function phrasesOf(expression: Expression): readonly Phrase[] {
   switch (expression.op) {
     case "phrase":

@@ -1,5 +1,6 @@
-// Whether this program may write to a file that another one may have made, decided by what is in it and not by its version
-// number: upstream changes its schema weekly. Reads the schema only; the trial changes nothing that stays.
+// Whether this program may write to a file that another program may have made. Decided by the contents of the file, not by its
+// version number, because Hermes Agent changes its schema weekly. Also what to do when another program's index makes a write
+// fail.
 import type { DatabaseSync } from "node:sqlite";
 import { describeCause, randomHex } from "../../lib/index.ts";
 import { sessionError } from "../errors.ts";
@@ -10,7 +11,7 @@ import { mendOwnTables } from "./own-damage.ts";
 import { type Column, MESSAGE_COLUMNS, SCHEMA_VERSION, SESSION_COLUMNS, versionOf } from "./schema.ts";
 
 type WriteAccess =
-  /** `isEmpty`: nobody has made a table yet. `needsTrial`: triggers of a program we do not know run when we write. */
+  /** `isEmpty`: the file has no tables yet. `needsTrial`: writing runs triggers of an unknown program. */
   | { readonly kind: "write"; readonly isEmpty: boolean; readonly needsTrial: boolean }
   | { readonly kind: "read-only"; readonly reason: string; readonly wayOut: string };
 
@@ -34,7 +35,7 @@ export function judgeAccess(db: DatabaseSync): WriteAccess {
 
 type Obstacle = { readonly reason: string; readonly wayOut: string };
 
-/** Marks of a conversion of upstream's index. `fts_rebuild_deferral` is none: it says that nothing has begun. */
+/** Signs that Hermes Agent is converting its index. `fts_rebuild_deferral` is not one: it says that nothing has started. */
 const CONVERSION_KEYS = `
   SELECT key FROM main.state_meta
   WHERE (key GLOB 'fts_rebuild_*' OR key GLOB 'fts_projection_*') AND key <> 'fts_rebuild_deferral' LIMIT 1
@@ -101,8 +102,8 @@ const DISPLAY_TRIGGER = /^messages_display_[a-z_]+$/;
 const CJK_TRIGGERS = ["insert", "delete", "update"].map((event) => `messages_fts_cjk_${event}`);
 
 /**
- * Writes a session and a message, changes and deletes them, and takes it all back. What another program's triggers have
- * against it, or undefined. Throws when the file is busy.
+ * Inserts, changes and deletes a session and a message, and rolls back. Returns the objection of another program's trigger, or
+ * undefined. Throws when the file is busy.
  */
 export function tryWriting(db: DatabaseSync): string | undefined {
   const id = `hermes-memory-trial-${randomHex(6)}`;
@@ -127,14 +128,14 @@ export function tryWriting(db: DatabaseSync): string | undefined {
   }
 }
 
-/** Triggers that index with a tokenizer only a library of upstream's has: no row can be stored while they are there. */
+/** True when triggers use a tokenizer that only Hermes Agent has: no row can be stored while they exist. */
 export function hasForeignTokenizer(db: DatabaseSync): boolean {
   return triggersOn(db).some((name) => CJK_TRIGGERS.includes(name));
 }
 
 /**
- * Inside a write transaction. Does what upstream does in a process without the tokenizer: first the mark by which a capable
- * process knows that this index has missed something, then the triggers go.
+ * Inside a write transaction. Does what Hermes Agent does in a process without the tokenizer: first sets the mark that tells a
+ * capable process that this index is outdated, then drops the triggers.
  */
 export function disarmForeignTokenizer(db: DatabaseSync): void {
   db.exec(
@@ -147,25 +148,23 @@ function isMissingTokenizer(cause: unknown): boolean {
   return /no such tokenizer/.test(describeCause(cause));
 }
 
-// ----
-// Failures of a write that come from an index in the same file, ours or another program's, and what is done before the
-// write is tried a second time.
+// ---- Writes that fail because of an index in the file ----
+// Ours or another program's; what to do before the write is tried a second time.
 
 /**
- * Undefined when nothing is known about the failure. Throws when it is known that nothing can be done.
- *
- * Structured content begins with a zero byte. The trigram tokenizer of SQLite 3.40 stops there and this one does not:
- * deleting or changing such a row takes off more tokens than were counted, and when the total falls below zero, which it
- * does in small indexes, FTS5 calls the index malformed. In a file of the June original (up to version 16) the index is
- * made anew by this library, in the same transaction. A later original's index is not ours to touch.
+ * Undefined when the failure is unknown. Throws when nothing can be done.
+ * Structured content starts with NUL. The trigram tokenizer of SQLite 3.40 stops there, this one does not: deleting or changing
+ * such a row removes more tokens than were counted, and when the total falls below zero, as it does in small indexes, FTS5 calls
+ * the index malformed. Up to schema 16 this program rebuilds the index in the same transaction. The index of a later Hermes Agent
+ * must not be touched.
  */
 export function remedyFor(connection: Connection, cause: unknown): Remedy | undefined {
   const { db, path } = connection;
-  // A process of upstream's that has the tokenizer opened the file meanwhile and put its triggers back.
+  // A Hermes Agent process with the tokenizer has opened the file meanwhile and restored its triggers.
   if (isMissingTokenizer(cause)) return () => disarmForeignTokenizer(db);
   if (!isCorruptIndex(cause)) {
     if (!isCorrupt(cause) || connection.readOnlyBecause !== undefined) return undefined;
-    // Our triggers write to tables of ours. Another process may have mended them meanwhile: the write is tried again anyway.
+    // Our triggers write to our tables. The write is tried again even if another process has rebuilt them meanwhile.
     mendOwnTables(path, { cause });
     return () => {};
   }
@@ -180,7 +179,7 @@ export function remedyFor(connection: Connection, cause: unknown): Remedy | unde
   );
 }
 
-/** For work on our own index alone: it is made anew when SQLite calls it malformed. */
+/** For work on our own index: rebuilds it when SQLite calls it malformed. */
 export function indexRemedy({ path }: Connection, cause: unknown): Remedy | undefined {
   if (!isCorrupt(cause)) return undefined;
   mendOwnTables(path, { cause, isIndexWrong: isCorruptIndex(cause) });

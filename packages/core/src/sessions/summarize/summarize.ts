@@ -1,3 +1,5 @@
+// The summarize mode of session_search: like discover, but with a recap of each conversation, written by a model, instead of its
+// messages.
 import { codePointLength, pyStrip, type TextModel, takeCodePoints } from "../../lib/index.ts";
 import { readMarks, type Scope } from "../identity.ts";
 import type { MessageRow, SessionRow } from "../rows.ts";
@@ -14,9 +16,6 @@ import {
   shownQuery,
 } from "../search-tool/discover.ts";
 import { cutAroundQuery, formatTranscript, mark } from "./transcript.ts";
-
-// ----
-// Summarise: discover, with a recap of each conversation instead of its messages.
 
 type SummaryModel = Pick<SummaryRun, "model" | "signal" | "sleep">;
 
@@ -81,10 +80,10 @@ function fitted(texts: readonly string[], maxChars: number): string[] {
   return texts.map((text) => takeCodePoints(text, level));
 }
 
-// ----
-// The whole conversation a session belongs to: what was compacted away before it, and how it went on.
+// ---- The whole conversation of a session ----
+// Includes the sessions before compactions and the continuations.
 
-/** Oldest first; a copied message is given once. */
+/** Oldest first; copied messages once. */
 async function conversationRows(
   store: SearchableStore,
   sessionId: string,
@@ -92,7 +91,7 @@ async function conversationRows(
 ): Promise<MessageRow[]> {
   const tip = await store.getCompressionTip(sessionId, scope);
   const fromTip = await chainTo(store, tip, scope);
-  // A session that was continued twice may not be on the way to the tip.
+  // A session that was continued twice may not be on the path to the tip.
   const chain = fromTip.includes(sessionId) ? fromTip : await chainTo(store, sessionId, scope);
   const rows: MessageRow[] = [];
   const seen = new Set<number>();
@@ -109,7 +108,7 @@ async function conversationRows(
 
 const MAX_CHAIN = 100;
 
-/** The continuations that lead to a session, the first one first. */
+/** The chain of continuations that leads to a session, first one first. */
 async function chainTo(store: SearchableStore, sessionId: string, scope: Scope): Promise<string[]> {
   const chain = [sessionId];
   let child = await store.getSession(sessionId, scope);
@@ -129,8 +128,7 @@ function isContinuation(child: SessionRow, parent: SessionRow): boolean {
   return parent.end_reason === "compression" && child.started_at >= (parent.ended_at ?? 0);
 }
 
-// ----
-// What the model that sums up a conversation is told.
+// ---- Prompts ----
 
 const SUMMARY_SYSTEM_PROMPT = [
   "You write recaps of past conversations between a user and an assistant, for that assistant to pick up the thread. You are given a transcript and a topic.",
@@ -166,19 +164,19 @@ function summaryPrompt({ query, source, when, transcript }: SummaryTopic): strin
   ].join("\n");
 }
 
-// ----
-// Asks a model for several summaries at once, within one deadline. What is not ready by then is undefined; nothing throws.
+// ---- Asking the model ----
+// Several summaries at once, within one deadline. A summary that is not ready by then is undefined; nothing throws.
 
 export type SummaryRun = {
-  /** Undefined: no model is configured, and every summary is undefined at once. */
+  /** Undefined when no model is configured; every summary is undefined then. */
   readonly model: TextModel | undefined;
   readonly maxConcurrency: number;
-  /** For one call of the model. */
+  /** Limit for one model request. */
   readonly modelTimeoutMs: number;
-  /** For all of them together. */
+  /** Limit for all of them together. */
   readonly totalTimeoutMs: number;
   readonly signal?: AbortSignal | undefined;
-  /** Between two attempts. Rejects when the signal aborts. */
+  /** Waits between two attempts. Rejects when the signal aborts. */
   readonly sleep?: ((ms: number, signal: AbortSignal) => Promise<unknown>) | undefined;
 };
 
@@ -227,14 +225,14 @@ async function attempt(
       const summary = pyStrip(await ask(model, prompt, run.modelTimeoutMs, signal));
       if (summary !== "") return summary;
     } catch {
-      // Whatever the model's trouble is, the session is shown as a raw preview instead, which says so.
+      // Whatever failed, the session is shown as a raw preview, which says so.
     }
     if (signal.aborted) return undefined;
   }
   return undefined;
 }
 
-/** Settles when the model does, at its own deadline or at the common one, whether or not the model minds the signal. */
+/** Settles when the model does, or at either deadline, even if the model ignores the signal. */
 async function ask(model: TextModel, prompt: string, timeoutMs: number, outer: AbortSignal): Promise<string> {
   const own = new AbortController();
   const timer = setTimeout(() => own.abort(), timeoutMs);
@@ -244,7 +242,7 @@ async function ask(model: TextModel, prompt: string, timeoutMs: number, outer: A
   signal.addEventListener("abort", stop, { once: true });
   const request = { system: SUMMARY_SYSTEM_PROMPT, prompt, maxOutputTokens: MAX_OUTPUT_TOKENS, signal };
   try {
-    signal.throwIfAborted(); // its event would not come any more
+    signal.throwIfAborted(); // the abort event would not fire again
     return await Promise.race([model.complete(request), stopped.promise]);
   } finally {
     clearTimeout(timer);

@@ -1,4 +1,5 @@
-// A conversation as text for a model that sums it up. Every block begins with the id of its message, to be cited.
+// A conversation as text for the model that summarizes it. Every block starts with the id of its message, so that the model can
+// cite it.
 import { codePointLength, pyStrip, takeCodePoints } from "../../lib/index.ts";
 import { contentText, isRefused, parseToolCalls, REFUSED_NOTE } from "../../message/index.ts";
 import { redactSecrets, sanitizeContext } from "../../security/index.ts";
@@ -8,7 +9,7 @@ export function formatTranscript(rows: readonly MessageRow[]): string {
   return rows.flatMap((row) => blocksOf(row).map((block) => `${mark(row.id)} ${block}`)).join("\n\n");
 }
 
-/** How a message is cited. */
+/** How the model cites a message. */
 export function mark(id: number): string {
   return `[#${id}]`;
 }
@@ -32,10 +33,7 @@ function blocksOf(row: MessageRow): string[] {
   }
 }
 
-/**
- * Without secrets, which are masked before anything is cut. Memory that was recalled into a message at the time is not part of what
- * was said.
- */
+/** Secrets are masked before anything is cut. Memory that was recalled into a message is not part of the conversation. */
 function textOf(row: MessageRow): string {
   if (isRefused(row)) return REFUSED_NOTE;
   const { role, content } = row;
@@ -49,19 +47,18 @@ function shortened(text: string): string {
   return `${takeCodePoints(text, KEPT_TOOL_CHARS)}\n...[truncated]...\n${tail}`;
 }
 
-/** A call without a name says nothing. */
+/** Calls without a name are left out. */
 function calledTools(calls: unknown): string[] {
   return parseToolCalls(calls).flatMap(({ name }) => (name === "unknown" ? [] : [name]));
 }
 
-// ----
-// Cuts a long transcript to the part that is about the query.
+// ---- Cutting a long transcript to the part about the query ----
 
 const MAX_TRANSCRIPT_CHARS = 100_000;
 
 type WindowOptions = {
   readonly maxChars?: number;
-  /** Where to look when none of the query's words occur: a search also finds other forms of them. */
+  /** The text to look for when none of the query's words occur: a search also finds other forms of them. */
   readonly fallback?: string;
 };
 
@@ -78,7 +75,7 @@ const EARLIER = "...[earlier conversation truncated]...\n\n";
 const LATER = "\n\n...[later conversation truncated]...";
 const NEAR_CHARS = 200;
 
-/** Where the query is answered best: the whole of it, else its words close together, else any of them. Ascending. */
+/** Where the query is answered best: the whole query, else its words close together, else any of them. Ascending. */
 function positionsOf(text: string, query: string, fallback: string | undefined): readonly number[] {
   const folded = foldCase(text);
   const words = wordsOf(query);
@@ -91,7 +88,7 @@ function positionsOf(text: string, query: string, fallback: string | undefined):
   return any.length > 0 || fallback === undefined ? any : occurrences(text, fallback);
 }
 
-/** The places of the rarest word that have every other word nearby. */
+/** Positions of the rarest word that have every other word nearby. */
 function closeTogether(each: readonly (readonly number[])[]): number[] {
   const rarest = each.reduce((least, positions) => (positions.length < least.length ? positions : least));
   const others = each.filter((positions) => positions !== rarest);
@@ -103,7 +100,7 @@ function closeTogether(each: readonly (readonly number[])[]): number[] {
   );
 }
 
-/** Of the windows that begin a quarter before a position, the first that covers the most of them. */
+/** Of the windows that start a quarter before a position, the first that covers the most positions. */
 function bestStart(positions: readonly number[], length: number, maxChars: number): number {
   let best = { start: 0, covered: 0 };
   for (const position of positions) {
@@ -115,7 +112,7 @@ function bestStart(positions: readonly number[], length: number, maxChars: numbe
   return best.start;
 }
 
-/** The words as typed, without the signs of the query language. */
+/** The words as typed, without the operators of the query language. */
 function wordsOf(query: string): string[] {
   const words = query.replace(/["*()]/g, " ").split(/\s+/);
   return words.filter((word) => word !== "" && !/^(AND|OR|NOT)$/.test(word)).map(foldCase);
@@ -140,7 +137,7 @@ function lowerBound(positions: readonly number[], value: number): number {
   return low;
 }
 
-/** Lower case of the same length, so that positions stay true: a few letters (as in İ) would grow. */
+/** Lower case with the same length, so that positions stay valid: a few letters (such as İ) would grow. */
 function foldCase(text: string): string {
   const lower = text.toLowerCase();
   if (lower.length === text.length) return lower;
@@ -150,7 +147,7 @@ function foldCase(text: string): string {
   }).join("");
 }
 
-/** Without the half of a surrogate pair that a cut leaves at either end. */
+/** Removes half a surrogate pair that a cut leaves at either end. */
 function wellFormed(text: string): string {
   return text.replace(/^[\udc00-\udfff]/, "").replace(/[\ud800-\udbff]$/, "");
 }

@@ -1,3 +1,4 @@
+// Adds messages to the search index: queued ones, messages never indexed, and large messages in a worker thread.
 import { randomUUID } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
@@ -20,20 +21,20 @@ import {
   WORD_NUMBERS,
 } from "./tables.ts";
 
-// ----
-// From the queue, and from messages that were never indexed, into the index: one short piece of work per transaction. Every
-// piece can be repeated and interrupted, and several processes may work on one file: what is left to do is in the file.
+// ---- Queue and build ----
+// One short step per transaction. Every step can be repeated or interrupted, and several processes may work on one file, because
+// the remaining work is stored in the file.
 
-/** Other programs wait for the write lock one second at most: a piece takes a tenth of that. */
+/** Other programs wait at most one second for the write lock; a step takes about a tenth of that. */
 const ROWS_PER_STEP = 1000;
 const BYTES_PER_STEP = 1_500_000;
-/** Longer messages are indexed in a thread: at about 10 MB a second the event loop would notice them. */
+/** Longer messages are indexed in a worker thread: at about 10 MB per second they would block the event loop. */
 const LARGE_BYTES = 1_000_000;
 
-/** A message as the index sees it, and what stands in the index about it. */
+/** A message with the columns its document is made of, and whether the index has one. */
 export type SourceRow = IndexRow & {
   readonly key: number;
-  /** NULL when there is no message of this key (any more). */
+  /** NULL when no message has this key (any more). */
   readonly session_id: string | null;
   readonly source: string | null;
   readonly user_id: string | null;
@@ -44,14 +45,14 @@ export type SourceRow = IndexRow & {
   readonly is_indexed: number;
 };
 
-/** Bytes, because the length of a text ends at its first zero, and structured content begins with one. */
+/** In bytes, because `length` of a text stops at its first NUL, and structured content starts with one. */
 const BYTES =
   "COALESCE(octet_length(m.content), 0) + COALESCE(octet_length(m.tool_calls), 0) + COALESCE(octet_length(m.tool_name), 0)";
 
-/** SQL: what a document is made of; `m` is the message, `s` its session. Texts beyond `:large` bytes are left out. */
+/** SQL: the columns a document is made of; `m` is the message, `s` its session. Texts longer than `:large` bytes are NULL. */
 export function documentFields(columns: ReadonlySet<string>): string {
   const unlessLarge = (value: string) => `CASE WHEN ${BYTES} <= :large THEN ${value} END`;
-  // Other programs may have declared the columns differently, or not at all: nothing here is NULL or a number by surprise.
+  // Other programs may have declared the columns differently or left them out, so every value is cast and has a default.
   const content = "CASE typeof(m.content) WHEN 'blob' THEN m.content ELSE CAST(m.content AS TEXT) END";
   return `
     CASE WHEN m.id IS NOT NULL THEN COALESCE(CAST(m.session_id AS TEXT), '') END AS session_id,
@@ -84,7 +85,7 @@ export function readTodo(connection: Connection): number {
   return connection.get<{ todo: number }>(`SELECT todo FROM ${STATE}`)?.todo ?? 0;
 }
 
-/** Inside a write transaction: brings up to 1,000 queued messages into the index. True when no more are queued. */
+/** Inside a write transaction: indexes up to 1,000 queued messages. True when the queue is empty. */
 export function catchUpStep(connection: Connection, columns: ReadonlySet<string>): boolean {
   const { rows, isLast } = take(
     connection.iterate<SourceRow>(queuedRows(columns), { large: LARGE_BYTES }),
@@ -93,7 +94,7 @@ export function catchUpStep(connection: Connection, columns: ReadonlySet<string>
   const last = rows.at(-1);
   if (last === undefined) return true;
   const todo = readTodo(connection);
-  // The build comes to rows up to `todo` later and takes them as they are then.
+  // The build will reach rows up to `todo` later and index them then.
   putRows(
     connection,
     rows.map((row) => (idInKey(row.key) > todo ? row : { ...row, session_id: null })),
@@ -102,7 +103,7 @@ export function catchUpStep(connection: Connection, columns: ReadonlySet<string>
   return isLast;
 }
 
-/** Inside a write transaction: indexes up to 1,000 messages that the index has not seen yet, newest first. True when none is left. */
+/** Inside a write transaction: indexes up to 1,000 messages that were never indexed, newest first. True when none is left. */
 export function buildStep(connection: Connection, columns: ReadonlySet<string>): boolean {
   const todo = readTodo(connection);
   if (todo <= 0) return true;
@@ -131,7 +132,7 @@ function take<Row extends SourceRow>(found: Iterable<Row>, limit: number): { row
   return { rows, isLast: rows.length < limit };
 }
 
-/** `rows` in order of key: FTS5 writes a piece of index whenever the order is broken. */
+/** `rows` in order of key: FTS5 writes an index segment whenever the order is broken. */
 function putRows(connection: Connection, rows: readonly SourceRow[]): void {
   const numbers = numbersIn(connection);
   for (const { key, is_indexed } of rows) if (is_indexed) removeDocument(connection, key);
@@ -139,7 +140,7 @@ function putRows(connection: Connection, rows: readonly SourceRow[]): void {
     if (row.session_id === null) {
       connection.run(`DELETE FROM ${LARGE} WHERE key = CAST(:key AS INT)`, { key: row.key });
     } else if (row.bytes > LARGE_BYTES) {
-      // For a thread (large-messages.ts). No process has begun with it: an empty ticket, and free at once.
+      // For the worker thread below: no process has started, so the ticket is empty and it is free at once.
       connection.run(
         `INSERT INTO ${LARGE}(key, ticket, until) VALUES (CAST(:key AS INT), '', 0)
          ON CONFLICT(key) DO UPDATE SET ticket = '', until = 0`,
@@ -170,7 +171,7 @@ const WORD_NUMBER = `SELECT n FROM ${WORD_NUMBERS} WHERE word = :word`;
 const ADD_SESSION = `INSERT INTO ${SESSION_NUMBERS}(session_id) VALUES (:word)`;
 const ADD_WORD = `INSERT INTO ${WORD_NUMBERS}(word) VALUES (:word)`;
 
-/** Numbers of sessions and words, given where they are missing. For one transaction: a rollback takes new ones back. */
+/** Numbers of sessions and words, assigned when missing. For one transaction: a rollback undoes new ones. */
 function numbersIn(connection: Connection) {
   const numbered = (find: string, add: string) => {
     const known = new Map<string, number>();
@@ -200,14 +201,14 @@ export function marksOf(row: SourceRow, session: number, word: (word: string) =>
   };
 }
 
-// ----
-// Messages that would hold up the event loop: their text is made in slices, and a thread with a connection of its own puts it
-// into the index. A row of `hermes_memory_large` says that it is still to be done; whoever works on it has written a ticket
-// there, and only that ticket may finish: a message that changed meanwhile was given a new one.
+// ---- Large messages ----
+// Their text is prepared in slices, and a worker thread with its own connection adds it to the index. A row of
+// `hermes_memory_large` marks the work as open. A process that starts it writes a ticket there, and only the holder of that
+// ticket may finish: if the message changes meanwhile, the row gets a new ticket.
 
-/** Another process takes over after this long: the one that began may be gone. */
+/** Another process takes over after this time, because the first one may have ended. */
 const TAKE_OVER_SECONDS = 60;
-/** About 20 ms of work each. */
+/** About 20 ms of work per slice. */
 const SLICE_CHARS = 200_000;
 
 const NEXT_FREE = `SELECT key FROM ${LARGE} WHERE until < :now ORDER BY key DESC LIMIT 1`;
@@ -228,7 +229,7 @@ type Claim = {
   readonly marks: string;
 };
 
-/** Indexes one of them. False when there is none that this process may work on now. */
+/** Indexes one large message. False when there is none that this process may work on now. */
 export async function indexOneLarge(connection: Connection): Promise<boolean> {
   const now = Date.now() / 1000;
   const isFree = await connection.read(() => connection.get(NEXT_FREE, { now }) !== undefined);
@@ -256,7 +257,7 @@ function claimOne(connection: Connection, columns: ReadonlySet<string>, now: num
   return { key, ticket, n, row, marks: markTokens(numbers.marks(row, n)).join(" ") };
 }
 
-/** What `documentText` makes of the row, with the event loop free in between. */
+/** The same text as `documentText`, yielding to the event loop between slices. */
 async function largeText(row: IndexRow, marks: string): Promise<string> {
   const { said, did } = textsOf(row);
   const parts = [marks];
@@ -269,7 +270,7 @@ async function largeText(row: IndexRow, marks: string): Promise<string> {
   return parts.filter((part) => part !== "").join(" ");
 }
 
-/** Cuts at white space or punctuation, so that no word is cut; a text without any is cut between two characters. */
+/** Cuts at white space or punctuation, so that words stay whole; a text without any is cut between two characters. */
 function* slices(text: string): Generator<string> {
   const space = /[\s\p{P}]/gu;
   for (let start = 0; start < text.length; ) {
@@ -288,7 +289,7 @@ function isHighSurrogate(unit: number): boolean {
   return unit >= 0xd800 && unit < 0xdc00;
 }
 
-// As text, so that the published bundle needs no second file.
+// Source text, so that the published bundle needs no second file.
 const CODE = `
 const { parentPort, workerData } = require("node:worker_threads");
 const { DatabaseSync } = require("node:sqlite");
@@ -322,7 +323,7 @@ type Answer = { readonly error?: { readonly message: string; readonly errcode?: 
 
 async function putAside(connection: Connection, { key, ticket, n, text }: Prepared): Promise<void> {
   const workerData = { address: connection.address, timeout: connection.waitLimitMs, key, ticket, n, text };
-  // Without the flags of this process: one of them might make the code above a module.
+  // Without this process's flags: one of them might make the code above an ES module.
   const worker = new Worker(CODE, { eval: true, execArgv: ["--no-warnings"], workerData });
   const answer = await new Promise<Answer>((resolve, reject) => {
     worker.once("message", resolve);

@@ -1,6 +1,6 @@
-// The tables and triggers of our search index in the shared file. The triggers run in the SQLite of other programs
-// (3.40 and later): they only put keys into a queue, mention no FTS table, and have no conflict clause, because an outer
-// `INSERT OR ...` would override it.
+// The search index in the shared file: its tables and triggers, creating and checking them, and removing the layout of 0.1.0 and
+// 0.2.0. The triggers run in the SQLite of other programs (3.40 and later): they only insert keys into a queue, mention no FTS
+// table, and have no conflict clause, because an outer `INSERT OR ...` would override it.
 
 import type { DatabaseSync } from "node:sqlite";
 import { holdFileLock, sha256 } from "../../../lib/index.ts";
@@ -27,16 +27,16 @@ export const QUEUE = "hermes_memory_queue";
 export const LARGE = "hermes_memory_large";
 export const STATE = "hermes_memory_state";
 
-/** Raise it when the tables below or the meaning of their rows change: every index is then built anew. */
+/** Raise this when the tables below or the meaning of their rows change. Every index is then rebuilt. */
 const LAYOUT_VERSION = 1;
 
 const ID_SPACE = 2 ** 32;
-/** Keys with the highest ids of each day stand for rows whose own id does not fit (`overlay.ts`). */
+/** The highest ids of each day are reserved for rows whose own id does not fit into a key (see the overlay in `reader.ts`). */
 export const RESERVED_IDS = 2 ** 16;
 export const LARGEST_ID = ID_SPACE - 1 - RESERVED_IDS;
 const LAST_DAY = 65_535;
 
-/** The id in a key. A key can also stand for a row with another id: ask the reader. */
+/** The id in a key. For reserved ids, ask the reader for the message's id. */
 export function idInKey(key: number): number {
   return key % ID_SPACE;
 }
@@ -49,7 +49,7 @@ export function keyOf(day: number, id: number): number {
   return day * ID_SPACE + id;
 }
 
-/** SQL: the day of a row, as it stands in its key. A time that is no number counts as day 0. */
+/** SQL: the day of a row, as used in its key. A time that is not a number counts as day 0. */
 export function dayOfRow(row: string): string {
   return `CAST(MIN(${LAST_DAY}, MAX(0, COALESCE(${row}.timestamp / 86400, 0))) AS INTEGER)`;
 }
@@ -59,12 +59,12 @@ export function keyOfRow(row: string): string {
   return `((${dayOfRow(row)} << 32) | ${row}.id)`;
 }
 
-/** SQL: whether the index can hold the row. */
+/** SQL: whether the row has a key, so that the index can contain it. */
 export function hasKey(row: string): string {
   return `${row}.id BETWEEN 1 AND ${LARGEST_ID}`;
 }
 
-/** SQL: whether search leaves the row out, given the columns that the table has. Unknown values of `active` count as not active. */
+/** SQL: whether searches leave the row out, given the columns of the table. Unknown values of `active` count as inactive. */
 export function isHidden(row: string, columns: ReadonlySet<string>): string {
   const isLive = columns.has("compacted")
     ? `(${row}.active IS 1 OR ${row}.compacted IS 1)`
@@ -80,22 +80,22 @@ export const TABLES: readonly SchemaObject[] = [
     name: FTS,
     sql: `CREATE VIRTUAL TABLE ${FTS} USING fts5(text, content='', contentless_delete=1, tokenize='ascii')`,
   },
-  // Which messages the index holds, and the number of the session of each.
+  // The indexed messages, and the session number of each.
   table(DOC, "key INTEGER PRIMARY KEY, n INTEGER NOT NULL"),
   table(SESSION_NUMBERS, "n INTEGER PRIMARY KEY, session_id TEXT NOT NULL UNIQUE"),
   // Sources, roles, user ids and persons (`personWord`).
   table(WORD_NUMBERS, "n INTEGER PRIMARY KEY, word TEXT NOT NULL UNIQUE"),
-  // Keys of messages that were added, changed or deleted since the index looked at them.
+  // Keys of messages that were added, changed or deleted since they were indexed.
   table(QUEUE, "key INTEGER PRIMARY KEY"),
-  // Messages too long for the event loop: a thread indexes them. `ticket` says which attempt may finish, `until` when
-  // (seconds since 1970) another process may take over.
+  // Messages too long for the event loop, which a worker thread indexes. `ticket` says which attempt may finish, `until` when
+  // another process may take over (seconds since 1970).
   table(LARGE, "key INTEGER PRIMARY KEY, ticket TEXT NOT NULL, until REAL NOT NULL"),
-  // One row. `version`: what the documents were made by. `todo`: messages up to this id are still to be indexed; the
-  // build runs from the newest down. `checked`: the schema cookie of the file when index and messages were last compared.
+  // One row. `version`: the version of the documents. `todo`: messages up to this id still have to be indexed; the build runs
+  // from the newest down. `checked`: the schema cookie of the file when index and messages were last compared.
   table(STATE, "version TEXT NOT NULL, todo INTEGER NOT NULL, checked INTEGER"),
 ];
 
-/** Columns of `messages` that a document or its key is made of; those after `active` are not in every file. */
+/** Columns of `messages` that a document or its key depends on; those after `active` are not in every file. */
 const WATCHED = [
   "id",
   "session_id",
@@ -110,14 +110,14 @@ const WATCHED = [
 ];
 
 const hasPlatform = (row: string) => `instr(COALESCE(${row}.model_config, ''), '"${USER_PLATFORM}"') > 0`;
-/** What marks are made of: source, user and the platform of the user (`userPlatform`). */
+/** The columns that filter tokens depend on: source, user and the user's platform (`userPlatform`). */
 const IS_OTHER_SESSION = [
   "old.source IS NOT new.source",
   "old.user_id IS NOT new.user_id",
   "(old.parent_session_id IS NOT new.parent_session_id AND new.source IS 'subagent')",
   `(old.model_config IS NOT new.model_config AND (${hasPlatform("old")} OR ${hasPlatform("new")}))`,
 ].join(" OR ");
-/** The runs of subagents that version 0.1.0 stored have the platform of the session they were made for. */
+/** Subagent runs stored by version 0.1.0 have the platform of their parent session. */
 const OF_SESSION =
   "SELECT new.id UNION ALL SELECT c.id FROM sessions c WHERE c.parent_session_id = new.id AND c.source = 'subagent'";
 
@@ -145,12 +145,11 @@ function queueRow(row: "old" | "new"): string {
   return `INSERT INTO ${QUEUE}(key) SELECT ${key} WHERE ${hasKey(row)} AND NOT EXISTS (SELECT 1 FROM ${QUEUE} WHERE key = ${key});`;
 }
 
-// ----
-// Whether the search index of a file is there, complete and made by this version; and making it so.
+// ---- Creating and checking the index ----
 
 const VERSION = `${LAYOUT_VERSION}.${DOCUMENT_VERSION}`;
 
-/** Columns of `messages` that came after version 16 and matter to the index. */
+/** Columns of `messages` that were added after schema 16 and affect the index. */
 const LATER_COLUMNS = ["compacted", "display_kind"];
 
 /** True when `ensureIndex` would change nothing. Takes no lock. */
@@ -163,13 +162,13 @@ export function isIndexCurrent(db: DatabaseSync): boolean {
   );
 }
 
-/** True when the tables hold documents of this version; the triggers may be missing. For handles that only read. */
+/** True when the tables contain documents of this version; the triggers may be missing. For read-only handles. */
 export function isUsable(db: DatabaseSync): boolean {
   const found = readSchema(db);
   return TABLES.every((object) => isAsDeclared(found, object)) && stateOf(db)?.version === VERSION;
 }
 
-/** Inside a write transaction. Documents themselves are made later, in pieces: `catch-up.ts`. */
+/** Inside a write transaction. The documents are created later, step by step: `indexing.ts`. */
 export function ensureIndex(db: DatabaseSync): void {
   const found = readSchema(db);
   const columns = columnsOf(db);
@@ -181,7 +180,7 @@ export function ensureIndex(db: DatabaseSync): void {
     for (const sql of SETTINGS) db.exec(sql);
   }
   const missing = wanted.filter((object) => !isAsDeclared(found, object));
-  // A program that upgraded the file added columns: the triggers of before have missed only what changed in those.
+  // If a program upgraded the file and added columns, the old triggers missed only changes in those columns.
   const missedOnlyNewColumns = missing.every(({ name }) =>
     olderTriggers(columns)
       .get(name)
@@ -195,7 +194,7 @@ export function ensureIndex(db: DatabaseSync): void {
   else if (missing.length > 0) queueRowsWithLaterColumns(db, columns);
 }
 
-/** Inside a write transaction: everything is to be indexed again. */
+/** Inside a write transaction: everything has to be indexed again. */
 function beginBuild(db: DatabaseSync): void {
   db.exec(`INSERT INTO ${FTS}(${FTS}) VALUES('delete-all')`);
   for (const name of [DOC, QUEUE, LARGE, STATE]) db.exec(`DELETE FROM ${name}`);
@@ -206,9 +205,9 @@ function beginBuild(db: DatabaseSync): void {
 }
 
 /**
- * Inside a write transaction, when nothing is queued and nothing left to build. Programs that changed the schema may have
- * removed the triggers for a while (upstream's repair does); the cookie of the schema says whether there was a change.
- * False when the index did not match, and is now to be built again.
+ * Inside a write transaction, when nothing is queued and nothing is left to build. A program that changed the schema may have
+ * removed the triggers for a while (Hermes Agent's repair does); the schema cookie shows whether the schema changed. False when
+ * the index did not match and will be rebuilt.
  */
 export function checkAgainstMessages(db: DatabaseSync): boolean {
   const cookie = cookieOf(db);
@@ -231,7 +230,9 @@ export function cookieOf(db: DatabaseSync): number {
   return Number(db.prepare("PRAGMA main.schema_version").get()?.schema_version);
 }
 
-/** Columns of `messages` as statements see them: in a read-only file of an older version a view may stand in for it. */
+/**
+ * The columns of `messages` as statements see them: in a read-only file of an older version, a temporary view replaces the table.
+ */
 export function messageColumns(connection: Connection): ReadonlySet<string> {
   const rows = connection.all<{ name: string }>("SELECT name FROM pragma_table_info('messages')");
   return new Set(rows.map(({ name }) => name));
@@ -250,7 +251,7 @@ function columnsOf(db: DatabaseSync): ReadonlySet<string> {
   return new Set(rows.map(({ name }) => String(name)));
 }
 
-/** The texts that each trigger has in a file with fewer columns. */
+/** The SQL that each trigger has in a file with fewer columns. */
 function olderTriggers(columns: ReadonlySet<string>): ReadonlyMap<string, ReadonlySet<string>> {
   const texts = new Map<string, Set<string>>();
   for (const without of [[LATER_COLUMNS[0]], [LATER_COLUMNS[1]], LATER_COLUMNS]) {
@@ -275,10 +276,10 @@ function dropTables(db: DatabaseSync, found: Schema): void {
   for (const { name } of TABLES) if (found.has(name)) db.exec(`DROP TABLE ${name}`);
 }
 
-// ----
-// What versions 0.1.0 and 0.2.0 of this program put into a file under the original's names: two FTS tables over views of
-// ours, six triggers, a table of texts; and what their `optimize` left when it was interrupted. An object is ours only when
-// its text is exactly the one those versions wrote, told by its hash (SHA-256, first 32 digits).
+// ---- The layout of versions 0.1.0 and 0.2.0 ----
+// They used Hermes Agent's names: two FTS tables over views of ours, six triggers, a table of texts, and what an interrupted
+// `optimize` left. An object is ours only when its SQL is exactly what those versions wrote, checked by its SHA-256 (first 32
+// digits).
 
 const FORMER_OBJECTS: readonly (readonly [type: string, name: string, hash: string])[] = [
   ["table", "hermes_memory_text", "16124692d0e80c40410ad2c243031d0a"],
@@ -302,19 +303,19 @@ const FORMER_OBJECTS: readonly (readonly [type: string, name: string, hash: stri
 
 export const formerNames: ReadonlySet<string> = new Set(FORMER_OBJECTS.map(([, name]) => name));
 
-/** True when something in the file looks like it. Cheap. */
+/** True when the file may contain it. Cheap. */
 export function hasFormerLayout(db: DatabaseSync): boolean {
   const names = SIGNS.map((name) => `'${name}'`).join(", ");
   return db.prepare(`SELECT 1 FROM main.sqlite_master WHERE name IN (${names})`).get() !== undefined;
 }
 
-/** Without these there is none. */
+/** Every file with the old layout has at least one of these. */
 const SIGNS = ["hermes_memory_text", "hermes_memory_words", "hermes_memory_trigrams", "hermes_memory_build"];
 
 /**
- * Inside a write transaction. In files up to version 16 the six triggers go by their names: the original may have put its
- * own on our tables. In later files everything has to be exactly ours, or the index stays; and a Hermes that has such a file
- * open searches with it, so it stays until no other process has the file open. False when nothing was done.
+ * Inside a write transaction. Up to schema 16 the six triggers are dropped by name, because Hermes Agent may have put its own on
+ * our tables. In later files everything must be exactly ours, and no other process may have the file open, because a running
+ * Hermes Agent searches with that index. False when nothing was done.
  */
 export function dropFormerLayout(db: DatabaseSync, path: string): boolean {
   if (versionOf(db) > SCHEMA_VERSION && otherHolders(path).length > 0) return false;
@@ -331,7 +332,7 @@ export function dropFormerLayout(db: DatabaseSync, path: string): boolean {
   }
   const others = FORMER_OBJECTS.filter(([, name]) => ours.has(name) && !IN_INDEX.has(name));
   const isShared = !isOursAlone && INDEX.some((name) => ours.has(name));
-  // The views and the texts stay while an index over them does.
+  // The views and texts stay while an index over them stays.
   for (const type of ["trigger", "table", "view"])
     for (const [each, name] of others)
       if (each === type && (!isShared || isHalf(name))) db.exec(`DROP ${type.toUpperCase()} ${name}`);

@@ -1,5 +1,5 @@
-// What an object of the database means for repair: whether its rows exist nowhere else, and what becomes of it when its
-// pages are damaged. Pure: decided by name and declaration alone.
+// What a table means for a repair: whether its rows exist nowhere else, and what happens when its pages are damaged. Pure;
+// decided by name and declaration.
 
 import type { ObjectClass } from "../../errors.ts";
 
@@ -32,12 +32,12 @@ const PASSING: ReadonlySet<string> = new Set([
 
 const OWN_SIDE = /^hermes_memory_(?:prompts|origin|rewound|found)$/;
 const STATISTICS = /^sqlite_stat\d$/;
-/** What FTS5 keeps beside a virtual table. */
+/** FTS5's tables behind a virtual table. */
 const SHADOW = "(?:_(?:data|idx|content|docsize|config))?";
 const UPSTREAM_INDEX = new RegExp(`^messages_fts(?:_trigram|_cjk)?${SHADOW}$`);
 const UPSTREAM_TRASH = /^fts_v22_trash_/;
 
-/** Of a table. Indexes, views and triggers hold no rows of their own: they are derived. */
+/** For tables. Indexes, views and triggers contain no rows and are derived. */
 export function classOfTable(name: string): ObjectClass {
   const folded = name.toLowerCase();
   if (isSearchTable(folded) || STATISTICS.test(folded)) return "derived";
@@ -46,7 +46,7 @@ export function classOfTable(name: string): ObjectClass {
   return "canonical";
 }
 
-/** A table of a search index, ours or the original's. A table that only begins like one is another program's. */
+/** A table of a search index, ours or Hermes Agent's. A table whose name only starts like one belongs to another program. */
 export function isSearchTable(name: string): boolean {
   return isUpstreamIndex(name) || isOwnIndex(name);
 }
@@ -55,12 +55,12 @@ export function isUpstreamIndex(name: string): boolean {
   return UPSTREAM_INDEX.test(name) || UPSTREAM_TRASH.test(name);
 }
 
-/** Every `hermes_memory_*` table except the few whose rows nothing else can tell. */
+/** Every `hermes_memory_*` table except the few whose rows exist nowhere else. */
 export function isOwnIndex(name: string): boolean {
   return name.startsWith("hermes_memory_") && !OWN_SIDE.test(name) && !PASSING.has(name);
 }
 
-/** The name of the virtual table that a table of an index belongs to. */
+/** The name of the virtual table that an index table belongs to. */
 export function indexFamily(name: string): string {
   return name.replace(/_(?:data|idx|content|docsize|config)$/, "");
 }

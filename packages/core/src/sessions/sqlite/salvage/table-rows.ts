@@ -1,25 +1,26 @@
+// Rows of a damaged table: how they are stored, which table a record may belong to, and inserting them into a new table.
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { MESSAGE_COLUMNS, OWN_TABLES, SESSION_COLUMNS, TABLES } from "../schema.ts";
 import type { Value } from "./file-format.ts";
 import type { Row } from "./trees.ts";
 
-// ----
-// How the rows of a table are stored, asked of an empty table of the same declaration; and whether a record can be one.
+// ---- How the rows of a table are stored ----
+// Read from an empty table with the same declaration.
 
 type StoredColumn = {
   readonly name: string;
   readonly affinity: "text" | "numeric" | "any";
   readonly isRequired: boolean;
-  /** The column is the rowid: its value is not in the record. */
+  /** The column is the rowid, so its value is not in the record. */
   readonly isRowid: boolean;
-  /** Worked out from others: in the record, but not to be inserted. */
+  /** Computed from other columns: in the record, but not inserted. */
   readonly isGenerated: boolean;
 };
 
 export type TableShape = {
   readonly name: string;
   readonly hasRowid: boolean;
-  /** What the rowid is called in an INSERT; undefined when it has no name of its own left. */
+  /** The name of the rowid in an INSERT; undefined when all its names are taken by columns. */
   readonly rowidName: string | undefined;
   /** In the order of the record. */
   readonly columns: readonly StoredColumn[];
@@ -61,7 +62,7 @@ export function shapeOf(db: DatabaseSync, name: string): TableShape {
     columns: order.map((column) => ({
       name: column.name,
       affinity: affinityOf(column.type),
-      // SQLite allows an empty primary key; no program writes one, and blocks of an FTS5 index begin with an empty column.
+      // SQLite allows NULL in a primary key, but no program writes it, and blocks of an FTS5 index start with an empty column.
       isRequired: column.notnull === 1 || column.pk > 0,
       isRowid: column.name === alias,
       isGenerated: column.hidden === STORED_COLUMN,
@@ -69,9 +70,9 @@ export function shapeOf(db: DatabaseSync, name: string): TableShape {
   };
 }
 
-/** 0: it cannot be a row of this table; 2: it has every column; 1: it lacks columns that may have been added later. */
+/** 0: cannot be a row of this table. 2: has every column. 1: lacks columns that may have been added later. */
 export function matchOf({ columns }: TableShape, { values }: Row): 0 | 1 | 2 {
-  // A program adds columns, but not half a table of them; a record with few columns is another table's.
+  // A program adds columns, but not half a table of them: a record with few columns belongs to another table.
   if (values.length > columns.length || values.length * 2 < columns.length) return 0;
   const isPossible = values.every((value, at) => {
     const column = columns[at];
@@ -98,11 +99,10 @@ function affinityOf(type: string): StoredColumn["affinity"] {
   return /REAL|FLOA|DOUB/.test(upper) ? "numeric" : "any";
 }
 
-// ----
-// Declarations of tables we know, for files whose schema has lost them. The order of columns is what matters: rows are
-// stored by position.
+// ---- Known declarations ----
+// For files whose schema has lost them. Rows are stored by position, so the order of columns matters.
 
-/** Columns that version 30 of the original has and 16 has not, each with the column it follows in a file made at 30. */
+/** Columns that schema 30 has and 16 has not, each with the column it follows in a file created at 30. */
 const LATER_SESSION_COLUMNS = `
   source: created_source TEXT
   user_id: session_key TEXT, chat_id TEXT, chat_type TEXT, thread_id TEXT, display_name TEXT, origin_json TEXT, expiry_finalized INTEGER DEFAULT 0
@@ -120,8 +120,8 @@ const LATER_MESSAGE_COLUMNS = `
 const PARENT_KEY = "FOREIGN KEY (parent_session_id) REFERENCES sessions(id)";
 
 /**
- * What a table of this name may have been declared as, by name. Only tables with ten columns and more: the rows of those
- * can be told from all others. Files made at 30 and files of 16 that were raised to 30 differ in the order of columns.
+ * Possible declarations by table name. Only tables with ten or more columns, whose rows can be recognised. Files created at 30
+ * and files upgraded from 16 to 30 differ in the order of columns.
  */
 export const POSSIBLE_DECLARATIONS: ReadonlyMap<string, readonly string[]> = new Map([
   [
@@ -153,13 +153,13 @@ function laterLayouts(table: string, known: readonly Column[], later: string, ..
   return [made, raised].map((columns) => `CREATE TABLE ${table} (${[...columns, ...more].join(", ")})`);
 }
 
-// ----
-// Puts stored values into a table as they are: integers of 64 bits, text byte for byte.
+// ---- Inserting rows ----
+// Values are written unchanged: 64-bit integers, text byte for byte.
 
 export class RowInserter {
   readonly #db: DatabaseSync;
   readonly #shape: TableShape;
-  /** By the kinds of the values: text is bound as bytes and cast, which has to be in the statement. */
+  /** By the types of the values: text is bound as bytes and cast in the statement. */
   readonly #statements = new Map<string, StatementSync>();
 
   constructor(db: DatabaseSync, shape: TableShape) {
@@ -167,10 +167,10 @@ export class RowInserter {
     this.#shape = shape;
   }
 
-  /** False when the table refuses the row: it breaks a constraint, so it is no row of it or is there already. */
+  /** False when a constraint of the table refuses the row: it belongs to another table, or is there already. */
   insert({ rowid, values }: Row): boolean {
     const { rowidName, columns } = this.#shape;
-    // Rows written before a column was added lack it; SQLite fills in its default.
+    // Rows written before a column was added lack it; SQLite uses its default.
     const given = columns.slice(0, values.length);
     const parts: { name: string; expression: string; value?: SQLInputValue }[] = [];
     if (rowidName !== undefined) parts.push({ name: rowidName, expression: "?", value: rowid });
@@ -200,7 +200,7 @@ function isInserted({ isRowid, isGenerated }: StoredColumn): boolean {
   return !isRowid && !isGenerated;
 }
 
-/** An empty blob would be bound as NULL, so what is empty stands in the statement itself. */
+/** An empty blob would be bound as NULL, so empty values are written into the statement. */
 function bound(value: Value): { expression: string; value?: SQLInputValue } {
   if (value === null) return { expression: "NULL" };
   if (typeof value === "bigint" || typeof value === "number") return { expression: "?", value };

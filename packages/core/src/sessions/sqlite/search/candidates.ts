@@ -1,3 +1,4 @@
+// Which messages a search by relevance reads, and the terms of a query with the word forms found in the index.
 import { type Expression, type Phrase, type PlainTerm, toMatch } from "../../search/query.ts";
 import { rarity } from "../../search/ranking.ts";
 import type { RankTerm } from "../../search/ranking-reading.ts";
@@ -13,10 +14,9 @@ import { type Connection, isVisible } from "../connection.ts";
 import type { IndexReader } from "../index/reader.ts";
 import { checked, collect, type FoundRow, keysOf, placeIn, type Search } from "./matches.ts";
 
-// ----
-// Which messages are worth reading for a search by relevance. First only keys are compared: how rare the terms are that a
-// message, and those beside it, hold. Then the best are checked against the tables until there are enough of them, and
-// enough lineages.
+// ---- Choosing messages ----
+// First only keys are compared, by how rare the terms are that a message and its neighbours contain. Then the best are checked
+// against the tables until there are enough messages, and enough lineages.
 
 export type Candidates = {
   readonly rows: readonly FoundRow[];
@@ -34,21 +34,21 @@ type Wanted = {
   readonly perLineage: boolean;
 };
 
-/** Keys that hold a term, newest first. */
+/** Keys of messages that contain a term, newest first. */
 type Holders = {
   readonly keys: readonly number[];
   readonly weight: number;
-  /** There are no others. */
+  /** True when there are no others. */
   readonly isWhole: boolean;
 };
 
 const BESIDE_SHARE = 0.35;
-/** So many of the best keys are put in order; only where the filters turn down all of them are others walked. */
+/** How many of the best keys are sorted. Others are read only if the filters reject all of these. */
 const MOST_ORDERED = 1000;
-/** For so many sessions it is counted how many messages hold each term. */
+/** For this many sessions, messages with each term are counted. */
 const SESSIONS_COUNTED = 32;
 
-/** The messages that are read, and whether they fill the page. */
+/** The messages that will be read, and whether they fill the page. */
 class Kept {
   readonly rows = new Map<number, FoundRow>();
   readonly #lineages = new Set<string>();
@@ -75,7 +75,7 @@ class Kept {
     for (const row of checked(this.#search, keys)) this.add(row);
   }
 
-  /** In order, while there is room; then only what the page still lacks. Returns whether more is wanted. */
+  /** Adds rows in order while there is room, then only what the page still lacks. */
   addWhile(keys: readonly number[], hasRoom: (rows: number, size: number) => boolean): void {
     const { rowsRead } = this.#search.bounds;
     const isWanted = () => !this.isEnough || hasRoom(this.rows.size, this.#size);
@@ -100,7 +100,7 @@ class Kept {
   }
 }
 
-/** Messages that hold any of several terms, the whole of the question first. `whole`: an expression for all its words. */
+/** Messages that contain any of several terms; those with the whole question first. `whole`: an expression for all its words. */
 export function holdersOfAny(
   search: Search,
   terms: readonly Term[],
@@ -129,13 +129,13 @@ export function holdersOfAny(
     rows: found,
     terms: terms.map((term, at) => toRankTerm(term, lists[at]?.weight ?? 0)),
     sessionCounts: countBySession(search, found, lists),
-    // Messages with all terms cannot be told apart by their keys; all others weigh no more than those that were read.
+    // Messages with all terms cannot be told apart by keys; no other message weighs more than those that were read.
     isPartial: !isWhole || (full.length >= bounds.fullMatches && found.length < candidates.keys.length),
     isAll: isSmall,
   };
 }
 
-/** Keys of messages with all terms as they were asked for, those with the little words of the question first. */
+/** Keys of messages with all terms in their exact form, those with the function words of the question first. */
 function fullMatches(
   search: Search,
   terms: readonly Term[],
@@ -150,12 +150,12 @@ function fullMatches(
   const exact = toMatch({ op: "and", parts: terms.map(exactly) });
   const most = search.bounds.fullMatches;
   const found = keysOf(search, exact, most);
-  // With fewer than that, those with the little words are all among them.
+  // If there are fewer, they include all messages with the function words.
   if (whole === undefined || found.length < most) return found;
   return [...new Set([...keysOf(search, whole, most), ...found])];
 }
 
-/** Messages that match one word or an expression. `preferred`: an expression for those that are read in any case. */
+/** Messages that match one word or an expression. `preferred`: an expression for messages that are always read. */
 export function matchesOf(
   search: Search,
   expression: string,
@@ -164,7 +164,7 @@ export function matchesOf(
   preferred?: string,
 ): Candidates {
   const { bounds } = search;
-  // A match of several words costs as much as ten of a single one.
+  // A match of several words costs as much as ten of a single word.
   const isWord = terms.length === 1 && terms.every(({ words }) => words.length === 1);
   const limit = Math.max(bounds.matchesRanked / (isWord ? 1 : 2), bounds.readAll);
   const keys = keysOf(search, expression, limit + 1);
@@ -177,7 +177,7 @@ export function matchesOf(
   const hasRoom = (rows: number, size: number) =>
     isSmall || rows < least || (rows < most && size < bounds.textRead);
   kept.addWhile(isSmall || !isWhole ? keys : newestAndShortest(search, keys, most), hasRoom);
-  // Of the matches that are not read, one of each further lineage is.
+  // Of the matches that are not read, one of each further lineage is added.
   const isDone = () => kept.isEnough && (!wanted.perLineage || kept.lineages >= bounds.matchesRead);
   for (let at = 0; !isSmall && at < keys.length && !isDone(); at += bounds.matchesRead)
     for (const row of checked(search, keys.slice(at, at + bounds.matchesRead)))
@@ -198,7 +198,7 @@ export function matchesOf(
   };
 }
 
-/** In turns. A short message that holds the term is about it; a long one may only mention it. */
+/** Alternating. A short message with the term is about it; a long one may only mention it. */
 function newestAndShortest({ reader }: Search, keys: readonly number[], most: number): number[] {
   const shortest = reader.shortest(keys, most);
   return [...new Set(keys.slice(0, most).flatMap((key, at) => [key, shortest[at] ?? key]))];
@@ -215,13 +215,13 @@ function addFurther(search: Search, expression: string, { count, perLineage }: W
   for (const row of further) kept.add(row);
 }
 
-/** Ranking looks for text in scripts without blanks as it stands: of a phrase, its longest run. */
+/** Ranking compares scripts without blanks as text. Of a phrase, it uses the longest run. */
 export function toRankTerm({ words, isPrefix, forms, isGuess = false }: Term, weight: number): RankTerm {
   const runs = words.length > 1 ? words.filter(isUnspacedTerm).sort((a, b) => b.length - a.length) : [];
   return { words: runs.length > 0 ? runs.slice(0, 1) : words, isPrefix, forms, isGuess, weight };
 }
 
-/** The lists of all terms. A long one is read on only where the rarer terms do not settle which messages are best. */
+/** The keys of all terms. A long list is read to its end only if the rarer terms do not decide which messages are best. */
 function findHolders(search: Search, terms: readonly Term[], all: number): Holders[] {
   const { bounds } = search;
   const matches = terms.map((term) => toMatch(inAnyForm(term)));
@@ -233,7 +233,7 @@ function findHolders(search: Search, terms: readonly Term[], all: number): Holde
     const match = matches[at];
     if (list === undefined || match === undefined) continue;
     if (!list.isWhole) {
-      // What a message without any of the rarer terms can reach at most, its neighbours included.
+      // The highest score, including neighbours, of a message without any of the rarer terms.
       const rest = order.filter((other) => !rarer.includes(other)).map((other) => lists[other]?.weight ?? 0);
       const most = rest.reduce((sum, weight) => sum + weight, 0) * (1 + 2 * BESIDE_SHARE);
       const soFar = merge(rarer.flatMap((other) => lists[other] ?? []));
@@ -255,7 +255,7 @@ function findHolders(search: Search, terms: readonly Term[], all: number): Holde
   return lists;
 }
 
-/** Only messages that hold a rarer term as well: no other one can become one of the best. */
+/** Only messages that also contain a rarer term; no other can be among the best. */
 function heldBeside(search: Search, match: string, rarer: readonly string[]): Omit<Holders, "weight"> {
   const both = `(${match}) AND (${rarer.map((each) => `(${each})`).join(" OR ")})`;
   return { keys: keysOf(search, both, search.bounds.listRows), isWhole: false };
@@ -267,7 +267,7 @@ function holdersOf(search: Search, match: string, limit: number, all: number): H
   return { keys, weight: weightOf(search, holdersIn(keys, isWhole, all), all), isWhole };
 }
 
-/** The same list, to its end or to the longest that is looked at. */
+/** Continues a list to its end, or to the length limit. */
 function readOn(search: Search, match: string, { keys: known }: Holders, all: number): Holders {
   const limit = search.bounds.listRows;
   const more = keysOf(search, match, limit + 1 - known.length, (known.at(-1) ?? 0) - 1);
@@ -282,7 +282,7 @@ function holdersIn(keys: readonly number[], isWhole: boolean, all: number): numb
 
 const ID_SPACE = 2 ** 32;
 
-/** The density of the newest holders tells how many there are in all. */
+/** Estimates the total number of messages with the term from the density of the newest ones. */
 function estimate(keys: readonly number[], all: number): number {
   let lowest = Number.POSITIVE_INFINITY;
   let highest = 0;
@@ -297,7 +297,7 @@ function estimate(keys: readonly number[], all: number): number {
 
 type Scored = { readonly keys: Float64Array; readonly scores: Float64Array };
 
-/** All keys of the lists, newest first, with the sum of the weights of the terms each holds, and a share of what is beside it. */
+/** All keys of the lists, newest first, each with the sum of its terms' weights and a share of its neighbours'. */
 function merge(lists: readonly Holders[]): Scored {
   const total = lists.reduce((sum, { keys }) => sum + keys.length, 0);
   const keys = new Float64Array(total);
@@ -348,7 +348,7 @@ function bestKeys({ keys, scores }: Scored, most: number): number[] {
   return places.map((place) => keys[place] ?? 0);
 }
 
-/** Per session, how many of its (newest) messages hold each term; from the index alone. */
+/** Per session, how many of its newest messages contain each term. Uses only the index. */
 function countBySession(
   search: Search,
   rows: readonly FoundRow[],
@@ -368,7 +368,7 @@ function countBySession(
   return counts;
 }
 
-/** How rare a term is among the messages that may be seen: how much others write is not for a user to know. */
+/** How rare a term is among the messages the user may see: how much other users write must not show. */
 export function weightOf({ connection, sieve }: Search, holders: number, all: number): number {
   if (typeof sieve.values.user !== "string") return rarity(holders, Math.max(all, holders));
   let own = ownMessages.get(sieve);
@@ -387,21 +387,20 @@ export function highestId(connection: Connection): number {
   return connection.get<{ id: number }>("SELECT COALESCE(MAX(id), 0) AS id FROM messages")?.id ?? 0;
 }
 
-// ----
-// The terms of a query as ranking counts them, and the forms of words that the index holds.
+// ---- Terms and word forms ----
 
 export type Term = {
   readonly words: readonly string[];
   readonly isPrefix: boolean;
-  /** Other words that count for a single one. */
+  /** Other words that count for a single word. */
   readonly forms: readonly string[];
-  /** Words that look related; messages with them are found, and count for less. */
+  /** Words that look related; messages with them are found and count less. */
   readonly kin: readonly string[];
-  /** The word itself is nowhere: the forms are words that it may have been meant to be. */
+  /** The word does not occur; the forms are similar words that may have been meant. */
   readonly isGuess?: boolean;
 };
 
-/** Words that say something; all of them when none does. */
+/** The terms that are not stop words; all terms when there is no other. */
 export function telling(terms: readonly PlainTerm[]): readonly PlainTerm[] {
   const kept = terms
     .map(withoutEnding)
@@ -409,7 +408,7 @@ export function telling(terms: readonly PlainTerm[]): readonly PlainTerm[] {
   return kept.length === 0 ? terms : kept;
 }
 
-/** `Maria's` asks for Maria, `it's` for nothing. */
+/** `Maria's` becomes Maria; `it's` becomes a stop word. */
 function withoutEnding({ words, text }: PlainTerm): PlainTerm {
   const isContraction = words.length === 2 && /^[\p{L}]+['\u2019](s|t|d|m|re|ve|ll)[\p{P}]*$/iu.test(text);
   return isContraction ? { words: words.slice(0, 1), text } : { words, text };
@@ -419,7 +418,7 @@ export function exactTerm(words: readonly string[], isPrefix = false): Term {
   return { words, isPrefix, forms: [], kin: [] };
 }
 
-/** What an expression asks for; what it excludes is not counted. */
+/** The terms that an expression asks for, without those it excludes. */
 export function termsOf(expression: Expression): Term[] {
   switch (expression.op) {
     case "phrase":
@@ -434,7 +433,7 @@ export function termsOf(expression: Expression): Term[] {
   }
 }
 
-/** What a message holds of a term: the word that was asked for, or the words that it was guessed to be. */
+/** What a message contains of a term: the word itself, or the words it was guessed to be. */
 export function nameFound({ words, forms, isGuess }: Term, text: string): string {
   if (isGuess !== true) return words.join(" ");
   const found = new Set(tokenize(text).map(({ term }) => term));
@@ -452,7 +451,7 @@ export function inAnyForm(term: Term): Expression {
   return others.length === 0 ? exactly(term) : { op: "or", parts: [exactly(term), ...others] };
 }
 
-/** A run of a script without blanks that is nowhere as a whole is looked for by its pairs of characters. */
+/** A run of a script without blanks that does not occur as a whole is searched by its pairs of characters. */
 export function pairsOf({ words }: Term): Term[] {
   const [run = ""] = words;
   if (words.length !== 1 || !isUnspacedTerm(run)) return [];
@@ -460,11 +459,11 @@ export function pairsOf({ words }: Term): Term[] {
   return isPrefix || terms.length < 2 ? [] : [...new Set(terms)].map((pair) => exactTerm([pair]));
 }
 
-/** A run of characters at the end of a longer one, or on its own: `서울` in `서울 여행`, not in `서울역`. */
+/** A run at the end of a longer run, or alone: `서울` in `서울 여행`, not in `서울역`. */
 export function atEndOfRun({ words, isPrefix }: Term): string {
   const last = words.at(-1) ?? "";
   if (!isUnspacedTerm(last)) return toMatch({ op: "phrase", words, isPrefix });
-  // As if another word followed: the run then ends with its last character.
+  // Adds an empty word after it, so that the run must end with its last character.
   const { terms } = phraseTerms([...words, ""], false);
   return terms
     .slice(0, -1)
@@ -472,21 +471,21 @@ export function atEndOfRun({ words, isPrefix }: Term): string {
     .join(" + ");
 }
 
-/** How many words of the index are looked at for the forms of one. */
+/** How many words of the index are checked to find the forms of one word. */
 const MOST_SEEKS = 80;
 const SHORTEST_BEGINNING = 3;
-/** Words of this many letters count a little for words that begin with the same ones. */
+/** Words of this length count a little for words with the same first letters. */
 const KIN_LETTERS = 7;
 const MOST_KIN = 24;
 
 type Forms = Pick<Term, "forms" | "kin" | "isGuess">;
-/** Where a word has to occur to be known: in the messages of one user. Words of others must not show in the answers. */
+/** Limits known words to the messages of one user: words of other users must not show in answers. */
 export type Reach = { readonly name: string; occurs(word: string): boolean };
 type Known = { moment: string; readonly byWord: Map<string, Forms> };
 const MOST_REMEMBERED = 500;
 const remembered = new WeakMap<Connection, Known>();
 
-/** Looking for the forms of a word takes up to 80 steps in the index, so they are kept until the file changes. */
+/** Finding the forms of a word takes up to 80 index lookups, so they are cached until the file changes. */
 export function withForms(
   connection: Connection,
   reader: IndexReader,
@@ -510,7 +509,6 @@ export function withForms(
   return { words, isPrefix: false, ...forms };
 }
 
-/** Changes with every commit that the connection can see, its own included. */
 function momentOf(connection: Connection): string {
   const { data_version } = connection.get<{ data_version: number }>("PRAGMA data_version") ?? {};
   return `${data_version}:${connection.get<{ n: number }>("SELECT total_changes() AS n")?.n}`;
@@ -531,7 +529,7 @@ function isKinable(word: string): boolean {
   return word.length >= KIN_LETTERS && !/\d/.test(word);
 }
 
-/** Other forms of a word that occur: those with its stem. */
+/** Other forms of a word in the index: words with the same stem. */
 function formsOf(reader: IndexReader, word: string): string[] {
   const root = stem(word);
   const beginnings = new Set(
@@ -545,7 +543,7 @@ function formsOf(reader: IndexReader, word: string): string[] {
   return [...new Set([...regular, ...irregular])].filter((form) => form !== word && stem(form) === root);
 }
 
-/** Words one slip of the finger away. */
+/** Words that differ by one typing error. */
 function similarTo(reader: IndexReader, word: string): string[] {
   if (word.length < 5 || !/^[a-z]+$/.test(word)) return [];
   return reader.terms(word.slice(0, 3), MOST_SEEKS).filter((other) => isOneSlipAway(word, other));
@@ -555,7 +553,7 @@ function wordExists(reader: IndexReader, word: string): boolean {
   return reader.terms(word, 1)[0] === word;
 }
 
-/** What the forms of a word have in common: without the ending a stemmer may have changed. */
+/** The prefix that all forms of a word share: without the ending that a stemmer may have changed. */
 function beginningOf(word: string): string {
   const ending = word.length >= 6 ? 2 : 1;
   return word.slice(0, Math.max(SHORTEST_BEGINNING, word.length - ending));

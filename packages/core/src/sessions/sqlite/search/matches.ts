@@ -1,3 +1,5 @@
+// Finds matching messages through the index and checks them against the tables; also the filters of a search, and the neighbours
+// and texts of found messages.
 import type { Scope } from "../../identity.ts";
 import { filterToken, HIDDEN_TOKEN, personWord, textsOf } from "../../search/document.ts";
 import type { SearchFilters } from "../../search/types.ts";
@@ -7,8 +9,7 @@ import { dayOfKey, isHidden, keyOf } from "../index/tables.ts";
 import { ancestorsOf } from "../lineage-sql.ts";
 import type { Bounds } from "../options.ts";
 
-// ----
-// Messages that match, found through the index and checked against the tables; in order of time, by lineage, or as asked.
+// ---- Matching messages ----
 
 export type FoundRow = {
   readonly key: number;
@@ -17,7 +18,7 @@ export type FoundRow = {
   readonly timestamp: number;
   readonly parent_session_id: string | null;
   readonly origin_id: number | null;
-  /** Bytes of its text, with all that is stored around it. */
+  /** Bytes of its text, including the stored envelope. */
   readonly size: number;
 };
 
@@ -36,7 +37,7 @@ export type Search = {
 
 const MOST_PER_STEP = 8192;
 
-/** Newest first, the keys that the index gives for an expression and the filters it knows, before the tables are asked. */
+/** The newest keys that the index returns for an expression and the filters it knows, before the tables are checked. */
 export function keysOf(
   { reader, sieve }: Search,
   expression: string,
@@ -47,12 +48,12 @@ export function keysOf(
   return match === undefined ? [] : reader.keys(match, { order: "newest", limit, from: sieve.from, to });
 }
 
-/** The messages of these keys that all filters allow, in the order given. */
+/** The messages of these keys that pass all filters, in the order given. */
 export function checked({ connection, reader, sieve }: Search, keys: readonly number[]): FoundRow[] {
   if (keys.length === 0) return [];
   const ids = reader.messageIds(keys);
   const places = new Map(ids.map((id, at) => [id, keys[at] ?? 0]));
-  // CROSS: in the order given.
+  // CROSS JOIN keeps the order of the ids.
   const sql = `
     SELECT m.id, m.session_id, m.timestamp, s.parent_session_id, o.origin_id,
       COALESCE(octet_length(m.content), 0) + COALESCE(octet_length(m.tool_calls), 0) AS size
@@ -66,18 +67,18 @@ export function checked({ connection, reader, sieve }: Search, keys: readonly nu
 
 type Collecting = {
   readonly order: Order;
-  /** So many messages, or lineages, are wanted; fewer come back only when there are no more. */
+  /** How many messages, or lineages, are wanted; fewer are returned only when there are no more. */
   readonly count: number;
   readonly perLineage: boolean;
-  /** Keys are in order of time only to the day: where the exact order matters, every day begun is read to its end. */
+  /** Keys are ordered by time only to the day: if the exact order matters, every day is read to its end. */
   readonly isExact: boolean;
-  /** Found already: their lineages are not looked for again. */
+  /** Already found: their lineages are not searched again. */
   readonly known?: readonly FoundRow[];
 };
 
 /**
- * Walks the matches until there are enough. Per lineage, the sessions found so far are left out of the next step, so that
- * a session with thousands of matches costs no more than one with a few.
+ * Walks the matches until there are enough. Per lineage, sessions found so far are excluded from the next step, so that a session
+ * with thousands of matches costs no more than one with a few.
  */
 export function collect(
   search: Search,
@@ -87,9 +88,9 @@ export function collect(
   const { reader, sieve, bounds, rootOf } = search;
   const kept: FoundRow[] = [];
   const originals = new Set<number>();
-  /** The day on which a lineage was met; its best message is of that day. */
+  /** The day on which a lineage was found; its best message is from that day. */
   const metOn = new Map<string, number>(known.map((row) => [rootOf(row), -1]));
-  /** Sessions of lineages that need not be met again, and how often they were. */
+  /** Sessions of lineages that are already found, and how often they matched. */
   const seen = new Map<string, { day: number; times: number }>();
   for (const { session_id } of known)
     seen.set(session_id, { day: -1, times: (seen.get(session_id)?.times ?? 0) + 1 });
@@ -145,7 +146,7 @@ export function collect(
   return kept;
 }
 
-/** Sessions that were met most often, except on the day that is being read. */
+/** Sessions that matched most often, except on the day that is being read. */
 function fullest(
   seen: ReadonlyMap<string, { day: number; times: number }>,
   here: number,
@@ -156,13 +157,13 @@ function fullest(
   return past.slice(0, most).map(([session]) => session);
 }
 
-/** Whether anything matches that the filters allow, at any size. */
+/** True when any message matches and passes the filters. */
 export function matchesAnything(search: Search, expression: string): boolean {
   const found = collect(search, expression, { order: "newest", count: 1, perLineage: false, isExact: false });
   return found.length > 0;
 }
 
-/** The root of a message's lineage over every kind of parent, looked up once per session. */
+/** The root of a message's lineage over all kinds of parents, looked up once per session. */
 export function lineageRoots(connection: Connection, scope: Scope): (row: FoundRow) => string {
   const known = new Map<string, string>();
   return ({ session_id, parent_session_id }) => {
@@ -190,7 +191,7 @@ type StoredText = {
 
 const TEXT = "SELECT id, role, content, tool_name, tool_calls FROM messages WHERE id = :id";
 
-/** With their texts. `shorten` is given every text, so that a very long one is not kept whole. */
+/** Adds the texts. `shorten` is applied to each, so that very long texts are not kept whole. */
 export function readTexts(
   connection: Connection,
   rows: readonly FoundRow[],
@@ -213,15 +214,15 @@ type Neighbours = {
   readonly isFirst: boolean;
 };
 
-/** So many messages of a session are looked at, the newest. */
+/** How many of the newest messages of a session are considered. */
 const MOST_OF_SESSION = 400;
-/** Asking about one message costs as much as reading the keys of about so many. */
+/** A lookup for one message costs as much as reading about this many keys. */
 const KEYS_PER_QUESTION = 40;
 
-/** Keys of the messages of a session that are shown, newest first. */
+/** Keys of the visible messages of a session, newest first. */
 type KeysOfSession = (session: string, members: number) => readonly number[];
 
-/** From the index alone: no message is read for it. `members`: how many of its messages are asked about. */
+/** From the index alone, without reading messages. `members`: how many of its messages the caller asks about. */
 export function sessionKeys(reader: IndexReader): KeysOfSession {
   const known = new Map<string, { readonly keys: readonly number[]; readonly limit: number }>();
   return (session, members) => {
@@ -236,7 +237,7 @@ export function sessionKeys(reader: IndexReader): KeysOfSession {
   };
 }
 
-/** Which messages stand before and after each of these in its session: by day, then in the order they were stored. */
+/** The messages before and after each of these in its session: by day, then in stored order. */
 export function neighboursOf(
   { connection, reader, columns, keysOfSession }: Search,
   rows: readonly FoundRow[],
@@ -251,7 +252,7 @@ export function neighboursOf(
   for (const [session, members] of Map.groupBy(rows, (row) => row.session_id)) {
     const [only] = members;
     if (members.length === 1 && only !== undefined) {
-      // No other message of the session is compared, so it does not matter which ones stand beside it.
+      // No other message of the session is compared, so its neighbours do not matter.
       const { id, timestamp } = only;
       const isFirst = connection.get(beside("<", "DESC", 1), { session, timestamp, id }) === undefined;
       found.set(id, { before: [], after: [], isFirst });
@@ -279,7 +280,7 @@ export function neighboursOf(
   return found;
 }
 
-/** In a list in descending order; -1 when it is not there. */
+/** The position in a descending list; -1 when it is not there. */
 export function placeIn(keys: readonly number[], key: number): number {
   let low = 0;
   let high = keys.length - 1;
@@ -293,12 +294,12 @@ export function placeIn(keys: readonly number[], key: number): number {
   return -1;
 }
 
-// ----
-// The conditions of a search in two forms: tokens and a range of keys for the index, and SQL on messages `m` and sessions
-// `s`. The index narrows the walk; the SQL, which reads the authoritative tables in the same transaction, decides.
+// ---- Filters ----
+// In two forms: tokens and a range of keys for the index, and SQL on messages `m` and sessions `s`. The index narrows the walk;
+// the SQL reads the authoritative tables in the same transaction and decides.
 
 type Sieve = {
-  /** The expression with all filters that tokens can express; undefined when no message can pass them. */
+  /** The expression combined with all filters that tokens can express; undefined when no message can pass them. */
   readonly narrow: (expression: string, without?: readonly string[]) => string | undefined;
   /** Lowest and highest key that can pass, both inclusive. */
   readonly from: number;
@@ -324,7 +325,7 @@ export function toSieve(
     const number = reader.numberOfSession(id);
     return number === undefined ? [] : [filterToken("session", number)];
   };
-  /** One of these tokens has to be there; a list without any known word lets nothing pass. */
+  /** Requires one of these tokens. A list without any known word matches nothing. */
   const require = (tokens: readonly string[]) => {
     if (tokens.length === 0) isPossible = false;
     else required.push(anyOf(tokens));
@@ -356,7 +357,8 @@ export function toSieve(
   }
   if (roleFilter.length > 0) {
     addList("roles", "m.role IN", roleFilter);
-    // Nearly all other messages are of tools, and to leave those out costs half of asking for two roles that most have.
+    // Nearly all other messages are tool messages. Excluding those costs half as much as requiring two roles that most messages
+    // have.
     const areMost = roleFilter.includes("user") && roleFilter.includes("assistant");
     if (!areMost) require(roleFilter.flatMap((text) => word("role", text)));
     else if (!roleFilter.includes("tool")) refused.push(...word("role", "tool").map(quote));
@@ -396,7 +398,7 @@ export function toSieve(
 const LAST_DAY = 65_535;
 const LAST_ID = 2 ** 32 - 1;
 
-/** The day of a moment, as it stands in a key. A moment that is no number is compared by SQL alone. */
+/** The day of a moment, as used in a key. A moment that is not a number is compared only by SQL. */
 function dayOf(moment: number | undefined, otherwise: number): number {
   if (moment === undefined || Number.isNaN(moment)) return otherwise;
   return Math.trunc(Math.min(LAST_DAY, Math.max(0, moment / 86_400)));

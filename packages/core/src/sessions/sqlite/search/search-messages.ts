@@ -1,3 +1,6 @@
+// Search over messages, from the query to the hits. A query with quotes, operators or stars is taken literally; a plain one is
+// tried word for word and widened to other forms of its words, any of which counts. The index returns keys, the tables decide
+// which messages may be shown, and ranking orders them.
 import { takeCodePoints } from "../../../lib/index.ts";
 import { contentText, decodeContent } from "../../../message/index.ts";
 import { readScope } from "../../identity.ts";
@@ -55,20 +58,16 @@ import {
   toSieve,
 } from "./matches.ts";
 
-// ----
-// Search over messages. A query with quotes, operators or stars means what it says; a plain one is tried word for word
-// and widened to the forms of its words, any of which counts. The index gives keys, the tables decide, ranking orders.
-
-/** So many messages, or lineages, are ranked at least, whatever the page. */
+/** At least this many messages, or lineages, are ranked, whatever the page. */
 const RANKED_PAGE = 20;
 
 type SearchOperations = Pick<SessionSearch, "search" | "searchMessages">;
 
-/** `bounds`: for tests, so that the ways of a large database are taken on a small one. */
+/** `bounds`: for tests, to search a small database like a large one. */
 export function searchOperations(context: StoreContext, bounds: Partial<Bounds> = {}): SearchOperations {
   const all = { ...BOUNDS, ...bounds };
   const search = async (query: string, options: SearchOptions = {}): Promise<SearchAnswer> => {
-    readScope(options); // refuses a lost user also where nothing is searched
+    readScope(options); // checks the scope even if nothing is searched
     const text = String(query ?? "").slice(0, MOST_CHARACTERS);
     if (parseQuery(text).kind === "blank") return { hits: [], stage: "none", empty: "blank" };
     const leftOut = termsLeftOut(String(query));
@@ -137,20 +136,20 @@ function answer(
   return words === undefined ? exact : finish(findTerms(search, query, words, options));
 }
 
-/** What a search has found, in order, before the page is cut. */
+/** The matches in order, before the page is cut. */
 type Answered = {
   readonly scored: readonly Scored[];
   readonly stage: SearchStage;
-  /** Everything that could be an answer, for the reason of an empty one. */
+  /** Everything that could match; used to explain an empty answer. */
   readonly match: string;
   readonly shown: readonly Term[];
-  /** The words of a plain query, little ones included. */
+  /** The words of a plain query, including function words. */
   readonly whole?: readonly Term[];
   readonly confidence?: SearchAnswer["confidence"];
   readonly isPartial?: boolean;
 };
 
-/** `When did Ana read "The Waves"?` is a question with a title in it, not an expression. */
+/** `When did Ana read "The Waves"?` is a question that contains a title, not an expression. */
 function wordsOfQuestion(query: string, expression: Expression): PlainTerm[] | undefined {
   if (expression.op !== "and" || expression.parts.length < 3) return undefined;
   const outside = query.replace(/"[^"]*"/g, " ").split(/\s+/);
@@ -171,7 +170,7 @@ function findExpression(search: Search, expression: Expression, options: SearchO
     return { scored, stage: "exact", match, shown: terms };
   }
   const wanted = { count: RANKED_PAGE, perLineage: options.perLineage === true };
-  // Alternatives that are single phrases are compared by how rare each is.
+  // Alternatives that are single phrases are weighted by how rare each is.
   const ranked = rarest(search, terms);
   const isList =
     expression.op === "or" && expression.parts.length === ranked.length && expression.parts.every(isPhrase);
@@ -188,7 +187,7 @@ function isPhrase({ op }: Expression): boolean {
   return op === "phrase";
 }
 
-/** Of more terms than these, the rarest that occur are compared: each costs a list of messages. */
+/** If there are more terms, only the rarest that occur are compared: each costs a list of messages. */
 const MOST_COMPARED = 100;
 
 function rarest<T extends Pick<Term, "words">>(search: Search, terms: readonly T[]): readonly T[] {
@@ -219,7 +218,7 @@ function findTerms(
   const wanted = { count: RANKED_PAGE, perLineage: options.perLineage === true };
   const isUnspaced = single.some(({ words }) => words.some(isUnspacedTerm));
   if (isUnspaced && order === undefined && lastOfPage(options) > 0) {
-    // Parts side by side mean AND, and any of them only where that finds nothing: a character is in very many texts.
+    // Adjacent parts mean AND. Any of them counts only if that finds nothing, because a single character is in very many texts.
     const ends = single.map((term) => `(${atEndOfRun(term)})`).join(" AND ");
     const found = matchesOf(search, strict, single, wanted, ends);
     if (found.rows.length > 0) {
@@ -231,14 +230,14 @@ function findTerms(
       return { scored, isPartial, stage: "strict", match: strict, shown: single, whole, confidence };
     }
   }
-  // A run of characters that is nowhere as a whole is looked for by its parts.
+  // A run that does not occur as a whole is searched by its parts.
   const terms = single.flatMap((term) => {
     const pairs = pairsOf(term);
     return pairs.length === 0 || matchesAnything(search, toMatch(exactly(term))) ? [term] : pairs;
   });
   const any = toMatch({ op: "or", parts: [...terms.map(inAnyForm), ...(isCut ? all : [])] });
   if (order !== undefined) {
-    // What was asked for must not drown in what was not.
+    // In order of time, exact matches must not be buried under widened ones.
     const isStrict = matchesAnything(search, strict);
     const rows = inOrderOfTime(search, isStrict ? strict : any, order, options);
     const found = scoreInOrder(search, query, terms, rows);
@@ -262,12 +261,12 @@ function findTerms(
   return { scored, isPartial, stage, match: any, shown: terms, whole, confidence };
 }
 
-/** Undefined where there are no other forms: then it is what was looked for. */
+/** Undefined when there are no other forms, because then the exact form is the query itself. */
 function exactForm(term: Term): string | undefined {
   return term.forms.length + term.kin.length === 0 ? undefined : toMatch(exactly(term));
 }
 
-/** For one user, the messages of that user; a word that others alone have used is unknown. */
+/** With a user, only words from that user's messages are known. */
 function reachOf(search: Search, options: SearchOptions): Reach | undefined {
   const scope = readScope(options);
   if (scope.userId === undefined) return undefined;
@@ -294,7 +293,7 @@ function inOrderOfTime(search: Search, match: string, order: Order, options: Sea
   return (perLineage ? firstOfLineages(unique, search.rootOf) : unique).slice(0, count);
 }
 
-/** Only for what is shown: the order is settled. */
+/** Only for display: the order is fixed. */
 function scoreInOrder(
   search: Search,
   query: string,
@@ -334,8 +333,8 @@ function scoreByRelevance(
 }
 
 /**
- * Which messages are ranked does not depend on the page, so that pages neither repeat nor skip. Behind them come all other
- * matches, newest first, or newest of each lineage: those of the first expression, then those of the next.
+ * Which messages are ranked does not depend on the page, so that pages neither repeat nor skip. After them come all other
+ * matches, newest first, or the newest of each lineage: first those of the first expression, then those of the next.
  */
 function withFurther(
   search: Search,
@@ -385,7 +384,7 @@ function withFurther(
   ];
 }
 
-/** A row of an earlier page, which nobody sees. */
+/** A row of an earlier page, which is not shown. */
 const NOT_SHOWN = { score: 0, group: 0, isFirst: false, matched: [] } as const;
 
 function rankRows(
@@ -408,7 +407,7 @@ function rankRows(
       return { id, session, timestamp, role, said, did, isRecall: isRecall(row), before, after, isFirst };
     }),
     sessionCounts: found.sessionCounts,
-    // A month without a year means one of the years that the found messages are from.
+    // A month without a year means one of the years of the found messages.
     spans:
       terms.length === 0
         ? []
@@ -417,7 +416,7 @@ function rankRows(
             years.sort((a, b) => b - a),
           ),
   });
-  // Keywords are no question: what was said with all of them, as they were typed, comes first.
+  // For keywords, as opposed to a question, messages with all of them exactly as typed come first.
   const ranked = ranking.rows.flatMap(({ row: { id }, score, group, matched, isFull }): Scored[] => {
     const row = byId.get(id);
     if (row === undefined) return [];
@@ -432,18 +431,18 @@ function rankRows(
   return { ranked, kind: ranking.kind, confidence: ranking.confidence, isFull };
 }
 
-/** Tools that show what was said earlier; their output repeats it. */
+/** Tools that show earlier messages; their output repeats them. */
 const RECALL_TOOL = /(?:^|_)(?:session_search|search_sessions|search_messages|memory_search|lcm_\w+|recall)$/;
 
 function isRecall({ role, tool_name }: ReadRow): boolean {
   return role === "tool" && tool_name !== null && RECALL_TOOL.test(tool_name);
 }
 
-/** There may be something where the filters forbid to look. `finds`: whether the same query has an answer without them. */
+/** Matches may exist outside the filters. `finds`: whether the same query has an answer with other options. */
 function whyEmpty(options: SearchOptions, finds: (options: SearchOptions) => boolean): EmptyReason {
   if (!isFiltered(options)) return "no-match";
   const { includeInactive } = options;
-  // What belongs to others, and what was taken back, is not there at all.
+  // Sessions of other users and rewound messages never count.
   const bare: SearchOptions = { ...readScope(options), includeInactive };
   if (!finds(bare)) return "no-match";
   if (options.excludeSessionIds?.length && finds({ ...options, excludeSessionIds: [] }))
@@ -461,15 +460,15 @@ function isFiltered(options: SearchOptions): boolean {
   );
 }
 
-// ----
-// From ranked messages to what is shown: pages, one per lineage if wanted, copies once, snippets, context.
+// ---- From ranked messages to hits ----
+// Pages, one hit per lineage if wanted, copies once, snippets, context.
 
 type Scored = {
   readonly row: ReadRow;
   readonly score: number;
-  /** What it adds to the score of its lineage. */
+  /** What it contributes to the score of its lineage. */
   readonly group: number;
-  /** Goes before all others, whatever their score. */
+  /** Sorted before all others, whatever their score. */
   readonly isFirst: boolean;
   readonly matched: readonly string[];
 };
@@ -488,19 +487,19 @@ type StoredHit = Omit<SearchHit, "snippet" | "context" | "score" | "matched" | "
   readonly content: string | Uint8Array | null;
 };
 
-/** A negative limit is none, as it is to the original. */
+/** A negative limit means no limit, as in Hermes Agent. */
 function pageOf(options: SearchOptions): { readonly offset: number; readonly limit: number } {
   const { limit = 20 } = options;
   return { offset: count(options.offset, 0), limit: limit < 0 ? Number.MAX_SAFE_INTEGER : count(limit, 20) };
 }
 
-/** How many messages, or lineages, there have to be to fill the page. */
+/** How many messages, or lineages, fill the page. */
 function lastOfPage(options: SearchOptions): number {
   const { offset, limit } = pageOf(options);
   return limit === 0 ? 0 : Math.min(Number.MAX_SAFE_INTEGER, offset + limit);
 }
 
-/** A copied message is shown once, at its best place. */
+/** A copied message is shown once, at its best position. */
 function withoutCopies<Row extends FoundRow>(rows: readonly Row[]): Row[] {
   const shown = new Set<number>();
   return rows.filter((row) => {
@@ -525,7 +524,7 @@ function firstOfLineages<Row extends FoundRow>(
   });
 }
 
-/** The best message of each lineage with the score of the lineage, best first. They come best first. */
+/** The best message of each lineage with the lineage's score, best first. The input is sorted best first. */
 function bestOfLineages(
   scored: readonly Scored[],
   rootOf: (row: FoundRow) => string,
@@ -583,7 +582,7 @@ function shortText(content: unknown): string {
   return takeCodePoints(contentText(content), CONTEXT_CHARS);
 }
 
-/** Of what was said if the match is there, else of the tool call. The blanks are those of the original's indexed text. */
+/** From the content if it contains the match, otherwise from the tool call. The blanks match Hermes Agent's indexed text. */
 function snippetOf({ said, did, tool_name }: ReadRow, illustrate: Illustrate): string {
   const isCall = did !== (tool_name ?? "");
   const first = illustrate(`${said} ${isCall ? "" : (tool_name ?? "")} `);
