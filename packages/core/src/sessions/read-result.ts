@@ -76,7 +76,7 @@ export function readResultEntry(deps: ReadResultDeps): Tool {
       const request = parse(args);
       if (typeof request === "string") return errorOutcome(request);
       const known = await readable(deps, sessionId, messages);
-      if (request.id === undefined) return { text: listed(known, roomOf(deps)) };
+      if (request.id === undefined) return { text: listed(known, fitCheckOf(deps)) };
       const result = known.find(({ id }) => id === request.id);
       if (result !== undefined && !checked.has(result.id) && (await isOwnFile(deps, sessionId, result.id)))
         checked.add(result.id);
@@ -92,7 +92,7 @@ export function readResultEntry(deps: ReadResultDeps): Tool {
         return errorOutcome(
           `The text of result ${result.id} is gone: its file was removed. Call the tool again.`,
         );
-      const view: View = { ...result, text, length: codePointLength(text), room: roomOf(deps) };
+      const view: View = { ...result, text, length: codePointLength(text), fitCheck: fitCheckOf(deps) };
       return request.find === undefined ? page(view, request) : places(view, request, request.find);
     },
   };
@@ -114,12 +114,12 @@ type Readable = {
   readonly source: string | undefined;
 };
 
-type View = Readable & { readonly text: string; readonly length: number; readonly room: Room };
+type View = Readable & { readonly text: string; readonly length: number; readonly fitCheck: FitCheck };
 
 /** The limits at the time of the call. */
-type Room = { readonly limits: ResultLimits; fits(text: string, limits?: ResultLimits): boolean };
+type FitCheck = { readonly limits: ResultLimits; fits(text: string, limits?: ResultLimits): boolean };
 
-function roomOf(deps: ReadResultDeps): Room {
+function fitCheckOf(deps: ReadResultDeps): FitCheck {
   const limits = deps.limits();
   return { limits, fits: (text, within = limits) => deps.fits(text, within) };
 }
@@ -162,7 +162,7 @@ async function readable(
     found.set(id, { id, chars, source, tool: typeof tool === "string" ? tool : "a tool" });
   };
   if (stored !== undefined)
-    for (const { sessions, before } of await ownPast(stored, sessionId, scope))
+    for (const { sessions, before } of await conversationParts(stored, sessionId, scope))
       for (const row of await stored.listKeptResults(sessions, scope))
         if (row.message_id < before) add(row, row.content, row.tool_name);
   // Without a database, or while it cannot be written, only the live messages are known.
@@ -183,14 +183,14 @@ async function isOwnFile(
 ): Promise<boolean> {
   const stored = store();
   if (scope.userId === undefined || stored === undefined || isKeptHere?.(id)) return true;
-  for (const { sessions } of await ownPast(stored, sessionId, scope)) {
+  for (const { sessions } of await conversationParts(stored, sessionId, scope)) {
     const own = await stored.listKeptResults(sessions, { ...scope, ownFilesOnly: true });
     if (own.some((result) => result.id === id)) return true;
   }
   return false;
 }
 
-type Stretch = { readonly sessions: readonly string[]; readonly before: number };
+type ConversationPart = { readonly sessions: readonly string[]; readonly before: number };
 
 const MOST_FORKS = 100;
 
@@ -198,8 +198,12 @@ const MOST_FORKS = 100;
  * The conversation back to its start: the session, the sessions it continues after compactions, and what it is a branch of, up to
  * the fork. A subagent run starts with itself.
  */
-async function ownPast(store: SessionStore, sessionId: string, scope: Scope): Promise<readonly Stretch[]> {
-  const past: Stretch[] = [];
+async function conversationParts(
+  store: SessionStore,
+  sessionId: string,
+  scope: Scope,
+): Promise<readonly ConversationPart[]> {
+  const past: ConversationPart[] = [];
   let [id, before] = [sessionId, Number.POSITIVE_INFINITY];
   for (let fork = 0; fork < MOST_FORKS; fork += 1) {
     const sessions = await store.listContinued(id, scope);
@@ -230,7 +234,7 @@ function unknownId(asked: string, known: readonly Readable[]): string {
 
 // ---- Answers ----
 
-function listed(known: readonly Readable[], room: Room): string {
+function listed(known: readonly Readable[], fitCheck: FitCheck): string {
   if (known.length === 0) return "[No result of this conversation is kept.]";
   const lines = known
     .toReversed()
@@ -241,13 +245,13 @@ function listed(known: readonly Readable[], room: Room): string {
     const text = [`[Results of this conversation, newest first${more}:]`, ...lines.slice(0, shown)].join(
       "\n",
     );
-    if (shown <= 1 || room.fits(text)) return text;
+    if (shown <= 1 || fitCheck.fits(text)) return text;
   }
 }
 
 function page(view: View, { offset, limit }: Request): ToolOutcome {
-  const { length, room } = view;
-  const limits = limit === 0 ? halfOf(room.limits) : room.limits;
+  const { length, fitCheck } = view;
+  const limits = limit === 0 ? halfOf(fitCheck.limits) : fitCheck.limits;
   if (offset >= length && length > 0) return pastEnd(view, offset);
   const rest = sliceCodePoints(view.text, offset, limit === 0 ? limits.chars : Math.min(limit, limits.chars));
   const answer = (part: string): string => {
@@ -256,7 +260,7 @@ function page(view: View, { offset, limit }: Request): ToolOutcome {
     const which = `characters ${groupThousands(offset)} to ${groupThousands(end)} of ${groupThousands(length)}`;
     return `[Result ${view.id} of ${view.tool}: ${which}. ${next}]\n${asData(part, view)}`;
   };
-  const part = longestStart(rest, limits.chars, (start) => room.fits(answer(start), limits));
+  const part = longestStart(rest, limits.chars, (start) => fitCheck.fits(answer(start), limits));
   // If not even the frame fits into the window, a part that is too long is better than an endless series of empty parts.
   return { text: answer(part === "" ? sliceCodePoints(rest, 0, LEAST_CHARS) : part) };
 }
@@ -294,7 +298,7 @@ function places(view: View, { offset, limit }: Request, find: string): ToolOutco
     const body = some.map(({ offset: at, around }) => `offset ${at}: ${around}`).join("\n\n");
     const isShort = limit === 0 || codePointLength(body) <= limit;
     const text = `${head}\n${asData(body, view)}`;
-    if (shown === 1 || (isShort && view.room.fits(text))) return { text };
+    if (shown === 1 || (isShort && view.fitCheck.fits(text))) return { text };
   }
 }
 

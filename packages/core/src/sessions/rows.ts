@@ -38,10 +38,10 @@ export type SessionRow = {
   readonly handoff_error: string | null;
   readonly rewind_count: number;
   readonly archived: number;
-} & Partial<SessionRowToday>;
+} & Partial<LaterSessionColumns>;
 
 /** Additional columns of schema 17 and later. Present only in files that have them. */
-type SessionRowToday = {
+type LaterSessionColumns = {
   readonly system_prompt_hash: string | null;
   readonly session_key: string | null;
   readonly chat_id: string | null;

@@ -29,7 +29,7 @@ const CALL_CHARS = 48;
 export const RESULT_ID = new RegExp(`^[A-Za-z0-9_-]{0,${CALL_CHARS}}-[0-9a-f]{8}$`);
 
 /** Part of every note. SQL queries search for it before a row is parsed. */
-export const NOTE_SIGN = "[The result has ";
+export const NOTE_START = "[The result has ";
 const SIZE =
   /^\[The result has ([0-9,]{1,20}) characters; only the first [0-9,]{1,20} (?:is|are) shown\. (.+)\]$/s;
 const KEPT = /^All of it is kept as result ([A-Za-z0-9_-]{1,64})[;:] /;
@@ -61,7 +61,7 @@ export function lostResultNote(chars: number, shownChars: number, why: string): 
 export function notedResult(content: unknown, toolCallId: unknown): NotedResult | undefined {
   if (typeof content !== "string" || typeof toolCallId !== "string" || !content.endsWith("]"))
     return undefined;
-  const start = content.lastIndexOf(NOTE_SIGN);
+  const start = content.lastIndexOf(NOTE_START);
   const [, chars = "", rest = ""] = (start < 0 ? null : SIZE.exec(content.slice(start))) ?? [];
   const id = (KEPT.exec(rest) ?? IN_FILE.exec(rest))?.[1];
   if (id === undefined || !RESULT_ID.test(id) || id.slice(0, -9) !== callPart(toolCallId)) return undefined;
@@ -109,7 +109,7 @@ export async function keepResult(
 export async function readKeptResult(directory: string, id: string): Promise<string | undefined> {
   if (!RESULT_ID.test(id)) return undefined;
   const path = pathOf(directory, id);
-  if (!(await lookAt(path))?.isFile()) return undefined;
+  if (!(await statIfPresent(path))?.isFile()) return undefined;
   // Windows has no such flag; there, the check above must do.
   await using file = await open(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0));
   return file.readFile("utf8");
@@ -122,7 +122,7 @@ async function listKeptFiles(directory: string): Promise<readonly KeptFile[]> {
     const id = name.slice(0, -SUFFIX.length);
     if (!name.endsWith(SUFFIX) || !RESULT_ID.test(id)) continue;
     const path = join(directory, name);
-    const stats = await lookAt(path);
+    const stats = await statIfPresent(path);
     if (stats?.isFile()) found.push({ id, path, bytes: stats.size, modifiedMs: stats.mtimeMs });
   }
   return found;
@@ -147,7 +147,7 @@ function pathOf(directory: string, id: string): string {
   return join(directory, `${id}${SUFFIX}`);
 }
 
-async function lookAt(path: string): Promise<Stats | undefined> {
+async function statIfPresent(path: string): Promise<Stats | undefined> {
   try {
     return await lstat(path);
   } catch (cause) {

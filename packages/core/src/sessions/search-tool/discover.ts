@@ -262,7 +262,7 @@ function isTitleInReach(lookup: Lookup, { reach, filters }: DiscoverRequest, ses
   if (hiddenSources(filters.sources).includes(session.source)) return false;
   const isOwn = current?.lineage.has(session.id) ?? false;
   if (reach === "lineage") return isOwn;
-  return !isOwn || (followsToday(lookup) && isClosed(session));
+  return !isOwn || (hasSchema17Rules(lookup) && isClosed(session));
 }
 
 async function rootOf({ store, scope }: Lookup, session: SessionRow): Promise<string> {
@@ -418,7 +418,7 @@ type Bounds = Pick<SearchFilters, "sessionIds" | "excludeSessionIds" | "excludeM
 export async function boundsOf(lookup: Lookup, reach: Reach): Promise<Result<Bounds, string>> {
   const { current } = lookup;
   if (current === undefined) return reach === "lineage" ? err(NO_CONVERSATION) : ok({});
-  if (reach === "others" && !followsToday(lookup)) return ok({ excludeSessionIds: [...current.lineage] });
+  if (reach === "others" && !hasSchema17Rules(lookup)) return ok({ excludeSessionIds: [...current.lineage] });
   if (reach === "others") {
     const before = [...(await liveRows(lookup, current)), ...(await openRows(lookup, current))];
     return ok({ excludeMessageIds: [...new Set(before)] });
@@ -434,7 +434,7 @@ export const NO_CONVERSATION =
   "scope 'lineage' means the current conversation, and there is none here. Leave scope out, or use 'all'.";
 
 /** With schema 16 the whole current lineage is left out; with schema 17 and later only sessions that are still open. */
-export function followsToday({ store }: Lookup): boolean {
+export function hasSchema17Rules({ store }: Lookup): boolean {
   return store.rules === "today";
 }
 

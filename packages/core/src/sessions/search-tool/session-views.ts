@@ -18,7 +18,7 @@ import {
   shown,
   toToolMessage,
 } from "./answer-parts.ts";
-import { followsToday, isClosed, NO_CONVERSATION } from "./discover.ts";
+import { hasSchema17Rules, isClosed, NO_CONVERSATION } from "./discover.ts";
 
 // ---- Browse: recent sessions ----
 
@@ -59,7 +59,7 @@ function isInReach(row: ListedSession, lookup: Lookup, { reach }: BrowseRequest)
   if (reach === "lineage") return isOfLineage;
   // With schema 17 and later, sessions before a reset and branches are listed: only the running conversation is left out.
   const isOwn = row.id === current.id || (isOfLineage && row._lineage_root_id !== undefined);
-  return followsToday(lookup) ? !isOwn : !isOfLineage;
+  return hasSchema17Rules(lookup) ? !isOwn : !isOfLineage;
 }
 
 /** A session matches a time span if it was active at some moment in it. */
@@ -157,7 +157,7 @@ async function refuseOwn(
 
 /** With schema 17 and later: true in a session that was closed, or for a message compacted in place. */
 async function hasLeftContext(lookup: Lookup, session: SessionRow, anchor: number): Promise<boolean> {
-  if (!followsToday(lookup)) return false;
+  if (!hasSchema17Rules(lookup)) return false;
   if (isClosed(session)) return true;
   const active = await lookup.store.listMessageKeys([session.id], lookup.scope);
   return !active.some(({ id }) => id === anchor);

@@ -283,13 +283,13 @@ function decoded(text: string, levels: number): string {
   let copied = 0;
   let at = text.indexOf('"');
   while (at >= 0) {
-    if (!stands(text, at, -1, BEFORE)) {
+    if (!isNextTo(text, at, -1, BEFORE)) {
       at = text.indexOf('"', at + 1);
       continue;
     }
     const { end, hasEscapes, reason } = scan(text, at + 1);
     const isLiteral =
-      reason === "quote" ? stands(text, end, 1, AFTER) : reason === "text" || (reason === "line" && isJson);
+      reason === "quote" ? isNextTo(text, end, 1, AFTER) : reason === "text" || (reason === "line" && isJson);
     if (isLiteral && hasEscapes) {
       const written = text.slice(at + 1, end);
       if (!WINDOWS_PATH.test(written)) {
@@ -342,7 +342,7 @@ function isHex(unit: number): boolean {
 }
 
 /** True when the next non-blank character is one of `signs`, or there is none. */
-function stands(text: string, from: number, step: 1 | -1, signs: string): boolean {
+function isNextTo(text: string, from: number, step: 1 | -1, signs: string): boolean {
   let at = from + step;
   while (at >= 0 && at < text.length && isBlank(text.charCodeAt(at))) at += step;
   return at < 0 || at >= text.length || signs.includes(text.charAt(at));

@@ -19,13 +19,13 @@ export type ShownTerm = {
   readonly forms: readonly string[];
 };
 
-export type Illustration = { readonly snippet: string; readonly isMarked: boolean };
+export type MarkedSnippet = { readonly snippet: string; readonly isMarked: boolean };
 
 /** Created once per query. If a text contains every word of `whole`, all of them are marked, function words included. */
-export function illustrator(
+export function snippetMaker(
   terms: readonly ShownTerm[],
   whole: readonly ShownTerm[] = [],
-): (text: string) => Illustration {
+): (text: string) => MarkedSnippet {
   const isUnspaced = terms.some(({ words }) => words.some(isUnspacedTerm));
   const needles = [...new Set(terms.flatMap(({ words, forms }) => [...words, ...forms]))];
   const all = [...new Set(whole.flatMap(({ words }) => words))];

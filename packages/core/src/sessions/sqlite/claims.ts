@@ -162,7 +162,7 @@ export function refuseIfBusy(
   now: number,
 ): void {
   refuseDuringTurn(connection, id, leaseHolder, now);
-  if (!featuresOf(connection).isToday) return;
+  if (!featuresOf(connection).isSchema17) return;
   const lock = heldLock(connection, id, now);
   if (lock !== undefined && lock.holder !== leaseHolder && !isDeadHere(lock.holder))
     throw busy(id, "is being compacted by", lock);

@@ -13,8 +13,8 @@ import { isBusy, isStaleSchema, toSessionError } from "./failures.ts";
 export const BUSY_TIMEOUT_MS = 25;
 const WAIT_LIMIT_MS = 15_000;
 /** A loop of awaited appends never leaves the microtask queue; after this long it yields to the event loop. */
-const TURN_MS = 15;
-const WRITES_BETWEEN_LOOKS = 16;
+const YIELD_AFTER_MS = 15;
+const WRITES_BETWEEN_CHECKPOINTS = 16;
 /** SQLite's default: hot pages are written once, and recovery stays fast. */
 const LONG_LOG_PAGES = 1000;
 /**
@@ -42,7 +42,7 @@ type ConnectionOptions = {
   /** Why writes are refused; undefined when they are allowed. */
   readonly readOnlyBecause?: string;
   /** What the user can do about that. */
-  readonly wayOut?: string;
+  readonly hint?: string;
   readonly waitLimitMs?: number;
 };
 
@@ -52,12 +52,12 @@ type FindRemedy = (cause: unknown) => Remedy | undefined;
 
 export class Connection {
   // Per process, not per connection: a loop that opens, reads and closes must yield as well.
-  static #lastTurn = performance.now();
+  static #lastYield = performance.now();
   readonly db: DatabaseSync;
   readonly path: string;
   readonly address: string;
   readonly readOnlyBecause: string | undefined;
-  readonly #wayOut: string;
+  readonly #hint: string;
   readonly waitLimitMs: number;
   readonly #statements = new Map<string, StatementSync>();
   readonly #file: string | undefined;
@@ -74,7 +74,7 @@ export class Connection {
     this.address = options.address ?? options.path;
     this.#file = fileAt(options.path);
     this.readOnlyBecause = options.readOnlyBecause;
-    this.#wayOut = options.wayOut ?? "Open it without `readOnly`, use a copy, or update hermes-memory.";
+    this.#hint = options.hint ?? "Open it without `readOnly`, use a copy, or update hermes-memory.";
     this.waitLimitMs = options.waitLimitMs ?? WAIT_LIMIT_MS;
   }
 
@@ -108,7 +108,7 @@ export class Connection {
     const value = await this.#attempt("BEGIN IMMEDIATE", work, options);
     this.onWrite?.();
     this.#writes += 1;
-    if (this.#writes % WRITES_BETWEEN_LOOKS === 0) setImmediate(() => this.#checkpointLongLog());
+    if (this.#writes % WRITES_BETWEEN_CHECKPOINTS === 0) setImmediate(() => this.#checkpointLongLog());
     return value;
   }
 
@@ -116,13 +116,13 @@ export class Connection {
   refuseIfReadOnly(): void {
     if (this.readOnlyBecause === undefined) return;
     throw sessionError("session-db-read-only", `${this.path} cannot be written: ${this.readOnlyBecause}.`, {
-      hint: this.#wayOut,
+      hint: this.#hint,
     });
   }
 
   /** For statements that cannot run inside a transaction. */
   async outside<T>(work: () => T): Promise<T> {
-    return this.#patiently(work);
+    return this.#retryWhileBusy(work);
   }
 
   close(): void {
@@ -140,7 +140,7 @@ export class Connection {
 
   #attempt<T>(begin: "BEGIN" | "BEGIN IMMEDIATE", work: () => T, options: WriteOptions = {}): Promise<T> {
     let remedy: Remedy | undefined;
-    return this.#patiently(() => {
+    return this.#retryWhileBusy(() => {
       for (;;) {
         try {
           return this.#transaction(begin, remedy === undefined ? work : afterwards(remedy, work));
@@ -179,8 +179,8 @@ export class Connection {
     return () => this.#statements.clear();
   }
 
-  async #patiently<T>(work: () => T, waitLimitMs = this.waitLimitMs): Promise<T> {
-    await this.#letOthersIn();
+  async #retryWhileBusy<T>(work: () => T, waitLimitMs = this.waitLimitMs): Promise<T> {
+    await this.#yieldToEventLoop();
     const start = performance.now();
     for (;;) {
       if (this.#isClosed) {
@@ -196,7 +196,7 @@ export class Connection {
         if (!isBusy(cause) || waited >= waitLimitMs) throw toSessionError(cause, this.path);
       }
       await sleep(20 + Math.random() * 130);
-      Connection.#lastTurn = performance.now();
+      Connection.#lastYield = performance.now();
     }
   }
 
@@ -215,10 +215,10 @@ export class Connection {
     return fileAt(this.path) !== this.#file;
   }
 
-  async #letOthersIn(): Promise<void> {
-    if (performance.now() - Connection.#lastTurn < TURN_MS) return;
+  async #yieldToEventLoop(): Promise<void> {
+    if (performance.now() - Connection.#lastYield < YIELD_AFTER_MS) return;
     await nextTurn();
-    Connection.#lastTurn = performance.now();
+    Connection.#lastYield = performance.now();
   }
 
   #checkpointLongLog(): void {
@@ -284,13 +284,13 @@ export type FileFeatures = {
    * The rules of schema 17 and later apply: compactions archive messages inside a session, and a continuation may start before
    * its parent's end.
    */
-  readonly isToday: boolean;
+  readonly isSchema17: boolean;
 };
 
 const NONE: ReadonlySet<string> = new Set();
 
 /** A file with exactly the columns of schema 16. */
-export const JUNE: FileFeatures = { sessions: NONE, messages: NONE, tables: NONE, isToday: false };
+export const SCHEMA_16: FileFeatures = { sessions: NONE, messages: NONE, tables: NONE, isSchema17: false };
 
 const known = new WeakMap<Connection, { readonly version: number; readonly features: FileFeatures }>();
 
@@ -305,7 +305,7 @@ export function featuresOf(connection: Connection): FileFeatures {
     sessions: names("SELECT name FROM pragma_table_info('sessions')"),
     messages,
     tables: names("SELECT name FROM main.sqlite_master WHERE type = 'table'"),
-    isToday: messages.has("compacted"),
+    isSchema17: messages.has("compacted"),
   };
   known.set(connection, { version, features });
   return features;
@@ -324,12 +324,12 @@ export function byFile(build: (file: FileFeatures) => string): (connection: Conn
 
 /** SQL: active rows, and rows that a compaction archived inside the session. This is what users, lists and windows show. */
 export function isShown(message: string, file: FileFeatures): string {
-  return file.isToday ? `(${message}.active = 1 OR ${message}.compacted = 1)` : `${message}.active = 1`;
+  return file.isSchema17 ? `(${message}.active = 1 OR ${message}.compacted = 1)` : `${message}.active = 1`;
 }
 
 /** SQL: rows that can be taken back, restored, replaced and cleared. Archived rows cannot. */
 export function isChangeable(message: string, file: FileFeatures): string {
-  return file.isToday ? `${message}.compacted = 0` : "1";
+  return file.isSchema17 ? `${message}.compacted = 0` : "1";
 }
 
 export function hasPromptTable(file: FileFeatures): boolean {
@@ -374,7 +374,7 @@ export function visibleTo(scope: Scope | undefined): Visible {
 
 export type Visible = { readonly user: string | null; readonly platform: string | null };
 
-export const EVERYBODY: Visible = { user: null, platform: null };
+export const ALL_USERS: Visible = { user: null, platform: null };
 
 /** A count from outside as a whole number of at least 0; `fallback` when it is not a number. */
 export function count(value: number | null | undefined, fallback: number): number {

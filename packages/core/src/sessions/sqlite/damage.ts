@@ -3,7 +3,7 @@
 import { realpathSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { describeCause } from "../../lib/index.ts";
-import { type Answer, openForSurgery, runAside, schemaCookie } from "./database-file.ts";
+import { type Answer, openForRepair, runInThread, schemaCookie } from "./database-file.ts";
 import { isBusy, sqliteCode, toSessionError } from "./failures.ts";
 import { DOC, FTS, hasKey, isUsable, keyOfRow, LARGE, QUEUE, stateOf } from "./index/tables.ts";
 import { PageFile } from "./salvage/file-format.ts";
@@ -34,13 +34,13 @@ export type Problem = {
   readonly object?: string;
 };
 
-export type Judgement =
+export type Diagnosis =
   | { readonly kind: "sound"; readonly sessions: number; readonly indexChecked: boolean }
   | { readonly kind: "damaged"; readonly problems: readonly Problem[]; readonly indexChecked: boolean }
   /** Nothing that a repair could work on. */
   | { readonly kind: "unusable"; readonly problems: readonly Problem[]; readonly indexChecked: boolean };
 
-export type JudgeOptions = {
+export type DiagnoseOptions = {
   /** How the file is opened, if not by its path. */
   readonly address?: string;
   readonly waitLimitMs?: number;
@@ -55,21 +55,21 @@ const CHECKS = [
 ];
 
 /** Reads the whole file in a worker thread. Rejects when another program keeps it locked. */
-export async function judge(path: string, options: JudgeOptions = {}): Promise<Judgement> {
+export async function diagnose(path: string, options: DiagnoseOptions = {}): Promise<Diagnosis> {
   const { address = path, waitLimitMs } = options;
-  const answers = await runAside({ address, readOnly: true, waitLimitMs }, CHECKS);
+  const answers = await runInThread({ address, readOnly: true, waitLimitMs }, CHECKS);
   refuseIfBusy(answers, path);
   const [whole, keys, schema, count] = answers;
   const objects = rowsOf(schema);
   // The check stops with an error at a table it cannot read; what it found before is more useful.
   const pages = whole !== undefined && "before" in whole ? whole.before : rowsOf(whole);
   const failed = errorOf(schema) ?? (pages.length === 0 ? errorOf(whole) : undefined);
-  if (failed !== undefined) return judgeUnreadable(path, failed);
+  if (failed !== undefined) return diagnoseUnreadable(path, failed);
   if (objects.length === 0) return { kind: "sound", sessions: 0, indexChecked: true }; // created, never used
   if (!objects.some(({ name }) => name === "sessions"))
     return unusable("it has no table of sessions, so it is no session database");
 
-  const index = await judgeIndex(path, address, waitLimitMs);
+  const index = await compareIndex(path, address, waitLimitMs);
   // Problems of b-trees come as one text, below a line that names the database.
   const complaints = pages
     .flatMap((row) => String(row.integrity_check).split("\n"))
@@ -97,7 +97,7 @@ export function problemTexts(problems: readonly Problem[]): string[] {
   return rest > 0 ? [...unique.slice(0, 20), `and ${rest} more like these`] : unique;
 }
 
-function judgeUnreadable(path: string, error: SqliteError): Judgement {
+function diagnoseUnreadable(path: string, error: SqliteError): Diagnosis {
   if (isNotSqlite(error)) {
     if (!holdsConversations(path)) return unusable(error.message);
     const text = `the first page of the file is gone (${error.message}), the pages of its tables are not`;
@@ -174,14 +174,14 @@ function indexCounts(todo: number): readonly string[] {
  * Compares our index with the messages; `integrity_check` has checked the index itself. Hermes Agent's indexes are not compared:
  * two versions of SQLite tokenize structured content differently, and each calls the other's index malformed.
  */
-async function judgeIndex(
+async function compareIndex(
   path: string,
   address: string,
   waitLimitMs: number | undefined,
 ): Promise<{ readonly problems: readonly Problem[]; readonly isChecked: boolean }> {
   const todo = todoIn(address);
   if (todo === undefined) return { problems: [], isChecked: false };
-  const answers = await runAside({ address, readOnly: true, waitLimitMs }, indexCounts(todo));
+  const answers = await runInThread({ address, readOnly: true, waitLimitMs }, indexCounts(todo));
   refuseIfBusy(answers, path);
   const [missing = 0, ...tooMany] = answers.map((answer) => Number(rowsOf(answer)[0]?.n ?? 0));
   const left = tooMany.reduce((sum, count) => sum + count, 0);
@@ -223,7 +223,7 @@ function problem(kind: ProblemKind, text: string): Problem {
   return { kind, text };
 }
 
-function unusable(text: string): Judgement {
+function unusable(text: string): Diagnosis {
   return { kind: "unusable", problems: [problem("pages", text)], indexChecked: false };
 }
 
@@ -235,8 +235,8 @@ export function fileBehind(path: string): string {
 }
 
 /** Row counts of the tables that can be counted, without search indexes, and the schema cookie. */
-export function census(file: string): { rows: ReadonlyMap<string, number>; cookie: number } {
-  using db = openForSurgery(file);
+export function countRows(file: string): { rows: ReadonlyMap<string, number>; cookie: number } {
+  using db = openForRepair(file);
   const rows = new Map<string, number>();
   const tables = db.prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0").all();
   for (const { name } of tables) {

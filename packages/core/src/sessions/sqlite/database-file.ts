@@ -47,13 +47,13 @@ function identity(stats: BigIntStats): string {
 // ---- Processes that have the file open ----
 // Known only on Linux. Some work must not be done while other processes have the file open.
 
-export type Holder = { readonly pid: number; readonly name: string };
+export type OpenProcess = { readonly pid: number; readonly name: string };
 
 /**
  * Includes this process. Undefined where it cannot be found out. Processes of other users are not visible, but they cannot open a
  * file of mode 0600.
  */
-export function holdersOf(path: string): readonly Holder[] | undefined {
+export function processesWithFileOpen(path: string): readonly OpenProcess[] | undefined {
   if (process.platform !== "linux") return undefined;
   const file = statSync(path, { bigint: true, throwIfNoEntry: false });
   if (file === undefined) return [];
@@ -79,8 +79,8 @@ export function holdersOf(path: string): readonly Holder[] | undefined {
 }
 
 /** Without this process. Also empty where it cannot be found out. */
-export function otherHolders(path: string): readonly Holder[] {
-  return (holdersOf(path) ?? []).filter(({ pid }) => pid !== process.pid);
+export function otherProcessesWithFileOpen(path: string): readonly OpenProcess[] {
+  return (processesWithFileOpen(path) ?? []).filter(({ pid }) => pid !== process.pid);
 }
 
 /** Processes end, and some directories are not readable. */
@@ -104,7 +104,7 @@ function nameOf(pid: number): string {
 // The schema may be broken, and other programs may have the file open.
 
 /** A connection that reads past broken schema rows and may edit them. */
-export function openForSurgery(file: string): DatabaseSync {
+export function openForRepair(file: string): DatabaseSync {
   const db = new DatabaseSync(file, { defensive: false, timeout: 50, enableForeignKeyConstraints: false });
   db.exec("PRAGMA writable_schema = ON");
   return db;
@@ -117,18 +117,18 @@ export function schemaCookie(db: DatabaseSync): number {
 const BUSY_ATTEMPTS = 15;
 
 /** Retries while another connection has the file locked, for a few seconds at most. */
-export async function patiently<T>(work: () => T): Promise<T> {
+export async function retryWhileBusy<T>(work: () => T): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return work();
     } catch (cause) {
       if (!isBusy(cause) || attempt === BUSY_ATTEMPTS) throw cause;
     }
-    await aMoment();
+    await shortPause();
   }
 }
 
-function aMoment(): Promise<void> {
+function shortPause(): Promise<void> {
   return setTimeout(20 + Math.random() * 130);
 }
 
@@ -181,7 +181,7 @@ export async function copyDatabase(from: string, to: string): Promise<string> {
       throw cause;
     }
     removeParts(to);
-    await aMoment();
+    await shortPause();
   }
   throw new Error("another program keeps writing to it; close that program and try again");
 }
@@ -241,7 +241,7 @@ function timestamp(now: Date): string {
 // ---- Slow statements ----
 // VACUUM and checks take seconds, and node:sqlite is synchronous. They run in a worker thread with its own connection.
 
-type AsideOptions = {
+type ThreadOptions = {
   /** A path or a `file:` URL. */
   readonly address: string;
   readonly readOnly: boolean;
@@ -276,7 +276,7 @@ db?.close();
 `;
 
 /** One answer per statement. A failed statement does not stop the next. */
-export async function runAside(options: AsideOptions, statements: readonly string[]): Promise<Answer[]> {
+export async function runInThread(options: ThreadOptions, statements: readonly string[]): Promise<Answer[]> {
   const { address, readOnly, waitLimitMs = 15_000 } = options;
   const workerData = { address, readOnly, waitLimitMs, statements };
   // Without this process's flags: one of them might make the code above an ES module.
@@ -293,8 +293,8 @@ export async function runAside(options: AsideOptions, statements: readonly strin
 }
 
 /** `runInThread` for one statement. Rejects when it fails. */
-export async function runOneAside(options: AsideOptions, sql: string): Promise<void> {
-  const [answer] = await runAside(options, [sql]);
+export async function runOneInThread(options: ThreadOptions, sql: string): Promise<void> {
+  const [answer] = await runInThread(options, [sql]);
   if (answer !== undefined && "error" in answer) {
     throw toSessionError(Object.assign(new Error(answer.error.message), answer.error), options.address);
   }

@@ -13,7 +13,7 @@ import { lastActive, listIds } from "./listing.ts";
 import { decodeRows, insertMessage, readMessages } from "./messages.ts";
 import { openDatabase } from "./open-database.ts";
 import { salvageCopy } from "./salvage/salvage-copy.ts";
-import { type Column, columnList, readable, SESSION_COLUMNS } from "./schema.ts";
+import { type Column, columnList, readableField, SESSION_COLUMNS } from "./schema.ts";
 import { findSession, nextTitleInLineage, safeInteger, sessionColumns, storePrompt } from "./sessions.ts";
 
 const MAX_EXPORTED = 100_000;
@@ -225,13 +225,13 @@ function sessionValues(
   values.message_count ??= messages.length;
   values.tool_call_count ??= messages.reduce((sum, { toolCallCount }) => sum + toolCallCount, 0);
   for (const { name, declaration } of known)
-    if (declaration.includes("DEFAULT 0") || (declaration === "INTEGER" && !isOfJune.has(name)))
+    if (declaration.includes("DEFAULT 0") || (declaration === "INTEGER" && !SCHEMA_16_NAMES.has(name)))
       values[name] ??= 0;
   return values;
 }
 
 /** All integer columns of later versions default to 0. */
-const isOfJune: ReadonlySet<string> = new Set(SESSION_COLUMNS.map(({ name }) => name));
+const SCHEMA_16_NAMES: ReadonlySet<string> = new Set(SESSION_COLUMNS.map(({ name }) => name));
 
 /** A prompt hash from another file is useless without its prompt. */
 function keptPrompt(connection: Connection, prompt: string | number | null | undefined) {
@@ -258,7 +258,7 @@ const SET_ORIGIN = `
   ON CONFLICT (message_id) DO UPDATE SET origin_id = :origin
 `;
 const MESSAGES_OF = `
-  SELECT ${readable("m.id", "id")}, timestamp FROM messages m WHERE session_id = :id ORDER BY m.id
+  SELECT ${readableField("m.id", "id")}, timestamp FROM messages m WHERE session_id = :id ORDER BY m.id
 `;
 
 /** How the messages of a session in the file correspond to stored ones. */

@@ -2,13 +2,13 @@
 
 import type { Scope } from "../identity.ts";
 import type { KeptResult, StoredMessageRow } from "../rows.ts";
-import { NOTE_SIGN, notedResult } from "../session-files.ts";
+import { NOTE_START, notedResult } from "../session-files.ts";
 import type { MessageRecords } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { byFile, isShown, isVisible, userPlatform, visibleTo } from "./connection.ts";
 import type { StoreContext } from "./context.ts";
 import { decodeRows } from "./messages.ts";
-import { LARGEST, MESSAGE_SOURCE, messageFields } from "./schema.ts";
+import { LARGEST_INTEGER, MESSAGE_SOURCE, messageFields } from "./schema.ts";
 
 // Compared as bytes, because most text functions stop at NUL. A note is the end of its row, so the last byte (`]`, or a quote in
 // text stored as JSON) rules out nearly all rows cheaply.
@@ -36,7 +36,7 @@ const OWNER_OF_SESSION = `
 `;
 // Ids can have large gaps, so steps are counted in rows.
 const END_OF_STEP = `
-  SELECT MAX(MIN(id, ${LARGEST})) AS last, COUNT(*) AS rows
+  SELECT MAX(MIN(id, ${LARGEST_INTEGER})) AS last, COUNT(*) AS rows
   FROM (SELECT id FROM messages WHERE id > :after ORDER BY id LIMIT :step)
 `;
 /** Rows per transaction; other work runs in between. */
@@ -62,7 +62,7 @@ export function keptResults(
   warn: (message: string) => void,
   options: Scope & { readonly includeInactive?: boolean } = {},
 ): KeptResult[] {
-  const values = { ...visibleTo(options), all: options.includeInactive ? 1 : 0, sign: NOTE_SIGN };
+  const values = { ...visibleTo(options), all: options.includeInactive ? 1 : 0, sign: NOTE_START };
   const rows = sessionIds.flatMap((session) =>
     connection.all<StoredMessageRow>(OF_SESSION(connection), { ...values, session }),
   );
@@ -94,10 +94,10 @@ function isOf(first: ResultName | undefined, { userId, userPlatform: platform }:
  */
 export async function namesOfResults(connection: Connection): Promise<Map<string, ResultName[]>> {
   const names = new Map<string, ResultName[]>();
-  for (let after = -LARGEST; ; ) {
+  for (let after = -LARGEST_INTEGER; ; ) {
     const { last, rows } = await connection.read(() => {
       const end = connection.get<{ last: number | null; rows: number }>(END_OF_STEP, { after, step: STEP });
-      const values = { after, last: end?.last ?? after, sign: NOTE_SIGN };
+      const values = { after, last: end?.last ?? after, sign: NOTE_START };
       return {
         last: (end?.rows ?? 0) < STEP ? undefined : end?.last,
         rows: connection.all<StoredMessageRow & { readonly result_owner: string | null }>(

@@ -7,8 +7,8 @@ import {
   type Connection,
   type FileFeatures,
   isVisible,
-  JUNE,
   mark,
+  SCHEMA_16,
   visibleTo,
 } from "./connection.ts";
 
@@ -26,11 +26,11 @@ export const RESET_REASONS: readonly string[] = [
  * A mark wins over the parent's end reason, which may have changed since. With schema 17, a continuation copies its parent's
  * settings, so a mark that names another session is only inherited.
  */
-export function isBranch(child: string, parent: string, file: FileFeatures = JUNE): string {
+export function isBranch(child: string, parent: string, file: FileFeatures = SCHEMA_16): string {
   const endedAsBranch =
     `(${parent}.end_reason = 'branched' AND ${child}.started_at >= ${parent}.ended_at ` +
     `AND ${mark(child, "_compressed_from")} IS NULL)`;
-  const isMarked = file.isToday
+  const isMarked = file.isSchema17
     ? `${mark(child, "_branched_from")} IS ${parent}.id`
     : `${mark(child, "_branched_from")} IS NOT NULL`;
   return `(${isMarked} OR COALESCE(${endedAsBranch}, 0))`;
@@ -38,7 +38,7 @@ export function isBranch(child: string, parent: string, file: FileFeatures = JUN
 
 /** A session that a gateway started for the same chat. It is a separate conversation. */
 export function isReset(child: string, parent: string, file: FileFeatures): string {
-  if (!file.isToday) return "0";
+  if (!file.isSchema17) return "0";
   const reasons = RESET_REASONS.map((reason) => `'${reason}'`).join(", ");
   const isUnmarked = file.sessions.has("session_key")
     ? `(${child}.session_key <> '' AND ${child}.session_key = ${parent}.session_key AND ${parent}.end_reason IN (${reasons}))`
@@ -50,9 +50,9 @@ export function isReset(child: string, parent: string, file: FileFeatures): stri
  * Schema 16 decides by end reason and clock alone, so a clock change or a reopened parent breaks its chain; our own rows also
  * carry a mark. With schema 17 the child is inserted before the parent is ended, so times are not compared.
  */
-export function isContinuation(child: string, parent: string, file: FileFeatures = JUNE): string {
+export function isContinuation(child: string, parent: string, file: FileFeatures = SCHEMA_16): string {
   const isMarked = `COALESCE(${mark(child, "_compressed_from")} = ${parent}.id, 0)`;
-  if (file.isToday) {
+  if (file.isSchema17) {
     const isOther = (["_branched_from", "_delegate_from", "_reset_from"] as const)
       .map((key) => `${mark(child, key)} IS NOT ${parent}.id`)
       .join(" AND ");
@@ -69,7 +69,7 @@ export function isContinuation(child: string, parent: string, file: FileFeatures
 /** Which of several continuations a conversation goes on in. `activity` is the alias of hermes_memory_activity. */
 function continuationOrder(child: string, activity: string, file: FileFeatures): string {
   const newest = `${child}.started_at DESC, ${child}.id DESC`;
-  if (!file.isToday) return newest;
+  if (!file.isSchema17) return newest;
   const state = `CASE WHEN ${child}.end_reason = 'compression' THEN 0 WHEN ${child}.ended_at IS NULL THEN 1 ELSE 2 END`;
   return `${state}, ${activity}.last_active DESC, ${newest}`;
 }

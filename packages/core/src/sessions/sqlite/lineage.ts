@@ -42,7 +42,7 @@ const NEXT_TO_RESUME = byFile((file) => {
   return `
     SELECT s.id, EXISTS (SELECT 1 FROM messages WHERE session_id = s.id) AS has_messages
     FROM sessions s JOIN sessions p ON p.id = s.parent_session_id
-    WHERE p.id = :id AND ${isVisible("s")} ${file.isToday ? `AND NOT (${isOther})` : ""}
+    WHERE p.id = :id AND ${isVisible("s")} ${file.isSchema17 ? `AND NOT (${isOther})` : ""}
     ORDER BY s.started_at DESC, s.id DESC LIMIT 1
   `;
 });
@@ -130,11 +130,11 @@ export function lineageOperations(context: StoreContext): Lineage {
  * tip of the conversation, and from there the last of its children that has messages.
  */
 function resumable(connection: Connection, id: string, scope?: Scope): string {
-  const isToday = featuresOf(connection).isToday;
+  const isSchema17 = featuresOf(connection).isSchema17;
   if (connection.get(EXACT, { text: id, ...visibleTo(scope) }) === undefined) return id;
-  if (!isToday && connection.get(HAS_MESSAGES, { id }) !== undefined) return id;
-  let current = isToday ? tipOf(connection, id, scope) : id;
-  let found = isToday ? current : id;
+  if (!isSchema17 && connection.get(HAS_MESSAGES, { id }) !== undefined) return id;
+  let current = isSchema17 ? tipOf(connection, id, scope) : id;
+  let found = isSchema17 ? current : id;
   const seen = new Set([current]);
   for (let step = 0; step < MAX_RESUME_STEPS; step += 1) {
     const values = { id: current, ...visibleTo(scope) };
@@ -142,7 +142,7 @@ function resumable(connection: Connection, id: string, scope?: Scope): string {
     if (next === undefined || seen.has(next.id)) break;
     if (next.has_messages === 1) {
       found = next.id;
-      if (!isToday) break;
+      if (!isSchema17) break;
     }
     current = next.id;
     seen.add(current);

@@ -7,9 +7,9 @@ import type { ListOptions, SessionFilter, SessionRecords, SessionSearch } from "
 import { sessionPreview, withoutSummary } from "../titles.ts";
 import type { Connection } from "./connection.ts";
 import {
+  ALL_USERS,
   byFile,
   count,
-  EVERYBODY,
   type FileFeatures,
   featuresOf,
   isVisible,
@@ -177,8 +177,8 @@ function setFlag(connection: Connection, id: string, flag: Flag, isSet: boolean)
   const file = featuresOf(connection);
   if (!file.sessions.has(flag) || findSession(connection, id) === null) return false;
   const sql = `SELECT ${ROOT_OF(":id", file)} AS root`;
-  const root = connection.get<{ root: string }>(sql, { id, ...EVERYBODY })?.root ?? id;
-  const chain = connection.all<{ id: string }>(CHAIN(connection), { root, ...EVERYBODY });
+  const root = connection.get<{ root: string }>(sql, { id, ...ALL_USERS })?.root ?? id;
+  const chain = connection.all<{ id: string }>(CHAIN(connection), { root, ...ALL_USERS });
   const changes = chain.map((row) => connection.run(SET_FLAG(flag), { id: row.id, value: isSet ? 1 : 0 }));
   return changes.some((change) => change.changes > 0);
 }
@@ -351,11 +351,11 @@ function describe({ connection, warn }: StoreContext, row: SessionRow): ListedSe
   const messages = connection.iterate<{ content: string | Uint8Array }>(USER_MESSAGES(connection), {
     id: row.id,
   });
-  const isToday = featuresOf(connection).isToday;
+  const isSchema17 = featuresOf(connection).isSchema17;
   let preview = "";
   for (const { content } of messages) {
     const said = decodeContent(content, warn);
-    const own = isToday ? withoutSummary(said) : said;
+    const own = isSchema17 ? withoutSummary(said) : said;
     if (own === undefined) continue;
     preview = sessionPreview(own);
     break;
@@ -391,7 +391,7 @@ function showTip(context: StoreContext, row: ListedSession, scope: Scope): Liste
   const described = describe(context, session);
   const taken = Object.fromEntries(TAKEN_FROM_TIP.map((key) => [key, described[key]]));
   // With schema 17 a continuation gets its title later, or never.
-  const title = featuresOf(context.connection).isToday ? (described.title ?? row.title) : described.title;
+  const title = featuresOf(context.connection).isSchema17 ? (described.title ?? row.title) : described.title;
   return withUnread({ ...row, ...taken, title, _lineage_root_id: row.id });
 }
 

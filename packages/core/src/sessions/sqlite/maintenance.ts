@@ -5,8 +5,8 @@ import type { Health, LongWork, OptimizeOutcome, StoreMaintenance, StoreStats } 
 import type { Connection } from "./connection.ts";
 import { featuresOf, seconds } from "./connection.ts";
 import type { StoreContext } from "./context.ts";
-import { judge, problemTexts } from "./damage.ts";
-import { otherHolders, runOneAside } from "./database-file.ts";
+import { diagnose, problemTexts } from "./damage.ts";
+import { otherProcessesWithFileOpen, runOneInThread } from "./database-file.ts";
 import type { DeletionOperations } from "./deletion.ts";
 import { HIDE_ORPHANS } from "./ensure-schema.ts";
 import { isCorrupt, sqliteCause } from "./failures.ts";
@@ -95,7 +95,7 @@ export function maintenanceOperations(
         const pruned = await pruneSessions({ olderThanDays: retentionDays, ...files });
         const isWanted = pruned > 0 && options.vacuum !== false;
         if (isWanted) await mergeIndex(connection);
-        const vacuumed = isWanted && (await giveSpaceBack(connection)) === "done";
+        const vacuumed = isWanted && (await vacuumIfUnused(connection)) === "done";
         await connection.write(() => writeMeta(connection, LAST_AUTO_PRUNE, String(now)));
         return { skipped: false, pruned, vacuumed };
       } catch (cause) {
@@ -125,12 +125,12 @@ export function maintenanceOperations(
       if (signal?.aborted) return outcome("not-asked", false);
       if (work.vacuum === false) return outcome("not-asked", true);
       onProgress?.({ step: "giving space back", done: 0, total: 1 });
-      return outcome(await giveSpaceBack(connection), true);
+      return outcome(await vacuumIfUnused(connection), true);
     },
     checkHealth: () => checkHealth(connection),
     // With schema 17, Hermes Agent's index depends on that mark, so sessions with messages must not get it.
     hideOrphanedDelegates: () =>
-      connection.write(() => (featuresOf(connection).isToday ? 0 : connection.run(HIDE_ORPHANS).changes)),
+      connection.write(() => (featuresOf(connection).isSchema17 ? 0 : connection.run(HIDE_ORPHANS).changes)),
     stats: async () => {
       const counted = await connection.read(() => {
         const totals = connection.get<Totals>(TOTALS);
@@ -212,12 +212,12 @@ async function mergeIndex(connection: Connection, signal?: AbortSignal): Promise
  * VACUUM rewrites the whole file and locks out all other programs. `in-use`: another process has the file open (known only on
  * Linux), and nothing was done.
  */
-async function giveSpaceBack(connection: Connection): Promise<"done" | "in-use"> {
+async function vacuumIfUnused(connection: Connection): Promise<"done" | "in-use"> {
   connection.refuseIfReadOnly();
   const { address, path, waitLimitMs } = connection;
-  if (otherHolders(path).length > 0) return "in-use";
+  if (otherProcessesWithFileOpen(path).length > 0) return "in-use";
   await connection.outside(() => connection.get("PRAGMA wal_checkpoint(TRUNCATE)"));
-  await runOneAside({ address, readOnly: false, waitLimitMs }, "VACUUM");
+  await runOneInThread({ address, readOnly: false, waitLimitMs }, "VACUUM");
   await connection.outside(() => connection.get("PRAGMA wal_checkpoint(TRUNCATE)"));
   return "done";
 }
@@ -225,9 +225,9 @@ async function giveSpaceBack(connection: Connection): Promise<"done" | "in-use">
 async function checkHealth(connection: Connection): Promise<Health> {
   const { path, address, waitLimitMs } = connection;
   await connection.outside(() => undefined); // the diagnosis uses its own connection; this rejects if the store is closed
-  const judgement = await judge(path, { address, waitLimitMs });
-  const problems = judgement.kind === "sound" ? [] : problemTexts(judgement.problems);
-  return { ok: judgement.kind === "sound", problems, indexChecked: judgement.indexChecked };
+  const diagnosis = await diagnose(path, { address, waitLimitMs });
+  const problems = diagnosis.kind === "sound" ? [] : problemTexts(diagnosis.problems);
+  return { ok: diagnosis.kind === "sound", problems, indexChecked: diagnosis.indexChecked };
 }
 
 function hasTable(connection: Connection, name: string): boolean {

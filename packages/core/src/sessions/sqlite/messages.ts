@@ -37,12 +37,12 @@ import { isForeignKeyFailure } from "./failures.ts";
 import { ancestorsOf, tipOf } from "./lineage-sql.ts";
 import { forgetRewound } from "./rewind.ts";
 import {
+  clampInteger,
   LATER_MESSAGE_COLUMNS,
   MESSAGE_SOURCE,
   messageColumns,
   messageFields,
-  readable,
-  withinReach,
+  readableField,
 } from "./schema.ts";
 import { findSession } from "./sessions.ts";
 
@@ -58,7 +58,7 @@ const SHOWN_BY_ID = byFile((file) => `${SELECT(file)} AND ${isShown("m", file)} 
  */
 const AS_REPLAYED = byFile(
   (file) =>
-    `${SELECT(file)} AND (:all OR m.active = 1) ORDER BY ${file.isToday ? "m.id" : "m.timestamp, m.id"}`,
+    `${SELECT(file)} AND (:all OR m.active = 1) ORDER BY ${file.isSchema17 ? "m.id" : "m.timestamp, m.id"}`,
 );
 const RECENT_FROM_USER = byFile(
   (file) => `${SELECT(file)} AND m.role = 'user' AND (:all OR m.active = 1) ORDER BY m.id DESC LIMIT :limit`,
@@ -84,7 +84,7 @@ const INSERT = byFile((file) => {
 });
 
 /** Flags and texts; values of another type are ignored. */
-function todayValues(
+function laterValues(
   file: FileFeatures,
   given: Partial<Record<string, unknown>>,
 ): Record<string, string | number | null> {
@@ -98,7 +98,7 @@ function todayValues(
   return values;
 }
 const KEYS = `
-  SELECT ${readable("m.id", "id")}, m.session_id, ${readable("o.origin_id", "origin_id")}
+  SELECT ${readableField("m.id", "id")}, m.session_id, ${readableField("o.origin_id", "origin_id")}
   FROM json_each(:sessions) j JOIN sessions s ON s.id = j.value JOIN messages m ON m.session_id = s.id
     LEFT JOIN hermes_memory_origin o ON o.message_id = m.id
   WHERE m.active = 1 AND ${isVisible("s")} ORDER BY j.key, m.id
@@ -131,8 +131,8 @@ const ADD_TO_COUNTERS = byFile((file) => {
     ? ", last_activity_at = COALESCE(MAX(COALESCE(last_activity_at, :latest), :latest), last_activity_at)"
     : "";
   return `
-    UPDATE sessions SET message_count = ${withinReach("COALESCE(message_count, 0) + :messages")},
-      tool_call_count = ${withinReach("COALESCE(tool_call_count, 0) + :calls")} ${activity} WHERE id = :session
+    UPDATE sessions SET message_count = ${clampInteger("COALESCE(message_count, 0) + :messages")},
+      tool_call_count = ${clampInteger("COALESCE(tool_call_count, 0) + :calls")} ${activity} WHERE id = :session
   `;
 });
 const SET_COUNTERS =
@@ -142,7 +142,7 @@ const SET_FINISH_REASON =
 /** When a transcript is replaced, schema 17 keeps rewound and superseded rows; schema 16 deletes them. */
 const DELETE_REPLACED = byFile(
   (file) =>
-    `DELETE FROM messages AS m WHERE m.session_id = :session AND ${isChangeable("m", file)} ${file.isToday ? "AND m.active = 1" : ""}`,
+    `DELETE FROM messages AS m WHERE m.session_id = :session AND ${isChangeable("m", file)} ${file.isSchema17 ? "AND m.active = 1" : ""}`,
 );
 const DELETE_CLEARED = byFile(
   (file) => `DELETE FROM messages AS m WHERE m.session_id = :session AND ${isChangeable("m", file)}`,
@@ -150,8 +150,8 @@ const DELETE_CLEARED = byFile(
 
 // getSessionMark: rewound rows do not count as the last message, so that restoring them changes the mark.
 const GET_MARK = `
-  SELECT ${readable("s.message_count", "message_count")}, ${readable("s.rewind_count", "rewind_count")},
-    s.ended_at, s.end_reason, ${readable("m.last", "last_message_id")}
+  SELECT ${readableField("s.message_count", "message_count")}, ${readableField("s.rewind_count", "rewind_count")},
+    s.ended_at, s.end_reason, ${readableField("m.last", "last_message_id")}
   FROM sessions s LEFT JOIN (SELECT MAX(id) AS last FROM messages WHERE session_id = :id AND active = 1) m
   WHERE s.id = :id AND ${isVisible("s")}
 `;
@@ -236,7 +236,7 @@ export function messageOperations({ connection, clock, warn }: StoreContext): Me
       connection.read(() => {
         const values = { session: sessionId, ...visibleTo(scope) };
         const rows = connection.all<StoredMessageRow>(SHOWN_BY_ID(connection), values);
-        return decodeRows(featuresOf(connection).isToday ? withoutRepeats(rows) : rows, warn);
+        return decodeRows(featuresOf(connection).isSchema17 ? withoutRepeats(rows) : rows, warn);
       }),
     getMessages: (sessionId, options = {}) =>
       connection.read(() => decodeRows(readMessages(connection, sessionId, options), warn)),
@@ -372,7 +372,7 @@ export function addToCounters(
 function refuseIfClosed(connection: Connection, id: string): void {
   const row = connection.get<{ end_reason: string | null; ended_at: number | null }>(END_OF, { id });
   if (row === undefined || row.ended_at === null || row.end_reason !== "compression") return;
-  if (!featuresOf(connection).isToday && connection.get(OWN_CONTINUATION, { id }) === undefined) return;
+  if (!featuresOf(connection).isSchema17 && connection.get(OWN_CONTINUATION, { id }) === undefined) return;
   const tip = tipOf(connection, id);
   const [where, hint] =
     tip === id
@@ -452,7 +452,7 @@ export function insertMessage(
     const id = kept.id ?? null;
     const { lastId } = connection.run(INSERT(connection), {
       ...columns,
-      ...todayValues(file, active === 1 ? { ...kept, compacted: 0 } : kept),
+      ...laterValues(file, active === 1 ? { ...kept, compacted: 0 } : kept),
       ...(isLike ? { origin: originId } : {}),
       session_id: session,
       id,

@@ -15,12 +15,12 @@ import { pathToFileURL } from "node:url";
 import { describeCause, errnoCode } from "../../lib/index.ts";
 import { rememberOpenFailure, sessionError } from "../errors.ts";
 import { BUSY_TIMEOUT_MS, Connection, LOG_LIMIT_BYTES } from "./connection.ts";
-import { patiently } from "./database-file.ts";
+import { retryWhileBusy } from "./database-file.ts";
+import { rebuildDerivedTables } from "./derived-tables.ts";
 import { ensureSchema, hasFts5, isCurrent } from "./ensure-schema.ts";
 import { isCorrupt, sqliteCause, sqliteCode, toSessionError } from "./failures.ts";
 import { setJournalMode } from "./journal-mode.ts";
 import type { OpenOptions } from "./options.ts";
-import { mendOwnTables } from "./own-damage.ts";
 import { isMalformed, repairDatabase } from "./repair.ts";
 import {
   type Column,
@@ -31,9 +31,9 @@ import {
   SESSION_COLUMNS,
 } from "./schema.ts";
 import {
+  checkWriteAccess,
   disarmForeignTokenizer,
   hasForeignTokenizer,
-  judgeAccess,
   remedyFor,
   tryWriting,
 } from "./write-access.ts";
@@ -64,7 +64,7 @@ const repaired = new Set<string>();
 
 async function openWritable(options: OpenOptions): Promise<OpenedDatabase> {
   try {
-    return await openMended(options);
+    return await openRebuilt(options);
   } catch (cause) {
     const file = realFile(options.path);
     if (!isDamage(cause) || repaired.has(file)) throw cause;
@@ -88,15 +88,15 @@ async function openWritable(options: OpenOptions): Promise<OpenedDatabase> {
 }
 
 /** Our derived tables are rebuilt in place, without a copy of the file. */
-async function openMended(options: OpenOptions): Promise<OpenedDatabase> {
+async function openRebuilt(options: OpenOptions): Promise<OpenedDatabase> {
   const { path } = options;
   try {
     return await openAndPrepare(options);
   } catch (cause) {
     if (!isCorrupt(sqliteCause(cause))) throw cause;
-    const isMended = await patiently(() => mendOwnTables(path, { cause }));
+    const isRebuilt = await retryWhileBusy(() => rebuildDerivedTables(path, { cause }));
     const opened = await openAndPrepare(options); // also if another process has rebuilt them meanwhile
-    if (!isMended) return opened;
+    if (!isRebuilt) return opened;
     const note = `The search index in ${path} was damaged and is being built again from the messages. Pages it no longer uses stay in the file until 'hermes sessions repair' gives them back.`;
     return { ...opened, warnings: [note, ...opened.warnings] };
   }
@@ -126,13 +126,13 @@ async function openAndPrepare(options: OpenOptions): Promise<OpenedDatabase> {
   const warnings: string[] = [];
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, enableForeignKeyConstraints: true });
   const connection = new Connection({ db, path, waitLimitMs: options.waitLimitMs });
-  const readOnlyInstead = (reason: string, wayOut: string) => {
+  const readOnlyInstead = (reason: string, hint: string) => {
     db.close();
-    return openReadOnly(options, reason, [`${path} is open for reading only: ${reason}. ${wayOut}`], wayOut);
+    return openReadOnly(options, reason, [`${path} is open for reading only: ${reason}. ${hint}`], hint);
   };
   try {
-    const access = await connection.outside(() => judgeAccess(db));
-    if (access.kind === "read-only") return await readOnlyInstead(access.reason, access.wayOut);
+    const access = await connection.outside(() => checkWriteAccess(db));
+    if (access.kind === "read-only") return await readOnlyInstead(access.reason, access.hint);
     if (access.isEmpty) {
       // Only for a file we created: programs that share a file must agree on its mode.
       const warn = (message: string) => warnings.push(message);
@@ -196,7 +196,7 @@ async function openReadOnly(
   options: OpenOptions,
   reason: string,
   warnings: readonly string[],
-  wayOut?: string,
+  hint?: string,
 ): Promise<OpenedDatabase> {
   const { path } = options;
   const file = statSync(path, { throwIfNoEntry: false });
@@ -210,7 +210,7 @@ async function openReadOnly(
   const open = () => new DatabaseSync(address, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
   let db = open();
   const { waitLimitMs } = options;
-  const connect = () => new Connection({ db, path, address, readOnlyBecause: reason, wayOut, waitLimitMs });
+  const connect = () => new Connection({ db, path, address, readOnlyBecause: reason, hint, waitLimitMs });
   let connection = connect();
   try {
     await connection.outside(() => {
@@ -230,7 +230,7 @@ async function openReadOnly(
     await connection.outside(() => {
       db.exec("PRAGMA temp_store = MEMORY");
       db.exec(CACHE);
-      for (const sql of standIns(db)) db.exec(sql);
+      for (const sql of compatibilityViews(db)) db.exec(sql);
     });
     return { connection, warnings };
   } catch (cause) {
@@ -280,7 +280,7 @@ export function isReadBack(open: () => DatabaseSync): boolean {
 // ---- Read-only files of older versions ----
 // Temporary views replace tables and columns that a file lacks because it is older or was never written by this program.
 
-const EMPTY: Readonly<Record<string, string>> = {
+const EMPTY_VIEWS: Readonly<Record<string, string>> = {
   state_meta: "SELECT NULL AS key, NULL AS value WHERE 0",
   compression_locks: "SELECT NULL AS session_id, NULL AS holder, 0 AS acquired_at, 0 AS expires_at WHERE 0",
   hermes_memory_origin: "SELECT 0 AS message_id, 0 AS origin_id WHERE 0",
@@ -293,7 +293,7 @@ const EMPTY: Readonly<Record<string, string>> = {
 };
 
 /** Statements that make the file look current. Empty for a file we have written. */
-function standIns(db: DatabaseSync): string[] {
+function compatibilityViews(db: DatabaseSync): string[] {
   const tables = new Set(
     db
       .prepare("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")
@@ -305,7 +305,7 @@ function standIns(db: DatabaseSync): string[] {
     ...completed(db, tables, "sessions", SESSION_COLUMNS),
     ...completed(db, tables, "messages", MESSAGE_COLUMNS),
   ];
-  for (const [name, select] of Object.entries(EMPTY)) {
+  for (const [name, select] of Object.entries(EMPTY_VIEWS)) {
     if (!tables.has(name)) statements.push(create(name, select));
   }
   if (!tables.has("hermes_memory_activity"))

@@ -2,7 +2,7 @@
 // Each is tried on a copy before it is applied to the file.
 import { DatabaseSync } from "node:sqlite";
 import type { Problem } from "./damage.ts";
-import { openForSurgery, otherHolders, patiently, schemaCookie } from "./database-file.ts";
+import { openForRepair, otherProcessesWithFileOpen, retryWhileBusy, schemaCookie } from "./database-file.ts";
 import { classOfTable, indexFamily, isSearchTable } from "./salvage/table-classes.ts";
 
 export type RepairStrategy =
@@ -169,7 +169,7 @@ export type KnownSchema = {
 /** Empty when the schema cannot be read. */
 export function knownSchema(file: string): KnownSchema {
   try {
-    using db = openForSurgery(file);
+    using db = openForRepair(file);
     const rows = db
       .prepare("SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL")
       .all();
@@ -191,13 +191,13 @@ function isLaterFile(db: DatabaseSync): boolean {
 export async function apply(step: Step, file: string, expectedCookie?: number): Promise<boolean> {
   const { schemaSql } = step;
   if (schemaSql !== undefined) {
-    const applied = await patiently(() => editSchema(schemaSql, file, expectedCookie));
+    const applied = await retryWhileBusy(() => editSchema(schemaSql, file, expectedCookie));
     if (!applied) return false;
   }
   for (const sql of step.after) {
     if (sql === "VACUUM" && isUsedByLaterProgram(file)) continue;
     try {
-      await patiently(() => {
+      await retryWhileBusy(() => {
         using db = new DatabaseSync(file, { timeout: 50 });
         db.exec(`BEGIN; ${sql}; COMMIT`.replace("BEGIN; VACUUM; COMMIT", "VACUUM"));
       });
@@ -211,15 +211,15 @@ export async function apply(step: Step, file: string, expectedCookie?: number): 
 /** VACUUM moves every page. A running Hermes Agent with schema 17 stops when that happens to its file. */
 function isUsedByLaterProgram(file: string): boolean {
   try {
-    using db = openForSurgery(file);
-    return isLaterFile(db) && otherHolders(file).length > 0;
+    using db = openForRepair(file);
+    return isLaterFile(db) && otherProcessesWithFileOpen(file).length > 0;
   } catch {
     return true; // do not vacuum a schema that cannot be read
   }
 }
 
 function editSchema(sql: string, file: string, expectedCookie: number | undefined): boolean {
-  using db = openForSurgery(file);
+  using db = openForRepair(file);
   db.exec("BEGIN IMMEDIATE");
   try {
     const cookie = schemaCookie(db);

@@ -16,19 +16,19 @@ import {
   syncDirectory,
 } from "../../lib/index.ts";
 import { describeLoss, type LostRows } from "../errors.ts";
-import { census, fileBehind, type Judgement, judge, type Problem, problemTexts } from "./damage.ts";
+import { countRows, type Diagnosis, diagnose, fileBehind, type Problem, problemTexts } from "./damage.ts";
 import {
   copyDatabase,
   fingerprint,
   freeName,
-  type Holder,
-  holdersOf,
   keepCopy,
-  patiently,
+  type OpenProcess,
+  processesWithFileOpen,
   removeParts,
+  retryWhileBusy,
 } from "./database-file.ts";
+import { rebuildDerivedTables } from "./derived-tables.ts";
 import { isBusy } from "./failures.ts";
-import { mendOwnTables } from "./own-damage.ts";
 import { apply, knownSchema, type RepairStrategy, type Step, stepsFor } from "./repair-steps.ts";
 import { salvageInto } from "./salvage/salvage-copy.ts";
 
@@ -53,7 +53,7 @@ export type RepairReport = {
   readonly notes?: readonly string[];
   /** Path of the complete repaired database, if it could not replace the damaged one. */
   readonly beside?: string;
-  readonly held_by?: readonly Holder[];
+  readonly held_by?: readonly OpenProcess[];
 };
 
 export type RepairOptions = {
@@ -86,7 +86,7 @@ async function attempt(path: string, options: RepairOptions): Promise<RepairRepo
     if (errnoCode(cause) !== "ENOENT") throw cause;
     return report({ error: `${path} does not exist` });
   }
-  const found = await judge(file);
+  const found = await diagnose(file);
   if (found.kind === "sound") {
     return sound(found, options.checkOnly ? null : "dedup_schema");
   }
@@ -127,7 +127,7 @@ type Work = {
   readonly now: Date;
 };
 
-type Damaged = Extract<Judgement, { readonly kind: "damaged" }>;
+type Damaged = Extract<Diagnosis, { readonly kind: "damaged" }>;
 
 const LOCK_WAIT_MS = 5000;
 
@@ -139,7 +139,7 @@ async function underLocks(work: Work, found: Damaged): Promise<RepairReport> {
     const locks = holdRepairLocks(work.file);
     if (locks.ok) {
       using _ = locks.value;
-      return await heal(work, damage);
+      return await repairLocked(work, damage);
     }
     if (performance.now() - start > LOCK_WAIT_MS)
       return report({
@@ -147,45 +147,45 @@ async function underLocks(work: Work, found: Damaged): Promise<RepairReport> {
         healthy: false,
       });
     await sleep(50 + Math.random() * 100);
-    const now = await judge(work.file);
+    const now = await diagnose(work.file);
     if (now.kind === "sound") return sound(now, "dedup_schema"); // the other program has repaired it
     if (now.kind === "damaged") damage = now;
   }
 }
 
-async function heal(work: Work, found: Damaged): Promise<RepairReport> {
-  const wrong = await healOwnTables(work.file, found);
+async function repairLocked(work: Work, found: Damaged): Promise<RepairReport> {
+  const wrong = await repairDerivedTables(work.file, found);
   if (wrong.kind === "sound") return sound(wrong, "rebuild_index");
   let backup: string | null = null;
   let outcome: RepairReport;
   try {
     if (work.options.backup !== false) backup = await keepCopy(work.file, work.now);
-    outcome = (await healInPlace(work, wrong)) ?? (await salvageBeside(work, backup));
+    outcome = (await repairInPlace(work, wrong)) ?? (await salvageBeside(work, backup));
   } catch (cause) {
     outcome = report({ error: `${work.path} was not repaired: ${describeCause(cause)}`, healthy: false });
   }
   // Programs that open a damaged file at the same time interfere; one of them may have repaired it.
-  const after = outcome.repaired || outcome.beside !== undefined ? undefined : await judge(work.file);
+  const after = outcome.repaired || outcome.beside !== undefined ? undefined : await diagnose(work.file);
   if (after?.kind === "sound") outcome = sound(after, "dedup_schema");
   return { ...outcome, backup_path: outcome.backup_path ?? backup };
 }
 
 /** Rebuilds our derived tables, which needs no backup. Returns the remaining diagnosis. */
-async function healOwnTables(
+async function repairDerivedTables(
   file: string,
   found: Damaged,
-): Promise<Judgement & { kind: "sound" | "damaged" }> {
+): Promise<Diagnosis & { kind: "sound" | "damaged" }> {
   const isIndexWrong = found.problems.some(({ kind }) => kind === "index");
   const isOurs = found.problems.some(({ text }) => text.includes("hermes_memory_"));
   if (!isIndexWrong && !isOurs) return found;
   const cause = found.problems.map(({ text }) => text).join("\n");
-  if (!(await patiently(() => mendOwnTables(file, { cause, isIndexWrong })))) return found;
-  const after = await judge(file);
+  if (!(await retryWhileBusy(() => rebuildDerivedTables(file, { cause, isIndexWrong })))) return found;
+  const after = await diagnose(file);
   return after.kind === "unusable" ? found : after;
 }
 
 /** Undefined when no step repairs a copy of the file. */
-async function healInPlace(
+async function repairInPlace(
   work: Work,
   { problems }: { problems?: readonly Problem[] },
 ): Promise<RepairReport | undefined> {
@@ -193,7 +193,7 @@ async function healInPlace(
   const rehearsal = `${file}.repair-${randomHex(6)}`;
   try {
     await copyDatabase(file, rehearsal);
-    const before = tryCensus(rehearsal);
+    const before = tryCountRows(rehearsal);
     if (before === undefined) return undefined; // not even the schema can be listed
     for (const step of stepsFor(problems ?? [], knownSchema(rehearsal))) {
       if (await rehearse(step, rehearsal, before.rows)) return await perform(step, work, before.cookie);
@@ -207,9 +207,9 @@ async function healInPlace(
   }
 }
 
-function tryCensus(file: string): ReturnType<typeof census> | undefined {
+function tryCountRows(file: string): ReturnType<typeof countRows> | undefined {
   try {
-    return census(file);
+    return countRows(file);
   } catch {
     return undefined;
   }
@@ -219,8 +219,8 @@ function tryCensus(file: string): ReturnType<typeof census> | undefined {
 async function rehearse(step: Step, copy: string, before: ReadonlyMap<string, number>): Promise<boolean> {
   try {
     await apply(step, copy);
-    if ((await judge(copy)).kind !== "sound") return false;
-    const left = census(copy).rows;
+    if ((await diagnose(copy)).kind !== "sound") return false;
+    const left = countRows(copy).rows;
     return [...before].every(([table, rows]) => (left.get(table) ?? -1) >= rows);
   } catch {
     return false;
@@ -229,7 +229,7 @@ async function rehearse(step: Step, copy: string, before: ReadonlyMap<string, nu
 
 async function perform(step: Step, { path, file }: Work, cookie: number): Promise<RepairReport> {
   const applied = await apply(step, file, step.schemaSql === undefined ? undefined : cookie);
-  const found = await judge(file);
+  const found = await diagnose(file);
   if (found.kind === "sound") return sound(found, step.strategy);
   const left = problemTexts(found.problems);
   if (applied && found.problems.every(({ kind }) => kind === "space")) {
@@ -251,7 +251,7 @@ async function salvageBeside(work: Work, backup: string | null): Promise<RepairR
     left_out: salvage.leftOut,
     notes: salvage.notes,
   };
-  const check = await judge(built);
+  const check = await diagnose(built);
   dropEmptyLog(built);
   if (check.kind !== "sound" || salvage.rows.sessions === undefined) {
     removeParts(built);
@@ -363,7 +363,7 @@ function startTicks(): number | null {
 
 type Replacement =
   | { readonly kind: "replaced" }
-  | { readonly kind: "held"; readonly by: readonly Holder[] }
+  | { readonly kind: "held"; readonly by: readonly OpenProcess[] }
   | { readonly kind: "unknown" }
   | { readonly kind: "changed" };
 
@@ -376,7 +376,7 @@ type ReplaceOptions = {
 
 /** Replaces `file` by `built`, unless another program has the file open, may have it open, or has changed it. */
 function replaceDatabase(file: string, built: string, options: ReplaceOptions): Replacement {
-  const holders = holdersOf(file);
+  const holders = processesWithFileOpen(file);
   if (holders !== undefined && holders.length > 0) return { kind: "held", by: holders };
   using lock = lockWhole(file);
   if (lock.kind === "busy") return { kind: "held", by: [] };

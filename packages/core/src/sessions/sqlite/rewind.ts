@@ -28,7 +28,7 @@ const FORGET_ACTIVE = `
 /** Rows older than a later compaction are not restored, because its summary does not cover them. */
 const TO_RESTORE = byFile((file) => {
   const inactive = "m.session_id = :session AND m.id >= :id AND m.active = 0";
-  if (!file.isToday) return inactive;
+  if (!file.isSchema17) return inactive;
   const ofSession = (what: string, which: string) =>
     `(SELECT ${what}(c.id) FROM messages c WHERE c.session_id = :session AND ${which})`;
   const archived = ofSession("MAX", "c.compacted = 1");
@@ -90,7 +90,7 @@ export function forgetRewound(connection: Connection, session: string): void {
 
 function restore(connection: Connection, session: string, id: number): number {
   const isKept = hasOwnTable(connection, REWOUND);
-  if (featuresOf(connection).isToday && !isKept) return 0; // there is no record of rewound rows
+  if (featuresOf(connection).isSchema17 && !isKept) return 0; // there is no record of rewound rows
   const { changes } = connection.run(`UPDATE messages AS m SET active = 1 WHERE ${TO_RESTORE(connection)}`, {
     session,
     id,
@@ -131,7 +131,7 @@ const HINT = "listRecentUserMessages names the messages one can go back to.";
 
 /** Going back to a message before a compaction would remove its summary and everything it stands for. */
 function refuseArchived(connection: Connection, session: string, target: StoredMessageRow): void {
-  if (target.active === 1 || !featuresOf(connection).isToday) return;
+  if (target.active === 1 || !featuresOf(connection).isSchema17) return;
   if (connection.get(HAS_ARCHIVE, { session }) === undefined) return;
   if (hasOwnTable(connection, REWOUND) && connection.get(IS_NOTED, { id: target.id }) !== undefined) return;
   throw sessionError(

@@ -306,25 +306,25 @@ function declareInline(columns: readonly Column[]): string {
 // SQLite's integers exceed JavaScript's safe integers, and node:sqlite refuses to read a row with such a value, which another
 // program may have written. So it is read as the nearest safe integer.
 
-export const LARGEST = Number.MAX_SAFE_INTEGER;
+export const LARGEST_INTEGER = Number.MAX_SAFE_INTEGER;
 
 /** `prefix` is a table alias with its dot. */
 export function readableFields(columns: readonly Column[], prefix = ""): string {
   return columns
     .map(({ name, declaration }) =>
-      declaration.startsWith("INTEGER") ? readable(`${prefix}${name}`, name) : `${prefix}${name}`,
+      declaration.startsWith("INTEGER") ? readableField(`${prefix}${name}`, name) : `${prefix}${name}`,
     )
     .join(", ");
 }
 
 /** Text and fractions, which an INTEGER column may contain, stay unchanged. */
-export function readable(column: string, name: string): string {
-  return `CASE WHEN typeof(${column}) = 'integer' THEN ${withinReach(column)} ELSE ${column} END AS ${name}`;
+export function readableField(column: string, name: string): string {
+  return `CASE WHEN typeof(${column}) = 'integer' THEN ${clampInteger(column)} ELSE ${column} END AS ${name}`;
 }
 
 /** SQL: a number limited to the safe integers. */
-export function withinReach(number: string): string {
-  return `MAX(-${LARGEST}, MIN(${LARGEST}, ${number}))`;
+export function clampInteger(number: string): string {
+  return `MAX(-${LARGEST_INTEGER}, MIN(${LARGEST_INTEGER}, ${number}))`;
 }
 
 // ---- Columns of messages ----
@@ -356,7 +356,7 @@ export function copiedColumns(file: FileFeatures): readonly string[] {
 
 /** The columns that queries select from `MESSAGE_SOURCE`. */
 export function messageFields(file: FileFeatures): string {
-  return `${readableFields(messageColumns(file), "m.")}, ${readable("o.origin_id", "origin_id")}`;
+  return `${readableFields(messageColumns(file), "m.")}, ${readableField("o.origin_id", "origin_id")}`;
 }
 export const MESSAGE_SOURCE = "messages m LEFT JOIN hermes_memory_origin o ON o.message_id = m.id";
 

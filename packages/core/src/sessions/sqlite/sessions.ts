@@ -33,13 +33,13 @@ import { isForeignKeyFailure } from "./failures.ts";
 import { RESET_REASONS } from "./lineage-sql.ts";
 import {
   type Column,
+  clampInteger,
   hasOwnTable,
-  LARGEST,
+  LARGEST_INTEGER,
   OWN_PROMPTS,
-  readable,
+  readableField,
   readableFields,
   SESSION_COLUMNS,
-  withinReach,
 } from "./schema.ts";
 
 /** Columns of later schemas that rows show if the file has them. None is ever added to a file. */
@@ -87,7 +87,7 @@ const INSERT_SESSION = byFile((file) => {
     `(SELECT ${column} FROM sessions WHERE id = :parent AND end_reason = 'compression')`;
   const more: [string, string][] = [];
   for (const name of INHERITED) if (file.sessions.has(name)) more.push([name, ofParent(name)]);
-  if (file.isToday)
+  if (file.isSchema17)
     for (const name of INHERITED_BY_CONTINUATIONS) {
       const isFlag = ["pinned", "hidden", "archived"].includes(name);
       if (file.sessions.has(name))
@@ -151,7 +151,7 @@ const FILLED_ONCE = `
   pricing_version = COALESCE(:pricing, pricing_version)
 `;
 const ADD = (column: string, value: string) =>
-  `${column} = ${withinReach(`COALESCE(${column}, 0) + ${value}`)}`;
+  `${column} = ${clampInteger(`COALESCE(${column}, 0) + ${value}`)}`;
 const ADD_TOKENS = `
   UPDATE sessions SET
     ${ADD("input_tokens", ":input")}, ${ADD("output_tokens", ":output")},
@@ -233,7 +233,7 @@ export function insertSession(
       ...(hasPromptTable(file) ? { hash } : {}),
       ...(file.sessions.has("profile_name") ? { profile } : {}),
     });
-    if (changes === 0 && file.isToday) {
+    if (changes === 0 && file.isSchema17) {
       const { model, cwd, ...once } = given;
       connection.run(FILL_MISSING, { id, model, cwd });
       connection.run(FILL_EMPTY, { id, ...once });
@@ -320,7 +320,7 @@ export function shownTo<Row extends SessionRow>(connection: Connection, row: Row
 /** The nearest safe integer; null when it is not a number. */
 export function safeInteger(value: number | null | undefined): number | null {
   const number = finite(value);
-  return number === null ? null : Math.max(-LARGEST, Math.min(LARGEST, Math.trunc(number)));
+  return number === null ? null : Math.max(-LARGEST_INTEGER, Math.min(LARGEST_INTEGER, Math.trunc(number)));
 }
 
 function texts(names: string): [string, "TEXT"][] {
@@ -361,7 +361,7 @@ function tokenValues(id: string, update: TokenUpdate) {
 
 const PROMPTS_TABLE = OWN_PROMPTS.name;
 const GET_OWN_PROMPT = `
-  SELECT p.prompt AS text, ${readable("p.version", "version")}
+  SELECT p.prompt AS text, ${readableField("p.version", "version")}
   FROM ${PROMPTS_TABLE} p JOIN sessions s ON s.id = p.session_id WHERE p.session_id = :id AND ${isVisible("s")}
 `;
 const CLEAR_OWN_PROMPT = `DELETE FROM ${PROMPTS_TABLE} WHERE session_id = :id`;

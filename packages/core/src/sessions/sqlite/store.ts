@@ -43,12 +43,12 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sess
     await index.close();
     connection.close();
   };
-  const { isToday } = await connection.read(() => featuresOf(connection));
+  const { isSchema17 } = await connection.read(() => featuresOf(connection));
   index.start();
   return {
     location: connection.path,
     readOnly: connection.readOnlyBecause !== undefined,
-    rules: isToday ? "today" : "june",
+    rules: isSchema17 ? "today" : "june",
     warnings,
     close,
     [Symbol.asyncDispose]: close,

@@ -5,7 +5,7 @@ import { type Expression, type Phrase, parseQuery } from "../search/query.ts";
 import { makeSnippet, makeSubstringSnippet } from "../search/snippet.ts";
 import { indexTerms, isStopWord, isUnspacedTerm, phraseTerms, stem } from "../search/words.ts";
 import type { SummaryNodes } from "../store.ts";
-import { type Connection, count, EVERYBODY, isVisible, visibleTo } from "./connection.ts";
+import { ALL_USERS, type Connection, count, isVisible, visibleTo } from "./connection.ts";
 import type { StoreContext } from "./context.ts";
 import { continuedBy } from "./lineage-sql.ts";
 import { hasOwnTable, readableFields, SUMMARY_NODES } from "./schema.ts";
@@ -45,7 +45,7 @@ export function summaryNodeOperations({ connection, warn }: StoreContext): Summa
       return connection.write(() => {
         requireOurTable(connection);
         const known = knownTo(connection, nodes, (sessions) =>
-          nodesOf(OF_SESSIONS, { sessions: JSON.stringify(sessions), ...EVERYBODY }),
+          nodesOf(OF_SESSIONS, { sessions: JSON.stringify(sessions), ...ALL_USERS }),
         );
         if (!nodes.every((node) => fitsIn(known, node) && !isTaken(connection, node))) return false;
         for (const node of nodes) connection.run(INSERT, toColumns(node));

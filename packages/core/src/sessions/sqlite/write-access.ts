@@ -5,21 +5,21 @@ import type { DatabaseSync } from "node:sqlite";
 import { describeCause, randomHex } from "../../lib/index.ts";
 import { sessionError } from "../errors.ts";
 import type { Connection, Remedy } from "./connection.ts";
+import { rebuildDerivedTables } from "./derived-tables.ts";
 import { UPSTREAM_INDEXES, UPSTREAM_TRIGGERS } from "./ensure-schema.ts";
 import { isBusy, isCorrupt, isCorruptIndex } from "./failures.ts";
-import { mendOwnTables } from "./own-damage.ts";
 import { type Column, MESSAGE_COLUMNS, SCHEMA_VERSION, SESSION_COLUMNS, versionOf } from "./schema.ts";
 
 type WriteAccess =
   /** `isEmpty`: the file has no tables yet. `needsTrial`: writing runs triggers of an unknown program. */
   | { readonly kind: "write"; readonly isEmpty: boolean; readonly needsTrial: boolean }
-  | { readonly kind: "read-only"; readonly reason: string; readonly wayOut: string };
+  | { readonly kind: "read-only"; readonly reason: string; readonly hint: string };
 
 const UPDATE = "Update hermes-memory.";
 const FINISH = "Let 'hermes sessions optimize-storage' of Hermes Agent finish, then open the file again.";
 
 /** Takes no lock. */
-export function judgeAccess(db: DatabaseSync): WriteAccess {
+export function checkWriteAccess(db: DatabaseSync): WriteAccess {
   const names = new Set(
     db
       .prepare("SELECT name FROM main.sqlite_master WHERE type = 'table'")
@@ -33,7 +33,7 @@ export function judgeAccess(db: DatabaseSync): WriteAccess {
   return { kind: "write", isEmpty: false, needsTrial };
 }
 
-type Obstacle = { readonly reason: string; readonly wayOut: string };
+type Obstacle = { readonly reason: string; readonly hint: string };
 
 /** Signs that Hermes Agent is converting its index. `fts_rebuild_deferral` is not one: it says that nothing has started. */
 const CONVERSION_KEYS = `
@@ -48,7 +48,7 @@ function conversionUnderWay(db: DatabaseSync, tables: ReadonlySet<string>): Obst
   const key = tables.has("state_meta") ? db.prepare(CONVERSION_KEYS).get()?.key : undefined;
   const sign = table ?? key;
   if (sign === undefined) return undefined;
-  return { reason: `another program is converting its search index (${String(sign)})`, wayOut: FINISH };
+  return { reason: `another program is converting its search index (${String(sign)})`, hint: FINISH };
 }
 
 type FoundColumn = {
@@ -69,13 +69,13 @@ function strangeColumns(db: DatabaseSync, tables: ReadonlySet<string>): Obstacle
       .all() as FoundColumn[];
     const missing = columns.find(({ name }) => !found.some((column) => column.name === name));
     if (missing && version > SCHEMA_VERSION)
-      return { reason: `schema version ${version} has no ${table}.${missing.name}`, wayOut: UPDATE };
+      return { reason: `schema version ${version} has no ${table}.${missing.name}`, hint: UPDATE };
     const strange = found.find(
       ({ name, required, dflt_value }) =>
         required === 1 && dflt_value === null && !columns.some((column) => column.name === name),
     );
     if (!strange) return undefined;
-    return { reason: `schema version ${version} wants a value in ${table}.${strange.name}`, wayOut: UPDATE };
+    return { reason: `schema version ${version} wants a value in ${table}.${strange.name}`, hint: UPDATE };
   };
   return check("sessions", SESSION_COLUMNS) ?? check("messages", MESSAGE_COLUMNS);
 }
@@ -165,7 +165,7 @@ export function remedyFor(connection: Connection, cause: unknown): Remedy | unde
   if (!isCorruptIndex(cause)) {
     if (!isCorrupt(cause) || connection.readOnlyBecause !== undefined) return undefined;
     // Our triggers write to our tables. The write is tried again even if another process has rebuilt them meanwhile.
-    mendOwnTables(path, { cause });
+    rebuildDerivedTables(path, { cause });
     return () => {};
   }
   if (versionOf(db) <= SCHEMA_VERSION) return () => rebuildOriginalIndexes(connection);
@@ -182,7 +182,7 @@ export function remedyFor(connection: Connection, cause: unknown): Remedy | unde
 /** For work on our own index: rebuilds it when SQLite calls it malformed. */
 export function indexRemedy({ path }: Connection, cause: unknown): Remedy | undefined {
   if (!isCorrupt(cause)) return undefined;
-  mendOwnTables(path, { cause, isIndexWrong: isCorruptIndex(cause) });
+  rebuildDerivedTables(path, { cause, isIndexWrong: isCorruptIndex(cause) });
   return () => {};
 }
 

@@ -237,7 +237,7 @@ export async function indexOneLarge(connection: Connection): Promise<boolean> {
   const claim = await connection.write(() => claimOne(connection, messageColumns(connection), now));
   if (claim === undefined) return true;
   const text = await largeText(claim.row, claim.marks);
-  await putAside(connection, { ...claim, text });
+  await indexInThread(connection, { ...claim, text });
   return true;
 }
 
@@ -321,7 +321,7 @@ db.close();
 type Prepared = Pick<Claim, "key" | "ticket" | "n"> & { readonly text: string };
 type Answer = { readonly error?: { readonly message: string; readonly errcode?: number } };
 
-async function putAside(connection: Connection, { key, ticket, n, text }: Prepared): Promise<void> {
+async function indexInThread(connection: Connection, { key, ticket, n, text }: Prepared): Promise<void> {
   const workerData = { address: connection.address, timeout: connection.waitLimitMs, key, ticket, n, text };
   // Without this process's flags: one of them might make the code above an ES module.
   const worker = new Worker(CODE, { eval: true, execArgv: ["--no-warnings"], workerData });

@@ -2,8 +2,8 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { HermesError } from "../../../lib/index.ts";
 import type { Connection, WriteOptions } from "../connection.ts";
+import { rebuildDerivedTables } from "../derived-tables.ts";
 import { isBusy, isConstraintFailure, isCorrupt, isCorruptIndex, sqliteCause } from "../failures.ts";
-import { mendOwnTables } from "../own-damage.ts";
 import { buildStep, catchUpStep, indexOneLarge } from "./indexing.ts";
 import { type IndexReader, prepareVocabulary, Reading } from "./reader.ts";
 import {
@@ -67,17 +67,19 @@ export class SearchIndex {
       if (!isCorrupt(sqliteCause(cause))) throw cause;
       if (this.#isReadOnly) this.#reading.ignoreIndex();
       else {
-        await this.#mend(cause);
+        await this.#rebuild(cause);
         await this.#drain(WAIT_FOR_BUILD_MS);
       }
       return this.#readNow(work);
     }
   }
 
-  async #mend(cause: unknown): Promise<boolean> {
+  async #rebuild(cause: unknown): Promise<boolean> {
     const found = sqliteCause(cause);
     const isIndexWrong = isCorruptIndex(found) || isConstraintFailure(found);
-    return this.#connection.outside(() => mendOwnTables(this.#connection.path, { cause, isIndexWrong }));
+    return this.#connection.outside(() =>
+      rebuildDerivedTables(this.#connection.path, { cause, isIndexWrong }),
+    );
   }
 
   async #readNow<T>(work: (reader: IndexReader) => T): Promise<T> {
@@ -209,7 +211,7 @@ export class SearchIndex {
       const found = sqliteCause(cause);
       // A step writes only to the index, so a failed constraint means that the index is inconsistent.
       if (!isCorrupt(found) && !isConstraintFailure(found)) throw cause;
-      await this.#mend(cause);
+      await this.#rebuild(cause);
       return this.#stepOnce(what, options);
     }
   }

@@ -7,7 +7,7 @@ import { holdFileLock, sha256 } from "../../../lib/index.ts";
 import { USER_PLATFORM } from "../../identity.ts";
 import { DOCUMENT_VERSION } from "../../search/document.ts";
 import type { Connection } from "../connection.ts";
-import { otherHolders } from "../database-file.ts";
+import { otherProcessesWithFileOpen } from "../database-file.ts";
 import {
   isAsDeclared,
   readSchema,
@@ -318,7 +318,7 @@ const SIGNS = ["hermes_memory_text", "hermes_memory_words", "hermes_memory_trigr
  * Hermes Agent searches with that index. False when nothing was done.
  */
 export function dropFormerLayout(db: DatabaseSync, path: string): boolean {
-  if (versionOf(db) > SCHEMA_VERSION && otherHolders(path).length > 0) return false;
+  if (versionOf(db) > SCHEMA_VERSION && otherProcessesWithFileOpen(path).length > 0) return false;
   const lock = holdFileLock(`${path}.fts_rebuild.lock`);
   if (!lock.ok) return false;
   using _held = lock.value;

@@ -12,7 +12,7 @@ import {
 } from "../../search/words.ts";
 import { type Connection, isVisible } from "../connection.ts";
 import type { IndexReader } from "../index/reader.ts";
-import { checked, collect, type FoundRow, keysOf, placeIn, type Search } from "./matches.ts";
+import { type FoundRow, keysOf, passingRows, placeIn, type Search, walkMatches } from "./matches.ts";
 
 // ---- Choosing messages ----
 // First only keys are compared, by how rare the terms are that a message and its neighbours contain. Then the best are checked
@@ -49,7 +49,7 @@ const MOST_ORDERED = 1000;
 const SESSIONS_COUNTED = 32;
 
 /** The messages that will be read, and whether they fill the page. */
-class Kept {
+class ChosenRows {
   readonly rows = new Map<number, FoundRow>();
   readonly #lineages = new Set<string>();
   /** Copies of a message are shown once. */
@@ -72,7 +72,7 @@ class Kept {
   }
 
   addAll(keys: readonly number[]): void {
-    for (const row of checked(this.#search, keys)) this.add(row);
+    for (const row of passingRows(this.#search, keys)) this.add(row);
   }
 
   /** Adds rows in order while there is room, then only what the page still lacks. */
@@ -80,7 +80,7 @@ class Kept {
     const { rowsRead } = this.#search.bounds;
     const isWanted = () => !this.isEnough || hasRoom(this.rows.size, this.#size);
     for (let at = 0; at < keys.length && isWanted(); at += rowsRead)
-      for (const row of checked(this.#search, keys.slice(at, at + rowsRead))) {
+      for (const row of passingRows(this.#search, keys.slice(at, at + rowsRead))) {
         if (hasRoom(this.rows.size, this.#size)) this.add(row);
         else if (this.isEnough) break;
         else if (!this.#wanted.perLineage || this.isNewLineage(row)) this.add(row);
@@ -112,7 +112,7 @@ export function holdersOfAny(
   const lists = findHolders(search, terms, highestId(search.connection));
   const candidates = merge(lists);
   const isWhole = lists.every((list) => list.isWhole);
-  const kept = new Kept(search, wanted);
+  const kept = new ChosenRows(search, wanted);
   const full = fullMatches(search, terms, lists, whole);
   kept.addAll(full);
   const isSmall = isWhole && candidates.keys.length <= bounds.readAll;
@@ -170,7 +170,7 @@ export function matchesOf(
   const keys = keysOf(search, expression, limit + 1);
   const isWhole = keys.length <= limit;
   const isSmall = keys.length <= bounds.readAll;
-  const kept = new Kept(search, wanted);
+  const kept = new ChosenRows(search, wanted);
   if (preferred !== undefined && !isSmall) kept.addAll(keysOf(search, preferred, bounds.fullMatches));
   const least = bounds.rowsRead;
   const most = Math.max(least, bounds.matchesRead);
@@ -180,7 +180,7 @@ export function matchesOf(
   // Of the matches that are not read, one of each further lineage is added.
   const isDone = () => kept.isEnough && (!wanted.perLineage || kept.lineages >= bounds.matchesRead);
   for (let at = 0; !isSmall && at < keys.length && !isDone(); at += bounds.matchesRead)
-    for (const row of checked(search, keys.slice(at, at + bounds.matchesRead)))
+    for (const row of passingRows(search, keys.slice(at, at + bounds.matchesRead)))
       if (!isDone() && (!wanted.perLineage || kept.isNewLineage(row))) kept.add(row);
   if (!isWhole && !kept.isEnough) addFurther(search, expression, wanted, kept);
   const all = highestId(search.connection);
@@ -204,8 +204,13 @@ function newestAndShortest({ reader }: Search, keys: readonly number[], most: nu
   return [...new Set(keys.slice(0, most).flatMap((key, at) => [key, shortest[at] ?? key]))];
 }
 
-function addFurther(search: Search, expression: string, { count, perLineage }: Wanted, kept: Kept): void {
-  const further = collect(search, expression, {
+function addFurther(
+  search: Search,
+  expression: string,
+  { count, perLineage }: Wanted,
+  kept: ChosenRows,
+): void {
+  const further = walkMatches(search, expression, {
     order: "newest",
     count: perLineage ? count - kept.lineages : count,
     perLineage,
@@ -369,19 +374,19 @@ function countBySession(
 }
 
 /** How rare a term is among the messages the user may see: how much other users write must not show. */
-export function weightOf({ connection, sieve }: Search, holders: number, all: number): number {
-  if (typeof sieve.values.user !== "string") return rarity(holders, Math.max(all, holders));
-  let own = ownMessages.get(sieve);
+export function weightOf({ connection, conditions }: Search, holders: number, all: number): number {
+  if (typeof conditions.values.user !== "string") return rarity(holders, Math.max(all, holders));
+  let own = ownMessages.get(conditions);
   if (own === undefined) {
-    const { user, platform = null } = sieve.values;
+    const { user, platform = null } = conditions.values;
     own = Number(connection.get<{ n: number }>(OWN_MESSAGES, { user, platform })?.n ?? 0);
-    ownMessages.set(sieve, own);
+    ownMessages.set(conditions, own);
   }
   return rarity(holders, Math.max(Math.min(own, all), holders));
 }
 
 const OWN_MESSAGES = `SELECT TOTAL(s.message_count) AS n FROM sessions s WHERE ${isVisible("s")}`;
-const ownMessages = new WeakMap<Search["sieve"], number>();
+const ownMessages = new WeakMap<Search["conditions"], number>();
 
 export function highestId(connection: Connection): number {
   return connection.get<{ id: number }>("SELECT COALESCE(MAX(id), 0) AS id FROM messages")?.id ?? 0;
@@ -401,7 +406,7 @@ export type Term = {
 };
 
 /** The terms that are not stop words; all terms when there is no other. */
-export function telling(terms: readonly PlainTerm[]): readonly PlainTerm[] {
+export function withoutStopWords(terms: readonly PlainTerm[]): readonly PlainTerm[] {
   const kept = terms
     .map(withoutEnding)
     .filter(({ words }) => words.length > 1 || !isStopWord(words[0] ?? ""));
@@ -480,7 +485,7 @@ const MOST_KIN = 24;
 
 type Forms = Pick<Term, "forms" | "kin" | "isGuess">;
 /** Limits known words to the messages of one user: words of other users must not show in answers. */
-export type Reach = { readonly name: string; occurs(word: string): boolean };
+export type WordScope = { readonly name: string; occurs(word: string): boolean };
 type Known = { moment: string; readonly byWord: Map<string, Forms> };
 const MOST_REMEMBERED = 500;
 const remembered = new WeakMap<Connection, Known>();
@@ -490,7 +495,7 @@ export function withForms(
   connection: Connection,
   reader: IndexReader,
   { words }: PlainTerm,
-  reach: Reach = { name: "", occurs: (word) => wordExists(reader, word) },
+  wordScope: WordScope = { name: "", occurs: (word) => wordExists(reader, word) },
 ): Term {
   const [word] = words;
   if (words.length !== 1 || word === undefined || isUnspacedTerm(word)) return exactTerm(words);
@@ -500,10 +505,10 @@ export function withForms(
     known = { moment, byWord: new Map() };
     remembered.set(connection, known);
   }
-  const key = `${word} ${reach.name}`;
+  const key = `${word} ${wordScope.name}`;
   let forms = known.byWord.get(key);
   if (forms === undefined) {
-    forms = findForms(reader, word, reach);
+    forms = findForms(reader, word, wordScope);
     known.byWord.set(key, forms);
   }
   return { words, isPrefix: false, ...forms };
@@ -514,7 +519,7 @@ function momentOf(connection: Connection): string {
   return `${data_version}:${connection.get<{ n: number }>("SELECT total_changes() AS n")?.n}`;
 }
 
-function findForms(reader: IndexReader, word: string, { occurs }: Reach): Forms {
+function findForms(reader: IndexReader, word: string, { occurs }: WordScope): Forms {
   const found = formsOf(reader, word);
   const isGuess = !occurs(word) && !found.some(occurs);
   const forms = isGuess ? similarTo(reader, word).filter(occurs) : found;

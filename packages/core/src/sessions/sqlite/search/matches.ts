@@ -29,7 +29,7 @@ export type Search = {
   readonly connection: Connection;
   readonly reader: IndexReader;
   readonly columns: ReadonlySet<string>;
-  readonly sieve: Sieve;
+  readonly conditions: SearchConditions;
   readonly bounds: Bounds;
   readonly rootOf: (row: FoundRow) => string;
   readonly keysOfSession: KeysOfSession;
@@ -39,17 +39,17 @@ const MOST_PER_STEP = 8192;
 
 /** The newest keys that the index returns for an expression and the filters it knows, before the tables are checked. */
 export function keysOf(
-  { reader, sieve }: Search,
+  { reader, conditions }: Search,
   expression: string,
   limit: number,
-  to = sieve.to,
+  to = conditions.to,
 ): number[] {
-  const match = sieve.narrow(expression);
-  return match === undefined ? [] : reader.keys(match, { order: "newest", limit, from: sieve.from, to });
+  const match = conditions.narrow(expression);
+  return match === undefined ? [] : reader.keys(match, { order: "newest", limit, from: conditions.from, to });
 }
 
 /** The messages of these keys that pass all filters, in the order given. */
-export function checked({ connection, reader, sieve }: Search, keys: readonly number[]): FoundRow[] {
+export function passingRows({ connection, reader, conditions }: Search, keys: readonly number[]): FoundRow[] {
   if (keys.length === 0) return [];
   const ids = reader.messageIds(keys);
   const places = new Map(ids.map((id, at) => [id, keys[at] ?? 0]));
@@ -59,13 +59,13 @@ export function checked({ connection, reader, sieve }: Search, keys: readonly nu
       COALESCE(octet_length(m.content), 0) + COALESCE(octet_length(m.tool_calls), 0) AS size
     FROM json_each(:ids) i CROSS JOIN messages m ON m.id = i.value JOIN sessions s ON s.id = m.session_id
       LEFT JOIN hermes_memory_origin o ON o.message_id = m.id
-    WHERE ${sieve.where}
+    WHERE ${conditions.where}
   `;
-  const rows = connection.all<Omit<FoundRow, "key">>(sql, { ...sieve.values, ids: JSON.stringify(ids) });
+  const rows = connection.all<Omit<FoundRow, "key">>(sql, { ...conditions.values, ids: JSON.stringify(ids) });
   return rows.map((row) => ({ ...row, key: places.get(row.id) ?? 0 }));
 }
 
-type Collecting = {
+type WalkOptions = {
   readonly order: Order;
   /** How many messages, or lineages, are wanted; fewer are returned only when there are no more. */
   readonly count: number;
@@ -80,12 +80,12 @@ type Collecting = {
  * Walks the matches until there are enough. Per lineage, sessions found so far are excluded from the next step, so that a session
  * with thousands of matches costs no more than one with a few.
  */
-export function collect(
+export function walkMatches(
   search: Search,
   expression: string,
-  { order, count, perLineage, isExact, known = [] }: Collecting,
+  { order, count, perLineage, isExact, known = [] }: WalkOptions,
 ): FoundRow[] {
-  const { reader, sieve, bounds, rootOf } = search;
+  const { reader, conditions, bounds, rootOf } = search;
   const kept: FoundRow[] = [];
   const originals = new Set<number>();
   /** The day on which a lineage was found; its best message is from that day. */
@@ -94,7 +94,7 @@ export function collect(
   const seen = new Map<string, { day: number; times: number }>();
   for (const { session_id } of known)
     seen.set(session_id, { day: -1, times: (seen.get(session_id)?.times ?? 0) + 1 });
-  let { from, to } = sieve;
+  let { from, to } = conditions;
   let found = 0;
   let lastDay: number | undefined;
   for (
@@ -103,13 +103,13 @@ export function collect(
     step = Math.min(2 * step, MOST_PER_STEP)
   ) {
     const here = order === "newest" ? dayOfKey(to) : dayOfKey(from);
-    const without = perLineage ? fullest(seen, here, bounds.sessionTokens) : [];
-    const match = sieve.narrow(expression, without);
+    const without = perLineage ? mostMatched(seen, here, bounds.sessionTokens) : [];
+    const match = conditions.narrow(expression, without);
     if (match === undefined || from > to) break;
     const keys = reader.keys(match, { order, limit: step, from, to });
     const last = keys.at(-1);
     if (last === undefined) break;
-    for (const row of checked(search, keys)) {
+    for (const row of passingRows(search, keys)) {
       const day = dayOfKey(row.key);
       if (lastDay !== undefined && day !== lastDay) break;
       const original = row.origin_id ?? row.id;
@@ -147,7 +147,7 @@ export function collect(
 }
 
 /** Sessions that matched most often, except on the day that is being read. */
-function fullest(
+function mostMatched(
   seen: ReadonlyMap<string, { day: number; times: number }>,
   here: number,
   most: number,
@@ -159,7 +159,12 @@ function fullest(
 
 /** True when any message matches and passes the filters. */
 export function matchesAnything(search: Search, expression: string): boolean {
-  const found = collect(search, expression, { order: "newest", count: 1, perLineage: false, isExact: false });
+  const found = walkMatches(search, expression, {
+    order: "newest",
+    count: 1,
+    perLineage: false,
+    isExact: false,
+  });
   return found.length > 0;
 }
 
@@ -298,7 +303,7 @@ export function placeIn(keys: readonly number[], key: number): number {
 // In two forms: tokens and a range of keys for the index, and SQL on messages `m` and sessions `s`. The index narrows the walk;
 // the SQL reads the authoritative tables in the same transaction and decides.
 
-type Sieve = {
+type SearchConditions = {
   /** The expression combined with all filters that tokens can express; undefined when no message can pass them. */
   readonly narrow: (expression: string, without?: readonly string[]) => string | undefined;
   /** Lowest and highest key that can pass, both inclusive. */
@@ -308,12 +313,12 @@ type Sieve = {
   readonly values: Readonly<Record<string, string | number | null>>;
 };
 
-export function toSieve(
+export function toConditions(
   filters: SearchFilters,
   reader: IndexReader,
   columns: ReadonlySet<string>,
   bounds: Bounds,
-): Sieve {
+): SearchConditions {
   const required: string[] = [];
   const refused: string[] = [];
   let isPossible = true;

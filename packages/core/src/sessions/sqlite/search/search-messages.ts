@@ -15,7 +15,7 @@ import {
 } from "../../search/query.ts";
 import { groupScore, rank } from "../../search/ranking.ts";
 import type { ConversationKind } from "../../search/ranking-reading.ts";
-import { illustrator, shortener } from "../../search/snippet.ts";
+import { shortener, snippetMaker } from "../../search/snippet.ts";
 import type { EmptyReason, SearchAnswer, SearchHit, SearchOptions, SearchStage } from "../../search/types.ts";
 import { isUnspacedTerm } from "../../search/words.ts";
 import type { SessionSearch } from "../../store.ts";
@@ -35,16 +35,15 @@ import {
   matchesOf,
   nameFound,
   pairsOf,
-  type Reach,
   type Term,
-  telling,
   termsOf,
   toRankTerm,
+  type WordScope,
   weightOf,
   withForms,
+  withoutStopWords,
 } from "./candidates.ts";
 import {
-  collect,
   type FoundRow,
   keysOf,
   lineageRoots,
@@ -55,7 +54,8 @@ import {
   readTexts,
   type Search,
   sessionKeys,
-  toSieve,
+  toConditions,
+  walkMatches,
 } from "./matches.ts";
 
 /** At least this many messages, or lineages, are ranked, whatever the page. */
@@ -99,7 +99,7 @@ function answer(
     connection,
     reader,
     columns,
-    sieve: toSieve(filters, reader, columns, bounds),
+    conditions: toConditions(filters, reader, columns, bounds),
     bounds,
     rootOf,
     keysOfSession,
@@ -113,7 +113,7 @@ function answer(
     if (found.scored.length > 0 || lastOfPage(options) === 0) {
       const { offset, limit } = pageOf(options);
       const page = found.scored.slice(offset, offset + limit);
-      const hits = toHits(context, search, page, illustrator(found.shown, found.whole));
+      const hits = toHits(context, search, page, snippetMaker(found.shown, found.whole));
       const { confidence, isPartial } = found;
       return {
         hits,
@@ -207,9 +207,9 @@ function findTerms(
   options: SearchOptions,
 ): Answered {
   const { connection, reader } = search;
-  const wished = telling(asked);
-  const reach = reachOf(search, options);
-  const single = rarest(search, wished).map((term) => withForms(connection, reader, term, reach));
+  const wished = withoutStopWords(asked);
+  const wordScope = wordScopeOf(search, options);
+  const single = rarest(search, wished).map((term) => withForms(connection, reader, term, wordScope));
   const isCut = single.length < wished.length;
   const all = wished.map(({ words }) => exactly(exactTerm(words)));
   const strict = toMatch({ op: "and", parts: all });
@@ -267,10 +267,10 @@ function exactForm(term: Term): string | undefined {
 }
 
 /** With a user, only words from that user's messages are known. */
-function reachOf(search: Search, options: SearchOptions): Reach | undefined {
+function wordScopeOf(search: Search, options: SearchOptions): WordScope | undefined {
   const scope = readScope(options);
   if (scope.userId === undefined) return undefined;
-  const own = { ...search, sieve: toSieve(scope, search.reader, search.columns, search.bounds) };
+  const own = { ...search, conditions: toConditions(scope, search.reader, search.columns, search.bounds) };
   return {
     name: `${scope.userPlatform ?? ""}\0${scope.userId}`,
     occurs: (word) => keysOf(own, toMatch(exactly(exactTerm([word]))), 1).length > 0,
@@ -286,7 +286,7 @@ function timeOrder({ sort }: SearchOptions): Order | undefined {
 function inOrderOfTime(search: Search, match: string, order: Order, options: SearchOptions): FoundRow[] {
   const perLineage = options.perLineage === true;
   const count = lastOfPage(options);
-  const rows = collect(search, match, { order, count, perLineage, isExact: true });
+  const rows = walkMatches(search, match, { order, count, perLineage, isExact: true });
   const sign = order === "newest" ? -1 : 1;
   rows.sort((a, b) => sign * (a.timestamp - b.timestamp || a.id - b.id));
   const unique = withoutCopies(rows);
@@ -353,7 +353,7 @@ function withFurther(
     const missing = end - ranked.length - further.length;
     if (missing <= 0) break;
     const count = perLineage ? missing : missing + known.length;
-    const rows = collect(search, match, {
+    const rows = walkMatches(search, match, {
       order: "newest",
       count,
       perLineage,
@@ -474,7 +474,7 @@ type Scored = {
 };
 
 /** A snippet of a text, and whether anything in it is marked. */
-type Illustrate = (text: string) => { readonly snippet: string; readonly isMarked: boolean };
+type MakeSnippet = (text: string) => { readonly snippet: string; readonly isMarked: boolean };
 
 const CONTEXT_CHARS = 200;
 
@@ -548,7 +548,7 @@ function toHits(
   { connection, warn }: StoreContext,
   { rootOf, columns }: Search,
   page: readonly Scored[],
-  illustrate: Illustrate,
+  makeSnippet: MakeSnippet,
 ): SearchHit[] {
   const isShown = `NOT ${isHidden("m", columns)}`;
   const beside = (sign: "<" | ">", direction: "ASC" | "DESC") => `
@@ -568,7 +568,7 @@ function toHits(
     return [
       {
         ...shown,
-        snippet: snippetOf(row, illustrate),
+        snippet: snippetOf(row, makeSnippet),
         context: [...neighbour(beside("<", "DESC"), found), own, ...neighbour(beside(">", "ASC"), found)],
         score,
         matched,
@@ -583,10 +583,10 @@ function shortText(content: unknown): string {
 }
 
 /** From the content if it contains the match, otherwise from the tool call. The blanks match Hermes Agent's indexed text. */
-function snippetOf({ said, did, tool_name }: ReadRow, illustrate: Illustrate): string {
+function snippetOf({ said, did, tool_name }: ReadRow, makeSnippet: MakeSnippet): string {
   const isCall = did !== (tool_name ?? "");
-  const first = illustrate(`${said} ${isCall ? "" : (tool_name ?? "")} `);
+  const first = makeSnippet(`${said} ${isCall ? "" : (tool_name ?? "")} `);
   if (first.isMarked || did === "") return first.snippet;
-  const second = illustrate(did);
+  const second = makeSnippet(did);
   return second.isMarked || said === "" ? second.snippet : first.snippet;
 }

@@ -2,7 +2,7 @@
 // copy of the file is needed, because they contain nothing that the messages do not.
 import type { DatabaseSync } from "node:sqlite";
 import { describeCause } from "../../lib/index.ts";
-import { openForSurgery, schemaCookie } from "./database-file.ts";
+import { openForRepair, schemaCookie } from "./database-file.ts";
 import { ensureActivity } from "./ensure-schema.ts";
 import { isBusy, sqliteCause } from "./failures.ts";
 import { ensureIndex, FTS, TABLES } from "./index/tables.ts";
@@ -31,7 +31,7 @@ const ACTIVITY: Group = {
 
 const GROUPS = [INDEX, ACTIVITY];
 
-export type MendOptions = {
+export type RebuildOptions = {
   /** The error that led here. Tables it names are rebuilt even if their pages are sound. */
   readonly cause?: unknown;
   /** The search index is known to be inconsistent. */
@@ -44,9 +44,12 @@ export type MendOptions = {
  * Pages of a damaged table are not freed, because they may point to pages of other tables. They stay in the file, unused, until
  * `hermes sessions repair` frees them.
  */
-export function mendOwnTables(file: string, { cause, isIndexWrong = false }: MendOptions = {}): boolean {
+export function rebuildDerivedTables(
+  file: string,
+  { cause, isIndexWrong = false }: RebuildOptions = {},
+): boolean {
   try {
-    using db = openForSurgery(file);
+    using db = openForRepair(file);
     // Before the transaction: SQLite refuses all writes in a transaction that found a damaged page.
     const cookie = schemaCookie(db);
     const rows = schemaRows(db);
