@@ -53,16 +53,7 @@ const CONVERSATION = byFile(
 `,
 );
 
-type LeaseOperations = Pick<
-  SessionClaims,
-  | "acquireSessionLease"
-  | "renewSessionLease"
-  | "releaseSessionLease"
-  | "getSessionLease"
-  | "breakSessionLease"
->;
-
-export function leaseOperations({ connection, clock, warn }: StoreContext): LeaseOperations {
+export function leaseOperations({ connection, clock, warn }: StoreContext) {
   let isWarned = false;
   /** Without our table every request for a lease succeeds: conversations must continue even if leases cannot be stored. */
   const canKeep = (): boolean => hasOwnTable(connection, SESSION_LEASES);
@@ -128,7 +119,7 @@ export function leaseOperations({ connection, clock, warn }: StoreContext): Leas
         return othersTurn(connection, id, own?.holder ?? "", now) ?? own;
       }),
     breakSessionLease: (id, holder) => remove(id, holder),
-  };
+  } satisfies Partial<SessionClaims>;
 }
 
 /**
@@ -259,12 +250,7 @@ const GET_LOCK = `
   SELECT holder, acquired_at, expires_at FROM compression_locks WHERE session_id = :id AND expires_at >= :now
 `;
 
-type LockOperations = Pick<
-  SessionClaims,
-  "tryAcquireCompressionLock" | "renewCompressionLock" | "releaseCompressionLock" | "getCompressionLockHolder"
->;
-
-export function lockOperations({ connection, clock, warn }: StoreContext): LockOperations {
+export function lockOperations({ connection, clock, warn }: StoreContext) {
   return {
     async tryAcquireCompressionLock(id, holder, options) {
       if (id === "") return false;
@@ -296,7 +282,7 @@ export function lockOperations({ connection, clock, warn }: StoreContext): LockO
       await connection.write(() => connection.run(RELEASE_LOCK, { id, holder }));
     },
     getCompressionLockHolder: (id) => connection.read(() => lockHolder(connection, id, seconds(clock))),
-  };
+  } satisfies Partial<SessionClaims>;
 }
 
 export function lockHolder(connection: Connection, id: string, now: number): string | null {
@@ -331,17 +317,7 @@ const PENDING_HANDOFFS = byFile(
     `SELECT ${sessionFields(file)} FROM sessions s WHERE s.handoff_state = 'pending' ORDER BY s.started_at, s.id`,
 );
 
-type HandoffOperations = Pick<
-  SessionClaims,
-  | "requestHandoff"
-  | "claimHandoff"
-  | "completeHandoff"
-  | "failHandoff"
-  | "getHandoffState"
-  | "listPendingHandoffs"
->;
-
-export function handoffOperations({ connection }: StoreContext): HandoffOperations {
+export function handoffOperations({ connection }: StoreContext) {
   const changed = (sql: string, values: Record<string, string>) =>
     connection.write(() => connection.run(sql, values).changes > 0);
   return {
@@ -364,5 +340,5 @@ export function handoffOperations({ connection }: StoreContext): HandoffOperatio
       connection.read(() =>
         connection.all<SessionRow>(PENDING_HANDOFFS(connection)).map((row) => ({ ...row })),
       ),
-  };
+  } satisfies Partial<SessionClaims>;
 }

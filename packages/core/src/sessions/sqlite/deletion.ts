@@ -57,19 +57,7 @@ const PRUNABLE = (fields: string) => `
     AND (:source IS NULL OR s.source = :source) ORDER BY s.started_at, s.id
 `;
 
-export type DeletionOperations = Pick<
-  StoreMaintenance,
-  | "deleteSession"
-  | "deleteSessions"
-  | "deleteSessionIfEmpty"
-  | "deleteEmptySessions"
-  | "countEmptySessions"
-  | "pruneSessions"
-  | "listPrunable"
-  | "listDelegates"
->;
-
-export function deletionOperations(context: StoreContext): DeletionOperations {
+export function deletionOperations(context: StoreContext) {
   const { connection, clock } = context;
   // A negative age would remove every ended session.
   const cutoff = (days: number | undefined) =>
@@ -165,7 +153,7 @@ export function deletionOperations(context: StoreContext): DeletionOperations {
         const edges = delegateEdges(connection, scope);
         return withDelegates(connection, ids, edges, scope).filter((id) => !asked.has(id));
       }),
-  };
+  } satisfies Partial<StoreMaintenance>;
 }
 
 /** Deleted sessions, and the kept results that their rows named. */

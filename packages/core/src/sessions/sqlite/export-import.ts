@@ -18,7 +18,6 @@ import { findSession, nextTitleInLineage, safeInteger, sessionColumns, storeProm
 
 const MAX_EXPORTED = 100_000;
 
-type ExportOperations = Pick<StoreMaintenance, "exportSession" | "exportEach" | "importSessions">;
 type ActiveExport = ExportedSession & { readonly last_active: number };
 type ExportOptions = Scope & { readonly includeInactive?: boolean };
 type EachOptions = ExportOptions & {
@@ -30,7 +29,7 @@ export function exportOperations({
   connection,
   clock,
   warn,
-}: Pick<StoreContext, "connection" | "clock" | "warn">): ExportOperations {
+}: Pick<StoreContext, "connection" | "clock" | "warn">) {
   const exported = (row: SessionRow, options: ExportOptions): ExportedSession => ({
     ...row,
     messages: decodeRows(readMessages(connection, row.id, options), warn),
@@ -73,7 +72,7 @@ export function exportOperations({
     async importSessions(sessions, work = {}) {
       return importAll(connection, sessions, work, seconds(clock));
     },
-  };
+  } satisfies Partial<StoreMaintenance>;
 }
 
 // ---- Import ----

@@ -42,9 +42,7 @@ const END_OF_STEP = `
 /** Rows per transaction; other work runs in between. */
 const STEP = 2_000;
 
-export type KeptResultOperations = Pick<MessageRecords, "listKeptResults" | "listAllKeptResultIds">;
-
-export function keptResultOperations({ connection, warn }: StoreContext): KeptResultOperations {
+export function keptResultOperations({ connection, warn }: StoreContext) {
   return {
     async listKeptResults(sessionIds, options = {}) {
       const found = await connection.read(() => keptResults(connection, sessionIds, warn, options));
@@ -53,7 +51,7 @@ export function keptResultOperations({ connection, warn }: StoreContext): KeptRe
       return found.filter(({ id }) => isOf(named.get(id)?.[0], options));
     },
     listAllKeptResultIds: async () => new Set((await namesOfResults(connection)).keys()),
-  };
+  } satisfies Partial<MessageRecords>;
 }
 
 export function keptResults(

@@ -112,17 +112,7 @@ const CRON_RUNS = byFile(
 type Flag = "archived" | "pinned" | "hidden";
 const SET_FLAG = (flag: Flag) => `UPDATE sessions SET ${flag} = :value WHERE id = :id AND ${flag} <> :value`;
 
-export type ListingOperations = Pick<
-  SessionSearch,
-  | "sessionCount"
-  | "listSessionsRich"
-  | "listSessionIds"
-  | "searchSessions"
-  | "searchSessionsById"
-  | "listCronJobRuns"
->;
-
-export function listingOperations(context: StoreContext): ListingOperations {
+export function listingOperations(context: StoreContext) {
   const { connection } = context;
   return {
     sessionCount: (options = {}) =>
@@ -151,15 +141,10 @@ export function listingOperations(context: StoreContext): ListingOperations {
           .all<SessionRow>(CRON_RUNS(connection), values)
           .map((row) => describe(context, shownTo(connection, row, visibleTo(options))));
       }),
-  };
+  } satisfies Partial<SessionSearch>;
 }
 
-export type FlagOperations = Pick<
-  SessionRecords,
-  "setSessionArchived" | "setSessionHidden" | "setSessionPinned"
->;
-
-export function flagOperations({ connection }: StoreContext): FlagOperations {
+export function flagOperations({ connection }: StoreContext) {
   return {
     setSessionArchived: (id, archived) =>
       connection.write(() => setFlag(connection, id, "archived", archived)),
@@ -169,7 +154,7 @@ export function flagOperations({ connection }: StoreContext): FlagOperations {
         return setFlag(connection, id, "pinned", pinned);
       }),
     setSessionHidden: (id, hidden) => connection.write(() => setFlag(connection, id, "hidden", hidden)),
-  };
+  } satisfies Partial<SessionRecords>;
 }
 
 /** Sets the flag on every session of the conversation. True when any row changed. */

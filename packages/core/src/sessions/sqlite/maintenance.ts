@@ -7,7 +7,6 @@ import { featuresOf, seconds } from "./connection.ts";
 import type { StoreContext } from "./context.ts";
 import { diagnose, problemTexts } from "./damage.ts";
 import { otherProcessesWithFileOpen, runOneInThread } from "./database-file.ts";
-import type { DeletionOperations } from "./deletion.ts";
 import { HIDE_ORPHANS } from "./ensure-schema.ts";
 import { isCorrupt, sqliteCause } from "./failures.ts";
 import { FTS, isUsable, stateOf } from "./index/tables.ts";
@@ -49,23 +48,10 @@ const SOURCES = `
   SELECT source, COUNT(*) AS sessions FROM sessions WHERE archived = 0 GROUP BY source ORDER BY sessions DESC, source
 `;
 
-export type MaintenanceOperations = Pick<
-  StoreMaintenance,
-  | "pruneEmptyGhostSessions"
-  | "finalizeOrphanedCompressionSessions"
-  | "maybeAutoPruneAndVacuum"
-  | "checkHealth"
-  | "hideOrphanedDelegates"
-  | "stats"
-  | "optimize"
-  | "getMeta"
-  | "setMeta"
->;
-
 export function maintenanceOperations(
   { connection, clock, index }: StoreContext,
-  { pruneSessions }: Pick<DeletionOperations, "pruneSessions">,
-): MaintenanceOperations {
+  { pruneSessions }: Pick<StoreMaintenance, "pruneSessions">,
+) {
   /** Runs once in the lifetime of a file. */
   const once = (key: string, sql: string, values: Record<string, number>) =>
     connection.write(() => {
@@ -149,7 +135,7 @@ export function maintenanceOperations(
     },
     getMeta: (key) => connection.read(() => readMeta(connection, key)),
     setMeta: (key, value) => connection.write(() => writeMeta(connection, key, value)),
-  };
+  } satisfies Partial<StoreMaintenance>;
 }
 
 function writeMeta(connection: Connection, key: string, value: string): void {

@@ -159,24 +159,7 @@ const GET_MARK = `
 /** Added between messages that have no timestamp. */
 const MICROSECOND = 1e-6;
 
-export type MessageOperations = Pick<
-  MessageRecords,
-  | "appendMessage"
-  | "appendMany"
-  | "setFinishReason"
-  | "replaceMessages"
-  | "clearMessages"
-  | "getDisplayHistory"
-  | "listMessageKeys"
-  | "getMessagesById"
-  | "getMessages"
-  | "getMessagesAsConversation"
-  | "listRecentUserMessages"
-  | "getSessionMark"
-  | "messageCount"
->;
-
-export function messageOperations({ connection, clock, warn }: StoreContext): MessageOperations {
+export function messageOperations({ connection, clock, warn }: StoreContext) {
   const appendAll = (sessionId: string, messages: readonly MessageInput[], leaseHolder?: string) => {
     const now = seconds(clock);
     const columns = messages.map((message) => toAppend(message, sessionId, now));
@@ -272,7 +255,7 @@ export function messageOperations({ connection, clock, warn }: StoreContext): Me
         const sql = sessionId === undefined ? COUNT : COUNT_OF_SESSION;
         return connection.get<{ number: number }>(sql, values)?.number ?? 0;
       }),
-  };
+  } satisfies Partial<MessageRecords>;
 }
 
 export type ReadOptions = Scope & { readonly includeInactive?: boolean };

@@ -52,9 +52,7 @@ const NEWEST_TURNS = byFile((file) => {
   `;
 });
 
-export type RewindOperations = Pick<MessageRecords, "rewindToMessage" | "restoreRewound" | "undoTurns">;
-
-export function rewindOperations({ connection, clock, warn }: StoreContext): RewindOperations {
+export function rewindOperations({ connection, clock, warn }: StoreContext) {
   return {
     rewindToMessage: (session, id, options = {}) =>
       connection.write(() => {
@@ -80,7 +78,7 @@ export function rewindOperations({ connection, clock, warn }: StoreContext): Rew
           target_text: contentText(target_message.content),
         };
       }),
-  };
+  } satisfies Partial<MessageRecords>;
 }
 
 /** Inside a transaction: rewound rows cannot be restored any more, because the messages before them are gone. */

@@ -170,12 +170,7 @@ const SET_TOKENS = `
   WHERE id = :id
 `;
 
-type SessionOperations = Pick<
-  SessionRecords,
-  "createSession" | "endSession" | "reopenSession" | "updateSessionModel" | "updateTokenCounts" | "getSession"
->;
-
-export function sessionOperations(context: StoreContext): SessionOperations {
+export function sessionOperations(context: StoreContext) {
   const { connection, clock } = context;
   const change = async (sql: string, values: Parameters<Connection["run"]>[1]) => {
     await connection.write(() => connection.run(sql, values));
@@ -198,7 +193,7 @@ export function sessionOperations(context: StoreContext): SessionOperations {
       });
     },
     getSession: (id, scope) => connection.read(() => findSession(connection, id, scope)),
-  };
+  } satisfies Partial<SessionRecords>;
 }
 
 /** Inside a transaction. An existing session stays unchanged; with schema 17, its missing values are filled. */
@@ -368,9 +363,7 @@ const CLEAR_OWN_PROMPT = `DELETE FROM ${PROMPTS_TABLE} WHERE session_id = :id`;
 const PUT_OWN_PROMPT = `
   INSERT INTO ${PROMPTS_TABLE} (session_id, prompt, version, created_at) VALUES (:id, :text, :version, :now)
 `;
-type OwnPromptOperations = Pick<SessionRecords, "saveOwnPrompt" | "getOwnPrompt">;
-
-export function ownPromptOperations({ connection, clock }: StoreContext): OwnPromptOperations {
+export function ownPromptOperations({ connection, clock }: StoreContext) {
   return {
     async saveOwnPrompt(id, text, version) {
       await connection.write(() => {
@@ -386,7 +379,7 @@ export function ownPromptOperations({ connection, clock }: StoreContext): OwnPro
       });
     },
     getOwnPrompt: (id, scope) => connection.read(() => readOwnPrompt(connection, id, scope)),
-  };
+  } satisfies Partial<SessionRecords>;
 }
 
 export function readOwnPrompt(connection: Connection, id: string, scope?: Scope): OwnPrompt | null {
@@ -442,12 +435,7 @@ const FOLDABLE_TITLES = `
     AND ${isVisible("s")} ORDER BY started_at DESC, id DESC
 `;
 
-type TitleOperations = Pick<
-  SessionRecords,
-  "setSessionTitle" | "getSessionTitle" | "getNextTitleInLineage" | "resolveSessionByTitle"
->;
-
-export function titleOperations({ connection }: StoreContext): TitleOperations {
+export function titleOperations({ connection }: StoreContext) {
   return {
     async setSessionTitle(id, title, { source = "user" } = {}) {
       const clean = sanitizeTitle(title);
@@ -467,7 +455,7 @@ export function titleOperations({ connection }: StoreContext): TitleOperations {
           sessionOfTitle(connection, title, options) ??
           (options.ignoreCase === true ? sessionOfFoldedTitle(connection, title, options) : null),
       ),
-  };
+  } satisfies Partial<SessionRecords>;
 }
 
 /** Inside a transaction. False for an unknown session. */

@@ -53,9 +53,7 @@ type Place = {
   readonly end: number;
 };
 
-export type WindowOperations = Pick<MessageRecords, "getMessagesAround" | "getAnchoredView">;
-
-export function windowOperations({ connection, warn }: StoreContext): WindowOperations {
+export function windowOperations({ connection, warn }: StoreContext) {
   const rowsOf = (ids: readonly number[]): MessageRow[] =>
     ids
       .flatMap((id) => connection.all<StoredMessageRow>(ROW(connection), { id }))
@@ -86,7 +84,7 @@ export function windowOperations({ connection, warn }: StoreContext): WindowOper
           bookend_end: rowsOf(bookend(ids.slice(end).reverse()).reverse()),
         };
       }),
-  };
+  } satisfies Partial<MessageRecords>;
 }
 
 /** Undefined when the session has no such message, or may not be seen. */

@@ -61,10 +61,8 @@ import {
 /** At least this many messages, or lineages, are ranked, whatever the page. */
 const RANKED_PAGE = 20;
 
-type SearchOperations = Pick<SessionSearch, "search" | "searchMessages">;
-
 /** `bounds`: for tests, to search a small database like a large one. */
-export function searchOperations(context: StoreContext, bounds: Partial<Bounds> = {}): SearchOperations {
+export function searchOperations(context: StoreContext, bounds: Partial<Bounds> = {}) {
   const all = { ...BOUNDS, ...bounds };
   const search = async (query: string, options: SearchOptions = {}): Promise<SearchAnswer> => {
     readScope(options); // checks the scope even if nothing is searched
@@ -81,7 +79,7 @@ export function searchOperations(context: StoreContext, bounds: Partial<Bounds> 
       const { hits } = await search(query, options);
       return hits.map(({ score: _score, matched: _matched, lineage_root: _root, ...row }) => row);
     },
-  };
+  } satisfies Partial<SessionSearch>;
 }
 
 type Request = { readonly query: string; readonly options: SearchOptions; readonly bounds: Bounds };
