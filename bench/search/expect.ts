@@ -2,12 +2,9 @@
 // In a process of its own, because it leaves a large heap behind. Argument: path of the database.
 import { readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { textsOf, words } from "../../packages/core/src/sessions/search/document.ts";
-import {
-  containsUnspaced,
-  type Expression,
-  parseQuery,
-} from "../../packages/core/src/sessions/search/query.ts";
+import { textsOf } from "../../packages/core/src/sessions/search/document.ts";
+import { type Expression, parseQuery } from "../../packages/core/src/sessions/search/query.ts";
+import { containsUnspaced, tokenize } from "../../packages/core/src/sessions/search/words.ts";
 
 /** Ids in order of time, and how many sessions match, up to `MOST_SESSIONS`. */
 export type Expected = {
@@ -37,7 +34,7 @@ function main(path: string, queries: readonly string[]): Expected[] {
   for (const row of rows.iterate()) {
     const { said, did } = textsOf(row as never);
     const text = `${said} ${did}`;
-    const joined = ` ${words(text)
+    const joined = ` ${tokenize(text)
       .map(({ term }) => term)
       .join(" ")} `;
     wanted.forEach(({ expression }, at) => {

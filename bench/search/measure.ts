@@ -1,6 +1,6 @@
 // How long queries take. Each is run three times; the first run, which loads what the others find loaded, is left out.
 import { type SessionStore, sessionSearchTool } from "@hermes-memory/core/sessions";
-import { HIDDEN_SOURCES } from "../../packages/core/src/sessions/search-tool/port.ts";
+import { HIDDEN_SOURCES } from "../../packages/core/src/sessions/search-tool/answer-parts.ts";
 import { quantile, round } from "../statistics.ts";
 import { progress } from "../store/progress.ts";
 import type { Queries } from "./query-file.ts";

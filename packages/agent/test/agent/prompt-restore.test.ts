@@ -4,7 +4,7 @@ import { sessionDatabasePath } from "@hermes-memory/core/home";
 import type { Clock } from "@hermes-memory/core/lib";
 import { openSessionStore, type SessionStore } from "@hermes-memory/core/sessions";
 import { describe, expect, it } from "vitest";
-import { OWN_PROMPTS } from "../../../core/src/sessions/sqlite/side-tables.ts";
+import { OWN_PROMPTS } from "../../../core/src/sessions/sqlite/schema.ts";
 import { recordingLogger } from "../../../core/test/fakes/providers.ts";
 import type { Agent, AgentOptions } from "../../src/agent/index.ts";
 import type { Wire } from "../fakes/wires/wire-in-test.ts";

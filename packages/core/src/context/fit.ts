@@ -219,7 +219,7 @@ function withText(message: Message, text: string): Message {
 const CUT_NOTE =
   /\n\[\.\.\. ([\d,]+) characters are left out here so that the conversation fits the model's window\. (.*?)\]\n/;
 
-/** The end of a result that was too long from the start and is kept in a file; see sessions/result-notes.ts. */
+/** The end of a result that was too long from the start and is kept in a file; see sessions/session-files.ts. */
 const KEPT_NOTE =
   /\n*\[The result has ([\d,]+) characters; only the first [\d,]+ (?:is|are) shown\. (All of it is kept as result ([\w-]+)[^\n]*)\]$/;
 const SEE_END = "The note at the end names the whole text.";

@@ -1,17 +1,16 @@
-// A session store for one user over the store of the whole home: a gateway hands out one of these for each person. Sessions of
-// others, and those without an owner, do not exist for it.
-//
-// Each group of the contract has its function below, so a new member without a decision fails the type check. The decisions:
-// - reads get the user's scope (`scoped`); a call that names another user is refused with `bad-user-id`;
-// - writes that name a session look first whether the user may see it (`own`) and otherwise do what they do for an unknown id;
-// - a new session is the user's, and its id must be free in the whole file, or it is refused with `bad-session-id`;
-// - members that concern everybody are refused with `not-for-one-user`.
-//
-// Titles are unique in the whole file, so a title may be refused because of a session that does not exist here. Where the owner of
-// the home has put sessions of two users into one tree, deleting or archiving one end of it may change the other.
+// A session store for one user, over the store of the whole home. A gateway creates one for each user. Sessions of other users,
+// and sessions without an owner, do not exist for it.
+// Each group of the contract has its function below, so a new member without a rule fails the type check. The rules:
+// - Reads get the user's scope (`scoped`). A call that names another user is refused with `bad-user-id`.
+// - Writes that name a session check first that the user may see it (`own`). If not, they do what they do for an unknown id.
+// - A new session belongs to the user. Its id must be free in the whole file; otherwise it is refused with `bad-session-id`.
+// - Members that affect all users are refused with `not-for-one-user`.
+// Titles are unique in the whole file, so a title can be refused because of a session this user cannot see. If the owner of the
+// home has put sessions of two users into one tree, deleting or archiving one end may change the other.
 import { HermesError, sha256 } from "../lib/index.ts";
 import { sessionError } from "./errors.ts";
 import {
+  checkSessionId,
   hasMarks,
   MARK_KEYS,
   mentionsMarks,
@@ -19,28 +18,35 @@ import {
   ORPHANED,
   parseConfig,
   plainConfig,
+  readOwner,
+  readScope,
+  type Scope,
+  type SessionUser,
+  scopeOfUser,
   USER_PLATFORM,
-} from "./lineage-marks.ts";
+} from "./identity.ts";
 import type { ExportedSession } from "./rows.ts";
-import { readOwner, readScope, type Scope, type SessionUser, scopeOfUser } from "./scope.ts";
-import { checkSessionId } from "./session-id.ts";
-import type { SessionClaims } from "./store/claims.ts";
-import type { Lineage, NewLineageSession } from "./store/lineage.ts";
-import type { StoreMaintenance } from "./store/maintenance.ts";
-import type { MessageRecords } from "./store/messages.ts";
-import type { SessionSearch } from "./store/search.ts";
-import type { NewSession, SessionRecords } from "./store/sessions.ts";
-import type { SummaryNodes } from "./store/summaries.ts";
-import type { SessionStore } from "./store.ts";
+import type {
+  Lineage,
+  MessageRecords,
+  NewLineageSession,
+  NewSession,
+  SessionClaims,
+  SessionRecords,
+  SessionSearch,
+  SessionStore,
+  StoreMaintenance,
+  SummaryNodes,
+} from "./store.ts";
 
-/** Closing it ends this handle alone: the store it was made of stays open, for its owner to close. */
+/** Closing it closes only this handle. The underlying store stays open; its owner closes it. */
 export function bindStore(store: SessionStore, user: SessionUser): SessionStore {
   const bound = new Binding(store, user);
   const close = async () => bound.close();
   return {
     location: store.location,
     readOnly: store.readOnly,
-    ...(store.rules === undefined ? {} : { rules: store.rules }),
+    rules: store.rules,
     warnings: store.warnings,
     user: bound.user,
     close,
@@ -67,7 +73,6 @@ function sessionRecords(bound: Binding): SessionRecords {
       await store.updateTokenCounts(id, update);
     },
     getSession: async (id, scope) => store.getSession(id, bound.scoped(scope)),
-    getSessionMark: async (id, scope) => store.getSessionMark(id, bound.scoped(scope)),
     saveOwnPrompt: (id, text, version) => bound.own(id, (seen) => store.saveOwnPrompt(seen, text, version)),
     getOwnPrompt: async (id, scope) => store.getOwnPrompt(id, bound.scoped(scope)),
     setSessionTitle: (id, title, options) =>
@@ -103,6 +108,7 @@ function messageRecords(bound: Binding): MessageRecords {
       store.getMessagesAsConversation(id, bound.scoped(options)),
     listRecentUserMessages: async (id, options) => store.listRecentUserMessages(id, bound.scoped(options)),
     listMessageKeys: async (ids, scope) => store.listMessageKeys(ids, bound.scoped(scope)),
+    getSessionMark: async (id, scope) => store.getSessionMark(id, bound.scoped(scope)),
     messageCount: async (id, scope) => store.messageCount(id, bound.scoped(scope)),
     listKeptResults: async (ids, options) => store.listKeptResults(ids, bound.scoped(options)),
     listAllKeptResultIds: notForOneUser("listAllKeptResultIds"),
@@ -138,7 +144,7 @@ function summaryNodes(bound: Binding): SummaryNodes {
     async insertSummaryNodes(nodes) {
       bound.refuseIfClosed();
       const named = new Set(nodes.map((node) => node.session_id));
-      // A lineage has one node for each beginning, so a node of another user would block theirs.
+      // A lineage has one node per first message, so a node stored under another user's root would block that user's node.
       for (const { lineage_root: root } of nodes) if (await bound.isOthers(root)) named.add(root);
       for (const id of named)
         if (!(await bound.sees(id)))
@@ -213,7 +219,7 @@ function storeMaintenance(bound: Binding): StoreMaintenance {
     exportSession: async (id, options) => store.exportSession(id, bound.scoped(options)),
     async *exportEach(options) {
       const { onLoss, ...others } = bound.scoped(options);
-      // Sessions whose rows are lost have no owner any more.
+      // A session whose row is lost has no known owner any more.
       const told = onLoss && {
         onLoss: (loss: Parameters<typeof onLoss>[0]) => onLoss({ ...loss, standIns: [] }),
       };
@@ -278,7 +284,7 @@ class Binding {
     });
   }
 
-  /** The options of a read for this user. Throws `bad-user-id` where they name another one. */
+  /** The options of a read, limited to this user. Throws `bad-user-id` when they name another user. */
   scoped<Options extends Scope>(options: Options | undefined): Options & Scope {
     this.refuseIfClosed();
     this.#refuseOthers(readScope(options));
@@ -292,13 +298,13 @@ class Binding {
     });
   }
 
-  /** Whether this is the id of a session of the user's. */
+  /** True when this is the id of one of the user's sessions. */
   async sees(id: unknown): Promise<boolean> {
     this.refuseIfClosed();
     return typeof id === "string" && (await this.store.resolveSessionId(id, this.#scope)) === id;
   }
 
-  /** Whether it is the id of a session that the user may not see. */
+  /** True when this is the id of a session that the user may not see. */
   async isOthers(id: unknown): Promise<boolean> {
     if (typeof id !== "string" || (await this.sees(id))) return false;
     return (await this.store.resolveSessionId(id)) === id;
@@ -309,11 +315,11 @@ class Binding {
   }
 
   /**
-   * The call with an id that nothing has, always the same one in place of this one: whatever the store does for an unknown id
-   * happens, and its errors name the id that was asked for.
+   * Makes the call with a substitute id that no session has, always the same one for the same id. The store then behaves as for
+   * an unknown id, and its errors name the id that was asked for.
    */
   async asUnknown<T>(id: string, call: (id: string) => Promise<T>): Promise<T> {
-    if (typeof id !== "string" || id === "") return call(id); // nothing has it anyway
+    if (typeof id !== "string" || id === "") return call(id); // no session has such an id
     const unseen = this.#unseen(id);
     try {
       return await call(unseen);
@@ -321,7 +327,7 @@ class Binding {
       if (!(cause instanceof HermesError)) throw cause;
       const { code, message, hint } = cause;
       throw new HermesError(code, message.replaceAll(unseen, id), {
-        ...(hint === undefined ? {} : { hint: hint.replaceAll(unseen, id) }),
+        hint: hint?.replaceAll(unseen, id),
         cause: cause.cause,
       });
     }
@@ -332,7 +338,7 @@ class Binding {
     return `unseen-${sha256(JSON.stringify([platform, userId, id])).slice(0, 32)}`;
   }
 
-  /** A lease may be taken before its session is made: it stands under the other id until then. */
+  /** A lease may be taken before its session is created. Until then it is stored under the substitute id. */
   async takeOverLease(id: string): Promise<void> {
     const held = await this.store.getSessionLease(this.#unseen(id));
     if (held === null) return;
@@ -352,7 +358,7 @@ class Binding {
         this.store.createSession(id, { ...row, parentSessionId: parent }),
       );
     else await this.store.createSession(id, row);
-    await this.#refuseTaken(id); // another user may have been first
+    await this.#refuseTaken(id); // another user may have created it first
     await this.takeOverLease(id);
     return id;
   }
@@ -365,8 +371,8 @@ class Binding {
   }
 
   /**
-   * Settings that name neither another platform's user nor a session that is another user's, now or later: a run whose session is not
-   * there stays a run, of none.
+   * Removes marks from the settings that name another platform's user or another user's session. A subagent run whose session
+   * does not exist stays a run, marked as orphaned.
    */
   async #ownConfig(
     config: Readonly<Record<string, unknown>> | null,
@@ -386,8 +392,8 @@ class Binding {
   }
 
   /**
-   * Sessions of an import as the user's own. Those whose ids other users' sessions have go to `skipped`. Runs that come before their
-   * session wait for it.
+   * Sessions of an import, changed to belong to this user. Those whose id another user's session has go to `skipped`. A subagent
+   * run that comes before its session waits for it.
    */
   async *imported(
     sessions: AsyncIterable<ExportedSession> | Iterable<ExportedSession>,
@@ -407,29 +413,29 @@ class Binding {
         }
       }
     } catch (cause) {
-      failure = { cause }; // what came before it is imported
+      failure = { cause }; // sessions that came before the failure are imported
     }
     for (const [id, runs] of waiting) {
-      waiting.delete(id); // its session may be below one of its own runs
+      waiting.delete(id); // its session may be a descendant of one of its own runs
       for (const run of runs) yield* this.#withRuns(run, waiting);
     }
     if (failure !== undefined) throw failure.cause;
   }
 
-  /** The session, then the runs that waited for it. */
+  /** Yields the session, then the runs that waited for it. */
   async *#withRuns(
     session: ExportedSession,
     waiting: Map<string, ExportedSession[]>,
   ): AsyncGenerator<ExportedSession> {
     const due = [session];
     for (let next = due.pop(); next !== undefined; next = due.pop()) {
-      yield await this.#ownRow(next); // stored, or skipped, when the loop goes on
+      yield await this.#ownRow(next); // stored, or skipped, when the loop continues
       for (const run of waiting.get(next.id) ?? []) due.push(run);
       waiting.delete(next.id);
     }
   }
 
-  /** The session this one is a run of, while it does not exist. */
+  /** The session this one is a run of, if that session does not exist yet. */
   async #awaited({ model_config }: ExportedSession): Promise<string | undefined> {
     const config = typeof model_config === "string" ? parseConfig(model_config) : null;
     const named = config?.[MARK_KEYS.delegateFrom];

@@ -1,9 +1,9 @@
-// A conversation that goes over several sessions, as it goes back into a model's context.
+// Joins the messages of several sessions into one conversation for a model's context.
 import { type OpenAiMessage, type StoredMessageRow, toConversationRow, type Warn } from "../message/index.ts";
 
 /**
- * The conversation of a session and its ancestors, root first. Copies of rows that were shown already are left out, and
- * so is a user message that repeats an earlier one before anybody answered (the prompt given again after a resume).
+ * The conversation of a session and its ancestors, root first. Copies of rows that were shown already are left out, and so is a
+ * user message that repeats an earlier one before any answer (the prompt is stored again after a resume).
  */
 export function joinLineage(
   segments: readonly (readonly StoredMessageRow[])[],
@@ -11,7 +11,7 @@ export function joinLineage(
 ): OpenAiMessage[] {
   const shown = new Set<number>();
   const conversation: OpenAiMessage[] = [];
-  const unanswered = new Set<string>(); // what users said since the last answer
+  const unanswered = new Set<string>(); // user messages since the last answer
   for (const row of segments.flat()) {
     if (row.origin_id !== null && shown.has(row.origin_id)) continue;
     shown.add(row.id);

@@ -1,15 +1,16 @@
-// What can go wrong with a session store, as codes of `HermesError`.
+// Error codes of the session store, why the database could not be opened, and the report of rows that damage has cost.
 import { HermesError } from "../lib/index.ts";
+import { redactSecrets } from "../security/index.ts";
 
 export type SessionErrorCode =
-  | "session-db-locked" // another process kept the write lock longer than we wait
-  | "session-db-full" // no space left, or the file may not grow
+  | "session-db-locked" // another process held the write lock longer than our wait limit
+  | "session-db-full" // no space left, or a quota is reached
   | "session-db-damaged" // SQLite says the file is malformed
-  | "session-db-not-sqlite" // the file is something else
-  | "session-db-read-only" // opened read-only, by wish, by permission or because it is from the future
-  | "session-db-unavailable" // cannot be opened for any other reason
+  | "session-db-not-sqlite" // the file is not a SQLite database
+  | "session-db-read-only" // opened read-only: on request, by file permission, or because a newer program made it
+  | "session-db-unavailable" // cannot be opened for another reason
   | "session-db-closed"
-  | "query-too-complex" // the file is fine, but SQLite refuses what was asked of it
+  | "query-too-complex" // the file is sound, but SQLite refuses the query
   | "unknown-session"
   | "unknown-parent"
   | "unknown-message"
@@ -17,15 +18,15 @@ export type SessionErrorCode =
   | "title-too-long"
   | "title-taken"
   | "lock-lost"
-  | "lease-lost" // another process works on the session
-  | "session-busy" // another process runs a turn in it, or compacts it, so it may not be changed now
-  | "session-closed" // a compaction closed it: what follows belongs into its continuation
+  | "lease-lost" // another process now works on the session
+  | "session-busy" // another process runs a turn in it or compacts it, so it cannot be changed now
+  | "session-closed" // a compaction closed it: new messages belong to its continuation
   | "already-continued"
   | "bad-session-id"
   | "bad-user-id"
-  | "not-for-one-user" // the store is bound to a user, and the call concerns everybody
+  | "not-for-one-user" // the store is bound to one user, and the call affects all users
   | "bad-message"
-  | "no-summary-nodes"; // another program keeps something else where summaries would go
+  | "no-summary-nodes"; // another program uses the table name that summaries need
 
 export function sessionError(
   code: SessionErrorCode,
@@ -33,4 +34,86 @@ export function sessionError(
   options: { hint?: string; cause?: unknown } = {},
 ): HermesError {
   return new HermesError(code, message, options);
+}
+
+// ---- Why the session database could not be opened ----
+// Kept for later: an agent continues without the database, and a tool call may ask hours after the failure. A later success does
+// not clear it.
+
+const NETWORK_HINT = " (state.db may be on NFS/SMB/FUSE — see https://www.sqlite.org/wal.html)";
+
+type OpenFailure = { readonly text: string; readonly isWalRefusal: boolean };
+
+let lastFailure: OpenFailure | undefined;
+
+export function rememberOpenFailure(cause: unknown): void {
+  const text = redactSecrets(`${typeOf(cause)}: ${messageOf(cause)}`);
+  lastFailure = { text, isWalRefusal: chainOf(cause).some(mentionsWalRefusal) };
+}
+
+/** One sentence for users and models. `prefix` replaces its beginning. */
+export function sessionDatabaseUnavailable(prefix = "Session database not available"): string {
+  if (lastFailure === undefined) return `${prefix}.`;
+  return `${prefix}: ${lastFailure.text}${lastFailure.isWalRefusal ? NETWORK_HINT : ""}.`;
+}
+
+function typeOf(cause: unknown): string {
+  if (!(cause instanceof Error)) return "Error";
+  // node:sqlite throws plain errors with this code.
+  return "code" in cause && cause.code === "ERR_SQLITE_ERROR" ? "SqliteError" : cause.name;
+}
+
+/** On one line and without its final full stop, because it becomes part of a sentence. */
+function messageOf(cause: unknown): string {
+  const message = cause instanceof Error ? cause.message : String(cause);
+  return message.replace(/\s+/g, " ").trim().replace(/\.$/, "");
+}
+
+/** The error and its chain of causes. Stops at a cycle. */
+function chainOf(cause: unknown): unknown[] {
+  const chain: unknown[] = [];
+  for (
+    let at = cause;
+    at !== undefined && !chain.includes(at);
+    at = at instanceof Error ? at.cause : undefined
+  )
+    chain.push(at);
+  return chain;
+}
+
+function mentionsWalRefusal(cause: unknown): boolean {
+  return /locking protocol|not authorized/i.test(messageOf(cause));
+}
+
+// ---- Rows that could not be read from a damaged database ----
+/**
+ * - `canonical`: conversations, and tables of other programs; their rows exist nowhere else
+ * - `side`: rows worth keeping that no conversation needs; unreadable ones are given up and listed
+ * - `passing`: locks, leases and counters; computed or taken again
+ * - `derived`: search indexes with their tables; rebuilt from the messages
+ */
+export type ObjectClass = "canonical" | "side" | "passing" | "derived";
+
+export type LostRows = {
+  readonly table: string;
+  readonly class: ObjectClass;
+  /** How many rows. An upper bound when `isExact` is false, null when not even a bound is known. */
+  readonly rows: number | null;
+  /** True when a readable index of the table names each of them. */
+  readonly isExact: boolean;
+  /** Ranges of rowids (in `messages`, the ids). At most 200. */
+  readonly ids: readonly { readonly from: number; readonly to: number }[];
+  /** For `messages`: how many rows each session lost. For `sessions`: the ids of the lost rows. Only what an index tells. */
+  readonly sessions: readonly { readonly id: string; readonly rows: number }[];
+};
+
+/** One line about the lost rows of a table. */
+export function describeLoss({ table, rows, isExact, ids, sessions }: LostRows): string {
+  const count = rows === null ? "an unknown number of rows" : `${isExact ? "" : "at most "}${rows} row(s)`;
+  const ranges = ids.slice(0, 5).map(({ from, to }) => (from === to ? `${from}` : `${from} to ${to}`));
+  const where = ranges.length === 0 ? "" : `, ids ${ranges.join(", ")}${ids.length > 5 ? " and others" : ""}`;
+  const named = sessions.slice(0, 5).map(({ id }) => id);
+  const more = sessions.length > 5 ? ` and ${sessions.length - 5} more` : "";
+  const whose = named.length === 0 ? "" : `, of session(s) ${named.join(", ")}${more}`;
+  return `${table}: ${count}${where}${whose}`;
 }

@@ -1,25 +1,23 @@
-// L2: every conversation in a database.
+// Layer 2: every conversation, stored in a database.
 
 export type { MessageInput, NewMessage } from "../message/index.ts";
 export { bindStore } from "./bound-store.ts";
 export type { SessionErrorCode } from "./errors.ts";
+export { describeLoss, sessionDatabaseUnavailable } from "./errors.ts";
+export {
+  checkSessionId,
+  newSessionId,
+  readMarks,
+  readScope,
+  type Scope,
+  type SessionUser,
+  scopeOfUser,
+  userOfSession,
+} from "./identity.ts";
 export { describeHolder, forgetHolder, isDeadHere, newHolder } from "./lease-holders.ts";
-export { readMarks, userOfSession } from "./lineage-marks.ts";
-export { describeLoss } from "./loss.ts";
 export { type Maintained, type MaintenanceSettings, maintainSessions } from "./maintain.ts";
 export { openSessionStore, type SessionStoreOptions } from "./open.ts";
-export {
-  findOrphans,
-  type OrphanFile,
-  removeOrphans,
-  STORED_SNAPSHOT,
-} from "./orphan-files.ts";
 export { longestStart, READ_RESULT, type ResultLimits, readResultEntry } from "./read-result.ts";
-export {
-  keepResult,
-  removeKeptResults,
-} from "./result-files.ts";
-export { lostResultNote, notedResult, resultNote, withoutResultNote } from "./result-notes.ts";
 export type {
   ActiveSession,
   AnchoredView,
@@ -36,20 +34,6 @@ export type {
   UserMessagePreview,
 } from "./rows.ts";
 export { INTERNAL_SOURCES } from "./rows.ts";
-export { readScope, type Scope, type SessionUser, scopeOfUser } from "./scope.ts";
-export {
-  cleanSnippet,
-  cleanText,
-  foldedSearch,
-  isEarlierSearch,
-  leftOutField,
-  leftOutRemark,
-  notSearchedField,
-  notSearchedRemark,
-  orderRemark,
-  shownConfidence,
-  weakRemark,
-} from "./search/answer-text.ts";
 export { sanitizeFtsQuery } from "./search/sanitize.ts";
 export { parseMoment } from "./search/time.ts";
 export type {
@@ -61,41 +45,71 @@ export type {
   SearchRow,
   SearchStage,
 } from "./search/types.ts";
-export { sessionSearchEntry, sessionSearchPreview } from "./search-tool/entry.ts";
-export { HIDDEN_SOURCES } from "./search-tool/port.ts";
 export {
+  cleanSnippet,
+  cleanText,
+  foldedSearch,
+  HIDDEN_SOURCES,
+  isEarlierSearch,
+  leftOutField,
+  leftOutRemark,
+  notSearchedField,
+  notSearchedRemark,
+  orderRemark,
+  shownConfidence,
+  weakRemark,
+} from "./search-tool/answer-parts.ts";
+export {
+  sessionSearchEntry,
+  sessionSearchPreview,
   sessionSearchSchema,
   sessionSearchToolSchema,
-} from "./search-tool/schema.ts";
+} from "./search-tool/entry.ts";
 export {
   DEFAULT_SESSION_SEARCH_SETTINGS,
   type SessionSearchSettings,
   sessionSearchSettings,
 } from "./search-tool/settings.ts";
 export { type SessionSearchContext, sessionSearchTool } from "./search-tool/tool.ts";
-export { checkSessionId, newSessionId } from "./session-id.ts";
+export {
+  findOrphans,
+  keepResult,
+  lostResultNote,
+  notedResult,
+  type OrphanFile,
+  removeKeptResults,
+  removeOrphans,
+  resultNote,
+  STORED_SNAPSHOT,
+  withoutResultNote,
+} from "./session-files.ts";
 export type { RepairOptions, RepairReport } from "./sqlite/repair.ts";
-export type { HeldLease } from "./store/claims.ts";
-export type { BranchOptions, ContinueOptions, NewLineageSession } from "./store/lineage.ts";
 export type {
   AutoMaintenance,
+  BetterSummary,
+  BranchOptions,
+  ContinueOptions,
   ExportLoss,
   Health,
+  HeldLease,
   ImportOutcome,
+  ListOptions,
   LongWork,
+  NewLineageSession,
+  NewSession,
   OptimizeOutcome,
   Progress,
+  RewindOutcome,
+  SessionFilter,
+  SessionMark,
+  SessionStore,
   StoreStats,
-} from "./store/maintenance.ts";
-export type { RewindOutcome, UndoOutcome } from "./store/messages.ts";
-export type { ListOptions, SessionFilter } from "./store/search.ts";
-export type { NewSession, SessionMark, TokenUpdate } from "./store/sessions.ts";
-export type { BetterSummary } from "./store/summaries.ts";
-export type { SessionStore } from "./store.ts";
+  TokenUpdate,
+  UndoOutcome,
+} from "./store.ts";
 export { sanitizeTitle } from "./titles.ts";
-export { sessionDatabaseUnavailable } from "./unavailable.ts";
 
-/** Loaded on use, like the store itself. */
+/** Loaded when called, like the store itself. */
 export async function repairDatabase(
   path: string,
   options?: import("./sqlite/repair.ts").RepairOptions,
@@ -104,7 +118,7 @@ export async function repairDatabase(
   return repair.repairDatabase(path, options);
 }
 
-/** A second database with every row of a damaged one that can be read, in a folder of its own until it is disposed of. */
+/** A new database with every row of a damaged one that can be read, in a temporary folder until it is disposed of. */
 export async function salvageCopy(
   path: string,
 ): Promise<import("./sqlite/salvage/salvage-copy.ts").SalvageCopy> {

@@ -1,32 +1,32 @@
-// Who holds a lease or a lock in the shared file, and whether that process is gone. A holder is a text; ours and the original's name
-// a process in it. Numbers of processes mean nothing on another machine or in another container, so a process counts as gone only
-// where that can be told.
+// Which process holds a lease or a lock in the shared file, and whether that process has ended. A holder is a text that contains
+// a process id, in our format or in Hermes Agent's. A process id has no meaning on another machine or in another container, so a
+// process counts as ended only when this system can tell.
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 import { threadId } from "node:worker_threads";
 import { errnoCode, randomHex } from "../lib/index.ts";
 
-/** Those of this thread's agents that are open: also of another copy of this package in the process. */
+/** Holders of the agents that are open in this thread, shared with other copies of this package in the process. */
 const LIVE = Symbol.for("hermes-memory.live-lease-holders");
 const shared = globalThis as { [LIVE]?: Set<string> };
 const liveHolders: Set<string> = shared[LIVE] ?? new Set();
 shared[LIVE] = liveHolders;
 
-/** Counts as alive until `forgetHolder`. The original looks for `pid=<number>:` in it. */
+/** Counts as alive until `forgetHolder`. Hermes Agent looks for `pid=<number>:` in the text. */
 export function newHolder(): string {
   const holder = `pid=${process.pid}:host=${hostname()}${NAMESPACE}:nonce=${THREAD}${randomHex(4)}`;
   liveHolders.add(holder);
   return holder;
 }
 
-/** Its agent is closed. */
+/** To be called when the holder's agent is closed. */
 export function forgetHolder(holder: string): void {
   liveHolders.delete(holder);
 }
 
-/** Of this process's numbers, in a form that can be compared. Only Linux tells. */
+/** The pid namespace of this process. Only Linux reports it; empty elsewhere. */
 const NAMESPACE = namespace();
-/** The kernel's fixed number of the namespace that contains all others. */
+/** The outermost namespace has this fixed number in the Linux kernel. */
 const OUTERMOST = "/pid:[4026531836]";
 
 function namespace(): string {
@@ -37,21 +37,21 @@ function namespace(): string {
   }
 }
 
-/** What one thread knows of its agents says nothing about those of another. */
+/** Part of the holder, because each thread knows only its own agents. */
 const THREAD = threadId === 0 ? "" : `${threadId}_`;
 
-/** Known to be gone. A process of another machine, or of an unknown one, may well be alive. */
+/** True when the holder's process is known to have ended. A process on another or an unknown machine may be alive. */
 export function isDeadHere(holder: string): boolean {
   const { pid, host, thread } = partsOf(holder);
   if (pid === undefined) return false;
   if (host === undefined) return isStrangerDead(pid);
   if (!isHere(host)) return false;
-  // In a container a program that is started again often has the number of the one before.
+  // In a container, a restarted program often has the same pid as before.
   if (pid === process.pid && thread !== undefined) return thread === THREAD && !liveHolders.has(holder);
   return isProcessGone(pid);
 }
 
-/** For messages: `process 4711`, `process 4711 on elsewhere`, or the text as it is. */
+/** For messages: `process 4711`, `process 4711 on elsewhere`, or the unchanged text. */
 export function describeHolder(holder: string): string {
   const { pid, host } = partsOf(holder);
   if (pid === undefined) return holder;
@@ -63,17 +63,17 @@ function isProcessGone(pid: number): boolean {
     process.kill(pid, 0);
     return isZombie(pid);
   } catch (cause) {
-    return errnoCode(cause) === "ESRCH"; // EPERM: alive, of another user
+    return errnoCode(cause) === "ESRCH"; // EPERM: alive, owned by another user
   }
 }
 
 /**
- * The original's holders name no machine. Where containers have numbers of their own, a process may have this number in one of them:
- * from the outermost namespace all of them can be seen, from within one the others cannot.
+ * Holders of Hermes Agent name no machine, so the pid may belong to a process in a container. The outermost namespace sees the
+ * processes of all containers; from inside one container the others are invisible.
  */
 function isStrangerDead(pid: number): boolean {
   if (!isProcessGone(pid)) return false;
-  if (NAMESPACE === "") return true; // a system without such namespaces
+  if (NAMESPACE === "") return true; // a system without pid namespaces
   return NAMESPACE === OUTERMOST && !isNumberInContainer(pid);
 }
 
@@ -83,7 +83,7 @@ function isNumberInContainer(pid: number): boolean {
       .filter((name) => /^\d+$/.test(name))
       .some((name) => innerNumbers(statusOf(name)).includes(pid));
   } catch {
-    return true; // cannot be told
+    return true; // unknown, so assume it is alive
   }
 }
 
@@ -91,22 +91,22 @@ function statusOf(name: string): string {
   try {
     return readFileSync(`/proc/${name}/status`, "utf8");
   } catch {
-    return ""; // has ended meanwhile
+    return ""; // the process has ended meanwhile
   }
 }
 
-/** The numbers of a process in the namespaces below ours, from `/proc/<pid>/status`. */
+/** The pids of a process in the namespaces below ours, from `/proc/<pid>/status`. */
 export function innerNumbers(status: string): number[] {
   const line = /^NSpid:\s*(.*)$/m.exec(status)?.[1] ?? "";
   return line.split(/\s+/).slice(1).map(Number);
 }
 
-/** Without a namespace: from a system that has none. */
+/** A host without a namespace comes from a system that has none. */
 function isHere(host: string): boolean {
   return host === hostname() || host === `${hostname()}${NAMESPACE}`;
 }
 
-/** Killed, and its parent has not looked yet. Only Linux tells. */
+/** Killed, but its parent has not collected it yet. Only Linux reports it. */
 function isZombie(pid: number): boolean {
   try {
     return /^\d+ \(.*\) Z /s.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
@@ -122,5 +122,5 @@ function partsOf(holder: string): HolderParts {
   if (own !== null) return { pid: Number(own[1]), host: own[2] ?? "", thread: own[3] ?? "" };
   const pid = /(?:^|[^A-Za-z])pid=(\d{1,10})(?!\d)/.exec(holder)?.[1];
   const host = /(?:^|[^A-Za-z])host=([^:]*)/.exec(holder)?.[1];
-  return { ...(pid === undefined ? {} : { pid: Number(pid) }), ...(host === undefined ? {} : { host }) };
+  return { pid: pid === undefined ? undefined : Number(pid), host };
 }

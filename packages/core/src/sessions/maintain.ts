@@ -1,25 +1,24 @@
-// What a long-running program does with the session database when it starts.
+// Maintenance of the session database when a long-running program starts.
 import type { SessionFiles } from "../home.ts";
 import { describeCause } from "../lib/index.ts";
-import { findOrphans, type OrphanFile, removeOrphans } from "./orphan-files.ts";
-import type { AutoMaintenance } from "./store/maintenance.ts";
-import type { SessionStore } from "./store.ts";
+import { findOrphans, type OrphanFile, removeOrphans } from "./session-files.ts";
+import type { AutoMaintenance, SessionStore } from "./store.ts";
 
 export type MaintenanceSettings = {
   readonly autoPrune: boolean;
   readonly retentionDays: number;
   readonly vacuumAfterPrune: boolean;
   readonly minIntervalHours: number;
-  /** Days after which a file that belongs to no session is removed. 0, or left out: never. */
+  /** Files that belong to no session are removed after this many days. 0 or absent: never. */
   readonly orphanFileDays?: number;
 };
 
 export type Maintained = {
   readonly ghosts: number;
   readonly orphans: number;
-  /** Null when it is switched off. */
+  /** Null when pruning is switched off. */
   readonly pruning: AutoMaintenance | null;
-  /** Files of sessions that are gone, removed because of their age. */
+  /** How many files of deleted sessions were removed because of their age. */
   readonly orphanFiles: number;
   readonly problems: readonly string[];
 };
@@ -28,7 +27,7 @@ const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 const FILES_TIDIED = "hermes_memory_files_tidied";
 
-/** Never rejects: a conversation must not fail because tidying up did. */
+/** Never rejects: a conversation must not fail because maintenance failed. */
 export async function maintainSessions(
   store: SessionStore,
   settings: MaintenanceSettings,
@@ -64,10 +63,10 @@ async function removeOldOrphans(
   { orphanFileDays = 0, minIntervalHours }: MaintenanceSettings,
   files: SessionFiles,
 ): Promise<number> {
-  const nowMs = Date.now(); // compared with times of files
+  const nowMs = Date.now(); // compared with modification times of files
   if (orphanFileDays === 0 || !(await isDue(store, nowMs, minIntervalHours))) return 0;
   const found = await findOrphans(store, files, { nowMs, olderThanMs: orphanFileDays * DAY_MS });
-  // A database that began after a file was written, because it replaced another one, cannot tell whose the file is.
+  // A database that was started after a file was written, because it replaced another one, does not know whose the file is.
   const oldest = (await store.stats()).oldestStartedAt;
   const isKnown = ({ modifiedMs }: OrphanFile) => oldest !== null && modifiedMs >= oldest * 1000;
   const removed = await removeOrphans([...found.results, ...found.snapshots].filter(isKnown));

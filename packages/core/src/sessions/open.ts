@@ -1,4 +1,4 @@
-// Opens a session store. The backend is loaded when it is needed: SQLite costs start-up time, a server's driver more.
+// Opens a session store. The backend is imported on first use, because loading SQLite costs start-up time.
 import { HermesError } from "../lib/index.ts";
 import type { SqliteStoreOptions } from "./sqlite/options.ts";
 import type { SessionStore } from "./store.ts";

@@ -1,6 +1,6 @@
-// The `read_result` tool: tool results that were too long for the conversation, part by part, or the places in one with a text.
-// Only results that rows of this conversation name, or messages that have no row yet: an id of anybody else's is unknown. A row of
-// one user of several opens no file that a row of another's named before.
+// The `read_result` tool: reads tool results that were too long for the conversation, in parts, or lists the places in one that
+// contain a text. Only results named by rows of this conversation, or by messages that have no row yet, can be read; any other id
+// is unknown. With several users, a row of one user opens no file that a row of another user named first.
 import { codePointLength, groupThousands, preview, sliceCodePoints, takeCodePoints } from "../lib/index.ts";
 import type { Message } from "../message/index.ts";
 import { fenceUntrusted, untrustedSourceOf } from "../security/index.ts";
@@ -14,19 +14,18 @@ import {
   type ToolDefinition,
   type ToolOutcome,
 } from "../tools/index.ts";
-import { readMarks } from "./lineage-marks.ts";
-import { readKeptResult } from "./result-files.ts";
-import { type NotedResult, notedResult, RESULT_ID } from "./result-notes.ts";
-import type { Scope } from "./scope.ts";
+import type { Scope } from "./identity.ts";
+import { readMarks } from "./identity.ts";
+import { type NotedResult, notedResult, RESULT_ID, readKeptResult } from "./session-files.ts";
 import type { SessionStore } from "./store.ts";
 
-/** How much of a window one tool result may take. Results that take more are kept in a file and read in parts. */
+/** How much of the context window one tool result may take. Longer results are kept in a file and read in parts. */
 export type ResultLimits = {
-  /** `agent.max_result_chars`. */
+  /** From `agent.max_result_chars`. */
   readonly chars: number;
   /** A quarter of the window. */
   readonly tokens: number;
-  /** How many tokens the model counts for one of the estimate; at least 1. */
+  /** How many tokens the model's server counts for one estimated token; at least 1. */
   readonly tokenFactor: number;
 };
 
@@ -34,19 +33,19 @@ export type ReadResultDeps = {
   /** The directory of kept results. */
   readonly directory: string;
   readonly store: () => SessionStore | undefined;
-  /** Whose sessions may be seen; empty for everybody's. */
+  /** Whose sessions may be read; empty for all users. */
   readonly scope: Scope;
-  /** Whether this conversation's own process kept it, so that no other row needs to be looked at. */
+  /** True when this process kept the file for this conversation. Then no other row has to be checked. */
   readonly isKeptHere?: (id: string) => boolean;
-  /** Asked at each call: the window can change. */
+  /** Called for each request, because the context window can change. */
   readonly limits: () => ResultLimits;
-  /** The estimate of tokens is the caller's. */
+  /** Estimates the tokens of the text. The estimate belongs to the caller. */
   readonly fits: (text: string, limits: ResultLimits) => boolean;
 };
 
 export const READ_RESULT = "read_result";
 
-// Short: it is in every request.
+// Kept short, because it is part of every request.
 const DEFINITION: ToolDefinition = {
   name: READ_RESULT,
   description:
@@ -77,7 +76,7 @@ export function readResultEntry(deps: ReadResultDeps): Tool {
       const request = parse(args);
       if (typeof request === "string") return errorOutcome(request);
       const known = await readable(deps, sessionId, messages);
-      if (request.id === undefined) return { text: listed(known, roomOf(deps)) };
+      if (request.id === undefined) return { text: listed(known, fitCheckOf(deps)) };
       const result = known.find(({ id }) => id === request.id);
       if (result !== undefined && !checked.has(result.id) && (await isOwnFile(deps, sessionId, result.id)))
         checked.add(result.id);
@@ -93,7 +92,7 @@ export function readResultEntry(deps: ReadResultDeps): Tool {
         return errorOutcome(
           `The text of result ${result.id} is gone: its file was removed. Call the tool again.`,
         );
-      const view: View = { ...result, text, length: codePointLength(text), room: roomOf(deps) };
+      const view: View = { ...result, text, length: codePointLength(text), fitCheck: fitCheckOf(deps) };
       return request.find === undefined ? page(view, request) : places(view, request, request.find);
     },
   };
@@ -107,7 +106,7 @@ type Request = {
   readonly find: string | undefined;
 };
 
-/** `source`: where the text came from, when it was fenced in the conversation. */
+/** `source`: where the text came from, if it was fenced as untrusted in the conversation. */
 type Readable = {
   readonly id: string;
   readonly chars: number;
@@ -115,19 +114,19 @@ type Readable = {
   readonly source: string | undefined;
 };
 
-type View = Readable & { readonly text: string; readonly length: number; readonly room: Room };
+type View = Readable & { readonly text: string; readonly length: number; readonly fitCheck: FitCheck };
 
-/** The limits at the moment of the call. */
-type Room = { readonly limits: ResultLimits; fits(text: string, limits?: ResultLimits): boolean };
+/** The limits at the time of the call. */
+type FitCheck = { readonly limits: ResultLimits; fits(text: string, limits?: ResultLimits): boolean };
 
-function roomOf(deps: ReadResultDeps): Room {
+function fitCheckOf(deps: ReadResultDeps): FitCheck {
   const limits = deps.limits();
   return { limits, fits: (text, within = limits) => deps.fits(text, within) };
 }
 
 const MOST_FIND_CHARS = 500;
 
-/** The request, or what is wrong with it. */
+/** The parsed request, or a text that says what is wrong with it. */
 function parse({ id, offset, limit, find }: ToolArguments): Request | string {
   const from = wholeNumber(offset, 0);
   const most = wholeNumber(limit, 0);
@@ -141,14 +140,14 @@ function parse({ id, offset, limit, find }: ToolArguments): Request | string {
   return { id: named, offset: from, limit: most, find: wanted };
 }
 
-/** Models write numbers as texts at times. */
+/** Models sometimes write numbers as strings. */
 function wholeNumber(value: unknown, standard: number): number | undefined {
   if (value === undefined || value === null || value === "") return standard;
   const number = typeof value === "string" ? Number(value) : value;
   return typeof number === "number" && Number.isSafeInteger(number) ? number : undefined;
 }
 
-// ---- what may be read ----
+// ---- Which results may be read ----
 
 /** Newest last. */
 async function readable(
@@ -163,10 +162,10 @@ async function readable(
     found.set(id, { id, chars, source, tool: typeof tool === "string" ? tool : "a tool" });
   };
   if (stored !== undefined)
-    for (const { sessions, before } of await ownPast(stored, sessionId, scope))
+    for (const { sessions, before } of await conversationParts(stored, sessionId, scope))
       for (const row of await stored.listKeptResults(sessions, scope))
         if (row.message_id < before) add(row, row.content, row.tool_name);
-  // Without a database, and while it cannot be written, the live list is all there is.
+  // Without a database, or while it cannot be written, only the live messages are known.
   for (const message of messages) {
     if (message.role !== "tool") continue;
     const { content, toolCallId, toolName } = message;
@@ -176,7 +175,7 @@ async function readable(
   return [...found.values()];
 }
 
-/** Looks at every message of the database, so it is asked once for a result. The owner of the home may read every file. */
+/** Reads every message of the database, so it is called once per result. The owner of the home may read every file. */
 async function isOwnFile(
   { store, scope, isKeptHere }: ReadResultDeps,
   sessionId: string,
@@ -184,23 +183,27 @@ async function isOwnFile(
 ): Promise<boolean> {
   const stored = store();
   if (scope.userId === undefined || stored === undefined || isKeptHere?.(id)) return true;
-  for (const { sessions } of await ownPast(stored, sessionId, scope)) {
+  for (const { sessions } of await conversationParts(stored, sessionId, scope)) {
     const own = await stored.listKeptResults(sessions, { ...scope, ownFilesOnly: true });
     if (own.some((result) => result.id === id)) return true;
   }
   return false;
 }
 
-type Stretch = { readonly sessions: readonly string[]; readonly before: number };
+type ConversationPart = { readonly sessions: readonly string[]; readonly before: number };
 
 const MOST_FORKS = 100;
 
 /**
- * The conversation back to its start: the session, what it continues after compactions, and what it is a branch of, as far as
- * that was said before the fork. The run of a subagent begins with itself.
+ * The conversation back to its start: the session, the sessions it continues after compactions, and what it is a branch of, up to
+ * the fork. A subagent run starts with itself.
  */
-async function ownPast(store: SessionStore, sessionId: string, scope: Scope): Promise<readonly Stretch[]> {
-  const past: Stretch[] = [];
+async function conversationParts(
+  store: SessionStore,
+  sessionId: string,
+  scope: Scope,
+): Promise<readonly ConversationPart[]> {
+  const past: ConversationPart[] = [];
   let [id, before] = [sessionId, Number.POSITIVE_INFINITY];
   for (let fork = 0; fork < MOST_FORKS; fork += 1) {
     const sessions = await store.listContinued(id, scope);
@@ -213,7 +216,7 @@ async function ownPast(store: SessionStore, sessionId: string, scope: Scope): Pr
     if (branchedFrom === undefined || parent === undefined || parent === null) break;
     const [oldest] = await store.listMessageKeys([first], scope);
     if (oldest === undefined) break;
-    // Ids grow over all sessions, so what the parent said after the fork has higher ids than the branch's copies.
+    // Ids grow across all sessions, so messages of the parent after the fork have higher ids than the branch's copies.
     [id, before] = [parent, Math.min(before, oldest.id)];
   }
   return past;
@@ -229,9 +232,9 @@ function unknownId(asked: string, known: readonly Readable[]): string {
   return `There is no result ${shown} in this conversation. ${which}`;
 }
 
-// ---- answers ----
+// ---- Answers ----
 
-function listed(known: readonly Readable[], room: Room): string {
+function listed(known: readonly Readable[], fitCheck: FitCheck): string {
   if (known.length === 0) return "[No result of this conversation is kept.]";
   const lines = known
     .toReversed()
@@ -242,13 +245,13 @@ function listed(known: readonly Readable[], room: Room): string {
     const text = [`[Results of this conversation, newest first${more}:]`, ...lines.slice(0, shown)].join(
       "\n",
     );
-    if (shown <= 1 || room.fits(text)) return text;
+    if (shown <= 1 || fitCheck.fits(text)) return text;
   }
 }
 
 function page(view: View, { offset, limit }: Request): ToolOutcome {
-  const { length, room } = view;
-  const limits = limit === 0 ? halfOf(room.limits) : room.limits;
+  const { length, fitCheck } = view;
+  const limits = limit === 0 ? halfOf(fitCheck.limits) : fitCheck.limits;
   if (offset >= length && length > 0) return pastEnd(view, offset);
   const rest = sliceCodePoints(view.text, offset, limit === 0 ? limits.chars : Math.min(limit, limits.chars));
   const answer = (part: string): string => {
@@ -257,12 +260,15 @@ function page(view: View, { offset, limit }: Request): ToolOutcome {
     const which = `characters ${groupThousands(offset)} to ${groupThousands(end)} of ${groupThousands(length)}`;
     return `[Result ${view.id} of ${view.tool}: ${which}. ${next}]\n${asData(part, view)}`;
   };
-  const part = longestStart(rest, limits.chars, (start) => room.fits(answer(start), limits));
-  // In a window that holds not even the frame, a part that is too long is better than one that never ends.
+  const part = longestStart(rest, limits.chars, (start) => fitCheck.fits(answer(start), limits));
+  // If not even the frame fits into the window, a part that is too long is better than an endless series of empty parts.
   return { text: answer(part === "" ? sliceCodePoints(rest, 0, LEAST_CHARS) : part) };
 }
 
-/** Who reads on and on has several parts in view, and parts of full size would leave room for little else. */
+/**
+ * Without an explicit limit a part is half size: a model that reads on has several parts in its context, and full-size parts
+ * would leave little room.
+ */
 function halfOf({ chars, tokens, tokenFactor }: ResultLimits): ResultLimits {
   return { chars: Math.ceil(chars / 2), tokens: Math.ceil(tokens / 2), tokenFactor };
 }
@@ -292,15 +298,15 @@ function places(view: View, { offset, limit }: Request, find: string): ToolOutco
     const body = some.map(({ offset: at, around }) => `offset ${at}: ${around}`).join("\n\n");
     const isShort = limit === 0 || codePointLength(body) <= limit;
     const text = `${head}\n${asData(body, view)}`;
-    if (shown === 1 || (isShort && view.room.fits(text))) return { text };
+    if (shown === 1 || (isShort && view.fitCheck.fits(text))) return { text };
   }
 }
 
 type Place = { readonly offset: number; readonly around: string };
 
-/** Offsets in code points. Every place is counted, only so many are kept. */
+/** Offsets are in code points. All occurrences are counted; at most MOST_PLACES are returned. */
 function occurrences(text: string, find: string, offset: number): { found: readonly Place[]; total: number } {
-  // Folding letter by letter, as the flags do, keeps places where they are; `toLowerCase` can change lengths.
+  // The `i` flag folds letter by letter and keeps positions; `toLowerCase` can change lengths.
   const pattern = new RegExp(find.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"), "giu");
   pattern.lastIndex = sliceCodePoints(text, 0, offset).length;
   const found: Place[] = [];
@@ -321,7 +327,7 @@ function pastEnd({ id, length }: View, offset: number): ToolOutcome {
   return errorOutcome(`Result ${id} has ${length} characters, so nothing begins at offset ${offset}.`);
 }
 
-/** As it was in the conversation: data from outside stays marked as such. */
+/** Fenced the same way as in the conversation: untrusted data stays marked as such. */
 function asData(text: string, { source }: View): string {
   return source === undefined ? text : fenceUntrusted(text, source);
 }
@@ -333,7 +339,7 @@ function previewOf({ id, offset, find }: ToolArguments): string {
   return onOneLine(`${what}${preview(shownText(id), 64)}${preview(from, 30)}`);
 }
 
-/** The longest beginning, of at most `most` code points, of which `isShort` holds. */
+/** The longest prefix of at most `most` code points for which `isShort` is true. */
 export function longestStart(text: string, most: number, isShort: (start: string) => boolean): string {
   const whole = takeCodePoints(text, most);
   if (isShort(whole)) return whole;

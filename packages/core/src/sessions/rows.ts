@@ -1,4 +1,4 @@
-// Rows as every program that shares the database knows them: the column names of the tables, values decoded.
+// Row types with the column names of the shared tables; values are decoded.
 import type { MessageRow } from "../message/index.ts";
 
 export type { MessageRow, StoredMessageRow } from "../message/index.ts";
@@ -8,7 +8,7 @@ export type SessionRow = {
   readonly source: string;
   readonly user_id: string | null;
   readonly model: string | null;
-  /** JSON text as stored. `_branched_from`, `_delegate_from`, `_compressed_from` and `_reset_from` are reserved keys in it. */
+  /** JSON text as stored. `_branched_from`, `_delegate_from`, `_compressed_from` and `_reset_from` are reserved keys. */
   readonly model_config: string | null;
   readonly system_prompt: string | null;
   readonly parent_session_id: string | null;
@@ -38,10 +38,10 @@ export type SessionRow = {
   readonly handoff_error: string | null;
   readonly rewind_count: number;
   readonly archived: number;
-} & Partial<SessionRowToday>;
+} & Partial<LaterSessionColumns>;
 
-/** What rows of today's Hermes have besides. Only in files that have the columns. */
-type SessionRowToday = {
+/** Additional columns of schema 17 and later. Present only in files that have them. */
+type LaterSessionColumns = {
   readonly system_prompt_hash: string | null;
   readonly session_key: string | null;
   readonly chat_id: string | null;
@@ -53,24 +53,24 @@ type SessionRowToday = {
   /** `derived`, `llm` or `user`; `branch` and `branch_fallback` for branches. */
   readonly title_source: string | null;
   readonly last_activity_at: number | null;
-  /** `default`, or the name of the profile; null for a row of nobody's. */
+  /** `default`, or the name of the profile; null when the row belongs to no profile. */
   readonly profile_name: string | null;
   readonly pinned: number;
   readonly hidden: number;
   readonly last_read_at: number | null;
 };
 
-/** Sessions that programs made for themselves: lists for people leave them out unless they are asked for. */
+/** Sessions that programs started for themselves. Listings for users leave them out unless asked for. */
 export const INTERNAL_SOURCES: readonly string[] = ["kanban", "oneshot", "subagent", "tool"];
 
-/** A session with the time of its latest message (or of its start, when it has none). */
+/** A session with the time of its latest message, or its start time when it has none. */
 export type ActiveSession = SessionRow & { readonly last_active: number };
 
-/** A line of a listing. A compressed conversation shows its tip; `_lineage_root_id` then names the root. */
+/** A row of a listing. A compacted conversation shows its tip; `_lineage_root_id` then names the root. */
 export type ListedSession = ActiveSession & {
   readonly preview: string;
   readonly _lineage_root_id?: string;
-  /** Only where the file notes when a session was last read. */
+  /** Present only in files that store when a session was last read. */
   readonly unread?: boolean;
 };
 
@@ -85,53 +85,53 @@ export type AnchoredView = MessageWindow & {
   readonly bookend_end: readonly MessageRow[];
 };
 
-/** A message without what it says. */
+/** A message without its content. */
 export type MessageKey = {
   readonly id: number;
   readonly session_id: string;
-  /** The first original of a copy; null on a row that is none. */
+  /** For a copy, the id of the first original; null for other rows. */
   readonly origin_id: number | null;
 };
 
-/** A tool result that is too long for its conversation: its row has the beginning, a file has all of it. */
+/** A tool result that is too long for its conversation: the row holds the beginning, a file holds all of it. */
 export type KeptResult = {
   /** The name of the file without `.txt`. */
   readonly id: string;
-  /** Of the whole text, in code points. */
+  /** Length of the whole text, in code points. */
   readonly chars: number;
   readonly session_id: string;
   readonly message_id: number;
   readonly tool_name: string | null;
-  /** The row's own text: the beginning of the result, and the note that names the file. */
+  /** The text of the row: the beginning of the result, and the note that names the file. */
   readonly content: string;
 };
 
-/** What a context engine made of messages that left the context, or of other such summaries. */
+/** A summary that a context engine made of messages that left the context, or of other summaries. */
 export type SummaryNode = {
   readonly node_id: string;
   readonly lineage_root: string;
-  /** The session in which it was made. It goes when that one is deleted. */
+  /** The session it was made in. It is deleted with that session. */
   readonly session_id: string;
-  /** 0 for a summary of messages, otherwise one more than what it is made of. */
+  /** 0 for a summary of messages, otherwise one more than its sources. */
   readonly depth: number;
   readonly first_message_id: number;
   readonly last_message_id: number;
-  /** Message ids at depth 0 (of first originals, never of copies), node ids above. */
+  /** At depth 0, message ids (of first originals, never of copies); above, node ids. */
   readonly source_ids: readonly (number | string)[];
   readonly summary: string;
-  /** Of the summary. */
+  /** Tokens of the summary. */
   readonly tokens: number;
-  /** Of the messages it stands for. */
+  /** Tokens of the messages it stands for. */
   readonly source_tokens: number;
-  /** `model`, or `extract` for one made without a model. */
+  /** `model`, or `extract` when it was made without a model. */
   readonly method: string;
   readonly created_at: number;
 };
 
 export type SummaryHit = SummaryNode & {
-  /** The place of the match, `>>>` before and `<<<` after each matched word. */
+  /** Text around the match, with `>>>` before and `<<<` after each matched word. */
   readonly snippet: string;
-  /** 1 when everything asked for is in it, less when only some of it is. */
+  /** 1 when all words of the query match, less when only some do. */
   readonly score: number;
 };
 

@@ -26,17 +26,17 @@ const many = Array.from({ length: 200 }, (_, index) => message(index));
 full.push(await outcomeOf(store.appendMany("a", many)));
 full.push(await outcomeOf(store.replaceMessages("a", many)));
 full.push(await outcomeOf(store.continueSession("a", { id: "next", messages: many })));
-const whileFull = await census(store);
+const whileFull = await countRows(store);
 const other = await outcomeOf(openSessionStore({ path: join(folder, "other.db") }));
 
 rmSync(ballast);
 await store.appendMany("a", many);
 const continued = await store.continueSession("a", { id: "next", messages: many });
 const health = await store.checkHealth();
-const afterwards = await census(store);
+const afterwards = await countRows(store);
 await store.close();
 await using again = await openSessionStore({ path });
-const reopened = await census(again);
+const reopened = await countRows(again);
 console.log(
   JSON.stringify({
     full: full.map(String),
@@ -62,7 +62,7 @@ function fillUp(): void {
   closeSync(fd);
 }
 
-async function census(on: SessionStore): Promise<unknown> {
+async function countRows(on: SessionStore): Promise<unknown> {
   const session = await on.getSession("a");
   return {
     sessions: await on.sessionCount(),

@@ -1,7 +1,6 @@
 // Housekeeping: what may be tidied up by itself, when, and that it never disturbs what is kept.
 
-import type { NewSession } from "../../src/sessions/store/sessions.ts";
-import type { SessionStore } from "../../src/sessions/store.ts";
+import type { NewSession, SessionStore } from "../../src/sessions/store.ts";
 import type { Suite } from "../runner.ts";
 import { DAY, exportAll, type Harness, HOUR, idsOf, ManualClock, NOW, row, talk } from "./support.ts";
 

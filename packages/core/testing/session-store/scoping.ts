@@ -2,8 +2,8 @@
 
 import type { HermesError } from "../../src/lib/index.ts";
 import { parseMessages } from "../../src/message/index.ts";
+import type { Scope } from "../../src/sessions/identity.ts";
 import { resultNote } from "../../src/sessions/index.ts";
-import type { Scope } from "../../src/sessions/scope.ts";
 import type { SessionStore } from "../../src/sessions/store.ts";
 import type { Suite } from "../runner.ts";
 import { leafOf } from "./summary-nodes.ts";
@@ -482,7 +482,7 @@ export function scopingContract({ it, expect }: Suite, { open }: Harness): void 
 }
 
 function way(read: Call, forStrangers: unknown, how?: string): Way {
-  return { ...(how === undefined ? {} : { how }), read, forStrangers: () => forStrangers };
+  return { how, read, forStrangers: () => forStrangers };
 }
 
 function named(

@@ -289,8 +289,7 @@ export function searchOrderContract({ it, expect }: Suite, { open }: Harness): v
   it("twenty messages unless told; a negative limit means all, none at all is none", async () => {
     await using store = await open();
     await varied(store, 5, 13);
-    const count = async (limit?: number) =>
-      (await store.search("lantern", limit === undefined ? {} : { limit })).hits.length;
+    const count = async (limit?: number) => (await store.search("lantern", { limit })).hits.length;
     expect(await count()).toBe(20);
     expect(await count(-1)).toBe(65);
     expect(await count(0)).toBe(0);

@@ -142,9 +142,7 @@ export function summaryNodesContract({ it, expect }: Suite, { open, reopen }: Ha
     );
     await store.insertSummaryNodes(nodes);
     const found = async (query: string, limit?: number) =>
-      (await store.searchSummaryNodes(query, limit === undefined ? {} : { limit })).map(
-        ({ node_id }) => node_id,
-      );
+      (await store.searchSummaryNodes(query, { limit })).map(({ node_id }) => node_id);
     expect(await found("harbour cranes")).toEqual(["n0", "n1"]);
     expect(await found("crane")).toEqual(["n1", "n0"]);
     expect(await found("crane", 1)).toEqual(["n1"]);

@@ -3,9 +3,7 @@ import type { Clock } from "../../src/lib/index.ts";
 import type { NewMessage } from "../../src/message/index.ts";
 import type { ExportedSession, MessageRow, SessionRow } from "../../src/sessions/rows.ts";
 import type { SearchOptions } from "../../src/sessions/search/types.ts";
-
-import type { NewSession } from "../../src/sessions/store/sessions.ts";
-import type { SessionStore } from "../../src/sessions/store.ts";
+import type { NewSession, SessionStore } from "../../src/sessions/store.ts";
 
 export type Harness = {
   /** A fresh, empty store each time, gone after the test. */

@@ -6,7 +6,7 @@ import { toNewMessage } from "@hermes-memory/core/message";
 import { fenceUntrusted } from "@hermes-memory/core/security";
 import { type Tool, ToolTable } from "@hermes-memory/core/tools";
 import { describe, expect, it } from "vitest";
-import { notedResult, resultIdFor, resultNote } from "../../../../core/src/sessions/result-notes.ts";
+import { notedResult, resultIdFor, resultNote } from "../../../../core/src/sessions/session-files.ts";
 import { tempDirectory } from "../../../../core/test/fakes/temp-directory.ts";
 import { type CheckedCall, runBatch, toolMessage } from "../../../src/agent/tools/index.ts";
 import { batchContext, fakeTool, gate, type ToolChanges } from "../../fakes/agent-tools.ts";

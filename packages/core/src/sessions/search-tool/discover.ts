@@ -1,25 +1,32 @@
-// Discover: the sessions in which a query is answered, each with the place of its best message.
-import { codePointLength, preview } from "../../lib/index.ts";
+// The discover mode: the sessions that answer a query, each with the messages around its best match.
+import { codePointLength, err, ok, preview, type Result } from "../../lib/index.ts";
 import { contentText } from "../../message/index.ts";
 import type { AnchoredView, MessageRow, SessionRow } from "../rows.ts";
+import type { SearchAnswer, SearchFilters, SearchHit, SearchOptions } from "../search/types.ts";
+import { MAX_TITLE_CHARS } from "../titles.ts";
 import {
+  type CurrentConversation,
   cleanSnippet,
+  cutterFor,
+  type DiscoverRequest,
+  failure,
   foldedSearch,
+  HIDDEN_SOURCES,
+  hasFilters,
+  hiddenSources,
   isEarlierSearch,
+  type Lookup,
+  label,
   leftOutField,
+  linkTo,
   notSearchedField,
   orderRemark,
+  type Reach,
   shownConfidence,
+  toToolMessage,
   weakRemark,
-} from "../search/answer-text.ts";
-import type { SearchAnswer, SearchHit, SearchOptions } from "../search/types.ts";
-import { MAX_TITLE_CHARS } from "../titles.ts";
-import type { DiscoverRequest } from "./arguments.ts";
-import { emptyAnswer } from "./empty-answer.ts";
-import { cutterFor } from "./payload.ts";
-import { hiddenSources, type Lookup, linkTo } from "./port.ts";
-import { type Bounds, boundsOf, followsToday, isClosed } from "./reach.ts";
-import { failure, label, toToolMessage, when } from "./shapes.ts";
+  when,
+} from "./answer-parts.ts";
 
 export async function discover(lookup: Lookup, request: DiscoverRequest): Promise<object> {
   const bounds = await boundsOf(lookup, request.reach);
@@ -42,26 +49,24 @@ export async function discover(lookup: Lookup, request: DiscoverRequest): Promis
   };
 }
 
-/** How sure the answer is and what it does not cover; before the results, so that a model reads it first. */
+/** How sure the answer is and what it does not cover. Placed before the results, so that a model reads it first. */
 export function remarksOf(answer: SearchAnswer): object {
-  const [confidence, weak, order] = [shownConfidence(answer), weakRemark(answer), orderRemark(answer)];
   return {
-    ...(confidence === undefined ? {} : { confidence }),
-    ...(weak === undefined ? {} : { message: weak }),
+    confidence: shownConfidence(answer),
+    message: weakRemark(answer),
     ...notSearchedField(answer),
     ...leftOutField(answer),
-    ...(order === undefined ? {} : { order_note: order }),
+    order_note: orderRemark(answer),
   };
 }
 
-/** Where nothing but the current conversation is left out, the only matches are in there. */
+/** If only the current conversation was excluded, the matches are in that conversation. */
 function withReason(answer: SearchAnswer, { roles, filters }: DiscoverRequest, bounds: Bounds): SearchAnswer {
-  const isFiltered =
-    roles !== undefined || Object.keys(filters).length > 0 || bounds.sessionIds !== undefined;
+  const isFiltered = roles !== undefined || hasFilters(filters) || bounds.sessionIds !== undefined;
   return answer.empty === "filtered" && !isFiltered ? { ...answer, empty: "excluded-sessions" } : answer;
 }
 
-/** A title that is the query is a clear answer, whatever the words in the messages are worth. */
+/** A session whose title equals the query is a clear answer, whatever the messages score. */
 function withCertainty(answer: SearchAnswer): SearchAnswer {
   const stage = answer.stage === "none" ? "exact" : answer.stage;
   return answer.confidence === undefined
@@ -69,23 +74,23 @@ function withCertainty(answer: SearchAnswer): SearchAnswer {
     : { ...answer, stage, confidence: { score: 1, isWeak: false } };
 }
 
-/** What a search of this request has in common, whoever looks at the hits. */
+/** Search options that discover and summarize share. */
 export function searchOptions(lookup: Lookup, request: DiscoverRequest, bounds: Bounds): SearchOptions {
   const { sources, after, before } = request.filters;
   return {
     ...lookup.scope,
     ...bounds,
     excludeSources: hiddenSources(sources),
-    ...(sources === undefined ? {} : { sourceFilter: sources }),
-    ...(after === undefined ? {} : { after }),
-    ...(before === undefined ? {} : { before }),
+    sourceFilter: sources,
+    after,
+    before,
     sort: request.sort,
     perLineage: true,
     limit: request.limit,
   };
 }
 
-export type Origin = {
+type Origin = {
   readonly session_id: string;
   readonly when: string;
   readonly source: string;
@@ -94,8 +99,8 @@ export type Origin = {
 };
 
 /**
- * Runs of a schedule repeat themselves every day, so by relevance they come after everything people said. In order of time
- * they have their place in it.
+ * By relevance, runs of scheduled jobs come after everything else, because they repeat themselves every day. In order of time
+ * they are not moved.
  */
 export async function searchDemotingCron(
   { store }: Lookup,
@@ -109,10 +114,10 @@ export async function searchDemotingCron(
   const first = await store.search(query, { ...options, excludeSources });
   const isFull = first.hits.length >= limit;
   if (isFull && first.stage !== "widened") return first;
-  // No run answers it either: without any filter on sources nothing was found.
+  // No run matches either: even without filters on sources nothing was found.
   if (first.empty === "no-match" || first.empty === "filtered") return first;
   const together = await store.search(query, options);
-  // Only a run may have every word: it must not be crowded out by messages with some of them.
+  // If only runs contain every word, messages with some of the words must not displace them.
   const hasRunsAlone = first.hits.length === 0 || (first.stage === "widened" && together.stage !== "widened");
   if (hasRunsAlone) return runsLast(together);
   if (isFull) return first;
@@ -122,7 +127,7 @@ export async function searchDemotingCron(
   return {
     ...first,
     hits: [...first.hits, ...runs].slice(0, limit),
-    ...(isSurer && together.confidence ? { confidence: together.confidence } : {}),
+    confidence: isSurer ? together.confidence : first.confidence,
   };
 }
 
@@ -141,7 +146,7 @@ function isByTime(sort: string | undefined): boolean {
   return /^\s*(newest|oldest)\s*$/i.test(sort ?? "");
 }
 
-/** The fields that say where a hit is from. The root speaks for its lineage: that is where a title and a source belong. */
+/** Where a hit comes from. Title and source are those of the root of its lineage. */
 export function originOf(
   hit: Pick<SearchHit, "session_id" | "session_started" | "source" | "model">,
   root: SessionRow | null,
@@ -155,25 +160,25 @@ export function originOf(
   };
 }
 
-/** Repeated to the model so that it knows what was asked; a page pasted as a query need not come back whole. */
+/** Returned so that the model knows what was asked; a long pasted query is cut. */
 export function shownQuery({ query }: DiscoverRequest): string {
   return preview(query, 1000);
 }
 
 const DIALOGUE = ["user", "assistant"];
-/** Of one conversation: enough to choose from when places close to each other are shown once. */
+/** Enough hits of one conversation to choose from when nearby places are shown only once. */
 const HITS_OF_ONE_LINEAGE = 50;
 
 async function find(lookup: Lookup, request: DiscoverRequest, bounds: Bounds): Promise<SearchAnswer> {
   const options = {
     ...searchOptions(lookup, request, bounds),
-    // Within the current conversation there is one lineage only, and its places are what is looked for.
+    // The current conversation is one lineage, and several places in it are wanted.
     ...(request.reach === "lineage" ? { perLineage: false, limit: HITS_OF_ONE_LINEAGE } : {}),
   };
   const spoken = { ...options, roleFilter: request.roles ?? DIALOGUE };
   const answer = await searchDemotingCron(lookup, request, spoken);
   if (answer.hits.length > 0 || request.roles !== undefined) return answer;
-  // Nobody said it elsewhere, but a tool may have printed it: the question itself is in the current conversation.
+  // No user or assistant said it elsewhere, but a tool may have printed it.
   const printed = await searchDemotingCron(lookup, request, options);
   return printed.hits.length > 0 ? printed : answer;
 }
@@ -182,7 +187,7 @@ type Found = Pick<SearchHit, "id" | "session_id" | "lineage_root" | "snippet" | 
   Pick<SearchHit, "session_started" | "source" | "model">;
 type Place = { readonly hit: Found; readonly view: AnchoredView; readonly root: SessionRow | null };
 
-/** A hit that cannot be opened is passed over; when none can, it is the database that fails. */
+/** A hit that cannot be read is skipped. If none can be read, the database error is thrown. */
 async function openPlaces(
   lookup: Lookup,
   { reach, limit }: DiscoverRequest,
@@ -191,7 +196,7 @@ async function openPlaces(
 ) {
   const places: Place[] = titled === undefined ? [] : [titled];
   const searched = new Set<string>(places.map(({ hit }) => hit.session_id));
-  const shown = new Set<number>(); // by first original, so that copies count as the same message
+  const shown = new Set<number>(); // ids of first originals, so that copies count as the same message
   const failures: unknown[] = [];
   for (const hit of hits) {
     if (places.length >= limit) break;
@@ -210,20 +215,20 @@ async function openPlaces(
 
 const BOOKEND = 3;
 
-/** Undefined when the message went away between finding and reading it. */
+/** Undefined when the message was deleted between the search and this read. */
 async function openPlace({ store, scope }: Lookup, hit: Found): Promise<Place | undefined> {
-  // Twice as many as are shown: handoffs among them are passed over.
+  // Twice as many as are shown, because compaction summaries among them are skipped.
   const view = await store.getAnchoredView(hit.session_id, hit.id, { ...scope, bookend: 2 * BOOKEND });
   if (view.window.length === 0) return undefined;
   return { hit, view, root: await store.getSession(hit.lineage_root, scope) };
 }
 
-/** What a compaction wrote says neither how a conversation began nor how it ended. */
+/** True for a compaction summary, which shows neither how a conversation began nor how it ended. */
 function isHandoff({ content }: MessageRow): boolean {
   return /^\s*(?:\[CONTEXT COMPACTION|\[CONTEXT SUMMARY\]:)/.test(contentText(content));
 }
 
-/** The session whose title is the query, from its first message on. Filters of roles and orders of time know no titles. */
+/** The session whose title is the query, from its first message on. Not used with a role filter or an order of time. */
 async function openTitled(lookup: Lookup, request: DiscoverRequest): Promise<Place | undefined> {
   const { store, scope } = lookup;
   if (request.roles !== undefined || isByTime(request.sort)) return undefined;
@@ -257,7 +262,7 @@ function isTitleInReach(lookup: Lookup, { reach, filters }: DiscoverRequest, ses
   if (hiddenSources(filters.sources).includes(session.source)) return false;
   const isOwn = current?.lineage.has(session.id) ?? false;
   if (reach === "lineage") return isOwn;
-  return !isOwn || (followsToday(lookup) && isClosed(session));
+  return !isOwn || (hasSchema17Rules(lookup) && isClosed(session));
 }
 
 async function rootOf({ store, scope }: Lookup, session: SessionRow): Promise<string> {
@@ -272,7 +277,7 @@ async function rootOf({ store, scope }: Lookup, session: SessionRow): Promise<st
   return root.id;
 }
 
-/** In code points, `…` included. */
+/** In code points, including `…`. */
 const BOOKEND_CHARS = 1200;
 const WINDOW_CHARS = 4000;
 
@@ -297,13 +302,13 @@ function toResults(places: readonly Place[], lookup: Lookup, { detail }: Discove
     messages_before: view.messages_before,
     messages_after: view.messages_after,
     detail: isFull ? "full" : "compact",
-    ...(isFolded ? { folded: true } : {}),
-    ...(hit.lineage_root === hit.session_id ? {} : { parent_session_id: hit.lineage_root }),
+    folded: isFolded ? true : undefined,
+    parent_session_id: hit.lineage_root === hit.session_id ? undefined : hit.lineage_root,
     link: linkTo(lookup, hit.session_id),
   }));
 }
 
-/** In short, only the message that matched: what is around it is a scroll away. */
+/** In compact form, only the matching message: a scroll shows the messages around it. */
 function draftOf({ hit, view, root }: Place, isFull: boolean) {
   const anchor = view.window.find((row) => row.id === hit.id);
   const isFolded = isEarlierSearch(hit);
@@ -329,7 +334,7 @@ function draftOf({ hit, view, root }: Place, isFull: boolean) {
   };
 }
 
-// Forty words are a few hundred characters, but a "word" may be a whole file in base64.
+// A snippet has 40 words, usually a few hundred characters, but one "word" may be a whole file in base64.
 const MAX_SNIPPET_CHARS = 1000;
 
 export function shortSnippet(snippet: string, most = MAX_SNIPPET_CHARS): string {
@@ -340,7 +345,7 @@ export function shortSnippet(snippet: string, most = MAX_SNIPPET_CHARS): string 
   return `${start > 0 ? "..." : ""}${part}${isEnd ? "" : "..."}`;
 }
 
-/** Where in a message the snippet's first match is, so that a cut message still shows it. */
+/** The position in the message of the snippet's first match, so that a cut message still shows it. */
 export function matchPosition(snippet: string, content: unknown): number {
   if (typeof content !== "string") return 0;
   const cut = snippet.startsWith("...") ? 3 : 0;
@@ -348,4 +353,140 @@ export function matchPosition(snippet: string, content: unknown): number {
   const around = (before + rest.replace("<<<", "")).trimEnd();
   const at = content.indexOf(around);
   return Math.max(0, at >= 0 ? at + before.length : content.indexOf(rest.split("<<<", 1)[0] ?? ""));
+}
+
+// ---- No hits ----
+// Says why, and what to try instead. A model that gets an empty list concludes that it never happened.
+
+/** The fields of an answer without hits. The `message` of a plain miss is a fixed text that other programs match on. */
+export function emptyAnswer(answer: SearchAnswer, request: DiscoverRequest): object {
+  return { ...nothingFound(answer, request), ...notSearchedField(answer), ...leftOutField(answer) };
+}
+
+function nothingFound(answer: SearchAnswer, request: DiscoverRequest): object {
+  const nothing = { results: [], count: 0, stage: answer.stage };
+  switch (answer.empty) {
+    case "excluded-sessions":
+      return {
+        ...nothing,
+        sessions_searched: 0,
+        message:
+          "Matches are only in the current conversation, which is left out. Pass scope='lineage' to search its earlier turns.",
+      };
+    case "hidden-sources":
+      return {
+        ...nothing,
+        message: `${NO_MATCH} Matches are only in hidden sources (${HIDDEN_SOURCES.join(", ")}).`,
+        hint: `Pass source='${HIDDEN_SOURCES.join(",")}' to search those.`,
+      };
+    case "filtered":
+      return {
+        ...nothing,
+        message: `${NO_MATCH} There are matches outside the filters given.`,
+        hint: `Leave out or widen ${filtersOf(request).join(", ")}.`,
+      };
+    case "blank":
+      return { ...nothing, message: NO_MATCH, hint: "The query holds no words. Name what to look for." };
+    default:
+      return { ...nothing, message: NO_MATCH, hint: hintFor(request) };
+  }
+}
+
+const NO_MATCH = "No matching sessions found.";
+
+function hintFor(request: DiscoverRequest): string {
+  if (/["*]|\b(AND|OR|NOT)\b/.test(request.query))
+    return "Quotes, operators and * are taken literally. Try the plain words, fewer of them, or OR between them.";
+  return "Try other or fewer words, a prefix such as deploy*, or leave the query out to browse recent sessions.";
+}
+
+function filtersOf({ roles, filters, reach }: DiscoverRequest): string[] {
+  const given = [
+    roles === undefined ? undefined : "role_filter",
+    filters.sources === undefined ? undefined : "source",
+    filters.after === undefined ? undefined : "after",
+    filters.before === undefined ? undefined : "before",
+    reach === "lineage" ? "scope" : undefined,
+  ].filter((name) => name !== undefined);
+  return given.length === 0 ? ["the filters"] : given;
+}
+
+// ---- What the current conversation may find ----
+
+type Bounds = Pick<SearchFilters, "sessionIds" | "excludeSessionIds" | "excludeMessageIds">;
+
+export async function boundsOf(lookup: Lookup, reach: Reach): Promise<Result<Bounds, string>> {
+  const { current } = lookup;
+  if (current === undefined) return reach === "lineage" ? err(NO_CONVERSATION) : ok({});
+  if (reach === "others" && !hasSchema17Rules(lookup)) return ok({ excludeSessionIds: [...current.lineage] });
+  if (reach === "others") {
+    const before = [...(await liveRows(lookup, current)), ...(await openRows(lookup, current))];
+    return ok({ excludeMessageIds: [...new Set(before)] });
+  }
+  const live = [...(await liveRows(lookup, current))];
+  return ok({
+    sessionIds: reach === "lineage" ? [...current.lineage] : undefined,
+    excludeMessageIds: live,
+  });
+}
+
+export const NO_CONVERSATION =
+  "scope 'lineage' means the current conversation, and there is none here. Leave scope out, or use 'all'.";
+
+/** With schema 16 the whole current lineage is left out; with schema 17 and later only sessions that are still open. */
+export function hasSchema17Rules({ store }: Lookup): boolean {
+  return store.rules === "today";
+}
+
+/** End reasons of sessions that a compaction or a reset closed. The model no longer has their messages in its context. */
+const CLOSED_BY: ReadonlySet<string> = new Set([
+  "compression",
+  "session_reset",
+  "session_switch",
+  "idle",
+  "daily",
+  "suspended",
+  "resume_pending_expired",
+  "new_session",
+]);
+
+export function isClosed({ end_reason }: SessionRow): boolean {
+  return end_reason !== null && CLOSED_BY.has(end_reason);
+}
+
+/** Messages of the lineage's open sessions. Messages compacted in place are not active, so they are not included. */
+async function openRows({ store, scope }: Lookup, { lineage }: CurrentConversation): Promise<number[]> {
+  const sessions = await Promise.all([...lineage].map((id) => store.getSession(id, scope)));
+  const open = sessions.flatMap((session) => (session === null || isClosed(session) ? [] : [session.id]));
+  return (await store.listMessageKeys(open, scope)).map(({ id }) => id);
+}
+
+/** The messages in the model's context, and every copy of them in the lineage: a compaction copies messages. */
+async function liveRows(
+  { store, scope }: Lookup,
+  { id, lineage, liveMessageIds }: CurrentConversation,
+): Promise<ReadonlySet<number>> {
+  if (liveMessageIds === undefined || liveMessageIds.size === 0) return new Set();
+  const live = (await store.getMessages(id, scope)).filter((row) => liveMessageIds.has(row.id));
+  const originIds = live.flatMap(({ origin_id }) => origin_id ?? []);
+  const originals = new Map((await store.getMessagesById(originIds, scope)).map((row) => [row.id, row]));
+  const keys = new Set(
+    live
+      .filter((row) => isWhole(row, originals.get(row.origin_id ?? row.id)))
+      .map((row) => row.origin_id ?? row.id),
+  );
+  const rows = await store.listMessageKeys([...lineage], scope);
+  return new Set([
+    ...liveMessageIds,
+    ...rows.flatMap((row) => (keys.has(row.origin_id ?? row.id) ? [row.id] : [])),
+  ]);
+}
+
+/** False when a compaction shortened the copy, so that the original says more. */
+function isWhole(copy: MessageRow, original: MessageRow | undefined): boolean {
+  if (original === undefined || original.id === copy.id) return true;
+  return (
+    contentText(copy.content).includes(contentText(original.content)) &&
+    JSON.stringify(copy.tool_calls) === JSON.stringify(original.tool_calls)
+  );
 }

@@ -1,16 +1,16 @@
-// An answer for a small context window: first its texts get shorter, then messages far from the match go, then whole results.
-// What comes out is the same JSON with fewer words in it, and says what is missing. Pure.
+// Shortens an answer for a small context window: first its texts, then it drops messages far from the match, then whole results.
+// The result is the same JSON with less text, and says what is missing. Pure.
 import { codePointLength, isRecord, takeCodePoints } from "../../lib/index.ts";
+import type { ToolMessage } from "./answer-parts.ts";
+import { cutMessage } from "./answer-parts.ts";
 import { matchPosition, shortSnippet } from "./discover.ts";
-import { cutMessage } from "./payload.ts";
-import type { ToolMessage } from "./shapes.ts";
 
-/** Whether a text of this length is short enough. */
+/** True when the text is short enough. */
 export type Fits = (text: string) => boolean;
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** How much of the parts of an answer is left. */
+/** Which parts of an answer are kept. */
 type Shape = {
   readonly bookends: boolean;
   /** Messages of one result, or of the session that is read. */
@@ -18,7 +18,7 @@ type Shape = {
   readonly results: number;
 };
 
-/** Texts become as short as this before anything else goes. */
+/** Texts are cut down to this length before anything is dropped. */
 const SHORTEST = 120;
 const LONGEST = 100_000;
 const FEWER_MESSAGES = [15, 9, 5, 3, 1];
@@ -36,7 +36,7 @@ export function fitAnswer(answer: object, fits: Fits): object {
 
 const LEAST: Shape = { bookends: false, messages: 1, results: 1 };
 
-/** From everything to next to nothing. */
+/** From the complete answer to the smallest. */
 function shapesOf(answer: Json): readonly Shape[] {
   const all = Number.POSITIVE_INFINITY;
   const fewerResults = Array.from(listOf(answer.results), (_, place) => ({ ...LEAST, results: place }));
@@ -62,20 +62,17 @@ type Missing = { cut: number; messages: number; results: number };
 
 function shaped(answer: Json, shape: Shape, most: number): Json {
   const missing: Missing = { cut: 0, messages: 0, results: 0 };
+  const hasResults = "results" in answer;
   const results = listOf(answer.results);
   const kept = results.slice(0, shape.results);
   missing.results = results.length - kept.length;
   const fitted = {
     ...answer,
     ...textFields(answer, most, missing),
-    ...("results" in answer
-      ? {
-          results: kept.map((result) =>
-            isRecord(result) ? shapedPart(result, shape, most, missing) : result,
-          ),
-        }
-      : {}),
-    ...("results" in answer && "count" in answer ? { count: kept.length } : {}),
+    results: hasResults
+      ? kept.map((result) => (isRecord(result) ? shapedPart(result, shape, most, missing) : result))
+      : undefined,
+    count: hasResults && "count" in answer ? kept.length : answer.count,
     ...messageFields(answer, shape, most, missing),
   };
   return { ...fitted, shortened: told(missing) };
@@ -85,7 +82,7 @@ function shapedPart(result: Json, shape: Shape, most: number, missing: Missing):
   return { ...result, ...textFields(result, most, missing), ...messageFields(result, shape, most, missing) };
 }
 
-/** `query`, and what a result says beside its messages. */
+/** `query`, and the texts of a result other than its messages. */
 function textFields(part: Json, most: number, missing: Missing): Json {
   const cut: Record<string, string> = {};
   for (const name of ["query", "summary", "preview", "title"]) {
@@ -127,7 +124,7 @@ function messageFields(part: Json, { bookends, messages }: Shape, most: number, 
   return fields;
 }
 
-/** Those around the anchor; without one the first and the last. */
+/** The messages around the anchor; without an anchor the first and the last ones. */
 function nearest(messages: readonly ToolMessage[], most: number): readonly ToolMessage[] {
   if (messages.length <= most) return messages;
   const anchor = messages.findIndex((message) => message.anchor);

@@ -1,15 +1,15 @@
-// The settings of the tool, gathered from two sections of config.yaml.
+// Settings of the tool, from two sections of config.yaml.
 import type { HermesConfig, SummarizeMode } from "../../config/index.ts";
 
 export type SessionSearchSettings = {
   readonly summarize: SummarizeMode;
-  /** For all summaries of one call together. */
+  /** Limit for all summaries of one call together. */
   readonly summaryTimeoutSeconds: number;
-  /** For one call of the model. */
+  /** Limit for one model request. */
   readonly modelTimeoutSeconds: number;
   readonly maxConcurrency: number;
   readonly crossProfile: boolean;
-  /** 0: messages are not cut one by one. */
+  /** 0: single messages are not cut. */
   readonly maxMessageChars: number;
   readonly maxResultChars: number;
 };

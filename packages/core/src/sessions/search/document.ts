@@ -1,19 +1,15 @@
-// What of a message is searched: its readable text, and the document that FTS5 is given for it. Pure; whole messages,
-// nothing is cut.
+// What is indexed of a message: its readable text, and the FTS5 document made from it. Pure; messages are indexed whole.
 import { isRecord, parseOutsideJson } from "../../lib/index.ts";
 import { decodeUtf8, STRUCTURED_PREFIX } from "../../message/index.ts";
-import { withLiteralsDecoded } from "./json-literals.ts";
-import { indexText } from "./tokens.ts";
+import { indexText } from "./words.ts";
 
-export { indexTerms, tokenize as words } from "./tokens.ts";
-
-/** Raise it whenever documents are made differently: an index of another version is built anew. */
+/** Raise this whenever documents change. An index of another version is rebuilt. */
 export const DOCUMENT_VERSION = 1;
 
-/** Begins every filter token. No word does: it is a control character. */
+/** First character of every filter token. No word starts with it, because it is a control character. */
 export const MARK = "\u0080";
 
-/** Columns of `messages` that are searched. */
+/** The columns of `messages` that are indexed. */
 export type IndexRow = {
   readonly role: string;
   readonly content: string | Uint8Array | null;
@@ -21,23 +17,23 @@ export type IndexRow = {
   readonly tool_calls: string | null;
 };
 
-/** Numbers of `hermes_memory_no` (session) and `hermes_memory_word` (the others). */
-export type Marks = {
+/** Numbers from `hermes_memory_no` (session) and `hermes_memory_word` (the others). */
+type Marks = {
   readonly session: number;
   readonly source: number;
   readonly role: number;
-  /** The user id, on whichever platform. */
+  /** The user id, on any platform. */
   readonly user: number | null;
-  /** The user id on its platform (`personWord`): the same id elsewhere is another person. */
+  /** The user id on its platform (`personWord`): the same id on another platform is another person. */
   readonly person: number | null;
   /** Neither active nor compacted, or not for display. */
   readonly isHidden: boolean;
 };
 
-export type Texts = {
-  /** The content, without JSON around it, escapes of JSON in it, encoded data, terminal sequences and control characters. */
+type Texts = {
+  /** The content without its JSON envelope, JSON escapes, encoded data, terminal sequences and control characters. */
   readonly said: string;
-  /** The tool's name, and names and arguments of tool calls. */
+  /** The tool's name, and the names and arguments of tool calls. */
   readonly did: string;
 };
 
@@ -55,7 +51,7 @@ export function markTokens({ session, source, role, user, person, isHidden }: Ma
   return tokens;
 }
 
-export type FilterKind = "session" | "source" | "role" | "user" | "person";
+type FilterKind = "session" | "source" | "role" | "user" | "person";
 
 export const HIDDEN_TOKEN = `${MARK}i`;
 const FILTER_LETTERS: Readonly<Record<FilterKind, string>> = {
@@ -66,12 +62,12 @@ const FILTER_LETTERS: Readonly<Record<FilterKind, string>> = {
   person: "p",
 };
 
-/** What stands for a person in `hermes_memory_word`. */
+/** The entry for a person in `hermes_memory_word`. */
 export function personWord(platform: string, user: string): string {
   return `${platform}\0${user}`;
 }
 
-/** The token that stands in the document of every message of this session, source, role, user or person. */
+/** The token that every message of this session, source, role, user or person has in its document. */
 export function filterToken(kind: FilterKind, number: number): string {
   return `${MARK}${FILTER_LETTERS[kind]}${number.toString(36)}`;
 }
@@ -86,7 +82,7 @@ export function textsOf(row: IndexRow): Texts {
 
 type Parts = { readonly said: string[]; readonly did: string[] };
 
-/** Pictures and documents are stored inside their message, so only the depth is bounded. */
+/** Pictures and documents are stored inside their message, so only the nesting depth is limited. */
 const STORED = { maxChars: Number.POSITIVE_INFINITY };
 
 function addContent(parts: Parts, stored: string | Uint8Array | null): void {
@@ -103,7 +99,7 @@ function addContent(parts: Parts, stored: string | Uint8Array | null): void {
   else for (const part of parsed.value) addPart(parts, part);
 }
 
-/** Content parts that are calls of tools. */
+/** Types of content parts that are tool calls. */
 const CALL_TYPES: ReadonlySet<unknown> = new Set([
   "tool_use",
   "server_tool_use",
@@ -124,7 +120,7 @@ function addToolCalls(did: string[], stored: string): void {
   else addCall(did, parsed.value);
 }
 
-/** Values under these keys are machine words (`function`, `call_8f3a`) that would match everybody's questions. */
+/** Values under these keys are technical words (`function`, `call_8f3a`) that would match unrelated queries. */
 const ENVELOPE_KEYS: ReadonlySet<string> = new Set(["id", "type", "call_id", "tool_call_id", "tool_use_id"]);
 const ARGUMENT_KEYS: ReadonlySet<string> = new Set(["arguments", "input", "args", "parameters"]);
 
@@ -141,7 +137,7 @@ function addCall(did: string[], call: unknown): void {
   }
 }
 
-/** Everything in them is a word that somebody may remember: keys, values, also those called `id` or `type`. */
+/** All keys and values of arguments are indexed, including `id` and `type`: users remember such words. */
 function addArguments(did: string[], value: unknown): void {
   if (typeof value !== "string") {
     addKeysAndValues(did, value);
@@ -152,7 +148,7 @@ function addArguments(did: string[], value: unknown): void {
   else did.push(value);
 }
 
-// Both walk by recursion: the parser has bounded the depth.
+// Both functions recurse; the parser has limited the depth.
 function addKeysAndValues(texts: string[], value: unknown): void {
   if (Array.isArray(value)) for (const each of value) addKeysAndValues(texts, each);
   else if (isRecord(value)) {
@@ -177,30 +173,30 @@ function readable(parts: readonly string[]): string {
   return withoutEncoded(withoutControls(text));
 }
 
-// Blanks that are kept: tab, line feed, carriage return.
+// Tab, line feed and carriage return are kept.
 const CONTROL = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]/;
 const CONTROLS = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]/g;
-/** What a terminal shows in its frame instead of in the text. */
+/** Terminal window titles are not part of the text. */
 const WINDOW_TITLES = /\x1b\][012];[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)/g;
-/** Colours may change in the middle of a word; other sequences move the cursor. */
+/** Colours may change inside a word; other sequences move the cursor. */
 const COLOURS = /\x1b\[[0-9;:]*m/g;
 const SEQUENCES = /\x1b(?:\[[0-?]*[ -/]*[@-~]|\][0-9]*;?|[@-Z\\^_])/g;
 
-/** Without terminal sequences; every other control character, the zero byte among them, is a blank. */
+/** Removes terminal sequences. Every other control character, including NUL, becomes a blank. */
 function withoutControls(text: string): string {
   if (!CONTROL.test(text)) return text;
   return text.replace(WINDOW_TITLES, " ").replace(COLOURS, "").replace(SEQUENCES, " ").replace(CONTROLS, " ");
 }
 
-/** Shorter runs are keys, digests and names that somebody may look for. */
+/** Shorter runs are keys, digests and names that a user may search for. */
 const SHORTEST_ENCODED = 512;
 
-/** Only long base64 is left out: a picture or a file, in which nobody can look for a word. */
+/** Removes long base64 runs: pictures and files, in which no word can be found. */
 function withoutEncoded(text: string): string {
   if (text.length < SHORTEST_ENCODED) return text;
   let kept = "";
   let copied = 0;
-  // A run that long covers one of these places, so only the characters around them are looked at.
+  // A run of this length covers one of these positions, so only the characters around them are checked.
   for (let at = SHORTEST_ENCODED - 1; at < text.length; at += SHORTEST_ENCODED) {
     if (!isBase64(text.charCodeAt(at))) continue;
     let start = at;
@@ -225,11 +221,13 @@ for (const character of "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
   BASE64[character.charCodeAt(0)] = 1;
 }
 
-/** Of encoded bytes 15 % are in rows of three or more small letters; of a path or a list of names about half. */
+/**
+ * In encoded bytes 15 % of the letters are in runs of three or more lower-case letters; in paths and lists of names about half.
+ */
 const WORD_LETTERS = 3;
 const MOST_IN_WORDS = 0.3;
 
-/** Encoded bytes mix cases and digits and hold hardly anything like a word. */
+/** Encoded bytes mix cases and digits and contain hardly any words. */
 function isEncoded(text: string, start: number, end: number): boolean {
   let hasUpper = false;
   let hasLower = false;
@@ -249,4 +247,114 @@ function isEncoded(text: string, start: number, end: number): boolean {
     else if (unit >= 0x30 && unit <= 0x39) hasDigit = true;
   }
   return hasUpper && hasLower && hasDigit && inWords <= MOST_IN_WORDS * (end - start);
+}
+
+// ---- JSON inside text ----
+// Tools print JSON: one object per line, after a line of text, or cut off. Its strings are decoded, so that `line one\nquokka`
+// contains the word `quokka`. One pass over the text.
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const LINE_FEED = 0x0a;
+const CARRIAGE_RETURN = 0x0d;
+const BEFORE = "{[:,";
+const AFTER = ":,}]";
+/** Levels of JSON inside JSON strings, such as the arguments of a call that a tool printed. */
+const MOST_LEVELS = 4;
+/** `C:\new`: in JSON, two backslashes would follow the colon. */
+const WINDOWS_PATH = /^[A-Za-z]:\\(?!\\)/;
+const ESCAPE = /\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt])|(?:u[0-9a-fA-F]{0,3})?$)/g;
+const ESCAPED: Readonly<Record<string, string>> = { b: "\b", f: "\f", n: "\n", r: "\r", t: "\t" };
+
+/**
+ * Replaces the contents of JSON strings by their decoded form. A JSON string has only valid escapes, follows `{ [ : ,` or the
+ * start of the text, and precedes `: , } ]` or the end; it may be cut off by the end of the text. Every other backslash (paths,
+ * patterns) stays.
+ */
+export function withLiteralsDecoded(text: string): string {
+  return decoded(text, MOST_LEVELS);
+}
+
+function decoded(text: string, levels: number): string {
+  if (levels === 0 || !text.includes("\\")) return text;
+  // JSON that was cut off, with a note about that on the next line.
+  const isJson = /^\s*[{[]/.test(text);
+  let result = "";
+  let copied = 0;
+  let at = text.indexOf('"');
+  while (at >= 0) {
+    if (!isNextTo(text, at, -1, BEFORE)) {
+      at = text.indexOf('"', at + 1);
+      continue;
+    }
+    const { end, hasEscapes, reason } = scan(text, at + 1);
+    const isLiteral =
+      reason === "quote" ? isNextTo(text, end, 1, AFTER) : reason === "text" || (reason === "line" && isJson);
+    if (isLiteral && hasEscapes) {
+      const written = text.slice(at + 1, end);
+      if (!WINDOWS_PATH.test(written)) {
+        result += text.slice(copied, at + 1) + decoded(unescaped(written), levels - 1);
+        copied = end;
+      }
+    }
+    // All quotes up to there are escaped and start nothing. A quote that ends no string may start one.
+    at = text.indexOf('"', isLiteral ? end + 1 : end);
+  }
+  return copied === 0 ? text : (result + text.slice(copied)).toWellFormed();
+}
+
+type Scanned = {
+  /** Where the string ends: at its closing quote, at a line break, at an invalid escape, or with the text. */
+  readonly end: number;
+  readonly reason: "quote" | "line" | "escape" | "text";
+  readonly hasEscapes: boolean;
+};
+
+function scan(text: string, from: number): Scanned {
+  let hasEscapes = false;
+  for (let at = from; at < text.length; at += 1) {
+    const unit = text.charCodeAt(at);
+    if (unit === QUOTE) return { end: at, reason: "quote", hasEscapes };
+    if (unit === LINE_FEED || unit === CARRIAGE_RETURN) return { end: at, reason: "line", hasEscapes };
+    if (unit !== BACKSLASH) continue;
+    const length = escapeLength(text, at);
+    if (length === 0) return { end: at + 1, reason: "escape", hasEscapes };
+    hasEscapes = true;
+    at += length - 1;
+  }
+  return { end: text.length, reason: "text", hasEscapes };
+}
+
+/** 0 when it is not a JSON escape. The end of the text may cut it off. */
+function escapeLength(text: string, at: number): number {
+  const letter = text.charAt(at + 1);
+  if (letter !== "u") return letter === "" ? 1 : '"\\/bfnrt'.includes(letter) ? 2 : 0;
+  for (let digit = at + 2; digit < at + 6; digit += 1) {
+    if (digit >= text.length) return digit - at;
+    if (!isHex(text.charCodeAt(digit))) return 0;
+  }
+  return 6;
+}
+
+function isHex(unit: number): boolean {
+  const lower = unit | 0x20;
+  return (unit >= 0x30 && unit <= 0x39) || (lower >= 0x61 && lower <= 0x66);
+}
+
+/** True when the next non-blank character is one of `signs`, or there is none. */
+function isNextTo(text: string, from: number, step: 1 | -1, signs: string): boolean {
+  let at = from + step;
+  while (at >= 0 && at < text.length && isBlank(text.charCodeAt(at))) at += step;
+  return at < 0 || at >= text.length || signs.includes(text.charAt(at));
+}
+
+function isBlank(unit: number): boolean {
+  return unit === 0x20 || unit === 0x09 || unit === LINE_FEED || unit === CARRIAGE_RETURN;
+}
+
+function unescaped(written: string): string {
+  return written.replace(ESCAPE, (_, digits: string | undefined, letter: string | undefined) => {
+    if (digits !== undefined) return String.fromCharCode(Number.parseInt(digits, 16));
+    return letter === undefined ? "" : (ESCAPED[letter] ?? letter);
+  });
 }

@@ -1,11 +1,8 @@
-// What was typed, taken apart: either an expression meant literally (quotes, operators, stars) or plain words. Nothing
-// that can be typed is an error.
+// Parses a query: either a literal expression (quotes, operators, stars) or plain words. Every input is valid.
 import { takeCodePoints } from "../../lib/index.ts";
-import { containsUnspaced, isUnspacedTerm, phraseTerms, tokenize } from "./tokens.ts";
+import { containsUnspaced, isUnspacedTerm, phraseTerms, tokenize } from "./words.ts";
 
-export { containsUnspaced } from "./tokens.ts";
-
-/** Words side by side, as `tokenize` spells them; a run of a script without blanks is one of them. */
+/** Adjacent words, spelled as by `tokenize`. A run of a script without blanks counts as one word. */
 export type Phrase = { readonly op: "phrase"; readonly words: readonly string[]; readonly isPrefix: boolean };
 
 export type Expression =
@@ -13,7 +10,7 @@ export type Expression =
   | { readonly op: "and" | "or"; readonly parts: readonly Expression[] }
   | { readonly op: "not"; readonly left: Expression; readonly right: Expression };
 
-/** Several words stand next to each other in the text; `text` is what was typed for them. */
+/** Several words are adjacent in the text; `text` is what the user typed for them. */
 export type PlainTerm = { readonly words: readonly string[]; readonly text: string };
 
 export type ParsedQuery =
@@ -21,12 +18,12 @@ export type ParsedQuery =
   | { readonly kind: "explicit"; readonly expression: Expression }
   | { readonly kind: "plain"; readonly terms: readonly PlainTerm[] };
 
-/** Different ones. What a pasted page holds beyond this is not searched for, and the answer says so (`termsLeftOut`). */
+/** Distinct terms. Further terms of a long pasted query are not searched for, and the answer says so (`termsLeftOut`). */
 const MOST_TERMS = 1000;
 const MOST_WORDS_IN_PHRASE = 64;
-/** Of a word in a script without blanks, which may be a whole page. */
+/** For a word in a script without blanks, which may be a whole page. */
 const MOST_CHARACTERS_IN_WORD = 256;
-/** What follows is not looked at. */
+/** Characters after this are ignored. */
 export const MOST_CHARACTERS = 32_768;
 
 export function parseQuery(query: string): ParsedQuery {
@@ -40,9 +37,9 @@ export function parseQuery(query: string): ParsedQuery {
   return { kind: "plain", terms: distinctTerms(terms).map(({ words, text }) => ({ words, text })) };
 }
 
-/** How many different terms of a query are not searched for, because there are so many; counted in its first 65,536 characters. */
+/** How many distinct terms of a query are not searched for because there are too many. Counted in its first 65,536 characters. */
 export function termsLeftOut(query: string): number {
-  // Every term but the last is followed by another character.
+  // Each term takes at least two characters, so a short query has fewer than MOST_TERMS.
   if (query.length < 2 * MOST_TERMS) return 0;
   const keys = (text: string, most: number) =>
     lex(text, most).flatMap((lexeme) => (lexeme.kind === "term" ? [keyOf(lexeme)] : []));
@@ -51,7 +48,7 @@ export function termsLeftOut(query: string): number {
   return [...all].filter((key) => !searched.has(key)).length;
 }
 
-/** For FTS5, every word in quotes and every group in parentheses: nothing in it is left to precedence. */
+/** FTS5 syntax with every word quoted and every group in parentheses, so that nothing depends on operator precedence. */
 export function toMatch(expression: Expression): string {
   switch (expression.op) {
     case "phrase": {
@@ -72,12 +69,12 @@ type Term = PlainTerm & { readonly kind: "term"; readonly isQuoted: boolean; rea
 type Operator = { readonly kind: "operator"; readonly name: "AND" | "OR" | "NOT" };
 type Lexeme = Term | Operator;
 
-// A phrase, a lone quote, or a piece without quotes. The star belongs to what it touches.
+// A phrase, a single quote, or a part without quotes. A star belongs to the text directly before it.
 const PIECE = /"([^"]*)"(\*?)|"|([^"]+)/g;
 const BLANKS = /[\s\x00-\x20\x85+{}():^]+/;
 const STARRED = /[^*]+\**/g;
 
-/** Up to `most` different terms; repeats of those are taken wherever they stand. */
+/** Up to `most` distinct terms. Repetitions of those are always kept. */
 function lex(query: string, most = MOST_TERMS): Lexeme[] {
   const lexemes: Lexeme[] = [];
   const seen = new Set<string>();
@@ -117,7 +114,7 @@ function distinctTerms<T extends { readonly words: readonly string[]; readonly i
   return terms.filter((term) => seen.size < seen.add(keyOf(term)).size);
 }
 
-/** A star ends a word: `de*ploy` is `de*` and `ploy`. One with nothing in front of it means nothing. */
+/** A star ends a word: `de*ploy` becomes `de*` and `ploy`. A star with nothing before it is ignored. */
 function toLexemes(word: string): (Lexeme | undefined)[] {
   if (word === "AND" || word === "OR" || word === "NOT") return [{ kind: "operator", name: word }];
   return Array.from(word.matchAll(STARRED), ([starred]) => {
@@ -136,8 +133,8 @@ function toTerm(
   const words = tokens
     .slice(0, MOST_WORDS_IN_PHRASE)
     .map(({ term }) => (isUnspacedTerm(term) ? takeCodePoints(term, MOST_CHARACTERS_IN_WORD) : term));
-  // `src/*` asks for anything below `src`, not for words that begin with it.
-  // A run without blanks is found inside of longer ones with or without a star.
+  // `src/*` means anything below `src`, not words that begin with it. A run without blanks is found inside longer runs with or
+  // without a star.
   const isPrefix =
     isStarred &&
     last.end === typed.length &&
@@ -152,7 +149,7 @@ const LOWER_CASE_OPERATORS: ReadonlyMap<string, Operator["name"]> = new Map([
   ["not", "NOT"],
 ]);
 
-/** Between two words of a script without blanks, `or` is hardly a word to look for. */
+/** Between two words of a script without blanks, `or` is an operator rather than a search word. */
 function withCjkOperators(lexemes: readonly Lexeme[]): Lexeme[] {
   return lexemes.map((lexeme, index) => {
     if (lexeme.kind !== "term" || lexeme.isQuoted || lexeme.isPrefix) return lexeme;
@@ -167,7 +164,7 @@ function isUnspacedLexeme(lexeme: Lexeme | undefined): boolean {
   return lexeme?.kind === "term" && containsUnspaced(lexeme.text);
 }
 
-/** Operators stand between terms. Of several in a row NOT counts, because people write AND NOT; else the first. */
+/** Operators only count between terms. Of several in a row, NOT wins, because users write AND NOT; otherwise the first. */
 function withoutIdleOperators(lexemes: readonly Lexeme[]): Lexeme[] {
   const kept: Lexeme[] = [];
   let waiting: Operator | undefined;
@@ -183,14 +180,14 @@ function withoutIdleOperators(lexemes: readonly Lexeme[]): Lexeme[] {
   return kept;
 }
 
-/** FTS5's precedence, the loosest first: OR, AND, NOT, and words side by side. */
+/** FTS5's precedence, loosest first: OR, AND, NOT, adjacent words. */
 function toExpression(lexemes: readonly Lexeme[]): Expression {
   const alternatives = splitAt(lexemes, "OR").map((alternative) => {
     const parts = splitAt(alternative, "AND").map((part) => {
       const [wanted = [], ...unwanted] = splitAt(part, "NOT").map(toAdjacent);
       const left = combine("and", wanted);
       if (unwanted.length === 0) return left;
-      // `a NOT b NOT c` is `(a NOT b) NOT c`; written this way a long chain is not a deep one.
+      // `a NOT b NOT c` means `(a NOT b) NOT c`. This form keeps a long chain from becoming a deep tree.
       return {
         op: "not" as const,
         left,
@@ -234,4 +231,91 @@ function toOperand(expression: Expression): string {
 
 function quote(word: string): string {
   return `"${word.replaceAll('"', '""')}"`;
+}
+
+// ---- Dates in a question ----
+// Dates such as "in June 2023" or "on 25 May" become time spans. A message from that time is a more likely answer.
+
+const MONTHS = [
+  ...["january", "february", "march", "april", "may", "june"],
+  ...["july", "august", "september", "october", "november", "december"],
+];
+/** After one of these words, "may" is a month. */
+const BEFORE_MAY = new Set([
+  "in",
+  "on",
+  "of",
+  "since",
+  "until",
+  "by",
+  "during",
+  "early",
+  "mid",
+  "late",
+  "last",
+  "this",
+]);
+const WORD = /[a-z]+|\d+/g;
+const ORDINAL = /\b(\d{1,2})(?:st|nd|rd|th)\b/g;
+
+/** In seconds since 1970; `to` itself is not part of the span. */
+export type TimeSpan = { readonly from: number; readonly to: number };
+
+/** `years`: the years that a date without a year may mean, newest first. */
+export function namedTimes(query: string, years: readonly number[]): TimeSpan[] {
+  const words = query.toLowerCase().replace(ORDINAL, "$1 ").match(WORD) ?? [];
+  const spans = words.flatMap((word, at) => {
+    const month = MONTHS.indexOf(word);
+    return month < 0 || !isMonth(words, at) ? [] : monthSpans(words, at, month, years);
+  });
+  if (spans.length > 0) return spans;
+  return words.flatMap((word) => (isYear(word) ? [yearSpan(Number(word))] : []));
+}
+
+function isMonth(words: readonly string[], at: number): boolean {
+  if (words[at] !== "may" && words[at] !== "march") return true;
+  const before = words[at - 1] ?? "";
+  const after = words[at + 1] ?? "";
+  return BEFORE_MAY.has(before) || isDay(before) || isDay(after) || isYear(after);
+}
+
+function monthSpans(
+  words: readonly string[],
+  at: number,
+  month: number,
+  years: readonly number[],
+): TimeSpan[] {
+  const [before = "", twoBefore = ""] = [words[at - 1], words[at - 2]];
+  const after = words[at + 1] ?? "";
+  const dayBefore = isDay(before) ? before : before === "of" && isDay(twoBefore) ? twoBefore : "";
+  const day = dayBefore !== "" ? dayBefore : isDay(after) ? after : "";
+  const year = [words[at + 1], words[at + 2], words[at + 3]].find(
+    (word) => word !== undefined && isYear(word),
+  );
+  const meant = year === undefined ? years : [Number(year)];
+  return meant.map((each) => (day === "" ? monthSpan(each, month) : daySpan(each, month, Number(day))));
+}
+
+function yearSpan(year: number): TimeSpan {
+  return span(new Date(year, 0, 1), new Date(year + 1, 0, 1));
+}
+
+function monthSpan(year: number, month: number): TimeSpan {
+  return span(new Date(year, month, 1), new Date(year, month + 1, 1));
+}
+
+function daySpan(year: number, month: number, day: number): TimeSpan {
+  return span(new Date(year, month, day), new Date(year, month, day + 1));
+}
+
+function span(from: Date, to: Date): TimeSpan {
+  return { from: from.getTime() / 1000, to: to.getTime() / 1000 };
+}
+
+function isDay(word: string): boolean {
+  return /^\d{1,2}$/.test(word) && Number(word) >= 1 && Number(word) <= 31;
+}
+
+function isYear(word: string): boolean {
+  return /^(19|20)\d\d$/.test(word);
 }

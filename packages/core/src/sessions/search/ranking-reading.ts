@@ -1,42 +1,150 @@
-// What a message's text holds of a query: how often each term, where, and how closely the whole query stands together.
-import { compose } from "./characters.ts";
-import { containsUnspaced } from "./query.ts";
-import type { RankRow, RankTerm, Reading } from "./ranking-facts.ts";
-import { isStopWord } from "./stem.ts";
-import { eachWord, foldTerm, spell, tokenize } from "./tokens.ts";
+// How a message matches a query: how often each term occurs, where, and how close together the words of the query are.
 
-/** A word of 7 letters or more also counts, by this much, for one with the same first 7 letters. */
+import type { TimeSpan } from "./query.ts";
+import { compose, containsUnspaced, eachWord, foldTerm, isStopWord, spell, tokenize } from "./words.ts";
+
+// ---- Types ----
+
+/** One term of a plain question. */
+export type RankTerm = {
+  /** One word, or several adjacent words. */
+  readonly words: readonly string[];
+  readonly isPrefix: boolean;
+  /** Other forms that count for a single word. */
+  readonly forms: readonly string[];
+  /** The forms are similar words, because the word itself does not occur: it may be a typing error. */
+  readonly isGuess?: boolean;
+  /** `rarity(holders, all)`. A term that no message contains has a weight too, and lowers the confidence. */
+  readonly weight: number;
+};
+
+/** A message whose text was read. Only messages with at least one term are passed in. */
+export type RankRow = {
+  readonly id: number;
+  readonly session: string;
+  readonly timestamp: number;
+  readonly role: string;
+  /** The content as clean text. */
+  readonly said: string;
+  /** Tool name and the words of tool calls. */
+  readonly did: string;
+  /** Output of an earlier session search, or of another recall tool. */
+  readonly isRecall: boolean;
+  /** Ids of up to 3 messages before it in its session, nearest first. */
+  readonly before: readonly (number | undefined)[];
+  /** Ids of up to 2 messages after it. */
+  readonly after: readonly (number | undefined)[];
+  /** True for the first message of its session. */
+  readonly isFirst: boolean;
+};
+
+export type RankInput = {
+  readonly query: string;
+  readonly terms: readonly RankTerm[];
+  readonly rows: readonly RankRow[];
+  /** Per session, how many of its messages contain each term, including messages whose text was not read. */
+  readonly sessionCounts: ReadonlyMap<string, readonly number[]>;
+  /** Time spans that the query names. */
+  readonly spans: readonly TimeSpan[];
+};
+
+/** `speakers`: messages begin with the name of the speaker (`Ana: ...`). `agent`: a user and an assistant. */
+export type ConversationKind = "speakers" | "agent";
+
+/** How the text of a message matches the terms. */
+export type Reading = {
+  /** Number of words of the content; an estimate for long texts. */
+  readonly length: number;
+  /** Per term: how often it occurs in the content. A similar word, or part of a Korean word, counts less than 1. */
+  readonly said: readonly number[];
+  /** Per term: how often it occurs in the tool calls. */
+  readonly did: readonly number[];
+  /** Per term: the word positions in the content where it occurs. */
+  readonly places: readonly (readonly number[])[];
+  /** True when every term occurs as it was asked for, not in another form. */
+  readonly isFull: boolean;
+  /** How close together all words of the query are, including function words: 1 when adjacent, 0 when one is missing. */
+  readonly closeness: number;
+};
+
+/** Facts about the question, computed before any message is scored. */
+export type Question = {
+  readonly kind: ConversationKind;
+  /** Weights of the terms; lower for words that frame the question or name a date. */
+  readonly weights: readonly number[];
+  /** Sum of the weights of all terms that are not names of speakers. */
+  readonly total: number;
+  readonly isName: readonly boolean[];
+  /** The speaker that the question is about, if it names exactly one. */
+  readonly name: number | undefined;
+  readonly isFrame: readonly boolean[];
+  readonly isDate: readonly boolean[];
+  readonly asksWhen: boolean;
+  readonly asksHowMany: boolean;
+};
+
+/** A message with all values its scores are computed from. */
+export type Facts = {
+  readonly row: RankRow;
+  readonly reading: Reading;
+  /** Less than 1 when neither a person nor the assistant said it. */
+  readonly share: number;
+  readonly isAuthor: boolean;
+  readonly hasQuestion: boolean;
+  readonly endsInQuestion: boolean;
+  readonly before: readonly (number | undefined)[];
+  readonly after: readonly (number | undefined)[];
+  /** How close its time is to the dates named in the question, 0 to 1. */
+  readonly near: number;
+  readonly proximity: number;
+  /** How many messages of the session contain each term. */
+  readonly sessionCounts: readonly number[];
+  readonly averageLength: number;
+};
+
+export type Confidence = {
+  /** 0 to 1: how much of the question one message covers; rare words count more. */
+  readonly score: number;
+  /** True when nothing clearly answers the question. */
+  readonly isWeak: boolean;
+};
+
+export function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}
+
+/** A word of 7 or more letters also matches words with the same first 7 letters, counting this much. */
 const KIN_LETTERS = 7;
 const KIN_COUNT = 0.5;
-/** What a word counts that the query may have been meant to say, however often it is there. */
+/** What a guessed word counts, however often it occurs. */
 const GUESS_COUNT = 0.5;
-/** `서울` at the beginning of `서울역`, and inside `남서울역`: mostly another word. */
+/** `서울` at the start of `서울역`, and inside `남서울역`: usually a different word. */
 const BEGINNING_COUNT = 0.6;
 const INSIDE_COUNT = 0.4;
 /** More occurrences than this do not change the order. */
 const MOST_PLACES = 50;
 /** All words of the query, but in another order. */
 const OTHER_ORDER = 0.8;
-/** All words of the query, but some in another form; `run` alone asks for itself first. */
+/** All words of the query, some in another form. For a single-word query the exact form comes first. */
 const OTHER_FORMS = 0.9;
 const OTHER_FORM_ALONE = 0.5;
-/** Longer questions are not repeated word for word. */
+/** Longer questions are never repeated word for word. */
 const MOST_ASKED = 32;
-/** A longer text is split only around the terms in it: splitting costs 50 times as much as looking for them. */
+/** A longer text is split into words only around the terms: splitting costs 50 times as much as searching for them. */
 const LONG_TEXT_CHARS = 400;
 const AROUND_CHARS = 120;
 const CHARS_PER_WORD = 6;
-/** In scripts without blanks. */
+/** For scripts without blanks. */
 const UNSPACED_PER_WORD = 2;
-/** What an apostrophe cuts off: `Maria's`, `don't`. */
+/** Endings after an apostrophe: `Maria's`, `don't`. */
 const CUT_OFF = /['\u2019](?:s|t|d|m|re|ve|ll)\b/giu;
 const HANGUL = /\p{Script=Hangul}/u;
-/** What Korean appends to a noun without making another word of it; several may follow each other. */
+/** Particles that Korean appends to a noun without changing the word; several may follow each other. */
 const PARTICLES =
   /^(?:들|께서|에서|에게|한테|께|으로|로|이라도|라도|이나|나|이랑|랑|하고|까지|부터|마다|조차|마저|밖에|처럼|만큼|보다|같이|대로|뿐|이란|란|이라는|라는|이라고|라고|이에요|예요|이야|야|입니다|이다|인데|은|는|이|가|을|를|에|의|도|와|과|만|요){0,3}$/u;
 const OTHER_UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u;
 
-/** Made once per query, then called for each message. */
+/** Created once per query, then called for each message. */
 export function reader(query: string, terms: readonly RankTerm[]): (row: RankRow) => Reading {
   const finder = findTerms(terms);
   const closeness = closenessTo(query, terms);
@@ -61,10 +169,10 @@ export function reader(query: string, terms: readonly RankTerm[]): (row: RankRow
   };
 }
 
-/** Words of a text in their order. Where some were passed over, an empty one stands for them. */
+/** The words of a text in order. An empty word stands for a part that was skipped. */
 type Words = {
   readonly terms: readonly string[];
-  /** The number of each among all words of the text. */
+  /** The position of each word among all words of the text. */
   readonly places: readonly number[];
   /** How many words the text has. */
   readonly length: number;
@@ -112,7 +220,7 @@ function splitter(terms: readonly RankTerm[]): (text: string) => Words {
       const stop = afterWord(bare, index + needle.length + around);
       if (stop > end) visit(start, stop);
     }
-    // Nothing found: spelled with characters that the words leave out.
+    // No match found: the text contains characters that the index leaves out.
     if (found.length === 0) return splitWhole(text);
     return { terms: found, places, length: Math.round(text.length / CHARS_PER_WORD) };
   };
@@ -128,7 +236,9 @@ function splitWhole(text: string): Words {
   return { terms, places, length: terms.length };
 }
 
-/** Beginnings of words, one of which stands wherever a term does; none begins with another. Of a phrase, its longest word. */
+/**
+ * Word prefixes of which at least one occurs wherever a term occurs; none is a prefix of another. For a phrase, its longest word.
+ */
 function needlesOf(terms: readonly RankTerm[]): string[] {
   const spellings = terms.flatMap(({ words, forms }) => {
     const longest = words.reduce((best, word) => (word.length > best.length ? word : best), "");
@@ -144,7 +254,7 @@ function escaped(literal: string): string {
 
 const NOT_ASCII = /[^\0-\x7f]/;
 
-/** A text in the spelling of the index, blanks and punctuation kept. */
+/** The text in the spelling of the index, with blanks and punctuation. */
 function foldText(text: string): string {
   return NOT_ASCII.test(text) ? foldTerm(text) : text.toLowerCase();
 }
@@ -153,7 +263,7 @@ function isLatin(unit: number): boolean {
   return (unit >= 0x61 && unit <= 0x7a) || (unit >= 0x30 && unit <= 0x39);
 }
 
-/** Words longer than this are cut: they are data, not language. */
+/** Longer words are cut: they are data, not language. */
 const LONGEST_WORD = 100;
 
 function beforeWord(text: string, from: number): number {
@@ -260,8 +370,8 @@ function isPhraseAt(
 }
 
 /**
- * The little words of `turn off`, `log in` and `vitamin a` are no terms, so they are looked for here, in the messages that
- * hold all terms. Scripts without blanks are compared as text.
+ * Function words, as in `turn off`, `log in` and `vitamin a`, are not terms, so they are checked here, in messages that contain
+ * all terms. Scripts without blanks are compared as text.
  */
 function closenessTo(query: string, terms: readonly RankTerm[]): (words: Words, text: string) => number {
   if (containsUnspaced(query)) {
@@ -296,7 +406,7 @@ function closenessTo(query: string, terms: readonly RankTerm[]): (words: Words, 
   };
 }
 
-/** How many words the narrowest stretch with all `needed` words has. */
+/** The number of words of the narrowest range that contains all `needed` words. */
 function narrowest(
   hits: readonly (readonly [place: number, number: number])[],
   needed: number,
@@ -320,7 +430,7 @@ function narrowest(
   return best;
 }
 
-/** Words that carry meaning, each once. */
+/** The number of distinct words that are not stop words. */
 export function tellingWords(text: string): number {
   return new Set(splitWhole(text).terms.filter((term) => !isStopWord(term))).size;
 }

@@ -1,8 +1,7 @@
-// The order of messages that answer a plain question, the scores their conversations are ordered by, and how sure the
-// answer is. Besides its own words, the messages around it, the rest of its session, who said it and a date that the
-// question names speak for a message. Pure: the caller reads the rows and counts the holders of each term.
-import { FRAME_WORDS, NUMBER_WORDS, TIME_WORDS } from "./english.ts";
-import { confidenceOf } from "./ranking-confidence.ts";
+// Ranks the messages that answer a plain question, scores their conversations, and says how sure the answer is. Besides its own
+// words, a message gains from the messages around it, the rest of its session, its speaker, and a date that the question names.
+// Pure: the caller reads the rows and counts how many messages contain each term.
+import type { TimeSpan } from "./query.ts";
 import {
   type Confidence,
   type ConversationKind,
@@ -12,57 +11,61 @@ import {
   type RankRow,
   type RankTerm,
   type Reading,
+  reader,
   sum,
-  type TimeSpan,
-} from "./ranking-facts.ts";
-import { reader, tellingWords } from "./ranking-reading.ts";
-import { tokenize } from "./tokens.ts";
+  tellingWords,
+} from "./ranking-reading.ts";
+import { FRAME_WORDS, NUMBER_WORDS, TIME_WORDS, tokenize } from "./words.ts";
 
 type RankedRow = {
   readonly row: RankRow;
-  /** Messages are ordered by this. Comparable within one answer only. */
+  /** Messages are sorted by this. Comparable only within one answer. */
   readonly score: number;
-  /** What the message adds to its conversation's score; see `groupScore`. */
+  /** What the message contributes to its conversation's score; see `groupScore`. */
   readonly group: number;
-  /** Indexes of the terms that it holds. */
+  /** Indexes of the terms it contains. */
   readonly matched: readonly number[];
-  /** Holds every term as it was asked for, not in another form. */
+  /** True when it contains every term as it was asked for, not in another form. */
   readonly isFull: boolean;
 };
 
-export type Ranking = {
-  /** Best first; equal ones by id. */
+type Ranking = {
+  /** Best first; ties by id. */
   readonly rows: readonly RankedRow[];
   readonly confidence: Confidence;
   readonly kind: ConversationKind;
 };
 
-// Starting values come from earlier experiments on LoCoMo. They were varied one at a time on the LoCoMo and LongMemEval
-// development questions (`bench -- recall`), with both halves of each set in view, so figures for those questions flatter
-// them. Most lie on a plateau and were only rounded. The shares for tools, recall and the whole query are judgement:
-// neither set has tool messages or short queries.
+// The starting values come from experiments on LoCoMo. They were varied one at a time on the LoCoMo and LongMemEval development
+// questions (`bench -- recall`) with both halves of each set in view, so results on those questions are optimistic. Most values
+// lie on a plateau and were only rounded. The shares for tools, recall and the whole query are judgement: neither set has tool
+// messages or short queries.
 
-/** Words like `kind` or `mention` frame a question; the answer rarely repeats them. */
+/** Words such as `kind` or `mention` frame a question; the answer rarely repeats them. */
 const FRAME_SHARE = 0.7;
-/** The words of a named date are also in `spans`. */
+/** The words of a named date also count through `spans`. */
 const DATE_SHARE = 0.2;
-/** Share of a word that only a tool call holds. */
+/** What a word counts that occurs only in a tool call. */
 const DID_SHARE = 0.4;
-/** A row without a word from a user or an assistant keeps this share of its score, the output of a recall tool less. */
+/**
+ * A row in which neither user nor assistant says a term keeps this share of its score; the output of a recall tool keeps less.
+ */
 const MACHINE_SHARE = 0.5;
 const RECALL_SHARE = 0.25;
-/** A row that holds the whole query, little words included, gets this share of the best score; side by side, all of it. */
+/**
+ * A row with all words of the query, function words included, gains this share of the best score; adjacent words gain all of it.
+ */
 const WHOLE_QUERY_SHARE = 0.25;
 /** People talk about an event in the days after it. */
 const AFTERWARDS_SECONDS = 10 * 86_400;
 const AFTERWARDS_SHARE = 0.8;
-/** What follows a message says a little less about it than what it answers. */
+/** A following message says slightly less about a message than the one it answers. */
 const FOLLOWING_SHARE = 0.8;
-/** A pasted page is no question; its terms are counted all the same. */
+/** Longer queries are pasted text, not questions. Their terms are still counted. */
 const MOST_QUERY_CHARS = 1000;
-/** How many of the best rows are read for signs that a message states facts. */
+/** How many of the best rows are checked for signs that they state facts. */
 const READ_CLOSELY = 60;
-/** Scores of single messages where speakers are named. */
+/** Scores of single messages in conversations with named speakers. */
 const MESSAGE = {
   k1: 0.8,
   b: 0.5,
@@ -70,9 +73,9 @@ const MESSAGE = {
   author: 1.5,
   before: [0.1, 0.9, 0.4],
   after: [0.3, 0.2],
-  /** The message before asks, this one answers. */
+  /** The previous message asks a question and this one answers it. */
   answers: 2,
-  /** Terms within 1 and within 2 messages. */
+  /** Terms covered within 1 message and within 2 messages. */
   cover: [0.4, 1.7],
   proximity: 1.5,
   session: 0.75,
@@ -81,7 +84,7 @@ const MESSAGE = {
   authorBase: 12,
 };
 
-/** Signs that a message states the fact asked for; tenths of an exponent. */
+/** Signs that a message states the fact asked for, in tenths of an exponent. */
 const PRIOR = {
   mentionsName: -0.6,
   endsInQuestion: -0.6,
@@ -92,7 +95,7 @@ const PRIOR = {
   numbers: 0.5,
 };
 
-/** What messages add to the score of their conversation; in agent chats messages are ordered by it as well. */
+/** What messages contribute to the score of their conversation. In agent chats, messages are sorted by it as well. */
 const GROUP = {
   speakers: {
     k1: 0.7,
@@ -152,7 +155,7 @@ export function rank(whole: RankInput): Ranking {
   return { rows: ranked, confidence: confidenceOf(facts, question, input), kind };
 }
 
-/** The score of a conversation: that of its best message, and a share of the second best. */
+/** The score of a conversation: its best message plus a share of the second best. */
 export function groupScore(groups: readonly number[], kind: ConversationKind): number {
   let [best, second] = [0, 0];
   for (const group of groups) {
@@ -162,7 +165,7 @@ export function groupScore(groups: readonly number[], kind: ConversationKind): n
   return best + GROUP[kind].second * second;
 }
 
-/** The weight of a term that `holders` of `all` messages hold. */
+/** The weight of a term that occurs in `holders` of `all` messages. */
 export function rarity(holders: number, all: number): number {
   return Math.log(1 + Math.max(0, all - holders + 0.5) / (holders + 0.5));
 }
@@ -203,7 +206,7 @@ function speakerOf(said: string): string | undefined {
   return SPEAKER.exec(said.length > 80 ? said.slice(0, 80) : said)?.[1];
 }
 
-/** The words of the speakers' names; none unless most messages begin with one, and few speakers with many messages. */
+/** The words of the speakers' names. Empty unless most messages begin with a name and few speakers have many messages. */
 function speakersOf(rows: readonly RankRow[]): ReadonlySet<string> {
   const said = rows.filter(({ role, isRecall }) => isPerson(role) && !isRecall);
   const names = said.flatMap((row) => speakerOf(row.said) ?? []);
@@ -260,7 +263,7 @@ function nearness(timestamp: number, spans: readonly TimeSpan[]): number {
   return best;
 }
 
-/** Terms that follow each other in the query and stand near each other in the message; names stand before all of them. */
+/** Rewards terms that are neighbours in the query and close together in the message. Names are skipped. */
 function proximity({ places }: Reading, terms: readonly RankTerm[], isName: readonly boolean[]): number {
   let total = 0;
   let previous: number | undefined;
@@ -287,7 +290,7 @@ function smallestDistance(left: readonly number[], right: readonly number[]): nu
   return Math.max(1, best);
 }
 
-/** BM25 of the terms that `counts` lets through. */
+/** BM25 over the terms, each weighted by `shareOf`. */
 function wordScore(
   { reading, averageLength }: Facts,
   weights: readonly number[],
@@ -316,7 +319,7 @@ function sessionScore(
   return total;
 }
 
-/** Weights of the terms that the message or one of those `reach` before and after it holds. */
+/** Sum of the weights of the terms that occur in the message or in one of the `reach` messages before and after it. */
 function coverage(facts: readonly Facts[], at: number, weights: readonly number[], reach: number): number {
   const own = facts[at];
   if (own === undefined) return 0;
@@ -392,7 +395,7 @@ function messageScores(facts: readonly Facts[], question: Question): number[] {
   return withPriors(withWholeQuery(scores, facts, total), facts, question);
 }
 
-/** `turn off` above every message that only turns. */
+/** Ranks a message with `turn off` above every message with only `turn`. */
 function withWholeQuery(scores: readonly number[], facts: readonly Facts[], total: number): number[] {
   const best = total > 0 ? max(scores) : 0;
   return scores.map((score, at) => {
@@ -401,7 +404,7 @@ function withWholeQuery(scores: readonly number[], facts: readonly Facts[], tota
   });
 }
 
-/** Only the best rows are read this closely. The others keep their place below them. */
+/** Only the best rows are checked closely. The others stay below them. */
 function withPriors(
   scores: readonly number[],
   facts: readonly Facts[],
@@ -430,7 +433,7 @@ function withPriors(
 
 const CAPITAL = /(?<=[\p{Ll}\d,;] )\p{Lu}\p{L}+/gu;
 const LATIN_WORD = /[a-z]+|\d+/g;
-/** Facts are near the beginning of what people say; a page of text is full of numbers. */
+/** Facts are near the beginning of what people say; long texts are full of numbers. */
 const CLOSE_READING_CHARS = 1000;
 
 function capitals(said: string): number {
@@ -469,4 +472,110 @@ function weighted(
 
 function max(values: readonly number[]): number {
   return values.reduce((best, value) => Math.max(best, value), 0);
+}
+
+// ---- Confidence ----
+// Calibrated with `bench -- recall`, which reports what a threshold flags and what it costs.
+
+/** The share of the question's weight that the best message covers, alone and together with its neighbours. */
+const CONFIDENCE = {
+  frame: 0.5,
+  /** A name that is asked for and never mentioned is the best sign that there is no answer. */
+  capital: 2,
+  /** Weight of a named date; messages of that time cover it. */
+  dates: 6,
+  window: 0.5,
+  beside: [0.5, 0.3],
+  /** How many words of a message are considered together. */
+  stretch: 30,
+  /** Subtracted when someone other than the named speaker said more of it. */
+  others: 0.3,
+  /** Long assistant answers contain more words of any question. This makes the scores of both kinds comparable. */
+  exponent: { speakers: 1, agent: 1.2 },
+  /** A lower score is a weak answer. Costs about 1 point of message recall on the development questions. */
+  weakBelow: 0.22,
+};
+
+/** Skips the first word, which is always capitalised. */
+const CAPITALISED = /(?<=\S\s+["'(\u2018\u201c]?)\p{Lu}[\p{L}\p{M}\p{N}]*/gu;
+
+/** Tool calls and the output of earlier searches do not count: they repeat a question that may have had no answer. */
+function confidenceOf(facts: readonly Facts[], question: Question, input: RankInput): Confidence {
+  const { name, kind } = question;
+  const asked = weightsOf(question, input);
+  const datesWeight = input.spans.length > 0 ? CONFIDENCE.dates : 0;
+  const total = sum(asked) + datesWeight;
+  if (total === 0) return { score: facts.length > 0 ? 1 : 0, isWeak: facts.length === 0 };
+  let [single, window, anyone] = [0, 0, 0];
+  for (const each of facts) {
+    if (each.row.isRecall) continue;
+    const dated = datesWeight * (each.near > 0 ? 1 : 0);
+    const covered = bestStretch(each.reading, asked);
+    const own = dated + weightOf(covered, asked);
+    anyone = Math.max(anyone, own);
+    if (name !== undefined && !each.isAuthor) continue;
+    single = Math.max(single, own);
+    window = Math.max(window, dated + weightOf(withNeighbours(covered, each, facts), asked));
+  }
+  const { window: share, others, exponent, weakBelow } = CONFIDENCE;
+  const covered = (1 - share) * single + share * window - others * (anyone - single);
+  const score = Math.min(1, Math.max(0, covered / total)) ** exponent[kind];
+  return { score, isWeak: score < weakBelow };
+}
+
+/** Speakers and dates count elsewhere, words that frame the question count half, other names twice. */
+function weightsOf({ isName, isDate, isFrame }: Question, { query, terms }: RankInput): number[] {
+  const capitalised = new Set(tokenize((query.match(CAPITALISED) ?? []).join(" ")).map(({ term }) => term));
+  return terms.map(({ weight, words }, at) => {
+    if (isName[at] || isDate[at]) return 0;
+    const isCapital = words.some((word) => capitalised.has(word));
+    return weight * (isFrame[at] ? CONFIDENCE.frame : 1) * (isCapital ? CONFIDENCE.capital : 1);
+  });
+}
+
+/** Per term, 0 to 1, how well the best range of a message covers it. Words scattered over a page are not an answer. */
+function bestStretch({ said, places }: Reading, weights: readonly number[]): number[] {
+  const hits = places.flatMap((list, term) => list.map((place) => ({ place, term })));
+  hits.sort((a, b) => a.place - b.place);
+  const inside = weights.map(() => 0);
+  const worth = (term: number) => (weights[term] ?? 0) * Math.min(1, said[term] ?? 0);
+  let [first, value, best] = [0, 0, -1];
+  let covered = weights.map(() => 0);
+  for (const { place, term } of hits) {
+    for (
+      let hit = hits[first];
+      hit !== undefined && place - hit.place >= CONFIDENCE.stretch;
+      hit = hits[first]
+    ) {
+      inside[hit.term] = (inside[hit.term] ?? 0) - 1;
+      if (inside[hit.term] === 0) value -= worth(hit.term);
+      first += 1;
+    }
+    inside[term] = (inside[term] ?? 0) + 1;
+    if (inside[term] === 1) value += worth(term);
+    if (value <= best) continue;
+    best = value;
+    covered = inside.map((count, at) => (count > 0 ? Math.min(1, said[at] ?? 0) : 0));
+  }
+  return covered;
+}
+
+function withNeighbours(
+  covered: readonly number[],
+  { before, after }: Facts,
+  facts: readonly Facts[],
+): number[] {
+  const beside = CONFIDENCE.beside.flatMap((share, at) =>
+    [before[at], after[at]].flatMap((place) => {
+      const each = place === undefined ? undefined : facts[place];
+      return each === undefined || each.row.isRecall ? [] : [{ share, said: each.reading.said }];
+    }),
+  );
+  return covered.map((own, term) =>
+    beside.reduce((best, { share, said }) => Math.max(best, share * Math.min(1, said[term] ?? 0)), own),
+  );
+}
+
+function weightOf(covered: readonly number[], weights: readonly number[]): number {
+  return sum(covered.map((share, term) => share * (weights[term] ?? 0)));
 }

@@ -1,4 +1,4 @@
-// The query as the original hands it to FTS5. Word and blank mean what they mean in Python.
+// The query as Hermes Agent passes it to FTS5. Words and white space are defined as in Python.
 import { pyStrip } from "../../lib/index.ts";
 
 const QUOTED = /"[^"]*"/g;
@@ -7,12 +7,12 @@ const STARS = /\*+/g;
 const LOOSE_STAR = /(^|[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000])\*/g;
 const OPERATOR = /^(?:and|or|not)$/i;
 const LEADING_WORD = /^[\p{L}\p{N}_]+/u;
-// A chain of words is one match, so no character is looked at twice. Quotes are the places of phrases.
+// A chain of words is one match, so each character is read once. A quote marks the place of a phrase.
 const PHRASE_OR_CHAIN = /"|[\p{L}\p{N}_]+(?:[.-][\p{L}\p{N}_]+)*/gu;
 
-/** What comes out is not always something FTS5 accepts; `parseQuery` is for what has to be found. */
+/** FTS5 does not accept every result. Use `parseQuery` for searching. */
 export function sanitizeFtsQuery(query: string): string {
-  if (typeof query !== "string") return ""; // callers without types
+  if (typeof query !== "string") return ""; // untyped callers
   const phrases = query.match(QUOTED) ?? [];
   const bare = query
     .split(QUOTED)
@@ -29,7 +29,7 @@ export function sanitizeFtsQuery(query: string): string {
   return pyStrip(quoted);
 }
 
-/** One in front and one behind; both may be in any case. */
+/** Removes one operator at the start and one at the end, in upper or lower case. */
 function withoutOuterOperators(text: string): string {
   const first = LEADING_WORD.exec(text.slice(0, 5))?.[0] ?? "";
   const rest = OPERATOR.test(first) ? pyStrip(text.slice(first.length)) : text;
@@ -42,7 +42,7 @@ function withoutOuterOperators(text: string): string {
   return rest;
 }
 
-/** An underscore joins when there is a letter, or another underscore, on both sides of it. */
+/** An underscore joins words if a letter or another underscore is on both sides of it. */
 function isJointed(chain: string): boolean {
   if (/[.-]/.test(chain)) return true;
   const at = chain.indexOf("_", chain.startsWith("_") ? 1 : 0);

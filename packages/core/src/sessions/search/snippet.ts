@@ -1,7 +1,6 @@
-// The place in a text that shows best why it was found. For words this is the window FTS5's `snippet()` picks and the way
-// it draws it; it is done here because not every text that is shown is one that FTS5 has matched.
-import { compose } from "./characters.ts";
-import { eachWord, foldTerm, isUnspacedTerm, spell, type Token, tokenize } from "./tokens.ts";
+// Chooses and marks the part of a text that shows best why it matches. For words, it picks and formats the window like FTS5's
+// `snippet()`; it is implemented here because some texts that are shown were not matched by FTS5.
+import { compose, eachWord, foldTerm, isUnspacedTerm, spell, type Token, tokenize } from "./words.ts";
 
 const OPEN = ">>>";
 const CLOSE = "<<<";
@@ -13,24 +12,24 @@ const SCORE_OF_REPEAT = 1;
 const SCORE_OF_TEXT_START = 120;
 const SCORE_OF_SENTENCE_START = 100;
 
-/** What is marked: words side by side, the last of which may be a beginning; or any of the forms of a single word. */
+/** What is marked: adjacent words, the last of which may be a prefix, or any form of a single word. */
 export type ShownTerm = {
   readonly words: readonly string[];
   readonly isPrefix: boolean;
   readonly forms: readonly string[];
 };
 
-export type Illustration = { readonly snippet: string; readonly isMarked: boolean };
+export type MarkedSnippet = { readonly snippet: string; readonly isMarked: boolean };
 
-/** Made once per query. Where a text holds every word of `whole`, all of them are marked, little ones included. */
-export function illustrator(
+/** Created once per query. If a text contains every word of `whole`, all of them are marked, function words included. */
+export function snippetMaker(
   terms: readonly ShownTerm[],
   whole: readonly ShownTerm[] = [],
-): (text: string) => Illustration {
+): (text: string) => MarkedSnippet {
   const isUnspaced = terms.some(({ words }) => words.some(isUnspacedTerm));
   const needles = [...new Set(terms.flatMap(({ words, forms }) => [...words, ...forms]))];
   const all = [...new Set(whole.flatMap(({ words }) => words))];
-  // Where the terms are all words, there is nothing more to mark.
+  // If the terms are already all words of the query, there is nothing more to mark.
   const little = all.every((word) => needles.includes(word)) ? [] : all;
   return (text) => {
     const draw = (shown: readonly ShownTerm[]) => drawTerms(text, shown);
@@ -60,7 +59,7 @@ function drawTerms(text: string, terms: readonly ShownTerm[]): string {
   return makeSnippet(text, isMatch, phrases);
 }
 
-/** The phrases of a text that begin with these words, the last of which may be cut short. */
+/** The phrases in a text that start with these words; the last word is a prefix. */
 function phrasesBeginning(text: string, words: readonly string[]): string[][] {
   const tokens = tokenize(text).map(({ term }) => term);
   const found = new Map<string, string[]>();
@@ -75,13 +74,13 @@ function phrasesBeginning(text: string, words: readonly string[]): string[][] {
   return [...found.values()];
 }
 
-/** Longer texts are ranked and shown by what stands around the matches. */
+/** Of longer texts, only the parts around the matches are ranked and shown. */
 const LONG_TEXT = 20_000;
 const AROUND = 300;
 const BEGINNING = 500;
 const BETWEEN = " \u2026 ";
 
-/** Gives texts back as they are; of a very long one its beginning and what stands around the matches, wherever they are. */
+/** Returns short texts unchanged; of a very long one, its beginning and the parts around the matches. */
 export function shortener(terms: readonly ShownTerm[]): (text: string) => string {
   const words = new Map<string, ShownTerm[]>();
   const beginnings: ShownTerm[] = [];
@@ -133,7 +132,7 @@ export function shortener(terms: readonly ShownTerm[]): (text: string) => string
   };
 }
 
-/** Whether the words after the first follow the place. */
+/** True when the words after the first follow at this position. */
 function isPhraseFrom(text: string, end: number, { words, isPrefix }: ShownTerm): boolean {
   if (words.length === 1) return true;
   const width = words.reduce((sum, word) => sum + 2 * word.length + 32, 0);
@@ -158,7 +157,7 @@ function excerpt(text: string, places: (readonly [start: number, end: number])[]
 
 const LONGEST_TO_BLANK = 60;
 
-/** The next word from there on, so that none is cut in two. */
+/** The start of the next word, so that no word is cut. */
 function wordStart(text: string, at: number): number {
   if (at <= 0) return 0;
   const blank = text.slice(at, at + LONGEST_TO_BLANK).search(/\s/);
@@ -173,7 +172,7 @@ function wordEnd(text: string, at: number): number {
   return isInsidePair(text, end) ? end - 1 : end;
 }
 
-/** `isMatch` gets folded words; `phrases` are folded words that count, and are marked, only next to each other. */
+/** `isMatch` gets folded words. `phrases` are folded words that count, and are marked, only when adjacent. */
 export function makeSnippet(
   text: string,
   isMatch: (term: string) => boolean,
@@ -187,7 +186,7 @@ export function makeSnippet(
 const WINDOW_CHARACTERS = 120;
 const CHARACTERS_BEFORE = 40;
 
-/** For scripts without blanks: the window with most of the needles, the first of several, whatever their case. */
+/** For scripts without blanks: the first window with the most needles, in any case. */
 export function makeSubstringSnippet(text: string, needles: readonly string[]): string {
   const found = findSubstrings(text, needles);
   const first = found[bestSubstring(found)]?.start ?? 0;
@@ -207,7 +206,7 @@ export function makeSubstringSnippet(text: string, needles: readonly string[]): 
   return `${drawn}${text.slice(at, end)}${end < text.length ? CUT : ""}`;
 }
 
-/** Where something asked for is: in tokens for words, in UTF-16 units for substrings. `end` is the one after the last. */
+/** Where a match is: in tokens for words, in UTF-16 units for substrings. `end` is exclusive. */
 type Match = { readonly start: number; readonly end: number; readonly asked: number };
 
 function findMatches(
@@ -237,7 +236,7 @@ function findMatches(
   });
 }
 
-/** The first token of the window. */
+/** The first token of the chosen window. */
 function chooseStart(text: string, tokens: readonly Token[], matches: readonly Match[]): number {
   let best = 0;
   let bestScore = 0;
@@ -267,7 +266,7 @@ function chooseStart(text: string, tokens: readonly Token[], matches: readonly M
   return best;
 }
 
-/** `end` is where the last match that begins in the window ends. */
+/** `end`: where the last match that starts in the window ends. */
 function scoreWindow(matches: readonly Match[], from: number, start: number): { score: number; end: number } {
   const seen = new Set<number>();
   let score = 0;
@@ -287,7 +286,7 @@ function centre(first: number, end: number, tokenCount: number): number {
   return Math.max(0, Math.min(start, tokenCount - WINDOW_TOKENS));
 }
 
-/** Right after a full stop or a colon, with a blank between. */
+/** True right after a full stop or a colon and white space. */
 function startsSentence(text: string, tokens: readonly Token[], index: number): boolean {
   const start = tokens[index]?.start ?? 0;
   let at = start - 1;
@@ -309,7 +308,7 @@ function drawWindow(
   let drawn = start > 0 ? CUT : "";
   let at = start > 0 ? (tokens[start]?.start ?? 0) : 0;
   for (const match of merge(matches)) {
-    // A phrase of which only the end is in the window is no match to see.
+    // A phrase that starts before the window is not marked.
     if (match.start < start || match.start >= end) continue;
     const from = tokens[match.start]?.start ?? at;
     const to = tokens[Math.min(match.end, end) - 1]?.end ?? from;
@@ -320,7 +319,7 @@ function drawWindow(
   return `${drawn}${text.slice(at, tokens[end - 1]?.end ?? at)}${CUT}`;
 }
 
-/** Matches that share a word are drawn as one. They come in the order of their starts. */
+/** Merges matches that share a word. They are sorted by start. */
 function merge(matches: readonly Match[]): { readonly start: number; readonly end: number }[] {
   const merged: { start: number; end: number }[] = [];
   for (const { start, end } of matches) {
@@ -347,11 +346,11 @@ function findSubstrings(text: string, needles: readonly string[]): Match[] {
   return found.sort((a, b) => a.start - b.start || b.end - a.end);
 }
 
-/** What is one character once it is composed: a Hangul syllable in letters, a letter with its marks. */
+/** Sequences that form one character when composed: a Hangul syllable in letters, a letter with its marks. */
 const COMPOSABLE =
   /[\u1100-\u115f]+[\u1160-\u11a7]*[\u11a8-\u11ff]*|[\uffa0-\uffdc]+|.[\u0300-\u036f\u3099\u309a\uff9e\uff9f]*/gsu;
 
-/** A text as the index spells it, and for each unit of it where it begins and ends in the text. */
+/** The text as the index spells it and, for each of its units, the start and end in the original text. */
 function foldPlaces(text: string): { text: string; starts: readonly number[]; ends: readonly number[] } {
   const starts: number[] = [];
   const ends: number[] = [];
@@ -367,7 +366,7 @@ function foldPlaces(text: string): { text: string; starts: readonly number[]; en
   return { text: folded, starts, ends };
 }
 
-/** The index of the match after which most needles follow within the window. */
+/** The index of the match after which the most needles follow within the window. */
 function bestSubstring(found: readonly Match[]): number {
   let best = 0;
   let most = 0;

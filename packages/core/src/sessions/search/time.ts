@@ -1,12 +1,12 @@
-// Moments as people and models write them: `2026-01-31`, `7d`, `yesterday`, a count of seconds.
+// Parses moments as users and models write them: `2026-01-31`, `7d`, `yesterday`, a number of seconds.
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
-/** As seconds this is the year 5138; a larger count is of milliseconds. */
+/** As seconds this is the year 5138; a larger number is in milliseconds. */
 const MOST_SECONDS = 1e11;
-/** What a Date can hold. */
+/** The range of a Date. */
 const MOST_MILLISECONDS = 8.64e15;
 
 const COUNT = /^[+-]?\d+(?:\.\d+)?$/;
@@ -34,7 +34,7 @@ const LENGTHS: Readonly<Record<string, number>> = {
 };
 const MONTHS: Readonly<Record<string, number>> = { mo: 1, mon: 1, month: 1, y: 12, yr: 12, year: 12 };
 
-/** Seconds since 1970; undefined for what is no moment. Without a zone, local time is meant. */
+/** Seconds since 1970; undefined when it is not a moment. Without a time zone, local time. */
 export function parseMoment(text: string | number, now: Date): number | undefined {
   const milliseconds = typeof text === "number" ? fromCount(text) : fromText(text, now);
   if (milliseconds === undefined || !(Math.abs(milliseconds) <= MOST_MILLISECONDS)) return undefined;
@@ -46,7 +46,7 @@ function fromText(text: string, now: Date): number | undefined {
   if (written === "now") return now.getTime();
   if (written === "today") return startOfDay(now, 0);
   if (written === "yesterday") return startOfDay(now, -1);
-  // Four digits are a year and eight may be a date: as counts of seconds both lie in 1970.
+  // Four digits are a year and eight may be a date: as seconds, both would be in 1970.
   return fromDate(written) ?? fromDateTime(written) ?? fromAgo(written, now) ?? fromDigits(written);
 }
 
@@ -106,7 +106,7 @@ function fromAgo(written: string, now: Date): number | undefined {
   return months === undefined || !Number.isInteger(count) ? undefined : monthsBefore(now, count * months);
 }
 
-/** The same day and hour; the last day of a month that is too short for it. */
+/** The same day and hour, or the last day of a shorter month. */
 function monthsBefore(now: Date, months: number): number {
   const date = new Date(now);
   date.setMonth(date.getMonth() - months);

@@ -1,7 +1,7 @@
-// What a search over messages takes and gives.
-import type { Page, Scope } from "../scope.ts";
+// Options and answers of a search over messages.
+import type { Page, Scope } from "../identity.ts";
 
-/** All of them hold at once, on every route, before anything is cut off. */
+/** All filters apply together, before any limit. */
 export type SearchFilters = Scope & {
   /** An empty list matches nothing. */
   readonly sourceFilter?: readonly string[];
@@ -52,12 +52,12 @@ export type SearchHit = SearchRow & {
 };
 
 /**
- * `exact`: the query had quotes, operators or a star, and was taken at its word. `strict`: every word of a plain query.
- * `widened`: any of its words, or forms of them. `none`: nothing was found, or nothing was asked.
+ * `exact`: the query had quotes, operators or a star and was taken literally. `strict`: every word of a plain query matched.
+ * `widened`: some of its words, or other forms of them. `none`: nothing was found, or the query was empty.
  */
 export type SearchStage = "exact" | "strict" | "widened" | "none";
 
-/** Why there is nothing to show: nothing asked, nothing found, or found only where the filters forbid to look. */
+/** Why there are no hits: an empty query, no match, or matches only where the filters exclude them. */
 export type EmptyReason = "blank" | "no-match" | "hidden-sources" | "excluded-sessions" | "filtered";
 
 export type SearchAnswer = {
@@ -65,15 +65,17 @@ export type SearchAnswer = {
   readonly stage: SearchStage;
   /** Only when there are no hits. */
   readonly empty?: EmptyReason;
-  /** Of a plain question: how much of it the best message says, 0 to 1, and whether nothing clearly answers it. */
+  /** For a plain question: how much of it the best message covers, 0 to 1, and whether nothing clearly answers it. */
   readonly confidence?: { readonly score: number; readonly isWeak: boolean };
-  /** Messages that no hit can be among, because the index does not hold them (yet). */
+  /** Messages that were not searched because they are not in the index yet. */
   readonly notSearched?: { readonly messages: number; readonly reason: string };
-  /** So many different words of the query, or more, were not searched for: those beyond the first 1,000 or 32,768 characters. */
+  /**
+   * At least this many distinct words of the query were not searched for: those after the first 1,000 words or 32,768 characters.
+   */
   readonly termsLeftOut?: number;
   /**
-   * More messages match than were compared by their text: the newest were, short ones, those with rarer words or all words,
-   * and one of each further conversation up to the limit. Only the order can be affected. Never set with `sort`.
+   * More messages match than were compared by their text: the newest were, short ones, those with rarer words or all words, and
+   * one of each further conversation up to the limit. Only the order can be affected. Never set with `sort`.
    */
   readonly isPartlyRanked?: true;
 };

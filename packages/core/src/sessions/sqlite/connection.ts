@@ -1,63 +1,69 @@
-// One SQLite connection: cached statements, transactions with a bounded wait, checkpoints.
-// node:sqlite is synchronous, so waiting for another process happens between attempts, with the event loop free.
+// One SQLite connection: cached statements, transactions with bounded waiting, checkpoints. Also what every statement depends on:
+// the columns and tables of the file, and which rows a user may see. node:sqlite is synchronous, so waiting for another process
+// happens between attempts, with the event loop free.
 import { statSync } from "node:fs";
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
+import type { Clock } from "../../lib/index.ts";
 import { sessionError } from "../errors.ts";
+import { readScope, type Scope, USER_PLATFORM } from "../identity.ts";
 import { isBusy, isStaleSchema, toSessionError } from "./failures.ts";
 
 /** How long SQLite itself may block the event loop in one attempt. */
 export const BUSY_TIMEOUT_MS = 25;
 const WAIT_LIMIT_MS = 15_000;
-/** A loop of awaited appends never leaves the microtask queue by itself; after this long it lets other work in. */
-const TURN_MS = 15;
-const WRITES_BETWEEN_LOOKS = 16;
-/** SQLite's own default: long enough to write hot pages once, short enough to recover from fast. */
+/** A loop of awaited appends never leaves the microtask queue; after this long it yields to the event loop. */
+const YIELD_AFTER_MS = 15;
+const WRITES_BETWEEN_CHECKPOINTS = 16;
+/** SQLite's default: hot pages are written once, and recovery stays fast. */
 const LONG_LOG_PAGES = 1000;
-/** From here on a checkpoint holds writers off until the log begins anew: with several writers it would grow for ever. */
+/**
+ * From this size on, a checkpoint blocks writers until the log restarts; with several writers it would otherwise grow without
+ * limit.
+ */
 const ENDLESS_LOG_PAGES = 4000;
-/** What a log that began anew is cut to. */
+/** A restarted log is truncated to this size. */
 export const LOG_LIMIT_BYTES = 8_388_608;
 
-export type Values = Readonly<Record<string, SQLInputValue>>;
+type Values = Readonly<Record<string, SQLInputValue>>;
 
 export type WriteOptions = {
   /** How long to wait for another process. Default: the limit of the connection. */
   readonly waitLimitMs?: number;
-  /** Asked instead of that of the connection. */
+  /** Replaces the connection's own `remedyFor`. */
   readonly remedyFor?: FindRemedy;
 };
 
-export type ConnectionOptions = {
+type ConnectionOptions = {
   readonly db: DatabaseSync;
   readonly path: string;
-  /** What another connection to the same file is opened with; the path unless the file needs special treatment. */
+  /** How another connection opens the same file. Default: the path. */
   readonly address?: string;
-  /** Why writes are refused; undefined when they are not. */
+  /** Why writes are refused; undefined when they are allowed. */
   readonly readOnlyBecause?: string;
-  /** What a user can do about it. */
-  readonly wayOut?: string;
+  /** What the user can do about that. */
+  readonly hint?: string;
   readonly waitLimitMs?: number;
 };
 
-/** Runs inside the transaction that is tried again, before the work itself. */
+/** Runs inside the retried transaction, before the work. */
 export type Remedy = () => void;
-export type FindRemedy = (cause: unknown) => Remedy | undefined;
+type FindRemedy = (cause: unknown) => Remedy | undefined;
 
 export class Connection {
-  // Of the process, not of a connection: a loop that opens, reads and closes has to let others in as well.
-  static #lastTurn = performance.now();
+  // Per process, not per connection: a loop that opens, reads and closes must yield as well.
+  static #lastYield = performance.now();
   readonly db: DatabaseSync;
   readonly path: string;
   readonly address: string;
   readonly readOnlyBecause: string | undefined;
-  readonly #wayOut: string;
+  readonly #hint: string;
   readonly waitLimitMs: number;
   readonly #statements = new Map<string, StatementSync>();
   readonly #file: string | undefined;
   /** Called after every transaction that wrote. */
   onWrite: (() => void) | undefined;
-  /** For failures that can be put right: what to do before the second and last attempt. */
+  /** For failures with a known remedy: what to do before the second and last attempt. */
   remedyFor: FindRemedy | undefined;
   #isClosed = false;
   #writes = 0;
@@ -68,11 +74,11 @@ export class Connection {
     this.address = options.address ?? options.path;
     this.#file = fileAt(options.path);
     this.readOnlyBecause = options.readOnlyBecause;
-    this.#wayOut = options.wayOut ?? "Open it without `readOnly`, use a copy, or update hermes-memory.";
+    this.#hint = options.hint ?? "Open it without `readOnly`, use a copy, or update hermes-memory.";
     this.waitLimitMs = options.waitLimitMs ?? WAIT_LIMIT_MS;
   }
 
-  // Rows have no prototype when they come from SQLite; whoever hands them out copies them.
+  // Rows from SQLite have no prototype; code that returns them to callers copies them.
   all<Row>(sql: string, values: Values = {}): Row[] {
     return this.#statement(sql).all(matchable(values)) as Row[];
   }
@@ -81,7 +87,7 @@ export class Connection {
     return this.#statement(sql).get(matchable(values)) as Row | undefined;
   }
 
-  /** Lazily: stopping the loop stops the query. */
+  /** Lazy: leaving the loop stops the query. */
   iterate<Row>(sql: string, values: Values = {}): IterableIterator<Row> {
     return this.#statement(sql).iterate(matchable(values)) as IterableIterator<Row>;
   }
@@ -91,7 +97,7 @@ export class Connection {
     return { changes: Number(changes), lastId: Number(lastInsertRowid) };
   }
 
-  /** Everything `work` reads comes from one moment. */
+  /** One read transaction: all reads of `work` see the same state. */
   read<T>(work: () => T, options: Pick<WriteOptions, "remedyFor"> = {}): Promise<T> {
     return this.#attempt("BEGIN", work, options);
   }
@@ -102,26 +108,26 @@ export class Connection {
     const value = await this.#attempt("BEGIN IMMEDIATE", work, options);
     this.onWrite?.();
     this.#writes += 1;
-    if (this.#writes % WRITES_BETWEEN_LOOKS === 0) setImmediate(() => this.#checkpointLongLog());
+    if (this.#writes % WRITES_BETWEEN_CHECKPOINTS === 0) setImmediate(() => this.#checkpointLongLog());
     return value;
   }
 
-  /** For work that writes through another connection; `write` asks by itself. */
+  /** For work that writes through another connection. `write` checks this itself. */
   refuseIfReadOnly(): void {
     if (this.readOnlyBecause === undefined) return;
     throw sessionError("session-db-read-only", `${this.path} cannot be written: ${this.readOnlyBecause}.`, {
-      hint: this.#wayOut,
+      hint: this.#hint,
     });
   }
 
   /** For statements that cannot run inside a transaction. */
   async outside<T>(work: () => T): Promise<T> {
-    return this.#patiently(work);
+    return this.#retryWhileBusy(work);
   }
 
   close(): void {
     if (this.#isClosed) return;
-    // The log goes by its name: after a replacement it may be another process's, with commits of its own in it.
+    // SQLite finds the log by name. After the file was replaced, that log may belong to another process and contain its commits.
     if (this.readOnlyBecause === undefined && !this.#isReplaced()) this.#checkpoint("TRUNCATE");
     this.#isClosed = true;
     this.#statements.clear();
@@ -134,7 +140,7 @@ export class Connection {
 
   #attempt<T>(begin: "BEGIN" | "BEGIN IMMEDIATE", work: () => T, options: WriteOptions = {}): Promise<T> {
     let remedy: Remedy | undefined;
-    return this.#patiently(() => {
+    return this.#retryWhileBusy(() => {
       for (;;) {
         try {
           return this.#transaction(begin, remedy === undefined ? work : afterwards(remedy, work));
@@ -154,17 +160,17 @@ export class Connection {
       this.run("COMMIT");
       return value;
     } catch (cause) {
-      // A full disk makes SQLite roll back by itself.
+      // When the disk is full, SQLite rolls back by itself.
       if (this.db.isTransaction) this.run("ROLLBACK");
-      // A statement that failed tells its error once more when it is used again.
+      // A failed statement reports its error again at its next use, so statements are prepared again.
       if (!isBusy(cause)) this.#statements.clear();
       throw cause;
     }
   }
 
   /**
-   * After a VACUUM or a change of the schema by another process, FTS5 may have prepared statements of its own against the
-   * schema of before, and says that a table is missing. All statements are made anew then, once.
+   * After another process ran VACUUM or changed the schema, FTS5 may hold statements prepared for the old schema and report a
+   * missing table. All statements are prepared again then, once.
    */
   #remedy(cause: unknown, find: FindRemedy | undefined): Remedy | undefined {
     const special = find?.(cause);
@@ -173,8 +179,8 @@ export class Connection {
     return () => this.#statements.clear();
   }
 
-  async #patiently<T>(work: () => T, waitLimitMs = this.waitLimitMs): Promise<T> {
-    await this.#letOthersIn();
+  async #retryWhileBusy<T>(work: () => T, waitLimitMs = this.waitLimitMs): Promise<T> {
+    await this.#yieldToEventLoop();
     const start = performance.now();
     for (;;) {
       if (this.#isClosed) {
@@ -190,13 +196,13 @@ export class Connection {
         if (!isBusy(cause) || waited >= waitLimitMs) throw toSessionError(cause, this.path);
       }
       await sleep(20 + Math.random() * 130);
-      Connection.#lastTurn = performance.now();
+      Connection.#lastYield = performance.now();
     }
   }
 
   /**
-   * Whoever restores a backup over an open database leaves us with the old file in hand, and with a log that the next
-   * one to open the new file would take for its own. So nothing more goes into it.
+   * If a backup is restored over an open database, this process still has the old file open, with a log that the next process to
+   * open the new file would take for its own. So nothing more is written to it.
    */
   #refuseIfReplaced(): void {
     if (!this.#isReplaced()) return;
@@ -209,18 +215,18 @@ export class Connection {
     return fileAt(this.path) !== this.#file;
   }
 
-  async #letOthersIn(): Promise<void> {
-    if (performance.now() - Connection.#lastTurn < TURN_MS) return;
+  async #yieldToEventLoop(): Promise<void> {
+    if (performance.now() - Connection.#lastYield < YIELD_AFTER_MS) return;
     await nextTurn();
-    Connection.#lastTurn = performance.now();
+    Connection.#lastYield = performance.now();
   }
 
   #checkpointLongLog(): void {
     if (this.#isClosed || this.#isReplaced()) return;
-    // NOOP only counts. A SQLite that does not know it yet takes it for PASSIVE, which is harmless.
+    // NOOP only counts pages. An older SQLite treats it as PASSIVE, which is harmless.
     const state = this.#checkpoint("NOOP");
     if (state === undefined) return;
-    // RESTART waits for writers and readers no longer than the busy timeout, and does at least what PASSIVE does.
+    // RESTART waits for writers and readers at most as long as the busy timeout, and does at least what PASSIVE does.
     if (state.log >= ENDLESS_LOG_PAGES) this.#checkpoint("RESTART");
     else if (state.log - state.checkpointed >= LONG_LOG_PAGES) this.#checkpoint("PASSIVE");
   }
@@ -231,7 +237,7 @@ export class Connection {
     try {
       return this.get(`PRAGMA wal_checkpoint(${mode})`);
     } catch {
-      return undefined; // best effort: the log is complete without it, and the next one who can will do it
+      return undefined; // best effort: the log is complete without it, and a later checkpoint will do it
     }
   }
 
@@ -251,10 +257,7 @@ function afterwards<T>(remedy: Remedy, work: () => T): () => T {
   };
 }
 
-/**
- * Half a surrogate pair becomes U+FFFD on its way into SQLite, and that may be the id of another session. A zero is in
- * no id.
- */
+/** A lone surrogate becomes U+FFFD in SQLite, which may be part of another session's id. No id contains NUL. */
 function matchable(values: Values): Values {
   for (const key of ["id", "session", "session_id"]) {
     const id = values[key];
@@ -266,4 +269,125 @@ function matchable(values: Values): Values {
 function fileAt(path: string): string | undefined {
   const found = statSync(path, { bigint: true, throwIfNoEntry: false });
   return found && `${found.dev}:${found.ino}`;
+}
+
+// ---- What the file has ----
+// Hermes Agent adds columns and tables to a file while other programs have it open. So this is read again whenever SQLite's
+// schema counter has changed, and statements are built for the file at hand. A file counts as schema 17 when it has the column
+// `messages.compacted`.
+
+export type FileFeatures = {
+  readonly sessions: ReadonlySet<string>;
+  readonly messages: ReadonlySet<string>;
+  readonly tables: ReadonlySet<string>;
+  /**
+   * The rules of schema 17 and later apply: compactions archive messages inside a session, and a continuation may start before
+   * its parent's end.
+   */
+  readonly isSchema17: boolean;
+};
+
+const NONE: ReadonlySet<string> = new Set();
+
+/** A file with exactly the columns of schema 16. */
+export const SCHEMA_16: FileFeatures = { sessions: NONE, messages: NONE, tables: NONE, isSchema17: false };
+
+const known = new WeakMap<Connection, { readonly version: number; readonly features: FileFeatures }>();
+
+/** Inside a transaction. */
+export function featuresOf(connection: Connection): FileFeatures {
+  const version = connection.get<{ schema_version: number }>("PRAGMA schema_version")?.schema_version ?? -1;
+  const cached = known.get(connection);
+  if (cached?.version === version) return cached.features;
+  const names = (sql: string) => new Set(connection.all<{ name: string }>(sql).map(({ name }) => name));
+  const messages = names("SELECT name FROM pragma_table_info('messages')");
+  const features: FileFeatures = {
+    sessions: names("SELECT name FROM pragma_table_info('sessions')"),
+    messages,
+    tables: names("SELECT name FROM main.sqlite_master WHERE type = 'table'"),
+    isSchema17: messages.has("compacted"),
+  };
+  known.set(connection, { version, features });
+  return features;
+}
+
+/** A statement that depends on the file, built once for each set of features. */
+export function byFile(build: (file: FileFeatures) => string): (connection: Connection) => string {
+  const built = new WeakMap<FileFeatures, string>();
+  return (connection) => {
+    const file = featuresOf(connection);
+    const sql = built.get(file) ?? build(file);
+    built.set(file, sql);
+    return sql;
+  };
+}
+
+/** SQL: active rows, and rows that a compaction archived inside the session. This is what users, lists and windows show. */
+export function isShown(message: string, file: FileFeatures): string {
+  return file.isSchema17 ? `(${message}.active = 1 OR ${message}.compacted = 1)` : `${message}.active = 1`;
+}
+
+/** SQL: rows that can be taken back, restored, replaced and cleared. Archived rows cannot. */
+export function isChangeable(message: string, file: FileFeatures): string {
+  return file.isSchema17 ? `${message}.compacted = 0` : "1";
+}
+
+export function hasPromptTable(file: FileFeatures): boolean {
+  return file.tables.has("system_prompts") && file.sessions.has("system_prompt_hash");
+}
+
+type Mark = "_branched_from" | "_delegate_from" | "_compressed_from" | "_reset_from" | typeof USER_PLATFORM;
+
+/** SQL: a reserved key of model_config; NULL when that is not JSON. */
+export function mark(session: string, key: Mark): string {
+  return `CASE WHEN json_valid(${session}.model_config) THEN json_extract(${session}.model_config, '$.${key}') END`;
+}
+
+/**
+ * SQL: the platform of a session's `user_id`: its source, unless a mark names another one. Subagent runs stored by version 0.1.0
+ * have no mark; they use the source of their parent session.
+ */
+export function userPlatform(session: string): string {
+  const marked = mark(session, USER_PLATFORM);
+  // `instr` first: most rows have no mark, and their JSON need not be parsed.
+  const ofParent = `(SELECT r.source FROM sessions r WHERE r.id = ${session}.parent_session_id)`;
+  return `COALESCE(CASE WHEN instr(${session}.model_config, '"${USER_PLATFORM}"') > 0 THEN ${marked} END,
+    CASE WHEN ${session}.source = 'subagent' THEN ${ofParent} END, ${session}.source)`;
+}
+
+/** SQL: whether the user may see the session. `:user` NULL means all users, `:platform` NULL every platform. */
+export function isVisible(session: string): string {
+  const onPlatform = `(:platform IS NULL OR ${userPlatform(session)} = :platform)`;
+  return `(:user IS NULL OR (${session}.user_id = :user AND ${onPlatform}))`;
+}
+
+/** Seconds since 1970 with a fraction, like all times in the database. */
+export function seconds(clock: Clock): number {
+  return clock.now().getTime() / 1000;
+}
+
+/** The values for `:user` and `:platform` of `isVisible`. NULL means all users, and all platforms. */
+export function visibleTo(scope: Scope | undefined): Visible {
+  const { userId = null, userPlatform = null } = readScope(scope);
+  return { user: userId, platform: userPlatform };
+}
+
+export type Visible = { readonly user: string | null; readonly platform: string | null };
+
+export const ALL_USERS: Visible = { user: null, platform: null };
+
+/** A count from outside as a whole number of at least 0; `fallback` when it is not a number. */
+export function count(value: number | null | undefined, fallback: number): number {
+  if (typeof value !== "number" || Number.isNaN(value)) return fallback;
+  return Math.min(Math.max(0, Math.trunc(value)), Number.MAX_SAFE_INTEGER);
+}
+
+/** A quantity from outside; null when it is not a finite number. */
+export function finite(value: number | null | undefined): number | null {
+  return value !== undefined && Number.isFinite(value) ? value : null;
+}
+
+/** Reads ignore impossible ids; only creating a session with one is refused. */
+export function isPossibleId(id: unknown): id is string {
+  return typeof id === "string" && id !== "" && id.isWellFormed();
 }

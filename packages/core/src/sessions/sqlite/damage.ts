@@ -1,47 +1,47 @@
-// What is wrong with a database file. One judgement for everyone who asks: the health of an open store, `hermes doctor`,
-// `hermes sessions repair` before and after its work, and with `--check-only`.
+// Finds out what is wrong with a database file. One diagnosis for all callers: the health check of an open store, `hermes
+// doctor`, and `hermes sessions repair` before and after its work and with `--check-only`.
 import { realpathSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { describeCause } from "../../lib/index.ts";
-import { type Answer, runAside } from "./aside.ts";
+import { type Answer, openForRepair, runInThread, schemaCookie } from "./database-file.ts";
 import { isBusy, sqliteCode, toSessionError } from "./failures.ts";
-import { isUsable, stateOf } from "./index/ensure-index.ts";
-import { DOC, FTS, hasKey, keyOfRow, LARGE, QUEUE } from "./index/tables.ts";
+import { DOC, FTS, hasKey, isUsable, keyOfRow, LARGE, QUEUE, stateOf } from "./index/tables.ts";
 import { PageFile } from "./salvage/file-format.ts";
-import { quoted } from "./salvage/insert-rows.ts";
-import { classOfTable } from "./salvage/objects.ts";
+import { classOfTable } from "./salvage/table-classes.ts";
+import { quoted } from "./salvage/table-rows.ts";
 import { Forest } from "./salvage/trees.ts";
-import { openForSurgery, schemaCookie } from "./surgery.ts";
 
-/** SQLite found the schema or the pages of the file broken; `repairDatabase` may help. */
+/** SQLite reports a broken schema or broken pages; `repairDatabase` may help. */
 export function isMalformed(cause: unknown): boolean {
   return says(cause, 11, /malformed database schema|database disk image is malformed/);
 }
 
-/** The file is something else, or encrypted, or its first page is gone. */
+/** The file is something else, or encrypted, or its first page is lost. */
 export function isNotSqlite(cause: unknown): boolean {
   return says(cause, 26, /file is not a database/);
 }
 
-/** - `index`: a search index does not match the messages; `keys`: rows name rows that do not exist; `space`: unused pages
- *  that are not in the list of free pages, or that list itself; `pages`: everything else. */
+/**
+ * `index`: a search index does not match the messages. `keys`: rows refer to rows that do not exist. `space`: unused pages
+ * missing from the free list, or a broken free list. `pages`: everything else.
+ */
 type ProblemKind = "index" | "keys" | "space" | "pages";
 
 export type Problem = {
   readonly kind: ProblemKind;
   readonly text: string;
-  /** The table or index it was found in, when SQLite tells. */
+  /** The table or index with the problem, if SQLite names it. */
   readonly object?: string;
 };
 
-export type Judgement =
+export type Diagnosis =
   | { readonly kind: "sound"; readonly sessions: number; readonly indexChecked: boolean }
   | { readonly kind: "damaged"; readonly problems: readonly Problem[]; readonly indexChecked: boolean }
-  /** Nothing that repair could work on. */
+  /** Nothing that a repair could work on. */
   | { readonly kind: "unusable"; readonly problems: readonly Problem[]; readonly indexChecked: boolean };
 
-export type JudgeOptions = {
-  /** What the file is opened with, if not its path. */
+export type DiagnoseOptions = {
+  /** How the file is opened, if not by its path. */
   readonly address?: string;
   readonly waitLimitMs?: number;
 };
@@ -54,24 +54,23 @@ const CHECKS = [
   "SELECT count(*) AS sessions FROM sessions NOT INDEXED",
 ];
 
-/** Reads the whole file in a thread of its own. Rejects when another program keeps it locked. */
-export async function judge(path: string, options: JudgeOptions = {}): Promise<Judgement> {
+/** Reads the whole file in a worker thread. Rejects when another program keeps it locked. */
+export async function diagnose(path: string, options: DiagnoseOptions = {}): Promise<Diagnosis> {
   const { address = path, waitLimitMs } = options;
-  const limit = waitLimitMs === undefined ? {} : { waitLimitMs };
-  const answers = await runAside({ address, readOnly: true, ...limit }, CHECKS);
+  const answers = await runInThread({ address, readOnly: true, waitLimitMs }, CHECKS);
   refuseIfBusy(answers, path);
   const [whole, keys, schema, count] = answers;
   const objects = rowsOf(schema);
-  // The check stops with an error where it cannot go on to read a table; what it found before is the better answer.
+  // The check stops with an error at a table it cannot read; what it found before is more useful.
   const pages = whole !== undefined && "before" in whole ? whole.before : rowsOf(whole);
   const failed = errorOf(schema) ?? (pages.length === 0 ? errorOf(whole) : undefined);
-  if (failed !== undefined) return judgeUnreadable(path, failed);
+  if (failed !== undefined) return diagnoseUnreadable(path, failed);
   if (objects.length === 0) return { kind: "sound", sessions: 0, indexChecked: true }; // created, never used
   if (!objects.some(({ name }) => name === "sessions"))
     return unusable("it has no table of sessions, so it is no session database");
 
-  const index = await judgeIndex(path, address, limit);
-  // All complaints about trees come as one text, below a line that names the database.
+  const index = await compareIndex(path, address, waitLimitMs);
+  // Problems of b-trees come as one text, below a line that names the database.
   const complaints = pages
     .flatMap((row) => String(row.integrity_check).split("\n"))
     .filter((line) => line !== "" && !line.startsWith("*** in database"));
@@ -80,14 +79,14 @@ export async function judge(path: string, options: JudgeOptions = {}): Promise<J
     ...complaints.filter((line) => line !== "ok").map((line) => explain(line, roots)),
     ...danglingKeys(keys),
     ...index.problems,
-    // A table of sessions that cannot be counted, though nothing else was found.
+    // The sessions table cannot be counted although nothing else was found.
     ...[errorOf(count)].flatMap((error) => (error === undefined ? [] : [problem("pages", error.message)])),
   ].filter(({ kind, object }) => kind !== "index" || object === FTS);
   if (problems.length > 0) return { kind: "damaged", problems, indexChecked: index.isChecked };
   return { kind: "sound", sessions: Number(rowsOf(count)[0]?.sessions), indexChecked: index.isChecked };
 }
 
-/** At most twenty lines for people, the most telling first. */
+/** At most 20 lines for users, the most important kinds first. */
 export function problemTexts(problems: readonly Problem[]): string[] {
   const order: readonly ProblemKind[] = ["pages", "keys", "index", "space"];
   const texts = order.flatMap((kind) =>
@@ -98,7 +97,7 @@ export function problemTexts(problems: readonly Problem[]): string[] {
   return rest > 0 ? [...unique.slice(0, 20), `and ${rest} more like these`] : unique;
 }
 
-function judgeUnreadable(path: string, error: SqliteError): Judgement {
+function diagnoseUnreadable(path: string, error: SqliteError): Diagnosis {
   if (isNotSqlite(error)) {
     if (!holdsConversations(path)) return unusable(error.message);
     const text = `the first page of the file is gone (${error.message}), the pages of its tables are not`;
@@ -109,10 +108,10 @@ function judgeUnreadable(path: string, error: SqliteError): Judgement {
   return { kind: "damaged", problems: [problem("pages", error.message)], indexChecked: false };
 }
 
-/** Whether a file that SQLite does not take for a database has the schema of a session database in its pages. */
+/** True when a file that SQLite does not accept still has the schema of a session database in its pages. */
 function holdsConversations(path: string): boolean {
   try {
-    // No connection of this process can have locks on a file that SQLite does not read, so it may be opened and closed.
+    // SQLite does not read this file, so no connection of this process can have locks on it: it may be opened and closed.
     using file = new PageFile(path);
     if (file.pageCount < 2) return false;
     const names = new Set(new Forest(file).schema().rows.map(({ name }) => name));
@@ -122,7 +121,7 @@ function holdsConversations(path: string): boolean {
   }
 }
 
-/** SQLite names a tree by its root page; people know it by its name. */
+/** SQLite names a b-tree by its root page; users know the table by its name. */
 function explain(line: string, roots: ReadonlyMap<number, string>): Problem {
   if (/never used$|^Freelist: /.test(line)) return problem("space", line);
   const [, table] = /inverted index for FTS\d table main\.(\S+?)[:.]?(?:\s|$)/.exec(line) ?? [];
@@ -151,12 +150,15 @@ function danglingKeys(answer: Answer | undefined): Problem[] {
   return [...counts].map(([what, count]) => problem("keys", `${count} ${what}`));
 }
 
-/** What our index lacks, and twice what it should not hold. Documents that are to be made again are not counted. */
+/**
+ * Counts messages missing from our index and, in two queries, documents it should not contain. Documents that wait to be indexed
+ * again are not counted.
+ */
 function indexCounts(todo: number): readonly string[] {
   const key = keyOfRow("m");
   const isWaiting = (value: string) =>
     `EXISTS (SELECT 1 FROM ${QUEUE} WHERE key = ${value}) OR EXISTS (SELECT 1 FROM ${LARGE} WHERE key = ${value})`;
-  // FTS5 notes the length of every document it holds; a row of ours goes with each, in the same transaction.
+  // FTS5 stores the length of every document it holds. We write our own row for it in the same transaction.
   const hasDocument = (value: string) => `EXISTS (SELECT 1 FROM ${FTS}_docsize WHERE id = ${value})`;
   return [
     `SELECT COUNT(*) AS n FROM messages m WHERE ${hasKey("m")} AND m.id > ${todo} AND NOT (${isWaiting(key)})
@@ -169,17 +171,17 @@ function indexCounts(todo: number): readonly string[] {
 }
 
 /**
- * Compares our index with the messages; `integrity_check` has looked at the index itself. The original's indexes are not
- * judged: two versions of SQLite tokenize structured content differently, and each calls the other's index malformed.
+ * Compares our index with the messages; `integrity_check` has checked the index itself. Hermes Agent's indexes are not compared:
+ * two versions of SQLite tokenize structured content differently, and each calls the other's index malformed.
  */
-async function judgeIndex(
+async function compareIndex(
   path: string,
   address: string,
-  limit: { readonly waitLimitMs?: number },
+  waitLimitMs: number | undefined,
 ): Promise<{ readonly problems: readonly Problem[]; readonly isChecked: boolean }> {
   const todo = todoIn(address);
   if (todo === undefined) return { problems: [], isChecked: false };
-  const answers = await runAside({ address, readOnly: true, ...limit }, indexCounts(todo));
+  const answers = await runInThread({ address, readOnly: true, waitLimitMs }, indexCounts(todo));
   refuseIfBusy(answers, path);
   const [missing = 0, ...tooMany] = answers.map((answer) => Number(rowsOf(answer)[0]?.n ?? 0));
   const left = tooMany.reduce((sum, count) => sum + count, 0);
@@ -190,13 +192,13 @@ async function judgeIndex(
   return { problems: texts.map((text) => ({ ...problem("index", text), object: FTS })), isChecked: true };
 }
 
-/** How much of our index is still to be built; undefined when there is no index that this version can use. */
+/** The highest message id that still has to be indexed; undefined when there is no index this version can use. */
 function todoIn(address: string): number | undefined {
   try {
     using db = new DatabaseSync(address, { readOnly: true, timeout: 50 });
     return isUsable(db) ? (stateOf(db)?.todo ?? 0) : undefined;
   } catch {
-    return undefined; // the pages are what is wrong then
+    return undefined; // then the pages are the problem
   }
 }
 
@@ -210,7 +212,7 @@ function rowsOf(answer: Answer | undefined): readonly Record<string, unknown>[] 
   return answer !== undefined && "rows" in answer ? answer.rows : [];
 }
 
-/** A file that is busy is not a damaged one. */
+/** A busy file is not a damaged one. */
 function refuseIfBusy(answers: readonly Answer[], path: string): void {
   for (const answer of answers)
     if ("error" in answer && isBusy(answer.error))
@@ -221,36 +223,36 @@ function problem(kind: ProblemKind, text: string): Problem {
   return { kind, text };
 }
 
-function unusable(text: string): Judgement {
+function unusable(text: string): Diagnosis {
   return { kind: "unusable", problems: [problem("pages", text)], indexChecked: false };
 }
 
-/** What the path leads to, where SQLite keeps the -wal beside it; throws the system's error when there is nothing. */
+/** The real path, where SQLite keeps the -wal file. Throws the system's error when there is no file. */
 export function fileBehind(path: string): string {
   const file = realpathSync(path);
   if (!statSync(file).isFile()) throw new Error("it is not a file");
   return file;
 }
 
-/** Rows per table, as far as they can be counted, without search indexes; and the number of the schema. */
-export function census(file: string): { rows: ReadonlyMap<string, number>; cookie: number } {
-  using db = openForSurgery(file);
+/** Row counts of the tables that can be counted, without search indexes, and the schema cookie. */
+export function countRows(file: string): { rows: ReadonlyMap<string, number>; cookie: number } {
+  using db = openForRepair(file);
   const rows = new Map<string, number>();
   const tables = db.prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0").all();
   for (const { name } of tables) {
     if (typeof name !== "string" || classOfTable(name) === "derived") continue;
     try {
-      // Of the table itself: an index may be what is broken.
+      // Counts the table itself, because an index may be broken.
       const row = db.prepare(`SELECT count(*) AS count FROM ${quoted(name)} NOT INDEXED`).get();
       rows.set(name, Number(row?.count));
     } catch {
-      // It cannot be read now; it can only get better.
+      // Unreadable now; a repair cannot make it worse.
     }
   }
   return { rows, cookie: schemaCookie(db) };
 }
 
-/** The error itself, or the one it was thrown for. */
+/** Checks the error and its causes. */
 function says(cause: unknown, code: number, text: RegExp): boolean {
   if (((sqliteCode(cause) ?? 0) & 0xff) === code || text.test(describeCause(cause))) return true;
   return cause instanceof Error && cause.cause !== undefined && says(cause.cause, code, text);

@@ -1,28 +1,26 @@
-// Deleting sessions with everything that hangs on them.
+// Deletes sessions with everything that belongs to them.
 import type { SessionFiles } from "../../home.ts";
-import { removeKeptResults } from "../result-files.ts";
+import type { Scope } from "../identity.ts";
 import type { SessionRow } from "../rows.ts";
-import type { Scope } from "../scope.ts";
-import type { EditOptions } from "../store/claims.ts";
-import type { StoreMaintenance } from "../store/maintenance.ts";
+import { removeKeptResults, removeTranscripts } from "../session-files.ts";
+import type { EditOptions, StoreMaintenance } from "../store.ts";
+import { refuseDuringTurn, turnOf } from "./claims.ts";
 import type { Connection } from "./connection.ts";
-import { type StoreContext, seconds, visibleTo } from "./context.ts";
-import { byFile, featuresOf } from "./features.ts";
+import { byFile, featuresOf, isVisible, mark, seconds, visibleTo } from "./connection.ts";
+import type { StoreContext } from "./context.ts";
 import { keptResults, namesOfResults, ownerOfSession, type ResultName } from "./kept-results.ts";
-import { refuseDuringTurn, turnOf } from "./leases.ts";
-import { isContinuation, isVisible, mark } from "./lineage-sql.ts";
+import { isContinuation } from "./lineage-sql.ts";
 import { dropUnusedPrompt, promptHash, sessionFields } from "./sessions.ts";
-import { removeTranscripts } from "./transcripts.ts";
 
 const DAY_SECONDS = 86_400;
 const DEFAULT_RETENTION_DAYS = 90;
 
-/** How many sessions one transaction of a long deletion takes: others get their turn between two of them. */
+/** Sessions per transaction of a long deletion; other programs can write between two transactions. */
 const SESSIONS_AT_ONCE = 50;
-/** Sessions differ in size, so where any number will do, time counts as well. */
+/** Sessions differ in size, so a transaction of a pruning also ends after this time. */
 const BRIEFLY_MS = 30;
 
-/** Runs of subagents have no life of their own; the LIKE spares reading the JSON of all other rows. */
+/** Subagent runs are deleted with their session. The LIKE avoids parsing the JSON of all other rows. */
 const IS_DELEGATE = `s.model_config LIKE '%_delegate_from%' AND ${mark("s", "_delegate_from")} IS NOT NULL`;
 const DELEGATES = `
   SELECT s.id, s.parent_session_id AS parent,
@@ -47,7 +45,7 @@ const DELETE_IF_EMPTY = `
     AND NOT EXISTS (SELECT 1 FROM messages WHERE session_id = :id)
     AND NOT EXISTS (SELECT 1 FROM sessions c WHERE c.parent_session_id = :id)
 `;
-/** The counter alone does not do: other programs, and imports, may have left it at 0. */
+/** The counter is not enough: other programs, and imports, may have left it at 0. */
 const EMPTY = `
   sessions WHERE id IS NOT NULL AND message_count = 0 AND ended_at IS NOT NULL AND archived = 0
     AND NOT EXISTS (SELECT 1 FROM messages WHERE session_id = sessions.id)
@@ -59,31 +57,20 @@ const PRUNABLE = (fields: string) => `
     AND (:source IS NULL OR s.source = :source) ORDER BY s.started_at, s.id
 `;
 
-export type DeletionOperations = Pick<
-  StoreMaintenance,
-  | "deleteSession"
-  | "deleteSessions"
-  | "deleteSessionIfEmpty"
-  | "deleteEmptySessions"
-  | "countEmptySessions"
-  | "pruneSessions"
-  | "listPrunable"
-  | "listDelegates"
->;
-
-export function deletionOperations(context: StoreContext): DeletionOperations {
+export function deletionOperations(context: StoreContext) {
   const { connection, clock } = context;
-  // Taken literally, a negative age would remove everything that has ended.
+  // A negative age would remove every ended session.
   const cutoff = (days: number | undefined) =>
     seconds(clock) - (days !== undefined && days >= 0 ? days : DEFAULT_RETENTION_DAYS) * DAY_SECONDS;
 
-  /** Sessions, their delegates and their files. How many of the ids there were. */
+  /** Deletes sessions with their delegates and files. Returns how many of the ids existed. */
   const remove = (ids: readonly string[], options: SessionFiles & EditOptions): Promise<number> =>
     withFiles(context, options, async (gone) => {
       let asked = 0;
       const { leaseHolder = "" } = options;
       const refuse = (id: string) => refuseDuringTurn(connection, id, leaseHolder, seconds(clock));
-      // Before anything goes, so that not half of them are gone when one is in use; and again for what has changed since.
+      // Checked for all ids before anything is deleted, so that a busy session does not leave the work half done; checked again
+      // per transaction.
       const edges = await connection.read(() => {
         const found = delegateEdges(connection);
         for (const id of withDelegates(connection, ids, found)) refuse(id);
@@ -92,7 +79,7 @@ export function deletionOperations(context: StoreContext): DeletionOperations {
       for (let start = 0; start < ids.length; start += SESSIONS_AT_ONCE) {
         const some = ids.slice(start, start + SESSIONS_AT_ONCE);
         const done = await connection.write(() => {
-          // Counted before anything goes, because a delegate may be among them; or it went with the ones before.
+          // Counted before deleting, because a delegate of another session may be among them, or may be deleted already.
           const known = some.filter((id) => gone.sessions.has(id) || exists(connection, id));
           return {
             asked: known.length,
@@ -136,8 +123,8 @@ export function deletionOperations(context: StoreContext): DeletionOperations {
           rows: connection.all<{ id: string }>(PRUNABLE("s.id"), values),
           edges: delegateEdges(connection),
         }));
-        // A few per transaction: thousands at once would keep every other program waiting, one at a time the disk.
-        // Meanwhile a session may have been taken up again, so each is looked at once more.
+        // A few per transaction: thousands at once would block every other program, single ones would be slow. A session may have
+        // been resumed meanwhile, so each is checked again.
         const isInTurn = (id: string) => turnOf(connection, id, seconds(clock)) !== undefined;
         const prune = (id: string) =>
           connection.get(STILL_PRUNABLE, { id, before }) === undefined || isInTurn(id)
@@ -166,10 +153,10 @@ export function deletionOperations(context: StoreContext): DeletionOperations {
         const edges = delegateEdges(connection, scope);
         return withDelegates(connection, ids, edges, scope).filter((id) => !asked.has(id));
       }),
-  };
+  } satisfies Partial<StoreMaintenance>;
 }
 
-/** Sessions that went, and the tool results in files that their rows named. */
+/** Deleted sessions, and the kept results that their rows named. */
 type Deleted = {
   readonly sessions: readonly string[];
   readonly results: readonly (readonly [id: string, name: ResultName])[];
@@ -183,7 +170,7 @@ function note(gone: Gone, { sessions, results }: Deleted): void {
   for (const [id, name] of results) gone.results.set(id, [...(gone.results.get(id) ?? []), name]);
 }
 
-/** Also after a failure in mid-work the files of what is gone go, once, when everything else is done. */
+/** Removes the files of deleted sessions once, at the end, also after a failure. */
 async function withFiles<T>(
   { connection }: StoreContext,
   { sessionsDir, resultsDir }: SessionFiles,
@@ -193,7 +180,7 @@ async function withFiles<T>(
   try {
     return await work(gone);
   } finally {
-    // The rows are gone, and that is what was asked for: a file that cannot be removed, or judged, is an orphan.
+    // The rows are deleted, which is what the caller asked for. A file that cannot be removed or checked stays as an orphan.
     const isThere = (id: string) => connection.read(() => exists(connection, id));
     if (sessionsDir !== undefined)
       await removeTranscripts(sessionsDir, gone.sessions, isThere).catch(() => undefined);
@@ -202,7 +189,7 @@ async function withFiles<T>(
   }
 }
 
-/** Branches and continuations have copies of rows: a file stays while another row of its user names it. */
+/** Branches and continuations have copies of rows: a file stays while another row of the same user names it. */
 async function removeUnnamed(
   connection: Connection,
   directory: string,
@@ -218,12 +205,12 @@ async function removeUnnamed(
   );
 }
 
-/** A later row of another user's does not keep a file: nobody but the user of the first one was given it. */
+/** A later row of another user does not keep the file: only the user of the first row was given access to it. */
 function isNeeded({ messageId, owner }: ResultName, left: readonly ResultName[]): boolean {
   return left.some((name) => name.owner === owner || name.owner === null || name.messageId < messageId);
 }
 
-/** The outcomes for the first items, as many as time allows, and for one at least. */
+/** Results for the first items, as many as the time allows, at least one. */
 function briefly<T, R>(items: readonly T[], work: (item: T) => R): R[] {
   const end = performance.now() + BRIEFLY_MS;
   const outcomes: R[] = [];
@@ -234,7 +221,7 @@ function briefly<T, R>(items: readonly T[], work: (item: T) => R): R[] {
   return outcomes;
 }
 
-/** Inside a transaction: the session and, transitively, its delegates. Everything that went. */
+/** Inside a transaction: deletes the session and, transitively, its delegates. Returns what was deleted. */
 function deleteTree(
   { connection, warn }: StoreContext,
   id: string,
@@ -256,7 +243,7 @@ function exists(connection: Connection, id: string): boolean {
   return connection.get(EXISTS, { id }) !== undefined;
 }
 
-/** The delegates of each session. Finding them means looking at every session, so that is done once for many. */
+/** The delegates of each session. Finding them reads every session, so it is done once for many. */
 type Edges = ReadonlyMap<string, readonly string[]>;
 
 function delegateEdges(connection: Connection, scope?: Scope): Edges {
@@ -282,18 +269,18 @@ function withDelegates(
   const asked = new Set(ids);
   const found = new Set(ids);
   for (const id of found) {
-    // The set grows while it is walked. Runs that began after the edges were collected are children still.
+    // The set grows while it is walked. Runs that started after the edges were collected are found as children.
     for (const delegate of edges.get(id) ?? []) found.add(delegate);
     const values = { id, ...visibleTo(scope) };
     for (const child of connection.all<{ id: string }>(DELEGATE_CHILDREN, values)) found.add(child.id);
-    // A run that was compacted goes on in sessions that carry no mark of their own.
+    // A compacted run continues in sessions without a delegate mark.
     if (asked.has(id)) continue;
     for (const next of connection.all<{ id: string }>(CONTINUATIONS(connection), values)) found.add(next.id);
   }
   return [...found];
 }
 
-/** Messages go before their session: what the original's index holds of them depends on it. */
+/** Messages are deleted before their session, because Hermes Agent's index triggers read the session. */
 function deleteOne(connection: Connection, id: string): void {
   const prompt = promptHash(connection, id);
   connection.run(ORPHAN_CHILDREN, { id });

@@ -1,29 +1,31 @@
-// Brings a writable file to what this program works with. In files up to version 16: tables, columns, data of older
-// versions. In every file: our own tables and the search index. Everything in one transaction, and no lock at all when
-// nothing has to be done.
+// Brings a writable file up to date. Up to schema 16: tables, columns and data of older versions. In every file: our own tables
+// and the search index. All in one transaction, and without any lock when nothing has to be done.
 import type { DatabaseSync } from "node:sqlite";
-import { ensureIndex, isIndexCurrent } from "./index/ensure-index.ts";
+import { mark } from "./connection.ts";
+import { ensureIndex, isIndexCurrent } from "./index/tables.ts";
+import { isBranch, isContinuation } from "./lineage-sql.ts";
 import {
+  activityObjects,
   type Column,
   CREATE_TITLE_INDEX,
+  fillActivity,
+  HAS_ACTIVITY,
   INDEXES,
+  isAsDeclared,
   MESSAGE_COLUMNS,
+  ORIGINS,
+  OWN_TABLES,
+  readSchema,
   SCHEMA_VERSION,
+  type Schema,
+  type SchemaObject,
   SESSION_COLUMNS,
   TABLES,
   TITLE_INDEX,
+  versionOf,
 } from "./schema.ts";
-import {
-  activityObjects,
-  fillActivity,
-  HAS_ACTIVITY,
-  ORIGINS,
-  OWN_TABLES,
-  type SchemaObject,
-} from "./side-tables.ts";
-import { UPGRADE_STEPS } from "./upgrade.ts";
 
-/** Below it the original's index lacks the tool columns. Its own upgrade throws the index away, and so does ours. */
+/** Before this version Hermes Agent's index lacks the tool columns. Its own upgrade drops the index, and so does ours. */
 const FIRST_VERSION_WITH_TOOL_INDEX = 11;
 
 export const UPSTREAM_INDEXES = ["messages_fts", "messages_fts_trigram"] as const;
@@ -38,7 +40,7 @@ export function isCurrent(db: DatabaseSync): boolean {
   return (
     isTheirPartCurrent(db, found) &&
     [...activityObjects(hasActivity(db)), ...ORIGINS, ...ownObjects(db, found)].every((object) =>
-      isAsWanted(found, object),
+      isAsDeclared(found, object),
     ) &&
     isIndexCurrent(db)
   );
@@ -46,7 +48,7 @@ export function isCurrent(db: DatabaseSync): boolean {
 
 function isTheirPartCurrent(db: DatabaseSync, found: Schema): boolean {
   const version = versionOf(db);
-  if (version > SCHEMA_VERSION) return true; // a later program looks after its own tables
+  if (version > SCHEMA_VERSION) return true; // a newer program maintains its own tables
   const expected = [...Object.keys(TABLES), ...Object.keys(INDEXES), TITLE_INDEX];
   return (
     version === SCHEMA_VERSION &&
@@ -56,7 +58,7 @@ function isTheirPartCurrent(db: DatabaseSync, found: Schema): boolean {
   );
 }
 
-/** To be called inside a write transaction. Returns what a user should know. */
+/** Inside a write transaction. Returns warnings for the user. */
 export function ensureSchema(db: DatabaseSync, hasFts5 = true): string[] {
   const warnings: string[] = [];
   const version = versionOf(db);
@@ -65,7 +67,7 @@ export function ensureSchema(db: DatabaseSync, hasFts5 = true): string[] {
     addColumns(db, "sessions", SESSION_COLUMNS);
     addColumns(db, "messages", MESSAGE_COLUMNS);
     for (const [name, on] of Object.entries(INDEXES)) db.exec(`CREATE INDEX IF NOT EXISTS ${name} ON ${on}`);
-    // Before any row is touched: the original's triggers index a row again whatever changes in it.
+    // Before any row changes: Hermes Agent's triggers index a row again at every change.
     if (version < FIRST_VERSION_WITH_TOOL_INDEX || !hasFts5)
       for (const name of UPSTREAM_TRIGGERS) db.exec(`DROP TRIGGER IF EXISTS ${name}`);
     if (version < FIRST_VERSION_WITH_TOOL_INDEX && hasFts5)
@@ -86,24 +88,6 @@ export function hasFts5(db: DatabaseSync): boolean {
   return db.prepare("SELECT 1 FROM pragma_module_list WHERE name = 'fts5'").get() !== undefined;
 }
 
-/** 0 for a file without tables. */
-export function versionOf(db: DatabaseSync): number {
-  if (!readSchema(db).has("schema_version")) return 0;
-  const row = db.prepare("SELECT MAX(version) AS version FROM schema_version").get();
-  return typeof row?.version === "number" ? row.version : 0;
-}
-
-type Schema = ReadonlyMap<string, string>;
-
-function readSchema(db: DatabaseSync): Schema {
-  const rows = db.prepare("SELECT name, sql FROM main.sqlite_master").all();
-  return new Map(rows.map(({ name, sql }) => [String(name), String(sql ?? "")]));
-}
-
-function isAsWanted(found: Schema, { name, sql }: SchemaObject): boolean {
-  return found.get(name) === sql;
-}
-
 function missingColumns(db: DatabaseSync, name: string, columns: readonly Column[]): Column[] {
   const present = new Set(
     db
@@ -120,14 +104,14 @@ function addColumns(db: DatabaseSync, name: string, columns: readonly Column[]):
   }
 }
 
-/** A newer number stays: it belongs to a newer original. */
+/** A newer version number stays; it belongs to a newer Hermes Agent. */
 function upgradeData(db: DatabaseSync, version: number): void {
   for (const step of UPGRADE_STEPS) if (version < step.version) step.run(db);
   db.exec("DELETE FROM schema_version");
   db.exec(`INSERT INTO schema_version(version) VALUES (${SCHEMA_VERSION})`);
 }
 
-/** Old files may hold a title twice. The first to have it keeps it. */
+/** Old files may contain a title twice. The oldest session keeps it. */
 function ensureTitleIndex(db: DatabaseSync): string[] {
   if (readSchema(db).has(TITLE_INDEX)) return [];
   const cleared = db
@@ -146,8 +130,8 @@ function ensureTitleIndex(db: DatabaseSync): string[] {
 export function ensureActivity(db: DatabaseSync): void {
   const found = readSchema(db);
   const objects = activityObjects(hasActivity(db));
-  if (objects.every((object) => isAsWanted(found, object))) return;
-  // Without all of its triggers it may have missed something.
+  if (objects.every((object) => isAsDeclared(found, object))) return;
+  // Without all of its triggers the table may have missed changes.
   replaceObjects(db, objects);
   db.exec(fillActivity(hasActivity(db)));
 }
@@ -159,15 +143,15 @@ function hasActivity(db: DatabaseSync): boolean {
 function ensureObjects(db: DatabaseSync, objects: readonly SchemaObject[]): void {
   const found = readSchema(db);
   for (const object of objects) {
-    if (isAsWanted(found, object)) continue;
-    // A table keeps its rows, whoever declared it; everything else can be made anew.
+    if (isAsDeclared(found, object)) continue;
+    // A table keeps its rows, whoever declared it; all other objects can be created again.
     if (object.type === "table" && found.has(object.name)) continue;
     db.exec(`DROP ${object.type.toUpperCase()} IF EXISTS ${object.name}`);
     db.exec(object.sql);
   }
 }
 
-/** Without those of a table whose name another program uses for something else: that stays as it is, and ours is not kept here. */
+/** Skips objects of a table whose name another program uses: that table stays, and ours does not exist in this file. */
 function ownObjects(db: DatabaseSync, found: Schema): readonly SchemaObject[] {
   return OWN_TABLES.flatMap(({ name, columns, objects }) => {
     const sql = found.get(name);
@@ -185,3 +169,54 @@ function dropObjects(db: DatabaseSync, objects: readonly SchemaObject[]): void {
   for (const { type, name } of [...objects].reverse())
     db.exec(`DROP ${type.toUpperCase()} IF EXISTS ${name}`);
 }
+
+// ---- Data changes between schema versions ----
+// Oldest first, append only. Missing columns and tables are not listed here; they are added on every open.
+
+type UpgradeStep = {
+  /** Applies to files below this version. */
+  readonly version: number;
+  readonly name: string;
+  run(db: DatabaseSync): void;
+};
+
+const UPGRADE_STEPS: readonly UpgradeStep[] = [
+  {
+    version: 12,
+    name: "rows without an active flag are active",
+    run: (db) => db.exec("UPDATE messages SET active = 1 WHERE active IS NULL"),
+  },
+  {
+    version: 16,
+    name: "children that are neither branch nor continuation are delegates",
+    run: (db) => db.exec(TAG_DELEGATES),
+  },
+];
+
+// The other half of Hermes Agent's version 16, HIDE_ORPHANS below, also hides ordinary short conversations that used a tool. It
+// runs only on request, by `hermes sessions repair --hide-orphans`.
+const TAG_DELEGATES = `
+  UPDATE sessions
+  SET model_config = json_set(COALESCE(model_config, '{}'), '$._delegate_from', parent_session_id)
+  WHERE parent_session_id IS NOT NULL
+    AND (model_config IS NULL OR json_valid(model_config))
+    AND ${mark("sessions", "_delegate_from")} IS NULL
+    AND EXISTS (
+      SELECT 1 FROM sessions p WHERE p.id = sessions.parent_session_id
+        AND NOT ${isBranch("sessions", "p")} AND NOT ${isContinuation("sessions", "p")}
+    )
+`;
+
+export const HIDE_ORPHANS = `
+  UPDATE sessions
+  SET model_config = json_set(COALESCE(model_config, '{}'), '$._delegate_from', '__orphaned__')
+  WHERE parent_session_id IS NULL
+    AND title IS NULL
+    AND (model_config IS NULL OR json_valid(model_config))
+    AND ${mark("sessions", "_delegate_from")} IS NULL
+    AND ${mark("sessions", "_branched_from")} IS NULL
+    AND ${mark("sessions", "_compressed_from")} IS NULL
+    AND message_count <= 25
+    AND EXISTS (SELECT 1 FROM messages m WHERE m.session_id = sessions.id AND m.role = 'tool')
+    AND NOT EXISTS (SELECT 1 FROM sessions c WHERE c.parent_session_id = sessions.id)
+`;

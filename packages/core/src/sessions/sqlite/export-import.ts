@@ -1,19 +1,23 @@
-// Sessions as objects that can leave one database and enter another.
+// Exports sessions as objects, and imports such objects into another database.
+
+import { describeCause, isRecord } from "../../lib/index.ts";
+import { type MessageColumns, type MessageRow, toMessageColumns } from "../../message/index.ts";
+import { checkSessionId, normalMarks, type Scope } from "../identity.ts";
 import type { ExportedSession, SessionRow } from "../rows.ts";
-import type { Scope } from "../scope.ts";
-import type { ExportLoss, StoreMaintenance } from "../store/maintenance.ts";
-import { type StoreContext, seconds } from "./context.ts";
+import type { ExportLoss, ImportOutcome, LongWork, StoreMaintenance } from "../store.ts";
+import { fittingTitle } from "../titles.ts";
+import { byFile, type Connection, featuresOf, finite, hasPromptTable, seconds } from "./connection.ts";
+import type { StoreContext } from "./context.ts";
 import { isMalformed } from "./damage.ts";
-import { importAll } from "./import-sessions.ts";
 import { lastActive, listIds } from "./listing.ts";
-import { decodeRows, readMessages } from "./messages.ts";
+import { decodeRows, insertMessage, readMessages } from "./messages.ts";
 import { openDatabase } from "./open-database.ts";
 import { salvageCopy } from "./salvage/salvage-copy.ts";
-import { findSession } from "./sessions.ts";
+import { type Column, columnList, readableField, SESSION_COLUMNS } from "./schema.ts";
+import { findSession, nextTitleInLineage, safeInteger, sessionColumns, storePrompt } from "./sessions.ts";
 
 const MAX_EXPORTED = 100_000;
 
-export type ExportOperations = Pick<StoreMaintenance, "exportSession" | "exportEach" | "importSessions">;
 type ActiveExport = ExportedSession & { readonly last_active: number };
 type ExportOptions = Scope & { readonly includeInactive?: boolean };
 type EachOptions = ExportOptions & {
@@ -25,7 +29,7 @@ export function exportOperations({
   connection,
   clock,
   warn,
-}: Pick<StoreContext, "connection" | "clock" | "warn">): ExportOperations {
+}: Pick<StoreContext, "connection" | "clock" | "warn">) {
   const exported = (row: SessionRow, options: ExportOptions): ExportedSession => ({
     ...row,
     messages: decodeRows(readMessages(connection, row.id, options), warn),
@@ -34,7 +38,7 @@ export function exportOperations({
     const { onLoss, ...filter } = options;
     const done = new Set<string>();
     try {
-      // Ids first: a session that becomes active meanwhile is not met twice, and one that goes is left out.
+      // Ids first: a session that becomes active meanwhile is not exported twice, and a deleted one is skipped.
       const ids = await connection.read(() => listIds(connection, { ...filter, limit: MAX_EXPORTED }));
       for (const id of ids) {
         const found = await connection.read((): ActiveExport | null => {
@@ -68,5 +72,261 @@ export function exportOperations({
     async importSessions(sessions, work = {}) {
       return importAll(connection, sessions, work, seconds(clock));
     },
-  };
+  } satisfies Partial<StoreMaintenance>;
+}
+
+// ---- Import ----
+// Each session in one transaction.
+
+/** New messages get a higher id than all others, so one huge imported id would push all later ids out of range. */
+const LARGEST_KEPT_ID = 2 ** 48;
+
+const INSERT_SESSION = byFile((file) => {
+  const columns = sessionColumns(file);
+  return `INSERT INTO sessions (${columnList(columns)}) VALUES (${columnList(columns, ":")})`;
+});
+const TITLE_TAKEN = "SELECT 1 FROM sessions WHERE title = :title";
+const MESSAGE_EXISTS = "SELECT 1 FROM messages WHERE id = :id";
+
+async function importAll(
+  connection: Connection,
+  sessions: AsyncIterable<ExportedSession> | Iterable<ExportedSession>,
+  { onProgress, signal }: LongWork,
+  now: number,
+): Promise<ImportOutcome> {
+  const skipped: { id: string; reason: string }[] = [];
+  const renamed: { id: string; title: string | null }[] = [];
+  const links = new ImportLinks(connection);
+  await connection.write(() => {}); // a read-only store refuses before any input is read
+  let imported = 0;
+  let messages = 0;
+  for await (const session of sessions) {
+    if (signal?.aborted) break;
+    const problem = whatIsWrongWith(session);
+    if (problem !== undefined) {
+      skipped.push({ id: nameOf(session), reason: problem });
+      continue;
+    }
+    const { id } = session;
+    const done = await connection.write(() => importOne(connection, session, now, links));
+    links.remember(session, done);
+    if (done.kind === "exists") {
+      skipped.push({ id, reason: "a session with this id exists" });
+      continue;
+    }
+    if (done.title !== (session.title ?? null)) renamed.push({ id, title: done.title });
+    imported += 1;
+    messages += session.messages.length;
+    onProgress?.({ step: "importing", done: imported, total: 0 });
+  }
+  return { imported, messages, skipped, renamed };
+}
+
+type Imported = Pairing &
+  ({ readonly kind: "exists" } | { readonly kind: "imported"; readonly title: string | null });
+
+function importOne(
+  connection: Connection,
+  session: ExportedSession,
+  now: number,
+  links: ImportLinks,
+): Imported {
+  const { id } = session;
+  if (findSession(connection, id) !== null) {
+    const pairing = pairWithStored(connection, session);
+    links.link(session, pairing);
+    return { kind: "exists", ...pairing };
+  }
+  const columns = session.messages.map((message) => toMessageColumns(message, { now, mode: "import" }));
+  const title = freeTitle(connection, session.title);
+  const file = featuresOf(connection);
+  const values = sessionValues(session, columns, now, sessionColumns(file));
+  const prompt = hasPromptTable(file) ? keptPrompt(connection, values.system_prompt) : {};
+  connection.run(INSERT_SESSION(connection), { ...values, ...prompt, id, title, parent_session_id: null });
+  const pairing = insertMessages(connection, session, columns, links);
+  links.link(session, pairing);
+  return { kind: "imported", title, ...pairing };
+}
+
+function insertMessages(
+  connection: Connection,
+  { id, messages }: ExportedSession,
+  columns: readonly MessageColumns[],
+  links: ImportLinks,
+): Pairing {
+  const keepsIds = canKeepIds(connection, messages);
+  const moved = new Map<number, number>();
+  const origins = new Map<number, number>();
+  for (const [at, column] of columns.entries()) {
+    const { id: given, ...flags } = messages[at] ?? {};
+    const originId = column.originId === null ? null : links.placeOf(column.originId);
+    const stored = insertMessage(
+      connection,
+      id,
+      { ...column, originId },
+      { ...flags, id: keepsIds ? given : undefined },
+    );
+    if (given !== undefined && Number.isSafeInteger(given) && given !== stored) moved.set(given, stored);
+    if (column.originId !== null) origins.set(stored, column.originId);
+  }
+  return { moved, origins };
+}
+
+/** One malformed object must not stop the import of the others. */
+function whatIsWrongWith(session: ExportedSession): string | undefined {
+  if (!isRecord(session)) return "it is no object";
+  if (!Array.isArray(session.messages)) return "it has no list of messages";
+  if (!session.messages.every(isRecord)) return "one of its messages is no object";
+  try {
+    checkSessionId(session.id);
+    return undefined;
+  } catch (cause) {
+    return describeCause(cause);
+  }
+}
+
+function nameOf(session: unknown): string {
+  const hasId = typeof session === "object" && session !== null && "id" in session;
+  return hasId && typeof session.id === "string" ? session.id : "(without id)";
+}
+
+/** Ids order the messages of a session, so either all messages keep their ids or none does. */
+function canKeepIds(connection: Connection, messages: readonly Pick<MessageRow, "id">[]): boolean {
+  let last = 0;
+  for (const { id } of messages) {
+    if (!Number.isSafeInteger(id) || id <= last || id >= LARGEST_KEPT_ID) return false;
+    if (connection.get(MESSAGE_EXISTS, { id }) !== undefined) return false;
+    last = id;
+  }
+  return true;
+}
+
+function freeTitle(connection: Connection, title: unknown): string | null {
+  const clean = typeof title === "string" ? fittingTitle(title) : null;
+  if (clean === null || connection.get(TITLE_TAKEN, { title: clean }) === undefined) return clean;
+  return nextTitleInLineage(connection, clean);
+}
+
+/** Values of the wrong type become the column's default; missing counters are counted. */
+function sessionValues(
+  session: ExportedSession,
+  messages: readonly MessageColumns[],
+  now: number,
+  known: readonly Column[],
+): Record<string, string | number | null> {
+  const given: Record<string, unknown> = { ...session };
+  const values: Record<string, string | number | null> = {};
+  for (const { name, declaration } of known)
+    values[name] = columnValue(given[name], declaration.split(" ")[0] ?? "");
+  values.source ??= "unknown";
+  values.model_config = normalMarks(typeof given.model_config === "string" ? given.model_config : null);
+  values.started_at ??= now;
+  values.message_count ??= messages.length;
+  values.tool_call_count ??= messages.reduce((sum, { toolCallCount }) => sum + toolCallCount, 0);
+  for (const { name, declaration } of known)
+    if (declaration.includes("DEFAULT 0") || (declaration === "INTEGER" && !SCHEMA_16_NAMES.has(name)))
+      values[name] ??= 0;
+  return values;
+}
+
+/** All integer columns of later versions default to 0. */
+const SCHEMA_16_NAMES: ReadonlySet<string> = new Set(SESSION_COLUMNS.map(({ name }) => name));
+
+/** A prompt hash from another file is useless without its prompt. */
+function keptPrompt(connection: Connection, prompt: string | number | null | undefined) {
+  const hash = typeof prompt === "string" ? storePrompt(connection, prompt) : null;
+  return { system_prompt: null, system_prompt_hash: hash };
+}
+
+function columnValue(value: unknown, type: string): string | number | null {
+  if (type === "TEXT") return typeof value === "string" ? value : null;
+  if (typeof value !== "number") return null;
+  return type === "INTEGER" ? safeInteger(value) : finite(value);
+}
+
+// ---- Links between imported sessions ----
+// A file may name parents and originals before or after they appear, so each link is stored as soon as both ends exist. An
+// interrupted import leaves no link to be added later.
+
+const LINK_PARENT = `
+  UPDATE sessions SET parent_session_id = :parent
+  WHERE id = :id AND parent_session_id IS NULL AND EXISTS (SELECT 1 FROM sessions WHERE id = :parent)
+`;
+const SET_ORIGIN = `
+  INSERT INTO hermes_memory_origin (message_id, origin_id) VALUES (:id, :origin)
+  ON CONFLICT (message_id) DO UPDATE SET origin_id = :origin
+`;
+const MESSAGES_OF = `
+  SELECT ${readableField("m.id", "id")}, timestamp FROM messages m WHERE session_id = :id ORDER BY m.id
+`;
+
+/** How the messages of a session in the file correspond to stored ones. */
+type Pairing = {
+  /** File id to stored id, for messages whose id changed. */
+  readonly moved: ReadonlyMap<number, number>;
+  /** Stored id of a copy to its original's id in the file. */
+  readonly origins: ReadonlyMap<number, number>;
+};
+
+class ImportLinks {
+  readonly #connection: Connection;
+  readonly #children = new Map<string, Set<string>>(); // by a parent that may still come
+  readonly #copies = new Map<number, number[]>(); // by an original that may still come
+  readonly #moved = new Map<number, number>();
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+  }
+
+  /** The stored id of an original from the file, as far as known. */
+  placeOf(origin: number): number {
+    return this.#moved.get(origin) ?? origin;
+  }
+
+  /** Inside the transaction that stored or found the session. Changes only the database. */
+  link(session: ExportedSession, { moved, origins }: Pairing): void {
+    const { id, parent_session_id: parent } = session;
+    const connection = this.#connection;
+    if (typeof parent === "string") connection.run(LINK_PARENT, { id, parent });
+    for (const child of this.#children.get(id) ?? []) connection.run(LINK_PARENT, { id: child, parent: id });
+    for (const [copy, origin] of origins) {
+      const place = moved.get(origin) ?? this.#moved.get(origin);
+      if (place !== undefined) connection.run(SET_ORIGIN, { id: copy, origin: place });
+    }
+    for (const [original, place] of moved)
+      for (const copy of this.#copies.get(original) ?? [])
+        connection.run(SET_ORIGIN, { id: copy, origin: place });
+  }
+
+  /** After that transaction. */
+  remember({ id, parent_session_id: parent }: ExportedSession, { moved, origins }: Pairing): void {
+    this.#children.delete(id);
+    if (typeof parent === "string") this.#children.set(parent, childrenWith(this.#children.get(parent), id));
+    for (const [original, place] of moved) this.#moved.set(original, place);
+    for (const [copy, origin] of origins)
+      this.#copies.set(origin, [...(this.#copies.get(origin) ?? []), copy]);
+  }
+}
+
+/**
+ * Pairs the messages of a session that an earlier, interrupted import stored, so that later sessions can link to them. Nothing is
+ * paired when the two lists differ.
+ */
+function pairWithStored(connection: Connection, { id, messages }: ExportedSession): Pairing {
+  const moved = new Map<number, number>();
+  const origins = new Map<number, number>();
+  const stored =
+    messages.length === 0 ? [] : connection.all<{ id: number; timestamp: number }>(MESSAGES_OF, { id });
+  const isSame =
+    stored.length === messages.length && stored.every((row, at) => row.timestamp === messages[at]?.timestamp);
+  for (const [at, row] of isSame ? stored.entries() : []) {
+    const { id: given, origin_id: origin } = messages[at] ?? {};
+    if (Number.isSafeInteger(given) && given !== undefined && given !== row.id) moved.set(given, row.id);
+    if (Number.isSafeInteger(origin) && origin !== undefined) origins.set(row.id, origin);
+  }
+  return { moved, origins };
+}
+
+function childrenWith(known: Set<string> | undefined, id: string): Set<string> {
+  return known === undefined ? new Set([id]) : known.add(id);
 }

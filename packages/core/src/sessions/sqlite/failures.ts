@@ -1,4 +1,4 @@
-// What SQLite's error codes mean to whoever called the store.
+// Translates SQLite's error codes into errors of the session store.
 import { describeCause, HermesError } from "../../lib/index.ts";
 import { sessionError } from "../errors.ts";
 
@@ -15,13 +15,13 @@ const NOT_A_DATABASE = 26;
 const CORRUPT_VTAB = 267;
 const FOREIGN_KEY = 787;
 
-/** The extended result code of an error that came from SQLite. */
+/** The extended result code of a SQLite error. */
 export function sqliteCode(cause: unknown): number | undefined {
   if (typeof cause !== "object" || cause === null || !("errcode" in cause)) return undefined;
   return typeof cause.errcode === "number" ? cause.errcode : undefined;
 }
 
-/** SQLite's own error, when it is behind one of ours. */
+/** The SQLite error behind one of our errors. */
 export function sqliteCause(cause: unknown): unknown {
   return cause instanceof HermesError && cause.cause !== undefined ? cause.cause : cause;
 }
@@ -31,18 +31,18 @@ export function isBusy(cause: unknown): boolean {
   return code === BUSY || code === LOCKED;
 }
 
-/** A statement was made for a schema that is no longer the one of the file. */
+/** A statement was prepared for an older schema of the file. */
 export function isStaleSchema(cause: unknown): boolean {
   const code = primaryCode(cause);
   return code === SCHEMA || (code === ERROR && /no such table|no such column/.test(describeCause(cause)));
 }
 
-/** Pages, the schema, or a full-text index. */
+/** Damaged pages, a damaged schema, or a damaged full-text index. */
 export function isCorrupt(cause: unknown): boolean {
   return primaryCode(cause) === CORRUPT;
 }
 
-/** A full-text index contradicts itself; the pages of the file need not be damaged. */
+/** A full-text index is inconsistent; the pages of the file may be sound. */
 export function isCorruptIndex(cause: unknown): boolean {
   return sqliteCode(cause) === CORRUPT_VTAB;
 }
@@ -55,7 +55,7 @@ export function isForeignKeyFailure(cause: unknown): boolean {
   return sqliteCode(cause) === FOREIGN_KEY;
 }
 
-/** Leaves what is no SQLite error as it is: those are ours already, or programming errors. */
+/** Returns other errors unchanged: they are already ours, or programming errors. */
 export function toSessionError(cause: unknown, path: string): unknown {
   if (cause instanceof HermesError) return cause;
   const text = describeCause(cause);
@@ -107,7 +107,7 @@ export function toSessionError(cause: unknown, path: string): unknown {
   }
 }
 
-/** Limits of SQLite that a text from outside can reach; nothing is wrong with the file. */
+/** Limits of SQLite that user input can reach; the file is sound. */
 function isRefusedQuery(cause: unknown): boolean {
   const limits = /too complex|tree is too large|stack overflow|^fts5: /i;
   return primaryCode(cause) === ERROR && limits.test(describeCause(cause));

@@ -1,27 +1,28 @@
-// Puts a database into WAL mode, or, where the file system cannot do that, keeps it out of it. Programs that share a
-// file must agree on the mode: mixed ones corrupt it, so a passing fault never changes what the file says.
-import { type BigIntStats, fstatSync, openSync, readSync, statSync } from "node:fs";
+// Puts a database into WAL mode or, if the file system does not support WAL, keeps it in DELETE mode. Programs that share a file
+// must use the same mode, because mixed modes corrupt it; so a temporary error never changes the mode stored in the file.
+import { readSync } from "node:fs";
 import { describeCause, errnoCode } from "../../lib/index.ts";
+import { rawDescriptor } from "./database-file.ts";
 import { sqliteCode } from "./failures.ts";
 
 export type JournalMode = "wal" | "delete";
 
-/** What is needed of a connection; a `DatabaseSync` is one. */
+/** The part of a `DatabaseSync` that is needed. */
 export type JournalDatabase = {
   prepare(sql: string): { get(): unknown };
   exec(sql: string): void;
 };
 
 export type JournalModeOptions = {
-  /** The name people know the database by; warnings are given once per process and label. */
+  /** The name of the database in warnings, which are given once per process and label. */
   readonly label: string;
   readonly path: string;
   warn(message: string): void;
 };
 
-/** Throws what SQLite throws, also when another process holds the file: the caller decides about trying again. */
+/** Throws SQLite's errors, also when another process holds the file: the caller decides whether to retry. */
 export function setJournalMode(db: JournalDatabase, options: JournalModeOptions): JournalMode {
-  if (probe(db) === "wal") return "wal"; // setting it again would want a lock that nobody has to give
+  if (probe(db) === "wal") return "wal"; // setting it again would need an exclusive lock
   let mode: string | undefined;
   try {
     mode = modeIn(db.prepare("PRAGMA journal_mode=WAL").get());
@@ -32,44 +33,22 @@ export function setJournalMode(db: JournalDatabase, options: JournalModeOptions)
     return "delete";
   }
   if (mode === "wal") return "wal";
-  // SQLite declined without an error (no shared memory): what the file has is what it keeps. Memory has no journal.
+  // SQLite refused without an error (no shared memory), so the file keeps its mode. An in-memory database has no journal.
   if (mode !== "memory") warnOnce(options, `SQLite stayed in ${mode ?? "an unknown mode"}`);
   return "delete";
 }
 
-/** The two ways a file system says that it cannot do WAL: SQLITE_PROTOCOL and SQLITE_AUTH. */
+/** The two errors of file systems that do not support WAL: SQLITE_PROTOCOL and SQLITE_AUTH. */
 function isWalRefusal(cause: unknown): boolean {
   const code = (sqliteCode(cause) ?? 0) & 0xff;
   return code === 15 || code === 23 || /locking protocol|not authorized/i.test(describeCause(cause));
-}
-
-const descriptors = new Map<string, number>();
-
-/**
- * Opens a database file for reading beside SQLite, and never closes it: closing any descriptor of a file drops every
- * POSIX lock this process holds on it, those of its open connections included. One descriptor per file is kept.
- */
-export function rawDescriptor(path: string): number {
-  const known = descriptors.get(identity(statSync(path, { bigint: true })));
-  if (known !== undefined) return known;
-  const fd = openSync(path, "r");
-  descriptors.set(identity(fstatSync(fd, { bigint: true })), fd);
-  return fd;
-}
-
-export function isRawDescriptor(fd: number): boolean {
-  return [...descriptors.values()].includes(fd);
-}
-
-function identity(stats: BigIntStats): string {
-  return `${stats.dev}:${stats.ino}`;
 }
 
 function probe(db: JournalDatabase): string | undefined {
   try {
     return modeIn(db.prepare("PRAGMA journal_mode").get());
   } catch {
-    return undefined; // if something is really wrong, setting the mode says it
+    return undefined; // a real problem shows when the mode is set
   }
 }
 
@@ -80,7 +59,7 @@ function modeIn(row: unknown): string | undefined {
 
 const FORMAT_VERSIONS_AT = 18; // write version, read version: 1 is a rollback journal, 2 is WAL
 
-/** True also when the file cannot be read: only a header that was seen may allow another mode. */
+/** Also true when the file cannot be read: only a header that was read may allow another mode. */
 function headerMaySayWal(path: string): boolean {
   const versions = Buffer.alloc(2);
   try {

@@ -1,18 +1,17 @@
-// Which tool results in files the rows of sessions name.
-import { NOTE_SIGN, notedResult } from "../result-notes.ts";
-import type { KeptResult, StoredMessageRow } from "../rows.ts";
-import type { Scope } from "../scope.ts";
-import type { MessageRecords } from "../store/messages.ts";
-import type { Connection } from "./connection.ts";
-import { type StoreContext, visibleTo } from "./context.ts";
-import { byFile, isShown } from "./features.ts";
-import { isVisible, userPlatform } from "./lineage-sql.ts";
-import { MESSAGE_SOURCE, messageFields } from "./message-fields.ts";
-import { decodeRows } from "./messages.ts";
-import { LARGEST } from "./readable-fields.ts";
+// Which kept tool results the rows of sessions name.
 
-// As bytes: what follows a NUL in a text is invisible to most functions for texts. A note ends its row, so the last byte (in a
-// text that is stored as JSON, the quote) rules out nearly every row before it is searched.
+import type { Scope } from "../identity.ts";
+import type { KeptResult, StoredMessageRow } from "../rows.ts";
+import { NOTE_START, notedResult } from "../session-files.ts";
+import type { MessageRecords } from "../store.ts";
+import type { Connection } from "./connection.ts";
+import { byFile, isShown, isVisible, userPlatform, visibleTo } from "./connection.ts";
+import type { StoreContext } from "./context.ts";
+import { decodeRows } from "./messages.ts";
+import { LARGEST_INTEGER, MESSAGE_SOURCE, messageFields } from "./schema.ts";
+
+// Compared as bytes, because most text functions stop at NUL. A note is the end of its row, so the last byte (`]`, or a quote in
+// text stored as JSON) rules out nearly all rows cheaply.
 const NAMES_RESULT = `
   m.role = 'tool' AND substr(CAST(m.content AS BLOB), -1) IN (x'5d', x'22')
     AND instr(CAST(m.content AS BLOB), CAST(:sign AS BLOB)) > 0`;
@@ -35,17 +34,15 @@ const BETWEEN = byFile(
 const OWNER_OF_SESSION = `
   SELECT json_array(s.user_id, ${userPlatform("s")}) AS owner FROM sessions s WHERE s.id = :session AND s.user_id IS NOT NULL
 `;
-// Ids can have gaps of any size, so steps are counted in rows.
+// Ids can have large gaps, so steps are counted in rows.
 const END_OF_STEP = `
-  SELECT MAX(MIN(id, ${LARGEST})) AS last, COUNT(*) AS rows
+  SELECT MAX(MIN(id, ${LARGEST_INTEGER})) AS last, COUNT(*) AS rows
   FROM (SELECT id FROM messages WHERE id > :after ORDER BY id LIMIT :step)
 `;
-/** Between two steps others get their turn. */
+/** Rows per transaction; other work runs in between. */
 const STEP = 2_000;
 
-export type KeptResultOperations = Pick<MessageRecords, "listKeptResults" | "listAllKeptResultIds">;
-
-export function keptResultOperations({ connection, warn }: StoreContext): KeptResultOperations {
+export function keptResultOperations({ connection, warn }: StoreContext) {
   return {
     async listKeptResults(sessionIds, options = {}) {
       const found = await connection.read(() => keptResults(connection, sessionIds, warn, options));
@@ -54,7 +51,7 @@ export function keptResultOperations({ connection, warn }: StoreContext): KeptRe
       return found.filter(({ id }) => isOf(named.get(id)?.[0], options));
     },
     listAllKeptResultIds: async () => new Set((await namesOfResults(connection)).keys()),
-  };
+  } satisfies Partial<MessageRecords>;
 }
 
 export function keptResults(
@@ -63,7 +60,7 @@ export function keptResults(
   warn: (message: string) => void,
   options: Scope & { readonly includeInactive?: boolean } = {},
 ): KeptResult[] {
-  const values = { ...visibleTo(options), all: options.includeInactive ? 1 : 0, sign: NOTE_SIGN };
+  const values = { ...visibleTo(options), all: options.includeInactive ? 1 : 0, sign: NOTE_START };
   const rows = sessionIds.flatMap((session) =>
     connection.all<StoredMessageRow>(OF_SESSION(connection), { ...values, session }),
   );
@@ -75,14 +72,14 @@ export function keptResults(
   });
 }
 
-/** A row that names a kept result. `owner`: the user of its session as text; null for none. */
+/** A row that names a kept result. `owner`: the user of its session as JSON; null when it has none. */
 export type ResultName = { readonly messageId: number; readonly owner: string | null };
 
 export function ownerOfSession(connection: Connection, session: string): string | null {
   return connection.get<{ owner: string }>(OWNER_OF_SESSION, { session })?.owner ?? null;
 }
 
-/** The file belongs to the user of the first row that names it: nobody knows its id before. */
+/** The file belongs to the user of the first row that names it: before that row, no other user knew the id. */
 function isOf(first: ResultName | undefined, { userId, userPlatform: platform }: Scope): boolean {
   if (first === undefined || first.owner === null) return false;
   const [user, on] = JSON.parse(first.owner) as [unknown, unknown];
@@ -90,15 +87,15 @@ function isOf(first: ResultName | undefined, { userId, userPlatform: platform }:
 }
 
 /**
- * By the id of the result, the first row of each owner. Every row counts, rewound ones as well: they can come back. Ids only grow,
- * and a copy of a row gets a higher id than the row, so a reference that is copied while this runs is seen in one place or the other.
+ * By result id, the first row of each owner. Rewound rows count too, because they can be restored. Ids only grow, and a copy has
+ * a higher id than its original, so a reference that is copied while this runs is found in one place or the other.
  */
 export async function namesOfResults(connection: Connection): Promise<Map<string, ResultName[]>> {
   const names = new Map<string, ResultName[]>();
-  for (let after = -LARGEST; ; ) {
+  for (let after = -LARGEST_INTEGER; ; ) {
     const { last, rows } = await connection.read(() => {
       const end = connection.get<{ last: number | null; rows: number }>(END_OF_STEP, { after, step: STEP });
-      const values = { after, last: end?.last ?? after, sign: NOTE_SIGN };
+      const values = { after, last: end?.last ?? after, sign: NOTE_START };
       return {
         last: (end?.rows ?? 0) < STEP ? undefined : end?.last,
         rows: connection.all<StoredMessageRow & { readonly result_owner: string | null }>(

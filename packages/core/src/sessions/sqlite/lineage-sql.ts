@@ -1,15 +1,18 @@
-// How sessions hang together, as SQL conditions. `child` and `parent` are table aliases; `file` says which rules hold.
-import { USER_PLATFORM } from "../lineage-marks.ts";
-import { type FileFeatures, JUNE } from "./features.ts";
+// How sessions are connected, as SQL conditions, and walks along these connections. `child` and `parent` are table aliases;
+// `file` decides which rules apply.
 
-type Mark = "_branched_from" | "_delegate_from" | "_compressed_from" | "_reset_from" | typeof USER_PLATFORM;
+import type { Scope } from "../identity.ts";
+import {
+  byFile,
+  type Connection,
+  type FileFeatures,
+  isVisible,
+  mark,
+  SCHEMA_16,
+  visibleTo,
+} from "./connection.ts";
 
-/** A reserved key of model_config. Text that is no JSON has none. */
-export function mark(session: string, key: Mark): string {
-  return `CASE WHEN json_valid(${session}.model_config) THEN json_extract(${session}.model_config, '$.${key}') END`;
-}
-
-/** The reasons with which a messaging gateway ends a session to begin another one for the same chat. */
+/** The reasons with which a messaging gateway ends a session to start another one for the same chat. */
 export const RESET_REASONS: readonly string[] = [
   "session_reset",
   "session_switch",
@@ -20,22 +23,22 @@ export const RESET_REASONS: readonly string[] = [
 ];
 
 /**
- * A mark goes before what the parent's end suggests: it may have been ended in another way since. In today's files a continuation
- * has its parent's settings word for word, so a mark that names another session is inherited.
+ * A mark wins over the parent's end reason, which may have changed since. With schema 17, a continuation copies its parent's
+ * settings, so a mark that names another session is only inherited.
  */
-export function isBranch(child: string, parent: string, file: FileFeatures = JUNE): string {
+export function isBranch(child: string, parent: string, file: FileFeatures = SCHEMA_16): string {
   const endedAsBranch =
     `(${parent}.end_reason = 'branched' AND ${child}.started_at >= ${parent}.ended_at ` +
     `AND ${mark(child, "_compressed_from")} IS NULL)`;
-  const isMarked = file.isToday
+  const isMarked = file.isSchema17
     ? `${mark(child, "_branched_from")} IS ${parent}.id`
     : `${mark(child, "_branched_from")} IS NOT NULL`;
   return `(${isMarked} OR COALESCE(${endedAsBranch}, 0))`;
 }
 
-/** What a gateway began anew for the same chat. It is a conversation of its own. */
+/** A session that a gateway started for the same chat. It is a separate conversation. */
 export function isReset(child: string, parent: string, file: FileFeatures): string {
-  if (!file.isToday) return "0";
+  if (!file.isSchema17) return "0";
   const reasons = RESET_REASONS.map((reason) => `'${reason}'`).join(", ");
   const isUnmarked = file.sessions.has("session_key")
     ? `(${child}.session_key <> '' AND ${child}.session_key = ${parent}.session_key AND ${parent}.end_reason IN (${reasons}))`
@@ -44,12 +47,12 @@ export function isReset(child: string, parent: string, file: FileFeatures): stri
 }
 
 /**
- * June's original goes by end reason and clock alone, so a clock step or a reopened parent cuts its chain. Our own rows carry a mark
- * as well. Today's original inserts the child before it ends the parent, so there the clock says nothing.
+ * Schema 16 decides by end reason and clock alone, so a clock change or a reopened parent breaks its chain; our own rows also
+ * carry a mark. With schema 17 the child is inserted before the parent is ended, so times are not compared.
  */
-export function isContinuation(child: string, parent: string, file: FileFeatures = JUNE): string {
+export function isContinuation(child: string, parent: string, file: FileFeatures = SCHEMA_16): string {
   const isMarked = `COALESCE(${mark(child, "_compressed_from")} = ${parent}.id, 0)`;
-  if (file.isToday) {
+  if (file.isSchema17) {
     const isOther = (["_branched_from", "_delegate_from", "_reset_from"] as const)
       .map((key) => `${mark(child, key)} IS NOT ${parent}.id`)
       .join(" AND ");
@@ -64,14 +67,14 @@ export function isContinuation(child: string, parent: string, file: FileFeatures
 }
 
 /** Which of several continuations a conversation goes on in. `activity` is the alias of hermes_memory_activity. */
-export function continuationOrder(child: string, activity: string, file: FileFeatures): string {
+function continuationOrder(child: string, activity: string, file: FileFeatures): string {
   const newest = `${child}.started_at DESC, ${child}.id DESC`;
-  if (!file.isToday) return newest;
+  if (!file.isSchema17) return newest;
   const state = `CASE WHEN ${child}.end_reason = 'compression' THEN 0 WHEN ${child}.ended_at IS NULL THEN 1 ELSE 2 END`;
   return `${state}, ${activity}.last_active DESC, ${newest}`;
 }
 
-/** Roots, branches and resets: what a person would call a conversation. A row whose parent is gone counts as a root. */
+/** Roots, branches and resets: the sessions that users see as conversations. A row whose parent is deleted counts as a root. */
 export function isListable(session: string, file: FileFeatures): string {
   const ofParent = `(${isBranch(session, "p", file)} OR ${isReset(session, "p", file)})`;
   const ownOfParent = `EXISTS (SELECT 1 FROM sessions p WHERE p.id = ${session}.parent_session_id AND ${ofParent})`;
@@ -82,20 +85,70 @@ export function isListable(session: string, file: FileFeatures): string {
   );
 }
 
+// ---- Walks ----
+
 /**
- * The platform a session's `user_id` belongs to: its source, unless a mark says otherwise (a subagent's run, for instance). Runs that
- * version 0.1.0 stored have no mark; theirs is the source of the session they were made for.
+ * Longest chain of continuations. Hermes Agent stops at 100, which a long conversation with a small context window reaches in a
+ * few days; later sessions would be unreachable.
  */
-export function userPlatform(session: string): string {
-  const marked = mark(session, USER_PLATFORM);
-  // The first look spares reading the JSON of all other rows.
-  const ofParent = `(SELECT r.source FROM sessions r WHERE r.id = ${session}.parent_session_id)`;
-  return `COALESCE(CASE WHEN instr(${session}.model_config, '"${USER_PLATFORM}"') > 0 THEN ${marked} END,
-    CASE WHEN ${session}.source = 'subagent' THEN ${ofParent} END, ${session}.source)`;
+export const MAX_CHAIN = 5_000;
+
+// Walks carry their path, so that a cycle of parents ends them.
+const UNSEEN = (walk: string, id: string) => `instr(${walk}.path, char(10) || ${id} || char(10)) = 0`;
+const GROW = (walk: string, id: string) => `${walk}.path || ${id} || char(10)`;
+
+const TIP = byFile(
+  (file) => `
+  WITH RECURSIVE chain(id, depth, path) AS (
+    SELECT id, 0, char(10) || id || char(10) FROM sessions s WHERE id = :id AND ${isVisible("s")}
+    UNION ALL
+    SELECT c.id, chain.depth + 1, ${GROW("chain", "c.id")}
+    FROM chain JOIN sessions p ON p.id = chain.id JOIN sessions c ON c.id = (
+      SELECT k.id FROM sessions k LEFT JOIN hermes_memory_activity a ON a.session_id = k.id
+      WHERE k.parent_session_id = p.id AND ${isContinuation("k", "p", file)} AND ${isVisible("k")}
+      ORDER BY ${continuationOrder("k", "a", file)} LIMIT 1)
+    WHERE chain.depth < ${MAX_CHAIN} AND ${UNSEEN("chain", "c.id")}
+  )
+  SELECT id FROM chain ORDER BY depth DESC LIMIT 1
+`,
+);
+
+const ANCESTORS = `
+  WITH RECURSIVE up(id, depth, path) AS (
+    SELECT id, 0, char(10) || id || char(10) FROM sessions s WHERE id = :id AND ${isVisible("s")}
+    UNION ALL
+    SELECT p.id, up.depth + 1, ${GROW("up", "p.id")}
+    FROM up JOIN sessions c ON c.id = up.id JOIN sessions p ON p.id = c.parent_session_id
+    WHERE up.depth < ${MAX_CHAIN} AND ${isVisible("p")} AND ${UNSEEN("up", "p.id")}
+  )
+  SELECT id FROM up ORDER BY depth DESC
+`;
+
+const CONTINUED = byFile(
+  (file) => `
+  WITH RECURSIVE up(id, depth, path) AS (
+    SELECT id, 0, char(10) || id || char(10) FROM sessions s WHERE id = :id AND ${isVisible("s")}
+    UNION ALL
+    SELECT p.id, up.depth + 1, up.path || p.id || char(10)
+    FROM up JOIN sessions c ON c.id = up.id JOIN sessions p ON p.id = c.parent_session_id
+    WHERE ${isContinuation("c", "p", file)} AND ${isVisible("p")} AND instr(up.path, char(10) || p.id || char(10)) = 0
+  )
+  SELECT id FROM up ORDER BY depth DESC
+`,
+);
+
+export function tipOf(connection: Connection, id: string, scope?: Scope): string {
+  return connection.get<{ id: string }>(TIP(connection), { id, ...visibleTo(scope) })?.id ?? id;
 }
 
-/** `:user` NULL means everybody, `:platform` NULL the user's id on every platform. */
-export function isVisible(session: string): string {
-  const onPlatform = `(:platform IS NULL OR ${userPlatform(session)} = :platform)`;
-  return `(:user IS NULL OR (${session}.user_id = :user AND ${onPlatform}))`;
+/** Root first, the session itself last. Empty for an unknown session. */
+export function ancestorsOf(connection: Connection, id: string, scope?: Scope): string[] {
+  return connection.all<{ id: string }>(ANCESTORS, { id, ...visibleTo(scope) }).map((row) => row.id);
+}
+
+/** The session and those it continues after compaction, root first. Empty for an unknown session. */
+export function continuedBy(connection: Connection, id: string, scope?: Scope): string[] {
+  return connection
+    .all<{ id: string }>(CONTINUED(connection), { id, ...visibleTo(scope) })
+    .map((row) => row.id);
 }

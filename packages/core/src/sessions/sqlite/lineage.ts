@@ -1,23 +1,26 @@
-// Which session goes on where: tips, roots, resuming, continuing after compaction, branching.
+// Finds and creates related sessions: tips, roots, resuming, continuing after compaction, branching.
 import { sessionError } from "../errors.ts";
-import { MARK_KEYS, withoutMarks } from "../lineage-marks.ts";
+import type { Scope } from "../identity.ts";
+import { checkSessionId, MARK_KEYS, newSessionId, withoutMarks } from "../identity.ts";
 import type { SessionRow } from "../rows.ts";
-import type { Scope } from "../scope.ts";
-import { checkSessionId, newSessionId } from "../session-id.ts";
-import type { BranchOptions, ContinueOptions, Lineage, NewLineageSession } from "../store/lineage.ts";
+import type { BranchOptions, ContinueOptions, Lineage, NewLineageSession } from "../store.ts";
 import { sanitizeTitle } from "../titles.ts";
+import { lockHolder, refuseDuringTurn, refuseIfBusy } from "./claims.ts";
 import type { Connection } from "./connection.ts";
-import { isPossibleId, type StoreContext, seconds, visibleTo } from "./context.ts";
-import { byFile, featuresOf } from "./features.ts";
-import { refuseDuringTurn, refuseIfBusy } from "./leases.ts";
-import { isReset, isVisible, mark } from "./lineage-sql.ts";
-import { ancestorsOf, continuedBy, tipOf } from "./lineage-walks.ts";
-import { lockHolder } from "./locks.ts";
-import { copiedColumns } from "./message-fields.ts";
+import { byFile, featuresOf, isPossibleId, isVisible, mark, seconds, visibleTo } from "./connection.ts";
+import type { StoreContext } from "./context.ts";
+import { ancestorsOf, continuedBy, isReset, tipOf } from "./lineage-sql.ts";
 import { addToCounters, appendColumns, INSERT_ORIGIN, toAppend } from "./messages.ts";
-import { readOwnPrompt, writeOwnPrompt } from "./own-prompts.ts";
-import { endSession, findSession, insertSession } from "./sessions.ts";
-import { nextTitleInLineage, writeTitle } from "./titles.ts";
+import { copiedColumns } from "./schema.ts";
+import {
+  endSession,
+  findSession,
+  insertSession,
+  nextTitleInLineage,
+  readOwnPrompt,
+  writeOwnPrompt,
+  writeTitle,
+} from "./sessions.ts";
 
 const MAX_RESUME_STEPS = 32;
 
@@ -39,7 +42,7 @@ const NEXT_TO_RESUME = byFile((file) => {
   return `
     SELECT s.id, EXISTS (SELECT 1 FROM messages WHERE session_id = s.id) AS has_messages
     FROM sessions s JOIN sessions p ON p.id = s.parent_session_id
-    WHERE p.id = :id AND ${isVisible("s")} ${file.isToday ? `AND NOT (${isOther})` : ""}
+    WHERE p.id = :id AND ${isVisible("s")} ${file.isSchema17 ? `AND NOT (${isOther})` : ""}
     ORDER BY s.started_at DESC, s.id DESC LIMIT 1
   `;
 });
@@ -71,7 +74,7 @@ export function lineageOperations(context: StoreContext): Lineage {
       }),
     listContinued: (id, scope) => connection.read(() => continuedBy(connection, id, scope)),
     async resolveResumeSessionId(id, scope) {
-      visibleTo(scope); // refuses a lost user also where nothing is to be read
+      visibleTo(scope); // checks the scope even if nothing is read
       return isPossibleId(id) ? connection.read(() => resumable(connection, id, scope)) : id;
     },
     async resolveSessionId(text, scope) {
@@ -123,15 +126,15 @@ export function lineageOperations(context: StoreContext): Lineage {
 }
 
 /**
- * June: compaction can leave an empty session whose child holds the messages; a person resuming it means the child. Today: the tip of
- * the conversation, and from there the last of its children that has messages.
+ * Schema 16: a compaction can leave an empty session whose child has the messages; resuming it means the child. Schema 17: the
+ * tip of the conversation, and from there the last of its children that has messages.
  */
 function resumable(connection: Connection, id: string, scope?: Scope): string {
-  const isToday = featuresOf(connection).isToday;
+  const isSchema17 = featuresOf(connection).isSchema17;
   if (connection.get(EXACT, { text: id, ...visibleTo(scope) }) === undefined) return id;
-  if (!isToday && connection.get(HAS_MESSAGES, { id }) !== undefined) return id;
-  let current = isToday ? tipOf(connection, id, scope) : id;
-  let found = isToday ? current : id;
+  if (!isSchema17 && connection.get(HAS_MESSAGES, { id }) !== undefined) return id;
+  let current = isSchema17 ? tipOf(connection, id, scope) : id;
+  let found = isSchema17 ? current : id;
   const seen = new Set([current]);
   for (let step = 0; step < MAX_RESUME_STEPS; step += 1) {
     const values = { id: current, ...visibleTo(scope) };
@@ -139,7 +142,7 @@ function resumable(connection: Connection, id: string, scope?: Scope): string {
     if (next === undefined || seen.has(next.id)) break;
     if (next.has_messages === 1) {
       found = next.id;
-      if (!isToday) break;
+      if (!isSchema17) break;
     }
     current = next.id;
     seen.add(current);
@@ -174,7 +177,7 @@ function insertChild(
   if (ownPrompt !== undefined) writeOwnPrompt(connection, id, ownPrompt, at);
 }
 
-/** Copies say which row they are of, so that a reader of both sessions is shown each message once. */
+/** Copies store the id of their original, so that a reader of both sessions sees each message once. */
 function copyMessages(
   connection: Connection,
   from: string,

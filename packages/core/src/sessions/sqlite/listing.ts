@@ -1,20 +1,26 @@
-// Listings. Each walks an index in the order asked for and stops when it has enough rows, so a page costs as much in a
-// database of a million messages as in a small one.
+// Listings of sessions. Each walks an index in the requested order and stops when it has enough rows, so a page costs the same in
+// a small database as in one with a million messages.
 import { decodeContent } from "../../message/index.ts";
-import { sessionPreview, withoutSummary } from "../previews.ts";
+import type { Scope } from "../identity.ts";
 import type { ActiveSession, ListedSession, SessionRow } from "../rows.ts";
-import type { Scope } from "../scope.ts";
-import type { ListOptions, SessionFilter, SessionSearch } from "../store/search.ts";
-import type { SessionRecords } from "../store/sessions.ts";
+import type { ListOptions, SessionFilter, SessionRecords, SessionSearch } from "../store.ts";
+import { sessionPreview, withoutSummary } from "../titles.ts";
 import type { Connection } from "./connection.ts";
-import { count, EVERYBODY, type StoreContext, visibleTo } from "./context.ts";
-import { byFile, type FileFeatures, featuresOf } from "./features.ts";
+import {
+  ALL_USERS,
+  byFile,
+  count,
+  type FileFeatures,
+  featuresOf,
+  isVisible,
+  visibleTo,
+} from "./connection.ts";
+import type { StoreContext } from "./context.ts";
 import { isHidden } from "./index/tables.ts";
-import { isContinuation, isListable, isVisible } from "./lineage-sql.ts";
-import { MAX_CHAIN, tipOf } from "./lineage-walks.ts";
+import { isContinuation, isListable, MAX_CHAIN, tipOf } from "./lineage-sql.ts";
 import { findSession, sessionFields, shownTo } from "./sessions.ts";
 
-/** Up along continuations: the row a conversation is listed under. */
+/** SQL: up along continuations, the session under which a conversation is listed. */
 const ROOT_OF = (id: string, file: FileFeatures) => `(
   WITH RECURSIVE up(id, depth) AS (
     SELECT ${id}, 0
@@ -24,7 +30,7 @@ const ROOT_OF = (id: string, file: FileFeatures) => `(
   )
   SELECT id FROM up ORDER BY depth DESC LIMIT 1)`;
 
-/** Down along continuations: every session of the conversation, the root included. */
+/** Down along continuations: all sessions of the conversation, including the root. */
 const CHAIN = byFile(
   (file) => `
   WITH RECURSIVE chain(id, depth) AS (
@@ -38,7 +44,7 @@ const CHAIN = byFile(
 `,
 );
 
-/** How an id is compared with what was asked for. SQLite's `lower` knows ASCII alone, as the rule wants it. */
+/** How an id is compared with the query. SQLite's `lower` converts only ASCII, which is what the original does. */
 const FITS = {
   whole: "lower(h.session_id) = :query",
   beginning: "instr(lower(h.session_id), :query) = 1",
@@ -46,7 +52,7 @@ const FITS = {
 } as const;
 type Fit = keyof typeof FITS;
 
-/** Read off the activity alone: sessions are looked at only where an id fits and has relatives. */
+/** Reads only the activity table; sessions are read only when an id matches and has relatives. */
 const HITS_WITH_RELATIVES = (fit: Fit) => `
   SELECT h.session_id AS id FROM hermes_memory_activity h
   WHERE ${FITS[fit]} AND (:user IS NULL OR h.user_id = :user)
@@ -55,7 +61,7 @@ const HITS_WITH_RELATIVES = (fit: Fit) => `
     OR h.session_id IN (SELECT parent_session_id FROM sessions WHERE parent_session_id > ''))
 `;
 
-/** Sessions whose id does not fit, but that of another one of their conversation does. */
+/** Sessions whose conversation contains another session with a matching id. */
 const RELATIVES = (fit: Fit, file: FileFeatures) => `(
   WITH RECURSIVE family(id) AS (
     SELECT ${ROOT_OF("hit.id", file)} FROM (${HITS_WITH_RELATIVES(fit)}) hit
@@ -65,7 +71,7 @@ const RELATIVES = (fit: Fit, file: FileFeatures) => `(
   )
   SELECT id FROM family)`;
 
-/** Sessions that go on in one whose id fits. */
+/** Sessions that continue in one with a matching id. */
 const FORERUNNERS = (fit: Fit, file: FileFeatures) => `(
   WITH RECURSIVE back(id) AS (
     SELECT hit.id FROM (${HITS_WITH_RELATIVES(fit)}) hit
@@ -75,10 +81,10 @@ const FORERUNNERS = (fit: Fit, file: FileFeatures) => `(
   )
   SELECT id FROM back)`;
 
-/** A conversation that was compacted again and again may begin with as many summaries. */
+/** A conversation that was compacted repeatedly may start with this many summaries. */
 const MOST_SUMMARIES = 8;
 const LAST_ACTIVE = "SELECT last_active FROM hermes_memory_activity WHERE session_id = :id";
-/** What a compaction within the session put away counts: the preview is the true beginning. */
+/** Includes messages that a compaction archived in the session, because the preview shows the true beginning. */
 const USER_MESSAGES = byFile(
   (file) => `
   SELECT m.content FROM messages m
@@ -106,23 +112,13 @@ const CRON_RUNS = byFile(
 type Flag = "archived" | "pinned" | "hidden";
 const SET_FLAG = (flag: Flag) => `UPDATE sessions SET ${flag} = :value WHERE id = :id AND ${flag} <> :value`;
 
-export type ListingOperations = Pick<
-  SessionSearch,
-  | "sessionCount"
-  | "listSessionsRich"
-  | "listSessionIds"
-  | "searchSessions"
-  | "searchSessionsById"
-  | "listCronJobRuns"
->;
-
-export function listingOperations(context: StoreContext): ListingOperations {
+export function listingOperations(context: StoreContext) {
   const { connection } = context;
   return {
     sessionCount: (options = {}) =>
       connection.read(() => {
         const file = featuresOf(connection);
-        // As in the original, sessions that listings hide are counted unless they are left out on purpose.
+        // As in Hermes Agent, sessions hidden from listings are counted unless the caller excludes them.
         const { where, values } = sessionFilter({ includeHidden: true, ...options }, "s", file);
         const children = options.excludeChildren ? `AND ${isListable("s", file)}` : "";
         const sql = `SELECT COUNT(*) AS number FROM sessions s WHERE ${where} ${children}`;
@@ -145,15 +141,10 @@ export function listingOperations(context: StoreContext): ListingOperations {
           .all<SessionRow>(CRON_RUNS(connection), values)
           .map((row) => describe(context, shownTo(connection, row, visibleTo(options))));
       }),
-  };
+  } satisfies Partial<SessionSearch>;
 }
 
-export type FlagOperations = Pick<
-  SessionRecords,
-  "setSessionArchived" | "setSessionHidden" | "setSessionPinned"
->;
-
-export function flagOperations({ connection }: StoreContext): FlagOperations {
+export function flagOperations({ connection }: StoreContext) {
   return {
     setSessionArchived: (id, archived) =>
       connection.write(() => setFlag(connection, id, "archived", archived)),
@@ -163,21 +154,21 @@ export function flagOperations({ connection }: StoreContext): FlagOperations {
         return setFlag(connection, id, "pinned", pinned);
       }),
     setSessionHidden: (id, hidden) => connection.write(() => setFlag(connection, id, "hidden", hidden)),
-  };
+  } satisfies Partial<SessionRecords>;
 }
 
-/** Of every session of the conversation. True when any row changed. */
+/** Sets the flag on every session of the conversation. True when any row changed. */
 function setFlag(connection: Connection, id: string, flag: Flag, isSet: boolean): boolean {
   const file = featuresOf(connection);
   if (!file.sessions.has(flag) || findSession(connection, id) === null) return false;
   const sql = `SELECT ${ROOT_OF(":id", file)} AS root`;
-  const root = connection.get<{ root: string }>(sql, { id, ...EVERYBODY })?.root ?? id;
-  const chain = connection.all<{ id: string }>(CHAIN(connection), { root, ...EVERYBODY });
+  const root = connection.get<{ root: string }>(sql, { id, ...ALL_USERS })?.root ?? id;
+  const chain = connection.all<{ id: string }>(CHAIN(connection), { root, ...ALL_USERS });
   const changes = chain.map((row) => connection.run(SET_FLAG(flag), { id: row.id, value: isSet ? 1 : 0 }));
   return changes.some((change) => change.changes > 0);
 }
 
-/** The filters that a listing and a count share. An empty list of sources to leave out leaves nothing out. */
+/** The filters of listings and counts. An empty `excludeSources` excludes nothing. */
 function sessionFilter(
   filter: SessionFilter,
   alias: string,
@@ -219,7 +210,7 @@ export function lastActive(connection: Connection, { id, started_at }: SessionRo
   return connection.get<{ last_active: number }>(LAST_ACTIVE, { id })?.last_active ?? started_at;
 }
 
-/** Raw rows of every kind, by activity. */
+/** Sessions of every kind, by activity. */
 function searchSessions(
   connection: Connection,
   options: Scope & { readonly source?: string; readonly limit?: number; readonly offset?: number },
@@ -239,7 +230,7 @@ function searchSessions(
 
 function listRich(context: StoreContext, options: ListOptions): ListedSession[] {
   const { connection } = context;
-  visibleTo(options); // refuses a lost user also where nothing is to be read
+  visibleTo(options); // checks the scope even if nothing is read
   const limit = count(options.limit, 20);
   const offset = count(options.offset, 0);
   if (limit === 0) return [];
@@ -254,7 +245,7 @@ function listRich(context: StoreContext, options: ListOptions): ListedSession[] 
   return readRoots(context, ids, options);
 }
 
-/** Only what is shown is read in full. */
+/** Reads only the rows that are shown. */
 function readRoots(context: StoreContext, ids: readonly string[], options: ListOptions): ListedSession[] {
   const rows = ids.map((id) => findSession(context.connection, id, options));
   return rows.flatMap((row) => (row === null ? [] : [present(context, row, options)]));
@@ -280,17 +271,17 @@ function rootsByStart(connection: Connection, options: ListOptions, enough: numb
     .map((row) => shownTo(connection, row, visible));
 }
 
-/** Which ids of a conversation are wanted; `query` in lower case. */
+/** Which ids of a conversation match; `query` in lower case. */
 type Wanted = {
   readonly query: string;
   readonly fit: Fit;
-  /** A closer look at a root that fits. */
+  /** An additional check of a matching root. */
   readonly accepts?: (root: string) => boolean;
 };
 
 /**
- * The newest activity of a conversation may be in any session of its chain, so the walk goes over sessions and asks each
- * for its root. Conversations active at the same instant are put in order before any is cut off.
+ * The latest activity of a conversation may be in any session of its chain, so this walks sessions and looks up the root of each.
+ * Conversations with the same time are sorted before the list is cut.
  */
 function rootsByActivity(
   connection: Connection,
@@ -330,13 +321,13 @@ function rootsByActivity(
     .map(({ id }) => id);
 }
 
-/** The plus keeps SQLite from looking up each of them and sorting: the walk goes in its own order. */
+/** The plus keeps SQLite from looking up each of them and sorting: this walks in the order of activity. */
 function hasWantedId({ fit }: Wanted, { includeChildren }: ListOptions, file: FileFeatures): string {
   const others = includeChildren ? FORERUNNERS(fit, file) : RELATIVES(fit, file);
   return `AND (${FITS[fit]} OR +h.session_id IN ${others})`;
 }
 
-/** Lets SQLite take the index that is ordered within a user. */
+/** Lets SQLite use the index that is ordered per user. */
 function ofUser(scope: Scope, activity: string): string {
   return visibleTo(scope).user === null ? "" : `AND ${activity}.user_id = :user`;
 }
@@ -345,11 +336,11 @@ function describe({ connection, warn }: StoreContext, row: SessionRow): ListedSe
   const messages = connection.iterate<{ content: string | Uint8Array }>(USER_MESSAGES(connection), {
     id: row.id,
   });
-  const isToday = featuresOf(connection).isToday;
+  const isSchema17 = featuresOf(connection).isSchema17;
   let preview = "";
   for (const { content } of messages) {
     const said = decodeContent(content, warn);
-    const own = isToday ? withoutSummary(said) : said;
+    const own = isSchema17 ? withoutSummary(said) : said;
     if (own === undefined) continue;
     preview = sessionPreview(own);
     break;
@@ -357,7 +348,7 @@ function describe({ connection, warn }: StoreContext, row: SessionRow): ListedSe
   return withUnread({ ...row, preview, last_active: lastActive(connection, row) });
 }
 
-/** A session that nobody has opened in a list counts as read. */
+/** A session that was never opened in a list counts as read. */
 function withUnread(row: ListedSession): ListedSession {
   const { last_read_at: read, last_active } = row;
   return read === undefined ? row : { ...row, unread: read !== null && last_active > read };
@@ -377,15 +368,15 @@ const TAKEN_FROM_TIP = [
   "cwd",
 ] as const;
 
-/** A compressed conversation is listed as its root, but shows where it stands now. */
+/** A compacted conversation is listed under its root but shows the values of its tip. */
 function showTip(context: StoreContext, row: ListedSession, scope: Scope): ListedSession {
   const tip = tipOf(context.connection, row.id, scope);
   const session = tip === row.id ? null : findSession(context.connection, tip, scope);
   if (session === null) return row;
   const described = describe(context, session);
   const taken = Object.fromEntries(TAKEN_FROM_TIP.map((key) => [key, described[key]]));
-  // Today's original gives a continuation its title later, or not at all.
-  const title = featuresOf(context.connection).isToday ? (described.title ?? row.title) : described.title;
+  // With schema 17 a continuation gets its title later, or never.
+  const title = featuresOf(context.connection).isSchema17 ? (described.title ?? row.title) : described.title;
   return withUnread({ ...row, ...taken, title, _lineage_root_id: row.id });
 }
 
@@ -401,7 +392,7 @@ function searchById(
   const { includeArchived = true, ...scope } = options;
   const filter: ListOptions = { ...scope, includeArchived };
   const { connection } = context;
-  /** What a row of the listing goes by: its own id and that of its tip. An id in between counts as a part of either. */
+  /** A listed row matches by its own id or its tip's id. Other ids of the conversation count as a partial match. */
   const goesBy = (fits: (id: string) => boolean) => (root: string) =>
     fits(asciiLower(root)) || fits(asciiLower(tipOf(connection, root, scope)));
   const ways: readonly Wanted[] = [

@@ -1,31 +1,22 @@
-// Housekeeping: merging the index, giving space back, what is done once a day, health.
+// Maintenance of the database: merging the index, VACUUM, pruning, health check, statistics.
 import { statSync } from "node:fs";
 import { describeCause } from "../../lib/index.ts";
-import type {
-  Health,
-  LongWork,
-  OptimizeOutcome,
-  StoreMaintenance,
-  StoreStats,
-} from "../store/maintenance.ts";
-import { runOneAside } from "./aside.ts";
+import type { Health, LongWork, OptimizeOutcome, StoreMaintenance, StoreStats } from "../store.ts";
 import type { Connection } from "./connection.ts";
-import { type StoreContext, seconds } from "./context.ts";
-import { judge, problemTexts } from "./damage.ts";
-import type { DeletionOperations } from "./deletion.ts";
+import { featuresOf, seconds } from "./connection.ts";
+import type { StoreContext } from "./context.ts";
+import { diagnose, problemTexts } from "./damage.ts";
+import { otherProcessesWithFileOpen, runOneInThread } from "./database-file.ts";
+import { HIDE_ORPHANS } from "./ensure-schema.ts";
 import { isCorrupt, sqliteCause } from "./failures.ts";
-import { featuresOf } from "./features.ts";
-import { otherHolders } from "./holders.ts";
-import { isUsable, stateOf } from "./index/ensure-index.ts";
-import { FTS } from "./index/tables.ts";
-import { indexRemedy } from "./remedies.ts";
-import { HIDE_ORPHANS } from "./upgrade.ts";
+import { FTS, isUsable, stateOf } from "./index/tables.ts";
+import { indexRemedy } from "./write-access.ts";
 
 const DAY_SECONDS = 86_400;
 const LAST_AUTO_PRUNE = "last_auto_prune";
 const GHOSTS_PRUNED = "ghost_session_prune_v1";
 const ORPHANS_FINALIZED = "orphaned_compression_finalize_v1";
-/** How many index pages one step may write; between steps others get their turn. */
+/** Index pages per merge step; other work runs between steps. */
 const PAGES_PER_MERGE = 250;
 
 const GET_META = "SELECT value FROM state_meta WHERE key = :key";
@@ -57,24 +48,11 @@ const SOURCES = `
   SELECT source, COUNT(*) AS sessions FROM sessions WHERE archived = 0 GROUP BY source ORDER BY sessions DESC, source
 `;
 
-export type MaintenanceOperations = Pick<
-  StoreMaintenance,
-  | "pruneEmptyGhostSessions"
-  | "finalizeOrphanedCompressionSessions"
-  | "maybeAutoPruneAndVacuum"
-  | "checkHealth"
-  | "hideOrphanedDelegates"
-  | "stats"
-  | "optimize"
-  | "getMeta"
-  | "setMeta"
->;
-
 export function maintenanceOperations(
   { connection, clock, index }: StoreContext,
-  { pruneSessions }: Pick<DeletionOperations, "pruneSessions">,
-): MaintenanceOperations {
-  /** Once in the life of a file. */
+  { pruneSessions }: Pick<StoreMaintenance, "pruneSessions">,
+) {
+  /** Runs once in the lifetime of a file. */
   const once = (key: string, sql: string, values: Record<string, number>) =>
     connection.write(() => {
       if (readMeta(connection, key) !== null) return 0;
@@ -97,13 +75,13 @@ export function maintenanceOperations(
         const last = await connection.read(() =>
           Number.parseFloat(readMeta(connection, LAST_AUTO_PRUNE) ?? ""),
         );
-        // A time in the future was written by a clock that has been set back since.
+        // A time in the future was written before the clock was set back.
         const isDue = Number.isNaN(last) || last > now || now - last >= minIntervalHours * 3600;
         if (!isDue) return { skipped: true, pruned: 0, vacuumed: false };
         const pruned = await pruneSessions({ olderThanDays: retentionDays, ...files });
         const isWanted = pruned > 0 && options.vacuum !== false;
         if (isWanted) await mergeIndex(connection);
-        const vacuumed = isWanted && (await giveSpaceBack(connection)) === "done";
+        const vacuumed = isWanted && (await vacuumIfUnused(connection)) === "done";
         await connection.write(() => writeMeta(connection, LAST_AUTO_PRUNE, String(now)));
         return { skipped: false, pruned, vacuumed };
       } catch (cause) {
@@ -124,7 +102,7 @@ export function maintenanceOperations(
         finished,
       });
       const isBuilt = await index.finish({
-        ...(signal && { signal }),
+        signal,
         onProgress: (done, total) => onProgress?.({ step: "building the search index", done, total }),
       });
       if (!isBuilt) return outcome("not-asked", false);
@@ -133,12 +111,12 @@ export function maintenanceOperations(
       if (signal?.aborted) return outcome("not-asked", false);
       if (work.vacuum === false) return outcome("not-asked", true);
       onProgress?.({ step: "giving space back", done: 0, total: 1 });
-      return outcome(await giveSpaceBack(connection), true);
+      return outcome(await vacuumIfUnused(connection), true);
     },
     checkHealth: () => checkHealth(connection),
-    // Where the original's index goes by that mark, sessions with messages must not get one.
+    // With schema 17, Hermes Agent's index depends on that mark, so sessions with messages must not get it.
     hideOrphanedDelegates: () =>
-      connection.write(() => (featuresOf(connection).isToday ? 0 : connection.run(HIDE_ORPHANS).changes)),
+      connection.write(() => (featuresOf(connection).isSchema17 ? 0 : connection.run(HIDE_ORPHANS).changes)),
     stats: async () => {
       const counted = await connection.read(() => {
         const totals = connection.get<Totals>(TOTALS);
@@ -157,7 +135,7 @@ export function maintenanceOperations(
     },
     getMeta: (key) => connection.read(() => readMeta(connection, key)),
     setMeta: (key, value) => connection.write(() => writeMeta(connection, key, value)),
-  };
+  } satisfies Partial<StoreMaintenance>;
 }
 
 function writeMeta(connection: Connection, key: string, value: string): void {
@@ -168,7 +146,7 @@ function readMeta(connection: Connection, key: string): string | null {
   return connection.get<{ value: string | null }>(GET_META, { key })?.value ?? null;
 }
 
-/** The database with its log. */
+/** Size of the database including its log. */
 function fileBytes(path: string): number {
   return sizeOf(path) + sizeOf(`${path}-wal`);
 }
@@ -177,7 +155,7 @@ function sizeOf(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** The database without its log. */
+/** Size of the database without its log. */
 async function databaseBytes(connection: Connection): Promise<number> {
   return connection.read(() => {
     const pages = connection.get<{ page_count: number }>("PRAGMA page_count")?.page_count ?? 0;
@@ -193,23 +171,23 @@ async function stateOfIndex(connection: Connection): Promise<StoreStats["index"]
       return (stateOf(connection.db)?.todo ?? 0) > 0 ? "building" : "ready";
     });
   } catch (cause) {
-    if (isCorrupt(sqliteCause(cause))) return "missing"; // as good as: this handle may not make it anew
+    if (isCorrupt(sqliteCause(cause))) return "missing"; // unusable, and this handle may not rebuild it
     throw cause;
   }
 }
 
-/** Merges our index into one piece, a few pages at a time. */
+/** Merges our index into one segment, a few pages at a time. */
 async function mergeIndex(connection: Connection, signal?: AbortSignal): Promise<void> {
   connection.refuseIfReadOnly();
   if (!(await connection.read(() => hasTable(connection, FTS)))) return;
   const merge = `INSERT INTO ${FTS}(${FTS}, rank) VALUES('merge', :pages)`;
-  let pages = -PAGES_PER_MERGE; // negative once: begin to merge everything, not only what is due
+  let pages = -PAGES_PER_MERGE; // negative in the first step: merge everything, not only what is due
   for (let isDone = false; !isDone && !signal?.aborted; pages = PAGES_PER_MERGE) {
     isDone = await connection.write(
       () => {
         const before = totalChanges(connection);
         connection.run(merge, { pages });
-        return totalChanges(connection) - before < 2; // FTS5's own sign that nothing is left to merge
+        return totalChanges(connection) - before < 2; // FTS5 documents this as the sign that nothing is left to merge
       },
       { remedyFor: (cause) => indexRemedy(connection, cause) },
     );
@@ -217,25 +195,25 @@ async function mergeIndex(connection: Connection, signal?: AbortSignal): Promise
 }
 
 /**
- * VACUUM rewrites the whole file and keeps everyone out while it does. `in-use`: another process has the file open, and
- * nothing was done. Only where the system tells who has a file open (Linux) is that known.
+ * VACUUM rewrites the whole file and locks out all other programs. `in-use`: another process has the file open (known only on
+ * Linux), and nothing was done.
  */
-async function giveSpaceBack(connection: Connection): Promise<"done" | "in-use"> {
+async function vacuumIfUnused(connection: Connection): Promise<"done" | "in-use"> {
   connection.refuseIfReadOnly();
   const { address, path, waitLimitMs } = connection;
-  if (otherHolders(path).length > 0) return "in-use";
+  if (otherProcessesWithFileOpen(path).length > 0) return "in-use";
   await connection.outside(() => connection.get("PRAGMA wal_checkpoint(TRUNCATE)"));
-  await runOneAside({ address, readOnly: false, waitLimitMs }, "VACUUM");
+  await runOneInThread({ address, readOnly: false, waitLimitMs }, "VACUUM");
   await connection.outside(() => connection.get("PRAGMA wal_checkpoint(TRUNCATE)"));
   return "done";
 }
 
 async function checkHealth(connection: Connection): Promise<Health> {
   const { path, address, waitLimitMs } = connection;
-  await connection.outside(() => undefined); // the judgement has a connection of its own; a closed store answers nothing
-  const judgement = await judge(path, { address, waitLimitMs });
-  const problems = judgement.kind === "sound" ? [] : problemTexts(judgement.problems);
-  return { ok: judgement.kind === "sound", problems, indexChecked: judgement.indexChecked };
+  await connection.outside(() => undefined); // the diagnosis uses its own connection; this rejects if the store is closed
+  const diagnosis = await diagnose(path, { address, waitLimitMs });
+  const problems = diagnosis.kind === "sound" ? [] : problemTexts(diagnosis.problems);
+  return { ok: diagnosis.kind === "sound", problems, indexChecked: diagnosis.indexChecked };
 }
 
 function hasTable(connection: Connection, name: string): boolean {

@@ -1,4 +1,4 @@
-// Messages: writing them, and reading a session or a window of it.
+// Writes messages, and reads the messages of a session or a conversation.
 import {
   decodeContent,
   type MessageColumns,
@@ -12,21 +12,38 @@ import {
 } from "../../message/index.ts";
 import { joinLineage } from "../conversation.ts";
 import { sessionError } from "../errors.ts";
-import { readMarks } from "../lineage-marks.ts";
-import { userMessagePreview } from "../previews.ts";
+import type { Scope } from "../identity.ts";
+import { readMarks } from "../identity.ts";
 import type { MessageKey } from "../rows.ts";
-import type { Scope } from "../scope.ts";
-import type { MessageRecords } from "../store/messages.ts";
+import type { MessageRecords, SessionMark } from "../store.ts";
+import { userMessagePreview } from "../titles.ts";
+import { refuseIfBusy, requireLease } from "./claims.ts";
 import type { Connection } from "./connection.ts";
-import { count, type StoreContext, seconds, visibleTo } from "./context.ts";
+import {
+  byFile,
+  count,
+  type FileFeatures,
+  featuresOf,
+  isChangeable,
+  isShown,
+  isVisible,
+  mark,
+  seconds,
+  userPlatform,
+  visibleTo,
+} from "./connection.ts";
+import type { StoreContext } from "./context.ts";
 import { isForeignKeyFailure } from "./failures.ts";
-import { byFile, type FileFeatures, featuresOf, isChangeable, isShown } from "./features.ts";
-import { refuseIfBusy, requireLease } from "./leases.ts";
-import { isVisible, mark, userPlatform } from "./lineage-sql.ts";
-import { ancestorsOf, tipOf } from "./lineage-walks.ts";
-import { MESSAGE_SOURCE, messageColumns, messageFields, TODAY } from "./message-fields.ts";
-import { readable, withinReach } from "./readable-fields.ts";
+import { ancestorsOf, tipOf } from "./lineage-sql.ts";
 import { forgetRewound } from "./rewind.ts";
+import {
+  clampInteger,
+  LATER_MESSAGE_COLUMNS,
+  MESSAGE_SOURCE,
+  messageColumns,
+  messageFields,
+  readableField,
+} from "./schema.ts";
 import { findSession } from "./sessions.ts";
 
 const OF_VISIBLE_SESSION = `EXISTS (SELECT 1 FROM sessions s WHERE s.id = m.session_id AND ${isVisible("s")})`;
@@ -35,10 +52,13 @@ const SELECT = (file: FileFeatures) =>
 
 const BY_ID = byFile((file) => `${SELECT(file)} AND (:all OR m.active = 1) ORDER BY m.id`);
 const SHOWN_BY_ID = byFile((file) => `${SELECT(file)} AND ${isShown("m", file)} ORDER BY m.id`);
-/** June's original replays a conversation by time. Today's goes by id: a compaction stores what it keeps behind its summary. */
+/**
+ * Schema 16 replays a conversation by time. Schema 17 replays by id, because a compaction stores the messages it keeps after its
+ * summary.
+ */
 const AS_REPLAYED = byFile(
   (file) =>
-    `${SELECT(file)} AND (:all OR m.active = 1) ORDER BY ${file.isToday ? "m.id" : "m.timestamp, m.id"}`,
+    `${SELECT(file)} AND (:all OR m.active = 1) ORDER BY ${file.isSchema17 ? "m.id" : "m.timestamp, m.id"}`,
 );
 const RECENT_FROM_USER = byFile(
   (file) => `${SELECT(file)} AND m.role = 'user' AND (:all OR m.active = 1) ORDER BY m.id DESC LIMIT :limit`,
@@ -51,7 +71,7 @@ const COUNT_OF_SESSION = `
   SELECT COUNT(*) AS number FROM messages m WHERE m.session_id = :session AND (:user IS NULL OR ${OF_VISIBLE_SESSION})
 `;
 
-/** Of a copy, what people see of it and what it did are as with the original, unless they are given. */
+/** A copy inherits these columns from its original unless they are given. */
 const LIKE_ORIGINAL: readonly string[] = ["effect_disposition", "display_kind", "display_metadata"];
 const INSERT = byFile((file) => {
   const columns = messageColumns(file).map(({ name }) => name);
@@ -63,13 +83,13 @@ const INSERT = byFile((file) => {
   return `INSERT INTO messages (${columns.join(", ")}) VALUES (${values.join(", ")})`;
 });
 
-/** A flag, or a text; what is no such thing is left out. */
-function todayValues(
+/** Flags and texts; values of another type are ignored. */
+function laterValues(
   file: FileFeatures,
   given: Partial<Record<string, unknown>>,
 ): Record<string, string | number | null> {
   const values: Record<string, string | number | null> = {};
-  for (const { name, declaration } of TODAY) {
+  for (const { name, declaration } of LATER_MESSAGE_COLUMNS) {
     if (!file.messages.has(name)) continue;
     const value = given[name];
     if (declaration.startsWith("INTEGER")) values[name] = value === 1 || value === true ? 1 : 0;
@@ -78,7 +98,7 @@ function todayValues(
   return values;
 }
 const KEYS = `
-  SELECT ${readable("m.id", "id")}, m.session_id, ${readable("o.origin_id", "origin_id")}
+  SELECT ${readableField("m.id", "id")}, m.session_id, ${readableField("o.origin_id", "origin_id")}
   FROM json_each(:sessions) j JOIN sessions s ON s.id = j.value JOIN messages m ON m.session_id = s.id
     LEFT JOIN hermes_memory_origin o ON o.message_id = m.id
   WHERE m.active = 1 AND ${isVisible("s")} ORDER BY j.key, m.id
@@ -100,54 +120,46 @@ export const INSERT_ORIGIN = `
   INSERT INTO hermes_memory_origin (message_id, origin_id)
   SELECT :id, COALESCE((SELECT origin_id FROM hermes_memory_origin WHERE message_id = :origin), :origin)
 `;
-/** A row of somebody else's is no original: its columns and its id are not for the user of the copy. */
+/** A row of another user does not count as the original: its columns and id must not reach the user of the copy. */
 const ORIGINAL = `
   SELECT s.user_id IS NULL OR (o.user_id IS s.user_id AND ${userPlatform("o")} IS ${userPlatform("s")}) AS isOwn
   FROM sessions s, messages m JOIN sessions o ON o.id = m.session_id WHERE s.id = :session AND m.id = :origin
 `;
 const ADD_TO_COUNTERS = byFile((file) => {
-  // The original chooses by it which sessions to show as recent, so it has to be there for ours too. It never goes back.
+  // Hermes Agent uses this column to show recent sessions, so we set it too. It never goes back.
   const activity = file.sessions.has("last_activity_at")
     ? ", last_activity_at = COALESCE(MAX(COALESCE(last_activity_at, :latest), :latest), last_activity_at)"
     : "";
   return `
-    UPDATE sessions SET message_count = ${withinReach("COALESCE(message_count, 0) + :messages")},
-      tool_call_count = ${withinReach("COALESCE(tool_call_count, 0) + :calls")} ${activity} WHERE id = :session
+    UPDATE sessions SET message_count = ${clampInteger("COALESCE(message_count, 0) + :messages")},
+      tool_call_count = ${clampInteger("COALESCE(tool_call_count, 0) + :calls")} ${activity} WHERE id = :session
   `;
 });
 const SET_COUNTERS =
   "UPDATE sessions SET message_count = :messages, tool_call_count = :calls WHERE id = :session";
 const SET_FINISH_REASON =
   "UPDATE messages SET finish_reason = :reason WHERE id = :id AND session_id = :session";
-/** Today's original keeps what was taken back, or superseded, when it replaces a transcript; June's throws it away. */
+/** When a transcript is replaced, schema 17 keeps rewound and superseded rows; schema 16 deletes them. */
 const DELETE_REPLACED = byFile(
   (file) =>
-    `DELETE FROM messages AS m WHERE m.session_id = :session AND ${isChangeable("m", file)} ${file.isToday ? "AND m.active = 1" : ""}`,
+    `DELETE FROM messages AS m WHERE m.session_id = :session AND ${isChangeable("m", file)} ${file.isSchema17 ? "AND m.active = 1" : ""}`,
 );
 const DELETE_CLEARED = byFile(
   (file) => `DELETE FROM messages AS m WHERE m.session_id = :session AND ${isChangeable("m", file)}`,
 );
 
-/** The step between messages that come without a time of their own. */
+// getSessionMark: rewound rows do not count as the last message, so that restoring them changes the mark.
+const GET_MARK = `
+  SELECT ${readableField("s.message_count", "message_count")}, ${readableField("s.rewind_count", "rewind_count")},
+    s.ended_at, s.end_reason, ${readableField("m.last", "last_message_id")}
+  FROM sessions s LEFT JOIN (SELECT MAX(id) AS last FROM messages WHERE session_id = :id AND active = 1) m
+  WHERE s.id = :id AND ${isVisible("s")}
+`;
+
+/** Added between messages that have no timestamp. */
 const MICROSECOND = 1e-6;
 
-export type MessageOperations = Pick<
-  MessageRecords,
-  | "appendMessage"
-  | "appendMany"
-  | "setFinishReason"
-  | "replaceMessages"
-  | "clearMessages"
-  | "getDisplayHistory"
-  | "listMessageKeys"
-  | "getMessagesById"
-  | "getMessages"
-  | "getMessagesAsConversation"
-  | "listRecentUserMessages"
-  | "messageCount"
->;
-
-export function messageOperations({ connection, clock, warn }: StoreContext): MessageOperations {
+export function messageOperations({ connection, clock, warn }: StoreContext) {
   const appendAll = (sessionId: string, messages: readonly MessageInput[], leaseHolder?: string) => {
     const now = seconds(clock);
     const columns = messages.map((message) => toAppend(message, sessionId, now));
@@ -207,7 +219,7 @@ export function messageOperations({ connection, clock, warn }: StoreContext): Me
       connection.read(() => {
         const values = { session: sessionId, ...visibleTo(scope) };
         const rows = connection.all<StoredMessageRow>(SHOWN_BY_ID(connection), values);
-        return decodeRows(featuresOf(connection).isToday ? withoutRepeats(rows) : rows, warn);
+        return decodeRows(featuresOf(connection).isSchema17 ? withoutRepeats(rows) : rows, warn);
       }),
     getMessages: (sessionId, options = {}) =>
       connection.read(() => decodeRows(readMessages(connection, sessionId, options), warn)),
@@ -232,18 +244,23 @@ export function messageOperations({ connection, clock, warn }: StoreContext): Me
             preview: userMessagePreview(decodeContent(content, warn)),
           })),
       ),
+    getSessionMark: (id, scope) =>
+      connection.read(() => {
+        const row = connection.get<SessionMark>(GET_MARK, { id, ...visibleTo(scope) });
+        return row === undefined ? null : { ...row };
+      }),
     messageCount: (sessionId, scope) =>
       connection.read(() => {
         const values = { session: sessionId ?? null, ...visibleTo(scope) };
         const sql = sessionId === undefined ? COUNT : COUNT_OF_SESSION;
         return connection.get<{ number: number }>(sql, values)?.number ?? 0;
       }),
-  };
+  } satisfies Partial<MessageRecords>;
 }
 
 export type ReadOptions = Scope & { readonly includeInactive?: boolean };
 
-/** In the order they were stored. */
+/** In stored order. */
 export function readMessages(
   connection: Connection,
   session: string,
@@ -283,7 +300,7 @@ function readAncestry(
   return joinLineage(shown, warn);
 }
 
-/** What was said in the parent after a branch left it is not part of the branch. */
+/** Messages of the parent after the fork are not part of the branch. */
 function upToFork(
   rows: readonly StoredMessageRow[],
   branch: readonly StoredMessageRow[],
@@ -298,7 +315,7 @@ export function decodeRows(rows: readonly StoredMessageRow[], warn: (message: st
   return rows.map((row) => toMessageRow(row, warn));
 }
 
-/** Inside a transaction: rows, counters, origins. The ids in order. */
+/** Inside a transaction: stores rows, counters and origins. Returns the ids in order. */
 export function appendColumns(
   connection: Connection,
   session: string,
@@ -316,7 +333,7 @@ export function appendColumns(
   return ids;
 }
 
-/** `latest`: when the newest of them was said; null for copies, which are no activity. */
+/** `latest`: time of the newest message; null for copies, which are not activity. */
 export function addToCounters(
   connection: Connection,
   session: string,
@@ -332,13 +349,13 @@ export function addToCounters(
 }
 
 /**
- * Inside a write. What is appended to a session that goes on elsewhere is in no conversation. Today's original refuses it in every
- * file of its kind; in June's, where the original appends, it is refused for sessions that we have continued ourselves.
+ * Inside a write transaction. Messages appended to a session that was continued elsewhere would be in no conversation. With
+ * schema 17 this is always refused; with schema 16, where Hermes Agent appends, only for sessions that we continued.
  */
 function refuseIfClosed(connection: Connection, id: string): void {
   const row = connection.get<{ end_reason: string | null; ended_at: number | null }>(END_OF, { id });
   if (row === undefined || row.ended_at === null || row.end_reason !== "compression") return;
-  if (!featuresOf(connection).isToday && connection.get(OWN_CONTINUATION, { id }) === undefined) return;
+  if (!featuresOf(connection).isSchema17 && connection.get(OWN_CONTINUATION, { id }) === undefined) return;
   const tip = tipOf(connection, id);
   const [where, hint] =
     tip === id
@@ -351,7 +368,7 @@ function refuseIfClosed(connection: Connection, id: string): void {
   );
 }
 
-/** A stored row of another session that is handed in as it is becomes a copy of it. */
+/** A stored row of another session becomes a copy of it. */
 export function toAppend(message: MessageInput, session: string, now: number): MessageColumns {
   const columns = toMessageColumns(message, { now, mode: "append" });
   if (columns.originId !== null || !("id" in message) || !("session_id" in message)) return columns;
@@ -359,13 +376,13 @@ export function toAppend(message: MessageInput, session: string, now: number): M
   return isCopy ? { ...columns, originId: message.id as number } : columns;
 }
 
-/** How far a clock may have been set back. What is stored for a time beyond that was put there on purpose. */
+/** How far a clock may have been set back. A stored time further in the future was set on purpose. */
 const CLOCK_STEP_SECONDS = 30 * 86_400;
 
 /**
- * Conversations are replayed in order of time. A message without a time of its own must therefore not be earlier than
- * what is stored (a clock may have been set back), and not later than the next one of its list that has one (a summary
- * that stands before the messages it leaves in place).
+ * Conversations are replayed in order of time. So a message without a timestamp must not be earlier than the stored ones (the
+ * clock may have been set back), and not later than the next message of its list that has a timestamp (a summary placed before
+ * messages that stay).
  */
 function timesOf(messages: readonly MessageColumns[], stored: number): number[] {
   const following: number[] = [];
@@ -386,7 +403,7 @@ function timesOf(messages: readonly MessageColumns[], stored: number): number[] 
 }
 
 /**
- * Without originals that are not there, before any of them is stored: their ids are still to be given, and any row may become theirs.
+ * Removes ids of originals that do not exist. Done before any of the messages is stored, because a new row might get such an id.
  */
 function withOriginals(
   connection: Connection,
@@ -400,7 +417,7 @@ function withOriginals(
   });
 }
 
-/** `kept` is for rows that come with an id or flags from another database. */
+/** `kept`: id and flags of a row from another database. */
 export function insertMessage(
   connection: Connection,
   session: string,
@@ -418,7 +435,7 @@ export function insertMessage(
     const id = kept.id ?? null;
     const { lastId } = connection.run(INSERT(connection), {
       ...columns,
-      ...todayValues(file, active === 1 ? { ...kept, compacted: 0 } : kept),
+      ...laterValues(file, active === 1 ? { ...kept, compacted: 0 } : kept),
       ...(isLike ? { origin: originId } : {}),
       session_id: session,
       id,
@@ -435,7 +452,7 @@ export function insertMessage(
   }
 }
 
-/** A message that compactions carried along is stored more than once: the live row stands for it, else the newest. In order of first ids. */
+/** A message that compactions copied is stored several times: shows the active row, otherwise the newest. Ordered by first id. */
 function withoutRepeats(rows: readonly StoredMessageRow[]): StoredMessageRow[] {
   const shown = new Map<string, StoredMessageRow>();
   for (const row of rows) {
@@ -447,7 +464,7 @@ function withoutRepeats(rows: readonly StoredMessageRow[]): StoredMessageRow[] {
   return [...shown.values()];
 }
 
-/** Messages of a rewritten session: those without a time follow the one before. */
+/** For a replaced transcript: a message without a timestamp follows the one before. */
 function inSequence(messages: readonly MessageInput[], start: number): MessageColumns[] {
   let next = start;
   return messages.map((message) => {

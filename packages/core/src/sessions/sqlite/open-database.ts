@@ -1,4 +1,4 @@
-// From a path to a connection that can be worked with: created, upgraded, repaired once if need be, or read-only.
+// Opens the connection for a path: creates, upgrades or, once per process, repairs the file, or opens it read-only.
 import {
   accessSync,
   closeSync,
@@ -13,25 +13,35 @@ import { basename, dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import { describeCause, errnoCode } from "../../lib/index.ts";
-import { sessionError } from "../errors.ts";
-import { rememberOpenFailure } from "../unavailable.ts";
+import { rememberOpenFailure, sessionError } from "../errors.ts";
 import { BUSY_TIMEOUT_MS, Connection, LOG_LIMIT_BYTES } from "./connection.ts";
+import { retryWhileBusy } from "./database-file.ts";
+import { rebuildDerivedTables } from "./derived-tables.ts";
 import { ensureSchema, hasFts5, isCurrent } from "./ensure-schema.ts";
 import { isCorrupt, sqliteCause, sqliteCode, toSessionError } from "./failures.ts";
 import { setJournalMode } from "./journal-mode.ts";
 import type { OpenOptions } from "./options.ts";
-import { mendOwnTables } from "./own-damage.ts";
-import { remedyFor } from "./remedies.ts";
 import { isMalformed, repairDatabase } from "./repair.ts";
-import { standIns } from "./stand-ins.ts";
-import { patiently } from "./surgery.ts";
-import { readsWholeTexts } from "./whole-texts.ts";
-import { disarmForeignTokenizer, hasForeignTokenizer, judgeAccess, tryWriting } from "./write-access.ts";
+import {
+  type Column,
+  HAS_ACTIVITY,
+  latestActivity,
+  MESSAGE_COLUMNS,
+  OWN_TABLES,
+  SESSION_COLUMNS,
+} from "./schema.ts";
+import {
+  checkWriteAccess,
+  disarmForeignTokenizer,
+  hasForeignTokenizer,
+  remedyFor,
+  tryWriting,
+} from "./write-access.ts";
 
-export type OpenedDatabase = { readonly connection: Connection; readonly warnings: readonly string[] };
+type OpenedDatabase = { readonly connection: Connection; readonly warnings: readonly string[] };
 
 export async function openDatabase(given: OpenOptions): Promise<OpenedDatabase> {
-  // The path is used again later, by which time the working folder may be another.
+  // Resolved now, because the working directory may change before the path is used again.
   const options = { ...given, path: resolve(given.path) };
   try {
     if (!readsWholeTexts())
@@ -54,7 +64,7 @@ const repaired = new Set<string>();
 
 async function openWritable(options: OpenOptions): Promise<OpenedDatabase> {
   try {
-    return await openMended(options);
+    return await openRebuilt(options);
   } catch (cause) {
     const file = realFile(options.path);
     if (!isDamage(cause) || repaired.has(file)) throw cause;
@@ -77,22 +87,22 @@ async function openWritable(options: OpenOptions): Promise<OpenedDatabase> {
   }
 }
 
-/** Tables of ours that hold nothing of their own are made anew at once. The file is not copied for that. */
-async function openMended(options: OpenOptions): Promise<OpenedDatabase> {
+/** Our derived tables are rebuilt in place, without a copy of the file. */
+async function openRebuilt(options: OpenOptions): Promise<OpenedDatabase> {
   const { path } = options;
   try {
     return await openAndPrepare(options);
   } catch (cause) {
     if (!isCorrupt(sqliteCause(cause))) throw cause;
-    const isMended = await patiently(() => mendOwnTables(path, { cause }));
-    const opened = await openAndPrepare(options); // also when another process has mended it meanwhile
-    if (!isMended) return opened;
+    const isRebuilt = await retryWhileBusy(() => rebuildDerivedTables(path, { cause }));
+    const opened = await openAndPrepare(options); // also if another process has rebuilt them meanwhile
+    if (!isRebuilt) return opened;
     const note = `The search index in ${path} was damaged and is being built again from the messages. Pages it no longer uses stay in the file until 'hermes sessions repair' gives them back.`;
     return { ...opened, warnings: [note, ...opened.warnings] };
   }
 }
 
-/** A broken table of the index shows in other words than a broken schema, and is mended by the same means. */
+/** A broken index table is reported with another message than a broken schema, but repaired the same way. */
 function isDamage(cause: unknown): boolean {
   const root = cause instanceof Error && cause.cause !== undefined ? cause.cause : cause;
   return isMalformed(root) || /vtable constructor failed: messages_fts/.test(describeCause(root));
@@ -115,21 +125,21 @@ async function openAndPrepare(options: OpenOptions): Promise<OpenedDatabase> {
   }
   const warnings: string[] = [];
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, enableForeignKeyConstraints: true });
-  const connection = new Connection({ db, ...limits(options), path });
-  const readOnlyInstead = (reason: string, wayOut: string) => {
+  const connection = new Connection({ db, path, waitLimitMs: options.waitLimitMs });
+  const readOnlyInstead = (reason: string, hint: string) => {
     db.close();
-    return openReadOnly(options, reason, [`${path} is open for reading only: ${reason}. ${wayOut}`], wayOut);
+    return openReadOnly(options, reason, [`${path} is open for reading only: ${reason}. ${hint}`], hint);
   };
   try {
-    const access = await connection.outside(() => judgeAccess(db));
-    if (access.kind === "read-only") return await readOnlyInstead(access.reason, access.wayOut);
+    const access = await connection.outside(() => checkWriteAccess(db));
+    if (access.kind === "read-only") return await readOnlyInstead(access.reason, access.hint);
     if (access.isEmpty) {
-      // Only a file of our own making: programs that share one must agree on its mode.
+      // Only for a file we created: programs that share a file must agree on its mode.
       const warn = (message: string) => warnings.push(message);
       await connection.outside(() => setJournalMode(db, { label: basename(path), path, warn }));
     }
     db.exec("PRAGMA synchronous = FULL");
-    db.exec("PRAGMA wal_autocheckpoint = 0"); // the connection has a cadence of its own
+    db.exec("PRAGMA wal_autocheckpoint = 0"); // the connection runs its own checkpoints
     db.exec(`PRAGMA journal_size_limit = ${LOG_LIMIT_BYTES}`);
     db.exec(CACHE);
     connection.remedyFor = (cause) => remedyFor(connection, cause);
@@ -141,7 +151,7 @@ async function openAndPrepare(options: OpenOptions): Promise<OpenedDatabase> {
         return await readOnlyInstead(`a trigger of another program refuses new rows (${objection})`, UPDATE);
     }
     if (!(await connection.outside(() => isCurrent(db)))) {
-      // Whoever waited for the lock may find the work done by the other one, so it is looked at again inside.
+      // Checked again inside the transaction, because another process may have done the work while we waited for the lock.
       const notes = await connection.write(() => (isCurrent(db) ? [] : ensureSchema(db, hasFts5(db))));
       warnings.push(...notes);
     }
@@ -153,10 +163,10 @@ async function openAndPrepare(options: OpenOptions): Promise<OpenedDatabase> {
 }
 
 const UPDATE = "Update hermes-memory, or remove the trigger.";
-/** 64 MB, for the pages of the index that every search reads. */
+/** 64 MB, for the index pages that every search reads. */
 const CACHE = "PRAGMA cache_size = -65536";
 
-/** Only the owner may read conversations. SQLite gives the log files the mode of the database. */
+/** Only the owner may read conversations. SQLite gives the log files the same mode as the database. */
 function createFile(path: string): void {
   if (existsSync(path)) return;
   try {
@@ -171,7 +181,7 @@ function createFile(path: string): void {
   }
 }
 
-/** Writing needs the folder as well: that is where SQLite keeps its log. */
+/** Writing also needs the folder, where SQLite keeps its log. */
 function isWritableFile(path: string): boolean {
   try {
     accessSync(path, constants.W_OK);
@@ -186,7 +196,7 @@ async function openReadOnly(
   options: OpenOptions,
   reason: string,
   warnings: readonly string[],
-  wayOut?: string,
+  hint?: string,
 ): Promise<OpenedDatabase> {
   const { path } = options;
   const file = statSync(path, { throwIfNoEntry: false });
@@ -199,8 +209,8 @@ async function openReadOnly(
   let address = path;
   const open = () => new DatabaseSync(address, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
   let db = open();
-  const refusal = { readOnlyBecause: reason, ...(wayOut !== undefined && { wayOut }) };
-  const connect = () => new Connection({ db, path, address, ...refusal, ...limits(options) });
+  const { waitLimitMs } = options;
+  const connect = () => new Connection({ db, path, address, readOnlyBecause: reason, hint, waitLimitMs });
   let connection = connect();
   try {
     await connection.outside(() => {
@@ -216,11 +226,11 @@ async function openReadOnly(
       db = open();
       connection = connect();
     }
-    // Temporary objects live in memory and hide tables of the same name: older files look like current ones.
+    // Temporary views hide tables of the same name, so that older files look like current ones.
     await connection.outside(() => {
       db.exec("PRAGMA temp_store = MEMORY");
       db.exec(CACHE);
-      for (const sql of standIns(db)) db.exec(sql);
+      for (const sql of compatibilityViews(db)) db.exec(sql);
     });
     return { connection, warnings };
   } catch (cause) {
@@ -229,10 +239,10 @@ async function openReadOnly(
   }
 }
 
-/** What SQLite says when it may not make the files of a log: it depends on what it tried first. */
+/** SQLite's codes when it cannot create log files; which one depends on what it tried first. */
 const CANNOT_MAKE_LOG: readonly number[] = [8, 14];
 
-/** A file in WAL mode wants its log beside it. Where none can be made and none is there, the file alone is complete. */
+/** A file in WAL mode needs its log files. If they cannot be created and there is no log, the file alone is complete. */
 function lacksItsLog(cause: unknown, path: string): boolean {
   const code = sqliteCode(cause) ?? 0;
   const hasLog = (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
@@ -245,6 +255,89 @@ function immutableAddress(path: string): string {
   return address.href;
 }
 
-function limits({ waitLimitMs }: OpenOptions): { waitLimitMs?: number } {
-  return waitLimitMs === undefined ? {} : { waitLimitMs };
+// ---- Node versions that cut texts at NUL ----
+// Node 22 returns a text only up to the first NUL. Structured content starts with one ("\0json:"), so it would be read as empty
+// and lost when a conversation is written back. `engines` requires Node 24, but npm only warns.
+
+const TEXT = "\0json:[1]";
+
+let isWhole: boolean | undefined;
+
+export function readsWholeTexts(): boolean {
+  isWhole ??= isReadBack(() => new DatabaseSync(":memory:"));
+  return isWhole;
+}
+
+export function isReadBack(open: () => DatabaseSync): boolean {
+  const db = open();
+  try {
+    return db.prepare("SELECT CAST(? AS TEXT) AS text").get(TEXT)?.text === TEXT;
+  } finally {
+    db.close();
+  }
+}
+
+// ---- Read-only files of older versions ----
+// Temporary views replace tables and columns that a file lacks because it is older or was never written by this program.
+
+const EMPTY_VIEWS: Readonly<Record<string, string>> = {
+  state_meta: "SELECT NULL AS key, NULL AS value WHERE 0",
+  compression_locks: "SELECT NULL AS session_id, NULL AS holder, 0 AS acquired_at, 0 AS expires_at WHERE 0",
+  hermes_memory_origin: "SELECT 0 AS message_id, 0 AS origin_id WHERE 0",
+  ...Object.fromEntries(
+    OWN_TABLES.map(({ name, columns }) => [
+      name,
+      `SELECT ${columns.map((column) => `NULL AS ${column.name}`).join(", ")} WHERE 0`,
+    ]),
+  ),
+};
+
+/** Statements that make the file look current. Empty for a file we have written. */
+function compatibilityViews(db: DatabaseSync): string[] {
+  const tables = new Set(
+    db
+      .prepare("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")
+      .all()
+      .map((row) => String(row.name)),
+  );
+  const create = (name: string, select: string) => `CREATE TEMP VIEW ${name} AS ${select}`;
+  const statements = [
+    ...completed(db, tables, "sessions", SESSION_COLUMNS),
+    ...completed(db, tables, "messages", MESSAGE_COLUMNS),
+  ];
+  for (const [name, select] of Object.entries(EMPTY_VIEWS)) {
+    if (!tables.has(name)) statements.push(create(name, select));
+  }
+  if (!tables.has("hermes_memory_activity"))
+    statements.push(create("hermes_memory_activity", activityOf(db)));
+  return statements;
+}
+
+function activityOf(db: DatabaseSync): string {
+  const latest = latestActivity("s.id", db.prepare(HAS_ACTIVITY).get() !== undefined);
+  return `SELECT s.id AS session_id, s.user_id AS user_id, ${latest} AS last_active FROM sessions s`;
+}
+
+function completed(
+  db: DatabaseSync,
+  tables: ReadonlySet<string>,
+  name: "sessions" | "messages",
+  columns: readonly Column[],
+): string[] {
+  const found = new Set(
+    db
+      .prepare(`SELECT name FROM pragma_table_info('${name}')`)
+      .all()
+      .map((row) => String(row.name)),
+  );
+  if (columns.every((column) => found.has(column.name))) return [];
+  const list = columns.map((column) =>
+    found.has(column.name) ? column.name : `${defaultOf(column)} AS ${column.name}`,
+  );
+  const from = tables.has(name) ? `FROM main.${name}` : "WHERE 0";
+  return [`CREATE TEMP VIEW ${name} AS SELECT ${list.join(", ")} ${from}`];
+}
+
+function defaultOf({ declaration }: Column): string {
+  return /DEFAULT (\S+)/.exec(declaration)?.[1] ?? "NULL";
 }

@@ -1,10 +1,9 @@
-// What can be done to a damaged database where it is: statements on the schema and on objects that hold nothing of their
-// own, gentle ones first. Each is rehearsed on a copy before it is done to the file.
+// Repairs a damaged database in place: statements on the schema and on objects without rows of their own, the gentlest first.
+// Each is tried on a copy before it is applied to the file.
 import { DatabaseSync } from "node:sqlite";
 import type { Problem } from "./damage.ts";
-import { otherHolders } from "./holders.ts";
-import { classOfTable, indexFamily, isSearchTable } from "./salvage/objects.ts";
-import { openForSurgery, patiently, schemaCookie } from "./surgery.ts";
+import { openForRepair, otherProcessesWithFileOpen, retryWhileBusy, schemaCookie } from "./database-file.ts";
+import { classOfTable, indexFamily, isSearchTable } from "./salvage/table-classes.ts";
 
 export type RepairStrategy =
   | "dedup_schema"
@@ -16,9 +15,9 @@ export type RepairStrategy =
 
 export type Step = {
   readonly strategy: RepairStrategy;
-  /** On the schema itself. */
+  /** Statements on the schema itself. */
   readonly schemaSql?: string;
-  /** Each on a new connection, which knows the schema as it is then. One that fails does not stop the next. */
+  /** Each runs on a new connection, which reads the changed schema. A failure does not stop the next. */
   readonly after: readonly string[];
 };
 
@@ -26,8 +25,7 @@ const DEDUP_SCHEMA = `
   DELETE FROM sqlite_master WHERE rowid NOT IN (SELECT min(rowid) FROM sqlite_master GROUP BY type, name)
 `;
 
-// The index tables with all they consist of, and what is attached to them. A table of another program that only begins
-// like them stays.
+// The index tables with all their parts and triggers. A table of another program whose name only starts the same way stays.
 const DROP_FTS = `
   DELETE FROM sqlite_master WHERE (name GLOB 'messages_fts*' OR tbl_name GLOB 'messages_fts*') AND (
     type <> 'table' OR name IN ('messages_fts', 'messages_fts_trigram') OR sql LIKE 'CREATE VIRTUAL TABLE%'
@@ -35,10 +33,10 @@ const DROP_FTS = `
   )
 `;
 
-// What `optimize` of 0.1.0 and 0.2.0 has built so far of a second index.
+// The unfinished second index of an `optimize` by 0.1.0 or 0.2.0.
 const DROP_HALF_BUILT = `DELETE FROM sqlite_master WHERE name GLOB 'hermes_memory_new_*' OR name GLOB 'hermes_memory_build*'`;
 
-// Every table of ours that is made from others, with its indexes, views and triggers. The next open makes them again.
+// All our tables that are derived from others, with indexes, views and triggers. The next open creates them again.
 const DROP_OWN = `
   DELETE FROM sqlite_master WHERE name GLOB 'hermes_memory_*' AND name NOT GLOB 'hermes_memory_prompts*'
     AND name NOT GLOB 'hermes_memory_origin*' AND name NOT GLOB 'hermes_memory_rewound*' AND name NOT GLOB 'hermes_memory_leases*'
@@ -54,7 +52,7 @@ const DROP_ORPHANS = `
   )
 `;
 
-// They hold nothing of their own, and every open creates those that are missing.
+// They contain no data, and every open creates missing ones.
 const DROP_INDEXES = `
   DELETE FROM sqlite_master
   WHERE type = 'index' AND name GLOB 'idx_*' AND tbl_name IN ('sessions', 'messages', 'compression_locks')
@@ -62,7 +60,9 @@ const DROP_INDEXES = `
 
 const TIDY_UP = ["REINDEX", "VACUUM"];
 
-/** Messages and sessions that name a session without a row get one, with what the messages tell about it. */
+/**
+ * Adds a row for each session that messages or other sessions name but that does not exist, with what the messages tell about it.
+ */
 const ADD_SESSIONS = `
   INSERT INTO sessions (id, source, started_at, message_count)
   SELECT m.session_id, 'unknown', COALESCE(MIN(m.timestamp), 0), COUNT(*) FROM messages m
@@ -73,7 +73,7 @@ const ADD_SESSIONS = `
     GROUP BY c.parent_session_id
 `;
 
-/** Which steps may heal these problems, in the order they are to be tried. */
+/** The steps that may repair these problems, in the order to try them. */
 export function stepsFor(problems: readonly Problem[], { indexes, isLater }: KnownSchema): readonly Step[] {
   const kinds = new Set(problems.map(({ kind }) => kind));
   if (!kinds.has("pages")) {
@@ -84,7 +84,7 @@ export function stepsFor(problems: readonly Problem[], { indexes, isLater }: Kno
     return steps;
   }
   if (isRowLost(problems, indexes)) return [];
-  // The original's index goes only when nothing else was the reason. Indexes of later files are not ours to know.
+  // Hermes Agent's index is dropped only if nothing else helps. Other indexes of later schemas are unknown to us.
   const drops = isLater
     ? [[DROP_OWN], [DROP_FTS], [DROP_OWN, DROP_FTS]]
     : [
@@ -106,8 +106,8 @@ export function stepsFor(problems: readonly Problem[], { indexes, isLater }: Kno
 }
 
 /**
- * Pages of a table with rows of its own are damaged: nothing that can be dropped heals that. A page that two tables refer to
- * is no such page: SQLite names the one it comes to second, and the other may be one that can be dropped.
+ * True when pages of a table with its own rows are damaged, which no drop can repair. A page used by two tables does not count:
+ * SQLite names the second one it finds, and the other may be droppable.
  */
 function isRowLost(problems: readonly Problem[], indexes: readonly IndexDeclaration[]): boolean {
   const isIndex = (name: string) =>
@@ -125,14 +125,16 @@ function isRowLost(problems: readonly Problem[], indexes: readonly IndexDeclarat
 
 type IndexDeclaration = { readonly name: string; readonly sql: string };
 
-/** When only search indexes and declared indexes are damaged, exactly those go; indexes are made again at once. */
+/**
+ * If only search indexes and declared indexes are damaged, exactly those are dropped; declared indexes are created again at once.
+ */
 function dropDamaged(problems: readonly Problem[], schema: readonly IndexDeclaration[]): Step[] {
   const declared = new Map(schema.map(({ name, sql }) => [name, sql]));
   const names = [
     ...new Set(problems.filter(({ kind }) => kind === "pages").map(({ object }) => object ?? "")),
   ];
   if (!names.every((name) => declared.has(name) || isSearchTable(name))) return [];
-  // Parts of an index that is being built go together with the note of how far it got.
+  // Parts of an unfinished index are dropped together with the record of its progress.
   if (names.some((name) => /^hermes_memory_(?:new_|build)/.test(name))) return [];
   const families = names.filter(isSearchTable).map(indexFamily);
   const drops = names.filter((name) => declared.has(name)).map((name) => `name = '${escaped(name)}'`);
@@ -140,7 +142,7 @@ function dropDamaged(problems: readonly Problem[], schema: readonly IndexDeclara
     drops.push(`name = '${escaped(family)}' OR tbl_name = '${escaped(family)}'`);
     for (const suffix of ["data", "idx", "content", "docsize", "config"])
       drops.push(`tbl_name = '${escaped(family)}_${suffix}'`);
-    // Triggers that fill it would fail at the next message. The name is a word of its own in them.
+    // Triggers that fill the index would fail at the next message. Its name is a whole word in them.
     drops.push(`type = 'trigger' AND (sql LIKE '%${family} %' OR sql LIKE '%${family}(%')`);
   }
   const indexes = names.flatMap((name) => declared.get(name) ?? []);
@@ -158,16 +160,16 @@ function escaped(name: string): string {
 }
 
 export type KnownSchema = {
-  /** Indexes that can be made again from their declaration. */
+  /** Indexes that can be created again from their declaration. */
   readonly indexes: readonly IndexDeclaration[];
-  /** The file has been with an original of version 17 or later. */
+  /** The file was used by a Hermes Agent with schema 17 or later. */
   readonly isLater: boolean;
 };
 
-/** Nothing is known when the schema cannot be read. */
+/** Empty when the schema cannot be read. */
 export function knownSchema(file: string): KnownSchema {
   try {
-    using db = openForSurgery(file);
+    using db = openForRepair(file);
     const rows = db
       .prepare("SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL")
       .all();
@@ -178,53 +180,53 @@ export function knownSchema(file: string): KnownSchema {
   }
 }
 
-/** By its declaration, which can also be read when the schema as a whole cannot. */
+/** By the declaration of `messages`, which can be read even if the schema as a whole cannot. */
 function isLaterFile(db: DatabaseSync): boolean {
   const sql =
     "SELECT 1 FROM sqlite_master WHERE name = 'messages' AND type = 'table' AND sql LIKE '%compacted%'";
   return db.prepare(sql).get() !== undefined;
 }
 
-/** False when the file's schema is no longer the one that was rehearsed with; nothing was done then. */
+/** False, and nothing is done, when the file's schema has changed since the trial on the copy. */
 export async function apply(step: Step, file: string, expectedCookie?: number): Promise<boolean> {
   const { schemaSql } = step;
   if (schemaSql !== undefined) {
-    const applied = await patiently(() => editSchema(schemaSql, file, expectedCookie));
+    const applied = await retryWhileBusy(() => editSchema(schemaSql, file, expectedCookie));
     if (!applied) return false;
   }
   for (const sql of step.after) {
     if (sql === "VACUUM" && isUsedByLaterProgram(file)) continue;
     try {
-      await patiently(() => {
+      await retryWhileBusy(() => {
         using db = new DatabaseSync(file, { timeout: 50 });
         db.exec(`BEGIN; ${sql}; COMMIT`.replace("BEGIN; VACUUM; COMMIT", "VACUUM"));
       });
     } catch {
-      // The caller judges the outcome. Pages of an old index may stay in the file, unused, until the next VACUUM.
+      // The caller checks the result. Pages of an old index may stay in the file, unused, until the next VACUUM.
     }
   }
   return true;
 }
 
-/** A VACUUM moves every page. Programs of today stop when that happens to a file they have open. */
+/** VACUUM moves every page. A running Hermes Agent with schema 17 stops when that happens to its file. */
 function isUsedByLaterProgram(file: string): boolean {
   try {
-    using db = openForSurgery(file);
-    return isLaterFile(db) && otherHolders(file).length > 0;
+    using db = openForRepair(file);
+    return isLaterFile(db) && otherProcessesWithFileOpen(file).length > 0;
   } catch {
-    return true; // a schema that cannot be read is not going to be vacuumed
+    return true; // do not vacuum a schema that cannot be read
   }
 }
 
 function editSchema(sql: string, file: string, expectedCookie: number | undefined): boolean {
-  using db = openForSurgery(file);
+  using db = openForRepair(file);
   db.exec("BEGIN IMMEDIATE");
   try {
     const cookie = schemaCookie(db);
     const isAsRehearsed = expectedCookie === undefined || expectedCookie === cookie;
     if (isAsRehearsed) {
       db.exec(sql);
-      db.exec(`PRAGMA schema_version = ${cookie + 1}`); // or open connections of others would not notice
+      db.exec(`PRAGMA schema_version = ${cookie + 1}`); // otherwise open connections of other processes would not notice the change
     }
     db.exec("COMMIT");
     return isAsRehearsed;

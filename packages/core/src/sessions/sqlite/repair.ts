@@ -1,19 +1,36 @@
-// Repairs a damaged database. What holds nothing of its own is made anew where it is, after a rehearsal on a copy. When that
-// does not heal the file, a new one is built beside it from every row that can be read, checked, and put in its place if no
-// other program has the file open. The damaged file is kept as a backup.
-
-import { rmSync, statSync } from "node:fs";
+// Repairs a damaged database. First, objects without rows of their own are rebuilt in place, after a trial on a copy. If that
+// does not repair the file, a new one is built from every row that can be read, checked, and put in its place if no other program
+// has the file open. The damaged file is kept as a backup.
+import { chmodSync, chownSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
-import { describeCause, errnoCode, randomHex } from "../../lib/index.ts";
-import { describeLoss, type LostRows } from "../loss.ts";
-import { census, fileBehind, type Judgement, judge, type Problem, problemTexts } from "./damage.ts";
-import { copyDatabase, freeName, keepCopy, removeParts } from "./database-copy.ts";
-import type { Holder } from "./holders.ts";
-import { mendOwnTables } from "./own-damage.ts";
+import {
+  describeCause,
+  err,
+  errnoCode,
+  holdFileLock,
+  ok,
+  type Result,
+  randomHex,
+  syncDirectory,
+} from "../../lib/index.ts";
+import { describeLoss, type LostRows } from "../errors.ts";
+import { countRows, type Diagnosis, diagnose, fileBehind, type Problem, problemTexts } from "./damage.ts";
+import {
+  copyDatabase,
+  fingerprint,
+  freeName,
+  keepCopy,
+  type OpenProcess,
+  processesWithFileOpen,
+  removeParts,
+  retryWhileBusy,
+} from "./database-file.ts";
+import { rebuildDerivedTables } from "./derived-tables.ts";
+import { isBusy } from "./failures.ts";
 import { apply, knownSchema, type RepairStrategy, type Step, stepsFor } from "./repair-steps.ts";
-import { holdRepairLocks, replaceDatabase } from "./salvage/alone.ts";
 import { salvageInto } from "./salvage/salvage-copy.ts";
-import { patiently } from "./surgery.ts";
 
 export { isMalformed, isNotSqlite } from "./damage.ts";
 
@@ -22,33 +39,33 @@ export type RepairReport = {
   readonly strategy: RepairStrategy | null;
   readonly backup_path: string | null;
   readonly error: string | null;
-  /** How many sessions the file holds, when they could be counted. */
+  /** How many sessions the file contains, if they could be counted. */
   readonly sessions?: number;
   readonly healthy?: boolean;
-  /** What was found before anything was done; what is left afterwards when `repaired` is false. */
+  /** Problems found before the repair; when `repaired` is false, those that remain. */
   readonly problems?: readonly string[];
-  /** Of a salvage: what could not be read. */
+  /** Salvage only: rows that could not be read. */
   readonly lost?: readonly LostRows[];
-  /** Of a salvage: sessions whose row is lost and was made again from indexes and messages. */
+  /** Salvage only: sessions whose row was lost and rebuilt from indexes and messages. */
   readonly stand_ins?: readonly string[];
-  /** Of a salvage: search indexes that are made anew when the program they belong to opens the file. */
+  /** Salvage only: search indexes that their program rebuilds when it opens the file. */
   readonly left_out?: readonly string[];
   readonly notes?: readonly string[];
-  /** The repaired database, complete, when it could not be put in the place of the damaged one. */
+  /** Path of the complete repaired database, if it could not replace the damaged one. */
   readonly beside?: string;
-  readonly held_by?: readonly Holder[];
+  readonly held_by?: readonly OpenProcess[];
 };
 
 export type RepairOptions = {
-  /** Keep a copy of the file as it was. Default true. A salvage that loses rows keeps one in any case. */
+  /** Keep a copy of the unrepaired file. Default true. A salvage that loses rows always keeps one. */
   readonly backup?: boolean;
-  /** Only look; nothing is changed. */
+  /** Check only; change nothing. */
   readonly checkOnly?: boolean;
-  /** Also when rows of conversations, or of other programs' tables, are lost. Default true. */
+  /** Repair even if rows of conversations, or of other programs' tables, are lost. Default true. */
   readonly allowLoss?: boolean;
-  /** Every other program that uses the file is closed. Needed only where the system cannot tell. */
+  /** The user states that no other program has the file open. Needed only where the system cannot tell. */
   readonly isAlone?: boolean;
-  /** Names the backup. Default: now. */
+  /** Used in the name of the backup. Default: now. */
   readonly now?: Date;
 };
 
@@ -69,7 +86,7 @@ async function attempt(path: string, options: RepairOptions): Promise<RepairRepo
     if (errnoCode(cause) !== "ENOENT") throw cause;
     return report({ error: `${path} does not exist` });
   }
-  const found = await judge(file);
+  const found = await diagnose(file);
   if (found.kind === "sound") {
     return sound(found, options.checkOnly ? null : "dedup_schema");
   }
@@ -79,12 +96,12 @@ async function attempt(path: string, options: RepairOptions): Promise<RepairRepo
   const work = { path, file, options, now: options.now ?? new Date() };
   const outcome = await underLocks(work, found);
   const notes = [...(outcome.notes ?? []), ...(outcome.repaired ? changedMessages(found.problems) : [])];
-  return { ...outcome, problems, ...(notes.length > 0 && { notes }) };
+  return { ...outcome, problems, notes: notes.length > 0 ? notes : outcome.notes };
 }
 
 /**
- * Messages that two sound indexes know differently: it is the row that changed, by a page of zeros at its end, which SQLite
- * reads as text. Nothing can bring the end back, but it is told.
+ * Finds messages about which two sound indexes disagree with the row: the end of the row was replaced by a page of zeros, which
+ * SQLite reads as text. It cannot be restored, but the user is told.
  */
 function changedMessages(problems: readonly Problem[]): string[] {
   const damaged = new Set(
@@ -103,18 +120,18 @@ function changedMessages(problems: readonly Problem[]): string[] {
 }
 
 type Work = {
-  /** As the user gave it. */
+  /** As given by the user. */
   readonly path: string;
   readonly file: string;
   readonly options: RepairOptions;
   readonly now: Date;
 };
 
-type Damaged = Extract<Judgement, { readonly kind: "damaged" }>;
+type Damaged = Extract<Diagnosis, { readonly kind: "damaged" }>;
 
 const LOCK_WAIT_MS = 5000;
 
-/** Two programs that repair one file at the same time would each undo what the other does. */
+/** Two programs repairing one file at the same time would undo each other's work. */
 async function underLocks(work: Work, found: Damaged): Promise<RepairReport> {
   const start = performance.now();
   let damage = found;
@@ -122,7 +139,7 @@ async function underLocks(work: Work, found: Damaged): Promise<RepairReport> {
     const locks = holdRepairLocks(work.file);
     if (locks.ok) {
       using _ = locks.value;
-      return await heal(work, damage);
+      return await repairLocked(work, damage);
     }
     if (performance.now() - start > LOCK_WAIT_MS)
       return report({
@@ -130,45 +147,45 @@ async function underLocks(work: Work, found: Damaged): Promise<RepairReport> {
         healthy: false,
       });
     await sleep(50 + Math.random() * 100);
-    const now = await judge(work.file);
-    if (now.kind === "sound") return sound(now, "dedup_schema"); // the other program has healed it
+    const now = await diagnose(work.file);
+    if (now.kind === "sound") return sound(now, "dedup_schema"); // the other program has repaired it
     if (now.kind === "damaged") damage = now;
   }
 }
 
-async function heal(work: Work, found: Damaged): Promise<RepairReport> {
-  const wrong = await healOwnTables(work.file, found);
+async function repairLocked(work: Work, found: Damaged): Promise<RepairReport> {
+  const wrong = await repairDerivedTables(work.file, found);
   if (wrong.kind === "sound") return sound(wrong, "rebuild_index");
   let backup: string | null = null;
   let outcome: RepairReport;
   try {
     if (work.options.backup !== false) backup = await keepCopy(work.file, work.now);
-    outcome = (await healInPlace(work, wrong)) ?? (await salvageBeside(work, backup));
+    outcome = (await repairInPlace(work, wrong)) ?? (await salvageBeside(work, backup));
   } catch (cause) {
     outcome = report({ error: `${work.path} was not repaired: ${describeCause(cause)}`, healthy: false });
   }
-  // Programs that open a damaged file at the same time get into each other's way; one of them may have healed it.
-  const after = outcome.repaired || outcome.beside !== undefined ? undefined : await judge(work.file);
+  // Programs that open a damaged file at the same time interfere; one of them may have repaired it.
+  const after = outcome.repaired || outcome.beside !== undefined ? undefined : await diagnose(work.file);
   if (after?.kind === "sound") outcome = sound(after, "dedup_schema");
   return { ...outcome, backup_path: outcome.backup_path ?? backup };
 }
 
-/** Tables of ours that hold nothing of their own are made anew; that needs no backup. What is left afterwards. */
-async function healOwnTables(
+/** Rebuilds our derived tables, which needs no backup. Returns the remaining diagnosis. */
+async function repairDerivedTables(
   file: string,
   found: Damaged,
-): Promise<Judgement & { kind: "sound" | "damaged" }> {
+): Promise<Diagnosis & { kind: "sound" | "damaged" }> {
   const isIndexWrong = found.problems.some(({ kind }) => kind === "index");
   const isOurs = found.problems.some(({ text }) => text.includes("hermes_memory_"));
   if (!isIndexWrong && !isOurs) return found;
   const cause = found.problems.map(({ text }) => text).join("\n");
-  if (!(await patiently(() => mendOwnTables(file, { cause, isIndexWrong })))) return found;
-  const after = await judge(file);
+  if (!(await retryWhileBusy(() => rebuildDerivedTables(file, { cause, isIndexWrong })))) return found;
+  const after = await diagnose(file);
   return after.kind === "unusable" ? found : after;
 }
 
-/** Undefined when no step heals a copy of the file. */
-async function healInPlace(
+/** Undefined when no step repairs a copy of the file. */
+async function repairInPlace(
   work: Work,
   { problems }: { problems?: readonly Problem[] },
 ): Promise<RepairReport | undefined> {
@@ -176,11 +193,11 @@ async function healInPlace(
   const rehearsal = `${file}.repair-${randomHex(6)}`;
   try {
     await copyDatabase(file, rehearsal);
-    const before = tryCensus(rehearsal);
+    const before = tryCountRows(rehearsal);
     if (before === undefined) return undefined; // not even the schema can be listed
     for (const step of stepsFor(problems ?? [], knownSchema(rehearsal))) {
       if (await rehearse(step, rehearsal, before.rows)) return await perform(step, work, before.cookie);
-      // The next one starts from the file as it is: what heals only after another step would not heal it.
+      // The next step starts from the unchanged file, because steps are applied singly.
       removeParts(rehearsal);
       await copyDatabase(file, rehearsal);
     }
@@ -190,9 +207,9 @@ async function healInPlace(
   }
 }
 
-function tryCensus(file: string): ReturnType<typeof census> | undefined {
+function tryCountRows(file: string): ReturnType<typeof countRows> | undefined {
   try {
-    return census(file);
+    return countRows(file);
   } catch {
     return undefined;
   }
@@ -202,8 +219,8 @@ function tryCensus(file: string): ReturnType<typeof census> | undefined {
 async function rehearse(step: Step, copy: string, before: ReadonlyMap<string, number>): Promise<boolean> {
   try {
     await apply(step, copy);
-    if ((await judge(copy)).kind !== "sound") return false;
-    const left = census(copy).rows;
+    if ((await diagnose(copy)).kind !== "sound") return false;
+    const left = countRows(copy).rows;
     return [...before].every(([table, rows]) => (left.get(table) ?? -1) >= rows);
   } catch {
     return false;
@@ -212,7 +229,7 @@ async function rehearse(step: Step, copy: string, before: ReadonlyMap<string, nu
 
 async function perform(step: Step, { path, file }: Work, cookie: number): Promise<RepairReport> {
   const applied = await apply(step, file, step.schemaSql === undefined ? undefined : cookie);
-  const found = await judge(file);
+  const found = await diagnose(file);
   if (found.kind === "sound") return sound(found, step.strategy);
   const left = problemTexts(found.problems);
   if (applied && found.problems.every(({ kind }) => kind === "space")) {
@@ -234,7 +251,7 @@ async function salvageBeside(work: Work, backup: string | null): Promise<RepairR
     left_out: salvage.leftOut,
     notes: salvage.notes,
   };
-  const check = await judge(built);
+  const check = await diagnose(built);
   dropEmptyLog(built);
   if (check.kind !== "sound" || salvage.rows.sessions === undefined) {
     removeParts(built);
@@ -250,16 +267,15 @@ async function salvageBeside(work: Work, backup: string | null): Promise<RepairR
     return report({ ...told, strategy: null, error, healthy: false });
   }
   const kept = backup ?? (losses.length > 0 ? await keepCopy(file, now) : null);
-  const alone = options.isAlone === undefined ? {} : { isAlone: options.isAlone };
-  const swap = replaceDatabase(file, built, { expected: fingerprint, ...alone });
+  const swap = replaceDatabase(file, built, { expected: fingerprint, isAlone: options.isAlone });
   if (swap.kind === "replaced")
     return report({ ...told, repaired: true, backup_path: kept, healthy: true, sessions: check.sessions });
-  const held = swap.kind === "held" ? { held_by: swap.by } : {};
+  const held_by = swap.kind === "held" ? swap.by : undefined;
   const error = `${path} was not replaced: ${whyNot(swap)} The repaired database is complete: ${built}. Close every program that uses ${path}, then run ${swap.kind === "unknown" ? "'hermes sessions repair --alone'" : "'hermes sessions repair'"} again.`;
-  return report({ ...told, error, backup_path: kept, healthy: false, beside: built, ...held });
+  return report({ ...told, error, backup_path: kept, healthy: false, beside: built, held_by });
 }
 
-/** A connection that only reads makes the files of a log and leaves them, empty. */
+/** A read-only connection creates the log files and leaves them empty. */
 function dropEmptyLog(file: string): void {
   if ((statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0) return;
   for (const suffix of ["-wal", "-shm"]) rmSync(file + suffix, { force: true });
@@ -286,4 +302,127 @@ function report(parts: Partial<RepairReport>): RepairReport {
 
 function sound(found: { readonly sessions: number }, strategy: RepairStrategy | null): RepairReport {
   return report({ repaired: strategy !== null, strategy, sessions: found.sessions, healthy: true });
+}
+
+// ---- Locks and replacing the file ----
+// A program that keeps using a file that was replaced loses what it writes. So the file is replaced only when it is certain that
+// no other program has it open.
+
+/** Lock files with which programs that share a database keep out of each other's repairs and index rebuilds. */
+const REPAIR_LOCKS = [".repair.lock", ".fts_rebuild.lock"] as const;
+
+/** Takes both locks, or returns the path of the one another program holds. Does not wait. */
+export function holdRepairLocks(file: string): Result<Disposable, string> {
+  const held: Disposable[] = [];
+  for (const suffix of REPAIR_LOCKS) {
+    const path = file + suffix;
+    const lock = holdFileLock(path);
+    if (!lock.ok) {
+      for (const other of held.reverse()) other[Symbol.dispose]();
+      return err(path);
+    }
+    held.push(signed(path, lock.value));
+  }
+  return ok({
+    [Symbol.dispose]: () => {
+      for (const lock of held.reverse()) lock[Symbol.dispose]();
+    },
+  });
+}
+
+/** Writes who holds the lock, in the format that Hermes Agent reads, while it is held. */
+function signed(path: string, lock: Disposable): Disposable {
+  const note = { pid: process.pid, start_ticks: startTicks(), acquired_at: Date.now() / 1000 };
+  write(path, JSON.stringify(note));
+  return {
+    [Symbol.dispose]: () => {
+      write(path, "");
+      lock[Symbol.dispose]();
+    },
+  };
+}
+
+function write(path: string, text: string): void {
+  try {
+    writeFileSync(path, text, { mode: 0o600 });
+  } catch {
+    // Only the lock matters; its text is information for people.
+  }
+}
+
+/** Field 22 of /proc/self/stat, after the process name, which may contain blanks. */
+function startTicks(): number | null {
+  try {
+    const stat = readFileSync("/proc/self/stat", "utf8");
+    const ticks = Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19]);
+    return Number.isFinite(ticks) ? ticks : null;
+  } catch {
+    return null;
+  }
+}
+
+type Replacement =
+  | { readonly kind: "replaced" }
+  | { readonly kind: "held"; readonly by: readonly OpenProcess[] }
+  | { readonly kind: "unknown" }
+  | { readonly kind: "changed" };
+
+type ReplaceOptions = {
+  /** The fingerprint of the copy that the new file was built from. */
+  readonly expected: string;
+  /** The user has closed all other programs. Used only where the system cannot tell. */
+  readonly isAlone?: boolean;
+};
+
+/** Replaces `file` by `built`, unless another program has the file open, may have it open, or has changed it. */
+function replaceDatabase(file: string, built: string, options: ReplaceOptions): Replacement {
+  const holders = processesWithFileOpen(file);
+  if (holders !== undefined && holders.length > 0) return { kind: "held", by: holders };
+  using lock = lockWhole(file);
+  if (lock.kind === "busy") return { kind: "held", by: [] };
+  // In WAL mode every connection holds a lock on the file, so our exclusive lock proves that there is no other. In other modes,
+  // and when SQLite does not accept the file at all, an idle connection holds no lock.
+  const isProven = holders !== undefined || (lock.kind === "held" && lock.isWal);
+  if (!isProven && options.isAlone !== true) return { kind: "unknown" };
+  if (fingerprint(file) !== options.expected) return { kind: "changed" };
+  lock.endLog();
+  // A remaining log belongs to the old file. SQLite would apply it to the new one.
+  for (const suffix of ["-wal", "-shm", "-journal"]) rmSync(file + suffix, { force: true });
+  const { mode, uid, gid } = statSync(file);
+  chmodSync(built, mode & 0o777);
+  if (process.getuid?.() === 0) chownSync(built, uid, gid);
+  renameSync(built, file);
+  syncDirectory(dirname(file));
+  return { kind: "replaced" };
+}
+
+type WholeLock = Disposable &
+  (
+    | { readonly kind: "held"; readonly isWal: boolean; endLog(): void }
+    | { readonly kind: "busy" }
+    | { readonly kind: "impossible"; endLog(): void }
+  );
+
+function lockWhole(file: string): WholeLock {
+  const db = new DatabaseSync(file, { timeout: 50, enableForeignKeyConstraints: false });
+  const dispose = { [Symbol.dispose]: () => db.close() };
+  try {
+    db.exec("PRAGMA locking_mode = EXCLUSIVE");
+    db.exec("BEGIN EXCLUSIVE");
+    db.exec("ROLLBACK"); // this locking mode keeps the lock
+    const isWal = db.prepare("PRAGMA journal_mode").get()?.journal_mode === "wal";
+    const endLog = (): void => {
+      try {
+        // Otherwise SQLite removes the log by name when the connection closes, and by then that name belongs to the new file.
+        if (isWal) db.exec("PRAGMA journal_mode = DELETE");
+        db.exec("BEGIN EXCLUSIVE");
+      } catch {
+        // The caller removes the log, and the old file is replaced anyway.
+      }
+    };
+    return { kind: "held", isWal, endLog, ...dispose };
+  } catch (cause) {
+    if (isBusy(cause)) return { kind: "busy", ...dispose };
+    return { kind: "impossible", endLog: () => {}, ...dispose };
+  }
 }

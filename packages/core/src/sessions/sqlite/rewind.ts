@@ -1,17 +1,15 @@
-// Taking turns back. Rewound rows stay, marked inactive, and can be restored. In today's files two other kinds of rows are inactive:
-// the archive of a compaction, which nothing here touches, and copies it has superseded, which look like rewound ones. So what a
-// rewind took is noted in a table of ours, and there only that is restored.
+// Takes turns back. Rewound rows stay, marked inactive, and can be restored. With schema 17 two other kinds of rows are inactive:
+// rows archived by a compaction, which are never touched here, and copies it superseded, which look like rewound ones. So rewound
+// rows are recorded in a table of ours, and with schema 17 only those are restored.
 import { contentText, toMessageRow } from "../../message/index.ts";
 import { sessionError } from "../errors.ts";
 import type { StoredMessageRow } from "../rows.ts";
-import type { MessageRecords, RewindOutcome } from "../store/messages.ts";
+import type { MessageRecords, RewindOutcome } from "../store.ts";
+import { refuseIfBusy } from "./claims.ts";
 import type { Connection } from "./connection.ts";
-import { count, type StoreContext, seconds } from "./context.ts";
-import { byFile, featuresOf, isChangeable } from "./features.ts";
-import { refuseIfBusy } from "./leases.ts";
-import { MESSAGE_SOURCE, messageFields } from "./message-fields.ts";
-import { hasOwnTable } from "./own-tables.ts";
-import { REWOUND } from "./side-tables.ts";
+import { byFile, count, featuresOf, isChangeable, seconds } from "./connection.ts";
+import type { StoreContext } from "./context.ts";
+import { hasOwnTable, MESSAGE_SOURCE, messageFields, REWOUND } from "./schema.ts";
 
 const FIND = byFile(
   (file) =>
@@ -27,10 +25,10 @@ const FORGET = `DELETE FROM ${REWOUND.name} WHERE session_id = :session`;
 const FORGET_ACTIVE = `
   ${FORGET} AND EXISTS (SELECT 1 FROM messages m WHERE m.id = message_id AND m.active = 1)
 `;
-/** Before a compaction that came after the rewind they would stand where its summary does not know of them. */
+/** Rows older than a later compaction are not restored, because its summary does not cover them. */
 const TO_RESTORE = byFile((file) => {
   const inactive = "m.session_id = :session AND m.id >= :id AND m.active = 0";
-  if (!file.isToday) return inactive;
+  if (!file.isSchema17) return inactive;
   const ofSession = (what: string, which: string) =>
     `(SELECT ${what}(c.id) FROM messages c WHERE c.session_id = :session AND ${which})`;
   const archived = ofSession("MAX", "c.compacted = 1");
@@ -41,7 +39,7 @@ const COUNT_REWIND = "UPDATE sessions SET rewind_count = rewind_count + 1 WHERE 
 const HEAD = "SELECT MAX(id) AS head FROM messages WHERE session_id = :session AND active = 1";
 const HAS_ARCHIVE = "SELECT 1 FROM messages WHERE session_id = :session AND compacted = 1 LIMIT 1";
 const IS_NOTED = `SELECT 1 FROM ${REWOUND.name} WHERE message_id = :id`;
-/** A summary, or a note to the model that nobody sees, is no turn of the user's. */
+/** A summary, or a message hidden from the user, is not a turn of the user. */
 const NEWEST_TURNS = byFile((file) => {
   const isTurn = [
     ...(file.messages.has("_compressed_summary") ? ["m._compressed_summary = 0"] : []),
@@ -54,9 +52,7 @@ const NEWEST_TURNS = byFile((file) => {
   `;
 });
 
-export type RewindOperations = Pick<MessageRecords, "rewindToMessage" | "restoreRewound" | "undoTurns">;
-
-export function rewindOperations({ connection, clock, warn }: StoreContext): RewindOperations {
+export function rewindOperations({ connection, clock, warn }: StoreContext) {
   return {
     rewindToMessage: (session, id, options = {}) =>
       connection.write(() => {
@@ -82,17 +78,17 @@ export function rewindOperations({ connection, clock, warn }: StoreContext): Rew
           target_text: contentText(target_message.content),
         };
       }),
-  };
+  } satisfies Partial<MessageRecords>;
 }
 
-/** Inside a transaction: what was taken back cannot be restored any more, because what it followed is gone. */
+/** Inside a transaction: rewound rows cannot be restored any more, because the messages before them are gone. */
 export function forgetRewound(connection: Connection, session: string): void {
   if (hasOwnTable(connection, REWOUND)) connection.run(FORGET, { session });
 }
 
 function restore(connection: Connection, session: string, id: number): number {
   const isKept = hasOwnTable(connection, REWOUND);
-  if (featuresOf(connection).isToday && !isKept) return 0; // nothing tells what a rewind took
+  if (featuresOf(connection).isSchema17 && !isKept) return 0; // there is no record of rewound rows
   const { changes } = connection.run(`UPDATE messages AS m SET active = 1 WHERE ${TO_RESTORE(connection)}`, {
     session,
     id,
@@ -131,9 +127,9 @@ function rewind(
 
 const HINT = "listRecentUserMessages names the messages one can go back to.";
 
-/** Going back to a message before a compaction would take its summary away, and everything with it. */
+/** Going back to a message before a compaction would remove its summary and everything it stands for. */
 function refuseArchived(connection: Connection, session: string, target: StoredMessageRow): void {
-  if (target.active === 1 || !featuresOf(connection).isToday) return;
+  if (target.active === 1 || !featuresOf(connection).isSchema17) return;
   if (connection.get(HAS_ARCHIVE, { session }) === undefined) return;
   if (hasOwnTable(connection, REWOUND) && connection.get(IS_NOTED, { id: target.id }) !== undefined) return;
   throw sessionError(

@@ -1,5 +1,7 @@
-// The tables as schema version 16 of the original has them. Other programs share them: names, order, types and defaults
-// are fixed. Our own tables are in side-tables.ts.
+// Tables and columns. First the tables of Hermes Agent at schema 16, which other programs share: names, order, types and defaults
+// are fixed. Then our own tables, and how queries read columns.
+import type { DatabaseSync } from "node:sqlite";
+import type { Connection, FileFeatures } from "./connection.ts";
 
 export const SCHEMA_VERSION = 16;
 
@@ -104,4 +106,289 @@ function columns(text: string): Column[] {
       const [name = "", ...declaration] = line.trim().split(" ");
       return { name, declaration: declaration.join(" ") };
     });
+}
+
+// ---- Our own tables in the shared file ----
+// Hermes Agent ignores unknown tables. The triggers mention only our tables and its two, so they also work where its SQLite has
+// no FTS5.
+
+/** A schema object; its SQL is exactly what sqlite_master returns for it. */
+export type SchemaObject = {
+  readonly type: "table" | "index" | "trigger" | "view";
+  readonly name: string;
+  readonly sql: string;
+};
+
+/** SQL: the time of the latest message, or the start. If sessions have last_activity_at, that if it is later. */
+export function latestActivity(session: string, hasActivity: boolean): string {
+  const message = `(SELECT MAX(timestamp) FROM messages WHERE session_id = ${session})`;
+  const ofSession = (column: string) => `(SELECT ${column} FROM sessions WHERE id = ${session})`;
+  return hasActivity
+    ? `COALESCE(MAX(COALESCE(${message}, ${ofSession("last_activity_at")}), COALESCE(${ofSession("last_activity_at")}, ${message})), ${ofSession("started_at")})`
+    : `COALESCE(${message}, ${ofSession("started_at")})`;
+}
+
+/** The last activity of each session, ordered: a listing by activity reads only the rows it shows. */
+export function activityObjects(hasActivity: boolean): readonly SchemaObject[] {
+  const refresh = (session: string) =>
+    `UPDATE hermes_memory_activity SET last_active = ${latestActivity(session, hasActivity)} WHERE session_id = ${session};`;
+  return [
+    table(
+      "hermes_memory_activity",
+      "session_id TEXT PRIMARY KEY, last_active REAL NOT NULL, user_id TEXT",
+      " WITHOUT ROWID",
+    ),
+    index("hermes_memory_activity_order", "hermes_memory_activity(last_active DESC, session_id DESC)"),
+    index(
+      "hermes_memory_activity_user",
+      "hermes_memory_activity(user_id, last_active DESC, session_id DESC) WHERE user_id IS NOT NULL",
+    ),
+    trigger(
+      "hermes_memory_session_insert",
+      // Other programs may insert a row without an id: a text primary key allows NULL.
+      "AFTER INSERT ON sessions WHEN new.id IS NOT NULL",
+      `INSERT INTO hermes_memory_activity(session_id, last_active, user_id) VALUES (new.id, ${hasActivity ? "COALESCE(new.last_activity_at, new.started_at)" : "new.started_at"}, new.user_id);`,
+    ),
+    trigger(
+      "hermes_memory_session_update",
+      `AFTER UPDATE OF started_at, user_id${hasActivity ? ", last_activity_at" : ""} ON sessions`,
+      `UPDATE hermes_memory_activity SET user_id = new.user_id, last_active = ${latestActivity("new.id", hasActivity)} WHERE session_id = new.id;`,
+    ),
+    trigger(
+      "hermes_memory_session_delete",
+      "AFTER DELETE ON sessions",
+      "DELETE FROM hermes_memory_activity WHERE session_id = old.id;",
+    ),
+    trigger("hermes_memory_message_insert", "AFTER INSERT ON messages", refresh("new.session_id")),
+    trigger(
+      "hermes_memory_message_update",
+      "AFTER UPDATE OF timestamp, session_id ON messages",
+      `${refresh("old.session_id")} ${refresh("new.session_id")}`,
+    ),
+    trigger(
+      "hermes_memory_message_delete",
+      "AFTER DELETE ON messages WHEN old.timestamp >= (SELECT last_active FROM hermes_memory_activity WHERE session_id = old.session_id)",
+      refresh("old.session_id"),
+    ),
+  ];
+}
+
+export function fillActivity(hasActivity: boolean): string {
+  return `
+    INSERT INTO hermes_memory_activity(session_id, last_active, user_id)
+    SELECT s.id, ${latestActivity("s.id", hasActivity)}, s.user_id FROM sessions s WHERE s.id IS NOT NULL
+  `;
+}
+
+/** SQL: whether the sessions of the file have last_activity_at. */
+export const HAS_ACTIVITY = "SELECT 1 FROM pragma_table_info('sessions') WHERE name = 'last_activity_at'";
+
+/** The original of each copied row: always the first one, never a copy. */
+export const ORIGINS: readonly SchemaObject[] = [
+  table("hermes_memory_origin", "message_id INTEGER PRIMARY KEY, origin_id INTEGER NOT NULL"),
+  index("hermes_memory_origin_copies", "hermes_memory_origin(origin_id)"),
+  trigger(
+    "hermes_memory_origin_delete",
+    "AFTER DELETE ON messages",
+    "DELETE FROM hermes_memory_origin WHERE message_id = old.id;",
+  ),
+];
+
+/**
+ * A table whose rows exist nowhere else. A table with its name that lacks our columns belongs to another program and is not
+ * touched.
+ */
+type OwnTable = {
+  readonly name: string;
+  readonly columns: readonly Column[];
+  readonly objects: readonly SchemaObject[];
+};
+
+const NODES_TABLE = "lcm_nodes";
+
+const NODE_COLUMNS: readonly Column[] = [
+  { name: "node_id", declaration: "TEXT PRIMARY KEY" },
+  { name: "lineage_root", declaration: "TEXT NOT NULL" },
+  { name: "session_id", declaration: "TEXT NOT NULL" },
+  { name: "depth", declaration: "INTEGER NOT NULL" },
+  { name: "first_message_id", declaration: "INTEGER NOT NULL" },
+  { name: "last_message_id", declaration: "INTEGER NOT NULL" },
+  { name: "source_ids", declaration: "TEXT NOT NULL" },
+  { name: "summary", declaration: "TEXT NOT NULL" },
+  { name: "tokens", declaration: "INTEGER NOT NULL" },
+  { name: "source_tokens", declaration: "INTEGER NOT NULL" },
+  { name: "method", declaration: "TEXT NOT NULL" },
+  { name: "created_at", declaration: "REAL NOT NULL" },
+];
+
+/**
+ * Summaries of messages and of summaries. Other programs know the table by this name. A summary is deleted with the session it
+ * was made in, because its sources are deleted too.
+ */
+export const SUMMARY_NODES: OwnTable = {
+  name: NODES_TABLE,
+  columns: NODE_COLUMNS,
+  objects: [
+    table(NODES_TABLE, `${declareInline(NODE_COLUMNS)}, UNIQUE (lineage_root, depth, first_message_id)`),
+    index("hermes_memory_nodes_session", `${NODES_TABLE}(session_id)`),
+    goesWithSession("hermes_memory_nodes_delete", NODES_TABLE),
+  ],
+};
+
+/** Which process works on a session. The session need not exist yet. */
+export const SESSION_LEASES = ofSessions("hermes_memory_leases", [
+  { name: "holder", declaration: "TEXT NOT NULL" },
+  { name: "acquired_at", declaration: "REAL NOT NULL" },
+  { name: "expires_at", declaration: "REAL NOT NULL" },
+]);
+
+/** The system prompt we made for a session; the one in its row may be another program's. */
+export const OWN_PROMPTS = ofSessions("hermes_memory_prompts", [
+  { name: "prompt", declaration: "TEXT NOT NULL" },
+  { name: "version", declaration: "INTEGER NOT NULL" },
+  { name: "created_at", declaration: "REAL NOT NULL" },
+]);
+
+const REWOUND_TABLE = "hermes_memory_rewound";
+const REWOUND_COLUMNS: readonly Column[] = [
+  { name: "message_id", declaration: "INTEGER PRIMARY KEY" },
+  { name: "session_id", declaration: "TEXT NOT NULL" },
+];
+
+/** Rows that a rewind of ours took back. With schema 17, a compaction leaves rows that look the same. */
+export const REWOUND: OwnTable = {
+  name: REWOUND_TABLE,
+  columns: REWOUND_COLUMNS,
+  objects: [
+    table(REWOUND_TABLE, declareInline(REWOUND_COLUMNS)),
+    index("hermes_memory_rewound_session", `${REWOUND_TABLE}(session_id)`),
+    trigger(
+      "hermes_memory_rewound_delete",
+      "AFTER DELETE ON messages",
+      `DELETE FROM ${REWOUND_TABLE} WHERE message_id = old.id;`,
+    ),
+  ],
+};
+
+export const OWN_TABLES: readonly OwnTable[] = [SUMMARY_NODES, SESSION_LEASES, OWN_PROMPTS, REWOUND];
+
+export function table(name: string, columns: string, suffix = ""): SchemaObject {
+  return { type: "table", name, sql: `CREATE TABLE ${name} (${columns})${suffix}` };
+}
+
+function index(name: string, on: string): SchemaObject {
+  return { type: "index", name, sql: `CREATE INDEX ${name} ON ${on}` };
+}
+
+export function trigger(name: string, when: string, body: string): SchemaObject {
+  return { type: "trigger", name, sql: `CREATE TRIGGER ${name} ${when} BEGIN ${body} END` };
+}
+
+/** At most one row per session. */
+function ofSessions(name: string, more: readonly Column[]): OwnTable {
+  const columns = [{ name: "session_id", declaration: "TEXT PRIMARY KEY" }, ...more];
+  return {
+    name,
+    columns,
+    objects: [table(name, declareInline(columns)), goesWithSession(`${name}_delete`, name)],
+  };
+}
+
+function goesWithSession(name: string, from: string): SchemaObject {
+  return trigger(name, "AFTER DELETE ON sessions", `DELETE FROM ${from} WHERE session_id = old.id;`);
+}
+
+function declareInline(columns: readonly Column[]): string {
+  return columns.map(({ name, declaration }) => `${name} ${declaration}`).join(", ");
+}
+
+// ---- Reading columns ----
+// SQLite's integers exceed JavaScript's safe integers, and node:sqlite refuses to read a row with such a value, which another
+// program may have written. So it is read as the nearest safe integer.
+
+export const LARGEST_INTEGER = Number.MAX_SAFE_INTEGER;
+
+/** `prefix` is a table alias with its dot. */
+export function readableFields(columns: readonly Column[], prefix = ""): string {
+  return columns
+    .map(({ name, declaration }) =>
+      declaration.startsWith("INTEGER") ? readableField(`${prefix}${name}`, name) : `${prefix}${name}`,
+    )
+    .join(", ");
+}
+
+/** Text and fractions, which an INTEGER column may contain, stay unchanged. */
+export function readableField(column: string, name: string): string {
+  return `CASE WHEN typeof(${column}) = 'integer' THEN ${clampInteger(column)} ELSE ${column} END AS ${name}`;
+}
+
+/** SQL: a number limited to the safe integers. */
+export function clampInteger(number: string): string {
+  return `MAX(-${LARGEST_INTEGER}, MIN(${LARGEST_INTEGER}, ${number}))`;
+}
+
+// ---- Columns of messages ----
+
+/** Columns of later schemas that describe a row and are copied with it. */
+export const LATER_MESSAGE_COLUMNS: readonly Column[] = [
+  { name: "effect_disposition", declaration: "TEXT" },
+  { name: "_compressed_summary", declaration: "INTEGER NOT NULL DEFAULT 0" },
+  { name: "compacted", declaration: "INTEGER NOT NULL DEFAULT 0" },
+  { name: "api_content", declaration: "TEXT" },
+  { name: "display_kind", declaration: "TEXT" },
+  { name: "display_metadata", declaration: "TEXT" },
+];
+/** Also copied to another session; not read here. */
+const ONLY_COPIED = ["message_uid", "absorbed_message_uids", "tool_call_uids", "tool_call_uid"];
+
+/** The known columns of this file: those of schema 16, then later ones. */
+export function messageColumns(file: FileFeatures): readonly Column[] {
+  return [...MESSAGE_COLUMNS, ...LATER_MESSAGE_COLUMNS.filter(({ name }) => file.messages.has(name))];
+}
+
+/** All columns that a copy takes from its original, without id and session. */
+export function copiedColumns(file: FileFeatures): readonly string[] {
+  const names = messageColumns(file).map(({ name }) => name);
+  return [...names, ...ONLY_COPIED.filter((name) => file.messages.has(name))].filter(
+    (name) => name !== "id" && name !== "session_id",
+  );
+}
+
+/** The columns that queries select from `MESSAGE_SOURCE`. */
+export function messageFields(file: FileFeatures): string {
+  return `${readableFields(messageColumns(file), "m.")}, ${readableField("o.origin_id", "origin_id")}`;
+}
+export const MESSAGE_SOURCE = "messages m LEFT JOIN hermes_memory_origin o ON o.message_id = m.id";
+
+// ---- The schema of a file ----
+
+/**
+ * False when another program uses the name of our table. In a read-only file without the table, the empty temporary view counts.
+ */
+export function hasOwnTable(connection: Connection, { name, columns }: OwnTable): boolean {
+  const rows = connection.all<{ name: string }>(`
+    SELECT name FROM pragma_table_info('${name}')
+    WHERE NOT EXISTS (SELECT 1 FROM main.sqlite_master WHERE name = '${name}' AND type <> 'table')
+  `);
+  const present = new Set(rows.map((row) => row.name));
+  return columns.every((column) => present.has(column.name));
+}
+
+/** The objects of a file: each name with the SQL that declares it. */
+export type Schema = ReadonlyMap<string, string>;
+
+export function readSchema(db: DatabaseSync): Schema {
+  const rows = db.prepare("SELECT name, sql FROM main.sqlite_master").all();
+  return new Map(rows.map(({ name, sql }) => [String(name), String(sql ?? "")]));
+}
+
+export function isAsDeclared(found: Schema, { name, sql }: SchemaObject): boolean {
+  return found.get(name) === sql;
+}
+
+/** Hermes Agent's schema version; 0 for a file without tables. */
+export function versionOf(db: DatabaseSync): number {
+  if (!readSchema(db).has("schema_version")) return 0;
+  const row = db.prepare("SELECT MAX(version) AS version FROM schema_version").get();
+  return typeof row?.version === "number" ? row.version : 0;
 }

@@ -1,21 +1,49 @@
-// Sessions: making, ending, changing and counting them.
-import { sha256 } from "../../lib/index.ts";
+// The rows of sessions: creating, ending and changing them, their prompts and their titles.
+import { codePointLength, pyStrip, sha256 } from "../../lib/index.ts";
 import { sessionError } from "../errors.ts";
-import { modelConfigText, plainConfig, USER_PLATFORM, withoutMarksOf } from "../lineage-marks.ts";
+import {
+  checkSessionId,
+  modelConfigText,
+  plainConfig,
+  readOwner,
+  type Scope,
+  USER_PLATFORM,
+  userOfSession,
+  withoutMarksOf,
+} from "../identity.ts";
 import type { SessionRow } from "../rows.ts";
-import { readOwner, type Scope } from "../scope.ts";
-import { checkSessionId } from "../session-id.ts";
-import type { NewSession, SessionMark, SessionRecords, TokenUpdate } from "../store/sessions.ts";
-import type { Connection } from "./connection.ts";
-import { finite, type StoreContext, seconds, type Visible, visibleTo } from "./context.ts";
+import { foldTerm } from "../search/words.ts";
+import type { NewSession, OwnPrompt, SessionRecords, TokenUpdate } from "../store.ts";
+import { baseOfTitle, MAX_TITLE_CHARS, nextTitle, numberOfTitle, sanitizeTitle } from "../titles.ts";
+import {
+  byFile,
+  type Connection,
+  type FileFeatures,
+  featuresOf,
+  finite,
+  hasPromptTable,
+  isVisible,
+  seconds,
+  userPlatform,
+  type Visible,
+  visibleTo,
+} from "./connection.ts";
+import type { StoreContext } from "./context.ts";
 import { isForeignKeyFailure } from "./failures.ts";
-import { byFile, type FileFeatures, featuresOf, hasPromptTable } from "./features.ts";
-import { isVisible, RESET_REASONS, userPlatform } from "./lineage-sql.ts";
-import { LARGEST, readable, readableFields, withinReach } from "./readable-fields.ts";
-import { type Column, SESSION_COLUMNS } from "./schema.ts";
+import { RESET_REASONS } from "./lineage-sql.ts";
+import {
+  type Column,
+  clampInteger,
+  hasOwnTable,
+  LARGEST_INTEGER,
+  OWN_PROMPTS,
+  readableField,
+  readableFields,
+  SESSION_COLUMNS,
+} from "./schema.ts";
 
-/** Columns of later versions, as far as the file has them. Rows of it show them; none is ever added to a file. */
-const TODAY = new Map<string, "TEXT" | "INTEGER" | "REAL">([
+/** Columns of later schemas that rows show if the file has them. None is ever added to a file. */
+const LATER_SESSION_COLUMNS = new Map<string, "TEXT" | "INTEGER" | "REAL">([
   ...texts(
     "created_source session_key chat_id chat_type thread_id display_name origin_json system_prompt_hash",
   ),
@@ -28,13 +56,13 @@ const TODAY = new Map<string, "TEXT" | "INTEGER" | "REAL">([
   ...reals("last_activity_at compression_failure_cooldown_until compression_recovery_deadline last_read_at"),
 ]);
 
-/** The known columns that this file has: those of version 16, then later ones. */
+/** The known columns of this file: those of schema 16, then later ones. */
 export function sessionColumns(file: FileFeatures): readonly Column[] {
-  const later = [...TODAY].filter(([name]) => file.sessions.has(name));
+  const later = [...LATER_SESSION_COLUMNS].filter(([name]) => file.sessions.has(name));
   return [...SESSION_COLUMNS, ...later.map(([name, declaration]) => ({ name, declaration }))];
 }
 
-/** What a query selects of `sessions s`. A prompt that is kept by its hash goes before one in the row. */
+/** The columns that queries select from `sessions s`. A prompt stored by its hash wins over one in the row. */
 export function sessionFields(file: FileFeatures): string {
   const columns = sessionColumns(file);
   if (!hasPromptTable(file)) return readableFields(columns, "s.");
@@ -43,7 +71,7 @@ export function sessionFields(file: FileFeatures): string {
     COALESCE((SELECT prompt FROM system_prompts WHERE hash = s.system_prompt_hash), s.system_prompt) AS system_prompt`;
 }
 
-/** What a child has from its parent unless it is given; `ofCompressed` only where the parent was ended by a compaction. */
+/** Inherited from the parent unless given; the second list only from a parent that a compaction ended. */
 const INHERITED = ["git_branch", "git_repo_root"];
 const INHERITED_BY_CONTINUATIONS = [
   ..."session_key chat_id chat_type thread_id display_name origin_json transport_profile tool_names".split(
@@ -52,14 +80,14 @@ const INHERITED_BY_CONTINUATIONS = [
   ..."pinned hidden archived last_read_at".split(" "),
 ];
 
-/** Children keep the owner and the folder of their parent unless told otherwise. */
+/** Children inherit owner and folder of their parent unless given. */
 const INSERT_SESSION = byFile((file) => {
   const ofParent = (column: string) => `(SELECT ${column} FROM sessions WHERE id = :parent)`;
   const ofCompressed = (column: string) =>
     `(SELECT ${column} FROM sessions WHERE id = :parent AND end_reason = 'compression')`;
   const more: [string, string][] = [];
   for (const name of INHERITED) if (file.sessions.has(name)) more.push([name, ofParent(name)]);
-  if (file.isToday)
+  if (file.isSchema17)
     for (const name of INHERITED_BY_CONTINUATIONS) {
       const isFlag = ["pinned", "hidden", "archived"].includes(name);
       if (file.sessions.has(name))
@@ -79,8 +107,8 @@ const INSERT_SESSION = byFile((file) => {
   `;
 });
 /**
- * What a session that is there lacks. The source, the owner and the settings of one with messages stay as they are: the original's
- * search index goes by source and settings, and learns of no change.
+ * Fills missing values of an existing session. Source, owner and settings change only while it has no messages: Hermes Agent's
+ * search index depends on source and settings and is not updated.
  */
 const FILL_MISSING = `
   UPDATE sessions SET model = COALESCE(model, :model), cwd = COALESCE(cwd, :cwd) WHERE id = :id
@@ -97,14 +125,6 @@ const GET_SESSION = byFile(
   (file) => `SELECT ${sessionFields(file)} FROM sessions s WHERE s.id = :id AND ${isVisible("s")}`,
 );
 const IS_THERE_FOR = `SELECT 1 FROM sessions s WHERE s.id = :id AND ${isVisible("s")}`;
-
-// Rewound rows do not count for the last one, so that restoring them shows.
-const GET_MARK = `
-  SELECT ${readable("s.message_count", "message_count")}, ${readable("s.rewind_count", "rewind_count")},
-    s.ended_at, s.end_reason, ${readable("m.last", "last_message_id")}
-  FROM sessions s LEFT JOIN (SELECT MAX(id) AS last FROM messages WHERE session_id = :id AND active = 1) m
-  WHERE s.id = :id AND ${isVisible("s")}
-`;
 
 const END = "UPDATE sessions SET ended_at = :now, end_reason = :reason WHERE id = :id AND ended_at IS NULL";
 const REOPEN = "UPDATE sessions SET ended_at = NULL, end_reason = NULL WHERE id = :id";
@@ -131,7 +151,7 @@ const FILLED_ONCE = `
   pricing_version = COALESCE(:pricing, pricing_version)
 `;
 const ADD = (column: string, value: string) =>
-  `${column} = ${withinReach(`COALESCE(${column}, 0) + ${value}`)}`;
+  `${column} = ${clampInteger(`COALESCE(${column}, 0) + ${value}`)}`;
 const ADD_TOKENS = `
   UPDATE sessions SET
     ${ADD("input_tokens", ":input")}, ${ADD("output_tokens", ":output")},
@@ -150,18 +170,7 @@ const SET_TOKENS = `
   WHERE id = :id
 `;
 
-export type SessionOperations = Pick<
-  SessionRecords,
-  | "createSession"
-  | "endSession"
-  | "reopenSession"
-  | "updateSessionModel"
-  | "updateTokenCounts"
-  | "getSession"
-  | "getSessionMark"
->;
-
-export function sessionOperations(context: StoreContext): SessionOperations {
+export function sessionOperations(context: StoreContext) {
   const { connection, clock } = context;
   const change = async (sql: string, values: Parameters<Connection["run"]>[1]) => {
     await connection.write(() => connection.run(sql, values));
@@ -184,15 +193,10 @@ export function sessionOperations(context: StoreContext): SessionOperations {
       });
     },
     getSession: (id, scope) => connection.read(() => findSession(connection, id, scope)),
-    getSessionMark: (id, scope) =>
-      connection.read(() => {
-        const row = connection.get<SessionMark>(GET_MARK, { id, ...visibleTo(scope) });
-        return row === undefined ? null : { ...row };
-      }),
-  };
+  } satisfies Partial<SessionRecords>;
 }
 
-/** Inside a transaction. A session that exists is left as it is; in today's files it gets what it lacks. */
+/** Inside a transaction. An existing session stays unchanged; with schema 17, its missing values are filled. */
 export function insertSession(
   { connection, profile }: Pick<StoreContext, "connection" | "profile">,
   id: string,
@@ -224,7 +228,7 @@ export function insertSession(
       ...(hasPromptTable(file) ? { hash } : {}),
       ...(file.sessions.has("profile_name") ? { profile } : {}),
     });
-    if (changes === 0 && file.isToday) {
+    if (changes === 0 && file.isSchema17) {
       const { model, cwd, ...once } = given;
       connection.run(FILL_MISSING, { id, model, cwd });
       connection.run(FILL_EMPTY, { id, ...once });
@@ -242,7 +246,7 @@ export function insertSession(
   }
 }
 
-/** Inside a transaction. True when it was not over before. */
+/** Inside a transaction. True when the session was not ended before. */
 export function endSession(connection: Connection, id: string, reason: string, now: number): boolean {
   if (connection.run(END, { id, reason, now }).changes === 0) return false;
   const file = featuresOf(connection);
@@ -253,8 +257,8 @@ export function endSession(connection: Connection, id: string, reason: string, n
   return true;
 }
 
-/** Inside a transaction. By its hash where the file keeps prompts that way; one that no session has any more goes. */
-export function writePrompt(connection: Connection, id: string, prompt: string | null): void {
+/** Inside a transaction. Stored by its hash if the file has a prompt table; prompts without a session are deleted. */
+function writePrompt(connection: Connection, id: string, prompt: string | null): void {
   if (!hasPromptTable(featuresOf(connection))) {
     connection.run(SET_PROMPT(connection), { id, prompt });
     return;
@@ -280,7 +284,7 @@ export function storePrompt(connection: Connection, prompt: string): string {
   return hash;
 }
 
-/** Only where the user's platform is not the session's source, so that ordinary rows stay as they always were. */
+/** Only if the user's platform is not the session's source, so that ordinary rows stay unchanged. */
 function platformMark(
   connection: Connection,
   { source = "unknown", parentSessionId }: NewSession,
@@ -300,7 +304,7 @@ export function findSession(connection: Connection, id: string, scope?: Scope): 
   return row === undefined ? null : shownTo(connection, row, visible);
 }
 
-/** A copy of the row. A user who may not see the parent does not learn its id. */
+/** A copy of the row. If the user may not see the parent, its id is removed. */
 export function shownTo<Row extends SessionRow>(connection: Connection, row: Row, visible: Visible): Row {
   const { parent_session_id: parent } = row;
   if (visible.user === null || parent === null) return { ...row };
@@ -308,10 +312,10 @@ export function shownTo<Row extends SessionRow>(connection: Connection, row: Row
   return { ...row, parent_session_id: null, model_config: withoutMarksOf(row.model_config, parent) };
 }
 
-/** The nearest whole number that can be read back; null for what is no number. */
+/** The nearest safe integer; null when it is not a number. */
 export function safeInteger(value: number | null | undefined): number | null {
   const number = finite(value);
-  return number === null ? null : Math.max(-LARGEST, Math.min(LARGEST, Math.trunc(number)));
+  return number === null ? null : Math.max(-LARGEST_INTEGER, Math.min(LARGEST_INTEGER, Math.trunc(number)));
 }
 
 function texts(names: string): [string, "TEXT"][] {
@@ -345,4 +349,187 @@ function tokenValues(id: string, update: TokenUpdate) {
     baseUrl: update.billingBaseUrl ?? null,
     mode: update.billingMode ?? null,
   };
+}
+
+// ---- System prompts made by this program ----
+// In their own table, so that a prompt another program wrote into a session's row is neither used as ours nor overwritten.
+
+const PROMPTS_TABLE = OWN_PROMPTS.name;
+const GET_OWN_PROMPT = `
+  SELECT p.prompt AS text, ${readableField("p.version", "version")}
+  FROM ${PROMPTS_TABLE} p JOIN sessions s ON s.id = p.session_id WHERE p.session_id = :id AND ${isVisible("s")}
+`;
+const CLEAR_OWN_PROMPT = `DELETE FROM ${PROMPTS_TABLE} WHERE session_id = :id`;
+const PUT_OWN_PROMPT = `
+  INSERT INTO ${PROMPTS_TABLE} (session_id, prompt, version, created_at) VALUES (:id, :text, :version, :now)
+`;
+export function ownPromptOperations({ connection, clock }: StoreContext) {
+  return {
+    async saveOwnPrompt(id, text, version) {
+      await connection.write(() => {
+        const session = findSession(connection, id);
+        if (session === null)
+          throw sessionError("unknown-session", `There is no session '${id}' to store a prompt for.`, {
+            hint: "Create it first with createSession.",
+          });
+        const before = readOwnPrompt(connection, id)?.text ?? null;
+        writeOwnPrompt(connection, id, { text, version }, seconds(clock));
+        const { system_prompt: inRow } = session;
+        if (inRow === null || inRow === "" || inRow === before) writePrompt(connection, id, text);
+      });
+    },
+    getOwnPrompt: (id, scope) => connection.read(() => readOwnPrompt(connection, id, scope)),
+  } satisfies Partial<SessionRecords>;
+}
+
+export function readOwnPrompt(connection: Connection, id: string, scope?: Scope): OwnPrompt | null {
+  const values = { id, ...visibleTo(scope) };
+  const row = hasOwnTable(connection, OWN_PROMPTS)
+    ? connection.get<OwnPrompt>(GET_OWN_PROMPT, values)
+    : undefined;
+  return row !== undefined && typeof row.text === "string" ? { ...row } : null;
+}
+
+/** Inside a transaction. Without the table the prompt is not stored, and is built again next time. */
+export function writeOwnPrompt(
+  connection: Connection,
+  id: string,
+  { text, version }: OwnPrompt,
+  now: number,
+): void {
+  if (!hasOwnTable(connection, OWN_PROMPTS)) return;
+  connection.run(CLEAR_OWN_PROMPT, { id });
+  connection.run(PUT_OWN_PROMPT, { id, text, version, now });
+}
+
+// ---- Titles: unique, and numbered along a lineage ----
+
+const TITLE_HOLDER = "SELECT id FROM sessions WHERE title = :title AND id <> :id";
+/**
+ * Titles are unique in the whole file. The error names the other session only to the same user, or when this session has no
+ * owner.
+ */
+const MAY_NAME_HOLDER = `
+  SELECT 1 FROM sessions s JOIN sessions other ON other.id = :other
+  WHERE s.id = :id AND (s.user_id IS NULL
+    OR (other.user_id = s.user_id AND ${userPlatform("other")} = ${userPlatform("s")}))
+`;
+const SET_TITLE = byFile((file) => {
+  const source = file.sessions.has("title_source") ? ", title_source = :source" : "";
+  return `UPDATE sessions SET title = :title ${source} WHERE id = :id`;
+});
+/** A title set by a user, or with an unknown source, is not replaced by one that a model made. */
+const MAY_REPLACE_TITLE = `
+  SELECT 1 FROM sessions WHERE id = :id AND (title IS NULL OR title_source IN ('derived', 'llm'))
+`;
+const BY_TITLE = `SELECT id, title FROM sessions s WHERE title = :title AND ${isVisible("s")}`;
+/** Numbered forms match in any (ASCII) case: a number that is too high does no harm, a taken one does. */
+const TITLES_OF_LINE = `
+  SELECT id, title FROM sessions s WHERE (title = :base OR title LIKE :numbered ESCAPE '\\')
+    AND ${isVisible("s")} ORDER BY started_at DESC, id DESC
+`;
+/** Titles that may be equal after folding; SQLite itself folds only ASCII. */
+const FOLDABLE_TITLES = `
+  SELECT id, title FROM sessions s
+  WHERE (title = :base COLLATE NOCASE OR title LIKE :numbered ESCAPE '\\' OR title GLOB '*[^ -~]*')
+    AND ${isVisible("s")} ORDER BY started_at DESC, id DESC
+`;
+
+export function titleOperations({ connection }: StoreContext) {
+  return {
+    async setSessionTitle(id, title, { source = "user" } = {}) {
+      const clean = sanitizeTitle(title);
+      return connection.write(() => {
+        const hasSources = featuresOf(connection).sessions.has("title_source");
+        if (source === "llm" && hasSources && connection.get(MAY_REPLACE_TITLE, { id }) === undefined)
+          return false;
+        return writeTitle(connection, id, clean, source);
+      });
+    },
+    getSessionTitle: (id, scope) => connection.read(() => findSession(connection, id, scope)?.title ?? null),
+    getNextTitleInLineage: (base, scope) =>
+      connection.read(() => freeTitleOfLine(connection, base, visibleTo(scope))),
+    resolveSessionByTitle: (title, options = {}) =>
+      connection.read(
+        () =>
+          sessionOfTitle(connection, title, options) ??
+          (options.ignoreCase === true ? sessionOfFoldedTitle(connection, title, options) : null),
+      ),
+  } satisfies Partial<SessionRecords>;
+}
+
+/** Inside a transaction. False for an unknown session. */
+export function writeTitle(
+  connection: Connection,
+  id: string,
+  title: string | null,
+  source: string | null,
+): boolean {
+  const other = title === null ? undefined : connection.get<{ id: string }>(TITLE_HOLDER, { title, id });
+  if (other !== undefined) {
+    const isShown = connection.get(MAY_NAME_HOLDER, { id, other: other.id }) !== undefined;
+    const holder = isShown ? ` by session ${other.id}` : "";
+    throw sessionError("title-taken", `Title '${title}' is already in use${holder}`, {
+      hint: isShown ? "Choose another title, or rename that session first." : "Choose another title.",
+    });
+  }
+  const by: Readonly<Record<string, string | null>> = featuresOf(connection).sessions.has("title_source")
+    ? { source: title === null ? null : source }
+    : {};
+  return connection.run(SET_TITLE(connection), { id, title, ...by }).changes > 0;
+}
+
+/** For a session of the same owner as `of`. */
+export function nextTitleInLineage(
+  connection: Connection,
+  base: string,
+  of?: Pick<SessionRow, "user_id" | "source" | "model_config">,
+): string {
+  const user = of === undefined ? undefined : userOfSession(of);
+  // From the row, because other programs may have stored ids that callers may not pass.
+  return freeTitleOfLine(connection, base, { user: user?.userId ?? null, platform: user?.platform ?? null });
+}
+
+/** Numbered after the titles the user may see; titles of other users are skipped. */
+function freeTitleOfLine(connection: Connection, base: string, visible: Visible): string {
+  let title = base;
+  // A very long base is cut to make room for the number and may then equal a title of the shorter base.
+  const passedOver: string[] = [];
+  for (;;) {
+    const stem = baseOfTitle(title);
+    const seen = connection.all<{ title: string }>(TITLES_OF_LINE, { ...lineOf(stem), ...visible });
+    const next = nextTitle(title, [...seen.map((row) => row.title), ...passedOver]);
+    if (connection.get(TITLE_HOLDER, { title: next, id: "" }) === undefined) return next;
+    if (visible.user !== null) passedOver.push(next);
+    title = next;
+  }
+}
+
+type Titled = { readonly id: string; readonly title: string };
+
+function sessionOfTitle(connection: Connection, title: string, scope: Scope): string | null {
+  // LIKE refuses long patterns, and no title is that long.
+  if (codePointLength(title) > MAX_TITLE_CHARS)
+    return connection.get<Titled>(BY_TITLE, { title, ...visibleTo(scope) })?.id ?? null;
+  return newestOf(title, connection.all<Titled>(TITLES_OF_LINE, { ...lineOf(title), ...visibleTo(scope) }));
+}
+
+function sessionOfFoldedTitle(connection: Connection, title: string, scope: Scope): string | null {
+  const wanted = foldTerm(pyStrip(title));
+  if (wanted === "" || codePointLength(title) > MAX_TITLE_CHARS) return null;
+  const found = connection.all<Titled>(FOLDABLE_TITLES, { ...lineOf(wanted), ...visibleTo(scope) });
+  return newestOf(
+    wanted,
+    found.map((row) => ({ id: row.id, title: foldTerm(row.title) })),
+  );
+}
+
+/** The newest numbered title wins over the one without a number. */
+function newestOf(title: string, line: readonly Titled[]): string | null {
+  const numbered = line.find((row) => row.title !== title && numberOfTitle(title, row.title) !== null);
+  return (numbered ?? line.find((row) => row.title === title))?.id ?? null;
+}
+
+function lineOf(base: string) {
+  return { base, numbered: `${base.replace(/[\\%_]/g, "\\$&")} #%` };
 }

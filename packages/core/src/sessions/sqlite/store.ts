@@ -1,34 +1,31 @@
-// The SQLite backend. Each group of the contract (../store/) is put together from the files that have its statements.
+// The SQLite backend: puts each group of the contract (../store.ts) together from the files with its statements.
 import { profileOfDatabase, systemHomeContext } from "../../home.ts";
 import { systemClock } from "../../lib/index.ts";
-import type { SessionClaims } from "../store/claims.ts";
-import type { StoreMaintenance } from "../store/maintenance.ts";
-import type { MessageRecords } from "../store/messages.ts";
-import type { SessionSearch } from "../store/search.ts";
-import type { SessionRecords } from "../store/sessions.ts";
-import type { SessionStore } from "../store.ts";
+import type {
+  MessageRecords,
+  SessionClaims,
+  SessionRecords,
+  SessionSearch,
+  SessionStore,
+  StoreMaintenance,
+} from "../store.ts";
+import { handoffOperations, leaseOperations, lockOperations } from "./claims.ts";
+import { featuresOf } from "./connection.ts";
 import type { StoreContext } from "./context.ts";
 import { deletionOperations } from "./deletion.ts";
 import { exportOperations } from "./export-import.ts";
-import { featuresOf } from "./features.ts";
-import { handoffOperations } from "./handoff.ts";
 import { SearchIndex } from "./index/search-index.ts";
 import { keptResultOperations } from "./kept-results.ts";
-import { leaseOperations } from "./leases.ts";
 import { lineageOperations } from "./lineage.ts";
 import { flagOperations, listingOperations } from "./listing.ts";
-import { lockOperations } from "./locks.ts";
 import { maintenanceOperations } from "./maintenance.ts";
 import { messageOperations } from "./messages.ts";
 import { openDatabase } from "./open-database.ts";
-import type { SqliteStoreOptions } from "./options.ts";
-import { ownPromptOperations } from "./own-prompts.ts";
+import type { Bounds, SqliteStoreOptions } from "./options.ts";
 import { rewindOperations } from "./rewind.ts";
-import type { Bounds } from "./search/bounds.ts";
-import { searchOperations } from "./search/search.ts";
-import { sessionOperations } from "./sessions.ts";
+import { searchOperations } from "./search/search-messages.ts";
+import { ownPromptOperations, sessionOperations, titleOperations } from "./sessions.ts";
 import { summaryNodeOperations } from "./summary-nodes.ts";
-import { titleOperations } from "./titles.ts";
 import { windowOperations } from "./windows.ts";
 
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<SessionStore> {
@@ -46,12 +43,12 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sess
     await index.close();
     connection.close();
   };
-  const { isToday } = await connection.read(() => featuresOf(connection));
+  const { isSchema17 } = await connection.read(() => featuresOf(connection));
   index.start();
   return {
     location: connection.path,
     readOnly: connection.readOnlyBecause !== undefined,
-    rules: isToday ? "today" : "june",
+    rules: isSchema17 ? "today" : "june",
     warnings,
     close,
     [Symbol.asyncDispose]: close,

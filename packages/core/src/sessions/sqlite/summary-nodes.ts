@@ -1,18 +1,17 @@
-// Summaries of messages that left a model's context.
+// Summaries of messages that left a model's context, and searching them.
 import { sessionError } from "../errors.ts";
 import type { SummaryHit, SummaryNode } from "../rows.ts";
-import { textMatcher } from "../search/match-text.ts";
-import type { SummaryNodes } from "../store/summaries.ts";
-import type { Connection } from "./connection.ts";
-import { count, EVERYBODY, type StoreContext, visibleTo } from "./context.ts";
-import { isVisible } from "./lineage-sql.ts";
-import { continuedBy } from "./lineage-walks.ts";
-import { hasOwnTable } from "./own-tables.ts";
-import { readableFields } from "./readable-fields.ts";
+import { type Expression, type Phrase, parseQuery } from "../search/query.ts";
+import { makeSnippet, makeSubstringSnippet } from "../search/snippet.ts";
+import { indexTerms, isStopWord, isUnspacedTerm, phraseTerms, stem } from "../search/words.ts";
+import type { SummaryNodes } from "../store.ts";
+import { ALL_USERS, type Connection, count, isVisible, visibleTo } from "./connection.ts";
+import type { StoreContext } from "./context.ts";
+import { continuedBy } from "./lineage-sql.ts";
+import { hasOwnTable, readableFields, SUMMARY_NODES } from "./schema.ts";
 import { findSession } from "./sessions.ts";
-import { SUMMARY_NODES } from "./side-tables.ts";
 
-/** More than anybody has; a search reads them one by one. */
+/** More than any conversation has; a search reads them one by one. */
 const MOST_SEARCHED = 5000;
 
 const { name: NODES_TABLE, columns: NODE_COLUMNS } = SUMMARY_NODES;
@@ -46,7 +45,7 @@ export function summaryNodeOperations({ connection, warn }: StoreContext): Summa
       return connection.write(() => {
         requireOurTable(connection);
         const known = knownTo(connection, nodes, (sessions) =>
-          nodesOf(OF_SESSIONS, { sessions: JSON.stringify(sessions), ...EVERYBODY }),
+          nodesOf(OF_SESSIONS, { sessions: JSON.stringify(sessions), ...ALL_USERS }),
         );
         if (!nodes.every((node) => fitsIn(known, node) && !isTaken(connection, node))) return false;
         for (const node of nodes) connection.run(INSERT, toColumns(node));
@@ -79,7 +78,7 @@ export function summaryNodeOperations({ connection, warn }: StoreContext): Summa
   };
 }
 
-/** What the chains of sessions that new nodes belong to have already. */
+/** What the nodes of the affected sessions already cover. */
 type Known = {
   readonly covered: Set<number | string>;
   readonly ids: Set<number | string>;
@@ -103,7 +102,7 @@ function knownTo(
   return known;
 }
 
-/** Adds the node when it fits, so that the next one is compared with it as well. */
+/** Adds the node if it fits, so that the next one is compared with it as well. */
 function fitsIn(known: Known, node: SummaryNode): boolean {
   const fits = node.source_ids.every((id) =>
     node.depth === 0 ? !known.covered.has(id) : known.ids.has(id) && !known.withParent.has(id),
@@ -117,7 +116,7 @@ function add({ covered, ids, withParent }: Known, { node_id, depth, source_ids }
   for (const id of source_ids) (depth === 0 ? covered : withParent).add(id);
 }
 
-/** A chain that split in two without our doing has one root and two of everything. */
+/** If another program split a chain, two nodes can claim the same place under one root. */
 function isTaken(connection: Connection, node: SummaryNode): boolean {
   const { node_id, lineage_root, depth, first_message_id } = node;
   return connection.get(IS_TAKEN, { node_id, lineage_root, depth, first_message_id }) !== undefined;
@@ -129,7 +128,7 @@ function toColumns(node: SummaryNode): Record<string, string | number> {
   return { ...node, source_ids: JSON.stringify(node.source_ids) };
 }
 
-/** Undefined for a row that another program left in a form no program could work with. */
+/** Undefined for a row that another program wrote in an unusable form. */
 function toNode(row: StoredNode, warn: (message: string) => void): SummaryNode | undefined {
   const sources = parseSources(row.source_ids, row.depth === 0 ? "number" : "string");
   const isWhole = typeof row.node_id === "string" && Number.isSafeInteger(row.depth) && sources !== undefined;
@@ -155,4 +154,114 @@ function requireOurTable(connection: Connection): void {
     `The table ${NODES_TABLE} of ${connection.path} belongs to another program.`,
     { hint: "Rename that table to keep summaries here, or use another context engine." },
   );
+}
+
+// ---- Matching a text without an index ----
+// For small numbers of texts, such as summaries.
+
+type TextMatch = {
+  /** 1 when everything matches, less when only some words of a plain query do. */
+  readonly score: number;
+  readonly snippet: string;
+};
+
+/** The share of a plain query's terms that a text must contain. */
+const LEAST_SHARE = 0.5;
+
+/** Created once per query; undefined for an empty query. */
+function textMatcher(query: string): ((text: string) => TextMatch | undefined) | undefined {
+  const parsed = parseQuery(query);
+  switch (parsed.kind) {
+    case "blank":
+      return undefined;
+    case "explicit": {
+      const { expression } = parsed;
+      const asked = phrasesOf(expression);
+      return (text) => {
+        const has = finderIn(text, (word) => word);
+        return holds(expression, has) ? { score: 1, snippet: drawn(text, asked, (word) => word) } : undefined;
+      };
+    }
+    case "plain": {
+      const terms = parsed.terms.map(({ words }): Phrase => ({ op: "phrase", words, isPrefix: false }));
+      const telling = terms.filter(({ words }) => words.length > 1 || !isStopWord(words[0] ?? ""));
+      const asked = telling.length === 0 ? terms : telling;
+      return (text) => {
+        const has = finderIn(text, stem);
+        const score = asked.filter(has).length / asked.length;
+        return score >= LEAST_SHARE ? { score, snippet: drawn(text, asked, stem) } : undefined;
+      };
+    }
+    default:
+      return parsed satisfies never;
+  }
+}
+
+type Find = (phrase: Phrase) => boolean;
+/** Maps words that count as the same to one word. */
+type Root = (word: string) => string;
+
+/** Finds phrases like the index does: word by word, runs without blanks by pairs of characters. */
+function finderIn(text: string, root: Root): Find {
+  const terms = indexTerms(text).map(root);
+  const places = new Map<string, number[]>();
+  for (const [at, term] of terms.entries()) {
+    const known = places.get(term);
+    if (known) known.push(at);
+    else places.set(term, [at]);
+  }
+  return ({ words, isPrefix: isStarred }) => {
+    const { terms: given, isPrefix } = phraseTerms(words, isStarred);
+    const [first = "", ...others] = given;
+    if (others.length === 0 && isPrefix) return terms.some((term) => term.startsWith(first));
+    const last = others.length - 1;
+    return (places.get(root(first)) ?? []).some((at) =>
+      others.every((term, index) => {
+        const found = terms[at + 1 + index];
+        return isPrefix && index === last ? found?.startsWith(term) : found === root(term);
+      }),
+    );
+  };
+}
+
+function holds(expression: Expression, has: Find): boolean {
+  switch (expression.op) {
+    case "phrase":
+      return has(expression);
+    case "and":
+      return expression.parts.every((part) => holds(part, has));
+    case "or":
+      return expression.parts.some((part) => holds(part, has));
+    case "not":
+      return holds(expression.left, has) && !holds(expression.right, has);
+    default:
+      return expression satisfies never;
+  }
+}
+
+/** The phrases asked for, without the excluded ones. */
+function phrasesOf(expression: Expression): readonly Phrase[] {
+  switch (expression.op) {
+    case "phrase":
+      return [expression];
+    case "and":
+    case "or":
+      return expression.parts.flatMap(phrasesOf);
+    case "not":
+      return phrasesOf(expression.left);
+    default:
+      return expression satisfies never;
+  }
+}
+
+function drawn(text: string, asked: readonly Phrase[], root: Root): string {
+  const needles = asked.flatMap(({ words }) => words).filter(isUnspacedTerm);
+  if (needles.length > 0) return makeSubstringSnippet(text, needles);
+  const single = asked.filter(({ words }) => words.length === 1);
+  const exact = new Set(single.map(({ words }) => root(words[0] ?? "")));
+  const beginnings = single.filter(({ isPrefix }) => isPrefix).map(({ words }) => words[0] ?? "");
+  const isMatch = (word: string): boolean =>
+    exact.has(root(word)) || beginnings.some((start) => word.startsWith(start));
+  const phrases = asked.filter(({ words }) => words.length > 1).map(({ words }) => words);
+  return makeSnippet(text, isMatch, phrases);
 }

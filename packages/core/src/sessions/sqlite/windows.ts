@@ -1,13 +1,12 @@
-// Windows into a session: the messages around one of them, and where the session began and ended.
+// The messages around one message, and the beginning and end of its session.
 import { toMessageRow } from "../../message/index.ts";
+import type { Scope } from "../identity.ts";
 import type { MessageRow, StoredMessageRow } from "../rows.ts";
-import type { Scope } from "../scope.ts";
-import type { MessageRecords } from "../store/messages.ts";
+import type { MessageRecords } from "../store.ts";
 import type { Connection } from "./connection.ts";
-import { count, type StoreContext, visibleTo } from "./context.ts";
-import { byFile, type FileFeatures, isShown } from "./features.ts";
-import { isVisible } from "./lineage-sql.ts";
-import { MESSAGE_SOURCE, messageFields } from "./message-fields.ts";
+import { byFile, count, type FileFeatures, isShown, isVisible, visibleTo } from "./connection.ts";
+import type { StoreContext } from "./context.ts";
+import { MESSAGE_SOURCE, messageFields } from "./schema.ts";
 
 const ANCHOR = byFile(
   (file) => `
@@ -15,11 +14,11 @@ const ANCHOR = byFile(
   WHERE m.id = :id AND m.session_id = :session AND ${isVisible("s")}
 `,
 );
-/** Rewound rows only around one of them. */
+/** Rewound rows are shown only around a rewound row. */
 const SHOWN = (file: FileFeatures) => `m.session_id = :session AND (:all OR ${isShown("m", file)})`;
-// Answered from an index alone, whatever the messages weigh.
+// Uses only an index, however large the messages are.
 const IDS = byFile((file) => `SELECT id FROM messages m WHERE ${SHOWN(file)} ORDER BY id`);
-// A long session is mostly written in one go, so what stands around a message has the ids around it.
+// A long session is mostly written without interruption, so the neighbours of a message have neighbouring ids.
 const NEAR = 256;
 const NEAR_BEFORE = byFile(
   (file) => `
@@ -46,7 +45,7 @@ const WORTH_SHOWING = `
     AND content <> ''
 `;
 
-/** The ids of a session, or of a long one only those that matter, with the bounds of a window in them. */
+/** The ids of a session (of a long one, only the relevant ids), with the bounds of a window in them. */
 type Place = {
   readonly ids: readonly number[];
   readonly anchor: number;
@@ -54,9 +53,7 @@ type Place = {
   readonly end: number;
 };
 
-export type WindowOperations = Pick<MessageRecords, "getMessagesAround" | "getAnchoredView">;
-
-export function windowOperations({ connection, warn }: StoreContext): WindowOperations {
+export function windowOperations({ connection, warn }: StoreContext) {
   const rowsOf = (ids: readonly number[]): MessageRow[] =>
     ids
       .flatMap((id) => connection.all<StoredMessageRow>(ROW(connection), { id }))
@@ -87,7 +84,7 @@ export function windowOperations({ connection, warn }: StoreContext): WindowOper
           bookend_end: rowsOf(bookend(ids.slice(end).reverse()).reverse()),
         };
       }),
-  };
+  } satisfies Partial<MessageRecords>;
 }
 
 /** Undefined when the session has no such message, or may not be seen. */
@@ -98,7 +95,7 @@ function findPlace(
   size: number,
   scope: Scope,
 ): Place | undefined {
-  if (!Number.isSafeInteger(id)) return undefined; // callers pass on what a model wrote
+  if (!Number.isSafeInteger(id)) return undefined; // callers pass values that a model wrote
   const found = connection.get<{ shown: number }>(ANCHOR(connection), { session, id, ...visibleTo(scope) });
   if (found === undefined) return undefined;
   const all = found.shown === 0 ? 1 : 0;
@@ -110,7 +107,7 @@ function findPlace(
   return { ids, anchor, start: Math.max(0, anchor - size), end: Math.min(ids.length, anchor + size + 1) };
 }
 
-/** Undefined near the ends of the session, or where it is mixed with others: then all of its ids have to be read. */
+/** Undefined near the ends of the session, or if its ids are mixed with other sessions: then all its ids are read. */
 function placeInLongSession(
   connection: Connection,
   session: string,

@@ -23,8 +23,13 @@ export async function openHome(): Promise<Home> {
   return {
     home,
     store,
-    ask: async (args, context) => (await sessionSearchTool(store, args, { home, ...context })) as Answer,
+    ask: async (args, context) => asSent(await sessionSearchTool(store, args, { home, ...context })),
   };
+}
+
+/** The answer as the model gets it: as JSON, which has no undefined fields. */
+function asSent(answer: object): Answer {
+  return JSON.parse(JSON.stringify(answer)) as Answer;
 }
 
 export async function openProfile(home: string, name: string): Promise<SessionStore> {

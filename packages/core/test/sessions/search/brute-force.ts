@@ -2,8 +2,8 @@
 // words, what an expression means and what filters let through is stated here once more, in the simplest way.
 import { DatabaseSync } from "node:sqlite";
 import { expect } from "vitest";
+import { USER_PLATFORM } from "../../../src/sessions/identity.ts";
 import { openSessionStore, type SessionStore } from "../../../src/sessions/index.ts";
-import { USER_PLATFORM } from "../../../src/sessions/lineage-marks.ts";
 import type { SearchOptions } from "../../../src/sessions/search/types.ts";
 import { openSqliteStore } from "../../../src/sessions/sqlite/store.ts";
 import { pick } from "../../fakes/random.ts";
@@ -285,7 +285,7 @@ function whyEmpty(world: World, isMatch: (row: Row) => boolean, options: SearchO
   const bare = {
     ...(userId === undefined ? {} : { userId }),
     ...(userPlatform === undefined ? {} : { userPlatform }),
-    ...(includeInactive === undefined ? {} : { includeInactive }),
+    includeInactive,
   };
   return finds(bare) ? "filtered" : "no-match";
 }
@@ -357,7 +357,7 @@ export async function playRound({ seed, random, queries }: Rounds): Promise<void
     await usual.createSession(id, {
       source: pick(SOURCES, random),
       ...userId,
-      ...(parent === undefined ? {} : { parentSessionId: parent }),
+      parentSessionId: parent,
     });
     sessions.push(id);
   };
@@ -380,8 +380,8 @@ export async function playRound({ seed, random, queries }: Rounds): Promise<void
         role: pick(ROLES, random),
         timestamp,
         content: kind < 0.1 ? [{ type: "text", text }] : text,
-        ...(kind > 0.9 ? { toolCalls: [call] } : {}),
-        ...(kind > 0.8 && kind < 0.9 ? { toolName: "gama_tool" } : {}),
+        toolCalls: kind > 0.9 ? [call] : undefined,
+        toolName: kind > 0.8 && kind < 0.9 ? "gama_tool" : undefined,
       };
     });
     await usual.appendMany(session, messages);

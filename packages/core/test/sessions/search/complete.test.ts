@@ -57,7 +57,7 @@ it.each(["deploy", '"deploy it"', "dep*", "部署", "部", "deploy OR absent", "
       await say(store, `quiet ${at}`, ["deploy it 部署"], { at: NOW - (100 - at) * DAY });
     await say(store, "chatty", repeat(200, "deploy it 部署 now"));
     for (const sort of [undefined, "newest", "oldest"]) {
-      const { hits } = await store.search(query, { limit: 10, perLineage: true, ...(sort ? { sort } : {}) });
+      const { hits } = await store.search(query, { limit: 10, perLineage: true, sort });
       expect(new Set(hits.map((hit) => hit.lineage_root)).size).toBe(10);
     }
     expect((await store.search(query, { limit: 50, perLineage: true })).hits).toHaveLength(31);

@@ -3,13 +3,13 @@ import { describe, expect, it } from "vitest";
 import {
   documentText,
   type IndexRow,
-  indexTerms,
   MARK,
   markTokens,
   textsOf,
-  words,
+  withLiteralsDecoded,
 } from "../../../src/sessions/search/document.ts";
-import { phraseTerms } from "../../../src/sessions/search/tokens.ts";
+import { indexTerms, phraseTerms, tokenize } from "../../../src/sessions/search/words.ts";
+import { growthOf } from "./growth.ts";
 
 const MARKS = { session: 71, source: 1, role: 2, user: null, person: null, isHidden: false };
 const row = (content: IndexRow["content"], more: Partial<IndexRow> = {}): IndexRow => ({
@@ -19,7 +19,7 @@ const row = (content: IndexRow["content"], more: Partial<IndexRow> = {}): IndexR
   tool_calls: null,
   ...more,
 });
-const termsOf = (text: string): string[] => words(text).map(({ term }) => term);
+const termsOf = (text: string): string[] => tokenize(text).map(({ term }) => term);
 const searched = (given: IndexRow): string[] => {
   const { said, did } = textsOf(given);
   return [...termsOf(said), ...termsOf(did)];
@@ -57,7 +57,7 @@ describe("words", () => {
   });
 
   it("split where a script without blanks begins, and give each run as one token with its place", () => {
-    expect(words("Docker容器。한국어ok")).toEqual([
+    expect(tokenize("Docker容器。한국어ok")).toEqual([
       { term: "docker", start: 0, end: 6 },
       { term: "容器", start: 6, end: 8 },
       { term: "한국어", start: 9, end: 12 },
@@ -208,5 +208,83 @@ describe("the document", () => {
         .map(({ term }) => term);
       expect(stored).toEqual([...markTokens(MARKS), ...indexTerms(text)]);
     }
+  });
+});
+
+const messageRow = (content: string | null, tool_calls: string | null = null) => ({
+  role: "tool",
+  content,
+  tool_name: null,
+  tool_calls,
+});
+const termsOfSaid = (content: string | null, calls: string | null = null): string[] => {
+  const { said, did } = textsOf(messageRow(content, calls));
+  return tokenize(`${said} ${did}`).map(({ term }) => term);
+};
+
+const OUTPUT = JSON.stringify({ content: "line one\nquokka sighting" });
+
+describe("JSON that is stored as text", () => {
+  it.each([
+    ["a whole object", OUTPUT],
+    ["one object a line", `{"a":1}\n${OUTPUT}\n${OUTPUT}\n`],
+    ["text before it", `Exit code 0. Output: ${OUTPUT}`],
+    ["only its first part", OUTPUT.slice(0, -5)],
+    ["its first part and a note", `${OUTPUT.slice(0, -5)}\n\n[the rest is in a file]`],
+    ["JSON in a string of JSON", JSON.stringify({ result: OUTPUT })],
+    ["a single string", JSON.stringify("one\nquokka")],
+    ["an indented list", JSON.stringify(["one\nquokka", "b"], null, 2)],
+    ["a string after one that is none", `say "no\\q", [${JSON.stringify("x\nquokka")}]`],
+  ])("is searched without its escapes: %s", (_name, text) => {
+    expect(termsOfSaid(text)).toContain("quokka");
+  });
+
+  it("gives characters for their numbers, also where the text ends inside of one", () => {
+    expect(textsOf(messageRow('{"q": "\\u691c\\u7d22 caf\\u00e9 \\ud83d\\ude00", "r": "x\\u69')).said).toBe(
+      '{"q": "\u691c\u7d22 caf\u00e9 \u{1f600}", "r": "x',
+    );
+    expect(textsOf(messageRow('["\\ud83d", "a\\')).said).toBe('["\ufffd", "a');
+  });
+
+  it("drops terminal sequences that were escaped", () => {
+    expect(textsOf(messageRow(JSON.stringify({ out: "\u001b[31mred\u001b[0m\0 end" }))).said).toBe(
+      '{"out":"red  end"}',
+    );
+  });
+
+  it("is read the same way in arguments that cannot be parsed", () => {
+    const call = { function: { name: "write", arguments: '{"text": "one\\nquokka' } };
+    expect(termsOfSaid(null, JSON.stringify([call]))).toContain("quokka");
+    expect(
+      termsOfSaid(null, '[{"function": {"name": "write", "arguments": "{\\"text\\": \\"one\\\\nquokka'),
+    ).toContain("quokka");
+  });
+
+  it.each([
+    "Open C:\\new\\test and run it",
+    'The path is "C:\\new\\test" here',
+    'Set the path: "C:\\new\\test", then go',
+    "grep '\\bfoo\\b' and s/\\n/,/",
+    'matches(r"\\bnew\\b", text)',
+    'print("a\\nb")',
+    '{"pattern": "\\d+\\s"}',
+    "\\\\server\\new\\folder",
+  ])("leaves other backslashes as they are: %s", (text) => {
+    expect(withLiteralsDecoded(text)).toBe(text);
+  });
+
+  it.each([
+    ["quotes", '"'],
+    ["openings", ',"'],
+    ["escaped quotes", ',"x\\"'],
+    ["backslashes", "\\"],
+    ["pairs", '"\\'],
+    ["blanks between quotes", '  "  '],
+    ["wrong escapes", ',"\\q'],
+    ["strings", '"a\\n",'],
+    ["numbers cut short", '["\\u12'],
+  ])("takes time in proportion to a text full of %s", (_name, piece) => {
+    const make = (size: number) => `{${piece.repeat(Math.ceil(size / piece.length))}`;
+    expect(growthOf(make, withLiteralsDecoded, 130_000)).toBeLessThan(4);
   });
 });

@@ -2,9 +2,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { groupScore, rank, rarity } from "../../../src/sessions/search/ranking.ts";
-import type { RankInput, RankRow, RankTerm } from "../../../src/sessions/search/ranking-facts.ts";
-import { isStopWord } from "../../../src/sessions/search/stem.ts";
-import { tokenize } from "../../../src/sessions/search/tokens.ts";
+import type { RankInput, RankRow, RankTerm } from "../../../src/sessions/search/ranking-reading.ts";
+import { isStopWord, tokenize } from "../../../src/sessions/search/words.ts";
 
 const DAY = 86_400;
 const ALL_MESSAGES = 1000;

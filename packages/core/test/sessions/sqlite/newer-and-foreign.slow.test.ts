@@ -8,7 +8,7 @@ import { describe, expect, it } from "vitest";
 import { fixtureHome } from "../../../../../test/fixtures/fixture-home.ts";
 import { holdFileLock } from "../../../src/lib/index.ts";
 import { openSessionStore } from "../../../src/sessions/index.ts";
-import { formerNames } from "../../../src/sessions/sqlite/index/former-layout.ts";
+import { formerNames } from "../../../src/sessions/sqlite/index/tables.ts";
 import { startScript } from "../../fakes/child.ts";
 import {
   complaints,

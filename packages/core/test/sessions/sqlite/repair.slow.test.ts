@@ -515,29 +515,32 @@ describe("the original's own index, damaged", () => {
   it.each([
     ["June's", false],
     ["today's", true],
-  ])("stops writes with an error that says what to do, and never loses one: %s", async (_whose, isToday) => {
-    const path = oldFile();
-    await (await openSessionStore({ path })).close();
-    if (isToday) upgradeToToday(path);
-    const session = sessionIn(path);
-    overwritePages(path, "messages_fts_data");
-    {
-      await using store = await openSessionStore({ path });
-      await expect(
-        store.appendMessage(session, { role: "user", content: "not stored" }),
-      ).rejects.toMatchObject({
-        code: "session-db-damaged",
-        hint: expect.stringContaining("hermes sessions repair"),
-      });
-      // Reading and searching do not need it.
-      expect(await store.messageCount()).toBe(MESSAGES);
-      for (const word of OLD_WORDS) expect((await store.search(word)).hits).toHaveLength(1);
-    }
-    expect(await repairDatabase(path)).toMatchObject({ repaired: true, strategy: "drop_fts_rebuild" });
-    expectAllRows(path);
-    // The one that can be read stays.
-    expect(names(path, "messages_fts_trigram")).toHaveLength(1);
-    expect(names(path, "messages_fts")).toEqual([]);
-    await expectToWork(path, session, OLD_WORDS);
-  });
+  ])(
+    "stops writes with an error that says what to do, and never loses one: %s",
+    async (_whose, isSchema17) => {
+      const path = oldFile();
+      await (await openSessionStore({ path })).close();
+      if (isSchema17) upgradeToToday(path);
+      const session = sessionIn(path);
+      overwritePages(path, "messages_fts_data");
+      {
+        await using store = await openSessionStore({ path });
+        await expect(
+          store.appendMessage(session, { role: "user", content: "not stored" }),
+        ).rejects.toMatchObject({
+          code: "session-db-damaged",
+          hint: expect.stringContaining("hermes sessions repair"),
+        });
+        // Reading and searching do not need it.
+        expect(await store.messageCount()).toBe(MESSAGES);
+        for (const word of OLD_WORDS) expect((await store.search(word)).hits).toHaveLength(1);
+      }
+      expect(await repairDatabase(path)).toMatchObject({ repaired: true, strategy: "drop_fts_rebuild" });
+      expectAllRows(path);
+      // The one that can be read stays.
+      expect(names(path, "messages_fts_trigram")).toHaveLength(1);
+      expect(names(path, "messages_fts")).toEqual([]);
+      await expectToWork(path, session, OLD_WORDS);
+    },
+  );
 });

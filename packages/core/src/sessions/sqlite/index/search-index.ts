@@ -1,29 +1,30 @@
-// The life of the search index of one open store: kept up to date in the background and before searches, read by searches.
+// The search index of one open store: updated in the background and before searches, and read by searches.
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { HermesError } from "../../../lib/index.ts";
 import type { Connection, WriteOptions } from "../connection.ts";
+import { rebuildDerivedTables } from "../derived-tables.ts";
 import { isBusy, isConstraintFailure, isCorrupt, isCorruptIndex, sqliteCause } from "../failures.ts";
-import { mendOwnTables } from "../own-damage.ts";
-import { buildStep, catchUpStep } from "./catch-up.ts";
+import { buildStep, catchUpStep, indexOneLarge } from "./indexing.ts";
+import { type IndexReader, prepareVocabulary, Reading } from "./reader.ts";
 import {
   checkAgainstMessages,
   cookieOf,
+  dropFormerLayout,
   ensureIndex,
+  hasFormerLayout,
   isIndexCurrent,
+  LARGE,
   messageColumns,
+  QUEUE,
   stateOf,
-} from "./ensure-index.ts";
-import { dropFormerLayout, hasFormerLayout } from "./former-layout.ts";
-import { indexOneLarge } from "./large-messages.ts";
-import { type IndexReader, prepareVocabulary, Reading } from "./reader.ts";
-import { LARGE, QUEUE } from "./tables.ts";
+} from "./tables.ts";
 
-/** A search waits this long for an index that is being built, and then says how much it did not look at. */
+/** A search waits this long for an index that is being built, then reports how many messages it did not search. */
 const WAIT_FOR_BUILD_MS = 10_000;
-/** This many queued messages are indexed without waiting for a search. */
+/** With this many queued messages, indexing starts without waiting for a search. */
 const QUEUED_BEFORE_WORK = 256;
 const WAIT_ON_CLOSE_MS = 2_000;
-/** Another program may hold the write lock for long; a search does not need it. */
+/** Another program may hold the write lock for long, and a search does not need it. */
 const WAIT_FOR_LOCK_MS = 250;
 
 export type FinishOptions = {
@@ -36,11 +37,11 @@ export class SearchIndex {
   readonly #reading: Reading;
   readonly #isReadOnly: boolean;
   #background: Promise<void> | undefined;
-  /** Also ends the pauses of the background work: they do not keep the process alive, so nothing may wait for them. */
+  /** Also ends the pauses of the background work. They do not keep the process alive, so close must not wait for them. */
   readonly #closing = new AbortController();
   #isLookPlanned = false;
   #hasTriedFormer = false;
-  /** The schema the triggers were last compared at. */
+  /** The schema cookie at which the triggers were last checked. */
   #cookie: number | undefined;
 
   constructor(connection: Connection) {
@@ -50,38 +51,41 @@ export class SearchIndex {
     if (!this.#isReadOnly) connection.onWrite = () => this.#planLook();
   }
 
-  /** Goes on with what an earlier process left, or begins the first build; returns at once. */
+  /** Continues what an earlier process left, or starts the first build. Returns at once. */
   start(): void {
     if (!this.#isReadOnly) this.#workInBackground();
   }
 
-  /** Runs `work` inside one read transaction, on an index that is as complete as it can be made in 10 seconds. */
+  /** Runs `work` inside one read transaction, on an index that is as complete as 10 seconds allow. */
   async read<T>(work: (reader: IndexReader) => T): Promise<T> {
     if (!this.#isReadOnly) await this.#drain(WAIT_FOR_BUILD_MS);
     try {
       return await this.#readNow(work);
     } catch (cause) {
-      // Derived from the messages: it is made again, or done without. A damaged table of messages shows when they are read.
+      // The index is derived from the messages: it is rebuilt, or ignored. Damage in the messages table itself shows when they
+      // are read.
       if (!isCorrupt(sqliteCause(cause))) throw cause;
       if (this.#isReadOnly) this.#reading.ignoreIndex();
       else {
-        await this.#mend(cause);
+        await this.#rebuild(cause);
         await this.#drain(WAIT_FOR_BUILD_MS);
       }
       return this.#readNow(work);
     }
   }
 
-  async #mend(cause: unknown): Promise<boolean> {
+  async #rebuild(cause: unknown): Promise<boolean> {
     const found = sqliteCause(cause);
     const isIndexWrong = isCorruptIndex(found) || isConstraintFailure(found);
-    return this.#connection.outside(() => mendOwnTables(this.#connection.path, { cause, isIndexWrong }));
+    return this.#connection.outside(() =>
+      rebuildDerivedTables(this.#connection.path, { cause, isIndexWrong }),
+    );
   }
 
   async #readNow<T>(work: (reader: IndexReader) => T): Promise<T> {
     for (;;) {
       const found = await this.#connection.read(() => {
-        // Each time: an attempt that was rolled back took the table with it.
+        // Each time, because a rolled-back attempt removes the table.
         prepareVocabulary(this.#connection);
         const reader = this.#reading.step();
         return reader === undefined ? undefined : { value: work(reader) };
@@ -91,7 +95,7 @@ export class SearchIndex {
     }
   }
 
-  /** Builds and catches up to the end. False when the signal stopped it. */
+  /** Indexes everything. False when the signal stopped it. */
   async finish({ signal, onProgress }: FinishOptions): Promise<boolean> {
     const total = await this.#todo();
     while (this.#hasWork()) {
@@ -103,12 +107,12 @@ export class SearchIndex {
     return !signal?.aborted;
   }
 
-  /** Everything queued is indexed, as far as that is done in two seconds; the rest stays in the file for the next process. */
+  /** Indexes what is queued, for at most two seconds. The rest stays queued for the next process. */
   async close(): Promise<void> {
     if (this.#isClosing) return;
     this.#closing.abort();
     await this.#background;
-    // What cannot be indexed now stays queued, and the next search or open meets the same error.
+    // Messages that cannot be indexed now stay queued, and the next search or open reports the same error.
     if (!this.#isReadOnly) await this.#drain(WAIT_ON_CLOSE_MS, "queue").catch(() => undefined);
     this.#reading.close();
   }
@@ -133,14 +137,14 @@ export class SearchIndex {
         this.#connection.get(`SELECT 1 FROM ${QUEUE} LIMIT 1 OFFSET ${QUEUED_BEFORE_WORK - 1}`) !== undefined
       );
     } catch {
-      return false; // busy, or another program removed the table: the next search or open sees to it
+      return false; // busy, or another program removed the table: the next search or open handles it
     }
   }
 
   #workInBackground(): void {
     if (this.#background !== undefined) return;
     this.#background = this.#loop()
-      // Closed meanwhile; or searches meet the same error and report it, and appends are not concerned.
+      // Closed meanwhile, or searches will report the same error. Appends are not affected.
       .catch(() => undefined)
       .finally(() => {
         this.#background = undefined;
@@ -151,13 +155,13 @@ export class SearchIndex {
     while (!this.#isClosing && !this.#connection.isClosed && this.#hasWork()) {
       const start = performance.now();
       if (await this.#step()) return;
-      // Half of the time belongs to others: to this process, and to whoever wants to write to the file.
+      // Pauses as long as it worked, for the rest of this process and for other writers.
       const { signal } = this.#closing;
       await sleep(performance.now() - start, undefined, { ref: false, signal });
     }
   }
 
-  /** In the foreground, until all is done or time is up. */
+  /** In the foreground, until everything is done or the time is up. */
   async #drain(limitMs: number, what: "all" | "queue" = "all"): Promise<void> {
     const start = performance.now();
     while (this.#hasWork(what) && performance.now() - start < limitMs) {
@@ -165,26 +169,26 @@ export class SearchIndex {
         if (await this.#step(what, { waitLimitMs: WAIT_FOR_LOCK_MS })) return;
       } catch (cause) {
         if (!isLocked(cause)) throw cause;
-        // What is queued is overlaid; what was never indexed is worth waiting for.
+        // Queued messages are in the overlay; messages never indexed are worth waiting for.
         if (what === "queue" || (await this.#todo()) === 0) return;
       }
       await nextTurn();
     }
   }
 
-  /** Messages up to this id are still to be indexed. */
+  /** Messages up to this id still have to be indexed. */
   #todo(): Promise<number> {
     return this.#connection.read(() => {
       try {
         return stateOf(this.#connection.db)?.todo ?? 0;
       } catch (cause) {
         if (isBusy(cause)) throw cause;
-        return 0; // the step finds out what is wrong
+        return 0; // the step reports what is wrong
       }
     });
   }
 
-  /** Without taking the write lock. */
+  /** Does not take the write lock. */
   #hasWork(what: "all" | "queue" = "all"): boolean {
     const { db } = this.#connection;
     try {
@@ -195,19 +199,19 @@ export class SearchIndex {
       const now = Date.now() / 1000;
       return this.#connection.get(`SELECT 1 FROM ${LARGE} WHERE until < :now`, { now }) !== undefined;
     } catch {
-      return what === "all"; // a table is missing or busy: the step finds out which
+      return what === "all"; // a table is missing or busy: the step reports which
     }
   }
 
-  /** One transaction, or one long message. True when all is done. */
+  /** One transaction, or one large message. True when everything is done. */
   async #step(what: "all" | "queue" = "all", options: WriteOptions = {}): Promise<boolean> {
     try {
       return await this.#stepOnce(what, options);
     } catch (cause) {
       const found = sqliteCause(cause);
-      // A step writes to nothing but the index: a constraint that fails there is the index contradicting itself.
+      // A step writes only to the index, so a failed constraint means that the index is inconsistent.
       if (!isCorrupt(found) && !isConstraintFailure(found)) throw cause;
-      await this.#mend(cause);
+      await this.#rebuild(cause);
       return this.#stepOnce(what, options);
     }
   }
@@ -225,7 +229,7 @@ export class SearchIndex {
     const connection = this.#connection;
     const { db } = connection;
     if (cookieOf(db) !== this.#cookie) {
-      // Another program changed the schema, or this is the first look: it may have removed our triggers.
+      // First check, or another program changed the schema and may have removed our triggers.
       if (!isIndexCurrent(db)) ensureIndex(db);
       this.#cookie = cookieOf(db);
     }
@@ -233,16 +237,16 @@ export class SearchIndex {
     if (!catchUpStep(connection, columns)) return false;
     if (what === "queue") return true;
     if (!buildStep(connection, columns)) return false;
-    // Not before the new index is whole: a process of that version could still search with the old one.
+    // Only when the new index is complete: a process of the old version could still search with the old one.
     if (!this.#hasTriedFormer && hasFormerLayout(db)) {
-      this.#hasTriedFormer = true; // once per process: another one may have the file open for long
+      this.#hasTriedFormer = true; // once per process, because another process may keep the file open for long
       dropFormerLayout(db, connection.path);
     }
     return checkAgainstMessages(db);
   }
 }
 
-/** Errors come to this class: what has to be done about them takes more than one transaction. */
+/** Errors are handled by this class, because the remedy takes more than one transaction. */
 const NO_REMEDY = { remedyFor: () => undefined };
 
 function isLocked(cause: unknown): boolean {

@@ -1,8 +1,23 @@
-// The tables and triggers of our search index in the shared file. The triggers run in the SQLite of other programs
-// (3.40 and later): they only put keys into a queue, mention no FTS table, and have no conflict clause, because an outer
-// `INSERT OR ...` would override it.
-import { USER_PLATFORM } from "../../lineage-marks.ts";
-import { type SchemaObject, table, trigger } from "../side-tables.ts";
+// The search index in the shared file: its tables and triggers, creating and checking them, and removing the layout of 0.1.0 and
+// 0.2.0. The triggers run in the SQLite of other programs (3.40 and later): they only insert keys into a queue, mention no FTS
+// table, and have no conflict clause, because an outer `INSERT OR ...` would override it.
+
+import type { DatabaseSync } from "node:sqlite";
+import { holdFileLock, sha256 } from "../../../lib/index.ts";
+import { USER_PLATFORM } from "../../identity.ts";
+import { DOCUMENT_VERSION } from "../../search/document.ts";
+import type { Connection } from "../connection.ts";
+import { otherProcessesWithFileOpen } from "../database-file.ts";
+import {
+  isAsDeclared,
+  readSchema,
+  SCHEMA_VERSION,
+  type Schema,
+  type SchemaObject,
+  table,
+  trigger,
+  versionOf,
+} from "../schema.ts";
 
 export const FTS = "hermes_memory_fts";
 export const DOC = "hermes_memory_doc";
@@ -12,16 +27,16 @@ export const QUEUE = "hermes_memory_queue";
 export const LARGE = "hermes_memory_large";
 export const STATE = "hermes_memory_state";
 
-/** Raise it when the tables below or the meaning of their rows change: every index is then built anew. */
-export const LAYOUT_VERSION = 1;
+/** Raise this when the tables below or the meaning of their rows change. Every index is then rebuilt. */
+const LAYOUT_VERSION = 1;
 
 const ID_SPACE = 2 ** 32;
-/** Keys with the highest ids of each day stand for rows whose own id does not fit (`overlay.ts`). */
+/** The highest ids of each day are reserved for rows whose own id does not fit into a key (see the overlay in `reader.ts`). */
 export const RESERVED_IDS = 2 ** 16;
 export const LARGEST_ID = ID_SPACE - 1 - RESERVED_IDS;
 const LAST_DAY = 65_535;
 
-/** The id in a key. A key can also stand for a row with another id: ask the reader. */
+/** The id in a key. For reserved ids, ask the reader for the message's id. */
 export function idInKey(key: number): number {
   return key % ID_SPACE;
 }
@@ -34,7 +49,7 @@ export function keyOf(day: number, id: number): number {
   return day * ID_SPACE + id;
 }
 
-/** SQL: the day of a row, as it stands in its key. A time that is no number counts as day 0. */
+/** SQL: the day of a row, as used in its key. A time that is not a number counts as day 0. */
 export function dayOfRow(row: string): string {
   return `CAST(MIN(${LAST_DAY}, MAX(0, COALESCE(${row}.timestamp / 86400, 0))) AS INTEGER)`;
 }
@@ -44,12 +59,12 @@ export function keyOfRow(row: string): string {
   return `((${dayOfRow(row)} << 32) | ${row}.id)`;
 }
 
-/** SQL: whether the index can hold the row. */
+/** SQL: whether the row has a key, so that the index can contain it. */
 export function hasKey(row: string): string {
   return `${row}.id BETWEEN 1 AND ${LARGEST_ID}`;
 }
 
-/** SQL: whether search leaves the row out, given the columns that the table has. Unknown values of `active` count as not active. */
+/** SQL: whether searches leave the row out, given the columns of the table. Unknown values of `active` count as inactive. */
 export function isHidden(row: string, columns: ReadonlySet<string>): string {
   const isLive = columns.has("compacted")
     ? `(${row}.active IS 1 OR ${row}.compacted IS 1)`
@@ -65,22 +80,22 @@ export const TABLES: readonly SchemaObject[] = [
     name: FTS,
     sql: `CREATE VIRTUAL TABLE ${FTS} USING fts5(text, content='', contentless_delete=1, tokenize='ascii')`,
   },
-  // Which messages the index holds, and the number of the session of each.
+  // The indexed messages, and the session number of each.
   table(DOC, "key INTEGER PRIMARY KEY, n INTEGER NOT NULL"),
   table(SESSION_NUMBERS, "n INTEGER PRIMARY KEY, session_id TEXT NOT NULL UNIQUE"),
   // Sources, roles, user ids and persons (`personWord`).
   table(WORD_NUMBERS, "n INTEGER PRIMARY KEY, word TEXT NOT NULL UNIQUE"),
-  // Keys of messages that were added, changed or deleted since the index looked at them.
+  // Keys of messages that were added, changed or deleted since they were indexed.
   table(QUEUE, "key INTEGER PRIMARY KEY"),
-  // Messages too long for the event loop: a thread indexes them. `ticket` says which attempt may finish, `until` when
-  // (seconds since 1970) another process may take over.
+  // Messages too long for the event loop, which a worker thread indexes. `ticket` says which attempt may finish, `until` when
+  // another process may take over (seconds since 1970).
   table(LARGE, "key INTEGER PRIMARY KEY, ticket TEXT NOT NULL, until REAL NOT NULL"),
-  // One row. `version`: what the documents were made by. `todo`: messages up to this id are still to be indexed; the
-  // build runs from the newest down. `checked`: the schema cookie of the file when index and messages were last compared.
+  // One row. `version`: the version of the documents. `todo`: messages up to this id still have to be indexed; the build runs
+  // from the newest down. `checked`: the schema cookie of the file when index and messages were last compared.
   table(STATE, "version TEXT NOT NULL, todo INTEGER NOT NULL, checked INTEGER"),
 ];
 
-/** Columns of `messages` that a document or its key is made of; those after `active` are not in every file. */
+/** Columns of `messages` that a document or its key depends on; those after `active` are not in every file. */
 const WATCHED = [
   "id",
   "session_id",
@@ -95,19 +110,19 @@ const WATCHED = [
 ];
 
 const hasPlatform = (row: string) => `instr(COALESCE(${row}.model_config, ''), '"${USER_PLATFORM}"') > 0`;
-/** What marks are made of: source, user and the platform of the user (`userPlatform`). */
+/** The columns that filter tokens depend on: source, user and the user's platform (`userPlatform`). */
 const IS_OTHER_SESSION = [
   "old.source IS NOT new.source",
   "old.user_id IS NOT new.user_id",
   "(old.parent_session_id IS NOT new.parent_session_id AND new.source IS 'subagent')",
   `(old.model_config IS NOT new.model_config AND (${hasPlatform("old")} OR ${hasPlatform("new")}))`,
 ].join(" OR ");
-/** The runs of subagents that version 0.1.0 stored have the platform of the session they were made for. */
+/** Subagent runs stored by version 0.1.0 have the platform of their parent session. */
 const OF_SESSION =
   "SELECT new.id UNION ALL SELECT c.id FROM sessions c WHERE c.parent_session_id = new.id AND c.source = 'subagent'";
 
 /** `columns` are those of `messages` in the file. */
-export function triggers(columns: ReadonlySet<string>): readonly SchemaObject[] {
+function triggers(columns: ReadonlySet<string>): readonly SchemaObject[] {
   const watched = WATCHED.filter((name) => columns.has(name)).join(", ");
   return [
     trigger("hermes_memory_queue_insert", "AFTER INSERT ON messages", queueRow("new")),
@@ -128,4 +143,213 @@ export function triggers(columns: ReadonlySet<string>): readonly SchemaObject[] 
 function queueRow(row: "old" | "new"): string {
   const key = keyOfRow(row);
   return `INSERT INTO ${QUEUE}(key) SELECT ${key} WHERE ${hasKey(row)} AND NOT EXISTS (SELECT 1 FROM ${QUEUE} WHERE key = ${key});`;
+}
+
+// ---- Creating and checking the index ----
+
+const VERSION = `${LAYOUT_VERSION}.${DOCUMENT_VERSION}`;
+
+/** Columns of `messages` that were added after schema 16 and affect the index. */
+const LATER_COLUMNS = ["compacted", "display_kind"];
+
+/** True when `ensureIndex` would change nothing. Takes no lock. */
+export function isIndexCurrent(db: DatabaseSync): boolean {
+  const found = readSchema(db);
+  return (
+    TABLES.every((object) => isAsDeclared(found, object)) &&
+    triggers(columnsOf(db)).every((object) => isAsDeclared(found, object)) &&
+    stateOf(db)?.version === VERSION
+  );
+}
+
+/** True when the tables contain documents of this version; the triggers may be missing. For read-only handles. */
+export function isUsable(db: DatabaseSync): boolean {
+  const found = readSchema(db);
+  return TABLES.every((object) => isAsDeclared(found, object)) && stateOf(db)?.version === VERSION;
+}
+
+/** Inside a write transaction. The documents are created later, step by step: `indexing.ts`. */
+export function ensureIndex(db: DatabaseSync): void {
+  const found = readSchema(db);
+  const columns = columnsOf(db);
+  const wanted = triggers(columns);
+  const hasTables = TABLES.every((object) => isAsDeclared(found, object));
+  if (!hasTables) {
+    dropTables(db, found);
+    for (const { sql } of TABLES) db.exec(sql);
+    for (const sql of SETTINGS) db.exec(sql);
+  }
+  const missing = wanted.filter((object) => !isAsDeclared(found, object));
+  // If a program upgraded the file and added columns, the old triggers missed only changes in those columns.
+  const missedOnlyNewColumns = missing.every(({ name }) =>
+    olderTriggers(columns)
+      .get(name)
+      ?.has(found.get(name) ?? ""),
+  );
+  for (const { name, sql } of missing) {
+    db.exec(`DROP TRIGGER IF EXISTS ${name}`);
+    db.exec(sql);
+  }
+  if (!hasTables || stateOf(db)?.version !== VERSION || !missedOnlyNewColumns) beginBuild(db);
+  else if (missing.length > 0) queueRowsWithLaterColumns(db, columns);
+}
+
+/** Inside a write transaction: everything has to be indexed again. */
+function beginBuild(db: DatabaseSync): void {
+  db.exec(`INSERT INTO ${FTS}(${FTS}) VALUES('delete-all')`);
+  for (const name of [DOC, QUEUE, LARGE, STATE]) db.exec(`DELETE FROM ${name}`);
+  db.exec(
+    `INSERT INTO ${STATE}(version, todo, checked)
+     SELECT '${VERSION}', COALESCE((SELECT MAX(id) FROM messages WHERE id BETWEEN 1 AND ${LARGEST_ID}), 0), NULL`,
+  );
+}
+
+/**
+ * Inside a write transaction, when nothing is queued and nothing is left to build. A program that changed the schema may have
+ * removed the triggers for a while (Hermes Agent's repair does); the schema cookie shows whether the schema changed. False when
+ * the index did not match and will be rebuilt.
+ */
+export function checkAgainstMessages(db: DatabaseSync): boolean {
+  const cookie = cookieOf(db);
+  if (stateOf(db)?.checked === cookie) return true;
+  const messages = db
+    .prepare(`SELECT COUNT(*) AS n, SUM(id) % 1000000007 AS t FROM messages m WHERE +${hasKey("m")}`)
+    .get();
+  const documents = db
+    .prepare(`SELECT COUNT(*) AS n, SUM(key & 4294967295) % 1000000007 AS t FROM ${DOC}`)
+    .get();
+  if (messages?.n !== documents?.n || messages?.t !== documents?.t) {
+    beginBuild(db);
+    return false;
+  }
+  db.exec(`UPDATE ${STATE} SET checked = ${cookie}`);
+  return true;
+}
+
+export function cookieOf(db: DatabaseSync): number {
+  return Number(db.prepare("PRAGMA main.schema_version").get()?.schema_version);
+}
+
+/**
+ * The columns of `messages` as statements see them: in a read-only file of an older version, a temporary view replaces the table.
+ */
+export function messageColumns(connection: Connection): ReadonlySet<string> {
+  const rows = connection.all<{ name: string }>("SELECT name FROM pragma_table_info('messages')");
+  return new Set(rows.map(({ name }) => name));
+}
+
+type IndexState = { readonly version: string; readonly todo: number; readonly checked: number | null };
+
+export function stateOf(db: DatabaseSync): IndexState | undefined {
+  return db.prepare(`SELECT version, todo, checked FROM main.${STATE}`).get() as IndexState | undefined;
+}
+
+const SETTINGS: readonly string[] = [];
+
+function columnsOf(db: DatabaseSync): ReadonlySet<string> {
+  const rows = db.prepare("SELECT name FROM pragma_table_info('messages', 'main')").all();
+  return new Set(rows.map(({ name }) => String(name)));
+}
+
+/** The SQL that each trigger has in a file with fewer columns. */
+function olderTriggers(columns: ReadonlySet<string>): ReadonlyMap<string, ReadonlySet<string>> {
+  const texts = new Map<string, Set<string>>();
+  for (const without of [[LATER_COLUMNS[0]], [LATER_COLUMNS[1]], LATER_COLUMNS]) {
+    const fewer = new Set([...columns].filter((name) => !without.includes(name)));
+    for (const { name, sql } of triggers(fewer)) texts.set(name, (texts.get(name) ?? new Set()).add(sql));
+  }
+  return texts;
+}
+
+function queueRowsWithLaterColumns(db: DatabaseSync, columns: ReadonlySet<string>): void {
+  const changed = [
+    ...(columns.has("compacted") ? ["m.compacted IS NOT 0"] : []),
+    ...(columns.has("display_kind") ? ["m.display_kind IS NOT NULL"] : []),
+  ].join(" OR ");
+  db.exec(
+    `INSERT INTO ${QUEUE}(key) SELECT ${keyOfRow("m")} FROM messages m
+     WHERE (${changed}) AND ${hasKey("m")} AND ${keyOfRow("m")} NOT IN (SELECT key FROM ${QUEUE})`,
+  );
+}
+
+function dropTables(db: DatabaseSync, found: Schema): void {
+  for (const { name } of TABLES) if (found.has(name)) db.exec(`DROP TABLE ${name}`);
+}
+
+// ---- The layout of versions 0.1.0 and 0.2.0 ----
+// They used Hermes Agent's names: two FTS tables over views of ours, six triggers, a table of texts, and what an interrupted
+// `optimize` left. An object is ours only when its SQL is exactly what those versions wrote, checked by its SHA-256 (first 32
+// digits).
+
+const FORMER_OBJECTS: readonly (readonly [type: string, name: string, hash: string])[] = [
+  ["table", "hermes_memory_text", "16124692d0e80c40410ad2c243031d0a"],
+  ["view", "hermes_memory_words", "25ed6a7541cb7afce8fae1f92135cb22"],
+  ["view", "hermes_memory_trigrams", "122d2c089c55ad17c2db4effecfecb44"],
+  ["table", "messages_fts", "e16a4329bb17f2f15cb3f7703cf7c245"],
+  ["table", "messages_fts_trigram", "26777aeea0a392423cffcd3dfc05e73a"],
+  ["trigger", "messages_fts_insert", "9fc56c6115c0c9b0f3a0f1035f3a3580"],
+  ["trigger", "messages_fts_delete", "fa92d8c136d8dc032fbd3c0bf9a4bbd1"],
+  ["trigger", "messages_fts_update", "e8301b4823184a8fab50b69188238a3f"],
+  ["trigger", "messages_fts_trigram_insert", "8eea2b16bc4f3846ccb79b145c03cc55"],
+  ["trigger", "messages_fts_trigram_delete", "36e180e22f964356c65fd9fdcd6062c2"],
+  ["trigger", "messages_fts_trigram_update", "3d19adece238672edc6a47a1fde8264c"],
+  ["table", "hermes_memory_build", "e3cc017807ad8a609d4c892c5e8cd07b"],
+  ["table", "hermes_memory_new_words", "18095102363ad2dcf18f0f44677e1e7f"],
+  ["table", "hermes_memory_new_trigrams", "cc91a85c753d0ac968a42a8d16ee696e"],
+  ["trigger", "hermes_memory_build_insert", "b0b96885275e7f93b0f5e9c0b7d225e0"],
+  ["trigger", "hermes_memory_build_delete", "a9670ad5b471f55cd046a6875b6f7d8c"],
+  ["trigger", "hermes_memory_build_update", "813e14394bba2425ce2e665ded397de7"],
+];
+
+export const formerNames: ReadonlySet<string> = new Set(FORMER_OBJECTS.map(([, name]) => name));
+
+/** True when the file may contain it. Cheap. */
+export function hasFormerLayout(db: DatabaseSync): boolean {
+  const names = SIGNS.map((name) => `'${name}'`).join(", ");
+  return db.prepare(`SELECT 1 FROM main.sqlite_master WHERE name IN (${names})`).get() !== undefined;
+}
+
+/** Every file with the old layout has at least one of these. */
+const SIGNS = ["hermes_memory_text", "hermes_memory_words", "hermes_memory_trigrams", "hermes_memory_build"];
+
+/**
+ * Inside a write transaction. Up to schema 16 the six triggers are dropped by name, because Hermes Agent may have put its own on
+ * our tables. In later files everything must be exactly ours, and no other process may have the file open, because a running
+ * Hermes Agent searches with that index. False when nothing was done.
+ */
+export function dropFormerLayout(db: DatabaseSync, path: string): boolean {
+  if (versionOf(db) > SCHEMA_VERSION && otherProcessesWithFileOpen(path).length > 0) return false;
+  const lock = holdFileLock(`${path}.fts_rebuild.lock`);
+  if (!lock.ok) return false;
+  using _held = lock.value;
+  const found = readSchema(db);
+  const ours = new Set(FORMER_OBJECTS.filter((object) => isFormer(found, object)).map(([, name]) => name));
+  const isOurIndex = INDEX.every((name) => ours.has(name));
+  const isOursAlone = versionOf(db) <= SCHEMA_VERSION || TRIGGERS.every((name) => ours.has(name));
+  if (isOurIndex && isOursAlone) {
+    for (const name of TRIGGERS) db.exec(`DROP TRIGGER IF EXISTS ${name}`);
+    for (const name of INDEX) db.exec(`DROP TABLE ${name}`);
+  }
+  const others = FORMER_OBJECTS.filter(([, name]) => ours.has(name) && !IN_INDEX.has(name));
+  const isShared = !isOursAlone && INDEX.some((name) => ours.has(name));
+  // The views and texts stay while an index over them stays.
+  for (const type of ["trigger", "table", "view"])
+    for (const [each, name] of others)
+      if (each === type && (!isShared || isHalf(name))) db.exec(`DROP ${type.toUpperCase()} ${name}`);
+  return true;
+}
+
+/** Left by an interrupted `optimize`. */
+function isHalf(name: string): boolean {
+  return name.startsWith("hermes_memory_build") || name.startsWith("hermes_memory_new_");
+}
+
+const INDEX = ["messages_fts", "messages_fts_trigram"];
+const TRIGGERS = INDEX.flatMap((name) => ["insert", "delete", "update"].map((event) => `${name}_${event}`));
+const IN_INDEX: ReadonlySet<string> = new Set([...INDEX, ...TRIGGERS]);
+
+/** Renaming a virtual table puts its name in quotes. */
+function isFormer(found: Schema, [, name, hash]: (typeof FORMER_OBJECTS)[number]): boolean {
+  const sql = found.get(name)?.replace(/^(CREATE VIRTUAL TABLE )["']([a-z_]+)["']/, "$1$2");
+  return sql !== undefined && sha256(sql).startsWith(hash);
 }

@@ -1,15 +1,15 @@
-// Reads a database file page by page without SQLite, which gives up at the first bad page of a table. Only what the file
-// format needs: header, b-tree pages, cells, overflow chains, records (https://www.sqlite.org/fileformat2.html).
-// Every function answers undefined for bytes that cannot be what they are asked for; nothing here throws on damage.
+// Reads a database file page by page without SQLite, which stops at the first bad page of a table. Covers only what is needed:
+// header, b-tree pages, cells, overflow chains, records (https://www.sqlite.org/fileformat2.html). Functions return undefined for
+// bytes that cannot be what was asked for; nothing throws on damage.
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 
-/** A stored value. Text stays bytes: it may hold what is no valid Unicode, and has to come out as it went in. */
+/** A stored value. Text stays bytes, because it may be invalid Unicode and must be written back unchanged. */
 export type Value = null | bigint | number | Text | Uint8Array;
 type Text = { readonly text: Uint8Array };
 
 export type FileHeader = {
   readonly pageSize: number;
-  /** Bytes of a page that hold content. */
+  /** Bytes of a page that can hold content. */
   readonly usable: number;
   readonly encoding: "UTF-8" | "UTF-16le" | "UTF-16be";
   readonly isWal: boolean;
@@ -18,7 +18,7 @@ export type FileHeader = {
   readonly userVersion: number;
   readonly applicationId: number;
   readonly schemaCookie: number;
-  /** False when the first page is gone and the values above were worked out or are defaults. */
+  /** False when the first page is lost and the values above are guesses or defaults. */
   readonly isRead: boolean;
 };
 
@@ -28,7 +28,7 @@ export type Page = {
   readonly number: number;
   readonly kind: PageKind;
   readonly bytes: Buffer;
-  /** Where each cell begins. A pointer that leads out of the page is undefined: its cell is lost, the others are not. */
+  /** Where each cell starts; undefined for a pointer that leads out of the page. Its cell is lost, the others are not. */
   readonly cells: readonly (number | undefined)[];
   readonly rightChild: number;
 };
@@ -66,7 +66,7 @@ export class PageFile implements Disposable {
     this.pageCount = Math.ceil(size / this.header.pageSize);
   }
 
-  /** Undefined past the end. A last page that is cut off is filled up with zeros. */
+  /** Undefined past the end. An incomplete last page is padded with zeros. */
   bytes(number: number): Buffer | undefined {
     if (!Number.isInteger(number) || number < 1 || number > this.pageCount) return undefined;
     const { pageSize } = this.header;
@@ -75,13 +75,13 @@ export class PageFile implements Disposable {
     return bytes;
   }
 
-  /** Undefined when the bytes are no b-tree page. */
+  /** Undefined when the bytes are not a b-tree page. */
   page(number: number): Page | undefined {
     const bytes = this.bytes(number);
     return bytes && parsePage(bytes, number, this.header.usable);
   }
 
-  /** The cell at an offset of a page, its payload as far as the page holds it. */
+  /** The cell at an offset of a page, with the part of its payload that is on the page. */
   cell(page: Page, offset: number | undefined): Cell | undefined {
     return offset === undefined ? undefined : parseCell(page, offset, this.header.usable);
   }
@@ -103,7 +103,7 @@ export class PageFile implements Disposable {
     return next === 0 ? Buffer.concat(parts) : undefined;
   }
 
-  /** The pages of a chain of overflow pages, as far as it can be followed. */
+  /** The pages of an overflow chain, as far as it can be followed. */
   *overflowPages(cell: Cell): Generator<number> {
     let left = cell.payloadSize - cell.local.length;
     for (let next = cell.overflow; left > 0 && next > 1; left -= this.header.usable - 4) {
@@ -119,7 +119,7 @@ export class PageFile implements Disposable {
     return payload && parseRecord(payload);
   }
 
-  /** Pages on the free list, as far as it can be followed. They hold rows that were deleted. */
+  /** Pages on the free list, as far as it can be followed. They contain deleted rows. */
   freePages(): Set<number> {
     const found = new Set<number>();
     for (let trunk = this.header.firstFreePage; trunk > 1 && !found.has(trunk); ) {
@@ -140,7 +140,7 @@ export class PageFile implements Disposable {
   #countPages(pageSize: number, fileSize: number): number {
     const bytes = Buffer.alloc(pageSize);
     const total = Math.floor(fileSize / pageSize);
-    const step = Math.max(1, Math.floor(total / 2000)); // a sample of 2,000 pages tells sizes apart
+    const step = Math.max(1, Math.floor(total / 2000)); // a sample of 2,000 pages is enough to tell sizes apart
     let seen = 0;
     let good = 0;
     for (let number = 2; number <= total; number += step) {
@@ -170,11 +170,11 @@ function readHeader(first: Buffer): FileHeader | undefined {
   };
 }
 
-/** Without the first page: the page size at which most pages are whole. Everything else is what new files have. */
+/** Without the first page: uses the page size at which most pages are complete; other values are those of new files. */
 function guessHeader(shareOfPages: (pageSize: number) => number): FileHeader {
   const shares = [...PAGE_SIZES].sort((a, b) => a - b).map((size) => ({ size, share: shareOfPages(size) }));
-  // A larger page begins where a smaller one does, so sizes above the right one have about its share, and the next below
-  // it half of that: the smallest with clearly more than half is meant.
+  // A larger page starts where a smaller one does, so sizes above the right one score about the same, and the next smaller size
+  // half of that. The right size is the smallest with clearly more than half of the best score.
   const most = Math.max(...shares.map(({ share }) => share));
   const best = shares.find(({ share }) => share > 0 && share >= most * 0.7)?.size ?? 4096;
   const unknown = { autoVacuum: 0, firstFreePage: 0, userVersion: 0, applicationId: 0, schemaCookie: 0 };
@@ -198,7 +198,7 @@ function parsePage(bytes: Buffer, number: number, usable: number): Page | undefi
   return { number, kind, bytes, cells, rightChild: isInterior ? bytes.readUInt32BE(at + 8) : 0 };
 }
 
-/** Every pointer leads to a cell: what a page found by its shape alone has to show. */
+/** True when every pointer leads to a cell. Required of pages that are recognised by their shape alone. */
 export function isWholePage(page: Page | undefined, usable: number): page is Page {
   if (page === undefined || page.cells.length === 0) return false;
   return page.cells.every((offset) => offset !== undefined && parseCell(page, offset, usable) !== undefined);
@@ -245,7 +245,7 @@ function parseCell(page: Page, offset: number, usable: number): Cell | undefined
 
 const INTEGER_BYTES = [0, 1, 2, 3, 4, 6, 8];
 
-/** Undefined unless header and values take exactly the length of the payload, as every record does. */
+/** Undefined unless header and values have exactly the length of the payload. */
 function parseRecord(payload: Buffer): Value[] | undefined {
   const size = varint(payload, 0);
   if (size === undefined || size.value > BigInt(payload.length) || size.value < 1n) return undefined;
@@ -281,7 +281,7 @@ function decoded(bytes: Buffer, serial: number): Value {
 }
 
 function varint(bytes: Buffer, from: number): { value: bigint; end: number } | undefined {
-  // Almost all fit into a number: BigInt only from the eighth byte on.
+  // Almost all values fit into a number; BigInt is needed only from the eighth byte on.
   let small = 0;
   for (let at = from; at < from + 7; at += 1) {
     const byte = bytes[at];
@@ -297,7 +297,7 @@ function varint(bytes: Buffer, from: number): { value: bigint; end: number } | u
   return ninth === undefined ? undefined : { value: (value << 8n) | BigInt(ninth), end: from + 9 };
 }
 
-/** Text of a value in the encoding of the file; undefined when it is something else. */
+/** Text of a value in the encoding of the file; undefined for other values. */
 export function textOf(value: Value | undefined, encoding: FileHeader["encoding"]): string | undefined {
   if (typeof value !== "object" || value === null || !("text" in value)) return undefined;
   if (encoding === "UTF-8") return Buffer.from(value.text).toString("utf8");

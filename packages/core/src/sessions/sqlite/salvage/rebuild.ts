@@ -1,14 +1,12 @@
-// Builds a new database from all rows of a damaged one that can be read, and says what is missing from it. The damaged
-// file is only read, page by page; a bad page costs the rows it holds and no others.
+// Builds a new database from all rows of a damaged one that can be read, and reports what is missing. The damaged file is only
+// read, page by page; a bad page costs only the rows on it.
 import { closeSync, fsyncSync, openSync, rmSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { setImmediate } from "node:timers/promises";
 import { describeCause } from "../../../lib/index.ts";
-import type { LostRows } from "../../loss.ts";
+import type { LostRows } from "../../errors.ts";
 import { SCHEMA_VERSION, TABLES } from "../schema.ts";
-import { POSSIBLE_DECLARATIONS } from "./declarations.ts";
 import { PageFile, textOf, type Value } from "./file-format.ts";
-import { quoted, RowInserter } from "./insert-rows.ts";
 import {
   classOfTable,
   indexFamily,
@@ -17,19 +15,26 @@ import {
   isUpstreamIndex,
   isVirtual,
   type SchemaRow,
-} from "./objects.ts";
-import { matchOf, shapeOf, type TableShape } from "./table-shape.ts";
+} from "./table-classes.ts";
+import {
+  matchOf,
+  POSSIBLE_DECLARATIONS,
+  quoted,
+  RowInserter,
+  shapeOf,
+  type TableShape,
+} from "./table-rows.ts";
 import { EVERY_ROWID, Forest, type Gap, type Row, type Tree } from "./trees.ts";
 
 export type Salvage = {
-  /** Rows in the new file. */
+  /** Row counts of the new file. */
   readonly rows: Readonly<Record<string, number>>;
   readonly lost: readonly LostRows[];
-  /** Sessions whose row is lost; a new row with what indexes and messages tell stands in for it. */
+  /** Sessions whose row is lost. A new row is made for each from indexes and messages. */
   readonly standIns: readonly string[];
-  /** Search indexes that are not in the new file; they are made anew when the program they belong to opens it. */
+  /** Search indexes missing from the new file; their program rebuilds them when it opens it. */
   readonly leftOut: readonly string[];
-  /** What else a user should know. */
+  /** Further information for the user. */
   readonly notes: readonly string[];
 };
 
@@ -38,17 +43,17 @@ type Rebuilt = {
   readonly shape: TableShape;
   readonly tree: Tree;
   readonly inserter: RowInserter;
-  /** Rows that the page holds but the table refused. */
+  /** Rows found on pages that the table refused. */
   refused: number;
 };
 
-/** What a file with columns of a later original gets when its own number is lost. */
+/** The version stored for a file with columns of a later schema when its own version is lost. */
 const LATER_VERSION = 30;
 /** Columns c1, c2, ... in the order of the record. */
 const NAMELESS = "hermes_memory_found";
 const PAGES_BETWEEN_TURNS = 256;
 
-/** `damaged` must be a copy that nothing has open, with its log moved into it. Throws what SQLite throws for `target`. */
+/** `damaged` must be a copy that no process has open, with its log merged into it. Throws SQLite's errors for `target`. */
 export async function rebuild(damaged: string, target: string): Promise<Salvage> {
   try {
     using file = new PageFile(damaged);
@@ -127,12 +132,14 @@ class Rebuilding {
       return;
     }
     const shape = shapeOf(this.#db, row.name);
-    // A root of 0 is not known: everything is missing from its tree.
+    // Root 0 means unknown: the whole tree is missing.
     const tree = shape.hasRowid ? this.#forest.table(row.root) : this.#forest.index(row.root);
     this.#tables.set(row.name, { row, shape, tree, inserter: new RowInserter(this.#db, shape), refused: 0 });
   }
 
-  /** Tables we know whose declaration is gone with a page of the schema: declared the way most pages left over fit. */
+  /**
+   * Tables whose declaration was lost with a page of the schema: uses the known declaration that fits the most unreachable pages.
+   */
   #createForgotten(): void {
     if (this.#isSchemaWhole) return;
     const leaves = [...this.#forest.unreachableLeaves()];
@@ -165,7 +172,7 @@ class Rebuilding {
     table.tree.gaps.push({ above: row.rowid - 1n, upTo: row.rowid });
   }
 
-  /** So that their pages are not taken for pages that nothing leads to. */
+  /** Claims the pages of indexes, so that they do not count as unreachable. */
   #walkIndexes(): void {
     for (const row of this.#schema) {
       if (row.root === 0 || this.#tables.has(row.name)) continue;
@@ -182,7 +189,7 @@ class Rebuilding {
     return this.#file.page(root)?.kind.startsWith("index") ?? false;
   }
 
-  /** Leaf pages below a page that is gone. Each goes to the table whose gap and columns it fits best. */
+  /** Leaf pages below a lost page. Each is assigned to the table whose gap and columns it fits best. */
   async #adoptUnreachable(): Promise<void> {
     const broken = [...this.#tables.values()].filter(
       ({ row, shape, tree }) =>
@@ -210,12 +217,12 @@ class Rebuilding {
   }
 
   #nameless = 0;
-  /** What may be the row of `schema_version`: a table of one row with one small number. */
+  /** May be the row of `schema_version`: a table of one row with one small number. */
   #foundVersion: bigint | undefined;
 
-  /** Rows of a table whose name and declaration are lost. They are kept as they are, for whoever knows them again. */
+  /** Rows of a table whose name and declaration are lost. They are kept unchanged, in case their program can identify them. */
   #keepNameless(page: number, rows: readonly Row[]): void {
-    if (rows.every(({ values }) => isSearchRecord(values))) return; // made anew from the messages
+    if (rows.every(({ values }) => isSearchRecord(values))) return; // rebuilt from the messages
     const [first] = rows;
     const version = rows.length === 1 && first?.values.length === 1 ? first.values[0] : undefined;
     if (typeof version === "bigint" && version > 0n && version < 100n) this.#foundVersion = version;
@@ -256,7 +263,7 @@ class Rebuilding {
     return { ...unknown, rows, ids, isExact: false, sessions: sessionsIn(row.name, [...indexed.values()]) };
   }
 
-  /** Rows that an index of the table names and the new table does not have, with the columns the indexes tell. */
+  /** Rows that an index of the table names but the new table lacks, with the columns that the indexes contain. */
   #missingFromIndexes(
     table: string,
     gaps: readonly Gap[],
@@ -288,7 +295,7 @@ class Rebuilding {
     return { rows, isWhole };
   }
 
-  /** From the last row before a gap to the first one after it: no more can be lost there. */
+  /** From the last row before a gap to the first one after it; no more can be lost there. */
   #widestLoss(
     table: string,
     { rowidName }: TableShape,
@@ -307,7 +314,7 @@ class Rebuilding {
     const ranges = new Map<number, number>();
     let isOpen = false;
     for (const { above, upTo } of gaps) {
-      // Step by step through what is left of the gap: rows found in other ways lie in between.
+      // Walks the rest of the gap, because rows found in other ways lie inside it.
       let from = Math.max(Number(above), 0);
       const end = Number(upTo);
       for (let steps = 0; from < end && steps < 200; steps += 1) {
@@ -326,7 +333,7 @@ class Rebuilding {
     return { rows: isOpen ? null : rows, ids: ids.slice(0, 200) };
   }
 
-  /** Rows for sessions that messages, other sessions or an index name. They keep foreign keys and listings whole. */
+  /** Creates rows for lost sessions that messages, other sessions or an index name, so that foreign keys and listings work. */
   #standIn(hasLost: boolean): string[] {
     const sessions = this.#tables.get("sessions");
     if (sessions === undefined || !this.#tables.has("messages")) return [];
@@ -379,7 +386,7 @@ class Rebuilding {
       .run(...Object.values(values));
   }
 
-  /** A key that names a row that is not there is cleared where it may be empty: the next write with it would fail. */
+  /** Sets foreign keys that point to missing rows to NULL where allowed: the next write to such a row would fail. */
   #clearDanglingKeys(): void {
     const cleared = new Map<string, number>();
     for (const found of this.#db.prepare("PRAGMA foreign_key_check").all()) {
@@ -399,7 +406,7 @@ class Rebuilding {
       this.#notes.push(`${count} row(s) of ${what}; the name was cleared.`);
   }
 
-  /** What SQLite and the schema count: the highest id ever given out, and the version. */
+  /** Restores the highest id ever assigned, and the schema version. */
   #restoreCounters(): void {
     const sequences = this.#sequence();
     if (this.#has("sqlite_sequence"))
@@ -413,7 +420,7 @@ class Rebuilding {
     if (this.#has("schema_version") && this.#count("schema_version") > 0) return;
     const version = this.#tables.get("schema_version");
     if (version === undefined ? this.#isSchemaWhole : version.tree.gaps.length === 0) return;
-    // Columns tell whether the file was ours, or older, or has been with a later original.
+    // The columns tell whether a later version of Hermes Agent has used the file.
     const isLater =
       this.#tables.get("messages")?.shape.columns.some(({ name }) => name === "compacted") ?? false;
     const number = this.#foundVersion ?? (isLater ? LATER_VERSION : SCHEMA_VERSION);
@@ -440,13 +447,13 @@ class Rebuilding {
     return found;
   }
 
-  /** An index of the original is kept when it, and everything it is made of, could be read in full. */
+  /** Keeps an index of Hermes Agent if all of its tables could be read completely. */
   async #keepUpstreamIndexes(canKeep: boolean): Promise<void> {
     for (const virtual of this.#schema) {
       if (virtual.type !== "table" || !isVirtual(virtual)) continue;
       const isForeign = !isSearchTable(virtual.name);
       if (isForeign)
-        this.#insertSchemaRow(virtual); // its tables are tables of another program and were copied
+        this.#insertSchemaRow(virtual); // its tables were copied like other tables of that program
       else if (canKeep && isUpstreamIndex(virtual.name) && !virtual.sql?.includes("hermes_memory_"))
         await this.#keepIndex(virtual);
       else this.#leftOut.add(virtual.name);
@@ -457,7 +464,7 @@ class Rebuilding {
     const shadows = this.#schema.filter(
       ({ type, name }) => type === "table" && name !== virtual.name && indexFamily(name) === virtual.name,
     );
-    const forest = new Forest(this.#file); // their pages were claimed when everything was walked
+    const forest = new Forest(this.#file); // a new Forest, because the first walk claimed these pages
     this.#db.exec("SAVEPOINT shadows");
     let isWhole = shadows.length > 0;
     for (const row of shadows) {
@@ -486,7 +493,7 @@ class Rebuilding {
 
   #virtualRows = 0;
 
-  /** As `.dump` does it: the tables of the virtual table are there already. It works from the next open on. */
+  /** Like `.dump`: the tables behind the virtual table exist already. It works from the next open on. */
   #insertSchemaRow({ type, name, table, sql }: SchemaRow): void {
     if (this.#virtualRows === 0) this.#db.exec("PRAGMA writable_schema = ON");
     this.#virtualRows += 1;
@@ -495,7 +502,7 @@ class Rebuilding {
       .run(type, name, table, sql);
   }
 
-  /** Views and triggers last, so that no trigger fires; without those of an index that is left out. */
+  /** Views and triggers last, so that no trigger fires. Without those of an index that is left out. */
   #createRest(): void {
     const names = [
       ...this.#leftOut,
@@ -506,7 +513,7 @@ class Rebuilding {
       for (const row of this.#schema) {
         if (row.type !== kind || row.sql === null || isOwnIndex(row.name)) continue;
         if (kind === "trigger" && gone?.test(row.sql)) continue;
-        // A trigger on a virtual table's neighbour may name it, and it is only known after the next open.
+        // A trigger may name the virtual table, which is known only after the next open.
         if (this.#virtualRows > 0) this.#insertSchemaRow(row);
         else this.#create(row);
       }
@@ -543,15 +550,15 @@ function isInGap(rowid: bigint, gaps: readonly Gap[]): boolean {
   return gaps.some(({ above, upTo }) => rowid > above && rowid <= upTo);
 }
 
-/** The tables of FTS5 with blocks and sizes have a number, which is the rowid, and a blob. */
+/** FTS5's tables of blocks and sizes have a rowid and a blob. */
 function isSearchRecord(values: readonly Value[]): boolean {
   const [rowid, blob] = values;
   return values.length === 2 && rowid === null && blob instanceof Uint8Array;
 }
 
-/** 0 when one of the rows cannot be of this table. */
+/** 0 when one of the rows cannot belong to this table. */
 function scoreOf(shape: TableShape, rows: readonly Row[]): number {
-  let score = shape.columns.length; // among tables that matchOf, the one with more columns says more
+  let score = shape.columns.length; // of several matching tables, the one with more columns is the safer choice
   for (const row of rows) {
     const match = matchOf(shape, row);
     if (match === 0) return 0;
@@ -560,7 +567,7 @@ function scoreOf(shape: TableShape, rows: readonly Row[]): number {
   return score;
 }
 
-/** How many of the pages could belong to a table declared like this, and how many of its indexes it could have. */
+/** How many of the pages fit a table with this declaration, and how many of its indexes it could have. */
 function howWell(
   name: string,
   sql: string,
@@ -603,7 +610,7 @@ function sessionsIn(table: string, rows: readonly Map<string, Value>[]): { id: s
   return [...counts].map(([id, count]) => ({ id, rows: count })).sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-/** An empty database with the settings of the damaged one that are fixed when a file is made. */
+/** An empty database with those settings of the damaged one that are fixed at creation. */
 function createLike({ header }: PageFile, target: string): DatabaseSync {
   closeSync(openSync(target, "wx", 0o600));
   const db = new DatabaseSync(target, { defensive: false, enableForeignKeyConstraints: false });
@@ -625,6 +632,6 @@ function syncFile(path: string): void {
     fsyncSync(fd);
     closeSync(fd);
   } catch {
-    // It was not made.
+    // The file was not created.
   }
 }

@@ -1,16 +1,16 @@
-// A copy of a damaged database that holds every row that can be read.
+// Copies every readable row of a damaged database into a new one.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { randomHex } from "../../../lib/index.ts";
 import { fileBehind } from "../damage.ts";
-import { copyDatabase, removeParts } from "../database-copy.ts";
+import { copyDatabase, removeParts } from "../database-file.ts";
 import { rebuild, type Salvage } from "./rebuild.ts";
 
 export type SalvageCopy = Disposable & Salvage & { readonly path: string };
 
-/** In the folder for temporary files: it takes up to twice the size of the database there. Removed when disposed of. */
+/** Uses up to twice the size of the database in the folder for temporary files, until it is disposed of. */
 export async function salvageCopy(path: string): Promise<SalvageCopy> {
   const folder = mkdtempSync(join(tmpdir(), "hermes-salvage-"));
   const remove = (): void => rmSync(folder, { recursive: true, force: true });
@@ -26,7 +26,7 @@ export async function salvageCopy(path: string): Promise<SalvageCopy> {
   }
 }
 
-/** Everything that can be read of a damaged file, in a new one. The damaged file is copied first and not touched. */
+/** The damaged file is copied first and not touched. */
 export async function salvageInto(
   file: string,
   target: string,
@@ -41,12 +41,12 @@ export async function salvageInto(
   }
 }
 
-/** The last connection to leave moves the log into the file, and an interrupted transaction is rolled back. */
+/** Closing the last connection merges the log into the file, and an interrupted transaction is rolled back. */
 function mergeLogs(copy: string): void {
   try {
     using db = new DatabaseSync(copy, { timeout: 50 });
     db.prepare("SELECT 1 FROM sqlite_master LIMIT 1").get();
   } catch {
-    // The schema cannot be read; SQLite has looked at the logs before it found that out.
+    // The schema cannot be read, but SQLite has processed the logs before it found that out.
   }
 }

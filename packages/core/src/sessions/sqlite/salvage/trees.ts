@@ -1,7 +1,7 @@
-// The b-trees of a damaged file: what can be reached from a root, which ranges of rowids are missing from it, and the leaf
-// pages that a lost page above them made unreachable. Those are found by looking at every page of the file.
+// The b-trees of a damaged file: the pages reachable from a root, the ranges of rowids that are missing, and the leaf pages that
+// a lost page above them made unreachable. Those are found by checking every page of the file.
 import { type Cell, isWholePage, type Page, type PageFile, textOf, type Value } from "./file-format.ts";
-import type { SchemaRow } from "./objects.ts";
+import type { SchemaRow } from "./table-classes.ts";
 
 /** Rowids greater than `above`, up to and including `upTo`. */
 export type Gap = { readonly above: bigint; readonly upTo: bigint };
@@ -9,9 +9,9 @@ export type Gap = { readonly above: bigint; readonly upTo: bigint };
 export type Row = { readonly rowid: bigint; readonly values: readonly Value[] };
 
 export type Tree = {
-  /** Pages with rows, in order of rowid in the tree of a table. */
+  /** Pages with rows; in the tree of a table, in order of rowid. */
   readonly pages: number[];
-  /** What could not be read. In the tree of an index it has no range: one entry for each page or cell. */
+  /** What could not be read. In the tree of an index, one entry without a range for each page or cell. */
   readonly gaps: Gap[];
 };
 
@@ -29,7 +29,7 @@ export class Forest {
     this.#free = file.freePages();
   }
 
-  /** Claims every page it reaches: a page that another tree has claimed already is a gap in this one. */
+  /** Claims every page it reaches. A page that another tree has claimed is a gap in this one. */
   table(root: number): Tree {
     const tree: Tree = { pages: [], gaps: [] };
     this.#descendTable(root, EVERY_ROWID, tree, 0);
@@ -77,7 +77,7 @@ export class Forest {
     }
   }
 
-  /** The schema, also the part of it that only its shape tells. `isWhole` is false when rows of it are missing. */
+  /** The schema rows, including those recognised by their shape. `isWhole` is false when rows are missing. */
   schema(): { readonly rows: SchemaRow[]; readonly isWhole: boolean } {
     const tree = this.table(1);
     const found = tree.pages.flatMap((number) => [...this.rows(tree, number)]);
@@ -94,7 +94,7 @@ export class Forest {
     return { rows: isWhole ? rows : this.#withoutStale(rows), isWhole };
   }
 
-  /** Leaf pages of tables that no tree and no free list leads to. To be asked once every tree has been walked. */
+  /** Leaf pages of tables that are neither in a tree nor on the free list. Call this after all trees have been walked. */
   *unreachableLeaves(): Generator<{ readonly number: number; readonly rows: readonly Row[] }> {
     this.#claimOverflow();
     for (let number = 2; number <= this.#file.pageCount; number += 1) {
@@ -107,7 +107,7 @@ export class Forest {
     this.#claimed.add(number);
   }
 
-  /** Undefined for a page that is taken or free, is no leaf of a table, or has a cell that is no record. */
+  /** Undefined for a page that is claimed or free, is not a leaf of a table, or has a cell that is not a record. */
   #wholeLeaf(number: number): Row[] | undefined {
     if (this.#claimed.has(number) || this.#free.has(number)) return undefined;
     const page = this.#file.page(number);
@@ -119,7 +119,7 @@ export class Forest {
       const last = rows.at(-1);
       if (cell === undefined || (last !== undefined && cell.rowid <= last.rowid)) return undefined;
       const values = this.#file.record(cell);
-      // A row that goes on in a page that is gone does not speak against the others.
+      // A row that continues on a lost page does not disqualify the others.
       if (values !== undefined) rows.push({ rowid: cell.rowid, values });
       else isRecords &&= cell.overflow !== 0;
     }
@@ -135,7 +135,7 @@ export class Forest {
       for (const offset of page.cells) {
         const cell = this.#file.cell(page, offset);
         if (cell === undefined || cell.rowid < above || cell.rowid > range.upTo) {
-          tree.gaps.push({ above, upTo: range.upTo }); // its child; those after it are found again and close the gap
+          tree.gaps.push({ above, upTo: range.upTo }); // its child is lost; the children after it are found again and close the gap
           continue;
         }
         this.#descendTable(cell.leftChild, { above, upTo: cell.rowid }, tree, depth + 1);
@@ -165,7 +165,7 @@ export class Forest {
     }
   }
 
-  /** Undefined for a page that cannot be had, or is in use already. Trees are never deeper than 20. */
+  /** Undefined for a page that cannot be read or is claimed already. No tree is deeper than 20. */
   #take(number: number, depth: number): Page | undefined {
     if (depth > 20 || this.#claimed.has(number)) return undefined;
     const page = this.#file.page(number);
@@ -173,7 +173,7 @@ export class Forest {
     return page;
   }
 
-  /** A page that got to the wrong place has rowids the keys above it do not allow. */
+  /** A page in the wrong place has rowids outside the range of the keys above it. */
   #isWithin(page: Page, { above, upTo }: Gap): boolean {
     const cells = page.cells.flatMap((offset) => this.#file.cell(page, offset) ?? []);
     if (cells.length === 0) return page.cells.length === 0;
@@ -195,7 +195,7 @@ export class Forest {
     };
   }
 
-  /** An older page of the schema may have been found as well. Its roots, or its names, are those of others now. */
+  /** An older page of the schema may have been found as well. Its roots or names may belong to other objects now. */
   #withoutStale(rows: readonly SchemaRow[]): SchemaRow[] {
     const known = new Map<string, SchemaRow>();
     for (const row of rows) {

@@ -1,0 +1,490 @@
+// What the modes of session_search share: the parsed request, the lookup they work with, and the parts of the JSON answer. Field
+// names and fixed texts of the answer are read by other programs.
+import { codePointLength, HermesError, preview, pyStrip, takeCodePoints } from "../../lib/index.ts";
+import { stringForm } from "../../message/index.ts";
+import type { Scope } from "../identity.ts";
+import type { MessageRow, SessionRow } from "../rows.ts";
+import type { SearchAnswer, SearchHit } from "../search/types.ts";
+import type { SessionStore } from "../store.ts";
+import type { SessionSearchSettings } from "./settings.ts";
+
+// ---- The request and the lookup ----
+
+/**
+ * Where to search: everywhere except in messages the model still has in its context, only in the current conversation, or both.
+ */
+export type Reach = "others" | "lineage" | "all";
+
+/** `adaptive`: the first result in full, of the others only the matching message. `full`: all results in full. */
+export type Detail = "adaptive" | "full";
+
+/** A session id as the model wrote it. `bare`: without surrounding white space. */
+export type GivenId = { readonly asGiven: string; readonly bare: string };
+
+export type SessionFilters = {
+  readonly sources?: readonly string[];
+  /** Seconds since 1970. */
+  readonly after?: number;
+  readonly before?: number;
+};
+
+export function hasFilters({ sources, after, before }: SessionFilters): boolean {
+  return sources !== undefined || after !== undefined || before !== undefined;
+}
+
+export type ScrollRequest = {
+  readonly mode: "scroll";
+  readonly sessionId: GivenId;
+  /** Undefined when the argument was not a whole number. */
+  readonly anchor: number | undefined;
+  readonly window: number;
+  readonly reach: Reach;
+};
+export type ReadRequest = { readonly mode: "read"; readonly sessionId: GivenId };
+export type BrowseRequest = {
+  readonly mode: "browse";
+  readonly limit: number;
+  readonly reach: Reach;
+  readonly filters: SessionFilters;
+};
+export type DiscoverRequest = {
+  readonly mode: "discover";
+  readonly query: string;
+  readonly limit: number;
+  readonly sort: string | undefined;
+  /** Undefined when no roles were given. */
+  readonly roles: readonly string[] | undefined;
+  readonly reach: Reach;
+  readonly detail: Detail;
+  readonly filters: SessionFilters;
+  readonly summarize: boolean | undefined;
+};
+export type SearchRequest = ScrollRequest | ReadRequest | BrowseRequest | DiscoverRequest;
+export type SearchCall = { readonly profile: string | undefined; readonly request: SearchRequest };
+
+export type SearchableStore = Pick<
+  SessionStore,
+  | "location"
+  | "rules"
+  | "user"
+  | "getSession"
+  | "getMessages"
+  | "getMessagesById"
+  | "getMessagesAround"
+  | "getAnchoredView"
+  | "getCompressionTip"
+  | "listLineage"
+  | "listMessageKeys"
+  | "listSessionsRich"
+  | "resolveSessionByTitle"
+  | "search"
+>;
+
+/** The conversation that the call comes from. */
+export type CurrentConversation = {
+  readonly id: string;
+  /** All sessions connected to it by parents, itself included. */
+  readonly lineage: ReadonlySet<string>;
+  /** Messages that the model still has in its context; undefined when the caller did not say. */
+  readonly liveMessageIds: ReadonlySet<number> | undefined;
+};
+
+export type Lookup = {
+  readonly store: SearchableStore;
+  /** The user whose sessions may be read. */
+  readonly scope: Scope;
+  readonly settings: SessionSearchSettings;
+  /** The profile this database belongs to; part of every link. */
+  readonly profile: string;
+  /** Undefined when the caller has no conversation of ours, and in the database of another profile. */
+  readonly current: CurrentConversation | undefined;
+};
+
+/** The link by which another call of the tool, or another program, names a session. */
+export function linkTo({ profile }: Pick<Lookup, "profile">, sessionId: string): string {
+  return `@session:${profile}/${sessionId}`;
+}
+
+/** Tries the id as given, then without surrounding white space. Null when neither exists. */
+export async function findSession(
+  { store, scope }: Lookup,
+  { asGiven, bare }: GivenId,
+): Promise<SessionRow | null> {
+  const found = await store.getSession(asGiven, scope);
+  return found === null && bare !== asGiven ? store.getSession(bare, scope) : found;
+}
+
+export const HIDDEN_SOURCES: readonly string[] = ["kanban", "subagent", "tool"];
+
+/** Runs of subagents, tools and task boards are hidden unless they were asked for. */
+export function hiddenSources(asked: readonly string[] | undefined): string[] {
+  return HIDDEN_SOURCES.filter((source) => !asked?.includes(source));
+}
+
+// ---- Messages, errors and metadata in the JSON ----
+
+export type ToolMessage = {
+  readonly id: number;
+  readonly role: string;
+  readonly content: unknown;
+  readonly timestamp: number;
+  readonly tool_name?: string;
+  readonly tool_calls?: unknown;
+  readonly tool_call_id?: string;
+  readonly anchor?: true;
+  /** True when content was cut to keep the answer small. */
+  readonly content_truncated?: true;
+  /** Length of the whole content in code points, if it was cut. */
+  readonly original_content_chars?: number;
+};
+
+export type Failure = { readonly error: string; readonly success: false };
+
+export function failure(error: string): Failure {
+  return { error, success: false };
+}
+
+export function notFound(sessionId: string): Failure {
+  return failure(`session_id not found: ${shown(sessionId)}`);
+}
+
+/** A caught error in one or two sentences: what happened and, if known, what to do. */
+export function explain(cause: unknown): string {
+  if (!(cause instanceof Error)) return String(cause);
+  const hint = cause instanceof HermesError ? cause.hint : undefined;
+  return hint === undefined ? cause.message : `${cause.message} ${hint}`;
+}
+
+export function toToolMessage(row: MessageRow, anchorId?: number): ToolMessage {
+  return {
+    id: row.id,
+    role: row.role,
+    content: withoutTerminalCodes(row.content),
+    timestamp: row.timestamp,
+    tool_name: row.tool_name ? label(row.tool_name) : undefined,
+    tool_calls: isFilled(row.tool_calls) ? row.tool_calls : undefined,
+    tool_call_id: row.tool_call_id ? label(row.tool_call_id) : undefined,
+    anchor: row.id === anchorId ? true : undefined,
+  };
+}
+
+/** Removes terminal codes from a text and from all strings of structured content. */
+function withoutTerminalCodes(value: unknown): unknown {
+  if (typeof value === "string") return withoutAnsi(value);
+  if (Array.isArray(value)) return value.map(withoutTerminalCodes);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, withoutTerminalCodes(each)]));
+}
+
+/** Names are short. A long one was stored by mistake and must not fill the answer. */
+export function label(name: string): string {
+  return preview(name, MAX_LABEL_CHARS);
+}
+
+const MAX_LABEL_CHARS = 256;
+
+export function sessionMeta(session: SessionRow): object {
+  const { source, model, title } = session;
+  return { when: when(session.started_at), source: label(source), model: model && label(model), title };
+}
+
+/** `January 31, 2026 at 09:45 AM`, in local time. */
+export function when(value: unknown): string {
+  if (value === null || value === undefined) return "unknown";
+  const seconds = typeof value === "string" && NUMERAL.test(pyStrip(value)) ? Number(value) : value;
+  if (typeof seconds !== "number") return String(value);
+  const date = new Date(seconds * 1000);
+  if (Number.isNaN(date.getTime())) return String(value);
+  const hour = date.getHours();
+  const day = `${MONTHS[date.getMonth()]} ${padded(date.getDate())}, ${date.getFullYear()}`;
+  const time = `${padded(hour % 12 === 0 ? 12 : hour % 12)}:${padded(date.getMinutes())}`;
+  return `${day} at ${time} ${hour < 12 ? "AM" : "PM"}`;
+}
+
+const NUMERAL = /^[+-]?(\d+\.?\d*|\.\d+)$/;
+const MONTHS = [
+  "January",
+  "February",
+  "March",
+  "April",
+  "May",
+  "June",
+  "July",
+  "August",
+  "September",
+  "October",
+  "November",
+  "December",
+] as const;
+
+function padded(value: number): string {
+  return String(value).padStart(2, "0");
+}
+
+function isFilled(value: unknown): boolean {
+  return Array.isArray(value) ? value.length > 0 : Boolean(value);
+}
+
+/** A value from outside for an error message, cut so that it never fills a page. */
+export function shown(value: unknown): string {
+  const text = typeof value === "string" ? value : jsonForm(value);
+  return preview(text, MAX_SHOWN_CHARS);
+}
+
+function jsonForm(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? String(value);
+  } catch {
+    return stringForm(value); // a cycle or a bigint
+  }
+}
+
+const MAX_SHOWN_CHARS = 512; // no id is longer, so ids always appear whole
+
+// ---- Remarks and snippets ----
+// How sure an answer is, what was not searched, and snippets as clean text. Pure. The tool, the command line and /search use the
+// same words.
+
+/** Shown above the hits when nothing clearly answers a plain question. Other programs match on this text. */
+export const WEAK_ANSWER = "Nothing that clearly answers this; nearest:";
+
+/** Undefined when the answer is clear, and when there are no hits (`emptyAnswer` explains that). */
+export function weakRemark({ hits, confidence }: SearchAnswer): string | undefined {
+  return hits.length > 0 && confidence?.isWeak === true ? WEAK_ANSWER : undefined;
+}
+
+/** Undefined when everything was searched. */
+export function notSearchedRemark({ notSearched }: SearchAnswer): string | undefined {
+  if (notSearched === undefined || notSearched.messages <= 0) return undefined;
+  const { messages, reason } = notSearched;
+  const subject =
+    messages === 1
+      ? "1 message is not indexed yet and was"
+      : `${messages.toLocaleString("en-US")} messages are not indexed yet and were`;
+  const why = reason === "" ? "" : ` (${reason.replace(/\.$/, "")})`;
+  return `${subject} not searched${why}. Run 'hermes sessions optimize', or ask again in a moment.`;
+}
+
+/** The same as a JSON field `not_searched`; no field when everything was searched. */
+export function notSearchedField(answer: SearchAnswer): object {
+  const message = notSearchedRemark(answer);
+  return message === undefined ? {} : { not_searched: { ...answer.notSearched, message } };
+}
+
+/** Undefined when all matches were compared with each other. */
+export function orderRemark({ isPartlyRanked }: SearchAnswer): string | undefined {
+  if (isPartlyRanked !== true) return undefined;
+  return "So many messages match that not all of them were compared: only the newest, short ones, and those with rarer words were. Narrow the query, or sort by time.";
+}
+
+/** Undefined when the whole query was searched for. */
+export function leftOutRemark({ termsLeftOut = 0 }: SearchAnswer): string | undefined {
+  if (termsLeftOut <= 0) return undefined;
+  const words =
+    termsLeftOut === 1
+      ? "1 word at its end was"
+      : `at least ${termsLeftOut.toLocaleString("en-US")} words at its end were`;
+  return `The query is too long: ${words} neither searched for nor, after NOT, excluded. Ask with fewer words.`;
+}
+
+/** The same as a JSON field `terms_left_out`. */
+export function leftOutField(answer: SearchAnswer): object {
+  const message = leftOutRemark(answer);
+  return message === undefined ? {} : { terms_left_out: { terms: answer.termsLeftOut, message } };
+}
+
+/** Rounded to two decimals. */
+export function shownConfidence({ confidence }: SearchAnswer): number | undefined {
+  return confidence === undefined ? undefined : Math.round(confidence.score * 100) / 100;
+}
+
+/** The tool's name here and, with a server's name in front, in other programs: `mcp__hermes__session_search`. */
+const SEARCH_TOOL = /(?:^|[_.:/-])session_search$/;
+
+/** True when the row is the output of an earlier search, which copies what was said elsewhere. */
+export function isEarlierSearch({ role, tool_name }: Pick<SearchHit, "role" | "tool_name">): boolean {
+  return role === "tool" && tool_name !== null && SEARCH_TOOL.test(tool_name);
+}
+
+/** One line that replaces the nested snippets of an earlier search. `text`: as much of the row as the caller has. */
+export function foldedSearch({ session_id, id }: Pick<SearchHit, "session_id" | "id">, text = ""): string {
+  const asked = askedIn(text);
+  const about = asked === undefined ? "" : ` for "${asked}"`;
+  return `[the output of an earlier session_search${about}; read the conversation around it: session ${session_id}, message ${id}]`;
+}
+
+const ASKED_CHARS = 80;
+
+function askedIn(text: string): string | undefined {
+  const [, written] = /\\?"query\\?"\s*:\s*\\?"((?:[^"\\]|\\[^"])*)\\?"/.exec(text.slice(0, 2000)) ?? [];
+  if (written === undefined || written === "") return undefined;
+  const clean = cleanText(written.replace(/\\[nrt]/g, " "))
+    .replaceAll(/\s+/g, " ")
+    .trim();
+  const short = [...clean].slice(0, ASKED_CHARS).join("");
+  return short === clean ? clean : `${short}...`;
+}
+
+// CSI, OSC (up to BEL or ST), the other string sequences, and two-character escapes, each in its 7-bit and 8-bit form.
+const ANSI =
+  /(?:\u001b\[|\u009b)[0-?]*[ -/]*[@-~]|(?:\u001b\]|\u009d)[^\u0007\u001b\u009c]*(?:\u0007|\u001b\\|\u009c)?|(?:\u001b[PX^_]|[\u0090\u0098\u009e\u009f])[^\u001b\u009c]*(?:\u001b\\|\u009c)?|\u001b[ -/]*[0-~]/g;
+const MAY_HOLD_ANSI = /[\u001b\u0090-\u009f]/;
+const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]+/g;
+
+/** Removes terminal colours and cursor moves. */
+function withoutAnsi(text: string): string {
+  return MAY_HOLD_ANSI.test(text) ? text.replace(ANSI, "") : text;
+}
+
+/** Characters that reverse the text direction for the rest of the line. */
+const DIRECTION = /[\u202a-\u202e\u2066-\u2069]/g;
+
+/** Removes terminal sequences, control characters and direction changes. Line breaks and tabs stay. */
+export function cleanText(text: string): string {
+  return withoutAnsi(text).replace(/\r\n?/g, "\n").replace(DIRECTION, "").replace(CONTROL, " ");
+}
+
+/**
+ * The snippet of a hit as plain text. `content`: the content of its row, if known; a snippet that is not part of it was stored as
+ * JSON.
+ */
+export function cleanSnippet(snippet: string, content?: unknown): string {
+  const isJson = content === undefined ? looksStored(snippet) : !isWritten(snippet, content);
+  return cleanText(isJson ? withoutJson(snippet) : snippet);
+}
+
+/** True when the message itself quotes JSON: it is shown as written. */
+function isWritten(snippet: string, content: unknown): boolean {
+  if (typeof content !== "string" || content === "") return false;
+  const bare = snippet
+    .replace(/^\.\.\.|\.\.\.$/g, "")
+    .replaceAll(">>>", "")
+    .replaceAll("<<<", "");
+  return !looksStored(snippet) || content.includes(bare.trim());
+}
+
+/** Looks like structured content or tool calls. */
+function looksStored(snippet: string): boolean {
+  const bare = snippet.replaceAll(">>>", "").replaceAll("<<<", "");
+  return (
+    /^\W*[[{]+\s*"(?:id|type|text|function|name|role|index)"\s*:/.test(bare) || /"arguments"\s*:/.test(bare)
+  );
+}
+
+/** Names and values without JSON punctuation; ids and types are left out. */
+function withoutJson(text: string): string {
+  if (!/[{["]/.test(text)) return text;
+  return text
+    .replace(/\\+"/g, '"')
+    .replace(/\\+[nrt]/g, " ")
+    .replace(/\\+u([0-9a-fA-F]{4})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)))
+    .replace(/"(?:id|call_id|type|index)"\s*:\s*(?:"[^"]*"|\d+)\s*,?/g, "")
+    .replace(/"(?:function|text|arguments)"\s*:/g, "")
+    .replace(/"([^"{}[\]]*)"\s*:/g, "$1: ")
+    .replace(/["{}[\]]+/g, " ")
+    .replace(/\s+([,.;:])/g, "$1")
+    .replace(/[ \t]{2,}/g, " ")
+    .trim()
+    .toWellFormed();
+}
+
+// ---- Cutting messages to size ----
+// The longest texts are cut first, all to the same length.
+
+/** `mostChars`: a limit for this message, in addition to the general limits. */
+type Cut = (message: ToolMessage, focusAt?: number, mostChars?: number) => ToolMessage;
+
+/** A message with the maximum length of its content in code points. */
+type Sized = { readonly message: ToolMessage; readonly mostChars: number };
+
+type Limits = Pick<SessionSearchSettings, "maxMessageChars" | "maxResultChars">;
+
+/**
+ * Returns a function that cuts each of these messages so that all of them fit together. `focusAt`: a position in the content that
+ * should stay visible.
+ */
+export function cutterFor(
+  messages: readonly (ToolMessage | Sized)[],
+  limits: Limits,
+  reservedChars = 0,
+): Cut {
+  const most = limits.maxMessageChars > 0 ? limits.maxMessageChars : Number.POSITIVE_INFINITY;
+  const sizes = messages.map((each) => {
+    const { message, mostChars } = "mostChars" in each ? each : { message: each, mostChars: most };
+    return Math.min(sizeOf(message.content), most, mostChars) + sizeOf(message.tool_calls);
+  });
+  const level = levelFor(sizes, limits.maxResultChars - reservedChars);
+  return (message, focusAt = 0, mostChars = most) =>
+    cutMessage(message, Math.min(most, mostChars), level, focusAt);
+}
+
+/** The length to which the longest texts must be cut so that the sum stays within the budget. */
+export function levelFor(sizes: readonly number[], budget: number): number {
+  let left = Math.max(0, budget);
+  const ascending = sizes.toSorted((one, other) => one - other);
+  for (const [index, size] of ascending.entries()) {
+    const share = Math.floor(left / (ascending.length - index));
+    if (size > share) return share;
+    left -= size;
+  }
+  return Number.POSITIVE_INFINITY;
+}
+
+/** `most`: limit for the content alone. `level`: limit for content and tool calls together. */
+export function cutMessage(message: ToolMessage, most: number, level: number, focusAt: number): ToolMessage {
+  const content = Math.min(sizeOf(message.content), most);
+  const calls = sizeOf(message.tool_calls);
+  const each = content + calls <= level ? Number.POSITIVE_INFINITY : levelFor([content, calls], level);
+  const cut = cutContent(message, Math.min(most, each), focusAt);
+  if (calls <= each) return cut;
+  return { ...cut, tool_calls: shrink(cut.tool_calls, each), content_truncated: true };
+}
+
+function cutContent(message: ToolMessage, most: number, focusAt: number): ToolMessage {
+  const { content } = message;
+  if (sizeOf(content) <= most) return message;
+  const cut = typeof content === "string" ? cutText(content, most, focusAt) : shrink(content, most);
+  // A message that is cut twice keeps its original length.
+  const original_content_chars = message.original_content_chars ?? sizeOf(content);
+  return { ...message, content: cut, content_truncated: true, original_content_chars };
+}
+
+const ELLIPSIS = "…";
+
+/**
+ * The beginning of the text or, if that would lose the focus, a quarter before the focus and the rest after it. `…` marks each
+ * cut and counts towards the length.
+ */
+function cutText(text: string, most: number, focusAt: number): string {
+  if (most <= 2) return takeCodePoints(text, most);
+  const isNearStart = focusAt <= (most * 3) / 4;
+  if (isNearStart) return `${takeCodePoints(text, most - 1)}${ELLIPSIS}`;
+  const start = Math.min(focusAt - Math.floor(most / 4), Math.max(0, text.length - most + 1));
+  const isInsidePair = /^[\udc00-\udfff]/.test(text.charAt(start));
+  const rest = text.slice(isInsidePair ? start + 1 : start);
+  const isEnd = codePointLength(rest) <= most - 1;
+  return isEnd ? `${ELLIPSIS}${rest}` : `${ELLIPSIS}${takeCodePoints(rest, most - 2)}${ELLIPSIS}`;
+}
+
+/** Structured values keep their structure with shorter strings. If that is not enough, they become JSON text and are cut. */
+function shrink(value: unknown, most: number): unknown {
+  for (let longest = most; longest >= 16; longest = Math.floor(longest / 2)) {
+    const smaller = withShortStrings(value, longest);
+    if (sizeOf(smaller) <= most) return smaller;
+  }
+  return takeCodePoints(JSON.stringify(value), most);
+}
+
+function withShortStrings(value: unknown, longest: number): unknown {
+  if (typeof value === "string") return takeCodePoints(value, longest);
+  if (Array.isArray(value)) return value.map((item) => withShortStrings(item, longest));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, item]) => [name, withShortStrings(item, longest)]),
+  );
+}
+
+function sizeOf(value: unknown): number {
+  if (value === undefined || value === null) return 0;
+  return codePointLength(typeof value === "string" ? value : JSON.stringify(value));
+}

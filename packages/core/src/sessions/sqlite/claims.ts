@@ -1,0 +1,344 @@
+// Which process may work on a session: leases for turns, locks for compactions, handoffs between platforms.
+import { takeCodePoints } from "../../lib/index.ts";
+import { sessionError } from "../errors.ts";
+import { checkSessionId } from "../identity.ts";
+import { describeHolder, isDeadHere } from "../lease-holders.ts";
+import type { SessionRow } from "../rows.ts";
+import type { EditOptions, HeldLease, LeaseOptions, SessionClaims } from "../store.ts";
+import { byFile, type Connection, featuresOf, seconds } from "./connection.ts";
+import type { StoreContext } from "./context.ts";
+import { isContinuation, MAX_CHAIN } from "./lineage-sql.ts";
+import { hasOwnTable, SESSION_LEASES } from "./schema.ts";
+import { findSession, sessionFields } from "./sessions.ts";
+
+// ---- Leases ----
+// One process at a time works on a session. Leases expire, so a crash blocks other processes only briefly. Ours are rows of
+// hermes_memory_leases, by session. Newer versions of Hermes Agent have a table of turn leases, by conversation; in a file with
+// that table we respect its leases and hold one there as well.
+
+const LEASE_TTL_SECONDS = 60;
+/** An expired lease older than this will not be renewed any more and is deleted. */
+const FORGOTTEN_SECONDS = 86_400;
+
+const LEASES_TABLE = SESSION_LEASES.name;
+const GET_LEASE = `SELECT holder, acquired_at, expires_at FROM ${LEASES_TABLE} WHERE session_id = :id`;
+const CLEAR_LEASES = `DELETE FROM ${LEASES_TABLE} WHERE session_id = :id OR expires_at < :forgotten`;
+const TAKE_LEASE = `
+  INSERT INTO ${LEASES_TABLE} (session_id, holder, acquired_at, expires_at) VALUES (:id, :holder, :since, :until)
+`;
+const PROLONG_LEASE = `UPDATE ${LEASES_TABLE} SET expires_at = :until WHERE session_id = :id AND holder = :holder`;
+const REMOVE_LEASE = `DELETE FROM ${LEASES_TABLE} WHERE session_id = :id AND holder = :holder`;
+
+const LEASES_OF_HOLDER = `SELECT session_id AS id FROM ${LEASES_TABLE} WHERE holder = :holder`;
+
+const TURNS = "session_turn_leases";
+const TURN = `SELECT holder, acquired_at, expires_at FROM ${TURNS} WHERE conversation_id = :key`;
+const DROP_TURN = `DELETE FROM ${TURNS} WHERE conversation_id = :key AND holder = :holder`;
+const SWEEP_TURNS = `DELETE FROM ${TURNS} WHERE expires_at < :forgotten`;
+const TAKE_TURN = `
+  INSERT INTO ${TURNS} (conversation_id, holder, acquired_at, expires_at) VALUES (:key, :holder, :now, :until)
+  ON CONFLICT (conversation_id) DO UPDATE SET expires_at = excluded.expires_at
+`;
+const OTHERS_TURNS = `SELECT 1 FROM ${TURNS} WHERE holder <> :holder AND expires_at >= :now LIMIT 1`;
+/** The first session of the conversation, back along compactions. Hermes Agent's leases use it as their key. */
+const CONVERSATION = byFile(
+  (file) => `
+  WITH RECURSIVE up(id, depth) AS (
+    SELECT :id, 0
+    UNION ALL
+    SELECT p.id, up.depth + 1 FROM up JOIN sessions c ON c.id = up.id JOIN sessions p ON p.id = c.parent_session_id
+    WHERE up.depth < ${MAX_CHAIN} AND p.end_reason = 'compression' AND ${isContinuation("c", "p", file)}
+  )
+  SELECT id FROM up ORDER BY depth DESC LIMIT 1
+`,
+);
+
+export function leaseOperations({ connection, clock, warn }: StoreContext) {
+  let isWarned = false;
+  /** Without our table every request for a lease succeeds: conversations must continue even if leases cannot be stored. */
+  const canKeep = (): boolean => hasOwnTable(connection, SESSION_LEASES);
+  const warnOnce = (): void => {
+    if (isWarned) return;
+    isWarned = true;
+    warn(
+      `The table ${LEASES_TABLE} of ${connection.path} belongs to another program. Nothing keeps two processes from working on the same session.`,
+    );
+  };
+  const remove = (id: string, holder: string): Promise<boolean> =>
+    connection.write(() => {
+      const isOurs = canKeep() && connection.run(REMOVE_LEASE, { id, holder }).changes > 0;
+      return dropTurn(connection, id, holder, canKeep()) || isOurs;
+    });
+
+  return {
+    async acquireSessionLease(sessionId, holder, options) {
+      const id = checkSessionId(sessionId);
+      const outcome = await connection.write(() => {
+        const now = seconds(clock);
+        const held = canKeep() ? connection.get<HeldLease>(GET_LEASE, { id }) : undefined;
+        const isOurs = held?.holder === holder;
+        if (held !== undefined && !isOurs && held.expires_at >= now) return { ...held };
+        const turn = claimTurn(connection, id, holder, now, leaseSeconds(options));
+        if (turn !== undefined) return turn;
+        if (!canKeep()) return undefined;
+        connection.run(CLEAR_LEASES, { id, forgotten: now - FORGOTTEN_SECONDS });
+        connection.run(TAKE_LEASE, {
+          id,
+          holder,
+          since: isOurs ? held.acquired_at : now,
+          until: now + leaseSeconds(options),
+        });
+        return "taken";
+      });
+      if (outcome === undefined) warnOnce();
+      return typeof outcome === "object" ? { acquired: false, ...outcome } : { acquired: true };
+    },
+    async renewSessionLease(id, holder, options) {
+      const outcome = await connection.write(() => {
+        const now = seconds(clock);
+        const isKept = canKeep();
+        if (
+          isKept &&
+          connection.run(PROLONG_LEASE, { id, holder, until: now + leaseSeconds(options) }).changes === 0
+        )
+          return false;
+        if (claimTurn(connection, id, holder, now, leaseSeconds(options)) !== undefined) return false;
+        return isKept ? true : undefined;
+      });
+      if (outcome === undefined) warnOnce();
+      return outcome ?? true;
+    },
+    async releaseSessionLease(id, holder) {
+      await remove(id, holder);
+    },
+    getSessionLease: (id) =>
+      connection.read(() => {
+        const now = seconds(clock);
+        const held = canKeep() ? connection.get<HeldLease>(GET_LEASE, { id }) : undefined;
+        const own = held !== undefined && held.expires_at >= now ? { ...held } : null;
+        return othersTurn(connection, id, own?.holder ?? "", now) ?? own;
+      }),
+    breakSessionLease: (id, holder) => remove(id, holder),
+  } satisfies Partial<SessionClaims>;
+}
+
+/**
+ * Inside a write transaction. An expired lease that no other process has taken still belongs to its last holder. Throws
+ * `lease-lost`.
+ */
+export function requireLease(connection: Connection, id: string, holder: string, now: number): void {
+  const held = hasOwnTable(connection, SESSION_LEASES)
+    ? connection.get<HeldLease>(GET_LEASE, { id })
+    : undefined;
+  const isOthers = held !== undefined && held.holder !== holder && held.expires_at >= now;
+  const other = isOthers ? held : othersTurn(connection, id, holder, now);
+  if (other === undefined) return;
+  throw sessionError(
+    "lease-lost",
+    `Session '${id}' is being worked on by another process (${other.holder}).`,
+    {
+      hint: "Read the session again before writing to it.",
+    },
+  );
+}
+
+/**
+ * Inside a write transaction, before rows are changed that other processes may be using: refuses while another process runs a
+ * turn in the conversation or compacts it. Throws `session-busy`.
+ */
+export function refuseIfBusy(
+  connection: Connection,
+  id: string,
+  { leaseHolder = "" }: EditOptions,
+  now: number,
+): void {
+  refuseDuringTurn(connection, id, leaseHolder, now);
+  if (!featuresOf(connection).isSchema17) return;
+  const lock = heldLock(connection, id, now);
+  if (lock !== undefined && lock.holder !== leaseHolder && !isDeadHere(lock.holder))
+    throw busy(id, "is being compacted by", lock);
+}
+
+/** Checks only turns, not compactions. */
+export function refuseDuringTurn(connection: Connection, id: string, leaseHolder: string, now: number): void {
+  const turn = othersTurn(connection, id, leaseHolder, now);
+  if (turn !== undefined) throw busy(id, "has a turn running in", turn);
+}
+
+/** The running turn of any process. */
+export function turnOf(connection: Connection, id: string, now: number): HeldLease | undefined {
+  return othersTurn(connection, id, "", now);
+}
+
+function busy(id: string, what: string, { holder, expires_at }: HeldLease) {
+  const until = new Date(Math.min(expires_at * 1000, LAST_DATE_MS)).toISOString();
+  return sessionError(
+    "session-busy",
+    `Session '${id}' ${what} ${describeHolder(holder)}, which holds it until ${until} unless it prolongs that. Nothing was changed.`,
+    { hint: "Wait until the other process is done, or end it, and try again." },
+  );
+}
+
+const LAST_DATE_MS = 8.64e15;
+
+/** Undefined when the holder now has the turn of this conversation; otherwise the lease of the other holder. */
+function claimTurn(
+  connection: Connection,
+  id: string,
+  holder: string,
+  now: number,
+  ttl: number,
+): HeldLease | undefined {
+  if (!featuresOf(connection).tables.has(TURNS)) return undefined;
+  const key = conversationOf(connection, id);
+  const held = connection.get<HeldLease>(TURN, { key });
+  if (held !== undefined && held.holder !== holder) {
+    if (isLive(held, now)) return { ...held };
+    connection.run(DROP_TURN, { key, holder: held.holder });
+  }
+  connection.run(SWEEP_TURNS, { forgotten: now - FORGOTTEN_SECONDS });
+  connection.run(TAKE_TURN, { key, holder, now, until: now + ttl });
+  return undefined;
+}
+
+/** A compaction moves a holder from one session of the conversation to the next. The turn ends with the last of its leases. */
+function dropTurn(connection: Connection, id: string, holder: string, hasLeases: boolean): boolean {
+  if (!featuresOf(connection).tables.has(TURNS)) return false;
+  const key = conversationOf(connection, id);
+  const others = hasLeases ? connection.all<{ id: string }>(LEASES_OF_HOLDER, { holder }) : [];
+  const isGoingOn = others.some((other) => conversationOf(connection, other.id) === key);
+  // A session that is about to become a continuation was its own key until now.
+  const keys = new Set(isGoingOn ? [id] : [id, key]);
+  if (isGoingOn) keys.delete(key);
+  return [...keys].map((each) => connection.run(DROP_TURN, { key: each, holder }).changes).some(Boolean);
+}
+
+function othersTurn(connection: Connection, id: string, holder: string, now: number): HeldLease | undefined {
+  if (!featuresOf(connection).tables.has(TURNS)) return undefined;
+  if (connection.get(OTHERS_TURNS, { holder, now }) === undefined) return undefined;
+  const held = connection.get<HeldLease>(TURN, { key: conversationOf(connection, id) });
+  return held !== undefined && held.holder !== holder && isLive(held, now) ? { ...held } : undefined;
+}
+
+function isLive({ holder, expires_at }: HeldLease, now: number): boolean {
+  return expires_at >= now && !isDeadHere(holder);
+}
+
+function conversationOf(connection: Connection, id: string): string {
+  return connection.get<{ id: string }>(CONVERSATION(connection), { id })?.id ?? id;
+}
+
+function leaseSeconds(options: LeaseOptions | undefined): number {
+  const ttl = options?.ttl;
+  return ttl === undefined || !Number.isFinite(ttl) ? LEASE_TTL_SECONDS : ttl;
+}
+
+// ---- Compression locks ----
+// One process at a time compacts a session.
+
+const LOCK_TTL_SECONDS = 300;
+
+const DROP_EXPIRED_LOCK = "DELETE FROM compression_locks WHERE session_id = :id AND expires_at < :now";
+const TAKE_LOCK = `
+  INSERT OR IGNORE INTO compression_locks (session_id, holder, acquired_at, expires_at) VALUES (:id, :holder, :now, :until)
+`;
+const PROLONG_LOCK = `
+  UPDATE compression_locks SET expires_at = :until WHERE session_id = :id AND holder = :holder AND expires_at >= :now
+`;
+const RELEASE_LOCK = "DELETE FROM compression_locks WHERE session_id = :id AND holder = :holder";
+const GET_LOCK = `
+  SELECT holder, acquired_at, expires_at FROM compression_locks WHERE session_id = :id AND expires_at >= :now
+`;
+
+export function lockOperations({ connection, clock, warn }: StoreContext) {
+  return {
+    async tryAcquireCompressionLock(id, holder, options) {
+      if (id === "") return false;
+      try {
+        return await connection.write(() => {
+          const now = seconds(clock);
+          connection.run(DROP_EXPIRED_LOCK, { id, now });
+          // Without this, a process killed during a compaction would block others for minutes.
+          const held = lockHolder(connection, id, now);
+          if (held !== null && held !== holder && isDeadHere(held))
+            connection.run(RELEASE_LOCK, { id, holder: held });
+          connection.run(TAKE_LOCK, { id, holder, now, until: now + lockSeconds(options) });
+          return lockHolder(connection, id, now) === holder;
+        });
+      } catch (cause) {
+        // A session that cannot be locked is not compacted now. The conversation must go on.
+        warn(`The compression lock of session ${id} could not be taken: ${String(cause)}`);
+        return false;
+      }
+    },
+    renewCompressionLock: (id, holder, options) =>
+      connection.write(() => {
+        const now = seconds(clock);
+        return (
+          connection.run(PROLONG_LOCK, { id, holder, now, until: now + lockSeconds(options) }).changes > 0
+        );
+      }),
+    async releaseCompressionLock(id, holder) {
+      await connection.write(() => connection.run(RELEASE_LOCK, { id, holder }));
+    },
+    getCompressionLockHolder: (id) => connection.read(() => lockHolder(connection, id, seconds(clock))),
+  } satisfies Partial<SessionClaims>;
+}
+
+export function lockHolder(connection: Connection, id: string, now: number): string | null {
+  return heldLock(connection, id, now)?.holder ?? null;
+}
+
+function heldLock(connection: Connection, id: string, now: number): HeldLease | undefined {
+  return connection.get<HeldLease>(GET_LOCK, { id, now });
+}
+
+function lockSeconds(options: { readonly ttl?: number } | undefined): number {
+  const ttl = options?.ttl;
+  return ttl === undefined || !Number.isFinite(ttl) ? LOCK_TTL_SECONDS : ttl;
+}
+
+// ---- Handoffs ----
+// A session is handed over to another platform: requested, claimed by one process, completed or failed.
+
+const MAX_ERROR_CHARS = 500;
+
+const REQUEST_HANDOFF = `
+  UPDATE sessions SET handoff_state = 'pending', handoff_platform = :platform, handoff_error = NULL
+  WHERE id = :id AND (handoff_state IS NULL OR handoff_state IN ('completed', 'failed'))
+`;
+const CLAIM_HANDOFF =
+  "UPDATE sessions SET handoff_state = 'running' WHERE id = :id AND handoff_state = 'pending'";
+const COMPLETE_HANDOFF =
+  "UPDATE sessions SET handoff_state = 'completed', handoff_error = NULL WHERE id = :id";
+const FAIL_HANDOFF = "UPDATE sessions SET handoff_state = 'failed', handoff_error = :error WHERE id = :id";
+const PENDING_HANDOFFS = byFile(
+  (file) =>
+    `SELECT ${sessionFields(file)} FROM sessions s WHERE s.handoff_state = 'pending' ORDER BY s.started_at, s.id`,
+);
+
+export function handoffOperations({ connection }: StoreContext) {
+  const changed = (sql: string, values: Record<string, string>) =>
+    connection.write(() => connection.run(sql, values).changes > 0);
+  return {
+    requestHandoff: (id, platform) => changed(REQUEST_HANDOFF, { id, platform }),
+    claimHandoff: (id) => changed(CLAIM_HANDOFF, { id }),
+    async completeHandoff(id) {
+      await changed(COMPLETE_HANDOFF, { id });
+    },
+    async failHandoff(id, error) {
+      await changed(FAIL_HANDOFF, { id, error: takeCodePoints(error, MAX_ERROR_CHARS) });
+    },
+    getHandoffState: (id, scope) =>
+      connection.read(() => {
+        const session = findSession(connection, id, scope);
+        if (session === null) return null;
+        const { handoff_state: state, handoff_platform: platform, handoff_error: error } = session;
+        return { state, platform, error };
+      }),
+    listPendingHandoffs: () =>
+      connection.read(() =>
+        connection.all<SessionRow>(PENDING_HANDOFFS(connection)).map((row) => ({ ...row })),
+      ),
+  } satisfies Partial<SessionClaims>;
+}

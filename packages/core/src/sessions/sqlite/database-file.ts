@@ -1,0 +1,301 @@
+// The database as a file on disk: descriptors, processes that have it open, connections for repair, copies, and slow statements
+// in a worker thread.
+import {
+  type BigIntStats,
+  closeSync,
+  existsSync,
+  fstatSync,
+  fsyncSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  readSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from "node:fs";
+import { dirname } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { setImmediate, setTimeout } from "node:timers/promises";
+import { Worker } from "node:worker_threads";
+import { errnoCode, syncDirectory } from "../../lib/index.ts";
+import { isBusy, toSessionError } from "./failures.ts";
+
+const descriptors = new Map<string, number>();
+
+/**
+ * Opens a database file for reading next to SQLite and never closes it: closing any descriptor of a file drops all POSIX locks
+ * that this process holds on it, including those of open connections. One descriptor per file is kept.
+ */
+export function rawDescriptor(path: string): number {
+  const known = descriptors.get(identity(statSync(path, { bigint: true })));
+  if (known !== undefined) return known;
+  const fd = openSync(path, "r");
+  descriptors.set(identity(fstatSync(fd, { bigint: true })), fd);
+  return fd;
+}
+
+function isRawDescriptor(fd: number): boolean {
+  return [...descriptors.values()].includes(fd);
+}
+
+function identity(stats: BigIntStats): string {
+  return `${stats.dev}:${stats.ino}`;
+}
+
+// ---- Processes that have the file open ----
+// Known only on Linux. Some work must not be done while other processes have the file open.
+
+export type OpenProcess = { readonly pid: number; readonly name: string };
+
+/**
+ * Includes this process. Undefined where it cannot be found out. Processes of other users are not visible, but they cannot open a
+ * file of mode 0600.
+ */
+export function processesWithFileOpen(path: string): readonly OpenProcess[] | undefined {
+  if (process.platform !== "linux") return undefined;
+  const file = statSync(path, { bigint: true, throwIfNoEntry: false });
+  if (file === undefined) return [];
+  const isFile = (link: string): boolean => {
+    try {
+      // Skips sockets and devices, which cannot be databases, to save time.
+      if (!/^\/(?!dev\/|proc\/|sys\/)/.test(readlinkSync(link))) return false;
+      const { dev, ino } = statSync(link, { bigint: true });
+      return dev === file.dev && ino === file.ino;
+    } catch {
+      return false; // closed meanwhile
+    }
+  };
+  return names("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) =>
+      names(`/proc/${pid}/fd`).some(
+        (fd) => !(pid === process.pid && isRawDescriptor(Number(fd))) && isFile(`/proc/${pid}/fd/${fd}`),
+      ),
+    )
+    .map((pid) => ({ pid, name: nameOf(pid) }));
+}
+
+/** Without this process. Also empty where it cannot be found out. */
+export function otherProcessesWithFileOpen(path: string): readonly OpenProcess[] {
+  return (processesWithFileOpen(path) ?? []).filter(({ pid }) => pid !== process.pid);
+}
+
+/** Processes end, and some directories are not readable. */
+function names(directory: string): string[] {
+  try {
+    return readdirSync(directory);
+  } catch {
+    return [];
+  }
+}
+
+function nameOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/comm`, "utf8").trim();
+  } catch {
+    return "unknown";
+  }
+}
+
+// ---- Connections for repair ----
+// The schema may be broken, and other programs may have the file open.
+
+/** A connection that reads past broken schema rows and may edit them. */
+export function openForRepair(file: string): DatabaseSync {
+  const db = new DatabaseSync(file, { defensive: false, timeout: 50, enableForeignKeyConstraints: false });
+  db.exec("PRAGMA writable_schema = ON");
+  return db;
+}
+
+export function schemaCookie(db: DatabaseSync): number {
+  return Number(db.prepare("PRAGMA schema_version").get()?.schema_version);
+}
+
+const BUSY_ATTEMPTS = 15;
+
+/** Retries while another connection has the file locked, for a few seconds at most. */
+export async function retryWhileBusy<T>(work: () => T): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return work();
+    } catch (cause) {
+      if (!isBusy(cause) || attempt === BUSY_ATTEMPTS) throw cause;
+    }
+    await shortPause();
+  }
+}
+
+function shortPause(): Promise<void> {
+  return setTimeout(20 + Math.random() * 130);
+}
+
+// ---- Copies ----
+// A database file with its logs, copied while other programs may be writing.
+
+/** Files that belong to the database. Not the -shm: SQLite creates it again from the -wal. */
+const LOGS = ["-wal", "-journal"];
+const PARTS = ["", ...LOGS];
+
+/** A backup for the user under a free name. Returns the name. */
+export async function keepCopy(file: string, now: Date): Promise<string> {
+  for (;;) {
+    const candidate = freeName(`${file}.malformed-backup`, now);
+    try {
+      await copyDatabase(file, candidate);
+    } catch (cause) {
+      if (errnoCode(cause) === "EEXIST") continue; // another process took the name just now
+      throw cause;
+    }
+    syncDirectory(dirname(file));
+    return candidate;
+  }
+}
+
+/** `<base>-YYYYMMDD_HHMMSS`, with a number appended if that name is taken. */
+export function freeName(base: string, now: Date): string {
+  const name = `${base}-${timestamp(now)}`;
+  for (let number = 1; ; number += 1) {
+    const candidate = number === 1 ? name : `${name}_${number}`;
+    if (PARTS.every((suffix) => !existsSync(candidate + suffix))) return candidate;
+  }
+}
+
+const COPY_ATTEMPTS = 20;
+
+/**
+ * Copies all parts as of one moment: if another program wrote meanwhile, the copy is repeated. Returns the fingerprint of that
+ * moment.
+ */
+export async function copyDatabase(from: string, to: string): Promise<string> {
+  for (let attempt = 1; attempt <= COPY_ATTEMPTS; attempt += 1) {
+    const before = fingerprint(from);
+    await copyBytes(rawDescriptor(from), to); // fails if the target exists, and does not touch it
+    try {
+      for (const suffix of LOGS) await copyLog(from + suffix, to + suffix);
+      if (fingerprint(from) === before) return before;
+    } catch (cause) {
+      removeParts(to);
+      throw cause;
+    }
+    removeParts(to);
+    await shortPause();
+  }
+  throw new Error("another program keeps writing to it; close that program and try again");
+}
+
+export function removeParts(file: string): void {
+  for (const suffix of [...PARTS, "-shm"]) rmSync(file + suffix, { force: true });
+}
+
+/** Unchanged as long as nothing is written to the file or its logs. */
+export function fingerprint(file: string): string {
+  return PARTS.map((suffix) => {
+    const stats = statSync(file + suffix, { bigint: true, throwIfNoEntry: false });
+    // An empty log appears and disappears with every reader.
+    return stats === undefined || stats.size === 0n ? "-" : `${stats.ino} ${stats.size} ${stats.mtimeNs}`;
+  }).join("; ");
+}
+
+const CHUNK_BYTES = 4 * 1024 * 1024;
+
+async function copyLog(from: string, to: string): Promise<void> {
+  if ((statSync(from, { throwIfNoEntry: false })?.size ?? 0) === 0) return;
+  const source = openSync(from, "r"); // SQLite holds no locks on a log, so it may be closed
+  try {
+    await copyBytes(source, to);
+  } finally {
+    closeSync(source);
+  }
+}
+
+async function copyBytes(source: number, to: string): Promise<void> {
+  const target = openSync(to, "wx", 0o600);
+  try {
+    const chunk = Buffer.alloc(CHUNK_BYTES);
+    for (let at = 0; ; ) {
+      const length = readSync(source, chunk, 0, chunk.length, at);
+      if (length === 0) break;
+      for (let done = 0; done < length; ) done += writeSync(target, chunk, done, length - done, at + done);
+      at += length;
+      await setImmediate(); // yield to the event loop while copying a large file
+    }
+    fsyncSync(target);
+  } catch (cause) {
+    rmSync(to, { force: true }); // remove an incomplete copy
+    throw cause;
+  } finally {
+    closeSync(target);
+  }
+}
+
+/** YYYYMMDD_HHMMSS in local time, as in session ids. */
+function timestamp(now: Date): string {
+  const two = (value: number): string => String(value).padStart(2, "0");
+  const date = `${now.getFullYear()}${two(now.getMonth() + 1)}${two(now.getDate())}`;
+  return `${date}_${two(now.getHours())}${two(now.getMinutes())}${two(now.getSeconds())}`;
+}
+
+// ---- Slow statements ----
+// VACUUM and checks take seconds, and node:sqlite is synchronous. They run in a worker thread with its own connection.
+
+type ThreadOptions = {
+  /** A path or a `file:` URL. */
+  readonly address: string;
+  readonly readOnly: boolean;
+  readonly waitLimitMs?: number;
+};
+
+export type Answer =
+  | { readonly rows: readonly Record<string, unknown>[] }
+  | {
+      readonly error: { readonly message: string; readonly errcode?: number };
+      /** Rows returned before the failure. */
+      readonly before: readonly Record<string, unknown>[];
+    };
+
+// Source text, so that the published bundle needs no second file.
+const CODE = `
+const { parentPort, workerData } = require("node:worker_threads");
+const { DatabaseSync } = require("node:sqlite");
+const { address, readOnly, waitLimitMs, statements } = workerData;
+let db;
+for (const sql of statements) {
+  const rows = [];
+  try {
+    db ??= new DatabaseSync(address, { readOnly, timeout: waitLimitMs });
+    for (const row of db.prepare(sql).iterate()) rows.push({ ...row });
+    parentPort.postMessage({ rows });
+  } catch (error) {
+    parentPort.postMessage({ error: { message: error.message, errcode: error.errcode }, before: rows });
+  }
+}
+db?.close();
+`;
+
+/** One answer per statement. A failed statement does not stop the next. */
+export async function runInThread(options: ThreadOptions, statements: readonly string[]): Promise<Answer[]> {
+  const { address, readOnly, waitLimitMs = 15_000 } = options;
+  const workerData = { address, readOnly, waitLimitMs, statements };
+  // Without this process's flags: one of them might make the code above an ES module.
+  const worker = new Worker(CODE, { eval: true, execArgv: ["--no-warnings"], workerData });
+  const answers: Answer[] = [];
+  worker.on("message", (answer: Answer) => answers.push(answer));
+  await new Promise<void>((resolve, reject) => {
+    worker.once("error", reject);
+    worker.once("exit", () => resolve());
+  });
+  if (answers.length < statements.length)
+    throw new Error("The thread that worked on the database ended early.");
+  return answers;
+}
+
+/** `runInThread` for one statement. Rejects when it fails. */
+export async function runOneInThread(options: ThreadOptions, sql: string): Promise<void> {
+  const [answer] = await runInThread(options, [sql]);
+  if (answer !== undefined && "error" in answer) {
+    throw toSessionError(Object.assign(new Error(answer.error.message), answer.error), options.address);
+  }
+}

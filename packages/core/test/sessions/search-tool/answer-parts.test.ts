@@ -1,0 +1,317 @@
+import fc from "fast-check";
+import { describe, expect, it, vi } from "vitest";
+import { HermesError } from "../../../src/lib/index.ts";
+import type { MessageRow } from "../../../src/sessions/index.ts";
+import type { SearchAnswer, SearchHit } from "../../../src/sessions/search/types.ts";
+import {
+  cleanSnippet,
+  cleanText,
+  cutterFor,
+  explain,
+  foldedSearch,
+  isEarlierSearch,
+  leftOutField,
+  leftOutRemark,
+  levelFor,
+  notSearchedRemark,
+  orderRemark,
+  shownConfidence,
+  type ToolMessage,
+  toToolMessage,
+  weakRemark,
+  when,
+} from "../../../src/sessions/search-tool/answer-parts.ts";
+
+const ROW: MessageRow = {
+  id: 4,
+  session_id: "s",
+  role: "assistant",
+  content: null,
+  tool_call_id: null,
+  tool_calls: null,
+  tool_name: null,
+  timestamp: 12.5,
+  token_count: null,
+  finish_reason: "stop",
+  reasoning: "thoughts stay out",
+  reasoning_content: null,
+  reasoning_details: null,
+  codex_reasoning_items: null,
+  codex_message_items: null,
+  platform_message_id: null,
+  observed: 0,
+  active: 1,
+};
+
+describe("when", () => {
+  it.each([
+    [1_700_000_000, "November 14, 2023 at 10:13 PM"],
+    ["1700000000", "November 14, 2023 at 10:13 PM"],
+    [1_767_225_600, "January 01, 2026 at 12:00 AM"],
+    [1_767_268_800, "January 01, 2026 at 12:00 PM"],
+    [0, "January 01, 1970 at 12:00 AM"],
+    [null, "unknown"],
+    [undefined, "unknown"],
+    ["last week", "last week"],
+    ["", ""],
+    [1e300, "1e+300"],
+  ])("%j is %s in UTC", (value, expected) => {
+    vi.stubEnv("TZ", "UTC");
+    expect(when(value)).toBe(expected);
+    vi.unstubAllEnvs();
+  });
+
+  it("is local time", () => {
+    vi.stubEnv("TZ", "Asia/Tokyo");
+    expect(when(1_700_000_000)).toBe("November 15, 2023 at 07:13 AM");
+    vi.unstubAllEnvs();
+  });
+});
+
+describe("a message in an answer", () => {
+  it("has four fields, content even when it is null", () => {
+    expect(toToolMessage(ROW)).toEqual({ id: 4, role: "assistant", content: null, timestamp: 12.5 });
+  });
+
+  it("adds what belongs to tools when there is any, and marks the anchor", () => {
+    const calls = [{ id: "c", function: { name: "ls" } }];
+    expect(toToolMessage({ ...ROW, tool_calls: calls, tool_name: "ls", tool_call_id: "c" }, 4)).toEqual({
+      id: 4,
+      role: "assistant",
+      content: null,
+      timestamp: 12.5,
+      tool_name: "ls",
+      tool_calls: calls,
+      tool_call_id: "c",
+      anchor: true,
+    });
+    expect(toToolMessage({ ...ROW, tool_calls: [], tool_name: "", tool_call_id: "" }, 5)).toEqual(
+      toToolMessage(ROW),
+    );
+  });
+});
+
+it("an error is explained with what to do, where that is known", () => {
+  expect(explain(new HermesError("x", "It is locked.", { hint: "Close it." }))).toBe(
+    "It is locked. Close it.",
+  );
+  expect(explain(new Error("plain"))).toBe("plain");
+  expect(explain("text")).toBe("text");
+});
+
+const hit = { id: 7, session_id: "s1", role: "tool", tool_name: "session_search" } as SearchHit;
+const answer = (more: Partial<SearchAnswer>): SearchAnswer => ({ hits: [hit], stage: "widened", ...more });
+
+describe("what an answer says about itself", () => {
+  it("is a fixed sentence when nothing clearly answers the question", () => {
+    expect(weakRemark(answer({ confidence: { score: 0.1, isWeak: true } }))).toBe(
+      "Nothing that clearly answers this; nearest:",
+    );
+    expect(weakRemark(answer({ confidence: { score: 0.9, isWeak: false } }))).toBeUndefined();
+    expect(weakRemark(answer({}))).toBeUndefined();
+    expect(weakRemark(answer({ hits: [], confidence: { score: 0, isWeak: true } }))).toBeUndefined();
+  });
+
+  it("gives the confidence with two decimals", () => {
+    expect(shownConfidence(answer({ confidence: { score: 0.456, isWeak: false } }))).toBe(0.46);
+    expect(shownConfidence(answer({}))).toBeUndefined();
+  });
+
+  it("names how many words of the query were left out", () => {
+    expect(leftOutRemark(answer({ termsLeftOut: 1203 }))).toBe(
+      "The query is too long: at least 1,203 words at its end were neither searched for nor, after NOT, excluded. Ask with fewer words.",
+    );
+    expect(leftOutRemark(answer({}))).toBeUndefined();
+    expect(leftOutField(answer({ termsLeftOut: 1 }))).toMatchObject({ terms_left_out: { terms: 1 } });
+    expect(leftOutField(answer({}))).toEqual({});
+  });
+
+  it("names how many messages were not searched, why, and what to do", () => {
+    const of = (messages: number, reason = "the index is being built.") =>
+      notSearchedRemark(answer({ notSearched: { messages, reason } }));
+    expect(of(1204)).toBe(
+      "1,204 messages are not indexed yet and were not searched (the index is being built). Run 'hermes sessions optimize', or ask again in a moment.",
+    );
+    expect(of(1, "")).toMatch(/^1 message is not indexed yet and was not searched\. /);
+    expect(of(0)).toBeUndefined();
+    expect(notSearchedRemark(answer({}))).toBeUndefined();
+  });
+});
+
+it("an answer whose matches were not all compared says so", () => {
+  expect(orderRemark(answer({ isPartlyRanked: true }))).toContain("not all of them were compared");
+  expect(orderRemark(answer({}))).toBeUndefined();
+});
+
+describe("the output of an earlier search", () => {
+  it("is known by the name of its tool, also behind the name of a server", () => {
+    for (const tool_name of ["session_search", "mcp__hermes__session_search", "hermes.session_search"])
+      expect(isEarlierSearch({ role: "tool", tool_name }), tool_name).toBe(true);
+    for (const tool_name of ["terminal", "session_search_old", null])
+      expect(isEarlierSearch({ role: "tool", tool_name }), String(tool_name)).toBe(false);
+    expect(isEarlierSearch({ role: "user", tool_name: "session_search" })).toBe(false);
+  });
+
+  it("is one line that names the query, the session and the message, and none of its snippets", () => {
+    const text = JSON.stringify({
+      success: true,
+      query: "kiln glaze",
+      results: [{ snippet: "blue >>>kiln<<<" }],
+    });
+    const line = foldedSearch(hit, text);
+    expect(line).toContain('earlier session_search for "kiln glaze"');
+    expect(line).toContain("session s1, message 7");
+    expect(line).not.toContain("blue");
+    expect(foldedSearch(hit)).not.toContain(" for ");
+  });
+});
+
+describe("a snippet", () => {
+  it("has no terminal sequences, zero bytes or control characters; its marks stay", () => {
+    expect(cleanSnippet("\u001b[31mred\u001b[0m >>>kiln<<<\u0000\u0007 \u001b]0;title\u0007end\u0085")).toBe(
+      "red >>>kiln<<<  end ",
+    );
+    expect(cleanSnippet("\u001b]8;;http://x\u001b\\link\u001b]8;;\u001b\\ and \u009b1mbold")).toBe(
+      "link and bold",
+    );
+  });
+
+  it("of structured content and of tool calls is text, not JSON", () => {
+    const calls =
+      '[{"id": "call_v079", "type": "function", "function": {"name": "terminal", "arguments": "{\\"command\\": \\"cat >>>lanternmoss<<<.log\\"}"}}]';
+    expect(cleanSnippet(calls, null)).toBe("name: terminal, command: cat >>>lanternmoss<<<.log");
+    expect(cleanSnippet(calls)).toBe("name: terminal, command: cat >>>lanternmoss<<<.log");
+    const parts = [{ type: "text", text: "the kiln is hot" }];
+    expect(cleanSnippet('[{"type": "text", "text": "the >>>kiln<<< is hot"}]', parts)).toBe(
+      "the >>>kiln<<< is hot",
+    );
+  });
+
+  it("of a message that quotes JSON shows what was written", () => {
+    const content = 'set {"type": "kiln", "arguments": 3} in the file';
+    expect(cleanSnippet('set {"type": ">>>kiln<<<", "arguments": 3} in the file', content)).toBe(
+      'set {"type": ">>>kiln<<<", "arguments": 3} in the file',
+    );
+  });
+
+  it("of any text keeps its marks and has no character that a terminal obeys", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), fc.string({ unit: "binary" }), (before, after) => {
+        const plain = (text: string) => text.replace(/[\u001b\u0080-\u009f]/g, "");
+        const clean = cleanText(`${plain(before)}>>>word<<<${plain(after)}`);
+        expect(clean).toContain(">>>word<<<");
+        expect(cleanText(before + after)).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/);
+      }),
+    );
+  });
+});
+
+function message(content: unknown, more: Partial<ToolMessage> = {}): ToolMessage {
+  return { id: 1, role: "user", content, timestamp: 1, ...more };
+}
+
+function cutAll(messages: readonly ToolMessage[], maxResultChars: number, maxMessageChars = 0) {
+  return messages.map((each) => cutterFor(messages, { maxResultChars, maxMessageChars })(each));
+}
+
+describe("the size of an answer", () => {
+  it("is left alone when it fits", () => {
+    const messages = [message("a".repeat(40)), message(null), message([{ type: "text", text: "b" }])];
+    expect(cutAll(messages, 100)).toEqual(messages);
+  });
+
+  it("is kept by cutting the longest messages first, all to the same length", () => {
+    const cut = cutAll([message("a".repeat(10)), message("b".repeat(500)), message("c".repeat(900))], 210);
+    expect(cut).toEqual([
+      message("a".repeat(10)),
+      message(`${"b".repeat(99)}…`, { content_truncated: true, original_content_chars: 500 }),
+      message(`${"c".repeat(99)}…`, { content_truncated: true, original_content_chars: 900 }),
+    ]);
+  });
+
+  it("has a limit of its own for each message when that is set", () => {
+    expect(cutAll([message("abcdef"), message("ab")], 1000, 3)).toEqual([
+      message("ab…", { content_truncated: true, original_content_chars: 6 }),
+      message("ab"),
+    ]);
+  });
+
+  it("counts code points and cuts no character in two", () => {
+    const [cut] = cutAll([message("😀".repeat(50))], 10);
+    expect(cut?.content).toBe(`${"😀".repeat(9)}…`);
+    expect(cut?.original_content_chars).toBe(50);
+  });
+
+  it("keeps the structure of structured content and of tool calls, with shorter strings", () => {
+    const picture = [
+      { type: "text", text: "look" },
+      { type: "image_url", image_url: { url: "x".repeat(5000) } },
+    ];
+    const calls = [{ id: "c1", function: { name: "write_file", arguments: "y".repeat(5000) } }];
+    const [first, second] = cutAll([message(picture), message(null, { tool_calls: calls })], 1000);
+    expect(first).toMatchObject({
+      content: [{ text: "look" }, { type: "image_url" }],
+      content_truncated: true,
+    });
+    expect(second).toMatchObject({
+      tool_calls: [{ id: "c1", function: { name: "write_file" } }],
+      content_truncated: true,
+    });
+    expect(JSON.stringify([first, second]).length).toBeLessThan(1300);
+  });
+
+  it("turns content that is all structure into text", () => {
+    const [cut] = cutAll([message(Array.from({ length: 1000 }, (_, index) => index))], 100);
+    expect(cut?.content).toBe(JSON.stringify(Array.from({ length: 1000 }, (_, i) => i)).slice(0, 100));
+  });
+
+  it("shows the part of a long message that matched", () => {
+    const text = `${"before ".repeat(2000)}the needle is here ${"after ".repeat(2000)}`;
+    const cut = cutterFor([message(text)], { maxResultChars: 400, maxMessageChars: 0 });
+    const shownAt = (at: number) => String(cut(message(text), at).content);
+    expect(shownAt(text.indexOf("needle"))).toContain("the needle is here after");
+    expect(shownAt(text.indexOf("needle"))).toHaveLength(400);
+    expect(shownAt(text.indexOf("needle"))).toMatch(/^….*…$/);
+    expect(shownAt(0)).toBe(`${text.slice(0, 399)}…`);
+    expect(shownAt(300)).toBe(`${text.slice(0, 399)}…`);
+    expect(shownAt(text.length - 1)).toBe(`…${text.slice(-399)}`);
+  });
+
+  it("never exceeds the budget and never cuts what is shorter than something left whole", () => {
+    fc.assert(
+      fc.property(fc.array(fc.nat(3000), { maxLength: 40 }), fc.nat(5000), (sizes, budget) => {
+        const level = levelFor(sizes, budget);
+        const total = sizes.reduce((sum, size) => sum + Math.min(size, level), 0);
+        expect(total).toBeLessThanOrEqual(budget);
+        // As much as possible: one more character for each cut message would be too much.
+        const cutCount = sizes.filter((size) => size > level).length;
+        if (cutCount > 0) expect(total + cutCount).toBeGreaterThan(budget);
+      }),
+    );
+  });
+
+  it("holds for any mixture of messages", () => {
+    const content = fc.oneof(
+      fc.string({ unit: "binary", maxLength: 300 }),
+      fc.json({ maxDepth: 2 }).map((text) => JSON.parse(text)),
+    );
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(content, fc.option(fc.json())), { maxLength: 12 }),
+        fc.integer({ min: 200, max: 900 }),
+        (parts, budget) => {
+          const messages = parts.map(([text, calls]) =>
+            message(text, calls === null ? {} : { tool_calls: [calls] }),
+          );
+          const size = (value: unknown) =>
+            value == null ? 0 : [...(typeof value === "string" ? value : JSON.stringify(value))].length;
+          const total = cutAll(messages, budget).reduce(
+            (sum, cut) => sum + size(cut.content) + size(cut.tool_calls),
+            0,
+          );
+          expect(total).toBeLessThanOrEqual(budget);
+        },
+      ),
+    );
+  });
+});
